@@ -1,0 +1,36 @@
+"""Assured bandwidth on the Internet: packet markers and queue disciplines, simulated and explained.
+
+    >>> import inprofile
+    >>> result = inprofile.parse(inprofile.STARTER).with_(duration="20 s", seeds=2).run()
+    >>> sorted(result.summary())[:3]
+    ['delay_mean', 'drops', 'edge_drops']
+
+`load` reads an experiment file, `Scenario.with_` varies it, `Scenario.run` gives a `Result`,
+`read` takes back what `Result.write` wrote.
+"""
+
+from ._internal import ScenarioError
+from ._version import __version__
+from .mechanisms import Mechanism, Parameter, mechanisms, schema
+from .results import FolderInUse, Result, ResultError, read
+from .scenario import Check, Problem, Scenario, load, parse
+from .starter import STARTER
+
+__all__ = [
+    "STARTER",
+    "Check",
+    "FolderInUse",
+    "Mechanism",
+    "Parameter",
+    "Problem",
+    "Result",
+    "ResultError",
+    "Scenario",
+    "ScenarioError",
+    "__version__",
+    "load",
+    "mechanisms",
+    "parse",
+    "read",
+    "schema",
+]

@@ -1,0 +1,84 @@
+"""The compiled part: the simulator, its experiment files and its mechanisms.
+
+Nothing here is for direct use; `inprofile` wraps every name. JSON travels as text.
+"""
+
+from collections.abc import Callable
+from typing import final
+
+class ScenarioError(ValueError):
+    """An experiment that cannot be run.
+
+    `args[0]` is the text a person reads, with every problem; `args[1]` the same as a JSON list.
+    """
+
+@final
+class Scenario:
+    """A checked experiment."""
+
+    @staticmethod
+    def parse(text: str, file: str, set: list[tuple[str, str]]) -> Scenario:
+        """Read and check TOML; `file` is what messages call it, `set` overrides keys."""
+    @property
+    def title(self) -> str:
+        """Its title."""
+    @property
+    def seeds(self) -> int:
+        """How many seeds it asks for."""
+    @property
+    def file(self) -> str:
+        """What messages call it."""
+    def warnings(self) -> str:
+        """JSON list of problems that do not prevent a run."""
+    def describe(self) -> str:
+        """JSON of the effective values, everything left out filled in."""
+    def canonical(self) -> str:
+        """JSON that is the same text for the same experiment."""
+
+@final
+class Table:
+    """An Arrow table, for any library that reads the Arrow C stream interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """PyCapsule of an ArrowArrayStream."""
+
+@final
+class Results:
+    """What one experiment's runs left, one or more seeds in one table each."""
+
+    @property
+    def metrics(self) -> Table: ...
+    @property
+    def flows(self) -> Table: ...
+    @property
+    def drops(self) -> Table: ...
+    @property
+    def queues(self) -> Table: ...
+    @property
+    def markers(self) -> Table: ...
+    @property
+    def series(self) -> Table: ...
+    @property
+    def verdicts(self) -> Table: ...
+    @property
+    def conservation(self) -> bool:
+        """Whether every packet was accounted for, in every run."""
+
+def run(
+    jobs: list[tuple[Scenario, list[int]]],
+    threads: int,
+    trace: bool,
+    done: Callable[[int, Results], None],
+    progress: Callable[[int, int], None],
+) -> None:
+    """Run every seed of every job on `threads` threads.
+
+    `done(index, results)` is called on this thread as soon as a job's last seed has finished,
+    `progress(finished, all)` a few times a second. Ctrl-C raises KeyboardInterrupt.
+    """
+
+def mechanisms() -> str:
+    """JSON catalogue of every marker and queue discipline."""
+
+def schema() -> str:
+    """JSON Schema of the experiment file."""

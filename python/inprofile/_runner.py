@@ -1,0 +1,138 @@
+"""Many experiments, each with its seeds, on all cores; what is finished is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Sequence
+from functools import cache as once
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import _internal
+from ._version import __version__
+from .results import Provenance, Result, ResultError, read
+
+if TYPE_CHECKING:
+    from .scenario import Scenario, Seeds
+
+__all__ = ["normalise", "run_many", "threads"]
+
+
+def normalise(seeds: Seeds) -> tuple[int, ...]:
+    """Seeds in order: `3` is 1, 2, 3.
+
+    >>> normalise(3), normalise([7, 5])
+    ((1, 2, 3), (5, 7))
+
+    Raises ValueError for none, for one twice, and for one that is not 0 … 2⁶⁴ − 1.
+    """
+    numbers = range(1, seeds + 1) if isinstance(seeds, int) else tuple(seeds)
+    if not numbers:
+        raise ValueError(f"seeds={seeds!r} asks for no run at all: give a number above 0, or the seeds themselves")
+    ordered = tuple(sorted(numbers))
+    if len(set(ordered)) < len(ordered):
+        raise ValueError("the same seed twice is the same run twice: give each seed once")
+    if ordered[0] < 0 or ordered[-1] >= 1 << 64:
+        raise ValueError("a seed is a whole number from 0 to 2^64 − 1")
+    return ordered
+
+
+def threads(jobs: int | None) -> int:
+    """How many threads: `jobs`, or one a core this process may use."""
+    if jobs is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if jobs < 1:
+        raise ValueError(f"jobs={jobs}: at least one thread has to work")
+    return jobs
+
+
+def run_many(
+    work: Sequence[tuple[Scenario, Seeds]],
+    jobs: int | None = None,
+    cache: str | Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    trace: bool = False,
+    done: Callable[[int, Result], None] | None = None,
+) -> list[Result]:
+    """Run every experiment with its seeds; results in the order of `work`.
+
+    With `cache`, a folder, what is finished is written there at once under a digest of the experiment,
+    its seeds and the simulator, and taken from there the next time: after Ctrl-C (KeyboardInterrupt)
+    the same call goes on where it was. The same experiment twice in `work` runs once.
+    `progress(finished, all)` counts runs, those from the cache included; `done(index, result)` comes as
+    soon as an experiment is finished.
+    """
+    count = threads(jobs)
+    jobs_to_do = [(scenario, normalise(seeds)) for scenario, seeds in work]
+    keys = [_key(scenario, seeds, trace) for scenario, seeds in jobs_to_do]
+    places: dict[str, list[int]] = {}
+    for index, key in enumerate(keys):
+        places.setdefault(key, []).append(index)
+
+    results: list[Result | None] = [None] * len(jobs_to_do)
+    total = sum(len(seeds) for _, seeds in jobs_to_do)
+    finished = 0
+
+    def deliver(key: str, result: Result) -> None:
+        for index in places[key]:
+            results[index] = result
+            if done is not None:
+                done(index, result)
+
+    missing: list[str] = []
+    for key, indices in places.items():
+        kept = None if cache is None else _kept(Path(cache) / key)
+        if kept is None:
+            missing.append(key)
+        else:
+            finished += len(kept.seeds) * len(indices)
+            deliver(key, kept)
+    if progress is not None:
+        progress(finished, total)
+    if not missing:
+        return [result for result in results if result is not None]
+
+    first = {key: jobs_to_do[places[key][0]] for key in missing}
+    runs = sum(len(seeds) for _, seeds in first.values())
+    # Runs that need not be done because another entry of `work` is the same count as finished with it.
+    share = (total - finished) / runs
+
+    def take(index: int, raw: _internal.Results) -> None:
+        key = missing[index]
+        scenario, seeds = first[key]
+        result = Result.from_engine(raw, Provenance.of(scenario, seeds))
+        if cache is not None:
+            result.write(Path(cache) / key)
+        deliver(key, result)
+
+    def tell(ran: int, _: int) -> None:
+        if progress is not None:
+            progress(finished + round(ran * share), total)
+
+    _internal.run([(s._inner, list(seeds)) for s, seeds in first.values()], count, trace, take, tell)
+    tell(runs, runs)
+    return [result for result in results if result is not None]
+
+
+def _key(scenario: Scenario, seeds: tuple[int, ...], trace: bool) -> str:
+    """Digest of all that decides a result: experiment, seeds, whether verdicts are kept, and the simulator."""
+    parts = [scenario.canonical, list(seeds), trace, __version__, _engine()]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+
+
+@once
+def _engine() -> str:
+    """Digest of the compiled simulator: while it is being changed, its version alone does not tell it apart."""
+    return hashlib.sha256(Path(_internal.__file__).read_bytes()).hexdigest()
+
+
+def _kept(folder: Path) -> Result | None:
+    """A finished result, if it is there and whole."""
+    try:
+        return read(folder)
+    except (FileNotFoundError, ResultError):
+        return None
+

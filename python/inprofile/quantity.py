@@ -1,0 +1,77 @@
+"""Numbers as a person writes them: `1.2 Mbit/s`, `26 ms`, `0.997 ± 0.001`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .stats import Estimate
+
+__all__ = ["number", "pm", "quantity", "scale"]
+
+_STEPS: dict[str, Sequence[tuple[float, str]]] = {
+    "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
+    "B": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
+}
+
+
+def scale(unit: str, size: float) -> tuple[float, str]:
+    """Factor and unit in which a value of this size reads well.
+
+    >>> scale("bit/s", 1_200_000)
+    (1000000.0, 'Mbit/s')
+    """
+    steps = _STEPS.get(unit, ((1.0, unit),))
+    if size == 0 or not math.isfinite(size):
+        return 1.0, unit
+    return next((step for step in steps if abs(size) >= step[0] * (1 - 1e-12)), steps[-1])
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Significant digits without an exponent where that can be read, and without trailing zeros.
+
+    >>> number(0.99712), number(1040.0), number(123456.0), number(0.0)
+    ('0.9971', '1040', '123456', '0')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    if value == 0:
+        return "0"
+    exponent = math.floor(math.log10(abs(value)))
+    if exponent < -4:
+        return f"{value:.{max(0, digits - 1)}e}"
+    text = f"{value:.{max(0, digits - 1 - exponent)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def quantity(value: float, unit: str = "", digits: int = 4) -> str:
+    """Value and unit.
+
+    >>> quantity(250e3, "bit/s"), quantity(0.026, "s"), quantity(3.0, "packets")
+    ('250 kbit/s', '26 ms', '3 packets')
+    """
+    factor, name = scale(unit, value)
+    return f"{number(value / factor, digits)} {name}".rstrip()
+
+
+def pm(estimate: Estimate, unit: str = "") -> str:
+    """Mean ± half the 95 % interval, as many decimals as the interval deserves.
+
+    >>> from inprofile.stats import Estimate, Interval
+    >>> pm(Estimate(0.99712, Interval(0.9958, 0.9984), 20))
+    '0.9971 ± 0.0013'
+    >>> pm(Estimate(464200.0, Interval(459e3, 469.4e3), 10), "bit/s")
+    '464.2 ± 5.2 kbit/s'
+    """
+    half = estimate.half
+    if half is None or not math.isfinite(half):
+        return quantity(estimate.mean, unit)
+    factor, name = scale(unit, max(abs(estimate.mean), half))
+    m, h = estimate.mean / factor, half / factor
+    if h == 0:
+        return f"{number(m)} ± 0 {name}".rstrip()
+    decimals = min(6, max(0, 1 - math.floor(math.log10(h))))
+    return f"{m:.{decimals}f} ± {h:.{decimals}f} {name}".rstrip()

@@ -1,0 +1,185 @@
+"""What runs leave: tables, their summary, and how they are kept."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__
+from .storage import TABLES, FolderInUse, ResultError, read_folder, write_folder
+from .summary import Rows, Summary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from . import _internal
+    from .plot import Plots
+    from .scenario import Scenario
+
+__all__ = ["FolderInUse", "Provenance", "Result", "ResultError", "read"]
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a result comes from: enough to get the same bytes again, and nothing that would change them."""
+
+    title: str
+    experiment: str
+    """The effective experiment, canonical JSON."""
+    effective: Mapping[str, Any]
+    """The same for a reader: nodes, links, flows and routes with every value filled in."""
+    seeds: tuple[int, ...]
+    version: str = __version__
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the experiment."""
+        return hashlib.sha256(self.experiment.encode()).hexdigest()
+
+    @classmethod
+    def of(cls, scenario: Scenario, seeds: tuple[int, ...]) -> Provenance:
+        """Of a run of this scenario by this version."""
+        return cls(scenario.title, scenario.canonical, scenario.check().effective, seeds)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is stored."""
+        return {
+            "title": self.title,
+            "digest": self.digest,
+            "version": self.version,
+            "seeds": list(self.seeds),
+            "conservation": True,
+            "experiment": self.experiment,
+            "effective": self.effective,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Provenance:
+        """As it was stored; raise ResultError where it does not fit together."""
+        try:
+            made = cls(
+                stored["title"], stored["experiment"], stored["effective"], tuple(stored["seeds"]), stored["version"]
+            )
+        except KeyError as missing:
+            raise ResultError(f"the provenance lacks {missing}") from None
+        if made.digest != stored["digest"]:
+            raise ResultError("the stored experiment is not the one that was run: its digest differs")
+        return made
+
+
+class Result:
+    """What an experiment's runs left, a row a seed in each table.
+
+    Tables are Arrow's; `.to_pandas()`, polars and DuckDB take them as they are.
+
+    >>> import inprofile
+    >>> result = inprofile.parse(inprofile.STARTER).with_(duration="20 s", seeds=2).run()
+    >>> result.flows.column_names[:4]
+    ['seed', 'flow', 'group', 'contract']
+    >>> result.summary()["fi"].unit
+    '1'
+    """
+
+    def __init__(self, tables: Mapping[str, pa.Table], provenance: Provenance) -> None:
+        """From tables by name (see `storage.TABLES`); usually `Scenario.run` or `read` makes one."""
+        self._tables = dict(tables)
+        self.provenance = provenance
+
+    @classmethod
+    def from_engine(cls, raw: _internal.Results, provenance: Provenance) -> Result:
+        """Take over what the simulator left, without a copy."""
+        import pyarrow as pa
+
+        if not raw.conservation:
+            raise ArithmeticError(f"{provenance.title}: packets were lost without a cause; this is an error of ours")
+        return cls({name: pa.table(getattr(raw, name)) for name in TABLES}, provenance)
+
+    @property
+    def title(self) -> str:
+        """The experiment's title."""
+        return self.provenance.title
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds it was run with."""
+        return self.provenance.seeds
+
+    @property
+    def metrics(self) -> pa.Table:
+        """One figure a row: seed, name, unit, value, where (`point`), and whether headers count."""
+        return self._tables["metrics"]
+
+    @property
+    def flows(self) -> pa.Table:
+        """A row a flow and seed: contract, rates, packets by colour, drops by cause, timeouts."""
+        return self._tables["flows"]
+
+    @property
+    def drops(self) -> pa.Table:
+        """Packets lost over the whole run, by flow, place, cause and colour."""
+        return self._tables["drops"]
+
+    @property
+    def queues(self) -> pa.Table:
+        """A row a link's queue and seed."""
+        return self._tables["queues"]
+
+    @property
+    def markers(self) -> pa.Table:
+        """A row a marker and seed: at a flow's host, or at an edge."""
+        return self._tables["markers"]
+
+    @property
+    def series(self) -> pa.Table:
+        """What `[[monitors]]` sampled: seed, monitor, what, t (s), value."""
+        return self._tables["series"]
+
+    @property
+    def verdicts(self) -> pa.Table:
+        """Every verdict with the figures behind it, where `trace` was asked for."""
+        return self._tables["verdicts"]
+
+    def summary(self) -> Summary:
+        """Every metric's mean over the seeds with its 95 % interval."""
+        return Summary(self.metrics)
+
+    def rows(self, table: str) -> Rows:
+        """`flows`, `queues` or `markers` with each figure's mean and interval over the seeds."""
+        return Rows(table, self._tables[table])
+
+    @property
+    def plot(self) -> Plots:
+        """Figures: `.cwnd()`, `.queue()`, `.tokens()`, `.throughput()`, `.dots()`."""
+        from .plot import Plots
+
+        return Plots(self)
+
+    def write(self, folder: str | Path) -> None:
+        """Write Parquet files into `folder`, whole or not at all; an earlier result there is replaced.
+
+        Raises FolderInUse where the folder holds something else.
+        """
+        write_folder(folder, self._tables, self.provenance.to_json())
+
+    def __repr__(self) -> str:
+        n = len(self.seeds)
+        return f"Result({self.title!r}, {n} seed{'s' * (n != 1)})\n{self.summary()}"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        n = len(self.seeds)
+        head = f"<p><b>{escape(self.title)}</b>, {n} seed{'s' * (n != 1)}</p>"
+        return head + self.summary()._repr_html_() + self.rows("flows")._repr_html_()
+
+
+def read(folder: str | Path) -> Result:
+    """Take back what `Result.write` wrote.
+
+    Raises FileNotFoundError where there is nothing, `ResultError` where it is not one whole result.
+    """
+    tables, manifest = read_folder(folder)
+    return Result(tables, Provenance.from_json(manifest))

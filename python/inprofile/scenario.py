@@ -1,0 +1,220 @@
+"""Experiments: read from TOML, varied, checked and run."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _internal
+from ._internal import ScenarioError
+
+if TYPE_CHECKING:
+    from .results import Result
+
+__all__ = ["Check", "Problem", "Scenario", "load", "parse"]
+
+Seeds = int | Iterable[int]
+"""How many seeds (`20` is 1…20), or which ones."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong with an experiment file, and what to write instead."""
+
+    file: str
+    line: int | None
+    column: int | None
+    path: str
+    value: str | None
+    problem: str
+    remedy: str
+    severity: str
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+        what = f"{self.path}: {self.problem}" if self.path else self.problem
+        return f"{place}: {what}" + (f"\n  {self.remedy}" if self.remedy else "")
+
+
+@dataclass(frozen=True)
+class Check:
+    """An experiment as it will run: every value, those left out filled in, and what looks odd."""
+
+    effective: dict[str, Any] = field(repr=False)
+    """Nodes, links, flows, routes and transport, thresholds in packets, bytes and time."""
+    warnings: list[Problem]
+    """Allowed, but perhaps not meant."""
+
+    def __str__(self) -> str:
+        from .topology import draw, text
+
+        return text(draw(self.effective, self.warnings))
+
+
+class Scenario:
+    """An experiment that has been checked and can run. It never changes: `set` and `with_` give another.
+
+    >>> scenario = parse(STARTER)
+    >>> scenario
+    Scenario('Four flows with a contract share a link', 10 seeds)
+    >>> scenario.with_({"links.bottleneck.rate": "2 Mbit/s"}, seeds=3)
+    Scenario('Four flows with a contract share a link', 3 seeds)
+    """
+
+    def __init__(self, text: str, file: str = "experiment", overrides: Iterable[tuple[str, str]] = ()) -> None:
+        """Check `text`; raise `ScenarioError` with every problem, each with its place and remedy."""
+        self._text = text
+        self._overrides = tuple(overrides)
+        self._inner = _internal.Scenario.parse(text, file, list(self._overrides))
+
+    @property
+    def title(self) -> str:
+        """Its title."""
+        return self._inner.title
+
+    @property
+    def file(self) -> str:
+        """The file it came from, as given."""
+        return self._inner.file
+
+    @property
+    def seeds(self) -> range:
+        """The seeds it asks for: 1 … n."""
+        return range(1, self._inner.seeds + 1)
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """What is allowed but perhaps not meant."""
+        return [Problem(**w) for w in json.loads(self._inner.warnings())]
+
+    @property
+    def canonical(self) -> str:
+        """JSON of the effective experiment: the same text for the same experiment, however it was written."""
+        return self._inner.canonical()
+
+    def set(self, key: str, value: object) -> Scenario:
+        """Another one with `key` (`links.bottleneck.queue.limit`) at `value` (`"50 packets"`).
+
+        Entries of `[[links]]`, `[[flows]]` and `[[edges]]` are addressed by name, node or index.
+        """
+        return self.with_({key: value})
+
+    def with_(self, values: Mapping[str, object] | None = None, /, **more: object) -> Scenario:
+        """Another one with these values: dotted keys in a dict, or keywords with `__` for the dot.
+
+        >>> parse(STARTER).with_(flows__tcp__contract="300 kbit/s", duration="50 s").title
+        'Four flows with a contract share a link'
+        """
+        keyed = {key.replace("__", "."): value for key, value in more.items()}
+        items = [(key, toml(value)) for key, value in ({**(values or {}), **keyed}).items()]
+        return self._override(items)
+
+    def _override(self, items: Iterable[tuple[str, str]]) -> Scenario:
+        """Another one with more overrides, each value as TOML or bare text."""
+        return Scenario(self._text, self.file, (*self._overrides, *items))
+
+    def check(self) -> Check:
+        """What will run: effective values and warnings. Printing it draws the topology."""
+        return Check(json.loads(self._inner.describe()), self.warnings)
+
+    def run(
+        self,
+        seeds: Seeds | None = None,
+        jobs: int | None = None,
+        trace: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Result:
+        """Run it once a seed.
+
+        `seeds` is how many (1 … n) or which; left out, as many as the experiment says. `jobs` is the number
+        of threads; left out, one a core. Neither changes a single bit of any run. `trace` keeps every
+        verdict with the figures behind it. `progress` is told runs finished and runs in all.
+
+        >>> parse(STARTER).with_(duration="20 s").run(seeds=[3, 7]).seeds
+        (3, 7)
+        """
+        from ._runner import run_many
+
+        which = self.seeds if seeds is None else seeds
+        return run_many([(self, which)], jobs=jobs, trace=trace, progress=progress)[0]
+
+    def __repr__(self) -> str:
+        return f"Scenario({self.title!r}, {len(self.seeds)} seed{'s' * (len(self.seeds) != 1)})"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self.check()))}</pre>"
+
+
+def parse(text: str, file: str = "experiment") -> Scenario:
+    """An experiment from TOML text; `file` is what messages call it.
+
+    >>> parse("title = 'empty'")
+    Traceback (most recent call last):
+    ...
+    inprofile._internal.ScenarioError: ...
+
+    Raises `ScenarioError` where it cannot run.
+    """
+    return Scenario(text, file)
+
+
+def load(path: str | Path) -> Scenario:
+    """An experiment from a TOML file.
+
+    Raises `ScenarioError` where it cannot run, `OSError` where it cannot be read.
+    """
+    data = Path(path).read_bytes()
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _not_utf8(str(path), data, error) from None
+    return Scenario(text, str(path))
+
+
+def _not_utf8(file: str, data: bytes, error: UnicodeDecodeError) -> ScenarioError:
+    """Name the first byte that is not UTF-8."""
+    before = data[: error.start]
+    start = before.rfind(b"\n") + 1
+    problem = Problem(
+        file=file,
+        line=before.count(b"\n") + 1,
+        column=len(before[start:].decode("utf-8")) + 1,
+        path="",
+        value=f"0x{data[error.start]:02x}",
+        problem=f"not UTF-8 text: byte 0x{data[error.start]:02x} is no character",
+        remedy="save the file as UTF-8",
+        severity="error",
+    )
+    return ScenarioError(str(problem), json.dumps([problem.__dict__]))
+
+
+def toml(value: object) -> str:
+    """A Python value as TOML.
+
+    >>> toml("50 packets"), toml(True), toml([1, 2.5]), toml({"aqm": "red", "w_q": 0.002})
+    ('"50 packets"', 'true', '[1, 2.5]', '{"aqm" = "red", "w_q" = 0.002}')
+
+    Raises TypeError for what TOML has no word for.
+    """
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float():
+            return repr(value) if math.isfinite(value) else str(value)
+        case str():
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case Mapping():
+            return "{" + ", ".join(f"{toml(str(k))} = {toml(v)}" for k, v in value.items()) + "}"
+        case list() | tuple() | range():
+            return "[" + ", ".join(toml(v) for v in value) + "]"
+        case _:
+            raise TypeError(
+                f"{value!r} is a {type(value).__name__}: an experiment takes text, numbers, true or false, lists and tables"
+            )

@@ -1,0 +1,176 @@
+"""A result on disk: one folder, whole or not there.
+
+The folder is written under another name beside its place, made durable, and renamed: whoever looks sees
+the old one, or the new one, never a part. What is in it is Parquet, one file a table, each with the
+provenance in its metadata, and `inprofile.json` with the same for a reader without Parquet.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["TABLES", "FolderInUse", "ResultError", "check_place", "read_folder", "write_folder"]
+
+TABLES = ("metrics", "flows", "drops", "queues", "markers", "series", "verdicts")
+"""The tables of a result, each a file `<name>.parquet`."""
+
+MANIFEST = "inprofile.json"
+FORMAT = 1
+_KEY = b"inprofile"
+
+
+class ResultError(ValueError):
+    """A folder that holds no whole result."""
+
+
+class FolderInUse(FileExistsError):
+    """A folder that holds something else than a result: nothing was written."""
+
+
+def check_place(folder: str | Path) -> Path:
+    """Where a result would be written; raise FolderInUse where something else is.
+
+    Free are: a place where nothing is, an empty folder, and an earlier result, which is replaced whole.
+    """
+    place = Path(folder).resolve()
+    if not place.exists():
+        return place
+    if not place.is_dir():
+        raise FolderInUse(f"{folder} is a file, not a folder: choose another place for the results")
+    names = {entry.name for entry in place.iterdir()}
+    strange = sorted(names - {MANIFEST, *(f"{t}.parquet" for t in TABLES)})
+    if strange or (names and MANIFEST not in names):
+        what = ", ".join((strange or sorted(names))[:3])
+        raise FolderInUse(f"{folder} holds other things ({what}): choose a new or an empty folder for the results")
+    return place
+
+
+def write_folder(folder: str | Path, tables: Mapping[str, pa.Table], provenance: Mapping[str, Any]) -> None:
+    """Write a result whole, in place of an earlier one; see the module's note.
+
+    Raises FolderInUse, and OSError where the disk refuses; the place is then as it was.
+    """
+    place = check_place(folder)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(place)
+    part = place.with_name(f".{place.name}.{os.getpid()}.part")
+    manifest = {"format": FORMAT, **provenance}
+    note = json.dumps(manifest, ensure_ascii=False, sort_keys=True)
+    try:
+        part.mkdir()
+        for name in TABLES:
+            _write_table(part / f"{name}.parquet", tables[name], note)
+        _write_text(part / MANIFEST, json.dumps(manifest, ensure_ascii=False, sort_keys=True, indent=2) + "\n")
+        _sync(part)
+        _replace(part, place)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+
+
+def read_folder(folder: str | Path) -> tuple[dict[str, pa.Table], dict[str, Any]]:
+    """Tables and provenance of a result.
+
+    Raises FileNotFoundError where there is none, ResultError where it is not whole or not of one run.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    place = Path(folder)
+    if not place.is_dir():
+        raise FileNotFoundError(f"{folder}: there is no such folder of results")
+    try:
+        manifest = json.loads((place / MANIFEST).read_text("utf-8"))
+    except FileNotFoundError:
+        raise ResultError(f"{folder} holds no results: {MANIFEST} is missing") from None
+    except ValueError as error:
+        raise ResultError(f"{place / MANIFEST} cannot be read: {error}") from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise ResultError(f"{folder} was written in another format: run the experiment again")
+    tables = {}
+    for name in TABLES:
+        path = place / f"{name}.parquet"
+        try:
+            table = pq.read_table(path)
+        except FileNotFoundError:
+            raise ResultError(f"{folder} is not whole: {path.name} is missing") from None
+        except pa.ArrowException as error:
+            raise ResultError(f"{path} cannot be read: {error}") from None
+        note = json.loads((table.schema.metadata or {}).get(_KEY, b"null"))
+        if note != manifest:
+            raise ResultError(f"{path} belongs to another run than {MANIFEST}: results were mixed by hand")
+        tables[name] = table.replace_schema_metadata(None)
+    return tables, manifest
+
+
+def _write_table(path: Path, table: pa.Table, note: str) -> None:
+    import pyarrow.parquet as pq
+
+    # One chunk, so that the bytes do not depend on how the rows were delivered.
+    whole = table.combine_chunks().replace_schema_metadata({_KEY: note})
+    with path.open("wb") as file:
+        pq.write_table(whole, file, compression="zstd")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _write_text(path: Path, text: str) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _replace(part: Path, place: Path) -> None:
+    """Put the finished folder in its place; the earlier one leaves whole, or comes back."""
+    old = place.with_name(f".{place.name}.{os.getpid()}.old")
+    if place.exists():
+        place.rename(old)
+        try:
+            part.rename(place)
+        except BaseException:
+            old.rename(place)
+            raise
+        shutil.rmtree(old)
+    else:
+        part.rename(place)
+    _sync(place.parent)
+
+
+def _sweep(place: Path) -> None:
+    """Remove what processes that were killed while writing here left behind."""
+    prefix = f".{place.name}."
+    for entry in place.parent.iterdir():
+        pid, dot, kind = entry.name.removeprefix(prefix).partition(".")
+        if not entry.name.startswith(prefix) or not dot or not pid.isdigit() or _alive(int(pid)):
+            continue
+        # An `.old` without its successor is the only copy: its writer was killed between two renames.
+        if kind == "part" or (kind == "old" and place.exists()):
+            shutil.rmtree(entry, ignore_errors=True)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,227 @@
+"""Tables of runs, reduced over the seeds: metrics, and rows by flow, queue or marker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from .quantity import pm
+from .stats import Estimate, estimate
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["LABELS", "Metric", "Row", "Rows", "Summary", "text_table", "unit_of"]
+
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "flows": ("flow", "group"),
+    "queues": ("queue",),
+    "markers": ("place", "kind"),
+}
+"""What names a row of each table; everything else in it is a figure."""
+
+LABELS: Mapping[str, tuple[str, ...]] = {
+    "flows": ("contract", "throughput", "goodput", "sent_in", "sent_out", "dropped", "timeouts"),
+    "queues": ("utilisation", "queue_mean", "dropped_early", "dropped_forced", "dropped_overflow"),
+    "markers": ("arrived_in_rate", "arrived_out_rate", "left_in_rate", "left_out_rate", "dropped"),
+}
+"""The figures shown where there is no room for all."""
+
+_UNITS = {
+    "contract": "bit/s",
+    "throughput": "bit/s",
+    "goodput": "bit/s",
+    "rtt": "s",
+    "start": "s",
+    "utilisation": "",
+    "timeouts": "",
+    "fast_retransmits": "",
+}
+
+
+def unit_of(column: str) -> str:
+    """Unit of a column of flows, queues or markers.
+
+    >>> unit_of("received_in_rate"), unit_of("rtt"), unit_of("dropped_early")
+    ('bit/s', 's', 'packets')
+    """
+    return _UNITS.get(column, "bit/s" if column.endswith("_rate") else "packets")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure over the seeds."""
+
+    name: str
+    unit: str
+    """`bit/s`, `s`, `packets`, or `1`."""
+    values: Mapping[int, float]
+    """By seed; a seed where it is undefined (a loss rate of nothing) is left out."""
+    point: str
+    """Where it is measured."""
+    header: str
+    """`wire` where headers count, `payload` where not."""
+
+    @property
+    def estimate(self) -> Estimate:
+        """Mean and 95 % interval."""
+        return estimate(self.values.values())
+
+    @property
+    def mean(self) -> float:
+        """Mean over the seeds."""
+        return self.estimate.mean
+
+    def __str__(self) -> str:
+        return pm(self.estimate, "" if self.unit == "1" else self.unit)
+
+    def to_json(self) -> dict[str, Any]:
+        """As `inprofile run --json` prints it; a metric some seeds lack says which it has."""
+        found = {
+            "unit": self.unit,
+            **_json(self.estimate),
+            "values": list(self.values.values()),
+            "seeds": list(self.values),
+        }
+        return {**found, "point": self.point, "header": self.header}
+
+
+class Summary(Mapping[str, Metric]):
+    """Metrics by name; shown as a table."""
+
+    def __init__(self, metrics: pa.Table) -> None:
+        """From a result's `metrics` table."""
+        rows: dict[str, dict[str, Any]] = {}
+        for row in metrics.to_pylist():
+            kept = rows.setdefault(row["name"], {**row, "values": {}})
+            if row["value"] is not None:
+                kept["values"][row["seed"]] = row["value"]
+        self._metrics = {
+            name: Metric(name, r["unit"], r["values"], r["point"], r["header"])
+            for name, r in rows.items()
+            if r["values"]
+        }
+
+    def __getitem__(self, name: str) -> Metric:
+        try:
+            return self._metrics[name]
+        except KeyError:
+            known = ", ".join(self._metrics) or "none"
+            raise KeyError(f"no metric is called {name!r} here; there are: {known}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._metrics)
+
+    def __len__(self) -> int:
+        return len(self._metrics)
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Heading and rows, as text."""
+        return ["metric", "mean ± 95 %", "seeds", "at", "counts"], [
+            [m.name, str(m), str(len(m.values)), m.point, m.header] for m in self.values()
+        ]
+
+    def __repr__(self) -> str:
+        return text_table(*self.table())
+
+    def _repr_html_(self) -> str:
+        return _html_table(*self.table())
+
+
+@dataclass(frozen=True)
+class Row:
+    """One flow, queue or marker, its figures over the seeds."""
+
+    keys: Mapping[str, str]
+    figures: Mapping[str, Estimate]
+    values: Mapping[str, Sequence[float]]
+
+    def to_json(self) -> dict[str, Any]:
+        """As `inprofile run --json` prints it."""
+        figures = {
+            name: {"unit": unit_of(name), **_json(figure), "values": list(self.values[name])}
+            for name, figure in self.figures.items()
+        }
+        return {**self.keys, **figures}
+
+
+class Rows(Sequence[Row]):
+    """Rows of `flows`, `queues` or `markers`, in the order of the experiment; shown as a table."""
+
+    def __init__(self, kind: str, table: pa.Table) -> None:
+        """From a result's table of that name."""
+        self.kind = kind
+        keys = KEYS[kind]
+        columns = {name: table.column(name).to_pylist() for name in table.column_names}
+        figures = [n for n in table.column_names if n not in (*keys, "seed") and _numeric(table, n)]
+        places: dict[tuple[str, ...], list[int]] = {}
+        for i in range(table.num_rows):
+            places.setdefault(tuple(columns[k][i] for k in keys), []).append(i)
+        self._rows = []
+        for key, at in places.items():
+            values = {n: [columns[n][i] for i in at if columns[n][i] is not None] for n in figures}
+            known = {n: [float(v) for v in vs] for n, vs in values.items() if vs}
+            self._rows.append(
+                Row(dict(zip(keys, key, strict=True)), {n: estimate(v) for n, v in known.items()}, known)
+            )
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._rows[index]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def table(self, columns: Sequence[str] | None = None) -> tuple[list[str], list[list[str]]]:
+        """Heading and rows, as text; `columns` are figures, by default those that tell most."""
+        shown = [c for c in (columns or LABELS[self.kind]) if any(c in row.figures for row in self._rows)]
+        first = KEYS[self.kind][0]
+        body = [
+            [row.keys[first], *(pm(row.figures[c], unit_of(c)) if c in row.figures else "–" for c in shown)]
+            for row in self._rows
+        ]
+        return [first, *(c.replace("_", " ") for c in shown)], body
+
+    def __repr__(self) -> str:
+        return text_table(*self.table())
+
+    def _repr_html_(self) -> str:
+        return _html_table(*self.table())
+
+
+def text_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Aligned columns: the first to the left, the others to the right.
+
+    >>> print(text_table(["flow", "goodput"], [["tcp.0", "1"], ["x", "22"]]))
+    flow   goodput
+    tcp.0        1
+    x           22
+    """
+    lines = [list(heading), *(list(row) for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(heading))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def _html_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in heading)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _numeric(table: pa.Table, column: str) -> bool:
+    import pyarrow as pa
+
+    kind = table.schema.field(column).type
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _json(figure: Estimate) -> dict[str, Any]:
+    """Mean, interval (null where one seed cannot tell) and count."""
+    return {"mean": figure.mean, "ci95": list(figure.ci95 or (None, None)), "n": figure.n}
