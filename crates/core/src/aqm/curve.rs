@@ -1,0 +1,369 @@
+//! What RED and its descendants share: how an average becomes a probability, and how drops are spaced.
+//!
+//! A [`Curve`] gives p_b, the chance of a drop at this average; a [`Countdown`] turns it into p_a, which
+//! rises with every packet let by, so that drops come evenly spaced rather than in clusters (Floyd and
+//! Jacobson 1993, §7). One [`Countdown::test`] is one arrival against one curve.
+//! Non-goal: the average itself, which is [`QueueAverage`](crate::estimate::ewma::QueueAverage)'s.
+
+use crate::params::{Context, Fault, Warning};
+use crate::rng::Rng;
+use crate::units::{Backlog, Bytes};
+use crate::verdict::{Admission, Cause, Why};
+
+/// ns-2's `mark_p_`: above this p_b its RED drops even what it could mark.
+const NS2_MARK_P: f64 = 0.1;
+/// The countdown while the average is below min_th.
+const BELOW: i32 = -1;
+
+crate::choice! {
+    /// Whose reading of the algorithm.
+    pub enum Variant {
+        /// Floyd and Jacobson 1993, Fig. 2.
+        Floyd93 = "floyd93",
+        /// ns-2 2.35, to the last bit and random number.
+        Ns2 = "ns2",
+    }
+}
+
+/// A [`Variant`] at work: ns-2's RED and RIO differ above the upper threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Law {
+    /// Floyd and Jacobson 1993.
+    Floyd93,
+    /// ns-2's RED: draws a number even where p = 0 or 1.
+    Ns2Red,
+    /// ns-2's RIO: drops above the upper threshold without a draw.
+    Ns2Rio,
+}
+
+/// How one queue reads its curves. Four bytes, beside a four-byte [`Countdown`].
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    /// Whose algorithm.
+    pub law: Law,
+    /// Between max_th and 2·max_th the probability rises to 1 (Floyd 2000), rather than at once.
+    pub gentle: bool,
+    /// No drop before 1/p_b packets have been let by.
+    pub wait: bool,
+    /// Whether averages and thresholds are in bytes rather than packets.
+    pub in_bytes: bool,
+}
+
+/// Thresholds in packets or bytes, and the probability at the upper one.
+#[derive(Clone, Copy, Debug)]
+pub struct Curve {
+    /// Below it nothing is dropped.
+    pub min_th: f64,
+    /// Where the probability has risen to `max_p`.
+    pub max_th: f64,
+    /// The probability just below `max_th`.
+    pub max_p: f64,
+}
+
+impl Curve {
+    /// The average from which on everything is dropped.
+    #[must_use]
+    #[inline]
+    pub fn end(&self, gentle: bool) -> f64 {
+        if gentle { 2.0 * self.max_th } else { self.max_th }
+    }
+
+    /// p_b at this average: 0 up to and including min_th, rising in a line towards max_p at max_th; from
+    /// max_th on 1, or if `gentle` a second line from max_p to 1 at 2·max_th.
+    #[must_use]
+    #[inline]
+    pub fn p_b(&self, avg: f64, gentle: bool) -> f64 {
+        if avg < self.min_th {
+            0.0
+        } else if avg < self.max_th {
+            self.max_p * (avg - self.min_th) / (self.max_th - self.min_th)
+        } else if gentle {
+            (self.max_p + (1.0 - self.max_p) * (avg - self.max_th) / self.max_th).min(1.0)
+        } else {
+            1.0
+        }
+    }
+
+    /// p_b as ns-2 computes it: the same lines, in slope and intercept. Only for averages ≥ min_th.
+    #[must_use]
+    #[inline]
+    pub fn p_b_ns2(&self, avg: f64, gentle: bool) -> f64 {
+        let p = if avg < self.max_th {
+            let v_a = 1.0 / (self.max_th - self.min_th);
+            let v_b = -self.min_th / (self.max_th - self.min_th);
+            (v_a * avg + v_b) * self.max_p
+        } else if gentle {
+            let v_c = (1.0 - self.max_p) / self.max_th;
+            let v_d = 2.0 * self.max_p - 1.0;
+            v_c * avg + v_d
+        } else {
+            1.0
+        };
+        p.min(1.0)
+    }
+}
+
+/// p_a: the chance of a drop after `count` packets have been let by.
+///
+/// Without `wait` gaps are uniform on 1 … 1/p_b (Floyd and Jacobson 1993, §7, method 2);
+/// with it, on 1/p_b … 2/p_b.
+#[must_use]
+#[inline]
+pub fn spaced(p_b: f64, count: f64, wait: bool) -> f64 {
+    let due = count * p_b;
+    let p_a = match wait {
+        true if due < 1.0 => 0.0,
+        true if due < 2.0 => p_b / (2.0 - due),
+        false if due < 1.0 => p_b / (1.0 - due),
+        _ => 1.0,
+    };
+    p_a.min(1.0)
+}
+
+/// Sizes, where the probability is to grow with a packet's.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    /// This packet's, on the wire.
+    pub size: u32,
+    /// A typical packet's; not 0.
+    pub mean: u32,
+}
+
+/// What an arrival found.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// The average its colour goes by.
+    pub avg: f64,
+    /// The length of that queue now, in the average's unit.
+    pub queued: f64,
+    /// Set where bytes rather than packets are dropped at the curve's rate.
+    pub scale: Option<Scale>,
+}
+
+/// What becomes of an arrival, were the queue without limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Joins.
+    Pass,
+    /// Chosen by chance; `markable` if a mark may stand in for the drop.
+    Early {
+        /// Whether the average is low enough for a mark to do.
+        markable: bool,
+    },
+    /// The average is at or above the curve's end.
+    Forced,
+}
+
+/// Packets let by since the last drop (bytes, in ns-2's reading of a [`Scale`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Countdown(i32);
+
+impl Default for Countdown {
+    fn default() -> Countdown {
+        Countdown(BELOW)
+    }
+}
+
+impl Countdown {
+    /// The count; −1 while the average is below min_th.
+    #[must_use]
+    pub fn get(self) -> i32 {
+        self.0
+    }
+
+    /// A packet was dropped.
+    #[inline]
+    pub fn restart(&mut self) {
+        if self.0 != BELOW {
+            self.0 = 0;
+        }
+    }
+
+    /// One arrival. Draws at most one random number.
+    #[inline]
+    pub fn test<W: Why + ?Sized>(
+        &mut self,
+        curve: &Curve,
+        rule: Rule,
+        found: Found,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Fate {
+        match rule.law {
+            Law::Floyd93 => self.test_floyd93(curve, rule, found, rng, why),
+            Law::Ns2Red | Law::Ns2Rio => self.test_ns2(curve, rule, found, rng, why),
+        }
+    }
+
+    /// Fig. 2 of Floyd and Jacobson 1993. A number is drawn only where it decides.
+    #[inline]
+    fn test_floyd93<W: Why + ?Sized>(
+        &mut self,
+        curve: &Curve,
+        rule: Rule,
+        found: Found,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Fate {
+        if found.avg < curve.min_th {
+            self.0 = BELOW;
+            return Fate::Pass;
+        }
+        if found.avg >= curve.end(rule.gentle) {
+            self.0 = 0;
+            return Fate::Forced;
+        }
+        self.0 = self.0.saturating_add(1);
+        let mut p_b = curve.p_b(found.avg, rule.gentle);
+        if let Some(Scale { size, mean }) = found.scale {
+            p_b = (p_b * f64::from(size) / f64::from(mean)).min(1.0);
+        }
+        let p_a = spaced(p_b, f64::from(self.0), rule.wait);
+        self.note(p_b, p_a, why);
+        if chance(p_a, rng, why) {
+            self.0 = 0;
+            return Fate::Early { markable: true };
+        }
+        Fate::Pass
+    }
+
+    /// ns-2's early test: nothing is dropped while at most one packet (or byte) waits; the first packet
+    /// over min_th is let by without a draw; after that each costs one, whatever p is.
+    fn test_ns2<W: Why + ?Sized>(
+        &mut self,
+        curve: &Curve,
+        rule: Rule,
+        found: Found,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Fate {
+        if found.avg < curve.min_th || found.queued <= 1.0 {
+            self.0 = BELOW;
+            return Fate::Pass;
+        }
+        let above = found.avg >= curve.end(rule.gentle);
+        let step = found.scale.map_or(1, |s| i32::try_from(s.size).unwrap_or(i32::MAX));
+        if self.0 != BELOW {
+            self.0 = self.0.saturating_add(step);
+        }
+        if above && rule.law == Law::Ns2Rio {
+            return Fate::Forced;
+        }
+        if self.0 == BELOW {
+            self.0 = step;
+            return Fate::Pass;
+        }
+        let p_b = curve.p_b_ns2(found.avg, rule.gentle);
+        let p_a = match found.scale {
+            None => spaced(p_b, f64::from(self.0), rule.wait),
+            Some(Scale { size, mean }) => {
+                let count = f64::from(self.0 as u32 / mean);
+                let p = spaced(p_b, count, rule.wait);
+                if p < 1.0 { (p * f64::from(size) / f64::from(mean)).min(1.0) } else { p }
+            }
+        };
+        self.note(p_b, p_a, why);
+        let u = rng.uniform();
+        why.note("u", u);
+        if u > p_a {
+            return Fate::Pass;
+        }
+        self.0 = 0;
+        match rule.law {
+            _ if above => Fate::Forced,
+            Law::Ns2Rio => Fate::Early { markable: found.avg < curve.max_th },
+            _ => Fate::Early { markable: p_b <= NS2_MARK_P },
+        }
+    }
+
+    fn note<W: Why + ?Sized>(self, p_b: f64, p_a: f64, why: &mut W) {
+        why.note("count", f64::from(self.0));
+        why.note("p_b", p_b);
+        why.note("p_a", p_a);
+    }
+}
+
+/// True with probability `p`; draws a number only if that is open.
+#[inline]
+pub fn chance<W: Why + ?Sized>(p: f64, rng: &mut Rng, why: &mut W) -> bool {
+    if p <= 0.0 {
+        return false;
+    }
+    if p >= 1.0 {
+        return true;
+    }
+    let u = rng.uniform();
+    why.note("u", u);
+    u < p
+}
+
+/// The verdict, given whether the packet `fits` the hard limit and `can_mark` (ECN is on and its
+/// transport understands it). Floyd and Jacobson's queue has no limit: what they drop they drop first. ns-2
+/// counts whatever finds the queue full as overflow. A forced drop is never a mark (RFC 3168 §7).
+#[must_use]
+#[inline]
+pub fn admission(fate: Fate, law: Law, can_mark: bool, fits: bool) -> Admission {
+    match fate {
+        _ if !fits && law != Law::Floyd93 => Admission::Drop(Cause::Overflow),
+        Fate::Forced => Admission::Drop(Cause::Forced),
+        Fate::Early { markable } if !(markable && can_mark) => Admission::Drop(Cause::Early),
+        _ if !fits => Admission::Drop(Cause::Overflow),
+        Fate::Early { .. } => Admission::Mark,
+        Fate::Pass => Admission::Admit,
+    }
+}
+
+/// The paths of a pair of thresholds in the experiment file.
+#[derive(Clone, Copy, Debug)]
+pub struct Paths {
+    /// Of the lower.
+    pub min_th: &'static str,
+    /// Of the upper.
+    pub max_th: &'static str,
+}
+
+/// Whether two thresholds make a curve; what is allowed but odd goes to `warnings`.
+///
+/// # Errors
+/// Mixed units, or a lower threshold that is not below the upper.
+pub fn check_thresholds(
+    min_th: Backlog,
+    max_th: Backlog,
+    paths: Paths,
+    context: &Context,
+    warnings: &mut Vec<Warning>,
+) -> Result<(), Fault> {
+    if !min_th.same_unit(max_th) {
+        return Err(Fault {
+            field: paths.max_th,
+            problem: format!("min_th is {min_th} and max_th is {max_th}: one average can't be in both units"),
+            remedy: "both in packets or both in bytes".into(),
+        });
+    }
+    if min_th.amount() >= max_th.amount() {
+        return Err(Fault {
+            field: paths.min_th,
+            problem: format!("min_th ({min_th}) is not below max_th ({max_th})"),
+            remedy: "a min_th below max_th; Floyd advises max_th = 3 · min_th".into(),
+        });
+    }
+    for (path, th) in [(paths.min_th, min_th), (paths.max_th, max_th)] {
+        if let Some(limit) = context.limit
+            && th.bytes(context.packet) > limit.bytes(context.packet)
+        {
+            let text = format!("{th} is above the queue's limit of {limit}: the average can't get there");
+            warnings.push(Warning { field: path, text });
+        }
+        if th.amount().fract() != 0.0 {
+            let text = format!("{th} is not a whole number; kept as it is, the average is not whole either");
+            warnings.push(Warning { field: path, text });
+        }
+    }
+    Ok(())
+}
+
+/// A packet size as [`Scale`] takes it: at least 1, so that it divides.
+#[must_use]
+pub fn size_of(packet: Bytes) -> u32 {
+    u32::try_from(packet.0).unwrap_or(u32::MAX).max(1)
+}

@@ -1,0 +1,149 @@
+//! Queue disciplines (active queue management): they decide which packets a full link drops.
+
+pub mod curve;
+pub mod drop_tail;
+pub mod red;
+pub mod rio;
+
+use crate::marker::Gauge;
+use crate::packet::{Direction, Packet};
+use crate::queue::Queue;
+use crate::rng::Rng;
+use crate::signal::{Outbox, Signal};
+use crate::units::Time;
+use crate::verdict::{Admission, Departure, Why};
+
+/// What every discipline does. Only [`arrive`](Aqm::arrive) must be written.
+///
+/// The container ([`Fifo`](crate::queue::fifo::Fifo)) holds the packets, obeys and counts. It refuses a packet that does not
+/// fit even if the discipline admitted it; a discipline that wants its own counts right asks
+/// [`Queue::fits`] itself, before or after its other work as its source says.
+pub trait Aqm: Send {
+    /// Whether it takes packets out of the queue, or decides at departure: such a queue is served
+    /// packet by packet, while others know a packet's departure time on its arrival.
+    const SERVES: bool = false;
+
+    /// Sees a packet pass on the reverse path (arrivals on the forward path are seen in `arrive`).
+    fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
+        let _ = (now, packet, direction);
+    }
+
+    /// Decides on an arrival; the queue does not hold it yet.
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission;
+
+    /// Decides on the packet that is about to be sent; the queue does not hold it any more.
+    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Departure {
+        let _ = (now, packet, queue, rng, why);
+        Departure::Send
+    }
+
+    /// Called at the start of the run and then at each time it returned; `None`: never again.
+    fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
+        let _ = (now, outbox);
+        None
+    }
+
+    /// A signal from another mechanism has arrived.
+    fn signal(&mut self, now: Time, signal: &Signal) {
+        let _ = (now, signal);
+    }
+
+    /// Shows the state at `now`, without changing it.
+    fn gauges(&self, now: Time, show: Gauge<'_>) {
+        let _ = (now, show);
+    }
+
+    /// Counts since the start of the run, by name.
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        let _ = show;
+    }
+}
+
+/// [`Aqm`] as an object: what [`AnyAqm::Custom`](crate::registry::AnyAqm) holds. Every `Aqm` is one.
+pub trait DynAqm: Send {
+    /// See [`Aqm::SERVES`].
+    fn serves(&self) -> bool;
+    /// See [`Aqm::observe`].
+    fn observe(&mut self, now: Time, packet: &Packet, direction: Direction);
+    /// See [`Aqm::arrive`].
+    fn arrive(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut dyn Queue,
+        rng: &mut Rng,
+        why: &mut dyn Why,
+    ) -> Admission;
+    /// See [`Aqm::depart`].
+    fn depart(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut dyn Queue,
+        rng: &mut Rng,
+        why: &mut dyn Why,
+    ) -> Departure;
+    /// See [`Aqm::tick`].
+    fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time>;
+    /// See [`Aqm::signal`].
+    fn signal(&mut self, now: Time, signal: &Signal);
+    /// See [`Aqm::gauges`].
+    fn gauges(&self, now: Time, show: Gauge<'_>);
+    /// See [`Aqm::stats`].
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64));
+}
+
+impl<A: Aqm> DynAqm for A {
+    fn serves(&self) -> bool {
+        A::SERVES
+    }
+    fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
+        Aqm::observe(self, now, packet, direction);
+    }
+    fn arrive(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut dyn Queue,
+        rng: &mut Rng,
+        why: &mut dyn Why,
+    ) -> Admission {
+        Aqm::arrive(self, now, packet, queue, rng, why)
+    }
+    fn depart(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut dyn Queue,
+        rng: &mut Rng,
+        why: &mut dyn Why,
+    ) -> Departure {
+        Aqm::depart(self, now, packet, queue, rng, why)
+    }
+    fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
+        Aqm::tick(self, now, outbox)
+    }
+    fn signal(&mut self, now: Time, signal: &Signal) {
+        Aqm::signal(self, now, signal);
+    }
+    fn gauges(&self, now: Time, show: Gauge<'_>) {
+        Aqm::gauges(self, now, show);
+    }
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        Aqm::stats(self, show);
+    }
+}

@@ -1,0 +1,168 @@
+//! RED, random early detection: drops at random before the queue is full, the more the longer it is on average.
+//!
+//! Each arrival updates the average. Below min_th all join; between the thresholds some are dropped, evenly
+//! spaced, so that flows are hit in proportion to their share and not in lockstep; above, all are dropped.
+//! Source: Floyd and Jacobson 1993, Fig. 2; gentle: Floyd 2000; marking: RFC 3168 §7. On the thresholds
+//! themselves: at min_th p = 0, at max_th (gentle: 2·max_th) p = 1. A packet that finds the queue full
+//! has updated the average first, and restarts the count as any dropped packet does.
+//! Non-goal: choosing its own parameters (adaptive RED).
+
+use crate::aqm::Aqm;
+use crate::aqm::curve::{
+    self, Countdown, Curve, Found, Law, Paths, Rule, Scale, Variant, admission, check_thresholds,
+};
+use crate::estimate::ewma::{QueueAverage, Weight};
+use crate::marker::Gauge;
+use crate::packet::{Ecn, Packet};
+use crate::params::{Build, Context, Fault, Warning};
+use crate::queue::Queue;
+use crate::rng::Rng;
+use crate::units::{Backlog, Bytes, Time};
+use crate::verdict::{Admission, Cause, Why};
+
+crate::params! {
+    /// What an operator sets.
+    pub struct Params {
+        /// Average below which nothing is dropped. Its unit, packets or bytes, is the average's.
+        min_th: Backlog [NON_NEGATIVE];
+        /// Average at which the drop probability has risen to max_p. In min_th's unit.
+        max_th: Backlog [POSITIVE];
+        /// Drop probability just below max_th.
+        max_p: f64 [UNIT_POSITIVE];
+        /// Weight of the newest sample in the average.
+        w_q: f64 [UNIT_POSITIVE] = 0.002;
+        /// From max_th to 2 max_th the probability rises from max_p to 1, rather than to 1 at once.
+        gentle: bool = true;
+        /// After a drop, at least 1/p packets are let by before the next.
+        wait: bool = false;
+        /// Packets of ECN-capable transports are marked rather than dropped early; forced drops remain.
+        ecn: bool = false;
+        /// The probability is multiplied by the packet's size / mean_packet.
+        byte_scaled: bool = false;
+        /// Typical size on the wire: how fast an idle link ages the average, and what byte_scaled divides
+        /// by. Left out: a full packet.
+        mean_packet: Option<Bytes> [POSITIVE];
+        /// Floyd and Jacobson's algorithm, or ns-2's, random number by random number.
+        variant: Variant = Variant::Floyd93;
+    }
+}
+
+/// All that an arrival below min_th touches: one cache line.
+#[derive(Clone, Debug)]
+pub struct Vars {
+    average: QueueAverage,
+    weight: Weight,
+    curve: Curve,
+    count: Countdown,
+    rule: Rule,
+}
+
+/// Packets by what happened to them; the rest joined.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Dropped by chance.
+    pub early: u64,
+    /// Dropped because the average was above the curve's end.
+    pub forced: u64,
+    /// Dropped because the queue was full.
+    pub overflow: u64,
+    /// Marked congestion experienced.
+    pub marked: u64,
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct Red {
+    vars: Vars,
+    stats: Stats,
+    ecn: bool,
+    /// A typical packet, if the probability is scaled by size.
+    mean: Option<u32>,
+}
+
+impl Build for Params {
+    type Mechanism = Red;
+
+    fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        let mut warnings = Vec::new();
+        let paths = Paths { min_th: "min_th", max_th: "max_th" };
+        check_thresholds(self.min_th, self.max_th, paths, context, &mut warnings)?;
+        Ok(warnings)
+    }
+
+    fn build(&self, context: &Context) -> Red {
+        let mean = self.mean_packet.unwrap_or(context.packet);
+        let law = match self.variant {
+            Variant::Floyd93 => Law::Floyd93,
+            Variant::Ns2 => Law::Ns2Red,
+        };
+        let in_bytes = matches!(self.min_th, Backlog::Bytes(_));
+        Red {
+            vars: Vars {
+                average: QueueAverage::default(),
+                weight: Weight::new(self.w_q, context.link_rate, mean),
+                curve: Curve {
+                    min_th: self.min_th.amount(),
+                    max_th: self.max_th.amount(),
+                    max_p: self.max_p,
+                },
+                count: Countdown::default(),
+                rule: Rule { law, gentle: self.gentle, wait: self.wait, in_bytes },
+            },
+            stats: Stats::default(),
+            ecn: self.ecn,
+            mean: self.byte_scaled.then(|| curve::size_of(mean)),
+        }
+    }
+}
+
+impl Aqm for Red {
+    #[inline]
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        let v = &mut self.vars;
+        let queued = if v.rule.in_bytes { queue.bytes() as f64 } else { f64::from(queue.packets()) };
+        let idle = queue.idle_since();
+        let avg = match v.rule.law {
+            Law::Floyd93 => v.average.sample(&v.weight, now, queued, idle),
+            Law::Ns2Red | Law::Ns2Rio => v.average.sample_ns2(&v.weight, now, queued, idle),
+        };
+        why.note("queued", queued);
+        why.note("avg", avg);
+        let scale = self.mean.map(|mean| Scale { size: packet.size, mean });
+        let fate = v.count.test(&v.curve, v.rule, Found { avg, queued, scale }, rng, why);
+        let can_mark = self.ecn && packet.ecn != Ecn::NotCapable;
+        let verdict = admission(fate, v.rule.law, can_mark, queue.fits(packet.size));
+        match verdict {
+            Admission::Admit => {}
+            Admission::Mark => self.stats.marked += 1,
+            Admission::Drop(Cause::Early) => self.stats.early += 1,
+            Admission::Drop(Cause::Forced) => self.stats.forced += 1,
+            Admission::Drop(_) => {
+                self.stats.overflow += 1;
+                v.count.restart();
+            }
+        }
+        verdict
+    }
+
+    fn gauges(&self, _: Time, show: Gauge<'_>) {
+        let v = &self.vars;
+        show("avg", v.average.get());
+        show("p_b", v.curve.p_b(v.average.get(), v.rule.gentle));
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        let Stats { early, forced, overflow, marked } = self.stats;
+        show("early", early);
+        show("forced", forced);
+        show("overflow", overflow);
+        show("marked", marked);
+    }
+}

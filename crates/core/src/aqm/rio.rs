@@ -1,0 +1,274 @@
+//! RIO, RED with IN and OUT: two REDs in one queue, so that OUT packets go first.
+//!
+//! An IN packet is tested by the average of the IN packets waiting, an OUT packet by the average of all:
+//! as the queue grows OUT packets are dropped early, then all of them, and only what IN packets
+//! themselves build up costs IN packets. Each colour has its own curve and its own count.
+//! Source: Clark and Fang 1998, §III.B; curve, count and idle time as in [RED](super::red).
+//! Link idle time ages both averages, at whichever arrival ends it. Out of profile is every colour but green.
+//! Non-goal: more than two drop precedences (WRED, RIO-C with three).
+
+use crate::aqm::Aqm;
+use crate::aqm::curve::{
+    self, Countdown, Curve, Found, Law, Paths, Rule, Scale, Variant, admission, check_thresholds,
+};
+use crate::estimate::ewma::{QueueAverage, Weight};
+use crate::marker::Gauge;
+use crate::packet::{Colour, Ecn, Packet};
+use crate::params::{Build, Context, Fault, Warning};
+use crate::queue::Queue;
+use crate::rng::Rng;
+use crate::units::{Backlog, Bytes, Time};
+use crate::verdict::{Admission, Cause, Why};
+
+crate::choice! {
+    /// At which arrivals the averages take a sample.
+    pub enum AvgUpdate {
+        /// The total at every arrival, IN's at IN arrivals (Clark and Fang 1998).
+        ClarkFang = "clark_fang",
+        /// Both at every arrival.
+        EveryArrival = "every_arrival",
+        /// Both at IN arrivals only: a known fault of ns-2's Queue/RED/RIO.
+        Ns2 = "ns2",
+    }
+}
+
+crate::params! {
+    /// The curve of one colour.
+    pub struct Thresholds {
+        /// Average below which nothing of this colour is dropped. All thresholds have one unit, packets or bytes.
+        min_th: Backlog [NON_NEGATIVE];
+        /// Average at which the drop probability has risen to max_p.
+        max_th: Backlog [POSITIVE];
+        /// Drop probability just below max_th.
+        max_p: f64 [UNIT_POSITIVE];
+    }
+}
+
+crate::params! {
+    /// What an operator sets.
+    pub struct Params {
+        /// For IN packets, on the average of IN packets waiting.
+        r#in: Thresholds;
+        /// For OUT packets, on the average of all packets waiting.
+        out: Thresholds;
+        /// Weight of the newest sample in both averages.
+        w_q: f64 [UNIT_POSITIVE] = 0.002;
+        /// From max_th to 2 max_th the probability rises from max_p to 1, rather than to 1 at once.
+        gentle: bool = false;
+        /// After a drop, at least 1/p packets of the colour are let by before the next.
+        wait: bool = false;
+        /// Packets of ECN-capable transports are marked rather than dropped early; forced drops remain.
+        ecn: bool = false;
+        /// At which arrivals the averages take a sample.
+        avg_update: AvgUpdate = AvgUpdate::ClarkFang;
+        /// The probability is multiplied by the packet's size / mean_packet.
+        byte_scaled: bool = false;
+        /// Typical size on the wire: how fast an idle link ages the averages, and what byte_scaled divides
+        /// by. Left out: a full packet.
+        mean_packet: Option<Bytes> [POSITIVE];
+        /// Floyd and Jacobson's algorithm for curve, count and idle time, or ns-2's.
+        variant: Variant = Variant::Floyd93;
+    }
+}
+
+/// What one colour goes by.
+#[derive(Clone, Debug)]
+struct Group {
+    average: QueueAverage,
+    curve: Curve,
+    count: Countdown,
+}
+
+/// All that an arrival touches where nothing is dropped: two cache lines.
+#[derive(Clone, Debug)]
+pub struct Vars {
+    /// Average of IN packets, curve and count of IN.
+    r#in: Group,
+    /// Average of all packets, curve and count of OUT.
+    out: Group,
+    weight: Weight,
+    rule: Rule,
+    avg_update: AvgUpdate,
+    /// `avg_update = ns2`: an idle stretch that an OUT packet ended and no IN packet has seen yet.
+    unseen_idle: Option<Time>,
+}
+
+/// Packets of one colour by what happened to them; the rest joined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Dropped by chance.
+    pub early: u64,
+    /// Dropped because the average was above the curve's end.
+    pub forced: u64,
+    /// Dropped because the queue was full.
+    pub overflow: u64,
+    /// Marked congestion experienced.
+    pub marked: u64,
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct Rio {
+    vars: Vars,
+    /// OUT, IN.
+    stats: [Stats; 2],
+    ecn: bool,
+    /// A typical packet, if the probability is scaled by size.
+    mean: Option<u32>,
+}
+
+impl Build for Params {
+    type Mechanism = Rio;
+
+    fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        let mut warnings = Vec::new();
+        let paths = Paths { min_th: "in.min_th", max_th: "in.max_th" };
+        check_thresholds(self.r#in.min_th, self.r#in.max_th, paths, context, &mut warnings)?;
+        let paths = Paths { min_th: "out.min_th", max_th: "out.max_th" };
+        check_thresholds(self.out.min_th, self.out.max_th, paths, context, &mut warnings)?;
+        if !self.r#in.min_th.same_unit(self.out.min_th) {
+            return Err(Fault {
+                field: "out.min_th",
+                problem: format!(
+                    "in.min_th is {} and out.min_th is {}: the averages have one unit",
+                    self.r#in.min_th, self.out.min_th
+                ),
+                remedy: "all four thresholds in packets, or all in bytes".into(),
+            });
+        }
+        if self.r#in.min_th.amount() < self.out.max_th.amount() {
+            let text = format!(
+                "in.min_th ({}) is below out.max_th ({}): IN packets may be dropped while OUT packets still join",
+                self.r#in.min_th, self.out.max_th
+            );
+            warnings.push(Warning { field: "in.min_th", text });
+        }
+        Ok(warnings)
+    }
+
+    fn build(&self, context: &Context) -> Rio {
+        let mean = self.mean_packet.unwrap_or(context.packet);
+        let law = match self.variant {
+            Variant::Floyd93 => Law::Floyd93,
+            Variant::Ns2 => Law::Ns2Rio,
+        };
+        let group = |t: &Thresholds| Group {
+            average: QueueAverage::default(),
+            curve: Curve { min_th: t.min_th.amount(), max_th: t.max_th.amount(), max_p: t.max_p },
+            count: Countdown::default(),
+        };
+        let in_bytes = matches!(self.out.min_th, Backlog::Bytes(_));
+        Rio {
+            vars: Vars {
+                r#in: group(&self.r#in),
+                out: group(&self.out),
+                weight: Weight::new(self.w_q, context.link_rate, mean),
+                rule: Rule { law, gentle: self.gentle, wait: self.wait, in_bytes },
+                avg_update: self.avg_update,
+                unseen_idle: None,
+            },
+            stats: [Stats::default(); 2],
+            ecn: self.ecn,
+            mean: self.byte_scaled.then(|| curve::size_of(mean)),
+        }
+    }
+}
+
+impl Vars {
+    /// Brings the averages up to date with an arrival that found `all` and `ins` waiting.
+    #[inline]
+    fn update(&mut self, now: Time, is_in: bool, all: f64, ins: f64, idle: Option<Time>) {
+        let w = &self.weight;
+        let ns2 = self.rule.law != Law::Floyd93;
+        let sample = |a: &mut QueueAverage, q, idle| match ns2 {
+            true => a.sample_ns2(w, now, q, idle),
+            false => a.sample(w, now, q, idle),
+        };
+        match self.avg_update {
+            AvgUpdate::Ns2 if !is_in => self.unseen_idle = idle.or(self.unseen_idle),
+            AvgUpdate::Ns2 => {
+                sample(&mut self.out.average, all, idle);
+                let seen = idle.or(self.unseen_idle.take());
+                self.unseen_idle = None;
+                sample(&mut self.r#in.average, ins, seen);
+            }
+            AvgUpdate::ClarkFang if !is_in => {
+                sample(&mut self.out.average, all, idle);
+                if let Some(since) = idle {
+                    let a = &mut self.r#in.average;
+                    if ns2 { a.age_ns2(w, now, since) } else { a.age(w, now, since) }
+                }
+            }
+            AvgUpdate::ClarkFang | AvgUpdate::EveryArrival => {
+                sample(&mut self.out.average, all, idle);
+                sample(&mut self.r#in.average, ins, idle);
+            }
+        }
+    }
+}
+
+impl Aqm for Rio {
+    #[inline]
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        let v = &mut self.vars;
+        let is_in = packet.colour.is_in();
+        let (all, ins) = if v.rule.in_bytes {
+            (queue.bytes() as f64, queue.bytes_of(Colour::IN) as f64)
+        } else {
+            (f64::from(queue.packets()), f64::from(queue.packets_of(Colour::IN)))
+        };
+        v.update(now, is_in, all, ins, queue.idle_since());
+        why.note("queued", all);
+        why.note("queued_in", ins);
+        why.note("avg", v.out.average.get());
+        why.note("avg_in", v.r#in.average.get());
+        let (group, queued) = if is_in { (&mut v.r#in, ins) } else { (&mut v.out, all) };
+        let scale = self.mean.map(|mean| Scale { size: packet.size, mean });
+        let found = Found { avg: group.average.get(), queued, scale };
+        let fate = group.count.test(&group.curve, v.rule, found, rng, why);
+        let can_mark = self.ecn && packet.ecn != Ecn::NotCapable;
+        let verdict = admission(fate, v.rule.law, can_mark, queue.fits(packet.size));
+        let stats = &mut self.stats[usize::from(is_in)];
+        // ns-2: a forced drop or an overflow restarts IN's count, but not OUT's.
+        let restarts = is_in || v.rule.law == Law::Floyd93;
+        match verdict {
+            Admission::Admit => return verdict,
+            Admission::Mark => stats.marked += 1,
+            Admission::Drop(Cause::Early) => stats.early += 1,
+            Admission::Drop(cause) => {
+                *(if cause == Cause::Forced { &mut stats.forced } else { &mut stats.overflow }) += 1;
+                if restarts {
+                    group.count.restart();
+                }
+            }
+        }
+        verdict
+    }
+
+    fn gauges(&self, _: Time, show: Gauge<'_>) {
+        let v = &self.vars;
+        show("avg", v.out.average.get());
+        show("avg_in", v.r#in.average.get());
+        show("p_b_in", v.r#in.curve.p_b(v.r#in.average.get(), v.rule.gentle));
+        show("p_b_out", v.out.curve.p_b(v.out.average.get(), v.rule.gentle));
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        let [out, r#in] = self.stats;
+        show("early_in", r#in.early);
+        show("early_out", out.early);
+        show("forced_in", r#in.forced);
+        show("forced_out", out.forced);
+        show("overflow_in", r#in.overflow);
+        show("overflow_out", out.overflow);
+        show("marked_in", r#in.marked);
+        show("marked_out", out.marked);
+    }
+}

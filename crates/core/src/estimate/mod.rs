@@ -1,0 +1,3 @@
+//! What mechanisms measure of the traffic that passes them.
+
+pub mod ewma;

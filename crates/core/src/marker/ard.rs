@@ -1,0 +1,373 @@
+//! ARD, the adaptive regulating drop marker, and ARM, the same without its dropper.
+//!
+//! One leaky bucket for all flows that enter at an edge router, filled at the temporary permitted rate
+//! (TPR). While it runs low, IN packets are remarked OUT at random, the lower the likelier, and under ARD
+//! a few are dropped there and then; what leaves as IN takes a token. Greedy flows have most IN packets in
+//! the low spells and lose most. The TPR follows the traffic: the more of it was OUT, the lower.
+//! Source: Hur 2006 (paper A), §2.1 and Eq. (1)–(4). The bucket starts full; the paper doesn't say.
+//! Non-goal: per-flow state; a flow's own contract is its host marker's business.
+
+use crate::aqm::curve::chance;
+use crate::marker::{Gauge, Marker};
+use crate::packet::{Colour, Packet};
+use crate::params::{Build, Context, Fault, Warning};
+use crate::rng::Rng;
+use crate::signal::Outbox;
+use crate::units::{Backlog, Duration, PS_PER_S, Rate, Time};
+use crate::verdict::{Cause, Mark, Why};
+
+crate::choice! {
+    /// Which packets the dropper sees while the bucket is low.
+    pub enum DropOrder {
+        /// Every IN packet; what it leaves may be remarked.
+        BeforeRemark = "before_remark",
+        /// Only those that are to be remarked: some are dropped instead.
+        OfRemarked = "of_remarked",
+    }
+}
+
+crate::choice! {
+    /// What a token lets by.
+    pub enum Token {
+        /// A packet, whatever its size.
+        Packet = "packet",
+        /// A byte on the wire.
+        Byte = "byte",
+    }
+}
+
+crate::choice! {
+    /// What the TPR never falls below.
+    pub enum TprFloor {
+        /// Nothing: Eq. (2) alone.
+        None = "none",
+        /// The rate at which IN packets arrived, as Eq. (4) promises; still at most tpr_max.
+        LambdaIn = "lambda_in",
+    }
+}
+
+crate::params! {
+    /// What an operator sets of ARD.
+    pub struct Params {
+        /// The most the TPR can be, and what it is at first: the bottleneck's rate.
+        tpr_max: Rate [POSITIVE];
+        /// The most tokens that are kept. Packets are full packets.
+        bucket: Backlog [POSITIVE];
+        /// Level below which IN packets are remarked and dropped at random.
+        t_rd: Backlog [NON_NEGATIVE];
+        /// Probability of a remark as the bucket runs out (Eq. 1).
+        max_rem: f64 [UNIT] = 0.5;
+        /// Probability of a drop while the bucket is low or empty.
+        p_drop: f64 [UNIT] = 0.02;
+        /// How often the TPR is renewed, and the time over which arrivals are measured for it (the paper's nτ).
+        interval: Duration [POSITIVE] = Duration::from_millis(100_000);
+        /// Whether the dropper comes before the remarking or takes its share of what is remarked.
+        drop: DropOrder = DropOrder::BeforeRemark;
+        /// Whether a token lets a packet by or a byte.
+        token: Token = Token::Packet;
+        /// What the TPR never falls below.
+        tpr_floor: TprFloor = TprFloor::None;
+        /// If false it only watches: bucket and meters run, and no packet changes.
+        act: bool = true;
+    }
+}
+
+crate::params! {
+    /// What an operator sets of ARM.
+    pub struct ArmParams {
+        /// The most the TPR can be, and what it is at first: the bottleneck's rate.
+        tpr_max: Rate [POSITIVE];
+        /// The most tokens that are kept. Packets are full packets.
+        bucket: Backlog [POSITIVE];
+        /// Level below which IN packets are remarked at random.
+        t_rd: Backlog [NON_NEGATIVE];
+        /// Probability of a remark as the bucket runs out (Eq. 1).
+        max_rem: f64 [UNIT] = 0.5;
+        /// How often the TPR is renewed, and the time over which arrivals are measured for it (the paper's nτ).
+        interval: Duration [POSITIVE] = Duration::from_millis(100_000);
+        /// Whether a token lets a packet by or a byte.
+        token: Token = Token::Packet;
+        /// What the TPR never falls below.
+        tpr_floor: TprFloor = TprFloor::None;
+        /// If false it only watches: bucket and meters run, and no packet changes.
+        act: bool = true;
+    }
+}
+
+/// State between packets.
+#[derive(Clone, Debug)]
+pub struct Vars {
+    /// Tokens at `at`: packets or bytes.
+    tokens: f64,
+    at: Time,
+    /// Tokens a picosecond, from `tpr`.
+    fill: f64,
+    /// Bit/s.
+    tpr: f64,
+    /// Wire bytes that came since `since`: IN, OUT.
+    arrived: [u64; 2],
+    /// Start of the interval; `None` before the run.
+    since: Option<Time>,
+    /// Bit/s over the last whole interval: IN, OUT.
+    lambda: [f64; 2],
+}
+
+/// Packets by verdict.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Remarked OUT while the bucket was low.
+    pub remarked_early: u64,
+    /// Remarked OUT because there was no token.
+    pub remarked_empty: u64,
+    /// Dropped while the bucket was low.
+    pub dropped_low: u64,
+    /// Dropped when there was no token.
+    pub dropped_empty: u64,
+    /// Came as IN and left as IN.
+    pub passed_in: u64,
+    /// Came as OUT and left so.
+    pub passed_out: u64,
+}
+
+/// The marker, with or without its dropper.
+#[derive(Clone, Debug)]
+pub struct Ard {
+    vars: Vars,
+    /// In tokens.
+    depth: f64,
+    /// In tokens.
+    t_rd: f64,
+    max_rem: f64,
+    p_drop: f64,
+    /// Tokens in a bit.
+    tokens_per_bit: f64,
+    tpr_max: f64,
+    interval: Duration,
+    drop: DropOrder,
+    token: Token,
+    tpr_floor: TprFloor,
+    act: bool,
+    stats: Stats,
+}
+
+/// Eq. (1): the lower the bucket, the likelier a remark. Only for `tokens` < `t_rd`.
+#[must_use]
+#[inline]
+pub fn p_rem(tokens: f64, t_rd: f64, max_rem: f64) -> f64 {
+    (t_rd - tokens) * max_rem / t_rd
+}
+
+/// Eq. (2): the share of `tpr_max` that IN packets had of the traffic. Keeps `old` if there was none.
+#[must_use]
+pub fn next_tpr(old: f64, tpr_max: f64, lambda_in: f64, lambda_out: f64, floor: TprFloor) -> f64 {
+    let all = lambda_in + lambda_out;
+    if all <= 0.0 {
+        return old;
+    }
+    let tpr = tpr_max * (lambda_in / all);
+    match floor {
+        TprFloor::None => tpr,
+        TprFloor::LambdaIn => tpr.max(lambda_in.min(tpr_max)),
+    }
+}
+
+/// Tokens at `now`, having been `tokens` at `at`.
+#[inline]
+fn refill(tokens: f64, fill: f64, at: Time, now: Time, depth: f64) -> f64 {
+    (tokens + fill * now.since(at).0 as f64).min(depth)
+}
+
+impl Build for Params {
+    type Mechanism = Ard;
+
+    fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        let packet = context.packet;
+        if self.bucket.bytes(packet) < packet.0 as f64 {
+            return Err(Fault {
+                field: "bucket",
+                problem: format!(
+                    "a bucket of {} holds less than a packet of {packet}: every IN packet would be remarked",
+                    self.bucket
+                ),
+                remedy: format!("at least \"{packet}\" or \"1 packets\""),
+            });
+        }
+        let mut warnings = Vec::new();
+        if self.t_rd.bytes(packet) > self.bucket.bytes(packet) {
+            let text = format!(
+                "{} is above the bucket's {}: even a full bucket counts as low",
+                self.t_rd, self.bucket
+            );
+            warnings.push(Warning { field: "t_rd", text });
+        }
+        Ok(warnings)
+    }
+
+    fn build(&self, context: &Context) -> Ard {
+        let tokens = |b: Backlog| match self.token {
+            Token::Packet => b.packets(context.packet),
+            Token::Byte => b.bytes(context.packet),
+        };
+        let tokens_per_bit = match self.token {
+            Token::Packet => 1.0 / context.packet.bits() as f64,
+            Token::Byte => 1.0 / 8.0,
+        };
+        let mut ard = Ard {
+            vars: Vars {
+                tokens: tokens(self.bucket),
+                at: Time::ZERO,
+                fill: 0.0,
+                tpr: 0.0,
+                arrived: [0; 2],
+                since: None,
+                lambda: [0.0; 2],
+            },
+            depth: tokens(self.bucket),
+            t_rd: tokens(self.t_rd),
+            max_rem: self.max_rem,
+            p_drop: self.p_drop,
+            tokens_per_bit,
+            tpr_max: self.tpr_max.0 as f64,
+            interval: self.interval,
+            drop: self.drop,
+            token: self.token,
+            tpr_floor: self.tpr_floor,
+            act: self.act,
+            stats: Stats::default(),
+        };
+        ard.set_tpr(self.tpr_max.0 as f64);
+        ard
+    }
+}
+
+impl ArmParams {
+    /// ARM is ARD that never drops.
+    fn as_ard(&self) -> Params {
+        let ArmParams { tpr_max, bucket, t_rd, max_rem, interval, token, tpr_floor, act } = *self;
+        let drop = DropOrder::BeforeRemark;
+        Params { tpr_max, bucket, t_rd, max_rem, p_drop: 0.0, interval, drop, token, tpr_floor, act }
+    }
+}
+
+impl Build for ArmParams {
+    type Mechanism = Ard;
+
+    fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        self.as_ard().check(context)
+    }
+
+    fn build(&self, context: &Context) -> Ard {
+        self.as_ard().build(context)
+    }
+}
+
+impl Ard {
+    fn set_tpr(&mut self, tpr: f64) {
+        self.vars.tpr = tpr;
+        self.vars.fill = tpr * self.tokens_per_bit / PS_PER_S as f64;
+    }
+
+    #[inline]
+    fn tokens_at(&self, now: Time) -> f64 {
+        let v = &self.vars;
+        refill(v.tokens, v.fill, v.at, now, self.depth)
+    }
+
+    /// §2.1: an IN packet that finds the bucket at its present level.
+    #[inline]
+    fn regulate<W: Why + ?Sized>(&mut self, need: f64, rng: &mut Rng, why: &mut W) -> Mark {
+        let tokens = self.vars.tokens;
+        let s = &mut self.stats;
+        if tokens < need {
+            if self.act && chance(self.p_drop, rng, why) {
+                s.dropped_empty += 1;
+                return Mark::Drop(Cause::Edge);
+            }
+            if self.act {
+                s.remarked_empty += 1;
+                return Mark::Pass(Colour::OUT);
+            }
+            s.passed_in += 1;
+            return Mark::Pass(Colour::IN);
+        }
+        if self.act && tokens < self.t_rd {
+            let p_rem = p_rem(tokens, self.t_rd, self.max_rem);
+            why.note("p_rem", p_rem);
+            let (drop, remark) = match self.drop {
+                DropOrder::BeforeRemark => {
+                    let drop = chance(self.p_drop, rng, why);
+                    (drop, !drop && chance(p_rem, rng, why))
+                }
+                DropOrder::OfRemarked => {
+                    let chosen = chance(p_rem, rng, why);
+                    let drop = chosen && chance(self.p_drop, rng, why);
+                    (drop, chosen && !drop)
+                }
+            };
+            if drop {
+                s.dropped_low += 1;
+                return Mark::Drop(Cause::Edge);
+            }
+            if remark {
+                s.remarked_early += 1;
+                return Mark::Pass(Colour::OUT);
+            }
+        }
+        self.vars.tokens -= need;
+        s.passed_in += 1;
+        Mark::Pass(Colour::IN)
+    }
+}
+
+impl Marker for Ard {
+    #[inline]
+    fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
+        self.vars.tokens = self.tokens_at(now);
+        self.vars.at = now;
+        why.note("tokens", self.vars.tokens);
+        why.note("tpr", self.vars.tpr);
+        let is_in = packet.colour.is_in();
+        self.vars.arrived[usize::from(!is_in)] += u64::from(packet.size);
+        if !is_in {
+            self.stats.passed_out += 1;
+            return Mark::Pass(packet.colour);
+        }
+        let need = match self.token {
+            Token::Packet => 1.0,
+            Token::Byte => f64::from(packet.size),
+        };
+        self.regulate(need, rng, why)
+    }
+
+    /// Renews the TPR from what came since the last time.
+    fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {
+        let elapsed = self.vars.since.map(|since| now.since(since));
+        if let Some(elapsed) = elapsed.filter(|e| *e > Duration::ZERO) {
+            self.vars.tokens = self.tokens_at(now);
+            self.vars.at = now;
+            let lambda = self.vars.arrived.map(|bytes| bytes as f64 * 8.0 / elapsed.secs());
+            self.vars.lambda = lambda;
+            self.set_tpr(next_tpr(self.vars.tpr, self.tpr_max, lambda[0], lambda[1], self.tpr_floor));
+        }
+        self.vars.arrived = [0; 2];
+        self.vars.since = Some(now);
+        Some(now + self.interval)
+    }
+
+    fn gauges(&self, now: Time, show: Gauge<'_>) {
+        show("tokens", self.tokens_at(now));
+        show("tpr", self.vars.tpr);
+        show("lambda_in", self.vars.lambda[0]);
+        show("lambda_out", self.vars.lambda[1]);
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        let s = &self.stats;
+        show("remarked_early", s.remarked_early);
+        show("remarked_empty", s.remarked_empty);
+        show("dropped_low", s.dropped_low);
+        show("dropped_empty", s.dropped_empty);
+        show("passed_in", s.passed_in);
+        show("passed_out", s.passed_out);
+    }
+}

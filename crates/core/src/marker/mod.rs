@@ -1,0 +1,84 @@
+//! Markers (traffic conditioners): they set a packet's colour at the edge, and some drop there.
+
+pub mod ard;
+pub mod blind_drop;
+pub mod token_bucket;
+
+use crate::packet::{Direction, Packet};
+use crate::rng::Rng;
+use crate::signal::{Outbox, Signal};
+use crate::units::Time;
+use crate::verdict::{Mark, Why};
+
+/// Shows a mechanism's state by name, for monitors.
+pub type Gauge<'a> = &'a mut dyn FnMut(&'static str, f64);
+
+/// What every marker does. Only [`mark`](Marker::mark) must be written.
+pub trait Marker: Send {
+    /// Sees a packet pass, in either direction, before any verdict on it.
+    fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
+        let _ = (now, packet, direction);
+    }
+
+    /// Decides on a packet. Nothing else about the packet may change.
+    fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark;
+
+    /// Called at the start of the run and then at each time it returned; `None`: never again.
+    fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
+        let _ = (now, outbox);
+        None
+    }
+
+    /// A signal from another mechanism has arrived.
+    fn signal(&mut self, now: Time, signal: &Signal) {
+        let _ = (now, signal);
+    }
+
+    /// Shows the state at `now`, without changing it.
+    fn gauges(&self, now: Time, show: Gauge<'_>) {
+        let _ = (now, show);
+    }
+
+    /// Counts since the start of the run, by name.
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        let _ = show;
+    }
+}
+
+/// [`Marker`] as an object: what [`AnyMarker::Custom`](crate::registry::AnyMarker) holds.
+/// Every `Marker` is one.
+pub trait DynMarker: Send {
+    /// See [`Marker::observe`].
+    fn observe(&mut self, now: Time, packet: &Packet, direction: Direction);
+    /// See [`Marker::mark`].
+    fn mark(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut dyn Why) -> Mark;
+    /// See [`Marker::tick`].
+    fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time>;
+    /// See [`Marker::signal`].
+    fn signal(&mut self, now: Time, signal: &Signal);
+    /// See [`Marker::gauges`].
+    fn gauges(&self, now: Time, show: Gauge<'_>);
+    /// See [`Marker::stats`].
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64));
+}
+
+impl<M: Marker> DynMarker for M {
+    fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
+        Marker::observe(self, now, packet, direction);
+    }
+    fn mark(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut dyn Why) -> Mark {
+        Marker::mark(self, now, packet, rng, why)
+    }
+    fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
+        Marker::tick(self, now, outbox)
+    }
+    fn signal(&mut self, now: Time, signal: &Signal) {
+        Marker::signal(self, now, signal);
+    }
+    fn gauges(&self, now: Time, show: Gauge<'_>) {
+        Marker::gauges(self, now, show);
+    }
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        Marker::stats(self, show);
+    }
+}

@@ -1,0 +1,313 @@
+//! The container: first in, first out, within a hard limit. It holds packets, obeys its discipline and counts.
+
+use std::collections::VecDeque;
+
+use crate::packet::{Colour, FlowId, Packet};
+use crate::queue::{End, Queue, Strike};
+use crate::registry::AnyAqm;
+use crate::rng::Rng;
+use crate::units::{Backlog, Time};
+use crate::verdict::{Admission, Cause, Departure, Why};
+
+/// What a queue can hold: a packet, or a simulator's or router's own record of one.
+pub trait Item {
+    /// Size on the wire.
+    fn size(&self) -> u32;
+    /// Drop precedence.
+    fn colour(&self) -> Colour;
+    /// Whose it is.
+    fn flow(&self) -> FlowId;
+    /// Sets congestion experienced; false if its transport doesn't understand ECN.
+    fn mark(&mut self) -> bool;
+}
+
+/// Packets counted by colour and by what became of them. `arrived` = `sent` + `dropped` + waiting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets offered, by colour.
+    pub arrived: [u64; 3],
+    /// Bytes offered, by colour.
+    pub arrived_bytes: [u64; 3],
+    /// Packets that left for the link, by colour.
+    pub sent: [u64; 3],
+    /// Bytes that left for the link, by colour.
+    pub sent_bytes: [u64; 3],
+    /// Packets dropped, by cause and colour.
+    pub dropped: [[u64; 3]; Cause::COUNT],
+    /// Packets marked congestion experienced, by colour.
+    pub marked: [u64; 3],
+}
+
+impl Counts {
+    /// Packets of this colour dropped for whatever cause.
+    #[must_use]
+    pub fn dropped_of(&self, colour: Colour) -> u64 {
+        self.dropped.iter().map(|by_colour| by_colour[colour as usize]).sum()
+    }
+}
+
+/// A queue that a discipline decides on.
+#[derive(Debug)]
+pub struct Fifo<T> {
+    ring: VecDeque<T>,
+    packets: [u32; 3],
+    bytes: [u64; 3],
+    limit: Backlog,
+    idle_since: Option<Time>,
+    struck: Vec<T>,
+    counts: Counts,
+}
+
+impl<T: Item> Fifo<T> {
+    /// Empty, idle since the start of the run.
+    #[must_use]
+    pub fn new(limit: Backlog) -> Fifo<T> {
+        Fifo {
+            ring: VecDeque::new(),
+            packets: [0; 3],
+            bytes: [0; 3],
+            limit,
+            idle_since: Some(Time::ZERO),
+            struck: Vec::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Asks the discipline about an arrival, and holds and counts it accordingly.
+    /// What the discipline struck meanwhile is found by [`Fifo::take_struck`].
+    pub fn arrive<W: Why>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        mut item: T,
+        aqm: &mut AnyAqm,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        let colour = packet.colour as usize;
+        self.counts.arrived[colour] += 1;
+        self.counts.arrived_bytes[colour] += u64::from(packet.size);
+        let mut verdict = aqm.arrive(now, packet, self, rng, why);
+        if !matches!(verdict, Admission::Drop(_)) && !self.fits(packet.size) {
+            verdict = Admission::Drop(Cause::Overflow);
+        }
+        if verdict == Admission::Mark && !item.mark() {
+            verdict = Admission::Drop(Cause::Early);
+        }
+        match verdict {
+            Admission::Drop(cause) => {
+                self.counts.dropped[cause as usize][colour] += 1;
+                return verdict;
+            }
+            Admission::Mark => self.counts.marked[colour] += 1,
+            Admission::Admit => {}
+        }
+        self.packets[colour] += 1;
+        self.bytes[colour] += u64::from(packet.size);
+        self.ring.push_back(item);
+        verdict
+    }
+
+    /// The packet next in line.
+    #[must_use]
+    pub fn head(&self) -> Option<&T> {
+        self.ring.front()
+    }
+
+    /// Takes the packet next in line to the link, without asking anybody.
+    pub fn pop(&mut self) -> Option<T> {
+        let item = self.ring.pop_front()?;
+        self.forget(&item);
+        let colour = item.colour() as usize;
+        self.counts.sent[colour] += 1;
+        self.counts.sent_bytes[colour] += u64::from(item.size());
+        self.idle_since = None;
+        Some(item)
+    }
+
+    /// Takes packets from the head until the discipline lets one go; dropped ones are shown to `dropped`.
+    pub fn depart<W: Why>(
+        &mut self,
+        now: Time,
+        as_packet: impl Fn(&T) -> Packet,
+        aqm: &mut AnyAqm,
+        rng: &mut Rng,
+        why: &mut W,
+        mut dropped: impl FnMut(T, Cause),
+    ) -> Option<T> {
+        while let Some(mut item) = self.ring.pop_front() {
+            self.forget(&item);
+            let colour = item.colour() as usize;
+            let mut verdict = aqm.depart(now, &as_packet(&item), self, rng, why);
+            if verdict == Departure::Mark && !item.mark() {
+                verdict = Departure::Drop(Cause::Early);
+            }
+            match verdict {
+                Departure::Drop(cause) => {
+                    self.counts.dropped[cause as usize][colour] += 1;
+                    dropped(item, cause);
+                    continue;
+                }
+                Departure::Mark => self.counts.marked[colour] += 1,
+                Departure::Send => {}
+            }
+            self.counts.sent[colour] += 1;
+            self.counts.sent_bytes[colour] += u64::from(item.size());
+            self.idle_since = None;
+            return Some(item);
+        }
+        None
+    }
+
+    /// The link has finished its last packet and finds nothing to send.
+    pub fn went_idle(&mut self, at: Time) {
+        self.idle_since = Some(at);
+    }
+
+    /// The last that joined, to be completed by who pushed it.
+    pub fn tail_mut(&mut self) -> Option<&mut T> {
+        self.ring.back_mut()
+    }
+
+    /// Packets struck out of the queue since the last call.
+    pub fn take_struck(&mut self) -> Option<T> {
+        self.struck.pop()
+    }
+
+    /// Everything waiting, head first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.ring.iter()
+    }
+
+    /// Counts since the start of the run.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Packets waiting, by colour.
+    #[must_use]
+    pub fn waiting(&self) -> [u32; 3] {
+        self.packets
+    }
+
+    fn forget(&mut self, item: &T) {
+        let colour = item.colour() as usize;
+        self.packets[colour] -= 1;
+        self.bytes[colour] -= u64::from(item.size());
+    }
+}
+
+impl<T: Item> Queue for Fifo<T> {
+    #[inline]
+    fn packets(&self) -> u32 {
+        self.ring.len() as u32
+    }
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.bytes[0] + self.bytes[1] + self.bytes[2]
+    }
+    #[inline]
+    fn packets_of(&self, colour: Colour) -> u32 {
+        self.packets[colour as usize]
+    }
+    #[inline]
+    fn bytes_of(&self, colour: Colour) -> u64 {
+        self.bytes[colour as usize]
+    }
+    fn limit(&self) -> Backlog {
+        self.limit
+    }
+    #[inline]
+    fn fits(&self, size: u32) -> bool {
+        match self.limit {
+            Backlog::Packets(n) => f64::from(self.packets()) + 1.0 <= n,
+            Backlog::Bytes(n) => (self.bytes() + u64::from(size)) as f64 <= n,
+        }
+    }
+    #[inline]
+    fn idle_since(&self) -> Option<Time> {
+        self.idle_since
+    }
+    fn has(&self, flow: FlowId) -> bool {
+        self.ring.iter().any(|item| item.flow() == flow)
+    }
+    fn strike(&mut self, flow: FlowId, end: End, how: Strike) -> bool {
+        let found = match end {
+            End::Head => self.ring.iter().position(|item| item.flow() == flow),
+            End::Tail => self.ring.iter().rposition(|item| item.flow() == flow),
+        };
+        let Some(at) = found else { return false };
+        let colour = self.ring[at].colour() as usize;
+        match how {
+            Strike::Mark => {
+                let marked = self.ring[at].mark();
+                self.counts.marked[colour] += u64::from(marked);
+                marked
+            }
+            Strike::Drop => {
+                let Some(victim) = self.ring.remove(at) else { return false };
+                self.forget(&victim);
+                self.counts.dropped[Cause::Evicted as usize][colour] += 1;
+                self.struck.push(victim);
+                true
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aqm::drop_tail::DropTail;
+
+    struct Held(Packet);
+    impl Item for Held {
+        fn size(&self) -> u32 {
+            self.0.size
+        }
+        fn colour(&self) -> Colour {
+            self.0.colour
+        }
+        fn flow(&self) -> FlowId {
+            self.0.flow
+        }
+        fn mark(&mut self) -> bool {
+            false
+        }
+    }
+
+    fn offer(q: &mut Fifo<Held>, flow: u32, colour: Colour) -> Admission {
+        let packet = Packet { flow: FlowId(flow), size: 1000, colour, ..Packet::default() };
+        let mut aqm = AnyAqm::DropTail(DropTail::default());
+        let mut rng = Rng::for_component(1, "test");
+        q.arrive(Time::ZERO, &packet, Held(packet), &mut aqm, &mut rng, &mut crate::verdict::Silent)
+    }
+
+    #[test]
+    fn what_arrives_is_sent_dropped_or_waits() {
+        let mut q = Fifo::new(Backlog::Packets(3.0));
+        for flow in 0..5 {
+            offer(&mut q, flow, if flow % 2 == 0 { Colour::IN } else { Colour::OUT });
+        }
+        assert_eq!((q.packets(), q.bytes()), (3, 3000));
+        assert_eq!(q.counts().dropped[Cause::Overflow as usize], [1, 1, 0]);
+        assert!(q.strike(FlowId(1), End::Tail, Strike::Drop) && !q.has(FlowId(1)));
+        assert_eq!(q.take_struck().map(|h| h.0.flow), Some(FlowId(1)));
+        assert_eq!(q.pop().map(|h| h.0.flow), Some(FlowId(0)));
+        let c = q.counts();
+        for colour in Colour::ALL {
+            let i = colour as usize;
+            assert_eq!(c.arrived[i], c.sent[i] + c.dropped_of(colour) + u64::from(q.packets_of(colour)));
+        }
+        assert!(!q.strike(FlowId(9), End::Head, Strike::Drop));
+    }
+
+    #[test]
+    fn a_byte_limit_counts_bytes() {
+        let mut q = Fifo::new(Backlog::Bytes(2500.0));
+        assert_eq!(offer(&mut q, 0, Colour::IN), Admission::Admit);
+        assert_eq!(offer(&mut q, 0, Colour::IN), Admission::Admit);
+        assert_eq!(offer(&mut q, 0, Colour::IN), Admission::Drop(Cause::Overflow));
+    }
+}

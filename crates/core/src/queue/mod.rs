@@ -1,0 +1,46 @@
+//! The container that holds packets, and what it shows the discipline that decides.
+
+pub mod fifo;
+
+use crate::packet::{Colour, FlowId};
+use crate::units::{Backlog, Time};
+
+/// Which end of the queue a victim is taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The packet that would leave first.
+    Head,
+    /// The packet that came last.
+    Tail,
+}
+
+/// What is done to a victim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strike {
+    /// Taken out and dropped.
+    Drop,
+    /// Marked as having experienced congestion, if its transport understands that.
+    Mark,
+}
+
+/// A queue as its discipline sees it. The packet in transmission is not in the queue.
+pub trait Queue {
+    /// Packets waiting.
+    fn packets(&self) -> u32;
+    /// Bytes waiting.
+    fn bytes(&self) -> u64;
+    /// Packets of this colour waiting.
+    fn packets_of(&self, colour: Colour) -> u32;
+    /// Bytes of this colour waiting.
+    fn bytes_of(&self, colour: Colour) -> u64;
+    /// The hard limit.
+    fn limit(&self) -> Backlog;
+    /// Whether a packet of this size may join within the limit.
+    fn fits(&self, size: u32) -> bool;
+    /// Since when the link has had nothing to send; `None` while it sends.
+    fn idle_since(&self) -> Option<Time>;
+    /// Whether a packet of this flow waits.
+    fn has(&self, flow: FlowId) -> bool;
+    /// Drops or marks a waiting packet of this flow; false if there was none to strike.
+    fn strike(&mut self, flow: FlowId, end: End, how: Strike) -> bool;
+}

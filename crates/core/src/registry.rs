@@ -1,0 +1,229 @@
+//! Every mechanism by name: what `inprofile list` prints, what an experiment file may say, and the
+//! enums through which simulator and router call them. A new mechanism adds one line here.
+
+use crate::aqm::{self, Aqm, drop_tail, red, rio};
+use crate::marker::{self, Gauge, Marker, ard, blind_drop, token_bucket};
+use crate::packet::{Direction, Packet};
+use crate::params::{Build, Context, Fault, Field, Params, Values, Warning};
+use crate::queue::Queue;
+use crate::rng::Rng;
+use crate::signal::{Outbox, Signal};
+use crate::units::Time;
+use crate::verdict::{Admission, Departure, Mark, Why};
+
+/// A mechanism as a user finds it.
+pub struct Entry<M: 'static> {
+    /// The word in a file.
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// What an operator sets.
+    pub fields: &'static [Field],
+    /// Whether these values go together in this place.
+    pub check: fn(&Values, &Context) -> Result<Vec<Warning>, Fault>,
+    /// The mechanism in its first state; `check` has passed.
+    pub build: fn(&Values, &Context) -> M,
+}
+
+// Derived, these would ask that M be Copy; an entry holds no M.
+impl<M> Clone for Entry<M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for Entry<M> {}
+
+/// The markers and disciplines an experiment may name. [`Registry::default`] has all of ours;
+/// push an [`Entry`] to add one of your own.
+#[derive(Clone)]
+pub struct Registry {
+    /// For flows and edges.
+    pub markers: Vec<Entry<AnyMarker>>,
+    /// For queues.
+    pub aqms: Vec<Entry<AnyAqm>>,
+}
+
+impl Default for Registry {
+    fn default() -> Registry {
+        Registry { markers: MARKERS.to_vec(), aqms: AQMS.to_vec() }
+    }
+}
+
+macro_rules! entries {
+    ($any:ident: $( $name:literal = $variant:ident($params:ty), $source:literal, $summary:literal; )*) => {
+        &[ $( Entry {
+            name: $name,
+            summary: $summary,
+            source: $source,
+            fields: <$params as Params>::FIELDS,
+            check: |v, c| <$params as Params>::from_values(v).check(c),
+            build: |v, c| $any::$variant(<$params as Params>::from_values(v).build(c)),
+        }, )* ]
+    };
+}
+
+const MARKERS: &[Entry<AnyMarker>] = entries! { AnyMarker:
+    "token_bucket" = TokenBucket(token_bucket::Params), "RFC 2697 §3 (committed bucket); papers A and B",
+        "IN while the bucket holds the packet's size in tokens, else OUT.";
+    "arm" = Ard(ard::ArmParams), "paper A, §2.1",
+        "Aggregate bucket at an adaptive rate that remarks IN packets at random when it runs low.";
+    "ard" = Ard(ard::Params), "paper A, §2.1–2.2",
+        "The arm marker with a dropper: some of the packets that find the bucket low are dropped instead.";
+    "blind_drop" = BlindDrop(blind_drop::Params), "placebo for paper A",
+        "Drops packets at random at a set probability, whatever the traffic does.";
+};
+
+const AQMS: &[Entry<AnyAqm>] = entries! { AnyAqm:
+    "drop_tail" = DropTail(drop_tail::Params), "RFC 7567 §2",
+        "Drops what finds the queue full.";
+    "red" = Red(red::Params), "Floyd and Jacobson 1993; gentle: Floyd 2000",
+        "Drops at random, the more the longer the average queue, before it is full.";
+    "rio" = Rio(rio::Params), "Clark and Fang 1998",
+        "Two REDs in one queue: IN packets by the average of IN packets, OUT packets by that of all.";
+};
+
+macro_rules! dispatch {
+    ($(#[$meta:meta])* $any:ident: $dyn:path { $($variant:ident($t:ty)),* $(,)? }) => {
+        $(#[$meta])*
+        pub enum $any {
+            $( #[doc = concat!("See [`", stringify!($t), "`].")] $variant($t), )*
+            /// A user's own.
+            Custom(Box<dyn $dyn>),
+        }
+
+        impl std::fmt::Debug for $any {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(match self {
+                    $( $any::$variant(_) => stringify!($variant), )*
+                    $any::Custom(_) => "Custom",
+                })
+            }
+        }
+
+        impl $any {
+            /// Sees a packet pass.
+            #[inline]
+            pub fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
+                match self {
+                    $( $any::$variant(m) => m.observe(now, packet, direction), )*
+                    $any::Custom(m) => m.observe(now, packet, direction),
+                }
+            }
+            /// Called at the start of the run and then at each time it returned.
+            pub fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
+                match self {
+                    $( $any::$variant(m) => m.tick(now, outbox), )*
+                    $any::Custom(m) => m.tick(now, outbox),
+                }
+            }
+            /// A signal has arrived.
+            pub fn signal(&mut self, now: Time, signal: &Signal) {
+                match self {
+                    $( $any::$variant(m) => m.signal(now, signal), )*
+                    $any::Custom(m) => m.signal(now, signal),
+                }
+            }
+            /// Shows the state at `now`.
+            pub fn gauges(&self, now: Time, show: Gauge<'_>) {
+                match self {
+                    $( $any::$variant(m) => m.gauges(now, show), )*
+                    $any::Custom(m) => m.gauges(now, show),
+                }
+            }
+            /// Shows the counts.
+            pub fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+                match self {
+                    $( $any::$variant(m) => m.stats(show), )*
+                    $any::Custom(m) => m.stats(show),
+                }
+            }
+        }
+    };
+}
+
+dispatch! {
+    /// Any marker.
+    AnyMarker: marker::DynMarker {
+        TokenBucket(token_bucket::TokenBucket),
+        Ard(ard::Ard),
+        BlindDrop(blind_drop::BlindDrop),
+    }
+}
+
+dispatch! {
+    /// Any queue discipline.
+    AnyAqm: aqm::DynAqm {
+        DropTail(drop_tail::DropTail),
+        Red(red::Red),
+        Rio(rio::Rio),
+    }
+}
+
+impl AnyMarker {
+    /// Decides on a packet.
+    #[inline]
+    pub fn mark<W: Why>(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
+        match self {
+            AnyMarker::TokenBucket(m) => m.mark(now, packet, rng, why),
+            AnyMarker::Ard(m) => m.mark(now, packet, rng, why),
+            AnyMarker::BlindDrop(m) => m.mark(now, packet, rng, why),
+            AnyMarker::Custom(m) => m.mark(now, packet, rng, why),
+        }
+    }
+}
+
+macro_rules! each_aqm {
+    ($self:ident, $m:ident => $body:expr) => {
+        match $self {
+            AnyAqm::DropTail($m) => $body,
+            AnyAqm::Red($m) => $body,
+            AnyAqm::Rio($m) => $body,
+            AnyAqm::Custom($m) => $body,
+        }
+    };
+}
+
+impl AnyAqm {
+    /// Whether the queue has to be served packet by packet: see [`Aqm::SERVES`].
+    #[must_use]
+    pub fn serves(&self) -> bool {
+        fn of<A: Aqm>(_: &A) -> bool {
+            A::SERVES
+        }
+        match self {
+            AnyAqm::DropTail(m) => of(m),
+            AnyAqm::Red(m) => of(m),
+            AnyAqm::Rio(m) => of(m),
+            AnyAqm::Custom(m) => m.serves(),
+        }
+    }
+
+    /// Decides on an arrival.
+    #[inline]
+    pub fn arrive<Q: Queue, W: Why>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        each_aqm!(self, m => m.arrive(now, packet, queue, rng, why))
+    }
+
+    /// Decides on a departure.
+    #[inline]
+    pub fn depart<Q: Queue, W: Why>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Departure {
+        each_aqm!(self, m => m.depart(now, packet, queue, rng, why))
+    }
+}
