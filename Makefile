@@ -1,0 +1,82 @@
+# The front door. Needs Rust (cargo), Python 3.11 or newer with venv, and make; everything else it gets itself,
+# into .venv and target. Nothing is done twice: stamps in .venv say what is there.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.toml')
+say = @printf '\n== %s\n'
+
+.DEFAULT_GOAL := help
+.PHONY: help build reproduce test lint test-rust test-python bench wheel requirements clean
+.DELETE_ON_ERROR:
+
+help: ## Say what there is to make
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: $(VENV)/.built ## Build everything into .venv; then .venv/bin/inprofile is there
+
+reproduce: build ## Reproduce the papers: run, judge, write the report
+	@$(BIN)/inprofile reproduce
+
+test: lint test-rust test-python ## Run every check and test
+
+lint: $(VENV)/.built
+	$(say) "Rust: format and lints"
+	@cargo fmt --all --check
+	@cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+	$(say) "Python: format, lints and types"
+	@$(BIN)/ruff format --quiet --check python
+	@$(BIN)/ruff check --quiet python
+	@$(BIN)/mypy
+
+test-rust: $(VENV)/.built
+	$(say) "Rust: tests"
+	@cargo test --quiet --locked --workspace --exclude inprofile-python
+
+test-python: $(VENV)/.built
+	$(say) "Python: tests"
+	@$(BIN)/pytest --quiet
+
+bench: build ## Measure speed and memory (minutes; a quiet machine)
+	$(say) "Benchmarks"
+	@cargo bench --quiet --locked --workspace --exclude inprofile-python
+
+wheel: $(VENV)/.packages ## Build the wheel into dist/, then use it where there is no Rust
+	$(say) "Wheel"
+	@rm -rf dist
+	@$(BIN)/maturin build --quiet --release --locked --out dist
+	@ls dist
+	$(say) "Wheel: installed and run without Rust"
+	@rm -rf target/wheel-trial
+	@$(PYTHON) -m venv target/wheel-trial/venv
+	@target/wheel-trial/venv/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes -r requirements.txt
+	@target/wheel-trial/venv/bin/python -m pip --quiet --disable-pip-version-check install --no-deps dist/*.whl
+	@cd target/wheel-trial && env -i HOME="$$PWD" LC_ALL=C.UTF-8 PATH=/nowhere venv/bin/inprofile new trial
+	@cd target/wheel-trial && env -i HOME="$$PWD" LC_ALL=C.UTF-8 PATH=/nowhere venv/bin/inprofile run trial.toml --seeds 2
+	@rm -rf target/wheel-trial
+
+requirements: $(VENV)/.packages ## Renew requirements*.txt from pyproject.toml
+	@$(PYTHON) -m venv target/uv && target/uv/bin/python -m pip --quiet --disable-pip-version-check install uv
+	@for kind in "" "-dev"; do \
+		target/uv/bin/uv pip compile --quiet --python-version 3.11 --upgrade --generate-hashes \
+			--no-emit-index-url --no-emit-find-links --custom-compile-command "make requirements" \
+			$${kind:+--group dev} pyproject.toml -o requirements$$kind.txt; \
+	done
+
+clean: ## Remove everything that was made
+	rm -rf $(VENV) target dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find python -name __pycache__ -prune -exec rm -rf {} + ; find python -name '*.so' -delete
+
+$(VENV)/.packages: requirements-dev.txt
+	$(say) "Python packages"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; say which: make PYTHON=python3.12")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install --no-compile --require-hashes -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.packages pyproject.toml $(RUST)
+	$(say) "Simulator"
+	@VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --quiet --release --locked
+	@touch $@
