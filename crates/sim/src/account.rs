@@ -1,0 +1,220 @@
+//! The books of a run: the measured window, and the proof that no packet was lost or made up.
+
+use inprofile_core::queue::fifo::Counts;
+use inprofile_core::units::Time;
+use inprofile_core::verdict::Cause;
+
+use crate::clock::Clock;
+use crate::outcome::{
+    DropRow, FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts, MarkerOutcome, Outcome,
+};
+use crate::tcp::Sender;
+use crate::world::{MarkerState, World};
+
+/// The books.
+#[derive(Debug)]
+pub struct Accounts {
+    window: (Time, Time),
+    begins: Option<Snapshot>,
+    ends: Option<Snapshot>,
+}
+
+/// Counts at one moment. Links that are not listed have none.
+#[derive(Debug)]
+struct Snapshot {
+    flows: Vec<FlowCounts>,
+    links: Vec<Option<(Counts, u128)>>,
+    edges: Vec<MarkerCounts>,
+    hosts: Vec<Option<MarkerCounts>>,
+}
+
+impl Snapshot {
+    fn take<C: Clock, const TRACE: bool>(world: &mut World<C, TRACE>) -> Snapshot {
+        let now = world.now;
+        let links = world.links.iter_mut().map(|l| {
+            l.listed.then(|| {
+                l.settle(now);
+                (*l.counts(), l.area())
+            })
+        });
+        Snapshot {
+            links: links.collect(),
+            flows: world.flows.iter().map(|f| f.counts).collect(),
+            edges: world.edges.iter().map(|e| e.counts).collect(),
+            hosts: world.flows.iter().map(|f| f.marker.as_ref().map(|m| m.counts)).collect(),
+        }
+    }
+}
+
+impl Accounts {
+    /// Before the window.
+    pub fn new(window: (Time, Time)) -> Accounts {
+        Accounts { window, begins: None, ends: None }
+    }
+
+    /// The window begins now.
+    pub fn window_begins<C: Clock, const TRACE: bool>(&mut self, world: &mut World<C, TRACE>) {
+        self.begins = Some(Snapshot::take(world));
+    }
+
+    /// The window ends now.
+    pub fn window_ends<C: Clock, const TRACE: bool>(&mut self, world: &mut World<C, TRACE>) {
+        self.ends = Some(Snapshot::take(world));
+    }
+
+    /// Closes the books at the end of the run.
+    ///
+    /// # Errors
+    /// What was found not to add up.
+    pub fn close<C: Clock, const TRACE: bool>(
+        self,
+        mut world: World<C, TRACE>,
+        senders: &[Sender<C>],
+        seed: u64,
+        events: u64,
+    ) -> Result<Outcome, String> {
+        let now = world.now;
+        for l in &mut world.links {
+            l.settle(now);
+        }
+        let (begins, ends) = match (self.begins, self.ends) {
+            (Some(b), Some(e)) => (b, e),
+            (Some(b), None) => (b, Snapshot::take(&mut world)),
+            _ => return Err("the measured window did not begin within the run".into()),
+        };
+
+        let mut in_flight = vec![[0u64; 2]; world.flows.len()];
+        for t in world.packets.iter() {
+            in_flight[t.packet.flow.0 as usize][usize::from(!t.forward)] += 1;
+        }
+        let seconds = (self.window.1 - self.window.0).0 as f64;
+        let mut outcome = Outcome { seed, events, ..Outcome::default() };
+        for (i, f) in world.flows.iter().enumerate() {
+            let tally = senders[i].tally();
+            let flow = FlowOutcome {
+                total: f.counts,
+                window: ends.flows[i].since(&begins.flows[i]),
+                in_flight: in_flight[i][0],
+                acks: [f.acks[0], f.acks[1], f.acks[2], in_flight[i][1]],
+                timeouts: tally.timeouts,
+                fast_retransmits: tally.fast_retransmits,
+                retransmissions: tally.retransmissions,
+            };
+            flow.check().map_err(|e| format!("flow {i}: {e}"))?;
+            outcome.flows.push(flow);
+            outcome.flow_markers.push(f.marker.as_ref().map(|m| {
+                let (b, e) = (begins.hosts[i].unwrap_or_default(), ends.hosts[i].unwrap_or_default());
+                marker_outcome(m, e.since(&b), now.time())
+            }));
+        }
+        for (i, l) in world.links.iter().enumerate() {
+            let total = *l.counts();
+            let waiting = l.waiting().iter().map(|&n| u64::from(n)).sum();
+            check_queue(&total, l.waiting()).map_err(|e| format!("link {i}: {e}"))?;
+            let (window, queue_mean) = match (&begins.links[i], &ends.links[i]) {
+                (Some(b), Some(e)) => (since(&e.0, &b.0), (e.1 - b.1) as f64 / seconds),
+                _ => (Counts::default(), 0.0),
+            };
+            let mut stats = Vec::new();
+            l.aqm.stats(&mut |name, value| stats.push((name, value)));
+            outcome.links.push(LinkOutcome { total, window, queue_mean, waiting, stats });
+        }
+        for (i, m) in world.edges.iter().enumerate() {
+            let window = ends.edges[i].since(&begins.edges[i]);
+            outcome.edges.push(marker_outcome(m, window, now.time()));
+        }
+        let row = |(&(flow, place, cause), &packets)| DropRow { flow, place, cause, packets };
+        outcome.drops = world.drops.iter().map(row).collect();
+        outcome.verdicts = world.verdicts;
+        Ok(outcome)
+    }
+}
+
+fn marker_outcome(m: &MarkerState, window: MarkerCounts, now: Time) -> MarkerOutcome {
+    let (mut stats, mut gauges) = (Vec::new(), Vec::new());
+    m.marker.stats(&mut |name, value| stats.push((name, value)));
+    m.marker.gauges(now, &mut |name, value| gauges.push((name, value)));
+    MarkerOutcome { total: m.counts, window, stats, gauges }
+}
+
+fn less<const N: usize>(a: [u64; N], b: [u64; N]) -> [u64; N] {
+    std::array::from_fn(|i| a[i] - b[i])
+}
+
+/// What was counted between two moments.
+fn since(after: &Counts, before: &Counts) -> Counts {
+    Counts {
+        arrived: less(after.arrived, before.arrived),
+        arrived_bytes: less(after.arrived_bytes, before.arrived_bytes),
+        sent: less(after.sent, before.sent),
+        sent_bytes: less(after.sent_bytes, before.sent_bytes),
+        dropped: std::array::from_fn(|i| less(after.dropped[i], before.dropped[i])),
+        marked: less(after.marked, before.marked),
+    }
+}
+
+impl FlowCounts {
+    /// What was counted since `before`.
+    #[must_use]
+    pub fn since(&self, before: &FlowCounts) -> FlowCounts {
+        FlowCounts {
+            sent: less(self.sent, before.sent),
+            sent_bytes: less(self.sent_bytes, before.sent_bytes),
+            received: less(self.received, before.received),
+            received_bytes: less(self.received_bytes, before.received_bytes),
+            in_order_wire_bytes: self.in_order_wire_bytes - before.in_order_wire_bytes,
+            in_order_payload_bytes: self.in_order_payload_bytes - before.in_order_payload_bytes,
+            dropped: less(self.dropped, before.dropped),
+        }
+    }
+}
+
+impl MarkerCounts {
+    /// What was counted since `before`.
+    #[must_use]
+    pub fn since(&self, before: &MarkerCounts) -> MarkerCounts {
+        MarkerCounts {
+            arrived: less(self.arrived, before.arrived),
+            arrived_bytes: less(self.arrived_bytes, before.arrived_bytes),
+            left: less(self.left, before.left),
+            left_bytes: less(self.left_bytes, before.left_bytes),
+            dropped: less(self.dropped, before.dropped),
+        }
+    }
+}
+
+impl FlowOutcome {
+    /// sent = received + dropped + in flight, for data and for acknowledgements.
+    fn check(&self) -> Result<(), String> {
+        let sum = |a: &[u64]| a.iter().sum::<u64>();
+        let (sent, received) = (sum(&self.total.sent), sum(&self.total.received));
+        let dropped = sum(&self.total.dropped);
+        if sent != received + dropped + self.in_flight {
+            return Err(format!(
+                "{sent} packets sent, but {received} received, {dropped} dropped and {} in flight",
+                self.in_flight
+            ));
+        }
+        let [sent, received, dropped, in_flight] = self.acks;
+        if sent != received + dropped + in_flight {
+            return Err(format!(
+                "{sent} acknowledgements sent, but {received} received, {dropped} dropped and {in_flight} in flight"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// arrived = sent + dropped + waiting, by colour.
+fn check_queue(c: &Counts, waiting: [u32; 3]) -> Result<(), String> {
+    for i in 0..3 {
+        let dropped: u64 = (0..Cause::COUNT).map(|cause| c.dropped[cause][i]).sum();
+        if c.arrived[i] != c.sent[i] + dropped + u64::from(waiting[i]) {
+            return Err(format!(
+                "{} packets of colour {i} arrived, but {} were sent, {dropped} dropped and {} wait",
+                c.arrived[i], c.sent[i], waiting[i]
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,226 @@
+//! The events to come, soonest first: a ring of coarse buckets, each sorted only when its time comes,
+//! and a heap for what lies beyond the ring.
+//!
+//! A bucket holds a handful to some hundred events, so that sorting one costs little and stays in
+//! cache; a finer ring misses the cache, a plain heap does so at every level.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::marker::PhantomData;
+
+use inprofile_core::units::Duration;
+
+use crate::clock::Clock;
+
+/// Sixteen bytes: when, in which order among equals, and what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The moment, as [`Clock::bits`].
+    pub at: u64,
+    /// The order among equals, as [`Clock::tie`] reads it.
+    pub tie: u32,
+    /// What happens.
+    pub what: u32,
+}
+
+/// Buckets in the ring.
+const RING: u64 = 4096;
+
+/// The events to come.
+#[derive(Debug)]
+pub struct Calendar<C> {
+    /// The bucket being worked off, soonest last.
+    today: Vec<Event>,
+    /// Number of that bucket.
+    day: u64,
+    ring: Vec<Vec<Event>>,
+    /// One bit a bucket of the ring: whether it holds anything.
+    filled: Vec<u64>,
+    later: BinaryHeap<Later<C>>,
+    width: Duration,
+}
+
+#[derive(Debug)]
+struct Later<C>(Event, PhantomData<C>);
+
+fn order<C: Clock>(a: &Event, b: &Event) -> Ordering {
+    a.at.cmp(&b.at).then_with(|| C::tie(a.tie, b.tie))
+}
+
+impl<C: Clock> PartialEq for Later<C> {
+    fn eq(&self, other: &Later<C>) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+impl<C: Clock> Eq for Later<C> {}
+impl<C: Clock> PartialOrd for Later<C> {
+    fn partial_cmp(&self, other: &Later<C>) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<C: Clock> Ord for Later<C> {
+    /// Soonest is greatest: what a max-heap needs.
+    fn cmp(&self, other: &Later<C>) -> Ordering {
+        order::<C>(&other.0, &self.0)
+    }
+}
+
+impl<C: Clock> Calendar<C> {
+    /// Empty. `events_per_second` and `horizon` (the longest usual time from scheduling to happening)
+    /// only decide how fast it is.
+    #[must_use]
+    pub fn new(events_per_second: f64, horizon: Duration) -> Calendar<C> {
+        let by_load = 8e12 / events_per_second.max(1.0);
+        let by_horizon = horizon.0 as f64 / (RING / 2) as f64;
+        let width = by_load.max(by_horizon).clamp(1e6, 1e12) as u64;
+        Calendar {
+            today: Vec::new(),
+            day: 0,
+            ring: (0..RING).map(|_| Vec::new()).collect(),
+            filled: vec![0; (RING / 64) as usize],
+            later: BinaryHeap::new(),
+            width: Duration(width.next_power_of_two()),
+        }
+    }
+
+    /// Adds an event; it must not lie before the last one taken.
+    #[inline]
+    pub fn push(&mut self, event: Event) {
+        let bucket = C::bucket(event.at, self.width);
+        if bucket <= self.day {
+            let at = self.today.partition_point(|e| order::<C>(e, &event) == Ordering::Greater);
+            self.today.insert(at, event);
+        } else if bucket - self.day < RING {
+            self.put(bucket, event);
+        } else {
+            self.later.push(Later(event, PhantomData));
+        }
+    }
+
+    /// Takes the soonest event.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.today.pop() {
+                return Some(event);
+            }
+            if !self.turn() {
+                return None;
+            }
+        }
+    }
+
+    /// Everything still to come, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &Event> {
+        self.today.iter().chain(self.ring.iter().flatten()).chain(self.later.iter().map(|l| &l.0))
+    }
+
+    fn put(&mut self, bucket: u64, event: Event) {
+        let at = bucket % RING;
+        self.ring[at as usize].push(event);
+        self.filled[(at / 64) as usize] |= 1 << (at % 64);
+    }
+
+    /// Goes to the next bucket that holds anything, and sorts it. False if there is none.
+    fn turn(&mut self) -> bool {
+        let in_ring = self.next_filled();
+        let in_heap = self.later.peek().map(|l| C::bucket(l.0.at, self.width));
+        self.day = match (in_ring, in_heap) {
+            (Some(r), Some(h)) => r.min(h),
+            (Some(r), None) => r,
+            (None, Some(h)) => h,
+            (None, None) => return false,
+        };
+        while let Some(l) = self.later.peek() {
+            let bucket = C::bucket(l.0.at, self.width);
+            if bucket >= self.day + RING {
+                break;
+            }
+            let event = l.0;
+            self.later.pop();
+            self.put(bucket, event);
+        }
+        let at = self.day % RING;
+        std::mem::swap(&mut self.today, &mut self.ring[at as usize]);
+        self.filled[(at / 64) as usize] &= !(1 << (at % 64));
+        self.today.sort_unstable_by(|a, b| order::<C>(b, a));
+        true
+    }
+
+    /// Number of the next bucket of the ring that holds anything.
+    fn next_filled(&self) -> Option<u64> {
+        let words = RING / 64;
+        let start = (self.day + 1) % RING;
+        for i in 0..=words {
+            let word = (start / 64 + i) % words;
+            let mut bits = self.filled[word as usize];
+            if i == 0 {
+                bits &= !0 << (start % 64);
+            } else if i == words {
+                bits &= !(!0 << (start % 64));
+            }
+            if bits != 0 {
+                let at = word * 64 + u64::from(bits.trailing_zeros());
+                return Some(self.day + 1 + (at + RING - start) % RING);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{Exact, Seconds};
+    use proptest::prelude::*;
+
+    /// Against a plain sorted list, with pushes relative to the last event taken.
+    fn agrees<C: Clock>(steps: &[(u64, u32, bool)], scale: f64) {
+        let mut calendar = Calendar::<C>::new(1000.0, Duration::from_millis(50));
+        let mut plain: Vec<Event> = Vec::new();
+        let mut now = C::ZERO;
+        for (n, &(ahead, tie, take)) in steps.iter().enumerate() {
+            let at = now.after(C::span_secs(ahead as f64 * scale)).bits();
+            let event = Event { at, tie, what: n as u32 };
+            calendar.push(event);
+            plain.push(event);
+            if take {
+                plain.sort_by(order::<C>);
+                let want = plain.remove(0);
+                let got = calendar.pop().expect("the calendar lost an event");
+                assert_eq!((got.at, got.tie), (want.at, want.tie));
+                plain.retain(|e| e.what != got.what);
+                if want.what != got.what {
+                    plain.push(want);
+                }
+                now = C::from_bits(got.at);
+            }
+        }
+        assert_eq!(calendar.iter().count(), plain.len());
+        plain.sort_by(order::<C>);
+        for want in plain {
+            let got = calendar.pop().expect("the calendar lost an event");
+            assert_eq!((got.at, got.tie), (want.at, want.tie));
+        }
+        assert!(calendar.pop().is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn soonest_first(steps in prop::collection::vec((0u64..100_000, 0u32..8, any::<bool>()), 1..400),
+                         scale in prop::sample::select(vec![1e-9, 1e-6, 1e-3, 1.0])) {
+            agrees::<Exact>(&steps, scale);
+            agrees::<Seconds>(&steps, scale);
+        }
+    }
+
+    #[test]
+    fn equal_moments_keep_their_order_when_the_count_wraps() {
+        let mut c = Calendar::<Seconds>::new(1.0, Duration::from_millis(1));
+        for i in 0..10u32 {
+            c.push(Event { at: Seconds(1.0).bits(), tie: (u32::MAX - 4).wrapping_add(i), what: i });
+        }
+        let order: Vec<u32> = std::iter::from_fn(|| c.pop()).map(|e| e.what).collect();
+        assert_eq!(order, (0..10).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,181 @@
+//! The engine's clock, as a type: whole picoseconds, or ns-2's seconds in double precision.
+//!
+//! ns-2's event times are sums of doubles, and some of its events coincide only because of how those
+//! sums round. To take the same path as ns-2 the engine has to make the same sums in the same order.
+
+use std::cmp::Ordering;
+use std::fmt::Debug;
+
+use inprofile_core::units::{Bytes, Duration, Rate, Time};
+
+/// A moment on the engine's clock.
+pub trait Clock: Copy + PartialOrd + Debug + Send + 'static {
+    /// A length of time on this clock.
+    type Span: Copy + PartialOrd + Debug + Send;
+    /// Whether the engine keeps ns-2's event order: every link served packet by packet, ties by insertion.
+    const NS2: bool;
+    /// The start of the run.
+    const ZERO: Self;
+    /// No time at all.
+    const NO_TIME: Self::Span;
+
+    /// A length of time.
+    fn span(d: Duration) -> Self::Span;
+    /// A length of time from seconds.
+    fn span_secs(s: f64) -> Self::Span;
+    /// A length of time in seconds.
+    fn secs_of(span: Self::Span) -> f64;
+    /// Time to serialise a packet.
+    fn serialise(rate: Rate, size: Bytes) -> Self::Span;
+    /// Two lengths one after the other.
+    fn join(a: Self::Span, b: Self::Span) -> Self::Span;
+    /// This moment and a length.
+    fn after(self, span: Self::Span) -> Self;
+    /// The length from `earlier` to this moment.
+    fn since(self, earlier: Self) -> Self::Span;
+    /// The later of two.
+    fn max(self, other: Self) -> Self;
+    /// From picoseconds.
+    fn at(t: Time) -> Self;
+    /// To picoseconds: what mechanisms see.
+    fn time(self) -> Time;
+    /// In seconds.
+    fn secs(self) -> f64;
+    /// As bits that are ordered as the moments are.
+    fn bits(self) -> u64;
+    /// Back from [`Clock::bits`].
+    fn from_bits(bits: u64) -> Self;
+    /// Which bucket of `2^-shift`-second-like width it falls in; monotone.
+    fn bucket(bits: u64, width: Duration) -> u64;
+    /// Which of two events at the same moment comes first, by their second key.
+    fn tie(a: u32, b: u32) -> Ordering;
+}
+
+/// Whole picoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Exact(pub u64);
+
+impl Clock for Exact {
+    type Span = Duration;
+    const NS2: bool = false;
+    const ZERO: Exact = Exact(0);
+    const NO_TIME: Duration = Duration::ZERO;
+
+    #[inline]
+    fn span(d: Duration) -> Duration {
+        d
+    }
+    fn span_secs(s: f64) -> Duration {
+        Duration::from_secs(s)
+    }
+    fn secs_of(span: Duration) -> f64 {
+        span.secs()
+    }
+    #[inline]
+    fn serialise(rate: Rate, size: Bytes) -> Duration {
+        rate.serialise(size)
+    }
+    #[inline]
+    fn join(a: Duration, b: Duration) -> Duration {
+        a + b
+    }
+    #[inline]
+    fn after(self, span: Duration) -> Exact {
+        Exact(self.0 + span.0)
+    }
+    #[inline]
+    fn since(self, earlier: Exact) -> Duration {
+        Duration(self.0 - earlier.0)
+    }
+    #[inline]
+    fn max(self, other: Exact) -> Exact {
+        Ord::max(self, other)
+    }
+    #[inline]
+    fn at(t: Time) -> Exact {
+        Exact(t.0)
+    }
+    #[inline]
+    fn time(self) -> Time {
+        Time(self.0)
+    }
+    fn secs(self) -> f64 {
+        Time(self.0).secs()
+    }
+    #[inline]
+    fn bits(self) -> u64 {
+        self.0
+    }
+    #[inline]
+    fn from_bits(bits: u64) -> Exact {
+        Exact(bits)
+    }
+    #[inline]
+    fn bucket(bits: u64, width: Duration) -> u64 {
+        // The width is a power of two, so this is a shift.
+        bits >> width.0.trailing_zeros()
+    }
+    /// The second key says what an event is, not when it was scheduled.
+    #[inline]
+    fn tie(a: u32, b: u32) -> Ordering {
+        a.cmp(&b)
+    }
+}
+
+/// Seconds in double precision, as ns-2 has them. Never negative.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Seconds(pub f64);
+
+impl Clock for Seconds {
+    type Span = f64;
+    const NS2: bool = true;
+    const ZERO: Seconds = Seconds(0.0);
+    const NO_TIME: f64 = 0.0;
+
+    fn span(d: Duration) -> f64 {
+        d.secs()
+    }
+    fn span_secs(s: f64) -> f64 {
+        s
+    }
+    fn secs_of(span: f64) -> f64 {
+        span
+    }
+    fn serialise(rate: Rate, size: Bytes) -> f64 {
+        8.0 * size.0 as f64 / rate.0 as f64
+    }
+    fn join(a: f64, b: f64) -> f64 {
+        a + b
+    }
+    fn after(self, span: f64) -> Seconds {
+        Seconds(self.0 + span)
+    }
+    fn since(self, earlier: Seconds) -> f64 {
+        self.0 - earlier.0
+    }
+    fn max(self, other: Seconds) -> Seconds {
+        if self.0 >= other.0 { self } else { other }
+    }
+    fn at(t: Time) -> Seconds {
+        Seconds(t.secs())
+    }
+    fn time(self) -> Time {
+        Time::from_secs(self.0)
+    }
+    fn secs(self) -> f64 {
+        self.0
+    }
+    fn bits(self) -> u64 {
+        self.0.to_bits()
+    }
+    fn from_bits(bits: u64) -> Seconds {
+        Seconds(f64::from_bits(bits))
+    }
+    fn bucket(bits: u64, width: Duration) -> u64 {
+        (f64::from_bits(bits) / width.secs()) as u64
+    }
+    /// First in, first out; the count may wrap.
+    fn tie(a: u32, b: u32) -> Ordering {
+        (a.wrapping_sub(b) as i32).cmp(&0)
+    }
+}

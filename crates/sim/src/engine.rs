@@ -1,0 +1,302 @@
+//! A run, from the network to its outcome.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use inprofile_core::rng::Rng;
+use inprofile_core::units::{Duration, Time};
+
+use crate::account::Accounts;
+use crate::calendar::Calendar;
+use crate::clock::{Clock, Exact, Seconds};
+use crate::event::{MOST, What};
+use crate::link::Link;
+use crate::log::Log;
+use crate::monitor::Watch;
+use crate::network::{Network, Profile, Target, Transport};
+use crate::outcome::{MarkerCounts, Outcome};
+use crate::tcp::receiver::Delay;
+use crate::tcp::{Alarm, Sender};
+use crate::timer::Ring;
+use crate::world::{FlowHost, FlowState, MarkerState, World};
+
+/// Why a run has no outcome.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Failure {
+    /// It was told to stop.
+    Stopped,
+    /// Packets were lost or made up: an error in the engine. The text says where.
+    NotConserved(String),
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Failure::Stopped => f.write_str("the run was stopped before its end"),
+            Failure::NotConserved(what) => {
+                write!(f, "packets are not conserved, which is an error in the simulator: {what}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Runs a network to its end.
+///
+/// `stop` is looked at every few thousand events. `log` is told of every packet at every link.
+///
+/// # Errors
+/// [`Failure::Stopped`] if `stop` was set; [`Failure::NotConserved`] if the engine miscounted.
+pub fn run(network: Network, stop: &AtomicBool, log: Option<Log>) -> Result<Outcome, Failure> {
+    match (network.profile, network.trace) {
+        (Profile::Exact, false) => Run::<Exact, false>::new(network, log).to_end(stop),
+        (Profile::Exact, true) => Run::<Exact, true>::new(network, log).to_end(stop),
+        (Profile::Ns2, false) => Run::<Seconds, false>::new(network, log).to_end(stop),
+        (Profile::Ns2, true) => Run::<Seconds, true>::new(network, log).to_end(stop),
+    }
+}
+
+/// How many events between looks at `stop`.
+const GLANCE: u64 = 1 << 14;
+
+struct Run<C: Clock, const TRACE: bool> {
+    world: World<C, TRACE>,
+    senders: Vec<Sender<C>>,
+    watches: Vec<Watch>,
+    accounts: Accounts,
+    seed: u64,
+    events: u64,
+}
+
+impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
+    fn new(network: Network, log: Option<Log>) -> Run<C, TRACE> {
+        let most = network.flows.len().max(network.links.len());
+        assert!(most < MOST as usize, "the experiment file's limits keep the numbers below {MOST}");
+        let seed = network.seed;
+        let mut shared = C::NS2.then(|| Rng::ns2(seed.clamp(1, u64::from(u32::MAX)) as u32));
+        if let Some(rng) = &mut shared {
+            // ns-2 draws the phase of every sender's clock twice: when the sender is made, which is
+            // forgotten, and when the run begins.
+            network.flows.iter().for_each(|_| {
+                rng.uniform();
+            });
+        }
+        let logged = log.is_some();
+        let calendar = Calendar::new(expected_events(&network), longest_delay(&network));
+        let mut world = World::new(calendar, None, log);
+
+        world.through = if C::NS2 || TRACE || logged {
+            vec![false; network.links.len()]
+        } else {
+            fed_by_one_link(&network)
+        };
+        world.ends = network.links.iter().map(|l| (l.from, l.to)).collect();
+        world.edge_at = vec![None; network.nodes.len()];
+        for (i, e) in network.edges.into_iter().enumerate() {
+            world.edge_at[e.node as usize] = Some(i as u32);
+            let rng = Rng::for_component(seed, &format!("edge {}", e.name));
+            world.edges.push(MarkerState { marker: e.marker, rng, counts: MarkerCounts::default() });
+        }
+        for l in network.links {
+            let rng = Rng::for_component(seed, &format!("queue {}", l.name));
+            world.links.push(Link::new(l, rng, TRACE || logged));
+        }
+
+        let mut senders = Vec::with_capacity(network.flows.len());
+        let mut starts = Vec::with_capacity(network.flows.len());
+        for f in network.flows {
+            let Transport::Tcp(config) = f.transport;
+            let mut rng = Rng::for_component(seed, &format!("flow {}", f.name));
+            let sender = Sender::new(&config, || shared.as_mut().unwrap_or(&mut rng).uniform());
+            senders.push(sender);
+            let marker = f.marker.map(|marker| {
+                let rng = Rng::for_component(seed, &format!("marker {}", f.name));
+                Box::new(MarkerState { marker, rng, counts: MarkerCounts::default() })
+            });
+            let forward = (world.routes.len() as u32, f.path.len() as u16);
+            world.routes.extend(&f.path);
+            let back = (world.routes.len() as u32, f.back.len() as u16);
+            world.routes.extend(&f.back);
+            world.flows.push(FlowState::new(&config, forward, back, marker, rng));
+            starts.push(f.start);
+        }
+        world.shared = shared;
+
+        let accounts = Accounts::new(network.window);
+        let watches = (0..).zip(&network.monitors).map(|(i, m)| Watch::new(i, m)).collect();
+        let mut run = Run { world, senders, watches, accounts, seed, events: 0 };
+        run.first_events(&starts, network.window, network.duration);
+        run
+    }
+
+    fn first_events(&mut self, starts: &[Time], window: (Time, Time), duration: Duration) {
+        let w = &mut self.world;
+        w.schedule(C::at(window.0), What::WindowBegins);
+        w.schedule(C::at(window.1), What::WindowEnds);
+        for e in 0..w.edges.len() as u32 {
+            w.tick(What::EdgeTick(e));
+        }
+        for l in 0..w.links.len() as u32 {
+            w.tick(What::QueueTick(l));
+        }
+        for (f, start) in (0..).zip(starts) {
+            w.tick(What::HostTick(f));
+            w.schedule(C::at(*start), What::Start(f));
+        }
+        for m in 0..self.watches.len() as u32 {
+            w.schedule(C::ZERO, What::Sample(m));
+        }
+        w.schedule(C::at(Time(duration.0)), What::Stop);
+    }
+
+    fn to_end(mut self, stop: &AtomicBool) -> Result<Outcome, Failure> {
+        while let Some(event) = self.world.calendar.pop() {
+            self.events += 1;
+            if self.events.is_multiple_of(GLANCE) && stop.load(Ordering::Relaxed) {
+                return Err(Failure::Stopped);
+            }
+            let now = C::from_bits(event.at);
+            debug_assert!(now >= self.world.now, "time ran back");
+            self.world.now = now;
+            match What::unpack(event.what) {
+                What::Arrive(slot) => {
+                    if self.world.arrive(slot) {
+                        self.agent(slot);
+                    }
+                }
+                What::Departure(link) => self.world.departure(link),
+                What::Alarm(flow, which) => self.alarm(flow, which, (now, event.tie)),
+                What::Start(flow) => {
+                    let host = &mut FlowHost { world: &mut self.world, flow };
+                    self.senders[flow as usize].start(host);
+                }
+                What::Sample(m) => {
+                    let watch = &mut self.watches[m as usize];
+                    watch.sample(&mut self.world, &self.senders);
+                    let next = watch.next();
+                    self.world.schedule(C::at(next), What::Sample(m));
+                }
+                What::WindowBegins => self.accounts.window_begins(&mut self.world),
+                What::WindowEnds => self.accounts.window_ends(&mut self.world),
+                what @ (What::EdgeTick(_) | What::QueueTick(_) | What::HostTick(_)) => self.world.tick(what),
+                What::Stop => break,
+            }
+        }
+        let series = self.watches.into_iter().map(Watch::into_series).collect();
+        let outcome = self.accounts.close(self.world, &self.senders, self.seed, self.events);
+        outcome.map(|o| Outcome { series, ..o }).map_err(Failure::NotConserved)
+    }
+
+    /// A packet has reached the end of its route.
+    #[inline]
+    fn agent(&mut self, slot: u32) {
+        let t = *self.world.packets.get(slot);
+        self.world.packets.remove(slot);
+        let flow = t.packet.flow.0;
+        let f = &mut self.world.flows[flow as usize];
+        if !t.forward {
+            f.acks[1] += 1;
+            let host = &mut FlowHost { world: &mut self.world, flow };
+            self.senders[flow as usize].acknowledged(t.segment, host);
+            return;
+        }
+        let colour = t.packet.colour as usize;
+        f.counts.received[colour] += 1;
+        f.counts.received_bytes[colour] += u64::from(t.packet.size);
+        let first = f.receiver.expects();
+        let reply = f.receiver.arrived(t.segment, f.timers[Alarm::Acknowledge as usize].is_set());
+        let (payload, wire) = f.bytes_of(first, reply.delivered);
+        f.counts.in_order_payload_bytes += payload;
+        f.counts.in_order_wire_bytes += wire;
+        match reply.timer {
+            Delay::Leave => {}
+            Delay::Stop => f.timers[Alarm::Acknowledge as usize].cancel(),
+            Delay::Set => {
+                let span = f.delay();
+                self.world.set_timer(flow, Alarm::Acknowledge, span);
+            }
+        }
+        if reply.acknowledge {
+            self.world.acknowledge(flow);
+        }
+    }
+
+    fn alarm(&mut self, flow: u32, which: Alarm, due: (C, u32)) {
+        let f = &mut self.world.flows[flow as usize];
+        match f.timers[which as usize].event(due) {
+            Ring::Stale => {}
+            Ring::Again(due) => self.world.put_back(due, What::Alarm(flow, which)),
+            Ring::Expired if which == Alarm::Acknowledge => {
+                f.receiver.alarm(which);
+                self.world.acknowledge(flow);
+            }
+            Ring::Expired => {
+                let host = &mut FlowHost { world: &mut self.world, flow };
+                self.senders[flow as usize].alarm(which, host);
+            }
+        }
+    }
+}
+
+/// Links that one other link feeds and nothing else, that have no discipline but drop-tail, and that nobody
+/// watches. What enters them comes in the order in which it enters the link before.
+fn fed_by_one_link(network: &Network) -> Vec<bool> {
+    /// Who feeds a link.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Feeder {
+        Nobody,
+        Link(u32),
+        Several,
+    }
+    let mut feeders = vec![Feeder::Nobody; network.links.len()];
+    for route in network.flows.iter().flat_map(|f| [&f.path, &f.back]) {
+        for (i, &link) in route.iter().enumerate() {
+            let feeder = if i == 0 { Feeder::Several } else { Feeder::Link(route[i - 1]) };
+            let known = &mut feeders[link as usize];
+            *known = match *known {
+                Feeder::Nobody => feeder,
+                same if same == feeder => same,
+                _ => Feeder::Several,
+            };
+        }
+    }
+    let mut watched: Vec<bool> = network.links.iter().map(|l| l.listed).collect();
+    for m in &network.monitors {
+        if let Target::Queue(l) = m.target {
+            watched[l as usize] = true;
+        }
+    }
+    let mut edge_at = vec![false; network.nodes.len()];
+    for e in &network.edges {
+        edge_at[e.node as usize] = true;
+    }
+    network
+        .links
+        .iter()
+        .zip(feeders)
+        .zip(watched)
+        .map(|((l, feeder), watched)| {
+            matches!(feeder, Feeder::Link(_))
+                && !watched
+                && !edge_at[l.from as usize]
+                && matches!(l.aqm, inprofile_core::registry::AnyAqm::DropTail(_))
+        })
+        .collect()
+}
+
+/// Events a second, roughly: three for each full packet through the slowest queue that counts.
+fn expected_events(network: &Network) -> f64 {
+    let packet = network.flows.first().map_or(1000, |f| {
+        let Transport::Tcp(c) = &f.transport;
+        c.segment + c.header
+    });
+    let slowest = network.links.iter().filter(|l| l.listed).map(|l| l.rate.0).min();
+    3.0 * slowest.unwrap_or(1_000_000) as f64 / 8.0 / f64::from(packet)
+}
+
+/// The longest way from a sender to its receiver and back, without queues.
+fn longest_delay(network: &Network) -> Duration {
+    let of = |route: &[u32]| -> u64 { route.iter().map(|&l| network.links[l as usize].delay.0).sum() };
+    let longest = network.flows.iter().map(|f| of(&f.path) + of(&f.back)).max();
+    Duration(longest.unwrap_or(0).max(1_000_000))
+}

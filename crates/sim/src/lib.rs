@@ -1,0 +1,20 @@
+//! A packet-level simulator in virtual time: a [`network`] in, an [`outcome`] out.
+//!
+//! [`engine::run`] takes events from the [`calendar`] and hands them to the [`world`], where packets pass
+//! markers, queues and [`link`]s, and to [`tcp`] senders and receivers. It is generic over its
+//! [`clock`]: whole picoseconds, or ns-2's doubles with ns-2's order of events.
+
+pub mod account;
+pub mod calendar;
+pub mod clock;
+pub mod engine;
+pub mod event;
+pub mod link;
+pub mod log;
+pub mod monitor;
+pub mod network;
+pub mod outcome;
+pub mod packet;
+pub mod tcp;
+pub mod timer;
+pub mod world;

@@ -1,0 +1,210 @@
+//! A link and the queue before it.
+//!
+//! A first-in-first-out link whose discipline decides on arrival knows at once when a packet will
+//! leave: its service is *computed*, and needs no event but the packet's arrival at the far end. A
+//! discipline that takes packets out of the queue or decides at departure, and ns-2's order of
+//! events, need every departure as an event: *stepped* service. Both give the same verdicts.
+
+use inprofile_core::packet::{Colour, Ecn, FlowId, Packet};
+use inprofile_core::queue::Queue;
+use inprofile_core::queue::fifo::{Counts, Fifo, Item};
+use inprofile_core::registry::AnyAqm;
+use inprofile_core::rng::Rng;
+use inprofile_core::units::{Bytes, Rate, Time};
+use inprofile_core::verdict::{Admission, Why};
+
+use crate::clock::Clock;
+use crate::network;
+
+/// A packet waiting at a link.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting<C> {
+    /// Where the packet is kept.
+    pub slot: u32,
+    packet: Packet,
+    /// Computed service: when its transmission starts.
+    starts: C,
+}
+
+impl<C> Item for Waiting<C> {
+    fn size(&self) -> u32 {
+        self.packet.size
+    }
+    fn colour(&self) -> Colour {
+        self.packet.colour
+    }
+    fn flow(&self) -> FlowId {
+        self.packet.flow
+    }
+    fn mark(&mut self) -> bool {
+        let capable = self.packet.ecn != Ecn::NotCapable;
+        if capable {
+            self.packet.ecn = Ecn::Experienced;
+        }
+        capable
+    }
+}
+
+/// A link in the middle of a run.
+#[derive(Debug)]
+pub struct Link<C: Clock> {
+    rate: Rate,
+    delay: C::Span,
+    /// The discipline.
+    pub aqm: AnyAqm,
+    /// The discipline's random numbers.
+    pub rng: Rng,
+    fifo: Fifo<Waiting<C>>,
+    /// Whether every departure is an event.
+    pub stepped: bool,
+    /// Whether it is counted over time and over the window.
+    pub listed: bool,
+    /// Computed service: when the last packet admitted will have been sent. Stepped: unused.
+    free_at: C,
+    /// Stepped service: whether a packet is being sent.
+    busy: bool,
+    /// Time to send the size seen last.
+    last_size: (u32, C::Span),
+    /// Packets waiting, integrated over time in packet-picoseconds, up to `counted_to`.
+    area: u128,
+    counted_to: Time,
+}
+
+/// What became of an arrival.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Arrival<C> {
+    /// It will be at the far end then.
+    Delivered(C),
+    /// It waits; a departure event will tell.
+    Waits,
+    /// It waits, and the link, which was idle, has to start.
+    Start,
+}
+
+impl<C: Clock> Link<C> {
+    /// Idle and empty.
+    pub fn new(link: network::Link, rng: Rng, traced: bool) -> Link<C> {
+        Link {
+            rate: link.rate,
+            delay: C::span(link.delay),
+            stepped: C::NS2 || traced || link.aqm.serves(),
+            listed: link.listed,
+            aqm: link.aqm,
+            rng,
+            fifo: Fifo::new(link.limit),
+            free_at: C::ZERO,
+            busy: false,
+            last_size: (0, C::NO_TIME),
+            area: 0,
+            counted_to: Time::ZERO,
+        }
+    }
+
+    /// A packet arrives. `Err` with the verdict if it is dropped.
+    #[inline]
+    pub fn arrive<W: Why>(
+        &mut self,
+        now: C,
+        slot: u32,
+        packet: &Packet,
+        shared: Option<&mut Rng>,
+        why: &mut W,
+    ) -> Result<(Admission, Arrival<C>), Admission> {
+        self.settle(now);
+        let starts = if self.stepped { now } else { now.max(self.free_at) };
+        let item = Waiting { slot, packet: *packet, starts };
+        let rng = shared.unwrap_or(&mut self.rng);
+        let verdict = self.fifo.arrive(now.time(), packet, item, &mut self.aqm, rng, why);
+        if matches!(verdict, Admission::Drop(_)) {
+            return Err(verdict);
+        }
+        if self.stepped {
+            return Ok((verdict, if self.busy { Arrival::Waits } else { Arrival::Start }));
+        }
+        self.free_at = starts.after(self.serialise(packet.size));
+        Ok((verdict, Arrival::Delivered(self.free_at.after(self.delay))))
+    }
+
+    /// Stepped service: the next packet's slot and ECN bits, the time it takes, and when it will be at
+    /// the far end. `None`: nothing to send.
+    pub fn start_next<W: Why>(
+        &mut self,
+        now: C,
+        shared: Option<&mut Rng>,
+        why: &mut W,
+        dropped: impl FnMut(Waiting<C>, inprofile_core::verdict::Cause),
+    ) -> Option<(u32, Ecn, C::Span, C)> {
+        self.count_to(now.time());
+        let rng = shared.unwrap_or(&mut self.rng);
+        let next = self.fifo.depart(now.time(), |w| w.packet, &mut self.aqm, rng, why, dropped);
+        self.busy = next.is_some();
+        let Some(next) = next else {
+            self.fifo.went_idle(now.time());
+            return None;
+        };
+        let takes = self.serialise(next.packet.size);
+        let there = now.after(C::join(takes, self.delay));
+        Some((next.slot, next.packet.ecn, takes, there))
+    }
+
+    /// A packet that the discipline struck out of the queue.
+    pub fn take_struck(&mut self) -> Option<Waiting<C>> {
+        self.fifo.take_struck()
+    }
+
+    /// Computed service: lets everything leave whose transmission has started by `now`.
+    #[inline]
+    pub fn settle(&mut self, now: C) {
+        if self.stepped {
+            if self.listed {
+                self.count_to(now.time());
+            }
+            return;
+        }
+        while let Some(head) = self.fifo.head() {
+            if head.starts > now {
+                break;
+            }
+            let starts = head.starts.time();
+            if self.listed {
+                self.count_to(starts);
+            }
+            self.fifo.pop();
+        }
+        if self.listed {
+            self.count_to(now.time());
+        }
+        if self.free_at <= now && self.fifo.idle_since().is_none() {
+            self.fifo.went_idle(self.free_at.time());
+        }
+    }
+
+    fn count_to(&mut self, now: Time) {
+        let held = now.since(self.counted_to).0;
+        self.area += u128::from(self.fifo.packets()) * u128::from(held);
+        self.counted_to = self.counted_to.max(now);
+    }
+
+    #[inline]
+    fn serialise(&mut self, size: u32) -> C::Span {
+        if self.last_size.0 != size {
+            self.last_size = (size, C::serialise(self.rate, Bytes(u64::from(size))));
+        }
+        self.last_size.1
+    }
+
+    /// Packets waiting, integrated over time up to the last arrival or [`Link::settle`], in packet-picoseconds.
+    pub fn area(&self) -> u128 {
+        self.area
+    }
+
+    /// Counts since the start of the run.
+    pub fn counts(&self) -> &Counts {
+        self.fifo.counts()
+    }
+
+    /// Packets waiting by colour.
+    pub fn waiting(&self) -> [u32; 3] {
+        self.fifo.waiting()
+    }
+}

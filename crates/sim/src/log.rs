@@ -1,0 +1,35 @@
+//! Every packet at every link, for those who want to see it: traces, parity with ns-2.
+
+use crate::network::NodeId;
+use crate::packet::Travelling;
+
+/// What happened to the packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// It came to the queue before a link.
+    Enqueue,
+    /// It left the queue for the link. Only where links are served packet by packet.
+    Dequeue,
+    /// It came out of the link.
+    Receive,
+    /// It was dropped at the queue.
+    Drop,
+}
+
+/// One line of a log.
+#[derive(Clone, Copy, Debug)]
+pub struct LogRow {
+    /// What happened.
+    pub code: Code,
+    /// When, in seconds.
+    pub at: f64,
+    /// The link's start.
+    pub from: NodeId,
+    /// The link's end.
+    pub to: NodeId,
+    /// The packet.
+    pub packet: Travelling,
+}
+
+/// Who is told.
+pub type Log = Box<dyn FnMut(&LogRow) + Send>;

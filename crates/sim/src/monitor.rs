@@ -1,0 +1,134 @@
+//! Samples of queues, flows and edges at regular times.
+
+use inprofile_core::queue::fifo::Counts;
+use inprofile_core::units::{Duration, Time};
+
+use crate::clock::Clock;
+use crate::network::{Monitor, Target};
+use crate::outcome::{FlowCounts, MarkerCounts, Series};
+use crate::tcp::Sender;
+use crate::world::World;
+
+/// A monitor in the middle of a run.
+#[derive(Debug)]
+pub struct Watch {
+    target: Target,
+    every: Duration,
+    taken: u64,
+    before: Before,
+    series: Series,
+}
+
+/// The counts at the last sample.
+#[derive(Debug)]
+enum Before {
+    Queue(Box<Counts>),
+    Flow(Box<FlowCounts>),
+    Edge(Box<MarkerCounts>),
+}
+
+/// One sample's figures, by name.
+type Row = Vec<(&'static str, f64)>;
+
+impl Watch {
+    /// Before its first sample.
+    pub fn new(index: u32, monitor: &Monitor) -> Watch {
+        let before = match monitor.target {
+            Target::Queue(_) => Before::Queue(Box::default()),
+            Target::Flow(_) => Before::Flow(Box::default()),
+            Target::Edge(_) => Before::Edge(Box::default()),
+        };
+        let series = Series { monitor: index, ..Series::default() };
+        Watch { target: monitor.target, every: monitor.every, taken: 0, before, series }
+    }
+
+    /// When the next sample is due.
+    pub fn next(&self) -> Time {
+        Time(self.every.0 * self.taken)
+    }
+
+    /// Takes a sample now.
+    pub fn sample<C: Clock, const TRACE: bool>(
+        &mut self,
+        world: &mut World<C, TRACE>,
+        senders: &[Sender<C>],
+    ) {
+        let now = self.next();
+        self.taken += 1;
+        let mut row = Row::new();
+        // The first sample is at the start of the run: no interval yet.
+        let per_byte = if self.taken == 1 { 0.0 } else { 8.0 / self.every.secs() };
+        match (self.target, &mut self.before) {
+            (Target::Queue(l), Before::Queue(before)) => {
+                let link = &mut world.links[l as usize];
+                link.settle(world.now);
+                let waiting = link.waiting();
+                row.push(("packets", f64::from(waiting.iter().sum::<u32>())));
+                row.push(("packets_in", f64::from(waiting[0])));
+                row.push(("packets_out", f64::from(waiting[1] + waiting[2])));
+                link.aqm.gauges(now, &mut |name, value| row.push((name, value)));
+                let counts = *link.counts();
+                let arrived = rates(counts.arrived_bytes, before.arrived_bytes, per_byte);
+                let sent = rates(counts.sent_bytes, before.sent_bytes, per_byte);
+                let lost = |c: &Counts| c.dropped.iter().flatten().sum::<u64>();
+                row.extend([("arrived_in", arrived.0), ("arrived_out", arrived.1)]);
+                row.extend([("sent_in", sent.0), ("sent_out", sent.1)]);
+                row.push(("dropped", (lost(&counts) - lost(before)) as f64));
+                **before = counts;
+            }
+            (Target::Flow(f), Before::Flow(before)) => {
+                let sender = &senders[f as usize];
+                let flow = &world.flows[f as usize];
+                row.push(("cwnd", sender.cwnd()));
+                if sender.ssthresh().is_finite() {
+                    row.push(("ssthresh", sender.ssthresh()));
+                } else {
+                    row.push(("ssthresh", f64::NAN));
+                }
+                if let Some(m) = &flow.marker {
+                    m.marker.gauges(now, &mut |name, value| row.push((name, value)));
+                }
+                let counts = flow.counts;
+                let received = rates(counts.received_bytes, before.received_bytes, per_byte);
+                row.push(("received", received.0 + received.1));
+                row.extend([("received_in", received.0), ("received_out", received.1)]);
+                **before = counts;
+            }
+            (Target::Edge(e), Before::Edge(before)) => {
+                let edge = &world.edges[e as usize];
+                edge.marker.gauges(now, &mut |name, value| row.push((name, value)));
+                let counts = edge.counts;
+                let arrived = rates(counts.arrived_bytes, before.arrived_bytes, per_byte);
+                let left = rates(counts.left_bytes, before.left_bytes, per_byte);
+                row.extend([("arrived_in", arrived.0), ("arrived_out", arrived.1)]);
+                row.extend([("left_in", left.0), ("left_out", left.1)]);
+                let lost = |c: &MarkerCounts| c.dropped.iter().sum::<u64>();
+                row.push(("dropped", (lost(&counts) - lost(before)) as f64));
+                **before = counts;
+            }
+            _ => unreachable!("a monitor keeps the counts of its own kind of target"),
+        }
+        self.append(now, row);
+    }
+
+    /// What it has seen.
+    pub fn into_series(self) -> Series {
+        self.series
+    }
+
+    fn append(&mut self, now: Time, row: Row) {
+        if self.series.columns.is_empty() {
+            self.series.columns = row.iter().map(|&(name, _)| (name, Vec::new())).collect();
+        }
+        self.series.times.push(now);
+        for ((_, column), (_, value)) in self.series.columns.iter_mut().zip(row) {
+            column.push(value);
+        }
+    }
+}
+
+/// Bits per second between two counts of bytes: IN, and the rest.
+fn rates(after: [u64; 3], before: [u64; 3], per_byte: f64) -> (f64, f64) {
+    let rate = |bytes: u64| bytes as f64 * per_byte;
+    (rate(after[0] - before[0]), rate(after[1] + after[2] - before[1] - before[2]))
+}

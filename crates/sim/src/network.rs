@@ -1,0 +1,136 @@
+//! What the simulator is given: nodes, links with their queues, flows with their routes, edges, monitors.
+//!
+//! Everything is resolved: names are numbers, routes are found, start times are drawn, mechanisms
+//! are built. The `scenario` crate makes one of these from an experiment file and a seed.
+
+use inprofile_core::registry::{AnyAqm, AnyMarker};
+use inprofile_core::units::{Backlog, Duration, Rate, Time};
+
+use crate::tcp;
+
+/// Index into [`Network::nodes`].
+pub type NodeId = u32;
+/// Index into [`Network::links`].
+pub type LinkId = u32;
+
+/// A network, its traffic, and what to measure.
+#[derive(Debug)]
+pub struct Network {
+    /// Names of nodes.
+    pub nodes: Vec<String>,
+    /// Links, each in one direction.
+    pub links: Vec<Link>,
+    /// Flows.
+    pub flows: Vec<Flow>,
+    /// Aggregate markers, each at a node's ingress: it sees data from every link into the node.
+    pub edges: Vec<Edge>,
+    /// What is sampled.
+    pub monitors: Vec<Monitor>,
+    /// How long it runs.
+    pub duration: Duration,
+    /// The window of every metric: from (included) to (excluded).
+    pub window: (Time, Time),
+    /// The seed of every random stream.
+    pub seed: u64,
+    /// Whose order of events and clock.
+    pub profile: Profile,
+    /// Whether every verdict is written down.
+    pub trace: bool,
+}
+
+/// Whose order of events, clock and random numbers the engine keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// Integer picoseconds; ties in an order that depends on nothing but what the events are.
+    #[default]
+    Exact,
+    /// ns-2 2.35's: seconds in double precision, ties by insertion, one MRG32k3a stream for all.
+    Ns2,
+}
+
+/// One direction of a link, and the queue before it.
+#[derive(Debug)]
+pub struct Link {
+    /// Its name in results.
+    pub name: String,
+    /// Where it starts.
+    pub from: NodeId,
+    /// Where it ends.
+    pub to: NodeId,
+    /// Bits per second on the wire.
+    pub rate: Rate,
+    /// Propagation.
+    pub delay: Duration,
+    /// The queue's hard limit.
+    pub limit: Backlog,
+    /// The queue's discipline.
+    pub aqm: AnyAqm,
+    /// Whether results have a row for it. (Links to hosts have none unless something was dropped there.)
+    pub listed: bool,
+}
+
+/// A sender, its receiver, and the way between them.
+#[derive(Debug)]
+pub struct Flow {
+    /// Its name in results: `tcp.0`.
+    pub name: String,
+    /// Where the data comes from.
+    pub from: NodeId,
+    /// Where the data goes.
+    pub to: NodeId,
+    /// Links of the data, in order.
+    pub path: Vec<LinkId>,
+    /// Links of the acknowledgements, in order.
+    pub back: Vec<LinkId>,
+    /// When it starts.
+    pub start: Time,
+    /// The rate it was promised.
+    pub contract: Option<Rate>,
+    /// Marks its data before the first link.
+    pub marker: Option<AnyMarker>,
+    /// What it sends, and how.
+    pub transport: Transport,
+}
+
+/// How data is carried.
+#[derive(Clone, Debug)]
+pub enum Transport {
+    /// A TCP connection with always something to send.
+    Tcp(tcp::Config),
+}
+
+/// An aggregate marker at a node's ingress.
+#[derive(Debug)]
+pub struct Edge {
+    /// Its name in results: the node's.
+    pub name: String,
+    /// Where.
+    pub node: NodeId,
+    /// The marker.
+    pub marker: AnyMarker,
+}
+
+/// Something sampled at regular times: at 0, `every`, 2·`every`, … up to the end.
+#[derive(Clone, Debug)]
+pub struct Monitor {
+    /// Its name in results.
+    pub name: String,
+    /// What is sampled.
+    pub target: Target,
+    /// How often.
+    pub every: Duration,
+}
+
+/// What a monitor looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A link's queue: `packets`, `packets_in`, `packets_out`, the discipline's gauges (`avg`, …), and
+    /// over the last interval `arrived_in`, `arrived_out`, `sent_in`, `sent_out` in bit/s and `dropped` in packets.
+    Queue(LinkId),
+    /// A flow: `cwnd` and `ssthresh` in segments, the marker's gauges (`tokens`), and over the last
+    /// interval `received`, `received_in`, `received_out` in bit/s on the wire.
+    Flow(u32),
+    /// An edge: the marker's gauges (`tokens`, `tpr`), and over the last interval `arrived_in`,
+    /// `arrived_out`, `left_in`, `left_out` in bit/s and `dropped` in packets.
+    Edge(u32),
+}

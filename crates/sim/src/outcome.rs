@@ -1,0 +1,163 @@
+//! What a run leaves behind. Every count is of packets unless its name says otherwise.
+
+use inprofile_core::queue::fifo::Counts;
+use inprofile_core::units::Time;
+use inprofile_core::verdict::Cause;
+
+/// One run's results.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// The seed it ran with.
+    pub seed: u64,
+    /// One row a flow, in the order of the network.
+    pub flows: Vec<FlowOutcome>,
+    /// One row a link, in the order of the network.
+    pub links: Vec<LinkOutcome>,
+    /// One row an edge, in the order of the network.
+    pub edges: Vec<MarkerOutcome>,
+    /// One row a flow: its own marker, if it has one.
+    pub flow_markers: Vec<Option<MarkerOutcome>>,
+    /// Packets lost, by flow, place, cause and colour; only rows above zero.
+    pub drops: Vec<DropRow>,
+    /// One block a monitor.
+    pub series: Vec<Series>,
+    /// Every verdict, in order, if the network asked for a trace.
+    pub verdicts: Vec<VerdictRow>,
+    /// Events handled: a measure of work, the same on every machine.
+    pub events: u64,
+}
+
+/// What happened to one flow.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlowOutcome {
+    /// Over the whole run.
+    pub total: FlowCounts,
+    /// In the measured window.
+    pub window: FlowCounts,
+    /// Forward packets on the way when the run ended.
+    pub in_flight: u64,
+    /// Acknowledgements sent, received, dropped and on the way at the end.
+    pub acks: [u64; 4],
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Fast retransmits.
+    pub fast_retransmits: u64,
+    /// Segments sent more than once, counted at each repetition.
+    pub retransmissions: u64,
+}
+
+/// A flow's forward packets, by colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowCounts {
+    /// Left the host's marker, or were dropped by it; by the colour it gave (dropped: by arrival).
+    pub sent: [u64; 3],
+    /// Wire bytes of `sent`.
+    pub sent_bytes: [u64; 3],
+    /// Reached the receiver, in any order, by the colour they arrived with.
+    pub received: [u64; 3],
+    /// Wire bytes of `received`.
+    pub received_bytes: [u64; 3],
+    /// Wire bytes the receiver's application could read: in order, each once, headers included.
+    pub in_order_wire_bytes: u64,
+    /// Payload bytes the receiver's application could read.
+    pub in_order_payload_bytes: u64,
+    /// Dropped anywhere on the forward path, by cause.
+    pub dropped: [u64; Cause::COUNT],
+}
+
+/// What happened at one link.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkOutcome {
+    /// Over the whole run.
+    pub total: Counts,
+    /// In the measured window.
+    pub window: Counts,
+    /// Mean packets waiting over the window's time.
+    pub queue_mean: f64,
+    /// Packets waiting at the end.
+    pub waiting: u64,
+    /// The discipline's own counts over the whole run, by name.
+    pub stats: Vec<(&'static str, u64)>,
+}
+
+/// What happened at one marker.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MarkerOutcome {
+    /// Over the whole run.
+    pub total: MarkerCounts,
+    /// In the measured window.
+    pub window: MarkerCounts,
+    /// The marker's own counts over the whole run, by name.
+    pub stats: Vec<(&'static str, u64)>,
+    /// The marker's state at the end, by name.
+    pub gauges: Vec<(&'static str, f64)>,
+}
+
+/// Packets and bytes at a marker, by colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MarkerCounts {
+    /// Came, by the colour they had.
+    pub arrived: [u64; 3],
+    /// Wire bytes that came.
+    pub arrived_bytes: [u64; 3],
+    /// Went on, by the colour they were given.
+    pub left: [u64; 3],
+    /// Wire bytes that went on.
+    pub left_bytes: [u64; 3],
+    /// Dropped, by the colour they had.
+    pub dropped: [u64; 3],
+}
+
+/// Packets of one flow lost at one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DropRow {
+    /// Which flow.
+    pub flow: u32,
+    /// Where.
+    pub place: Place,
+    /// Why.
+    pub cause: Cause,
+    /// By the colour they had.
+    pub packets: [u64; 3],
+}
+
+/// Where a verdict was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// A link's queue, by index.
+    Queue(u32),
+    /// An edge marker, by index.
+    Edge(u32),
+    /// The flow's own marker.
+    Host,
+}
+
+/// A monitor's samples.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// The monitor, by index.
+    pub monitor: u32,
+    /// When.
+    pub times: Vec<Time>,
+    /// Each quantity's values, one a time.
+    pub columns: Vec<(&'static str, Vec<f64>)>,
+}
+
+/// One verdict and the figures behind it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VerdictRow {
+    /// When.
+    pub at: Time,
+    /// The packet's number in the run.
+    pub packet: u64,
+    /// Whose.
+    pub flow: u32,
+    /// Where.
+    pub place: Place,
+    /// `in`, `out`, `red` (a marker's); `admit`, `mark`, `drop` (anybody's).
+    pub verdict: &'static str,
+    /// Why, if it was dropped.
+    pub cause: Option<Cause>,
+    /// Average, threshold, tokens, random number, …
+    pub why: Vec<(&'static str, f64)>,
+}

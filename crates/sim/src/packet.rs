@@ -1,0 +1,82 @@
+//! Packets on their way, in a slab: an event or a queue names one by a number.
+
+use inprofile_core::packet::{FlowId, Kind, Packet};
+
+/// A packet on its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Travelling {
+    /// What mechanisms see of it.
+    pub packet: Packet,
+    /// The segment it carries, or that its sender waits for.
+    pub segment: u32,
+    /// Links it has left behind, of its route.
+    pub hop: u16,
+    /// Whether it travels towards the receiver of data.
+    pub forward: bool,
+    /// Its number in the run.
+    pub number: u64,
+}
+
+/// The packets on their way.
+#[derive(Debug, Default)]
+pub struct Slab {
+    packets: Vec<Travelling>,
+    free: Vec<u32>,
+    numbered: u64,
+}
+
+/// The flow of a slot that holds nothing.
+const NOBODY: FlowId = FlowId(u32::MAX);
+
+impl Slab {
+    /// Takes in a packet and numbers it.
+    #[inline]
+    pub fn add(&mut self, packet: Packet, segment: u32, forward: bool) -> u32 {
+        let number = self.numbered;
+        self.numbered += 1;
+        let travelling = Travelling { packet, segment, hop: 0, forward, number };
+        if let Some(slot) = self.free.pop() {
+            self.packets[slot as usize] = travelling;
+            slot
+        } else {
+            self.packets.push(travelling);
+            (self.packets.len() - 1) as u32
+        }
+    }
+
+    /// The packet in a slot.
+    #[inline]
+    pub fn get(&self, slot: u32) -> &Travelling {
+        &self.packets[slot as usize]
+    }
+
+    /// The packet in a slot.
+    #[inline]
+    pub fn get_mut(&mut self, slot: u32) -> &mut Travelling {
+        &mut self.packets[slot as usize]
+    }
+
+    /// It has arrived or was dropped.
+    #[inline]
+    pub fn remove(&mut self, slot: u32) {
+        let packet = &mut self.packets[slot as usize].packet;
+        debug_assert_ne!(packet.flow, NOBODY, "a packet left the run twice");
+        packet.flow = NOBODY;
+        self.free.push(slot);
+    }
+
+    /// Those still on their way.
+    pub fn iter(&self) -> impl Iterator<Item = &Travelling> {
+        self.packets.iter().filter(|t| t.packet.flow != NOBODY)
+    }
+}
+
+/// One letter for logs.
+#[must_use]
+pub fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Ack => "ack",
+        Kind::Data | Kind::Syn => "tcp",
+        Kind::Datagram => "udp",
+    }
+}

@@ -1,0 +1,160 @@
+//! TCP: a sender and a receiver for each profile, behind one interface.
+
+use inprofile_core::units::Duration;
+
+/// Which TCP a flow speaks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Whose rules.
+    pub profile: Profile,
+    /// Which loss recovery and window growth.
+    pub congestion: Congestion,
+    /// Payload of a full segment in bytes.
+    pub segment: u32,
+    /// Headers of every packet in bytes (40: IPv4 and TCP without options).
+    pub header: u32,
+    /// The receiver's window, in segments.
+    pub window: u32,
+    /// A random delay of up to this much before each send opportunity (Floyd and Jacobson 1992, §5).
+    pub jitter: Duration,
+    /// Whether the receiver acknowledges every packet, or every other one within a time.
+    pub delayed_ack: Option<Duration>,
+    /// Least retransmission timeout.
+    pub min_rto: Duration,
+    /// Initial window, in segments.
+    pub initial_window: u32,
+    /// Limited transmit (RFC 3042).
+    pub limited_transmit: bool,
+}
+
+/// Whose rules a connection follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// The RFCs'.
+    Rfc,
+    /// ns-2 2.35's one-way TCP.
+    Ns2,
+}
+
+/// How a connection reacts to loss and grows its window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Congestion {
+    /// RFC 5681: fast retransmit and fast recovery.
+    Reno,
+}
+
+pub mod ns2;
+pub mod receiver;
+pub mod rfc;
+pub mod rto;
+
+use crate::clock::Clock;
+
+/// What a sender asks of the world around it. Segment 0 is the SYN; data starts at segment 1.
+pub trait Host {
+    /// The clock it lives on.
+    type Clock: Clock;
+    /// The present moment.
+    fn now(&self) -> Self::Clock;
+    /// Sends a segment now; `again` if it was sent before.
+    fn send(&mut self, segment: u32, again: bool);
+    /// Sets one of the sender's timers, instead of whatever it was set to.
+    fn set_timer(&mut self, which: Alarm, after: <Self::Clock as Clock>::Span);
+    /// Stops a timer.
+    fn cancel_timer(&mut self, which: Alarm);
+    /// Whether a timer is set.
+    fn timer_is_set(&self, which: Alarm) -> bool;
+    /// Uniform in [0, 1), from the flow's stream.
+    fn uniform(&mut self) -> f64;
+}
+
+/// A flow's timers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Alarm {
+    /// The sender's retransmission timer.
+    Retransmit = 0,
+    /// The sender's random delay before it sends.
+    Send = 1,
+    /// The receiver's delayed acknowledgement.
+    Acknowledge = 2,
+}
+
+impl Alarm {
+    /// In the order of their numbers.
+    pub const ALL: [Alarm; 3] = [Alarm::Retransmit, Alarm::Send, Alarm::Acknowledge];
+}
+
+/// What a sender has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Fast retransmits.
+    pub fast_retransmits: u64,
+    /// Segments sent again, counted at each repetition.
+    pub retransmissions: u64,
+}
+
+/// A sender of either profile.
+#[derive(Clone, Debug)]
+pub enum Sender<C: Clock> {
+    /// By the RFCs.
+    Rfc(rfc::Sender<C>),
+    /// As ns-2 does.
+    Ns2(ns2::Sender<C>),
+}
+
+macro_rules! either {
+    ($self:ident, $s:ident => $body:expr) => {
+        match $self {
+            Sender::Rfc($s) => $body,
+            Sender::Ns2($s) => $body,
+        }
+    };
+}
+
+impl<C: Clock> Sender<C> {
+    /// Closed. `uniform` is drawn once by the ns-2 profile (the phase of its coarse clock).
+    pub fn new(config: &Config, uniform: impl FnOnce() -> f64) -> Sender<C> {
+        match config.profile {
+            Profile::Rfc => Sender::Rfc(rfc::Sender::new(config)),
+            Profile::Ns2 => Sender::Ns2(ns2::Sender::new(config, uniform())),
+        }
+    }
+
+    /// The application has data, without end.
+    pub fn start<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        either!(self, s => s.start(host));
+    }
+
+    /// An acknowledgement arrived; `next` is the segment the receiver waits for.
+    pub fn acknowledged<H: Host<Clock = C>>(&mut self, next: u32, host: &mut H) {
+        either!(self, s => s.acknowledged(next, host));
+    }
+
+    /// A timer of the sender expired.
+    pub fn alarm<H: Host<Clock = C>>(&mut self, which: Alarm, host: &mut H) {
+        match (self, which) {
+            (Sender::Rfc(s), Alarm::Retransmit) => s.timed_out(host),
+            (Sender::Ns2(s), Alarm::Retransmit) => s.timed_out(host),
+            (Sender::Rfc(s), _) => s.delay_over(host),
+            (Sender::Ns2(s), _) => s.delay_over(host),
+        }
+    }
+
+    /// Congestion window in segments.
+    pub fn cwnd(&self) -> f64 {
+        either!(self, s => s.cwnd())
+    }
+
+    /// Slow-start threshold in segments.
+    pub fn ssthresh(&self) -> f64 {
+        either!(self, s => s.ssthresh())
+    }
+
+    /// What it has done so far.
+    pub fn tally(&self) -> Tally {
+        either!(self, s => s.tally())
+    }
+}

@@ -1,0 +1,191 @@
+//! The receiver: puts segments in order and says which it waits for.
+
+use crate::clock::Clock;
+use crate::tcp::{Alarm, Config, Profile};
+use inprofile_core::units::Duration;
+
+/// What to do about an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// Segments the application can now read.
+    pub delivered: u32,
+    /// Whether to acknowledge now.
+    pub acknowledge: bool,
+    /// What to do with the timer of delayed acknowledgements.
+    pub timer: Delay,
+}
+
+/// What to do with the timer of delayed acknowledgements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delay {
+    /// Nothing.
+    Leave,
+    /// Set it.
+    Set,
+    /// Stop it.
+    Stop,
+}
+
+/// The receiver of one flow.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    /// The segment it waits for.
+    next: u32,
+    /// Segments that arrived beyond it: from, to (excluded); ascending, apart from each other.
+    beyond: Vec<(u32, u32)>,
+    delay: Option<Duration>,
+    profile: Profile,
+    /// RFC profile: an in-order segment waits for a second one.
+    held_back: bool,
+}
+
+impl Receiver {
+    /// Waits for the SYN.
+    #[must_use]
+    pub fn new(config: &Config) -> Receiver {
+        Receiver {
+            next: 0,
+            beyond: Vec::new(),
+            delay: config.delayed_ack,
+            profile: config.profile,
+            held_back: false,
+        }
+    }
+
+    /// The segment it waits for.
+    #[must_use]
+    pub fn expects(&self) -> u32 {
+        self.next
+    }
+
+    /// How long an acknowledgement may be held back.
+    #[must_use]
+    pub fn span<C: Clock>(&self) -> C::Span {
+        C::span(self.delay.unwrap_or(Duration::ZERO))
+    }
+
+    /// A segment arrived. `waiting`: whether the timer of delayed acknowledgements is set.
+    pub fn arrived(&mut self, segment: u32, waiting: bool) -> Reply {
+        let had_gap = !self.beyond.is_empty();
+        let delivered = self.put(segment);
+        let now = Reply { delivered, acknowledge: true, timer: Delay::Leave };
+        if self.delay.is_none() {
+            return now;
+        }
+        match self.profile {
+            Profile::Ns2 => {
+                // A delayed one waits for the next arrival or the timer; the SYN and what fills a gap don't.
+                let in_order = delivered > 0 && self.next == segment + 1;
+                if !waiting && in_order && !had_gap && segment != 0 {
+                    Reply { acknowledge: false, timer: Delay::Set, ..now }
+                } else {
+                    Reply { timer: if waiting { Delay::Stop } else { Delay::Leave }, ..now }
+                }
+            }
+            Profile::Rfc => {
+                // RFC 5681 §4.2: at least every second full segment; at once out of order and in a gap.
+                let delay = delivered == 1 && !had_gap && segment != 0 && !self.held_back;
+                self.held_back = delay;
+                if delay {
+                    Reply { acknowledge: false, timer: Delay::Set, ..now }
+                } else {
+                    Reply { timer: if waiting { Delay::Stop } else { Delay::Leave }, ..now }
+                }
+            }
+        }
+    }
+
+    /// The timer of delayed acknowledgements expired; an acknowledgement is sent.
+    pub fn alarm(&mut self, which: Alarm) {
+        debug_assert_eq!(which, Alarm::Acknowledge);
+        self.held_back = false;
+    }
+
+    /// Takes a segment in, and returns how many can be read on account of it.
+    fn put(&mut self, segment: u32) -> u32 {
+        if segment < self.next {
+            return 0;
+        }
+        if segment == self.next {
+            let before = self.next;
+            self.next += 1;
+            if self.beyond.first().is_some_and(|&(from, _)| from == self.next) {
+                self.next = self.beyond.remove(0).1;
+            }
+            return self.next - before;
+        }
+        let at = self.beyond.partition_point(|&(_, to)| to < segment);
+        match self.beyond.get_mut(at) {
+            Some((from, to)) if *from <= segment && segment < *to => {}
+            Some((_, to)) if *to == segment => {
+                *to += 1;
+                let end = *to;
+                if self.beyond.get(at + 1).is_some_and(|&(from, _)| from == end) {
+                    self.beyond[at].1 = self.beyond.remove(at + 1).1;
+                }
+            }
+            Some((from, _)) if *from == segment + 1 => *from = segment,
+            _ => self.beyond.insert(at, (segment, segment + 1)),
+        }
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::Congestion;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn receiver(profile: Profile, delay_ms: Option<u64>) -> Receiver {
+        Receiver::new(&Config {
+            profile,
+            congestion: Congestion::Reno,
+            segment: 1000,
+            header: 40,
+            window: 20,
+            jitter: Duration::ZERO,
+            delayed_ack: delay_ms.map(Duration::from_millis),
+            min_rto: Duration::from_millis(200),
+            initial_window: 2,
+            limited_transmit: true,
+        })
+    }
+
+    proptest! {
+        /// Any order, with repetitions: exactly what a set of numbers says.
+        #[test]
+        fn puts_in_order(segments in prop::collection::vec(0u32..60, 1..200)) {
+            let mut r = receiver(Profile::Ns2, None);
+            let mut seen = BTreeSet::new();
+            let mut next = 0;
+            for s in segments {
+                let before = next;
+                seen.insert(s);
+                while seen.contains(&next) { next += 1; }
+                let reply = r.arrived(s, false);
+                prop_assert_eq!(r.expects(), next);
+                prop_assert_eq!(reply.delivered, next - before);
+                let beyond: Vec<u32> = r.beyond.iter().flat_map(|&(a, b)| a..b).collect();
+                let want: Vec<u32> = seen.iter().copied().filter(|&s| s > next).collect();
+                prop_assert_eq!(beyond, want);
+                prop_assert!(r.beyond.windows(2).all(|w| w[0].1 < w[1].0));
+            }
+        }
+    }
+
+    #[test]
+    fn every_second_segment_is_acknowledged() {
+        let mut r = receiver(Profile::Rfc, Some(100));
+        assert!(r.arrived(0, false).acknowledge);
+        assert_eq!(r.arrived(1, false).timer, Delay::Set);
+        let second = r.arrived(2, true);
+        assert!(second.acknowledge && second.timer == Delay::Stop);
+        assert_eq!(r.arrived(3, false).timer, Delay::Set);
+        // A gap: at once, and so is what fills it.
+        assert!(r.arrived(5, true).acknowledge);
+        let filled = r.arrived(4, false);
+        assert!(filled.acknowledge && filled.delivered == 2);
+    }
+}

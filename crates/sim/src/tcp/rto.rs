@@ -1,0 +1,157 @@
+//! The retransmission timeout: from round-trip times to how long to wait.
+
+use inprofile_core::units::Duration;
+
+/// RFC 6298, in seconds, with a clock fine enough that its granularity never counts.
+#[derive(Clone, Debug)]
+pub struct Rto {
+    /// Smoothed round-trip time; below zero: none measured yet.
+    srtt: f64,
+    rttvar: f64,
+    rto: f64,
+    min: f64,
+}
+
+/// RFC 6298 §2.5: "MAY be placed on RTO provided it is at least 60 seconds".
+const MAX_RTO: f64 = 60.0;
+
+impl Rto {
+    /// Before any measurement: one second (RFC 6298 §2.1).
+    #[must_use]
+    pub fn new(min: Duration) -> Rto {
+        Rto { srtt: -1.0, rttvar: 0.0, rto: 1.0, min: min.secs() }
+    }
+
+    /// A round-trip time in seconds, of a segment that was sent once (Karn's rule, §3).
+    pub fn sample(&mut self, rtt: f64) {
+        if self.srtt < 0.0 {
+            // RFC 6298 §2.2.
+            self.srtt = rtt;
+            self.rttvar = rtt / 2.0;
+        } else {
+            // RFC 6298 §2.3: α = 1/8, β = 1/4, the variation first.
+            self.rttvar = 0.75 * self.rttvar + 0.25 * (rtt - self.srtt).abs();
+            self.srtt += (rtt - self.srtt) / 8.0;
+        }
+        self.rto = (self.srtt + 4.0 * self.rttvar).clamp(self.min, MAX_RTO);
+    }
+
+    /// RFC 6298 §5.5: the timer expired.
+    pub fn back_off(&mut self) {
+        self.rto = (self.rto * 2.0).min(MAX_RTO);
+    }
+
+    /// RFC 6298 §5.7: the SYN was lost, so the first data waits for three seconds.
+    pub fn syn_was_lost(&mut self) {
+        self.rto = self.rto.max(3.0);
+    }
+
+    /// How long to wait, in seconds.
+    #[must_use]
+    pub fn timeout(&self) -> f64 {
+        self.rto
+    }
+}
+
+/// ns-2's: BSD's integer arithmetic on a clock that ticks every 10 ms, read at a random phase.
+#[derive(Clone, Debug)]
+pub struct TickRto {
+    /// Eight times the smoothed round-trip time, in ticks.
+    srtt: i32,
+    /// Four times its variation, in ticks.
+    rttvar: i32,
+    /// Timeout before clamping and backing off, in seconds.
+    rtxcur: f64,
+    backoff: i32,
+    phase: f64,
+    min: f64,
+}
+
+/// `tcpTick_`
+const TICK: f64 = 0.01;
+/// `maxrto_`
+const NS2_MAX_RTO: f64 = 60.0;
+
+impl TickRto {
+    /// Before any measurement: three seconds (`rtxcur_init_`), variation 12 s (`rttvar_init_`).
+    #[must_use]
+    pub fn new(phase: f64, min: f64) -> TickRto {
+        TickRto { srtt: 0, rttvar: 1200 << 2, rtxcur: 3.0, backoff: 1, phase: phase * TICK, min }
+    }
+
+    /// A round-trip time in seconds, measured at `now`. Ends backing off.
+    pub fn sample(&mut self, now: f64, rtt: f64) {
+        self.backoff = 1;
+        let since_tick = libm::fmod(now - rtt + self.phase, TICK);
+        let ticks = (((rtt + since_tick) / TICK) as i32).max(1);
+        if self.srtt == 0 {
+            self.srtt = ticks << 3;
+            self.rttvar = ticks << 1;
+        } else {
+            // ns-2 keeps the difference in sixteen bits.
+            let mut delta = (ticks - (self.srtt >> 3)) as i16;
+            self.srtt = (self.srtt + i32::from(delta)).max(1);
+            delta = delta.wrapping_abs();
+            delta = (i32::from(delta) - (self.rttvar >> 2)) as i16;
+            self.rttvar = (self.rttvar + i32::from(delta)).max(1);
+        }
+        self.rtxcur = f64::from(((self.rttvar << 3) + self.srtt) >> 3) * TICK;
+    }
+
+    /// The timer expired: doubles, and after the third time forgets the smoothed round-trip time.
+    pub fn back_off(&mut self) {
+        if self.backoff < 64 || self.timeout() < NS2_MAX_RTO {
+            self.backoff <<= 1;
+        }
+        if self.backoff > 8 {
+            self.rttvar += self.srtt >> 3;
+            self.srtt = 0;
+        }
+    }
+
+    /// How long to wait, in seconds. The minimum is applied before backing off (`rfc2988_`).
+    #[must_use]
+    pub fn timeout(&self) -> f64 {
+        (self.rtxcur.max(self.min) * f64::from(self.backoff)).min(NS2_MAX_RTO).max(2.0 * TICK)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rfc6298_by_hand() {
+        let mut r = Rto::new(Duration::from_millis(1));
+        assert_eq!(r.timeout(), 1.0);
+        r.sample(0.1);
+        assert!((r.timeout() - 0.3).abs() < 1e-12);
+        r.sample(0.2);
+        // rttvar = 0.75·0.05 + 0.25·0.1 = 0.0625; srtt = 0.1125
+        assert!((r.timeout() - (0.1125 + 0.25)).abs() < 1e-12);
+        r.back_off();
+        assert!((r.timeout() - 0.725).abs() < 1e-12);
+        for _ in 0..20 {
+            r.back_off();
+        }
+        assert_eq!(r.timeout(), 60.0);
+    }
+
+    #[test]
+    fn ticks_round_as_in_ns2() {
+        let mut r = TickRto::new(0.5, 0.2);
+        assert_eq!(r.timeout(), 3.0);
+        // Sent at 1.000 s, 5 ms into a tick; 42 ms later 4 ticks have passed.
+        r.sample(1.042, 0.042);
+        assert_eq!((r.srtt, r.rttvar), (4 << 3, 4 << 1));
+        // ((8 << 3) + 32) >> 3 = 12 ticks, below the minimum.
+        assert_eq!(r.timeout(), 0.2);
+        r.back_off();
+        assert_eq!(r.timeout(), 0.4);
+        r.back_off();
+        r.back_off();
+        assert_eq!(r.srtt, 32);
+        r.back_off();
+        assert_eq!((r.srtt, r.rttvar), (0, 8 + 4));
+    }
+}

@@ -1,0 +1,108 @@
+//! A timer that may be set again and again without touching the calendar each time.
+//!
+//! A retransmission timer is set again at nearly every acknowledgement and almost never expires. So
+//! the calendar keeps one event for it; when that comes up too soon it is put back at the deadline.
+
+use crate::clock::Clock;
+
+/// When a timer is due, with its order among equals.
+pub type Due<C> = (C, u32);
+
+/// One timer.
+#[derive(Clone, Copy, Debug)]
+pub struct Timer<C> {
+    deadline: Option<Due<C>>,
+    queued: Option<Due<C>>,
+}
+
+/// What to do with an event of a timer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ring<C> {
+    /// The timer has expired.
+    Expired,
+    /// Too soon: put it back at this time.
+    Again(Due<C>),
+    /// It was overtaken or cancelled: nothing.
+    Stale,
+}
+
+impl<C: Clock> Default for Timer<C> {
+    fn default() -> Timer<C> {
+        Timer { deadline: None, queued: None }
+    }
+}
+
+impl<C: Clock> Timer<C> {
+    /// Sets it, instead of whatever it was set to. True if an event has to be put into the calendar.
+    #[must_use]
+    pub fn set(&mut self, due: Due<C>) -> bool {
+        self.deadline = Some(due);
+        let queue = self.queued.is_none_or(|(at, _)| due.0 < at);
+        if queue {
+            self.queued = Some(due);
+        }
+        queue
+    }
+
+    /// Stops it.
+    pub fn cancel(&mut self) {
+        self.deadline = None;
+    }
+
+    /// Whether it will expire.
+    pub fn is_set(&self) -> bool {
+        self.deadline.is_some()
+    }
+
+    /// One of its events came up.
+    pub fn event(&mut self, now: Due<C>) -> Ring<C> {
+        if self.queued != Some(now) {
+            return Ring::Stale;
+        }
+        self.queued = None;
+        match self.deadline {
+            None => Ring::Stale,
+            Some(due) if due == now => {
+                self.deadline = None;
+                Ring::Expired
+            }
+            Some(due) => {
+                self.queued = Some(due);
+                Ring::Again(due)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Exact;
+
+    #[test]
+    fn expires_once_at_the_last_deadline() {
+        let mut t = Timer::default();
+        assert!(t.set((Exact(10), 1)));
+        assert!(!t.set((Exact(20), 2)));
+        assert_eq!(t.event((Exact(10), 1)), Ring::Again((Exact(20), 2)));
+        assert_eq!(t.event((Exact(20), 2)), Ring::Expired);
+        assert!(!t.is_set());
+    }
+
+    #[test]
+    fn an_earlier_deadline_overtakes() {
+        let mut t = Timer::default();
+        assert!(t.set((Exact(20), 1)));
+        assert!(t.set((Exact(10), 2)));
+        assert_eq!(t.event((Exact(10), 2)), Ring::Expired);
+        assert_eq!(t.event((Exact(20), 1)), Ring::Stale);
+    }
+
+    #[test]
+    fn a_cancelled_timer_stays_silent() {
+        let mut t = Timer::default();
+        assert!(t.set((Exact(10), 1)));
+        t.cancel();
+        assert_eq!(t.event((Exact(10), 1)), Ring::Stale);
+    }
+}

@@ -1,0 +1,547 @@
+//! Everything between senders and receivers, in the middle of a run: the way of a packet, top down.
+//!
+//! ```text
+//! send ─→ host marker ─→ link ─→ node ─→ edge marker ─→ link ─→ … ─→ receiver
+//!                          ↑ queue discipline             an acknowledgement goes back likewise
+//! ```
+
+use std::collections::BTreeMap;
+
+use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Kind, Packet};
+use inprofile_core::registry::AnyMarker;
+use inprofile_core::rng::Rng;
+use inprofile_core::signal::Outbox;
+use inprofile_core::units::Time;
+use inprofile_core::verdict::{Admission, Cause, Mark, Notes, Silent};
+
+use crate::calendar::{Calendar, Event};
+use crate::clock::Clock;
+use crate::event::What;
+use crate::link::{Arrival, Link};
+use crate::log::{Code, Log, LogRow};
+use crate::network::NodeId;
+use crate::outcome::{FlowCounts, MarkerCounts, Place, VerdictRow};
+use crate::packet::Slab;
+use crate::tcp::receiver::Receiver;
+use crate::tcp::{Alarm, Config};
+use crate::timer::Timer;
+
+/// A marker in the middle of a run.
+#[derive(Debug)]
+pub struct MarkerState {
+    /// The mechanism.
+    pub marker: AnyMarker,
+    /// Its random numbers.
+    pub rng: Rng,
+    /// Counts since the start of the run.
+    pub counts: MarkerCounts,
+}
+
+impl MarkerState {
+    /// Counts the packet and asks the mechanism. The random numbers are its own, or `shared`.
+    #[inline]
+    fn decide<const TRACE: bool>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        shared: Option<&mut Rng>,
+        notes: &mut Notes,
+    ) -> Mark {
+        let (came, size) = (packet.colour as usize, u64::from(packet.size));
+        self.counts.arrived[came] += 1;
+        self.counts.arrived_bytes[came] += size;
+        self.marker.observe(now, packet, Direction::Forward);
+        let rng = shared.unwrap_or(&mut self.rng);
+        let verdict = if TRACE {
+            notes.clear();
+            self.marker.mark(now, packet, rng, notes)
+        } else {
+            self.marker.mark(now, packet, rng, &mut Silent)
+        };
+        match verdict {
+            Mark::Pass(colour) => {
+                self.counts.left[colour as usize] += 1;
+                self.counts.left_bytes[colour as usize] += size;
+            }
+            Mark::Drop(_) => self.counts.dropped[came] += 1,
+        }
+        verdict
+    }
+}
+
+/// A flow in the middle of a run, but for its sender.
+#[derive(Debug)]
+pub struct FlowState<C: Clock> {
+    /// Where its routes stand in [`World::routes`]: data, then acknowledgements.
+    pub forward: (u32, u16),
+    /// See `forward`.
+    pub back: (u32, u16),
+    /// Sizes of a full segment and of the headers.
+    pub segment: u32,
+    /// See `segment`.
+    pub header: u32,
+    /// Puts segments in order.
+    pub receiver: Receiver,
+    /// Its own marker.
+    pub marker: Option<Box<MarkerState>>,
+    /// Its random numbers: jitter.
+    pub rng: Rng,
+    /// Its timers.
+    pub timers: [Timer<C>; 3],
+    /// Counts since the start of the run.
+    pub counts: FlowCounts,
+    /// Acknowledgements sent, received, dropped.
+    pub acks: [u64; 3],
+}
+
+/// The parts of a run that senders act on. `TRACE`: every verdict is written down.
+pub struct World<C: Clock, const TRACE: bool> {
+    /// The present moment.
+    pub now: C,
+    /// What is to come.
+    pub calendar: Calendar<C>,
+    /// Events inserted so far: the order among equals in the ns-2 profile.
+    inserted: u32,
+    /// Packets on their way.
+    pub packets: Slab,
+    /// Links by number.
+    pub links: Vec<Link<C>>,
+    /// Ends of links.
+    pub ends: Vec<(NodeId, NodeId)>,
+    /// Routes of all flows, one after the other.
+    pub routes: Vec<u32>,
+    /// Links that only one other link feeds, and that nobody watches: their part of the way is computed
+    /// as soon as the packet enters the link before.
+    pub through: Vec<bool>,
+    /// Flows by number.
+    pub flows: Vec<FlowState<C>>,
+    /// Aggregate markers.
+    pub edges: Vec<MarkerState>,
+    /// The edge at each node.
+    pub edge_at: Vec<Option<u32>>,
+    /// The ns-2 profile's one stream for all.
+    pub shared: Option<Rng>,
+    /// Lost packets by flow, place and cause.
+    pub drops: BTreeMap<(u32, Place, Cause), [u64; 3]>,
+    /// What was traced.
+    pub verdicts: Vec<VerdictRow>,
+    /// Figures behind the verdict being given.
+    notes: Notes,
+    /// Who is told of every packet at every link, if anybody.
+    pub log: Option<Log>,
+}
+
+impl<C: Clock, const TRACE: bool> World<C, TRACE> {
+    /// Empty of packets, at the start of the run.
+    pub fn new(calendar: Calendar<C>, shared: Option<Rng>, log: Option<Log>) -> World<C, TRACE> {
+        World {
+            now: C::ZERO,
+            calendar,
+            inserted: 0,
+            packets: Slab::default(),
+            links: Vec::new(),
+            ends: Vec::new(),
+            routes: Vec::new(),
+            through: Vec::new(),
+            flows: Vec::new(),
+            edges: Vec::new(),
+            edge_at: Vec::new(),
+            shared,
+            drops: BTreeMap::new(),
+            verdicts: Vec::new(),
+            notes: Notes::default(),
+            log,
+        }
+    }
+
+    /// The order of `what` among events at the same moment: what it is, or in the ns-2 profile its turn.
+    #[inline]
+    fn tie(&mut self, what: What) -> u32 {
+        if C::NS2 { self.turn() } else { what.rank() }
+    }
+
+    /// The ns-2 profile's order: one more event inserted.
+    fn turn(&mut self) -> u32 {
+        self.inserted = self.inserted.wrapping_add(1);
+        self.inserted
+    }
+
+    /// Lets `what` happen at `at`.
+    #[inline]
+    pub fn schedule(&mut self, at: C, what: What) {
+        let tie = self.tie(what);
+        self.calendar.push(Event { at: at.bits(), tie, what: what.pack() });
+    }
+
+    /// A flow's sender hands over a segment.
+    #[inline]
+    pub fn send(&mut self, flow: u32, segment: u32) {
+        let f = &self.flows[flow as usize];
+        let (kind, payload) = if segment == 0 { (Kind::Syn, 0) } else { (Kind::Data, f.segment) };
+        let packet = Packet {
+            flow: FlowId(flow),
+            size: f.header + payload,
+            payload,
+            seq: byte_of(segment, f.segment),
+            ack: 0,
+            colour: Colour::IN,
+            kind,
+            ecn: Ecn::NotCapable,
+        };
+        let slot = self.packets.add(packet, segment, true);
+        if self.mark_at_host(flow, slot) {
+            let packet = &self.packets.get(slot).packet;
+            let c = &mut self.flows[flow as usize].counts;
+            c.sent[packet.colour as usize] += 1;
+            c.sent_bytes[packet.colour as usize] += u64::from(packet.size);
+            self.enter(slot, self.now);
+        }
+    }
+
+    /// A flow's receiver acknowledges.
+    #[inline]
+    pub fn acknowledge(&mut self, flow: u32) {
+        let f = &mut self.flows[flow as usize];
+        f.acks[0] += 1;
+        let expects = f.receiver.expects();
+        let packet = Packet {
+            flow: FlowId(flow),
+            size: f.header,
+            ack: byte_of(expects, f.segment),
+            kind: Kind::Ack,
+            ..Packet::default()
+        };
+        let slot = self.packets.add(packet, expects, false);
+        self.enter(slot, self.now);
+    }
+
+    /// A packet has come to the end of a link. True: the flow's agent there has to look at it.
+    #[inline]
+    pub fn arrive(&mut self, slot: u32) -> bool {
+        let t = *self.packets.get(slot);
+        let route = self.route(&t);
+        let came_by = self.routes[(route.0 + u32::from(t.hop) - 1) as usize];
+        self.log(Code::Receive, came_by, slot, self.now);
+        if t.hop == route.1 {
+            return true;
+        }
+        let node = self.ends[came_by as usize].1;
+        if let Some(edge) = self.edge_at[node as usize]
+            && !self.mark_at_edge(edge, slot)
+        {
+            return false;
+        }
+        self.enter(slot, self.now);
+        false
+    }
+
+    /// The link `link` has sent a packet and is ready for the next one.
+    pub fn departure(&mut self, link: u32) {
+        self.start_next(link);
+    }
+
+    /// An edge's, queue's or host's mechanism is due.
+    pub fn tick(&mut self, what: What) {
+        let now = self.now.time();
+        let mut outbox = Outbox::default();
+        let next = match what {
+            What::EdgeTick(e) => self.edges[e as usize].marker.tick(now, &mut outbox),
+            What::QueueTick(l) => {
+                self.links[l as usize].settle(self.now);
+                self.links[l as usize].aqm.tick(now, &mut outbox)
+            }
+            What::HostTick(f) => {
+                self.flows[f as usize].marker.as_mut().and_then(|m| m.marker.tick(now, &mut outbox))
+            }
+            _ => None,
+        };
+        if let Some(at) = next {
+            self.schedule(C::at(at), what);
+        }
+    }
+
+    /// Sets a flow's timer.
+    pub fn set_timer(&mut self, flow: u32, which: Alarm, after: C::Span) {
+        let what = What::Alarm(flow, which);
+        let due = (self.now.after(after), self.tie(what));
+        if self.flows[flow as usize].timers[which as usize].set(due) {
+            self.put_back(due, what);
+        }
+    }
+
+    /// Puts an event into the calendar whose order among equals is known.
+    pub fn put_back(&mut self, due: (C, u32), what: What) {
+        self.calendar.push(Event { at: due.0.bits(), tie: due.1, what: what.pack() });
+    }
+
+    fn route(&self, t: &crate::packet::Travelling) -> (u32, u16) {
+        let f = &self.flows[t.packet.flow.0 as usize];
+        if t.forward { f.forward } else { f.back }
+    }
+
+    /// A packet goes into its next link at `at`, and as far beyond as can be computed now.
+    #[inline]
+    fn enter(&mut self, slot: u32, at: C) {
+        let t = *self.packets.get(slot);
+        let route = self.route(&t);
+        let link = self.routes[(route.0 + u32::from(t.hop)) as usize];
+        self.log(Code::Enqueue, link, slot, at);
+        match self.offer(link, slot, &t.packet, at) {
+            None => {}
+            Some(Arrival::Waits) => {}
+            Some(Arrival::Start) => self.start_next(link),
+            Some(Arrival::Delivered(there)) => self.leave(slot, link, there),
+        }
+    }
+
+    /// The packet in `slot` will come out of `link` at `there`.
+    #[inline]
+    fn leave(&mut self, slot: u32, link: u32, there: C) {
+        let t = self.packets.get_mut(slot);
+        t.hop += 1;
+        let t = *t;
+        let route = self.route(&t);
+        if t.hop < route.1 {
+            let next = self.routes[(route.0 + u32::from(t.hop)) as usize];
+            if self.through[next as usize] {
+                return self.enter(slot, there);
+            }
+        }
+        self.schedule_arrival(there, link, slot);
+    }
+
+    fn schedule_arrival(&mut self, at: C, link: u32, slot: u32) {
+        let tie = if C::NS2 { self.turn() } else { What::arrival_rank(link) };
+        self.calendar.push(Event { at: at.bits(), tie, what: What::Arrive(slot).pack() });
+    }
+
+    /// Asks the queue before `link`; a packet it drops is booked and gone.
+    #[inline]
+    fn offer(&mut self, link: u32, slot: u32, packet: &Packet, at: C) -> Option<Arrival<C>> {
+        let l = &mut self.links[link as usize];
+        let answer = if TRACE {
+            self.notes.clear();
+            l.arrive(at, slot, packet, self.shared.as_mut(), &mut self.notes)
+        } else {
+            l.arrive(at, slot, packet, self.shared.as_mut(), &mut Silent)
+        };
+        let verdict = match answer {
+            Ok((verdict, _)) | Err(verdict) => verdict,
+        };
+        if TRACE {
+            let word = match verdict {
+                Admission::Admit => ("admit", None),
+                Admission::Mark => ("mark", None),
+                Admission::Drop(cause) => ("drop", Some(cause)),
+            };
+            self.write_down(at.time(), slot, Place::Queue(link), word);
+        }
+        let cause = match verdict {
+            Admission::Drop(cause) => Some(cause),
+            Admission::Mark => {
+                self.packets.get_mut(slot).packet.ecn = Ecn::Experienced;
+                None
+            }
+            Admission::Admit => None,
+        };
+        while let Some(victim) = self.links[link as usize].take_struck() {
+            self.lose(victim.slot, Place::Queue(link), Cause::Evicted, at);
+        }
+        match cause {
+            None => answer.ok().map(|(_, arrival)| arrival),
+            Some(cause) => {
+                self.lose(slot, Place::Queue(link), cause, at);
+                None
+            }
+        }
+    }
+
+    /// Stepped service: the next packet of a link that has become free, or was idle.
+    fn start_next(&mut self, link: u32) {
+        let mut dropped = Vec::new();
+        let l = &mut self.links[link as usize];
+        let sink = |w: crate::link::Waiting<C>, cause| dropped.push((w.slot, cause));
+        let next = if TRACE {
+            self.notes.clear();
+            l.start_next(self.now, self.shared.as_mut(), &mut self.notes, sink)
+        } else {
+            l.start_next(self.now, self.shared.as_mut(), &mut Silent, sink)
+        };
+        for (slot, cause) in dropped {
+            if TRACE {
+                self.write_down(self.now.time(), slot, Place::Queue(link), ("drop", Some(cause)));
+            }
+            self.lose(slot, Place::Queue(link), cause, self.now);
+        }
+        let Some((slot, ecn, takes, there)) = next else { return };
+        self.packets.get_mut(slot).packet.ecn = ecn;
+        self.log(Code::Dequeue, link, slot, self.now);
+        // ns-2's order: first the arrival at the far end, then the link's own readiness.
+        self.leave(slot, link, there);
+        self.schedule(self.now.after(takes), What::Departure(link));
+    }
+
+    /// The flow's own marker decides. False: it dropped the packet.
+    #[inline]
+    fn mark_at_host(&mut self, flow: u32, slot: u32) -> bool {
+        let Some(m) = self.flows[flow as usize].marker.as_mut() else { return true };
+        let packet = self.packets.get(slot).packet;
+        let verdict = m.decide::<TRACE>(self.now.time(), &packet, self.shared.as_mut(), &mut self.notes);
+        if let Mark::Drop(_) = verdict {
+            let c = &mut self.flows[flow as usize].counts;
+            c.sent[packet.colour as usize] += 1;
+            c.sent_bytes[packet.colour as usize] += u64::from(packet.size);
+        }
+        self.apply(verdict, slot, Place::Host)
+    }
+
+    /// An edge's marker decides on data, and sees acknowledgements pass. False: it dropped the packet.
+    #[inline]
+    fn mark_at_edge(&mut self, edge: u32, slot: u32) -> bool {
+        let t = self.packets.get(slot);
+        let (packet, now) = (t.packet, self.now.time());
+        let m = &mut self.edges[edge as usize];
+        if !t.forward {
+            m.marker.observe(now, &packet, Direction::Reverse);
+            return true;
+        }
+        let verdict = m.decide::<TRACE>(now, &packet, self.shared.as_mut(), &mut self.notes);
+        self.apply(verdict, slot, Place::Edge(edge))
+    }
+
+    /// Does what a marker decided. False: the packet is gone.
+    #[inline]
+    fn apply(&mut self, verdict: Mark, slot: u32, place: Place) -> bool {
+        if TRACE {
+            let word = match verdict {
+                Mark::Pass(colour) => (colour.name(), None),
+                Mark::Drop(cause) => ("drop", Some(cause)),
+            };
+            self.write_down(self.now.time(), slot, place, word);
+        }
+        match verdict {
+            Mark::Pass(colour) => {
+                self.packets.get_mut(slot).packet.colour = colour;
+                true
+            }
+            Mark::Drop(cause) => {
+                self.lose(slot, place, cause, self.now);
+                false
+            }
+        }
+    }
+
+    /// Books a lost packet and forgets it.
+    fn lose(&mut self, slot: u32, place: Place, cause: Cause, at: C) {
+        if let Place::Queue(link) = place {
+            self.log(Code::Drop, link, slot, at);
+        }
+        let t = *self.packets.get(slot);
+        let flow = t.packet.flow.0;
+        if t.forward {
+            self.flows[flow as usize].counts.dropped[cause as usize] += 1;
+            let row = self.drops.entry((flow, place, cause)).or_default();
+            row[t.packet.colour as usize] += 1;
+        } else {
+            self.flows[flow as usize].acks[2] += 1;
+        }
+        self.packets.remove(slot);
+    }
+
+    fn write_down(&mut self, at: Time, slot: u32, place: Place, word: (&'static str, Option<Cause>)) {
+        let t = self.packets.get(slot);
+        self.verdicts.push(VerdictRow {
+            at,
+            packet: t.number,
+            flow: t.packet.flow.0,
+            place,
+            verdict: word.0,
+            cause: word.1,
+            why: self.notes.items().to_vec(),
+        });
+    }
+
+    #[inline]
+    fn log(&mut self, code: Code, link: u32, slot: u32, at: C) {
+        if let Some(log) = &mut self.log {
+            let (from, to) = self.ends[link as usize];
+            log(&LogRow { code, at: at.secs(), from, to, packet: *self.packets.get(slot) });
+        }
+    }
+}
+
+/// The number of a segment's first byte, modulo 2³²: the SYN takes one number, data follows.
+fn byte_of(segment: u32, size: u32) -> u32 {
+    if segment == 0 { 0 } else { (segment - 1).wrapping_mul(size).wrapping_add(1) }
+}
+
+/// What a flow's sender sees of the world.
+pub struct FlowHost<'a, C: Clock, const TRACE: bool> {
+    /// The world.
+    pub world: &'a mut World<C, TRACE>,
+    /// The flow.
+    pub flow: u32,
+}
+
+impl<C: Clock, const TRACE: bool> crate::tcp::Host for FlowHost<'_, C, TRACE> {
+    type Clock = C;
+
+    #[inline]
+    fn now(&self) -> C {
+        self.world.now
+    }
+    #[inline]
+    fn send(&mut self, segment: u32, _: bool) {
+        self.world.send(self.flow, segment);
+    }
+    #[inline]
+    fn set_timer(&mut self, which: Alarm, after: C::Span) {
+        self.world.set_timer(self.flow, which, after);
+    }
+    fn cancel_timer(&mut self, which: Alarm) {
+        self.world.flows[self.flow as usize].timers[which as usize].cancel();
+    }
+    fn timer_is_set(&self, which: Alarm) -> bool {
+        self.world.flows[self.flow as usize].timers[which as usize].is_set()
+    }
+    fn uniform(&mut self) -> f64 {
+        let own = &mut self.world.flows[self.flow as usize].rng;
+        self.world.shared.as_mut().unwrap_or(own).uniform()
+    }
+}
+
+impl<C: Clock> FlowState<C> {
+    /// Before its first packet.
+    pub fn new(
+        config: &Config,
+        forward: (u32, u16),
+        back: (u32, u16),
+        marker: Option<Box<MarkerState>>,
+        rng: Rng,
+    ) -> FlowState<C> {
+        FlowState {
+            forward,
+            back,
+            segment: config.segment,
+            header: config.header,
+            receiver: Receiver::new(config),
+            marker,
+            rng,
+            timers: [Timer::default(); 3],
+            counts: FlowCounts::default(),
+            acks: [0; 3],
+        }
+    }
+
+    /// How long an acknowledgement may be held back.
+    pub fn delay(&self) -> C::Span {
+        self.receiver.span::<C>()
+    }
+
+    /// Bytes of `n` segments from `first` on: payload, and on the wire.
+    pub fn bytes_of(&self, first: u32, n: u32) -> (u64, u64) {
+        let with_data = u64::from(if first == 0 { n.saturating_sub(1) } else { n });
+        let payload = with_data * u64::from(self.segment);
+        (payload, payload + u64::from(n) * u64::from(self.header))
+    }
+}

@@ -1,0 +1,178 @@
+//! The two-flow dumbbell of the golden traces, and its comparison with them.
+
+use std::fmt::Write as _;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use inprofile_core::aqm::{drop_tail, red};
+use inprofile_core::packet::Kind;
+use inprofile_core::params::{Build, Context, Params, Values};
+use inprofile_core::registry::AnyAqm;
+use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
+use inprofile_sim::engine;
+use inprofile_sim::log::{Code, LogRow};
+use inprofile_sim::network::{Flow, Link, Network, Profile, Transport};
+use inprofile_sim::tcp;
+
+/// The discipline at the bottleneck.
+pub enum Queue {
+    /// First in, first out.
+    DropTail,
+    /// Without gentle.
+    Red { min: f64, max: f64, p: f64 },
+}
+
+/// a ─10 Mbit/s, 2 ms─┐
+///                    r ─1.5 Mbit/s, 20 ms─ d
+/// b ─10 Mbit/s, 3 ms─┘
+pub struct Dumbbell {
+    pub queue: Queue,
+    pub limit: f64,
+}
+
+impl Dumbbell {
+    fn network(&self) -> Network {
+        let fast = Rate(10_000_000);
+        let slow = Rate(1_500_000);
+        let mut links = Vec::new();
+        let mut duplex = |a: u32, b: u32, rate: Rate, ms: u64, queue: &Queue, limit: f64| {
+            for (from, to) in [(a, b), (b, a)] {
+                let forward = (from, to) == (2, 3);
+                let limit = Backlog::Packets(if forward { limit } else { 50.0 });
+                links.push(Link {
+                    name: format!("{from}-{to}"),
+                    from,
+                    to,
+                    rate,
+                    delay: Duration::from_millis(ms),
+                    limit,
+                    aqm: aqm(queue, rate, limit),
+                    listed: true,
+                });
+            }
+        };
+        duplex(0, 2, fast, 2, &Queue::DropTail, 50.0);
+        duplex(1, 2, fast, 3, &Queue::DropTail, 50.0);
+        duplex(2, 3, slow, 20, &self.queue, self.limit);
+        let flow = |i: u32, start: u64| Flow {
+            name: format!("tcp.{i}"),
+            from: i,
+            to: 3,
+            path: vec![2 * i, 4],
+            back: vec![5, 2 * i + 1],
+            start: Time(start),
+            contract: None,
+            marker: None,
+            transport: Transport::Tcp(tcp::Config {
+                profile: tcp::Profile::Ns2,
+                congestion: tcp::Congestion::Reno,
+                segment: 1000,
+                header: 40,
+                window: 20,
+                jitter: Duration::ZERO,
+                delayed_ack: None,
+                min_rto: Duration::from_millis(200),
+                initial_window: 2,
+                limited_transmit: true,
+            }),
+        };
+        Network {
+            nodes: ["a", "b", "r", "d"].map(String::from).to_vec(),
+            links,
+            flows: vec![flow(0, 0), flow(1, 500_000_000_000)],
+            edges: Vec::new(),
+            monitors: Vec::new(),
+            duration: Duration::from_millis(20_000),
+            window: (Time::ZERO, Time(20_000_000_000_000)),
+            seed: 1,
+            profile: Profile::Ns2,
+            trace: false,
+        }
+    }
+}
+
+fn aqm(queue: &Queue, rate: Rate, limit: Backlog) -> AnyAqm {
+    let context =
+        Context { link_rate: Some(rate), contract: None, packet: Bytes(1000), limit: Some(limit) };
+    match *queue {
+        Queue::DropTail => {
+            let p = drop_tail::Params { limit_rule: drop_tail::LimitRule::Ns2 };
+            AnyAqm::DropTail(p.build(&context))
+        }
+        Queue::Red { min, max, p } => {
+            let mut values = Values(Vec::new());
+            for f in red::Params::FIELDS {
+                if let inprofile_core::params::Default::Value(v) = f.default {
+                    values.0.push((f.name, v()));
+                }
+            }
+            let mut set = |name: &'static str, v| {
+                values.0.retain(|(n, _)| *n != name);
+                values.0.push((name, v));
+            };
+            use inprofile_core::params::Value;
+            set("min_th", Value::Backlog(Backlog::Packets(min)));
+            set("max_th", Value::Backlog(Backlog::Packets(max)));
+            set("max_p", Value::Number(p));
+            set("gentle", Value::Flag(false));
+            set("wait", Value::Flag(true));
+            set("variant", Value::Choice("ns2"));
+            AnyAqm::Red(red::Params::from_values(&values).build(&context))
+        }
+    }
+}
+
+/// As ns-2 prints it: six digits after the point, no trailing zeros.
+fn printed(t: f64) -> String {
+    let r = (t * 1e6 + 0.5).floor() / 1e6;
+    let s = format!("{r:.6}");
+    let s = s.trim_end_matches('0').trim_end_matches('.');
+    if s.is_empty() { "0".into() } else { s.into() }
+}
+
+fn line(row: &LogRow) -> String {
+    let t = &row.packet;
+    let code = match row.code {
+        Code::Enqueue => '+',
+        Code::Dequeue => '-',
+        Code::Receive => 'r',
+        Code::Drop => 'd',
+    };
+    let flow = t.packet.flow.0;
+    let (name, seq) = if t.packet.kind == Kind::Ack { ("ack", t.segment - 1) } else { ("tcp", t.segment) };
+    let sender = format!("{flow}.0");
+    let sink = format!("3.{flow}");
+    let (src, dst) = if t.forward { (&sender, &sink) } else { (&sink, &sender) };
+    format!(
+        "{code} {} {} {} {name} {} {flow} {src} {dst} {seq} {}",
+        printed(row.at), row.from, row.to, t.packet.size, t.number
+    )
+}
+
+/// FNV-1a over every line, but for the column of flags.
+fn checksum(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Runs the scenario in the ns-2 profile and compares every line with ns-2's.
+pub fn compare(name: &str, dumbbell: &Dumbbell) {
+    let text = Arc::new(Mutex::new(String::new()));
+    let sink = Arc::clone(&text);
+    let log = Box::new(move |row: &LogRow| {
+        let mut t = sink.lock().expect("nobody panicked");
+        writeln!(t, "{}", line(row)).expect("a string takes everything");
+    });
+    engine::run(dumbbell.network(), &AtomicBool::new(false), Some(log)).expect("the run ends");
+    let ours = text.lock().expect("nobody panicked").clone();
+    if let Ok(folder) = std::env::var("NS2_TRACES") {
+        let theirs = std::fs::read_to_string(format!("{folder}/{name}.tr")).expect("a whole trace");
+        for (i, (a, b)) in ours.lines().zip(theirs.lines()).enumerate() {
+            assert_eq!(a, b, "line {} of {name}", i + 1);
+        }
+        println!("{name}: {} lines, checksum {:016x}", ours.lines().count(), checksum(&ours));
+    }
+    let golden = std::fs::read_to_string(format!("{}/tests/golden/{name}.txt", env!("CARGO_MANIFEST_DIR")))
+        .expect("the golden file");
+    let summary = format!("lines {}\nchecksum {:016x}\n", ours.lines().count(), checksum(&ours));
+    assert_eq!(summary, golden);
+}
