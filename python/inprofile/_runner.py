@@ -30,7 +30,7 @@ def normalise(seeds: Seeds) -> tuple[int, ...]:
     """
     numbers = range(1, seeds + 1) if isinstance(seeds, int) else tuple(seeds)
     if not numbers:
-        raise ValueError(f"seeds={seeds!r} asks for no run at all: give a number above 0, or the seeds themselves")
+        raise ValueError(f"seeds={seeds!r} asks for no run: give a number above 0, or seeds")
     ordered = tuple(sorted(numbers))
     if len(set(ordered)) < len(ordered):
         raise ValueError("the same seed twice is the same run twice: give each seed once")
@@ -125,7 +125,7 @@ def _key(scenario: Scenario, seeds: tuple[int, ...], trace: bool) -> str:
 
 @once
 def _engine() -> str:
-    """Digest of the compiled simulator: while it is being changed, its version alone does not tell it apart."""
+    """Digest of the compiled simulator: between releases its version alone does not tell it apart."""
     return hashlib.sha256(Path(_internal.__file__).read_bytes()).hexdigest()
 
 
@@ -135,4 +135,3 @@ def _kept(folder: Path) -> Result | None:
         return read(folder)
     except (FileNotFoundError, ResultError):
         return None
-

@@ -61,7 +61,11 @@ class Provenance:
         """As it was stored; raise ResultError where it does not fit together."""
         try:
             made = cls(
-                stored["title"], stored["experiment"], stored["effective"], tuple(stored["seeds"]), stored["version"]
+                stored["title"],
+                stored["experiment"],
+                stored["effective"],
+                tuple(stored["seeds"]),
+                stored["version"],
             )
         except KeyError as missing:
             raise ResultError(f"the provenance lacks {missing}") from None
@@ -94,7 +98,9 @@ class Result:
         import pyarrow as pa
 
         if not raw.conservation:
-            raise ArithmeticError(f"{provenance.title}: packets were lost without a cause; this is an error of ours")
+            raise ArithmeticError(
+                f"{provenance.title}: packets were lost without a cause; this is an error of ours"
+            )
         return cls({name: pa.table(getattr(raw, name)) for name in TABLES}, provenance)
 
     @property

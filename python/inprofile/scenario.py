@@ -37,8 +37,9 @@ class Problem:
 
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
-        what = f"{self.path}: {self.problem}" if self.path else self.problem
-        return f"{place}: {what}" + (f"\n  {self.remedy}" if self.remedy else "")
+        key = " = ".join(part for part in (self.path, self.value) if part)
+        parts = [place, self.severity, key, self.problem] if key else [place, self.severity, self.problem]
+        return ": ".join(parts) + (f"\n  {self.remedy}" if self.remedy else "")
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,9 @@ class Scenario:
     Scenario('Four flows with a contract share a link', 3 seeds)
     """
 
-    def __init__(self, text: str, file: str = "experiment", overrides: Iterable[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self, text: str, file: str = "experiment", overrides: Iterable[tuple[str, str]] = ()
+    ) -> None:
         """Check `text`; raise `ScenarioError` with every problem, each with its place and remedy."""
         self._text = text
         self._overrides = tuple(overrides)
@@ -112,10 +115,6 @@ class Scenario:
         """
         keyed = {key.replace("__", "."): value for key, value in more.items()}
         items = [(key, toml(value)) for key, value in ({**(values or {}), **keyed}).items()]
-        return self._override(items)
-
-    def _override(self, items: Iterable[tuple[str, str]]) -> Scenario:
-        """Another one with more overrides, each value as TOML or bare text."""
         return Scenario(self._text, self.file, (*self._overrides, *items))
 
     def check(self) -> Check:
@@ -163,8 +162,8 @@ def parse(text: str, file: str = "experiment") -> Scenario:
     return Scenario(text, file)
 
 
-def load(path: str | Path) -> Scenario:
-    """An experiment from a TOML file.
+def load(path: str | Path, overrides: Iterable[tuple[str, str]] = ()) -> Scenario:
+    """An experiment from a TOML file; `overrides` are keys and values as `--set` takes them.
 
     Raises `ScenarioError` where it cannot run, `OSError` where it cannot be read.
     """
@@ -173,7 +172,7 @@ def load(path: str | Path) -> Scenario:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise _not_utf8(str(path), data, error) from None
-    return Scenario(text, str(path))
+    return Scenario(text, str(path), overrides)
 
 
 def _not_utf8(file: str, data: bytes, error: UnicodeDecodeError) -> ScenarioError:
@@ -216,5 +215,6 @@ def toml(value: object) -> str:
             return "[" + ", ".join(toml(v) for v in value) + "]"
         case _:
             raise TypeError(
-                f"{value!r} is a {type(value).__name__}: an experiment takes text, numbers, true or false, lists and tables"
+                f"{value!r} is a {type(value).__name__}:"
+                " an experiment takes text, numbers, true or false, lists and tables"
             )

@@ -10,7 +10,18 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-__all__ = ["Estimate", "Interval", "Paired", "ci95", "estimate", "holm", "jain", "mean", "paired", "prediction95"]
+__all__ = [
+    "Estimate",
+    "Interval",
+    "Paired",
+    "ci95",
+    "estimate",
+    "holm",
+    "jain",
+    "mean",
+    "paired",
+    "prediction95",
+]
 
 
 class Interval(NamedTuple):

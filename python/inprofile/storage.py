@@ -49,7 +49,9 @@ def check_place(folder: str | Path) -> Path:
     strange = sorted(names - {MANIFEST, *(f"{t}.parquet" for t in TABLES)})
     if strange or (names and MANIFEST not in names):
         what = ", ".join((strange or sorted(names))[:3])
-        raise FolderInUse(f"{folder} holds other things ({what}): choose a new or an empty folder for the results")
+        raise FolderInUse(
+            f"{folder} holds other things ({what}): choose a new or an empty folder for the results"
+        )
     return place
 
 
@@ -68,7 +70,9 @@ def write_folder(folder: str | Path, tables: Mapping[str, pa.Table], provenance:
         part.mkdir()
         for name in TABLES:
             _write_table(part / f"{name}.parquet", tables[name], note)
-        _write_text(part / MANIFEST, json.dumps(manifest, ensure_ascii=False, sort_keys=True, indent=2) + "\n")
+        _write_text(
+            part / MANIFEST, json.dumps(manifest, ensure_ascii=False, sort_keys=True, indent=2) + "\n"
+        )
         _sync(part)
         _replace(part, place)
     except BaseException:

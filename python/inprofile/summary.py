@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from .quantity import pm
+from .quantity import pm, quantity
 from .stats import Estimate, estimate
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["LABELS", "Metric", "Row", "Rows", "Summary", "text_table", "unit_of"]
+__all__ = ["SHOWN", "Metric", "Row", "Rows", "Summary", "text_table", "unit_of"]
 
 KEYS: Mapping[str, tuple[str, ...]] = {
     "flows": ("flow", "group"),
     "queues": ("queue",),
     "markers": ("place", "kind"),
 }
-"""What names a row of each table; everything else in it is a figure."""
+"""What names a row of each table."""
 
-LABELS: Mapping[str, tuple[str, ...]] = {
+GIVEN = ("contract", "rtt")
+"""What is the same for every seed because the experiment says so; everything else is a figure."""
+
+MOST_ROWS = 40
+"""As many rows are shown; all are in the tables."""
+
+SHOWN: Mapping[str, tuple[str, ...]] = {
     "flows": ("contract", "throughput", "goodput", "sent_in", "sent_out", "dropped", "timeouts"),
     "queues": ("utilisation", "queue_mean", "dropped_early", "dropped_forced", "dropped_overflow"),
     "markers": ("arrived_in_rate", "arrived_out_rate", "left_in_rate", "left_out_rate", "dropped"),
@@ -78,14 +85,15 @@ class Metric:
         return pm(self.estimate, "" if self.unit == "1" else self.unit)
 
     def to_json(self) -> dict[str, Any]:
-        """As `inprofile run --json` prints it; a metric some seeds lack says which it has."""
-        found = {
+        """As `inprofile run --json` prints it, with the seeds that have a value."""
+        return {
             "unit": self.unit,
             **_json(self.estimate),
             "values": list(self.values.values()),
             "seeds": list(self.values),
+            "point": self.point,
+            "header": self.header,
         }
-        return {**found, "point": self.point, "header": self.header}
 
 
 class Summary(Mapping[str, Metric]):
@@ -96,7 +104,7 @@ class Summary(Mapping[str, Metric]):
         rows: dict[str, dict[str, Any]] = {}
         for row in metrics.to_pylist():
             kept = rows.setdefault(row["name"], {**row, "values": {}})
-            if row["value"] is not None:
+            if _known(row["value"]):
                 kept["values"][row["seed"]] = row["value"]
         self._metrics = {
             name: Metric(name, r["unit"], r["values"], r["point"], r["header"])
@@ -135,8 +143,17 @@ class Row:
     """One flow, queue or marker, its figures over the seeds."""
 
     keys: Mapping[str, str]
+    given: Mapping[str, float | None]
     figures: Mapping[str, Estimate]
     values: Mapping[str, Sequence[float]]
+
+    def text(self, column: str) -> str:
+        """One of its figures; a count of packets without its unit."""
+        unit = unit_of(column).removesuffix("packets")
+        given = self.given.get(column)
+        if given is not None:
+            return quantity(given, unit)
+        return pm(self.figures[column], unit) if column in self.figures else "–"
 
     def to_json(self) -> dict[str, Any]:
         """As `inprofile run --json` prints it."""
@@ -144,7 +161,7 @@ class Row:
             name: {"unit": unit_of(name), **_json(figure), "values": list(self.values[name])}
             for name, figure in self.figures.items()
         }
-        return {**self.keys, **figures}
+        return {**self.keys, **self.given, **figures}
 
 
 class Rows(Sequence[Row]):
@@ -155,16 +172,23 @@ class Rows(Sequence[Row]):
         self.kind = kind
         keys = KEYS[kind]
         columns = {name: table.column(name).to_pylist() for name in table.column_names}
-        figures = [n for n in table.column_names if n not in (*keys, "seed") and _numeric(table, n)]
+        given = [n for n in GIVEN if n in columns]
+        named = {"seed", *keys, *given}
+        figures = [n for n in table.column_names if n not in named and _numeric(table, n)]
         places: dict[tuple[str, ...], list[int]] = {}
         for i in range(table.num_rows):
             places.setdefault(tuple(columns[k][i] for k in keys), []).append(i)
         self._rows = []
         for key, at in places.items():
-            values = {n: [columns[n][i] for i in at if columns[n][i] is not None] for n in figures}
-            known = {n: [float(v) for v in vs] for n, vs in values.items() if vs}
+            values = {n: [float(columns[n][i]) for i in at if _known(columns[n][i])] for n in figures}
+            known = {n: vs for n, vs in values.items() if vs}
             self._rows.append(
-                Row(dict(zip(keys, key, strict=True)), {n: estimate(v) for n, v in known.items()}, known)
+                Row(
+                    dict(zip(keys, key, strict=True)),
+                    {n: columns[n][at[0]] for n in given},
+                    {n: estimate(vs) for n, vs in known.items()},
+                    known,
+                )
             )
 
     def __getitem__(self, index: Any) -> Any:
@@ -174,13 +198,14 @@ class Rows(Sequence[Row]):
         return len(self._rows)
 
     def table(self, columns: Sequence[str] | None = None) -> tuple[list[str], list[list[str]]]:
-        """Heading and rows, as text; `columns` are figures, by default those that tell most."""
-        shown = [c for c in (columns or LABELS[self.kind]) if any(c in row.figures for row in self._rows)]
+        """Heading and rows, as text; `columns` are by default those that tell most. Counts are packets."""
+        rows = self._rows[:MOST_ROWS]
+        wanted = columns or SHOWN[self.kind]
+        shown = [c for c in wanted if any(c in row.figures or row.given.get(c) is not None for row in rows)]
         first = KEYS[self.kind][0]
-        body = [
-            [row.keys[first], *(pm(row.figures[c], unit_of(c)) if c in row.figures else "–" for c in shown)]
-            for row in self._rows
-        ]
+        body = [[row.keys[first], *(row.text(c) for c in shown)] for row in rows]
+        if len(self._rows) > len(rows):
+            body.append([f"… {len(self._rows) - len(rows)} more", *("" for _ in shown)])
         return [first, *(c.replace("_", " ") for c in shown)], body
 
     def __repr__(self) -> str:
@@ -213,6 +238,10 @@ def _html_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     head = "".join(f"<th>{escape(cell)}</th>" for cell in heading)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _known(value: float | None) -> bool:
+    return value is not None and not math.isnan(value)
 
 
 def _numeric(table: pa.Table, column: str) -> bool:

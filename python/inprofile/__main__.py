@@ -1,0 +1,5 @@
+"""`python -m inprofile` is `inprofile`."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,141 @@
+"""What the commands share: options, how input is refused, how progress is shown."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, ParamSpec
+
+import typer
+
+from .._internal import ScenarioError
+from ..scenario import Scenario, Seeds, load
+from ..storage import FolderInUse, ResultError
+
+__all__ = [
+    "File",
+    "Jobs",
+    "Json",
+    "Refused",
+    "Set",
+    "emit",
+    "fail",
+    "guarded",
+    "open_scenario",
+    "progress",
+    "seeds_of",
+]
+
+BAD_INPUT, INTERRUPTED = 2, 130
+
+File = Annotated[Path, typer.Argument(help="The experiment, a TOML file.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", min=1, help="Threads; one a core if left out. Changes no result."),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help='Put a value in place of the file\'s: --set links.bottleneck.rate="2 Mbit/s". Repeatable.',
+        show_default=False,
+    ),
+]
+
+P = ParamSpec("P")
+
+
+class Refused(Exception):
+    """Bad input of a kind that has no exception of its own; the text is for the user."""
+
+
+def guarded(command: Callable[P, None]) -> Callable[P, None]:
+    """Turn what a user can cause into a message and an exit code; anything else is an error of ours.
+
+    With `--json` the refusal is an object on standard output too.
+    """
+
+    @functools.wraps(command)
+    def call(*args: P.args, **kwargs: P.kwargs) -> None:
+        as_json = bool(kwargs.get("json_"))
+        try:
+            command(*args, **kwargs)
+        except ScenarioError as error:
+            text, problems = error.args
+            fail(text, json.loads(problems), as_json)
+        except (Refused, ResultError, FolderInUse) as error:
+            fail(str(error), None, as_json)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            fail(f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "), None, as_json)
+        except KeyboardInterrupt:
+            print("Interrupted: nothing was written.", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
+
+    return call
+
+
+def fail(text: str, problems: list[dict[str, Any]] | None, as_json: bool) -> NoReturn:
+    """Refuse input: say why, leave with code 2."""
+    print(text, file=sys.stderr)
+    if as_json:
+        emit({"error": text, "problems": problems or []})
+    raise typer.Exit(BAD_INPUT) from None
+
+
+def emit(found: object) -> None:
+    """One JSON object on standard output."""
+    sys.stdout.write(json.dumps(found, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def open_scenario(file: Path, overrides: list[str] | None) -> Scenario:
+    """The experiment with its overrides."""
+    pairs = []
+    for text in overrides or []:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise Refused(f'--set {text}: write KEY=VALUE, such as --set links.bottleneck.rate="2 Mbit/s"')
+        pairs.append((key.strip(), value.strip()))
+    return load(file, pairs)
+
+
+def seeds_of(text: str) -> Seeds:
+    """Seeds as the command line has them: `20` for 1 … 20, or `5..9` with both ends.
+
+    >>> seeds_of("20"), seeds_of("5..9")
+    (20, range(5, 10))
+    """
+    low, dots, high = text.partition("..")
+    try:
+        first = int(low)
+        last = int(high) if dots else first
+    except ValueError:
+        raise Refused(f'--seeds "{text}" is no count and no range: write 20 for 1 to 20, or 5..9') from None
+    if min(first, last) < 0 or (not dots and first == 0):
+        raise Refused(f'--seeds "{text}" asks for no run: write a number above 0, or a range such as 5..9')
+    if last < first:
+        raise Refused(f'--seeds "{text}" counts backwards: write {last}..{first}')
+    return range(first, last + 1) if dots else first
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error while a terminal looks on; silent otherwise."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+
+        def tell(finished: int, runs: int) -> None:
+            bar.update(task, completed=finished, total=runs)
+
+        yield tell

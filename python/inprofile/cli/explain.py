@@ -1,0 +1,121 @@
+"""`inprofile explain`: why a flow got what it got."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..quantity import number
+from .common import Jobs, Json, Refused, Set, emit, guarded, open_scenario, progress
+
+if TYPE_CHECKING:
+    from ..explain import Explanation, Fate
+    from ..results import Result
+
+_WIDTH = 60
+
+
+@guarded
+def explain(
+    result: Annotated[
+        Path,
+        typer.Argument(
+            help="A folder written by run --out, or an experiment file, which then runs once.",
+            show_default=False,
+        ),
+    ],
+    flow: Annotated[
+        str, typer.Option(help="The flow: its name (tcp.0) or its number from 0.", show_default=False)
+    ],
+    set_: Set = None,
+    jobs: Jobs = None,
+    json_: Json = False,
+) -> None:
+    """Say in words and one picture why a flow got what it got."""
+    from ..explain import UnknownFlow
+    from ..explain import explain as reason
+
+    try:
+        found = reason(_open(result, set_, jobs), flow)
+    except UnknownFlow as error:
+        raise Refused(str(error)) from None
+    if json_:
+        emit(found.to_json())
+    else:
+        typer.echo(as_text(found))
+
+
+def _open(place: Path, overrides: list[str] | None, jobs: int | None) -> Result:
+    """The result in a folder, or that of one traced run of a file."""
+    if not place.is_dir():
+        scenario = open_scenario(place, overrides)
+        with progress(scenario.title) as tell:
+            return scenario.run([1], jobs=jobs, trace=True, progress=tell)
+    if overrides:
+        raise Refused(
+            f"--set changes an experiment before it runs; {place} is a result: give the experiment's file"
+        )
+    from ..results import read
+
+    return read(place)
+
+
+def as_text(found: Explanation) -> str:
+    """Words, where its packets went, its window."""
+    seeds = f"{len(found.seeds)} seeds" if len(found.seeds) > 1 else f"seed {found.seeds[0]}"
+    parts = [f"{found.flow}, {seeds}", "\n".join(f"- {sentence}" for sentence in found.findings)]
+    if found.fates:
+        parts.append("Where its packets went\n" + bars([(_name(f), f.share, f.packets) for f in found.fates]))
+    if found.figures:
+        lines = [
+            f"  {f.place}, {f.cause}: {f.name} {number(f.mean)} ({number(f.least)} to {number(f.greatest)})"
+            for f in found.figures
+        ]
+        parts.append("Figures behind its losses: mean (least to greatest)\n" + "\n".join(lines))
+    if found.cwnd:
+        times, values = zip(*found.cwnd, strict=True)
+        line = sparkline(values, _WIDTH)
+        start, end = f"{number(times[0])} s", f"{number(times[-1])} s"
+        parts.append(
+            f"Congestion window of seed {found.seeds[0]}, 0 to {number(max(values), 3)} segments\n"
+            f"  {line}\n  {start}{end:>{max(1, len(line) - len(start))}}"
+        )
+    return "\n\n".join(parts)
+
+
+def _name(fate: Fate) -> str:
+    return f"{fate.what} at {fate.place}" if fate.place else fate.what
+
+
+def bars(rows: list[tuple[str, float, float]]) -> str:
+    """A bar a row: name, share, and count. The longest fills the width; anything above nothing shows.
+
+    >>> print(bars([("delivered", 0.9, 90.0), ("early at core", 0.1, 10.0)]).replace("█", "#"))
+      delivered      ######################################## 90.0 %      90
+      early at core  ####                                     10.0 %      10
+    """
+    width = 40
+    longest = max(share for _, share, _ in rows) or 1.0
+    names = max(len(name) for name, _, _ in rows)
+    eighths = " ▏▎▍▌▋▊▉"
+    lines = []
+    for name, share, packets in rows:
+        units = max(round(share / longest * width * 8), 1 if share > 0 else 0)
+        bar = "█" * (units // 8) + (eighths[units % 8] if units % 8 else "")
+        lines.append(f"  {name:<{names}}  {bar:<{width}} {100 * share:4.1f} % {number(packets, 6):>7}")
+    return "\n".join(lines)
+
+
+def sparkline(values: tuple[float, ...], width: int) -> str:
+    """Heights from 0 to the greatest, the mean of each stretch.
+
+    >>> sparkline((0.0, 1.0, 2.0, 4.0), 4)
+    '▁▃▅█'
+    """
+    blocks = "▁▂▃▄▅▆▇█"
+    n = min(width, len(values))
+    top = max(values) or 1.0
+    stretches = [values[i * len(values) // n : (i + 1) * len(values) // n] for i in range(n)]
+    return "".join(blocks[min(7, int(sum(s) / len(s) / top * 7 + 0.5))] for s in stretches)

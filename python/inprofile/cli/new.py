@@ -1,0 +1,29 @@
+"""`inprofile new`: an experiment to start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..starter import starter
+from .common import Json, Refused, emit, guarded
+
+
+@guarded
+def new(
+    name: Annotated[str, typer.Argument(help="Its name; NAME.toml is written.", show_default=False)],
+    json_: Json = False,
+) -> None:
+    """Write a commented experiment that runs."""
+    path = Path(name if name.endswith(".toml") else f"{name}.toml")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(starter(str(path)))
+    except FileExistsError:
+        raise Refused(f"{path} is there already and stays as it is: choose another name") from None
+    if json_:
+        emit({"file": str(path)})
+    else:
+        typer.echo(f"Wrote {path}. Look at it, then:\n  inprofile check {path}\n  inprofile run {path}")

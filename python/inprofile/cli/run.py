@@ -1,0 +1,92 @@
+"""`inprofile run`: an experiment, once a seed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..storage import check_place
+from .common import File, Jobs, Json, Set, emit, guarded, open_scenario, progress, seeds_of
+
+if TYPE_CHECKING:
+    from ..results import Result
+
+
+@guarded
+def run(
+    file: File,
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|A..B", help="How many seeds (1 … N), or which; the file's number if left out."
+        ),
+    ] = None,
+    set_: Set = None,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write the tables as Parquet into this folder, in place of an earlier result."),
+    ] = None,
+    trace: Annotated[bool, typer.Option(help="Keep every verdict with the figures behind it.")] = False,
+    json_: Json = False,
+) -> None:
+    """Run an experiment and print what came out, each figure with its 95 % interval over the seeds."""
+    scenario = open_scenario(file, set_)
+    which = None if seeds is None else seeds_of(seeds)
+    if out is not None:
+        check_place(out)
+    with progress(scenario.title) as tell:
+        result = scenario.run(which, jobs=jobs, trace=trace, progress=tell)
+    if out is not None:
+        result.write(out)
+    if json_:
+        emit(as_json(result, scenario.file))
+    else:
+        typer.echo(as_text(result))
+        if out is not None:
+            typer.echo(
+                f"\nWritten to {out}: read it with inprofile.read, or look why a flow got what it got:"
+            )
+            typer.echo(f"  inprofile explain {out} --flow {result.rows('flows')[0].keys['flow']}")
+
+
+def as_text(result: Result) -> str:
+    """Metrics, then flows, then edges where there are any."""
+    seeds = result.seeds
+    head = f"{result.title}: seed{'s' * (len(seeds) != 1)} {_span(seeds)}"
+    parts = [head, str(result.summary()), str(result.rows("flows"))]
+    if len(result.rows("queues")):
+        parts.append(str(result.rows("queues")))
+    return "\n\n".join(parts)
+
+
+def as_json(result: Result, file: str) -> dict[str, Any]:
+    """The object that `--json` prints."""
+    provenance = result.provenance
+    return {
+        "scenario": {"title": result.title, "file": file, "digest": provenance.digest},
+        "seeds": list(result.seeds),
+        "metrics": {name: metric.to_json() for name, metric in result.summary().items()},
+        **{kind: [row.to_json() for row in result.rows(kind)] for kind in ("flows", "queues", "markers")},
+        "conservation": True,
+        "provenance": {
+            "version": provenance.version,
+            "digest": provenance.digest,
+            "seeds": list(provenance.seeds),
+            "experiment": json.loads(provenance.experiment),
+        },
+    }
+
+
+def _span(seeds: tuple[int, ...]) -> str:
+    """`1–20`, or the seeds themselves.
+
+    >>> _span((1, 2, 3)), _span((7,)), _span((2, 5))
+    ('1–3', '7', '2, 5')
+    """
+    if len(seeds) > 1 and seeds[-1] - seeds[0] == len(seeds) - 1:
+        return f"{seeds[0]}–{seeds[-1]}"
+    return ", ".join(map(str, seeds))

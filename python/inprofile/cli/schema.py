@@ -1,0 +1,19 @@
+"""`inprofile schema`: what an experiment file may say, for editors."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from ..mechanisms import schema as the_schema
+from .common import guarded
+
+
+@guarded
+def schema(
+    json_: Annotated[bool, typer.Option("--json", help="The schema is JSON in any case.")] = False,
+) -> None:
+    """Print the JSON Schema of the experiment file."""
+    typer.echo(json.dumps(the_schema(), ensure_ascii=False, indent=2))

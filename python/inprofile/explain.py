@@ -1,0 +1,363 @@
+"""Why a flow got what it got: its contract, marks, losses and timeouts beside those of the others.
+
+Everything said is read off one result. Where seeds vary more than a difference is large, that is said instead
+of a reason. Shares of losses are of the whole run, rates and marks of the measured window.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from .quantity import number, quantity
+from .stats import Estimate, estimate, mean, paired
+
+if TYPE_CHECKING:
+    from .results import Result
+
+__all__ = ["Explanation", "Fate", "Figure", "UnknownFlow", "explain"]
+
+HOLDS = 0.98
+"""A contract counts as kept from this share of it on: a rate over a finite window is not exact."""
+
+
+class UnknownFlow(LookupError):
+    """No flow of that name or number."""
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of some of a flow's packets."""
+
+    what: str
+    """`delivered`, `under way`, or the cause of a loss."""
+    place: str
+    """Where it was lost; empty for what was not."""
+    packets: float
+    """How many a run."""
+    share: float
+    """Of all it sent."""
+    out: float
+    """Which part of them was OUT (or red) when lost; NaN for what was not."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure behind the losses at one place, over the whole trace."""
+
+    place: str
+    cause: str
+    name: str
+    mean: float
+    least: float
+    greatest: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One flow beside the others of its kind."""
+
+    flow: str
+    group: str
+    peers: tuple[str, ...]
+    """The flows it is compared with: those of its group, or all where it is alone in it."""
+    seeds: tuple[int, ...]
+    contract: float | None
+    """bit/s"""
+    throughput: Estimate
+    """bit/s on the wire, in order, over the window."""
+    against_peers: Estimate | None
+    """Throughput over the peers' mean, less 1, paired by seed."""
+    fates: tuple[Fate, ...]
+    figures: tuple[Figure, ...]
+    findings: tuple[str, ...]
+    cwnd: tuple[tuple[float, float], ...]
+    """Time and congestion window (segments) of the first seed, where a monitor sampled it."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As `inprofile explain --json` prints it."""
+        return {
+            "flow": self.flow,
+            "group": self.group,
+            "peers": list(self.peers),
+            "seeds": list(self.seeds),
+            "contract": self.contract,
+            "throughput": _json(self.throughput),
+            "against_peers": None if self.against_peers is None else _json(self.against_peers),
+            "packets": [{**f.__dict__, "out": None if math.isnan(f.out) else f.out} for f in self.fates],
+            "figures": [f.__dict__ for f in self.figures],
+            "findings": list(self.findings),
+            "cwnd": [list(point) for point in self.cwnd],
+        }
+
+
+def explain(result: Result, flow: str | int) -> Explanation:
+    """Explain what `flow` (its name, or its number in the order of the experiment) got.
+
+    >>> import inprofile
+    >>> result = inprofile.parse(inprofile.STARTER).with_(duration="30 s", seeds=2).run()
+    >>> explain(result, 3).flow
+    'assured.3'
+
+    Raises UnknownFlow.
+    """
+    return _Case(result, flow).explanation()
+
+
+class _Case:
+    """The rows that bear on one flow."""
+
+    def __init__(self, result: Result, flow: str | int) -> None:
+        self.result = result
+        self.rows: dict[str, list[dict[str, Any]]] = {}
+        for row in result.flows.to_pylist():
+            self.rows.setdefault(row["flow"], []).append(row)
+        self.flow = _find(list(self.rows), flow)
+        self.mine = self.rows[self.flow]
+        self.group = self.mine[0]["group"]
+        others = [name for name in self.rows if name != self.flow]
+        same = [name for name in others if self.rows[name][0]["group"] == self.group]
+        self.peers = tuple(same or others)
+
+    def explanation(self) -> Explanation:
+        return Explanation(
+            self.flow,
+            self.group,
+            self.peers,
+            self.result.seeds,
+            self.mine[0]["contract"],
+            self.throughput,
+            self.against_peers,
+            self.fates,
+            self.figures,
+            tuple(self._findings()),
+            self._cwnd(),
+        )
+
+    def figure(self, name: str) -> float:
+        """Mean over seeds of one of the flow's figures."""
+        return mean(float(row[name]) for row in self.mine)
+
+    def peers_figure(self, name: str) -> float:
+        """Mean over seeds and peers."""
+        return mean(float(row[name]) for peer in self.peers for row in self.rows[peer])
+
+    @cached_property
+    def throughput(self) -> Estimate:
+        return estimate(row["throughput"] for row in self.mine)
+
+    @cached_property
+    def against_peers(self) -> Estimate | None:
+        ratio = {}
+        for row in self.mine:
+            rates = [r["throughput"] for p in self.peers for r in self.rows[p] if r["seed"] == row["seed"]]
+            if rates and mean(rates) > 0:
+                ratio[row["seed"]] = row["throughput"] / mean(rates)
+        return paired(ratio, dict.fromkeys(ratio, 1.0)).difference if ratio else None
+
+    @cached_property
+    def fates(self) -> tuple[Fate, ...]:
+        runs = len(self.mine)
+        sent = self.figure("sent")
+        if sent == 0:
+            return ()
+        lost: dict[tuple[str, str], list[float]] = {}
+        for row in self.result.drops.to_pylist():
+            if row["flow"] == self.flow:
+                counts = lost.setdefault((row["place"], row["cause"]), [0.0, 0.0])
+                counts[0] += row["in"]
+                counts[1] += row["out"] + row["red"]
+        found = [Fate("delivered", "", self.figure("received"), self.figure("received") / sent, math.nan)]
+        for (place, cause), (green, other) in sorted(lost.items(), key=lambda item: -sum(item[1])):
+            n = (green + other) / runs
+            found.append(Fate(cause, place, n, n / sent, other / (green + other)))
+        under_way = self.figure("in_flight")
+        return (*found, Fate("under way", "", under_way, under_way / sent, math.nan))
+
+    @cached_property
+    def figures(self) -> tuple[Figure, ...]:
+        """Figures behind the losses, where verdicts were kept."""
+        noted: dict[tuple[str, str, str], list[float]] = {}
+        verdicts = self.result.verdicts
+        if verdicts.num_rows:
+            import pyarrow.compute as pc
+
+            mine = pc.and_(pc.equal(verdicts["flow"], self.flow), pc.equal(verdicts["verdict"], "drop"))
+            for row in verdicts.filter(mine).select(["point", "cause", "why"]).to_pylist():
+                for name, value in json.loads(row["why"]).items():
+                    if isinstance(value, (int, float)):
+                        noted.setdefault((row["point"], row["cause"], name), []).append(value)
+        return tuple(Figure(*key, mean(vs), min(vs), max(vs)) for key, vs in noted.items())
+
+    def _findings(self) -> list[str]:
+        parts = (
+            self._contract(),
+            self._peers(),
+            self._marks(),
+            self._losses(),
+            self._timeouts(),
+            self._law(),
+        )
+        return [sentence for part in parts for sentence in part]
+
+    def _contract(self) -> list[str]:
+        got = _with_interval(self.throughput)
+        rate = self.mine[0]["contract"]
+        if rate is None:
+            return [f"It has no contract. It got {got} on the wire."]
+        share = f"{100 * self.throughput.mean / rate:.0f} %"
+        lo, hi = self.throughput.ci95 or (self.throughput.mean, self.throughput.mean)
+        head = f"Its contract is {quantity(rate, 'bit/s')}; it got {got} on the wire, {share} of it"
+        if lo >= HOLDS * rate:
+            return [f"{head}: kept."]
+        return [f"{head}: missed."] if hi < rate else [f"{head}: too close to call over these seeds."]
+
+    def _peers(self) -> list[str]:
+        d = self.against_peers
+        if d is None:
+            return []
+        whom = (
+            "the other flows"
+            if self.group != self.rows[self.peers[0]][0]["group"]
+            else f"the rest of {self.group}"
+        )
+        if d.ci95 is None:
+            return [
+                f"That is {_percent(d.mean)} than the mean of {whom}, in one run: other seeds may differ."
+            ]
+        if d.ci95.lo <= 0 <= d.ci95.hi:
+            return [f"It cannot be told apart from the mean of {whom} ({_signed(d.mean)}, {_range(d)})."]
+        return [f"That is {_percent(d.mean)} than the mean of {whom} ({_range(d)})."]
+
+    def _marks(self) -> list[str]:
+        sent = self.figure("sent_in") + self.figure("sent_out")
+        received = self.figure("received_in") + self.figure("received_out")
+        if sent == 0 or received == 0:
+            return ["It sent or delivered nothing in the measured window."]
+        own = self.figure("sent_in") / sent
+        arrived = self.figure("received_in") / received
+        said = [f"{_share(own)} of its packets left its host as IN, the others' {_share(self._peers_in())}."]
+        if own - arrived > 0.02:
+            edges = [r for r in self.result.markers.to_pylist() if r["place"] not in self.rows]
+            who = f"the {edges[0]['kind']} marker at {edges[0]['place']}" if edges else "a marker on the way"
+            said.append(f"Only {_share(arrived)} of what arrived still was IN: {who} remarked some.")
+        return said
+
+    def _peers_in(self) -> float:
+        if not self.peers:
+            return math.nan
+        green = self.peers_figure("sent_in")
+        return green / max(green + self.peers_figure("sent_out"), 1e-300)
+
+    def _losses(self) -> list[str]:
+        lost = [fate for fate in self.fates if fate.place]
+        if not lost:
+            return ["None of its packets was lost."]
+        total = sum(fate.packets for fate in lost)
+        share = self._loss(self.figure("dropped"), self.figure("sent"))
+        versus = ""
+        if self.peers:
+            versus = (
+                f", the others {_share(self._loss(self.peers_figure('dropped'), self.peers_figure('sent')))}"
+            )
+        said = [f"It lost {_share(share)} of its packets, {number(total, 3)} a run{versus}."]
+        worst = lost[0]
+        colour = "OUT" if worst.out >= 0.5 else "IN"
+        part = worst.out if worst.out >= 0.5 else 1 - worst.out
+        said.append(
+            f"{_share(worst.packets / total)} of the losses were {_CAUSES[worst.what]} at {worst.place},"
+            f" {_share(part)} of them {colour}."
+        )
+        return said
+
+    @staticmethod
+    def _loss(dropped: float, sent: float) -> float:
+        return dropped / sent if sent else 0.0
+
+    def _timeouts(self) -> list[str]:
+        mine, fast = self.figure("timeouts"), self.figure("fast_retransmits")
+        if mine + fast == 0:
+            return ["It never had to retransmit."]
+        versus = f" (the others {number(self.peers_figure('timeouts'), 3)})" if self.peers else ""
+        return [
+            f"It stood still on {number(mine, 3)} timeouts a run{versus} and repaired"
+            f" {number(fast, 3)} losses without standing still."
+        ]
+
+    def _law(self) -> list[str]:
+        """What loss and propagation alone would make of it: rate ∝ 1/(RTT·√p), Mathis et al. 1997."""
+        if not self.peers or self.against_peers is None:
+            return []
+        p = self._loss(self.figure("dropped"), self.figure("sent"))
+        p_peers = self._loss(self.peers_figure("dropped"), self.peers_figure("sent"))
+        rtt, rtt_peers = self.figure("rtt"), self.peers_figure("rtt")
+        if min(p, p_peers, rtt, rtt_peers) <= 0:
+            return []
+        by_rtt, by_loss = rtt_peers / rtt, math.sqrt(p_peers / p)
+        return [
+            f"By 1/(RTT·√loss) its propagation ({quantity(rtt, 's', 3)}, the others"
+            f" {quantity(rtt_peers, 's', 3)}) alone would make a factor of {number(by_rtt, 3)},"
+            f" its loss one of {number(by_loss, 3)};"
+            f" seen is {number(1 + self.against_peers.mean, 3)}."
+            " (Waiting time is the same for all who share a queue and draws RTTs together.)"
+        ]
+
+    def _cwnd(self) -> tuple[tuple[float, float], ...]:
+        import pyarrow.compute as pc
+
+        series = self.result.series
+        mask = pc.and_(
+            pc.equal(series["seed"], self.result.seeds[0]),
+            pc.and_(pc.equal(series["monitor"], self.flow), pc.equal(series["what"], "cwnd")),
+        )
+        found = series.filter(mask)
+        return tuple(zip(found["t"].to_pylist(), found["value"].to_pylist(), strict=True))
+
+
+_CAUSES: Mapping[str, str] = {
+    "early": "early drops (by chance, the average between the thresholds)",
+    "forced": "forced drops (the average above the upper threshold)",
+    "overflow": "overflow (the queue at its limit)",
+    "edge": "drops by the marker",
+    "evicted": "evictions (taken out of the queue for another)",
+}
+
+
+def _find(names: Sequence[str], flow: str | int) -> str:
+    text = str(flow)
+    if text in names:
+        return text
+    if text.isdigit() and int(text) < len(names):
+        return names[int(text)]
+    shown = ", ".join(names[:8]) + (f", … ({len(names)} flows)" if len(names) > 8 else "")
+    raise UnknownFlow(f'no flow is called "{text}"; there are: {shown}, or their numbers from 0')
+
+
+def _with_interval(e: Estimate) -> str:
+    from .quantity import pm
+
+    return pm(e, "bit/s")
+
+
+def _share(x: float) -> str:
+    return f"{100 * x:.{1 if x < 0.1 else 0}f} %"
+
+
+def _signed(x: float) -> str:
+    return f"{100 * x:+.1f} %"
+
+
+def _percent(x: float) -> str:
+    return f"{100 * abs(x):.1f} % {'more' if x >= 0 else 'less'}"
+
+
+def _range(e: Estimate) -> str:
+    return "one run" if e.ci95 is None else f"95 %: {_signed(e.ci95.lo)} to {_signed(e.ci95.hi)}"
+
+
+def _json(e: Estimate) -> dict[str, Any]:
+    return {"mean": e.mean, "ci95": list(e.ci95 or (None, None)), "n": e.n}
