@@ -105,8 +105,8 @@ impl Curve {
 
 /// p_a: the chance of a drop after `count` packets have been let by.
 ///
-/// Without `wait` gaps are uniform on 1 … 1/p_b (Floyd and Jacobson 1993, §7, method 2);
-/// with it, on 1/p_b … 2/p_b.
+/// So gaps between drops are uniform, up to 1/p_b without `wait` (Floyd and Jacobson 1993, §7, method 2),
+/// and from 1/p_b to 2/p_b with it.
 #[must_use]
 #[inline]
 pub fn spaced(p_b: f64, count: f64, wait: bool) -> f64 {
@@ -366,4 +366,124 @@ pub fn check_thresholds(
 #[must_use]
 pub fn size_of(packet: Bytes) -> u32 {
     u32::try_from(packet.0).unwrap_or(u32::MAX).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+    use crate::verdict::Silent;
+    use proptest::prelude::*;
+
+    const RULE: Rule = Rule { law: Law::Floyd93, gentle: false, wait: false, in_bytes: false };
+
+    fn curves() -> impl Strategy<Value = Curve> {
+        (0f64..100.0, 0.1f64..100.0, 0.001f64..=1.0).prop_map(|(min_th, width, max_p)| Curve {
+            min_th,
+            max_th: min_th + width,
+            max_p,
+        })
+    }
+
+    #[test]
+    fn on_the_thresholds() {
+        let c = Curve { min_th: 5.0, max_th: 15.0, max_p: 0.1 };
+        assert_eq!((c.p_b(5.0, false), c.p_b(10.0, false), c.p_b(15.0, false)), (0.0, 0.05, 1.0));
+        assert_eq!((c.p_b(15.0, true), c.p_b(22.5, true), c.p_b(30.0, true)), (0.1, 0.55, 1.0));
+    }
+
+    #[test]
+    fn spacing_by_hand() {
+        assert_eq!([0.0, 2.0, 3.0, 4.0].map(|n| spaced(0.25, n, false)), [0.25, 0.5, 1.0, 1.0]);
+        assert_eq!([0.0, 3.0, 4.0, 6.0, 8.0].map(|n| spaced(0.25, n, true)), [0.0, 0.0, 0.25, 0.5, 1.0]);
+    }
+
+    /// §7: at a constant average the gaps after a drop are uniform, on 1 … 1/p_b − 1 as Fig. 2 counts;
+    /// with `wait`, on 1/p_b … 2/p_b − 1.
+    #[test]
+    fn gaps_are_uniform() {
+        for (wait, from, values) in [(false, 1, 9), (true, 10, 10)] {
+            let curve = Curve { min_th: 0.0, max_th: 10.0, max_p: 0.2 };
+            let found = Found { avg: 5.0, queued: 5.0, scale: None };
+            let mut rng = Rng::for_component(5, "gaps");
+            let mut count = Countdown::default();
+            let mut gaps = [0u32; 40];
+            let mut gap = 0;
+            for _ in 0..200_000 {
+                gap += 1;
+                if count.test(&curve, Rule { wait, ..RULE }, found, &mut rng, &mut Silent) != Fate::Pass {
+                    gaps[gap] += 1;
+                    gap = 0;
+                }
+            }
+            let drops: u32 = gaps.iter().sum();
+            let each = f64::from(drops) / values as f64;
+            let seen: u32 = gaps[from..from + values].iter().sum();
+            // The very first gap starts from −1, not 0, and may be one longer.
+            assert!(drops - seen <= 1, "gaps outside the range: {gaps:?}");
+            for n in &gaps[from..from + values] {
+                assert!((f64::from(*n) - each).abs() < 5.0 * each.sqrt(), "{gaps:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_is_drawn_only_where_it_decides() {
+        let untouched = Rng::for_component(1, "draws");
+        let mut rng = untouched.clone();
+        for p in [-0.1, 0.0, 1.0, 2.0] {
+            assert_eq!(chance(p, &mut rng, &mut Silent), p >= 1.0);
+        }
+        assert_eq!(rng.uniform(), untouched.clone().uniform());
+    }
+
+    #[test]
+    fn thresholds_that_make_no_curve_are_refused() {
+        let context = Context {
+            link_rate: None,
+            contract: None,
+            packet: Bytes(1000),
+            limit: Some(Backlog::Packets(50.0)),
+        };
+        let paths = Paths { min_th: "min_th", max_th: "max_th" };
+        let check = |min, max| {
+            let mut warnings = Vec::new();
+            check_thresholds(min, max, paths, &context, &mut warnings)
+                .map(|()| warnings.iter().map(|w| w.field).collect::<Vec<_>>())
+                .map_err(|f| f.field)
+        };
+        use Backlog::{Bytes as B, Packets as P};
+        assert_eq!(check(P(5.0), P(15.0)), Ok(vec![]));
+        assert_eq!(check(P(15.0), P(15.0)), Err("min_th"));
+        assert_eq!(check(P(5.0), B(15_000.0)), Err("max_th"));
+        assert_eq!(check(P(0.1), P(60.0)), Ok(vec!["min_th", "max_th"]));
+        assert_eq!(check(B(5_000.0), B(50_001.0)), Ok(vec!["max_th"]));
+    }
+
+    proptest! {
+        /// A longer queue is never safer, and a probability is one.
+        #[test]
+        fn curve_is_monotone(c in curves(), a in 0f64..500.0, b in 0f64..500.0, gentle: bool) {
+            let (lo, hi) = if a < b { (a, b) } else { (b, a) };
+            let (p, q) = (c.p_b(lo, gentle), c.p_b(hi, gentle));
+            prop_assert!((0.0..=1.0).contains(&p) && p <= q && q <= 1.0);
+            prop_assert_eq!(c.p_b(c.end(gentle) + a, gentle), 1.0);
+        }
+
+        /// Slope and intercept draw the same line.
+        #[test]
+        fn both_ways_to_compute_it_agree(c in curves(), above in 0f64..300.0, gentle: bool) {
+            let avg = c.min_th + above;
+            let condition = 1.0 + c.max_th / (c.max_th - c.min_th);
+            prop_assert!((c.p_b(avg, gentle) - c.p_b_ns2(avg, gentle)).abs() < 1e-14 * condition);
+        }
+
+        /// The longer since the last drop, the likelier the next.
+        #[test]
+        fn spacing_is_monotone(p_b in 0f64..=1.0, count in 0u32..1000, wait: bool) {
+            let (now, next) = (f64::from(count), f64::from(count + 1));
+            let (p, q) = (spaced(p_b, now, wait), spaced(p_b, next, wait));
+            prop_assert!((0.0..=1.0).contains(&p) && p <= q && q <= 1.0);
+        }
+    }
 }

@@ -2,6 +2,8 @@
 
 pub mod curve;
 pub mod drop_tail;
+#[cfg(test)]
+mod oracle;
 pub mod red;
 pub mod rio;
 

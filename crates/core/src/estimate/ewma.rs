@@ -86,3 +86,72 @@ impl QueueAverage {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// 1,000 packets a second.
+    fn weight(w_q: f64) -> Weight {
+        Weight::new(w_q, Some(Rate(8_000_000)), Bytes(1000))
+    }
+
+    fn at(ms: f64) -> Time {
+        Time::from_secs(ms * 1e-3)
+    }
+
+    fn of(avg: f64) -> QueueAverage {
+        QueueAverage { avg, aged: Time::ZERO }
+    }
+
+    #[test]
+    fn a_sample_moves_it_by_its_weight() {
+        let (mut a, mut b) = (of(10.0), of(10.0));
+        assert_eq!(a.sample(&weight(0.25), at(1.0), 20.0, None), 12.5);
+        assert_eq!(b.sample_ns2(&weight(0.25), at(1.0), 20.0, None), 12.5);
+    }
+
+    #[test]
+    fn idle_time_ages_it_as_so_many_empty_queues_would() {
+        let mut slow = 10.0;
+        for _ in 0..7 {
+            slow *= 1.0 - 0.25;
+        }
+        let mut a = of(10.0);
+        assert!((a.sample(&weight(0.25), at(10.0), 0.0, Some(at(3.0))) - slow).abs() < 1e-12);
+        // ns-2: whole packets only, and then the arrival's own sample.
+        let mut b = of(10.0);
+        assert_eq!(b.sample_ns2(&weight(0.25), at(10.9), 0.0, Some(at(3.0))), slow * 0.75);
+    }
+
+    #[test]
+    fn without_a_rate_idle_time_does_not_age_it() {
+        let w = Weight::new(0.25, None, Bytes(1000));
+        assert_eq!(of(10.0).sample(&w, at(1e6), 0.0, Some(at(0.0))), 7.5);
+        assert_eq!(of(10.0).sample_ns2(&w, at(1e6), 0.0, Some(at(0.0))), 7.5);
+    }
+
+    #[test]
+    fn an_endless_idle_time_ends() {
+        let mut a = of(10.0);
+        a.age_ns2(&weight(0.002), Time(u64::MAX), Time::ZERO);
+        assert!(a.get() < 1e-300);
+    }
+
+    proptest! {
+        /// Arrivals that are dropped leave the link idle: whoever looks, each moment ages it once.
+        #[test]
+        fn idle_time_counts_once(w_q in 0.001f64..0.5, looks in prop::collection::vec(0f64..50.0, 1..10)) {
+            let mut looks = looks;
+            looks.sort_by(f64::total_cmp);
+            let mut often = of(100.0);
+            for ms in &looks {
+                often.age(&weight(w_q), at(10.0 + ms), at(10.0));
+            }
+            let mut once = of(100.0);
+            once.age(&weight(w_q), at(10.0 + looks[looks.len() - 1]), at(10.0));
+            prop_assert!((often.get() - once.get()).abs() <= 1e-9 * (1.0 + once.get()));
+        }
+    }
+}

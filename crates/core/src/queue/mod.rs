@@ -1,5 +1,7 @@
 //! The container that holds packets, and what it shows the discipline that decides.
 
+#[cfg(test)]
+pub mod fake;
 pub mod fifo;
 
 use crate::packet::{Colour, FlowId};

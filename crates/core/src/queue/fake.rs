@@ -1,0 +1,53 @@
+//! A queue that is as long as a test says.
+
+use crate::packet::{Colour, FlowId};
+use crate::queue::{End, Queue, Strike};
+use crate::units::{Backlog, Time};
+
+/// Lengths as set; packets are of 1,000 B.
+#[derive(Clone, Debug)]
+pub struct Fake {
+    /// By colour.
+    pub packets: [u32; 3],
+    /// In packets.
+    pub limit: f64,
+    /// Since when the link is idle, if it is.
+    pub idle: Option<Time>,
+}
+
+impl Fake {
+    /// So many IN and OUT packets wait, and the link is busy.
+    pub fn of(ins: u32, outs: u32) -> Fake {
+        Fake { packets: [ins, outs, 0], limit: 1e9, idle: None }
+    }
+}
+
+impl Queue for Fake {
+    fn packets(&self) -> u32 {
+        self.packets.iter().sum()
+    }
+    fn bytes(&self) -> u64 {
+        u64::from(self.packets()) * 1000
+    }
+    fn packets_of(&self, colour: Colour) -> u32 {
+        self.packets[colour as usize]
+    }
+    fn bytes_of(&self, colour: Colour) -> u64 {
+        u64::from(self.packets_of(colour)) * 1000
+    }
+    fn limit(&self) -> Backlog {
+        Backlog::Packets(self.limit)
+    }
+    fn fits(&self, _: u32) -> bool {
+        f64::from(self.packets()) < self.limit
+    }
+    fn idle_since(&self) -> Option<Time> {
+        self.idle
+    }
+    fn has(&self, _: FlowId) -> bool {
+        false
+    }
+    fn strike(&mut self, _: FlowId, _: End, _: Strike) -> bool {
+        false
+    }
+}
