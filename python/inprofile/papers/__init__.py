@@ -1,0 +1,116 @@
+"""The papers that are reproduced: one folder each, with scenario files, claims and the paper's numbers.
+
+A paper's folder holds `paper.toml` (what was run, claimed and printed), its scenario files, and the code
+special to it: `measure` (what is kept of a run), `claims` (how each claim is judged) and `page` (its report).
+"""
+
+from __future__ import annotations
+
+import importlib
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+__all__ = ["Cell", "Paper", "UnknownPaperError", "load", "names"]
+
+_HERE = Path(__file__).parent
+
+
+class UnknownPaperError(LookupError):
+    """No paper of that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'there is no paper "{name}" here: choose from {", ".join(names())}')
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One experiment of a paper, run with many seeds."""
+
+    setup: str
+    topology: str
+    scheme: str
+    #: Whether senders wait a random moment before each packet.
+    jitter: bool = False
+    #: Sweep and value, as written in the file; both empty outside sweeps.
+    sweep: str = ""
+    value: str = ""
+
+    def __str__(self) -> str:
+        parts = [self.setup, self.topology, self.scheme, "with jitter" if self.jitter else ""]
+        return " / ".join(p for p in (*parts, f"{self.sweep} {self.value}".strip()) if p)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper as its `paper.toml` describes it."""
+
+    name: str
+    folder: Path
+    #: The whole file; its tables are used by their names below.
+    about: dict[str, Any]
+
+    def _list(self, key: str) -> list[dict[str, Any]]:
+        entries: list[dict[str, Any]] = self.about.get(key, [])
+        return entries
+
+    @property
+    def setups(self) -> list[dict[str, Any]]:
+        """Whole ways to read the paper, each with a scenario file for each topology."""
+        return self._list("setups")
+
+    @property
+    def topologies(self) -> list[dict[str, Any]]:
+        """Networks, by the paper's own figures."""
+        return self._list("topologies")
+
+    @property
+    def schemes(self) -> list[dict[str, Any]]:
+        """What is compared: overrides of a scenario file, or derived `after` another scheme has run."""
+        return self._list("schemes")
+
+    @property
+    def claims(self) -> list[dict[str, Any]]:
+        """What the paper says, in our words, with its numbers."""
+        return self._list("claims")
+
+    @property
+    def sweeps(self) -> list[dict[str, Any]]:
+        """Assumed parameters to vary, one at a time."""
+        return self._list("sweeps")
+
+    def find(self, table: str, identity: str) -> dict[str, Any]:
+        """Find the entry of `table` with this id. Raises `KeyError`."""
+        for entry in self._list(table):
+            if entry["id"] == identity:
+                return entry
+        raise KeyError(f"{self.name}: no {identity} among its {table}")
+
+    def module(self, part: str) -> ModuleType:
+        """Import the paper's own code: `measure`, `claims` or `page`."""
+        return importlib.import_module(f"{__name__}.{self.folder.name}.{part}")
+
+
+def names() -> list[str]:
+    """Papers there are, by the names that commands take.
+
+    >>> "ard" in names()
+    True
+    """
+    return sorted(_about(path)["name"] for path in _HERE.glob("*/paper.toml"))
+
+
+def load(name: str) -> Paper:
+    """Load a paper by its name. Raises `UnknownPaperError`."""
+    for path in _HERE.glob("*/paper.toml"):
+        about = _about(path)
+        if about["name"] == name:
+            return Paper(name, path.parent, about)
+    raise UnknownPaperError(name)
+
+
+def _about(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        return tomllib.load(file)

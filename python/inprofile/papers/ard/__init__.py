@@ -1,0 +1,1 @@
+"""Paper A: the Adaptive Regulating Drop marker (Hur 2006)."""

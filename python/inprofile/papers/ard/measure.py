@@ -1,0 +1,315 @@
+"""What is kept of paper A's runs: the figures its claims are about, and the traces its figures show.
+
+A cell's runs fill tens of millions of values; a claim needs a few per seed. Everything here is a pure
+function of a result's tables, so that it can be tested on tables made by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ...results import Result
+
+__all__ = ["Measures", "Trace", "averaged_queue", "cycle_peak", "measure", "placebo_rate"]
+
+Array = NDArray[np.float64]
+
+#: The measured window, in seconds (the paper's second interval of nτ = 100 s).
+WINDOW = (100.0, 200.0)
+#: Threshold T_rd of the remarking region, in packets.
+T_RD = 15.0
+#: Lags among which a cycle of the average queue is looked for, in seconds (claim A4).
+LAGS = (0.5, 20.0)
+#: Weight of a RED average, per arrival, for queues that keep none (see `averaged_queue`).
+W_Q = 0.002
+#: Traces are drawn from means over this many seconds.
+STEP = 1.0
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A quantity over time: one seed's line, and where the others lie."""
+
+    #: Seconds, the end of each step.
+    t: Array
+    #: The seed fixed beforehand.
+    line: Array
+    #: Tenth percentile, median and ninetieth percentile over all seeds.
+    low: Array
+    mid: Array
+    high: Array
+
+
+@dataclass(frozen=True)
+class Measures:
+    """One cell's figures: an array over seeds each, in the order of `seeds`."""
+
+    seeds: tuple[int, ...]
+    #: One value a seed; rates in bit/s, counts in packets over the window.
+    values: Mapping[str, Array]
+    #: Empty where the runs kept no series (sweeps).
+    traces: Mapping[str, Trace]
+
+    def __getitem__(self, name: str) -> Array:
+        return self.values[name]
+
+    def write(self, file: BinaryIO) -> None:
+        """Write them as NumPy's npz; `read` takes them back."""
+        arrays: dict[str, NDArray[Any]] = {"seeds": np.asarray(self.seeds, dtype=np.uint64)}
+        arrays.update({f"value:{name}": x for name, x in self.values.items()})
+        for name, trace in self.traces.items():
+            arrays.update({f"trace:{name}:{f.name}": getattr(trace, f.name) for f in fields(Trace)})
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+
+    @staticmethod
+    def read(place: Path) -> Measures | None:
+        """Take back what `write` wrote; None where there is nothing whole."""
+        try:
+            with np.load(place, allow_pickle=False) as arrays:
+                found = {name: arrays[name] for name in arrays.files}
+        except (FileNotFoundError, ValueError, EOFError, BadZipFile):
+            return None
+        traces: dict[str, dict[str, Array]] = {}
+        for key, array in found.items():
+            kind, _, rest = key.partition(":")
+            if kind == "trace":
+                name, _, part = rest.partition(":")
+                traces.setdefault(name, {})[part] = array
+        return Measures(
+            tuple(int(s) for s in found["seeds"]),
+            {key.removeprefix("value:"): x for key, x in found.items() if key.startswith("value:")},
+            {name: Trace(**parts) for name, parts in traces.items()},
+        )
+
+
+def cycle_peak(x: Array, every: float, lags: tuple[float, float] = LAGS) -> float:
+    """How strongly `x`, sampled each `every` seconds, repeats itself: its autocorrelation's highest peak.
+
+    A peak is a local maximum among `lags` (seconds): a slow average resembles itself shortly before, which
+    is no cycle, so the flank that falls from lag 0 does not count. Each lag compares the parts of `x` that
+    overlap (Pearson), so a pure sine has 1 at its period. 0 where there is no peak, or `x` is constant.
+    """
+    first, last = max(1, round(lags[0] / every)), round(lags[1] / every)
+    if len(x) < last + 3:
+        raise ValueError(f"{len(x)} samples are too few for a lag of {last}")
+    r = np.array([_pearson(x[:-k], x[k:]) for k in range(first - 1 or 1, last + 2)])
+    if first == 1:
+        # Lag 0 stands for the neighbour that lag 1 has on its left.
+        r = np.concatenate([[1.0], r])
+    inner = r[1:-1]
+    peaks = inner[(inner > r[:-2]) & (inner >= r[2:])]
+    return float(max(0.0, peaks.max())) if peaks.size else 0.0
+
+
+def _pearson(a: Array, b: Array) -> float:
+    a, b = a - a.mean(), b - b.mean()
+    scale = np.sqrt((a @ a) * (b @ b))
+    return float(a @ b / scale) if scale > 1e-12 * max(1, len(a)) else 0.0
+
+
+def averaged_queue(length: Array, arrivals: Array, w_q: float = W_Q) -> Array:
+    """RED's average of a queue that has none of its own, from samples along the last axis.
+
+    `arrivals` is the number of packets that came since the last sample; each of them moves the average
+    by `w_q` towards the length, which is taken as constant between samples.
+    """
+    keep = (1 - w_q) ** arrivals
+    average = np.zeros_like(length)
+    current = np.zeros(length.shape[:-1])
+    for i in range(length.shape[-1]):
+        current = keep[..., i] * current + (1 - keep[..., i]) * length[..., i]
+        average[..., i] = current
+    return average
+
+
+class Series:
+    """A result's monitor samples, by monitor and quantity, as seeds × times."""
+
+    def __init__(self, table: pa.Table, seeds: tuple[int, ...]) -> None:
+        """Sort `table` (seed, monitor, what, t, value) once."""
+        self._seeds = seeds
+        monitor, monitors = _codes(table, "monitor")
+        what, whats = _codes(table, "what")
+        self._t = table["t"].to_numpy()
+        self._value = table["value"].to_numpy()
+        seed = table["seed"].to_numpy()
+        key = monitor * max(1, len(whats)) + what
+        self._order = np.lexsort((self._t, seed, key))
+        ends = np.searchsorted(key[self._order], np.arange(len(monitors) * len(whats) + 1))
+        self._slices = {
+            (m, w): (int(ends[i * len(whats) + j]), int(ends[i * len(whats) + j + 1]))
+            for i, m in enumerate(monitors)
+            for j, w in enumerate(whats)
+        }
+
+    def get(self, monitor: str, what: str) -> tuple[Array, Array] | None:
+        """Give times, and values as seeds × times; None where nothing of the kind was sampled."""
+        start, end = self._slices.get((monitor, what), (0, 0))
+        if start == end:
+            return None
+        rows = self._order[start:end]
+        values = self._value[rows].reshape(len(self._seeds), -1)
+        return self._t[rows][: values.shape[1]], values
+
+
+def _codes(table: pa.Table, column: str) -> tuple[NDArray[np.int64], list[str]]:
+    encoded = table[column].combine_chunks()
+    if hasattr(encoded, "dictionary_encode"):
+        encoded = encoded.dictionary_encode()
+    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), encoded.dictionary.to_pylist()
+
+
+def _rows(table: pa.Table, seeds: tuple[int, ...], **where: str) -> dict[str, Any]:
+    """Rows where every column has its value, one a seed, in the order of `seeds`."""
+    import pyarrow.compute as pc
+
+    for column, value in where.items():
+        table = table.filter(pc.equal(table[column], value))
+    rows: dict[str, Any] = {}
+    found = table["seed"].to_numpy()
+    if sorted(found.tolist()) != sorted(seeds):
+        raise ValueError(f"{where}: {len(found)} rows for {len(seeds)} seeds")
+    order = np.argsort(found)
+    rank = np.argsort(np.argsort(seeds))
+    for column in table.column_names:
+        kind = table.schema.field(column).type
+        if column not in where and str(kind) in ("double", "uint64", "int64", "uint32", "float"):
+            rows[column] = np.asarray(table[column].to_numpy(), dtype=np.float64)[order][rank]
+    return rows
+
+
+def _by_flow(flows: pa.Table, seeds: tuple[int, ...], column: str) -> Array:
+    """Shape a column of `flows` as seeds × flows, the flows in the order of the scenario."""
+    seed = flows["seed"].to_numpy()
+    rank = {s: i for i, s in enumerate(seeds)}
+    order = np.argsort([rank[s] for s in seed.tolist()], kind="stable")
+    return np.asarray(flows[column].to_numpy(), dtype=np.float64)[order].reshape(len(seeds), -1)
+
+
+def measure(result: Result, setup: Mapping[str, Any], shown_seed: int = 1) -> Measures:
+    """Reduce one cell's runs to figures and traces.
+
+    `setup["queue"]` names the queue that drops; `shown_seed` is the seed whose trace is a line.
+    """
+    seeds = result.seeds
+    flows = result.flows
+    throughput = _by_flow(flows, seeds, "throughput")
+    received_in = _by_flow(flows, seeds, "received_in_rate")
+    rtt = _by_flow(flows, seeds, "rtt")[0]
+    fastest, slowest = int(rtt.argmin()), int(rtt.argmax())
+    core = _rows(result.queues, seeds, queue="bottleneck")
+    upstream = _rows(result.queues, seeds, queue="edge")
+    edge = _rows(result.markers, seeds, place="ER")
+
+    values: dict[str, Array] = {
+        # Jain's index of the flows' rates: the same figure as the metric `fi`.
+        "fi": _rows(result.metrics, seeds, name="fi")["value"],
+        # Over the flows of one run, as in Fig. 8(a) and 8(b): population standard deviations.
+        "std_total": throughput.std(axis=1),
+        "std_in": received_in.std(axis=1),
+        "total": throughput.sum(axis=1),
+        "total_in": received_in.sum(axis=1),
+        # Chosen by round-trip time, not by outcome.
+        "fastest": throughput[:, fastest],
+        "slowest": throughput[:, slowest],
+        "best": throughput.max(axis=1),
+        "worst": throughput.min(axis=1),
+        # At the edge router's input, before its marker.
+        "lambda_in": edge["arrived_in_rate"],
+        "lambda_out": edge["arrived_out_rate"],
+        "arrived_in": edge["arrived_in"],
+        "drops_marker": edge["dropped"],
+        "drops_core": core["dropped_in"] + core["dropped_out"],
+        "drops_upstream": upstream["dropped_in"] + upstream["dropped_out"],
+        "queue_core": core["queue_mean"],
+        "queue_upstream": upstream["queue_mean"],
+    }
+    if result.series.num_rows == 0:
+        return Measures(seeds, values, {})
+
+    series = Series(result.series, seeds)
+    names = _flow_names(flows, seeds)
+    index = seeds.index(shown_seed) if shown_seed in seeds else 0
+    traces: dict[str, Trace] = {}
+
+    tokens, tpr = series.get("ER", "tokens"), series.get("ER", "tpr")
+    lambda_in, lambda_out = series.get("ER", "lambda_in"), series.get("ER", "lambda_out")
+    if tokens and tpr and lambda_in and lambda_out:
+        t, level = tokens
+        inside = (t > WINDOW[0]) & (t < WINDOW[1])
+        values["tokens_low"] = (level[:, inside] <= T_RD).mean(axis=1)
+        # Constant during the window: set at its start from the interval before.
+        values["tpr"] = tpr[1][:, inside].mean(axis=1)
+        values["lambda_in_before"] = lambda_in[1][:, inside].mean(axis=1)
+        values["lambda_out_before"] = lambda_out[1][:, inside].mean(axis=1)
+        values["lambda_in_over_tpr"] = values["lambda_in"] / values["tpr"]
+        # Levels, not means: Fig. 7 shows where the level is, and a mean over a second would hide its swings.
+        traces["tokens"] = _trace(t, level, index, step=None, start=WINDOW[0])
+
+    t, average = _average_queue(series, setup["queue"])
+    inside = (t >= WINDOW[0]) & (t < WINDOW[1])
+    every = float(t[1] - t[0])
+    values["queue_std"] = average[:, inside].std(axis=1)
+    values["queue_avg"] = average[:, inside].mean(axis=1)
+    values["queue_cycle"] = np.array([cycle_peak(row, every) for row in average[:, inside]])
+    traces["queue"] = _trace(t, average, index)
+
+    for name, flow in (("fastest", fastest), ("slowest", slowest)):
+        found = series.get(names[flow], "received")
+        if found:
+            traces[name] = _trace(*found, index)
+    return Measures(seeds, values, traces)
+
+
+def _flow_names(flows: pa.Table, seeds: tuple[int, ...]) -> list[str]:
+    return [str(name) for name in flows["flow"].to_pylist()[: flows.num_rows // len(seeds)]]
+
+
+def _average_queue(series: Series, queue: str) -> tuple[Array, Array]:
+    """Average of the queue that drops: its own where it keeps one, else as RED would have kept it."""
+    own = series.get(queue, "avg")
+    if own:
+        return own
+    length = series.get(queue, "packets")
+    arrived_in, arrived_out = series.get(queue, "arrived_in"), series.get(queue, "arrived_out")
+    if not (length and arrived_in and arrived_out):
+        raise ValueError(f'no monitor watches the queue "{queue}"')
+    t, packets = length
+    bits = 8 * 1040.0
+    every = float(t[1] - t[0])
+    return t, averaged_queue(packets, (arrived_in[1] + arrived_out[1]) * every / bits)
+
+
+def _trace(t: Array, values: Array, index: int, step: float | None = STEP, start: float = 0.0) -> Trace:
+    """Reduce to what is drawn of seeds × times: means over `step` seconds, or every fifth sample without."""
+    keep = t > start
+    t, values = t[keep], values[:, keep]
+    if step is None:
+        t, values = t[4::5], values[:, 4::5]
+    else:
+        every = float(t[1] - t[0])
+        n = max(1, round(step / every))
+        whole = len(t) // n * n
+        t = t[:whole].reshape(-1, n)[:, -1]
+        values = values[:, :whole].reshape(len(values), -1, n).mean(axis=2)
+    low, mid, high = np.percentile(values, (10, 50, 90), axis=0)
+    return Trace(t, values[index], low, mid, high)
+
+
+def placebo_rate(ard: Measures) -> float:
+    """ARD's own drop rate: all its drops over all IN packets that came in the window, over all seeds.
+
+    The rule that fixes the placebo's only parameter. Four significant digits, so that its experiment, and
+    with it the cached result, does not depend on the last bit of a division.
+    """
+    return float(f"{ard['drops_marker'].sum() / max(1.0, ard['arrived_in'].sum()):.4g}")

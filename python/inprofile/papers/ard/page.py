@@ -1,0 +1,438 @@
+"""Paper A's own part of its report: Table 1, the placebo, Fig. 4–8, rates, drops, assumed parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from ...judge import Comparison
+from ...quantity import number
+from ...report import charts as draw
+from ...stats import ci95, estimate
+from .. import Cell
+from .claims import placebo_comparisons
+from .measure import T_RD, Measures
+
+if TYPE_CHECKING:
+    from ...reproduce import Report
+
+__all__ = ["context"]
+
+Charts = MutableMapping[str, Mapping[str, Any]]
+
+SCHEMES = {"rio": "RIO", "arm": "ARM", "ard": "ARD", "placebo": "Placebo"}
+THREE = ["RIO", "ARM", "ARD"]
+#: The figures with traces, by scheme and in the paper's order of panels.
+FIGURES = (
+    ("Fig. 4", "rio", ("queue", "fastest", "slowest")),
+    ("Fig. 5", "arm", ("fastest", "slowest", "queue")),
+    ("Fig. 6", "ard", ("fastest", "slowest", "queue")),
+)
+PANELS = {"queue": "average queue", "fastest": "shortest-RTT flow", "slowest": "longest-RTT flow"}
+
+
+def context(report: Report, charts: Charts) -> dict[str, Any]:
+    """What the template shows, chart specifications put into `charts` by name."""
+    return {
+        "views": list(_views(report, charts)),
+        "fairness": [_fairness(report, jitter, charts) for jitter in (False, True)],
+        "rates": _rates(report),
+        "drops": _drops(report),
+        "sweeps": _sweeps(report, charts),
+        "assumed": ASSUMED,
+        "provenance": _provenance(report),
+        "shown_seed": report.paper.about["shown_seed"],
+        "colours": draw.COLOURS,
+    }
+
+
+#: Value and reason of what the paper does not state; the scenario files say the same beside each value.
+ASSUMED = (
+    ("Packet", "1000 B of data + 40 B of headers", "ns-2's default"),
+    (
+        "Host marker",
+        "token bucket, 2 packets deep (4 flows), 1.5 (20 flows)",
+        "of 1, 1.5, 2, 2.5 and 3 the one whose IN rate is nearest the paper's; tail-drop edge: 3.5, 1.5",
+    ),
+    (
+        "Access links",
+        "10 Mbit/s; edge link 10 Mbit/s, 1 ms; bottleneck 5 ms",
+        "never the narrowest; tail-drop edge: 1.04 and 5.76 Mbit/s, limit 50, fitted",
+    ),
+    ("RIO averages", "w_q = 0.002, not gentle, no waiting", "the value RED's and RIO's authors recommend"),
+    ("TCP window", "20 packets", "ns-2's default"),
+    ("ACKs", "one for every packet", "ns-2's default"),
+    ("Start", "uniform in the first second", "the paper gives no starting times"),
+    (
+        "Edge marker",
+        "bucket full at first; dropper before remarking; a token lets one packet by",
+        "one reading of §2.1",
+    ),
+)
+
+
+def _row(scheme: str, measures: Measures, values: Any) -> dict[str, Any]:
+    e = estimate(float(v) for v in values)
+    lo, hi = e.ci95 or (e.mean, e.mean)
+    return {
+        "scheme": SCHEMES[scheme],
+        "seeds": list(measures.seeds),
+        "values": [float(v) for v in values],
+        "mean": e.mean,
+        "lo": lo,
+        "hi": hi,
+    }
+
+
+def _printed(report: Report, topology: str, measure: str) -> dict[str, float]:
+    """The paper's values of a measure, by scheme."""
+    return {
+        SCHEMES[n["scheme"]]: n["value"]
+        for claim in report.paper.claims
+        for n in claim.get("numbers", ())
+        if (n["topology"], n["measure"]) == (topology, measure)
+    }
+
+
+def _fairness(report: Report, jitter: bool, charts: Charts) -> dict[str, Any]:
+    """Table 1 and the placebo, for all set-ups and topologies."""
+    blocks = []
+    for topology in report.paper.topologies:
+        printed = _printed(report, topology["id"], "fi")
+        found = {
+            setup["id"]: [
+                _row(s, m, m["fi"])
+                for s in SCHEMES
+                if (m := report.cells[Cell(setup["id"], topology["id"], s, jitter)])
+            ]
+            for setup in report.paper.setups
+        }
+        low = min([*printed.values(), *(v for rows in found.values() for row in rows for v in row["values"])])
+        columns = []
+        for setup in report.paper.setups:
+            name = f"fi-{setup['id']}-{topology['id']}-{jitter}"
+            rows = found[setup["id"]]
+            charts[name] = draw.dots(
+                rows,
+                list(SCHEMES.values()),
+                x="fairness index",
+                paper=printed,
+                domain=(round(low - 0.02, 2), 1.002),
+            )
+            versus = [
+                c
+                for c in placebo_comparisons(report.paper, report.cells, setup["id"], jitter)
+                if c.topology == topology["id"]
+            ]
+            charts[f"placebo-{name}"] = draw.forest(
+                [_difference(c) for c in versus], x="difference of fairness index, paired by seed"
+            )
+            rate = report.derived[Cell(setup["id"], topology["id"], "placebo", jitter)]["edges.ER.marker"]
+            assert isinstance(rate, Mapping)  # noqa: S101 (made by claims.derived)
+            columns.append(
+                {
+                    "setup": setup,
+                    "chart": name,
+                    "rows": rows,
+                    "verdict": _placebo_words(versus),
+                    "rate": rate["p"],
+                }
+            )
+        blocks.append({"topology": topology, "printed": printed, "columns": columns})
+    return {"jitter": jitter, "blocks": blocks}
+
+
+def _difference(c: Comparison) -> dict[str, Any]:
+    e = estimate(c.values)
+    lo, hi = e.ci95 or (e.mean, e.mean)
+    label = c.label.replace("placebo", "Placebo")
+    return {"label": label, "scheme": label.split(" − ")[0], "mean": e.mean, "lo": lo, "hi": hi}
+
+
+def _placebo_words(versus: list[Comparison]) -> str:
+    """In words, whether ARD does better than equal drops without its wits."""
+    placebo_rio, ard_rio, ard_placebo = versus
+
+    def side(c: Comparison) -> int:
+        interval = ci95(c.values)
+        if interval is None or 0.0 in interval:
+            return 0
+        return 1 if interval.lo > 0 else -1
+
+    against = {
+        1: "ARD is fairer than the placebo: its gain is more than randomness",
+        0: "ARD and the placebo cannot be told apart",
+        -1: "the placebo is fairer than ARD: blind drops do better",
+    }[side(ard_placebo)]
+    gains = {
+        (1, 1): "Both ARD and blind drops are fairer than RIO",
+        (1, 0): "ARD is fairer than RIO, blind drops are not shown to be",
+        (0, 1): "Blind drops are fairer than RIO, ARD is not shown to be",
+        (0, 0): "Neither ARD nor blind drops are shown to differ from RIO",
+    }.get((side(ard_rio), side(placebo_rio)), "At least one of ARD and blind drops is less fair than RIO")
+    return f"{gains}; {against}."
+
+
+def _views(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
+    """Fig. 4–8, once a set-up and jitter."""
+    for setup in report.paper.setups:
+        for jitter in (False, True):
+            yield {
+                "setup": setup,
+                "jitter": jitter,
+                "figures": [
+                    _traces(report, setup, jitter, title, scheme, panels, charts)
+                    for title, scheme, panels in FIGURES
+                ],
+                "tokens": _tokens(report, setup, jitter, charts),
+                "bars": _bars(report, setup, jitter, charts),
+            }
+
+
+def _traces(
+    report: Report,
+    setup: Mapping[str, Any],
+    jitter: bool,
+    title: str,
+    scheme: str,
+    panels: tuple[str, ...],
+    charts: Charts,
+) -> dict[str, Any]:
+    shown = []
+    for panel in panels:
+        for topology in report.paper.topologies:
+            cells = {
+                s: report.cells[Cell(setup["id"], topology["id"], s, jitter)] for s in ("rio", "arm", "ard")
+            }
+            trace = cells[scheme].traces[panel]
+            # One scale for the three schemes, so that the figures can be compared.
+            rates = panel != "queue"
+            factor = 1e3 if rates else 1.0
+            top = max(
+                max(float(m.traces[panel].line.max()), float(m.traces[panel].high.max()))
+                for m in cells.values()
+            )
+            name = f"{title}-{setup['id']}-{topology['id']}-{panel}-{jitter}"
+            charts[name] = draw.trace(
+                trace.t,
+                trace.line / factor,
+                trace.low / factor,
+                trace.high / factor,
+                scheme=SCHEMES[scheme],
+                y="kbit/s" if rates else "packets",
+                unit="kbit/s" if rates else "packets",
+                top=max(1.0, 1.05 * top / factor),
+                seed=report.paper.about["shown_seed"],
+                rules={"fair share 300": 300.0} if rates else _thresholds(setup, topology),
+            )
+            shown.append({"chart": name, "panel": PANELS[panel], "topology": topology})
+    return {"title": title, "scheme": SCHEMES[scheme], "panels": shown}
+
+
+def _thresholds(setup: Mapping[str, Any], topology: Mapping[str, Any]) -> dict[str, float]:
+    """RIO's OUT thresholds, where the RIO queue is the one that is shown."""
+    if setup["queue"] != "bottleneck":
+        return {}
+    return dict(topology["out_thresholds"])
+
+
+def _tokens(report: Report, setup: Mapping[str, Any], jitter: bool, charts: Charts) -> list[dict[str, Any]]:
+    shown = []
+    for topology in report.paper.topologies:
+        for scheme in ("rio", "arm", "ard"):
+            measures = report.cells[Cell(setup["id"], topology["id"], scheme, jitter)]
+            trace = measures.traces["tokens"]
+            name = f"tokens-{setup['id']}-{topology['id']}-{scheme}-{jitter}"
+            charts[name] = draw.trace(
+                trace.t,
+                trace.line,
+                trace.low,
+                trace.high,
+                scheme=SCHEMES[scheme],
+                y="tokens (packets)",
+                unit="packets",
+                top=62,
+                seed=report.paper.about["shown_seed"],
+                rules={"T_rd = 15": T_RD},
+                height=150,
+            )
+            share = estimate(float(v) for v in measures["tokens_low"])
+            shown.append(
+                {
+                    "chart": name,
+                    "scheme": SCHEMES[scheme] + (" (passive bucket)" if scheme == "rio" else ""),
+                    "topology": topology,
+                    "share": f"{100 * share.mean:.0f} %",
+                }
+            )
+    return shown
+
+
+def _bars(report: Report, setup: Mapping[str, Any], jitter: bool, charts: Charts) -> list[dict[str, Any]]:
+    shown = []
+    for what, names, label in (
+        ("Spread between flows (standard deviation)", ("std_in", "std_total"), "kbit/s"),
+        ("Aggregate throughput", ("total_in", "total"), "kbit/s"),
+    ):
+        for topology in report.paper.topologies:
+            rows = []
+            for name, kind in zip(names, ("IN", "total"), strict=True):
+                for scheme in ("rio", "arm", "ard", "placebo"):
+                    m = report.cells[Cell(setup["id"], topology["id"], scheme, jitter)]
+                    rows.append({"kind": kind, **_row(scheme, m, m[name] / 1e3)})
+            chart = f"{names[0]}-{setup['id']}-{topology['id']}-{jitter}"
+            charts[chart] = draw.bars(rows, list(SCHEMES.values()), y=label)
+            shown.append({"chart": chart, "what": what, "topology": topology})
+    return shown
+
+
+def _kbit(values: Any) -> str:
+    e = estimate(float(v) / 1e3 for v in values)
+    return number(e.mean) if e.half is None else f"{number(e.mean)} ± {number(e.half, 2)}"
+
+
+def _rates(report: Report) -> list[dict[str, Any]]:
+    """λ and TPR of the first interval, beside the paper's, and λ_IN of the second."""
+    rows = []
+    for topology in report.paper.topologies:
+        for setup in report.paper.setups:
+            ard = report.cells[Cell(setup["id"], topology["id"], "ard")]
+            rio = report.cells[Cell(setup["id"], topology["id"], "rio")]
+            rows.append(
+                {
+                    "topology": topology,
+                    "setup": setup,
+                    "lambda_in": _kbit(ard["lambda_in_before"]),
+                    "lambda_out": _kbit(ard["lambda_out_before"]),
+                    "tpr": _kbit(ard["tpr"]),
+                    "second_ard": _kbit(ard["lambda_in"]),
+                    "second_rio": _kbit(rio["lambda_in"]),
+                }
+            )
+    return rows
+
+
+def _count(values: Any) -> str:
+    e = estimate(float(v) for v in values)
+    return number(e.mean, 3) if not e.half else f"{number(e.mean, 3)} ± {number(e.half, 2)}"
+
+
+def _drops(report: Report) -> list[dict[str, Any]]:
+    """Packets dropped in the window, by place."""
+    return [
+        {
+            "topology": topology,
+            "setup": setup,
+            "scheme": SCHEMES[scheme],
+            "core": _count(m["drops_core"]),
+            "upstream": _count(m["drops_upstream"]),
+            "marker": _count(m["drops_marker"]),
+            "total": _kbit(m["total"]),
+        }
+        for topology in report.paper.topologies
+        for setup in report.paper.setups
+        for scheme in SCHEMES
+        if (m := report.cells[Cell(setup["id"], topology["id"], scheme)])
+    ]
+
+
+def _sweeps(report: Report, charts: Charts) -> list[dict[str, Any]]:
+    """How much each assumed parameter matters: fairness and IN rate at each of its values."""
+    shown = []
+    for sweep in report.paper.sweeps:
+        panels = []
+        for setup in report.paper.setups:
+            for topology in report.paper.topologies:
+                cells = {
+                    (cell.value, cell.scheme): m
+                    for cell, m in report.cells.items()
+                    if (cell.sweep, cell.setup, cell.topology) == (sweep["id"], setup["id"], topology["id"])
+                }
+                if cells:
+                    panels.append(_sweep_panel(sweep, setup, topology, cells, charts))
+        if panels:
+            shown.append({"sweep": sweep, "panels": panels, "seeds": panels[0]["seeds"]})
+    return shown
+
+
+def _sweep_panel(
+    sweep: Mapping[str, Any],
+    setup: Mapping[str, Any],
+    topology: Mapping[str, Any],
+    cells: Mapping[tuple[str, str], Measures],
+    charts: Charts,
+) -> dict[str, Any]:
+    values = list(dict.fromkeys(value for value, _ in cells))
+    schemes = [SCHEMES[s] for s in SCHEMES if any(scheme == s for _, scheme in cells)]
+    short = _short(values)
+    assumed = sweep.get("assumed", {}).get(setup["id"], {}).get(topology["id"])
+    name = f"sweep-{sweep['id']}-{setup['id']}-{topology['id']}"
+    shown = {}
+    for measure, label, factor in (("fi", "fairness index", 1.0), ("lambda_in", "IN rate (kbit/s)", 1e3)):
+        rows = [
+            {"value": short[value], **{k: v for k, v in row.items() if k in ("scheme", "mean", "lo", "hi")}}
+            for (value, scheme), m in cells.items()
+            if (row := _row(scheme, m, m[measure] / factor))
+        ]
+        charts[f"{name}-{measure}"] = draw.response(
+            rows, [short[v] for v in values], schemes, x=sweep["title"], y=label, assumed=short.get(assumed)
+        )
+        shown[measure] = f"{name}-{measure}"
+    first = next(iter(cells.values()))
+    return {
+        "setup": setup,
+        "topology": topology,
+        "charts": shown,
+        "seeds": len(first.seeds),
+        "words": _sweep_words(values, short, cells),
+    }
+
+
+def _short(values: list[str]) -> dict[str, str]:
+    """Axis labels: the unit is dropped where all values share it.
+
+    >>> _short(["1 packets", "1.5 packets"]), _short(["ns2", "rfc"])
+    ({'1 packets': '1', '1.5 packets': '1.5'}, {'ns2': 'ns2', 'rfc': 'rfc'})
+    """
+    units = {value.partition(" ")[2] for value in values}
+    return {value: value.partition(" ")[0] if len(units) == 1 else value for value in values}
+
+
+def _sweep_words(
+    values: list[str], short: Mapping[str, str], cells: Mapping[tuple[str, str], Measures]
+) -> str:
+    """How far fairness moves with the parameter, and where the paper's order RIO < ARM < ARD shows."""
+    parts = []
+    for scheme, title in SCHEMES.items():
+        means = [float(cells[v, scheme]["fi"].mean()) for v in values if (v, scheme) in cells]
+        if means:
+            parts.append(f"{title} {number(min(means), 3)} to {number(max(means), 3)}")
+    text = f"Mean fairness: {', '.join(parts)}."
+    if all((v, s) in cells for v in values for s in ("rio", "arm", "ard")):
+        ordered = [short[v] for v in values if _rises(cells[v, "rio"], cells[v, "arm"], cells[v, "ard"])]
+        where = f"at {', '.join(ordered)}" if ordered else "at none of these values"
+        text += f" RIO < ARM < ARD (both paired 95 % intervals above 0): {where}."
+    return text
+
+
+def _rises(*steps: Measures) -> bool:
+    """Whether the fairness index rises at every step: the paired 95 % interval lies above 0."""
+    for a, b in pairwise(steps):
+        interval = ci95([float(x) for x in b["fi"] - a["fi"]])
+        if interval is None or interval.lo <= 0:
+            return False
+    return True
+
+
+def _provenance(report: Report) -> list[dict[str, Any]]:
+    return [
+        {
+            "cell": cell,
+            "scheme": SCHEMES[cell.scheme],
+            "digest": report.digests[cell],
+            "file": report.paper.find("setups", cell.setup)["scenarios"][cell.topology],
+        }
+        for cell in report.cells
+        if not cell.sweep
+    ]

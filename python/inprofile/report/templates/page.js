@@ -1,0 +1,76 @@
+// Draws each chart when it comes near the screen, again when light and dark change, and all before printing.
+(() => {
+  "use strict";
+  const specs = JSON.parse(document.getElementById("charts").textContent);
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const drawn = new Map();
+
+  function theme() {
+    const style = getComputedStyle(document.documentElement);
+    const text = style.getPropertyValue("--muted").trim();
+    const grid = style.getPropertyValue("--line").trim();
+    const font = style.getPropertyValue("--font").trim();
+    return {
+      background: "transparent",
+      font,
+      view: { stroke: "transparent" },
+      axis: { labelColor: text, titleColor: text, gridColor: grid, domainColor: grid, tickColor: grid,
+              titleFontWeight: 500, labelFontSize: 11, titleFontSize: 11 },
+      legend: { labelColor: text, titleColor: text, labelFontSize: 12, symbolSize: 90 },
+    };
+  }
+
+  async function draw(element) {
+    const spec = specs[element.dataset.chart];
+    if (!spec) throw new Error(`no chart ${element.dataset.chart}`);
+    drawn.get(element)?.finalize();
+    const options = { mode: "vega-lite", renderer: "svg", actions: { export: true, source: false, compiled: false, editor: false },
+                      config: theme(), tooltip: { theme: dark.matches ? "dark" : "light" } };
+    drawn.set(element, await window.vegaEmbed(element, spec, options));
+  }
+
+  const visible = (element) => element.offsetParent !== null;
+  const watcher = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (entry.isIntersecting && !drawn.has(entry.target)) {
+        drawn.set(entry.target, null);
+        draw(entry.target).catch(report);
+      }
+    }
+  }, { rootMargin: "800px" });
+  const report = (error) => { console.error(error); };
+  const all = [...document.querySelectorAll("[data-chart]")];
+  all.forEach((element) => watcher.observe(element));
+
+  dark.addEventListener("change", () => {
+    for (const element of drawn.keys()) draw(element).catch(report);
+  });
+  window.addEventListener("beforeprint", () => {
+    document.querySelectorAll("details").forEach((d) => { d.open = true; });
+    for (const element of all) if (visible(element) && !drawn.has(element)) draw(element).catch(report);
+  });
+
+  // A link to a claim opens it.
+  function open() {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const details = target?.closest("details") ?? target?.querySelector("details");
+    if (details) { details.open = true; target.scrollIntoView(); }
+  }
+  window.addEventListener("hashchange", open);
+  open();
+
+  // Choosers: each shows the one of its views whose keys are chosen.
+  document.querySelectorAll("form.chooser").forEach((form) => {
+    const views = document.querySelectorAll(`[data-view-of="${form.dataset.chooser}"]`);
+    const show = () => {
+      const chosen = Object.fromEntries(new FormData(form));
+      views.forEach((view) => {
+        view.hidden = !Object.entries(chosen).every(([key, value]) => view.dataset[key] === value);
+      });
+      window.dispatchEvent(new Event("resize"));
+    };
+    form.addEventListener("change", show);
+    form.addEventListener("submit", (event) => event.preventDefault());
+    show();
+  });
+})();
