@@ -1,0 +1,60 @@
+"""Numbers as a person reads them."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inprofile.quantity import number, pm, quantity, scale
+from inprofile.stats import Estimate, Interval
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.0, "bit/s", "0 bit/s"),
+        (999.0, "bit/s", "999 bit/s"),
+        (1000.0, "bit/s", "1 kbit/s"),
+        (1.2e6, "bit/s", "1.2 Mbit/s"),
+        (-2.5e9, "bit/s", "-2.5 Gbit/s"),
+        (2.5e-7, "s", "0.25 µs"),
+        (12.0, "packets", "12 packets"),
+        (0.5, "", "0.5"),
+        (math.inf, "s", "inf s"),
+    ],
+)
+def test_quantities(value: float, unit: str, text: str) -> None:
+    assert quantity(value, unit) == text
+
+
+@pytest.mark.parametrize(
+    ("mean", "half", "unit", "text"),
+    [
+        (0.99712, 0.0013, "", "0.9971 ± 0.0013"),
+        (1040e3, 12e3, "bit/s", "1.040 ± 0.012 Mbit/s"),
+        (13.0, 0.0, "packets", "13 ± 0 packets"),
+        (0.0, 250.0, "bit/s", "0 ± 250 bit/s"),
+        (12345.0, 678.0, "packets", "12345 ± 678 packets"),
+    ],
+)
+def test_means_have_the_decimals_their_interval_deserves(
+    mean: float, half: float, unit: str, text: str
+) -> None:
+    assert pm(Estimate(mean, Interval(mean - half, mean + half), 9), unit) == text
+
+
+def test_a_single_value_has_no_plus_minus() -> None:
+    assert pm(Estimate(0.25, None, 1), "s") == "250 ms"
+
+
+@given(st.floats(1e-4, 1e12))
+def test_four_digits_are_right(value: float) -> None:
+    assert float(number(value)) == pytest.approx(value, rel=5e-4)
+
+
+@given(st.floats(1e-6, 1e12), st.sampled_from(["bit/s", "s", "B"]))
+def test_a_scale_leaves_a_number_between_one_and_a_thousand_or_has_no_better(value: float, unit: str) -> None:
+    factor, name = scale(unit, value)
+    shown = value / factor
+    assert shown >= 1 - 1e-9 or name in ("bit/s", "µs", "B")
+    assert shown < 1000 or name in ("Gbit/s", "s", "GB")

@@ -1,0 +1,205 @@
+"""Results on disk: the same back, whole or not at all, never mixed, the same bytes each time."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import inprofile
+import pyarrow.parquet as pq
+import pytest
+from inprofile import FolderInUse, ResultError, storage
+from inprofile.results import Result, read
+
+from made import flow, result
+
+A = result([flow(1, "tcp.0", 300e3), flow(2, "tcp.0", 310e3)], "A")
+B = result([flow(1, "tcp.0", 200e3)], "B")
+
+
+def checksums(folder: Path) -> dict[str, str]:
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir())}
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    A.write(tmp_path / "a")
+    back = read(tmp_path / "a")
+    assert back.provenance == A.provenance
+    for name in storage.TABLES:
+        assert getattr(back, name).equals(getattr(A, name)), name
+
+
+def test_the_same_result_is_the_same_bytes(tmp_path: Path) -> None:
+    A.write(tmp_path / "one")
+    A.write(tmp_path / "two")
+    assert checksums(tmp_path / "one") == checksums(tmp_path / "two")
+
+
+def test_rows_delivered_in_parts_are_the_same_bytes(tmp_path: Path) -> None:
+    parts = {name: getattr(A, name) for name in storage.TABLES}
+    flows = parts["flows"]
+    import pyarrow as pa
+
+    parts["flows"] = pa.concat_tables([flows.slice(0, 1), flows.slice(1)])
+    A.write(tmp_path / "whole")
+    Result(parts, A.provenance).write(tmp_path / "parts")
+    assert checksums(tmp_path / "whole") == checksums(tmp_path / "parts")
+
+
+def test_provenance_is_in_every_file_and_names_no_time_host_or_threads(tmp_path: Path) -> None:
+    A.write(tmp_path / "a")
+    manifest = json.loads((tmp_path / "a" / "inprofile.json").read_text())
+    assert manifest["seeds"] == [1, 2]
+    assert manifest["version"] == inprofile.__version__
+    assert manifest["digest"] == hashlib.sha256(A.provenance.experiment.encode()).hexdigest()
+    assert manifest.keys() == {
+        "format", "title", "digest", "version", "seeds", "conservation", "experiment", "effective",
+    }  # fmt: skip
+    for name in storage.TABLES:
+        metadata = pq.read_schema(tmp_path / "a" / f"{name}.parquet").metadata
+        assert json.loads(metadata[b"inprofile"]) == manifest
+
+
+def test_a_second_result_takes_the_place_of_the_first_whole(tmp_path: Path) -> None:
+    A.write(tmp_path / "r")
+    B.write(tmp_path / "r")
+    B.write(tmp_path / "b")
+    assert checksums(tmp_path / "r") == checksums(tmp_path / "b")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["b", "r"]
+
+
+def test_an_empty_folder_is_free(tmp_path: Path) -> None:
+    (tmp_path / "r").mkdir()
+    A.write(tmp_path / "r")
+    assert read(tmp_path / "r").title == "A"
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_folder_with_other_things_is_refused_and_left_alone(tmp_path: Path, beside: bool) -> None:
+    place = tmp_path / "r"
+    if beside:
+        A.write(place)
+    else:
+        place.mkdir()
+    (place / "notes.txt").write_text("mine")
+    before = checksums(place)
+    with pytest.raises(FolderInUse, match=r"notes\.txt"):
+        B.write(place)
+    assert checksums(place) == before
+
+
+def test_parquet_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "flows.parquet").write_bytes(b"PAR1")
+    with pytest.raises(FolderInUse, match=r"flows\.parquet"):
+        A.write(tmp_path)
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "r").write_text("x")
+    with pytest.raises(FolderInUse, match="not a folder"):
+        A.write(tmp_path / "r")
+
+
+@pytest.mark.parametrize("failing", [0, 3, 6])
+@pytest.mark.parametrize("earlier", [True, False])
+def test_a_write_that_fails_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int, earlier: bool
+) -> None:
+    if earlier:
+        A.write(tmp_path / "r")
+    before = checksums(tmp_path / "r") if earlier else None
+    write, calls = storage._write_table, iter(range(99))
+
+    def fail(path: Path, *rest: object) -> None:
+        write(path, *rest)  # type: ignore[arg-type]
+        if next(calls) == failing:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(storage, "_write_table", fail)
+    with pytest.raises(KeyboardInterrupt):
+        B.write(tmp_path / "r")
+    assert [p.name for p in tmp_path.iterdir()] == (["r"] if earlier else [])
+    if earlier:
+        assert checksums(tmp_path / "r") == before
+
+
+def test_a_rename_that_fails_brings_the_earlier_result_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    A.write(tmp_path / "r")
+    before = checksums(tmp_path / "r")
+    rename = Path.rename
+
+    def fail(self: Path, target: Path) -> Path:
+        if self.name.endswith(".part"):
+            raise OSError(28, "No space left on device")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail)
+    with pytest.raises(OSError, match="No space"):
+        B.write(tmp_path / "r")
+    assert checksums(tmp_path / "r") == before
+    assert [p.name for p in tmp_path.iterdir()] == ["r"]
+
+
+def test_a_writer_that_is_killed_leaves_the_earlier_result_and_the_next_cleans_up(tmp_path: Path) -> None:
+    A.write(tmp_path / "r")
+    before = checksums(tmp_path / "r")
+    script = (
+        "import os, signal, sys; from inprofile import storage; from made import flow, result\n"
+        "write = storage._write_table\n"
+        "def die(path, *rest):\n"
+        "    write(path, *rest)\n"
+        "    if path.stem == 'queues': os.kill(os.getpid(), signal.SIGKILL)\n"
+        "storage._write_table = die\n"
+        "result([flow(1, 'tcp.0', 1.0)], 'B').write(sys.argv[1])"
+    )
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    died = subprocess.run([sys.executable, "-c", script, str(tmp_path / "r")], env=here, check=False)
+    assert died.returncode == -9
+    assert checksums(tmp_path / "r") == before
+    assert len(list(tmp_path.iterdir())) == 2
+    B.write(tmp_path / "r")
+    assert [p.name for p in tmp_path.iterdir()] == ["r"]
+    assert read(tmp_path / "r").title == "B"
+
+
+def test_tables_of_two_runs_are_not_read_as_one(tmp_path: Path) -> None:
+    A.write(tmp_path / "a")
+    B.write(tmp_path / "b")
+    (tmp_path / "a" / "flows.parquet").replace(tmp_path / "b" / "flows.parquet")
+    with pytest.raises(ResultError, match="another run"):
+        read(tmp_path / "b")
+
+
+def test_what_is_missing_or_broken_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        read(tmp_path / "r")
+    (tmp_path / "r").mkdir()
+    with pytest.raises(ResultError, match=r"inprofile\.json is missing"):
+        read(tmp_path / "r")
+    A.write(tmp_path / "r")
+    drops = tmp_path / "r" / "drops.parquet"
+    drops.write_bytes(drops.read_bytes()[:100])
+    with pytest.raises(ResultError, match=r"drops\.parquet cannot be read"):
+        read(tmp_path / "r")
+    drops.unlink()
+    with pytest.raises(ResultError, match=r"drops\.parquet is missing"):
+        read(tmp_path / "r")
+    (tmp_path / "r" / "inprofile.json").write_text('{"format": 99}')
+    with pytest.raises(ResultError, match="another format"):
+        read(tmp_path / "r")
+    (tmp_path / "r" / "inprofile.json").write_text("{")
+    with pytest.raises(ResultError, match="cannot be read"):
+        read(tmp_path / "r")
+
+
+def test_a_changed_experiment_is_noticed(tmp_path: Path) -> None:
+    A.write(tmp_path / "a")
+    stored = A.provenance.to_json()
+    with pytest.raises(ResultError, match="digest"):
+        type(A.provenance).from_json({**stored, "experiment": "{}"})
+    with pytest.raises(ResultError, match="lacks 'seeds'"):
+        type(A.provenance).from_json({k: v for k, v in stored.items() if k != "seeds"})

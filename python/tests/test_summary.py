@@ -1,0 +1,134 @@
+"""Tables reduced over seeds, and figures made of them."""
+
+import json
+import math
+
+import pytest
+from inprofile.plot import NoSeries, Samples, averaged, thin
+from inprofile.summary import Metric
+
+from made import flow, result
+
+SAMPLED = [
+    {"seed": 1, "monitor": m, "what": w, "t": i / 10, "value": float(i)}
+    for m, w in [("bottleneck", "packets"), ("bottleneck", "avg"), ("tcp.0", "cwnd"), ("tcp.0", "tokens")]
+    for i in range(5000)
+]
+TWO = result(
+    [flow(s, f"tcp.{i}", 1e5 * (i + 1) + s, start=0.1 * s) for s in (1, 2, 3) for i in (0, 1)], series=SAMPLED
+)
+
+
+def test_metrics_are_by_seed_with_an_interval() -> None:
+    fi = TWO.summary()["fi"]
+    assert fi.values == pytest.approx({1: 0.91, 2: 0.92, 3: 0.93})
+    assert fi.mean == pytest.approx(0.92)
+    assert str(fi) == "0.920 ± 0.025"
+
+
+def test_a_seed_without_a_value_is_left_out_and_named() -> None:
+    rows = [
+        {"seed": s, "name": n, "unit": "1", "value": v, "point": "core", "header": "wire"}
+        for s, n, v in [
+            (1, "loss_in", None),
+            (2, "loss_in", 0.5),
+            (1, "loss_out", None),
+            (2, "loss_out", math.nan),
+        ]
+    ]
+    summary = result([flow(1, "tcp.0", 1.0), flow(2, "tcp.0", 1.0)], metrics=rows).summary()
+    assert list(summary) == ["loss_in"]
+    found = summary["loss_in"].to_json()
+    assert (found["values"], found["seeds"], found["n"], found["ci95"]) == ([0.5], [2], 1, [None, None])
+
+
+def test_an_unknown_metric_says_which_there_are() -> None:
+    with pytest.raises(KeyError, match="there are: fi"):
+        TWO.summary()["fairness"]
+
+
+def test_rows_are_by_flow_in_the_order_of_the_experiment() -> None:
+    rows = TWO.rows("flows")
+    assert [row.keys["flow"] for row in rows] == ["tcp.0", "tcp.1"]
+    assert rows[1].figures["throughput"].mean == pytest.approx(200_002)
+    assert rows[1].given == {"contract": 250e3, "rtt": 0.03}
+    found = rows[1].to_json()
+    assert found["contract"] == 250e3
+    assert found["throughput"]["values"] == [200_001, 200_002, 200_003]
+    assert found["throughput"]["unit"] == "bit/s"
+    json.dumps(found, allow_nan=False)
+
+
+def test_a_thousand_flows_do_not_flood_the_screen() -> None:
+    many = result([flow(1, f"tcp.{i}", 1.0) for i in range(1000)]).rows("flows")
+    assert len(many) == 1000
+    assert repr(many).count("\n") == 41
+    assert "… 960 more" in repr(many)
+
+
+def test_a_notebook_gets_tables_without_markup_from_names() -> None:
+    html = result([flow(1, "<b>", 1.0)], title="<script>")._repr_html_()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+    assert "&lt;b&gt;" in html
+
+
+@pytest.mark.parametrize(
+    ("figure", "holds"),
+    [
+        ("queue", "average"),
+        ("cwnd", "tcp.0"),
+        ("tokens", "Tokens"),
+        ("dots", "tcp.1"),
+        ("overview", "Congestion"),
+    ],
+)
+def test_figures_are_drawn_and_stay_below_what_a_chart_can_hold(figure: str, holds: str) -> None:
+    chart = getattr(TWO.plot, figure)()
+    spec = chart.to_dict()
+    assert holds in json.dumps(spec)
+    for data in spec["datasets"].values() if "datasets" in spec else []:
+        assert len(data) <= 5000
+
+
+def test_a_figure_can_be_rendered_without_a_browser() -> None:
+    import vl_convert
+
+    svg = vl_convert.vegalite_to_svg(TWO.plot.dots("fi").to_json())
+    assert svg.count("<path") > 3
+
+
+def test_a_figure_without_samples_says_what_to_add() -> None:
+    bare = result([flow(1, "tcp.0", 1.0)])
+    for figure in (bare.plot.cwnd, bare.plot.queue, bare.plot.tokens, bare.plot.throughput):
+        with pytest.raises(NoSeries, match=r"\[\[monitors\]\]"):
+            figure()
+    with pytest.raises(NoSeries, match=r"of tcp\.9"):
+        TWO.plot.cwnd("tcp.9")
+    with pytest.raises(KeyError, match="neither a metric"):
+        TWO.plot.dots("nonsense")
+
+
+def test_thinning_keeps_every_peak_and_averaging_the_mean() -> None:
+    import numpy as np
+
+    t = np.arange(10_000.0)
+    v = np.sin(t)
+    v[1234] = 50.0
+    thinned = thin(t, v, 400)
+    assert len(thinned[0]) <= 400
+    assert thinned[1].max() == 50.0
+    assert thinned[0][thinned[1].argmax()] == 1234.0
+    assert (np.diff(thinned[0]) > 0).all()
+    assert averaged(t, v, 400)[1].mean() == pytest.approx(v.mean())
+
+
+def test_samples_are_of_one_seed_and_place() -> None:
+    found = Samples.of(TWO.series, ("cwnd", "tokens"), ("tcp.0",), 1)
+    assert found.monitors() == ["tcp.0"]
+    assert found.whats() == ["cwnd", "tokens"]
+    assert not Samples.of(TWO.series, ("cwnd",), None, 2)
+
+
+def test_a_ratio_has_no_unit_in_text() -> None:
+    assert str(Metric("fi", "1", {1: 0.5}, "x", "wire")) == "0.5"
