@@ -92,12 +92,13 @@ impl Duration {
 }
 
 impl Rate {
-    /// Time to serialise `size`, to the nearest picosecond. The rate must not be zero.
+    /// Time to serialise `size`, to the nearest picosecond, or all there is if that is more than fits. The rate
+    /// must not be zero.
     #[must_use]
     pub fn serialise(self, size: Bytes) -> Duration {
         let bits = u128::from(size.0) * 8 * u128::from(PS_PER_S);
         let rate = u128::from(self.0);
-        Duration(((bits + rate / 2) / rate) as u64)
+        Duration(u64::try_from((bits + rate / 2) / rate).unwrap_or(u64::MAX))
     }
 
     /// Bytes that pass in `t`, as a fraction.
@@ -152,16 +153,17 @@ impl Backlog {
     }
 }
 
+/// Never passes [`Time::NEVER`].
 impl Add<Duration> for Time {
     type Output = Time;
     fn add(self, d: Duration) -> Time {
-        Time(self.0 + d.0)
+        Time(self.0.saturating_add(d.0))
     }
 }
 
 impl AddAssign<Duration> for Time {
     fn add_assign(&mut self, d: Duration) {
-        self.0 += d.0;
+        *self = *self + d;
     }
 }
 
@@ -278,6 +280,29 @@ mod tests {
         assert_eq!(Duration::from_micros(20).to_string(), "20 us");
         assert_eq!(Duration::ZERO.to_string(), "0 s");
         assert_eq!(Backlog::Packets(0.1).to_string(), "0.1 packets");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_the_most_that_does() {
+        assert_eq!(Rate(1).serialise(Bytes(u64::MAX)), Duration(u64::MAX));
+        assert_eq!(Time::NEVER + Duration(1), Time::NEVER);
+        let mut t = Time(u64::MAX - 1);
+        t += Duration(5);
+        assert_eq!(t, Time::NEVER);
+    }
+
+    #[test]
+    fn backlogs_convert_by_the_packet() {
+        let packet = Bytes(1000);
+        assert_eq!(
+            (Backlog::Packets(2.5).bytes(packet), Backlog::Bytes(500.0).packets(packet)),
+            (2500.0, 0.5)
+        );
+        assert_eq!(
+            (Backlog::Packets(2.5).packets(packet), Backlog::Bytes(500.0).bytes(packet)),
+            (2.5, 500.0)
+        );
+        assert!(!Backlog::Packets(1.0).same_unit(Backlog::Bytes(1.0)));
     }
 
     #[test]

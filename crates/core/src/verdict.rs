@@ -117,3 +117,26 @@ impl Why for Notes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_keep_their_order_until_cleared() {
+        let mut n = Notes::default();
+        n.note("avg", 5.5);
+        n.note("u", 0.25);
+        assert_eq!(n.items(), [("avg", 5.5), ("u", 0.25)]);
+        n.clear();
+        assert!(n.items().is_empty());
+    }
+
+    #[test]
+    fn every_cause_has_its_own_name_and_place() {
+        for (i, cause) in Cause::ALL.into_iter().enumerate() {
+            assert_eq!(cause as usize, i);
+            assert!(Cause::ALL[..i].iter().all(|c| c.name() != cause.name()));
+        }
+    }
+}

@@ -83,3 +83,44 @@ impl Aqm for DropTail {
         if room { Admission::Admit } else { Admission::Drop(Cause::Overflow) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::fake::Fake;
+    use crate::rng::Rng;
+    use crate::units::Bytes;
+    use crate::verdict::Silent;
+
+    /// How many of ten packets find room in a queue of this limit.
+    fn room(rule: LimitRule, limit: f64) -> u32 {
+        let mut aqm = DropTail { rule };
+        let mut rng = Rng::for_component(1, "unused");
+        let admitted = |waiting| {
+            let mut queue = Fake { limit, ..Fake::of(waiting, 0) };
+            let verdict = aqm.arrive(Time::ZERO, &Packet::default(), &mut queue, &mut rng, &mut Silent);
+            assert!(matches!(verdict, Admission::Admit | Admission::Drop(Cause::Overflow)));
+            verdict == Admission::Admit
+        };
+        (0..10).map(admitted).filter(|a| *a).count() as u32
+    }
+
+    #[test]
+    fn a_limit_of_four_holds_four_and_ns2s_three() {
+        assert_eq!(room(LimitRule::Waiting, 4.0), 4);
+        assert_eq!(room(LimitRule::Ns2, 4.0), 3);
+    }
+
+    #[test]
+    fn a_limit_that_drops_everything_is_refused() {
+        let check = |limit_rule, limit| {
+            let context =
+                Context { link_rate: None, contract: None, packet: Bytes(1000), limit: Some(limit) };
+            Params { limit_rule }.check(&context).map_err(|f| f.field)
+        };
+        assert_eq!(check(LimitRule::Ns2, Backlog::Packets(1.0)), Err("limit_rule"));
+        assert_eq!(check(LimitRule::Ns2, Backlog::Bytes(9e9)), Err("limit_rule"));
+        assert_eq!(check(LimitRule::Ns2, Backlog::Packets(2.0)), Ok(Vec::new()));
+        assert_eq!(check(LimitRule::Waiting, Backlog::Bytes(9e9)), Ok(Vec::new()));
+    }
+}

@@ -6,6 +6,7 @@ pub mod drop_tail;
 mod oracle;
 pub mod red;
 pub mod rio;
+pub mod thresholds;
 
 use crate::marker::Gauge;
 use crate::packet::{Direction, Packet};

@@ -8,9 +8,8 @@
 //! Non-goal: choosing its own parameters (adaptive RED).
 
 use crate::aqm::Aqm;
-use crate::aqm::curve::{
-    self, Countdown, Curve, Found, Law, Paths, Rule, Scale, Variant, admission, check_thresholds,
-};
+use crate::aqm::curve::{self, Countdown, Curve, Found, Law, Rule, Scale, Variant, admission};
+use crate::aqm::thresholds::{Paths, check_thresholds};
 use crate::estimate::ewma::{QueueAverage, Weight};
 use crate::marker::Gauge;
 use crate::packet::{Ecn, Packet};

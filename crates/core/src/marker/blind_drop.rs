@@ -70,7 +70,7 @@ impl Marker for BlindDrop {
     #[inline]
     fn mark<W: Why + ?Sized>(&mut self, _: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
         let eligible = self.of == Of::Any || packet.colour.is_in();
-        if eligible && chance(self.p, rng, why) {
+        if eligible && chance("u", self.p, rng, why) {
             self.stats.dropped += 1;
             Mark::Drop(Cause::Edge)
         } else {

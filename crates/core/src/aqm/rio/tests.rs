@@ -1,0 +1,232 @@
+use super::*;
+use crate::aqm::oracle::{Past, Sample, average, p_a};
+use crate::aqm::red::{self, Red};
+use crate::queue::fake::Fake;
+use crate::rng::Rng;
+use crate::units::{Duration, Rate};
+use crate::verdict::{Notes, Silent};
+use Admission::{Admit, Drop};
+use Colour::{Green as I, Red as R, Yellow as O};
+use proptest::prelude::*;
+
+/// 1,000 packets a second.
+const CONTEXT: Context =
+    Context { link_rate: Some(Rate(8_000_000)), contract: None, packet: Bytes(1000), limit: None };
+
+fn thresholds(min_th: f64, max_th: f64, max_p: f64) -> Thresholds {
+    Thresholds { min_th: Backlog::Packets(min_th), max_th: Backlog::Packets(max_th), max_p }
+}
+
+/// Thresholds of paper A, Fig. 3(a).
+fn params(w_q: f64) -> Params {
+    Params {
+        r#in: thresholds(45.0, 60.0, 0.02),
+        out: thresholds(20.0, 40.0, 0.05),
+        w_q,
+        gentle: false,
+        wait: false,
+        ecn: false,
+        avg_update: AvgUpdate::ClarkFang,
+        byte_scaled: false,
+        mean_packet: None,
+        variant: Variant::Floyd93,
+    }
+}
+
+fn arrive(rio: &mut Rio, at: u64, colour: Colour, queue: &mut Fake, rng: &mut Rng) -> Admission {
+    let packet = Packet { size: 1000, colour, ..Packet::default() };
+    rio.arrive(Time(at), &packet, queue, rng, &mut Silent)
+}
+
+/// (colour, IN waiting, OUT waiting) → verdict; with w_q = 1 the averages are the lengths.
+#[test]
+fn golden_sequence() {
+    let forced = Drop(Cause::Forced);
+    let script = [
+        (O, 0, 19, Admit),   // below min_OUT
+        (O, 10, 30, forced), // 40 in all: max_OUT, however few of them are OUT
+        (R, 40, 0, forced),  // red is out of profile too
+        (I, 44, 50, Admit),  // IN looks at IN packets alone
+        (I, 60, 0, forced),
+        (O, 0, 20, Admit), // at min_OUT p = 0
+        (I, 45, 0, Admit), // at min_IN p = 0
+    ];
+    for (colour, ins, outs, verdict) in script {
+        let mut rio = params(1.0).build(&CONTEXT);
+        let mut rng = Rng::for_component(1, "rio");
+        let got = arrive(&mut rio, 0, colour, &mut Fake::of(ins, outs), &mut rng);
+        assert_eq!(got, verdict, "{colour:?} at {ins} + {outs}");
+    }
+}
+
+/// OUT and IN in turn find 14 IN and 6 OUT packets: p_b = 0.3 and 0.12. As drawn from the stream of seed 1.
+#[test]
+fn golden_draws() {
+    let (r#in, out) = (thresholds(10.0, 20.0, 0.3), thresholds(5.0, 25.0, 0.4));
+    let mut rio = Params { r#in, out, ..params(1.0) }.build(&CONTEXT);
+    let mut rng = Rng::for_component(1, "rio");
+    let text: String = (0..100)
+        .map(|i| {
+            let (colour, joined, dropped) = if i % 2 == 0 { (O, 'O', 'o') } else { (I, 'I', 'i') };
+            let admitted = arrive(&mut rio, i, colour, &mut Fake::of(14, 6), &mut rng) == Admit;
+            if admitted { joined } else { dropped }
+        })
+        .collect();
+    let first = "oIOIoiOIoIOIOIoIOioIoIOIoIoIOioIoIOIoIoIOiOIoIOIoI";
+    let second = "OioIoIoiOIOioIoiOIoIoIOIoIoIOIoiOIoIOIoiOIoIOIoiOI";
+    assert_eq!(text, [first, second].concat());
+}
+
+#[test]
+fn an_arrival_touches_two_cache_lines() {
+    assert!(size_of::<Vars>() <= 128, "{} bytes", size_of::<Vars>());
+}
+
+/// avg_total and avg_in after one OUT and then one IN arrival that find 8 IN and 4 OUT packets, w_q = ½.
+#[test]
+fn averages_by_option() {
+    let after = |avg_update| {
+        let mut rio = Params { avg_update, ..params(0.5) }.build(&CONTEXT);
+        let mut rng = Rng::for_component(1, "rio");
+        [O, I].map(|colour| {
+            arrive(&mut rio, 0, colour, &mut Fake::of(8, 4), &mut rng);
+            (rio.vars.out.average.get(), rio.vars.r#in.average.get())
+        })
+    };
+    assert_eq!(after(AvgUpdate::ClarkFang), [(6.0, 0.0), (9.0, 4.0)]);
+    assert_eq!(after(AvgUpdate::EveryArrival), [(6.0, 4.0), (9.0, 6.0)]);
+    assert_eq!(after(AvgUpdate::Ns2), [(0.0, 0.0), (6.0, 4.0)]);
+}
+
+/// An idle stretch that an OUT packet ends ages IN's average all the same.
+#[test]
+fn idle_time_ages_both_averages() {
+    for avg_update in [AvgUpdate::ClarkFang, AvgUpdate::EveryArrival] {
+        let mut rio = Params { avg_update, ..params(0.5) }.build(&CONTEXT);
+        let mut rng = Rng::for_component(1, "rio");
+        arrive(&mut rio, 0, I, &mut Fake::of(8, 4), &mut rng);
+        let ms = 1_000_000_000;
+        let mut idle = Fake { idle: Some(Time(10 * ms)), ..Fake::of(0, 0) };
+        arrive(&mut rio, 12 * ms, O, &mut idle, &mut rng);
+        assert_eq!((rio.vars.out.average.get(), rio.vars.r#in.average.get()), (1.5, 1.0));
+    }
+}
+
+#[test]
+fn odd_parameters_are_refused_or_remarked_on() {
+    let fields = |p: &Params| {
+        let limit = Some(Backlog::Packets(100.0));
+        p.check(&Context { limit, ..CONTEXT })
+            .map(|w| w.iter().map(|w| w.field).collect::<Vec<_>>())
+            .map_err(|f| f.field)
+    };
+    assert_eq!(fields(&params(0.002)), Ok(vec![]));
+    let overlap = Params { r#in: thresholds(30.0, 60.0, 0.02), ..params(0.002) };
+    assert_eq!(fields(&overlap), Ok(vec!["in.min_th"]));
+    let high = Params { r#in: thresholds(170.5, 300.0, 0.02), ..params(0.002) };
+    assert_eq!(fields(&high), Ok(vec!["in.min_th", "in.min_th", "in.max_th"]));
+    let crossed = Params { out: thresholds(40.0, 20.0, 0.02), ..params(0.002) };
+    assert_eq!(fields(&crossed), Err("out.min_th"));
+    let bytes = Thresholds {
+        min_th: Backlog::Bytes(20_000.0),
+        max_th: Backlog::Bytes(40_000.0),
+        ..thresholds(0.0, 0.0, 0.05)
+    };
+    assert_eq!(fields(&Params { out: bytes, ..params(0.002) }), Err("out.min_th"));
+}
+
+/// A RED with the thresholds of one colour.
+fn red_of(t: &Thresholds, p: &Params) -> Red {
+    let Thresholds { min_th, max_th, max_p } = t.clone();
+    let Params { w_q, gentle, wait, ecn, byte_scaled, mean_packet, variant, .. } = *p;
+    red::Params { min_th, max_th, max_p, w_q, gentle, wait, ecn, byte_scaled, mean_packet, variant }
+        .build(&CONTEXT)
+}
+
+/// Microseconds since the last arrival, colour, IN and OUT packets waiting, share of the time idle.
+type Step = (u64, Colour, u32, u32, Option<f64>);
+
+fn arrivals() -> impl Strategy<Value = Vec<Step>> {
+    let colour = prop::sample::select(vec![I, O, R]);
+    let step = (0u64..20_000, colour, 0u32..80, 0u32..60, prop::option::weighted(0.1, 0f64..=1.0));
+    prop::collection::vec(step, 1..300)
+}
+
+fn queue_of(now: u64, gap: u64, ins: u32, outs: u32, idle: Option<f64>) -> (Fake, Option<u64>) {
+    let ps = idle.map(|share| (share * gap as f64 * 1e6) as u64);
+    let queue = match ps {
+        Some(ps) => Fake { idle: Some(Time(now) - Duration(ps)), ..Fake::of(0, 0) },
+        None => Fake::of(ins, outs),
+    };
+    (queue, ps)
+}
+
+proptest! {
+    /// Where all packets are of one colour, RIO is a RED with that colour's thresholds.
+    #[test]
+    fn one_colour_alone_is_red(steps in arrivals(), out: bool, gentle: bool, wait: bool, every: bool,
+                               w_q in 0.01f64..=1.0, seed: u64) {
+        let avg_update = if every { AvgUpdate::EveryArrival } else { AvgUpdate::ClarkFang };
+        let p = Params { gentle, wait, avg_update, ..params(w_q) };
+        let (mut rio, mut red) = (p.build(&CONTEXT), red_of(if out { &p.out } else { &p.r#in }, &p));
+        let colour = if out { O } else { I };
+        let (mut a, mut b) = (Rng::for_component(seed, "rio"), Rng::for_component(seed, "rio"));
+        let mut now = 0;
+        for (gap, _, ins, outs, idle) in steps {
+            now += gap * 1_000_000;
+            let (ins, outs) = if out { (0, outs) } else { (ins, 0) };
+            let (mut queue, _) = queue_of(now, gap, ins, outs, idle);
+            let packet = Packet { size: 1000, colour, ..Packet::default() };
+            let one = rio.arrive(Time(now), &packet, &mut queue, &mut a, &mut Silent);
+            let other = red.arrive(Time(now), &packet, &mut queue, &mut b, &mut Silent);
+            prop_assert_eq!(one, other);
+        }
+    }
+
+    /// Everything recomputed from the whole past, at every arrival.
+    #[test]
+    fn agrees_with_the_oracle(steps in arrivals(), gentle: bool, wait: bool, every: bool,
+                              w_q in 0.01f64..=1.0, seed: u64) {
+        let avg_update = if every { AvgUpdate::EveryArrival } else { AvgUpdate::ClarkFang };
+        let p = Params { gentle, wait, avg_update, ..params(w_q) };
+        let mut rio = p.build(&CONTEXT);
+        let mut rng = Rng::for_component(seed, "rio");
+        let (mut all, mut ins_only) = (Vec::new(), Vec::new());
+        let (mut past_in, mut past_out) = (Vec::<Past>::new(), Vec::<Past>::new());
+        let mut now = 0;
+        for (gap, colour, ins, outs, idle) in steps {
+            now += gap * 1_000_000;
+            let (mut queue, idle) = queue_of(now, gap, ins, outs, idle);
+            let mut slow_rng = rng.clone();
+            let mut notes = Notes::default();
+            let packet = Packet { size: 1000, colour, ..Packet::default() };
+            let fast = rio.arrive(Time(now), &packet, &mut queue, &mut rng, &mut notes);
+
+            let sample = |q: u32| idle.map_or(Sample::Length(f64::from(q)), |ps| Sample::Idle(ps as f64 * 1e-9));
+            all.push(sample(ins + outs));
+            if colour == I || every || idle.is_some() { ins_only.push(sample(ins)); }
+            let group = if colour == I { &rio.vars.r#in } else { &rio.vars.out };
+            let samples = if colour == I { &ins_only } else { &all };
+            let avg = group.average.get();
+            prop_assert!((average(samples, w_q) - avg).abs() < 1e-9);
+            let past = if colour == I { &mut past_in } else { &mut past_out };
+            let p = p_a(past, avg, &group.curve, gentle, wait);
+            let noted = notes.items().iter().find(|(n, _)| *n == "p_a").map(|(_, v)| *v);
+            if let Some(noted) = noted { prop_assert!((noted - p).abs() < 1e-9); }
+            let p = noted.unwrap_or(p);
+            let picked = p >= 1.0 || p > 0.0 && slow_rng.uniform() < p;
+            let end = group.curve.max_th * if gentle { 2.0 } else { 1.0 };
+            let slow = match picked {
+                true if avg >= end => Drop(Cause::Forced),
+                true => Drop(Cause::Early),
+                false => Admit,
+            };
+            prop_assert_eq!(fast, slow);
+            past.push(Past { avg, dropped: fast != Admit });
+        }
+        let mut counted = 0;
+        Aqm::stats(&rio, &mut |_, n| counted += n);
+        let dropped = past_in.iter().chain(&past_out).filter(|p| p.dropped).count();
+        prop_assert_eq!(counted, dropped as u64);
+    }
+}
