@@ -1,0 +1,237 @@
+use super::*;
+use crate::aqm::Aqm;
+use crate::aqm::drop_tail::DropTail;
+use crate::packet::Ecn;
+use crate::rng::Rng;
+use crate::verdict::Silent;
+use proptest::prelude::*;
+
+/// A packet that can be marked if it is capable.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Held(Packet);
+impl Item for Held {
+    fn size(&self) -> u32 {
+        self.0.size
+    }
+    fn colour(&self) -> Colour {
+        self.0.colour
+    }
+    fn flow(&self) -> FlowId {
+        self.0.flow
+    }
+    fn mark(&mut self) -> bool {
+        let able = self.0.ecn != Ecn::NotCapable;
+        if able {
+            self.0.ecn = Ecn::Experienced;
+        }
+        able
+    }
+}
+
+/// Does as it is told, each order for one call.
+#[derive(Default)]
+struct Told {
+    admit: VecDeque<Admission>,
+    send: VecDeque<Departure>,
+}
+impl Aqm for Told {
+    const SERVES: bool = true;
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        _: Time,
+        _: &Packet,
+        _: &mut Q,
+        _: &mut Rng,
+        _: &mut W,
+    ) -> Admission {
+        self.admit.pop_front().unwrap_or(Admission::Admit)
+    }
+    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        _: Time,
+        _: &Packet,
+        _: &mut Q,
+        _: &mut Rng,
+        _: &mut W,
+    ) -> Departure {
+        self.send.pop_front().unwrap_or(Departure::Send)
+    }
+}
+
+fn packet(flow: u32, colour: Colour) -> Packet {
+    Packet { flow: FlowId(flow), size: 1000, colour, ..Packet::default() }
+}
+
+fn join(q: &mut Fifo<Held>, packet: Packet, aqm: &mut AnyAqm) -> Admission {
+    let mut rng = Rng::for_component(1, "unused");
+    q.arrive(Time::ZERO, &packet, Held(packet), aqm, &mut rng, &mut Silent)
+}
+
+fn offer(q: &mut Fifo<Held>, flow: u32, colour: Colour) -> Admission {
+    join(q, packet(flow, colour), &mut AnyAqm::DropTail(DropTail::default()))
+}
+
+fn balances(q: &Fifo<Held>) {
+    let c = q.counts();
+    for colour in Colour::ALL {
+        let i = colour as usize;
+        assert_eq!(c.arrived[i], c.sent[i] + c.dropped_of(colour) + u64::from(q.packets_of(colour)));
+    }
+    assert_eq!(q.packets() as usize, q.iter().count());
+    assert_eq!(q.bytes(), q.iter().map(|h| u64::from(h.0.size)).sum::<u64>());
+}
+
+#[test]
+fn what_arrives_is_sent_dropped_or_waits() {
+    let mut q = Fifo::new(Backlog::Packets(3.0));
+    for flow in 0..5 {
+        offer(&mut q, flow, if flow % 2 == 0 { Colour::IN } else { Colour::OUT });
+    }
+    assert_eq!((q.packets(), q.bytes()), (3, 3000));
+    assert_eq!(q.counts().dropped[Cause::Overflow as usize], [1, 1, 0]);
+    assert!(q.strike(FlowId(1), End::Tail, Strike::Drop) && !q.has(FlowId(1)));
+    assert_eq!(q.take_struck().map(|h| h.0.flow), Some(FlowId(1)));
+    assert_eq!(q.pop().map(|h| h.0.flow), Some(FlowId(0)));
+    balances(&q);
+    assert!(!q.strike(FlowId(9), End::Head, Strike::Drop));
+}
+
+#[test]
+fn a_byte_limit_counts_bytes() {
+    let mut q = Fifo::new(Backlog::Bytes(2500.0));
+    assert_eq!(offer(&mut q, 0, Colour::IN), Admission::Admit);
+    assert_eq!(offer(&mut q, 0, Colour::IN), Admission::Admit);
+    assert_eq!(offer(&mut q, 0, Colour::IN), Admission::Drop(Cause::Overflow));
+}
+
+#[test]
+fn what_cant_be_marked_is_dropped() {
+    let told = Told { admit: [Admission::Mark; 2].into(), send: [Departure::Mark; 2].into() };
+    let mut aqm = AnyAqm::Custom(Box::new(told));
+    let mut q = Fifo::new(Backlog::Packets(9.0));
+    let capable = Packet { ecn: Ecn::Capable, ..packet(1, Colour::OUT) };
+    assert_eq!(join(&mut q, packet(0, Colour::OUT), &mut aqm), Admission::Drop(Cause::Early));
+    assert_eq!(join(&mut q, capable, &mut aqm), Admission::Mark);
+    assert_eq!(q.head().map(|h| h.0.ecn), Some(Ecn::Experienced));
+    assert_eq!(q.counts().marked, [0, 1, 0]);
+    // At departure: the one that can't be marked goes, and the next is asked.
+    let mut q = Fifo::new(Backlog::Packets(9.0));
+    join(&mut q, packet(0, Colour::IN), &mut aqm);
+    join(&mut q, capable, &mut aqm);
+    let mut lost = Vec::new();
+    let mut rng = Rng::for_component(1, "unused");
+    let sent =
+        q.depart(Time::ZERO, |h| h.0, &mut aqm, &mut rng, &mut Silent, |h, c| lost.push((h.0.flow, c)));
+    assert_eq!(sent.map(|h| (h.0.flow, h.0.ecn)), Some((FlowId(1), Ecn::Experienced)));
+    assert_eq!(lost, [(FlowId(0), Cause::Early)]);
+    balances(&q);
+}
+
+#[test]
+fn the_hard_limit_overrules_the_discipline() {
+    let mut aqm = AnyAqm::Custom(Box::new(Told::default()));
+    let mut q = Fifo::new(Backlog::Packets(1.0));
+    assert_eq!(join(&mut q, packet(0, Colour::IN), &mut aqm), Admission::Admit);
+    assert_eq!(join(&mut q, packet(0, Colour::IN), &mut aqm), Admission::Drop(Cause::Overflow));
+}
+
+#[test]
+fn a_strike_takes_the_end_it_is_told() {
+    for (end, left) in [(End::Head, [1, 7, 2]), (End::Tail, [7, 1, 2])] {
+        let mut q = Fifo::new(Backlog::Packets(9.0));
+        for (n, flow) in [7, 1, 7, 2].into_iter().enumerate() {
+            let p = Packet { seq: n as u32, ..packet(flow, Colour::IN) };
+            join(&mut q, p, &mut AnyAqm::DropTail(DropTail::default()));
+        }
+        assert!(q.strike(FlowId(7), end, Strike::Drop));
+        assert_eq!(q.iter().map(|h| h.0.flow.0).collect::<Vec<_>>(), left);
+        assert_eq!(q.counts().dropped[Cause::Evicted as usize], [1, 0, 0]);
+        assert!(!q.strike(FlowId(7), end, Strike::Mark), "not capable");
+        balances(&q);
+    }
+}
+
+#[test]
+fn a_link_is_idle_from_when_it_finds_nothing_until_it_sends() {
+    let mut q = Fifo::new(Backlog::Packets(9.0));
+    assert_eq!(q.idle_since(), Some(Time::ZERO));
+    offer(&mut q, 0, Colour::IN);
+    assert_eq!(q.idle_since(), Some(Time::ZERO));
+    q.pop();
+    assert_eq!(q.idle_since(), None);
+    q.went_idle(Time(5));
+    assert_eq!(q.idle_since(), Some(Time(5)));
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Arrive(u32, usize, bool, Admission),
+    Pop,
+    Depart(Departure),
+    Strike(u32, bool, bool),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let verdict = prop::sample::select(vec![
+        Admission::Admit,
+        Admission::Admit,
+        Admission::Mark,
+        Admission::Drop(Cause::Early),
+        Admission::Drop(Cause::Forced),
+    ]);
+    let departure =
+        prop::sample::select(vec![Departure::Send, Departure::Mark, Departure::Drop(Cause::Early)]);
+    prop_oneof![
+        4 => (0u32..4, 0usize..3, any::<bool>(), verdict).prop_map(|(f, c, e, v)| Step::Arrive(f, c, e, v)),
+        1 => Just(Step::Pop),
+        1 => departure.prop_map(Step::Depart),
+        1 => (0u32..4, any::<bool>(), any::<bool>()).prop_map(|(f, h, m)| Step::Strike(f, h, m)),
+    ]
+}
+
+proptest! {
+    /// Whatever a discipline does, every packet is accounted for, and none overtakes another.
+    #[test]
+    fn conserves(steps in prop::collection::vec(step(), 1..200), limit in 1u32..20) {
+        let mut q = Fifo::new(Backlog::Packets(f64::from(limit)));
+        let mut rng = Rng::for_component(1, "unused");
+        let (mut seq, mut last, mut struck) = (0, 0, 0);
+        for step in steps {
+            let told = |admit, send| AnyAqm::Custom(Box::new(Told { admit, send }));
+            let sent = match step {
+                Step::Arrive(flow, colour, able, verdict) => {
+                    seq += 1;
+                    let ecn = if able { Ecn::Capable } else { Ecn::NotCapable };
+                    let p = Packet { seq, ecn, ..packet(flow, Colour::ALL[colour]) };
+                    join(&mut q, p, &mut told([verdict].into(), VecDeque::new()));
+                    None
+                }
+                Step::Pop => q.pop(),
+                Step::Depart(d) => {
+                    let mut aqm = told(VecDeque::new(), [d].into());
+                    q.depart(Time::ZERO, |h| h.0, &mut aqm, &mut rng, &mut Silent, |_, _| {})
+                }
+                Step::Strike(flow, head, mark) => {
+                    let end = if head { End::Head } else { End::Tail };
+                    let how = if mark { Strike::Mark } else { Strike::Drop };
+                    let had = q.has(FlowId(flow));
+                    let hit = q.strike(FlowId(flow), end, how);
+                    prop_assert!(had || !hit);
+                    prop_assert!(mark || hit == had);
+                    struck += u64::from(hit && !mark);
+                    None
+                }
+            };
+            if let Some(sent) = sent {
+                prop_assert!(sent.0.seq > last);
+                last = sent.0.seq;
+            }
+            prop_assert!(q.packets() <= limit);
+            balances(&q);
+        }
+        let mut taken = 0;
+        while q.take_struck().is_some() { taken += 1; }
+        prop_assert_eq!(taken, struck);
+        prop_assert_eq!(q.counts().dropped[Cause::Evicted as usize].iter().sum::<u64>(), struck);
+    }
+}
