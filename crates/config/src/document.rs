@@ -1,0 +1,320 @@
+//! A TOML text as a tree in which every value knows where it came from.
+
+use toml::de::{DeTable, DeValue};
+
+use crate::overrides;
+use crate::problem::{Problem, Severity};
+
+/// Where a text stands: in the file, or in the value of an override.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// 0: the file; n: the n-th override.
+    pub source: u32,
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+/// A value and its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// The value.
+    pub item: Item,
+    /// Its place; of a table, that of its header or braces.
+    pub origin: Origin,
+}
+
+/// A value as TOML knows it; numbers keep their digits.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// In quotes.
+    Text(String),
+    /// Without quotes: its decimal digits, and whether it was written as a whole number.
+    Number(String, bool),
+    /// `true` or `false`.
+    Flag(bool),
+    /// A date or time of day, which no experiment uses.
+    Date(String),
+    /// `[ … ]`, or tables under one `[[name]]`.
+    List(Vec<Node>),
+    /// `{ … }` or `[name]`.
+    Table(Table),
+}
+
+impl Item {
+    /// What it is, in messages.
+    #[must_use]
+    pub fn noun(&self) -> &'static str {
+        match self {
+            Item::Text(_) => "a text",
+            Item::Number(..) => "a number",
+            Item::Flag(_) => "true or false",
+            Item::Date(_) => "a date",
+            Item::List(_) => "a list",
+            Item::Table(_) => "a table",
+        }
+    }
+}
+
+/// Keys and values in the order of the text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table(pub Vec<(String, Origin, Node)>);
+
+impl Table {
+    /// The value under `key`.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.0.iter().find(|(k, ..)| k == key).map(|(.., node)| node)
+    }
+
+    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        self.0.iter_mut().find(|(k, ..)| k == key).map(|(.., node)| node)
+    }
+
+    /// Whether the table is `name`d so by its own `name` or `node` key: how `--set` addresses it.
+    #[must_use]
+    pub fn own_name(&self) -> Option<&str> {
+        ["name", "node"].iter().find_map(|key| match self.get(key) {
+            Some(Node { item: Item::Text(t), .. }) => Some(t.as_str()),
+            _ => None,
+        })
+    }
+}
+
+/// A text, its overrides, and the tree of both.
+#[derive(Clone, Debug)]
+pub struct Document {
+    file: String,
+    /// The file's text, then each override's value.
+    texts: Vec<String>,
+    /// Each override as it was given, `KEY=VALUE`.
+    given: Vec<String>,
+    /// Byte offset of the start of each line of the file.
+    lines: Vec<usize>,
+    root: Table,
+}
+
+/// Files beyond this are refused: 256 MiB is a thousand times the largest sensible experiment.
+const LARGEST_FILE: usize = 256 << 20;
+
+impl Document {
+    /// From bytes, which must be UTF-8; `file` is its name in messages, `set` the overrides in order.
+    ///
+    /// # Errors
+    /// The place of the first byte that is no UTF-8; else as [`Document::parse`].
+    pub fn parse_bytes(bytes: &[u8], file: &str, set: &[(String, String)]) -> Result<Document, Vec<Problem>> {
+        let error = match std::str::from_utf8(bytes) {
+            Ok(text) => return Document::parse(text, file, set),
+            Err(error) => error,
+        };
+        let good = &bytes[..error.valid_up_to()];
+        let line = good.iter().filter(|b| **b == b'\n').count() + 1;
+        let start = good.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+        let column = String::from_utf8_lossy(&good[start..]).chars().count() + 1;
+        Err(vec![Problem {
+            file: file.to_owned(),
+            line: u32::try_from(line).ok(),
+            column: u32::try_from(column).ok(),
+            path: String::new(),
+            value: bytes.get(error.valid_up_to()).map(|b| format!("byte 0x{b:02x}")),
+            problem: "the file is not UTF-8 text".into(),
+            remedy: "save it as UTF-8; other letters than English ones are the usual cause".into(),
+            severity: Severity::Error,
+        }])
+    }
+
+    /// From text. Overrides whose value is no TOML value are taken as text.
+    ///
+    /// # Errors
+    /// Every violation of TOML's grammar; or every override that names no place in the file.
+    pub fn parse(text: &str, file: &str, set: &[(String, String)]) -> Result<Document, Vec<Problem>> {
+        let mut document = Document {
+            file: file.to_owned(),
+            texts: vec![text.to_owned()],
+            given: Vec::new(),
+            lines: std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect(),
+            root: Table::default(),
+        };
+        if text.len() > LARGEST_FILE {
+            let size = text.len() >> 20;
+            let whole = Origin::default();
+            return Err(vec![document.problem(
+                "",
+                whole,
+                false,
+                format!("the file has {size} MiB; the most is {} MiB", LARGEST_FILE >> 20),
+                "give flows a count, and lists in the place of single flows".into(),
+            )]);
+        }
+        let (root, errors) = DeTable::parse_recoverable(text);
+        if !errors.is_empty() {
+            return Err(document.syntax(text, &errors));
+        }
+        document.root = table(root.get_ref(), 0);
+        overrides::apply(&mut document, set)?;
+        Ok(document)
+    }
+
+    /// The file's name in messages.
+    #[must_use]
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The whole text as a table.
+    #[must_use]
+    pub fn root(&self) -> &Table {
+        &self.root
+    }
+
+    /// The characters at `origin`, in one line and shortened.
+    #[must_use]
+    pub fn excerpt(&self, origin: Origin) -> Option<String> {
+        let text = self.texts.get(origin.source as usize)?;
+        let text = text.get(origin.start as usize..origin.end as usize)?;
+        let line = text.lines().next().unwrap_or("");
+        let mut cut: String = line.chars().take(60).collect();
+        if cut.len() < text.trim_end().len() {
+            cut.push('…');
+        }
+        (!cut.is_empty()).then_some(cut)
+    }
+
+    /// An error at `origin`.
+    #[must_use]
+    pub fn problem(
+        &self,
+        path: &str,
+        origin: Origin,
+        show: bool,
+        problem: String,
+        remedy: String,
+    ) -> Problem {
+        let (file, line, column) = match self.given.get((origin.source as usize).wrapping_sub(1)) {
+            Some(given) => (format!("--set {given}"), None, None),
+            None => {
+                let (line, column) = self.line_column(origin.start as usize);
+                (self.file.clone(), Some(line), Some(column))
+            }
+        };
+        let value = if show { self.excerpt(origin) } else { None };
+        Problem {
+            file,
+            line,
+            column,
+            path: path.to_owned(),
+            value,
+            problem,
+            remedy,
+            severity: Severity::Error,
+        }
+    }
+
+    /// An error at the n-th override, from 1, of which nothing else is known.
+    pub(crate) fn override_problem(&self, n: usize, path: &str, problem: String, remedy: String) -> Problem {
+        let origin = Origin { source: n as u32, start: 0, end: 0 };
+        self.problem(path, origin, false, problem, remedy)
+    }
+
+    pub(crate) fn push_override(&mut self, key: &str, value: &str) -> u32 {
+        self.given.push(format!("{key}={value}"));
+        self.texts.push(value.to_owned());
+        self.given.len() as u32
+    }
+
+    pub(crate) fn root_mut(&mut self) -> &mut Table {
+        &mut self.root
+    }
+
+    /// Line and column of a byte of the file, both from 1, the column in characters.
+    fn line_column(&self, at: usize) -> (u32, u32) {
+        let line = self.lines.partition_point(|start| *start <= at).max(1);
+        let start = self.lines[line - 1];
+        let before = self.texts[0].get(start..at).unwrap_or("");
+        (line as u32, before.chars().count() as u32 + 1)
+    }
+
+    /// One problem a line: what the parser says after its first complaint is mostly an echo.
+    fn syntax(&self, text: &str, errors: &[toml::de::Error]) -> Vec<Problem> {
+        let mut problems: Vec<Problem> = Vec::new();
+        for error in errors {
+            let span = error.span().unwrap_or(0..0);
+            let (line, column) = self.line_column(span.start);
+            if problems.iter().any(|p| p.line == Some(line)) || problems.len() == 20 {
+                continue;
+            }
+            let written = text.lines().nth(line as usize - 1).unwrap_or("").trim();
+            let duplicate = error.message() == "duplicate key";
+            let key = text.get(span.clone()).unwrap_or("").to_owned();
+            let (problem, remedy) = if duplicate {
+                (format!("\"{key}\" is given twice"), "keep one of the two".to_owned())
+            } else {
+                (format!("not TOML: {}", error.message()), syntax_remedy(written))
+            };
+            problems.push(Problem {
+                file: self.file.clone(),
+                line: Some(line),
+                column: Some(column),
+                path: if duplicate { key } else { String::new() },
+                value: Some(crate::quantity::clip(written)).filter(|w| !w.is_empty() && !duplicate),
+                problem,
+                remedy,
+                severity: Severity::Error,
+            });
+        }
+        problems.sort_by_key(|p| (p.line, p.column));
+        problems
+    }
+}
+
+/// The commonest slip is a quantity without quotes.
+fn syntax_remedy(line: &str) -> String {
+    if let Some((key, value)) = line.split_once('=')
+        && let value = value.trim()
+        && value.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && !value.contains(['"', '\'', '{', '['])
+        && !value.is_empty()
+    {
+        return format!("put texts and quantities in quotes: {} = \"{value}\"", key.trim());
+    }
+    "write key = value, [table] or [[list of tables]]; texts and quantities stand in quotes".to_owned()
+}
+
+/// Copies a parsed table, its keys back in the order of the text.
+fn table(parsed: &DeTable<'_>, source: u32) -> Table {
+    let mut rows: Vec<_> = parsed
+        .iter()
+        .map(|(key, value)| {
+            let origin = origin(key.span(), source);
+            (key.get_ref().to_string(), origin, node(value.get_ref(), value.span(), source))
+        })
+        .collect();
+    rows.sort_by_key(|(_, origin, _)| origin.start);
+    Table(rows)
+}
+
+fn origin(span: std::ops::Range<usize>, source: u32) -> Origin {
+    Origin { source, start: span.start as u32, end: span.end as u32 }
+}
+
+/// Copies a parsed value.
+pub(crate) fn node(parsed: &DeValue<'_>, span: std::ops::Range<usize>, source: u32) -> Node {
+    let item = match parsed {
+        DeValue::String(t) => Item::Text(t.to_string()),
+        DeValue::Integer(i) => {
+            let digits = i.as_str();
+            let decimal =
+                i128::from_str_radix(digits, i.radix()).map_or(digits.to_owned(), |n| n.to_string());
+            Item::Number(decimal, true)
+        }
+        DeValue::Float(f) => Item::Number(f.as_str().to_owned(), false),
+        DeValue::Boolean(b) => Item::Flag(*b),
+        DeValue::Datetime(d) => Item::Date(d.to_string()),
+        DeValue::Array(list) => {
+            Item::List(list.iter().map(|v| node(v.get_ref(), v.span(), source)).collect())
+        }
+        DeValue::Table(t) => Item::Table(table(t, source)),
+    };
+    Node { item, origin: origin(span, source) }
+}

@@ -1,0 +1,28 @@
+//! Text to typed values, and errors a person can act on.
+//!
+//! A [`Document`](document::Document) is a TOML text with the place of every value and the
+//! overrides of the command line applied. A [`Section`](section::Section) reads one of its tables:
+//! it refuses unknown keys and turns text with units ([`quantity`]) into typed values, and writes
+//! every [`Problem`] it meets into a [`Report`](report::Report) instead of stopping at the first.
+//! [`mechanism`] reads what a marker or discipline declares about its own parameters;
+//! [`schema`] and [`show`] print the same declarations.
+//!
+//! Non-goal: knowing what an experiment is. That is the scenario crate's.
+
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+pub mod document;
+pub mod mechanism;
+pub mod nearest;
+mod overrides;
+pub mod problem;
+pub mod quantity;
+pub mod report;
+pub mod schema;
+pub mod section;
+pub mod show;
+
+pub use document::Document;
+pub use problem::{Problem, Severity};
+pub use report::{Place, Report};
+pub use section::{Entry, Section};

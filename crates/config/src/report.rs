@@ -1,0 +1,104 @@
+//! Collects every problem of a document, so that all are told at once.
+
+use std::cell::{Cell, RefCell};
+
+use crate::document::{Document, Origin};
+use crate::problem::{Problem, Severity, Wrong};
+
+/// More than anybody reads at once; the rest is counted.
+const SHOWN: usize = 100;
+
+/// The place of a value: its key as `--set` names it, and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// `links.bottleneck.rate`.
+    pub path: String,
+    /// Where a message points.
+    pub origin: Origin,
+    /// Whether what stands there is the value itself, to be quoted in messages.
+    pub quoted: bool,
+}
+
+/// The problems found so far.
+#[derive(Debug)]
+pub struct Report<'d> {
+    document: &'d Document,
+    problems: RefCell<Vec<Problem>>,
+    errors: Cell<usize>,
+    unshown: Cell<usize>,
+}
+
+impl<'d> Report<'d> {
+    /// None yet.
+    #[must_use]
+    pub fn new(document: &'d Document) -> Report<'d> {
+        Report { document, problems: RefCell::default(), errors: Cell::new(0), unshown: Cell::new(0) }
+    }
+
+    /// What it is about.
+    #[must_use]
+    pub fn document(&self) -> &'d Document {
+        self.document
+    }
+
+    /// Something that stops the experiment.
+    pub fn error(&self, place: &Place, problem: impl Into<String>, remedy: impl Into<String>) {
+        self.errors.set(self.errors.get() + 1);
+        self.push(place, problem.into(), remedy.into(), Severity::Error);
+    }
+
+    /// Something that stops the experiment, found by a parser that doesn't know its place.
+    pub fn wrong(&self, place: &Place, wrong: Wrong) {
+        self.error(place, wrong.problem, wrong.remedy);
+    }
+
+    /// Something worth a word.
+    pub fn warning(&self, place: &Place, problem: impl Into<String>, remedy: impl Into<String>) {
+        self.push(place, problem.into(), remedy.into(), Severity::Warning);
+    }
+
+    /// A place in words: `line 12`, or the override it came from.
+    #[must_use]
+    pub fn whereabouts(&self, place: &Place) -> String {
+        let at = self.document.problem("", place.origin, false, String::new(), String::new());
+        at.line.map_or(at.file, |line| format!("line {line}"))
+    }
+
+    /// Whether anything stops the experiment.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.errors.get() > 0
+    }
+
+    /// Everything found, in the order of the file, overrides last.
+    #[must_use]
+    pub fn finish(self) -> Vec<Problem> {
+        let mut problems = self.problems.into_inner();
+        // Stable: what has no line, the command line's, stays in its order.
+        problems.sort_by_key(|p| (p.line.is_none(), p.line, p.column));
+        let unshown = self.unshown.get();
+        if unshown > 0 {
+            problems.push(Problem {
+                file: self.document.file().to_owned(),
+                line: None,
+                column: None,
+                path: String::new(),
+                value: None,
+                problem: format!("{unshown} more problems of the same file are not shown"),
+                remedy: "correct those above and check again".into(),
+                severity: if self.errors.get() > 0 { Severity::Error } else { Severity::Warning },
+            });
+        }
+        problems
+    }
+
+    fn push(&self, place: &Place, problem: String, remedy: String, severity: Severity) {
+        let mut problems = self.problems.borrow_mut();
+        if problems.len() >= SHOWN {
+            self.unshown.set(self.unshown.get() + 1);
+            return;
+        }
+        let made = self.document.problem(&place.path, place.origin, place.quoted, problem, remedy);
+        problems.push(Problem { severity, ..made });
+    }
+}

@@ -1,0 +1,131 @@
+//! From the model and a seed to a network: hosts are made, start times drawn, mechanisms built.
+
+use inprofile_core::params::Context;
+use inprofile_core::rng::Rng;
+use inprofile_core::units::{Bytes, Duration, Time};
+use inprofile_sim::network::{self, Network, Target as Seen, Transport};
+
+use crate::model::{Group, Model, Queue, Source, Start, Target, Way, packet};
+
+/// The network of this seed. Links of the file come first, forward 2k and reverse 2k + 1; then two for
+/// each host, to the network and from it, in the order of flows.
+pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
+    let flows = model.flows();
+    let mut net = Network {
+        nodes: model.nodes.clone(),
+        links: Vec::with_capacity(2 * (model.links.len() + flows)),
+        flows: Vec::with_capacity(flows),
+        edges: model.edges.iter().map(|e| edge(model, e)).collect(),
+        monitors: Vec::new(),
+        duration: model.duration,
+        window: model.window,
+        seed,
+        profile: model.profile,
+        trace,
+    };
+    let size = packet(&model.tcp);
+    for (k, link) in model.links.iter().enumerate() {
+        let (from, to) = link.ends;
+        net.links.push(one_way(model.way_name(2 * k), (from, to), &link.ways[0], size, true));
+        net.links.push(one_way(model.way_name(2 * k + 1), (to, from), &link.ways[1], size, true));
+    }
+    // One draw a flow, needed or not, so that what one group does leaves the others' starts alone.
+    let mut rng = Rng::for_component(seed, "start");
+    let mut first = Vec::with_capacity(model.groups.len());
+    for group in &model.groups {
+        first.push(net.flows.len() as u32);
+        for i in 0..group.count {
+            let start = start(&group.start, i, rng.uniform());
+            let flow = flow(&mut net, group, i, start);
+            net.flows.push(flow);
+        }
+    }
+    for monitor in &model.monitors {
+        let every = monitor.every;
+        let mut push =
+            |name: String, target: Seen| net.monitors.push(network::Monitor { name, target, every });
+        match monitor.target {
+            Target::Queue(way) => push(model.way_name(way), Seen::Queue(way as u32)),
+            Target::Edge(e) => push(model.nodes[model.edges[e].node as usize].clone(), Seen::Edge(e as u32)),
+            Target::Flow(g, i) => push(flow_name(&model.groups[g], i), Seen::Flow(first[g] + i as u32)),
+            Target::Group(g) => {
+                for i in 0..model.groups[g].count {
+                    push(flow_name(&model.groups[g], i), Seen::Flow(first[g] + i as u32));
+                }
+            }
+        }
+    }
+    net
+}
+
+/// `tcp.0`.
+pub(crate) fn flow_name(group: &Group, i: usize) -> String {
+    format!("{}.{i}", group.name)
+}
+
+/// The start of the i-th flow, where `u` was drawn for it from [0, 1).
+fn start(start: &Start, i: usize, u: f64) -> Time {
+    match start {
+        Start::At(times) => times.get(i),
+        Start::Uniform(low, high) => *low + Duration(((high.0 - low.0) as f64 * u) as u64),
+    }
+}
+
+fn edge(model: &Model, edge: &crate::model::Edge) -> network::Edge {
+    let marker = (edge.marker.build)(&edge.marker.values, &model.context());
+    network::Edge { name: model.nodes[edge.node as usize].clone(), node: edge.node, marker }
+}
+
+fn one_way(name: String, ends: (u32, u32), way: &Way, packet: Bytes, listed: bool) -> network::Link {
+    let Queue { aqm, limit } = &way.queue;
+    let context = Context { link_rate: Some(way.rate), contract: None, packet, limit: Some(*limit) };
+    network::Link {
+        name,
+        from: ends.0,
+        to: ends.1,
+        rate: way.rate,
+        delay: way.delay,
+        limit: *limit,
+        aqm: (aqm.build)(&aqm.values, &context),
+        listed,
+    }
+}
+
+/// The i-th flow of a group; its host and the two ways of its joining link are added to the network.
+fn flow(net: &mut Network, group: &Group, i: usize, start: Time) -> network::Flow {
+    let name = flow_name(group, i);
+    let size = packet(&group.tcp);
+    let contract = group.contract(i);
+    let context = Context { link_rate: None, contract, packet: size, limit: None };
+    let (mut path, mut back) = (group.route.path.clone(), group.route.back.clone());
+    let from = match &group.source {
+        Source::Node(node) => *node,
+        Source::Hosts(join) => {
+            let host = net.nodes.len() as u32;
+            net.nodes.push(name.clone());
+            // Checked when the experiment was read: every round trip has room for its links.
+            let (up, down) = group.route.joining(join.rtt.get(i)).unwrap_or_default();
+            let up_link = net.links.len() as u32;
+            for (suffix, ends, delay) in
+                [("join", (host, join.node), up), ("join.reverse", (join.node, host), down)]
+            {
+                let way = Way { rate: join.rate, delay, queue: join.queue.clone() };
+                net.links.push(one_way(format!("{name}.{suffix}"), ends, &way, size, false));
+            }
+            path.insert(0, up_link);
+            back.push(up_link + 1);
+            host
+        }
+    };
+    network::Flow {
+        name,
+        from,
+        to: group.to,
+        path,
+        back,
+        start,
+        contract,
+        marker: group.marker.as_ref().map(|m| (m.build)(&m.values, &context)),
+        transport: Transport::Tcp(group.tcp.clone()),
+    }
+}

@@ -1,0 +1,108 @@
+//! The experiment as one text that depends on nothing but the experiment: what results are filed under.
+//!
+//! Base units (ps, bit/s, B), every default filled in, keys in alphabetical order; lists in the order of
+//! the file, which numbers flows and links. The number of seeds is left out: it says how often, not what.
+
+use inprofile_config::show;
+use inprofile_core::params::Values;
+use inprofile_sim::network::Profile;
+use inprofile_sim::tcp;
+use serde_json::{Value as Json, json};
+
+use crate::model::{Group, Mechanism, Model, PerFlow, Queue, Source, Start, Target, Way};
+
+/// Changes whenever the same file would mean another experiment.
+const FORMAT: u32 = 1;
+
+/// See [`Scenario::canonical`](crate::Scenario::canonical).
+pub(crate) fn canonical(model: &Model) -> String {
+    show::canonical(&json!({
+        "format": FORMAT,
+        "title": model.title,
+        "duration": model.duration.0,
+        "measure": { "from": model.window.0.0, "to": model.window.1.0, "at": model.at },
+        "engine": match model.profile { Profile::Exact => "exact", Profile::Ns2 => "ns2" },
+        "tcp": tcp_table(&model.tcp),
+        "nodes": model.nodes,
+        "links": model.links.iter().map(|l| json!({
+            "name": l.name,
+            "from": l.ends.0,
+            "to": l.ends.1,
+            "ways": l.ways.iter().map(way).collect::<Vec<_>>(),
+        })).collect::<Vec<_>>(),
+        "flows": model.groups.iter().map(group).collect::<Vec<_>>(),
+        "edges": model.edges.iter().map(|e| json!({ "node": e.node, "marker": mechanism(&e.marker) }))
+            .collect::<Vec<_>>(),
+        "monitors": model.monitors.iter().map(|m| json!({ "of": target(m.target), "every": m.every.0 }))
+            .collect::<Vec<_>>(),
+    }))
+}
+
+fn tcp_table(tcp: &tcp::Config) -> Json {
+    json!({
+        "profile": match tcp.profile { tcp::Profile::Rfc => "rfc", tcp::Profile::Ns2 => "ns2" },
+        "congestion": match tcp.congestion { tcp::Congestion::Reno => "reno" },
+        "segment": tcp.segment,
+        "header": tcp.header,
+        "window": tcp.window,
+        "jitter": tcp.jitter.0,
+        "delayed_ack": tcp.delayed_ack.map_or(0, |d| d.0),
+        "min_rto": tcp.min_rto.0,
+        "initial_window": tcp.initial_window,
+        "limited_transmit": tcp.limited_transmit,
+    })
+}
+
+fn way(way: &Way) -> Json {
+    json!({ "rate": way.rate.0, "delay": way.delay.0, "queue": queue(&way.queue) })
+}
+
+fn queue(queue: &Queue) -> Json {
+    json!({ "aqm": mechanism(&queue.aqm), "limit": show::backlog(queue.limit) })
+}
+
+fn mechanism<M>(mechanism: &Mechanism<M>) -> Json {
+    let values: &Values = &mechanism.values;
+    json!({ "is": mechanism.name, "with": show::all(values, show::base) })
+}
+
+fn group(g: &Group) -> Json {
+    json!({
+        "name": g.name,
+        "count": g.count,
+        "from": match &g.source {
+            Source::Node(node) => json!({ "node": node }),
+            Source::Hosts(join) => json!({
+                "node": join.node,
+                "rate": join.rate.0,
+                "queue": queue(&join.queue),
+                "rtt": per_flow(&join.rtt, |d| d.0),
+            }),
+        },
+        "to": g.to,
+        "start": match &g.start {
+            Start::At(times) => per_flow(times, |t| t.0),
+            Start::Uniform(low, high) => json!({ "uniform": [low.0, high.0] }),
+        },
+        "contract": g.contract.as_ref().map(|c| per_flow(c, |r| r.0)),
+        "marker": g.marker.as_ref().map(mechanism),
+        "tcp": tcp_table(&g.tcp),
+    })
+}
+
+/// One number where all flows have the same, else one each.
+fn per_flow<T: Copy + PartialEq>(values: &PerFlow<T>, number: impl Fn(&T) -> u64) -> Json {
+    match values.distinct() {
+        [one] => json!(number(one)),
+        many => many.iter().map(number).collect(),
+    }
+}
+
+fn target(target: Target) -> Json {
+    match target {
+        Target::Queue(way) => json!({ "queue": way }),
+        Target::Group(group) => json!({ "group": group }),
+        Target::Flow(group, i) => json!({ "group": group, "flow": i }),
+        Target::Edge(edge) => json!({ "edge": edge }),
+    }
+}

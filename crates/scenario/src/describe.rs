@@ -1,0 +1,166 @@
+//! Every value in effect, for people: with units, and amounts of queue in packets, bytes and time.
+
+use inprofile_config::show;
+use inprofile_core::params::{Value, Values};
+use inprofile_core::units::{Backlog, Bytes, Duration, Rate};
+use inprofile_sim::network::Profile;
+use inprofile_sim::tcp;
+use serde_json::{Map, Value as Json, json};
+
+use crate::build::flow_name;
+use crate::model::{Group, Mechanism, Model, PerFlow, Queue, Source, Start, Target, packet};
+
+/// The whole experiment. Lists of as many values as there are flows are shortened to one where all are equal.
+pub(crate) fn describe(model: &Model) -> Json {
+    let (from, to) = model.window;
+    json!({
+        "title": model.title,
+        "duration": model.duration.to_string(),
+        "measure": { "from": from.to_string(), "to": to.to_string(), "at": model.way_name(model.at) },
+        "seeds": model.seeds,
+        "engine": { "profile": match model.profile { Profile::Exact => "exact", Profile::Ns2 => "ns2" } },
+        "tcp": tcp_table(&model.tcp),
+        "packet": packet(&model.tcp).to_string(),
+        "nodes": model.nodes,
+        "links": (0..2 * model.links.len()).map(|i| link(model, i)).collect::<Vec<_>>(),
+        "flows": model.groups.iter().map(|g| group(model, g)).collect::<Vec<_>>(),
+        "flows_in_all": model.flows(),
+        "edges": model.edges.iter().map(|e| json!({
+            "node": model.nodes[e.node as usize],
+            "marker": mechanism("kind", &e.marker, packet(&model.tcp), None),
+        })).collect::<Vec<_>>(),
+        "monitors": model.monitors.iter().map(|m| {
+            let (kind, name) = match m.target {
+                Target::Queue(way) => ("queue", model.way_name(way)),
+                Target::Group(g) => ("flows", model.groups[g].name.clone()),
+                Target::Flow(g, i) => ("flows", flow_name(&model.groups[g], i)),
+                Target::Edge(e) => ("edge", model.nodes[model.edges[e].node as usize].clone()),
+            };
+            json!({ kind: name, "every": m.every.to_string() })
+        }).collect::<Vec<_>>(),
+    })
+}
+
+/// TCP as `[tcp]` would say it in full.
+fn tcp_table(tcp: &tcp::Config) -> Json {
+    json!({
+        "profile": match tcp.profile { tcp::Profile::Rfc => "rfc", tcp::Profile::Ns2 => "ns2" },
+        "congestion": match tcp.congestion { tcp::Congestion::Reno => "reno" },
+        "segment": format!("{} B", tcp.segment),
+        "header": format!("{} B", tcp.header),
+        "window": format!("{} packets", tcp.window),
+        "jitter": tcp.jitter.to_string(),
+        "delayed_ack": tcp.delayed_ack.unwrap_or(Duration::ZERO).to_string(),
+        "min_rto": tcp.min_rto.to_string(),
+        "initial_window": format!("{} packets", tcp.initial_window),
+        "limited_transmit": tcp.limited_transmit,
+    })
+}
+
+/// One direction of a link.
+fn link(model: &Model, index: usize) -> Json {
+    let way = model.way(index);
+    let link = &model.links[index / 2];
+    let (a, b) = link.ends;
+    let (from, to) = if index.is_multiple_of(2) { (a, b) } else { (b, a) };
+    let mut out = json!({
+        "name": model.way_name(index),
+        "from": model.nodes[from as usize],
+        "to": model.nodes[to as usize],
+        "rate": way.rate.to_string(),
+        "delay": way.delay.to_string(),
+        "queue": queue(&way.queue, way.rate, packet(&model.tcp)),
+    });
+    if index % 2 == 1 {
+        out["reverse_of"] = json!(link.name);
+    }
+    out
+}
+
+fn queue(queue: &Queue, rate: Rate, packet: Bytes) -> Json {
+    let mut out = mechanism("aqm", &queue.aqm, packet, Some(rate));
+    out["limit"] = amount(queue.limit, packet, Some(rate));
+    out
+}
+
+/// A mechanism's name under `key`, and its parameters beside it.
+fn mechanism<M>(key: &str, mechanism: &Mechanism<M>, packet: Bytes, rate: Option<Rate>) -> Json {
+    let mut out = values(&mechanism.values, packet, rate);
+    // What follows from its place is said in words.
+    for field in mechanism.fields.iter().filter(|f| mechanism.values.get(f.name).is_none()) {
+        out[field.name] = json!(show::derived(field));
+    }
+    out[key] = json!(mechanism.name);
+    out
+}
+
+fn values(all: &Values, packet: Bytes, rate: Option<Rate>) -> Json {
+    let write = |value: &Value| match value {
+        Value::Backlog(b) => amount(*b, packet, rate),
+        Value::Group(inner) => values(inner, packet, rate),
+        plain => show::json(plain),
+    };
+    Json::Object(all.0.iter().map(|(n, v)| ((*n).to_owned(), write(v))).collect::<Map<_, _>>())
+}
+
+/// An amount of queue as it was written, in full packets, in bytes, and the time it takes at the link's rate.
+fn amount(b: Backlog, packet: Bytes, rate: Option<Rate>) -> Json {
+    let bytes = b.bytes(packet);
+    let mut out = json!({ "is": b.to_string(), "packets": b.packets(packet), "bytes": bytes });
+    if let Some(rate) = rate {
+        out["ms"] = json!(bytes * 8e3 / rate.0 as f64);
+    }
+    out
+}
+
+fn group(model: &Model, g: &Group) -> Json {
+    let name = |way: &u32| model.way_name(*way as usize);
+    let mut out = json!({
+        "name": g.name,
+        "count": g.count,
+        "to": model.nodes[g.to as usize],
+        "start": start(&g.start),
+        "contract": g.contract.as_ref().map(per_flow),
+        "marker": g.marker.as_ref().map(|m| mechanism("kind", m, packet(&g.tcp), None)),
+        "tcp": tcp_table(&g.tcp),
+        "route": g.route.path.iter().map(name).collect::<Vec<_>>(),
+        "back": g.route.back.iter().map(name).collect::<Vec<_>>(),
+    });
+    match &g.source {
+        Source::Node(node) => {
+            out["from"] = json!(model.nodes[*node as usize]);
+            out["rtt"] = json!(g.rtt(0).to_string());
+        }
+        Source::Hosts(join) => {
+            out["from"] = json!("H*");
+            out["rtt"] = per_flow(&join.rtt);
+            let delays: Vec<(Duration, Duration)> =
+                join.rtt.distinct().iter().filter_map(|rtt| g.route.joining(*rtt)).collect();
+            let each = |pick: fn(&(Duration, Duration)) -> Duration| {
+                per_flow(&PerFlow::Each(delays.iter().map(pick).collect()))
+            };
+            out["join"] = json!({
+                "node": model.nodes[join.node as usize],
+                "rate": join.rate.to_string(),
+                "delay": each(|d| d.0),
+                "reverse_delay": each(|d| d.1),
+                "queue": queue(&join.queue, join.rate, packet(&g.tcp)),
+            });
+        }
+    }
+    out
+}
+
+fn start(start: &Start) -> Json {
+    match start {
+        Start::At(times) => per_flow(times),
+        Start::Uniform(low, high) => json!(format!("uniform {low}..{high}")),
+    }
+}
+
+fn per_flow<T: Copy + PartialEq + ToString>(values: &PerFlow<T>) -> Json {
+    match values.distinct() {
+        [one] => json!(one.to_string()),
+        many => many.iter().map(ToString::to_string).collect(),
+    }
+}

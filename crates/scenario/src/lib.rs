@@ -1,0 +1,163 @@
+//! The experiment file: what it says, whether that makes sense, and the network it describes.
+//!
+//! [`Scenario::parse`] reads a TOML text with the parsers of the `config` crate and checks how its parts
+//! go together. What comes out is complete: [`Scenario::describe`] shows every value in effect,
+//! [`Scenario::canonical`] is the same text for the same experiment however it was written, and
+//! [`Scenario::network`] draws and builds what the simulator runs. [`Scenario::metrics`] turns what a
+//! run leaves into the figures that are reported.
+
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod build;
+mod canonical;
+mod catalogue;
+mod describe;
+pub mod metrics;
+pub mod model;
+mod read;
+mod routes;
+mod schema;
+mod warnings;
+
+use inprofile_config::Document;
+pub use inprofile_config::{Problem, Severity};
+use inprofile_core::registry::Registry;
+use inprofile_core::units::{Duration, Rate, Time};
+use inprofile_sim::network::Network;
+use inprofile_sim::outcome::Outcome;
+
+pub use catalogue::catalogue;
+pub use metrics::Metric;
+pub use schema::schema;
+
+/// A checked experiment.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    model: model::Model,
+    warnings: Vec<Problem>,
+}
+
+/// What is known of a flow before it runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowRow<'a> {
+    /// `tcp.0`.
+    pub name: String,
+    /// `tcp`.
+    pub group: &'a str,
+    /// The rate it was promised.
+    pub contract: Option<Rate>,
+    /// Its round-trip time without queues.
+    pub rtt: Duration,
+}
+
+impl Scenario {
+    /// Reads an experiment; `file` is its name in messages, `set` what `--set` gives: keys and values in order.
+    ///
+    /// # Errors
+    /// Every problem, in the order of the file; warnings among them.
+    pub fn parse(
+        text: &str,
+        file: &str,
+        set: &[(String, String)],
+        registry: &Registry,
+    ) -> Result<Scenario, Vec<Problem>> {
+        Scenario::from_document(&Document::parse(text, file, set)?, registry)
+    }
+
+    /// As [`Scenario::parse`], from the bytes of a file.
+    ///
+    /// # Errors
+    /// As [`Scenario::parse`], and the place of the first byte that is not UTF-8.
+    pub fn parse_bytes(
+        bytes: &[u8],
+        file: &str,
+        set: &[(String, String)],
+        registry: &Registry,
+    ) -> Result<Scenario, Vec<Problem>> {
+        Scenario::from_document(&Document::parse_bytes(bytes, file, set)?, registry)
+    }
+
+    fn from_document(document: &Document, registry: &Registry) -> Result<Scenario, Vec<Problem>> {
+        let (model, warnings) = read::read(document, registry)?;
+        Ok(Scenario { model, warnings })
+    }
+
+    /// What the experiment is called.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.model.title
+    }
+
+    /// How many seeds, from 1, where nothing else is asked for.
+    #[must_use]
+    pub fn seeds(&self) -> u32 {
+        self.model.seeds
+    }
+
+    /// How long it runs.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        self.model.duration
+    }
+
+    /// The window of every metric: from (included) to (excluded).
+    #[must_use]
+    pub fn window(&self) -> (Time, Time) {
+        self.model.window
+    }
+
+    /// The measured link: its index in [`Network::links`].
+    #[must_use]
+    pub fn measured(&self) -> usize {
+        self.model.at
+    }
+
+    /// What is allowed but may not be meant.
+    #[must_use]
+    pub fn warnings(&self) -> &[Problem] {
+        &self.warnings
+    }
+
+    /// Everything the experiment is, in full.
+    #[must_use]
+    pub fn model(&self) -> &model::Model {
+        &self.model
+    }
+
+    /// Every flow, in the order of [`Network::flows`].
+    pub fn flow_rows(&self) -> impl Iterator<Item = FlowRow<'_>> {
+        self.model.groups.iter().flat_map(|group| {
+            (0..group.count).map(move |i| FlowRow {
+                name: build::flow_name(group, i),
+                group: &group.name,
+                contract: group.contract(i),
+                rtt: group.rtt(i),
+            })
+        })
+    }
+
+    /// Every value in effect, what the file leaves out filled in: for people, with units.
+    #[must_use]
+    pub fn describe(&self) -> serde_json::Value {
+        describe::describe(&self.model)
+    }
+
+    /// JSON in one line and in base units: the same text for the same experiment, however it was written.
+    /// How many seeds it runs with is not part of it.
+    #[must_use]
+    pub fn canonical(&self) -> String {
+        canonical::canonical(&self.model)
+    }
+
+    /// The network of this seed; with `trace` every verdict is written down.
+    #[must_use]
+    pub fn network(&self, seed: u64, trace: bool) -> Network {
+        build::network(&self.model, seed, trace)
+    }
+
+    /// The figures of one run. What has no value in this run (the loss of a colour that never came) is absent.
+    #[must_use]
+    pub fn metrics(&self, outcome: &Outcome) -> Vec<Metric> {
+        metrics::metrics(&self.model, outcome)
+    }
+}

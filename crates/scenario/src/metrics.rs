@@ -1,0 +1,87 @@
+//! The figures of one run, each over the measured window unless it says otherwise.
+
+use inprofile_core::packet::Colour;
+use inprofile_core::queue::fifo::Counts;
+use inprofile_sim::outcome::{MarkerOutcome, Outcome};
+
+use crate::model::Model;
+
+/// One figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    /// What it is.
+    pub name: &'static str,
+    /// In what unit; `1` for a ratio.
+    pub unit: &'static str,
+    /// How much.
+    pub value: f64,
+    /// Where: a link's name, `receivers`, `senders` or `edges`.
+    pub point: String,
+    /// Which bytes count: `wire` with headers, `payload` without.
+    pub header: &'static str,
+}
+
+/// Jain's index of fairness, (Σx)² / (N·Σx²) (Jain, Chiu and Hawe 1984); `None` if nobody got anything.
+#[must_use]
+pub fn fairness(shares: impl Iterator<Item = f64>) -> Option<f64> {
+    let (n, sum, squares) = shares.fold((0u64, 0.0, 0.0), |(n, s, q), x| (n + 1, s + x, q + x * x));
+    (squares > 0.0).then(|| sum * sum / (n as f64 * squares))
+}
+
+/// Every figure that this run has.
+pub(crate) fn metrics(model: &Model, outcome: &Outcome) -> Vec<Metric> {
+    let mut all = Vec::with_capacity(16);
+    let window = (model.window.1 - model.window.0).secs();
+    let mut put = |name, unit, value: Option<f64>, point: &str, header| {
+        if let Some(value) = value.filter(|v| v.is_finite()) {
+            all.push(Metric { name, unit, value, point: point.to_owned(), header });
+        }
+    };
+    let bits = |bytes: u64| Some(bytes as f64 * 8.0 / window);
+
+    let payload = |f: &inprofile_sim::outcome::FlowOutcome| f.window.in_order_payload_bytes;
+    put("fi", "1", fairness(outcome.flows.iter().map(|f| payload(f) as f64)), "receivers", "payload");
+    put("goodput", "bit/s", bits(outcome.flows.iter().map(payload).sum()), "receivers", "payload");
+    let wire = outcome.flows.iter().map(|f| f.window.in_order_wire_bytes).sum();
+    put("throughput", "bit/s", bits(wire), "receivers", "wire");
+
+    let at = model.way_name(model.at);
+    if let Some(link) = outcome.links.get(model.at) {
+        let c = &link.window;
+        let sent: u64 = c.sent.iter().sum();
+        let sent_bytes: u64 = c.sent_bytes.iter().sum();
+        put("lambda_in", "bit/s", bits(c.arrived_bytes[Colour::IN as usize]), &at, "wire");
+        put("lambda_out", "bit/s", bits(out_of(&c.arrived_bytes)), &at, "wire");
+        let rate = model.way(model.at).rate.0 as f64;
+        put("utilisation", "1", bits(sent_bytes).map(|r| r / rate), &at, "wire");
+        put("queue_mean", "packets", Some(link.queue_mean), &at, "wire");
+        // Little's law: the mean number waiting is the rate at which packets pass times their mean wait.
+        let delay = (sent > 0).then(|| link.queue_mean * window / sent as f64);
+        put("delay_mean", "s", delay, &at, "wire");
+        let dropped = by_colour(c);
+        put("loss_in", "1", share(dropped[0], c.arrived[0]), &at, "wire");
+        put("loss_out", "1", share(out_of(&dropped), out_of(&c.arrived)), &at, "wire");
+        put("drops", "packets", Some(dropped.iter().sum::<u64>() as f64), &at, "wire");
+    }
+    let markers = outcome.edges.iter().chain(outcome.flow_markers.iter().flatten());
+    let at_edges: u64 = markers.map(|m: &MarkerOutcome| m.window.dropped.iter().sum::<u64>()).sum();
+    put("edge_drops", "packets", Some(at_edges as f64), "edges", "wire");
+    let timeouts: u64 = outcome.flows.iter().map(|f| f.timeouts).sum();
+    put("timeouts", "1", Some(timeouts as f64), "senders", "wire");
+    let again: u64 = outcome.flows.iter().map(|f| f.retransmissions).sum();
+    put("retransmissions", "packets", Some(again as f64), "senders", "wire");
+    all
+}
+
+/// All that is not IN: OUT packets, and red ones where a third precedence is used.
+fn out_of(by_colour: &[u64; 3]) -> u64 {
+    by_colour[1] + by_colour[2]
+}
+
+fn by_colour(counts: &Counts) -> [u64; 3] {
+    Colour::ALL.map(|c| counts.dropped_of(c))
+}
+
+fn share(part: u64, of: u64) -> Option<f64> {
+    (of > 0).then(|| part as f64 / of as f64)
+}

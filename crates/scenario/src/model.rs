@@ -1,0 +1,310 @@
+//! An experiment, checked and complete: what is left to do is to draw and to build.
+
+use inprofile_config::Place;
+use inprofile_core::params::{Context, Field, Values};
+use inprofile_core::units::{Backlog, Duration, Rate, Time};
+use inprofile_sim::network::Profile;
+use inprofile_sim::tcp;
+
+/// The most flows an experiment may have.
+pub const MOST_FLOWS: u64 = 1_000_000;
+/// The most `[[links]]`, `[[flows]]`, `[[edges]]` or `[[monitors]]` an experiment may have.
+pub const MOST_TABLES: usize = 10_000;
+/// The most samples all monitors together may take: each is a row of several numbers in memory.
+pub const MOST_SAMPLES: u64 = 20_000_000;
+/// What a queue holds where nothing is said: the reverse direction, and links from hosts.
+pub const AMPLE: Backlog = Backlog::Packets(10_000.0);
+
+/// The whole of it.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// What it is called.
+    pub title: String,
+    /// How long it runs.
+    pub duration: Duration,
+    /// The window of every metric.
+    pub window: (Time, Time),
+    /// The link that is measured: an index into the directions of [`Model::links`], forward 2k, reverse 2k + 1.
+    pub at: usize,
+    /// How many seeds, from 1, where nothing else is asked for.
+    pub seeds: u32,
+    /// Whose event order and clock.
+    pub profile: Profile,
+    /// TCP where a group of flows doesn't say otherwise.
+    pub tcp: tcp::Config,
+    /// Names of nodes, in the order in which links name them; hosts are not among them.
+    pub nodes: Vec<String>,
+    /// Links in the order of the file.
+    pub links: Vec<Link>,
+    /// Flows in the order of the file.
+    pub groups: Vec<Group>,
+    /// Aggregate markers.
+    pub edges: Vec<Edge>,
+    /// What is sampled.
+    pub monitors: Vec<Monitor>,
+}
+
+/// A mechanism and what it was given.
+#[derive(Debug)]
+pub struct Mechanism<M: 'static> {
+    /// Its name in the registry.
+    pub name: &'static str,
+    /// What the operator set, defaults filled in.
+    pub values: Values,
+    /// What it could be given.
+    pub fields: &'static [Field],
+    /// Makes one.
+    pub build: fn(&Values, &Context) -> M,
+}
+
+// Derived, it would ask that the mechanism itself can be cloned.
+impl<M> Clone for Mechanism<M> {
+    fn clone(&self) -> Mechanism<M> {
+        Mechanism { name: self.name, values: self.values.clone(), fields: self.fields, build: self.build }
+    }
+}
+
+/// One queue.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    /// Its discipline.
+    pub aqm: Mechanism<inprofile_core::registry::AnyAqm>,
+    /// Its hard limit.
+    pub limit: Backlog,
+}
+
+/// A flow's own marker or an edge's.
+pub type Marker = Mechanism<inprofile_core::registry::AnyMarker>;
+
+/// A link, both ways.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Its name.
+    pub name: String,
+    /// The ends of its forward direction, as indices into [`Model::nodes`].
+    pub ends: (u32, u32),
+    /// From the first end to the second, and back.
+    pub ways: [Way; 2],
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+pub struct Way {
+    /// Bits per second on the wire.
+    pub rate: Rate,
+    /// Propagation.
+    pub delay: Duration,
+    /// The queue before it.
+    pub queue: Queue,
+}
+
+/// One value for all flows of a group, or one each.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PerFlow<T> {
+    /// The same.
+    All(T),
+    /// By number within the group.
+    Each(Vec<T>),
+}
+
+impl<T: Copy + PartialEq> PerFlow<T> {
+    /// That of the i-th flow of the group.
+    #[must_use]
+    pub fn get(&self, i: usize) -> T {
+        match self {
+            PerFlow::All(value) => *value,
+            PerFlow::Each(values) => values[i],
+        }
+    }
+
+    /// One value where all are the same, so that equal experiments are written alike.
+    #[must_use]
+    pub fn distinct(&self) -> &[T] {
+        match self {
+            PerFlow::All(value) => std::slice::from_ref(value),
+            PerFlow::Each(values) if values.windows(2).all(|w| w[0] == w[1]) => {
+                &values[..values.len().min(1)]
+            }
+            PerFlow::Each(values) => values,
+        }
+    }
+}
+
+/// When the flows of a group start.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Start {
+    /// At set times.
+    At(PerFlow<Time>),
+    /// Each at a time drawn uniformly between two.
+    Uniform(Time, Time),
+}
+
+/// How the hosts of a group are joined to the network.
+#[derive(Clone, Debug)]
+pub struct Join {
+    /// The node they are joined to.
+    pub node: u32,
+    /// Rate of the joining link, both ways.
+    pub rate: Rate,
+    /// The queue on it, both ways.
+    pub queue: Queue,
+    /// Propagation round trip from host to receiver and back.
+    pub rtt: PerFlow<Duration>,
+}
+
+/// Where the data of a group comes from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A node of the network.
+    Node(u32),
+    /// A host each.
+    Hosts(Join),
+}
+
+/// Flows that share all but their round-trip time, contract and start.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Its name; its flows are `name.0`, `name.1`, …
+    pub name: String,
+    /// How many flows.
+    pub count: usize,
+    /// Where data comes from.
+    pub source: Source,
+    /// Where data goes.
+    pub to: u32,
+    /// When they start.
+    pub start: Start,
+    /// The rates they were promised.
+    pub contract: Option<PerFlow<Rate>>,
+    /// Marks each flow's data at its source.
+    pub marker: Option<Marker>,
+    /// How they carry data.
+    pub tcp: tcp::Config,
+    /// The way through the network, without the joining link.
+    pub route: Route,
+}
+
+impl Group {
+    /// The node at which its data enters the network proper.
+    #[must_use]
+    pub fn entry(&self) -> u32 {
+        match &self.source {
+            Source::Node(node) => *node,
+            Source::Hosts(join) => join.node,
+        }
+    }
+
+    /// The propagation round trip of its i-th flow.
+    #[must_use]
+    pub fn rtt(&self, i: usize) -> Duration {
+        match &self.source {
+            Source::Node(_) => self.route.delay + self.route.back_delay,
+            Source::Hosts(join) => join.rtt.get(i),
+        }
+    }
+
+    /// The contract of its i-th flow.
+    #[must_use]
+    pub fn contract(&self, i: usize) -> Option<Rate> {
+        self.contract.as_ref().map(|c| c.get(i))
+    }
+}
+
+/// Directions of links, by index as in [`Model::at`], and their delays.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Route {
+    /// Those of the data.
+    pub path: Vec<u32>,
+    /// Those of the acknowledgements.
+    pub back: Vec<u32>,
+    /// Sum of delays along `path`.
+    pub delay: Duration,
+    /// Sum of delays along `back`.
+    pub back_delay: Duration,
+}
+
+impl Route {
+    /// Delays of the joining link, to the network and from it, that make the whole round trip `rtt`: each
+    /// way takes half. `None` if the links alone take longer.
+    #[must_use]
+    pub fn joining(&self, rtt: Duration) -> Option<(Duration, Duration)> {
+        let there = rtt.0 / 2;
+        let up = there.checked_sub(self.delay.0)?;
+        let down = (rtt.0 - there).checked_sub(self.back_delay.0)?;
+        Some((Duration(up), Duration(down)))
+    }
+}
+
+/// An aggregate marker at a node's ingress.
+#[derive(Clone, Debug)]
+pub struct Edge {
+    /// Where.
+    pub node: u32,
+    /// What.
+    pub marker: Marker,
+}
+
+/// Something sampled at regular times.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Monitor {
+    /// What is sampled.
+    pub target: Target,
+    /// How often.
+    pub every: Duration,
+}
+
+/// What a monitor looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Target {
+    /// One direction of a link, as in [`Model::at`].
+    Queue(usize),
+    /// All flows of a group.
+    Group(usize),
+    /// One flow of a group.
+    Flow(usize, usize),
+    /// An edge.
+    Edge(usize),
+}
+
+/// A value and the place it was read from, for messages about how values go together.
+#[derive(Clone, Debug)]
+pub struct At<T> {
+    /// The value.
+    pub value: T,
+    /// Where it stands.
+    pub place: Place,
+}
+
+impl Model {
+    /// One direction of a link, by index as in [`Model::at`].
+    #[must_use]
+    pub fn way(&self, index: usize) -> &Way {
+        &self.links[index / 2].ways[index % 2]
+    }
+
+    /// The name of one direction of a link in results: the link's own, or with `.reverse`.
+    #[must_use]
+    pub fn way_name(&self, index: usize) -> String {
+        let name = &self.links[index / 2].name;
+        if index.is_multiple_of(2) { name.clone() } else { format!("{name}.reverse") }
+    }
+
+    /// How many flows there are.
+    #[must_use]
+    pub fn flows(&self) -> usize {
+        self.groups.iter().map(|g| g.count).sum()
+    }
+
+    /// What a link's queue or an edge's marker is told of its place: a full packet is the experiment's
+    /// own segment and header.
+    #[must_use]
+    pub fn context(&self) -> Context {
+        Context { link_rate: None, contract: None, packet: packet(&self.tcp), limit: None }
+    }
+}
+
+/// A full packet on the wire.
+#[must_use]
+pub fn packet(tcp: &tcp::Config) -> inprofile_core::units::Bytes {
+    inprofile_core::units::Bytes(u64::from(tcp.segment) + u64::from(tcp.header))
+}

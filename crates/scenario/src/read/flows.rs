@@ -1,0 +1,183 @@
+//! `[[flows]]`: groups of flows, each value for all of a group or for each flow.
+
+use inprofile_config::problem::Wrong;
+use inprofile_config::{Entry, Place, Section, quantity};
+use inprofile_core::registry::AnyMarker;
+use inprofile_core::units::{Duration, Rate};
+use inprofile_sim::tcp::Config;
+
+use crate::model::{At, MOST_FLOWS, PerFlow, Queue, Start};
+use crate::read::mechanism::Found;
+use crate::read::{Scope, mechanism, moment, names, tcp};
+
+/// A group as read: what is `None` was wrong and has been reported.
+pub(crate) struct Draft<'d, 'r> {
+    /// The table it was read from.
+    pub section: Section<'d, 'r>,
+    /// Its name.
+    pub name: Option<At<String>>,
+    /// How many flows.
+    pub count: Option<usize>,
+    /// Where data comes from.
+    pub source: Option<Source<'d, 'r>>,
+    /// Where data goes.
+    pub to: Option<At<String>>,
+    /// When they start.
+    pub start: Option<Start>,
+    /// What they were promised, if anything.
+    pub contract: Option<Option<PerFlow<Rate>>>,
+    /// Their marker, if they have one.
+    pub marker: Option<Option<Found<'d, 'r, AnyMarker>>>,
+    /// How they carry data.
+    pub tcp: Option<Config>,
+}
+
+/// Where the data of a group comes from, as read.
+pub(crate) enum Source<'d, 'r> {
+    /// A node of the network.
+    Node(At<String>),
+    /// A host each.
+    Hosts(Join<'d, 'r>),
+}
+
+/// How hosts are joined, as read.
+pub(crate) struct Join<'d, 'r> {
+    /// To which node.
+    pub node: Option<At<String>>,
+    /// At which rate.
+    pub rate: Option<Rate>,
+    /// Through which queue.
+    pub queue: Option<Queue>,
+    /// Round trips, and where they stand.
+    pub rtt: Option<(PerFlow<Duration>, Entry<'d, 'r>)>,
+}
+
+/// The word for "a host each".
+const HOSTS: &str = "H*";
+
+/// Reads one group.
+pub(crate) fn read<'d, 'r>(
+    section: &Section<'d, 'r>,
+    scope: Scope<'_>,
+    base: Option<&tcp::Base>,
+    duration: Option<Duration>,
+) -> Draft<'d, 'r> {
+    section.refuse_unknown(&[
+        "name", "count", "from", "join", "to", "rtt", "start", "contract", "marker", "tcp",
+    ]);
+    let name = section.need("name", "\"tcp\"").and_then(|e| names::name(&e));
+    let count = match section.get("count") {
+        Some(entry) => entry.count_in(1..=MOST_FLOWS).map(|n| n as usize),
+        None => Some(1),
+    };
+    let tcp = base.and_then(|b| tcp::over(b, section));
+    let source = source(section, scope, count, tcp.as_ref());
+    let to = section.need("to", "\"R2\"").and_then(|e| names::name(&e));
+    let start = match section.get("start") {
+        Some(entry) => start(&entry, count, duration),
+        None => Some(Start::At(PerFlow::All(moment(Duration::ZERO)))),
+    };
+    let contract = match section.get("contract") {
+        Some(entry) => per_flow(&entry, count, Entry::positive_rate).map(Some),
+        None => Some(None),
+    };
+    let marker = match section.get("marker") {
+        Some(entry) => mechanism::marker(&entry, scope).map(Some),
+        None => Some(None),
+    };
+    Draft { section: section.clone(), name, count, source, to, start, contract, marker, tcp }
+}
+
+/// Reads `from`, and `join` and `rtt`, which belong to hosts only.
+fn source<'d, 'r>(
+    section: &Section<'d, 'r>,
+    scope: Scope<'_>,
+    count: Option<usize>,
+    tcp: Option<&Config>,
+) -> Option<Source<'d, 'r>> {
+    let entry = section.need("from", "\"H*\" for a host each, or the name of a node")?;
+    if entry.as_text() != Some(HOSTS) {
+        for key in ["join", "rtt"] {
+            if section.get(key).is_some() {
+                let place = Place { quoted: false, ..section.locate(key) };
+                let problem = "belongs to flows from \"H*\", a host each";
+                section.report().error(&place, problem, format!("write from = \"H*\", or leave {key} out"));
+            }
+        }
+        return names::name(&entry).map(Source::Node);
+    }
+    let rtt = section.need("rtt", "\"30 ms\"").and_then(|e| rtt(&e, count).map(|r| (r, e.clone())));
+    let join = section.need("join", "{ node = \"R1\", rate = \"10 Mbit/s\" }")?;
+    let join = join.section(&["node", "rate", "limit"])?;
+    let node = join.need("node", "\"R1\"").and_then(|e| names::name(&e));
+    let rate = join.need("rate", "\"10 Mbit/s\"").and_then(|e| e.positive_rate());
+    let queue = mechanism::drop_tail(join.get("limit").as_ref(), scope, rate, tcp);
+    Some(Source::Hosts(Join { node, rate, queue, rtt }))
+}
+
+/// Reads a value for all, or a list of one for each.
+fn per_flow<'d, 'r, T>(
+    entry: &Entry<'d, 'r>,
+    count: Option<usize>,
+    read: impl Fn(&Entry<'d, 'r>) -> Option<T>,
+) -> Option<PerFlow<T>> {
+    if !entry.is_list() {
+        return read(entry).map(PerFlow::All);
+    }
+    let elements = entry.elements("a list")?;
+    let given = elements.len();
+    let values: Vec<Option<T>> = elements.iter().map(read).collect();
+    let count = count?;
+    if given != count {
+        let flows = if count == 1 { "1 flow".to_owned() } else { format!("{count} flows") };
+        return entry.wrong(Wrong::new(
+            format!("the list has {given} values for {flows}"),
+            format!("write one value for all, or {count} in the list, or count = {given}"),
+        ));
+    }
+    values.into_iter().collect::<Option<Vec<T>>>().map(PerFlow::Each)
+}
+
+/// Reads round trips: one, a list, or a range evenly spread over the flows.
+fn rtt(entry: &Entry<'_, '_>, count: Option<usize>) -> Option<PerFlow<Duration>> {
+    let Some(text) = entry.as_text().filter(|t| t.contains("..")) else {
+        return per_flow(entry, count, Entry::positive_duration);
+    };
+    let (low, high) = match quantity::span(text) {
+        Ok(span) => span,
+        Err(wrong) => return entry.wrong(wrong),
+    };
+    if low == Duration::ZERO {
+        return entry.wrong(Wrong::new(
+            "a round trip takes some time",
+            "write a range above 0, such as \"26..32 ms\"",
+        ));
+    }
+    let count = count?;
+    if count == 1 {
+        return entry
+            .wrong(Wrong::new("a range for a single flow", format!("write rtt = \"{low}\", or a count")));
+    }
+    let (span, steps) = (u128::from(high.0 - low.0), count as u128 - 1);
+    // Rounded to the nearest picosecond, each from the start, so that errors do not add up.
+    let at = |i: u128| Duration(low.0 + ((span * i + steps / 2) / steps) as u64);
+    Some(PerFlow::Each((0..count as u128).map(at).collect()))
+}
+
+/// Reads when flows start: a time, a list, or `uniform 0..1 s`.
+fn start(entry: &Entry<'_, '_>, count: Option<usize>, duration: Option<Duration>) -> Option<Start> {
+    let within = |e: &Entry<'_, '_>, t: Duration| match duration {
+        Some(end) if t >= end => e.wrong(Wrong::new(
+            format!("the flow starts at {t}, the run ends at {end}"),
+            "write an earlier start or a longer duration",
+        )),
+        _ => Some(moment(t)),
+    };
+    if let Some(range) = entry.as_text().and_then(|t| t.trim().strip_prefix("uniform")) {
+        return match quantity::span(range) {
+            Ok((low, high)) => Some(Start::Uniform(within(entry, low)?, within(entry, high)?)),
+            Err(wrong) => entry.wrong(Wrong::new(wrong.problem, "write \"uniform 0..1 s\"")),
+        };
+    }
+    per_flow(entry, count, |e| e.duration().and_then(|t| within(e, t))).map(Start::At)
+}

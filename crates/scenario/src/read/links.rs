@@ -1,0 +1,70 @@
+//! `[[links]]`: both directions of each, and the queues before them.
+
+use inprofile_config::{Entry, Section};
+use inprofile_core::units::{Duration, Rate};
+
+use crate::model::{At, Way};
+use crate::read::{Scope, mechanism, names};
+
+/// A link as read: what is `None` was wrong and has been reported.
+pub(crate) struct Draft {
+    /// Its name.
+    pub name: Option<At<String>>,
+    /// Where its forward direction starts.
+    pub from: Option<At<String>>,
+    /// Where its forward direction ends.
+    pub to: Option<At<String>>,
+    /// Forward and reverse.
+    pub ways: Option<[Way; 2]>,
+}
+
+/// Reads every link.
+pub(crate) fn read(sections: &[Section<'_, '_>], scope: Scope<'_>) -> Vec<Draft> {
+    sections.iter().map(|s| link(s, scope)).collect()
+}
+
+fn link(section: &Section<'_, '_>, scope: Scope<'_>) -> Draft {
+    section.refuse_unknown(&["name", "from", "to", "rate", "delay", "queue", "reverse"]);
+    let name = section.need("name", "\"bottleneck\"").and_then(|e| names::name(&e));
+    let from = section.need("from", "\"R1\"").and_then(|e| names::name(&e));
+    let to = section.need("to", "\"R2\"").and_then(|e| names::name(&e));
+    if let (Some(from), Some(to)) = (&from, &to)
+        && from.value == to.value
+    {
+        section.report().error(&to.place, "the link ends where it starts", "name another node");
+    }
+    let rate = section.need("rate", "\"1.2 Mbit/s\"").and_then(|e| e.positive_rate());
+    let delay = section.need("delay", "\"5 ms\"").and_then(|e| e.duration());
+    let example = "{ aqm = \"drop_tail\", limit = \"100 packets\" }";
+    let queue = section.need("queue", example).and_then(|e| mechanism::queue(&e, scope, rate));
+    let forward = (|| Some(Way { rate: rate?, delay: delay?, queue: queue? }))();
+    let back = match section.get("reverse") {
+        Some(entry) => reverse(&entry, scope, rate, delay),
+        None => (|| {
+            Some(Way {
+                rate: rate?,
+                delay: delay?,
+                queue: mechanism::drop_tail(None, scope, rate, scope.tcp)?,
+            })
+        })(),
+    };
+    let ways = forward.zip(back).map(|(forward, back)| [forward, back]);
+    Draft { name, from, to, ways }
+}
+
+/// Reads `reverse = { … }`; what it leaves out is as forward, but for the queue.
+fn reverse(
+    entry: &Entry<'_, '_>,
+    scope: Scope<'_>,
+    forward_rate: Option<Rate>,
+    forward_delay: Option<Duration>,
+) -> Option<Way> {
+    let section = entry.section(&["rate", "delay", "queue"])?;
+    let rate = section.get("rate").map_or(forward_rate, |e| e.positive_rate());
+    let delay = section.get("delay").map_or(forward_delay, |e| e.duration());
+    let queue = match section.get("queue") {
+        Some(e) => mechanism::queue(&e, scope, rate),
+        None => mechanism::drop_tail(None, scope, rate, scope.tcp),
+    };
+    Some(Way { rate: rate?, delay: delay?, queue: queue? })
+}

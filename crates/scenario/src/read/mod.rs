@@ -1,0 +1,155 @@
+//! The experiment file: from a document to a [`Model`], or to every problem it has.
+//!
+//! Reading goes on after a mistake, so that one check tells all of them; what depends on a value that
+//! could not be read is left unchecked, so that no mistake is told twice.
+
+mod flows;
+mod links;
+mod mechanism;
+mod names;
+mod places;
+mod resolve;
+pub mod tcp;
+mod watch;
+
+use inprofile_config::mechanism::defaults as mechanism_defaults;
+use inprofile_config::{Document, Entry, Problem, Report, Section};
+use inprofile_core::registry::Registry;
+use inprofile_core::units::Duration;
+use inprofile_sim::network::Profile;
+
+use crate::model::{MOST_TABLES, Model};
+
+/// Keys of the file's top level.
+const KEYS: [&str; 10] =
+    ["title", "duration", "measure", "seeds", "engine", "tcp", "links", "flows", "edges", "monitors"];
+
+/// What reading needs beside the text.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    /// The mechanisms that may be named.
+    pub registry: &'a Registry,
+    /// TCP's defaults in this experiment; `None` if they could not be read.
+    pub tcp: Option<&'a inprofile_sim::tcp::Config>,
+}
+
+/// Reads and checks the whole experiment.
+///
+/// # Errors
+/// Every problem, warnings included.
+pub(crate) fn read(document: &Document, registry: &Registry) -> Result<(Model, Vec<Problem>), Vec<Problem>> {
+    let report = Report::new(document);
+    let root = Section::root(&report, &KEYS);
+    if !registry.aqms.iter().any(|e| e.name == "drop_tail" && mechanism_defaults(e.fields).is_some()) {
+        report.error(
+            root.place(),
+            "the registry has no drop_tail",
+            "keep drop_tail: links from hosts use it",
+        );
+    }
+    let model = if document.root().0.is_empty() {
+        report.error(
+            root.place(),
+            "the file holds no experiment",
+            "`inprofile new NAME` writes one to start from",
+        );
+        None
+    } else {
+        read_root(&root, registry)
+    };
+    if let Some(model) = model.as_ref().filter(|_| !report.has_errors()) {
+        crate::warnings::warn(&root, model);
+    }
+    let failed = report.has_errors();
+    let problems = report.finish();
+    match model {
+        Some(model) if !failed => Ok((model, problems)),
+        _ => Err(problems),
+    }
+}
+
+fn read_root(root: &Section<'_, '_>, registry: &Registry) -> Option<Model> {
+    let title = root.need("title", "\"…\"").and_then(|e| title(&e));
+    let duration = root.need("duration", "\"200 s\"").and_then(|e| e.positive_duration());
+    let seeds = match root.get("seeds") {
+        Some(entry) => entry.count_in(1..=100_000),
+        None => Some(10),
+    };
+    let profile = engine(root);
+    let base = tcp::base(root);
+    let config = base.as_ref().and_then(|b| b.config.as_ref());
+    let scope = Scope { registry, tcp: config };
+    let links = tables(root, "links", true).map(|sections| links::read(&sections, scope));
+    let groups = tables(root, "flows", true).map(|sections| {
+        sections.iter().map(|s| flows::read(s, scope, base.as_ref(), duration)).collect::<Vec<_>>()
+    });
+    let edges = tables(root, "edges", false)
+        .map(|sections| sections.iter().map(|s| places::edge(s, scope)).collect::<Vec<_>>());
+    let monitors = tables(root, "monitors", false)
+        .map(|sections| sections.iter().map(|s| places::monitor(s, duration)).collect::<Vec<_>>());
+    let measure = places::measure(root, duration);
+
+    let drafts = resolve::Drafts { links: links?, groups, edges, monitors, measure, duration };
+    let resolved = resolve::all(root, scope, drafts)?;
+    Some(Model {
+        title: title?,
+        duration: duration?,
+        window: resolved.window?,
+        at: resolved.at?,
+        seeds: u32::try_from(seeds?).ok()?,
+        profile: profile?,
+        tcp: config?.clone(),
+        nodes: resolved.nodes,
+        links: resolved.links,
+        groups: resolved.groups,
+        edges: resolved.edges,
+        monitors: resolved.monitors,
+    })
+}
+
+fn title(entry: &Entry<'_, '_>) -> Option<String> {
+    let text = entry.text("a title in quotes")?;
+    if text.trim().is_empty() {
+        entry.report().error(entry.place(), "the title is empty", "write what the experiment is about");
+        return None;
+    }
+    Some(text.to_owned())
+}
+
+fn engine(root: &Section<'_, '_>) -> Option<Profile> {
+    let Some(entry) = root.get("engine") else { return Some(Profile::Exact) };
+    let section = entry.section(&["profile"])?;
+    let Some(profile) = section.get("profile") else { return Some(Profile::Exact) };
+    match profile.word(&["exact", "ns2"], "engine profile")? {
+        "ns2" => Some(Profile::Ns2),
+        _ => Some(Profile::Exact),
+    }
+}
+
+/// The tables of `[[key]]`; none if it is absent and need not be there.
+fn tables<'d, 'r>(root: &Section<'d, 'r>, key: &'static str, needed: bool) -> Option<Vec<Section<'d, 'r>>> {
+    let Some(entry) = root.get(key) else {
+        if needed {
+            let what = format!("an experiment has {key}");
+            root.report().error(&root.missing(key), what, format!("add a table [[{key}]] for each"));
+            return None;
+        }
+        return Some(Vec::new());
+    };
+    let sections = entry.tables(&format!("[[{key}]]"))?;
+    if sections.is_empty() && needed {
+        root.report().error(entry.place(), "the list is empty", format!("add a table [[{key}]]"));
+        return None;
+    }
+    if sections.len() > MOST_TABLES {
+        let problem = format!("{} tables; the most is {MOST_TABLES}", sections.len());
+        root.report().error(entry.place(), problem, "give flows of one kind a count in one table");
+        return None;
+    }
+    Some(sections)
+}
+
+/// A length of time as the moment that long after the start.
+pub(crate) fn moment(d: Duration) -> inprofile_core::units::Time {
+    inprofile_core::units::Time(d.0)
+}

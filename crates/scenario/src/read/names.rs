@@ -1,0 +1,56 @@
+//! Names of links, flows and nodes: what may be one, and that each is given once.
+
+use std::collections::BTreeMap;
+
+use inprofile_config::problem::Wrong;
+use inprofile_config::{Entry, Report};
+
+use crate::model::At;
+
+/// The longest name.
+const LONGEST: usize = 64;
+
+/// Reads a name: letters, digits, `_` and `-`. Points and blanks would make results ambiguous.
+pub(crate) fn name(entry: &Entry<'_, '_>) -> Option<At<String>> {
+    let text = entry.text("a name in quotes")?;
+    let good = !text.is_empty()
+        && text.len() <= LONGEST
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    if !good {
+        return entry.wrong(Wrong::new(
+            "not a name",
+            format!("write 1 to {LONGEST} letters, digits, _ or -, such as \"bottleneck\""),
+        ));
+    }
+    Some(At { value: text.to_owned(), place: entry.place().clone() })
+}
+
+/// Numbers by name, each name once.
+#[derive(Debug, Default)]
+pub(crate) struct Names(BTreeMap<String, (usize, inprofile_config::Place)>);
+
+impl Names {
+    /// Gives `name` the number `index`; a name that is taken is reported.
+    pub fn claim(&mut self, report: &Report<'_>, name: &At<String>, index: usize, what: &str) {
+        if let Some((_, first)) = self.0.get(&name.value) {
+            let at = report.whereabouts(first);
+            report.error(
+                &name.place,
+                format!("{what} of this name is there already ({at})"),
+                "give each its own name",
+            );
+        } else {
+            self.0.insert(name.value.clone(), (index, name.place.clone()));
+        }
+    }
+
+    /// The number of `name`.
+    pub fn get(&self, name: &str) -> Option<usize> {
+        self.0.get(name).map(|(i, _)| *i)
+    }
+
+    /// Some of the names, for messages.
+    pub fn some(&self) -> Vec<&str> {
+        self.0.keys().take(20).map(String::as_str).collect()
+    }
+}

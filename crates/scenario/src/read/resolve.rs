@@ -1,0 +1,355 @@
+//! How the parts go together: names become numbers, flows get routes, joining links their delays.
+
+use std::collections::BTreeMap;
+
+use inprofile_config::nearest::suggest;
+use inprofile_config::{Place, Report, Section};
+use inprofile_core::params::Context;
+use inprofile_core::units::{Duration, Time};
+
+use crate::model::{At, Edge, Group, Join, Link, MOST_FLOWS, Monitor, Route, Source, Way, packet};
+use crate::read::flows;
+use crate::read::links;
+use crate::read::names::Names;
+use crate::read::places::{EdgeDraft, Measure, MonitorDraft};
+use crate::read::{Scope, watch};
+use crate::routes::{Found, Graph, Tree, reversed};
+
+/// All parts, complete.
+pub(crate) struct Resolved {
+    pub window: Option<(Time, Time)>,
+    pub at: Option<usize>,
+    pub nodes: Vec<String>,
+    pub links: Vec<Link>,
+    pub groups: Vec<Group>,
+    pub edges: Vec<Edge>,
+    pub monitors: Vec<Monitor>,
+}
+
+/// Nodes and links by name.
+pub(crate) struct Map<'d, 'r> {
+    pub report: &'r Report<'d>,
+    /// Whether every link's ends could be read: else a node may be there that nobody knows of.
+    whole: bool,
+    pub nodes: Names,
+    pub node_names: Vec<String>,
+    pub links: Names,
+    pub link_names: Vec<String>,
+    ends: Vec<Option<(u32, u32)>>,
+}
+
+/// All parts as read; what is `None` could not be read as a whole.
+pub(crate) struct Drafts<'d, 'r> {
+    pub links: Vec<links::Draft>,
+    pub groups: Option<Vec<flows::Draft<'d, 'r>>>,
+    pub edges: Option<Vec<EdgeDraft<'d, 'r>>>,
+    pub monitors: Option<Vec<MonitorDraft>>,
+    pub measure: Measure,
+    pub duration: Option<Duration>,
+}
+
+/// Puts everything together; `None` if anything was reported on the way.
+pub(crate) fn all<'d, 'r>(
+    root: &Section<'d, 'r>,
+    scope: Scope<'_>,
+    drafts: Drafts<'d, 'r>,
+) -> Option<Resolved> {
+    let Drafts { links, groups, edges, monitors, measure, duration } = drafts;
+    let map = map(root.report(), &links);
+    let ways: Vec<Option<&[Way; 2]>> = links.iter().map(|l| l.ways.as_ref()).collect();
+    let group_names = groups.as_ref().map(|g| claim_groups(root, g));
+    let counts: Option<Vec<Option<usize>>> = groups.as_ref().map(|g| g.iter().map(|d| d.count).collect());
+    let edges = edges.map(|e| place_edges(&map, scope, e));
+    let monitors = monitors.zip(counts).zip(group_names.as_ref()).map(|((drafts, counts), groups)| {
+        let seen =
+            watch::Seen { map: &map, groups, counts: &counts, edges: edges.as_ref().map(|e| &e.names) };
+        watch::monitors(&seen, drafts, duration)
+    });
+    let at = watch::measured(&map, &ways, measure.at);
+    let groups = groups.and_then(|drafts| place_groups(&map, &ways, drafts));
+    let links = links
+        .into_iter()
+        .zip(&map.ends)
+        .map(|(draft, ends)| Some(Link { name: draft.name?.value, ends: (*ends)?, ways: draft.ways? }))
+        .collect::<Option<Vec<Link>>>();
+    Some(Resolved {
+        window: measure.window,
+        at,
+        nodes: map.node_names,
+        links: links?,
+        groups: groups?,
+        edges: edges?.edges?,
+        monitors: monitors??,
+    })
+}
+
+/// Numbers nodes and links in the order of the file.
+fn map<'d, 'r>(report: &'r Report<'d>, drafts: &[links::Draft]) -> Map<'d, 'r> {
+    let mut map = Map {
+        report,
+        whole: true,
+        nodes: Names::default(),
+        node_names: Vec::new(),
+        links: Names::default(),
+        link_names: Vec::new(),
+        ends: Vec::with_capacity(drafts.len()),
+    };
+    for (k, draft) in drafts.iter().enumerate() {
+        match &draft.name {
+            Some(name) => {
+                map.links.claim(report, name, k, "a link");
+                map.link_names.push(name.value.clone());
+            }
+            None => map.link_names.push(format!("links.{k}")),
+        }
+        let mut node = |name: &Option<At<String>>| {
+            let Some(name) = name else {
+                map.whole = false;
+                return None;
+            };
+            let index = map.nodes.get(&name.value).unwrap_or_else(|| {
+                map.nodes.claim(report, name, map.node_names.len(), "a node");
+                map.node_names.push(name.value.clone());
+                map.node_names.len() - 1
+            });
+            Some(index as u32)
+        };
+        let (from, to) = (node(&draft.from), node(&draft.to));
+        map.ends.push(from.zip(to));
+    }
+    map
+}
+
+impl Map<'_, '_> {
+    /// The number of a node; an unknown one is reported, unless it may be the end of a link that could not be read.
+    pub fn node(&self, name: &At<String>) -> Option<u32> {
+        let found = self.nodes.get(&name.value);
+        if found.is_none() && self.whole {
+            let remedy = format!("name an end of a link: {}", suggest(&name.value, &self.nodes.some()));
+            self.report.error(&name.place, "no link starts or ends at such a node", remedy);
+        }
+        found.map(|i| i as u32)
+    }
+
+    /// The name of one direction of a link.
+    pub fn way_name(&self, way: u32) -> String {
+        let name = &self.link_names[way as usize / 2];
+        if way.is_multiple_of(2) { name.clone() } else { format!("{name}.reverse") }
+    }
+
+    fn graph(&self) -> Graph {
+        let mut graph = Graph::new(self.node_names.len());
+        for (k, ends) in self.ends.iter().enumerate() {
+            if let Some((from, to)) = ends {
+                graph.join(k as u32, *from, *to);
+            }
+        }
+        graph
+    }
+
+    fn spell(&self, path: &[u32]) -> String {
+        path.iter().map(|w| self.way_name(*w)).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Claims each group's name, and counts the flows.
+fn claim_groups(root: &Section<'_, '_>, drafts: &[flows::Draft<'_, '_>]) -> Names {
+    let mut names = Names::default();
+    for (i, draft) in drafts.iter().enumerate() {
+        if let Some(name) = &draft.name {
+            names.claim(root.report(), name, i, "a group of flows");
+        }
+    }
+    let total: u64 = drafts.iter().filter_map(|d| d.count).map(|n| n as u64).sum();
+    if total > MOST_FLOWS {
+        let place = Place { quoted: false, ..root.locate("flows") };
+        let problem = format!("{total} flows in all; the most is {MOST_FLOWS}");
+        root.report().error(&place, problem, "write smaller counts");
+    }
+    names
+}
+
+/// Edges, and their numbers by node.
+struct Edges {
+    names: Names,
+    edges: Option<Vec<Edge>>,
+}
+
+fn place_edges(map: &Map<'_, '_>, scope: Scope<'_>, drafts: Vec<EdgeDraft<'_, '_>>) -> Edges {
+    let mut names = Names::default();
+    let mut edges = Some(Vec::with_capacity(drafts.len()));
+    for (i, draft) in drafts.into_iter().enumerate() {
+        let node = draft.node.as_ref().and_then(|name| {
+            names.claim(map.report, name, i, "an edge");
+            map.node(name)
+        });
+        let marker = draft.marker.zip(scope.tcp).and_then(|(found, tcp)| {
+            let context = Context { link_rate: None, contract: None, packet: packet(tcp), limit: None };
+            found.fits(&context, true).then_some(found.mechanism)
+        });
+        match (node.zip(marker), &mut edges) {
+            (Some((node, marker)), Some(all)) => all.push(Edge { node, marker }),
+            _ => edges = None,
+        }
+    }
+    Edges { names, edges }
+}
+
+/// Gives each group its route, checks its round trips and its marker.
+fn place_groups(
+    map: &Map<'_, '_>,
+    ways: &[Option<&[Way; 2]>],
+    drafts: Vec<flows::Draft<'_, '_>>,
+) -> Option<Vec<Group>> {
+    let graph = map.graph();
+    // One search a source, whatever the number of groups; done with before the next is made.
+    let mut by_source: BTreeMap<u32, Vec<(usize, u32)>> = BTreeMap::new();
+    for (i, draft) in drafts.iter().enumerate() {
+        let entry = match &draft.source {
+            Some(flows::Source::Node(name)) => map.node(name),
+            Some(flows::Source::Hosts(join)) => join.node.as_ref().and_then(|n| map.node(n)),
+            None => None,
+        };
+        let to = draft.to.as_ref().and_then(|name| map.node(name));
+        if let (Some(entry), Some(to)) = (entry, to) {
+            by_source.entry(entry).or_default().push((i, to));
+        }
+    }
+    let mut paths: Vec<Option<(u32, u32, Vec<u32>)>> = drafts.iter().map(|_| None).collect();
+    for (source, wanted) in by_source {
+        let tree = graph.from(source);
+        for (i, to) in wanted {
+            paths[i] = path(map, &tree, source, to, &drafts[i]).map(|p| (source, to, p));
+        }
+    }
+    let mut groups = Some(Vec::with_capacity(drafts.len()));
+    for (draft, path) in drafts.into_iter().zip(paths) {
+        match (group(map, ways, draft, path), &mut groups) {
+            (Some(group), Some(all)) => all.push(group),
+            _ => groups = None,
+        }
+    }
+    groups
+}
+
+/// The one shortest path, or a report.
+fn path(
+    map: &Map<'_, '_>,
+    tree: &Tree,
+    from: u32,
+    to: u32,
+    draft: &flows::Draft<'_, '_>,
+) -> Option<Vec<u32>> {
+    let place = draft.to.as_ref().map_or(draft.section.place(), |t| &t.place);
+    let name = |node: u32| map.node_names[node as usize].as_str();
+    match tree.to(to) {
+        Found::Route(path) => {
+            if path.is_empty() && matches!(draft.source, Some(flows::Source::Node(_))) {
+                map.report.error(place, "the flow ends where it starts", "name another node");
+                return None;
+            }
+            Some(path)
+        }
+        Found::Tie(one, other) => {
+            let problem = format!(
+                "two routes from {} to {} are equally short: {}; and {}",
+                name(from),
+                name(to),
+                map.spell(&one),
+                map.spell(&other)
+            );
+            let remedy = "leave one of the links out, or make one way longer by a node; \
+                          the way back is a link's own, set with reverse = { … }";
+            map.report.error(place, problem, remedy);
+            None
+        }
+        Found::Nothing if !map.whole => None,
+        Found::Nothing => {
+            let near: Vec<&str> = tree.reached().filter(|n| *n != from).take(20).map(name).collect();
+            let problem = format!("no links lead from {} to {}", name(from), name(to));
+            let remedy = format!("add a link; links from {} lead to: {}", name(from), near.join(", "));
+            map.report.error(place, problem, remedy);
+            None
+        }
+    }
+}
+
+fn group(
+    map: &Map<'_, '_>,
+    ways: &[Option<&[Way; 2]>],
+    draft: flows::Draft<'_, '_>,
+    path: Option<(u32, u32, Vec<u32>)>,
+) -> Option<Group> {
+    let marker_good = marker_fits(&draft);
+    let (entry, to, path) = path?;
+    let route = route(ways, path)?;
+    let source = match draft.source? {
+        flows::Source::Node(_) => Source::Node(entry),
+        flows::Source::Hosts(join) => {
+            let (rtt, place) = join.rtt?;
+            let count = draft.count?;
+            long_enough(map.report, &route, &rtt, count, &place)?;
+            Source::Hosts(Join { node: entry, rate: join.rate?, queue: join.queue?, rtt })
+        }
+    };
+    if !marker_good {
+        return None;
+    }
+    Some(Group {
+        name: draft.name?.value,
+        count: draft.count?,
+        source,
+        to,
+        start: draft.start?,
+        contract: draft.contract?,
+        marker: draft.marker?.map(|m| m.mechanism),
+        tcp: draft.tcp?,
+        route,
+    })
+}
+
+/// Sums the delays of a path and of the same links backwards.
+fn route(ways: &[Option<&[Way; 2]>], path: Vec<u32>) -> Option<Route> {
+    let back = reversed(&path);
+    let sum = |path: &[u32]| -> Option<Duration> {
+        path.iter().map(|w| ways[*w as usize / 2].map(|pair| pair[*w as usize % 2].delay)).sum()
+    };
+    Some(Route { delay: sum(&path)?, back_delay: sum(&back)?, path, back })
+}
+
+/// Half of each round trip must hold the delay of the links in its direction: the joining link has the rest.
+fn long_enough(
+    report: &Report<'_>,
+    route: &Route,
+    rtt: &crate::model::PerFlow<Duration>,
+    count: usize,
+    entry: &inprofile_config::Entry<'_, '_>,
+) -> Option<()> {
+    let least = Duration(2 * route.delay.0.max(route.back_delay.0));
+    let Some(short) = (0..count).find(|i| route.joining(rtt.get(*i)).is_none()) else { return Some(()) };
+    let elements = if entry.is_list() { entry.elements("")? } else { Vec::new() };
+    let place = elements.get(short).map_or(entry.place(), |e| e.place());
+    let problem = format!(
+        "a round trip of {} is too short: the links on the way take {} there and {} back",
+        rtt.get(short),
+        route.delay,
+        route.back_delay
+    );
+    report.error(place, problem, format!("write at least \"{least}\", or shorter delays"));
+    None
+}
+
+/// Asks the marker about each flow; the first fault is told, and the warnings of the first flow.
+fn marker_fits(draft: &flows::Draft<'_, '_>) -> bool {
+    let (Some(Some(found)), Some(contract), Some(tcp), Some(count)) =
+        (&draft.marker, &draft.contract, &draft.tcp, draft.count)
+    else {
+        return true;
+    };
+    let different = contract.as_ref().map_or(1, |c| c.distinct().len());
+    (0..different.min(count)).all(|i| {
+        let contract = contract.as_ref().map(|c| c.get(i));
+        let context = Context { link_rate: None, contract, packet: packet(tcp), limit: None };
+        found.fits(&context, i == 0)
+    })
+}

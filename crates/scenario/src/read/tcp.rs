@@ -1,0 +1,158 @@
+//! `[tcp]` and a group's `tcp = { … }`: what isn't said follows from the profile.
+
+use inprofile_config::mechanism;
+use inprofile_config::{Place, Section};
+use inprofile_core::params::{Params, Values};
+use inprofile_core::units::{Backlog, Bytes, Duration};
+use inprofile_sim::tcp::{Config, Congestion, Profile};
+
+inprofile_core::choice! {
+    /// Whose rules.
+    pub enum Rules {
+        /// The RFCs'.
+        Rfc = "rfc",
+        /// ns-2 2.35's one-way TCP.
+        Ns2 = "ns2",
+    }
+}
+
+inprofile_core::choice! {
+    /// Loss recovery and growth of the window.
+    pub enum Control {
+        /// RFC 5681.
+        Reno = "reno",
+    }
+}
+
+inprofile_core::params! {
+    /// What may be said of TCP.
+    pub struct Tcp {
+        /// Whose rules a connection follows, and whose defaults are used here. Left out: `rfc`.
+        profile: Option<Rules>;
+        /// Loss recovery and growth of the window. Left out: `reno`.
+        congestion: Option<Control>;
+        /// Payload of a full packet. Left out: 1460 B (rfc), 1000 B (ns2).
+        segment: Option<Bytes> [POSITIVE];
+        /// Headers of every packet. Left out: 40 B.
+        header: Option<Bytes> [POSITIVE];
+        /// The receiver's window. Left out: 1000 packets (rfc), 20 packets (ns2).
+        window: Option<Backlog> [POSITIVE];
+        /// A random delay of up to this much before each send. Left out: none.
+        jitter: Option<Duration>;
+        /// How long an acknowledgement may wait for a second packet; 0 s: none waits. Left out: 100 ms (rfc), 0 s (ns2).
+        delayed_ack: Option<Duration>;
+        /// Least retransmission timeout. Left out: 1 s (rfc, RFC 6298 §2.4), 200 ms (ns2).
+        min_rto: Option<Duration> [POSITIVE];
+        /// Congestion window at the start. Left out: 10 packets (rfc, RFC 6928), 2 packets (ns2).
+        initial_window: Option<Backlog> [POSITIVE];
+        /// Whether the first two duplicate acknowledgements send a new segment each (RFC 3042). Left out: true.
+        limited_transmit: Option<bool>;
+    }
+}
+
+/// The largest packet on the wire: IPv4's total length.
+const LARGEST_PACKET: u64 = 65_535;
+/// The most bytes a window may hold: RFC 7323 §2.3.
+const LARGEST_WINDOW: u64 = 1 << 30;
+
+/// What `[tcp]` says, and the configuration that follows.
+pub(crate) struct Base {
+    given: Values,
+    /// `None` if the values don't go together.
+    pub config: Option<Config>,
+}
+
+/// Reads `[tcp]`; `None` if a value could not be read.
+pub(crate) fn base(root: &Section<'_, '_>) -> Option<Base> {
+    let Some(entry) = root.get("tcp") else {
+        let given = Values::default();
+        let config = Some(complete(&Tcp::from_values(&given)));
+        return Some(Base { given, config });
+    };
+    let section = entry.section(&mechanism::known(&[], Tcp::FIELDS))?;
+    let given = mechanism::read(&section, Tcp::FIELDS)?;
+    let config = checked(&section, &given);
+    Some(Base { given, config })
+}
+
+/// Reads a group's `tcp`, over `[tcp]`.
+pub(crate) fn over(base: &Base, group: &Section<'_, '_>) -> Option<Config> {
+    let Some(entry) = group.get("tcp") else { return base.config.clone() };
+    let section = entry.section(&mechanism::known(&[], Tcp::FIELDS))?;
+    let mut values = mechanism::read(&section, Tcp::FIELDS)?;
+    let said = |name: &str, values: &Values| values.get(name).is_some();
+    let inherited: Vec<_> = base.given.0.iter().filter(|(n, _)| !said(n, &values)).cloned().collect();
+    values.0.extend(inherited);
+    checked(&section, &values)
+}
+
+/// Fills in what the profile says.
+fn complete(tcp: &Tcp) -> Config {
+    let rules = tcp.profile.unwrap_or(Rules::Rfc);
+    let ns2 = rules == Rules::Ns2;
+    let by_profile = |rfc: u32, for_ns2: u32| if ns2 { for_ns2 } else { rfc };
+    let delayed = tcp.delayed_ack.unwrap_or(Duration::from_millis(u64::from(by_profile(100, 0))));
+    let packets = |b: Option<Backlog>| b.map(|b| b.amount() as u32);
+    let bytes = |b: Option<Bytes>| b.map(|b| b.0.min(LARGEST_PACKET) as u32);
+    Config {
+        profile: if ns2 { Profile::Ns2 } else { Profile::Rfc },
+        congestion: match tcp.congestion.unwrap_or(Control::Reno) {
+            Control::Reno => Congestion::Reno,
+        },
+        segment: bytes(tcp.segment).unwrap_or(by_profile(1460, 1000)),
+        header: bytes(tcp.header).unwrap_or(40),
+        window: packets(tcp.window).unwrap_or(by_profile(1000, 20)),
+        jitter: tcp.jitter.unwrap_or(Duration::ZERO),
+        delayed_ack: (delayed > Duration::ZERO).then_some(delayed),
+        min_rto: tcp.min_rto.unwrap_or(Duration::from_millis(u64::from(by_profile(1000, 200)))),
+        initial_window: packets(tcp.initial_window).unwrap_or(by_profile(10, 2)),
+        limited_transmit: tcp.limited_transmit.unwrap_or(true),
+    }
+}
+
+/// Completes what is given, if it goes together.
+fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
+    let tcp = Tcp::from_values(given);
+    let report = section.report();
+    let mut good = true;
+    let mut fault = |place: Place, problem: String, remedy: &str| {
+        report.error(&place, problem, remedy);
+        good = false;
+    };
+    for (name, amount) in [("window", tcp.window), ("initial_window", tcp.initial_window)] {
+        match amount {
+            None => {}
+            Some(Backlog::Packets(n)) if n >= 1.0 && n <= f64::from(u32::MAX) && n.fract() == 0.0 => {}
+            Some(Backlog::Packets(_)) => fault(
+                section.locate(name),
+                "a window is a whole number of packets, at least 1".into(),
+                "write \"20 packets\"",
+            ),
+            Some(Backlog::Bytes(_)) => fault(
+                section.locate(name),
+                "a window is counted in full packets, not in bytes".into(),
+                "write \"20 packets\"",
+            ),
+        }
+    }
+    let config = complete(&tcp);
+    let size = tcp.segment.map_or(u64::from(config.segment), |b| b.0)
+        + tcp.header.map_or(u64::from(config.header), |b| b.0);
+    if size > LARGEST_PACKET {
+        fault(
+            section.locate("segment"),
+            format!("segment and header make packets of {size} B; IP allows {LARGEST_PACKET} B"),
+            "write a smaller segment, such as \"1460 B\"",
+        );
+    } else if u64::from(config.window) * u64::from(config.segment) > LARGEST_WINDOW {
+        fault(
+            section.locate("window"),
+            format!(
+                "a window of {} packets of {} B is more than TCP can offer (2^30 B)",
+                config.window, config.segment
+            ),
+            "write a smaller window",
+        );
+    }
+    good.then_some(config)
+}

@@ -1,0 +1,120 @@
+//! What is measured and sampled: links, groups and edges by name.
+
+use std::collections::BTreeSet;
+
+use inprofile_config::nearest::suggest;
+use inprofile_core::units::Duration;
+
+use crate::model::{At, MOST_SAMPLES, Monitor, Target, Way};
+use crate::read::names::Names;
+use crate::read::places::{Kind, MonitorDraft};
+use crate::read::resolve::Map;
+
+/// What can be looked at.
+pub(crate) struct Seen<'a, 'd, 'r> {
+    pub map: &'a Map<'d, 'r>,
+    pub groups: &'a Names,
+    pub counts: &'a [Option<usize>],
+    /// Numbers of edges by node; `None` if they could not be read.
+    pub edges: Option<&'a Names>,
+}
+
+/// Finds every monitor's target; `None` if anything was reported.
+pub(crate) fn monitors(
+    seen: &Seen<'_, '_, '_>,
+    drafts: Vec<MonitorDraft>,
+    duration: Option<Duration>,
+) -> Option<Vec<Monitor>> {
+    let report = seen.map.report;
+    let mut monitors = Some(Vec::with_capacity(drafts.len()));
+    let mut taken = BTreeSet::new();
+    let mut samples: u64 = 0;
+    for draft in drafts {
+        let target = draft.target.as_ref().and_then(|(kind, name)| {
+            let target = find(seen, *kind, name)?;
+            if !taken.insert(target) {
+                report.error(&name.place, "is monitored already", "leave one of the two out");
+                return None;
+            }
+            Some(target)
+        });
+        if let (Some(every), Some(run)) = (&draft.every, duration) {
+            let watched = match target {
+                Some(Target::Group(g)) => seen.counts[g].unwrap_or(1) as u64,
+                _ => 1,
+            };
+            let before = samples;
+            samples =
+                samples.saturating_add((run.0 / every.value.0).saturating_add(1).saturating_mul(watched));
+            if samples > MOST_SAMPLES && before <= MOST_SAMPLES {
+                let problem =
+                    format!("with this monitor there are {samples} samples; the most is {MOST_SAMPLES}");
+                report.error(&every.place, problem, "write a longer time, or monitor single flows");
+            }
+        }
+        match (target.zip(draft.every), &mut monitors) {
+            (Some((target, every)), Some(all)) => all.push(Monitor { target, every: every.value }),
+            _ => monitors = None,
+        }
+    }
+    monitors
+}
+
+fn find(seen: &Seen<'_, '_, '_>, kind: Kind, name: &At<String>) -> Option<Target> {
+    let report = seen.map.report;
+    let unknown = |what: &str, known: &[&str]| {
+        report.error(&name.place, format!("there is no {what} of this name"), suggest(&name.value, known));
+        None
+    };
+    match kind {
+        Kind::Queue => way(seen.map, name).map(Target::Queue),
+        Kind::Edge => match (seen.edges?.get(&name.value), seen.edges) {
+            (Some(edge), _) => Some(Target::Edge(edge)),
+            (None, Some(edges)) => unknown("edge at a node", &edges.some()),
+            (None, None) => None,
+        },
+        Kind::Flows => {
+            if let Some(group) = seen.groups.get(&name.value) {
+                return Some(Target::Group(group));
+            }
+            let flow = name.value.split_once('.').and_then(|(g, i)| Some((seen.groups.get(g)?, i)));
+            let Some((group, number)) = flow else { return unknown("group of flows", &seen.groups.some()) };
+            let count = seen.counts[group]?;
+            match number.parse::<usize>() {
+                Ok(i) if i < count && number == i.to_string() => Some(Target::Flow(group, i)),
+                _ => {
+                    let problem = format!("there is no such flow: the group has {count}");
+                    report.error(&name.place, problem, format!("write a number from 0 to {}", count - 1));
+                    None
+                }
+            }
+        }
+    }
+}
+
+/// One direction of a link by its name, with `.reverse` for the way back.
+fn way(map: &Map<'_, '_>, name: &At<String>) -> Option<usize> {
+    let (link, reverse) = match name.value.strip_suffix(".reverse") {
+        Some(link) => (link, 1),
+        None => (name.value.as_str(), 0),
+    };
+    let found = map.links.get(link);
+    if found.is_none() {
+        map.report.error(&name.place, "there is no link of this name", suggest(link, &map.links.some()));
+    }
+    found.map(|k| 2 * k + reverse)
+}
+
+/// The measured link: the one named, else the slowest, of equals the first.
+pub(crate) fn measured(
+    map: &Map<'_, '_>,
+    ways: &[Option<&[Way; 2]>],
+    named: Option<Option<At<String>>>,
+) -> Option<usize> {
+    if let Some(name) = named? {
+        return way(map, &name);
+    }
+    let rates = ways.iter().map(|w| w.map(|pair| pair[0].rate)).collect::<Option<Vec<_>>>()?;
+    let slowest = (0..rates.len()).min_by_key(|k| rates[*k])?;
+    Some(2 * slowest)
+}

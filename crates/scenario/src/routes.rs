@@ -1,0 +1,170 @@
+//! Routes: fewest links, over links and their reverse directions alike; a tie is never broken in silence.
+
+use std::collections::VecDeque;
+
+/// Nodes and the directions of links that leave them.
+#[derive(Debug, Default)]
+pub(crate) struct Graph {
+    leaving: Vec<Vec<Hop>>,
+}
+
+/// One direction of a link, seen from the node it leaves.
+#[derive(Clone, Copy, Debug)]
+struct Hop {
+    to: u32,
+    way: u32,
+}
+
+/// Fewest-link routes from one node to all others.
+pub(crate) struct Tree {
+    from: u32,
+    reached: Vec<Option<Reached>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Reached {
+    hops: u32,
+    /// The last step of the route, and the node it comes from; none at the start itself.
+    last: Option<Step>,
+    /// The last step of another route that is as short.
+    other: Option<Step>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    from: u32,
+    way: u32,
+}
+
+/// What a search for a route found.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// The one shortest route: directions of links, in order.
+    Route(Vec<u32>),
+    /// Two that are equally short.
+    Tie(Vec<u32>, Vec<u32>),
+    /// None at all.
+    Nothing,
+}
+
+impl Graph {
+    /// With so many nodes and no links.
+    pub fn new(nodes: usize) -> Graph {
+        Graph { leaving: vec![Vec::new(); nodes] }
+    }
+
+    /// Adds link `k`: its forward direction is way 2k, its reverse way 2k + 1.
+    pub fn join(&mut self, k: u32, from: u32, to: u32) {
+        self.leaving[from as usize].push(Hop { to, way: 2 * k });
+        self.leaving[to as usize].push(Hop { to: from, way: 2 * k + 1 });
+    }
+
+    /// Breadth first, links in the order of the file.
+    pub fn from(&self, from: u32) -> Tree {
+        let mut reached: Vec<Option<Reached>> = vec![None; self.leaving.len()];
+        reached[from as usize] = Some(Reached { hops: 0, last: None, other: None });
+        let mut queue = VecDeque::from([(from, 0)]);
+        while let Some((node, hops)) = queue.pop_front() {
+            for hop in &self.leaving[node as usize] {
+                let step = Step { from: node, way: hop.way };
+                match &mut reached[hop.to as usize] {
+                    Some(there) if there.hops == hops + 1 => {
+                        there.other.get_or_insert(step);
+                    }
+                    Some(_) => {}
+                    empty => {
+                        *empty = Some(Reached { hops: hops + 1, last: Some(step), other: None });
+                        queue.push_back((hop.to, hops + 1));
+                    }
+                }
+            }
+        }
+        Tree { from, reached }
+    }
+}
+
+impl Tree {
+    /// The route to `to`.
+    pub fn to(&self, to: u32) -> Found {
+        if self.reached[to as usize].is_none() {
+            return Found::Nothing;
+        }
+        // The node nearest to `to` at which two routes meet.
+        let (mut node, mut tail) = (to, Vec::new());
+        let mut tie = None;
+        while let Some(Reached { last: Some(step), other, .. }) = self.reached[node as usize] {
+            if let (Some(other), None) = (other, &tie) {
+                let mut second = tail.clone();
+                second.push(other.way);
+                self.walk(other.from, &mut second);
+                tie = Some(second);
+            }
+            tail.push(step.way);
+            node = step.from;
+        }
+        debug_assert_eq!(node, self.from);
+        tail.reverse();
+        match tie {
+            Some(mut second) => {
+                second.reverse();
+                Found::Tie(tail, second)
+            }
+            None => Found::Route(tail),
+        }
+    }
+
+    /// Every node that is reached, the start among them.
+    pub fn reached(&self) -> impl Iterator<Item = u32> {
+        self.reached.iter().enumerate().filter(|(_, r)| r.is_some()).map(|(i, _)| i as u32)
+    }
+
+    /// Adds the ways from `node` back to the start, last first.
+    fn walk(&self, mut node: u32, ways: &mut Vec<u32>) {
+        while let Some(Reached { last: Some(step), .. }) = self.reached[node as usize] {
+            ways.push(step.way);
+            node = step.from;
+        }
+    }
+}
+
+/// The same links the other way round: what acknowledgements cross.
+pub(crate) fn reversed(path: &[u32]) -> Vec<u32> {
+    path.iter().rev().map(|way| way ^ 1).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shortest_route_goes_over_reverse_directions_too() {
+        let mut g = Graph::new(4);
+        g.join(0, 0, 1);
+        g.join(1, 2, 1);
+        g.join(2, 2, 3);
+        let tree = g.from(0);
+        assert_eq!(tree.to(3), Found::Route(vec![0, 3, 4]));
+        assert_eq!(tree.to(0), Found::Route(vec![]));
+        assert_eq!(reversed(&[0, 3, 4]), [5, 2, 1]);
+    }
+
+    #[test]
+    fn ties_are_found_wherever_they_lie() {
+        // A diamond 0-{1,2}-3, then 3-4.
+        let mut g = Graph::new(6);
+        for (k, (a, b)) in [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)].into_iter().enumerate() {
+            g.join(k as u32, a, b);
+        }
+        assert_eq!(g.from(0).to(4), Found::Tie(vec![0, 4, 8], vec![2, 6, 8]));
+        assert_eq!(g.from(1).to(4), Found::Route(vec![4, 8]));
+        assert_eq!(g.from(0).to(5), Found::Nothing);
+    }
+
+    #[test]
+    fn two_links_between_the_same_nodes_are_a_tie() {
+        let mut g = Graph::new(2);
+        g.join(0, 0, 1);
+        g.join(1, 1, 0);
+        assert_eq!(g.from(0).to(1), Found::Tie(vec![0], vec![3]));
+    }
+}

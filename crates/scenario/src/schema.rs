@@ -1,0 +1,156 @@
+//! JSON Schema (draft 2020-12) of the experiment file, for editors: the same declarations the parser reads by.
+
+use inprofile_config::quantity::Unit;
+use inprofile_config::schema::{object, quantity};
+use inprofile_core::params::Params;
+use inprofile_core::registry::{Entry, Registry};
+use serde_json::{Map, Value as Json, json};
+
+use crate::model::MOST_FLOWS;
+use crate::read::tcp::Tcp;
+
+/// The schema of an experiment that may name the mechanisms of this registry.
+#[must_use]
+pub fn schema(registry: &Registry) -> Json {
+    let limit = quantity(Unit::Backlog, "The queue's hard limit.");
+    let queue = one_of("aqm", &[("limit", limit)], &registry.aqms, "The queue's discipline and limit.");
+    let marker = one_of("kind", &[], &registry.markers, "A marker and its parameters.");
+    let mut tcp = object(&Map::new(), &[], Tcp::FIELDS);
+    tcp["description"] = json!("TCP: defaults of every flow, or what a group of flows changes of them.");
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Inprofile experiment",
+        "type": "object",
+        "required": ["title", "duration", "links", "flows"],
+        "additionalProperties": false,
+        "properties": {
+            "title": { "type": "string", "minLength": 1, "description": "What the experiment is about." },
+            "duration": time("How long it runs."),
+            "measure": table(&[], json!({
+                "from": time("Start of the window of every metric. Left out: 0 s."),
+                "to": time("End of the window. Left out: the end of the run."),
+                "at": name("The link measured. Left out: the slowest, of equals the first."),
+            }), "Where and when is measured."),
+            "seeds": { "type": "integer", "minimum": 1, "maximum": 100_000, "default": 10,
+                "description": "How many runs, with seeds from 1." },
+            "engine": table(&[], json!({
+                "profile": { "enum": ["exact", "ns2"], "default": "exact",
+                    "description": "Integer picoseconds, or ns-2's order of events and clock." },
+            }), "The simulator."),
+            "tcp": tcp,
+            "links": list(link(&queue), 1, "Links, each in both directions."),
+            "flows": list(flow(&marker, &tcp), 1, "Groups of flows."),
+            "edges": list(table(&["node", "marker"], json!({
+                "node": name("The node at whose ingress data is marked."),
+                "marker": marker,
+            }), "An aggregate marker."), 0, "Aggregate markers."),
+            "monitors": list(monitor(), 0, "What is sampled over time."),
+        },
+    })
+}
+
+fn link(queue: &Json) -> Json {
+    let way = |doc: &str| {
+        json!({
+            "rate": quantity(Unit::Rate, &format!("Bits per second on the wire{doc}")),
+            "delay": time(&format!("Propagation{doc}")),
+            "queue": queue,
+        })
+    };
+    let mut properties = way(".");
+    properties["name"] = name("Its name in results.");
+    properties["from"] = name("The node it starts at.");
+    properties["to"] = name("The node it ends at.");
+    properties["reverse"] = table(
+        &[],
+        way(" on the way back. Left out: as forward."),
+        "The other direction; without a queue of its own, drop-tail with room for 10000 packets.",
+    );
+    table(&["name", "from", "to", "rate", "delay", "queue"], properties, "A link.")
+}
+
+fn flow(marker: &Json, tcp: &Json) -> Json {
+    let rate = |doc: &str| quantity(Unit::Rate, doc);
+    let range = r"^\s*[0-9.eE+-]+\s*[a-zµμ]*\s*\.\.\s*[0-9.eE+-]+\s*[mnpuµμ]?s\s*$";
+    let rtt = json!({ "anyOf": [time("One for all."), { "type": "string", "pattern": range }] });
+    let uniform = range.replacen('^', r"^\s*uniform", 1);
+    table(
+        &["name", "from", "to"],
+        json!({
+            "name": name("Its name; flows are name.0, name.1, …"),
+            "count": { "type": "integer", "minimum": 1, "maximum": MOST_FLOWS, "default": 1, "description": "How many flows." },
+            "from": { "type": "string", "description": "\"H*\": a host each, joined by join; or the name of a node." },
+            "join": table(&["node", "rate"], json!({
+                "node": name("The node the hosts are joined to."),
+                "rate": rate("Rate of each joining link, both ways."),
+                "limit": quantity(Unit::Backlog, "Limit of its queues. Left out: 10000 packets."),
+            }), "The joining links; their delay follows from rtt."),
+            "to": name("The node the data goes to."),
+            "rtt": or_list(rtt, "Propagation there and back: one, one each, or a range evenly spread."),
+            "start": or_list(
+                json!({ "anyOf": [time("A time."), { "type": "string", "pattern": uniform }] }),
+                "When they start. Left out: 0 s.",
+            ),
+            "contract": or_list(rate("A rate."), "The rate each was promised."),
+            "marker": marker,
+            "tcp": tcp,
+        }),
+        "A group of flows.",
+    )
+}
+
+fn monitor() -> Json {
+    let mut schema = table(
+        &["every"],
+        json!({
+            "queue": { "type": "string", "description": "A link; with .reverse its other direction." },
+            "flows": { "type": "string", "description": "A group of flows, or one: tcp.0." },
+            "edge": name("An edge, by its node."),
+            "every": time("How often."),
+        }),
+        "One thing, sampled at regular times.",
+    );
+    schema["oneOf"] = json!([{ "required": ["queue"] }, { "required": ["flows"] }, { "required": ["edge"] }]);
+    schema
+}
+
+/// A table that is one of several mechanisms, told apart by the word under `key`.
+fn one_of<M>(key: &str, others: &[(&str, Json)], entries: &[Entry<M>], doc: &str) -> Json {
+    let each = entries.iter().map(|e| {
+        let mut properties: Map<String, Json> =
+            others.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+        properties.insert(key.to_owned(), json!({ "const": e.name }));
+        let needed: Vec<&str> = std::iter::once(key).chain(others.iter().map(|(name, _)| *name)).collect();
+        let mut schema = object(&properties, &needed, e.fields);
+        schema["title"] = json!(e.name);
+        schema["description"] = json!(format!("{} ({})", e.summary, e.source));
+        schema
+    });
+    json!({ "description": doc, "oneOf": each.collect::<Vec<_>>() })
+}
+
+fn table(required: &[&str], properties: Json, doc: &str) -> Json {
+    json!({
+        "type": "object",
+        "description": doc,
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn list(items: Json, least: u32, doc: &str) -> Json {
+    json!({ "type": "array", "items": items, "minItems": least, "description": doc })
+}
+
+fn or_list(one: Json, doc: &str) -> Json {
+    json!({ "description": doc, "anyOf": [one.clone(), { "type": "array", "items": one }] })
+}
+
+fn name(doc: &str) -> Json {
+    json!({ "type": "string", "description": doc })
+}
+
+fn time(doc: &str) -> Json {
+    quantity(Unit::Time, doc)
+}
