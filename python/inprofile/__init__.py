@@ -9,11 +9,10 @@
 `read` takes back what `Result.write` wrote.
 """
 
-from ._internal import ScenarioError
 from ._version import __version__
 from .mechanisms import Mechanism, Parameter, mechanisms, schema
 from .results import FolderInUse, Result, ResultError, read
-from .scenario import Check, Problem, Scenario, load, parse
+from .scenario import Check, Problem, Scenario, ScenarioError, load, parse
 from .starter import STARTER
 
 __all__ = [

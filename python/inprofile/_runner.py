@@ -118,8 +118,8 @@ def run_many(
 
 
 def _key(scenario: Scenario, seeds: tuple[int, ...], trace: bool) -> str:
-    """Digest of all that decides a result: experiment, seeds, whether verdicts are kept, and the simulator."""
-    parts = [scenario.canonical, list(seeds), trace, __version__, _engine()]
+    """Digest of all that a result depends on; the title only because the result carries it."""
+    parts = [scenario.canonical, scenario.title, list(seeds), trace, __version__, _engine()]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _internal
-from ._internal import ScenarioError
 
 if TYPE_CHECKING:
     from .results import Result
 
-__all__ = ["Check", "Problem", "Scenario", "load", "parse"]
+__all__ = ["Check", "Problem", "Scenario", "ScenarioError", "load", "parse"]
 
 Seeds = int | Iterable[int]
 """How many seeds (`20` is 1…20), or which ones."""
@@ -40,6 +39,18 @@ class Problem:
         key = " = ".join(part for part in (self.path, self.value) if part)
         parts = [place, self.severity, key, self.problem] if key else [place, self.severity, self.problem]
         return ": ".join(parts) + (f"\n  {self.remedy}" if self.remedy else "")
+
+
+class ScenarioError(_internal.ScenarioError):
+    """An experiment that cannot run: every problem, with its place and what to write instead."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What is wrong, one by one."""
+        return [Problem(**problem) for problem in json.loads(self.args[1])]
 
 
 @dataclass(frozen=True)
@@ -73,7 +84,10 @@ class Scenario:
         """Check `text`; raise `ScenarioError` with every problem, each with its place and remedy."""
         self._text = text
         self._overrides = tuple(overrides)
-        self._inner = _internal.Scenario.parse(text, file, list(self._overrides))
+        try:
+            self._inner = _internal.Scenario.parse(text, file, list(self._overrides))
+        except _internal.ScenarioError as error:
+            raise ScenarioError(*error.args) from None
 
     @property
     def title(self) -> str:
@@ -152,10 +166,10 @@ class Scenario:
 def parse(text: str, file: str = "experiment") -> Scenario:
     """An experiment from TOML text; `file` is what messages call it.
 
-    >>> parse("title = 'empty'")
+    >>> parse("title = 'of nothing'")
     Traceback (most recent call last):
     ...
-    inprofile._internal.ScenarioError: ...
+    inprofile.scenario.ScenarioError: ...
 
     Raises `ScenarioError` where it cannot run.
     """

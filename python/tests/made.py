@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pyarrow as pa
+
 from inprofile.results import Provenance, Result
 
 EMPTY: dict[str, list[tuple[str, pa.DataType]]] = {

@@ -5,6 +5,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from inprofile.quantity import number, pm, quantity, scale
 from inprofile.stats import Estimate, Interval
 

@@ -5,8 +5,9 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from inprofile.stats import Estimate, Interval, ci95, estimate, holm, jain, mean, paired, prediction95
 from scipy import stats as scipy_stats
+
+from inprofile.stats import Estimate, Interval, ci95, estimate, holm, jain, mean, paired, prediction95
 
 TEN = [4.1, 3.9, 4.4, 4.0, 4.2, 3.7, 4.3, 4.1, 4.0, 4.3]
 """Mean 4.1; squared deviations sum to 0.40, so s = √(0.4/9) = 0.2108; t(9) = 2.2622."""

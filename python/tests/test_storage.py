@@ -7,12 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import inprofile
 import pyarrow.parquet as pq
 import pytest
+
+import inprofile
 from inprofile import FolderInUse, ResultError, storage
 from inprofile.results import Result, read
-
 from made import flow, result
 
 A = result([flow(1, "tcp.0", 300e3), flow(2, "tcp.0", 310e3)], "A")

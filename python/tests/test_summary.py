@@ -4,9 +4,9 @@ import json
 import math
 
 import pytest
+
 from inprofile.plot import NoSeries, Samples, averaged, thin
 from inprofile.summary import Metric
-
 from made import flow, result
 
 SAMPLED = [

@@ -7,13 +7,13 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, ParamSpec
 
 import typer
 
-from .._internal import ScenarioError
-from ..scenario import Scenario, Seeds, load
+from ..scenario import Scenario, ScenarioError, Seeds, load
 from ..storage import FolderInUse, ResultError
 
 __all__ = [
@@ -67,8 +67,7 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
         try:
             command(*args, **kwargs)
         except ScenarioError as error:
-            text, problems = error.args
-            fail(text, json.loads(problems), as_json)
+            fail(str(error), [asdict(problem) for problem in error.problems], as_json)
         except (Refused, ResultError, FolderInUse) as error:
             fail(str(error), None, as_json)
         except BrokenPipeError:

@@ -92,9 +92,9 @@ def _name(fate: Fate) -> str:
 def bars(rows: list[tuple[str, float, float]]) -> str:
     """A bar a row: name, share, and count. The longest fills the width; anything above nothing shows.
 
-    >>> print(bars([("delivered", 0.9, 90.0), ("early at core", 0.1, 10.0)]).replace("█", "#"))
+    >>> print(bars([("delivered", 0.9, 90.0), ("early at core", 0.09, 9.0)]).replace("█", "#"))
       delivered      ######################################## 90.0 %      90
-      early at core  ####                                     10.0 %      10
+      early at core  ####                                      9.0 %       9
     """
     width = 40
     longest = max(share for _, share, _ in rows) or 1.0

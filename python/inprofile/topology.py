@@ -1,0 +1,234 @@
+"""An experiment drawn: nodes and links in the order packets meet them, then every effective value."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from .quantity import number
+
+if TYPE_CHECKING:
+    from .scenario import Problem
+
+__all__ = ["chain", "draw", "text"]
+
+Json = Mapping[str, Any]
+
+
+def draw(effective: Json, warnings: Sequence[Problem]) -> RenderableType:
+    """The picture, the tables of values, and the warnings."""
+    measure = effective["measure"]
+    head = Text.assemble(
+        (effective["title"], "bold"),
+        f"\n{effective['duration']} simulated; metrics from {measure['from']} to {measure['to']}"
+        f" at {measure['at']}; {effective['seeds']} seeds",
+    )
+    parts: list[RenderableType] = [head, Text(), Text("\n".join(_picture(effective)))]
+    for heading, table in (
+        ("Links", _links(effective["links"])),
+        ("Queues", _queues(effective)),
+        ("Flows", _flows(effective["flows"])),
+        ("Markers", _markers(effective)),
+        ("TCP", _transport(effective["flows"])),
+        ("Monitors", _monitors(effective["monitors"])),
+    ):
+        if table.row_count:
+            parts += [Text(f"\n{heading}", style="bold"), Padding(table, (0, 0, 0, 2))]
+    if warnings:
+        parts.append(Text(f"\n{len(warnings)} warning{'s' * (len(warnings) != 1)}", style="bold yellow"))
+        parts += [Text(f"  {warning}") for warning in warnings]
+    else:
+        parts.append(Text("\nNo warnings.", style="dim"))
+    return Group(*parts)
+
+
+def text(what: RenderableType, width: int = 110) -> str:
+    """The same without colour, for print and notebooks."""
+    out = io.StringIO()
+    Console(file=out, width=width, color_system=None, highlight=False).print(what)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def chain(steps: Iterable[tuple[str, str]], ways: Sequence[str]) -> list[str]:
+    """Boxes one below the other: of each its name and what stands beside it; `ways` are what joins them.
+
+    >>> for line in chain([("ER", "ard"), ("CR1", "")], ["10 Mbit/s"]):
+    ...     print(line)
+      ┌─────┐
+      │ ER  │  ard
+      └──┬──┘
+         │  10 Mbit/s
+      ┌──▼──┐
+      │ CR1 │
+      └─────┘
+    """
+    boxes = list(steps)
+    width = max(len(name) for name, _ in boxes) + 2
+    left = width // 2
+    right = width - left - 1
+    lines = []
+    for i, (name, beside) in enumerate(boxes):
+        top = "▼" if i else "─"
+        bottom = "┬" if i < len(boxes) - 1 else "─"
+        lines.append(f"  ┌{'─' * left}{top}{'─' * right}┐")
+        lines.append(f"  │ {name:<{width - 2}} │  {beside}".rstrip())
+        lines.append(f"  └{'─' * left}{bottom}{'─' * right}┘")
+        if i < len(boxes) - 1:
+            lines.append(f"   {' ' * left}│  {ways[i]}".rstrip())
+    return lines
+
+
+def _picture(effective: Json) -> Iterator[str]:
+    """A chain for every route; where one meets an earlier one it ends."""
+    links = {link["name"]: link for link in effective["links"]}
+    markers = {edge["node"]: edge["marker"]["kind"] for edge in effective["edges"]}
+    drawn: set[str] = set()
+    routes: dict[tuple[str, ...], list[Json]] = {}
+    for flow in effective["flows"]:
+        start = flow["join"]["node"] if "join" in flow else flow["from"]
+        routes.setdefault(("H*" if "join" in flow else "", start, *flow["route"]), []).append(flow)
+    for (hosts, start, *route), groups in routes.items():
+        who = ", ".join(f"{g['name']} × {g['count']}" if g["count"] > 1 else g["name"] for g in groups)
+        colours = ", ".join(dict.fromkeys(g["marker"]["kind"] for g in groups if g["marker"]))
+        steps: list[tuple[str, str]] = []
+        ways: list[str] = []
+        if hosts:
+            steps.append((who, f"marked by {colours}" if colours else ""))
+            ways.append(_join(groups))
+        nodes = [start, *(links[name]["to"] for name in route)]
+        for i, node in enumerate(nodes):
+            beside = f"marked by {markers[node]}" if node in markers else ""
+            if i == 0 and not hosts:
+                beside = ", ".join(part for part in (who, beside) if part)
+            if node in drawn:
+                steps.append((node, "as above"))
+                break
+            if i == len(nodes) - 1:
+                beside = ", ".join(
+                    part for part in (beside, f"receives {', '.join(g['name'] for g in groups)}") if part
+                )
+            steps.append((node, beside))
+            if i < len(route):
+                ways.append(_way(links[route[i]]))
+        drawn.update(nodes)
+        yield from chain(steps, ways)
+
+
+def _join(groups: Sequence[Json]) -> str:
+    """What joins hosts to the network."""
+    said = [f"{g['join']['rate']}, {_spread(g['join']['delay'])}" for g in groups]
+    return "; ".join(dict.fromkeys(said)) + ", a host each"
+
+
+def _way(link: Json) -> str:
+    return f"{link['name']}: {link['rate']}, {link['delay']}, {link['queue']['aqm']} {link['queue']['limit']['is']}"
+
+
+def _spread(values: str | Sequence[str]) -> str:
+    """One value, or the first and the last of several.
+
+    >>> _spread("1 ms"), _spread(["1 ms", "2 ms", "3 ms"])
+    ('1 ms', '1 ms … 3 ms')
+    """
+    return values if isinstance(values, str) else f"{values[0]} … {values[-1]}"
+
+
+def _table(*columns: str, numbers: Sequence[str] = ()) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    for column in columns:
+        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
+    return table
+
+
+def _links(links: Sequence[Json]) -> Table:
+    table = _table("link", "from", "to", "rate", "delay", "discipline")
+    for link in links:
+        row = (link["from"], link["to"], link["rate"], link["delay"], link["queue"]["aqm"])
+        table.add_row(link["name"], *row, style="dim" if "reverse_of" in link else None)
+    return table
+
+
+def _queues(effective: Json) -> Table:
+    """Thresholds and other settings of every queue; amounts in packets, bytes and time at the link's rate."""
+    table = _table("queue", "setting", "packets", "bytes", "ms", numbers=("packets", "bytes", "ms"))
+    for link in effective["links"]:
+        for i, (name, value) in enumerate(_flat(link["queue"], skip=("aqm",))):
+            of = link["name"] if i == 0 else ""
+            style = "dim" if "reverse_of" in link else None
+            if isinstance(value, Mapping):
+                amounts = (number(value[unit], 6) for unit in ("packets", "bytes", "ms"))
+                table.add_row(of, name, *amounts, style=style)
+            else:
+                table.add_row(of, f"{name} = {_plain(value)}", style=style)
+    return table
+
+
+def _flows(flows: Sequence[Json]) -> Table:
+    table = _table("flows", "number", "from", "to", "round trip", "contract", "start", numbers=("number",))
+    for g in flows:
+        where = f"hosts at {g['join']['node']}" if "join" in g else g["from"]
+        contract = _spread(g["contract"]) if g["contract"] else "none"
+        table.add_row(
+            g["name"], str(g["count"]), where, g["to"], _spread(g["rtt"]), contract, _spread(g["start"])
+        )
+    return table
+
+
+def _markers(effective: Json) -> Table:
+    table = _table("marker", "of", "settings")
+    where = [(f"hosts of {g['name']}", g["marker"]) for g in effective["flows"] if g["marker"]]
+    where += [(f"edge {e['node']}", e["marker"]) for e in effective["edges"]]
+    for of, marker in where:
+        settings = (f"{name} = {_plain(value)}" for name, value in _flat(marker, skip=("kind",)))
+        table.add_row(marker["kind"], of, ", ".join(settings))
+    return table
+
+
+def _transport(flows: Sequence[Json]) -> Table:
+    table = _table("flows", "settings")
+    same: dict[str, list[str]] = {}
+    for g in flows:
+        said = ", ".join(f"{name} = {_plain(value)}" for name, value in g["tcp"].items())
+        same.setdefault(said, []).append(g["name"])
+    for said, names in same.items():
+        table.add_row(", ".join(names), said)
+    return table
+
+
+def _monitors(monitors: Sequence[Json]) -> Table:
+    table = _table("sampled", "every")
+    for monitor in monitors:
+        of = next(f"{kind} {name}" for kind, name in monitor.items() if kind != "every")
+        table.add_row(of, monitor["every"])
+    return table
+
+
+def _flat(values: Json, skip: Sequence[str] = (), prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Settings by dotted name; an amount (`is`, packets, bytes, ms) counts as one value."""
+    for name, value in values.items():
+        if name in skip:
+            continue
+        if isinstance(value, Mapping) and "is" not in value:
+            yield from _flat(value, prefix=f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def _plain(value: object) -> str:
+    """A setting as the file would have it; an amount also in the other unit."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case {"is": str(own), "packets": packets, "bytes": size}:
+            other = f"{number(packets)} packets" if own.endswith("B") else f"{number(size, 6)} B"
+            return f"{own} ({other})"
+        case float():
+            return number(value, 6)
+        case _:
+            return str(value)
