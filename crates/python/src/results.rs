@@ -1,0 +1,340 @@
+//! What one experiment's runs left: every table, filled row by row in the order of seeds.
+
+use inprofile_core::packet::Colour;
+use inprofile_core::units::Time;
+use inprofile_core::verdict::Cause;
+use inprofile_scenario as scenario;
+use inprofile_sim::network::{Network, Target};
+use inprofile_sim::outcome::{MarkerOutcome, Outcome, Place};
+use pyo3::prelude::*;
+
+use crate::tables::{Cell, Columns, Holds, Table};
+
+use Holds::{Counts, Numbers, Texts};
+
+/// What one experiment's runs left, one or more seeds in one table each.
+#[pyclass(frozen, get_all, module = "inprofile._internal")]
+pub struct Results {
+    metrics: Py<Table>,
+    flows: Py<Table>,
+    drops: Py<Table>,
+    queues: Py<Table>,
+    markers: Py<Table>,
+    series: Py<Table>,
+    verdicts: Py<Table>,
+    /// Whether every packet was accounted for, in every run: the engine checks it and fails otherwise.
+    conservation: bool,
+}
+
+/// What the numbers of a network's parts are called, and when its flows start.
+pub struct Names {
+    links: Vec<(String, bool, u64)>,
+    edges: Vec<String>,
+    flows: Vec<String>,
+    starts: Vec<Time>,
+    monitors: Vec<String>,
+}
+
+impl Names {
+    /// Those of a network.
+    pub fn of(network: &Network) -> Names {
+        let monitors = network.monitors.iter().map(|m| match m.target {
+            Target::Queue(l) => network.links[l as usize].name.clone(),
+            Target::Flow(f) => network.flows[f as usize].name.clone(),
+            Target::Edge(e) => network.edges[e as usize].name.clone(),
+        });
+        Names {
+            monitors: monitors.collect(),
+            links: network.links.iter().map(|l| (l.name.clone(), l.listed, l.rate.0)).collect(),
+            edges: network.edges.iter().map(|e| e.name.clone()).collect(),
+            flows: network.flows.iter().map(|f| f.name.clone()).collect(),
+            starts: network.flows.iter().map(|f| f.start).collect(),
+        }
+    }
+
+    fn place(&self, place: Place, flow: u32) -> &str {
+        match place {
+            Place::Queue(l) => &self.links[l as usize].0,
+            Place::Edge(e) => &self.edges[e as usize],
+            Place::Host => &self.flows[flow as usize],
+        }
+    }
+}
+
+/// The runs of one experiment, and what they are called.
+struct Runs<'a> {
+    scenario: &'a scenario::Scenario,
+    /// Of the measured window, in seconds.
+    window: f64,
+    runs: &'a [(Names, Outcome)],
+}
+
+impl Results {
+    /// Fills the tables.
+    ///
+    /// # Errors
+    /// If Arrow or Python refuse one.
+    pub fn new(scenario: &scenario::Scenario, runs: &[(Names, Outcome)]) -> PyResult<Results> {
+        let (from, to) = scenario.window();
+        let runs = Runs { scenario, window: (to - from).secs(), runs };
+        Python::attach(|py| {
+            let table = |columns: Columns| Py::new(py, columns.table()?);
+            Ok(Results {
+                metrics: table(runs.metrics())?,
+                flows: table(runs.flows())?,
+                drops: table(runs.drops())?,
+                queues: table(runs.queues())?,
+                markers: table(runs.markers())?,
+                series: table(runs.series())?,
+                verdicts: table(runs.verdicts())?,
+                conservation: true,
+            })
+        })
+    }
+}
+
+fn sum(packets: &[u64]) -> u64 {
+    packets.iter().sum()
+}
+
+impl Runs<'_> {
+    fn rate(&self, bytes: u64) -> f64 {
+        bytes as f64 * 8.0 / self.window
+    }
+
+    fn metrics(&self) -> Columns {
+        let mut t = Columns::new(&[
+            ("seed", Counts),
+            ("name", Texts),
+            ("unit", Texts),
+            ("value", Numbers),
+            ("point", Texts),
+            ("header", Texts),
+        ]);
+        for (_, o) in self.runs {
+            for m in self.scenario.metrics(o) {
+                t.row(&[
+                    o.seed.into(),
+                    m.name.into(),
+                    m.unit.into(),
+                    m.value.into(),
+                    (&m.point).into(),
+                    m.header.into(),
+                ]);
+            }
+        }
+        t
+    }
+
+    fn flows(&self) -> Columns {
+        let mut columns = vec![("seed", Counts), ("flow", Texts), ("group", Texts)];
+        columns.extend(["contract", "rtt", "start", "throughput", "goodput"].map(|n| (n, Numbers)));
+        columns.extend(["sent_in", "sent_out", "received_in", "received_out"].map(|n| (n, Counts)));
+        columns.extend(["received_in_rate", "received_out_rate"].map(|n| (n, Numbers)));
+        let dropped =
+            ["dropped_early", "dropped_forced", "dropped_overflow", "dropped_edge", "dropped_evicted"];
+        columns.extend(dropped.map(|n| (n, Counts)));
+        columns.extend(["sent", "received", "dropped", "in_flight"].map(|n| (n, Counts)));
+        columns.extend(["timeouts", "fast_retransmits", "retransmissions"].map(|n| (n, Counts)));
+        let mut t = Columns::new(&columns);
+        for (names, o) in self.runs {
+            for ((row, f), start) in self.scenario.flow_rows().zip(&o.flows).zip(&names.starts) {
+                let w = &f.window;
+                let out = |by_colour: [u64; 3]| by_colour[1] + by_colour[2];
+                let mut cells: Vec<Cell<'_>> = vec![
+                    o.seed.into(),
+                    (&row.name).into(),
+                    row.group.into(),
+                    row.contract.map(|r| r.0 as f64).into(),
+                    row.rtt.secs().into(),
+                    start.secs().into(),
+                    self.rate(w.in_order_wire_bytes).into(),
+                    self.rate(w.in_order_payload_bytes).into(),
+                    w.sent[0].into(),
+                    out(w.sent).into(),
+                    w.received[0].into(),
+                    out(w.received).into(),
+                    self.rate(w.received_bytes[0]).into(),
+                    self.rate(out(w.received_bytes)).into(),
+                ];
+                cells.extend(w.dropped.map(Cell::Count));
+                let total = &f.total;
+                cells.extend([sum(&total.sent), sum(&total.received), sum(&total.dropped)].map(Cell::Count));
+                cells.extend(
+                    [f.in_flight, f.timeouts, f.fast_retransmits, f.retransmissions].map(Cell::Count),
+                );
+                t.row(&cells);
+            }
+        }
+        t
+    }
+
+    fn drops(&self) -> Columns {
+        let mut t = Columns::new(&[
+            ("seed", Counts),
+            ("flow", Texts),
+            ("place", Texts),
+            ("cause", Texts),
+            ("in", Counts),
+            ("out", Counts),
+            ("red", Counts),
+        ]);
+        for (names, o) in self.runs {
+            for d in &o.drops {
+                t.row(&[
+                    o.seed.into(),
+                    (&names.flows[d.flow as usize]).into(),
+                    names.place(d.place, d.flow).into(),
+                    d.cause.name().into(),
+                    d.packets[0].into(),
+                    d.packets[1].into(),
+                    d.packets[2].into(),
+                ]);
+            }
+        }
+        t
+    }
+
+    fn queues(&self) -> Columns {
+        let mut columns = vec![("seed", Counts), ("queue", Texts)];
+        let of_colours =
+            ["arrived_in", "arrived_out", "arrived_red", "sent_in", "sent_out", "sent_red"];
+        columns.extend(of_colours.map(|n| (n, Counts)));
+        let by_cause =
+            ["dropped_early", "dropped_forced", "dropped_overflow", "dropped_edge", "dropped_evicted"];
+        columns.extend(by_cause.map(|n| (n, Counts)));
+        columns.extend(["dropped_in", "dropped_out", "dropped_red", "marked"].map(|n| (n, Counts)));
+        let rates = ["arrived_in_rate", "arrived_out_rate", "sent_rate", "utilisation", "queue_mean"];
+        columns.extend(rates.map(|n| (n, Numbers)));
+        columns.extend(["total_arrived", "total_sent", "total_dropped", "waiting"].map(|n| (n, Counts)));
+        let mut t = Columns::new(&columns);
+        for (names, o) in self.runs {
+            for (l, (name, _, rate)) in o.links.iter().zip(&names.links).filter(|(_, n)| n.1) {
+                let w = &l.window;
+                let mut cells: Vec<Cell<'_>> = vec![o.seed.into(), name.into()];
+                cells.extend(w.arrived.map(Cell::Count));
+                cells.extend(w.sent.map(Cell::Count));
+                cells.extend(Cause::ALL.map(|c| Cell::Count(sum(&w.dropped[c as usize]))));
+                cells.extend(Colour::ALL.map(|c| Cell::Count(w.dropped_of(c))));
+                cells.push(sum(&w.marked).into());
+                let sent = self.rate(sum(&w.sent_bytes));
+                cells.extend([
+                    self.rate(w.arrived_bytes[0]).into(),
+                    self.rate(w.arrived_bytes[1] + w.arrived_bytes[2]).into(),
+                    sent.into(),
+                    (sent / *rate as f64).into(),
+                    l.queue_mean.into(),
+                ]);
+                let dropped: u64 = l.total.dropped.iter().map(|c| sum(c)).sum();
+                let total = [sum(&l.total.arrived), sum(&l.total.sent), dropped, l.waiting];
+                cells.extend(total.map(Cell::Count));
+                t.row(&cells);
+            }
+        }
+        t
+    }
+
+    fn markers(&self) -> Columns {
+        let mut columns = vec![("seed", Counts), ("place", Texts), ("kind", Texts)];
+        let counts = ["arrived_in", "arrived_out", "left_in", "left_out", "dropped"];
+        columns.extend(counts.map(|n| (n, Counts)));
+        let rates = ["arrived_in_rate", "arrived_out_rate", "left_in_rate", "left_out_rate"];
+        columns.extend(rates.map(|n| (n, Numbers)));
+        columns.push(("stats", Texts));
+        let mut t = Columns::new(&columns);
+        let model = self.scenario.model();
+        let of_flows: Vec<&str> = model
+            .groups
+            .iter()
+            .flat_map(|g| std::iter::repeat_n(g.marker.as_ref().map_or("", |m| m.name), g.count))
+            .collect();
+        for (names, o) in self.runs {
+            let mut row = |place: &str, kind: &str, m: &MarkerOutcome| {
+                let w = &m.window;
+                let out = |by_colour: [u64; 3]| by_colour[1] + by_colour[2];
+                let mut stats = serde_json::Map::new();
+                stats.extend(m.stats.iter().map(|&(n, v)| (n.to_owned(), v.into())));
+                stats.extend(m.gauges.iter().map(|&(n, v)| (n.to_owned(), v.into())));
+                let stats = serde_json::Value::Object(stats).to_string();
+                t.row(&[
+                    o.seed.into(),
+                    place.into(),
+                    kind.into(),
+                    w.arrived[0].into(),
+                    out(w.arrived).into(),
+                    w.left[0].into(),
+                    out(w.left).into(),
+                    sum(&w.dropped).into(),
+                    self.rate(w.arrived_bytes[0]).into(),
+                    self.rate(out(w.arrived_bytes)).into(),
+                    self.rate(w.left_bytes[0]).into(),
+                    self.rate(out(w.left_bytes)).into(),
+                    (&stats).into(),
+                ]);
+            };
+            for ((m, name), edge) in o.edges.iter().zip(&names.edges).zip(&model.edges) {
+                row(name, edge.marker.name, m);
+            }
+            for ((m, name), kind) in o.flow_markers.iter().zip(&names.flows).zip(&of_flows) {
+                if let Some(m) = m {
+                    row(name, kind, m);
+                }
+            }
+        }
+        t
+    }
+
+    fn series(&self) -> Columns {
+        let mut t = Columns::new(&[
+            ("seed", Counts),
+            ("monitor", Texts),
+            ("what", Texts),
+            ("t", Numbers),
+            ("value", Numbers),
+        ]);
+        for (names, o) in self.runs {
+            for s in &o.series {
+                let name = names.monitors[s.monitor as usize].as_str();
+                for (what, values) in &s.columns {
+                    for (at, &value) in s.times.iter().zip(values) {
+                        // What has no value yet (ssthresh before the first loss) is missing, not NaN.
+                        let value = (!value.is_nan()).then_some(value);
+                        t.row(&[o.seed.into(), name.into(), (*what).into(), at.secs().into(), value.into()]);
+                    }
+                }
+            }
+        }
+        t
+    }
+
+    fn verdicts(&self) -> Columns {
+        let mut t = Columns::new(&[
+            ("seed", Counts),
+            ("time_ps", Counts),
+            ("packet", Counts),
+            ("flow", Texts),
+            ("point", Texts),
+            ("verdict", Texts),
+            ("cause", Texts),
+            ("why", Texts),
+        ]);
+        for (names, o) in self.runs {
+            for v in &o.verdicts {
+                let mut why = serde_json::Map::new();
+                why.extend(v.why.iter().map(|&(n, x)| (n.to_owned(), x.into())));
+                let why = serde_json::Value::Object(why).to_string();
+                t.row(&[
+                    o.seed.into(),
+                    v.at.0.into(),
+                    v.packet.into(),
+                    (&names.flows[v.flow as usize]).into(),
+                    names.place(v.place, v.flow).into(),
+                    v.verdict.into(),
+                    v.cause.map(Cause::name).into(),
+                    (&why).into(),
+                ]);
+            }
+        }
+        t
+    }
+}
