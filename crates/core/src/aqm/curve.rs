@@ -377,6 +377,80 @@ mod tests {
         }
     }
 
+    /// Counts after one arrival each at these averages.
+    fn counts(law: Law, averages: &[f64]) -> Vec<i32> {
+        let curve = Curve { min_th: 5.0, max_th: 15.0, max_p: 0.001 };
+        let mut rng = Rng::for_component(1, "counts");
+        let mut count = Countdown::default();
+        averages
+            .iter()
+            .map(|&avg| {
+                let found = Found { avg, queued: 9.0, scale: None };
+                count.test(&curve, Rule { law, ..RULE }, found, &mut rng, &mut Silent);
+                count.get()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_count_starts_at_min_th() {
+        let averages = [4.9, 5.0, 6.0, 6.0, 4.9, 6.0, 15.0, 6.0];
+        assert_eq!(counts(Law::Floyd93, &averages), [-1, 0, 1, 2, -1, 0, 0, 1]);
+        assert_eq!(counts(Law::Ns2Red, &averages), [-1, 1, 2, 3, -1, 1, 0, 1]);
+        // Here the caller restarts: ns-2's RIO does so for IN only.
+        assert_eq!(counts(Law::Ns2Rio, &averages), [-1, 1, 2, 3, -1, 1, 2, 3]);
+    }
+
+    /// ns-2 draws even where p = 0 or 1, but not for the first packet over min_th, nor while one packet waits.
+    #[test]
+    fn ns2_draws_as_ns2_does() {
+        let curve = Curve { min_th: 5.0, max_th: 15.0, max_p: 0.1 };
+        let mut count = Countdown::default();
+        let draws = |count: &mut Countdown, law, avg, queued| {
+            let (mut rng, mut idle) = (Rng::ns2(1), Rng::ns2(1));
+            let found = Found { avg, queued, scale: None };
+            count.test(&curve, Rule { law, ..RULE }, found, &mut rng, &mut Silent);
+            rng.uniform() != idle.uniform()
+        };
+        assert!(!draws(&mut count, Law::Ns2Red, 5.0, 1.0));
+        assert!(!draws(&mut count, Law::Ns2Red, 5.0, 2.0));
+        assert!(draws(&mut count, Law::Ns2Red, 5.0, 2.0));
+        assert!(draws(&mut count, Law::Ns2Red, 15.0, 2.0));
+        assert!(!draws(&mut count, Law::Ns2Rio, 15.0, 2.0));
+        assert!(!draws(&mut count, Law::Ns2Red, 15.0, 1.0));
+        assert!(!draws(&mut count, Law::Ns2Red, 15.0, 2.0), "first over min_th again");
+    }
+
+    /// ns-2 marks below p_b = 0.1 (RED), or below max_th (RIO); above that it drops.
+    #[test]
+    fn ns2_marks_only_low_down() {
+        let curve = Curve { min_th: 5.0, max_th: 15.0, max_p: 0.2 };
+        let fate = |law, avg| {
+            let mut rng = Rng::for_component(1, "marks");
+            let mut count = Countdown(1000);
+            let rule = Rule { law, gentle: true, ..RULE };
+            count.test(&curve, rule, Found { avg, queued: 9.0, scale: None }, &mut rng, &mut Silent)
+        };
+        let early = |markable| Fate::Early { markable };
+        assert_eq!([9.0, 11.0].map(|avg| fate(Law::Ns2Red, avg)), [early(true), early(false)]);
+        assert_eq!([11.0, 16.0].map(|avg| fate(Law::Ns2Rio, avg)), [early(true), early(false)]);
+        assert_eq!(fate(Law::Floyd93, 16.0), early(true));
+        assert_eq!([Law::Ns2Red, Law::Ns2Rio, Law::Floyd93].map(|l| fate(l, 30.0)), [Fate::Forced; 3]);
+    }
+
+    /// ns-2 counts whole typical packets among the bytes let by, and scales p last.
+    #[test]
+    fn ns2_counts_bytes_where_sizes_matter() {
+        let curve = Curve { min_th: 0.0, max_th: 10.0, max_p: 0.4 };
+        let mut notes = crate::verdict::Notes::default();
+        let mut count = Countdown(700);
+        let found = Found { avg: 5.0, queued: 9.0, scale: Some(Scale { size: 500, mean: 1000 }) };
+        let mut rng = Rng::for_component(1, "bytes");
+        count.test(&curve, Rule { law: Law::Ns2Red, ..RULE }, found, &mut rng, &mut notes);
+        // 1,200 bytes are one packet: 0.2 / (1 − 0.2), halved for half a packet.
+        assert_eq!(notes.items()[..3], [("count", 1200.0), ("p_b", 0.2), ("p_a", 0.125)]);
+    }
+
     #[test]
     fn a_number_is_drawn_only_where_it_decides() {
         let untouched = Rng::for_component(1, "draws");

@@ -269,6 +269,8 @@ mod tests {
             assert!(matches!((c, n), (Admit, Admit) | (Mark, Drop(Cause::Early))));
         }
         assert_eq!(verdicts(&p, Ecn::Capable, &[31]), [Drop(Cause::Forced)]);
+        let off = Params { ecn: false, ..p };
+        assert_eq!(verdicts(&off, Ecn::Capable, &[20; 100]), not);
     }
 
     #[test]

@@ -126,6 +126,14 @@ mod tests {
     }
 
     #[test]
+    fn ns2_ages_an_idle_stretch_once() {
+        let mut a = of(8.0);
+        a.age_ns2(&weight(0.5), at(12.5), at(10.0));
+        a.age_ns2(&weight(0.5), at(14.0), at(10.0));
+        assert_eq!(a.get(), 1.0);
+    }
+
+    #[test]
     fn without_a_rate_idle_time_does_not_age_it() {
         let w = Weight::new(0.25, None, Bytes(1000));
         assert_eq!(of(10.0).sample(&w, at(1e6), 0.0, Some(at(0.0))), 7.5);

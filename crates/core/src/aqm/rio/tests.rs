@@ -112,6 +112,55 @@ fn idle_time_ages_both_averages() {
     }
 }
 
+/// ns-2's averages sleep through OUT arrivals: IN's ages from where the idle stretch began to the IN packet.
+#[test]
+fn ns2_ages_the_average_of_in_at_the_next_in_packet() {
+    let p = Params { avg_update: AvgUpdate::Ns2, variant: Variant::Ns2, ..params(0.5) };
+    let mut rio = p.build(&CONTEXT);
+    let mut rng = Rng::for_component(1, "rio");
+    let ms = 1_000_000_000;
+    arrive(&mut rio, 0, I, &mut Fake::of(16, 16), &mut rng);
+    assert_eq!((rio.vars.out.average.get(), rio.vars.r#in.average.get()), (16.0, 8.0));
+    let mut idle = Fake { idle: Some(Time(10 * ms)), ..Fake::of(0, 0) };
+    arrive(&mut rio, 12 * ms, O, &mut idle, &mut rng);
+    assert_eq!((rio.vars.out.average.get(), rio.vars.r#in.average.get()), (16.0, 8.0));
+    // 3.5 ms since the stretch began: three packets and this one for IN, this one alone for the total.
+    arrive(&mut rio, 13 * ms + ms / 2, I, &mut Fake::of(0, 0), &mut rng);
+    assert_eq!((rio.vars.out.average.get(), rio.vars.r#in.average.get()), (8.0, 0.5));
+    // Seen once.
+    arrive(&mut rio, 20 * ms, I, &mut Fake::of(0, 0), &mut rng);
+    assert_eq!(rio.vars.r#in.average.get(), 0.25);
+}
+
+#[test]
+fn thresholds_in_bytes_count_bytes_of_each_colour() {
+    let bytes =
+        |min, max| Thresholds { min_th: Backlog::Bytes(min), max_th: Backlog::Bytes(max), max_p: 0.02 };
+    let p = Params { r#in: bytes(45_000.0, 60_000.0), out: bytes(20_000.0, 40_000.0), ..params(1.0) };
+    let mut rng = Rng::for_component(1, "rio");
+    let mut rio = p.build(&CONTEXT);
+    assert_eq!(arrive(&mut rio, 0, I, &mut Fake::of(44, 50), &mut rng), Admit);
+    assert_eq!((rio.vars.out.average.get(), rio.vars.r#in.average.get()), (94_000.0, 44_000.0));
+    assert_eq!(arrive(&mut rio, 0, I, &mut Fake::of(60, 0), &mut rng), Drop(Cause::Forced));
+}
+
+#[test]
+fn ecn_marks_what_chance_picks_if_it_is_on() {
+    let run = |ecn, capable| {
+        let mut rio = Params { ecn, ..params(1.0) }.build(&CONTEXT);
+        let mut rng = Rng::for_component(1, "rio");
+        let packet = Packet { size: 1000, colour: O, ecn: capable, ..Packet::default() };
+        for _ in 0..1000 {
+            rio.arrive(Time::ZERO, &packet, &mut Fake::of(0, 30), &mut rng, &mut Silent);
+        }
+        (rio.stats[0].marked, rio.stats[0].early)
+    };
+    let (marked, dropped) = run(true, Ecn::Capable);
+    assert!(marked > 0 && dropped == 0);
+    assert_eq!(run(true, Ecn::NotCapable), (0, marked));
+    assert_eq!(run(false, Ecn::Capable), (0, marked));
+}
+
 #[test]
 fn odd_parameters_are_refused_or_remarked_on() {
     let fields = |p: &Params| {

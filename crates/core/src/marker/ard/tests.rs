@@ -119,9 +119,32 @@ fn golden_burst() {
     let low = "o..oo.o..o.....";
     let empty = "ooooooooooooooooooooooooooooooooooooooooxooxo";
     assert_eq!(text, [&".".repeat(50), low, empty].concat());
-    let s = &ard.stats;
-    assert_eq!(s.passed_in, 60);
-    assert_eq!(s.remarked_early + s.remarked_empty + s.dropped_low + s.dropped_empty, 50);
+    let counted = Stats {
+        remarked_early: 5,
+        remarked_empty: 43,
+        dropped_low: 0,
+        dropped_empty: 2,
+        passed_in: 60,
+        passed_out: 0,
+    };
+    assert_eq!(ard.stats, counted);
+}
+
+#[test]
+fn each_cause_has_its_count() {
+    let run = |p: Params| {
+        let mut ard = p.build(&CONTEXT);
+        let mut rng = Rng::for_component(1, "ard");
+        for _ in 0..100 {
+            ard.mark(Time::ZERO, &packet(I, 1000), &mut rng, &mut Silent);
+        }
+        ard.stats
+    };
+    // Certain drops spend no token: the level stays low and never runs out.
+    let certain = run(Params { p_drop: 1.0, ..params() });
+    assert_eq!(certain, Stats { passed_in: 46, dropped_low: 54, ..Stats::default() });
+    let shallow = run(Params { p_drop: 1.0, t_rd: Backlog::Packets(0.0), ..params() });
+    assert_eq!(shallow, Stats { passed_in: 60, dropped_empty: 40, ..Stats::default() });
 }
 
 #[test]

@@ -136,6 +136,16 @@ fn the_hard_limit_overrules_the_discipline() {
 }
 
 #[test]
+fn a_full_queue_does_not_hide_the_disciplines_cause() {
+    let told = Told { admit: [Admission::Admit, Admission::Drop(Cause::Forced)].into(), ..Told::default() };
+    let mut aqm = AnyAqm::Custom(Box::new(told));
+    let mut q = Fifo::new(Backlog::Packets(1.0));
+    join(&mut q, packet(0, Colour::IN), &mut aqm);
+    assert_eq!(join(&mut q, packet(0, Colour::IN), &mut aqm), Admission::Drop(Cause::Forced));
+    assert_eq!(q.counts().dropped[Cause::Forced as usize], [1, 0, 0]);
+}
+
+#[test]
 fn a_strike_takes_the_end_it_is_told() {
     for (end, left) in [(End::Head, [1, 7, 2]), (End::Tail, [7, 1, 2])] {
         let mut q = Fifo::new(Backlog::Packets(9.0));
