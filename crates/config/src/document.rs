@@ -112,13 +112,15 @@ impl Document {
         let line = good.iter().filter(|b| **b == b'\n').count() + 1;
         let start = good.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
         let column = String::from_utf8_lossy(&good[start..]).chars().count() + 1;
+        let utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+        let is = if utf16 { "the file is UTF-16 text" } else { "the file is not UTF-8 text" };
         Err(vec![Problem {
             file: file.to_owned(),
             line: u32::try_from(line).ok(),
             column: u32::try_from(column).ok(),
             path: String::new(),
             value: bytes.get(error.valid_up_to()).map(|b| format!("byte 0x{b:02x}")),
-            problem: "the file is not UTF-8 text".into(),
+            problem: is.into(),
             remedy: "save it as UTF-8; other letters than English ones are the usual cause".into(),
             severity: Severity::Error,
         }])
@@ -235,22 +237,28 @@ impl Document {
         (line as u32, before.chars().count() as u32 + 1)
     }
 
-    /// One problem a line: what the parser says after its first complaint is mostly an echo.
+    /// What is no TOML: one problem a line.
     fn syntax(&self, text: &str, errors: &[toml::de::Error]) -> Vec<Problem> {
         let mut problems: Vec<Problem> = Vec::new();
+        let mut last = None;
         for error in errors {
             let span = error.span().unwrap_or(0..0);
             let (line, column) = self.line_column(span.start);
-            if problems.iter().any(|p| p.line == Some(line)) || problems.len() == 20 {
-                continue;
-            }
             let written = text.lines().nth(line as usize - 1).unwrap_or("").trim();
             let duplicate = error.message() == "duplicate key";
+            let unquoted = error.message().starts_with("string values must be quoted");
+            // The same complaint again is an echo, and after an open list all is.
+            let heard = last == Some(error.message()) && !duplicate && !unquoted;
+            let echo = heard || last.is_some_and(|m| m.contains("array"));
+            last = last.filter(|m| m.contains("array")).or(Some(error.message()));
+            if echo || problems.iter().any(|p| p.line == Some(line)) || problems.len() == 20 {
+                continue;
+            }
             let key = text.get(span.clone()).unwrap_or("").to_owned();
             let (problem, remedy) = if duplicate {
                 (format!("\"{key}\" is given twice"), "keep one of the two".to_owned())
             } else {
-                (format!("not TOML: {}", error.message()), syntax_remedy(written))
+                (format!("not TOML: {}", error.message()), syntax_remedy(error.message(), written))
             };
             problems.push(Problem {
                 file: self.file.clone(),
@@ -268,8 +276,15 @@ impl Document {
     }
 }
 
-/// The commonest slip is a quantity without quotes.
-fn syntax_remedy(line: &str) -> String {
+/// The commonest slips: a quantity without quotes, a quote or a list left open.
+fn syntax_remedy(message: &str, line: &str) -> String {
+    if message.contains("array") {
+        return "close the list that begins here or above with ], and put commas between its values"
+            .to_owned();
+    }
+    if line.matches('"').count() % 2 == 1 {
+        return "close the quotes".to_owned();
+    }
     if let Some((key, value)) = line.split_once('=')
         && let value = value.trim()
         && value.starts_with(|c: char| c.is_ascii_alphanumeric())

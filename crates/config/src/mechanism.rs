@@ -99,7 +99,7 @@ fn out_of_bounds(field: &Field) -> Wrong {
     Wrong::new(format!("must be {range}"), format!("write {} = {}", field.name, example(field)))
 }
 
-/// The values a parameter may have, in words: `above 0 bit/s`, `0 to 1`, `soft or hard`; `None` where any will do.
+/// The values a parameter may have, in words: `above 0 bit/s`, `from 0 to 1`, `soft or hard`; `None` where any will do.
 #[must_use]
 pub fn bounds(field: &Field) -> Option<String> {
     let unit = match field.kind {
@@ -109,8 +109,15 @@ pub fn bounds(field: &Field) -> Option<String> {
         Kind::Bytes => " B",
         _ => "",
     };
-    let range = field.bounds.describe();
-    (!range.is_empty()).then(|| format!("{range}{unit}"))
+    let Bounds { min, max, open_min } = field.bounds;
+    Some(match (min.is_finite(), max.is_finite()) {
+        (false, false) => return None,
+        (true, false) if open_min => format!("above {min}{unit}"),
+        (true, false) => format!("{min}{unit} or more"),
+        (false, true) => format!("at most {max}{unit}"),
+        (true, true) if open_min => format!("above {min} and at most {max}{unit}"),
+        (true, true) => format!("from {min} to {max}{unit}"),
+    })
 }
 
 /// How the parameter is written: its default, or else a value within its bounds.

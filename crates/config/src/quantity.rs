@@ -77,6 +77,14 @@ impl Unit {
         ["Mbit/s", "ms", "B", "packets"][self as usize]
     }
 
+    /// The likeliest unit of this number without one: nobody's link has 10,000 Mbit/s written so.
+    fn likely(self, number: &Decimal<'_>) -> &'static str {
+        match self {
+            Unit::Rate if number.times_f64(1) >= 10_000.0 => "bit/s",
+            _ => self.usual(),
+        }
+    }
+
     fn find(self, name: &str) -> Option<u64> {
         self.names().iter().find(|(n, _)| *n == name).map(|(_, f)| *f)
     }
@@ -228,13 +236,15 @@ fn parse(text: &str, unit: Unit) -> Result<(Decimal<'_>, u64, &str), Wrong> {
     {
         return Ok((number, factor, name));
     }
-    Err(wrong_unit(number.text, name, unit))
+    Err(wrong_unit(&number, name, unit))
 }
 
-fn wrong_unit(number: &str, name: &str, unit: Unit) -> Wrong {
+fn wrong_unit(number: &Decimal<'_>, name: &str, unit: Unit) -> Wrong {
+    let likely = unit.likely(number);
+    let number = number.text;
     let (noun, choices) = (unit.noun(), unit.choices());
     if name.is_empty() {
-        let example = format!("\"{number} {}\"", unit.usual());
+        let example = format!("\"{number} {likely}\"");
         return Wrong::new(format!("{noun} needs a unit"), format!("write {example} (units: {choices})"));
     }
     let shown = clip(name);

@@ -3,12 +3,13 @@
 //! A reading function returns `None` only where it has reported a problem (or, for
 //! [`Section::get`], where the key is absent), so a caller can go on and find further problems.
 
+use std::cell::RefCell;
 use std::ops::RangeInclusive;
 
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate};
 
 use crate::document::{Item, Node, Origin, Table};
-use crate::nearest::suggest;
+use crate::nearest::{nearest, suggest};
 use crate::problem::Wrong;
 use crate::quantity::{self, Unit};
 use crate::report::{Place, Report};
@@ -19,6 +20,8 @@ pub struct Section<'d, 'r> {
     table: &'d Table,
     place: Place,
     report: &'r Report<'d>,
+    /// Known keys that an unknown one was probably meant for: they are not missing too.
+    misspelt: RefCell<Vec<String>>,
 }
 
 /// A value being read.
@@ -34,7 +37,8 @@ impl<'d, 'r> Section<'d, 'r> {
     #[must_use]
     pub fn root(report: &'r Report<'d>, known: &[&str]) -> Section<'d, 'r> {
         let place = Place { path: String::new(), origin: Origin::default(), quoted: false };
-        let section = Section { table: report.document().root(), place, report };
+        let section =
+            Section { table: report.document().root(), place, report, misspelt: RefCell::default() };
         section.refuse_unknown(known);
         section
     }
@@ -63,10 +67,16 @@ impl<'d, 'r> Section<'d, 'r> {
     #[must_use]
     pub fn need(&self, key: &str, example: &str) -> Option<Entry<'d, 'r>> {
         let entry = self.get(key);
-        if entry.is_none() {
+        if entry.is_none() && !self.is_misspelt(key) {
             self.report.error(&self.missing(key), "is missing", format!("write {key} = {example}"));
         }
         entry
+    }
+
+    /// Whether an unknown key was probably meant to be this one, and has been reported.
+    #[must_use]
+    pub fn is_misspelt(&self, key: &str) -> bool {
+        self.misspelt.borrow().iter().any(|k| k == key)
     }
 
     /// The place at which to complain about a key that isn't there.
@@ -99,6 +109,7 @@ impl<'d, 'r> Section<'d, 'r> {
                 let origin = if origin.source == 0 { *origin } else { node.origin };
                 let place = Place { path: self.path(key), origin, quoted: false };
                 self.report.error(&place, "unknown key", suggest(key, known));
+                self.misspelt.borrow_mut().extend(nearest(key, known.iter().copied()).map(str::to_owned));
             }
         }
     }
@@ -173,7 +184,7 @@ impl<'d, 'r> Entry<'d, 'r> {
         match &self.node.item {
             Item::Table(table) => {
                 let place = Place { quoted: false, ..self.place.clone() };
-                Some(Section { table, place, report: self.report })
+                Some(Section { table, place, report: self.report, misspelt: RefCell::default() })
             }
             _ => self.expected("a table", example),
         }
@@ -219,10 +230,16 @@ impl<'d, 'r> Entry<'d, 'r> {
             Item::Text(text) => parse(text).map_or_else(|wrong| self.wrong(wrong), Some),
             // The parser knows best what is wrong with a bare number: no unit, a sign, NaN.
             Item::Number(digits, _) => match parse(digits) {
-                Ok(_) => self.expected(unit.noun(), &format!("\"{}\"", unit.example())),
+                Ok(_) => self.expected(
+                    unit.noun(),
+                    &format!("a number and its unit in quotes, such as \"{}\"", unit.example()),
+                ),
                 Err(wrong) => self.wrong(wrong),
             },
-            _ => self.expected(unit.noun(), &format!("\"{}\"", unit.example())),
+            _ => self.expected(
+                unit.noun(),
+                &format!("a number and its unit in quotes, such as \"{}\"", unit.example()),
+            ),
         }
     }
 

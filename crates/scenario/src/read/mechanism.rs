@@ -49,7 +49,7 @@ impl<M> Found<'_, '_, M> {
 /// Reads the mechanism that `key` names out of `entries`; `others` are keys that are no parameters.
 fn read<'d, 'r, M>(
     entry: &Entry<'d, 'r>,
-    key: &'static str,
+    (key, what): (&'static str, &str),
     others: &[&'static str],
     entries: &[registry::Entry<M>],
 ) -> Option<Found<'d, 'r, M>> {
@@ -59,7 +59,7 @@ fn read<'d, 'r, M>(
     let name = word.text(&format!("\"{first}\""))?;
     let Some(known) = entries.iter().find(|e| e.name == name) else {
         let names: Vec<&str> = entries.iter().map(|e| e.name).collect();
-        return word.wrong(Wrong::new(format!("unknown {key}"), suggest(name, &names)));
+        return word.wrong(Wrong::new(format!("there is no such {what}"), suggest(name, &names)));
     };
     let mut keys = vec![key];
     keys.extend(others);
@@ -91,12 +91,12 @@ pub(crate) fn marker<'d, 'r>(
     entry: &Entry<'d, 'r>,
     scope: Scope<'_>,
 ) -> Option<Found<'d, 'r, registry::AnyMarker>> {
-    read(entry, "kind", &[], &scope.registry.markers)
+    read(entry, ("kind", "marker"), &[], &scope.registry.markers)
 }
 
 /// Reads `queue = { aqm = …, limit = …, … }` before a link of this rate.
 pub(crate) fn queue(entry: &Entry<'_, '_>, scope: Scope<'_>, rate: Option<Rate>) -> Option<Queue> {
-    let found = read(entry, "aqm", &["limit"], &scope.registry.aqms);
+    let found = read(entry, ("aqm", "queue discipline"), &["limit"], &scope.registry.aqms);
     let section = entry_section(entry)?;
     let limit_entry = section.need("limit", "\"100 packets\"");
     let limit = limit_entry.as_ref().and_then(|e| limit(e, rate, scope.tcp));

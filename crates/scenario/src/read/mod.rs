@@ -69,7 +69,7 @@ pub(crate) fn read(document: &Document, registry: &Registry) -> Result<(Model, V
 }
 
 fn read_root(root: &Section<'_, '_>, registry: &Registry) -> Option<Model> {
-    let title = root.need("title", "\"…\"").and_then(|e| title(&e));
+    let title = root.need("title", "\"Four flows share a link\"").and_then(|e| title(&e));
     let duration = root.need("duration", "\"200 s\"").and_then(|e| e.positive_duration());
     let seeds = match root.get("seeds") {
         Some(entry) => entry.count_in(1..=100_000),
@@ -129,12 +129,11 @@ fn engine(root: &Section<'_, '_>) -> Option<Profile> {
 /// The tables of `[[key]]`; none if it is absent and need not be there.
 fn tables<'d, 'r>(root: &Section<'d, 'r>, key: &'static str, needed: bool) -> Option<Vec<Section<'d, 'r>>> {
     let Some(entry) = root.get(key) else {
-        if needed {
+        if needed && !root.is_misspelt(key) {
             let what = format!("an experiment has {key}");
             root.report().error(&root.missing(key), what, format!("add a table [[{key}]] for each"));
-            return None;
         }
-        return Some(Vec::new());
+        return if needed || root.is_misspelt(key) { None } else { Some(Vec::new()) };
     };
     let sections = entry.tables(&format!("[[{key}]]"))?;
     if sections.is_empty() && needed {

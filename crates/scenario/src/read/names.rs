@@ -27,12 +27,16 @@ pub(crate) fn name(entry: &Entry<'_, '_>) -> Option<At<String>> {
 
 /// Numbers by name, each name once.
 #[derive(Debug, Default)]
-pub(crate) struct Names(BTreeMap<String, (usize, inprofile_config::Place)>);
+pub(crate) struct Names {
+    taken: BTreeMap<String, (usize, inprofile_config::Place)>,
+    incomplete: bool,
+}
 
 impl Names {
     /// Gives `name` the number `index`; a name that is taken is reported.
     pub fn claim(&mut self, report: &Report<'_>, name: &At<String>, index: usize, what: &str) {
-        if let Some((_, first)) = self.0.get(&name.value) {
+        if let Some((_, first)) = self.taken.get(&name.value) {
+            self.incomplete = true;
             let at = report.whereabouts(first);
             report.error(
                 &name.place,
@@ -40,17 +44,27 @@ impl Names {
                 "give each its own name",
             );
         } else {
-            self.0.insert(name.value.clone(), (index, name.place.clone()));
+            self.taken.insert(name.value.clone(), (index, name.place.clone()));
         }
     }
 
     /// The number of `name`.
     pub fn get(&self, name: &str) -> Option<usize> {
-        self.0.get(name).map(|(i, _)| *i)
+        self.taken.get(name).map(|(i, _)| *i)
+    }
+
+    /// Some name could not be read, or is taken twice.
+    pub fn incomplete(&mut self) {
+        self.incomplete = true;
+    }
+
+    /// Whether a name that isn't here is certainly wrong: no name was unreadable or taken twice.
+    pub fn is_complete(&self) -> bool {
+        !self.incomplete
     }
 
     /// Some of the names, for messages.
     pub fn some(&self) -> Vec<&str> {
-        self.0.keys().take(20).map(String::as_str).collect()
+        self.taken.keys().take(20).map(String::as_str).collect()
     }
 }

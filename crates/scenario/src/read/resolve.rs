@@ -100,7 +100,10 @@ fn map<'d, 'r>(report: &'r Report<'d>, drafts: &[links::Draft]) -> Map<'d, 'r> {
                 map.links.claim(report, name, k, "a link");
                 map.link_names.push(name.value.clone());
             }
-            None => map.link_names.push(format!("links.{k}")),
+            None => {
+                map.links.incomplete();
+                map.link_names.push(format!("links.{k}"));
+            }
         }
         let mut node = |name: &Option<At<String>>| {
             let Some(name) = name else {
@@ -115,6 +118,7 @@ fn map<'d, 'r>(report: &'r Report<'d>, drafts: &[links::Draft]) -> Map<'d, 'r> {
             Some(index as u32)
         };
         let (from, to) = (node(&draft.from), node(&draft.to));
+        map.whole &= from != to;
         map.ends.push(from.zip(to));
     }
     map
@@ -125,7 +129,7 @@ impl Map<'_, '_> {
     pub fn node(&self, name: &At<String>) -> Option<u32> {
         let found = self.nodes.get(&name.value);
         if found.is_none() && self.whole {
-            let remedy = format!("name an end of a link: {}", suggest(&name.value, &self.nodes.some()));
+            let remedy = suggest(&name.value, &self.nodes.some());
             self.report.error(&name.place, "no link starts or ends at such a node", remedy);
         }
         found.map(|i| i as u32)
@@ -156,8 +160,9 @@ impl Map<'_, '_> {
 fn claim_groups(root: &Section<'_, '_>, drafts: &[flows::Draft<'_, '_>]) -> Names {
     let mut names = Names::default();
     for (i, draft) in drafts.iter().enumerate() {
-        if let Some(name) = &draft.name {
-            names.claim(root.report(), name, i, "a group of flows");
+        match &draft.name {
+            Some(name) => names.claim(root.report(), name, i, "a group of flows"),
+            None => names.incomplete(),
         }
     }
     let total: u64 = drafts.iter().filter_map(|d| d.count).map(|n| n as u64).sum();
@@ -179,6 +184,9 @@ fn place_edges(map: &Map<'_, '_>, scope: Scope<'_>, drafts: Vec<EdgeDraft<'_, '_
     let mut names = Names::default();
     let mut edges = Some(Vec::with_capacity(drafts.len()));
     for (i, draft) in drafts.into_iter().enumerate() {
+        if draft.node.is_none() {
+            names.incomplete();
+        }
         let node = draft.node.as_ref().and_then(|name| {
             names.claim(map.report, name, i, "an edge");
             map.node(name)

@@ -62,15 +62,18 @@ pub(crate) fn monitors(
 
 fn find(seen: &Seen<'_, '_, '_>, kind: Kind, name: &At<String>) -> Option<Target> {
     let report = seen.map.report;
-    let unknown = |what: &str, known: &[&str]| {
-        report.error(&name.place, format!("there is no {what} of this name"), suggest(&name.value, known));
+    let unknown = |what: &str, known: &Names| {
+        if known.is_complete() {
+            let remedy = suggest(&name.value, &known.some());
+            report.error(&name.place, format!("there is no {what} of this name"), remedy);
+        }
         None
     };
     match kind {
         Kind::Queue => way(seen.map, name).map(Target::Queue),
         Kind::Edge => match (seen.edges?.get(&name.value), seen.edges) {
             (Some(edge), _) => Some(Target::Edge(edge)),
-            (None, Some(edges)) => unknown("edge at a node", &edges.some()),
+            (None, Some(edges)) => unknown("edge at a node", edges),
             (None, None) => None,
         },
         Kind::Flows => {
@@ -78,7 +81,7 @@ fn find(seen: &Seen<'_, '_, '_>, kind: Kind, name: &At<String>) -> Option<Target
                 return Some(Target::Group(group));
             }
             let flow = name.value.split_once('.').and_then(|(g, i)| Some((seen.groups.get(g)?, i)));
-            let Some((group, number)) = flow else { return unknown("group of flows", &seen.groups.some()) };
+            let Some((group, number)) = flow else { return unknown("group of flows", seen.groups) };
             let count = seen.counts[group]?;
             match number.parse::<usize>() {
                 Ok(i) if i < count && number == i.to_string() => Some(Target::Flow(group, i)),
@@ -99,7 +102,7 @@ fn way(map: &Map<'_, '_>, name: &At<String>) -> Option<usize> {
         None => (name.value.as_str(), 0),
     };
     let found = map.links.get(link);
-    if found.is_none() {
+    if found.is_none() && map.links.is_complete() {
         map.report.error(&name.place, "there is no link of this name", suggest(link, &map.links.some()));
     }
     found.map(|k| 2 * k + reverse)
