@@ -1,5 +1,5 @@
 //! What an operator sets of a mechanism, described once: the struct, its names, units, bounds,
-//! defaults and documentation all come from one [`params!`](crate::params) declaration, so the
+//! defaults and documentation all come from one [`params!`](crate::params!) declaration, so the
 //! parser, the JSON Schema, `inprofile list` and the code can't disagree.
 //!
 //! Text with units becomes a [`Value`] in the `config` crate; here values are typed already.
@@ -206,7 +206,7 @@ pub struct Warning {
     pub text: String,
 }
 
-/// The parameters of one mechanism. Implemented by [`params!`](crate::params).
+/// The parameters of one mechanism. Implemented by [`params!`](crate::params!).
 pub trait Params: Sized {
     /// Every parameter.
     const FIELDS: &'static [Field];
@@ -340,7 +340,7 @@ macro_rules! choice {
     };
 }
 
-/// A field's type: a parameter, or an optional one. Used by [`params!`](crate::params).
+/// A field's type: a parameter, or an optional one. Used by [`params!`](crate::params!).
 pub trait Slot: Sized {
     /// What it takes in a file.
     const KIND: Kind;

@@ -1,0 +1,167 @@
+use super::*;
+use crate::rng::Rng;
+use crate::verdict::Silent;
+use proptest::prelude::*;
+
+const RULE: Rule = Rule { law: Law::Floyd93, gentle: false, wait: false, in_bytes: false };
+
+fn curves() -> impl Strategy<Value = Curve> {
+    (0f64..100.0, 0.1f64..100.0, 0.001f64..=1.0).prop_map(|(min_th, width, max_p)| Curve {
+        min_th,
+        max_th: min_th + width,
+        max_p,
+    })
+}
+
+#[test]
+fn on_the_thresholds() {
+    let c = Curve { min_th: 5.0, max_th: 15.0, max_p: 0.1 };
+    assert_eq!((c.p_b(5.0, false), c.p_b(10.0, false), c.p_b(15.0, false)), (0.0, 0.05, 1.0));
+    assert_eq!((c.p_b(15.0, true), c.p_b(22.5, true), c.p_b(30.0, true)), (0.1, 0.55, 1.0));
+}
+
+#[test]
+fn spacing_by_hand() {
+    assert_eq!([0.0, 2.0, 3.0, 4.0].map(|n| spaced(0.25, n, false)), [0.25, 0.5, 1.0, 1.0]);
+    assert_eq!([0.0, 3.0, 4.0, 6.0, 8.0].map(|n| spaced(0.25, n, true)), [0.0, 0.0, 0.25, 0.5, 1.0]);
+}
+
+/// §7: at a constant average the gaps after a drop are uniform, on 1 … 1/p_b − 1 as Fig. 2 counts;
+/// with `wait`, on 1/p_b … 2/p_b − 1.
+#[test]
+fn gaps_are_uniform() {
+    for (wait, from, values) in [(false, 1, 9), (true, 10, 10)] {
+        let curve = Curve { min_th: 0.0, max_th: 10.0, max_p: 0.2 };
+        let found = Found { avg: 5.0, queued: 5.0, scale: None };
+        let mut rng = Rng::for_component(5, "gaps");
+        let mut count = Countdown::default();
+        let mut gaps = [0u32; 40];
+        let mut gap = 0;
+        for _ in 0..200_000 {
+            gap += 1;
+            if count.test(&curve, Rule { wait, ..RULE }, found, &mut rng, &mut Silent) != Fate::Pass {
+                gaps[gap] += 1;
+                gap = 0;
+            }
+        }
+        let drops: u32 = gaps.iter().sum();
+        let each = f64::from(drops) / values as f64;
+        let seen: u32 = gaps[from..from + values].iter().sum();
+        // The very first gap starts from −1, not 0, and may be one longer.
+        assert!(drops - seen <= 1, "gaps outside the range: {gaps:?}");
+        for n in &gaps[from..from + values] {
+            assert!((f64::from(*n) - each).abs() < 5.0 * each.sqrt(), "{gaps:?}");
+        }
+    }
+}
+
+/// Counts after one arrival each at these averages.
+fn counts(law: Law, averages: &[f64]) -> Vec<i32> {
+    let curve = Curve { min_th: 5.0, max_th: 15.0, max_p: 0.001 };
+    let mut rng = Rng::for_component(1, "counts");
+    let mut count = Countdown::default();
+    averages
+        .iter()
+        .map(|&avg| {
+            let found = Found { avg, queued: 9.0, scale: None };
+            count.test(&curve, Rule { law, ..RULE }, found, &mut rng, &mut Silent);
+            count.get()
+        })
+        .collect()
+}
+
+#[test]
+fn the_count_starts_at_min_th() {
+    let averages = [4.9, 5.0, 6.0, 6.0, 4.9, 6.0, 15.0, 6.0];
+    assert_eq!(counts(Law::Floyd93, &averages), [-1, 0, 1, 2, -1, 0, 0, 1]);
+    assert_eq!(counts(Law::Ns2Red, &averages), [-1, 1, 2, 3, -1, 1, 0, 1]);
+    // Here the caller restarts: ns-2's RIO does so for IN only.
+    assert_eq!(counts(Law::Ns2Rio, &averages), [-1, 1, 2, 3, -1, 1, 2, 3]);
+}
+
+/// ns-2 draws even where p = 0 or 1, but not for the first packet over min_th, nor while one packet waits.
+#[test]
+fn ns2_draws_as_ns2_does() {
+    let curve = Curve { min_th: 5.0, max_th: 15.0, max_p: 0.1 };
+    let mut count = Countdown::default();
+    let draws = |count: &mut Countdown, law, avg, queued| {
+        let (mut rng, mut idle) = (Rng::ns2(1), Rng::ns2(1));
+        let found = Found { avg, queued, scale: None };
+        count.test(&curve, Rule { law, ..RULE }, found, &mut rng, &mut Silent);
+        rng.uniform() != idle.uniform()
+    };
+    assert!(!draws(&mut count, Law::Ns2Red, 5.0, 1.0));
+    assert!(!draws(&mut count, Law::Ns2Red, 5.0, 2.0));
+    assert!(draws(&mut count, Law::Ns2Red, 5.0, 2.0));
+    assert!(draws(&mut count, Law::Ns2Red, 15.0, 2.0));
+    assert!(!draws(&mut count, Law::Ns2Rio, 15.0, 2.0));
+    assert!(!draws(&mut count, Law::Ns2Red, 15.0, 1.0));
+    assert!(!draws(&mut count, Law::Ns2Red, 15.0, 2.0), "first over min_th again");
+}
+
+/// ns-2 marks below p_b = 0.1 (RED), or below max_th (RIO); above that it drops.
+#[test]
+fn ns2_marks_only_low_down() {
+    let curve = Curve { min_th: 5.0, max_th: 15.0, max_p: 0.2 };
+    let fate = |law, avg| {
+        let mut rng = Rng::for_component(1, "marks");
+        let mut count = Countdown(1000);
+        let rule = Rule { law, gentle: true, ..RULE };
+        count.test(&curve, rule, Found { avg, queued: 9.0, scale: None }, &mut rng, &mut Silent)
+    };
+    let early = |markable| Fate::Early { markable };
+    assert_eq!([9.0, 11.0].map(|avg| fate(Law::Ns2Red, avg)), [early(true), early(false)]);
+    assert_eq!([11.0, 16.0].map(|avg| fate(Law::Ns2Rio, avg)), [early(true), early(false)]);
+    assert_eq!(fate(Law::Floyd93, 16.0), early(true));
+    assert_eq!([Law::Ns2Red, Law::Ns2Rio, Law::Floyd93].map(|l| fate(l, 30.0)), [Fate::Forced; 3]);
+}
+
+/// ns-2 counts whole typical packets among the bytes let by, and scales p last.
+#[test]
+fn ns2_counts_bytes_where_sizes_matter() {
+    let curve = Curve { min_th: 0.0, max_th: 10.0, max_p: 0.4 };
+    let mut notes = crate::verdict::Notes::default();
+    let mut count = Countdown(700);
+    let found = Found { avg: 5.0, queued: 9.0, scale: Some(Scale { size: 500, mean: 1000 }) };
+    let mut rng = Rng::for_component(1, "bytes");
+    count.test(&curve, Rule { law: Law::Ns2Red, ..RULE }, found, &mut rng, &mut notes);
+    // 1,200 bytes are one packet: 0.2 / (1 − 0.2), halved for half a packet.
+    assert_eq!(notes.items()[..3], [("count", 1200.0), ("p_b", 0.2), ("p_a", 0.125)]);
+}
+
+#[test]
+fn a_number_is_drawn_only_where_it_decides() {
+    let untouched = Rng::for_component(1, "draws");
+    let mut rng = untouched.clone();
+    for p in [-0.1, 0.0, 1.0, 2.0] {
+        assert_eq!(chance("u", p, &mut rng, &mut Silent), p >= 1.0);
+    }
+    assert_eq!(rng.uniform(), untouched.clone().uniform());
+}
+
+proptest! {
+    /// A longer queue is never safer, and a probability is one.
+    #[test]
+    fn curve_is_monotone(c in curves(), a in 0f64..500.0, b in 0f64..500.0, gentle: bool) {
+        let (lo, hi) = if a < b { (a, b) } else { (b, a) };
+        let (p, q) = (c.p_b(lo, gentle), c.p_b(hi, gentle));
+        prop_assert!((0.0..=1.0).contains(&p) && p <= q && q <= 1.0);
+        prop_assert_eq!(c.p_b(c.end(gentle) + a, gentle), 1.0);
+    }
+
+    /// Slope and intercept draw the same line.
+    #[test]
+    fn both_ways_to_compute_it_agree(c in curves(), above in 0f64..300.0, gentle: bool) {
+        let avg = c.min_th + above;
+        let condition = 1.0 + c.max_th / (c.max_th - c.min_th);
+        prop_assert!((c.p_b(avg, gentle) - c.p_b_ns2(avg, gentle)).abs() < 1e-14 * condition);
+    }
+
+    /// The longer since the last drop, the likelier the next.
+    #[test]
+    fn spacing_is_monotone(p_b in 0f64..=1.0, count in 0u32..1000, wait: bool) {
+        let (now, next) = (f64::from(count), f64::from(count + 1));
+        let (p, q) = (spaced(p_b, now, wait), spaced(p_b, next, wait));
+        prop_assert!((0.0..=1.0).contains(&p) && p <= q && q <= 1.0);
+    }
+}

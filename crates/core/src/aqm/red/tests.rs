@@ -1,0 +1,214 @@
+use super::*;
+use crate::aqm::oracle::{Past, Sample, average, p_a};
+use crate::queue::fake::Fake;
+use crate::rng::Rng;
+use crate::units::{Duration, Rate};
+use crate::verdict::{Notes, Silent};
+use Admission::{Admit, Drop, Mark};
+use proptest::prelude::*;
+
+/// 1,000 packets a second.
+const CONTEXT: Context =
+    Context { link_rate: Some(Rate(8_000_000)), contract: None, packet: Bytes(1000), limit: None };
+
+fn params(w_q: f64, gentle: bool) -> Params {
+    Params {
+        min_th: Backlog::Packets(5.0),
+        max_th: Backlog::Packets(15.0),
+        max_p: 0.1,
+        w_q,
+        gentle,
+        wait: false,
+        ecn: false,
+        byte_scaled: false,
+        mean_packet: None,
+        variant: Variant::Floyd93,
+    }
+}
+
+fn arrive(red: &mut Red, at: u64, queue: &mut Fake, rng: &mut Rng, ecn: Ecn) -> Admission {
+    let packet = Packet { size: 1000, ecn, ..Packet::default() };
+    red.arrive(Time(at), &packet, queue, rng, &mut Silent)
+}
+
+/// With w_q = 1 the average is the queue: one verdict a length.
+fn verdicts(p: &Params, ecn: Ecn, lengths: &[u32]) -> Vec<Admission> {
+    let mut red = p.build(&CONTEXT);
+    let mut rng = Rng::for_component(1, "red");
+    lengths.iter().map(|q| arrive(&mut red, 0, &mut Fake::of(*q, 0), &mut rng, ecn)).collect()
+}
+
+#[test]
+fn an_arrival_touches_one_cache_line() {
+    assert!(size_of::<Vars>() <= 64, "{} bytes", size_of::<Vars>());
+}
+
+/// (time in ms, queue) → verdict, as drawn from the stream of seed 1: p_b = 0.05 at 10, 0.09 at 14.
+#[test]
+fn golden_sequence() {
+    let script = "0 4 admit, 1 5 admit, 2 10 admit, 3 10 admit, 4 14 admit, 5 14 admit, 6 14 admit, \
+                  7 14 admit, 8 14 admit, 9 14 admit, 10 14 admit, 11 15 forced, 12 40 forced, 13 4 admit, \
+                  14 10 admit, 15 10 early, 16 10 admit, 17 10 admit, 18 10 admit, 19 10 admit";
+    let lengths: Vec<u32> =
+        script.split(',').map(|e| e.split_whitespace().nth(1).unwrap().parse().unwrap()).collect();
+    let p = Params { w_q: 1.0, ..params(1.0, false) };
+    let got: Vec<String> = verdicts(&p, Ecn::NotCapable, &lengths)
+        .iter()
+        .zip(&lengths)
+        .enumerate()
+        .map(|(i, (v, q))| match v {
+            Admit => format!("{i} {q} admit"),
+            Mark => format!("{i} {q} mark"),
+            Drop(cause) => format!("{i} {q} {}", cause.name()),
+        })
+        .collect();
+    assert_eq!(got.join(", "), script.split_whitespace().collect::<Vec<_>>().join(" "));
+}
+
+#[test]
+fn on_and_above_the_thresholds() {
+    let forced = Drop(Cause::Forced);
+    assert_eq!(
+        verdicts(&params(1.0, false), Ecn::NotCapable, &[4, 5, 15, 16]),
+        [Admit, Admit, forced, forced]
+    );
+    // Gentle: chance up to twice max_th, certainty from there on.
+    let seen = verdicts(&params(1.0, true), Ecn::NotCapable, &[29; 40]);
+    assert!(seen.contains(&Drop(Cause::Early)) && !seen.contains(&forced));
+    assert_eq!(verdicts(&params(1.0, true), Ecn::NotCapable, &[30]), [forced]);
+}
+
+#[test]
+fn at_least_one_in_every_1_over_p() {
+    // p_b = 0.05: the 20th after a drop is certain to go.
+    let seen = verdicts(&params(1.0, false), Ecn::NotCapable, &[10; 5000]);
+    assert!(seen.windows(20).all(|w| w.contains(&Drop(Cause::Early))));
+    let waits = Params { wait: true, ..params(1.0, false) };
+    let seen = verdicts(&waits, Ecn::NotCapable, &[10; 5000]);
+    assert!(seen.windows(20).all(|w| w.iter().filter(|v| **v != Admit).count() <= 1));
+    assert!(seen.windows(40).all(|w| w.contains(&Drop(Cause::Early))));
+}
+
+#[test]
+fn ecn_marks_what_chance_picks_and_nothing_else() {
+    let p = Params { ecn: true, ..params(1.0, true) };
+    let capable = verdicts(&p, Ecn::Capable, &[20; 100]);
+    let not = verdicts(&p, Ecn::NotCapable, &[20; 100]);
+    assert!(capable.contains(&Mark));
+    for (c, n) in capable.iter().zip(&not) {
+        assert!(matches!((c, n), (Admit, Admit) | (Mark, Drop(Cause::Early))));
+    }
+    assert_eq!(verdicts(&p, Ecn::Capable, &[31]), [Drop(Cause::Forced)]);
+    let off = Params { ecn: false, ..p };
+    assert_eq!(verdicts(&off, Ecn::Capable, &[20; 100]), not);
+}
+
+#[test]
+fn a_full_queue_updates_the_average_and_overflows() {
+    let mut red = params(0.5, true).build(&CONTEXT);
+    let mut rng = Rng::for_component(1, "red");
+    let mut full = Fake { limit: 4.0, ..Fake::of(4, 0) };
+    assert_eq!(arrive(&mut red, 0, &mut full, &mut rng, Ecn::NotCapable), Drop(Cause::Overflow));
+    assert_eq!(red.vars.average.get(), 2.0);
+    assert_eq!(red.stats, Stats { overflow: 1, ..Stats::default() });
+}
+
+#[test]
+fn bytes_count_bytes_and_large_packets_go_first() {
+    let p = Params {
+        min_th: Backlog::Bytes(5000.0),
+        max_th: Backlog::Bytes(15_000.0),
+        byte_scaled: true,
+        ..params(1.0, false)
+    };
+    let mut rng = Rng::for_component(1, "red");
+    let rate = |size: u32, rng: &mut Rng| {
+        let mut red = p.build(&CONTEXT);
+        let packet = Packet { size, ..Packet::default() };
+        for _ in 0..20_000 {
+            red.arrive(Time::ZERO, &packet, &mut Fake::of(10, 0), rng, &mut Silent);
+        }
+        assert_eq!(red.vars.average.get(), 10_000.0);
+        red.stats.early as f64 / 20_000.0
+    };
+    // p_b = 0.05 and 0.005: a drop every 10 and every 100 packets (half of 1/p_b, spaced evenly).
+    let (large, small) = (rate(1000, &mut rng), rate(100, &mut rng));
+    assert!((large - 0.1).abs() < 0.01 && (small - 0.01).abs() < 0.002, "{large} {small}");
+}
+
+#[test]
+fn odd_parameters_are_refused_or_remarked_on() {
+    let limit = Some(Backlog::Packets(10.0));
+    let warned = params(0.002, true).check(&Context { limit, ..CONTEXT });
+    assert_eq!(warned.map(|w| w.iter().map(|w| w.field).collect::<Vec<_>>()), Ok(vec!["max_th"]));
+    let crossed = Params { min_th: Backlog::Packets(15.0), ..params(0.002, true) };
+    assert_eq!(crossed.check(&CONTEXT).map_err(|f| f.field), Err("min_th"));
+    let mixed = Params { min_th: Backlog::Bytes(5000.0), ..params(0.002, true) };
+    assert_eq!(mixed.check(&CONTEXT).map_err(|f| f.field), Err("max_th"));
+}
+
+/// Microseconds since the last arrival, packets waiting, share of the time idle.
+fn arrivals() -> impl Strategy<Value = Vec<(u64, u32, Option<f64>)>> {
+    let step = (0u64..20_000, 0u32..40, prop::option::weighted(0.1, 0f64..=1.0));
+    prop::collection::vec(step, 1..300)
+}
+
+proptest! {
+    /// Everything recomputed from the whole past, at every arrival.
+    #[test]
+    fn agrees_with_the_oracle(steps in arrivals(), w_q in 0.01f64..=1.0, max_p in 0.01f64..=1.0,
+                              gentle: bool, wait: bool, limit in 10u32..60, seed: u64) {
+        let p = Params { max_p, wait, ..params(w_q, gentle) };
+        let mut red = p.build(&CONTEXT);
+        let curve = red.vars.curve;
+        let mut rng = Rng::for_component(seed, "red");
+        let (mut now, mut samples, mut past) = (0u64, Vec::new(), Vec::<Past>::new());
+        for (gap, q, idle) in steps {
+            now += gap * 1_000_000;
+            let idle_ps = idle.map(|share| (share * gap as f64 * 1e6) as u64);
+            let packets = if idle.is_some() { 0 } else { q.min(limit) };
+            let idle = idle_ps.map(|ps| Time(now) - Duration(ps));
+            let mut queue = Fake { limit: f64::from(limit), idle, ..Fake::of(packets, 0) };
+            let mut slow_rng = rng.clone();
+            let mut notes = Notes::default();
+            let packet = Packet { size: 1000, ..Packet::default() };
+            let fast = red.arrive(Time(now), &packet, &mut queue, &mut rng, &mut notes);
+
+            samples.push(idle_ps.map_or(Sample::Length(f64::from(packets)), |ps| Sample::Idle(ps as f64 * 1e-9)));
+            let avg = red.vars.average.get();
+            prop_assert!((average(&samples, w_q) - avg).abs() < 1e-9);
+            let p = p_a(&past, avg, &curve, gentle, wait);
+            let noted = notes.items().iter().find(|(n, _)| *n == "p_a").map(|(_, v)| *v);
+            if let Some(noted) = noted { prop_assert!((noted - p).abs() < 1e-9); }
+            let p = noted.unwrap_or(p);
+            let picked = p >= 1.0 || p > 0.0 && slow_rng.uniform() < p;
+            let slow = match picked {
+                true if avg >= if gentle { 30.0 } else { 15.0 } => Drop(Cause::Forced),
+                true => Drop(Cause::Early),
+                false if packets >= limit => Drop(Cause::Overflow),
+                false => Admit,
+            };
+            prop_assert_eq!(fast, slow);
+            prop_assert_eq!(rng.clone().uniform(), slow_rng.uniform());
+            past.push(Past { avg, dropped: fast != Admit });
+        }
+        let dropped = past.iter().filter(|p| p.dropped).count() as u64;
+        prop_assert_eq!(dropped, red.stats.early + red.stats.forced + red.stats.overflow);
+    }
+
+    /// Equal seeds, equal decisions, in either variant.
+    #[test]
+    fn equal_seeds_decide_alike(steps in arrivals(), ns2: bool, seed: u64) {
+        let variant = if ns2 { Variant::Ns2 } else { Variant::Floyd93 };
+        let p = Params { variant, ..params(0.1, true) };
+        let run = || {
+            let (mut red, mut rng) = (p.build(&CONTEXT), Rng::for_component(seed, "red"));
+            let mut now = 0;
+            steps.iter().map(|&(gap, q, _)| {
+                now += gap;
+                arrive(&mut red, now, &mut Fake::of(q, 0), &mut rng, Ecn::NotCapable)
+            }).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(run(), run());
+    }
+}
