@@ -62,7 +62,7 @@ requirements: $(VENV)/.packages ## Renew requirements*.txt from pyproject.toml
 	@for kind in "" "-dev"; do \
 		target/uv/bin/uv pip compile --quiet --python-version 3.11 --upgrade --generate-hashes \
 			--no-emit-index-url --no-emit-find-links --custom-compile-command "make requirements" \
-			$${kind:+--group dev} pyproject.toml -o requirements$$kind.txt; \
+			$${kind:+--group tools} pyproject.toml -o requirements$$kind.txt; \
 	done
 
 clean: ## Remove everything that was made
