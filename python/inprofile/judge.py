@@ -178,11 +178,16 @@ def _weigh(comparison: Comparison, p: float, p_holm: float) -> JudgedComparison:
     return JudgedComparison(comparison, centre, interval, p, p_holm, outcome, opposite=shown and not on_side)
 
 
+def _signed(x: float) -> str:
+    """Write four significant digits with a true minus sign."""
+    return _digits(x).replace("-", "−")
+
+
 def _range(interval: Interval, unit: str, centre: float | None = None) -> str:
     """`0.012 [0.010, 0.014] kbit/s`: one unit for all."""
     factor, name = scale(unit, max(map(abs, (*interval, centre or 0.0))))
-    figures = f"[{_digits(interval.lo / factor)}, {_digits(interval.hi / factor)}] {name}".rstrip()
-    return figures if centre is None else f"{_digits(centre / factor)} {figures}"
+    figures = f"[{_signed(interval.lo / factor)}, {_signed(interval.hi / factor)}] {name}".rstrip()
+    return figures if centre is None else f"{_signed(centre / factor)} {figures}"
 
 
 def _place(topology: str) -> str:

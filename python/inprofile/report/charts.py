@@ -1,41 +1,116 @@
 """The kinds of chart that reports use, as Vega-Lite specifications made with Altair.
 
+A chart is a *shape*, made once by Altair and shared by all charts of its kind, and *data* put in afterwards:
+Altair checks, copies and hashes whatever it holds, which for a page of two hundred charts takes a minute.
+The tests compile every kind of chart instead.
+
 Charts are as wide as the element that holds them and carry no colours of text or background: the page
 sets those, for light and dark. Numbers are rounded to what a screen can show, which keeps pages small.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ParamSpec
 
 import altair as alt
+from altair.utils.schemapi import debug_mode
 
-__all__ = ["COLOURS", "bars", "dots", "forest", "response", "spec", "trace"]
+__all__ = ["COLOURS", "bars", "dots", "forest", "response", "trace"]
 
 #: By scheme; told apart by people with any colour vision, on white and on black.
 COLOURS = {"RIO": "#7d8797", "ARM": "#e08e0b", "ARD": "#2c7fd6", "Placebo": "#c25b9e"}
-#: What the paper printed.
+#: What the paper printed, and levels it names.
 PAPER = "#d1495b"
 
 Spec = dict[str, Any]
+Rows = Sequence[Mapping[str, Any]]
+P = ParamSpec("P")
 
 
-def spec(chart: Any) -> Spec:
-    """Give a chart as the page embeds it: without the schema's address, so that no address is in the page."""
-    made: Spec = chart.to_dict()
-    made.pop("$schema", None)
-    made.pop("config", None)
-    return made
+def _shape(make: Callable[P, Any]) -> Callable[P, Spec]:
+    """Make each distinct shape once, without Altair's check of every value against its schema."""
+
+    @functools.cache
+    def cached(*args: Any) -> Spec:
+        with debug_mode(False):
+            made: Spec = make(*args).to_dict(validate=False)  # type: ignore[call-arg]
+        # The schema's address: nothing needs it, and no address shall be in the page.
+        made.pop("$schema", None)
+        made.pop("config", None)
+        return made
+
+    return cached  # type: ignore[return-value]
+
+
+def _fill(
+    shape: Spec, numbers: Mapping[str, float] | None = None, **rows: Sequence[Mapping[str, Any]]
+) -> Spec:
+    """A shape with its data, and with the numbers it refers to by name."""
+    params = [*shape.get("params", ()), *({"name": k, "value": v} for k, v in (numbers or {}).items())]
+    return {**shape, "params": params, "datasets": {name: list(found) for name, found in rows.items()}}
 
 
 def _round(x: float, digits: int = 4) -> float:
     return float(f"{x:.{digits}g}")
 
 
-def _colour(schemes: Sequence[str], **options: Any) -> alt.Color:
+def _rounded(rows: Rows, keys: Sequence[str], digits: int = 4) -> list[dict[str, Any]]:
+    """These keys of every row, text as it is and numbers rounded."""
+    return [{k: row[k] if isinstance(row[k], str) else _round(row[k], digits) for k in keys} for row in rows]
+
+
+def _colour(schemes: Sequence[str], legend: bool = False) -> alt.Color:
     scale = alt.Scale(domain=list(schemes), range=[COLOURS[s] for s in schemes])
-    return alt.Color("scheme:N", scale=scale, **options)
+    return alt.Color("scheme:N", scale=scale, legend=alt.Legend(title=None, orient="top") if legend else None)
+
+
+def _mean_tips(first: Sequence[str]) -> list[alt.Tooltip]:
+    named = [alt.Tooltip(f"{name}:N") for name in first]
+    return [
+        *named,
+        alt.Tooltip("mean:Q"),
+        alt.Tooltip("lo:Q", title="95 % from"),
+        alt.Tooltip("hi:Q", title="to"),
+    ]
+
+
+def _chart(name: str) -> alt.Chart:
+    return alt.Chart(alt.NamedData(name=name))
+
+
+@_shape
+def _trace_shape(scheme: str, y: str, unit: str, seed: int, height: int) -> Any:
+    colour = COLOURS[scheme]
+    scale = alt.Scale(domainMin=0, domainMax=alt.ExprRef("top"), nice=False, clamp=True)
+    time = alt.X("t:Q", title="time (s)", scale=alt.Scale(nice=False, zero=False), axis=alt.Axis(tickCount=6))
+    value = alt.Y("v:Q", title=y, scale=scale, axis=alt.Axis(tickCount=4))
+    hover = alt.selection_point(fields=["t"], nearest=True, on="pointerover", empty=False, clear="pointerout")
+    pan = alt.selection_interval(bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
+    tips = [
+        alt.Tooltip("t:Q", title="time (s)"),
+        alt.Tooltip("v:Q", title=f"seed {seed} ({unit})"),
+        alt.Tooltip("lo:Q", title=f"10 % of seeds below ({unit})"),
+        alt.Tooltip("hi:Q", title=f"10 % of seeds above ({unit})"),
+    ]
+    base = _chart("trace").encode(x=time)
+    band = base.mark_area(opacity=0.22, color=colour, clip=True).encode(
+        y=alt.Y("lo:Q", title=y, scale=scale, axis=alt.Axis(tickCount=4)), y2=alt.Y2("hi:Q")
+    )
+    line = base.mark_line(strokeWidth=1.4, color=colour, clip=True).encode(y=value).add_params(pan)
+    point = (
+        base.mark_point(filled=True, size=45, color=colour)
+        .encode(y=value, opacity=alt.condition(hover, alt.value(1), alt.value(0)), tooltip=tips)
+        .add_params(hover)
+    )
+    level = _chart("rules").mark_rule(strokeDash=[4, 3], color=PAPER).encode(y=alt.Y("y:Q", scale=scale))
+    label = (
+        _chart("rules")
+        .mark_text(align="right", baseline="bottom", dx=-3, dy=-2, fontSize=10, color=PAPER)
+        .encode(y=alt.Y("y:Q", scale=scale), x=alt.value("width"), text=alt.Text("label:N"))
+    )
+    return alt.layer(level, band, line, point, label).properties(width="container", height=height)
 
 
 def trace(
@@ -57,47 +132,50 @@ def trace(
         {"t": _round(a, 5), "v": _round(b), "lo": _round(c), "hi": _round(d)}
         for a, b, c, d in zip(t, line, low, high, strict=True)
     ]
-    base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("t:Q", title="time (s)", scale=alt.Scale(nice=False, zero=False), axis=alt.Axis(tickCount=6))
-    )
-    scale = alt.Scale(domain=[0, top], clamp=True)
-    hover = alt.selection_point(fields=["t"], nearest=True, on="pointerover", empty=False, clear="pointerout")
-    pan = alt.selection_interval(bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
-    tips = [
-        alt.Tooltip("t:Q", title="time (s)"),
-        alt.Tooltip("v:Q", title=f"seed {seed} ({unit})"),
-        alt.Tooltip("lo:Q", title=f"10 % of seeds below ({unit})"),
-        alt.Tooltip("hi:Q", title=f"10 % of seeds above ({unit})"),
-    ]
-    band = base.mark_area(opacity=0.22, color=COLOURS[scheme], clip=True).encode(
-        y=alt.Y("lo:Q", title=y, scale=scale, axis=alt.Axis(tickCount=4)), y2="hi:Q"
-    )
-    curve = base.mark_line(strokeWidth=1.4, color=COLOURS[scheme], clip=True).encode(
-        y=alt.Y("v:Q", scale=scale)
-    )
-    point = (
-        base.mark_point(filled=True, size=45, color=COLOURS[scheme])
+    levels = [{"y": level, "label": label} for label, level in (rules or {}).items() if level <= top]
+    shape = _trace_shape(scheme, y, unit, seed, height)
+    return _fill(shape, {"top": _round(top, 3)}, trace=rows, rules=levels)
+
+
+@_shape
+def _dots_shape(schemes: tuple[str, ...], x: str, height: int) -> Any:
+    axis = alt.Axis(ticks=False, domain=False, labelPadding=8)
+    line = alt.Y("scheme:N", sort=list(schemes), title=None, axis=axis)
+    scale = alt.Scale(domainMin=alt.ExprRef("low"), domainMax=alt.ExprRef("high"), nice=False, zero=False)
+    colour = _colour(schemes)
+    cloud = (
+        _chart("seeds")
+        .mark_circle(size=26, opacity=0.55)
         .encode(
-            y=alt.Y("v:Q", scale=scale),
-            opacity=alt.condition(hover, alt.value(1), alt.value(0)),
-            tooltip=tips,
+            x=alt.X("v:Q", title=x, scale=scale),
+            y=line,
+            yOffset=alt.YOffset("d:Q", scale=alt.Scale(domain=[-12, 12])),
+            color=colour,
+            tooltip=[alt.Tooltip("scheme:N"), alt.Tooltip("seed:Q"), alt.Tooltip("v:Q", title=x)],
         )
-        .add_params(hover)
     )
-    layers = [band, curve.add_params(pan), point]
-    for label, level in (rules or {}).items():
-        data = alt.Data(values=[{"y": level, "label": label}])
-        layers.insert(0, alt.Chart(data).mark_rule(strokeDash=[4, 3], color=PAPER).encode(y="y:Q"))
-        layers.append(
-            alt.Chart(data)
-            .mark_text(align="right", baseline="bottom", dx=-3, dy=-2, fontSize=10, color=PAPER)
-            .encode(y="y:Q", x=alt.value("width"), text="label:N")
+    tips = _mean_tips(["scheme"])
+    base = _chart("means").encode(y=line, color=colour, tooltip=tips)
+    interval = base.mark_rule(strokeWidth=3, opacity=0.9).encode(
+        x=alt.X("lo:Q", title=x, scale=scale), x2=alt.X2("hi:Q")
+    )
+    mean = base.mark_tick(thickness=3, size=26).encode(x=alt.X("mean:Q", title=x, scale=scale))
+    printed = (
+        _chart("paper")
+        .mark_point(shape="diamond", size=130, strokeWidth=2, color=PAPER, filled=False)
+        .encode(
+            x=alt.X("v:Q", title=x, scale=scale),
+            y=line,
+            tooltip=[alt.Tooltip("scheme:N"), alt.Tooltip("v:Q", title="the paper")],
         )
-    return spec(alt.layer(*layers).properties(width="container", height=height))
+    )
+    return alt.layer(cloud, interval, mean, printed).properties(
+        width="container", height=height * len(schemes)
+    )
 
 
 def dots(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Rows,
     schemes: Sequence[str],
     *,
     x: str,
@@ -105,128 +183,109 @@ def dots(
     domain: tuple[float, float],
     height: int = 40,
 ) -> Spec:
-    """Every seed as a dot, the mean with its 95 % interval, the paper's value as a diamond; a line a scheme.
+    """Plot every seed as a dot, the mean with its 95 % interval, the paper's value as a diamond.
 
-    `rows` have scheme, values, mean, lo and hi.
+    `rows` have scheme, seeds, values, mean, lo and hi; each scheme has a line.
     """
-    seeds, means = [], []
-    for row in rows:
-        for seed, value in zip(row["seeds"], row["values"], strict=True):
-            # Spread by seed number, not at random: the same page for the same results.
-            seeds.append(
-                {"scheme": row["scheme"], "v": _round(value, 5), "seed": seed, "d": (seed * 7) % 11 - 5}
-            )
-        means.append({k: (v if k == "scheme" else _round(v, 5)) for k, v in row.items() if k in _MEAN})
-    axis = alt.Y(
-        "scheme:N", sort=list(schemes), title=None, axis=alt.Axis(ticks=False, domain=False, labelPadding=8)
-    )
-    scale = alt.Scale(domain=list(domain), nice=False, zero=False, clamp=True)
-    value = alt.X("v:Q", title=x, scale=scale)
-    cloud = (
-        alt.Chart(alt.Data(values=seeds))
-        .mark_circle(size=26, opacity=0.55)
-        .encode(
-            x=value,
-            y=axis,
-            yOffset=alt.YOffset("d:Q", scale=alt.Scale(domain=[-12, 12])),
-            color=_colour(schemes, legend=None),
-            tooltip=["scheme:N", alt.Tooltip("seed:Q"), alt.Tooltip("v:Q", title=x)],
-        )
-    )
-    tips = [
-        "scheme:N",
-        alt.Tooltip("mean:Q"),
-        alt.Tooltip("lo:Q", title="95 % from"),
-        alt.Tooltip("hi:Q", title="to"),
+    seeds = [
+        # Spread by the seed's number, not at random: the same page for the same results.
+        {"scheme": row["scheme"], "v": _round(value, 5), "seed": seed, "d": (seed * 7) % 11 - 5}
+        for row in rows
+        for seed, value in zip(row["seeds"], row["values"], strict=True)
     ]
-    base = alt.Chart(alt.Data(values=means))
-    interval = base.mark_rule(strokeWidth=3, opacity=0.9).encode(
-        x=alt.X("lo:Q", scale=scale), x2="hi:Q", y=axis, color=_colour(schemes, legend=None), tooltip=tips
+    return _fill(
+        _dots_shape(tuple(schemes), x, height),
+        {"low": domain[0], "high": domain[1]},
+        seeds=seeds,
+        means=_rounded(rows, ("scheme", "mean", "lo", "hi"), 5),
+        paper=[{"scheme": s, "v": v} for s, v in paper.items()],
     )
-    mean = base.mark_tick(thickness=3, size=26).encode(
-        x=alt.X("mean:Q", scale=scale), y=axis, color=_colour(schemes, legend=None), tooltip=tips
+
+
+@_shape
+def _bars_shape(kinds: tuple[str, ...], schemes: tuple[str, ...], y: str, height: int) -> Any:
+    across = alt.X("kind:N", sort=list(kinds), title=None, axis=alt.Axis(labelAngle=0, ticks=False))
+    offset = alt.XOffset("scheme:N", sort=list(schemes))
+    tips = _mean_tips(["kind", "scheme"])
+    base = _chart("means").encode(x=across, xOffset=offset, tooltip=tips)
+    column = base.mark_bar(opacity=0.75).encode(
+        y=alt.Y("mean:Q", title=y, axis=alt.Axis(tickCount=5)), color=_colour(schemes, legend=True)
     )
-    layers = [cloud, interval, mean]
-    printed = [{"scheme": s, "v": v} for s, v in paper.items()]
-    if printed:
-        layers.append(
-            alt.Chart(alt.Data(values=printed))
-            .mark_point(shape="diamond", size=130, strokeWidth=2, color=PAPER, filled=False)
-            .encode(x=value, y=axis, tooltip=["scheme:N", alt.Tooltip("v:Q", title="the paper")])
+    cloud = (
+        _chart("seeds")
+        .mark_circle(size=9, opacity=0.5, color="#56606f")
+        .encode(
+            x=across,
+            xOffset=offset,
+            y=alt.Y("v:Q", title=y),
+            tooltip=[alt.Tooltip("scheme:N"), alt.Tooltip("seed:Q"), alt.Tooltip("v:Q", title=y)],
         )
-    return spec(alt.layer(*layers).properties(width="container", height=height * len(schemes)))
+    )
+    interval = base.mark_rule(strokeWidth=2, color="#808a99").encode(
+        y=alt.Y("lo:Q", title=y), y2=alt.Y2("hi:Q")
+    )
+    return alt.layer(column, cloud, interval).properties(width="container", height=height)
 
 
-_MEAN = ("scheme", "mean", "lo", "hi")
-
-
-def bars(rows: Sequence[Mapping[str, Any]], schemes: Sequence[str], *, y: str, height: int = 190) -> Spec:
+def bars(rows: Rows, schemes: Sequence[str], *, y: str, height: int = 190) -> Spec:
     """Plot grouped bars (`kind`: IN, total) with 95 % intervals and every seed as a dot.
 
     `rows` have kind, scheme, seeds, values, mean, lo and hi.
     """
-    kinds = list(dict.fromkeys(row["kind"] for row in rows))
-    means, seeds = [], []
-    for row in rows:
-        means.append(
-            {k: (v if isinstance(v, str) else _round(v)) for k, v in row.items() if k in (*_MEAN, "kind")}
-        )
-        seeds += [
-            {"kind": row["kind"], "scheme": row["scheme"], "seed": s, "v": _round(v)}
-            for s, v in zip(row["seeds"], row["values"], strict=True)
-        ]
-    base = alt.Chart(alt.Data(values=means))
-    place: dict[str, Any] = {
-        "x": alt.X("kind:N", sort=kinds, title=None, axis=alt.Axis(labelAngle=0, ticks=False)),
-        "xOffset": alt.XOffset("scheme:N", sort=list(schemes)),
-    }
-    tips = [
-        "kind:N",
-        "scheme:N",
-        "mean:Q",
-        alt.Tooltip("lo:Q", title="95 % from"),
-        alt.Tooltip("hi:Q", title="to"),
+    kinds = tuple(dict.fromkeys(row["kind"] for row in rows))
+    seeds = [
+        {"kind": row["kind"], "scheme": row["scheme"], "seed": seed, "v": _round(value)}
+        for row in rows
+        for seed, value in zip(row["seeds"], row["values"], strict=True)
     ]
-    column = base.mark_bar(opacity=0.75).encode(
-        **place,
-        y=alt.Y("mean:Q", title=y, axis=alt.Axis(tickCount=5)),
-        color=_colour(schemes, legend=alt.Legend(title=None, orient="top")),
-        tooltip=tips,
-    )
-    cloud = (
-        alt.Chart(alt.Data(values=seeds))
-        .mark_circle(size=9, opacity=0.5, color="#56606f")
-        .encode(**place, y="v:Q", tooltip=["scheme:N", "seed:Q", alt.Tooltip("v:Q", title=y)])
-    )
-    interval = base.mark_rule(strokeWidth=2).encode(**place, y="lo:Q", y2="hi:Q", tooltip=tips)
-    return spec(alt.layer(column, cloud, interval).properties(width="container", height=height))
+    means = _rounded(rows, ("kind", "scheme", "mean", "lo", "hi"))
+    return _fill(_bars_shape(kinds, tuple(schemes), y, height), means=means, seeds=seeds)
 
 
-def forest(rows: Sequence[Mapping[str, Any]], *, x: str, height: int = 30) -> Spec:
-    """Paired differences with their 95 % intervals; 0 is a line.
+@_shape
+def _forest_shape(labels: tuple[str, ...], schemes: tuple[str, ...], x: str, height: int) -> Any:
+    axis = alt.Axis(ticks=False, domain=False, labelLimit=220)
+    line = alt.Y("label:N", sort=list(labels), title=None, axis=axis)
+    base = _chart("rows").encode(y=line, color=_colour(schemes), tooltip=_mean_tips(["label"]))
+    zero = _chart("zero").mark_rule(strokeDash=[4, 3], color="#8a93a3").encode(x=alt.X("x:Q", title=x))
+    interval = base.mark_rule(strokeWidth=3).encode(
+        x=alt.X("lo:Q", title=x, axis=alt.Axis(tickCount=5)), x2=alt.X2("hi:Q")
+    )
+    mean = base.mark_point(filled=True, size=90).encode(x=alt.X("mean:Q", title=x))
+    return alt.layer(zero, interval, mean).properties(width="container", height=height * len(labels))
+
+
+def forest(rows: Rows, *, x: str, height: int = 30) -> Spec:
+    """Plot paired differences with their 95 % intervals; 0 is a line.
 
     `rows` have label, mean, lo, hi and scheme.
     """
-    labels = [row["label"] for row in rows]
-    data = alt.Data(
-        values=[{k: (v if isinstance(v, str) else _round(v)) for k, v in row.items()} for row in rows]
+    labels = tuple(row["label"] for row in rows)
+    schemes = tuple(s for s in COLOURS if any(row["scheme"] == s for row in rows))
+    shown = _rounded(rows, ("label", "scheme", "mean", "lo", "hi"))
+    return _fill(_forest_shape(labels, schemes, x, height), rows=shown, zero=[{"x": 0}])
+
+
+@_shape
+def _response_shape(values: tuple[str, ...], schemes: tuple[str, ...], x: str, y: str, height: int) -> Any:
+    across = alt.X("value:O", sort=list(values), title=x, axis=alt.Axis(labelAngle=0, labelOverlap=False))
+    scale = alt.Scale(zero=False, nice=True)
+    base = _chart("rows").encode(x=across, color=_colour(schemes, legend=True))
+    line = base.mark_line(strokeWidth=1.6, opacity=0.7).encode(
+        y=alt.Y("mean:Q", title=y, scale=scale, axis=alt.Axis(tickCount=4))
     )
-    axis = alt.Y("label:N", sort=labels, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=220))
-    tips = ["label:N", "mean:Q", alt.Tooltip("lo:Q", title="95 % from"), alt.Tooltip("hi:Q", title="to")]
-    colour = _colour([s for s in COLOURS if any(row["scheme"] == s for row in rows)], legend=None)
-    base = alt.Chart(data)
-    zero = (
-        alt.Chart(alt.Data(values=[{"x": 0}])).mark_rule(strokeDash=[4, 3], color="#8a93a3").encode(x="x:Q")
+    interval = base.mark_rule(strokeWidth=2.5, opacity=0.55).encode(
+        y=alt.Y("lo:Q", title=y, scale=scale), y2=alt.Y2("hi:Q")
     )
-    interval = base.mark_rule(strokeWidth=3).encode(
-        x=alt.X("lo:Q", title=x, axis=alt.Axis(tickCount=5)), x2="hi:Q", y=axis, color=colour, tooltip=tips
+    point = base.mark_point(filled=True, size=55).encode(
+        y=alt.Y("mean:Q", title=y, scale=scale), tooltip=_mean_tips(["value", "scheme"])
     )
-    mean = base.mark_point(filled=True, size=90).encode(x="mean:Q", y=axis, color=colour, tooltip=tips)
-    return spec(alt.layer(zero, interval, mean).properties(width="container", height=height * len(rows)))
+    mark = _chart("assumed").mark_rule(strokeWidth=14, opacity=0.12, color=PAPER).encode(x=across)
+    return alt.layer(mark, line, interval, point).properties(width="container", height=height)
 
 
 def response(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Rows,
     values: Sequence[str],
     schemes: Sequence[str],
     *,
@@ -235,35 +294,12 @@ def response(
     assumed: str | None = None,
     height: int = 170,
 ) -> Spec:
-    """How a figure answers to a parameter: mean and 95 % interval at each value, a line a scheme.
+    """Plot how a figure answers to a parameter: mean and 95 % interval at each value, a line a scheme.
 
     `rows` have value, scheme, mean, lo and hi; `assumed` is the value the scenario file has.
     """
-    data = alt.Data(
-        values=[{k: (v if isinstance(v, str) else _round(v, 5)) for k, v in row.items()} for row in rows]
+    return _fill(
+        _response_shape(tuple(values), tuple(schemes), x, y, height),
+        rows=_rounded(rows, ("value", "scheme", "mean", "lo", "hi"), 5),
+        assumed=[{"value": assumed}] if assumed in values else [],
     )
-    across = alt.X("value:O", sort=list(values), title=x, axis=alt.Axis(labelAngle=0, labelOverlap=False))
-    scale = alt.Scale(zero=False, nice=True)
-    colour = _colour(schemes, legend=alt.Legend(title=None, orient="top"))
-    tips = [
-        "value:O",
-        "scheme:N",
-        "mean:Q",
-        alt.Tooltip("lo:Q", title="95 % from"),
-        alt.Tooltip("hi:Q", title="to"),
-    ]
-    base = alt.Chart(data)
-    line = base.mark_line(strokeWidth=1.6, opacity=0.7).encode(
-        x=across, y=alt.Y("mean:Q", title=y, scale=scale, axis=alt.Axis(tickCount=4)), color=colour
-    )
-    interval = base.mark_rule(strokeWidth=2.5, opacity=0.55).encode(
-        x=across, y="lo:Q", y2="hi:Q", color=colour
-    )
-    point = base.mark_point(filled=True, size=55).encode(x=across, y="mean:Q", color=colour, tooltip=tips)
-    layers = [line, interval, point]
-    if assumed in values:
-        mark = alt.Data(values=[{"value": assumed}])
-        layers.insert(
-            0, alt.Chart(mark).mark_rule(strokeWidth=14, opacity=0.12, color=PAPER).encode(x=across)
-        )
-    return spec(alt.layer(*layers).properties(width="container", height=height))

@@ -96,12 +96,19 @@ def cycle_peak(x: Array, every: float, lags: tuple[float, float] = LAGS) -> floa
     """How strongly `x`, sampled each `every` seconds, repeats itself: its autocorrelation's highest peak.
 
     A peak is a local maximum among `lags` (seconds): a slow average resembles itself shortly before, which
-    is no cycle, so the flank that falls from lag 0 does not count. Each lag compares the parts of `x` that
-    overlap (Pearson), so a pure sine has 1 at its period. 0 where there is no peak, or `x` is constant.
+    is no cycle, so the flank that falls from lag 0 does not count. A linear trend is taken out first; each
+    lag compares the parts of `x` that overlap (Pearson), so a pure sine has 1 at its period. 0 where there
+    is no peak, or `x` is constant.
     """
     first, last = max(1, round(lags[0] / every)), round(lags[1] / every)
     if len(x) < last + 3:
         raise ValueError(f"{len(x)} samples are too few for a lag of {last}")
+    time = np.arange(len(x)) - (len(x) - 1) / 2
+    x = x - x.mean()
+    size = np.abs(x).max()
+    x = x - time * (time @ x) / (time @ time)
+    if np.abs(x).max() <= 1e-9 * size:
+        return 0.0
     r = np.array([_pearson(x[:-k], x[k:]) for k in range(first - 1 or 1, last + 2)])
     if first == 1:
         # Lag 0 stands for the neighbour that lag 1 has on its left.

@@ -1,0 +1,173 @@
+"""Results and measures made by hand, for tests of claims and reports. Never used outside tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from inprofile import papers
+from inprofile.judge import judge
+from inprofile.papers import Cell, Paper
+from inprofile.papers.ard.measure import Measures, Trace
+from inprofile.reproduce import Report, values_of
+
+SEEDS = (1, 2, 3, 4, 5, 6)
+
+
+@dataclass
+class Tables:
+    """What `measure` needs of a result."""
+
+    seeds: tuple[int, ...]
+    metrics: pa.Table
+    flows: pa.Table
+    queues: pa.Table
+    markers: pa.Table
+    series: pa.Table
+
+
+def tables(seeds: tuple[int, ...] = (1, 2), with_series: bool = True, order: int = 0) -> Tables:
+    """Two flows; seed s has rates of 100·s and 300·s kbit/s. Rows shuffled where `order` is not 0."""
+    shuffle = np.random.default_rng(order)
+
+    def table(rows: list[dict[str, object]]) -> pa.Table:
+        if order:
+            rows = [rows[i] for i in shuffle.permutation(len(rows))]
+        return pa.Table.from_pylist(rows)
+
+    flows = [
+        {"seed": s, "flow": f"tcp.{i}", "rtt": rtt, "throughput": rate * s, "received_in_rate": rate * s / 2}
+        for s in seeds
+        for i, (rtt, rate) in enumerate([(0.03, 100e3), (0.02, 300e3)])
+    ]
+    series: list[dict[str, object]] = []
+    if with_series:
+        for s in seeds:
+            for k in range(2001):
+                t = k / 10
+                for monitor, what, value in (
+                    ("bottleneck", "avg", 20 + s * np.sin(2 * np.pi * t / 5)),
+                    ("ER", "tokens", 10.0 if t < 150 else 20.0),
+                    ("ER", "tpr", 1.2e6 if t < 100 else 5e5),
+                    ("ER", "lambda_in", 0.0 if t < 100 else 4e5),
+                    ("ER", "lambda_out", 0.0 if t < 100 else 5e5),
+                ):
+                    series.append({"seed": s, "monitor": monitor, "what": what, "t": t, "value": value})
+            for k in range(201):
+                for i in range(2):
+                    row = {"seed": s, "monitor": f"tcp.{i}", "what": "received", "t": float(k)}
+                    series.append({**row, "value": 1e5 * (i + 1)})
+    kinds = [
+        ("seed", pa.uint64()),
+        ("monitor", pa.string()),
+        ("what", pa.string()),
+        ("t", pa.float64()),
+        ("value", pa.float64()),
+    ]
+    return Tables(
+        seeds,
+        table([{"seed": s, "name": n, "value": v} for s in seeds for n, v in (("fi", 0.8), ("drops", 3.0))]),
+        pa.Table.from_pylist(flows),
+        table(
+            [
+                {"seed": s, "queue": q, "dropped_in": s, "dropped_out": 10 * s, "queue_mean": 2.5}
+                for s in seeds
+                for q in ("bottleneck", "edge")
+            ]
+        ),
+        table(
+            [
+                {
+                    "seed": s,
+                    "place": p,
+                    "arrived_in": 1000,
+                    "arrived_in_rate": 5e5,
+                    "arrived_out_rate": 4e5,
+                    "dropped": 10 * s,
+                }
+                for s in seeds
+                for p in ("ER", "tcp.0", "tcp.1")
+            ]
+        ),
+        pa.Table.from_pylist(series, schema=pa.schema(kinds)) if series else pa.schema(kinds).empty_table(),
+    )
+
+
+#: Figures under which every claim holds, by scheme: RIO unfair, ARM better, ARD best.
+AS_CLAIMED = {
+    "fi": {"rio": 0.79, "arm": 0.97, "ard": 0.99, "placebo": 0.9},
+    "std_total": {"rio": 60e3, "arm": 30e3, "ard": 10e3, "placebo": 40e3},
+    "std_in": {"rio": 50e3, "arm": 25e3, "ard": 8e3, "placebo": 40e3},
+    "total": {"rio": 1.19e6, "arm": 1.19e6, "ard": 1.185e6, "placebo": 1.18e6},
+    "total_in": {"rio": 5e5, "arm": 5e5, "ard": 4.95e5, "placebo": 4.9e5},
+    "fastest": {"rio": 400e3, "arm": 330e3, "ard": 300.1e3, "placebo": 350e3},
+    "slowest": {"rio": 200e3, "arm": 270e3, "ard": 299.9e3, "placebo": 250e3},
+    "queue_std": {"rio": 8.0, "arm": 7.0, "ard": 3.0, "placebo": 6.0},
+    "queue_cycle": {"rio": 0.8, "arm": 0.7, "ard": 0.2, "placebo": 0.5},
+    "queue_avg": {"rio": 20.0, "arm": 20.0, "ard": 20.0, "placebo": 20.0},
+    "tokens_low": {"rio": 0.2, "arm": 0.5, "ard": 0.985, "placebo": 0.0},
+    "lambda_in": {"rio": 494e3, "arm": 530e3, "ard": 570e3, "placebo": 490e3},
+    "lambda_out": {"rio": 546e3, "arm": 520e3, "ard": 500e3, "placebo": 540e3},
+    "lambda_in_before": {"rio": 494e3, "arm": 494e3, "ard": 494e3, "placebo": 494e3},
+    "lambda_out_before": {"rio": 546e3, "arm": 546e3, "ard": 546e3, "placebo": 546e3},
+    "tpr": {"rio": 570e3, "arm": 570e3, "ard": 570e3, "placebo": 570e3},
+    "lambda_in_over_tpr": {"rio": 0.87, "arm": 0.93, "ard": 1.0, "placebo": 0.86},
+    "drops_core": {"rio": 300.0, "arm": 280.0, "ard": 200.0, "placebo": 250.0},
+    "drops_upstream": {"rio": 0.0, "arm": 0.0, "ard": 0.0, "placebo": 0.0},
+    "drops_marker": {"rio": 0.0, "arm": 0.0, "ard": 100.0, "placebo": 100.0},
+    "arrived_in": {"rio": 6000.0, "arm": 6000.0, "ard": 6000.0, "placebo": 6000.0},
+    "queue_core": {"rio": 20.0, "arm": 20.0, "ard": 20.0, "placebo": 20.0},
+    "queue_upstream": {"rio": 0.0, "arm": 0.0, "ard": 0.0, "placebo": 0.0},
+}
+
+
+def spread(rng: np.random.Generator) -> np.ndarray:
+    """Draws with mean 0 exactly, so that what a test expects of a mean does not hang on luck."""
+    x = rng.standard_normal(len(SEEDS))
+    return x - x.mean()
+
+
+def measures(scheme: str, seed: int, traces: bool = True, **changes: float) -> Measures:
+    """The figures of `AS_CLAIMED` with a little spread over seeds, or as `changes` say, exactly."""
+    rng = np.random.default_rng(seed)
+    values = {}
+    for name, by_scheme in AS_CLAIMED.items():
+        x = np.full(len(SEEDS), changes.get(name, by_scheme[scheme]))
+        values[name] = x if name in changes else x * (1 + 0.004 * spread(rng))
+    values["fi"] = np.minimum(values["fi"], 1.0)
+    t = np.arange(101.0, 111.0)
+    trace = Trace(t, 0 * t + 10, 0 * t + 9, 0 * t + 10, 0 * t + 11)
+    shown = dict.fromkeys(("queue", "fastest", "slowest", "tokens"), trace)
+    return Measures(SEEDS, values, shown if traces else {})
+
+
+def cells(paper: Paper, **changes: float) -> dict[Cell, Measures]:
+    """All cells outside sweeps; `changes` are put into every scheme of the tail-drop edge."""
+    made = {}
+    for i, jitter in enumerate((False, True)):
+        for j, setup in enumerate(paper.setups):
+            for k, topology in enumerate(paper.topologies):
+                for m, scheme in enumerate(paper.schemes):
+                    cell = Cell(setup["id"], topology["id"], scheme["id"], jitter)
+                    own = changes if setup["id"] == "tail-drop-edge" else {}
+                    made[cell] = measures(scheme["id"], 64 * i + 16 * j + 4 * k + m, **own)
+    return made
+
+
+def report(**changes: float) -> Report:
+    """A whole report of made-up figures, one sweep included."""
+    paper = papers.load("ard")
+    made = cells(paper, **changes)
+    claims = paper.module("claims")
+    judged = judge(claims.findings(paper, made))
+    jittered = judge(claims.findings(paper, made, jitter=True))
+    sweep = paper.sweeps[0]
+    swept = dict(made)
+    for value in values_of(sweep, "four-flows"):
+        for i, scheme in enumerate(("rio", "arm", "ard")):
+            cell = Cell("as-described", "four-flows", scheme, sweep=sweep["id"], value=value)
+            swept[cell] = measures(scheme, 1000 + i, traces=False)
+    derived = {c: claims.derived("placebo", made[c]) for c in made if c.scheme == "placebo"}
+    return Report(paper, True, swept, judged, jittered, dict.fromkeys(swept, "0" * 64), derived)

@@ -1,0 +1,235 @@
+"""Paper A: its scenario files, how its runs are measured, and how its claims come out."""
+
+from __future__ import annotations
+
+import io
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import papers_synthetic as synthetic
+from inprofile import papers
+from inprofile.judge import Judged, Verdict, judge
+from inprofile.papers.ard.measure import Measures, averaged_queue, cycle_peak, measure, placebo_rate
+from inprofile.reproduce import plan
+
+SETUP = {"queue": "bottleneck"}
+
+
+def sine(period: float, seconds: float = 100.0, every: float = 0.1) -> np.ndarray:
+    return np.sin(2 * np.pi * np.arange(0, seconds, every) / period)
+
+
+@pytest.mark.parametrize("period", [0.7, 2.0, 5.0, 13.7])
+def test_a_sine_repeats_itself_wholly(period: float) -> None:
+    assert cycle_peak(sine(period), 0.1) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_a_cycle_in_noise_is_weaker() -> None:
+    noise = np.random.default_rng(1).standard_normal(1000)
+    clear, faint = (cycle_peak(sine(5.0) + a * noise, 0.1) for a in (0.3, 1.5))
+    assert clear > 0.8
+    assert 0.2 < faint < clear - 0.3
+
+
+def test_a_drift_has_no_cycle() -> None:
+    assert cycle_peak(np.linspace(0, 1, 1000), 0.1) < 1e-6
+    assert cycle_peak(np.exp(-np.arange(1000) / 300), 0.1) < 1e-6
+
+
+def test_a_period_longer_than_the_lags_does_not_count() -> None:
+    assert cycle_peak(sine(60.0), 0.1) == 0.0
+
+
+def test_a_constant_queue_has_no_cycle() -> None:
+    assert cycle_peak(np.full(1000, 7.0), 0.1) == 0.0
+
+
+def test_too_short_a_series_is_refused() -> None:
+    with pytest.raises(ValueError, match="too few"):
+        cycle_peak(sine(2.0, seconds=10), 0.1)
+
+
+def test_average_of_a_queue_without_one_is_reds() -> None:
+    rng = np.random.default_rng(3)
+    length, arrivals = rng.integers(0, 50, 40).astype(float), rng.integers(0, 20, 40).astype(float)
+    expected, average = [], 0.0
+    for q, n in zip(length, arrivals, strict=True):
+        for _ in range(int(n)):
+            average += 0.002 * (q - average)
+        expected.append(average)
+    np.testing.assert_allclose(averaged_queue(length[None, :], arrivals[None, :])[0], expected)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_measures_of_tables_made_by_hand(order: int) -> None:
+    m = measure(synthetic.tables((1, 2), order=order), SETUP)  # type: ignore[arg-type]
+    np.testing.assert_allclose(m["fastest"], [300e3, 600e3])
+    np.testing.assert_allclose(m["slowest"], [100e3, 200e3])
+    np.testing.assert_allclose(m["std_total"], [100e3, 200e3])
+    np.testing.assert_allclose(m["std_in"], [50e3, 100e3])
+    np.testing.assert_allclose(m["total_in"], [200e3, 400e3])
+    np.testing.assert_allclose(m["drops_core"], [11, 22])
+    np.testing.assert_allclose(m["drops_marker"], [10, 20])
+    np.testing.assert_allclose(m["tokens_low"], [499 / 999, 499 / 999])
+    np.testing.assert_allclose(m["lambda_in_over_tpr"], [1.0, 1.0])
+    np.testing.assert_allclose(m["lambda_in_before"], [4e5, 4e5])
+    # The standard deviation of a sine of amplitude s, and its period of 5 s.
+    np.testing.assert_allclose(m["queue_std"], [2**-0.5, 2**0.5], rtol=1e-3)
+    np.testing.assert_allclose(m["queue_cycle"], [1.0, 1.0], atol=1e-6)
+    assert placebo_rate(m) == 0.015
+
+
+def test_traces_show_the_seed_fixed_beforehand() -> None:
+    m = measure(synthetic.tables((1, 2, 3)), SETUP, shown_seed=2)  # type: ignore[arg-type]
+    queue = m.traces["queue"]
+    assert queue.t[0] == 1.0
+    assert queue.t[-1] == 200.0
+    # Flow tcp.1 has the shortest RTT.
+    assert set(m.traces["fastest"].line) == {2e5}
+    high = np.abs(queue.high - 20).max()
+    assert 1.5 < np.abs(queue.line - 20).max() < high < 3
+
+
+def test_runs_without_series_still_have_rates() -> None:
+    m = measure(synthetic.tables(with_series=False), SETUP)  # type: ignore[arg-type]
+    assert m.traces == {}
+    assert m["fi"].tolist() == [0.8, 0.8]
+
+
+def test_a_missing_seed_is_an_error() -> None:
+    tables = synthetic.tables((1, 2))
+    tables.markers = tables.markers.slice(1)
+    with pytest.raises(ValueError, match="rows for 2 seeds"):
+        measure(tables, SETUP)  # type: ignore[arg-type]
+
+
+def test_measures_survive_the_cache(tmp_path: Path) -> None:
+    m = measure(synthetic.tables(), SETUP)  # type: ignore[arg-type]
+    file = io.BytesIO()
+    m.write(file)
+    place = tmp_path / "cell.npz"
+    place.write_bytes(file.getvalue())
+    again = Measures.read(place)
+    assert again is not None
+    assert again.seeds == m.seeds
+    for name in m.values:
+        np.testing.assert_array_equal(again[name], m[name])
+    np.testing.assert_array_equal(again.traces["tokens"].high, m.traces["tokens"].high)
+
+
+def test_a_torn_cache_file_is_not_a_result(tmp_path: Path) -> None:
+    file = io.BytesIO()
+    measure(synthetic.tables(), SETUP).write(file)  # type: ignore[arg-type]
+    place = tmp_path / "cell.npz"
+    place.write_bytes(file.getvalue()[:1000])
+    assert Measures.read(place) is None
+    assert Measures.read(tmp_path / "none.npz") is None
+
+
+def verdicts(**changes: float) -> dict[tuple[str, str], Judged]:
+    paper = papers.load("ard")
+    made = synthetic.cells(paper, **changes)
+    return {(j.claim, j.setup): j for j in judge(paper.module("claims").findings(paper, made))}
+
+
+def test_every_claim_is_answered_for_every_setup() -> None:
+    found = verdicts()
+    assert set(found) == {(f"A{i}", s) for i in range(1, 9) for s in ("as-described", "tail-drop-edge")}
+    assert all(j.why for j in found.values())
+    for j in found.values():
+        assert {c.comparison.topology for c in j.comparisons} == {"4 flows", "20 flows"}
+
+
+def test_where_everything_is_as_claimed_it_reproduces() -> None:
+    found = verdicts()
+    for claim in ("A2", "A3", "A4", "A5", "A6", "A7", "A8"):
+        assert found[claim, "as-described"].verdict == Verdict.REPRODUCED, found[claim, "as-described"].why
+    # The made-up indices have the paper's order but not its numbers.
+    a1 = found["A1", "as-described"]
+    assert a1.verdict == Verdict.IN_PART
+    assert {c.outcome for c in a1.comparisons} == {"holds"}
+
+
+def test_where_the_core_drops_nothing_arm_cannot_be_judged() -> None:
+    same = {"fi": 0.8, "std_total": 5e4, "drops_core": 0.0}
+    found = verdicts(**same)
+    a1 = found["A1", "tail-drop-edge"]
+    assert a1.verdict == Verdict.NOT_REPRODUCED  # ARD is not above ARM, and that could have shown
+    assert {c.outcome for c in a1.comparisons} == {"fails", "undecidable"}
+    a8 = found["A8", "tail-drop-edge"]
+    assert a8.verdict == Verdict.UNDECIDABLE
+    assert "none to move" in a8.why
+    assert found["A8", "as-described"].verdict == Verdict.REPRODUCED
+
+
+@pytest.mark.parametrize(
+    ("claim", "change"),
+    [
+        ("A2", {"std_in": 5e4}),
+        ("A4", {"queue_cycle": 0.5}),
+        ("A5", {"tokens_low": 0.94}),
+        ("A6", {"slowest": 3e5}),
+        ("A7", {"lambda_in": 4.94e5}),
+    ],
+)
+def test_without_an_effect_a_claim_does_not_reproduce(claim: str, change: dict[str, float]) -> None:
+    found = verdicts(**change)
+    assert found[claim, "as-described"].verdict == Verdict.REPRODUCED
+    assert found[claim, "tail-drop-edge"].verdict == Verdict.NOT_REPRODUCED
+
+
+def test_schemes_with_other_seeds_are_not_paired() -> None:
+    paper = papers.load("ard")
+    made = synthetic.cells(paper)
+    cell = next(c for c in made if c.scheme == "ard")
+    made[cell] = Measures((7, 8, 9, 10, 11, 12), made[cell].values, {})
+    with pytest.raises(ValueError, match="different seeds"):
+        paper.module("claims").findings(paper, made)
+
+
+def test_the_placebo_drops_as_often_as_ard_did() -> None:
+    paper = papers.load("ard")
+    ard = synthetic.measures("ard", 1, drops_marker=120.0, arrived_in=6000.0)
+    values = paper.module("claims").derived("placebo", ard)
+    assert values == {"edges.ER.marker": {"kind": "blind_drop", "p": 0.02, "of": "in"}}
+
+
+def scenario(name: str) -> dict[str, object]:
+    with (papers.load("ard").folder / name).open("rb") as file:
+        return tomllib.load(file)
+
+
+def test_the_tail_drop_edge_differs_only_in_what_was_fitted() -> None:
+    for base, rate, depth in (
+        ("four-flows", "1.04 Mbit/s", "3.5 packets"),
+        ("twenty-flows", "5.76 Mbit/s", "1.5 packets"),
+    ):
+        described, fitted = scenario(f"{base}.toml"), scenario(f"{base}-tail-drop-edge.toml")
+        edge = next(link for link in fitted["links"] if link["name"] == "edge")  # type: ignore[attr-defined]
+        assert (edge["rate"], edge["queue"]["limit"]) == (rate, "50 packets")
+        assert fitted["flows"][0]["marker"]["depth"] == depth  # type: ignore[index]
+        edge.update(rate="10 Mbit/s", queue={"aqm": "drop_tail", "limit": "10000 packets"})
+        fitted["flows"][0]["marker"] = described["flows"][0]["marker"]  # type: ignore[index]
+        fitted["monitors"] = [m for m in fitted["monitors"] if m.get("queue") != "edge"]  # type: ignore[attr-defined]
+        fitted.update(title=described["title"], measure=described["measure"])
+        assert fitted == described
+
+
+def test_the_plan_counts_what_is_run() -> None:
+    full, quick, more = plan("ard"), plan("ard", quick=True), plan("ard", sweeps=True)
+    judged = [job for job in full.jobs if not job.cell.sweep]
+    assert len(judged) == 2 * 2 * 4 * 2
+    assert {job.seeds for job in judged} == {30}
+    assert {job.seeds for job in quick.jobs if not job.cell.sweep} == {8}
+    assert quick.runs < full.runs < more.runs
+    assert {job.cell.topology for job in more.jobs if job.cell.sweep} == {"four-flows", "twenty-flows"}
+    order = [job.cell.scheme for job in full.jobs]
+    assert order.index("placebo") > order.index("ard")
+
+
+def test_an_unknown_paper_names_those_there_are() -> None:
+    with pytest.raises(papers.UnknownPaperError, match="choose from ard"):
+        plan("adr")

@@ -1,0 +1,149 @@
+"""The page of a reproduced paper: whole, offline, and of one mind with its data."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import papers_synthetic as synthetic
+from inprofile.report import render, report_json, write
+
+
+class Page(HTMLParser):
+    """Elements with their attributes, and the text outside scripts and styles."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self._raw = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: D102
+        self.elements.append((tag, dict(attrs)))
+        self._raw = tag in ("script", "style")
+
+    def handle_endtag(self, tag: str) -> None:  # noqa: D102
+        self._raw = False
+
+    def handle_data(self, data: str) -> None:  # noqa: D102
+        if not self._raw:
+            self.words.append(data)
+
+    @property
+    def ids(self) -> list[str]:  # noqa: D102
+        return [a["id"] for _, a in self.elements if a.get("id")]  # type: ignore[misc]
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    return render(synthetic.report(drops_core=0.0, fi=0.8))
+
+
+@pytest.fixture(scope="module")
+def page(html: str) -> Page:
+    return Page(html)
+
+
+def test_it_loads_nothing(html: str, page: Page) -> None:
+    for tag, attributes in page.elements:
+        for name in ("src", "href", "action", "data", "poster", "srcset"):
+            value = attributes.get(name) or ""
+            assert value.startswith(("#", "data:")) or not value, (tag, name, value)
+    # The library that draws the charts has addresses in its text; the page around it has none.
+    bundle = max(re.findall(r"<script>(.*?)</script>", html, re.S), key=len)
+    rest = html.replace(bundle, "")
+    assert len(bundle) > 500_000
+    assert "://" not in rest
+    assert "@import" not in rest
+    assert "url(" not in rest
+    assert "default-src 'none'" in html
+
+
+def test_it_is_small(html: str) -> None:
+    assert len(html.encode()) < 6_000_000
+
+
+def test_every_claim_and_setup_has_one_entry(page: Page) -> None:
+    wanted = [f"A{i}-{s}" for i in range(1, 9) for s in ("as-described", "tail-drop-edge")]
+    assert [i for i in page.ids if re.fullmatch(r"A\d-.*", i)] == wanted
+    assert len(set(page.ids)) == len(page.ids)
+
+
+def test_links_within_the_page_lead_somewhere(page: Page) -> None:
+    anchors = {a["href"][1:] for t, a in page.elements if t == "a" and (a.get("href") or "").startswith("#")}  # type: ignore[index]
+    assert anchors
+    assert anchors <= set(page.ids)
+
+
+def test_verdicts_are_words_not_only_colours(page: Page) -> None:
+    text = " ".join(" ".join(page.words).split())
+    for words in ("reproduced", "in part", "not reproduced", "undecidable"):
+        assert words in text
+
+
+def test_every_chart_has_a_specification_and_every_specification_a_chart(html: str, page: Page) -> None:
+    specs = json.loads(
+        re.search(r'<script type="application/json" id="charts">(.*?)</script>', html, re.S)[1]
+    )  # type: ignore[index]
+    shown = [a["data-chart"] for _, a in page.elements if "data-chart" in a]
+    assert sorted(shown) == sorted(specs)  # type: ignore[type-var]
+    # Figures 4 to 6: 2 set-ups × jitter × 3 schemes × 3 panels × 2 topologies; Fig. 7: 6, Fig. 8: 4 each.
+    assert sum(name.startswith("Fig. ") for name in specs) == 72
+    assert sum(name.startswith("tokens-") for name in specs) == 24
+    assert all(spec["width"] == "container" for spec in specs.values())
+
+
+def test_quick_mode_says_so(html: str) -> None:
+    assert "Quick mode." in html
+    full = synthetic.report()
+    full.quick = False
+    assert "Quick mode." not in render(full)
+
+
+def test_text_is_escaped() -> None:
+    made = synthetic.report()
+    made.paper.about["summary"] = "</script><script>alert(1)</script> & so on"
+    assert "<script>alert" not in render(made)
+
+
+def test_the_same_results_give_the_same_page(html: str) -> None:
+    assert render(synthetic.report(drops_core=0.0, fi=0.8)) == html
+
+
+def test_json_has_one_entry_a_claim_and_setup(tmp_path: Path) -> None:
+    made = synthetic.report(drops_core=0.0, fi=0.8)
+    path = write(made, tmp_path / "ard")
+    assert path == tmp_path / "ard" / "index.html"
+    assert sorted(p.name for p in path.parent.iterdir()) == ["index.html", "results.json"]
+    data = json.loads((path.parent / "results.json").read_text("utf-8"))
+    assert data == json.loads(json.dumps(report_json(made)))
+    assert [(c["id"], c["setup"]) for c in data["claims"]] == [
+        (f"A{i}", s) for i in range(1, 9) for s in ("as-described", "tail-drop-edge")
+    ]
+    for claim in data["claims"]:
+        assert claim["verdict"] in ("reproduced", "in_part", "not_reproduced", "undecidable")
+        assert claim["text"]
+        assert claim["why"]
+        assert claim["measured"]["comparisons"]
+    assert data["quick"] is True
+
+
+def test_json_holds_table_1_with_every_seed() -> None:
+    rows = report_json(synthetic.report())["table1"]
+    assert len(rows) == 2 * 2 * 4 * 2
+    first = next(
+        r
+        for r in rows
+        if (r["setup"], r["topology"], r["scheme"], r["jitter"])
+        == ("as-described", "four-flows", "rio", False)
+    )
+    assert first["paper"] == 0.786
+    assert len(first["measured"]["values"]) == len(first["seeds"]) == 6
+    # Nothing of the paper's leaks into what is measured.
+    assert first["measured"]["mean"] != 0.786
+    assert {r["paper"] for r in rows if r["scheme"] == "placebo"} == {None}
