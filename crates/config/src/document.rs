@@ -4,6 +4,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::overrides;
 use crate::problem::{Problem, Severity};
+use crate::quantity::clip;
 
 /// Where a text stands: in the file, or in the value of an override.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -220,7 +221,7 @@ impl Document {
     }
 
     pub(crate) fn push_override(&mut self, key: &str, value: &str) -> u32 {
-        self.given.push(format!("{key}={value}"));
+        self.given.push(format!("{}={}", clip(key), clip(value)));
         self.texts.push(value.to_owned());
         self.given.len() as u32
     }
@@ -241,7 +242,8 @@ impl Document {
     fn syntax(&self, text: &str, errors: &[toml::de::Error]) -> Vec<Problem> {
         let mut problems: Vec<Problem> = Vec::new();
         let mut last = None;
-        for error in errors {
+        // Only the first few are told, however many there are.
+        for error in errors.iter().take(1000) {
             let span = error.span().unwrap_or(0..0);
             let (line, column) = self.line_column(span.start);
             let written = text.lines().nth(line as usize - 1).unwrap_or("").trim();
@@ -254,7 +256,7 @@ impl Document {
             if echo || problems.iter().any(|p| p.line == Some(line)) || problems.len() == 20 {
                 continue;
             }
-            let key = text.get(span.clone()).unwrap_or("").to_owned();
+            let key = clip(text.get(span.clone()).unwrap_or(""));
             let (problem, remedy) = if duplicate {
                 (format!("\"{key}\" is given twice"), "keep one of the two".to_owned())
             } else {
@@ -265,7 +267,7 @@ impl Document {
                 line: Some(line),
                 column: Some(column),
                 path: if duplicate { key } else { String::new() },
-                value: Some(crate::quantity::clip(written)).filter(|w| !w.is_empty() && !duplicate),
+                value: Some(clip(written)).filter(|w| !w.is_empty() && !duplicate),
                 problem,
                 remedy,
                 severity: Severity::Error,
@@ -332,4 +334,64 @@ pub(crate) fn node(parsed: &DeValue<'_>, span: std::ops::Range<usize>, source: u
         DeValue::Table(t) => Item::Table(table(t, source)),
     };
     Node { item, origin: origin(span, source) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str, path: &[&str]) -> (Option<u32>, Option<u32>, Option<String>) {
+        let document = Document::parse(text, "f.toml", &[]).unwrap();
+        let mut table = document.root();
+        let mut origin = Origin::default();
+        for part in path {
+            let node = table.get(part).unwrap();
+            origin = node.origin;
+            if let Item::Table(inner) = &node.item {
+                table = inner;
+            }
+        }
+        let p = document.problem("", origin, true, String::new(), String::new());
+        (p.line, p.column, p.value)
+    }
+
+    #[test]
+    fn places_are_lines_and_columns_of_characters() {
+        let text = "a = \"é\" # ü\r\n[t]\nα = 1\n".replace('α', "\"α\"") + "x = [ \"ü\", 2 ]";
+        assert_eq!(at(&text, &["a"]), (Some(1), Some(5), Some("\"é\"".into())));
+        assert_eq!(at(&text, &["t"]), (Some(2), Some(1), Some("[t]".into())));
+        assert_eq!(at(&text, &["t", "α"]), (Some(3), Some(7), Some("1".into())));
+        assert_eq!(at(&text, &["t", "x"]), (Some(4), Some(5), Some("[ \"ü\", 2 ]".into())));
+    }
+
+    #[test]
+    fn keys_keep_the_order_of_the_text_and_numbers_their_digits() {
+        let document = Document::parse("z = 0.10\na = 0x10\nm = 1_000", "f", &[]).unwrap();
+        let keys: Vec<_> = document.root().0.iter().map(|(k, ..)| k.as_str()).collect();
+        assert_eq!(keys, ["z", "a", "m"]);
+        let item = |key| document.root().get(key).map(|n| n.item.clone());
+        assert_eq!(item("z"), Some(Item::Number("0.10".into(), false)));
+        assert_eq!(item("a"), Some(Item::Number("16".into(), true)));
+        assert_eq!(item("m"), Some(Item::Number("1000".into(), true)));
+    }
+
+    #[test]
+    fn a_byte_that_is_no_text_has_a_place() {
+        let p = &Document::parse_bytes(b"a = 1\nb = \"\xc3\xa9\xff\"", "f.toml", &[]).unwrap_err()[0];
+        assert_eq!((p.line, p.column), (Some(2), Some(7)));
+        assert_eq!(p.value.as_deref(), Some("byte 0xff"));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_problem() {
+        assert!(Document::parse_bytes(b"\xef\xbb\xbfa = 1\n", "f", &[]).is_ok());
+    }
+
+    #[test]
+    fn deep_nesting_and_long_garbage_are_refused_quickly() {
+        assert!(Document::parse(&format!("a = {}", "[".repeat(1_000_000)), "f", &[]).is_err());
+        assert!(Document::parse(&vec!["a"; 100_000].join("."), "f", &[]).is_err());
+        assert!(Document::parse(&"? ".repeat(200_000), "f", &[]).is_err());
+        assert!(Document::parse(&"?\n".repeat(200_000), "f", &[]).unwrap_err().len() <= 20);
+    }
 }

@@ -1,9 +1,9 @@
 //! Text to typed values, and errors a person can act on.
 //!
-//! A [`Document`](document::Document) is a TOML text with the place of every value and the
-//! overrides of the command line applied. A [`Section`](section::Section) reads one of its tables:
+//! A [`Document`] is a TOML text with the place of every value and the
+//! overrides of the command line applied. A [`Section`] reads one of its tables:
 //! it refuses unknown keys and turns text with units ([`quantity`]) into typed values, and writes
-//! every [`Problem`] it meets into a [`Report`](report::Report) instead of stopping at the first.
+//! every [`Problem`] it meets into a [`Report`] instead of stopping at the first.
 //! [`mechanism`] reads what a marker or discipline declares about its own parameters;
 //! [`schema`] and [`show`] print the same declarations.
 //!

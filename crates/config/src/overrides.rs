@@ -9,6 +9,7 @@ use toml::de::DeValue;
 use crate::document::{Document, Item, Node, Origin, Table, node};
 use crate::nearest::suggest;
 use crate::problem::Problem;
+use crate::quantity::clip;
 
 /// Puts every override in its place.
 ///
@@ -28,15 +29,20 @@ pub(crate) fn apply(document: &mut Document, set: &[(String, String)]) -> Result
         let parts: Vec<&str> = key.split('.').map(str::trim).collect();
         let placed = if parts.iter().any(|p| p.is_empty()) {
             Err(("the key is empty or has an empty part".to_owned(), EXAMPLE.to_owned()))
+        } else if parts.len() > DEEPEST {
+            Err(("no key has so many parts".to_owned(), EXAMPLE.to_owned()))
         } else {
             place(document.root_mut(), &parts, node)
         };
         if let Err((problem, remedy)) = placed {
-            problems.push(document.override_problem(source as usize, key, problem, remedy));
+            problems.push(document.override_problem(source as usize, &clip(key), problem, remedy));
         }
     }
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
+
+/// More parts than any key of an experiment has.
+const DEEPEST: usize = 16;
 
 const EXAMPLE: &str = "write a key such as links.bottleneck.queue.limit";
 
@@ -79,7 +85,10 @@ fn within(list: &mut [Node], list_key: &str, parts: &[&str], value: Node) -> Res
             .filter_map(|n| if let Item::Table(t) = &n.item { t.own_name() } else { None })
             .take(20)
             .collect();
-        return Err((format!("nothing in \"{list_key}\" is called \"{which}\""), suggest(which, &names)));
+        return Err((
+            format!("nothing in \"{list_key}\" is called \"{}\"", clip(which)),
+            suggest(which, &names),
+        ));
     };
     match (&mut list[index].item, rest.is_empty()) {
         (_, true) => {
@@ -128,6 +137,12 @@ mod tests {
         assert_eq!(*text(&d, &["links", "1", "rate"]), Item::Text("2 Mbit/s".into()));
         assert_eq!(*text(&d, &["links", "0", "rate"]), Item::Text("3 Mbit/s".into()));
         assert_eq!(*text(&d, &["tcp", "window"]), Item::Number("7".into(), true));
+    }
+
+    #[test]
+    fn a_key_of_many_parts_is_refused_however_many() {
+        let key = vec!["a"; 1_000_000].join(".");
+        assert!(with(&[(&key, "1")]).unwrap_err()[0].problem.contains("so many parts"));
     }
 
     #[test]

@@ -269,12 +269,10 @@ fn wrong_unit(number: &Decimal<'_>, name: &str, unit: Unit) -> Wrong {
     Wrong::new(problem, format!("write a number and one of {choices}, such as \"{}\"", unit.example()))
 }
 
-/// At most 40 characters of a text, for messages.
+/// At most 40 characters of a text, none of which moves the cursor: for messages.
 pub(crate) fn clip(text: &str) -> String {
-    match text.char_indices().nth(40) {
-        Some((i, _)) => format!("{}…", &text[..i]),
-        None => text.to_owned(),
-    }
+    let shown: String = text.chars().take(40).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if shown.chars().count() < text.chars().take(41).count() { format!("{shown}…") } else { shown }
 }
 
 fn whole(text: &str, unit: Unit, base: &str, most: u64, most_text: &str) -> Result<u64, Wrong> {

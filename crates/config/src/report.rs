@@ -60,6 +60,9 @@ impl<'d> Report<'d> {
     /// A place in words: `line 12`, or the override it came from.
     #[must_use]
     pub fn whereabouts(&self, place: &Place) -> String {
+        if self.problems.borrow().len() >= SHOWN {
+            return String::new(); // Nobody will read it, and finding a line takes time.
+        }
         let at = self.document.problem("", place.origin, false, String::new(), String::new());
         at.line.map_or(at.file, |line| format!("line {line}"))
     }

@@ -107,7 +107,7 @@ impl<'d, 'r> Section<'d, 'r> {
             if !known.contains(&key.as_str()) {
                 // From the command line the key is in the message already.
                 let origin = if origin.source == 0 { *origin } else { node.origin };
-                let place = Place { path: self.path(key), origin, quoted: false };
+                let place = Place { path: self.path(&quantity::clip(key)), origin, quoted: false };
                 self.report.error(&place, "unknown key", suggest(key, known));
                 self.misspelt.borrow_mut().extend(nearest(key, known.iter().copied()).map(str::to_owned));
             }

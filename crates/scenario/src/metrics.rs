@@ -85,3 +85,102 @@ fn by_colour(counts: &Counts) -> [u64; 3] {
 fn share(part: u64, of: u64) -> Option<f64> {
     (of > 0).then(|| part as f64 / of as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scenario;
+    use inprofile_core::registry::Registry;
+    use inprofile_sim::outcome::{FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts};
+
+    #[test]
+    fn fairness_is_jains() {
+        assert_eq!(fairness([3.0, 3.0, 3.0].into_iter()), Some(1.0));
+        assert_eq!(fairness([1.0, 0.0, 0.0, 0.0].into_iter()), Some(0.25));
+        let x = [1.0, 2.0, 3.0];
+        assert!((fairness(x.into_iter()).unwrap() - 36.0 / 42.0).abs() < 1e-15);
+        assert_eq!(fairness([0.0, 0.0].into_iter()), None);
+        assert_eq!(fairness(std::iter::empty()), None);
+    }
+
+    /// Two flows over a link of 1.2 Mbit/s, measured for 15 s.
+    fn outcome() -> (Scenario, Outcome) {
+        let text = include_str!("../tests/good/two-flows.toml");
+        let scenario = Scenario::parse(text, "two-flows.toml", &[], &Registry::default()).unwrap();
+        let flow = |payload: u64| FlowOutcome {
+            window: FlowCounts {
+                in_order_payload_bytes: payload,
+                in_order_wire_bytes: payload / 1000 * 1040,
+                ..FlowCounts::default()
+            },
+            timeouts: 2,
+            retransmissions: 5,
+            ..FlowOutcome::default()
+        };
+        let mut link = LinkOutcome { queue_mean: 12.0, ..LinkOutcome::default() };
+        link.window.arrived = [800, 200, 100];
+        link.window.arrived_bytes = [832_000, 208_000, 104_000];
+        link.window.sent = [796, 180, 60];
+        link.window.sent_bytes = [827_840, 187_200, 62_400];
+        link.window.dropped[0] = [4, 20, 30];
+        link.window.dropped[2] = [0, 0, 10];
+        let marker = MarkerOutcome {
+            window: MarkerCounts { dropped: [7, 1, 0], ..MarkerCounts::default() },
+            ..MarkerOutcome::default()
+        };
+        let outcome = Outcome {
+            flows: vec![flow(600_000), flow(300_000)],
+            links: vec![LinkOutcome::default(), LinkOutcome::default(), link, LinkOutcome::default()],
+            edges: vec![marker],
+            flow_markers: vec![Some(MarkerOutcome::default()), None],
+            ..Outcome::default()
+        };
+        (scenario, outcome)
+    }
+
+    fn value(all: &[Metric], name: &str) -> Option<f64> {
+        all.iter().find(|m| m.name == name).map(|m| m.value)
+    }
+
+    #[test]
+    fn each_figure_by_hand() {
+        let (scenario, outcome) = outcome();
+        let all = scenario.metrics(&outcome);
+        let by_hand = [
+            ("fi", 0.9),
+            ("goodput", 480_000.0),
+            ("throughput", 499_200.0),
+            ("lambda_in", 832_000.0 * 8.0 / 15.0),
+            ("lambda_out", 312_000.0 * 8.0 / 15.0),
+            ("utilisation", 1_077_440.0 * 8.0 / 15.0 / 1.2e6),
+            ("queue_mean", 12.0),
+            ("delay_mean", 12.0 / (1036.0 / 15.0)),
+            ("loss_in", 4.0 / 800.0),
+            ("loss_out", 60.0 / 300.0),
+            ("drops", 64.0),
+            ("edge_drops", 8.0),
+            ("timeouts", 4.0),
+            ("retransmissions", 10.0),
+        ];
+        assert_eq!(all.iter().map(|m| m.name).collect::<Vec<_>>(), by_hand.map(|(n, _)| n));
+        for (name, expected) in by_hand {
+            let got = value(&all, name).unwrap();
+            assert!((got - expected).abs() <= 1e-12 * expected, "{name}: {got}, by hand {expected}");
+        }
+        assert_eq!(all[3].point, "bottleneck");
+        assert_eq!((all[0].header, all[2].header), ("payload", "wire"));
+    }
+
+    #[test]
+    fn what_has_no_value_is_absent_not_nan() {
+        let (scenario, mut outcome) = outcome();
+        outcome.links[2] = LinkOutcome::default();
+        outcome.flows.iter_mut().for_each(|f| f.window = FlowCounts::default());
+        let all = scenario.metrics(&outcome);
+        for name in ["fi", "delay_mean", "loss_in", "loss_out"] {
+            assert_eq!(value(&all, name), None, "{name}");
+        }
+        assert_eq!(value(&all, "utilisation"), Some(0.0));
+        assert!(all.iter().all(|m| m.value.is_finite()));
+    }
+}
