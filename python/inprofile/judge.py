@@ -96,6 +96,8 @@ class Finding:
     setup: str
     comparisons: Sequence[Comparison]
     numbers: Sequence[Number] = ()
+    #: Measured circumstances that a reader needs to understand the verdict; they do not change it.
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,9 @@ class Judged:
     claim: str
     setup: str
     verdict: Verdict
+    #: In a few words, then whatever the finding notes.
+    summary: str
+    #: The summary, and every comparison and number with its figures.
     why: str
     comparisons: Sequence[JudgedComparison]
     numbers: Sequence[JudgedNumber] = ()
@@ -178,6 +183,15 @@ def _weigh(comparison: Comparison, p: float, p_holm: float) -> JudgedComparison:
     return JudgedComparison(comparison, centre, interval, p, p_holm, outcome, opposite=shown and not on_side)
 
 
+def per(unit: str, size: float) -> tuple[float, str]:
+    """Factor and unit to write a value of this size in: rates never smaller than kbit/s.
+
+    >>> per("bit/s", 93.0), per("packets", 0.0)
+    ((1000.0, 'kbit/s'), (1.0, 'packets'))
+    """
+    return scale(unit, max(size, 1e3)) if unit == "bit/s" else scale(unit, size)
+
+
 def _signed(x: float) -> str:
     """Write four significant digits with a true minus sign."""
     return _digits(x).replace("-", "−")
@@ -185,7 +199,7 @@ def _signed(x: float) -> str:
 
 def _range(interval: Interval, unit: str, centre: float | None = None) -> str:
     """`0.012 [0.010, 0.014] kbit/s`: one unit for all."""
-    factor, name = scale(unit, max(map(abs, (*interval, centre or 0.0))))
+    factor, name = per(unit, max(map(abs, (*interval, centre or 0.0))))
     figures = f"[{_signed(interval.lo / factor)}, {_signed(interval.hi / factor)}] {name}".rstrip()
     return figures if centre is None else f"{_signed(centre / factor)} {figures}"
 
@@ -196,12 +210,15 @@ def _place(topology: str) -> str:
 
 def _describe(judged: JudgedComparison) -> str:
     c = judged.comparison
-    figures = _range(judged.interval, c.unit, judged.mean)
+    same = all(x == c.null for x in c.values)
+    figures = "the same in every seed" if same else _range(judged.interval, c.unit, judged.mean)
     text = f"{c.label}{_place(c.topology)}: "
     if judged.outcome == "holds":
         return text + figures
     if judged.outcome == "undecidable":
         return f"{text}{figures}; {c.obstacle}"
+    if same:
+        return text + figures
     return text + ("the opposite is shown, " if judged.opposite else "not shown, ") + figures
 
 
@@ -209,6 +226,24 @@ def _beside(judged: JudgedNumber) -> str:
     n = judged.number
     paper = _range(Interval(n.paper, n.paper), n.unit).split(",")[0].lstrip("[")
     return f"{n.label}{_place(n.topology)} {paper}, ours {_range(judged.prediction, n.unit)}"
+
+
+def _share(n: int, of: int, what: str) -> str:
+    return f"{n} of {of} {what}{'s' * (of != 1)}"
+
+
+def _summary(comparisons: Sequence[JudgedComparison], numbers: Sequence[JudgedNumber]) -> str:
+    by = {o: sum(c.outcome == o for c in comparisons) for o in ("holds", "undecidable")}
+    text = f"{_share(by['holds'], len(comparisons), 'comparison')} as claimed"
+    opposite = sum(c.opposite for c in comparisons)
+    if opposite:
+        text += f", {opposite} the other way round"
+    if by["undecidable"]:
+        text += f", {by['undecidable']} not decidable here"
+    if numbers:
+        inside = sum(n.inside for n in numbers)
+        text += f"; {_share(inside, len(numbers), 'printed number')} in our prediction intervals"
+    return text + "."
 
 
 def _why(comparisons: Sequence[JudgedComparison], numbers: Sequence[JudgedNumber]) -> str:
@@ -266,7 +301,7 @@ def judge(findings: Iterable[Finding]) -> list[Judged]:
             verdict = Verdict.REPRODUCED
         else:
             verdict = Verdict.IN_PART
-        judged.append(
-            Judged(finding.claim, finding.setup, verdict, _why(comparisons, numbers), comparisons, numbers)
-        )
+        summary = " ".join([_summary(comparisons, numbers), *finding.notes])
+        why = f"{summary} {_why(comparisons, numbers)}"
+        judged.append(Judged(finding.claim, finding.setup, verdict, summary, why, comparisons, numbers))
     return judged

@@ -72,7 +72,15 @@ def tables(seeds: tuple[int, ...] = (1, 2), with_series: bool = True, order: int
         pa.Table.from_pylist(flows),
         table(
             [
-                {"seed": s, "queue": q, "dropped_in": s, "dropped_out": 10 * s, "queue_mean": 2.5}
+                {
+                    "seed": s,
+                    "queue": q,
+                    "dropped_in": s,
+                    "dropped_out": 10 * s,
+                    "queue_mean": 2.5,
+                    "arrived_in_rate": 5e5,
+                    "arrived_out_rate": 4e5,
+                }
                 for s in seeds
                 for q in ("bottleneck", "edge")
             ]
@@ -83,6 +91,8 @@ def tables(seeds: tuple[int, ...] = (1, 2), with_series: bool = True, order: int
                     "seed": s,
                     "place": p,
                     "arrived_in": 1000,
+                    "arrived_out": 800,
+                    "left_out": 850,
                     "arrived_in_rate": 5e5,
                     "arrived_out_rate": 4e5,
                     "dropped": 10 * s,
@@ -117,6 +127,9 @@ AS_CLAIMED = {
     "drops_core": {"rio": 300.0, "arm": 280.0, "ard": 200.0, "placebo": 250.0},
     "drops_upstream": {"rio": 0.0, "arm": 0.0, "ard": 0.0, "placebo": 0.0},
     "drops_marker": {"rio": 0.0, "arm": 0.0, "ard": 100.0, "placebo": 100.0},
+    "remarked": {"rio": 0.0, "arm": 90.0, "ard": 50.0, "placebo": 0.0},
+    "core_in": {"rio": 494e3, "arm": 500e3, "ard": 520e3, "placebo": 490e3},
+    "core_out": {"rio": 546e3, "arm": 540e3, "ard": 530e3, "placebo": 540e3},
     "arrived_in": {"rio": 6000.0, "arm": 6000.0, "ard": 6000.0, "placebo": 6000.0},
     "queue_core": {"rio": 20.0, "arm": 20.0, "ard": 20.0, "placebo": 20.0},
     "queue_upstream": {"rio": 0.0, "arm": 0.0, "ard": 0.0, "placebo": 0.0},

@@ -107,6 +107,30 @@ def test_a_prediction_ends_where_values_do() -> None:
     assert judged.verdict == Verdict.IN_PART
 
 
+def test_the_summary_counts() -> None:
+    judged = judge(
+        [
+            Finding(
+                "A1",
+                "here",
+                [comparison(UP), comparison(UP, "below"), comparison(ZERO, obstacle="empty")],
+                [number(1.1), number(9.0)],
+                ["The link is idle."],
+            )
+        ]
+    )[0]
+    assert judged.summary == (
+        "1 of 3 comparisons as claimed, 1 the other way round, 1 not decidable here; "
+        "1 of 2 printed numbers in our prediction intervals. The link is idle."
+    )
+    assert judged.why.startswith(judged.summary)
+
+
+def test_values_that_never_differ_are_called_so() -> None:
+    judged = judge([Finding("A1", "here", [comparison(ZERO, unit="bit/s")])])[0]
+    assert "ours above theirs: the same in every seed." in judged.why
+
+
 def test_rates_are_written_with_their_unit() -> None:
     judged = judge(
         [Finding("A6", "here", [comparison([-4e3, -5e3, -6e3], "below", unit="bit/s", topology="4 flows")])]

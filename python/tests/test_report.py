@@ -23,19 +23,19 @@ class Page(HTMLParser):
         self._raw = False
         self.feed(text)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: D102
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
         self._raw = tag in ("script", "style")
 
-    def handle_endtag(self, tag: str) -> None:  # noqa: D102
+    def handle_endtag(self, tag: str) -> None:
         self._raw = False
 
-    def handle_data(self, data: str) -> None:  # noqa: D102
+    def handle_data(self, data: str) -> None:
         if not self._raw:
             self.words.append(data)
 
     @property
-    def ids(self) -> list[str]:  # noqa: D102
+    def ids(self) -> list[str]:
         return [a["id"] for _, a in self.elements if a.get("id")]  # type: ignore[misc]
 
 

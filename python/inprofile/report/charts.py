@@ -81,7 +81,7 @@ def _chart(name: str) -> alt.Chart:
 
 
 @_shape
-def _trace_shape(scheme: str, y: str, unit: str, seed: int, height: int) -> Any:
+def _trace_shape(scheme: str, y: str, unit: str, seed: int, height: int, levels: bool) -> Any:
     colour = COLOURS[scheme]
     scale = alt.Scale(domainMin=0, domainMax=alt.ExprRef("top"), nice=False, clamp=True)
     time = alt.X("t:Q", title="time (s)", scale=alt.Scale(nice=False, zero=False), axis=alt.Axis(tickCount=6))
@@ -110,7 +110,9 @@ def _trace_shape(scheme: str, y: str, unit: str, seed: int, height: int) -> Any:
         .mark_text(align="right", baseline="bottom", dx=-3, dy=-2, fontSize=10, color=PAPER)
         .encode(y=alt.Y("y:Q", scale=scale), x=alt.value("width"), text=alt.Text("label:N"))
     )
-    return alt.layer(level, band, line, point, label).properties(width="container", height=height)
+    # Without data for them these layers would make Vega complain of an empty scale.
+    layers = [level, band, line, point, label] if levels else [band, line, point]
+    return alt.layer(*layers).properties(width="container", height=height)
 
 
 def trace(
@@ -133,7 +135,7 @@ def trace(
         for a, b, c, d in zip(t, line, low, high, strict=True)
     ]
     levels = [{"y": level, "label": label} for label, level in (rules or {}).items() if level <= top]
-    shape = _trace_shape(scheme, y, unit, seed, height)
+    shape = _trace_shape(scheme, y, unit, seed, height, bool(levels))
     return _fill(shape, {"top": _round(top, 3)}, trace=rows, rules=levels)
 
 

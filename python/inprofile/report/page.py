@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from markupsafe import Markup
 
-from ..judge import JudgedComparison, JudgedNumber, Verdict
+from ..judge import JudgedComparison, JudgedNumber, Verdict, per
 from ..quantity import number, quantity, scale
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ _OUTCOMES = {"holds": "holds", "fails": "does not hold", "undecidable": "cannot 
 def _row(judged: JudgedComparison) -> dict[str, Any]:
     c = judged.comparison
     lo, hi = judged.interval
-    factor, name = scale(c.unit, max(abs(lo), abs(hi), abs(judged.mean)))
+    factor, name = per(c.unit, max(abs(lo), abs(hi), abs(judged.mean)))
     return {
         "label": c.label,
         "topology": c.topology,

@@ -36,7 +36,7 @@ MEASURES = {
     "slowest": ("longest-RTT flow's throughput", "bit/s"),
     "lambda_in_over_tpr": ("IN rate over TPR", ""),
 }
-BOUNDS = {"fi": (0.0, 1.0)}
+BOUNDS = {"fi": (0.0, 1.0), "fastest": (0.0, np.inf), "slowest": (0.0, np.inf)}
 
 
 class _Schemes:
@@ -221,6 +221,25 @@ def _a8(s: _Schemes) -> list[Comparison]:
 _CLAIMS = {"A1": _a1, "A2": _a2, "A3": _a3, "A4": _a4, "A5": _a5, "A6": _a6, "A7": _a7, "A8": _a8}
 
 
+def _notes(claim: str, s: _Schemes) -> list[str]:
+    """Circumstances behind a verdict: a marker that never acts, flows that are not the greedy ones."""
+    notes = []
+    ard = s["ard"]
+    if float((ard["remarked"] + ard["drops_marker"]).mean()) < 1:
+        notes.append(
+            f"With {s.title} the edge marker never acts: the TPR it sets itself"
+            f" ({ard['tpr'].mean() / 1e3:.0f} kbit/s) stays above the rate of IN packets"
+            f" ({ard['lambda_in'].mean() / 1e3:.0f} kbit/s), so its bucket does not run low."
+        )
+    if claim == "A6":
+        fastest, slowest = (float(s["rio"][name].mean()) / 1e3 for name in ("fastest", "slowest"))
+        notes.append(
+            f"Under RIO, with {s.title}, the shortest-RTT flow gets {fastest:.0f} kbit/s and the longest-RTT"
+            f" flow {slowest:.0f}" + (": the longer RTT wins." if slowest > 1.1 * fastest else ".")
+        )
+    return notes
+
+
 def derived(scheme: str, source: Measures) -> Mapping[str, object]:
     """Values of a scheme that follow from another's runs: the placebo drops as often as ARD did."""
     if scheme != "placebo":
@@ -235,15 +254,17 @@ def findings(paper: Paper, cells: Cells, jitter: bool = False) -> list[Finding]:
         for setup in paper.setups:
             comparisons: list[Comparison] = []
             numbers: list[Number] = []
+            notes: list[str] = []
             for topology in paper.topologies:
                 schemes = _Schemes(cells, setup["id"], topology, jitter)
                 comparisons += _CLAIMS[claim["id"]](schemes)
+                notes += _notes(claim["id"], schemes)
                 numbers += [
                     _number(schemes, entry)
                     for entry in claim.get("numbers", ())
                     if entry["topology"] == topology["id"]
                 ]
-            found.append(Finding(claim["id"], setup["id"], comparisons, numbers))
+            found.append(Finding(claim["id"], setup["id"], comparisons, numbers, notes))
     return found
 
 

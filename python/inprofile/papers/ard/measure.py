@@ -75,7 +75,7 @@ class Measures:
     def read(place: Path) -> Measures | None:
         """Take back what `write` wrote; None where there is nothing whole."""
         try:
-            with np.load(place, allow_pickle=False) as arrays:
+            with place.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 found = {name: arrays[name] for name in arrays.files}
         except (FileNotFoundError, ValueError, EOFError, BadZipFile):
             return None
@@ -236,8 +236,12 @@ def measure(result: Result, setup: Mapping[str, Any], shown_seed: int = 1) -> Me
         "lambda_out": edge["arrived_out_rate"],
         "arrived_in": edge["arrived_in"],
         "drops_marker": edge["dropped"],
+        "remarked": edge["left_out"] - edge["arrived_out"],
         "drops_core": core["dropped_in"] + core["dropped_out"],
         "drops_upstream": upstream["dropped_in"] + upstream["dropped_out"],
+        # Where the aggregate leaves the edge link: what is lost before it no longer counts.
+        "core_in": core["arrived_in_rate"],
+        "core_out": core["arrived_out_rate"],
         "queue_core": core["queue_mean"],
         "queue_upstream": upstream["queue_mean"],
     }
