@@ -1,7 +1,7 @@
 """Assured bandwidth on the Internet: packet markers and queue disciplines, simulated and explained.
 
     >>> import inprofile
-    >>> result = inprofile.parse(inprofile.STARTER).with_(duration="20 s", seeds=2).run()
+    >>> result = inprofile.parse(inprofile.STARTER).with_(duration="30 s", seeds=2).run()
     >>> sorted(result.summary())[:3]
     ['delay_mean', 'drops', 'edge_drops']
 

@@ -75,6 +75,8 @@ class Explanation:
     fates: tuple[Fate, ...]
     figures: tuple[Figure, ...]
     findings: tuple[str, ...]
+    window: tuple[str, str]
+    """The measured window, for rates and marks; losses and timeouts are of the whole run."""
     cwnd: tuple[tuple[float, float], ...]
     """Time and congestion window (segments) of the first seed, where a monitor sampled it."""
 
@@ -91,6 +93,7 @@ class Explanation:
             "packets": [{**f.__dict__, "out": None if math.isnan(f.out) else f.out} for f in self.fates],
             "figures": [f.__dict__ for f in self.figures],
             "findings": list(self.findings),
+            "window": {"from": self.window[0], "to": self.window[1]},
             "cwnd": [list(point) for point in self.cwnd],
         }
 
@@ -113,6 +116,7 @@ class _Case:
 
     def __init__(self, result: Result, flow: str | int) -> None:
         self.result = result
+        self.measure = result.provenance.effective["measure"]
         self.rows: dict[str, list[dict[str, Any]]] = {}
         for row in result.flows.to_pylist():
             self.rows.setdefault(row["flow"], []).append(row)
@@ -135,6 +139,7 @@ class _Case:
             self.fates,
             self.figures,
             tuple(self._findings()),
+            (self.measure["from"], self.measure["to"]),
             self._cwnd(),
         )
 
@@ -298,13 +303,13 @@ class _Case:
         if min(p, p_peers, rtt, rtt_peers) <= 0:
             return []
         by_rtt, by_loss = rtt_peers / rtt, math.sqrt(p_peers / p)
-        return [
-            f"By 1/(RTT·√loss) its propagation ({quantity(rtt, 's', 3)}, the others"
-            f" {quantity(rtt_peers, 's', 3)}) alone would make a factor of {number(by_rtt, 3)},"
-            f" its loss one of {number(by_loss, 3)};"
-            f" seen is {number(1 + self.against_peers.mean, 3)}."
-            " (Waiting time is the same for all who share a queue and draws RTTs together.)"
-        ]
+        said = f"its loss alone would make a factor of {number(by_loss, 3)}"
+        if by_rtt != 1:
+            said += (
+                f", its propagation ({quantity(rtt, 's', 3)}, the others {quantity(rtt_peers, 's', 3)})"
+                f" one of {number(by_rtt, 3)}, less where all wait in the same queue"
+            )
+        return [f"By 1/(RTT·√loss) {said}; seen is {number(1 + self.against_peers.mean, 3)}."]
 
     def _cwnd(self) -> tuple[tuple[float, float], ...]:
         import pyarrow.compute as pc

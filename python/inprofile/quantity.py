@@ -73,5 +73,5 @@ def pm(estimate: Estimate, unit: str = "") -> str:
     m, h = estimate.mean / factor, half / factor
     if h == 0:
         return f"{number(m)} ± 0 {name}".rstrip()
-    decimals = min(6, max(0, 1 - math.floor(math.log10(h))))
+    decimals = min(8, max(0, 1 - math.floor(math.log10(h))))
     return f"{m:.{decimals}f} ± {h:.{decimals}f} {name}".rstrip()

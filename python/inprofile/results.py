@@ -80,7 +80,7 @@ class Result:
     Tables are Arrow's; `.to_pandas()`, polars and DuckDB take them as they are.
 
     >>> import inprofile
-    >>> result = inprofile.parse(inprofile.STARTER).with_(duration="20 s", seeds=2).run()
+    >>> result = inprofile.parse(inprofile.STARTER).with_(duration="30 s", seeds=2).run()
     >>> result.flows.column_names[:4]
     ['seed', 'flow', 'group', 'contract']
     >>> result.summary()["fi"].unit
@@ -150,7 +150,8 @@ class Result:
 
     def summary(self) -> Summary:
         """Every metric's mean over the seeds with its 95 % interval."""
-        return Summary(self.metrics)
+        measure = self.provenance.effective["measure"]
+        return Summary(self.metrics, {"from": measure["from"], "to": measure["to"]})
 
     def rows(self, table: str) -> Rows:
         """`flows`, `queues` or `markers` with each figure's mean and interval over the seeds."""

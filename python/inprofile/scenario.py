@@ -71,6 +71,7 @@ class Check:
 class Scenario:
     """An experiment that has been checked and can run. It never changes: `set` and `with_` give another.
 
+    >>> from inprofile import STARTER
     >>> scenario = parse(STARTER)
     >>> scenario
     Scenario('Four flows with a contract share a link', 10 seeds)
@@ -124,8 +125,10 @@ class Scenario:
     def with_(self, values: Mapping[str, object] | None = None, /, **more: object) -> Scenario:
         """Another one with these values: dotted keys in a dict, or keywords with `__` for the dot.
 
-        >>> parse(STARTER).with_(flows__tcp__contract="300 kbit/s", duration="50 s").title
-        'Four flows with a contract share a link'
+        >>> from inprofile import STARTER
+        >>> shorter = parse(STARTER).with_(flows__assured__contract="300 kbit/s", duration="50 s")
+        >>> shorter.check().effective["duration"]
+        '50 s'
         """
         keyed = {key.replace("__", "."): value for key, value in more.items()}
         items = [(key, toml(value)) for key, value in ({**(values or {}), **keyed}).items()]
@@ -148,7 +151,8 @@ class Scenario:
         of threads; left out, one a core. Neither changes a single bit of any run. `trace` keeps every
         verdict with the figures behind it. `progress` is told runs finished and runs in all.
 
-        >>> parse(STARTER).with_(duration="20 s").run(seeds=[3, 7]).seeds
+        >>> from inprofile import STARTER
+        >>> parse(STARTER).with_(duration="30 s").run(seeds=[3, 7]).seeds
         (3, 7)
         """
         from ._runner import run_many

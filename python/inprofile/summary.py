@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -70,6 +71,8 @@ class Metric:
     """Where it is measured."""
     header: str
     """`wire` where headers count, `payload` where not."""
+    window: Mapping[str, str]
+    """The time it is over: `from` (included) `to` (excluded)."""
 
     @property
     def estimate(self) -> Estimate:
@@ -92,6 +95,7 @@ class Metric:
             "values": list(self.values.values()),
             "seeds": list(self.values),
             "point": self.point,
+            "window": dict(self.window),
             "header": self.header,
         }
 
@@ -99,15 +103,15 @@ class Metric:
 class Summary(Mapping[str, Metric]):
     """Metrics by name; shown as a table."""
 
-    def __init__(self, metrics: pa.Table) -> None:
-        """From a result's `metrics` table."""
+    def __init__(self, metrics: pa.Table, window: Mapping[str, str]) -> None:
+        """From a result's `metrics` table, all of them measured over `window`."""
         rows: dict[str, dict[str, Any]] = {}
         for row in metrics.to_pylist():
             kept = rows.setdefault(row["name"], {**row, "values": {}})
             if _known(row["value"]):
                 kept["values"][row["seed"]] = row["value"]
         self._metrics = {
-            name: Metric(name, r["unit"], r["values"], r["point"], r["header"])
+            name: Metric(name, r["unit"], r["values"], r["point"], r["header"], window)
             for name, r in rows.items()
             if r["values"]
         }
@@ -190,6 +194,12 @@ class Rows(Sequence[Row]):
                     known,
                 )
             )
+
+    def where(self, wanted: Callable[[Row], bool]) -> Rows:
+        """Only some of them."""
+        part = copy(self)
+        part._rows = [row for row in self._rows if wanted(row)]
+        return part
 
     def __getitem__(self, index: Any) -> Any:
         return self._rows[index]

@@ -110,9 +110,8 @@ def _picture(effective: Json) -> Iterator[str]:
                 steps.append((node, "as above"))
                 break
             if i == len(nodes) - 1:
-                beside = ", ".join(
-                    part for part in (beside, f"receives {', '.join(g['name'] for g in groups)}") if part
-                )
+                receives = f"receives {', '.join(g['name'] for g in groups)}"
+                beside = f"{beside}, {receives}" if beside else receives
             steps.append((node, beside))
             if i < len(route):
                 ways.append(_way(links[route[i]]))
@@ -127,7 +126,8 @@ def _join(groups: Sequence[Json]) -> str:
 
 
 def _way(link: Json) -> str:
-    return f"{link['name']}: {link['rate']}, {link['delay']}, {link['queue']['aqm']} {link['queue']['limit']['is']}"
+    queue = link["queue"]
+    return f"{link['name']}: {link['rate']}, {link['delay']}, {queue['aqm']} {queue['limit']['is']}"
 
 
 def _spread(values: str | Sequence[str]) -> str:

@@ -92,4 +92,5 @@ def result(
         },
     }
     experiment = json.dumps({"title": title})
-    return Result(made, Provenance(title, experiment, {"title": title}, tuple(seeds)))
+    effective = {"title": title, "measure": {"from": "100 s", "to": "200 s", "at": "bottleneck"}}
+    return Result(made, Provenance(title, experiment, effective, tuple(seeds)))

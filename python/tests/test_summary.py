@@ -131,4 +131,4 @@ def test_samples_are_of_one_seed_and_place() -> None:
 
 
 def test_a_ratio_has_no_unit_in_text() -> None:
-    assert str(Metric("fi", "1", {1: 0.5}, "x", "wire")) == "0.5"
+    assert str(Metric("fi", "1", {1: 0.5}, "x", "wire", {})) == "0.5"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from .common import File, Json, Set, emit, guarded, open_scenario
+from .common import File, Json, Set, emit, guarded, open_scenario, stdout
 
 
 @guarded
@@ -14,8 +14,6 @@ def check(file: File, set_: Set = None, json_: Json = False) -> None:
     if json_:
         emit({"effective": found.effective, "warnings": [asdict(w) for w in found.warnings]})
         return
-    from rich.console import Console
-
     from ..topology import draw
 
-    Console(highlight=False).print(draw(found.effective, found.warnings))
+    stdout().print(draw(found.effective, found.warnings))

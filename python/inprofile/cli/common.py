@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec
 
 import typer
 
 from ..scenario import Scenario, ScenarioError, Seeds, load
 from ..storage import FolderInUse, ResultError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 __all__ = [
     "File",
@@ -28,11 +31,14 @@ __all__ = [
     "open_scenario",
     "progress",
     "seeds_of",
+    "stdout",
 ]
 
 BAD_INPUT, INTERRUPTED = 2, 130
 
-File = Annotated[Path, typer.Argument(help="The experiment, a TOML file.", show_default=False)]
+File = Annotated[
+    Path, typer.Argument(metavar="FILE", help="The experiment, a TOML file.", show_default=False)
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Jobs = Annotated[
     int | None,
@@ -124,14 +130,29 @@ def seeds_of(text: str) -> Seeds:
     return range(first, last + 1) if dots else first
 
 
+def stdout() -> Console:
+    """Standard output for what is laid out to a width; a file or a pipe gets room."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 110
+    return console
+
+
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on standard error while a terminal looks on; silent otherwise."""
     from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda finished, runs: None
+        return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=None)
 
         def tell(finished: int, runs: int) -> None:

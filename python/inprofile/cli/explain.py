@@ -22,6 +22,7 @@ def explain(
     result: Annotated[
         Path,
         typer.Argument(
+            metavar="RESULT",
             help="A folder written by run --out, or an experiment file, which then runs once.",
             show_default=False,
         ),
@@ -82,6 +83,10 @@ def as_text(found: Explanation) -> str:
             f"Congestion window of seed {found.seeds[0]}, 0 to {number(max(values), 3)} segments\n"
             f"  {line}\n  {start}{end:>{max(1, len(line) - len(start))}}"
         )
+    parts.append(
+        f"Rates and marks: {found.window[0]} to {found.window[1]}."
+        " Losses, retransmissions and the picture: the whole run."
+    )
     return "\n\n".join(parts)
 
 

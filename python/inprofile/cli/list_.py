@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..mechanisms import Mechanism, mechanisms
-from .common import Json, Refused, emit, guarded
+from ..mechanisms import Mechanism, Parameter, mechanisms
+from .common import Json, Refused, emit, guarded, stdout
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _KINDS = {"marker": "Markers", "aqm": "Queue disciplines"}
 
@@ -16,7 +19,8 @@ _KINDS = {"marker": "Markers", "aqm": "Queue disciplines"}
 @guarded
 def list_(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Only these; all if left out.", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="[NAME]…", help="Only these; all if left out.", show_default=False),
     ] = None,
     json_: Json = False,
 ) -> None:
@@ -34,35 +38,31 @@ def list_(
 
 
 def _show(chosen: list[Mechanism]) -> None:
-    from rich.console import Console
-    from rich.padding import Padding
-    from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
+    console = stdout()
     for kind, heading in _KINDS.items():
         of_kind = [m for m in chosen if m.kind == kind]
-        if of_kind:
-            console.print(Text(heading, style="bold underline"))
+        if not of_kind:
+            continue
+        console.print(Text(heading, style="bold underline"))
         for m in of_kind:
-            console.print()
-            console.print(Text.assemble((m.name, "bold"), f"  {m.summary}"))
-            console.print(Text(f"  Source: {m.source}", style="dim"))
-            if not m.parameters:
-                console.print("  Nothing to set.")
-                continue
-            table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-            for column in ("parameter", "takes", "default"):
-                table.add_column(column, no_wrap=True)
-            table.add_column("meaning", overflow="fold")
+            console.print(Text.assemble("\n", (m.name, "bold"), f": {m.summary}"))
+            console.print(Text(f"Source: {m.source}", style="dim"))
             for p in m.parameters:
-                default = "required" if p.default is None else p.default
-                table.add_row(p.name, _takes(p.kind, p.unit, p.bounds), default, p.doc)
-            console.print(Padding(table, (0, 0, 0, 2)))
-        if of_kind:
-            console.print()
+                _parameter(console, p)
+        console.print()
 
 
-def _takes(kind: str, unit: str | None, bounds: str | None) -> str:
-    """What may be written: unit or kind, and bounds."""
-    return ", ".join(part for part in (unit or kind, bounds) if part)
+def _parameter(console: Console, p: Parameter) -> None:
+    """What is written, what may be written, and below it what that means."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    value = {None: "…", "derived": "(derived)"}.get(p.default, p.default)
+    takes = ", ".join(part for part in (p.unit or p.kind, p.bounds) if part)
+    needed = "; required" if p.default is None else ""
+    console.print(
+        Padding(Text.assemble((p.name, "cyan"), f" = {value}", (f"  ({takes}{needed})", "dim")), (0, 0, 0, 2))
+    )
+    console.print(Padding(Text(p.doc), (0, 0, 0, 6)))

@@ -13,7 +13,9 @@ from .common import Json, Refused, emit, guarded
 
 @guarded
 def new(
-    name: Annotated[str, typer.Argument(help="Its name; NAME.toml is written.", show_default=False)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Its name; NAME.toml is written.", show_default=False)
+    ],
     json_: Json = False,
 ) -> None:
     """Write a commented experiment that runs."""

@@ -13,6 +13,7 @@ from .common import File, Jobs, Json, Set, emit, guarded, open_scenario, progres
 
 if TYPE_CHECKING:
     from ..results import Result
+    from ..summary import Row
 
 
 @guarded
@@ -54,13 +55,23 @@ def run(
 
 
 def as_text(result: Result) -> str:
-    """Metrics, then flows, then edges where there are any."""
+    """Metrics, then flows, the queues that matter, and edge markers."""
     seeds = result.seeds
     head = f"{result.title}: seed{'s' * (len(seeds) != 1)} {_span(seeds)}"
-    parts = [head, str(result.summary()), str(result.rows("flows"))]
-    if len(result.rows("queues")):
-        parts.append(str(result.rows("queues")))
+    flows = result.rows("flows")
+    measured = result.provenance.effective["measure"]["at"]
+    queues = result.rows("queues").where(lambda row: row.keys["queue"] == measured or _busy(row))
+    hosts = {row.keys["flow"] for row in flows}
+    edges = result.rows("markers").where(lambda row: row.keys["place"] not in hosts)
+    parts = [head, str(result.summary()), str(flows), *(str(r) for r in (queues, edges) if r)]
     return "\n\n".join(parts)
+
+
+def _busy(row: Row) -> bool:
+    """Whether a queue dropped something, or was in use half of the time."""
+    return row.figures["utilisation"].mean >= 0.5 or any(
+        figure.mean > 0 for name, figure in row.figures.items() if name.startswith("dropped_")
+    )
 
 
 def as_json(result: Result, file: str) -> dict[str, Any]:
