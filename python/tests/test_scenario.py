@@ -1,0 +1,343 @@
+"""Experiments in Python: varied, run, cached, explained; and the compiled part wrapped whole."""
+
+import ast
+import inspect
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import inprofile
+from inprofile import STARTER, _internal, _runner, storage
+from inprofile._runner import normalise, run_many, threads
+from inprofile.explain import UnknownFlow, explain
+from inprofile.scenario import Scenario, toml
+from made import flow, result
+
+SHORT = inprofile.parse(STARTER).with_(duration="25 s")
+
+
+# varying
+
+
+def test_variants_leave_the_original_as_it_was() -> None:
+    base = inprofile.parse(STARTER)
+    before = base.canonical
+    faster = base.set("links.bottleneck.rate", "4 Mbit/s")
+    assert faster.check().effective["links"][0]["rate"] == "4 Mbit/s"
+    assert base.canonical == before != faster.canonical
+    assert faster.set("links.bottleneck.rate", "3 Mbit/s").canonical == before
+
+
+def test_keywords_and_dotted_keys_say_the_same() -> None:
+    base = inprofile.parse(STARTER)
+    dotted = base.with_({"links.bottleneck.queue.limit": "50 packets"}, seeds=3)
+    words = base.with_(links__bottleneck__queue__limit="50 packets", seeds=3)
+    assert dotted.canonical == words.canonical != base.canonical
+    assert dotted.seeds == words.seeds == range(1, 4)
+
+
+def test_a_list_a_table_and_a_flag_can_be_set() -> None:
+    varied = SHORT.with_(
+        {
+            "flows.assured.rtt": ["20 ms", "30 ms", "40 ms", "50 ms"],
+            "links.bottleneck.queue": {"aqm": "red", "limit": "60 packets", "min_th": "10 packets",
+                                       "max_th": "30 packets", "max_p": 0.1, "gentle": True},
+        }
+    )  # fmt: skip
+    effective = varied.check().effective
+    assert effective["flows"][0]["rtt"] == ["20 ms", "30 ms", "40 ms", "50 ms"]
+    assert effective["links"][0]["queue"]["gentle"] is True
+
+
+def test_text_stays_text_even_where_it_looks_like_a_number() -> None:
+    assert SHORT.with_(title="42").title == "42"
+    assert SHORT.with_(title='a "b" \\ \u00e9 \x7f').title == 'a "b" \\ \u00e9 \x7f'
+
+
+values = st.recursive(
+    st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text(st.characters(codec="utf-8")),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(values)
+def test_any_value_is_the_same_after_toml(value: Any) -> None:
+    assert repr(tomllib.loads(f"x = {toml(value)}")["x"]) == repr(value)
+
+
+def test_what_toml_has_no_word_for_is_refused() -> None:
+    with pytest.raises(TypeError, match="NoneType"):
+        SHORT.with_(title=None)
+
+
+def test_an_error_has_its_text_and_its_problems() -> None:
+    with pytest.raises(inprofile.ScenarioError) as caught:
+        SHORT.with_({"links.bottleneck.rate": "3 Mbits", "seeds": -1})
+    assert str(caught.value).count("error:") == 2
+    assert [p.path for p in caught.value.problems] == ["links.bottleneck.rate", "seeds"] or {
+        p.path for p in caught.value.problems
+    } == {"links.bottleneck.rate", "seeds"}
+    assert all(p.remedy for p in caught.value.problems)
+    assert str(caught.value.problems[0]) in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_warnings_read_as_the_compiled_part_writes_them() -> None:
+    (warning,) = SHORT.set("flows.assured.contract", "2 Mbit/s").warnings
+    assert warning.severity == "warning"
+    assert "warning: " in str(warning)
+    assert warning.remedy in str(warning)
+
+
+def test_a_notebook_sees_the_topology() -> None:
+    assert "assured × 4" in SHORT._repr_html_()
+    assert repr(SHORT) == "Scenario('Four flows with a contract share a link', 10 seeds)"
+
+
+# running
+
+
+def test_threads_change_nothing_and_seeds_are_independent_of_company() -> None:
+    alone = SHORT.run(seeds=[3], jobs=1)
+    together = SHORT.run(seeds=5, jobs=2)
+    kept = together.flows.filter([seed == 3 for seed in together.flows["seed"].to_pylist()])
+    assert kept.equals(alone.flows)
+
+
+@pytest.mark.parametrize("seeds", [0, [], [1, 1], [-1], [2**64], range(0)])
+def test_seeds_that_ask_for_nothing_sensible_are_refused(seeds: Any) -> None:
+    with pytest.raises(ValueError, match="seed"):
+        normalise(seeds)
+
+
+def test_no_threads_cannot_work() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        threads(0)
+    assert threads(None) >= 1
+
+
+def test_work_of_several_experiments_comes_back_in_order_and_tells_how_far_it_is() -> None:
+    told: list[tuple[int, int]] = []
+    finished: list[int] = []
+    other = SHORT.set("links.bottleneck.rate", "2 Mbit/s")
+    results = run_many(
+        [(SHORT, 2), (other, [5]), (SHORT, 2)],
+        progress=lambda n, of: told.append((n, of)),
+        done=lambda i, _: finished.append(i),
+    )
+    assert [r.seeds for r in results] == [(1, 2), (5,), (1, 2)]
+    assert results[0] is results[2]
+    assert results[0].provenance.experiment == SHORT.canonical
+    assert results[1].provenance.experiment == other.canonical
+    assert sorted(finished) == [0, 1, 2]
+    assert told[0] == (0, 5)
+    assert told[-1] == (5, 5)
+    assert [n for n, _ in told] == sorted(n for n, _ in told)
+
+
+def test_what_is_cached_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = run_many([(SHORT, 2)], cache=tmp_path)[0]
+    monkeypatch.setattr(_internal, "run", lambda *_: pytest.fail("it was run again"))
+    again = run_many([(SHORT, 2)], cache=tmp_path)[0]
+    for name in storage.TABLES:
+        assert getattr(again, name).equals(getattr(first, name))
+    assert again.provenance == first.provenance
+
+
+@pytest.mark.parametrize("change", ["seeds", "experiment", "title", "trace", "version", "engine"])
+def test_the_cache_tells_apart_whatever_a_result_depends_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    run_many([(SHORT, 1)], cache=tmp_path)
+    scenario, seeds, trace = SHORT, 1, False
+    match change:
+        case "seeds":
+            seeds = 2
+        case "experiment":
+            scenario = SHORT.set("links.bottleneck.rate", "2 Mbit/s")
+        case "title":
+            scenario = SHORT.set("title", "another")
+        case "trace":
+            trace = True
+        case "version":
+            monkeypatch.setattr(_runner, "__version__", "99")
+        case "engine":
+            monkeypatch.setattr(_runner, "_engine", lambda: "another")
+    found = run_many([(scenario, seeds)], cache=tmp_path, trace=trace)[0]
+    assert len(list(tmp_path.iterdir())) == 2
+    assert found.title == scenario.title
+    assert (found.verdicts.num_rows > 0) == trace
+
+
+def test_interrupted_work_keeps_what_is_finished_and_goes_on(tmp_path: Path) -> None:
+    variants = [SHORT.set("links.bottleneck.rate", f"{rate} Mbit/s") for rate in (2, 3, 4)]
+    finished: list[int] = []
+
+    def stop(index: int, _: inprofile.Result) -> None:
+        finished.append(index)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_many([(v, 1) for v in variants], cache=tmp_path, jobs=1, done=stop)
+    assert len(finished) == 1
+    assert len(list(tmp_path.iterdir())) == 1
+    told: list[int] = []
+    results = run_many([(v, 1) for v in variants], cache=tmp_path, progress=lambda n, _: told.append(n))
+    assert told[0] == 1
+    assert [r.provenance.experiment for r in results] == [v.canonical for v in variants]
+
+
+def test_a_torn_cache_entry_is_run_again(tmp_path: Path) -> None:
+    first = run_many([(SHORT, 1)], cache=tmp_path)[0]
+    (entry,) = tmp_path.iterdir()
+    (entry / "flows.parquet").write_bytes(b"torn")
+    assert run_many([(SHORT, 1)], cache=tmp_path)[0].flows.equals(first.flows)
+    assert storage.read_folder(entry)[1]["seeds"] == [1]
+
+
+def test_every_packet_of_a_run_is_accounted_for() -> None:
+    found = SHORT.run(seeds=3)
+    for row in found.flows.to_pylist():
+        assert row["sent"] == row["received"] + row["dropped"] + row["in_flight"]
+        lost = [d for d in found.drops.to_pylist() if (d["seed"], d["flow"]) == (row["seed"], row["flow"])]
+        assert row["dropped"] == sum(d["in"] + d["out"] + d["red"] for d in lost)
+
+
+def test_figures_agree_with_the_tables_they_come_from() -> None:
+    found = SHORT.run(seeds=3)
+    rows = found.flows.to_pylist()
+    for seed, fi in found.summary()["fi"].values.items():
+        goodputs = [row["goodput"] for row in rows if row["seed"] == seed]
+        assert fi == pytest.approx(inprofile.stats.jain(goodputs), rel=1e-9)
+        assert found.summary()["goodput"].values[seed] == pytest.approx(sum(goodputs), rel=1e-9)
+
+
+# explaining
+
+LOST = [
+    {"seed": s, "flow": f, "place": "core", "cause": c, "in": green, "out": other, "red": 0}
+    for s in (1, 2, 3)
+    for f, c, green, other in [
+        ("tcp.0", "early", 0, 12),
+        ("tcp.0", "overflow", 3, 0),
+        ("tcp.1", "early", 0, 5),
+    ]
+]
+
+
+def case(mine: list[float], others: list[float], **more: Any) -> Any:
+    rows = []
+    for seed, (a, b) in enumerate(zip(mine, others, strict=True), start=1):
+        rows += [flow(seed, "tcp.0", a, **more), flow(seed, "tcp.1", b, dropped=5, received=190)]
+    return explain(result(rows, drops=LOST), "tcp.0")
+
+
+@pytest.mark.parametrize(
+    ("rates", "says"),
+    [
+        ([300e3, 301e3, 299e3], "120 % of it: kept."),
+        ([200e3, 201e3, 199e3], "80 % of it: missed."),
+        ([200e3, 250e3, 300e3], "100 % of it: too close to call"),
+        ([247e3, 247e3, 247e3], "99 % of it: kept."),
+    ],
+)
+def test_a_contract_is_kept_missed_or_too_close_to_call(rates: list[float], says: str) -> None:
+    assert says in case(rates, [300e3] * 3).findings[0]
+
+
+@pytest.mark.parametrize(
+    ("mine", "others", "says"),
+    [
+        ([330e3, 331e3, 329e3], [300e3] * 3, "That is 10.0 % more than the mean of the rest of tcp"),
+        ([270e3, 271e3, 269e3], [300e3] * 3, "That is 10.0 % less than"),
+        ([270e3, 330e3, 300e3], [300e3] * 3, "It cannot be told apart"),
+        # Paired: both vary by far more than they differ.
+        ([110e3, 220e3, 331e3], [100e3, 200e3, 300e3], "more than"),
+    ],
+)
+def test_a_difference_is_said_only_where_seeds_agree_on_it(
+    mine: list[float], others: list[float], says: str
+) -> None:
+    assert says in " ".join(case(mine, others).findings)
+
+
+def test_losses_are_told_by_cause_place_and_colour() -> None:
+    found = case([300e3] * 3, [300e3] * 3)
+    assert [(f.what, f.place, f.packets, f.out) for f in found.fates[1:3]] == [
+        ("early", "core", 12.0, 1.0),
+        ("overflow", "core", 3.0, 0.0),
+    ]
+    assert sum(f.share for f in found.fates) == pytest.approx(1)
+    said = " ".join(found.findings)
+    assert "It lost 7.5 % of its packets, 15 a run, the others 2.5 %." in said
+    assert "80 % of the losses were early drops" in said
+    assert "at core, 100 % of them OUT" in said
+    # √(0.025 / 0.075) = 0.577
+    assert "its loss alone would make a factor of 0.577" in said
+
+
+def test_a_flow_alone_is_explained_without_others() -> None:
+    found = explain(result([flow(1, "tcp.0", 300e3, contract=None, dropped=0, received=195)]), 0)
+    assert found.peers == ()
+    assert found.findings[0].startswith("It has no contract.")
+    assert "None of its packets was lost." in found.findings
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_a_flow_that_never_sent_is_explained_too() -> None:
+    silent = dict.fromkeys(
+        ("sent", "received", "dropped", "in_flight", "sent_in", "sent_out", "received_in", "received_out",
+         "timeouts", "fast_retransmits"), 0,
+    )  # fmt: skip
+    found = explain(result([flow(1, "tcp.0", 0.0, **silent), flow(1, "tcp.1", 300e3)]), "tcp.0")
+    assert "It sent or delivered nothing in the measured window." in found.findings
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_an_unknown_flow_names_those_there_are() -> None:
+    with pytest.raises(UnknownFlow, match=r"tcp\.0, tcp\.1"):
+        explain(result([flow(1, "tcp.0", 1.0), flow(1, "tcp.1", 1.0)]), "udp")
+
+
+# the compiled part
+
+
+def test_every_name_of_the_compiled_part_is_typed_and_none_is_made_up() -> None:
+    stub = ast.parse(Path(_internal.__file__).with_name("_internal.pyi").read_text())
+    typed: dict[str, set[str]] = {}
+    for node in stub.body:
+        if isinstance(node, ast.FunctionDef):
+            typed[node.name] = set()
+        elif isinstance(node, ast.ClassDef):
+            typed[node.name] = {member.name for member in node.body if isinstance(member, ast.FunctionDef)}
+    exposed = {name for name in dir(_internal) if not name.startswith("_")}
+    assert exposed == set(typed)
+    for name, members in typed.items():
+        if members:
+            real = {m for m in vars(getattr(_internal, name)) if not m.startswith("_") or m in members}
+            assert real == members, name
+
+
+def test_every_function_takes_the_arguments_its_type_says() -> None:
+    stub = ast.parse(Path(_internal.__file__).with_name("_internal.pyi").read_text())
+    for node in stub.body:
+        if isinstance(node, ast.FunctionDef):
+            said = [argument.arg for argument in node.args.args]
+            assert list(inspect.signature(getattr(_internal, node.name)).parameters) == said
+
+
+def test_every_public_class_and_function_is_documented() -> None:
+    for name in inprofile.__all__:
+        thing = getattr(inprofile, name)
+        if inspect.isclass(thing) or inspect.isfunction(thing):
+            assert inspect.getdoc(thing), name
+            for member, value in vars(thing).items() if inspect.isclass(thing) else ():
+                if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, property)):
+                    assert inspect.getdoc(value), f"{name}.{member}"
+    assert isinstance(SHORT, Scenario)
