@@ -78,5 +78,5 @@ $(VENV)/.packages: requirements-dev.txt
 
 $(VENV)/.built: $(VENV)/.packages pyproject.toml $(RUST)
 	$(say) "Simulator"
-	@VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --quiet --release --locked
+	@PIP_QUIET=1 VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --quiet --release --locked
 	@touch $@
