@@ -131,9 +131,11 @@ class Judged:
     claim: str
     setup: str
     verdict: Verdict
-    #: In a few words, then whatever the finding notes.
+    #: In a few words: how many comparisons came out as claimed, how many numbers match.
     summary: str
-    #: The summary, and every comparison and number with its figures.
+    #: What was measured beside it and explains it.
+    notes: Sequence[str]
+    #: Summary, notes, and every comparison and number with its figures.
     why: str
     comparisons: Sequence[JudgedComparison]
     numbers: Sequence[JudgedNumber] = ()
@@ -219,7 +221,10 @@ def _describe(judged: JudgedComparison) -> str:
         return f"{text}{figures}; {c.obstacle}"
     if same:
         return text + figures
-    return text + ("the opposite is shown, " if judged.opposite else "not shown, ") + figures
+    if judged.opposite:
+        return f"{text}the opposite is shown, {figures}"
+    excluded = c.null not in judged.interval and (judged.mean > c.null) == (c.side == "above")
+    return f"{text}not shown{' after Holm' if excluded else ''}, {figures}"
 
 
 def _beside(judged: JudgedNumber) -> str:
@@ -301,7 +306,9 @@ def judge(findings: Iterable[Finding]) -> list[Judged]:
             verdict = Verdict.REPRODUCED
         else:
             verdict = Verdict.IN_PART
-        summary = " ".join([_summary(comparisons, numbers), *finding.notes])
-        why = f"{summary} {_why(comparisons, numbers)}"
-        judged.append(Judged(finding.claim, finding.setup, verdict, summary, why, comparisons, numbers))
+        summary, notes = _summary(comparisons, numbers), tuple(finding.notes)
+        why = " ".join([summary, *notes, _why(comparisons, numbers)])
+        judged.append(
+            Judged(finding.claim, finding.setup, verdict, summary, notes, why, comparisons, numbers)
+        )
     return judged

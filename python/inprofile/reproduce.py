@@ -205,7 +205,8 @@ def _run(planned: Plan, jobs: int | None, cache: Path | None, progress: Progress
                 derived[job.cell] = extra
             work.append((job, scenario))
         measured = _batch(paper, work, jobs, cache, finished, planned.runs, progress)
-        cells.update(measured)
+        # In the order of the plan, not of completion: the report is the same however it was run.
+        cells.update((job.cell, measured[job.cell]) for job in batch)
         finished += sum(job.seeds for job in batch)
         progress(finished, planned.runs, "")
     claims = paper.module("claims")

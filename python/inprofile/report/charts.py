@@ -105,13 +105,8 @@ def _trace_shape(scheme: str, y: str, unit: str, seed: int, height: int, levels:
         .add_params(hover)
     )
     level = _chart("rules").mark_rule(strokeDash=[4, 3], color=PAPER).encode(y=alt.Y("y:Q", scale=scale))
-    label = (
-        _chart("rules")
-        .mark_text(align="right", baseline="bottom", dx=-3, dy=-2, fontSize=10, color=PAPER)
-        .encode(y=alt.Y("y:Q", scale=scale), x=alt.value("width"), text=alt.Text("label:N"))
-    )
-    # Without data for them these layers would make Vega complain of an empty scale.
-    layers = [level, band, line, point, label] if levels else [band, line, point]
+    # Without data for it this layer would make Vega complain of an empty scale.
+    layers = [level, band, line, point] if levels else [band, line, point]
     return alt.layer(*layers).properties(width="container", height=height)
 
 
@@ -126,15 +121,15 @@ def trace(
     unit: str,
     top: float,
     seed: int,
-    rules: Mapping[str, float] | None = None,
+    rules: Sequence[float] = (),
     height: int = 170,
 ) -> Spec:
-    """Plot a quantity over time: one seed's line, the band of eight seeds in ten, named levels as rules."""
+    """Plot a quantity over time: one seed's line, the band of eight seeds in ten, levels as dashed rules."""
     rows = [
         {"t": _round(a, 5), "v": _round(b), "lo": _round(c), "hi": _round(d)}
         for a, b, c, d in zip(t, line, low, high, strict=True)
     ]
-    levels = [{"y": level, "label": label} for label, level in (rules or {}).items() if level <= top]
+    levels = [{"y": level} for level in rules if level <= top]
     shape = _trace_shape(scheme, y, unit, seed, height, bool(levels))
     return _fill(shape, {"top": _round(top, 3)}, trace=rows, rules=levels)
 
@@ -144,12 +139,13 @@ def _dots_shape(schemes: tuple[str, ...], x: str, height: int) -> Any:
     axis = alt.Axis(ticks=False, domain=False, labelPadding=8)
     line = alt.Y("scheme:N", sort=list(schemes), title=None, axis=axis)
     scale = alt.Scale(domainMin=alt.ExprRef("low"), domainMax=alt.ExprRef("high"), nice=False, zero=False)
+    ticks = alt.Axis(tickCount=6)
     colour = _colour(schemes)
     cloud = (
         _chart("seeds")
         .mark_circle(size=26, opacity=0.55)
         .encode(
-            x=alt.X("v:Q", title=x, scale=scale),
+            x=alt.X("v:Q", title=x, scale=scale, axis=ticks),
             y=line,
             yOffset=alt.YOffset("d:Q", scale=alt.Scale(domain=[-12, 12])),
             color=colour,
@@ -270,7 +266,9 @@ def forest(rows: Rows, *, x: str, height: int = 30) -> Spec:
 
 @_shape
 def _response_shape(values: tuple[str, ...], schemes: tuple[str, ...], x: str, y: str, height: int) -> Any:
-    across = alt.X("value:O", sort=list(values), title=x, axis=alt.Axis(labelAngle=0, labelOverlap=False))
+    axis = alt.Axis(labelAngle=0, labelOverlap=False)
+    # The order is the scale's: layers with other data would bring their own.
+    across = alt.X("value:O", sort=None, scale=alt.Scale(domain=list(values)), title=x, axis=axis)
     scale = alt.Scale(zero=False, nice=True)
     base = _chart("rows").encode(x=across, color=_colour(schemes, legend=True))
     line = base.mark_line(strokeWidth=1.6, opacity=0.7).encode(

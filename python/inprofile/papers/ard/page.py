@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...judge import Comparison
 from ...quantity import number
 from ...report import charts as draw
-from ...stats import ci95, estimate
+from ...stats import ci95, estimate, prediction95
 from .. import Cell
 from .claims import placebo_comparisons
 from .measure import T_RD, Measures
@@ -29,12 +29,15 @@ FIGURES = (
     ("Fig. 5", "arm", ("fastest", "slowest", "queue")),
     ("Fig. 6", "ard", ("fastest", "slowest", "queue")),
 )
-PANELS = {"queue": "average queue", "fastest": "shortest-RTT flow", "slowest": "longest-RTT flow"}
+#: Gains of the fairness index worth a sentence at the top of the page.
+NOTABLE = 0.01
+PANELS = {"queue": "Average queue", "fastest": "Shortest-RTT flow", "slowest": "Longest-RTT flow"}
 
 
 def context(report: Report, charts: Charts) -> dict[str, Any]:
     """What the template shows, chart specifications put into `charts` by name."""
     return {
+        "short": list(_in_short(report)),
         "views": list(_views(report, charts)),
         "fairness": [_fairness(report, jitter, charts) for jitter in (False, True)],
         "rates": _rates(report),
@@ -70,6 +73,58 @@ ASSUMED = (
         "one reading of §2.1",
     ),
 )
+
+
+def _in_short(report: Report) -> Iterator[str]:
+    """What the runs say in a few sentences, each of them decided by the figures it gives."""
+    paper = report.paper
+
+    def fi(setup: str, topology: str, scheme: str = "rio", jitter: bool = False) -> Any:
+        return report.cells[Cell(setup, topology, scheme, jitter)]["fi"]
+
+    def listed(setup: str, scheme: str = "rio", jitter: bool = False) -> str:
+        return " and ".join(
+            f"{fi(setup, t['id'], scheme, jitter).mean():.3f} ({t['title']})" for t in paper.topologies
+        )
+
+    for setup in paper.setups:
+        printed = [_printed(report, t["id"], "fi")["RIO"] for t in paper.topologies]
+        predicted = [prediction95([float(x) for x in fi(setup["id"], t["id"])]) for t in paper.topologies]
+        matches = [p is not None and value in p for value, p in zip(printed, predicted, strict=True)]
+        low = [p is not None and value < p.lo for value, p in zip(printed, predicted, strict=True)]
+        words = " and ".join(f"{value:.3f}" for value in printed)
+        text = f"{setup['title']}: the RIO baseline has a fairness index of {listed(setup['id'])};"
+        if all(matches):
+            text += f" the paper's {words} are among the values our runs give."
+        elif all(low):
+            text += f" the paper prints {words}. Here RIO alone is fair, and there is little to repair."
+        else:
+            text += f" the paper prints {words}."
+        better = [
+            t["title"]
+            for t in paper.topologies
+            if _side([float(x) for x in fi(setup["id"], t["id"], "ard") - fi(setup["id"], t["id"])]) > 0
+        ]
+        text += (
+            f" ARD is fairer than RIO with {' and '.join(better)}."
+            if better
+            else " ARD is not shown to be fairer than RIO."
+        )
+        gains = [fi(setup["id"], t["id"], jitter=True) - fi(setup["id"], t["id"]) for t in paper.topologies]
+        if all(_side([float(x) for x in gain]) > 0 and gain.mean() > NOTABLE for gain in gains):
+            text += (
+                f" A little jitter at the senders, with no marker at all, takes RIO to"
+                f" {listed(setup['id'], jitter=True)}, as it would where the unfairness is a phase effect."
+            )
+        yield text
+
+
+def _side(values: list[float]) -> int:
+    """On which side of 0 the 95 % interval of the mean lies; 0 where it holds 0."""
+    interval = ci95(values)
+    if interval is None or 0.0 in interval:
+        return 0
+    return 1 if interval.lo > 0 else -1
 
 
 def _row(scheme: str, measures: Measures, values: Any) -> dict[str, Any]:
@@ -153,12 +208,11 @@ def _difference(c: Comparison) -> dict[str, Any]:
 def _placebo_words(versus: list[Comparison]) -> str:
     """In words, whether ARD does better than equal drops without its wits."""
     placebo_rio, ard_rio, ard_placebo = versus
+    if not any(c for comparison in versus for c in comparison.values):
+        return "ARD drops and remarks nothing here, so there is nothing for a placebo to imitate."
 
     def side(c: Comparison) -> int:
-        interval = ci95(c.values)
-        if interval is None or 0.0 in interval:
-            return 0
-        return 1 if interval.lo > 0 else -1
+        return _side(list(c.values))
 
     against = {
         1: "ARD is fairer than the placebo: its gain is more than randomness",
@@ -224,17 +278,21 @@ def _traces(
                 unit="kbit/s" if rates else "packets",
                 top=max(1.0, 1.05 * top / factor),
                 seed=report.paper.about["shown_seed"],
-                rules={"fair share 300": 300.0} if rates else _thresholds(setup, topology),
+                rules=[300.0] if rates else _thresholds(setup, topology),
             )
-            shown.append({"chart": name, "panel": PANELS[panel], "topology": topology})
+            level = "dashed: fair share, 300 kbit/s" if rates else _threshold_words(setup, topology)
+            shown.append({"chart": name, "panel": PANELS[panel], "topology": topology, "level": level})
     return {"title": title, "scheme": SCHEMES[scheme], "panels": shown}
 
 
-def _thresholds(setup: Mapping[str, Any], topology: Mapping[str, Any]) -> dict[str, float]:
+def _thresholds(setup: Mapping[str, Any], topology: Mapping[str, Any]) -> list[float]:
     """RIO's OUT thresholds, where the RIO queue is the one that is shown."""
-    if setup["queue"] != "bottleneck":
-        return {}
-    return dict(topology["out_thresholds"])
+    return list(topology["out_thresholds"]) if setup["queue"] == "bottleneck" else []
+
+
+def _threshold_words(setup: Mapping[str, Any], topology: Mapping[str, Any]) -> str:
+    low, high = topology["out_thresholds"]
+    return f"dashed: OUT thresholds, {low:g} and {high:g}" if _thresholds(setup, topology) else ""
 
 
 def _tokens(report: Report, setup: Mapping[str, Any], jitter: bool, charts: Charts) -> list[dict[str, Any]]:
@@ -254,7 +312,7 @@ def _tokens(report: Report, setup: Mapping[str, Any], jitter: bool, charts: Char
                 unit="packets",
                 top=62,
                 seed=report.paper.about["shown_seed"],
-                rules={"T_rd = 15": T_RD},
+                rules=[T_RD],
                 height=150,
             )
             share = estimate(float(v) for v in measures["tokens_low"])
@@ -308,6 +366,9 @@ def _rates(report: Report) -> list[dict[str, Any]]:
                     "tpr": _kbit(ard["tpr"]),
                     "second_ard": _kbit(ard["lambda_in"]),
                     "second_rio": _kbit(rio["lambda_in"]),
+                    "above": bool((ard["tpr"] > ard["lambda_in_before"]).mean() > 0.5),
+                    "core_in": _kbit(rio["core_in"]),
+                    "core_out": _kbit(rio["core_out"]),
                 }
             )
     return rows
@@ -418,11 +479,7 @@ def _sweep_words(
 
 def _rises(*steps: Measures) -> bool:
     """Whether the fairness index rises at every step: the paired 95 % interval lies above 0."""
-    for a, b in pairwise(steps):
-        interval = ci95([float(x) for x in b["fi"] - a["fi"]])
-        if interval is None or interval.lo <= 0:
-            return False
-    return True
+    return all(_side([float(x) for x in b["fi"] - a["fi"]]) > 0 for a, b in pairwise(steps))
 
 
 def _provenance(report: Report) -> list[dict[str, Any]]:

@@ -1,0 +1,107 @@
+"""Reproducing as a whole, with the simulator: plan, run, cache, interruption, report."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from inprofile import papers
+from inprofile import reproduce as work
+from inprofile.cli import app
+from inprofile.papers import Paper
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Paper A with two seeds, four flows and no sweeps, in an empty working directory."""
+    real = papers.load("ard")
+    about = copy.deepcopy(real.about)
+    about.update(seeds={"full": 3, "quick": 2, "sweep": 2, "sweep_quick": 2}, sweeps=about["sweeps"][3:4])
+    about["sweeps"][0]["values"] = ["20 packets", "40 packets"]
+    monkeypatch.setattr(papers, "load", lambda _: Paper("ard", real.folder, about))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_from_plan_to_page_and_again_from_the_cache(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[int, int]] = []
+    reports = work.reproduce(["ard"], quick=True, progress=lambda done, total, _: told.append((done, total)))
+    page = small / "reports" / "ard" / "index.html"
+    assert reports[0].page == Path("reports/ard/index.html")
+    first, data = page.read_bytes(), json.loads((page.parent / "results.json").read_text("utf-8"))
+    planned = work.plan("ard", quick=True)
+    assert told[-1] == (planned.runs, planned.runs)
+    assert told == sorted(told)
+    assert len(data["claims"]) == 16
+    sweeps = [m for m in data["measures"] if m["sweep"]]
+    assert [m["value"] for m in sweeps[::3]] == ["20 packets", "40 packets"] * 2
+    # The swept value that is the file's own gives the file's own result.
+    alike = [
+        m
+        for m in data["measures"]
+        if (m["setup"], m["topology"], m["scheme"]) == ("as-described", "four-flows", "rio")
+    ]
+    plain, swept = (
+        next(m for m in alike if (m["value"] == v) and not m["jitter"]) for v in (None, "20 packets")
+    )
+    assert plain["mean"]["fi"] == swept["mean"]["fi"]
+    # The passive bucket meters and changes nothing; with the drop-tail edge there is nothing in the core.
+    assert plain["mean"]["drops_marker"] == plain["mean"]["remarked"] == 0
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("what is in the cache was run again")
+
+    monkeypatch.setattr("inprofile._runner.run_many", never)
+    work.reproduce(["ard"], quick=True)
+    assert page.read_bytes() == first
+
+
+def test_interrupted_it_keeps_what_is_done_and_goes_on(small: Path) -> None:
+    runner = CliRunner()
+
+    def interrupt(done: int, total: int, what: str) -> None:
+        if done >= 12:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work.reproduce(["ard"], quick=True, progress=interrupt)
+    kept = {p.name for p in (small / "results" / "cache" / "ard").iterdir()}
+    assert kept
+    assert not any(name.endswith(".part") for name in kept)
+    assert not (small / "reports").exists()
+    answer = runner.invoke(app, ["reproduce", "ard", "--quick", "--json"])
+    assert answer.exit_code == 0, answer.stderr
+    found = json.loads(answer.stdout)["papers"][0]
+    assert (found["paper"], len(found["claims"])) == ("ard", 16)
+    assert kept <= {p.name for p in (small / "results" / "cache" / "ard").iterdir()}
+
+
+def test_the_command_says_how_to_go_on(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object, **options: object) -> None:
+        options["progress"](7, 100, "")  # type: ignore[operator]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(work, "reproduce", stopped)
+    answer = CliRunner().invoke(app, ["reproduce", "ard"])
+    assert answer.exit_code == 130
+    assert "Interrupted after 7 of 100 runs" in answer.stderr
+    assert "the same command goes on from there" in answer.stderr
+
+
+def test_plan_runs_nothing(small: Path) -> None:
+    answer = CliRunner().invoke(app, ["reproduce", "--plan"])
+    assert answer.exit_code == 0
+    assert answer.stdout.startswith("ard: 44 experiments, 120 runs, about ")
+    as_json = CliRunner().invoke(app, ["reproduce", "ard", "--plan", "--json"])
+    assert json.loads(as_json.stdout)["papers"][0]["runs"] == 120
+    assert not any(small.iterdir())
+
+
+def test_an_unknown_paper_is_refused() -> None:
+    answer = CliRunner().invoke(app, ["reproduce", "adr"])
+    assert answer.exit_code == 2
+    assert 'there is no paper "adr" here: choose from ard' in answer.stderr
