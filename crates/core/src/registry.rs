@@ -163,6 +163,18 @@ dispatch! {
 }
 
 impl AnyMarker {
+    /// Whether it looks at what passes in the reverse direction: see [`Marker::SEES_REVERSE`].
+    #[must_use]
+    pub fn sees_reverse(&self) -> bool {
+        use crate::marker::DynMarker;
+        match self {
+            AnyMarker::TokenBucket(m) => m.sees_reverse(),
+            AnyMarker::Ard(m) => m.sees_reverse(),
+            AnyMarker::BlindDrop(m) => m.sees_reverse(),
+            AnyMarker::Custom(m) => m.sees_reverse(),
+        }
+    }
+
     /// Decides on a packet.
     #[inline]
     pub fn mark<W: Why>(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
@@ -190,15 +202,15 @@ impl AnyAqm {
     /// Whether the queue has to be served packet by packet: see [`Aqm::SERVES`].
     #[must_use]
     pub fn serves(&self) -> bool {
-        fn of<A: Aqm>(_: &A) -> bool {
-            A::SERVES
-        }
-        match self {
-            AnyAqm::DropTail(m) => of(m),
-            AnyAqm::Red(m) => of(m),
-            AnyAqm::Rio(m) => of(m),
-            AnyAqm::Custom(m) => m.serves(),
-        }
+        use crate::aqm::DynAqm;
+        each_aqm!(self, m => m.serves())
+    }
+
+    /// Whether it sees more than arrivals in their order: see [`Aqm::KEEPS_TIME`].
+    #[must_use]
+    pub fn keeps_time(&self) -> bool {
+        use crate::aqm::DynAqm;
+        each_aqm!(self, m => m.keeps_time())
     }
 
     /// Decides on an arrival.

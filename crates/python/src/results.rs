@@ -197,8 +197,7 @@ impl Runs<'_> {
 
     fn queues(&self) -> Columns {
         let mut columns = vec![("seed", Counts), ("queue", Texts)];
-        let of_colours =
-            ["arrived_in", "arrived_out", "arrived_red", "sent_in", "sent_out", "sent_red"];
+        let of_colours = ["arrived_in", "arrived_out", "arrived_red", "sent_in", "sent_out", "sent_red"];
         columns.extend(of_colours.map(|n| (n, Counts)));
         let by_cause =
             ["dropped_early", "dropped_forced", "dropped_overflow", "dropped_edge", "dropped_evicted"];

@@ -1,13 +1,11 @@
 //! The books of a run: the measured window, and the proof that no packet was lost or made up.
 
+use inprofile_core::packet::Colour;
 use inprofile_core::queue::fifo::Counts;
 use inprofile_core::units::Time;
-use inprofile_core::verdict::Cause;
 
 use crate::clock::Clock;
-use crate::outcome::{
-    DropRow, FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts, MarkerOutcome, Outcome,
-};
+use crate::outcome::{DropRow, FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts, MarkerOutcome, Outcome};
 use crate::tcp::Sender;
 use crate::world::{MarkerState, World};
 
@@ -19,27 +17,22 @@ pub struct Accounts {
     ends: Option<Snapshot>,
 }
 
-/// Counts at one moment. Links that are not listed have none.
+/// Counts at one moment. (Links keep their own: theirs may be ahead of the present.)
 #[derive(Debug)]
 struct Snapshot {
     flows: Vec<FlowCounts>,
-    links: Vec<Option<(Counts, u128)>>,
     edges: Vec<MarkerCounts>,
     hosts: Vec<Option<MarkerCounts>>,
 }
 
 impl Snapshot {
-    fn take<C: Clock, const TRACE: bool>(world: &mut World<C, TRACE>) -> Snapshot {
-        let now = world.now;
-        let links = world.links.iter_mut().map(|l| {
-            l.listed.then(|| {
-                l.settle(now);
-                (*l.counts(), l.area())
-            })
-        });
+    fn take<C: Clock, const TRACE: bool>(world: &World<C, TRACE>) -> Snapshot {
+        let mut flows: Vec<FlowCounts> = world.flows.iter().map(|f| f.counts).collect();
+        for &(_, flow, cause) in world.losses_to_come() {
+            flows[flow as usize].dropped[cause as usize] -= 1;
+        }
         Snapshot {
-            links: links.collect(),
-            flows: world.flows.iter().map(|f| f.counts).collect(),
+            flows,
             edges: world.edges.iter().map(|e| e.counts).collect(),
             hosts: world.flows.iter().map(|f| f.marker.as_ref().map(|m| m.counts)).collect(),
         }
@@ -53,12 +46,12 @@ impl Accounts {
     }
 
     /// The window begins now.
-    pub fn window_begins<C: Clock, const TRACE: bool>(&mut self, world: &mut World<C, TRACE>) {
+    pub fn window_begins<C: Clock, const TRACE: bool>(&mut self, world: &World<C, TRACE>) {
         self.begins = Some(Snapshot::take(world));
     }
 
     /// The window ends now.
-    pub fn window_ends<C: Clock, const TRACE: bool>(&mut self, world: &mut World<C, TRACE>) {
+    pub fn window_ends<C: Clock, const TRACE: bool>(&mut self, world: &World<C, TRACE>) {
         self.ends = Some(Snapshot::take(world));
     }
 
@@ -79,7 +72,7 @@ impl Accounts {
         }
         let (begins, ends) = match (self.begins, self.ends) {
             (Some(b), Some(e)) => (b, e),
-            (Some(b), None) => (b, Snapshot::take(&mut world)),
+            (Some(b), None) => (b, Snapshot::take(&world)),
             _ => return Err("the measured window did not begin within the run".into()),
         };
 
@@ -111,8 +104,8 @@ impl Accounts {
             let total = *l.counts();
             let waiting = l.waiting().iter().map(|&n| u64::from(n)).sum();
             check_queue(&total, l.waiting()).map_err(|e| format!("link {i}: {e}"))?;
-            let (window, queue_mean) = match (&begins.links[i], &ends.links[i]) {
-                (Some(b), Some(e)) => (since(&e.0, &b.0), (e.1 - b.1) as f64 / seconds),
+            let (window, queue_mean) = match l.books() {
+                [b, e] => (since(&e.counts, &b.counts), (e.area - b.area) as f64 / seconds),
                 _ => (Counts::default(), 0.0),
             };
             let mut stats = Vec::new();
@@ -207,8 +200,9 @@ impl FlowOutcome {
 
 /// arrived = sent + dropped + waiting, by colour.
 fn check_queue(c: &Counts, waiting: [u32; 3]) -> Result<(), String> {
-    for i in 0..3 {
-        let dropped: u64 = (0..Cause::COUNT).map(|cause| c.dropped[cause][i]).sum();
+    for colour in Colour::ALL {
+        let i = colour as usize;
+        let dropped = c.dropped_of(colour);
         if c.arrived[i] != c.sent[i] + dropped + u64::from(waiting[i]) {
             return Err(format!(
                 "{} packets of colour {i} arrived, but {} were sent, {dropped} dropped and {} wait",

@@ -70,7 +70,7 @@ impl<C: Clock> Calendar<C> {
     /// only decide how fast it is.
     #[must_use]
     pub fn new(events_per_second: f64, horizon: Duration) -> Calendar<C> {
-        let by_load = 8e12 / events_per_second.max(1.0);
+        let by_load = 4e12 / events_per_second.max(1.0);
         let by_horizon = horizon.0 as f64 / (RING / 2) as f64;
         let width = by_load.max(by_horizon).clamp(1e6, 1e12) as u64;
         Calendar {

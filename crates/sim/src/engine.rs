@@ -49,10 +49,10 @@ impl std::error::Error for Failure {}
 /// [`Failure::Stopped`] if `stop` was set; [`Failure::NotConserved`] if the engine miscounted.
 pub fn run(network: Network, stop: &AtomicBool, log: Option<Log>) -> Result<Outcome, Failure> {
     match (network.profile, network.trace) {
-        (Profile::Exact, false) => Run::<Exact, false>::new(network, log).to_end(stop),
-        (Profile::Exact, true) => Run::<Exact, true>::new(network, log).to_end(stop),
-        (Profile::Ns2, false) => Run::<Seconds, false>::new(network, log).to_end(stop),
-        (Profile::Ns2, true) => Run::<Seconds, true>::new(network, log).to_end(stop),
+        (Profile::Exact, false) => Run::<Exact, false>::new(network, log).finish(stop),
+        (Profile::Exact, true) => Run::<Exact, true>::new(network, log).finish(stop),
+        (Profile::Ns2, false) => Run::<Seconds, false>::new(network, log).finish(stop),
+        (Profile::Ns2, true) => Run::<Seconds, true>::new(network, log).finish(stop),
     }
 }
 
@@ -83,7 +83,8 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         }
         let logged = log.is_some();
         let calendar = Calendar::new(expected_events(&network), longest_delay(&network));
-        let mut world = World::new(calendar, None, log);
+        let end = C::at(Time(network.duration.0));
+        let mut world = World::new(calendar, end, log);
 
         world.through = if C::NS2 || TRACE || logged {
             vec![false; network.links.len()]
@@ -99,7 +100,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         }
         for l in network.links {
             let rng = Rng::for_component(seed, &format!("queue {}", l.name));
-            world.links.push(Link::new(l, rng, TRACE || logged));
+            world.links.push(Link::new(l, rng, TRACE || logged, network.window));
         }
 
         let mut senders = Vec::with_capacity(network.flows.len());
@@ -149,7 +150,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         w.schedule(C::at(Time(duration.0)), What::Stop);
     }
 
-    fn to_end(mut self, stop: &AtomicBool) -> Result<Outcome, Failure> {
+    fn finish(mut self, stop: &AtomicBool) -> Result<Outcome, Failure> {
         while let Some(event) = self.world.calendar.pop() {
             self.events += 1;
             if self.events.is_multiple_of(GLANCE) && stop.load(Ordering::Relaxed) {
@@ -176,8 +177,8 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                     let next = watch.next();
                     self.world.schedule(C::at(next), What::Sample(m));
                 }
-                What::WindowBegins => self.accounts.window_begins(&mut self.world),
-                What::WindowEnds => self.accounts.window_ends(&mut self.world),
+                What::WindowBegins => self.accounts.window_begins(&self.world),
+                What::WindowEnds => self.accounts.window_ends(&self.world),
                 what @ (What::EdgeTick(_) | What::QueueTick(_) | What::HostTick(_)) => self.world.tick(what),
                 What::Stop => break,
             }
@@ -238,8 +239,8 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
     }
 }
 
-/// Links that one other link feeds and nothing else, that have no discipline but drop-tail, and that nobody
-/// watches. What enters them comes in the order in which it enters the link before.
+/// Links that one other link feeds and nothing else, that keep no time of their own, and that nobody watches.
+/// What enters them comes in the order in which it enters the link before.
 fn fed_by_one_link(network: &Network) -> Vec<bool> {
     /// Who feeds a link.
     #[derive(Clone, Copy, PartialEq)]
@@ -260,27 +261,26 @@ fn fed_by_one_link(network: &Network) -> Vec<bool> {
             };
         }
     }
-    let mut watched: Vec<bool> = network.links.iter().map(|l| l.listed).collect();
+    let mut watched = vec![false; network.links.len()];
     for m in &network.monitors {
         if let Target::Queue(l) = m.target {
             watched[l as usize] = true;
         }
     }
-    let mut edge_at = vec![false; network.nodes.len()];
+    // An edge marker decides on data that comes to its node, and may look at acknowledgements.
     for e in &network.edges {
-        edge_at[e.node as usize] = true;
+        let data = network.flows.iter().flat_map(|f| f.path.iter());
+        let acks = network.flows.iter().flat_map(|f| f.back.iter()).filter(|_| e.marker.sees_reverse());
+        for &l in data.chain(acks) {
+            watched[l as usize] |= network.links[l as usize].from == e.node;
+        }
     }
     network
         .links
         .iter()
         .zip(feeders)
         .zip(watched)
-        .map(|((l, feeder), watched)| {
-            matches!(feeder, Feeder::Link(_))
-                && !watched
-                && !edge_at[l.from as usize]
-                && matches!(l.aqm, inprofile_core::registry::AnyAqm::DropTail(_))
-        })
+        .map(|((l, feeder), watched)| matches!(feeder, Feeder::Link(_)) && !watched && !l.aqm.keeps_time())
         .collect()
 }
 

@@ -55,7 +55,7 @@ impl What {
             What::Sample(m) => (11, m),
             What::Stop => (12, 0),
         };
-        kind << 28 | index
+        (kind << 28) | index
     }
 
     /// Out of 32 bits.
@@ -84,14 +84,14 @@ impl What {
     pub fn rank(self) -> u32 {
         match self {
             What::WindowBegins | What::WindowEnds => self.pack() >> 28,
-            What::Departure(l) => 1 << 29 | l,
-            What::EdgeTick(i) => 2 << 29 | i * 3,
-            What::QueueTick(i) => 2 << 29 | (i * 3 + 1),
-            What::HostTick(i) => 2 << 29 | (i * 3 + 2),
+            What::Departure(l) => (1 << 29) | l,
+            What::EdgeTick(i) => (2 << 29) | (i * 3),
+            What::QueueTick(i) => (2 << 29) | (i * 3 + 1),
+            What::HostTick(i) => (2 << 29) | (i * 3 + 2),
             What::Arrive(_) => 3 << 29,
-            What::Start(f) => 4 << 29 | f * 4,
-            What::Alarm(f, which) => 4 << 29 | (f * 4 + 1 + which as u32),
-            What::Sample(m) => 5 << 29 | m,
+            What::Start(f) => (4 << 29) | (f * 4),
+            What::Alarm(f, which) => (4 << 29) | (f * 4 + 1 + which as u32),
+            What::Sample(m) => (5 << 29) | m,
             What::Stop => 6 << 29,
         }
     }
@@ -100,7 +100,7 @@ impl What {
     #[inline]
     #[must_use]
     pub fn arrival_rank(link: u32) -> u32 {
-        3 << 29 | link
+        (3 << 29) | link
     }
 }
 

@@ -15,31 +15,38 @@ use inprofile_core::verdict::{Admission, Why};
 
 use crate::clock::Clock;
 use crate::network;
+use crate::packet::Slab;
 
-/// A packet waiting at a link.
+/// A packet waiting at a link: where it is kept, and what the queue has to know of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting<C> {
-    /// Where the packet is kept.
-    pub slot: u32,
-    packet: Packet,
     /// Computed service: when its transmission starts.
     starts: C,
+    /// Where the packet is kept.
+    pub slot: u32,
+    size: u32,
+    flow: FlowId,
+    colour: Colour,
+    /// Its ECN bits, perhaps changed while it waited.
+    pub ecn: Ecn,
 }
 
 impl<C> Item for Waiting<C> {
+    #[inline]
     fn size(&self) -> u32 {
-        self.packet.size
+        self.size
     }
+    #[inline]
     fn colour(&self) -> Colour {
-        self.packet.colour
+        self.colour
     }
     fn flow(&self) -> FlowId {
-        self.packet.flow
+        self.flow
     }
     fn mark(&mut self) -> bool {
-        let capable = self.packet.ecn != Ecn::NotCapable;
+        let capable = self.ecn != Ecn::NotCapable;
         if capable {
-            self.packet.ecn = Ecn::Experienced;
+            self.ecn = Ecn::Experienced;
         }
         capable
     }
@@ -68,6 +75,20 @@ pub struct Link<C: Clock> {
     /// Packets waiting, integrated over time in packet-picoseconds, up to `counted_to`.
     area: u128,
     counted_to: Time,
+    /// When the measured window next turns: at its beginning, then at its end, then never.
+    turns_at: Option<C>,
+    window: (Time, Time),
+    /// The books at the turns that have passed.
+    books: Vec<Book>,
+}
+
+/// A link's books at one moment.
+#[derive(Clone, Debug)]
+pub struct Book {
+    /// Counts since the start of the run.
+    pub counts: Counts,
+    /// Packets waiting, integrated over time since the start of the run, in packet-picoseconds.
+    pub area: u128,
 }
 
 /// What became of an arrival.
@@ -83,7 +104,7 @@ pub enum Arrival<C> {
 
 impl<C: Clock> Link<C> {
     /// Idle and empty.
-    pub fn new(link: network::Link, rng: Rng, traced: bool) -> Link<C> {
+    pub fn new(link: network::Link, rng: Rng, traced: bool, window: (Time, Time)) -> Link<C> {
         Link {
             rate: link.rate,
             delay: C::span(link.delay),
@@ -97,6 +118,9 @@ impl<C: Clock> Link<C> {
             last_size: (0, C::NO_TIME),
             area: 0,
             counted_to: Time::ZERO,
+            turns_at: link.listed.then(|| C::at(window.0)),
+            window,
+            books: Vec::new(),
         }
     }
 
@@ -112,7 +136,14 @@ impl<C: Clock> Link<C> {
     ) -> Result<(Admission, Arrival<C>), Admission> {
         self.settle(now);
         let starts = if self.stepped { now } else { now.max(self.free_at) };
-        let item = Waiting { slot, packet: *packet, starts };
+        let item = Waiting {
+            starts,
+            slot,
+            size: packet.size,
+            flow: packet.flow,
+            colour: packet.colour,
+            ecn: packet.ecn,
+        };
         let rng = shared.unwrap_or(&mut self.rng);
         let verdict = self.fifo.arrive(now.time(), packet, item, &mut self.aqm, rng, why);
         if matches!(verdict, Admission::Drop(_)) {
@@ -125,26 +156,28 @@ impl<C: Clock> Link<C> {
         Ok((verdict, Arrival::Delivered(self.free_at.after(self.delay))))
     }
 
-    /// Stepped service: the next packet's slot and ECN bits, the time it takes, and when it will be at
-    /// the far end. `None`: nothing to send.
+    /// Stepped service: the next packet, the time it takes, and when it will be at the far end.
+    /// `None`: nothing to send.
     pub fn start_next<W: Why>(
         &mut self,
         now: C,
+        packets: &Slab,
         shared: Option<&mut Rng>,
         why: &mut W,
         dropped: impl FnMut(Waiting<C>, inprofile_core::verdict::Cause),
-    ) -> Option<(u32, Ecn, C::Span, C)> {
-        self.count_to(now.time());
+    ) -> Option<(Waiting<C>, C::Span, C)> {
+        self.settle(now);
         let rng = shared.unwrap_or(&mut self.rng);
-        let next = self.fifo.depart(now.time(), |w| w.packet, &mut self.aqm, rng, why, dropped);
+        let packet = |w: &Waiting<C>| Packet { ecn: w.ecn, ..packets.get(w.slot).packet };
+        let next = self.fifo.depart(now.time(), packet, &mut self.aqm, rng, why, dropped);
         self.busy = next.is_some();
         let Some(next) = next else {
             self.fifo.went_idle(now.time());
             return None;
         };
-        let takes = self.serialise(next.packet.size);
+        let takes = self.serialise(next.size);
         let there = now.after(C::join(takes, self.delay));
-        Some((next.slot, next.packet.ecn, takes, there))
+        Some((next, takes, there))
     }
 
     /// A packet that the discipline struck out of the queue.
@@ -152,9 +185,13 @@ impl<C: Clock> Link<C> {
         self.fifo.take_struck()
     }
 
-    /// Computed service: lets everything leave whose transmission has started by `now`.
+    /// Brings the link up to `now`: the window turns if it is time, and with computed service everything
+    /// leaves whose transmission has started.
     #[inline]
     pub fn settle(&mut self, now: C) {
+        while let Some(turn) = self.turns_at.filter(|turn| *turn <= now) {
+            self.turn(turn);
+        }
         if self.stepped {
             if self.listed {
                 self.count_to(now.time());
@@ -165,11 +202,7 @@ impl<C: Clock> Link<C> {
             if head.starts > now {
                 break;
             }
-            let starts = head.starts.time();
-            if self.listed {
-                self.count_to(starts);
-            }
-            self.fifo.pop();
+            self.pop();
         }
         if self.listed {
             self.count_to(now.time());
@@ -177,6 +210,28 @@ impl<C: Clock> Link<C> {
         if self.free_at <= now && self.fifo.idle_since().is_none() {
             self.fifo.went_idle(self.free_at.time());
         }
+    }
+
+    /// The window turns at `turn`, before anything else that happens at that moment.
+    #[cold]
+    fn turn(&mut self, turn: C) {
+        while !self.stepped && self.fifo.head().is_some_and(|head| head.starts < turn) {
+            self.pop();
+        }
+        self.count_to(turn.time());
+        self.books.push(Book { counts: *self.fifo.counts(), area: self.area });
+        self.turns_at = (self.books.len() < 2).then(|| C::at(self.window.1));
+    }
+
+    /// Computed service: the transmission of the packet at the head has started.
+    #[inline]
+    fn pop(&mut self) {
+        if self.listed
+            && let Some(head) = self.fifo.head()
+        {
+            self.count_to(head.starts.time());
+        }
+        self.fifo.pop();
     }
 
     fn count_to(&mut self, now: Time) {
@@ -193,9 +248,10 @@ impl<C: Clock> Link<C> {
         self.last_size.1
     }
 
-    /// Packets waiting, integrated over time up to the last arrival or [`Link::settle`], in packet-picoseconds.
-    pub fn area(&self) -> u128 {
-        self.area
+    /// The books at the beginning and at the end of the measured window, as far as they have passed.
+    /// Only a listed link keeps them.
+    pub fn books(&self) -> &[Book] {
+        &self.books
     }
 
     /// Counts since the start of the run.

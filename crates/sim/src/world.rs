@@ -121,6 +121,10 @@ pub struct World<C: Clock, const TRACE: bool> {
     pub edge_at: Vec<Option<u32>>,
     /// The ns-2 profile's one stream for all.
     pub shared: Option<Rng>,
+    /// When the run ends: what would happen later is not computed.
+    end: C,
+    /// Losses computed before their time: when, whose, why.
+    to_come: Vec<(C, u32, Cause)>,
     /// Lost packets by flow, place and cause.
     pub drops: BTreeMap<(u32, Place, Cause), [u64; 3]>,
     /// What was traced.
@@ -133,7 +137,7 @@ pub struct World<C: Clock, const TRACE: bool> {
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// Empty of packets, at the start of the run.
-    pub fn new(calendar: Calendar<C>, shared: Option<Rng>, log: Option<Log>) -> World<C, TRACE> {
+    pub fn new(calendar: Calendar<C>, end: C, log: Option<Log>) -> World<C, TRACE> {
         World {
             now: C::ZERO,
             calendar,
@@ -146,7 +150,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             flows: Vec::new(),
             edges: Vec::new(),
             edge_at: Vec::new(),
-            shared,
+            shared: None,
+            end,
+            to_come: Vec::new(),
             drops: BTreeMap::new(),
             verdicts: Vec::new(),
             notes: Notes::default(),
@@ -281,33 +287,51 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
 
     /// A packet goes into its next link at `at`, and as far beyond as can be computed now.
     #[inline]
-    fn enter(&mut self, slot: u32, at: C) {
-        let t = *self.packets.get(slot);
-        let route = self.route(&t);
-        let link = self.routes[(route.0 + u32::from(t.hop)) as usize];
-        self.log(Code::Enqueue, link, slot, at);
-        match self.offer(link, slot, &t.packet, at) {
-            None => {}
-            Some(Arrival::Waits) => {}
-            Some(Arrival::Start) => self.start_next(link),
-            Some(Arrival::Delivered(there)) => self.leave(slot, link, there),
+    fn enter(&mut self, slot: u32, mut at: C) {
+        let mut t = *self.packets.get(slot);
+        let (first, hops) = self.route(&t);
+        let mut hop = t.hop;
+        loop {
+            let link = self.routes[(first + u32::from(hop)) as usize];
+            self.log(Code::Enqueue, link, slot, at);
+            let there = match self.offer(link, slot, &t.packet, at) {
+                Some(Arrival::Delivered(there)) => there,
+                Some(Arrival::Start) => {
+                    self.packets.get_mut(slot).hop = hop;
+                    return self.start_next(link);
+                }
+                Some(Arrival::Waits) => {
+                    self.packets.get_mut(slot).hop = hop;
+                    return;
+                }
+                None => return,
+            };
+            hop += 1;
+            if hop == hops || !self.through[self.routes[(first + u32::from(hop)) as usize] as usize] {
+                self.packets.get_mut(slot).hop = hop;
+                return self.schedule_arrival(there, link, slot);
+            }
+            if there > self.end {
+                // It will still be on its way when the run ends.
+                return;
+            }
+            t.packet.ecn = self.packets.get(slot).packet.ecn;
+            at = there;
         }
     }
 
-    /// The packet in `slot` will come out of `link` at `there`.
-    #[inline]
+    /// Stepped service: the packet in `slot` will come out of `link` at `there`.
     fn leave(&mut self, slot: u32, link: u32, there: C) {
         let t = self.packets.get_mut(slot);
         t.hop += 1;
         let t = *t;
-        let route = self.route(&t);
-        if t.hop < route.1 {
-            let next = self.routes[(route.0 + u32::from(t.hop)) as usize];
-            if self.through[next as usize] {
-                return self.enter(slot, there);
-            }
+        let (first, hops) = self.route(&t);
+        let on = t.hop < hops && self.through[self.routes[(first + u32::from(t.hop)) as usize] as usize];
+        if !on {
+            self.schedule_arrival(there, link, slot);
+        } else if there <= self.end {
+            self.enter(slot, there);
         }
-        self.schedule_arrival(there, link, slot);
     }
 
     fn schedule_arrival(&mut self, at: C, link: u32, slot: u32) {
@@ -363,9 +387,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let sink = |w: crate::link::Waiting<C>, cause| dropped.push((w.slot, cause));
         let next = if TRACE {
             self.notes.clear();
-            l.start_next(self.now, self.shared.as_mut(), &mut self.notes, sink)
+            l.start_next(self.now, &self.packets, self.shared.as_mut(), &mut self.notes, sink)
         } else {
-            l.start_next(self.now, self.shared.as_mut(), &mut Silent, sink)
+            l.start_next(self.now, &self.packets, self.shared.as_mut(), &mut Silent, sink)
         };
         for (slot, cause) in dropped {
             if TRACE {
@@ -373,11 +397,11 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             }
             self.lose(slot, Place::Queue(link), cause, self.now);
         }
-        let Some((slot, ecn, takes, there)) = next else { return };
-        self.packets.get_mut(slot).packet.ecn = ecn;
-        self.log(Code::Dequeue, link, slot, self.now);
+        let Some((next, takes, there)) = next else { return };
+        self.packets.get_mut(next.slot).packet.ecn = next.ecn;
+        self.log(Code::Dequeue, link, next.slot, self.now);
         // ns-2's order: first the arrival at the far end, then the link's own readiness.
-        self.leave(slot, link, there);
+        self.leave(next.slot, link, there);
         self.schedule(self.now.after(takes), What::Departure(link));
     }
 
@@ -440,12 +464,23 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let flow = t.packet.flow.0;
         if t.forward {
             self.flows[flow as usize].counts.dropped[cause as usize] += 1;
+            if at > self.now {
+                let now = self.now;
+                self.to_come.retain(|loss| loss.0 > now);
+                self.to_come.push((at, flow, cause));
+            }
             let row = self.drops.entry((flow, place, cause)).or_default();
             row[t.packet.colour as usize] += 1;
         } else {
             self.flows[flow as usize].acks[2] += 1;
         }
         self.packets.remove(slot);
+    }
+
+    /// Losses already booked whose time has not come.
+    pub fn losses_to_come(&self) -> impl Iterator<Item = &(C, u32, Cause)> {
+        let now = self.now;
+        self.to_come.iter().filter(move |loss| loss.0 >= now)
     }
 
     fn write_down(&mut self, at: Time, slot: u32, place: Place, word: (&'static str, Option<Cause>)) {

@@ -66,6 +66,8 @@ impl Build for Params {
 }
 
 impl Aqm for DropTail {
+    const KEEPS_TIME: bool = false;
+
     #[inline]
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,

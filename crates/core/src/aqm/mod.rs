@@ -26,6 +26,10 @@ pub trait Aqm: Send {
     /// packet by packet, while others know a packet's departure time on its arrival.
     const SERVES: bool = false;
 
+    /// Whether it ticks, or takes signals or observations. One that doesn't sees nothing but arrivals in their order, so a
+    /// simulator may compute a packet's verdict as soon as it knows when the packet will arrive.
+    const KEEPS_TIME: bool = true;
+
     /// Sees a packet pass on the reverse path (arrivals on the forward path are seen in `arrive`).
     fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
         let _ = (now, packet, direction);
@@ -80,6 +84,8 @@ pub trait Aqm: Send {
 pub trait DynAqm: Send {
     /// See [`Aqm::SERVES`].
     fn serves(&self) -> bool;
+    /// See [`Aqm::KEEPS_TIME`].
+    fn keeps_time(&self) -> bool;
     /// See [`Aqm::observe`].
     fn observe(&mut self, now: Time, packet: &Packet, direction: Direction);
     /// See [`Aqm::arrive`].
@@ -113,6 +119,9 @@ pub trait DynAqm: Send {
 impl<A: Aqm> DynAqm for A {
     fn serves(&self) -> bool {
         A::SERVES
+    }
+    fn keeps_time(&self) -> bool {
+        A::KEEPS_TIME
     }
     fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
         Aqm::observe(self, now, packet, direction);

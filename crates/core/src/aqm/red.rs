@@ -116,6 +116,8 @@ impl Build for Params {
 }
 
 impl Aqm for Red {
+    const KEEPS_TIME: bool = false;
+
     #[inline]
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,

@@ -208,6 +208,8 @@ impl Vars {
 }
 
 impl Aqm for Rio {
+    const KEEPS_TIME: bool = false;
+
     #[inline]
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,

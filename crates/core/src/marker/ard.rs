@@ -320,6 +320,8 @@ impl Ard {
 }
 
 impl Marker for Ard {
+    const SEES_REVERSE: bool = false;
+
     #[inline]
     fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
         self.vars.tokens = self.tokens_at(now);

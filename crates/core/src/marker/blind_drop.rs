@@ -67,6 +67,8 @@ impl Build for Params {
 }
 
 impl Marker for BlindDrop {
+    const SEES_REVERSE: bool = false;
+
     #[inline]
     fn mark<W: Why + ?Sized>(&mut self, _: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
         let eligible = self.of == Of::Any || packet.colour.is_in();

@@ -15,6 +15,9 @@ pub type Gauge<'a> = &'a mut dyn FnMut(&'static str, f64);
 
 /// What every marker does. Only [`mark`](Marker::mark) must be written.
 pub trait Marker: Send {
+    /// Whether it looks at what passes in the reverse direction. One that doesn't needs no simulated event for it.
+    const SEES_REVERSE: bool = true;
+
     /// Sees a packet pass, in either direction, before any verdict on it.
     fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
         let _ = (now, packet, direction);
@@ -48,6 +51,8 @@ pub trait Marker: Send {
 /// [`Marker`] as an object: what [`AnyMarker::Custom`](crate::registry::AnyMarker) holds.
 /// Every `Marker` is one.
 pub trait DynMarker: Send {
+    /// See [`Marker::SEES_REVERSE`].
+    fn sees_reverse(&self) -> bool;
     /// See [`Marker::observe`].
     fn observe(&mut self, now: Time, packet: &Packet, direction: Direction);
     /// See [`Marker::mark`].
@@ -63,6 +68,9 @@ pub trait DynMarker: Send {
 }
 
 impl<M: Marker> DynMarker for M {
+    fn sees_reverse(&self) -> bool {
+        M::SEES_REVERSE
+    }
     fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
         Marker::observe(self, now, packet, direction);
     }

@@ -93,6 +93,8 @@ impl Build for Params {
 }
 
 impl Marker for TokenBucket {
+    const SEES_REVERSE: bool = false;
+
     #[inline]
     fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, _: &mut Rng, why: &mut W) -> Mark {
         let v = &mut self.vars;

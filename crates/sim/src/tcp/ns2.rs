@@ -158,9 +158,8 @@ impl<C: Clock> Sender<C> {
 
     /// The third duplicate: fast retransmit, once a window of data (`bugFix_`).
     fn loss_suspected<H: Host<Clock = C>>(&mut self, host: &mut H) {
-        let first_of_window = self.acked > self.recover
-            || self.last_action == Action::Duplicates
-            || self.acked == 0;
+        let first_of_window =
+            self.acked > self.recover || self.last_action == Action::Duplicates || self.acked == 0;
         if !first_of_window {
             return;
         }
@@ -211,7 +210,6 @@ impl<C: Clock> Sender<C> {
             self.next += 1;
         }
     }
-
 
     fn output<H: Host<Clock = C>>(&mut self, segment: i32, host: &mut H) {
         let nothing_outstanding = self.acked == self.highest_sent;

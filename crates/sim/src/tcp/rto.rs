@@ -112,7 +112,7 @@ impl TickRto {
     /// How long to wait, in seconds. The minimum is applied before backing off (`rfc2988_`).
     #[must_use]
     pub fn timeout(&self) -> f64 {
-        (self.rtxcur.max(self.min) * f64::from(self.backoff)).min(NS2_MAX_RTO).max(2.0 * TICK)
+        (self.rtxcur.max(self.min) * f64::from(self.backoff)).clamp(2.0 * TICK, NS2_MAX_RTO)
     }
 }
 

@@ -92,8 +92,7 @@ impl Dumbbell {
 }
 
 fn aqm(queue: &Queue, rate: Rate, limit: Backlog) -> AnyAqm {
-    let context =
-        Context { link_rate: Some(rate), contract: None, packet: Bytes(1000), limit: Some(limit) };
+    let context = Context { link_rate: Some(rate), contract: None, packet: Bytes(1000), limit: Some(limit) };
     match *queue {
         Queue::DropTail => {
             let p = drop_tail::Params { limit_rule: drop_tail::LimitRule::Ns2 };
@@ -145,7 +144,11 @@ fn line(row: &LogRow) -> String {
     let (src, dst) = if t.forward { (&sender, &sink) } else { (&sink, &sender) };
     format!(
         "{code} {} {} {} {name} {} {flow} {src} {dst} {seq} {}",
-        printed(row.at), row.from, row.to, t.packet.size, t.number
+        printed(row.at),
+        row.from,
+        row.to,
+        t.packet.size,
+        t.number
     )
 }
 
