@@ -23,8 +23,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from .quantity import number as _digits
-from .quantity import scale
+from .quantity import quantity, scale
 from .stats import Interval, ci95, holm, mean, prediction95
 
 __all__ = [
@@ -194,16 +193,25 @@ def per(unit: str, size: float) -> tuple[float, str]:
     return scale(unit, max(size, 1e3)) if unit == "bit/s" else scale(unit, size)
 
 
-def _signed(x: float) -> str:
-    """Write four significant digits with a true minus sign."""
-    return _digits(x).replace("-", "−")
+def aligned(*values: float) -> list[str]:
+    """Write values that belong together with as many decimals as the largest deserves, true minus signs.
+
+    >>> aligned(0.0005223, 0.0000958, 0.0009488), aligned(-19.9, -24.02)
+    (['0.000522', '0.000096', '0.000949'], ['−19.90', '−24.02'])
+    """
+    size = max(map(abs, values))
+    decimals = min(6, max(0, 3 - math.floor(math.log10(size)))) if size > 0 else 0
+    # Adding 0.0 makes a rounded −0 a plain 0.
+    return [f"{round(x, decimals) + 0.0:.{decimals}f}".replace("-", "−") for x in values]
 
 
 def _range(interval: Interval, unit: str, centre: float | None = None) -> str:
     """`0.012 [0.010, 0.014] kbit/s`: one unit for all."""
-    factor, name = per(unit, max(map(abs, (*interval, centre or 0.0))))
-    figures = f"[{_signed(interval.lo / factor)}, {_signed(interval.hi / factor)}] {name}".rstrip()
-    return figures if centre is None else f"{_signed(centre / factor)} {figures}"
+    shown = (*interval, interval.lo if centre is None else centre)
+    factor, name = per(unit, max(map(abs, shown)))
+    lo, hi, mid = aligned(*(x / factor for x in shown))
+    figures = f"[{lo}, {hi}] {name}".rstrip()
+    return figures if centre is None else f"{mid} {figures}"
 
 
 def _place(topology: str) -> str:
@@ -229,8 +237,9 @@ def _describe(judged: JudgedComparison) -> str:
 
 def _beside(judged: JudgedNumber) -> str:
     n = judged.number
-    paper = _range(Interval(n.paper, n.paper), n.unit).split(",")[0].lstrip("[")
-    return f"{n.label}{_place(n.topology)} {paper}, ours {_range(judged.prediction, n.unit)}"
+    return (
+        f"{n.label}{_place(n.topology)} {quantity(n.paper, n.unit)}, ours {_range(judged.prediction, n.unit)}"
+    )
 
 
 def _share(n: int, of: int, what: str) -> str:

@@ -136,7 +136,7 @@ def test_rates_are_written_with_their_unit() -> None:
     judged = judge(
         [Finding("A6", "here", [comparison([-4e3, -5e3, -6e3], "below", unit="bit/s", topology="4 flows")])]
     )
-    assert "ours above theirs (4 flows): −5 [−7.484, −2.516] kbit/s" in judged[0].why
+    assert "ours above theirs (4 flows): −5.000 [−7.484, −2.516] kbit/s" in judged[0].why
 
 
 @pytest.mark.parametrize("values", [[1.0], [], [1.0, float("nan")]])

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from markupsafe import Markup
 
-from ..judge import JudgedComparison, JudgedNumber, Verdict, per
-from ..quantity import number, quantity, scale
+from ..judge import JudgedComparison, JudgedNumber, Verdict, aligned, per
+from ..quantity import number, quantity
 
 if TYPE_CHECKING:
     from ..reproduce import Report
@@ -47,6 +47,7 @@ def render(report: Report) -> str:
         about=paper.about,
         claims=_claims(report),
         tally=_tally(report),
+        compared=sum(len(j.comparisons) for j in report.judged),
         signs=SIGNS,
         css=Markup(_read("page.css")),  # noqa: S704 (our own file)
         script=Markup(_read("page.js")),  # noqa: S704 (our own file)
@@ -84,11 +85,6 @@ def figure(value: float, unit: str = "", digits: int = 4) -> str:
     return quantity(value, unit, digits).replace("-", "−")
 
 
-def _span(lo: float, hi: float, unit: str) -> str:
-    factor, _ = scale(unit, max(abs(lo), abs(hi)))
-    return f"{number(lo / factor)} to {number(hi / factor)}".replace("-", "−")
-
-
 def _claims(report: Report) -> list[dict[str, Any]]:
     """Every claim with its verdicts, a set-up each."""
     plain = {(j.claim, j.setup): j for j in report.judged}
@@ -120,11 +116,12 @@ def _row(judged: JudgedComparison) -> dict[str, Any]:
     c = judged.comparison
     lo, hi = judged.interval
     factor, name = per(c.unit, max(abs(lo), abs(hi), abs(judged.mean)))
+    shown = aligned(judged.mean / factor, lo / factor, hi / factor)
     return {
         "label": c.label,
         "topology": c.topology,
-        "mean": f"{number(judged.mean / factor)} {name}".rstrip().replace("-", "−"),
-        "interval": f"{number(lo / factor)} to {number(hi / factor)}".replace("-", "−"),
+        "mean": f"{shown[0]} {name}".rstrip(),
+        "interval": f"{shown[1]} to {shown[2]}",
         "p": "< 0.001" if judged.p_holm < 0.001 else number(judged.p_holm, 2),
         "outcome": judged.outcome,
         "words": "the opposite is shown" if judged.opposite else _OUTCOMES[judged.outcome],
@@ -134,13 +131,16 @@ def _row(judged: JudgedComparison) -> dict[str, Any]:
 
 def _number(judged: JudgedNumber) -> dict[str, Any]:
     n = judged.number
+    lo, hi = judged.prediction
+    factor, name = per(n.unit, max(abs(lo), abs(hi), abs(judged.mean)))
+    shown = aligned(judged.mean / factor, lo / factor, hi / factor)
     return {
         "label": n.label,
         "topology": n.topology,
         "paper": figure(n.paper, n.unit),
         "where": n.where,
-        "mean": figure(judged.mean, n.unit),
-        "prediction": _span(judged.prediction.lo, judged.prediction.hi, n.unit),
+        "mean": f"{shown[0]} {name}".rstrip(),
+        "prediction": f"{shown[1]} to {shown[2]}",
         "inside": judged.inside,
     }
 
