@@ -27,8 +27,8 @@ lint: $(VENV)/.built
 	@cargo fmt --all --check
 	@cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	$(say) "Python: format, lints and types"
-	@$(BIN)/ruff format --quiet --check python
-	@$(BIN)/ruff check --quiet python
+	@$(BIN)/ruff format --quiet --check python docs
+	@$(BIN)/ruff check --quiet python docs
 	@$(BIN)/mypy
 
 test-rust: $(VENV)/.built
