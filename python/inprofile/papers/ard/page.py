@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ...judge import Comparison
 from ...quantity import number
 from ...report import charts as draw
-from ...stats import ci95, estimate, prediction95
+from ...stats import estimate, prediction95
 from .. import Cell
 from .claims import placebo_comparisons
-from .measure import T_RD, Measures
+from .measure import T_RD
+from .rows import SCHEMES, row, side
+from .sweeps import sweeps
 
 if TYPE_CHECKING:
     from ...reproduce import Report
@@ -21,8 +22,6 @@ __all__ = ["context"]
 
 Charts = MutableMapping[str, Mapping[str, Any]]
 
-SCHEMES = {"rio": "RIO", "arm": "ARM", "ard": "ARD", "placebo": "Placebo"}
-THREE = ["RIO", "ARM", "ARD"]
 #: The figures with traces, by scheme and in the paper's order of panels.
 FIGURES = (
     ("Fig. 4", "rio", ("queue", "fastest", "slowest")),
@@ -42,7 +41,7 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
         "fairness": [_fairness(report, jitter, charts) for jitter in (False, True)],
         "rates": _rates(report),
         "drops": _drops(report),
-        "sweeps": _sweeps(report, charts),
+        "sweeps": sweeps(report, charts),
         "assumed": ASSUMED,
         "provenance": _provenance(report),
         "shown_seed": report.paper.about["shown_seed"],
@@ -103,7 +102,7 @@ def _in_short(report: Report) -> Iterator[str]:
         better = [
             t["title"]
             for t in paper.topologies
-            if _side([float(x) for x in fi(setup["id"], t["id"], "ard") - fi(setup["id"], t["id"])]) > 0
+            if side([float(x) for x in fi(setup["id"], t["id"], "ard") - fi(setup["id"], t["id"])]) > 0
         ]
         text += (
             f" ARD is fairer than RIO with {' and '.join(better)}."
@@ -111,33 +110,12 @@ def _in_short(report: Report) -> Iterator[str]:
             else " ARD is not shown to be fairer than RIO."
         )
         gains = [fi(setup["id"], t["id"], jitter=True) - fi(setup["id"], t["id"]) for t in paper.topologies]
-        if all(_side([float(x) for x in gain]) > 0 and gain.mean() > NOTABLE for gain in gains):
+        if all(side([float(x) for x in gain]) > 0 and gain.mean() > NOTABLE for gain in gains):
             text += (
                 f" A little jitter at the senders, with no marker at all, takes RIO to"
                 f" {listed(setup['id'], jitter=True)}, as it would where the unfairness is a phase effect."
             )
         yield text
-
-
-def _side(values: list[float]) -> int:
-    """On which side of 0 the 95 % interval of the mean lies; 0 where it holds 0."""
-    interval = ci95(values)
-    if interval is None or 0.0 in interval:
-        return 0
-    return 1 if interval.lo > 0 else -1
-
-
-def _row(scheme: str, measures: Measures, values: Any) -> dict[str, Any]:
-    e = estimate(float(v) for v in values)
-    lo, hi = e.ci95 or (e.mean, e.mean)
-    return {
-        "scheme": SCHEMES[scheme],
-        "seeds": list(measures.seeds),
-        "values": [float(v) for v in values],
-        "mean": e.mean,
-        "lo": lo,
-        "hi": hi,
-    }
 
 
 def _printed(report: Report, topology: str, measure: str) -> dict[str, float]:
@@ -157,7 +135,7 @@ def _fairness(report: Report, jitter: bool, charts: Charts) -> dict[str, Any]:
         printed = _printed(report, topology["id"], "fi")
         found = {
             setup["id"]: [
-                _row(s, m, m["fi"])
+                row(s, m, m["fi"])
                 for s in SCHEMES
                 if (m := report.cells[Cell(setup["id"], topology["id"], s, jitter)])
             ]
@@ -211,20 +189,20 @@ def _placebo_words(versus: list[Comparison]) -> str:
     if not any(c for comparison in versus for c in comparison.values):
         return "ARD drops and remarks nothing here, so there is nothing for a placebo to imitate."
 
-    def side(c: Comparison) -> int:
-        return _side(list(c.values))
-
     against = {
         1: "ARD is fairer than the placebo: its gain is more than randomness",
         0: "ARD and the placebo cannot be told apart",
         -1: "the placebo is fairer than ARD: blind drops do better",
-    }[side(ard_placebo)]
+    }[side(list(ard_placebo.values))]
     gains = {
         (1, 1): "Both ARD and blind drops are fairer than RIO",
         (1, 0): "ARD is fairer than RIO, blind drops are not shown to be",
         (0, 1): "Blind drops are fairer than RIO, ARD is not shown to be",
         (0, 0): "Neither ARD nor blind drops are shown to differ from RIO",
-    }.get((side(ard_rio), side(placebo_rio)), "At least one of ARD and blind drops is less fair than RIO")
+    }.get(
+        (side(list(ard_rio.values)), side(list(placebo_rio.values))),
+        "At least one of ARD and blind drops is less fair than RIO",
+    )
     return f"{gains}; {against}."
 
 
@@ -338,7 +316,7 @@ def _bars(report: Report, setup: Mapping[str, Any], jitter: bool, charts: Charts
             for name, kind in zip(names, ("IN", "total"), strict=True):
                 for scheme in ("rio", "arm", "ard", "placebo"):
                     m = report.cells[Cell(setup["id"], topology["id"], scheme, jitter)]
-                    rows.append({"kind": kind, **_row(scheme, m, m[name] / 1e3)})
+                    rows.append({"kind": kind, **row(scheme, m, m[name] / 1e3)})
             chart = f"{names[0]}-{setup['id']}-{topology['id']}-{jitter}"
             charts[chart] = draw.bars(rows, list(SCHEMES.values()), y=label)
             shown.append({"chart": chart, "what": what, "topology": topology})
@@ -396,90 +374,6 @@ def _drops(report: Report) -> list[dict[str, Any]]:
         for scheme in SCHEMES
         if (m := report.cells[Cell(setup["id"], topology["id"], scheme)])
     ]
-
-
-def _sweeps(report: Report, charts: Charts) -> list[dict[str, Any]]:
-    """How much each assumed parameter matters: fairness and IN rate at each of its values."""
-    shown = []
-    for sweep in report.paper.sweeps:
-        panels = []
-        for setup in report.paper.setups:
-            for topology in report.paper.topologies:
-                cells = {
-                    (cell.value, cell.scheme): m
-                    for cell, m in report.cells.items()
-                    if (cell.sweep, cell.setup, cell.topology) == (sweep["id"], setup["id"], topology["id"])
-                }
-                if cells:
-                    panels.append(_sweep_panel(sweep, setup, topology, cells, charts))
-        if panels:
-            shown.append({"sweep": sweep, "panels": panels, "seeds": panels[0]["seeds"]})
-    return shown
-
-
-def _sweep_panel(
-    sweep: Mapping[str, Any],
-    setup: Mapping[str, Any],
-    topology: Mapping[str, Any],
-    cells: Mapping[tuple[str, str], Measures],
-    charts: Charts,
-) -> dict[str, Any]:
-    values = list(dict.fromkeys(value for value, _ in cells))
-    schemes = [SCHEMES[s] for s in SCHEMES if any(scheme == s for _, scheme in cells)]
-    short = _short(values)
-    assumed = sweep.get("assumed", {}).get(setup["id"], {}).get(topology["id"])
-    name = f"sweep-{sweep['id']}-{setup['id']}-{topology['id']}"
-    shown = {}
-    for measure, label, factor in (("fi", "fairness index", 1.0), ("lambda_in", "IN rate (kbit/s)", 1e3)):
-        rows = [
-            {"value": short[value], **{k: v for k, v in row.items() if k in ("scheme", "mean", "lo", "hi")}}
-            for (value, scheme), m in cells.items()
-            if (row := _row(scheme, m, m[measure] / factor))
-        ]
-        charts[f"{name}-{measure}"] = draw.response(
-            rows, [short[v] for v in values], schemes, x=sweep["title"], y=label, assumed=short.get(assumed)
-        )
-        shown[measure] = f"{name}-{measure}"
-    first = next(iter(cells.values()))
-    return {
-        "setup": setup,
-        "topology": topology,
-        "charts": shown,
-        "seeds": len(first.seeds),
-        "words": _sweep_words(values, short, cells),
-    }
-
-
-def _short(values: list[str]) -> dict[str, str]:
-    """Axis labels: the unit is dropped where all values share it.
-
-    >>> _short(["1 packets", "1.5 packets"]), _short(["ns2", "rfc"])
-    ({'1 packets': '1', '1.5 packets': '1.5'}, {'ns2': 'ns2', 'rfc': 'rfc'})
-    """
-    units = {value.partition(" ")[2] for value in values}
-    return {value: value.partition(" ")[0] if len(units) == 1 else value for value in values}
-
-
-def _sweep_words(
-    values: list[str], short: Mapping[str, str], cells: Mapping[tuple[str, str], Measures]
-) -> str:
-    """How far fairness moves with the parameter, and where the paper's order RIO < ARM < ARD shows."""
-    parts = []
-    for scheme, title in SCHEMES.items():
-        means = [float(cells[v, scheme]["fi"].mean()) for v in values if (v, scheme) in cells]
-        if means:
-            parts.append(f"{title} {number(min(means), 3)} to {number(max(means), 3)}")
-    text = f"Mean fairness: {', '.join(parts)}."
-    if all((v, s) in cells for v in values for s in ("rio", "arm", "ard")):
-        ordered = [short[v] for v in values if _rises(cells[v, "rio"], cells[v, "arm"], cells[v, "ard"])]
-        where = f"at {', '.join(ordered)}" if ordered else "at none of these values"
-        text += f" RIO < ARM < ARD (both paired 95 % intervals above 0): {where}."
-    return text
-
-
-def _rises(*steps: Measures) -> bool:
-    """Whether the fairness index rises at every step: the paired 95 % interval lies above 0."""
-    return all(_side([float(x) for x in b["fi"] - a["fi"]]) > 0 for a, b in pairwise(steps))
 
 
 def _provenance(report: Report) -> list[dict[str, Any]]:
