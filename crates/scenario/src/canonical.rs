@@ -41,7 +41,7 @@ pub(crate) fn canonical(model: &Model) -> String {
 fn tcp_table(tcp: &tcp::Config) -> Json {
     json!({
         "profile": match tcp.profile { tcp::Profile::Rfc => "rfc", tcp::Profile::Ns2 => "ns2" },
-        "congestion": match tcp.congestion { tcp::Congestion::Reno => "reno" },
+        "congestion": tcp.congestion.name(),
         "segment": tcp.segment,
         "header": tcp.header,
         "window": tcp.window,

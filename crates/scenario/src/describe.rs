@@ -45,7 +45,7 @@ pub(crate) fn describe(model: &Model) -> Json {
 fn tcp_table(tcp: &tcp::Config) -> Json {
     json!({
         "profile": match tcp.profile { tcp::Profile::Rfc => "rfc", tcp::Profile::Ns2 => "ns2" },
-        "congestion": match tcp.congestion { tcp::Congestion::Reno => "reno" },
+        "congestion": tcp.congestion.name(),
         "segment": format!("{} B", tcp.segment),
         "header": format!("{} B", tcp.header),
         "window": format!("{} packets", tcp.window),

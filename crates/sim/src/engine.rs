@@ -15,7 +15,7 @@ use crate::monitor::Watch;
 use crate::network::{Network, Profile, Target, Transport};
 use crate::outcome::{MarkerCounts, Outcome};
 use crate::tcp::receiver::Delay;
-use crate::tcp::{Alarm, Sender};
+use crate::tcp::{Alarm, Sack, Sender};
 use crate::timer::Ring;
 use crate::world::{FlowHost, FlowState, MarkerState, World};
 
@@ -192,15 +192,19 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
     #[inline]
     fn agent(&mut self, slot: u32) {
         let t = *self.world.packets.get(slot);
-        self.world.packets.remove(slot);
         let flow = t.packet.flow.0;
         let f = &mut self.world.flows[flow as usize];
         if !t.forward {
             f.acks[1] += 1;
+            let selects = f.receiver.selects();
+            let sack = if selects { self.world.packets.sack(slot) } else { Sack::default() };
+            self.world.packets.remove(slot);
             let host = &mut FlowHost { world: &mut self.world, flow };
-            self.senders[flow as usize].acknowledged(t.segment, host);
+            self.senders[flow as usize].acknowledged(t.segment, &sack, host);
             return;
         }
+        self.world.packets.remove(slot);
+        let f = &mut self.world.flows[flow as usize];
         let colour = t.packet.colour as usize;
         f.counts.received[colour] += 1;
         f.counts.received_bytes[colour] += u64::from(t.packet.size);

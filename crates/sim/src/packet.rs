@@ -2,6 +2,8 @@
 
 use inprofile_core::packet::{FlowId, Kind, Packet};
 
+use crate::tcp::Sack;
+
 /// A packet on its way.
 #[derive(Clone, Copy, Debug)]
 pub struct Travelling {
@@ -23,6 +25,8 @@ pub struct Slab {
     packets: Vec<Travelling>,
     free: Vec<u32>,
     numbered: u64,
+    /// By slot, as far as any acknowledgement has said something: what it says the receiver has.
+    sacks: Vec<Sack>,
 }
 
 /// The flow of a slot that holds nothing.
@@ -42,6 +46,20 @@ impl Slab {
             self.packets.push(travelling);
             (self.packets.len() - 1) as u32
         }
+    }
+
+    /// What the acknowledgement in a slot says the receiver has beyond the acknowledged segment.
+    pub fn set_sack(&mut self, slot: u32, sack: Sack) {
+        if self.sacks.len() <= slot as usize {
+            self.sacks.resize(self.packets.len(), Sack::default());
+        }
+        self.sacks[slot as usize] = sack;
+    }
+
+    /// See [`Slab::set_sack`]. Only for a flow whose acknowledgements all say something.
+    #[inline]
+    pub fn sack(&self, slot: u32) -> Sack {
+        self.sacks.get(slot as usize).copied().unwrap_or_default()
     }
 
     /// The packet in a slot.

@@ -23,7 +23,7 @@ use crate::network::NodeId;
 use crate::outcome::{FlowCounts, MarkerCounts, Place, VerdictRow};
 use crate::packet::Slab;
 use crate::tcp::receiver::Receiver;
-use crate::tcp::{Alarm, Config};
+use crate::tcp::{Alarm, Config, Sack};
 use crate::timer::Timer;
 
 /// A marker in the middle of a run.
@@ -210,14 +210,19 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let f = &mut self.flows[flow as usize];
         f.acks[0] += 1;
         let expects = f.receiver.expects();
+        let sack = f.receiver.selects().then(|| f.receiver.select());
+        let said = sack.map_or(0, |s| s.blocks().len() as u32 * Sack::BYTES);
         let packet = Packet {
             flow: FlowId(flow),
-            size: f.header,
+            size: f.header + said,
             ack: byte_of(expects, f.segment),
             kind: Kind::Ack,
             ..Packet::default()
         };
         let slot = self.packets.add(packet, expects, false);
+        if let Some(sack) = sack {
+            self.packets.set_sack(slot, sack);
+        }
         self.enter(slot, self.now);
     }
 

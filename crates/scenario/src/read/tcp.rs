@@ -21,6 +21,10 @@ inprofile_core::choice! {
     pub enum Control {
         /// RFC 5681.
         Reno = "reno",
+        /// RFC 6582: recovery lasts until all that was out is acknowledged. With profile ns2.
+        NewReno = "newreno",
+        /// RFC 2018: recovery by what the receiver says it has. With profile ns2.
+        Sack = "sack",
     }
 }
 
@@ -98,6 +102,8 @@ fn complete(tcp: &Tcp) -> Config {
         profile: if ns2 { Profile::Ns2 } else { Profile::Rfc },
         congestion: match tcp.congestion.unwrap_or(Control::Reno) {
             Control::Reno => Congestion::Reno,
+            Control::NewReno => Congestion::NewReno,
+            Control::Sack => Congestion::Sack,
         },
         segment: bytes(tcp.segment).unwrap_or(by_profile(1460, 1000)),
         header: bytes(tcp.header).unwrap_or(40),
@@ -136,6 +142,13 @@ fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
         }
     }
     let config = complete(&tcp);
+    if config.profile == Profile::Rfc && config.congestion != Congestion::Reno {
+        fault(
+            section.locate("congestion"),
+            "with profile = \"rfc\" there is only Reno so far".into(),
+            "write congestion = \"reno\", or profile = \"ns2\"",
+        );
+    }
     let size = tcp.segment.map_or(u64::from(config.segment), |b| b.0)
         + tcp.header.map_or(u64::from(config.header), |b| b.0);
     if size > LARGEST_PACKET {

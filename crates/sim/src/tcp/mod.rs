@@ -41,6 +41,51 @@ pub enum Profile {
 pub enum Congestion {
     /// RFC 5681: fast retransmit and fast recovery.
     Reno,
+    /// RFC 6582: recovery lasts until all that was out is acknowledged.
+    NewReno,
+    /// RFC 2018 and 6675: recovery by what the receiver says it has.
+    Sack,
+}
+
+impl Congestion {
+    /// The word in a file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Congestion::Reno => "reno",
+            Congestion::NewReno => "newreno",
+            Congestion::Sack => "sack",
+        }
+    }
+}
+
+/// What the receiver has beyond what it acknowledges (RFC 2018): up to three blocks, most recent first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sack {
+    /// From, to (excluded).
+    blocks: [(u32, u32); Sack::MOST],
+    len: u8,
+}
+
+impl Sack {
+    /// The most blocks that fit beside a timestamp.
+    pub const MOST: usize = 3;
+    /// Bytes a block takes in the header.
+    pub const BYTES: u32 = 8;
+
+    /// The blocks, most recent first.
+    #[must_use]
+    pub fn blocks(&self) -> &[(u32, u32)] {
+        &self.blocks[..usize::from(self.len)]
+    }
+
+    /// Adds a block if there is room.
+    pub fn push(&mut self, block: (u32, u32)) {
+        if usize::from(self.len) < Sack::MOST {
+            self.blocks[usize::from(self.len)] = block;
+            self.len += 1;
+        }
+    }
 }
 
 pub mod ns2;
@@ -128,9 +173,9 @@ impl<C: Clock> Sender<C> {
         either!(self, s => s.start(host));
     }
 
-    /// An acknowledgement arrived; `next` is the segment the receiver waits for.
-    pub fn acknowledged<H: Host<Clock = C>>(&mut self, next: u32, host: &mut H) {
-        either!(self, s => s.acknowledged(next, host));
+    /// An acknowledgement arrived; `next` is the segment the receiver waits for, `sack` what it has beyond.
+    pub fn acknowledged<H: Host<Clock = C>>(&mut self, next: u32, sack: &Sack, host: &mut H) {
+        either!(self, s => s.acknowledged(next, sack, host));
     }
 
     /// A timer of the sender expired.

@@ -1,7 +1,7 @@
 //! The receiver: puts segments in order and says which it waits for.
 
 use crate::clock::Clock;
-use crate::tcp::{Alarm, Config, Profile};
+use crate::tcp::{Alarm, Config, Congestion, Profile, Sack};
 use inprofile_core::units::Duration;
 
 /// What to do about an arrival.
@@ -37,6 +37,10 @@ pub struct Receiver {
     profile: Profile,
     /// RFC profile: an in-order segment waits for a second one.
     held_back: bool,
+    /// The segment that came last.
+    last: u32,
+    /// Blocks reported before, most recent first, if the flow selects.
+    reported: Option<Sack>,
 }
 
 impl Receiver {
@@ -49,6 +53,8 @@ impl Receiver {
             delay: config.delayed_ack,
             profile: config.profile,
             held_back: false,
+            last: 0,
+            reported: (config.congestion == Congestion::Sack).then(Sack::default),
         }
     }
 
@@ -56,6 +62,12 @@ impl Receiver {
     #[must_use]
     pub fn expects(&self) -> u32 {
         self.next
+    }
+
+    /// Whether its acknowledgements say what it has beyond the segment it waits for.
+    #[must_use]
+    pub fn selects(&self) -> bool {
+        self.reported.is_some()
     }
 
     /// How long an acknowledgement may be held back.
@@ -66,6 +78,7 @@ impl Receiver {
 
     /// A segment arrived. `waiting`: whether the timer of delayed acknowledgements is set.
     pub fn arrived(&mut self, segment: u32, waiting: bool) -> Reply {
+        self.last = segment;
         let had_gap = !self.beyond.is_empty();
         let delivered = self.put(segment);
         let now = Reply { delivered, acknowledge: true, timer: Delay::Leave };
@@ -93,6 +106,30 @@ impl Receiver {
                 }
             }
         }
+    }
+
+    /// What to say of segments beyond the one it waits for (RFC 2018 §4): first the block that holds the segment
+    /// that came last, then the blocks said most recently.
+    pub fn select(&mut self) -> Sack {
+        let segment = self.last;
+        let Some(before) = self.reported.take() else { return Sack::default() };
+        let mut now = Sack::default();
+        if self.beyond.is_empty() {
+            self.reported = Some(now);
+            return now;
+        }
+        let newest = self.beyond.iter().copied().find(|&(from, to)| (from..to).contains(&segment));
+        if let Some(block) = newest {
+            now.push(block);
+        }
+        let covered = newest.unwrap_or((0, self.next));
+        for &old in before.blocks() {
+            if !(covered.0 <= old.0 && covered.1 >= old.1) {
+                now.push(old);
+            }
+        }
+        self.reported = Some(now);
+        now
     }
 
     /// The timer of delayed acknowledgements expired; an acknowledgement is sent.

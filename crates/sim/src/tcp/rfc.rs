@@ -4,7 +4,7 @@
 //! The window is counted in full segments, which for a bulk sender says the same as bytes.
 
 use crate::clock::Clock;
-use crate::tcp::{Alarm, Config, Host, Tally, rto::Rto};
+use crate::tcp::{Alarm, Config, Host, Sack, Tally, rto::Rto};
 
 /// RFC 5681 §3.2: three duplicates mean a loss.
 const DUPLICATES: u32 = 3;
@@ -62,7 +62,7 @@ impl<C: Clock> Sender<C> {
     }
 
     /// An acknowledgement that the receiver waits for segment `next`.
-    pub fn acknowledged<H: Host<Clock = C>>(&mut self, next: u32, host: &mut H) {
+    pub fn acknowledged<H: Host<Clock = C>>(&mut self, next: u32, _: &Sack, host: &mut H) {
         if next > self.end || next < self.una {
             return;
         }

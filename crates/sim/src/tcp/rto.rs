@@ -98,6 +98,11 @@ impl TickRto {
         self.rtxcur = f64::from(((self.rttvar << 3) + self.srtt) >> 3) * TICK;
     }
 
+    /// Something new was acknowledged without being timed.
+    pub fn end_backoff(&mut self) {
+        self.backoff = 1;
+    }
+
     /// The timer expired: doubles, and after the third time forgets the smoothed round-trip time.
     pub fn back_off(&mut self) {
         if self.backoff < 64 || self.timeout() < NS2_MAX_RTO {

@@ -1,0 +1,270 @@
+//! One-way TCP as ns-2 2.35 does it (`Agent/TCP/Reno`, `/Newreno`, `/Sack1`), so that runs compare packet by packet.
+//!
+//! It counts in segments, times one segment a round trip on a coarse clock, and goes back N after a
+//! timeout. Comments name the variable of ns-2 where the law is its own and not an RFC's.
+//! Non-goal: being right where ns-2 is not; that is what the RFC profile is for.
+
+mod reno;
+mod sack;
+
+use crate::clock::Clock;
+use crate::tcp::{Alarm, Config, Congestion, Host, Sack, Tally, rto::TickRto};
+use reno::Reno;
+use sack::Sack1;
+
+/// Duplicate acknowledgements that mean a loss (`numdupacks_`).
+const DUPLICATES: i32 = 3;
+
+/// What last changed the window (`last_cwnd_action_`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Action {
+    None,
+    Duplicates,
+    Timeout,
+    Exited,
+}
+
+/// The sender: what all of ns-2's variants share, and how this one recovers from loss.
+#[derive(Clone, Debug)]
+pub struct Sender<C: Clock> {
+    base: Base<C>,
+    recovery: Recovery,
+}
+
+/// How a sender recovers from loss.
+#[derive(Clone, Debug)]
+enum Recovery {
+    Reno(Reno),
+    Sack(Box<Sack1>),
+}
+
+impl<C: Clock> Sender<C> {
+    /// Closed; `phase` is uniform in [0, 1).
+    pub fn new(config: &Config, phase: f64) -> Sender<C> {
+        let recovery = match config.congestion {
+            Congestion::Reno => Recovery::Reno(Reno::new(false)),
+            Congestion::NewReno => Recovery::Reno(Reno::new(true)),
+            Congestion::Sack => Recovery::Sack(Box::default()),
+        };
+        Sender { base: Base::new(config, phase), recovery }
+    }
+
+    /// The application has data, without end.
+    pub fn start<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        self.send(false, host);
+    }
+
+    /// An acknowledgement that the receiver waits for segment `next`, and has those in `sack` too.
+    pub fn acknowledged<H: Host<Clock = C>>(&mut self, next: u32, sack: &Sack, host: &mut H) {
+        let ack = next as i32 - 1;
+        match &mut self.recovery {
+            Recovery::Reno(r) => r.acknowledged(&mut self.base, ack, host),
+            Recovery::Sack(r) => r.acknowledged(&mut self.base, ack, sack, host),
+        }
+    }
+
+    /// The retransmission timer expired: one segment a window, slow start, go back N.
+    pub fn timed_out<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        match &mut self.recovery {
+            Recovery::Reno(r) => r.timed_out(&mut self.base),
+            Recovery::Sack(r) => r.timed_out(&mut self.base),
+        }
+        self.base.timed_out(host);
+        self.send(false, host);
+    }
+
+    /// The random delay before a send is over.
+    pub fn delay_over<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        self.send(true, host);
+    }
+
+    fn send<H: Host<Clock = C>>(&mut self, delay_over: bool, host: &mut H) {
+        match &mut self.recovery {
+            Recovery::Reno(r) => r.send(&mut self.base, delay_over, 0, host),
+            Recovery::Sack(r) => r.send(&mut self.base, delay_over, host),
+        }
+    }
+
+    /// Congestion window in segments.
+    pub fn cwnd(&self) -> f64 {
+        self.base.cwnd
+    }
+
+    /// Slow-start threshold in segments.
+    pub fn ssthresh(&self) -> f64 {
+        f64::from(self.base.ssthresh)
+    }
+
+    /// What it has done so far.
+    pub fn tally(&self) -> Tally {
+        self.base.tally
+    }
+}
+
+/// What all variants share (`Agent/TCP`). Segment numbers are signed: −1 stands before the SYN.
+#[derive(Clone, Debug)]
+struct Base<C: Clock> {
+    cwnd: f64,
+    ssthresh: i32,
+    /// The receiver's window (`wnd_`).
+    window: i32,
+    initial_window: i32,
+    duplicates: i32,
+    /// Next to send (`t_seqno_`).
+    next: i32,
+    /// Highest sent (`maxseq_`).
+    highest_sent: i32,
+    /// Highest acknowledged (`highest_ack_`).
+    acked: i32,
+    /// Highest sent when the window was last cut (`recover_`).
+    recover: i32,
+    last_action: Action,
+    /// Segment being timed, and when it was sent (`rtt_active_`, `rtt_seq_`, `rtt_ts_`).
+    timing: bool,
+    timed: i32,
+    timed_at: C,
+    rto: TickRto,
+    limited_transmit: bool,
+    /// Most random delay before a send, in seconds (`overhead_`).
+    jitter: f64,
+    tally: Tally,
+}
+
+impl<C: Clock> Base<C> {
+    fn new(config: &Config, phase: f64) -> Base<C> {
+        let window = config.window as i32;
+        Base {
+            cwnd: 1.0,
+            ssthresh: window,
+            window,
+            initial_window: config.initial_window as i32,
+            duplicates: 0,
+            next: 0,
+            highest_sent: -1,
+            acked: -1,
+            recover: 0,
+            last_action: Action::None,
+            timing: false,
+            timed: -1,
+            timed_at: C::ZERO,
+            rto: TickRto::new(phase, config.min_rto.secs()),
+            limited_transmit: config.limited_transmit,
+            jitter: config.jitter.secs(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// New data is acknowledged: time, timer and window (`recv_newack_helper`).
+    fn new_data<H: Host<Clock = C>>(&mut self, ack: i32, host: &mut H) {
+        self.advance(ack, host);
+        // Slow start, else a segment a round trip: also when the window is not used in full.
+        self.cwnd += if self.cwnd < f64::from(self.ssthresh) { 1.0 } else { 1.0 / self.cwnd };
+        if ack == 0 {
+            // The window opens only once the SYN is through (`delay_growth_`).
+            self.cwnd = f64::from(self.initial_window);
+        }
+    }
+
+    /// New data is acknowledged, without opening the window (`newack`).
+    fn advance<H: Host<Clock = C>>(&mut self, ack: i32, host: &mut H) {
+        self.duplicates = 0;
+        self.acked = ack;
+        self.next = self.next.max(ack + 1);
+        if self.timing && ack >= self.timed {
+            self.timing = false;
+            self.rto.sample(host.now().secs(), C::secs_of(host.now().since(self.timed_at)));
+        }
+        self.new_timer(ack, host);
+    }
+
+    /// Sets the timer again if anything is outstanding (`newtimer`).
+    fn new_timer<H: Host<Clock = C>>(&mut self, ack: i32, host: &mut H) {
+        if self.next > ack || ack < self.highest_sent || self.cwnd < 1.0 {
+            self.set_timer(host);
+        } else {
+            host.cancel_timer(Alarm::Retransmit);
+        }
+    }
+
+    /// Halves: the threshold in whole segments, the window exactly (`precisionReduce_`).
+    fn slow_down(&mut self, window_in_use: f64) {
+        let half = window_in_use / 2.0;
+        self.ssthresh = (half as i32).max(2);
+        self.cwnd = half.max(1.0);
+    }
+
+    /// A loss is suspected and the timer starts anew, without timing what is outstanding (`reset_rtx_timer(1, 0)`).
+    fn restart_timer<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        self.set_timer(host);
+        self.timing = false;
+    }
+
+    /// The part of a timeout that all variants share.
+    fn timed_out<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        self.tally.timeouts += 1;
+        self.duplicates = 0;
+        self.recover = self.highest_sent;
+        if self.cwnd < 1.0 {
+            self.cwnd = 1.0;
+        }
+        if self.acked == -1 && self.initial_window > 1 {
+            self.initial_window = 1;
+        }
+        // With nothing outstanding neither the threshold is cut nor the timer backed off (`restart_bugfix_`).
+        if self.acked != self.highest_sent {
+            let in_use = self.cwnd.min(f64::from(self.window));
+            self.ssthresh = ((in_use / 2.0) as i32).max(2);
+            self.rto.back_off();
+        }
+        self.cwnd = 1.0;
+        self.set_timer(host);
+        self.next = self.acked + 1;
+        self.timing = false;
+        self.last_action = Action::Timeout;
+    }
+
+    /// Limited transmit (RFC 3042): a new segment for each of the first two duplicates (`send_one`).
+    fn send_one<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        let allowed = self.next <= self.acked + self.window
+            && f64::from(self.next) <= f64::from(self.acked) + self.cwnd + f64::from(self.duplicates);
+        if allowed {
+            self.output(self.next, host);
+            self.next += 1;
+        }
+    }
+
+    /// Whether to wait before sending, with jitter on; the delay starts here.
+    fn waits<H: Host<Clock = C>>(&mut self, delay_over: bool, host: &mut H) -> bool {
+        if self.jitter == 0.0 || delay_over {
+            return false;
+        }
+        let delay = self.jitter * host.uniform();
+        host.set_timer(Alarm::Send, C::span_secs(delay));
+        true
+    }
+
+    fn output<H: Host<Clock = C>>(&mut self, segment: i32, host: &mut H) {
+        let nothing_outstanding = self.acked == self.highest_sent;
+        let again = segment <= self.highest_sent;
+        host.send(segment as u32, again);
+        if again {
+            self.tally.retransmissions += 1;
+        } else {
+            self.highest_sent = segment;
+            if !self.timing {
+                self.timing = true;
+                if segment > self.timed {
+                    self.timed = segment;
+                    self.timed_at = host.now();
+                }
+            }
+        }
+        if nothing_outstanding || !host.timer_is_set(Alarm::Retransmit) {
+            self.set_timer(host);
+        }
+    }
+
+    fn set_timer<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        host.set_timer(Alarm::Retransmit, C::span_secs(self.rto.timeout()));
+    }
+}

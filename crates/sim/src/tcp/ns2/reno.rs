@@ -1,0 +1,130 @@
+//! ns-2's Reno and NewReno: the window is inflated while duplicates arrive.
+
+use super::{Action, Base, DUPLICATES};
+use crate::clock::Clock;
+use crate::tcp::{Alarm, Host};
+
+/// Segments sent at most for one duplicate in NewReno's recovery.
+const RECOVERY_BURST: u32 = 2;
+
+/// The state of fast recovery.
+#[derive(Clone, Debug)]
+pub struct Reno {
+    /// Window inflation (`dupwnd_`).
+    inflation: i32,
+    /// Whether partial acknowledgements keep the sender in recovery (RFC 2582).
+    new: bool,
+    /// NewReno: whether one was seen in this recovery (`firstpartial_`).
+    partial_seen: bool,
+}
+
+impl Reno {
+    /// Not in recovery.
+    pub fn new(new: bool) -> Reno {
+        Reno { inflation: 0, new, partial_seen: false }
+    }
+
+    pub fn acknowledged<C: Clock, H: Host<Clock = C>>(&mut self, b: &mut Base<C>, ack: i32, host: &mut H) {
+        if ack > b.acked {
+            let partial = self.new && ack < b.recover && b.last_action == Action::Duplicates;
+            if partial {
+                self.partial(b, ack, host);
+            } else {
+                // NewReno looks at its inflation to know that it was in recovery; Reno always was.
+                if b.last_action == Action::Duplicates && (!self.new || self.inflation > 0) {
+                    b.last_action = Action::Exited;
+                }
+                self.inflation = 0;
+                self.partial_seen = false;
+                b.new_data(ack, host);
+            }
+        } else if ack == b.acked {
+            b.duplicates += 1;
+            if b.duplicates == DUPLICATES {
+                self.loss_suspected(b, host);
+            } else if b.duplicates > DUPLICATES && b.last_action == Action::Duplicates {
+                self.inflation += 1;
+            } else if b.duplicates < DUPLICATES && b.limited_transmit {
+                b.send_one(host);
+            }
+        }
+        if b.duplicates == 0 {
+            self.send(b, false, 0, host);
+        } else if b.duplicates >= DUPLICATES {
+            self.send(b, false, if self.new { RECOVERY_BURST } else { 0 }, host);
+        }
+    }
+
+    pub fn timed_out<C: Clock>(&mut self, _: &mut Base<C>) {
+        self.inflation = 0;
+    }
+
+    /// The third duplicate: fast retransmit, once a window of data (`bugFix_`).
+    fn loss_suspected<C: Clock, H: Host<Clock = C>>(&mut self, b: &mut Base<C>, host: &mut H) {
+        let again_allowed = !self.new && b.last_action == Action::Duplicates;
+        if b.acked <= b.recover && !again_allowed && b.acked != 0 {
+            return;
+        }
+        b.tally.fast_retransmits += 1;
+        b.recover = b.highest_sent;
+        b.last_action = Action::Duplicates;
+        b.slow_down(self.window_in_use(b));
+        b.restart_timer(host);
+        b.output(b.acked + 1, host);
+        self.inflation = DUPLICATES;
+    }
+
+    /// NewReno: data acknowledged, but not all that was out when the loss was found. The window deflates by
+    /// what was acknowledged, and the next hole is filled (`partialnewack`).
+    fn partial<C: Clock, H: Host<Clock = C>>(&mut self, b: &mut Base<C>, ack: i32, host: &mut H) {
+        if !self.partial_seen {
+            // Only the first one sets the timer, so that a long recovery ends in a timeout (`newreno_changes1_`).
+            self.partial_seen = true;
+            b.new_timer(ack, host);
+        }
+        let deflate = ack - b.acked;
+        if self.inflation > deflate {
+            self.inflation -= deflate - 1;
+        } else {
+            b.cwnd = (b.cwnd - f64::from(deflate - self.inflation)).max(1.0);
+            self.inflation = 1;
+        }
+        b.acked = ack;
+        b.next = b.next.max(ack + 1);
+        if b.timing && ack >= b.timed {
+            b.timing = false;
+            b.rto.end_backoff();
+        }
+        b.output(ack + 1, host);
+    }
+
+    /// The window in use, fractions kept (`windowd()`).
+    fn window_in_use<C: Clock>(&self, b: &Base<C>) -> f64 {
+        (b.cwnd + f64::from(self.inflation)).min(f64::from(b.window))
+    }
+
+    /// Sends what the window allows, `burst` segments at the most unless that is 0.
+    pub fn send<C: Clock, H: Host<Clock = C>>(
+        &mut self,
+        b: &mut Base<C>,
+        delay_over: bool,
+        burst: u32,
+        host: &mut H,
+    ) {
+        if !delay_over && host.timer_is_set(Alarm::Send) {
+            return;
+        }
+        let mut sent = 0;
+        while b.next <= b.acked + (b.cwnd as i32 + self.inflation).min(b.window) {
+            if b.waits(delay_over, host) {
+                return;
+            }
+            b.output(b.next, host);
+            b.next += 1;
+            sent += 1;
+            if sent == burst {
+                return;
+            }
+        }
+    }
+}

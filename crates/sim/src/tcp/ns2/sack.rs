@@ -1,0 +1,211 @@
+//! ns-2's Sack1: a count of what is in the pipe, and a board of what the receiver has.
+
+use super::{Action, Base, DUPLICATES};
+use crate::clock::Clock;
+use crate::tcp::{Alarm, Host, Sack};
+
+/// The state of recovery.
+#[derive(Clone, Debug)]
+pub struct Sack1 {
+    /// Segments believed to be on the way during recovery (`pipe_`).
+    pipe: i32,
+    recovering: bool,
+    /// Since a timeout no new data has been acknowledged (`timeout_`).
+    timed_out: bool,
+    /// Highest acknowledged outside recovery (`last_ack_`).
+    last_ack: i32,
+    board: Board,
+}
+
+impl Default for Sack1 {
+    fn default() -> Sack1 {
+        Sack1 { pipe: -1, recovering: false, timed_out: false, last_ack: -1, board: Board::default() }
+    }
+}
+
+impl Sack1 {
+    pub fn acknowledged<C: Clock, H: Host<Clock = C>>(
+        &mut self,
+        b: &mut Base<C>,
+        ack: i32,
+        sack: &Sack,
+        host: &mut H,
+    ) {
+        if !self.recovering {
+            if ack > self.last_ack {
+                b.new_data(ack, host);
+                self.last_ack = ack;
+                self.timed_out = false;
+                self.board.clear();
+            } else if ack == self.last_ack && !self.timed_out {
+                // Only an acknowledgement that tells something new is a duplicate.
+                if self.board.update(b.acked, sack) {
+                    b.duplicates += 1;
+                    if b.duplicates == DUPLICATES {
+                        self.loss_suspected(b, host);
+                    } else if b.duplicates < DUPLICATES && b.limited_transmit {
+                        b.send_one(host);
+                    }
+                }
+            }
+            if b.duplicates == 0 {
+                self.send(b, false, host);
+            }
+            return;
+        }
+        self.pipe -= 1;
+        if ack >= b.recover {
+            b.recover = 0;
+            self.recovering = false;
+            b.advance(ack, host);
+            self.last_ack = ack;
+            self.timed_out = false;
+            self.board.clear();
+        } else if ack > b.acked {
+            // Partial: one more has left the pipe.
+            b.acked = ack;
+            self.board.update(ack, sack);
+            self.pipe -= 1;
+            b.new_timer(ack, host);
+            b.rto.end_backoff();
+        } else if !self.timed_out && self.board.update(b.acked, sack) && b.duplicates > 0 {
+            b.duplicates += 1;
+        }
+        self.send(b, false, host);
+    }
+
+    pub fn timed_out<C: Clock>(&mut self, b: &mut Base<C>) {
+        self.recovering = false;
+        self.timed_out = true;
+        self.last_ack = self.last_ack.max(b.acked);
+        self.board.clear();
+    }
+
+    fn loss_suspected<C: Clock, H: Host<Clock = C>>(&mut self, b: &mut Base<C>, host: &mut H) {
+        if b.acked <= b.recover && b.acked != 0 {
+            return;
+        }
+        b.tally.fast_retransmits += 1;
+        b.recover = b.highest_sent;
+        self.pipe = b.highest_sent - b.acked - DUPLICATES;
+        b.restart_timer(host);
+        self.recovering = true;
+        self.board.mark_sent_again(b.acked + 1);
+        b.last_action = Action::Duplicates;
+        b.slow_down(b.cwnd.min(f64::from(b.window)));
+        b.output(self.last_ack + 1, host);
+    }
+
+    /// Sends what the window allows; in recovery what the pipe does, holes first.
+    pub fn send<C: Clock, H: Host<Clock = C>>(&mut self, b: &mut Base<C>, delay_over: bool, host: &mut H) {
+        if !delay_over && host.timer_is_set(Alarm::Send) {
+            return;
+        }
+        let window = (b.cwnd.min(f64::from(b.window))) as i32;
+        loop {
+            let open =
+                if self.recovering { self.pipe < b.cwnd as i32 } else { b.next <= self.last_ack + window };
+            if !open || b.waits(delay_over, host) {
+                return;
+            }
+            let reach = b.acked + if self.recovering { b.window } else { window };
+            let segment = match self.board.next_hole() {
+                None if b.next <= reach => {
+                    b.next += 1;
+                    b.next - 1
+                }
+                Some(hole) if b.recover > 0 && hole <= b.acked + b.window => {
+                    self.board.mark_sent_again(hole);
+                    hole
+                }
+                _ => return,
+            };
+            b.output(segment, host);
+            b.next = b.next.max(segment + 1);
+            self.pipe += 1;
+        }
+    }
+}
+
+/// What the receiver has beyond the first hole, and how far holes have been filled again (`ScoreBoardRQ`).
+#[derive(Clone, Debug)]
+struct Board {
+    /// From, to (excluded); ascending, apart from each other.
+    blocks: Vec<(i32, i32)>,
+    /// Below this no hole is filled again (`h_seqno_`).
+    filled: i32,
+    /// One past the highest acknowledged (`sack_min`).
+    least: i32,
+}
+
+impl Default for Board {
+    fn default() -> Board {
+        Board { blocks: Vec::new(), filled: -1, least: -1 }
+    }
+}
+
+impl Board {
+    fn clear(&mut self) {
+        self.blocks.clear();
+        self.filled = -1;
+    }
+
+    /// Takes in an acknowledgement; true if it tells anything new.
+    fn update(&mut self, acked: i32, sack: &Sack) -> bool {
+        let before = self.total();
+        let mut changed = false;
+        if self.least <= acked {
+            self.least = acked + 1;
+            if !self.blocks.is_empty() {
+                let least = self.least;
+                self.blocks.retain_mut(|block| {
+                    block.0 = block.0.max(least);
+                    block.0 < block.1
+                });
+                changed = true;
+            }
+        }
+        for &(from, to) in sack.blocks() {
+            self.add(from as i32, to as i32);
+        }
+        changed || before != self.total()
+    }
+
+    fn total(&self) -> i32 {
+        self.blocks.iter().map(|(from, to)| to - from).sum()
+    }
+
+    fn add(&mut self, from: i32, to: i32) {
+        let first = self.blocks.partition_point(|b| b.1 < from);
+        let last = self.blocks.partition_point(|b| b.0 <= to);
+        let mut merged = (from, to);
+        for b in &self.blocks[first..last] {
+            merged = (merged.0.min(b.0), merged.1.max(b.1));
+        }
+        self.blocks.splice(first..last, [merged]);
+    }
+
+    fn mark_sent_again(&mut self, segment: i32) {
+        if segment >= self.filled {
+            self.filled = segment + 1;
+        }
+    }
+
+    /// The next hole with something received above it.
+    fn next_hole(&mut self) -> Option<i32> {
+        self.filled = self.filled.max(self.least);
+        for (i, &(from, to)) in self.blocks.iter().enumerate() {
+            if from > self.filled {
+                return (self.filled > 0).then_some(self.filled);
+            }
+            if to >= self.filled {
+                if i + 1 == self.blocks.len() {
+                    return None;
+                }
+                self.filled = to;
+                return Some(to);
+            }
+        }
+        None
+    }
+}
