@@ -195,6 +195,7 @@ def load(path: str | Path, overrides: Iterable[tuple[str, str]] = ()) -> Scenari
 
 def _not_utf8(file: str, data: bytes, error: UnicodeDecodeError) -> ScenarioError:
     """Name the first byte that is not UTF-8."""
+    utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     before = data[: error.start]
     start = before.rfind(b"\n") + 1
     problem = Problem(
@@ -202,9 +203,9 @@ def _not_utf8(file: str, data: bytes, error: UnicodeDecodeError) -> ScenarioErro
         line=before.count(b"\n") + 1,
         column=len(before[start:].decode("utf-8")) + 1,
         path="",
-        value=f"0x{data[error.start]:02x}",
-        problem=f"not UTF-8 text: byte 0x{data[error.start]:02x} is no character",
-        remedy="save the file as UTF-8",
+        value=f"byte 0x{data[error.start]:02x}",
+        problem=f"the file is {'UTF-16' if utf16 else 'not UTF-8'} text",
+        remedy="save it as UTF-8; other letters than English ones are the usual cause",
         severity="error",
     )
     return ScenarioError(str(problem), json.dumps([problem.__dict__]))

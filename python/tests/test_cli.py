@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import inprofile
+from inprofile.cli import app
 from inprofile.cli.common import Refused, seeds_of
 
 SHORT = ["--set", "duration=20 s", "--set", 'measure={ from = "5 s", to = "20 s" }']
@@ -223,6 +225,24 @@ def test_interrupted_it_writes_nothing_and_says_so(folder: Path, tmp_path: Path)
     assert running.returncode == 130
     assert (out, err) == ("", "Interrupted: nothing was written.\n")
     assert list(tmp_path.iterdir()) == []
+
+
+WRONG = sorted((Path(__file__).parents[2] / "crates/scenario/tests/bad").glob("*.toml"))
+
+
+def test_there_are_wrong_files_to_refuse() -> None:
+    assert len(WRONG) >= 25
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+@pytest.mark.parametrize("path", WRONG, ids=lambda path: path.stem)
+def test_a_wrong_file_is_refused_with_its_message(
+    path: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path.parent)
+    done = CliRunner().invoke(app, [command, path.name])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == path.with_suffix(".txt").read_text()
 
 
 # check
