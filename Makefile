@@ -39,9 +39,9 @@ test-python: $(VENV)/.built
 	$(say) "Python: tests"
 	@$(BIN)/pytest --quiet
 
-bench: build ## Measure speed and memory (minutes; a quiet machine)
+bench: ## Measure speed and memory (minutes; a quiet machine)
 	$(say) "Benchmarks"
-	@cargo bench --quiet --locked --workspace --exclude inprofile-python
+	@cargo bench --quiet --locked -p inprofile-benches
 
 wheel: $(VENV)/.packages ## Build the wheel into dist/, then use it where there is no Rust
 	$(say) "Wheel"
