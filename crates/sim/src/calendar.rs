@@ -2,7 +2,8 @@
 //! and a heap for what lies beyond the ring.
 //!
 //! A bucket holds a handful to some hundred events, so that sorting one costs little and stays in
-//! cache; a finer ring misses the cache, a plain heap does so at every level.
+//! cache; a finer ring misses the cache, a plain heap does so at every level. Where one holds far more
+//! (a hundred thousand flows that start at once), what joins it late goes into a heap of its own.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -25,12 +26,16 @@ pub struct Event {
 
 /// Buckets in the ring.
 const RING: u64 = 4096;
+/// How many events may be moved to make room for another one.
+const MOVED: usize = 64;
 
 /// The events to come.
 #[derive(Debug)]
 pub struct Calendar<C> {
     /// The bucket being worked off, soonest last.
     today: Vec<Event>,
+    /// More of that bucket: what came while it was worked off, and belongs far from its end.
+    joined: BinaryHeap<Later<C>>,
     /// Number of that bucket.
     day: u64,
     ring: Vec<Vec<Event>>,
@@ -75,6 +80,7 @@ impl<C: Clock> Calendar<C> {
         let width = by_load.max(by_horizon).clamp(1e6, 1e12) as u64;
         Calendar {
             today: Vec::new(),
+            joined: BinaryHeap::new(),
             day: 0,
             ring: (0..RING).map(|_| Vec::new()).collect(),
             filled: vec![0; (RING / 64) as usize],
@@ -89,7 +95,11 @@ impl<C: Clock> Calendar<C> {
         let bucket = C::bucket(event.at, self.width);
         if bucket <= self.day {
             let at = self.today.partition_point(|e| order::<C>(e, &event) == Ordering::Greater);
-            self.today.insert(at, event);
+            if self.today.len() - at > MOVED {
+                self.joined.push(Later(event, PhantomData));
+            } else {
+                self.today.insert(at, event);
+            }
         } else if bucket - self.day < RING {
             self.put(bucket, event);
         } else {
@@ -101,6 +111,9 @@ impl<C: Clock> Calendar<C> {
     #[inline]
     pub fn pop(&mut self) -> Option<Event> {
         loop {
+            if !self.joined.is_empty() {
+                return self.pop_of_two();
+            }
             if let Some(event) = self.today.pop() {
                 return Some(event);
             }
@@ -110,9 +123,19 @@ impl<C: Clock> Calendar<C> {
         }
     }
 
+    /// Takes the sooner of today's and of what joined it late.
+    #[cold]
+    fn pop_of_two(&mut self) -> Option<Event> {
+        match (self.today.last(), self.joined.peek()) {
+            (Some(event), Some(l)) if order::<C>(event, &l.0) != Ordering::Greater => self.today.pop(),
+            _ => self.joined.pop().map(|l| l.0),
+        }
+    }
+
     /// Everything still to come, in no order.
     pub fn iter(&self) -> impl Iterator<Item = &Event> {
-        self.today.iter().chain(self.ring.iter().flatten()).chain(self.later.iter().map(|l| &l.0))
+        let heaps = self.joined.iter().chain(&self.later);
+        self.today.iter().chain(self.ring.iter().flatten()).chain(heaps.map(|l| &l.0))
     }
 
     fn put(&mut self, bucket: u64, event: Event) {
@@ -212,6 +235,27 @@ mod tests {
             agrees::<Exact>(&steps, scale);
             agrees::<Seconds>(&steps, scale);
         }
+    }
+
+    /// A bucket of very many: what joins it late still comes in its turn, and costs no more than in a heap.
+    #[test]
+    fn a_crowded_moment_keeps_its_order() {
+        let mut c = Calendar::<Exact>::new(1000.0, Duration::from_millis(50));
+        let many = 200_000;
+        for tie in (0..many).map(|i| i * 7919 % many) {
+            c.push(Event { at: 0, tie, what: 0 });
+        }
+        let mut seen = 0;
+        let mut last = (0, 0);
+        while let Some(e) = c.pop() {
+            assert!((e.at, e.tie) >= last, "{e:?} after {last:?}");
+            last = (e.at, e.tie);
+            if e.at < 2 {
+                c.push(Event { at: e.at + 1, ..e });
+            }
+            seen += 1;
+        }
+        assert_eq!(seen, 3 * many);
     }
 
     #[test]
