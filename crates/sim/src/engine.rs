@@ -243,8 +243,8 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
     }
 }
 
-/// Links that one other link feeds and nothing else, that keep no time of their own, and that nobody watches.
-/// What enters them comes in the order in which it enters the link before.
+/// Links that one other link feeds and nothing else, whose departures need no event and whose discipline keeps no
+/// time of its own, and that nobody watches. What enters them comes in the order in which it enters the link before.
 fn fed_by_one_link(network: &Network) -> Vec<bool> {
     /// Who feeds a link.
     #[derive(Clone, Copy, PartialEq)]
@@ -284,7 +284,9 @@ fn fed_by_one_link(network: &Network) -> Vec<bool> {
         .iter()
         .zip(feeders)
         .zip(watched)
-        .map(|((l, feeder), watched)| matches!(feeder, Feeder::Link(_)) && !watched && !l.aqm.keeps_time())
+        .map(|((l, feeder), watched)| {
+            matches!(feeder, Feeder::Link(_)) && !watched && !l.aqm.serves() && !l.aqm.keeps_time()
+        })
         .collect()
 }
 

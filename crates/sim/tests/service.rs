@@ -1,0 +1,278 @@
+//! Whether a link's service is computed ahead or stepped through event by event, a run comes out the same.
+
+use std::sync::atomic::AtomicBool;
+
+use inprofile_core::aqm::Aqm;
+use inprofile_core::packet::Packet;
+use inprofile_core::params::{Context, Default as Fallback, Field, Value, Values};
+use inprofile_core::queue::Queue;
+use inprofile_core::registry::{AnyAqm, AnyMarker, Entry, Registry};
+use inprofile_core::rng::Rng;
+use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
+use inprofile_core::verdict::{Admission, Departure, Why};
+use inprofile_sim::engine;
+use inprofile_sim::network::{Edge, Flow, Link, Monitor, Network, Profile, Target, Transport};
+use inprofile_sim::outcome::{Outcome, Series};
+use inprofile_sim::tcp;
+use proptest::prelude::*;
+
+/// Drop-tail that says it has to be served packet by packet, though it drops nothing at departure.
+struct Served;
+
+impl Aqm for Served {
+    const SERVES: bool = true;
+    const KEEPS_TIME: bool = false;
+
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        _: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        _: &mut Rng,
+        _: &mut W,
+    ) -> Admission {
+        let full = !queue.fits(packet.size);
+        if full { Admission::Drop(inprofile_core::verdict::Cause::Overflow) } else { Admission::Admit }
+    }
+
+    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        _: Time,
+        _: &Packet,
+        _: &mut Q,
+        _: &mut Rng,
+        _: &mut W,
+    ) -> Departure {
+        Departure::Send
+    }
+}
+
+/// What differs between the runs of a test.
+#[derive(Clone, Debug)]
+struct Plan {
+    flows: u32,
+    /// The discipline before the edge link and before the bottleneck.
+    aqms: [&'static str; 2],
+    limits: [f64; 2],
+    /// Mbit/s.
+    rates: [u64; 2],
+    /// Difference between neighbours' delays in µs: at 0 many things happen at once.
+    spread: u64,
+    jitter_us: u64,
+    delayed_ack: bool,
+    ard: bool,
+    seed: u64,
+    /// Of the window, in ms.
+    from: u64,
+    to: u64,
+}
+
+const MS: u64 = 1_000_000_000;
+const RUN: u64 = 3_000;
+
+/// Defaults of these fields, but for what is `given`.
+fn values(fields: &[Field], given: Vec<(&'static str, Value)>) -> Values {
+    let mut all = given;
+    for f in fields {
+        if let Fallback::Value(v) = f.default
+            && all.iter().all(|(name, _)| *name != f.name)
+        {
+            all.push((f.name, v()));
+        }
+    }
+    Values(all)
+}
+
+fn built<M>(entries: &[Entry<M>], name: &str, given: Vec<(&'static str, Value)>, c: &Context) -> M {
+    let entry = entries.iter().find(|e| e.name == name).expect("a registered mechanism");
+    (entry.build)(&values(entry.fields, given), c)
+}
+
+fn packets(n: f64) -> Value {
+    Value::Backlog(Backlog::Packets(n))
+}
+
+fn curve(min: f64, max: f64, p: f64) -> Vec<(&'static str, Value)> {
+    vec![("min_th", packets(min)), ("max_th", packets(max)), ("max_p", Value::Number(p))]
+}
+
+fn aqm(name: &str, rate: Rate, limit: f64) -> AnyAqm {
+    if name == "served" {
+        return AnyAqm::Custom(Box::new(Served));
+    }
+    let limit = Some(Backlog::Packets(limit));
+    let context = Context { link_rate: Some(rate), contract: None, packet: Bytes(1040), limit };
+    let given = match name {
+        "red" => curve(2.0, 6.0, 0.1).into_iter().chain([("w_q", Value::Number(0.1))]).collect(),
+        "rio" => vec![
+            ("in", Value::Group(Values(curve(4.0, 8.0, 0.05)))),
+            ("out", Value::Group(Values(curve(2.0, 4.0, 0.2)))),
+            ("w_q", Value::Number(0.1)),
+        ],
+        _ => Vec::new(),
+    };
+    built(&Registry::default().aqms, name, given, &context)
+}
+
+fn marker(name: &str, given: Vec<(&'static str, Value)>) -> AnyMarker {
+    let context = Context { link_rate: None, contract: None, packet: Bytes(1040), limit: None };
+    built(&Registry::default().markers, name, given, &context)
+}
+
+/// host i ─10 Mbit/s─ edge ─rates[0]─ core ─rates[1]─ end; acknowledgements go back the same way.
+fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
+    let mut nodes: Vec<String> = ["edge", "core", "end"].map(String::from).to_vec();
+    let mut links = Vec::new();
+    let mut add = |from: u32, to: u32, mbit: u64, delay_us: u64, name: &str, limit: f64, listed: bool| {
+        let rate = Rate(mbit * 1_000_000);
+        links.push(Link {
+            name: format!("{from}-{to}"),
+            from,
+            to,
+            rate,
+            delay: Duration::from_micros(delay_us),
+            limit: Backlog::Packets(limit),
+            aqm: aqm(name, rate, limit),
+            listed,
+        });
+        links.len() as u32 - 1
+    };
+    let [a, b] = plan.aqms;
+    let (up, down) = (
+        add(0, 1, plan.rates[0], 1_000, a, plan.limits[0], true),
+        add(1, 2, plan.rates[1], 5_000, b, plan.limits[1], true),
+    );
+    let (back_up, back_down) =
+        (add(2, 1, 10, 5_000, "drop_tail", 100.0, true), add(1, 0, 10, 1_000, "drop_tail", 100.0, true));
+    let mut flows = Vec::new();
+    for i in 0..plan.flows {
+        let host = 3 + i;
+        nodes.push(format!("h{i}"));
+        let delay = 2_000 + u64::from(i) * plan.spread;
+        let there = add(host, 0, 10, delay, "drop_tail", 100.0, false);
+        let home = add(0, host, 10, delay, "drop_tail", 100.0, false);
+        let bucket = vec![("rate", Value::Rate(Rate(250_000))), ("depth", packets(2.0))];
+        flows.push(Flow {
+            name: format!("tcp.{i}"),
+            from: host,
+            to: 2,
+            path: vec![there, up, down],
+            back: vec![back_up, back_down, home],
+            start: Time(u64::from(i % 3) * 10 * MS),
+            contract: None,
+            marker: Some(marker("token_bucket", bucket)),
+            transport: Transport::Tcp(tcp::Config {
+                profile: tcp::Profile::Rfc,
+                congestion: tcp::Congestion::Reno,
+                segment: 1000,
+                header: 40,
+                window: 40,
+                jitter: Duration::from_micros(plan.jitter_us),
+                delayed_ack: plan.delayed_ack.then(|| Duration::from_millis(100)),
+                min_rto: Duration::from_millis(200),
+                initial_window: 4,
+                limited_transmit: true,
+            }),
+        });
+    }
+    let ard = vec![
+        ("tpr_max", Value::Rate(Rate(1_000_000))),
+        ("bucket", packets(10.0)),
+        ("t_rd", packets(5.0)),
+        ("interval", Value::Duration(Duration::from_millis(500))),
+    ];
+    let edges = plan.ard.then(|| Edge { name: "edge".into(), node: 0, marker: marker("ard", ard) });
+    let targets = (0..links.len() as u32).map(Target::Queue).chain((0..plan.flows).map(Target::Flow));
+    let every = Duration::from_millis(50);
+    let monitors = targets.map(|target| Monitor { name: String::new(), target, every });
+    Network {
+        nodes,
+        flows,
+        edges: edges.into_iter().collect(),
+        monitors: if watch { monitors.collect() } else { Vec::new() },
+        links,
+        duration: Duration::from_millis(RUN),
+        window: (Time(plan.from * MS), Time(plan.to * MS)),
+        seed: plan.seed,
+        profile: Profile::Exact,
+        trace,
+    }
+}
+
+fn outcome(plan: &Plan, trace: bool, watch: bool) -> Outcome {
+    engine::run(network(plan, trace, watch), &AtomicBool::new(false), None).expect("the run ends")
+}
+
+/// Without what is meant to differ.
+fn plain(o: Outcome) -> Outcome {
+    Outcome { verdicts: Vec::new(), series: Vec::new(), events: 0, ..o }
+}
+
+/// With a number where there is none, which would not even equal itself.
+fn comparable(mut o: Outcome) -> Vec<Series> {
+    let values = o.series.iter_mut().flat_map(|s| s.columns.iter_mut()).flat_map(|(_, c)| c);
+    values.filter(|v| v.is_nan()).for_each(|v| *v = -1.0);
+    o.series
+}
+
+fn plans() -> impl Strategy<Value = Plan> {
+    let names = || prop::sample::select(vec!["drop_tail", "red", "rio", "served"]);
+    let limits = || prop::sample::select(vec![2.0, 5.0, 10.0, 50.0]);
+    let rates = || prop::sample::select(vec![1u64, 2, 5, 10]);
+    (
+        (1u32..8, names(), names(), limits(), limits(), rates(), rates()),
+        (prop::sample::select(vec![0u64, 0, 200, 333]), prop::sample::select(vec![0u64, 0, 1_000])),
+        (any::<bool>(), any::<bool>(), any::<u64>()),
+        (0u64..1_500, 1_500u64..=RUN),
+    )
+        .prop_map(
+            |((flows, a, b, l, m, r, s), (spread, jitter_us), (delayed_ack, ard, seed), (from, to))| Plan {
+                flows,
+                aqms: [a, b],
+                limits: [l, m],
+                rates: [r, s],
+                spread,
+                jitter_us,
+                delayed_ack,
+                ard,
+                seed,
+                from,
+                to,
+            },
+        )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Computed ahead, event by event at watched links, and stepped everywhere.
+    #[test]
+    fn computed_and_stepped_service_agree(plan in plans()) {
+        let ahead = outcome(&plan, false, false);
+        let watched = outcome(&plan, false, true);
+        let stepped = outcome(&plan, true, true);
+        prop_assert_eq!(comparable(watched.clone()), comparable(stepped.clone()));
+        prop_assert_eq!(plain(watched), plain(stepped.clone()));
+        prop_assert_eq!(plain(ahead), plain(stepped));
+    }
+}
+
+/// A discipline that is served packet by packet, behind a link that alone feeds it.
+#[test]
+fn a_served_queue_is_not_computed_ahead() {
+    let plan = Plan {
+        flows: 2,
+        aqms: ["drop_tail", "served"],
+        limits: [50.0, 50.0],
+        rates: [10, 1],
+        spread: 100,
+        jitter_us: 0,
+        delayed_ack: false,
+        ard: false,
+        seed: 1,
+        from: 0,
+        to: RUN,
+    };
+    let (ahead, stepped) = (outcome(&plan, false, false), outcome(&plan, true, true));
+    assert_eq!(plain(ahead), plain(stepped));
+}
