@@ -6,14 +6,29 @@
 
 mod support;
 
+use inprofile_core::units::Duration;
 use support::{Dumbbell, Queue, compare};
 
 #[test]
 fn drop_tail_two_reno_flows() {
-    compare("golden-droptail", &Dumbbell { queue: Queue::DropTail, limit: 10.0 });
+    compare("golden-droptail", &Dumbbell::of(Queue::DropTail, 10.0));
 }
 
 #[test]
 fn red_two_reno_flows() {
-    compare("golden-red", &Dumbbell { queue: Queue::Red { min: 5.0, max: 15.0, p: 0.02 }, limit: 25.0 });
+    compare("golden-red", &Dumbbell::of(Queue::Red { min: 5.0, max: 15.0, p: 0.02 }, 25.0));
+}
+
+/// `$ns queue-limit $d $r 2`, `TCPSink/DelAck`: segments come twice because their acknowledgements were lost.
+#[test]
+fn lost_and_delayed_acknowledgements() {
+    let d = Dumbbell { limit_back: 2.0, delayed_ack: true, ..Dumbbell::of(Queue::DropTail, 8.0) };
+    compare("golden-delack", &d);
+}
+
+/// `Agent/TCP set overhead_ 0.005` and room for one packet: timeouts all the time.
+#[test]
+fn random_delays_and_timeouts() {
+    let d = Dumbbell { jitter: Duration::from_millis(5), ..Dumbbell::of(Queue::DropTail, 2.0) };
+    compare("golden-overhead", &d);
 }

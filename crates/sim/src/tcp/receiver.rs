@@ -87,9 +87,10 @@ impl Receiver {
         }
         match self.profile {
             Profile::Ns2 => {
-                // A delayed one waits for the next arrival or the timer; the SYN and what fills a gap don't.
-                let in_order = delivered > 0 && self.next == segment + 1;
-                if !waiting && in_order && !had_gap && segment != 0 {
+                // A delayed one waits for the next arrival or the timer; the SYN and what fills a gap don't. The
+                // last segment in order may be there a second time.
+                let in_order = self.next == segment + 1 && self.beyond.is_empty();
+                if !waiting && in_order && segment != 0 {
                     Reply { acknowledge: false, timer: Delay::Set, ..now }
                 } else {
                     Reply { timer: if waiting { Delay::Stop } else { Delay::Leave }, ..now }
@@ -224,5 +225,19 @@ mod tests {
         assert!(r.arrived(5, true).acknowledge);
         let filled = r.arrived(4, false);
         assert!(filled.acknowledge && filled.delivered == 2);
+    }
+
+    /// ns-2's `DelAckSink` asks only whether a segment is the last in order, not whether it is new.
+    #[test]
+    fn ns2_delays_the_acknowledgement_of_a_repetition() {
+        let mut r = receiver(Profile::Ns2, Some(100));
+        assert!(r.arrived(0, false).acknowledge);
+        assert_eq!(r.arrived(1, false).timer, Delay::Set);
+        assert!(r.arrived(2, true).acknowledge);
+        assert_eq!(r.arrived(2, false), Reply { delivered: 0, acknowledge: false, timer: Delay::Set });
+        // An older one, or one with a gap behind it, is acknowledged at once.
+        assert!(r.arrived(1, false).acknowledge);
+        assert!(r.arrived(5, false).acknowledge);
+        assert!(r.arrived(3, false).acknowledge);
     }
 }

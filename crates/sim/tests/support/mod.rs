@@ -28,17 +28,31 @@ pub enum Queue {
 pub struct Dumbbell {
     pub queue: Queue,
     pub limit: f64,
+    /// Of the queue before the way back, from d.
+    pub limit_back: f64,
+    /// `TCPSink/DelAck`, with its 100 ms.
+    pub delayed_ack: bool,
+    /// `overhead_`.
+    pub jitter: Duration,
 }
 
 impl Dumbbell {
+    /// With ns-2's defaults elsewhere.
+    pub fn of(queue: Queue, limit: f64) -> Dumbbell {
+        Dumbbell { queue, limit, limit_back: 50.0, delayed_ack: false, jitter: Duration::ZERO }
+    }
+
     fn network(&self) -> Network {
         let fast = Rate(10_000_000);
         let slow = Rate(1_500_000);
         let mut links = Vec::new();
         let mut duplex = |a: u32, b: u32, rate: Rate, ms: u64, queue: &Queue, limit: f64| {
             for (from, to) in [(a, b), (b, a)] {
-                let forward = (from, to) == (2, 3);
-                let limit = Backlog::Packets(if forward { limit } else { 50.0 });
+                let limit = Backlog::Packets(match (from, to) {
+                    (2, 3) => limit,
+                    (3, 2) => self.limit_back,
+                    _ => 50.0,
+                });
                 links.push(Link {
                     name: format!("{from}-{to}"),
                     from,
@@ -69,8 +83,8 @@ impl Dumbbell {
                 segment: 1000,
                 header: 40,
                 window: 20,
-                jitter: Duration::ZERO,
-                delayed_ack: None,
+                jitter: self.jitter,
+                delayed_ack: self.delayed_ack.then(|| Duration::from_millis(100)),
                 min_rto: Duration::from_millis(200),
                 initial_window: 2,
                 limited_transmit: true,
