@@ -16,10 +16,16 @@ pub struct Rto {
 const MAX_RTO: f64 = 60.0;
 
 impl Rto {
-    /// Before any measurement: one second (RFC 6298 §2.1).
+    /// Before any measurement: one second (RFC 6298 §2.1), or `min` if that is more.
     #[must_use]
     pub fn new(min: Duration) -> Rto {
-        Rto { srtt: -1.0, rttvar: 0.0, rto: 1.0, min: min.secs() }
+        let min = min.secs();
+        Rto { srtt: -1.0, rttvar: 0.0, rto: min.max(1.0), min }
+    }
+
+    /// No timeout is longer.
+    fn max(&self) -> f64 {
+        self.min.max(MAX_RTO)
     }
 
     /// A round-trip time in seconds, of a segment that was sent once (Karn's rule, §3).
@@ -33,12 +39,12 @@ impl Rto {
             self.rttvar = 0.75 * self.rttvar + 0.25 * (rtt - self.srtt).abs();
             self.srtt += (rtt - self.srtt) / 8.0;
         }
-        self.rto = (self.srtt + 4.0 * self.rttvar).clamp(self.min, MAX_RTO);
+        self.rto = (self.srtt + 4.0 * self.rttvar).clamp(self.min, self.max());
     }
 
     /// RFC 6298 §5.5: the timer expired.
     pub fn back_off(&mut self) {
-        self.rto = (self.rto * 2.0).min(MAX_RTO);
+        self.rto = (self.rto * 2.0).min(self.max());
     }
 
     /// RFC 6298 §5.7: the SYN was lost, so the first data waits for three seconds.
@@ -140,6 +146,16 @@ mod tests {
             r.back_off();
         }
         assert_eq!(r.timeout(), 60.0);
+    }
+
+    #[test]
+    fn a_least_timeout_of_minutes_holds_from_the_start() {
+        let mut r = Rto::new(Duration::from_millis(100_000));
+        assert_eq!(r.timeout(), 100.0);
+        r.sample(0.1);
+        assert_eq!(r.timeout(), 100.0);
+        r.back_off();
+        assert_eq!(r.timeout(), 100.0);
     }
 
     #[test]
