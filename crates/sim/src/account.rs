@@ -80,7 +80,7 @@ impl Accounts {
         for t in world.packets.iter() {
             in_flight[t.packet.flow.0 as usize][usize::from(!t.forward)] += 1;
         }
-        let seconds = (self.window.1 - self.window.0).0 as f64;
+        let window_ps = (self.window.1 - self.window.0).0 as f64;
         let mut outcome = Outcome { seed, events, ..Outcome::default() };
         for (i, f) in world.flows.iter().enumerate() {
             let tally = senders[i].tally();
@@ -105,7 +105,7 @@ impl Accounts {
             let waiting = l.waiting().iter().map(|&n| u64::from(n)).sum();
             check_queue(&total, l.waiting()).map_err(|e| format!("link {i}: {e}"))?;
             let (window, queue_mean) = match l.books() {
-                [b, e] => (since(&e.counts, &b.counts), (e.area - b.area) as f64 / seconds),
+                [b, e] => (since(&e.counts, &b.counts), (e.area - b.area) as f64 / window_ps),
                 _ => (Counts::default(), 0.0),
             };
             let mut stats = Vec::new();
