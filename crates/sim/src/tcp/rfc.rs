@@ -23,6 +23,10 @@ pub struct Sender<C: Clock> {
     una: u32,
     nxt: u32,
     end: u32,
+    /// `end` when the retransmission timer last expired: up to there segments are repeated.
+    recover: u32,
+    /// Segments on the way that limited transmit has sent.
+    beyond_window: u32,
     /// The segment being timed, and when it was sent.
     timed: Option<(u32, C)>,
     rto: Rto,
@@ -47,6 +51,8 @@ impl<C: Clock> Sender<C> {
             una: 0,
             nxt: 0,
             end: 0,
+            recover: 0,
+            beyond_window: 0,
             timed: None,
             rto: Rto::new(config.min_rto),
             timed_out_before: false,
@@ -88,8 +94,10 @@ impl<C: Clock> Sender<C> {
             self.initial_window = 1;
         }
         self.duplicates = 0;
+        self.beyond_window = 0;
         self.in_recovery = false;
         self.timed = None;
+        self.recover = self.end;
         self.nxt = self.una;
         self.rto.back_off();
         self.restart_timer(host);
@@ -118,13 +126,16 @@ impl<C: Clock> Sender<C> {
             // RFC 5681 §3.2, step 6: deflate.
             self.cwnd = self.ssthresh;
         } else if self.cwnd < self.ssthresh {
-            // RFC 5681, Eq. (2), counting no more than two segments an acknowledgement (RFC 3465 §2.2).
-            self.cwnd += f64::from((next - self.una).min(2));
+            // RFC 5681, Eq. (2), counting no more than two segments an acknowledgement (RFC 3465 §2.2), and
+            // after a timeout, where one may cover a window that had arrived long before, one (§2.3).
+            let most = if self.una > self.recover { 2 } else { 1 };
+            self.cwnd += f64::from((next - self.una).min(most));
         } else {
             // RFC 5681, Eq. (3).
             self.cwnd += 1.0 / self.cwnd;
         }
         self.duplicates = 0;
+        self.beyond_window = 0;
         self.in_recovery = false;
         self.timed_out_before = false;
         self.una = next;
@@ -140,11 +151,11 @@ impl<C: Clock> Sender<C> {
 
     fn duplicate<H: Host<Clock = C>>(&mut self, host: &mut H) {
         self.duplicates += 1;
-        if self.duplicates == DUPLICATES && !self.in_recovery {
+        // Duplicates of what a timeout repeated without need are no loss (RFC 6582 §3.2, steps 2 and 4).
+        if self.duplicates == DUPLICATES && !self.in_recovery && self.una > self.recover {
             // RFC 5681 §3.2, steps 2 and 3. What limited transmit sent does not count as flight.
             self.tally.fast_retransmits += 1;
-            let extra = if self.limited_transmit { 2.0 } else { 0.0 };
-            self.ssthresh = ((self.flight() - extra) / 2.0).max(2.0);
+            self.ssthresh = ((self.flight() - f64::from(self.beyond_window)) / 2.0).max(2.0);
             self.cwnd = self.ssthresh + f64::from(DUPLICATES);
             self.in_recovery = true;
             self.timed = None;
@@ -164,8 +175,8 @@ impl<C: Clock> Sender<C> {
     /// How far the windows reach, one past the last segment allowed.
     fn limit(&self) -> u32 {
         let mut cwnd = self.cwnd as u32;
-        if self.limited_transmit && !self.in_recovery {
-            // RFC 3042 §2: a new segment for each of the first two duplicates.
+        if self.limited_transmit && !self.in_recovery && self.nxt == self.end {
+            // RFC 3042 §2: a segment never sent before for each of the first two duplicates.
             cwnd += self.duplicates.min(DUPLICATES - 1);
         }
         self.una + cwnd.min(self.window)
@@ -181,6 +192,8 @@ impl<C: Clock> Sender<C> {
                 host.set_timer(Alarm::Send, C::span_secs(delay));
                 return;
             }
+            let by_limited_transmit = !self.in_recovery && self.nxt - self.una >= self.cwnd as u32;
+            self.beyond_window += u32::from(by_limited_transmit);
             self.transmit(self.nxt, host);
             self.nxt += 1;
         }
@@ -222,3 +235,6 @@ impl<C: Clock> Sender<C> {
         self.tally
     }
 }
+
+#[cfg(test)]
+mod tests;
