@@ -255,8 +255,8 @@ def test_check_draws_the_topology_and_every_value(folder: Path) -> None:
     assert re.search(r"│  bottleneck: 3 Mbit/s, 10 ms, rio 60 packets", out)
     assert re.search(r"│ server +│  receives assured", out)
     # 60 packets of 1500 B are 90,000 B, and at 3 Mbit/s 240 ms.
-    assert re.search(r"limit +60 +90000 +240\s*$", out, re.MULTILINE)
-    assert re.search(r"in\.min_th +30 +45000 +120\s*$", out, re.MULTILINE)
+    assert re.search(r"limit +60 +90000 +240$", out, re.MULTILINE)
+    assert re.search(r"in\.min_th +30 +45000 +120$", out, re.MULTILINE)
     assert "No warnings." in out
 
 

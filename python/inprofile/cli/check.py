@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from .common import File, Json, Set, emit, guarded, open_scenario, stdout
+from .common import File, Json, Set, emit, guarded, open_scenario, show
 
 
 @guarded
@@ -16,4 +16,4 @@ def check(file: File, set_: Set = None, json_: Json = False) -> None:
         return
     from ..topology import draw
 
-    stdout().print(draw(found.effective, found.warnings))
+    show(draw(found.effective, found.warnings))

@@ -17,7 +17,7 @@ from ..scenario import Scenario, ScenarioError, Seeds, load
 from ..storage import FolderInUse, ResultError
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import RenderableType
 
 __all__ = [
     "File",
@@ -31,7 +31,7 @@ __all__ = [
     "open_scenario",
     "progress",
     "seeds_of",
-    "stdout",
+    "show",
 ]
 
 BAD_INPUT, INTERRUPTED = 2, 130
@@ -130,14 +130,17 @@ def seeds_of(text: str) -> Seeds:
     return range(first, last + 1) if dots else first
 
 
-def stdout() -> Console:
-    """Standard output for what is laid out to a width; a file or a pipe gets room."""
+def show(what: RenderableType) -> None:
+    """Lay out on standard output to the terminal's width; a file or a pipe gets plain lines with room."""
     from rich.console import Console
 
     console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 110
-    return console
+    if console.is_terminal:
+        console.print(what)
+    else:
+        from ..topology import text
+
+        sys.stdout.write(text(what) + "\n")
 
 
 @contextmanager

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..mechanisms import Mechanism, Parameter, mechanisms
-from .common import Json, Refused, emit, guarded, stdout
+from .common import Json, Refused, emit, guarded, show
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Group, RenderableType
 
 _KINDS = {"marker": "Markers", "aqm": "Queue disciplines"}
 
@@ -34,27 +35,28 @@ def list_(
     if json_:
         emit({"mechanisms": [asdict(m) for m in chosen]})
     else:
-        _show(chosen)
+        show(_layout(chosen))
 
 
-def _show(chosen: list[Mechanism]) -> None:
+def _layout(chosen: list[Mechanism]) -> Group:
+    from rich.console import Group
     from rich.text import Text
 
-    console = stdout()
+    parts: list[RenderableType] = []
     for kind, heading in _KINDS.items():
         of_kind = [m for m in chosen if m.kind == kind]
-        if not of_kind:
-            continue
-        console.print(Text(heading, style="bold underline"))
+        if of_kind:
+            parts.append(Text(heading, style="bold underline"))
         for m in of_kind:
-            console.print(Text.assemble("\n", (m.name, "bold"), f": {m.summary}"))
-            console.print(Text(f"Source: {m.source}", style="dim"))
-            for p in m.parameters:
-                _parameter(console, p)
-        console.print()
+            parts.append(Text.assemble("\n", (m.name, "bold"), f": {m.summary}"))
+            parts.append(Text(f"Source: {m.source}", style="dim"))
+            parts += [line for p in m.parameters for line in _parameter(p)]
+        if of_kind:
+            parts.append(Text())
+    return Group(*parts[:-1])
 
 
-def _parameter(console: Console, p: Parameter) -> None:
+def _parameter(p: Parameter) -> Iterator[RenderableType]:
     """What is written, what may be written, and below it what that means."""
     from rich.padding import Padding
     from rich.text import Text
@@ -62,7 +64,6 @@ def _parameter(console: Console, p: Parameter) -> None:
     value = {None: "…", "derived": "(derived)"}.get(p.default, p.default)
     takes = ", ".join(part for part in (p.unit or p.kind, p.bounds) if part)
     needed = "; required" if p.default is None else ""
-    console.print(
-        Padding(Text.assemble((p.name, "cyan"), f" = {value}", (f"  ({takes}{needed})", "dim")), (0, 0, 0, 2))
-    )
-    console.print(Padding(Text(p.doc), (0, 0, 0, 6)))
+    written = Text.assemble((p.name, "cyan"), f" = {value}", (f"  ({takes}{needed})", "dim"))
+    yield Padding(written, (0, 0, 0, 2))
+    yield Padding(Text(p.doc), (0, 0, 0, 6))
