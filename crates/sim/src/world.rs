@@ -125,6 +125,8 @@ pub struct World<C: Clock, const TRACE: bool> {
     end: C,
     /// Losses computed before their time: when, whose, why.
     to_come: Vec<(C, u32, Cause)>,
+    /// How many of them to let gather before those whose time has come are looked for.
+    gather: usize,
     /// Lost packets by flow, place and cause.
     pub drops: BTreeMap<(u32, Place, Cause), [u64; 3]>,
     /// What was traced.
@@ -153,6 +155,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             shared: None,
             end,
             to_come: Vec::new(),
+            gather: 0,
             drops: BTreeMap::new(),
             verdicts: Vec::new(),
             notes: Notes::default(),
@@ -470,8 +473,11 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         if t.forward {
             self.flows[flow as usize].counts.dropped[cause as usize] += 1;
             if at > self.now {
-                let now = self.now;
-                self.to_come.retain(|loss| loss.0 > now);
+                if self.to_come.len() >= self.gather {
+                    let now = self.now;
+                    self.to_come.retain(|loss| loss.0 > now);
+                    self.gather = 2 * self.to_come.len() + 16;
+                }
                 self.to_come.push((at, flow, cause));
             }
             let row = self.drops.entry((flow, place, cause)).or_default();
