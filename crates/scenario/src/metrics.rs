@@ -1,4 +1,4 @@
-//! The figures of one run, each over the measured window unless it says otherwise.
+//! The figures of one run, each over the measured window; but timeouts and retransmissions are of the whole run.
 
 use inprofile_core::packet::Colour;
 use inprofile_core::queue::fifo::Counts;
