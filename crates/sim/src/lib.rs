@@ -17,4 +17,5 @@ pub mod outcome;
 pub mod packet;
 pub mod tcp;
 pub mod timer;
+pub mod trace;
 pub mod world;

@@ -66,7 +66,7 @@ pub struct Link<C: Clock> {
     pub stepped: bool,
     /// Whether it is counted over time and over the window.
     pub listed: bool,
-    /// Computed service: when the last packet admitted will have been sent. Stepped: unused.
+    /// Computed service: when the last packet admitted will have been sent. Stepped: since when it is idle.
     free_at: C,
     /// Stepped service: whether a packet is being sent.
     busy: bool,
@@ -144,6 +144,9 @@ impl<C: Clock> Link<C> {
             colour: packet.colour,
             ecn: packet.ecn,
         };
+        if C::NS2 {
+            self.fifo.tell_idle_secs(C::secs_of(now.since(self.free_at)));
+        }
         let rng = shared.unwrap_or(&mut self.rng);
         let verdict = self.fifo.arrive(now.time(), packet, item, &mut self.aqm, rng, why);
         if matches!(verdict, Admission::Drop(_)) {
@@ -172,6 +175,7 @@ impl<C: Clock> Link<C> {
         let next = self.fifo.depart(now.time(), packet, &mut self.aqm, rng, why, dropped);
         self.busy = next.is_some();
         let Some(next) = next else {
+            self.free_at = now;
             self.fifo.went_idle(now.time());
             return None;
         };

@@ -1,4 +1,4 @@
-//! Runs in the ns-2 profile against traces of ns-2 itself.
+//! Runs in the ns-2 profile against traces of ns-2 itself, and what happens when a trace can't be written.
 //!
 //! `crates/sim/tests/golden/*.txt` hold, for a scenario, how many lines ns-2 2.35 wrote and their checksum,
 //! without the column of flags. With `NS2_TRACES` set to a folder of whole traces (`*.tr`, that column
@@ -6,7 +6,12 @@
 
 mod support;
 
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use inprofile_core::units::Duration;
+use inprofile_sim::trace::ns2::{self, Incomplete};
 use support::{Dumbbell, Queue, compare};
 
 #[test]
@@ -31,4 +36,32 @@ fn lost_and_delayed_acknowledgements() {
 fn random_delays_and_timeouts() {
     let d = Dumbbell { jitter: Duration::from_millis(5), ..Dumbbell::of(Queue::DropTail, 2.0) };
     compare("golden-overhead", &d);
+}
+
+/// Takes so many bytes, then is full.
+struct Disk(usize);
+
+impl io::Write for Disk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() > self.0 {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.0 -= bytes.len();
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_stops_the_run_and_is_told() {
+    for room in [0, 1_000_000] {
+        let dumbbell = Dumbbell::of(Queue::DropTail, 10.0);
+        let stop = Arc::new(AtomicBool::new(false));
+        match ns2::run(dumbbell.network(), &stop, Disk(room)) {
+            Err(Incomplete::Write(error)) => assert_eq!(error.kind(), io::ErrorKind::StorageFull),
+            other => panic!("with room for {room} bytes: {other:?}"),
+        }
+    }
 }

@@ -96,15 +96,13 @@ impl Build for Params {
             Variant::Ns2 => Law::Ns2Red,
         };
         let in_bytes = matches!(self.min_th, Backlog::Bytes(_));
+        // ns-2 is told 1 / max_p (`linterm_`).
+        let max_p = if law == Law::Ns2Red { 1.0 / (1.0 / self.max_p) } else { self.max_p };
         Red {
             vars: Vars {
                 average: QueueAverage::default(),
                 weight: Weight::new(self.w_q, context.link_rate, mean),
-                curve: Curve {
-                    min_th: self.min_th.amount(),
-                    max_th: self.max_th.amount(),
-                    max_p: self.max_p,
-                },
+                curve: Curve { min_th: self.min_th.amount(), max_th: self.max_th.amount(), max_p },
                 count: Countdown::default(),
                 rule: Rule { law, gentle: self.gentle, wait: self.wait, in_bytes },
             },
@@ -132,7 +130,12 @@ impl Aqm for Red {
         let idle = queue.idle_since();
         let avg = match v.rule.law {
             Law::Floyd93 => v.average.sample(&v.weight, now, queued, idle),
-            Law::Ns2Red | Law::Ns2Rio => v.average.sample_ns2(&v.weight, now, queued, idle),
+            Law::Ns2Red | Law::Ns2Rio => {
+                if let Some(secs) = queue.idle_secs(now) {
+                    v.average.age_ns2_for(&v.weight, now, secs);
+                }
+                v.average.sample_ns2(&v.weight, now, queued, None)
+            }
         };
         why.note("queued", queued);
         why.note("avg", avg);

@@ -74,9 +74,14 @@ impl QueueAverage {
     /// [`QueueAverage::age`] in ns-2's arithmetic: seconds in double precision, whole packets, one
     /// multiplication a packet.
     pub fn age_ns2(&mut self, w: &Weight, now: Time, idle: Time) {
-        let since = idle.max(self.aged);
+        self.age_ns2_for(w, now, now.secs() - idle.max(self.aged).secs());
+    }
+
+    /// [`QueueAverage::age_ns2`] for so many seconds. Traffic in step leaves links idle for whole numbers of
+    /// packets, and the last bit of a double then decides how many.
+    pub fn age_ns2_for(&mut self, w: &Weight, now: Time, secs: f64) {
         self.aged = now;
-        let m = (w.ptc * (now.secs() - since.secs())) as u64;
+        let m = (w.ptc * secs) as u64;
         for _ in 0..m {
             let next = self.avg * (1.0 - w.w_q);
             if next == self.avg {

@@ -54,6 +54,8 @@ pub struct Fifo<T> {
     bytes: [u64; 3],
     limit: Backlog,
     idle_since: Option<Time>,
+    /// See [`Fifo::tell_idle_secs`].
+    idle_secs: Option<f64>,
     struck: Vec<T>,
     counts: Counts,
 }
@@ -68,6 +70,7 @@ impl<T: Item> Fifo<T> {
             bytes: [0; 3],
             limit,
             idle_since: Some(Time::ZERO),
+            idle_secs: None,
             struck: Vec::new(),
             counts: Counts::default(),
         }
@@ -164,6 +167,11 @@ impl<T: Item> Fifo<T> {
         self.idle_since = Some(at);
     }
 
+    /// Until the next arrival: how long the link has been idle, if it is, on a finer clock than [`Time`].
+    pub fn tell_idle_secs(&mut self, secs: f64) {
+        self.idle_secs = Some(secs);
+    }
+
     /// The last that joined, to be completed by who pushed it.
     pub fn tail_mut(&mut self) -> Option<&mut T> {
         self.ring.back_mut()
@@ -228,6 +236,9 @@ impl<T: Item> Queue for Fifo<T> {
     #[inline]
     fn idle_since(&self) -> Option<Time> {
         self.idle_since
+    }
+    fn idle_secs(&self, now: Time) -> Option<f64> {
+        self.idle_since.map(|since| self.idle_secs.unwrap_or(now.secs() - since.secs()))
     }
     fn has(&self, flow: FlowId) -> bool {
         self.ring.iter().any(|item| item.flow() == flow)

@@ -1,18 +1,16 @@
 //! The two-flow dumbbell of the golden traces, and its comparison with them.
 
-use std::fmt::Write as _;
+use std::io::{self, Write};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use inprofile_core::aqm::{drop_tail, red};
-use inprofile_core::packet::Kind;
 use inprofile_core::params::{Build, Context, Params, Values};
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
-use inprofile_sim::engine;
-use inprofile_sim::log::{Code, LogRow};
 use inprofile_sim::network::{Flow, Link, Network, Profile, Transport};
 use inprofile_sim::tcp;
+use inprofile_sim::trace::ns2;
 
 /// The discipline at the bottleneck.
 pub enum Queue {
@@ -42,7 +40,8 @@ impl Dumbbell {
         Dumbbell { queue, limit, limit_back: 50.0, delayed_ack: false, jitter: Duration::ZERO }
     }
 
-    fn network(&self) -> Network {
+    /// In the ns-2 profile, for 20 seconds.
+    pub fn network(&self) -> Network {
         let fast = Rate(10_000_000);
         let slow = Rate(1_500_000);
         let mut links = Vec::new();
@@ -135,52 +134,30 @@ fn aqm(queue: &Queue, rate: Rate, limit: Backlog) -> AnyAqm {
     }
 }
 
-/// As ns-2 prints it: six digits after the point, no trailing zeros.
-fn printed(t: f64) -> String {
-    let r = (t * 1e6 + 0.5).floor() / 1e6;
-    let s = format!("{r:.6}");
-    let s = s.trim_end_matches('0').trim_end_matches('.');
-    if s.is_empty() { "0".into() } else { s.into() }
-}
-
-fn line(row: &LogRow) -> String {
-    let t = &row.packet;
-    let code = match row.code {
-        Code::Enqueue => '+',
-        Code::Dequeue => '-',
-        Code::Receive => 'r',
-        Code::Drop => 'd',
-    };
-    let flow = t.packet.flow.0;
-    let (name, seq) = if t.packet.kind == Kind::Ack { ("ack", t.segment - 1) } else { ("tcp", t.segment) };
-    let sender = format!("{flow}.0");
-    let sink = format!("3.{flow}");
-    let (src, dst) = if t.forward { (&sender, &sink) } else { (&sink, &sender) };
-    format!(
-        "{code} {} {} {} {name} {} {flow} {src} {dst} {seq} {}",
-        printed(row.at),
-        row.from,
-        row.to,
-        t.packet.size,
-        t.number
-    )
-}
-
 /// FNV-1a over every line, but for the column of flags.
 fn checksum(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
+/// A file in memory.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("nobody panicked").write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Runs the scenario in the ns-2 profile and compares every line with ns-2's.
 pub fn compare(name: &str, dumbbell: &Dumbbell) {
-    let text = Arc::new(Mutex::new(String::new()));
-    let sink = Arc::clone(&text);
-    let log = Box::new(move |row: &LogRow| {
-        let mut t = sink.lock().expect("nobody panicked");
-        writeln!(t, "{}", line(row)).expect("a string takes everything");
-    });
-    engine::run(dumbbell.network(), &AtomicBool::new(false), Some(log)).expect("the run ends");
-    let ours = text.lock().expect("nobody panicked").clone();
+    let ours = Shared::default();
+    ns2::run(dumbbell.network(), &Arc::new(AtomicBool::new(false)), ours.clone()).expect("a whole trace");
+    let ours = String::from_utf8(ours.0.lock().expect("nobody panicked").clone()).expect("lines of text");
+    let ours = ours.replace(" ------- ", " ");
     if let Ok(folder) = std::env::var("NS2_TRACES") {
         let theirs = std::fs::read_to_string(format!("{folder}/{name}.tr")).expect("a whole trace");
         for (i, (a, b)) in ours.lines().zip(theirs.lines()).enumerate() {

@@ -1,0 +1,3 @@
+//! Logs of a run in the formats of others.
+
+pub mod ns2;

@@ -1,0 +1,165 @@
+//! ns-2's packet trace (`$ns trace-all`), line by line as ns-2 2.35 writes it.
+//!
+//! ```text
+//! + 0.10416 0 2 tcp 1040 ------- 0 0.0 3.0 1 2
+//! what time from to type size flags flow source destination sequence packet
+//! ```
+//!
+//! The flags (ECN bits, the sender's reaction to congestion) are not written: the column is always
+//! `-------`, and comparisons leave it out. Source and destination are node.port, ports being given in the order
+//! of flows as ns-2 gives them when each flow's two agents are attached before the next flow's.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, BufWriter, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use inprofile_core::packet::Kind;
+
+use crate::engine::{self, Failure};
+use crate::log::{Code, LogRow};
+use crate::network::Network;
+use crate::outcome::Outcome;
+use crate::packet::kind_name;
+
+/// Writes lines of the trace.
+#[derive(Clone, Debug)]
+pub struct Lines {
+    /// By flow: where data comes from and where it goes, as node.port.
+    ends: Vec<(String, String)>,
+}
+
+impl Lines {
+    /// For the flows of this network.
+    #[must_use]
+    pub fn of(network: &Network) -> Lines {
+        let mut ports: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut end = |node: u32| {
+            let port = ports.entry(node).or_default();
+            *port += 1;
+            format!("{node}.{}", *port - 1)
+        };
+        Lines { ends: network.flows.iter().map(|f| (end(f.from), end(f.to))).collect() }
+    }
+
+    /// Writes one line, its end included.
+    ///
+    /// # Errors
+    /// Whatever `to` refuses.
+    pub fn write(&self, row: &LogRow, to: &mut impl Write) -> io::Result<()> {
+        let t = &row.packet;
+        let code = match row.code {
+            Code::Enqueue => '+',
+            Code::Dequeue => '-',
+            Code::Receive => 'r',
+            Code::Drop => 'd',
+        };
+        let flow = t.packet.flow.0;
+        let (sender, receiver) = &self.ends[flow as usize];
+        let (from, back) = if t.forward { (sender, receiver) } else { (receiver, sender) };
+        // An acknowledgement names the last segment in order, we the one that is waited for.
+        let sequence = i64::from(t.segment) - i64::from(t.packet.kind == Kind::Ack);
+        write!(to, "{code} ")?;
+        write_time(row.at, to)?;
+        writeln!(
+            to,
+            " {} {} {} {} ------- {flow} {from} {back} {sequence} {}",
+            row.from,
+            row.to,
+            kind_name(t.packet.kind),
+            t.packet.size,
+            t.number
+        )
+    }
+}
+
+/// A time as ns-2 prints it: rounded to microseconds, then as C's `%.15g` has it.
+fn write_time(seconds: f64, to: &mut impl Write) -> io::Result<()> {
+    let rounded = (seconds * 1e6 + 0.5).floor() / 1e6;
+    if rounded > 0.0 && rounded < 1e-4 {
+        // At most two digits are left; `%g` turns to powers of ten below 0.0001.
+        let text = format!("{rounded:e}");
+        let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+        return write!(to, "{digits}e-0{}", power.trim_start_matches('-'));
+    }
+    let text = format!("{rounded:.6}");
+    to.write_all(text.trim_end_matches('0').trim_end_matches('.').as_bytes())
+}
+
+/// Why a run left no whole trace.
+#[derive(Debug)]
+pub enum Incomplete {
+    /// The run itself has no outcome.
+    Run(Failure),
+    /// The trace could not be written; the run was stopped there.
+    Write(io::Error),
+}
+
+impl fmt::Display for Incomplete {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Incomplete::Run(failure) => failure.fmt(f),
+            Incomplete::Write(error) => write!(f, "the trace could not be written: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Incomplete {}
+
+/// What the engine writes to while it runs.
+struct Sink<W: Write> {
+    to: BufWriter<W>,
+    failed: Option<io::Error>,
+}
+
+/// Runs a network to its end and writes every event at every link to `to`.
+///
+/// `stop` ends the run early, as it does when the trace can't be written any more.
+///
+/// # Errors
+/// [`Incomplete`].
+pub fn run(
+    network: Network,
+    stop: &Arc<AtomicBool>,
+    to: impl Write + Send + 'static,
+) -> Result<Outcome, Incomplete> {
+    let lines = Lines::of(&network);
+    let sink = Arc::new(Mutex::new(Sink { to: BufWriter::with_capacity(1 << 16, to), failed: None }));
+    let (writer, stopper) = (Arc::clone(&sink), Arc::clone(stop));
+    let log = Box::new(move |row: &LogRow| {
+        // Only this closure holds the lock while the run lasts.
+        let mut sink = writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if sink.failed.is_none()
+            && let Err(error) = lines.write(row, &mut sink.to)
+        {
+            sink.failed = Some(error);
+            stopper.store(true, Ordering::Relaxed);
+        }
+    });
+    let ended = engine::run(network, stop, Some(log));
+    let mut sink = sink.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(error) = sink.failed.take() {
+        return Err(Incomplete::Write(error));
+    }
+    let outcome = ended.map_err(Incomplete::Run)?;
+    sink.to.flush().map_err(Incomplete::Write)?;
+    Ok(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_as_c_prints_them() {
+        let printed = |t: f64| {
+            let mut text = Vec::new();
+            write_time(t, &mut text).expect("memory takes everything");
+            String::from_utf8(text).expect("digits")
+        };
+        let all = [0.0, 0.5, 20.0, 12.345_678_4, 0.000_1, 0.000_099_9, 0.000_012, 0.000_005, 1e-7];
+        let as_c = ["0", "0.5", "20", "12.345678", "0.0001", "0.0001", "1.2e-05", "5e-06", "0"];
+        assert_eq!(all.map(printed), as_c);
+    }
+}
