@@ -1,4 +1,6 @@
 //! What mechanisms tell each other: from an edge to a core, with the delay and loss of the links crossed.
+//!
+//! No mechanism here sends any yet, and an experiment can't connect two: the simulator discards what it is given.
 
 /// One message.
 #[derive(Clone, Debug, PartialEq)]

@@ -161,7 +161,8 @@ impl Runs<'_> {
                 let total = &f.total;
                 cells.extend([sum(&total.sent), sum(&total.received), sum(&total.dropped)].map(Cell::Count));
                 cells.extend(
-                    [f.in_flight, f.timeouts, f.fast_retransmits, f.retransmissions].map(Cell::Count),
+                    [f.in_flight, f.tally.timeouts, f.tally.fast_retransmits, f.tally.retransmissions]
+                        .map(Cell::Count),
                 );
                 t.row(&cells);
             }

@@ -14,10 +14,11 @@ mod catalogue;
 mod describe;
 pub mod metrics;
 pub mod model;
+pub mod ns2;
 mod read;
 mod routes;
 mod schema;
-mod warnings;
+mod whole;
 
 use inprofile_config::Document;
 pub use inprofile_config::{Problem, Severity};
@@ -153,6 +154,14 @@ impl Scenario {
     #[must_use]
     pub fn network(&self, seed: u64, trace: bool) -> Network {
         build::network(&self.model, seed, trace)
+    }
+
+    /// The script by which ns-2 2.35 runs this experiment with this seed.
+    ///
+    /// # Errors
+    /// Everything that ns-2 can't express.
+    pub fn ns2_script(&self, seed: u64) -> Result<String, ns2::Inexpressible> {
+        ns2::script(&self.model, &self.network(seed, false))
     }
 
     /// The figures of one run. What has no value in this run (the loss of a colour that never came) is absent.

@@ -1,4 +1,4 @@
-//! The figures of one run, each over the measured window; but timeouts and retransmissions are of the whole run.
+//! The figures of one run, each over the measured window.
 
 use inprofile_core::packet::Colour;
 use inprofile_core::queue::fifo::Counts;
@@ -66,9 +66,9 @@ pub(crate) fn metrics(model: &Model, outcome: &Outcome) -> Vec<Metric> {
     let markers = outcome.edges.iter().chain(outcome.flow_markers.iter().flatten());
     let at_edges: u64 = markers.map(|m: &MarkerOutcome| m.window.dropped.iter().sum::<u64>()).sum();
     put("edge_drops", "packets", Some(at_edges as f64), "edges", "wire");
-    let timeouts: u64 = outcome.flows.iter().map(|f| f.timeouts).sum();
+    let timeouts: u64 = outcome.flows.iter().map(|f| f.window_tally.timeouts).sum();
     put("timeouts", "1", Some(timeouts as f64), "senders", "wire");
-    let again: u64 = outcome.flows.iter().map(|f| f.retransmissions).sum();
+    let again: u64 = outcome.flows.iter().map(|f| f.window_tally.retransmissions).sum();
     put("retransmissions", "packets", Some(again as f64), "senders", "wire");
     all
 }
@@ -92,6 +92,7 @@ mod tests {
     use crate::Scenario;
     use inprofile_core::registry::Registry;
     use inprofile_sim::outcome::{FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts};
+    use inprofile_sim::tcp::Tally;
 
     #[test]
     fn fairness_is_jains() {
@@ -113,8 +114,7 @@ mod tests {
                 in_order_wire_bytes: payload / 1000 * 1040,
                 ..FlowCounts::default()
             },
-            timeouts: 2,
-            retransmissions: 5,
+            window_tally: Tally { timeouts: 2, retransmissions: 5, ..Tally::default() },
             ..FlowOutcome::default()
         };
         let mut link = LinkOutcome { queue_mean: 12.0, ..LinkOutcome::default() };

@@ -6,7 +6,7 @@ use inprofile_core::units::Time;
 
 use crate::clock::Clock;
 use crate::outcome::{DropRow, FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts, MarkerOutcome, Outcome};
-use crate::tcp::Sender;
+use crate::tcp::{Sender, Tally};
 use crate::world::{MarkerState, World};
 
 /// The books.
@@ -21,18 +21,20 @@ pub struct Accounts {
 #[derive(Debug)]
 struct Snapshot {
     flows: Vec<FlowCounts>,
+    tallies: Vec<Tally>,
     edges: Vec<MarkerCounts>,
     hosts: Vec<Option<MarkerCounts>>,
 }
 
 impl Snapshot {
-    fn take<C: Clock, const TRACE: bool>(world: &World<C, TRACE>) -> Snapshot {
+    fn take<C: Clock, const TRACE: bool>(world: &World<C, TRACE>, senders: &[Sender<C>]) -> Snapshot {
         let mut flows: Vec<FlowCounts> = world.flows.iter().map(|f| f.counts).collect();
         for &(_, flow, cause) in world.losses_to_come() {
             flows[flow as usize].dropped[cause as usize] -= 1;
         }
         Snapshot {
             flows,
+            tallies: senders.iter().map(Sender::tally).collect(),
             edges: world.edges.iter().map(|e| e.counts).collect(),
             hosts: world.flows.iter().map(|f| f.marker.as_ref().map(|m| m.counts)).collect(),
         }
@@ -46,13 +48,21 @@ impl Accounts {
     }
 
     /// The window begins now.
-    pub fn window_begins<C: Clock, const TRACE: bool>(&mut self, world: &World<C, TRACE>) {
-        self.begins = Some(Snapshot::take(world));
+    pub fn window_begins<C: Clock, const TRACE: bool>(
+        &mut self,
+        world: &World<C, TRACE>,
+        senders: &[Sender<C>],
+    ) {
+        self.begins = Some(Snapshot::take(world, senders));
     }
 
     /// The window ends now.
-    pub fn window_ends<C: Clock, const TRACE: bool>(&mut self, world: &World<C, TRACE>) {
-        self.ends = Some(Snapshot::take(world));
+    pub fn window_ends<C: Clock, const TRACE: bool>(
+        &mut self,
+        world: &World<C, TRACE>,
+        senders: &[Sender<C>],
+    ) {
+        self.ends = Some(Snapshot::take(world, senders));
     }
 
     /// Closes the books at the end of the run.
@@ -72,7 +82,7 @@ impl Accounts {
         }
         let (begins, ends) = match (self.begins, self.ends) {
             (Some(b), Some(e)) => (b, e),
-            (Some(b), None) => (b, Snapshot::take(&world)),
+            (Some(b), None) => (b, Snapshot::take(&world, senders)),
             _ => return Err("the measured window did not begin within the run".into()),
         };
 
@@ -83,15 +93,13 @@ impl Accounts {
         let window_ps = (self.window.1 - self.window.0).0 as f64;
         let mut outcome = Outcome { seed, events, ..Outcome::default() };
         for (i, f) in world.flows.iter().enumerate() {
-            let tally = senders[i].tally();
             let flow = FlowOutcome {
                 total: f.counts,
                 window: ends.flows[i].since(&begins.flows[i]),
                 in_flight: in_flight[i][0],
                 acks: [f.acks[0], f.acks[1], f.acks[2], in_flight[i][1]],
-                timeouts: tally.timeouts,
-                fast_retransmits: tally.fast_retransmits,
-                retransmissions: tally.retransmissions,
+                tally: senders[i].tally(),
+                window_tally: ends.tallies[i].since(&begins.tallies[i]),
             };
             flow.check().map_err(|e| format!("flow {i}: {e}"))?;
             outcome.flows.push(flow);

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use inprofile_core::packet::Direction;
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Duration, Time};
 
@@ -177,8 +178,8 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                     let next = watch.next();
                     self.world.schedule(C::at(next), What::Sample(m));
                 }
-                What::WindowBegins => self.accounts.window_begins(&self.world),
-                What::WindowEnds => self.accounts.window_ends(&self.world),
+                What::WindowBegins => self.accounts.window_begins(&self.world, &self.senders),
+                What::WindowEnds => self.accounts.window_ends(&self.world, &self.senders),
                 what @ (What::EdgeTick(_) | What::QueueTick(_) | What::HostTick(_)) => self.world.tick(what),
                 What::Stop => break,
             }
@@ -198,6 +199,9 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             f.acks[1] += 1;
             let selects = f.receiver.selects();
             let sack = if selects { self.world.packets.sack(slot) } else { Sack::default() };
+            if let Some(m) = &mut f.marker {
+                m.marker.observe(self.world.now.time(), &t.packet, Direction::Reverse);
+            }
             self.world.packets.remove(slot);
             let host = &mut FlowHost { world: &mut self.world, flow };
             self.senders[flow as usize].acknowledged(t.segment, &sack, host);

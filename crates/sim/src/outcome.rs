@@ -4,6 +4,8 @@ use inprofile_core::queue::fifo::Counts;
 use inprofile_core::units::Time;
 use inprofile_core::verdict::Cause;
 
+use crate::tcp::Tally;
+
 /// One run's results.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
@@ -38,12 +40,10 @@ pub struct FlowOutcome {
     pub in_flight: u64,
     /// Acknowledgements sent, received, dropped and on the way at the end.
     pub acks: [u64; 4],
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Fast retransmits.
-    pub fast_retransmits: u64,
-    /// Segments sent more than once, counted at each repetition.
-    pub retransmissions: u64,
+    /// What its sender did over the whole run.
+    pub tally: Tally,
+    /// What its sender did in the measured window.
+    pub window_tally: Tally,
 }
 
 /// A flow's forward packets, by colour.

@@ -30,7 +30,8 @@ pub trait Aqm: Send {
     /// simulator may compute a packet's verdict as soon as it knows when the packet will arrive.
     const KEEPS_TIME: bool = true;
 
-    /// Sees a packet pass on the reverse path (arrivals on the forward path are seen in `arrive`).
+    /// Sees a packet pass on the reverse path (arrivals on the forward path are seen in `arrive`). The simulator does
+    /// not show these to queues yet.
     fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
         let _ = (now, packet, direction);
     }

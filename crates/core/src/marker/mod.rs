@@ -18,7 +18,8 @@ pub trait Marker: Send {
     /// Whether it looks at what passes in the reverse direction. One that doesn't needs no simulated event for it.
     const SEES_REVERSE: bool = true;
 
-    /// Sees a packet pass, in either direction, before any verdict on it.
+    /// Sees a packet pass, in either direction, before any verdict on it: an edge's marker what passes its node, a flow's
+    /// own marker the flow's data and acknowledgements.
     fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
         let _ = (now, packet, direction);
     }

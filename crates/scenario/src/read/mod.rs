@@ -58,7 +58,7 @@ pub(crate) fn read(document: &Document, registry: &Registry) -> Result<(Model, V
         read_root(&root, registry)
     };
     if let Some(model) = model.as_ref().filter(|_| !report.has_errors()) {
-        crate::warnings::warn(&root, model);
+        crate::whole::look(&root, model);
     }
     let failed = report.has_errors();
     let problems = report.finish();

@@ -141,6 +141,18 @@ pub struct Tally {
     pub retransmissions: u64,
 }
 
+impl Tally {
+    /// What was done since `before`.
+    #[must_use]
+    pub fn since(&self, before: &Tally) -> Tally {
+        Tally {
+            timeouts: self.timeouts - before.timeouts,
+            fast_retransmits: self.fast_retransmits - before.fast_retransmits,
+            retransmissions: self.retransmissions - before.retransmissions,
+        }
+    }
+}
+
 /// A sender of either profile.
 #[derive(Clone, Debug)]
 pub enum Sender<C: Clock> {

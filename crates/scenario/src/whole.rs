@@ -1,4 +1,4 @@
-//! What may be run but is perhaps not meant, seen once the whole experiment is known.
+//! What is seen once the whole experiment is known: what may be run but is perhaps not meant, and what is too long to be run.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,37 @@ use inprofile_core::units::Rate;
 
 use crate::model::{Group, Model, Source};
 
-/// Adds a warning for each.
-pub(crate) fn warn(root: &Section<'_, '_>, model: &Model) {
+/// Segments a connection may number: the ns-2 profile counts in 32 bits with a sign.
+const MOST_SEGMENTS: u128 = 1 << 31;
+
+/// Adds an error or a warning for each.
+pub(crate) fn look(root: &Section<'_, '_>, model: &Model) {
+    endless(root, model);
     oversold(root, model);
     unseen_edges(root, model);
+}
+
+/// A connection that could send more segments than can be numbered, at the slowest link on its way.
+fn endless(root: &Section<'_, '_>, model: &Model) {
+    for group in &model.groups {
+        let links = group.route.path.iter().map(|&way| model.way(way as usize).rate.0);
+        let join = match &group.source {
+            Source::Hosts(join) => Some(join.rate.0),
+            Source::Node(_) => None,
+        };
+        let slowest = links.chain(join).min().unwrap_or(0);
+        let packet = u128::from(group.tcp.segment + group.tcp.header);
+        // Bits times picoseconds.
+        let sent = u128::from(slowest) * u128::from(model.duration.0) / (8 * packet * 1_000_000_000_000);
+        if sent >= MOST_SEGMENTS {
+            let problem = format!(
+                "a flow of {} could send {sent} segments, and {MOST_SEGMENTS} can be numbered",
+                group.name
+            );
+            root.report().error(&root.locate("duration"), problem, "a shorter run, or larger segments");
+            return;
+        }
+    }
 }
 
 /// Contracts that the measured link can't keep all at once; and a measured link that nobody crosses.
