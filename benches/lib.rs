@@ -2,13 +2,17 @@
 
 use std::fs;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use inprofile_core::registry::Registry;
 use inprofile_scenario::Scenario;
 use inprofile_sim::engine;
 use inprofile_sim::outcome::Outcome;
+use rustix::time::{ClockId, clock_gettime};
 
-/// Reads an experiment, without the parts that start with one of `without`.
+const DUMBBELL: &str = include_str!("dumbbell.toml");
+
+/// Reads an experiment, changed by `set`.
 ///
 /// # Panics
 /// If it is not one.
@@ -19,35 +23,66 @@ pub fn experiment(text: &str, set: &[(&str, &str)]) -> Scenario {
         .unwrap_or_else(|problems| panic!("{}", problems[0]))
 }
 
-/// Runs it with one seed.
+/// `n` flows share `n` Mbit/s for so many seconds.
+#[must_use]
+pub fn dumbbell(n: u64, seconds: f64) -> Scenario {
+    let duration = format!("{seconds} s");
+    let measure = format!("{{ from = \"0 s\", to = \"{duration}\", at = \"bottleneck\" }}");
+    let packets = |k: u64| format!("{k} packets");
+    let rate = |k: u64| format!("{k} Mbit/s");
+    experiment(
+        DUMBBELL,
+        &[
+            ("duration", &duration),
+            ("measure", &measure),
+            ("flows.tcp.count", &n.to_string()),
+            ("flows.tcp.start", &format!("uniform 0..{} s", (n as f64 * 0.001).min(1.0))),
+            ("links.bottleneck.rate", &rate(n)),
+            ("links.access.rate", &rate(10 * n)),
+            ("links.exit.rate", &rate(10 * n)),
+            ("links.access.queue.limit", &packets(100_000.max(8 * n))),
+            ("links.exit.queue.limit", &packets(100_000.max(8 * n))),
+            ("links.bottleneck.queue.limit", &packets(8 * n)),
+            ("links.bottleneck.queue.min_th", &packets(n)),
+            ("links.bottleneck.queue.max_th", &packets(3 * n)),
+        ],
+    )
+}
+
+/// Runs it with one seed; the CPU time is the run's alone, not that of building the network.
 ///
 /// # Panics
 /// If the run fails.
 #[must_use]
-pub fn run(scenario: &Scenario, seed: u64) -> Outcome {
-    engine::run(scenario.network(seed, false), &AtomicBool::new(false), None).expect("the run ends")
+pub fn run(scenario: &Scenario, seed: u64) -> (Outcome, Duration) {
+    let network = scenario.network(seed, false);
+    let before = cpu_time();
+    let outcome = engine::run(network, &AtomicBool::new(false), None).expect("the run ends");
+    (outcome, cpu_time() - before)
 }
 
-/// CPU time this process has used, in seconds, to the nanosecond.
+/// CPU time that all threads of this process have used.
+#[must_use]
+pub fn cpu_time() -> Duration {
+    let t = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(t.tv_sec.unsigned_abs(), t.tv_nsec as u32)
+}
+
+/// Packets that left for the measured link.
+#[must_use]
+pub fn through(scenario: &Scenario, outcome: &Outcome) -> u64 {
+    outcome.links[scenario.measured()].total.sent.iter().sum()
+}
+
+/// The most memory this process has held, in KiB.
 ///
 /// # Panics
 /// Where there is no `/proc`.
 #[must_use]
-pub fn cpu_seconds() -> f64 {
-    let stat = fs::read_to_string("/proc/self/schedstat").expect("Linux's /proc");
-    let ns = stat.split_whitespace().next().and_then(|n| n.parse::<u64>().ok());
-    ns.expect("the first field is nanoseconds") as f64 * 1e-9
-}
-
-/// The most memory this process has held, in MiB.
-///
-/// # Panics
-/// Where there is no `/proc`.
-#[must_use]
-pub fn peak_mib() -> f64 {
+pub fn peak_kib() -> u64 {
     let status = fs::read_to_string("/proc/self/status").expect("Linux's /proc");
     let line = status.lines().find(|l| l.starts_with("VmHWM")).expect("a peak");
-    line.split_whitespace().nth(1).and_then(|n| n.parse::<f64>().ok()).expect("kB") / 1024.0
+    line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("a number of KiB")
 }
 
 /// The middle of some measurements.

@@ -1,0 +1,127 @@
+// The dumbbell of the race for ns-3: dumbbell-ns3 FLOWS SECONDS
+//
+// N NewReno flows share N Mbit/s behind RED. The flows are spread over ten hosts a side, since one host's list of
+// connections is searched for every packet and a host per flow makes routing slow. No tracing, no timestamps.
+// Prints name=value: CPU seconds of Simulator::Run alone, and the bottleneck queue's own counts.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <string>
+
+#include "ns3/applications-module.h"
+#include "ns3/core-module.h"
+#include "ns3/internet-module.h"
+#include "ns3/network-module.h"
+#include "ns3/point-to-point-module.h"
+#include "ns3/traffic-control-module.h"
+
+using namespace ns3;
+
+namespace {
+
+constexpr uint32_t HOSTS = 10;
+constexpr uint16_t PORT = 5000;
+
+double CpuSeconds()
+{
+    timespec t{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+PointToPointHelper Link(double mbps, const char* delay, const std::string& queue)
+{
+    PointToPointHelper link;
+    link.SetDeviceAttribute("DataRate", DataRateValue(DataRate(static_cast<uint64_t>(mbps * 1e6))));
+    link.SetChannelAttribute("Delay", StringValue(delay));
+    link.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue(queue));
+    return link;
+}
+
+} // namespace
+
+int main(int argc, char* argv[])
+{
+    if (argc != 3)
+    {
+        std::fprintf(stderr, "dumbbell-ns3 FLOWS SECONDS\n");
+        return 2;
+    }
+    const uint32_t n = std::strtoul(argv[1], nullptr, 10);
+    const double seconds = std::strtod(argv[2], nullptr);
+
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpNewReno::GetTypeId()));
+    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(1000));
+    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(2));
+    Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
+    Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
+    Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
+
+    NodeContainer routers(2), senders(HOSTS), receivers(HOSTS);
+    InternetStackHelper stack;
+    stack.Install(routers);
+    stack.Install(senders);
+    stack.Install(receivers);
+
+    const std::string ample = std::to_string(std::max<uint32_t>(100000, 8 * n)) + "p";
+    PointToPointHelper access = Link(10.0 * n, "7.5ms", ample);
+    Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.0");
+    TrafficControlHelper none;
+    ApplicationContainer sinks;
+    Ipv4Address to[HOSTS];
+    for (uint32_t i = 0; i < HOSTS; i++)
+    {
+        for (bool sending : {true, false})
+        {
+            const NetDeviceContainer ends = access.Install(routers.Get(sending ? 0 : 1),
+                                                           (sending ? senders : receivers).Get(i));
+            const Ipv4InterfaceContainer interfaces = addresses.Assign(ends);
+            none.Uninstall(ends); // the device's own queue is the only one
+            addresses.NewNetwork();
+            if (!sending)
+            {
+                to[i] = interfaces.GetAddress(1);
+            }
+        }
+        PacketSinkHelper sink("ns3::TcpSocketFactory", InetSocketAddress(Ipv4Address::GetAny(), PORT));
+        sinks.Add(sink.Install(receivers.Get(i)));
+    }
+
+    PointToPointHelper bottleneck = Link(n, "10ms", "1p");
+    const NetDeviceContainer forward = bottleneck.Install(routers);
+    DynamicCast<PointToPointNetDevice>(forward.Get(1))->GetQueue()->SetMaxSize(QueueSize(ample));
+    TrafficControlHelper red;
+    red.SetRootQueueDisc("ns3::RedQueueDisc",
+                         "MaxSize", QueueSizeValue(QueueSize(std::to_string(8 * n) + "p")),
+                         "MinTh", DoubleValue(n), "MaxTh", DoubleValue(3.0 * n), "QW", DoubleValue(0.002),
+                         "LInterm", DoubleValue(10), "Gentle", BooleanValue(true), "MeanPktSize", UintegerValue(1040),
+                         "LinkBandwidth", DataRateValue(DataRate(static_cast<uint64_t>(n * 1e6))),
+                         "LinkDelay", StringValue("10ms"));
+    const QueueDiscContainer discs = red.Install(forward.Get(0));
+    addresses.Assign(forward);
+    none.Uninstall(forward.Get(1));
+    Ipv4GlobalRoutingHelper::PopulateRoutingTables();
+
+    const double spread = std::min(0.001, 1.0 / n);
+    for (uint32_t i = 0; i < n; i++)
+    {
+        BulkSendHelper bulk("ns3::TcpSocketFactory", InetSocketAddress(to[i % HOSTS], PORT));
+        bulk.SetAttribute("MaxBytes", UintegerValue(0));
+        bulk.SetAttribute("SendSize", UintegerValue(1000));
+        bulk.Install(senders.Get(i % HOSTS)).Start(Seconds(spread * i));
+    }
+    sinks.Start(Seconds(0));
+
+    Simulator::Stop(Seconds(seconds));
+    const double before = CpuSeconds();
+    Simulator::Run();
+    const double took = CpuSeconds() - before;
+    const QueueDisc::Stats& counts = discs.Get(0)->GetStats();
+    std::printf("cpu_s=%.6f arrived=%u dropped=%u packets=%u events=%llu\n", took, counts.nTotalReceivedPackets,
+                counts.nTotalDroppedPackets, counts.nTotalDequeuedPackets,
+                static_cast<unsigned long long>(Simulator::GetEventCount()));
+    Simulator::Destroy();
+    return 0;
+}
