@@ -9,7 +9,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.toml'
 say = @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce test lint test-rust test-python bench wheel requirements clean
+.PHONY: help build reproduce test lint test-rust test-python bench validate wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -27,8 +27,8 @@ lint: $(VENV)/.built
 	@cargo fmt --all --check
 	@cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	$(say) "Python: format, lints and types"
-	@$(BIN)/ruff format --quiet --check python docs
-	@$(BIN)/ruff check --quiet python docs
+	@$(BIN)/ruff format --quiet --check python docs validation
+	@$(BIN)/ruff check --quiet python docs validation
 	@$(BIN)/mypy
 
 test-rust: $(VENV)/.built
@@ -42,6 +42,13 @@ test-python: $(VENV)/.built
 bench: ## Measure speed and memory (minutes; a quiet machine)
 	$(say) "Benchmarks"
 	@cargo bench --quiet --locked -p inprofile-benches
+
+validate: build ## Compare with ns-2, event by event (as root it installs ns2 if it is missing)
+	@command -v ns >/dev/null || { \
+		echo "ns-2 is missing: apt-get install ns2"; \
+		test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends ns2; }
+	$(say) "Against ns-2"
+	@$(BIN)/python validation/run.py
 
 wheel: $(VENV)/.packages ## Build the wheel into dist/, then use it where there is no Rust
 	$(say) "Wheel"

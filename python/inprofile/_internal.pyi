@@ -77,6 +77,22 @@ def run(
     `progress(finished, all)` a few times a second. Ctrl-C raises KeyboardInterrupt.
     """
 
+class Inexpressible(ValueError):
+    """An experiment that ns-2 has no words for; `args[0]` lists what it lacks."""
+
+def ns2_script(scenario: Scenario, seed: int) -> str:
+    """The Tcl script by which ns-2 2.35 runs this seed of an experiment.
+
+    `Inexpressible` with a list of texts, one for each thing that ns-2 doesn't have.
+    """
+
+def ns2_log(scenario: Scenario, seed: int, path: str) -> int:
+    """Run this seed and write every event at every link to a file, in the format of ns-2's trace.
+
+    Gives the number of data packets that arrived at receivers. OSError with the path if the file
+    can't be written.
+    """
+
 def mechanisms() -> str:
     """JSON catalogue of every marker and queue discipline."""
 

@@ -1,5 +1,6 @@
 //! The Python binding: experiments in, tables out. Everything else is Python's or the other crates'.
 
+mod ns2;
 mod results;
 mod runner;
 mod tables;
@@ -97,6 +98,8 @@ fn json(problems: &[Problem]) -> String {
 /// The compiled part: the simulator, its experiment files and its mechanisms.
 #[pymodule]
 mod _internal {
+    #[pymodule_export]
+    use super::ns2::{Inexpressible, ns2_log, ns2_script};
     #[pymodule_export]
     use super::results::Results;
     #[pymodule_export]

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from . import check, explain, list_, new, reproduce, run, schema
+from . import check, explain, list_, new, reproduce, run, schema, validate
 
 __all__ = ["app", "main"]
 
@@ -31,6 +31,7 @@ for name, command in (
     ("schema", schema.schema),
     ("explain", explain.explain),
     ("reproduce", reproduce.reproduce),
+    ("validate", validate.validate),
 ):
     app.command(name)(command)
 

@@ -1,0 +1,90 @@
+//! Experiments of `validation/ns2` against what ns-2 2.35 made of them: how many events, and their checksum.
+//!
+//! Both stand in `docs/validation.json`, which `make validate` writes from ns-2's own traces. Here ns-2 is not needed.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use inprofile_core::registry::Registry;
+use inprofile_scenario::Scenario;
+use inprofile_sim::trace::ns2;
+
+/// Every transport, discipline and option that is compared, once.
+const SCENARIOS: [&str; 8] = [
+    "drop-tail-sack-10-delack",
+    "drop-tail-reno-2-delack",
+    "many-timeouts-drop-tail-newreno-10",
+    "jitter-red-sack-5",
+    "red-reno-2",
+    "red-newreno-10-delack-3hops",
+    "red-gentle-wait-reno-10",
+    "red-bytes-reno-5",
+];
+
+/// Counts lines, and takes CRC-32 (IEEE 802.3, reflected) of all bytes.
+struct Sum {
+    table: [u32; 256],
+    crc: u32,
+    lines: u64,
+}
+
+impl Default for Sum {
+    fn default() -> Sum {
+        let step = |c: u32, _| if c & 1 == 1 { 0xedb8_8320 ^ (c >> 1) } else { c >> 1 };
+        let table = std::array::from_fn(|byte| (0..8).fold(byte as u32, step));
+        Sum { table, crc: u32::MAX, lines: 0 }
+    }
+}
+
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Sum>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut s = self.0.lock().expect("nobody panicked");
+        for &byte in bytes {
+            s.crc = s.table[usize::from(byte ^ s.crc as u8)] ^ (s.crc >> 8);
+            s.lines += u64::from(byte == b'\n');
+        }
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn the_checksum_is_the_usual_one() {
+    let mut sum = Shared::default();
+    sum.write_all(b"123456789").expect("memory takes everything");
+    assert_eq!(!sum.0.lock().expect("nobody panicked").crc, 0xcbf4_3926);
+}
+
+#[test]
+fn events_are_ns2s() {
+    let text = std::fs::read_to_string(root().join("docs/validation.json")).expect("make validate writes it");
+    let found: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let rows = found["scenarios"].as_array().expect("a list");
+    for name in SCENARIOS {
+        let file = format!("validation/ns2/{name}.toml");
+        let row = rows.iter().find(|r| r["file"] == *file).expect("every scenario has a row");
+        let bytes = std::fs::read(root().join(&file)).expect("the experiment");
+        let scenario = Scenario::parse_bytes(&bytes, &file, &[], &Registry::default()).expect("a good one");
+        let seed = row["seed"].as_u64().expect("a number");
+        let sum = Shared::default();
+        ns2::run(scenario.network(seed, false), &Arc::new(AtomicBool::new(false)), sum.clone())
+            .expect("a whole trace");
+        let sum = sum.0.lock().expect("nobody panicked");
+        assert_eq!(
+            (sum.lines, format!("{:08x}", !sum.crc)),
+            (row["events"].as_u64().expect("a number"), row["checksum"].as_str().expect("a text").into()),
+            "{name}: events and checksum"
+        );
+    }
+}

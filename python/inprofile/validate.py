@@ -1,0 +1,220 @@
+"""The same experiment in ns-2 and here, compared event by event.
+
+ns-2 is run as a program of its own, on a script written from the experiment. Both write every packet that
+joins a queue, leaves it, is dropped or comes out of a link: the time to the microsecond, the nodes, type,
+size, flow, addresses, sequence number and the packet's number. ns-2's column of flags is left out.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+import zlib
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from . import _internal
+from .scenario import Scenario
+
+__all__ = [
+    "Comparison",
+    "Divergence",
+    "NotInNs2",
+    "Ns2Failed",
+    "Ns2Missing",
+    "Validation",
+    "compare",
+    "ns2_script",
+    "validate",
+]
+
+CONTEXT = 10
+"""Events shown of either side, the one that differs included."""
+SCRIPT, OURS, THEIRS = "experiment.tcl", "inprofile.tr", "ns2.tr"
+_NO_FLAGS = b" ------- "
+_FLAGS = re.compile(rb" [-A-Za-z]{7} ")
+
+
+class NotInNs2(ValueError):
+    """An experiment that ns-2 has no words for."""
+
+    def __init__(self, file: str, missing: list[str]) -> None:
+        """`missing` has a text for each thing."""
+        self.missing = missing
+        super().__init__(f"{file}: ns-2 cannot express\n" + "\n".join(f"  {what}" for what in missing))
+
+
+class Ns2Missing(RuntimeError):
+    """There is no ns-2 to compare with."""
+
+    def __init__(self) -> None:
+        super().__init__('no program called "ns" is on the path: apt-get install ns2')
+
+
+class Ns2Failed(RuntimeError):
+    """ns-2 did not run the script to its end."""
+
+    def __init__(self, code: int, said: str) -> None:
+        """`said` is what it wrote to standard error, or to standard output if that was nothing."""
+        self.code = code
+        tail = "\n".join(f"  {line}" for line in said.strip().splitlines()[-CONTEXT:])
+        how = f"was ended by signal {-code}" if code < 0 else f"left with exit code {code}"
+        super().__init__(f"ns-2 {how}" + (f":\n{tail}" if tail else " and said nothing"))
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """Where two traces part."""
+
+    event: int
+    """Its number, from 1."""
+    ours: tuple[str, ...]
+    """Our last events, the one that differs last; without it where our trace has ended."""
+    theirs: tuple[str, ...]
+    """ns-2's."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        return {"event": self.event, "ours": list(self.ours), "theirs": list(self.theirs)}
+
+    def __str__(self) -> str:
+        sides = (("Inprofile", self.ours), ("ns-2", self.theirs))
+        shown = (
+            "\n".join([f"{name}, up to there:", *(f"  {line}" for line in lines)]) for name, lines in sides
+        )
+        return "\n".join([f"different from event {self.event:,} on", *shown])
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two traces side by side."""
+
+    events: int
+    """Events that are the same, from the start."""
+    checksum: str
+    """CRC-32 of ns-2's trace as far as it was read, its flags blanked."""
+    divergence: Divergence | None
+    """The first one."""
+
+
+@dataclass(frozen=True)
+class Validation:
+    """One seed of one experiment, run by both."""
+
+    title: str
+    file: str
+    seed: int
+    packets: int
+    """Data packets that came to their receivers in our run."""
+    comparison: Comparison
+
+    @property
+    def identical(self) -> bool:
+        """Whether there is no difference."""
+        return self.comparison.divergence is None
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        divergence = self.comparison.divergence
+        return {
+            "scenario": self.title,
+            "file": self.file,
+            "seed": self.seed,
+            "identical": self.identical,
+            "events": self.comparison.events,
+            "packets": self.packets,
+            "checksum": self.comparison.checksum,
+            "first_divergence": None if divergence is None else divergence.to_json(),
+        }
+
+    def __str__(self) -> str:
+        if self.comparison.divergence is None:
+            return f"identical: {self.comparison.events:,} events, {self.packets:,} packets received"
+        return str(self.comparison.divergence)
+
+
+def ns2_script(scenario: Scenario, seed: int = 1) -> str:
+    """The Tcl script by which ns-2 2.35 runs this seed. Raises `NotInNs2`."""
+    try:
+        return _internal.ns2_script(scenario._inner, seed)
+    except _internal.Inexpressible as error:
+        raise NotInNs2(scenario.file, list(error.args[0])) from None
+
+
+def compare(ours: Iterable[bytes], theirs: Iterable[bytes]) -> Comparison:
+    r"""Compare two traces, line by line.
+
+    >>> here = [b"+ 0 0 1 tcp 40 ------- 0 0.0 1.0 0 0\n"]
+    >>> compare(here, [b"+ 0 0 1 tcp 40 ---A--- 0 0.0 1.0 0 0\n"]).divergence is None
+    True
+    >>> compare(here, []).divergence
+    Divergence(event=1, ours=('+ 0 0 1 tcp 40 ------- 0 0.0 1.0 0 0',), theirs=())
+    """
+    recent: deque[tuple[bytes, bytes]] = deque(maxlen=CONTEXT - 1)
+    checksum = same = 0
+    for our, their in zip_longest(ours, theirs, fillvalue=b""):
+        plain = their if _NO_FLAGS in their else _FLAGS.sub(_NO_FLAGS, their, count=1)
+        checksum = zlib.crc32(plain, checksum)
+        if our != plain:
+            before = list(recent)
+            divergence = Divergence(
+                same + 1,
+                _texts([o for o, _ in before], our),
+                _texts([t for _, t in before], their),
+            )
+            return Comparison(same, f"{checksum:08x}", divergence)
+        same += 1
+        recent.append((our, their))
+    return Comparison(same, f"{checksum:08x}", None)
+
+
+def _texts(before: list[bytes], last: bytes) -> tuple[str, ...]:
+    lines = [*before, last] if last else before
+    return tuple(line.decode("utf-8", "replace").rstrip("\n") for line in lines)
+
+
+def validate(scenario: Scenario, seed: int = 1, keep: str | Path | None = None) -> Validation:
+    """Run one seed here and in ns-2, and compare. `keep` is a folder for the script and both traces.
+
+    Raises `NotInNs2`, `Ns2Missing` and `Ns2Failed`; OSError where a trace can't be written.
+    """
+    script = ns2_script(scenario, seed)
+    program = shutil.which("ns")
+    if program is None:
+        raise Ns2Missing
+    with _folder(keep) as folder:
+        (folder / SCRIPT).write_text(script, encoding="utf-8")
+        (folder / THEIRS).unlink(missing_ok=True)
+        ran = subprocess.run(  # noqa: S603 - found on the path, with a script of our own
+            [program, SCRIPT, THEIRS],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        if ran.returncode != 0 or not (folder / THEIRS).exists():
+            raise Ns2Failed(ran.returncode, ran.stderr.strip() or ran.stdout)
+        packets = _internal.ns2_log(scenario._inner, seed, str(folder / OURS))
+        with (folder / OURS).open("rb") as ours, (folder / THEIRS).open("rb") as theirs:
+            comparison = compare(ours, theirs)
+    return Validation(scenario.title, scenario.file, seed, packets, comparison)
+
+
+@contextmanager
+def _folder(keep: str | Path | None) -> Iterator[Path]:
+    """The one to keep, or one that is gone afterwards."""
+    if keep is not None:
+        folder = Path(keep)
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="inprofile-") as name:
+        yield Path(name)

@@ -1,0 +1,197 @@
+"""Comparing with ns-2: on traces made by hand, and with programs that stand in for ns-2."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from inprofile import _internal, load
+from inprofile.cli import main
+from inprofile.validate import CONTEXT, NotInNs2, Ns2Failed, Ns2Missing, compare, ns2_script, validate
+
+SMALL = """
+title    = "Two flows, as in ns-2"
+duration = "2 s"
+
+[engine]
+profile = "ns2"
+
+[tcp]
+profile = "ns2"
+
+[[links]]
+name  = "bottleneck"
+from  = "R1"
+to    = "R2"
+rate  = "1 Mbit/s"
+delay = "10 ms"
+queue = { aqm = "drop_tail", limit = "9 packets", limit_rule = "waiting" }
+
+[[flows]]
+name  = "tcp"
+count = 2
+from  = "H*"
+join  = { node = "R1", rate = "10 Mbit/s" }
+to    = "R2"
+rtt   = "40 ms"
+start = "uniform 0..0.1 s"
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+def put_ns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
+    """Make a program called ns that does this, before any other."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "ns").write_text(f"#!/bin/sh\n{body}\n")
+    (folder / "ns").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+
+def lines(n: int, flags: str = "-------") -> list[bytes]:
+    return [f"+ {i} 0 1 tcp 1040 {flags} 0 0.0 1.0 {i} {i}\n".encode() for i in range(n)]
+
+
+def test_only_the_flags_may_differ() -> None:
+    found = compare(lines(25), lines(25, "---A---"))
+    assert (found.events, found.divergence) == (25, None)
+    assert found.checksum == compare(lines(25), lines(25)).checksum
+
+
+def test_the_first_difference_comes_with_what_was_before_it() -> None:
+    theirs = lines(25, "---A---")
+    theirs[17] = theirs[17].replace(b"+ 17", b"d 17")
+    theirs[20] = theirs[20].replace(b"1040", b"40")
+    found = compare(lines(25), theirs)
+    assert found.events == 17
+    divergence = found.divergence
+    assert divergence is not None
+    assert divergence.event == 18
+    assert len(divergence.ours) == len(divergence.theirs) == CONTEXT
+    assert divergence.ours[0] == "+ 8 0 1 tcp 1040 ------- 0 0.0 1.0 8 8"
+    assert divergence.ours[-1] == "+ 17 0 1 tcp 1040 ------- 0 0.0 1.0 17 17"
+    assert divergence.theirs[-1] == "d 17 0 1 tcp 1040 ---A--- 0 0.0 1.0 17 17"
+    assert str(divergence).splitlines()[0] == "different from event 18 on"
+
+
+@pytest.mark.parametrize(("ours", "theirs", "shown"), [(5, 3, (4, 3)), (3, 5, (3, 4))])
+def test_a_trace_that_ends_early_differs(ours: int, theirs: int, shown: tuple[int, int]) -> None:
+    divergence = compare(lines(ours), lines(theirs)).divergence
+    assert divergence is not None
+    assert divergence.event == 4
+    assert (len(divergence.ours), len(divergence.theirs)) == shown
+
+
+def test_any_column_but_the_flags_counts() -> None:
+    line = b"r 1.5 0 1 tcp 1040 ------- 0 0.0 1.0 7 9\n"
+    for column in (0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11):
+        words = line.split()
+        words[column] = b"x"
+        assert compare([line], [b" ".join(words) + b"\n"]).divergence is not None, column
+
+
+def test_the_script_has_the_starts_of_its_seed(small: Path) -> None:
+    scenario = load(small)
+    script = ns2_script(scenario, 3)
+    assert "$defaultRNG seed 3\n" in script
+    # ns-2's drop-tail queue holds one less than its limit.
+    assert "link 0 1 1000000 0.01 DropTail {limit_ 10}\n" in script
+    starts = [float(t) for t in re.findall(r"^flow \d+ 1 TCP/Reno TCPSink (\S+) ", script, re.MULTILINE)]
+    rows = scenario.run(seeds=[3]).rows("flows")
+    assert starts == [row.figures["start"].mean for row in rows]
+
+
+def test_what_ns2_lacks_is_all_named(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = load(small).with_(
+        {
+            "engine.profile": "exact",
+            "tcp.profile": "rfc",
+            "links.bottleneck.queue": {
+                "aqm": "red", "limit": "9000 B", "min_th": "3 packets", "max_th": "6 packets", "max_p": 0.1,
+            },
+        }
+    )  # fmt: skip
+    with pytest.raises(NotInNs2) as caught:
+        ns2_script(scenario)
+    assert [what.partition(":")[0] for what in caught.value.missing] == [
+        "engine.profile",
+        "flows.tcp.tcp.profile",
+        "links.bottleneck.queue.limit",
+    ]
+    with pytest.raises(SystemExit) as left:
+        main(["validate", str(small), "--set", 'engine.profile="exact"', "--json"])
+    assert left.value.code == 2
+    out = capsys.readouterr()
+    assert "engine.profile" in json.loads(out.out)["error"]
+    assert "engine.profile" in out.err
+
+
+def test_without_ns2_it_says_how_to_get_it(
+    small: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Ns2Missing):
+        validate(load(small))
+    with pytest.raises(SystemExit) as left:
+        main(["validate", str(small)])
+    assert left.value.code == 2
+    assert "apt-get install ns2" in capsys.readouterr().err
+
+
+def test_ns2_that_fails_is_quoted(small: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    put_ns(tmp_path, monkeypatch, "seq 30 >&2; echo no such thing >&2; exit 3")
+    with pytest.raises(Ns2Failed, match="exit code 3") as caught:
+        validate(load(small))
+    assert caught.value.code == 3
+    assert str(caught.value).endswith("no such thing")
+    assert "\n  20\n" not in str(caught.value)
+
+
+def test_ns2_that_is_killed_or_leaves_nothing(
+    small: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    put_ns(tmp_path, monkeypatch, "kill -9 $$")
+    with pytest.raises(Ns2Failed, match="signal 9"):
+        validate(load(small))
+    (tmp_path / "bin" / "ns").write_text("#!/bin/sh\n")
+    with pytest.raises(Ns2Failed, match="said nothing"):
+        validate(load(small))
+
+
+def test_both_outcomes_end_to_end(
+    small: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    golden = tmp_path / "golden.tr"
+    packets = _internal.ns2_log(load(small)._inner, 1, str(golden))
+    events = golden.read_text().count("\n")
+    assert 100 < packets < events
+    put_ns(tmp_path, monkeypatch, f"sed 's/-------/---A---/' {golden} >$2")
+    with pytest.raises(SystemExit) as left:
+        main(["validate", str(small), "--keep", str(tmp_path / "kept"), "--json"])
+    assert left.value.code in (None, 0)
+    found = json.loads(capsys.readouterr().out)
+    assert (found["identical"], found["events"], found["packets"]) == (True, events, packets)
+    assert found["first_divergence"] is None
+    kept = {path.name for path in (tmp_path / "kept").iterdir()}
+    assert kept == {"experiment.tcl", "inprofile.tr", "ns2.tr"}
+
+    (tmp_path / "bin" / "ns").write_text(f"#!/bin/sh\nsed '50s/^./x/' {golden} >$2\n")
+    with pytest.raises(SystemExit) as left:
+        main(["validate", str(small)])
+    assert left.value.code == 1
+    assert "different from event 50 on" in capsys.readouterr().out
+
+
+def test_a_trace_that_cannot_be_written_is_an_error_with_its_path(small: Path, tmp_path: Path) -> None:
+    inner = load(small)._inner
+    for path in ("/dev/full", str(tmp_path / "nowhere" / "x.tr"), str(tmp_path)):
+        with pytest.raises(OSError, match=r"\[Errno \d+\]") as caught:
+            _internal.ns2_log(inner, 1, path)
+        assert caught.value.filename == path
