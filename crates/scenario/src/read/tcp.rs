@@ -21,9 +21,9 @@ inprofile_core::choice! {
     pub enum Control {
         /// RFC 5681.
         Reno = "reno",
-        /// RFC 6582: recovery lasts until all that was out is acknowledged. With profile ns2.
+        /// RFC 6582: recovery lasts until all that was out is acknowledged.
         NewReno = "newreno",
-        /// RFC 2018: recovery by what the receiver says it has. With profile ns2.
+        /// RFC 2018: recovery by what the receiver says it has (rfc: RFC 6675).
         Sack = "sack",
     }
 }
@@ -142,13 +142,6 @@ fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
         }
     }
     let config = complete(&tcp);
-    if config.profile == Profile::Rfc && config.congestion != Congestion::Reno {
-        fault(
-            section.locate("congestion"),
-            "with profile = \"rfc\" there is only Reno so far".into(),
-            "write congestion = \"reno\", or profile = \"ns2\"",
-        );
-    }
     let size = tcp.segment.map_or(u64::from(config.segment), |b| b.0)
         + tcp.header.map_or(u64::from(config.header), |b| b.0);
     if size > LARGEST_PACKET {

@@ -36,12 +36,12 @@ impl Host for Script {
 }
 
 /// A sender in that world.
-struct Connection {
-    sender: Sender<Exact>,
+pub struct Connection {
+    pub sender: Sender<Exact>,
     host: Script,
 }
 
-fn config() -> Config {
+pub fn config() -> Config {
     Config {
         profile: Profile::Rfc,
         congestion: Congestion::Reno,
@@ -74,16 +74,21 @@ impl Connection {
     }
 
     /// At `ms` the receiver says that it waits for `next`; what is sent then.
-    fn ack(&mut self, ms: u64, next: u32) -> Vec<u32> {
+    pub fn ack(&mut self, ms: u64, next: u32) -> Vec<u32> {
+        self.said(ms, next, &Sack::default())
+    }
+
+    /// As [`Connection::ack`], and the receiver says what else it has.
+    pub fn said(&mut self, ms: u64, next: u32, sack: &Sack) -> Vec<u32> {
         let now = Exact::at(Time::ZERO + Duration::from_millis(ms));
         assert!(now >= self.host.now, "the script goes back in time");
         self.host.now = now;
-        self.sender.acknowledged(next, &Sack::default(), &mut self.host);
+        self.sender.acknowledged(next, sack, &mut self.host);
         self.sent()
     }
 
     /// `n` of the same, at once.
-    fn acks(&mut self, ms: u64, next: u32, n: usize) -> Vec<u32> {
+    pub fn acks(&mut self, ms: u64, next: u32, n: usize) -> Vec<u32> {
         (0..n).flat_map(|_| self.ack(ms, next)).collect()
     }
 
@@ -99,7 +104,7 @@ impl Connection {
     }
 
     /// In slow start, with `n` segments on the way, the first of them `una`, round trips of 100 ms.
-    fn with_flight(config: &Config, n: u32) -> (Connection, u32) {
+    pub fn with_flight(config: &Config, n: u32) -> (Connection, u32) {
         let mut c = Connection::open(config);
         let mut una = 1;
         let mut ms = 100;
@@ -115,7 +120,7 @@ impl Connection {
 }
 
 /// `from` to `to`, the latter excluded.
-fn segments(from: u32, to: u32) -> Vec<u32> {
+pub fn segments(from: u32, to: u32) -> Vec<u32> {
     (from..to).collect()
 }
 

@@ -1,13 +1,28 @@
-//! TCP by the RFCs: Reno (RFC 5681), limited transmit (RFC 3042), the timer of RFC 6298, and an initial
-//! window of ten segments (RFC 6928).
+//! TCP by the RFCs: Reno (RFC 5681), NewReno (RFC 6582) or SACK-based recovery (RFC 2018, 6675), limited
+//! transmit (RFC 3042), the timer of RFC 6298, and an initial window of ten segments (RFC 6928).
 //!
 //! The window is counted in full segments, which for a bulk sender says the same as bytes.
 
+mod board;
+
 use crate::clock::Clock;
-use crate::tcp::{Alarm, Config, Host, Sack, Tally, rto::Rto};
+use crate::tcp::{Alarm, Config, Congestion, Host, Sack, Tally, rto::Rto};
+use board::Board;
 
 /// RFC 5681 §3.2: three duplicates mean a loss.
 const DUPLICATES: u32 = 3;
+
+/// How a loss is repaired.
+#[derive(Clone, Debug)]
+enum Recovery {
+    /// RFC 5681 §3.2: the first new acknowledgement ends it.
+    Reno,
+    /// RFC 6582: it ends when all is acknowledged that was out at its start; whether a partial acknowledgement
+    /// has come.
+    NewReno { partial: bool },
+    /// RFC 6675: what the receiver has decides what is sent.
+    Sack(Box<Board>),
+}
 
 /// The sender. Segment 0 is the SYN.
 #[derive(Clone, Debug)]
@@ -19,6 +34,9 @@ pub struct Sender<C: Clock> {
     initial_window: u32,
     duplicates: u32,
     in_recovery: bool,
+    recovery: Recovery,
+    /// `end` when recovery began (RecoveryPoint).
+    recovery_point: u32,
     /// First not acknowledged (SND.UNA), next to send (SND.NXT), one past the highest sent.
     una: u32,
     nxt: u32,
@@ -48,6 +66,12 @@ impl<C: Clock> Sender<C> {
             initial_window: config.initial_window,
             duplicates: 0,
             in_recovery: false,
+            recovery: match config.congestion {
+                Congestion::Reno => Recovery::Reno,
+                Congestion::NewReno => Recovery::NewReno { partial: false },
+                Congestion::Sack => Recovery::Sack(Box::default()),
+            },
+            recovery_point: 0,
             una: 0,
             nxt: 0,
             end: 0,
@@ -67,14 +91,19 @@ impl<C: Clock> Sender<C> {
         self.send_window(false, host);
     }
 
-    /// An acknowledgement that the receiver waits for segment `next`.
-    pub fn acknowledged<H: Host<Clock = C>>(&mut self, next: u32, _: &Sack, host: &mut H) {
+    /// An acknowledgement that the receiver waits for segment `next`, and has those in `sack` too.
+    pub fn acknowledged<H: Host<Clock = C>>(&mut self, next: u32, sack: &Sack, host: &mut H) {
         if next > self.end || next < self.una {
             return;
         }
+        let news = match &mut self.recovery {
+            Recovery::Sack(board) => board.update(next, sack),
+            _ => true,
+        };
         if next > self.una {
             self.new_data_acknowledged(next, host);
-        } else if self.una < self.end {
+        } else if self.una < self.end && news {
+            // With SACK only what tells something new counts (RFC 6675 §2).
             self.duplicate(host);
         }
         self.send_window(false, host);
@@ -96,6 +125,10 @@ impl<C: Clock> Sender<C> {
         self.duplicates = 0;
         self.beyond_window = 0;
         self.in_recovery = false;
+        if let Recovery::Sack(board) = &mut self.recovery {
+            // RFC 2018 §5.
+            board.clear();
+        }
         self.timed = None;
         self.recover = self.end;
         self.nxt = self.una;
@@ -123,8 +156,9 @@ impl<C: Clock> Sender<C> {
             }
             self.cwnd = f64::from(self.initial_window);
         } else if self.in_recovery {
-            // RFC 5681 §3.2, step 6: deflate.
-            self.cwnd = self.ssthresh;
+            if self.recovery_goes_on(next, host) {
+                return;
+            }
         } else if self.cwnd < self.ssthresh {
             // RFC 5681, Eq. (2), counting no more than two segments an acknowledgement (RFC 3465 §2.2), and
             // after a timeout, where one may cover a window that had arrived long before, one (§2.3).
@@ -149,22 +183,113 @@ impl<C: Clock> Sender<C> {
         }
     }
 
+    /// New data is acknowledged in recovery. False if that ends it.
+    fn recovery_goes_on<H: Host<Clock = C>>(&mut self, next: u32, host: &mut H) -> bool {
+        let whole = next >= self.recovery_point;
+        let first = match &mut self.recovery {
+            // RFC 5681 §3.2, step 6: deflate.
+            Recovery::Reno => {
+                self.cwnd = self.ssthresh;
+                return false;
+            }
+            Recovery::NewReno { .. } if whole => {
+                // RFC 6582 §3.2, step 3, full acknowledgement, option 1: no burst on leaving.
+                let flight = f64::from(self.nxt.max(next) - next);
+                self.cwnd = self.ssthresh.min(flight.max(1.0) + 1.0);
+                return false;
+            }
+            // RFC 6675 §5, step A.
+            Recovery::Sack(_) if whole => return false,
+            Recovery::Sack(_) => {
+                self.una = next;
+                self.nxt = self.nxt.max(next);
+                self.restart_timer(host);
+                return true;
+            }
+            Recovery::NewReno { partial } => !std::mem::replace(partial, true),
+        };
+        // RFC 6582 §3.2, step 3, partial acknowledgement: fill the next hole, and deflate by what was
+        // acknowledged, but for one segment. Only the first one sets the timer (§4, impatient).
+        let acknowledged = f64::from(next - self.una);
+        self.una = next;
+        self.nxt = self.nxt.max(next);
+        self.transmit(next, host);
+        self.cwnd = (self.cwnd - acknowledged + 1.0).max(1.0);
+        if first {
+            self.restart_timer(host);
+        }
+        true
+    }
+
     fn duplicate<H: Host<Clock = C>>(&mut self, host: &mut H) {
         self.duplicates += 1;
-        // Duplicates of what a timeout repeated without need are no loss (RFC 6582 §3.2, steps 2 and 4).
-        if self.duplicates == DUPLICATES && !self.in_recovery && self.una > self.recover {
-            // RFC 5681 §3.2, steps 2 and 3. What limited transmit sent does not count as flight.
-            self.tally.fast_retransmits += 1;
-            self.ssthresh = ((self.flight() - f64::from(self.beyond_window)) / 2.0).max(2.0);
-            self.cwnd = self.ssthresh + f64::from(DUPLICATES);
-            self.in_recovery = true;
-            self.timed = None;
-            self.transmit(self.una, host);
-            self.restart_timer(host);
-        } else if self.in_recovery {
-            // RFC 5681 §3.2, step 4: inflate.
-            self.cwnd += 1.0;
+        if self.in_recovery {
+            if !matches!(self.recovery, Recovery::Sack(_)) {
+                // RFC 5681 §3.2, step 4: inflate.
+                self.cwnd += 1.0;
+            }
+            return;
         }
+        let lost = match &self.recovery {
+            // RFC 6675 §5, steps 1 and 2.
+            Recovery::Sack(board) => self.duplicates >= DUPLICATES || board.lost_below() > self.una,
+            _ => self.duplicates == DUPLICATES,
+        };
+        // Duplicates of what a timeout repeated without need are no loss (RFC 6582 §3.2, steps 2 and 4).
+        if lost && self.una > self.recover {
+            self.recover_loss(host);
+        }
+    }
+
+    /// RFC 5681 §3.2, steps 2 and 3; RFC 6675 §5, step 4. What limited transmit sent does not count as flight.
+    fn recover_loss<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        self.tally.fast_retransmits += 1;
+        self.ssthresh = ((self.flight() - f64::from(self.beyond_window)) / 2.0).max(2.0);
+        self.in_recovery = true;
+        self.recovery_point = self.end;
+        self.timed = None;
+        self.cwnd = self.ssthresh;
+        match &mut self.recovery {
+            Recovery::Sack(board) => {
+                board.repeated = self.una + 1;
+                board.rescued = false;
+            }
+            Recovery::NewReno { partial } => {
+                *partial = false;
+                self.cwnd += f64::from(DUPLICATES);
+            }
+            Recovery::Reno => self.cwnd += f64::from(DUPLICATES),
+        }
+        self.transmit(self.una, host);
+        self.restart_timer(host);
+    }
+
+    /// RFC 6675 §5, step C: the segment to send next in recovery, as long as the pipe has room (NextSeg()).
+    fn next_by_board(&mut self) -> Option<u32> {
+        let Recovery::Sack(board) = &mut self.recovery else { return None };
+        if f64::from(board.pipe(self.una, self.end)) + 1.0 > self.cwnd {
+            return None;
+        }
+        let hole = |board: &mut Board, lost| {
+            let at = board.hole(self.una, lost)?;
+            board.repeated = at + 1;
+            Some(at)
+        };
+        if let Some(at) = hole(board, true) {
+            return Some(at);
+        }
+        if self.nxt < self.una + self.window {
+            self.nxt += 1;
+            return Some(self.nxt - 1);
+        }
+        if let Some(at) = hole(board, false) {
+            return Some(at);
+        }
+        // Rule 4: once a recovery, the highest one not sacked, so that a lost tail needs no timeout.
+        let tail_open = board.highest() < self.recovery_point && board.repeated < self.recovery_point;
+        let rescue = tail_open && !board.rescued;
+        board.rescued |= rescue;
+        rescue.then(|| self.recovery_point - 1)
     }
 
     /// Segments on the way, as far as the sender knows (FlightSize).
@@ -186,11 +311,20 @@ impl<C: Clock> Sender<C> {
         if !delay_over && host.timer_is_set(Alarm::Send) {
             return;
         }
-        while self.nxt < self.limit() {
+        loop {
+            let by_board = self.in_recovery && matches!(self.recovery, Recovery::Sack(_));
+            if !by_board && self.nxt >= self.limit() {
+                return;
+            }
             if self.jitter > 0.0 && !delay_over {
                 let delay = self.jitter * host.uniform();
                 host.set_timer(Alarm::Send, C::span_secs(delay));
                 return;
+            }
+            if by_board {
+                let Some(segment) = self.next_by_board() else { return };
+                self.transmit(segment, host);
+                continue;
             }
             let by_limited_transmit = !self.in_recovery && self.nxt - self.una >= self.cwnd as u32;
             self.beyond_window += u32::from(by_limited_transmit);
@@ -236,5 +370,7 @@ impl<C: Clock> Sender<C> {
     }
 }
 
+#[cfg(test)]
+mod recovery_tests;
 #[cfg(test)]
 mod tests;
