@@ -9,7 +9,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.toml'
 say = @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce test lint test-rust test-python bench validate wheel requirements clean
+.PHONY: help build reproduce test lint test-rust test-python bench profile validate wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -39,9 +39,13 @@ test-python: $(VENV)/.built
 	$(say) "Python: tests"
 	@$(BIN)/pytest --quiet
 
-bench: ## Measure speed and memory (minutes; a quiet machine)
+bench: ## Race ns-2, ns-3 and DPDK, installed if need be; write docs/benchmarks (half an hour; a quiet machine)
 	$(say) "Benchmarks"
-	@cargo bench --quiet --locked -p inprofile-benches
+	@$(PYTHON) benches/race $(BENCH)
+
+profile: ## Show where the time of the 100-flow dumbbell goes (FLOWS=1000 for another)
+	$(say) "Profile"
+	@$(PYTHON) benches/race --profile $(or $(FLOWS),100)
 
 validate: build ## Compare with ns-2, event by event (as root it installs ns2 if it is missing)
 	@command -v ns >/dev/null || { \

@@ -1,0 +1,90 @@
+"""The race: ours against ns-2, ns-3 and DPDK on this machine, interleaved. `make bench`.
+
+Writes docs/benchmarks.json, docs/benchmarks.md and docs/images/benchmarks.svg; with --quick or --only nothing.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import measure
+import peers
+import report
+from sampling import profile
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="benches/race", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="short runs, two rounds, nothing written")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of every measurement (default: 5)")
+    parser.add_argument(
+        "--only", choices=["race", "mechanisms", "scale", "threads"], help="one measurement, printed"
+    )
+    parser.add_argument(
+        "--profile", type=int, metavar="FLOWS", help="only show where the time of our dumbbell goes"
+    )
+    args = parser.parse_args()
+    if args.rounds < 1:
+        parser.error("--rounds: at least 1")
+
+    bins = peers.ours()
+    if args.profile:
+        show_profile(bins, args.profile)
+        return 0
+    plan = measure.Plan(2 if args.quick else args.rounds, args.quick)
+    rivals: dict[str, peers.Peer | peers.Missing] = {}
+    if args.only in (None, "race"):
+        rivals = {"ns-2": peers.ns2(), "ns-3": peers.ns3()}
+    dpdk = peers.dpdk() if args.only in (None, "mechanisms") else peers.Missing("not asked for")
+    result = {
+        "machine": report.machine(),
+        "versions": report.versions(rivals | {"DPDK": dpdk}),
+        "rounds": plan.rounds,
+    }
+    for name, measured in (
+        ("race", lambda: measure.race(bins, rivals, plan)),
+        ("mechanisms", lambda: measure.mechanisms(bins, dpdk, plan)),
+        ("scale", lambda: measure.scale(bins, plan)),
+        ("threads", lambda: measure.threads(bins, plan)),
+    ):
+        if args.only in (None, name):
+            result[name] = measured()
+    result["targets"] = report.targets(result)
+    if args.only is None and not args.quick:
+        result["profile"] = {}
+        for flows in measure.SECONDS:
+            try:
+                result["profile"][flows] = profile(dumbbell(bins, flows))[:15]
+            except RuntimeError as e:
+                result["profile"] = {"not_run": str(e)}
+                break
+        docs = peers.ROOT / "docs"
+        (docs / "benchmarks.json").write_text(json.dumps(result, indent=1) + "\n")
+        (docs / "images" / "benchmarks.svg").write_text(report.plot(result))
+        (docs / "benchmarks.md").write_text(report.page(result))
+    print(report.tables(result))
+    return 0
+
+
+def dumbbell(bins: Path, flows: int) -> list[str]:
+    """Our dumbbell, long enough for a few thousand samples."""
+    return [str(bins / "bench-dumbbell"), str(flows), str(measure.SCALE_SECONDS.get(flows, 2)), "3"]
+
+
+def show_profile(bins: Path, flows: int) -> None:
+    """Prints a profile."""
+    run = measure.pinned(*dumbbell(bins, flows))[0]
+    cost = 1e9 * run["cpu_s"] / run["packets"]
+    print(f"{flows} flows: {cost:.0f} ns a packet, {run['events'] / run['packets']:.2f} events a packet")
+    print("share   ns  innermost function of ours, inlined ones included")
+    for name, share in profile(dumbbell(bins, flows))[:40]:
+        print(f"{share:5.1%} {share * cost:4.0f}  {name}")
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except RuntimeError as error:
+        sys.exit(f"benches/race: {error}")

@@ -1,0 +1,222 @@
+"""The measurements.
+
+Every round runs all contestants one after the other, so that what else the machine does hits all alike; what
+counts are the ratios within a round.
+"""
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from peers import STORE, Missing, Peer, say
+
+Row = dict[str, Any]
+
+# Simulated seconds a number of flows: long enough to be past the start, short enough for ns-3.
+SECONDS = {10: 100, 100: 20, 1000: 5}
+# Ours alone.
+SCALE_SECONDS = {10: 100, 100: 20, 1000: 5, 10_000: 3, 100_000: 2}
+# Bytes of a full packet on the wire.
+WIRE = 1040
+# How far utilisation and loss may be apart.
+UTILISATION, LOSS = 0.02, 0.02
+
+
+@dataclass
+class Plan:
+    """How much is measured."""
+
+    rounds: int
+    # Shorter runs, for trying.
+    quick: bool
+
+    def seconds(self, flows: int) -> float:
+        """Simulated seconds."""
+        return round(SECONDS[flows] * (0.4 if self.quick else 1.0), 3)
+
+
+def spread(values: list[float]) -> tuple[float, float, float]:
+    """Median, least, most."""
+    return median(values), min(values), max(values)
+
+
+def cores() -> list[int]:
+    """Those we may use."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def start(command: list[str], core: int | None) -> "subprocess.Popen[str]":
+    """Starts a program, on one core if one is named."""
+    pin = ["taskset", "--cpu-list", str(core)] if core is not None else []
+    return subprocess.Popen(pin + command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: "subprocess.Popen[str]") -> list[Row]:
+    """Waits for it and reads its lines of name=value."""
+    out, err = process.communicate()
+    if process.returncode:
+        words = " ".join(Path(word).name for word in process.args)  # type: ignore[union-attr, arg-type]
+        raise RuntimeError(f"{words} ended with {process.returncode}: {(err or out).strip()[:300]}")
+    rows = []
+    for line in out.splitlines():
+        pairs = dict(word.split("=", 1) for word in line.split() if "=" in word)
+        rows.append({k: v if k == "name" else float(v) for k, v in pairs.items()})
+    return rows
+
+
+def pinned(*command: object) -> list[Row]:
+    """Runs a program on the last core to its end."""
+    return finish(start([str(c) for c in command], cores()[-1]))
+
+
+def race(bins: Path, rivals: dict[str, Peer | Missing], plan: Plan) -> list[Row]:
+    """Packets through the bottleneck per CPU second: ours and theirs, at every number of flows."""
+    rows: list[Row] = []
+    for flows in SECONDS:
+        seconds = plan.seconds(flows)
+        present = {name: p for name, p in rivals.items() if isinstance(p, Peer)}
+        counted: dict[str, Row] = {}
+        if "ns-2" in present:
+            # ns-2 repeats itself exactly; counting drops costs it time, so that is a run of its own.
+            counted["ns-2"] = pinned(*present["ns-2"].command, flows, seconds, 1)[0]
+        ours: list[Row] = []
+        theirs: dict[str, list[Row]] = {name: [] for name in present}
+        for r in range(plan.rounds):
+            say(f"race: {flows} flows, round {r + 1} of {plan.rounds}")
+            ours.append(pinned(bins / "bench-dumbbell", flows, seconds, 0.1 if plan.quick else 0.5)[0])
+            for name, peer in present.items():
+                extra = [0] if name == "ns-2" else []
+                theirs[name].append(counted.get(name, {}) | pinned(*peer.command, flows, seconds, *extra)[0])
+        for name, rival in rivals.items():
+            if isinstance(rival, Missing):
+                rows.append({"peer": name, "flows": flows, "not_run": rival.why})
+            else:
+                rows.append({"peer": name} | compare(flows, seconds, ours, theirs[name]))
+    return rows
+
+
+def compare(flows: int, seconds: float, ours: list[Row], theirs: list[Row]) -> Row:
+    """One row: whether both carried the same traffic, then how fast."""
+    mine = [o["packets"] / o["cpu_s"] for o in ours]
+    other = [t["packets"] / t["cpu_s"] for t in theirs]
+    ratio, least, most = spread([m / o for m, o in zip(mine, other, strict=True)])
+    utilisation = median(t["packets"] for t in theirs) * WIRE * 8 / (flows * 1e6 * seconds)
+    loss = median(t["dropped"] / t["arrived"] for t in theirs)
+    pair = {"utilisation": [ours[0]["utilisation"], utilisation], "loss": [ours[0]["loss"], loss]}
+    agrees = all(
+        abs(a - b) <= limit for (a, b), limit in zip(pair.values(), (UTILISATION, LOSS), strict=True)
+    )
+    return {
+        "flows": flows,
+        "seconds": seconds,
+        "agrees": agrees,
+        **{k: [round(v, 4) for v in values] for k, values in pair.items()},
+        "ours": round(median(mine)),
+        "theirs": round(median(other)),
+        "ratio": round(ratio, 2),
+        "ratio_min": round(least, 2),
+        "ratio_max": round(most, 2),
+        "raw_ours": [round(x) for x in mine],
+        "raw_theirs": [round(x) for x in other],
+    }
+
+
+def mechanisms(bins: Path, dpdk: Peer | Missing, plan: Plan) -> list[Row]:
+    """Nanoseconds of CPU time a decision, on one stream, in cache and far out of it."""
+    rows: list[Row] = []
+    STORE.mkdir(parents=True, exist_ok=True)
+    for objects in (1000, 1_000_000):
+        stream = STORE / f"stream-{objects}.bin"
+        pinned(bins / "bench-mechanisms", "write", stream, objects, 1_000_000 if plan.quick else 4_000_000)
+        ours: dict[str, list[Row]] = {}
+        theirs: dict[str, list[Row]] = {}
+        for r in range(plan.rounds):
+            say(f"mechanisms: {objects} objects, round {r + 1} of {plan.rounds}")
+            for row in pinned(bins / "bench-mechanisms", "run", stream):
+                ours.setdefault(row["name"], []).append(row)
+            if isinstance(dpdk, Peer):
+                for row in pinned(*dpdk.command, stream):
+                    theirs.setdefault(row["name"], []).append(row)
+        stream.unlink()
+        for name, mine in ours.items():
+            row = {"name": name, "objects": objects, "ours_ns": round(median(m["ns"] for m in mine), 2)}
+            row["ours_bytes"] = int(mine[0]["bytes"])
+            row["ours_passed"] = mine[0]["passed"]
+            if isinstance(dpdk, Missing):
+                rows.append(row | {"dpdk_ns": None, "not_run": dpdk.why})
+                continue
+            other = theirs[name]
+            ratio, least, most = spread([o["ns"] / m["ns"] for m, o in zip(mine, other, strict=True)])
+            rows.append(
+                row
+                | {
+                    "dpdk_ns": round(median(o["ns"] for o in other), 2),
+                    "dpdk_bytes": int(other[0]["bytes"]),
+                    "dpdk_passed": other[0]["passed"],
+                    "ratio": round(ratio, 2),
+                    "ratio_min": round(least, 2),
+                    "ratio_max": round(most, 2),
+                }
+            )
+    return rows
+
+
+def scale(bins: Path, plan: Plan) -> list[Row]:
+    """Ours alone: cost per packet, and memory."""
+    seen: dict[int, list[Row]] = {flows: [] for flows in SCALE_SECONDS}
+    for r in range(min(plan.rounds, 3)):
+        for flows, seconds in SCALE_SECONDS.items():
+            say(f"scale: {flows} flows, round {r + 1} of {min(plan.rounds, 3)}")
+            shorter = 0.6 if plan.quick else 1.0
+            seen[flows].append(pinned(bins / "bench-dumbbell", flows, round(seconds * shorter, 3), 0.3)[0])
+    rows = []
+    for flows, runs in seen.items():
+        cost, least, most = spread([1e9 * run["cpu_s"] / run["packets"] for run in runs])
+        rows.append(
+            {
+                "flows": flows,
+                "ns_per_packet": round(cost, 1),
+                "ns_min": round(least, 1),
+                "ns_max": round(most, 1),
+                "bytes_per_flow": round(median(run["memory_kib"] for run in runs) * 1024 / flows),
+                "events_per_packet": round(runs[0]["events"] / runs[0]["packets"], 2),
+            }
+        )
+    return rows
+
+
+def threads(bins: Path, plan: Plan) -> Row:
+    """A sweep on two threads against the same sweep in two processes, each on a core of its own."""
+    if len(cores()) < 2:
+        return {"not_run": "one core only"}
+    first, second = cores()[-2:]
+    seeds, seconds = (8, 4) if plan.quick else (24, 10)
+    sweep = str(bins / "bench-sweep")
+    wall: list[float] = []
+    work: list[float] = []
+    for r in range(plan.rounds):
+        say(f"threads: round {r + 1} of {plan.rounds}")
+        both = [str(2), "1", str(2 * seeds), str(seconds)]
+        pin = ["taskset", "--cpu-list", f"{first},{second}"]
+        together = finish(start([*pin, sweep, *both], None))[0]
+        halves = [
+            start([sweep, "1", str(1 + i * seeds), str(seeds), str(seconds)], core)
+            for i, core in enumerate((first, second))
+        ]
+        apart = [finish(half)[0] for half in halves]
+        if sum(a["packets"] for a in apart) != together["packets"]:
+            raise RuntimeError(
+                "the same seeds moved different numbers of packets on threads and in processes"
+            )
+        wall.append(max(a["wall_s"] for a in apart) / together["wall_s"])
+        work.append(sum(a["cpu_s"] for a in apart) / together["cpu_s"])
+    keys = ("ratio", "ratio_min", "ratio_max")
+    return {
+        **dict(zip(keys, (round(x, 3) for x in spread(wall)), strict=True)),
+        "cpu_ratio": round(median(work), 3),
+        "seeds": 2 * seeds,
+        "flows": 100,
+    }
