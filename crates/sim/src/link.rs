@@ -10,7 +10,7 @@ use inprofile_core::queue::Queue;
 use inprofile_core::queue::fifo::{Counts, Fifo, Item};
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::rng::Rng;
-use inprofile_core::units::{Bytes, Rate, Time};
+use inprofile_core::units::{Backlog, Bytes, Rate, Time};
 use inprofile_core::verdict::{Admission, Why};
 
 use crate::clock::Clock;
@@ -64,6 +64,8 @@ pub struct Link<C: Clock> {
     fifo: Fifo<Waiting<C>>,
     /// Whether every departure is an event.
     pub stepped: bool,
+    /// Whether a packet that finds the link free simply passes: computed service, drop-tail, room for two.
+    plain: bool,
     /// Whether it is counted over time and over the window.
     pub listed: bool,
     /// Computed service: when the last packet admitted will have been sent. Stepped: since when it is idle.
@@ -105,10 +107,13 @@ pub enum Arrival<C> {
 impl<C: Clock> Link<C> {
     /// Idle and empty.
     pub fn new(link: network::Link, rng: Rng, traced: bool, window: (Time, Time)) -> Link<C> {
+        let stepped = C::NS2 || traced || link.aqm.serves();
+        let roomy = matches!(link.limit, Backlog::Packets(n) if n >= 2.0);
         Link {
             rate: link.rate,
             delay: C::span(link.delay),
-            stepped: C::NS2 || traced || link.aqm.serves(),
+            stepped,
+            plain: !stepped && roomy && matches!(link.aqm, AnyAqm::DropTail(_)),
             listed: link.listed,
             aqm: link.aqm,
             rng,
@@ -135,6 +140,11 @@ impl<C: Clock> Link<C> {
         why: &mut W,
     ) -> Result<(Admission, Arrival<C>), Admission> {
         self.settle(now);
+        if self.plain && self.free_at <= now {
+            self.fifo.pass(packet);
+            self.free_at = now.after(self.serialise(packet.size));
+            return Ok((Admission::Admit, Arrival::Delivered(self.free_at.after(self.delay))));
+        }
         let starts = if self.stepped { now } else { now.max(self.free_at) };
         let item = Waiting {
             starts,
