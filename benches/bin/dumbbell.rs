@@ -17,7 +17,8 @@ fn main() {
 
     let before = peak_kib();
     let scenario = dumbbell(flows as u64, seconds);
-    let (mut cpu, mut packets, mut arrived, mut dropped, mut events, mut runs) = (Duration::ZERO, 0, 0, 0, 0, 0);
+    let (mut cpu, mut packets, mut arrived, mut dropped, mut events, mut runs) =
+        (Duration::ZERO, 0, 0, 0, 0, 0);
     while runs == 0 || cpu < least {
         runs += 1;
         let (outcome, took) = run(&scenario, runs);

@@ -1,6 +1,6 @@
 """The race: ours against ns-2, ns-3 and DPDK on this machine, interleaved. `make bench`.
 
-Writes docs/benchmarks.json, docs/benchmarks.md and docs/images/benchmarks.svg; with --quick or --only nothing.
+Writes docs/benchmarks.json, docs/benchmarks.md and docs/images/benchmarks.svg; --quick and --only: nothing.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def main() -> int:
     if args.only in (None, "race"):
         rivals = {"ns-2": peers.ns2(), "ns-3": peers.ns3()}
     dpdk = peers.dpdk() if args.only in (None, "mechanisms") else peers.Missing("not asked for")
-    result = {
+    result: report.Result = {
         "machine": report.machine(),
         "versions": report.versions(rivals | {"DPDK": dpdk}),
         "rounds": plan.rounds,
