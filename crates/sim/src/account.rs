@@ -5,9 +5,10 @@ use inprofile_core::queue::fifo::Counts;
 use inprofile_core::units::Time;
 
 use crate::clock::Clock;
+use crate::marking::MarkerState;
 use crate::outcome::{DropRow, FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts, MarkerOutcome, Outcome};
 use crate::tcp::{Sender, Tally};
-use crate::world::{MarkerState, World};
+use crate::world::World;
 
 /// The books.
 #[derive(Debug)]

@@ -10,15 +10,17 @@ use crate::account::Accounts;
 use crate::calendar::Calendar;
 use crate::clock::{Clock, Exact, Seconds};
 use crate::event::{MOST, What};
+use crate::flow::{FlowHost, FlowState};
 use crate::link::Link;
 use crate::log::Log;
+use crate::marking::MarkerState;
 use crate::monitor::Watch;
 use crate::network::{Network, Profile, Target, Transport};
 use crate::outcome::{MarkerCounts, Outcome};
 use crate::tcp::receiver::Delay;
 use crate::tcp::{Alarm, Sack, Sender};
 use crate::timer::Ring;
-use crate::world::{FlowHost, FlowState, MarkerState, World};
+use crate::world::World;
 
 /// Why a run has no outcome.
 #[derive(Clone, Debug, PartialEq)]

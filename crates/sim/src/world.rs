@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 
 use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Kind, Packet};
-use inprofile_core::registry::AnyMarker;
 use inprofile_core::rng::Rng;
 use inprofile_core::signal::Outbox;
 use inprofile_core::units::Time;
@@ -17,82 +16,14 @@ use inprofile_core::verdict::{Admission, Cause, Mark, Notes, Silent};
 use crate::calendar::{Calendar, Event};
 use crate::clock::Clock;
 use crate::event::What;
+use crate::flow::FlowState;
 use crate::link::{Arrival, Link};
 use crate::log::{Code, Log, LogRow};
+use crate::marking::MarkerState;
 use crate::network::NodeId;
-use crate::outcome::{FlowCounts, MarkerCounts, Place, VerdictRow};
+use crate::outcome::{Place, VerdictRow};
 use crate::packet::Slab;
-use crate::tcp::receiver::Receiver;
-use crate::tcp::{Alarm, Config, Sack};
-use crate::timer::Timer;
-
-/// A marker in the middle of a run.
-#[derive(Debug)]
-pub struct MarkerState {
-    /// The mechanism.
-    pub marker: AnyMarker,
-    /// Its random numbers.
-    pub rng: Rng,
-    /// Counts since the start of the run.
-    pub counts: MarkerCounts,
-}
-
-impl MarkerState {
-    /// Counts the packet and asks the mechanism. The random numbers are its own, or `shared`.
-    #[inline]
-    fn decide<const TRACE: bool>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        shared: Option<&mut Rng>,
-        notes: &mut Notes,
-    ) -> Mark {
-        let (came, size) = (packet.colour as usize, u64::from(packet.size));
-        self.counts.arrived[came] += 1;
-        self.counts.arrived_bytes[came] += size;
-        self.marker.observe(now, packet, Direction::Forward);
-        let rng = shared.unwrap_or(&mut self.rng);
-        let verdict = if TRACE {
-            notes.clear();
-            self.marker.mark(now, packet, rng, notes)
-        } else {
-            self.marker.mark(now, packet, rng, &mut Silent)
-        };
-        match verdict {
-            Mark::Pass(colour) => {
-                self.counts.left[colour as usize] += 1;
-                self.counts.left_bytes[colour as usize] += size;
-            }
-            Mark::Drop(_) => self.counts.dropped[came] += 1,
-        }
-        verdict
-    }
-}
-
-/// A flow in the middle of a run, but for its sender.
-#[derive(Debug)]
-pub struct FlowState<C: Clock> {
-    /// Where its routes stand in [`World::routes`]: data, then acknowledgements.
-    pub forward: (u32, u16),
-    /// See `forward`.
-    pub back: (u32, u16),
-    /// Sizes of a full segment and of the headers.
-    pub segment: u32,
-    /// See `segment`.
-    pub header: u32,
-    /// Puts segments in order.
-    pub receiver: Receiver,
-    /// Its own marker.
-    pub marker: Option<Box<MarkerState>>,
-    /// Its random numbers: jitter.
-    pub rng: Rng,
-    /// Its timers.
-    pub timers: [Timer<C>; 3],
-    /// Counts since the start of the run.
-    pub counts: FlowCounts,
-    /// Acknowledgements sent, received, dropped.
-    pub acks: [u64; 3],
-}
+use crate::tcp::{Alarm, Sack};
 
 /// The parts of a run that senders act on. `TRACE`: every verdict is written down.
 pub struct World<C: Clock, const TRACE: bool> {
@@ -519,75 +450,4 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
 /// The number of a segment's first byte, modulo 2³²: the SYN takes one number, data follows.
 fn byte_of(segment: u32, size: u32) -> u32 {
     if segment == 0 { 0 } else { (segment - 1).wrapping_mul(size).wrapping_add(1) }
-}
-
-/// What a flow's sender sees of the world.
-pub struct FlowHost<'a, C: Clock, const TRACE: bool> {
-    /// The world.
-    pub world: &'a mut World<C, TRACE>,
-    /// The flow.
-    pub flow: u32,
-}
-
-impl<C: Clock, const TRACE: bool> crate::tcp::Host for FlowHost<'_, C, TRACE> {
-    type Clock = C;
-
-    #[inline]
-    fn now(&self) -> C {
-        self.world.now
-    }
-    #[inline]
-    fn send(&mut self, segment: u32, _: bool) {
-        self.world.send(self.flow, segment);
-    }
-    #[inline]
-    fn set_timer(&mut self, which: Alarm, after: C::Span) {
-        self.world.set_timer(self.flow, which, after);
-    }
-    fn cancel_timer(&mut self, which: Alarm) {
-        self.world.flows[self.flow as usize].timers[which as usize].cancel();
-    }
-    fn timer_is_set(&self, which: Alarm) -> bool {
-        self.world.flows[self.flow as usize].timers[which as usize].is_set()
-    }
-    fn uniform(&mut self) -> f64 {
-        let own = &mut self.world.flows[self.flow as usize].rng;
-        self.world.shared.as_mut().unwrap_or(own).uniform()
-    }
-}
-
-impl<C: Clock> FlowState<C> {
-    /// Before its first packet.
-    pub fn new(
-        config: &Config,
-        forward: (u32, u16),
-        back: (u32, u16),
-        marker: Option<Box<MarkerState>>,
-        rng: Rng,
-    ) -> FlowState<C> {
-        FlowState {
-            forward,
-            back,
-            segment: config.segment,
-            header: config.header,
-            receiver: Receiver::new(config),
-            marker,
-            rng,
-            timers: [Timer::default(); 3],
-            counts: FlowCounts::default(),
-            acks: [0; 3],
-        }
-    }
-
-    /// How long an acknowledgement may be held back.
-    pub fn delay(&self) -> C::Span {
-        self.receiver.span::<C>()
-    }
-
-    /// Bytes of `n` segments from `first` on: payload, and on the wire.
-    pub fn bytes_of(&self, first: u32, n: u32) -> (u64, u64) {
-        let with_data = u64::from(if first == 0 { n.saturating_sub(1) } else { n });
-        let payload = with_data * u64::from(self.segment);
-        (payload, payload + u64::from(n) * u64::from(self.header))
-    }
 }

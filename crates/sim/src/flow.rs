@@ -1,0 +1,107 @@
+//! A flow in the middle of a run: its routes, its receiver and its books, and the world as its sender sees it.
+
+use inprofile_core::rng::Rng;
+
+use crate::clock::Clock;
+use crate::marking::MarkerState;
+use crate::outcome::FlowCounts;
+use crate::tcp::receiver::Receiver;
+use crate::tcp::{Alarm, Config, Host};
+use crate::timer::Timer;
+use crate::world::World;
+
+/// A flow in the middle of a run, but for its sender.
+#[derive(Debug)]
+pub struct FlowState<C: Clock> {
+    /// Where its routes stand in [`World::routes`]: data, then acknowledgements.
+    pub forward: (u32, u16),
+    /// See `forward`.
+    pub back: (u32, u16),
+    /// Sizes of a full segment and of the headers.
+    pub segment: u32,
+    /// See `segment`.
+    pub header: u32,
+    /// Puts segments in order.
+    pub receiver: Receiver,
+    /// Its own marker.
+    pub marker: Option<Box<MarkerState>>,
+    /// Its random numbers: jitter.
+    pub rng: Rng,
+    /// Its timers.
+    pub timers: [Timer<C>; 3],
+    /// Counts since the start of the run.
+    pub counts: FlowCounts,
+    /// Acknowledgements sent, received, dropped.
+    pub acks: [u64; 3],
+}
+
+impl<C: Clock> FlowState<C> {
+    /// Before its first packet.
+    pub fn new(
+        config: &Config,
+        forward: (u32, u16),
+        back: (u32, u16),
+        marker: Option<Box<MarkerState>>,
+        rng: Rng,
+    ) -> FlowState<C> {
+        FlowState {
+            forward,
+            back,
+            segment: config.segment,
+            header: config.header,
+            receiver: Receiver::new(config),
+            marker,
+            rng,
+            timers: [Timer::default(); 3],
+            counts: FlowCounts::default(),
+            acks: [0; 3],
+        }
+    }
+
+    /// How long an acknowledgement may be held back.
+    pub fn delay(&self) -> C::Span {
+        self.receiver.span::<C>()
+    }
+
+    /// Bytes of `n` segments from `first` on: payload, and on the wire.
+    pub fn bytes_of(&self, first: u32, n: u32) -> (u64, u64) {
+        let with_data = u64::from(if first == 0 { n.saturating_sub(1) } else { n });
+        let payload = with_data * u64::from(self.segment);
+        (payload, payload + u64::from(n) * u64::from(self.header))
+    }
+}
+
+/// What a flow's sender sees of the world.
+pub struct FlowHost<'a, C: Clock, const TRACE: bool> {
+    /// The world.
+    pub world: &'a mut World<C, TRACE>,
+    /// The flow.
+    pub flow: u32,
+}
+
+impl<C: Clock, const TRACE: bool> Host for FlowHost<'_, C, TRACE> {
+    type Clock = C;
+
+    #[inline]
+    fn now(&self) -> C {
+        self.world.now
+    }
+    #[inline]
+    fn send(&mut self, segment: u32, _: bool) {
+        self.world.send(self.flow, segment);
+    }
+    #[inline]
+    fn set_timer(&mut self, which: Alarm, after: C::Span) {
+        self.world.set_timer(self.flow, which, after);
+    }
+    fn cancel_timer(&mut self, which: Alarm) {
+        self.world.flows[self.flow as usize].timers[which as usize].cancel();
+    }
+    fn timer_is_set(&self, which: Alarm) -> bool {
+        self.world.flows[self.flow as usize].timers[which as usize].is_set()
+    }
+    fn uniform(&mut self) -> f64 {
+        let own = &mut self.world.flows[self.flow as usize].rng;
+        self.world.shared.as_mut().unwrap_or(own).uniform()
+    }
+}
