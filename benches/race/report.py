@@ -211,8 +211,8 @@ def page(result: Result) -> str:
     )
     return f"""# Benchmarks
 
-`make bench` made this page. One run interleaves all contestants, {result["rounds"]} rounds of each measurement;
-figures are medians, ranges go from the least to the most. On a machine that does other work too, compare
+`make bench` made this page. One run interleaves all contestants, {result["rounds"]} rounds of each
+measurement; figures are medians, ranges go from the least to the most. On a machine that does other work too, compare
 ratios and not nanoseconds.
 
 {m["cpu"]}, {m["cores"]} cores, Linux {m["kernel"]}; load before the run {m["load_before"]}.
