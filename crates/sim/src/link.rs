@@ -249,8 +249,10 @@ impl<C: Clock> Link<C> {
     }
 
     fn count_to(&mut self, now: Time) {
-        let held = now.since(self.counted_to).0;
-        self.area += u128::from(self.fifo.packets()) * u128::from(held);
+        let waiting = self.fifo.packets();
+        if waiting > 0 {
+            self.area += u128::from(waiting) * u128::from(now.since(self.counted_to).0);
+        }
         self.counted_to = self.counted_to.max(now);
     }
 

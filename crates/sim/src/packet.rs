@@ -11,12 +11,23 @@ pub struct Travelling {
     pub packet: Packet,
     /// The segment it carries, or that its sender waits for.
     pub segment: u32,
-    /// Links it has left behind, of its route.
-    pub hop: u16,
+    /// The next link on its way, as a place in the list of all routes.
+    pub way: u32,
+    /// Links it has still to pass.
+    pub left: u16,
     /// Whether it travels towards the receiver of data.
     pub forward: bool,
     /// Its number in the run.
     pub number: u64,
+}
+
+impl Travelling {
+    /// Where it now stands on its way.
+    #[inline]
+    pub fn stand(&mut self, way: u32, left: u16) {
+        self.way = way;
+        self.left = left;
+    }
 }
 
 /// The packets on their way.
@@ -33,12 +44,12 @@ pub struct Slab {
 const NOBODY: FlowId = FlowId(u32::MAX);
 
 impl Slab {
-    /// Takes in a packet and numbers it.
+    /// Takes in a packet and numbers it. Its route: where it stands in the list of all routes, and how many links it has.
     #[inline]
-    pub fn add(&mut self, packet: Packet, segment: u32, forward: bool) -> u32 {
+    pub fn add(&mut self, packet: Packet, segment: u32, forward: bool, route: (u32, u16)) -> u32 {
         let number = self.numbered;
         self.numbered += 1;
-        let travelling = Travelling { packet, segment, hop: 0, forward, number };
+        let travelling = Travelling { packet, segment, way: route.0, left: route.1, forward, number };
         if let Some(slot) = self.free.pop() {
             self.packets[slot as usize] = travelling;
             slot

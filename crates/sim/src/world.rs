@@ -128,7 +128,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             kind,
             ecn: Ecn::NotCapable,
         };
-        let slot = self.packets.add(packet, segment, true);
+        let slot = self.packets.add(packet, segment, true, f.forward);
         if self.mark_at_host(flow, slot) {
             let packet = &self.packets.get(slot).packet;
             let c = &mut self.flows[flow as usize].counts;
@@ -153,7 +153,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             kind: Kind::Ack,
             ..Packet::default()
         };
-        let slot = self.packets.add(packet, expects, false);
+        let slot = self.packets.add(packet, expects, false, f.back);
         if let Some(sack) = sack {
             self.packets.set_sack(slot, sack);
         }
@@ -164,10 +164,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     #[inline]
     pub fn arrive(&mut self, slot: u32) -> bool {
         let t = *self.packets.get(slot);
-        let route = self.route(&t);
-        let came_by = self.routes[(route.0 + u32::from(t.hop) - 1) as usize];
+        let came_by = self.routes[t.way as usize - 1];
         self.log(Code::Receive, came_by, slot, self.now);
-        if t.hop == route.1 {
+        if t.left == 0 {
             return true;
         }
         let node = self.ends[came_by as usize].1;
@@ -219,35 +218,29 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.calendar.push(Event { at: due.0.bits(), tie: due.1, what: what.pack() });
     }
 
-    fn route(&self, t: &crate::packet::Travelling) -> (u32, u16) {
-        let f = &self.flows[t.packet.flow.0 as usize];
-        if t.forward { f.forward } else { f.back }
-    }
-
     /// A packet goes into its next link at `at`, and as far beyond as can be computed now.
     #[inline]
     fn enter(&mut self, slot: u32, mut at: C) {
         let mut t = *self.packets.get(slot);
-        let (first, hops) = self.route(&t);
-        let mut hop = t.hop;
         loop {
-            let link = self.routes[(first + u32::from(hop)) as usize];
+            let link = self.routes[t.way as usize];
             self.log(Code::Enqueue, link, slot, at);
             let there = match self.offer(link, slot, &t.packet, at) {
                 Some(Arrival::Delivered(there)) => there,
                 Some(Arrival::Start) => {
-                    self.packets.get_mut(slot).hop = hop;
+                    self.packets.get_mut(slot).stand(t.way, t.left);
                     return self.start_next(link);
                 }
                 Some(Arrival::Waits) => {
-                    self.packets.get_mut(slot).hop = hop;
+                    self.packets.get_mut(slot).stand(t.way, t.left);
                     return;
                 }
                 None => return,
             };
-            hop += 1;
-            if hop == hops || !self.through[self.routes[(first + u32::from(hop)) as usize] as usize] {
-                self.packets.get_mut(slot).hop = hop;
+            t.way += 1;
+            t.left -= 1;
+            if t.left == 0 || !self.through[self.routes[t.way as usize] as usize] {
+                self.packets.get_mut(slot).stand(t.way, t.left);
                 return self.schedule_arrival(there, link, slot);
             }
             if there > self.end {
@@ -262,10 +255,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// Stepped service: the packet in `slot` will come out of `link` at `there`.
     fn leave(&mut self, slot: u32, link: u32, there: C) {
         let t = self.packets.get_mut(slot);
-        t.hop += 1;
-        let t = *t;
-        let (first, hops) = self.route(&t);
-        let on = t.hop < hops && self.through[self.routes[(first + u32::from(t.hop)) as usize] as usize];
+        t.stand(t.way + 1, t.left - 1);
+        let (way, left) = (t.way, t.left);
+        let on = left > 0 && self.through[self.routes[way as usize] as usize];
         if !on {
             self.schedule_arrival(there, link, slot);
         } else if there <= self.end {
@@ -282,6 +274,8 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     #[inline]
     fn offer(&mut self, link: u32, slot: u32, packet: &Packet, at: C) -> Option<Arrival<C>> {
         let l = &mut self.links[link as usize];
+        // Only a discipline that has its queue stepped takes packets out of it.
+        let stepped = l.stepped;
         let answer = if TRACE {
             self.notes.clear();
             l.arrive(at, slot, packet, self.shared.as_mut(), &mut self.notes)
@@ -307,8 +301,10 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             }
             Admission::Admit => None,
         };
-        while let Some(victim) = self.links[link as usize].take_struck() {
-            self.lose(victim.slot, Place::Queue(link), Cause::Evicted, at);
+        if stepped {
+            while let Some(victim) = self.links[link as usize].take_struck() {
+                self.lose(victim.slot, Place::Queue(link), Cause::Evicted, at);
+            }
         }
         match cause {
             None => answer.ok().map(|(_, arrival)| arrival),
