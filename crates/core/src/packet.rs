@@ -87,6 +87,8 @@ pub struct Packet {
     pub kind: Kind,
     /// ECN bits.
     pub ecn: Ecn,
+    /// The class that a scheduler serves it in, by its number in the experiment; 0 where nothing is said.
+    pub class: u8,
 }
 
 impl Packet {

@@ -1,13 +1,13 @@
 //! Every mechanism by name: what `inprofile list` prints, what an experiment file may say, and the
 //! enums through which simulator and router call them. A new mechanism adds one line here.
 
-use crate::aqm::{self, Aqm, drop_tail, red, rio};
-use crate::marker::{self, Gauge, Marker, ard, blind_drop, token_bucket};
+use crate::aqm::{self, Aqm};
+use crate::marker::{self, Gauge, Marker};
 use crate::packet::{Direction, Packet};
 use crate::params::{Build, Context, Fault, Field, Params, Values, Warning};
 use crate::queue::Queue;
 use crate::rng::Rng;
-use crate::signal::{Outbox, Signal};
+use crate::signal::{Oracle, Outbox, Signal};
 use crate::units::Time;
 use crate::verdict::{Admission, Departure, Mark, Why};
 
@@ -52,46 +52,37 @@ impl Default for Registry {
     }
 }
 
-macro_rules! entries {
-    ($any:ident: $( $name:literal = $variant:ident($params:ty), $source:literal, $summary:literal; )*) => {
-        &[ $( Entry {
+/// One table, one line a mechanism: its name, type and parameters, where it comes from, what it does. Makes the list
+/// of entries, the enum, and a macro that calls whichever mechanism an enum holds.
+macro_rules! mechanisms {
+    (
+        ($d:tt) $(#[$meta:meta])* $any:ident: $dyn:path, $list:ident, $each:ident {
+            $( $name:literal = $variant:ident($t:ty, $params:ty), $source:literal, $summary:literal; )*
+        }
+    ) => {
+        const $list: &[Entry<$any>] = &[ $( Entry {
             name: $name,
             summary: $summary,
             source: $source,
             fields: <$params as Params>::FIELDS,
             check: |v, c| <$params as Params>::from_values(v).check(c),
             build: |v, c| $any::$variant(<$params as Params>::from_values(v).build(c)),
-        }, )* ]
-    };
-}
+        }, )* ];
 
-const MARKERS: &[Entry<AnyMarker>] = entries! { AnyMarker:
-    "token_bucket" = TokenBucket(token_bucket::Params), "RFC 2697 §3 (committed bucket); papers A and B",
-        "IN while the bucket holds the packet's size in tokens, else OUT.";
-    "arm" = Ard(ard::ArmParams), "paper A, §2.1",
-        "Aggregate bucket at an adaptive rate that remarks IN packets at random when it runs low.";
-    "ard" = Ard(ard::Params), "paper A, §2.1–2.2",
-        "The arm marker with a dropper: some of the packets that find the bucket low are dropped instead.";
-    "blind_drop" = BlindDrop(blind_drop::Params), "placebo for paper A",
-        "Drops packets at random at a set probability, whatever the traffic does.";
-};
-
-const AQMS: &[Entry<AnyAqm>] = entries! { AnyAqm:
-    "drop_tail" = DropTail(drop_tail::Params), "RFC 7567 §2",
-        "Drops what finds the queue full.";
-    "red" = Red(red::Params), "Floyd and Jacobson 1993; gentle: Floyd 2000",
-        "Drops at random, the more the longer the average queue, before it is full.";
-    "rio" = Rio(rio::Params), "Clark and Fang 1998",
-        "Two REDs in one queue: IN packets by the average of IN packets, OUT packets by that of all.";
-};
-
-macro_rules! dispatch {
-    ($(#[$meta:meta])* $any:ident: $dyn:path { $($variant:ident($t:ty)),* $(,)? }) => {
         $(#[$meta])*
         pub enum $any {
-            $( #[doc = concat!("See [`", stringify!($t), "`].")] $variant($t), )*
+            $( #[doc = concat!("`", $name, "`: ", $summary)] $variant($t), )*
             /// A user's own.
             Custom(Box<dyn $dyn>),
+        }
+
+        macro_rules! $each {
+            ($d self:expr, $d m:ident => $d body:expr) => {
+                match $d self {
+                    $( $any::$variant($d m) => $d body, )*
+                    $any::Custom($d m) => $d body,
+                }
+            };
         }
 
         impl std::fmt::Debug for $any {
@@ -107,106 +98,89 @@ macro_rules! dispatch {
             /// Sees a packet pass.
             #[inline]
             pub fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
-                match self {
-                    $( $any::$variant(m) => m.observe(now, packet, direction), )*
-                    $any::Custom(m) => m.observe(now, packet, direction),
-                }
+                $each!(self, m => m.observe(now, packet, direction));
             }
             /// Called at the start of the run and then at each time it returned.
             pub fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
-                match self {
-                    $( $any::$variant(m) => m.tick(now, outbox), )*
-                    $any::Custom(m) => m.tick(now, outbox),
-                }
+                $each!(self, m => m.tick(now, outbox))
             }
             /// A signal has arrived.
             pub fn signal(&mut self, now: Time, signal: &Signal) {
-                match self {
-                    $( $any::$variant(m) => m.signal(now, signal), )*
-                    $any::Custom(m) => m.signal(now, signal),
-                }
+                $each!(self, m => m.signal(now, signal));
+            }
+            /// What it wants to be told of the truth, if anything.
+            pub fn oracle(&self) -> Option<Oracle> {
+                $each!(self, m => m.oracle())
             }
             /// Shows the state at `now`.
             pub fn gauges(&self, now: Time, show: Gauge<'_>) {
-                match self {
-                    $( $any::$variant(m) => m.gauges(now, show), )*
-                    $any::Custom(m) => m.gauges(now, show),
-                }
+                $each!(self, m => m.gauges(now, show));
             }
             /// Shows the counts.
             pub fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-                match self {
-                    $( $any::$variant(m) => m.stats(show), )*
-                    $any::Custom(m) => m.stats(show),
-                }
+                $each!(self, m => m.stats(show));
             }
         }
     };
 }
 
-dispatch! {
+mechanisms! { ($)
     /// Any marker.
-    AnyMarker: marker::DynMarker {
-        TokenBucket(token_bucket::TokenBucket),
-        Ard(ard::Ard),
-        BlindDrop(blind_drop::BlindDrop),
+    AnyMarker: marker::DynMarker, MARKERS, each_marker {
+    "token_bucket" = TokenBucket(marker::token_bucket::TokenBucket, marker::token_bucket::Params),
+        "RFC 2697 §3 (committed bucket); papers A and B",
+        "IN while the bucket holds the packet's size in tokens, else OUT.";
+    "arm" = Arm(marker::ard::Ard, marker::ard::ArmParams),
+        "paper A, §2.1",
+        "Aggregate bucket at an adaptive rate that remarks IN packets at random when it runs low.";
+    "ard" = Ard(marker::ard::Ard, marker::ard::Params),
+        "paper A, §2.1–2.2",
+        "The arm marker with a dropper: some of the packets that find the bucket low are dropped instead.";
+    "blind_drop" = BlindDrop(marker::blind_drop::BlindDrop, marker::blind_drop::Params),
+        "placebo for paper A",
+        "Drops packets at random at a set probability, whatever the traffic does.";
     }
 }
 
-dispatch! {
+mechanisms! { ($)
     /// Any queue discipline.
-    AnyAqm: aqm::DynAqm {
-        DropTail(drop_tail::DropTail),
-        Red(red::Red),
-        Rio(rio::Rio),
+    AnyAqm: aqm::DynAqm, AQMS, each_aqm {
+    "drop_tail" = DropTail(aqm::drop_tail::DropTail, aqm::drop_tail::Params),
+        "RFC 7567 §2",
+        "Drops what finds the queue full.";
+    "red" = Red(aqm::red::Red, aqm::red::Params),
+        "Floyd and Jacobson 1993; gentle: Floyd 2000",
+        "Drops at random, the more the longer the average queue, before it is full.";
+    "rio" = Rio(aqm::rio::Rio, aqm::rio::Params),
+        "Clark and Fang 1998",
+        "Two REDs in one queue: IN packets by the average of IN packets, OUT packets by that of all.";
     }
 }
 
 impl AnyMarker {
-    /// Whether it looks at what passes in the reverse direction: see [`Marker::SEES_REVERSE`].
+    /// Whether it looks at what passes in the reverse direction: see [`marker::Marker::SEES_REVERSE`].
     #[must_use]
     pub fn sees_reverse(&self) -> bool {
         use crate::marker::DynMarker;
-        match self {
-            AnyMarker::TokenBucket(m) => m.sees_reverse(),
-            AnyMarker::Ard(m) => m.sees_reverse(),
-            AnyMarker::BlindDrop(m) => m.sees_reverse(),
-            AnyMarker::Custom(m) => m.sees_reverse(),
-        }
+        each_marker!(self, m => m.sees_reverse())
     }
 
     /// Decides on a packet.
     #[inline]
     pub fn mark<W: Why>(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
-        match self {
-            AnyMarker::TokenBucket(m) => m.mark(now, packet, rng, why),
-            AnyMarker::Ard(m) => m.mark(now, packet, rng, why),
-            AnyMarker::BlindDrop(m) => m.mark(now, packet, rng, why),
-            AnyMarker::Custom(m) => m.mark(now, packet, rng, why),
-        }
+        each_marker!(self, m => m.mark(now, packet, rng, why))
     }
 }
 
-macro_rules! each_aqm {
-    ($self:ident, $m:ident => $body:expr) => {
-        match $self {
-            AnyAqm::DropTail($m) => $body,
-            AnyAqm::Red($m) => $body,
-            AnyAqm::Rio($m) => $body,
-            AnyAqm::Custom($m) => $body,
-        }
-    };
-}
-
 impl AnyAqm {
-    /// Whether the queue has to be served packet by packet: see [`Aqm::SERVES`].
+    /// Whether the queue has to be served packet by packet: see [`aqm::Aqm::SERVES`].
     #[must_use]
     pub fn serves(&self) -> bool {
         use crate::aqm::DynAqm;
         each_aqm!(self, m => m.serves())
     }
 
-    /// Whether it sees more than arrivals in their order: see [`Aqm::KEEPS_TIME`].
+    /// Whether it sees more than arrivals in their order: see [`aqm::Aqm::KEEPS_TIME`].
     #[must_use]
     pub fn keeps_time(&self) -> bool {
         use crate::aqm::DynAqm;
@@ -335,13 +309,13 @@ mod tests {
 
     #[test]
     fn parameters_can_be_read_back_as_written() {
-        round_trips::<token_bucket::Params>();
-        round_trips::<ard::Params>();
-        round_trips::<ard::ArmParams>();
-        round_trips::<blind_drop::Params>();
-        round_trips::<drop_tail::Params>();
-        round_trips::<red::Params>();
-        round_trips::<rio::Params>();
+        round_trips::<marker::token_bucket::Params>();
+        round_trips::<marker::ard::Params>();
+        round_trips::<marker::ard::ArmParams>();
+        round_trips::<marker::blind_drop::Params>();
+        round_trips::<aqm::drop_tail::Params>();
+        round_trips::<aqm::red::Params>();
+        round_trips::<aqm::rio::Params>();
     }
 
     /// A user's own marker needs no change here.

@@ -1,12 +1,15 @@
-//! What mechanisms tell each other: from an edge to a core, with the delay and loss of the links crossed.
-//!
-//! No mechanism here sends any yet, and an experiment can't connect two: the simulator discards what it is given.
+//! What mechanisms tell each other: from an edge to a core, with the delay and loss of the links crossed; and what an
+//! oracle tells one, where an experiment compares an estimate with the truth.
+
+use crate::packet::FlowId;
 
 /// One message.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Signal {
     /// What it is about, by the name the receiving mechanism documents.
     pub topic: &'static str,
+    /// Whom it is about; `None`: all of them together.
+    pub flow: Option<FlowId>,
     /// The figure.
     pub value: f64,
 }
@@ -16,4 +19,14 @@ pub struct Signal {
 pub struct Outbox {
     /// In the order they were sent.
     pub signals: Vec<Signal>,
+}
+
+/// What a mechanism wants to be told instead of estimating it. Only a simulator can: a router has no such knowledge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Oracle {
+    /// The propagation round-trip time in seconds of every flow that passes, topic `"rtt"`: once, at time 0 before the
+    /// first tick.
+    Rtt,
+    /// The congestion window in bytes of every flow that passes, topic `"window"`: before every tick.
+    Window,
 }

@@ -127,6 +127,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             colour: Colour::IN,
             kind,
             ecn: Ecn::NotCapable,
+            class: 0,
         };
         let slot = self.packets.add(packet, segment, true, f.forward);
         if self.mark_at_host(flow, slot) {

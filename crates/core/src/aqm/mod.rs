@@ -12,7 +12,7 @@ use crate::marker::Gauge;
 use crate::packet::{Direction, Packet};
 use crate::queue::Queue;
 use crate::rng::Rng;
-use crate::signal::{Outbox, Signal};
+use crate::signal::{Oracle, Outbox, Signal};
 use crate::units::Time;
 use crate::verdict::{Admission, Departure, Why};
 
@@ -70,6 +70,11 @@ pub trait Aqm: Send {
         let _ = (now, signal);
     }
 
+    /// What it wants to be told of the truth, if anything: see [`Oracle`].
+    fn oracle(&self) -> Option<Oracle> {
+        None
+    }
+
     /// Shows the state at `now`, without changing it.
     fn gauges(&self, now: Time, show: Gauge<'_>) {
         let _ = (now, show);
@@ -111,6 +116,8 @@ pub trait DynAqm: Send {
     fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time>;
     /// See [`Aqm::signal`].
     fn signal(&mut self, now: Time, signal: &Signal);
+    /// See [`Aqm::oracle`].
+    fn oracle(&self) -> Option<Oracle>;
     /// See [`Aqm::gauges`].
     fn gauges(&self, now: Time, show: Gauge<'_>);
     /// See [`Aqm::stats`].
@@ -152,6 +159,9 @@ impl<A: Aqm> DynAqm for A {
     }
     fn signal(&mut self, now: Time, signal: &Signal) {
         Aqm::signal(self, now, signal);
+    }
+    fn oracle(&self) -> Option<Oracle> {
+        Aqm::oracle(self)
     }
     fn gauges(&self, now: Time, show: Gauge<'_>) {
         Aqm::gauges(self, now, show);

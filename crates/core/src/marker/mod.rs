@@ -6,7 +6,7 @@ pub mod token_bucket;
 
 use crate::packet::{Direction, Packet};
 use crate::rng::Rng;
-use crate::signal::{Outbox, Signal};
+use crate::signal::{Oracle, Outbox, Signal};
 use crate::units::Time;
 use crate::verdict::{Mark, Why};
 
@@ -38,6 +38,11 @@ pub trait Marker: Send {
         let _ = (now, signal);
     }
 
+    /// What it wants to be told of the truth, if anything: see [`Oracle`].
+    fn oracle(&self) -> Option<Oracle> {
+        None
+    }
+
     /// Shows the state at `now`, without changing it.
     fn gauges(&self, now: Time, show: Gauge<'_>) {
         let _ = (now, show);
@@ -62,6 +67,8 @@ pub trait DynMarker: Send {
     fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time>;
     /// See [`Marker::signal`].
     fn signal(&mut self, now: Time, signal: &Signal);
+    /// See [`Marker::oracle`].
+    fn oracle(&self) -> Option<Oracle>;
     /// See [`Marker::gauges`].
     fn gauges(&self, now: Time, show: Gauge<'_>);
     /// See [`Marker::stats`].
@@ -83,6 +90,9 @@ impl<M: Marker> DynMarker for M {
     }
     fn signal(&mut self, now: Time, signal: &Signal) {
         Marker::signal(self, now, signal);
+    }
+    fn oracle(&self) -> Option<Oracle> {
+        Marker::oracle(self)
     }
     fn gauges(&self, now: Time, show: Gauge<'_>) {
         Marker::gauges(self, now, show);
