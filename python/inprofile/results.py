@@ -139,6 +139,11 @@ class Result:
         return self._tables["markers"]
 
     @property
+    def signals(self) -> pa.Table:
+        """A row a pair of mechanisms that `[[signals]]` connects and seed: sent, lost, delivered."""
+        return self._tables["signals"]
+
+    @property
     def series(self) -> pa.Table:
         """What `[[monitors]]` sampled: seed, monitor, what, t (s), value."""
         return self._tables["series"]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TABLES", "FolderInUse", "ResultError", "check_place", "read_folder", "write_folder"]
 
-TABLES = ("metrics", "flows", "drops", "queues", "markers", "series", "verdicts")
+TABLES = ("metrics", "flows", "drops", "queues", "markers", "signals", "series", "verdicts")
 """The tables of a result, each a file `<name>.parquet`."""
 
 MANIFEST = "inprofile.json"

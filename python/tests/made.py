@@ -11,6 +11,7 @@ from inprofile.results import Provenance, Result
 
 EMPTY: dict[str, list[tuple[str, pa.DataType]]] = {
     "markers": [("seed", pa.uint64()), ("place", pa.string()), ("kind", pa.string())],
+    "signals": [("seed", pa.uint64()), ("from", pa.string()), ("to", pa.string())],
     "queues": [("seed", pa.uint64()), ("queue", pa.string())],
     "series": [
         ("seed", pa.uint64()),

@@ -95,6 +95,18 @@ macro_rules! mechanisms {
         }
 
         impl $any {
+            /// Whether it looks at what passes in the reverse direction: see the trait's `SEES_REVERSE`.
+            #[must_use]
+            pub fn sees_reverse(&self) -> bool {
+                use $dyn as _;
+                $each!(self, m => m.sees_reverse())
+            }
+            /// Whether its ticks send signals: see the trait's `SENDS`.
+            #[must_use]
+            pub fn sends(&self) -> bool {
+                use $dyn as _;
+                $each!(self, m => m.sends())
+            }
             /// Sees a packet pass.
             #[inline]
             pub fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
@@ -158,13 +170,6 @@ mechanisms! { ($)
 }
 
 impl AnyMarker {
-    /// Whether it looks at what passes in the reverse direction: see [`marker::Marker::SEES_REVERSE`].
-    #[must_use]
-    pub fn sees_reverse(&self) -> bool {
-        use crate::marker::DynMarker;
-        each_marker!(self, m => m.sees_reverse())
-    }
-
     /// Decides on a packet.
     #[inline]
     pub fn mark<W: Why>(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {

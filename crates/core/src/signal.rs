@@ -14,7 +14,10 @@ pub struct Signal {
     pub value: f64,
 }
 
-/// Signals a mechanism wants delivered to the peers that the experiment connected it to.
+/// Signals a mechanism wants delivered to the peers that the experiment connected it to (`[[signals]]`): each after the
+/// connection's delay, in the order they were sent, but for those the connection loses. Only a tick sends, so that a
+/// packet never waits for a message. A mechanism that sends says so: [`Marker::SENDS`](crate::marker::Marker::SENDS),
+/// [`Aqm::SENDS`](crate::aqm::Aqm::SENDS).
 #[derive(Clone, Debug, Default)]
 pub struct Outbox {
     /// In the order they were sent.
@@ -24,9 +27,11 @@ pub struct Outbox {
 /// What a mechanism wants to be told instead of estimating it. Only a simulator can: a router has no such knowledge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Oracle {
-    /// The propagation round-trip time in seconds of every flow that passes, topic `"rtt"`: once, at time 0 before the
-    /// first tick.
+    /// The propagation round-trip time in seconds (the delays of all links there and back) of every flow that passes,
+    /// topic `"rtt"`: once, at time 0 before the first tick.
     Rtt,
-    /// The congestion window in bytes of every flow that passes, topic `"window"`: before every tick.
+    /// The window of every TCP flow that passes, topic `"window"`: before every tick. It is what the sender may have on
+    /// the way, the smaller of its congestion window and the receiver's, in bytes on the wire (headers included, as a
+    /// router counts them); 0 before the flow starts and after it has finished.
     Window,
 }

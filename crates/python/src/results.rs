@@ -20,6 +20,7 @@ pub struct Results {
     drops: Py<Table>,
     queues: Py<Table>,
     markers: Py<Table>,
+    signals: Py<Table>,
     series: Py<Table>,
     verdicts: Py<Table>,
     /// Whether every packet was accounted for, in every run: the engine checks it and fails otherwise.
@@ -33,18 +34,22 @@ pub struct Names {
     flows: Vec<String>,
     starts: Vec<Time>,
     monitors: Vec<String>,
+    /// Sender, receiver, delay and probability of loss of each signal path.
+    signals: Vec<(String, String, f64, f64)>,
 }
 
 impl Names {
     /// Those of a network.
     pub fn of(network: &Network) -> Names {
-        let monitors = network.monitors.iter().map(|m| match m.target {
+        let name = |target: Target| match target {
             Target::Queue(l) => network.links[l as usize].name.clone(),
             Target::Flow(f) => network.flows[f as usize].name.clone(),
             Target::Edge(e) => network.edges[e as usize].name.clone(),
-        });
+        };
+        let signals = network.signals.iter().map(|s| (name(s.from), name(s.to), s.delay.secs(), s.loss));
         Names {
-            monitors: monitors.collect(),
+            monitors: network.monitors.iter().map(|m| name(m.target)).collect(),
+            signals: signals.collect(),
             links: network.links.iter().map(|l| (l.name.clone(), l.listed, l.rate.0)).collect(),
             edges: network.edges.iter().map(|e| e.name.clone()).collect(),
             flows: network.flows.iter().map(|f| f.name.clone()).collect(),
@@ -85,6 +90,7 @@ impl Results {
                 drops: table(runs.drops())?,
                 queues: table(runs.queues())?,
                 markers: table(runs.markers())?,
+                signals: table(runs.signals())?,
                 series: table(runs.series())?,
                 verdicts: table(runs.verdicts())?,
                 conservation: true,
@@ -279,6 +285,28 @@ impl Runs<'_> {
                 if let Some(m) = m {
                     row(name, kind, m);
                 }
+            }
+        }
+        t
+    }
+
+    fn signals(&self) -> Columns {
+        let mut columns = vec![("seed", Counts), ("from", Texts), ("to", Texts)];
+        columns.extend(["delay", "loss"].map(|n| (n, Numbers)));
+        columns.extend(["sent", "lost", "delivered"].map(|n| (n, Counts)));
+        let mut t = Columns::new(&columns);
+        for (names, o) in self.runs {
+            for ((from, to, delay, loss), s) in names.signals.iter().zip(&o.signals) {
+                t.row(&[
+                    o.seed.into(),
+                    from.into(),
+                    to.into(),
+                    (*delay).into(),
+                    (*loss).into(),
+                    s.sent.into(),
+                    s.lost.into(),
+                    s.delivered.into(),
+                ]);
             }
         }
         t

@@ -3,9 +3,10 @@
 use inprofile_core::params::Context;
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Bytes, Duration, Time};
-use inprofile_sim::network::{self, Network, Target as Seen, Transport};
+use inprofile_sim::network::{self, Network, SignalPath, Target as Seen, Transport};
 
-use crate::model::{Group, Model, Queue, Source, Start, Target, Way, packet};
+use crate::model::{Delay, Group, Model, Queue, Signals, Source, Start, Target, Way, packet};
+use crate::read::signals::joining;
 
 /// The network of this seed. Links of the file come first, forward 2k and reverse 2k + 1; then two for
 /// each host, to the network and from it, in the order of flows.
@@ -16,6 +17,7 @@ pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
         links: Vec::with_capacity(2 * (model.links.len() + flows)),
         flows: Vec::with_capacity(flows),
         edges: model.edges.iter().map(|e| edge(model, e)).collect(),
+        signals: Vec::new(),
         monitors: Vec::new(),
         duration: model.duration,
         window: model.window,
@@ -40,22 +42,54 @@ pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
             net.flows.push(flow);
         }
     }
+    net.signals = model.signals.iter().flat_map(|s| paths(model, s, &first)).collect();
     for monitor in &model.monitors {
-        let every = monitor.every;
-        let mut push =
-            |name: String, target: Seen| net.monitors.push(network::Monitor { name, target, every });
-        match monitor.target {
-            Target::Queue(way) => push(model.way_name(way), Seen::Queue(way as u32)),
-            Target::Edge(e) => push(model.nodes[model.edges[e].node as usize].clone(), Seen::Edge(e as u32)),
-            Target::Flow(g, i) => push(flow_name(&model.groups[g], i), Seen::Flow(first[g] + i as u32)),
-            Target::Group(g) => {
-                for i in 0..model.groups[g].count {
-                    push(flow_name(&model.groups[g], i), Seen::Flow(first[g] + i as u32));
-                }
-            }
+        for (target, one, _) in single(model, monitor.target, &first) {
+            let name = model.target_name(one);
+            net.monitors.push(network::Monitor { name, target, every: monitor.every });
         }
     }
     net
+}
+
+/// Each mechanism or flow that a target stands for: in the network, by name, and its number within the group. `first`
+/// is the number of each group's first flow.
+fn single<'m>(
+    model: &'m Model,
+    target: Target,
+    first: &'m [u32],
+) -> impl Iterator<Item = (Seen, Target, usize)> + Clone + 'm {
+    let range = match target {
+        Target::Group(g) => 0..model.groups[g].count,
+        Target::Flow(_, i) => i..i + 1,
+        Target::Queue(_) | Target::Edge(_) => 0..1,
+    };
+    range.map(move |i| match target {
+        Target::Queue(way) => (Seen::Queue(way as u32), target, i),
+        Target::Edge(e) => (Seen::Edge(e as u32), target, i),
+        Target::Group(g) | Target::Flow(g, _) => (Seen::Flow(first[g] + i as u32), Target::Flow(g, i), i),
+    })
+}
+
+/// One path for each pair of mechanisms that are connected.
+fn paths<'m>(model: &'m Model, s: &'m Signals, first: &'m [u32]) -> impl Iterator<Item = SignalPath> + 'm {
+    let receivers = single(model, s.to, first);
+    single(model, s.from, first).flat_map(move |(from, sender, i)| {
+        receivers.clone().map(move |(to, receiver, j)| SignalPath {
+            name: format!("{} to {}", model.target_name(sender), model.target_name(receiver)),
+            from,
+            to,
+            loss: s.loss,
+            delay: match s.delay {
+                Delay::Set(delay) => delay,
+                Delay::Route(route) => {
+                    joining(&model.groups, sender, i, true)
+                        + route
+                        + joining(&model.groups, receiver, j, false)
+                }
+            },
+        })
+    })
 }
 
 /// `tcp.0`.

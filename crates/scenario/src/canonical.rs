@@ -9,7 +9,7 @@ use inprofile_sim::network::Profile;
 use inprofile_sim::tcp;
 use serde_json::{Value as Json, json};
 
-use crate::model::{Group, Mechanism, Model, PerFlow, Queue, Source, Start, Target, Way};
+use crate::model::{Delay, Group, Mechanism, Model, PerFlow, Queue, Source, Start, Target, Way};
 
 /// Changes whenever the same file would mean another experiment.
 const FORMAT: u32 = 1;
@@ -33,6 +33,12 @@ pub(crate) fn canonical(model: &Model) -> String {
         "flows": model.groups.iter().map(group).collect::<Vec<_>>(),
         "edges": model.edges.iter().map(|e| json!({ "node": e.node, "marker": mechanism(&e.marker) }))
             .collect::<Vec<_>>(),
+        "signals": model.signals.iter().map(|s| json!({
+            "from": target(s.from),
+            "to": target(s.to),
+            "loss": s.loss,
+            "delay": match s.delay { Delay::Set(d) => json!(d.0), Delay::Route(_) => json!("route") },
+        })).collect::<Vec<_>>(),
         "monitors": model.monitors.iter().map(|m| json!({ "of": target(m.target), "every": m.every.0 }))
             .collect::<Vec<_>>(),
     }))

@@ -7,12 +7,15 @@ use inprofile_sim::network::Profile;
 use inprofile_sim::tcp;
 use serde_json::{Map, Value as Json, json};
 
-use crate::build::flow_name;
-use crate::model::{Group, Mechanism, Model, PerFlow, Queue, Source, Start, Target, packet};
+use crate::model::{Delay, Group, Mechanism, Model, PerFlow, Queue, Source, Start, Target, packet};
 
 /// The whole experiment. Lists of as many values as there are flows are shortened to one where all are equal.
 pub(crate) fn describe(model: &Model) -> Json {
     let (from, to) = model.window;
+    let joined = |t: Target| match t {
+        Target::Group(g) | Target::Flow(g, _) => matches!(model.groups[g].source, Source::Hosts(_)),
+        Target::Queue(_) | Target::Edge(_) => false,
+    };
     json!({
         "title": model.title,
         "duration": model.duration.to_string(),
@@ -29,14 +32,23 @@ pub(crate) fn describe(model: &Model) -> Json {
             "node": model.nodes[e.node as usize],
             "marker": mechanism("kind", &e.marker, packet(&model.tcp), None),
         })).collect::<Vec<_>>(),
+        "signals": model.signals.iter().map(|s| json!({
+            "from": model.target_name(s.from),
+            "to": model.target_name(s.to),
+            "loss": s.loss,
+            "delay": match s.delay {
+                Delay::Set(delay) => delay.to_string(),
+                Delay::Route(delay) if joined(s.from) || joined(s.to) => format!("{delay} and the joining links'"),
+                Delay::Route(delay) => delay.to_string(),
+            },
+        })).collect::<Vec<_>>(),
         "monitors": model.monitors.iter().map(|m| {
-            let (kind, name) = match m.target {
-                Target::Queue(way) => ("queue", model.way_name(way)),
-                Target::Group(g) => ("flows", model.groups[g].name.clone()),
-                Target::Flow(g, i) => ("flows", flow_name(&model.groups[g], i)),
-                Target::Edge(e) => ("edge", model.nodes[model.edges[e].node as usize].clone()),
+            let kind = match m.target {
+                Target::Queue(_) => "queue",
+                Target::Group(_) | Target::Flow(..) => "flows",
+                Target::Edge(_) => "edge",
             };
-            json!({ kind: name, "every": m.every.to_string() })
+            json!({ kind: model.target_name(m.target), "every": m.every.to_string() })
         }).collect::<Vec<_>>(),
     })
 }

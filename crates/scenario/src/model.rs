@@ -40,6 +40,8 @@ pub struct Model {
     pub groups: Vec<Group>,
     /// Aggregate markers.
     pub edges: Vec<Edge>,
+    /// Which mechanisms' signals go to which.
+    pub signals: Vec<Signals>,
     /// What is sampled.
     pub monitors: Vec<Monitor>,
 }
@@ -244,6 +246,28 @@ pub struct Edge {
     pub marker: Marker,
 }
 
+/// One mechanism's signals go to another; for a group of flows, those of each flow's own marker.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Signals {
+    /// Who sends.
+    pub from: Target,
+    /// Who is told.
+    pub to: Target,
+    /// Probability that a signal is lost, each by itself.
+    pub loss: f64,
+    /// How long a signal takes.
+    pub delay: Delay,
+}
+
+/// How long a signal takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delay {
+    /// As set.
+    Set(Duration),
+    /// The propagation of the links between the two nodes, to which that of the joining links of hosts is added.
+    Route(Duration),
+}
+
 /// Something sampled at regular times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Monitor {
@@ -253,7 +277,7 @@ pub struct Monitor {
     pub every: Duration,
 }
 
-/// What a monitor looks at.
+/// What a monitor looks at, and whose mechanism a signal concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
     /// One direction of a link, as in [`Model::at`].
@@ -287,6 +311,17 @@ impl Model {
     pub fn way_name(&self, index: usize) -> String {
         let name = &self.links[index / 2].name;
         if index.is_multiple_of(2) { name.clone() } else { format!("{name}.reverse") }
+    }
+
+    /// The name of what is sampled, or of whose mechanism it is.
+    #[must_use]
+    pub fn target_name(&self, target: Target) -> String {
+        match target {
+            Target::Queue(way) => self.way_name(way),
+            Target::Group(g) => self.groups[g].name.clone(),
+            Target::Flow(g, i) => crate::build::flow_name(&self.groups[g], i),
+            Target::Edge(e) => self.nodes[self.edges[e].node as usize].clone(),
+        }
     }
 
     /// How many flows there are.

@@ -96,6 +96,9 @@ impl Script {
             let node = &model.nodes[edge.node as usize];
             self.lacks(format!("edges.{node}.marker: {}", edge.marker.name));
         }
+        for s in &model.signals {
+            self.lacks(format!("signals: from {} to {}", model.target_name(s.from), model.target_name(s.to)));
+        }
         for group in &model.groups {
             if let Some(marker) = &group.marker {
                 self.lacks(format!("flows.{}.marker: {}", group.name, marker.name));

@@ -44,6 +44,7 @@ pub fn schema(registry: &Registry) -> Json {
                 "node": name("The node at whose ingress data is marked."),
                 "marker": marker,
             }), "An aggregate marker."), 0, "Aggregate markers."),
+            "signals": list(signals(), 0, "Which mechanisms' signals go to which."),
             "monitors": list(monitor(), 0, "What is sampled over time."),
         },
     })
@@ -96,6 +97,21 @@ fn flow(marker: &Json, tcp: &Json) -> Json {
             "tcp": tcp,
         }),
         "A group of flows.",
+    )
+}
+
+fn signals() -> Json {
+    let loss = json!({ "type": "number", "minimum": 0, "maximum": 1, "default": 0,
+        "description": "Probability that a signal is lost, each by itself." });
+    table(
+        &["from", "to"],
+        json!({
+            "from": name("Who sends: an edge by its node, a group of flows or one (tcp.0) by its marker, a queue by its link."),
+            "to": name("Who is told: likewise."),
+            "loss": loss,
+            "delay": time("How long a signal takes. Left out: the propagation of the links between the two."),
+        }),
+        "What one mechanism's ticks send goes to another.",
     )
 }
 

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use inprofile_config::{Place, Section};
+use inprofile_core::params::Context;
 use inprofile_core::units::Rate;
 
-use crate::model::{Group, Model, Source};
+use crate::model::{Group, Model, Signals, Source, Target, packet};
 
 /// Segments a connection may number: the ns-2 profile counts in 32 bits with a sign.
 const MOST_SEGMENTS: u128 = 1 << 31;
@@ -15,6 +16,7 @@ pub(crate) fn look(root: &Section<'_, '_>, model: &Model) {
     endless(root, model);
     oversold(root, model);
     unseen_edges(root, model);
+    unheard(root, model);
 }
 
 /// A connection that could send more segments than can be numbered, at the slowest link on its way.
@@ -70,6 +72,46 @@ fn oversold(root: &Section<'_, '_>, model: &Model) {
             problem,
             "lower the contracts or raise the rate, unless this is what is studied",
         );
+    }
+}
+
+/// Mechanisms that send signals to nobody, and connections over which nobody sends any.
+fn unheard(root: &Section<'_, '_>, model: &Model) {
+    let context = model.context();
+    let mut senders: Vec<(Target, &str, bool)> = Vec::new();
+    for (i, edge) in model.edges.iter().enumerate() {
+        let m = &edge.marker;
+        senders.push((Target::Edge(i), m.name, (m.build)(&m.values, &context).sends()));
+    }
+    for (i, group) in model.groups.iter().enumerate() {
+        if let Some(m) = &group.marker {
+            let context = Context { contract: group.contract(0), packet: packet(&group.tcp), ..context };
+            senders.push((Target::Group(i), m.name, (m.build)(&m.values, &context).sends()));
+        }
+    }
+    for i in 0..2 * model.links.len() {
+        let (way, aqm) = (model.way(i), &model.way(i).queue.aqm);
+        let context = Context { link_rate: Some(way.rate), limit: Some(way.queue.limit), ..context };
+        senders.push((Target::Queue(i), aqm.name, (aqm.build)(&aqm.values, &context).sends()));
+    }
+    let place = Place { quoted: false, ..root.locate("signals") };
+    for (target, kind, sends) in senders {
+        let own = |s: &&Signals| match (s.from, target) {
+            (Target::Flow(g, _), Target::Group(group)) => g == group,
+            (from, target) => from == target,
+        };
+        let name = model.target_name(target);
+        match (sends, model.signals.iter().any(|s| own(&s))) {
+            (true, false) => {
+                let problem = format!("the {kind} at {name} sends signals, and nobody is told");
+                root.report().warning(&place, problem, format!("add [[signals]] with from = \"{name}\""));
+            }
+            (false, true) => {
+                let problem = format!("the {kind} at {name} sends no signals");
+                root.report().warning(&place, problem, "name a mechanism that sends some");
+            }
+            _ => {}
+        }
     }
 }
 

@@ -293,10 +293,14 @@ fn the_schema_knows_every_key_the_parser_knows() {
     let keys =
         |v: &serde_json::Value| v["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
-    assert_eq!(keys(&schema).len(), 10);
-    for (table, at, count) in
-        [("links", "items", 7), ("flows", "items", 10), ("edges", "items", 2), ("monitors", "items", 4)]
-    {
+    assert_eq!(keys(&schema).len(), 11);
+    for (table, at, count) in [
+        ("links", "items", 7),
+        ("flows", "items", 10),
+        ("edges", "items", 2),
+        ("signals", "items", 4),
+        ("monitors", "items", 4),
+    ] {
         assert_eq!(keys(&schema["properties"][table][at]).len(), count, "{table}");
         for key in keys(&schema["properties"][table][at]) {
             // A key the schema has and the parser does not would be refused as unknown.

@@ -128,6 +128,7 @@ impl Accounts {
         let row = |(&(flow, place, cause), &packets)| DropRow { flow, place, cause, packets };
         outcome.drops = world.drops.iter().map(row).collect();
         outcome.verdicts = world.verdicts;
+        outcome.signals = world.signals.close()?;
         Ok(outcome)
     }
 }

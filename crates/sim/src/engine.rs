@@ -1,5 +1,6 @@
 //! A run, from the network to its outcome.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use inprofile_core::packet::Direction;
@@ -17,6 +18,7 @@ use crate::marking::MarkerState;
 use crate::monitor::Watch;
 use crate::network::{Network, Profile, Target, Transport};
 use crate::outcome::{MarkerCounts, Outcome};
+use crate::signals::{Oracles, Paths};
 use crate::tcp::receiver::Delay;
 use crate::tcp::{Alarm, Sack, Sender};
 use crate::timer::Ring;
@@ -67,6 +69,7 @@ struct Run<C: Clock, const TRACE: bool> {
     senders: Vec<Sender<C>>,
     watches: Vec<Watch>,
     accounts: Accounts,
+    oracles: Oracles,
     seed: u64,
     events: u64,
 }
@@ -94,6 +97,9 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         } else {
             fed_by_one_link(&network)
         };
+        let oracles = Oracles::of(&network);
+        world.observers = observers(&network);
+        world.signals = Paths::new(network.signals, seed);
         world.ends = network.links.iter().map(|l| (l.from, l.to)).collect();
         world.edge_at = vec![None; network.nodes.len()];
         for (i, e) in network.edges.into_iter().enumerate() {
@@ -128,25 +134,28 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
 
         let accounts = Accounts::new(network.window);
         let watches = (0..).zip(&network.monitors).map(|(i, m)| Watch::new(i, m)).collect();
-        let mut run = Run { world, senders, watches, accounts, seed, events: 0 };
+        let mut run = Run { world, senders, watches, accounts, oracles, seed, events: 0 };
         run.first_events(&starts, network.window, network.duration);
         run
     }
 
     fn first_events(&mut self, starts: &[Time], window: (Time, Time), duration: Duration) {
-        let w = &mut self.world;
-        w.schedule(C::at(window.0), What::WindowBegins);
-        w.schedule(C::at(window.1), What::WindowEnds);
-        for e in 0..w.edges.len() as u32 {
-            w.tick(What::EdgeTick(e));
+        for (who, signal) in self.oracles.take_first() {
+            self.world.tell(who, &signal);
         }
-        for l in 0..w.links.len() as u32 {
-            w.tick(What::QueueTick(l));
+        self.world.schedule(C::at(window.0), What::WindowBegins);
+        self.world.schedule(C::at(window.1), What::WindowEnds);
+        for e in 0..self.world.edges.len() as u32 {
+            self.tick(What::EdgeTick(e));
+        }
+        for l in 0..self.world.links.len() as u32 {
+            self.tick(What::QueueTick(l));
         }
         for (f, start) in (0..).zip(starts) {
-            w.tick(What::HostTick(f));
-            w.schedule(C::at(*start), What::Start(f));
+            self.tick(What::HostTick(f));
+            self.world.schedule(C::at(*start), What::Start(f));
         }
+        let w = &mut self.world;
         for m in 0..self.watches.len() as u32 {
             w.schedule(C::ZERO, What::Sample(m));
         }
@@ -182,7 +191,8 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                 }
                 What::WindowBegins => self.accounts.window_begins(&self.world, &self.senders),
                 What::WindowEnds => self.accounts.window_ends(&self.world, &self.senders),
-                what @ (What::EdgeTick(_) | What::QueueTick(_) | What::HostTick(_)) => self.world.tick(what),
+                what @ (What::EdgeTick(_) | What::QueueTick(_) | What::HostTick(_)) => self.tick(what),
+                What::Signals(path) => self.world.deliver(path),
                 What::Stop => break,
             }
         }
@@ -232,6 +242,25 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         }
     }
 
+    /// A mechanism is due; an oracle tells it first what it asked for.
+    fn tick(&mut self, what: What) {
+        for passing in self.oracles.before(what) {
+            let who = match what {
+                What::EdgeTick(e) => Target::Edge(e),
+                What::QueueTick(l) => Target::Queue(l),
+                What::HostTick(f) => Target::Flow(f),
+                _ => continue,
+            };
+            let cwnd = if self.world.now < C::at(passing.start) {
+                0.0
+            } else {
+                self.senders[passing.flow as usize].cwnd()
+            };
+            self.world.tell(who, &passing.window(cwnd));
+        }
+        self.world.tick(what);
+    }
+
     fn alarm(&mut self, flow: u32, which: Alarm, due: (C, u32)) {
         let f = &mut self.world.flows[flow as usize];
         match f.timers[which as usize].event(due) {
@@ -247,6 +276,27 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             }
         }
     }
+}
+
+/// Queues that look at acknowledgements, by the link that brings these to their node.
+fn observers(network: &Network) -> BTreeMap<u32, Vec<u32>> {
+    let mut observers: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for f in &network.flows {
+        for &queue in f.path.iter().filter(|&&l| network.links[l as usize].aqm.sees_reverse()) {
+            let (at, beyond) = (network.links[queue as usize].from, network.links[queue as usize].to);
+            let back = |l: &&u32| {
+                let link = &network.links[**l as usize];
+                link.from == beyond && link.to == at
+            };
+            for &l in f.back.iter().filter(back) {
+                let seen_by = observers.entry(l).or_default();
+                if !seen_by.contains(&queue) {
+                    seen_by.push(queue);
+                }
+            }
+        }
+    }
+    observers
 }
 
 /// Links that one other link feeds and nothing else, whose departures need no event and whose discipline keeps no
@@ -275,6 +325,13 @@ fn fed_by_one_link(network: &Network) -> Vec<bool> {
     for m in &network.monitors {
         if let Target::Queue(l) = m.target {
             watched[l as usize] = true;
+        }
+    }
+    // What a queue looks at has to come to its node by an event.
+    let observers = observers(network);
+    for f in &network.flows {
+        for (_, next) in f.back.iter().zip(f.back.iter().skip(1)).filter(|(l, _)| observers.contains_key(l)) {
+            watched[*next as usize] = true;
         }
     }
     // An edge marker decides on data that comes to its node, and may look at acknowledgements.

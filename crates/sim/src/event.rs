@@ -1,6 +1,6 @@
 //! What can happen: packed into 32 bits in the calendar, and its order among events at the same moment.
 //!
-//! At the same moment the window turns first, then packets depart, mechanisms tick, packets arrive, flows
+//! At the same moment the window turns first, then packets depart, mechanisms tick, signals and packets arrive, flows
 //! start and timers expire, samples are taken, and last the run stops. Within a kind the lower number
 //! is first. So the order doesn't depend on when an event was scheduled, and a run comes out the
 //! same whether its links are computed or stepped.
@@ -22,6 +22,8 @@ pub enum What {
     QueueTick(u32),
     /// A flow's own marker is due.
     HostTick(u32),
+    /// Signals come to the end of a path.
+    Signals(u32),
     /// The packet in a slot comes to the end of a link.
     Arrive(u32),
     /// A flow starts.
@@ -54,6 +56,7 @@ impl What {
             What::Alarm(f, which) => (8 + which as u32, f),
             What::Sample(m) => (11, m),
             What::Stop => (12, 0),
+            What::Signals(path) => (13, path),
         };
         (kind << 28) | index
     }
@@ -74,7 +77,8 @@ impl What {
             7 => What::Start(index),
             kind @ 8..=10 => What::Alarm(index, Alarm::ALL[kind as usize - 8]),
             11 => What::Sample(index),
-            _ => What::Stop,
+            12 => What::Stop,
+            _ => What::Signals(index),
         }
     }
 
@@ -88,6 +92,7 @@ impl What {
             What::EdgeTick(i) => (2 << 29) | (i * 3),
             What::QueueTick(i) => (2 << 29) | (i * 3 + 1),
             What::HostTick(i) => (2 << 29) | (i * 3 + 2),
+            What::Signals(path) => (2 << 29) | (1 << 28) | path,
             What::Arrive(_) => 3 << 29,
             What::Start(f) => (4 << 29) | (f * 4),
             What::Alarm(f, which) => (4 << 29) | (f * 4 + 1 + which as u32),
@@ -116,7 +121,8 @@ mod tests {
             What::Departure(5),
             What::EdgeTick(0),
             What::QueueTick(0),
-            What::HostTick(7),
+            What::HostTick(MOST - 1),
+            What::Signals(2),
             What::Arrive((1 << 28) - 1),
             What::Start(3),
             What::Alarm(3, Alarm::Retransmit),

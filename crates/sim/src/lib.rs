@@ -17,6 +17,7 @@ pub mod monitor;
 pub mod network;
 pub mod outcome;
 pub mod packet;
+pub mod signals;
 pub mod tcp;
 pub mod timer;
 pub mod trace;

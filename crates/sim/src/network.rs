@@ -24,6 +24,8 @@ pub struct Network {
     pub flows: Vec<Flow>,
     /// Aggregate markers, each at a node's ingress: it sees data from every link into the node.
     pub edges: Vec<Edge>,
+    /// Which mechanism's signals go to which.
+    pub signals: Vec<SignalPath>,
     /// What is sampled.
     pub monitors: Vec<Monitor>,
     /// How long it runs.
@@ -110,6 +112,21 @@ pub struct Edge {
     pub marker: AnyMarker,
 }
 
+/// One mechanism's signals go to another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SignalPath {
+    /// Its name: what its random stream is keyed by.
+    pub name: String,
+    /// Who sends.
+    pub from: Target,
+    /// Who is told.
+    pub to: Target,
+    /// How long a signal takes.
+    pub delay: Duration,
+    /// Probability that one is lost, each by itself.
+    pub loss: f64,
+}
+
 /// Something sampled at regular times: at 0, `every`, 2·`every`, … up to the end.
 #[derive(Clone, Debug)]
 pub struct Monitor {
@@ -121,7 +138,7 @@ pub struct Monitor {
     pub every: Duration,
 }
 
-/// What a monitor looks at.
+/// What a monitor looks at, and whose mechanism a signal concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A link's queue: `packets`, `packets_in`, `packets_out`, the discipline's gauges (`avg`, …), and

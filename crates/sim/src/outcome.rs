@@ -21,6 +21,8 @@ pub struct Outcome {
     pub flow_markers: Vec<Option<MarkerOutcome>>,
     /// Packets lost, by flow, place, cause and colour; only rows above zero.
     pub drops: Vec<DropRow>,
+    /// One row a signal path, in the order of the network.
+    pub signals: Vec<SignalCounts>,
     /// One block a monitor.
     pub series: Vec<Series>,
     /// Every verdict, in order, if the network asked for a trace.
@@ -106,6 +108,17 @@ pub struct MarkerCounts {
     pub left_bytes: [u64; 3],
     /// Dropped, by the colour they had.
     pub dropped: [u64; 3],
+}
+
+/// What became of the signals of one path over the whole run; what is neither lost nor delivered is on its way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SignalCounts {
+    /// Sent by ticks.
+    pub sent: u64,
+    /// Lost on the way.
+    pub lost: u64,
+    /// Handed to the receiver.
+    pub delivered: u64,
 }
 
 /// Packets of one flow lost at one place.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Kind, Packet};
 use inprofile_core::rng::Rng;
-use inprofile_core::signal::Outbox;
+use inprofile_core::signal::{Outbox, Signal};
 use inprofile_core::units::Time;
 use inprofile_core::verdict::{Admission, Cause, Mark, Notes, Silent};
 
@@ -20,9 +20,10 @@ use crate::flow::FlowState;
 use crate::link::{Arrival, Link};
 use crate::log::{Code, Log, LogRow};
 use crate::marking::MarkerState;
-use crate::network::NodeId;
+use crate::network::{NodeId, Target};
 use crate::outcome::{Place, VerdictRow};
 use crate::packet::Slab;
+use crate::signals::Paths;
 use crate::tcp::{Alarm, Sack};
 
 /// The parts of a run that senders act on. `TRACE`: every verdict is written down.
@@ -48,6 +49,10 @@ pub struct World<C: Clock, const TRACE: bool> {
     pub flows: Vec<FlowState<C>>,
     /// Aggregate markers.
     pub edges: Vec<MarkerState>,
+    /// Signals between mechanisms.
+    pub signals: Paths,
+    /// Queues that look at acknowledgements, by the link that brings these to their node.
+    pub observers: BTreeMap<u32, Vec<u32>>,
     /// The edge at each node.
     pub edge_at: Vec<Option<u32>>,
     /// The ns-2 profile's one stream for all.
@@ -82,6 +87,8 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             through: Vec::new(),
             flows: Vec::new(),
             edges: Vec::new(),
+            signals: Paths::default(),
+            observers: BTreeMap::new(),
             edge_at: Vec::new(),
             shared: None,
             end,
@@ -167,6 +174,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let t = *self.packets.get(slot);
         let came_by = self.routes[t.way as usize - 1];
         self.log(Code::Receive, came_by, slot, self.now);
+        if !t.forward && !self.observers.is_empty() {
+            self.show_to_queues(came_by, &t.packet);
+        }
         if t.left == 0 {
             return true;
         }
@@ -200,8 +210,49 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             }
             _ => None,
         };
+        if !outbox.signals.is_empty() {
+            for (path, delay) in self.signals.post(what, &outbox) {
+                self.schedule(self.now.after(C::span(delay)), What::Signals(path));
+            }
+        }
         if let Some(at) = next {
             self.schedule(C::at(at), what);
+        }
+    }
+
+    /// A mechanism is told something.
+    pub fn tell(&mut self, who: Target, signal: &Signal) {
+        let now = self.now.time();
+        match who {
+            Target::Edge(e) => self.edges[e as usize].marker.signal(now, signal),
+            Target::Queue(l) => {
+                self.links[l as usize].settle(self.now);
+                self.links[l as usize].aqm.signal(now, signal);
+            }
+            Target::Flow(f) => {
+                if let Some(m) = &mut self.flows[f as usize].marker {
+                    m.marker.signal(now, signal);
+                }
+            }
+        }
+    }
+
+    /// Signals have come to the end of a path.
+    pub fn deliver(&mut self, path: u32) {
+        let (who, signals) = self.signals.arrive(path);
+        for signal in &signals {
+            self.tell(who, signal);
+        }
+    }
+
+    /// An acknowledgement has come by a link: the queues at its end that its data passes may look at it.
+    fn show_to_queues(&mut self, came_by: u32, packet: &Packet) {
+        let Some(queues) = self.observers.get(&came_by) else { return };
+        let (first, links) = self.flows[packet.flow.0 as usize].forward;
+        let path = &self.routes[first as usize..][..usize::from(links)];
+        for &l in queues.iter().filter(|l| path.contains(l)) {
+            self.links[l as usize].settle(self.now);
+            self.links[l as usize].aqm.observe(self.now.time(), packet, Direction::Reverse);
         }
     }
 

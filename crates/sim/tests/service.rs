@@ -189,6 +189,7 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
         nodes,
         flows,
         edges: edges.into_iter().collect(),
+        signals: Vec::new(),
         monitors: if watch { monitors.collect() } else { Vec::new() },
         links,
         duration: Duration::from_millis(RUN),

@@ -30,8 +30,14 @@ pub trait Aqm: Send {
     /// simulator may compute a packet's verdict as soon as it knows when the packet will arrive.
     const KEEPS_TIME: bool = true;
 
-    /// Sees a packet pass on the reverse path (arrivals on the forward path are seen in `arrive`). The simulator does
-    /// not show these to queues yet.
+    /// Whether it looks at the acknowledgements of what it queues. One that doesn't needs no simulated event for them.
+    const SEES_REVERSE: bool = false;
+
+    /// Whether its ticks send signals: an experiment that connects it to nobody is warned about.
+    const SENDS: bool = false;
+
+    /// Sees an acknowledgement come to the node of this queue over the link's other direction, if it belongs to a flow
+    /// whose data passes this queue (data is seen in `arrive`). Only where [`SEES_REVERSE`](Aqm::SEES_REVERSE) says so.
     fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
         let _ = (now, packet, direction);
     }
@@ -92,6 +98,10 @@ pub trait DynAqm: Send {
     fn serves(&self) -> bool;
     /// See [`Aqm::KEEPS_TIME`].
     fn keeps_time(&self) -> bool;
+    /// See [`Aqm::SEES_REVERSE`].
+    fn sees_reverse(&self) -> bool;
+    /// See [`Aqm::SENDS`].
+    fn sends(&self) -> bool;
     /// See [`Aqm::observe`].
     fn observe(&mut self, now: Time, packet: &Packet, direction: Direction);
     /// See [`Aqm::arrive`].
@@ -130,6 +140,12 @@ impl<A: Aqm> DynAqm for A {
     }
     fn keeps_time(&self) -> bool {
         A::KEEPS_TIME
+    }
+    fn sees_reverse(&self) -> bool {
+        A::SEES_REVERSE
+    }
+    fn sends(&self) -> bool {
+        A::SENDS
     }
     fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
         Aqm::observe(self, now, packet, direction);

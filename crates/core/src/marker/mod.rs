@@ -18,6 +18,9 @@ pub trait Marker: Send {
     /// Whether it looks at what passes in the reverse direction. One that doesn't needs no simulated event for it.
     const SEES_REVERSE: bool = true;
 
+    /// Whether its ticks send signals: an experiment that connects it to nobody is warned about.
+    const SENDS: bool = false;
+
     /// Sees a packet pass, in either direction, before any verdict on it: an edge's marker what passes its node, a flow's
     /// own marker the flow's data and acknowledgements.
     fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
@@ -59,6 +62,8 @@ pub trait Marker: Send {
 pub trait DynMarker: Send {
     /// See [`Marker::SEES_REVERSE`].
     fn sees_reverse(&self) -> bool;
+    /// See [`Marker::SENDS`].
+    fn sends(&self) -> bool;
     /// See [`Marker::observe`].
     fn observe(&mut self, now: Time, packet: &Packet, direction: Direction);
     /// See [`Marker::mark`].
@@ -78,6 +83,9 @@ pub trait DynMarker: Send {
 impl<M: Marker> DynMarker for M {
     fn sees_reverse(&self) -> bool {
         M::SEES_REVERSE
+    }
+    fn sends(&self) -> bool {
+        M::SENDS
     }
     fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
         Marker::observe(self, now, packet, direction);

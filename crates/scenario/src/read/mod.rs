@@ -9,6 +9,7 @@ mod mechanism;
 mod names;
 mod places;
 mod resolve;
+pub(crate) mod signals;
 pub mod tcp;
 mod watch;
 
@@ -21,8 +22,10 @@ use inprofile_sim::network::Profile;
 use crate::model::{MOST_TABLES, Model};
 
 /// Keys of the file's top level.
-const KEYS: [&str; 10] =
-    ["title", "duration", "measure", "seeds", "engine", "tcp", "links", "flows", "edges", "monitors"];
+const KEYS: [&str; 11] = [
+    "title", "duration", "measure", "seeds", "engine", "tcp", "links", "flows", "edges", "signals",
+    "monitors",
+];
 
 /// What reading needs beside the text.
 #[derive(Clone, Copy)]
@@ -85,11 +88,12 @@ fn read_root(root: &Section<'_, '_>, registry: &Registry) -> Option<Model> {
     });
     let edges = tables(root, "edges", false)
         .map(|sections| sections.iter().map(|s| places::edge(s, scope)).collect::<Vec<_>>());
+    let signals = tables(root, "signals", false).map(|s| s.iter().map(signals::read).collect::<Vec<_>>());
     let monitors = tables(root, "monitors", false)
         .map(|sections| sections.iter().map(|s| places::monitor(s, duration)).collect::<Vec<_>>());
     let measure = places::measure(root, duration);
 
-    let drafts = resolve::Drafts { links: links?, groups, edges, monitors, measure, duration };
+    let drafts = resolve::Drafts { links: links?, groups, edges, signals, monitors, measure, duration };
     let resolved = resolve::all(root, scope, drafts)?;
     Some(Model {
         title: title?,
@@ -103,6 +107,7 @@ fn read_root(root: &Section<'_, '_>, registry: &Registry) -> Option<Model> {
         links: resolved.links,
         groups: resolved.groups,
         edges: resolved.edges,
+        signals: resolved.signals,
         monitors: resolved.monitors,
     })
 }

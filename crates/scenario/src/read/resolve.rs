@@ -7,12 +7,12 @@ use inprofile_config::{Place, Report, Section};
 use inprofile_core::params::Context;
 use inprofile_core::units::{Duration, Time};
 
-use crate::model::{At, Edge, Group, Join, Link, MOST_FLOWS, Monitor, Route, Source, Way, packet};
+use crate::model::{At, Edge, Group, Join, Link, MOST_FLOWS, Monitor, Route, Signals, Source, Way, packet};
 use crate::read::flows;
 use crate::read::links;
 use crate::read::names::Names;
 use crate::read::places::{EdgeDraft, Measure, MonitorDraft};
-use crate::read::{Scope, watch};
+use crate::read::{Scope, signals, watch};
 use crate::routes::{Found, Graph, Tree, reversed};
 
 /// All parts, complete.
@@ -23,6 +23,7 @@ pub(crate) struct Resolved {
     pub links: Vec<Link>,
     pub groups: Vec<Group>,
     pub edges: Vec<Edge>,
+    pub signals: Vec<Signals>,
     pub monitors: Vec<Monitor>,
 }
 
@@ -43,6 +44,7 @@ pub(crate) struct Drafts<'d, 'r> {
     pub links: Vec<links::Draft>,
     pub groups: Option<Vec<flows::Draft<'d, 'r>>>,
     pub edges: Option<Vec<EdgeDraft<'d, 'r>>>,
+    pub signals: Option<Vec<signals::Draft<'d, 'r>>>,
     pub monitors: Option<Vec<MonitorDraft>>,
     pub measure: Measure,
     pub duration: Option<Duration>,
@@ -54,7 +56,7 @@ pub(crate) fn all<'d, 'r>(
     scope: Scope<'_>,
     drafts: Drafts<'d, 'r>,
 ) -> Option<Resolved> {
-    let Drafts { links, groups, edges, monitors, measure, duration } = drafts;
+    let Drafts { links, groups, edges, signals, monitors, measure, duration } = drafts;
     let map = map(root.report(), &links);
     let ways: Vec<Option<&[Way; 2]>> = links.iter().map(|l| l.ways.as_ref()).collect();
     let group_names = groups.as_ref().map(|g| claim_groups(root, g));
@@ -71,14 +73,28 @@ pub(crate) fn all<'d, 'r>(
         .into_iter()
         .zip(&map.ends)
         .map(|(draft, ends)| Some(Link { name: draft.name?.value, ends: (*ends)?, ways: draft.ways? }))
-        .collect::<Option<Vec<Link>>>();
+        .collect::<Option<Vec<Link>>>()?;
+    let groups = groups?;
+    let Edges { names: edge_names, edges } = edges?;
+    let edges = edges?;
+    let edge_nodes: Vec<u32> = edges.iter().map(|e| e.node).collect();
+    let ends = signals::Ends {
+        map: &map,
+        links: &links,
+        groups: &groups,
+        group_names: &group_names?,
+        edges: &edge_names,
+        edge_nodes: &edge_nodes,
+    };
+    let signals = signals::resolve(&ends, &map.graph(), signals?)?;
     Some(Resolved {
         window: measure.window,
         at,
         nodes: map.node_names,
-        links: links?,
-        groups: groups?,
-        edges: edges?.edges?,
+        links,
+        groups,
+        edges,
+        signals,
         monitors: monitors??,
     })
 }

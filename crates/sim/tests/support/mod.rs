@@ -94,6 +94,7 @@ impl Dumbbell {
             links,
             flows: vec![flow(0, 0), flow(1, 500_000_000_000)],
             edges: Vec::new(),
+            signals: Vec::new(),
             monitors: Vec::new(),
             duration: Duration::from_millis(20_000),
             window: (Time::ZERO, Time(20_000_000_000_000)),

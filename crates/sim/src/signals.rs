@@ -1,0 +1,201 @@
+//! Signals on their way from mechanism to mechanism, and what oracles are told.
+//!
+//! All that one tick sends goes over a path together and arrives together, in order; each signal is lost or not by
+//! itself. Paths draw from streams of their own, so that a lost signal changes no other draw.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use inprofile_core::packet::FlowId;
+use inprofile_core::rng::Rng;
+use inprofile_core::signal::{Oracle, Outbox, Signal};
+use inprofile_core::units::{Duration, Time};
+
+use crate::event::What;
+use crate::network::{Flow, LinkId, Network, SignalPath, Target, Transport};
+use crate::outcome::SignalCounts;
+
+impl Target {
+    /// The event by which a mechanism is due: what names it while a run goes on.
+    #[must_use]
+    pub fn tick(self) -> What {
+        match self {
+            Target::Queue(l) => What::QueueTick(l),
+            Target::Edge(e) => What::EdgeTick(e),
+            Target::Flow(f) => What::HostTick(f),
+        }
+    }
+}
+
+/// A path in the middle of a run.
+#[derive(Debug)]
+struct Path {
+    to: Target,
+    delay: Duration,
+    loss: f64,
+    rng: Rng,
+    /// One entry a tick that sent something, in order.
+    on_the_way: VecDeque<Vec<Signal>>,
+    counts: SignalCounts,
+}
+
+/// All paths of a run.
+#[derive(Debug, Default)]
+pub struct Paths {
+    paths: Vec<Path>,
+    /// The paths of each sender, by its packed tick.
+    by_sender: BTreeMap<u32, Vec<u32>>,
+}
+
+impl Paths {
+    /// Nothing on its way yet.
+    #[must_use]
+    pub fn new(paths: Vec<SignalPath>, seed: u64) -> Paths {
+        let mut all = Paths::default();
+        for (i, p) in (0..).zip(paths) {
+            all.by_sender.entry(p.from.tick().pack()).or_default().push(i);
+            all.paths.push(Path {
+                to: p.to,
+                delay: p.delay,
+                loss: p.loss,
+                rng: Rng::for_component(seed, &format!("signals {}", p.name)),
+                on_the_way: VecDeque::new(),
+                counts: SignalCounts::default(),
+            });
+        }
+        all
+    }
+
+    /// Takes what a mechanism sent in its tick; says on which paths something is now on its way, and how long it takes.
+    pub fn post(&mut self, sender: What, outbox: &Outbox) -> Vec<(u32, Duration)> {
+        let Some(own) = self.by_sender.get(&sender.pack()) else { return Vec::new() };
+        let mut posted = Vec::new();
+        for &i in own {
+            let path = &mut self.paths[i as usize];
+            let (loss, rng) = (path.loss, &mut path.rng);
+            let survives = |_: &&Signal| loss <= 0.0 || rng.uniform() >= loss;
+            let survivors: Vec<Signal> = outbox.signals.iter().filter(survives).copied().collect();
+            path.counts.sent += outbox.signals.len() as u64;
+            path.counts.lost += (outbox.signals.len() - survivors.len()) as u64;
+            if !survivors.is_empty() {
+                path.on_the_way.push_back(survivors);
+                posted.push((i, path.delay));
+            }
+        }
+        posted
+    }
+
+    /// The oldest that is on its way on a path arrives: for whom, and what.
+    pub fn arrive(&mut self, path: u32) -> (Target, Vec<Signal>) {
+        let path = &mut self.paths[path as usize];
+        let signals = path.on_the_way.pop_front().unwrap_or_default();
+        path.counts.delivered += signals.len() as u64;
+        (path.to, signals)
+    }
+
+    /// What became of the signals of each path.
+    ///
+    /// # Errors
+    /// What does not add up.
+    pub fn close(self) -> Result<Vec<SignalCounts>, String> {
+        let check = |(i, p): (usize, Path)| {
+            let on_the_way: u64 = p.on_the_way.iter().map(|s| s.len() as u64).sum();
+            let SignalCounts { sent, lost, delivered } = p.counts;
+            if sent == lost + delivered + on_the_way {
+                return Ok(p.counts);
+            }
+            Err(format!(
+                "signal path {i}: {sent} sent, {lost} lost, {delivered} delivered, {on_the_way} on their way"
+            ))
+        };
+        self.paths.into_iter().enumerate().map(check).collect()
+    }
+}
+
+/// What the mechanisms are told that asked for the truth.
+#[derive(Debug, Default)]
+pub struct Oracles {
+    /// At time 0.
+    first: Vec<(Target, Signal)>,
+    /// By packed tick: the flows that pass.
+    before_ticks: BTreeMap<u32, Vec<Passing>>,
+}
+
+/// A flow as [`Oracle::Window`] sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Passing {
+    /// Which.
+    pub flow: u32,
+    /// When it starts.
+    pub start: Time,
+    /// The receiver's window in segments.
+    pub most: f64,
+    /// A full segment on the wire, in bytes.
+    pub packet: f64,
+}
+
+impl Oracles {
+    /// Whatever the network's mechanisms ask for.
+    #[must_use]
+    pub fn of(network: &Network) -> Oracles {
+        let mut oracles = Oracles::default();
+        for (i, e) in (0..).zip(&network.edges) {
+            // An edge sees what comes to its node by a link and goes on.
+            let passes = |f: &Flow| match f.path.split_last() {
+                Some((_, on_the_way)) => on_the_way.iter().any(|&l| network.links[l as usize].to == e.node),
+                None => false,
+            };
+            oracles.ask(network, Target::Edge(i), e.marker.oracle(), passes);
+        }
+        for (i, l) in (0..).zip(&network.links) {
+            oracles.ask(network, Target::Queue(i), l.aqm.oracle(), |f| f.path.contains(&i));
+        }
+        for (i, f) in network.flows.iter().enumerate() {
+            let wants = f.marker.as_ref().and_then(|m| m.oracle());
+            oracles.ask(network, Target::Flow(i as u32), wants, |g| std::ptr::eq(f, g));
+        }
+        oracles
+    }
+
+    fn ask(&mut self, network: &Network, who: Target, wants: Option<Oracle>, passes: impl Fn(&Flow) -> bool) {
+        let Some(wants) = wants else { return };
+        for (i, f) in (0..).zip(&network.flows).filter(|(_, f)| passes(f)) {
+            match wants {
+                Oracle::Rtt => {
+                    let links: &[LinkId] = &[f.path.as_slice(), f.back.as_slice()].concat();
+                    let rtt: u64 = links.iter().map(|&l| network.links[l as usize].delay.0).sum();
+                    let value = Duration(rtt).secs();
+                    self.first.push((who, Signal { topic: "rtt", flow: Some(FlowId(i)), value }));
+                }
+                Oracle::Window => {
+                    let Transport::Tcp(tcp) = &f.transport;
+                    let (most, packet) = (f64::from(tcp.window), f64::from(tcp.segment + tcp.header));
+                    let passing = Passing { flow: i, start: f.start, most, packet };
+                    self.before_ticks.entry(who.tick().pack()).or_default().push(passing);
+                }
+            }
+        }
+    }
+
+    /// What is told once, at time 0.
+    pub fn take_first(&mut self) -> Vec<(Target, Signal)> {
+        std::mem::take(&mut self.first)
+    }
+
+    /// The flows whose windows the mechanism is told of before this tick.
+    #[must_use]
+    pub fn before(&self, tick: What) -> &[Passing] {
+        if self.before_ticks.is_empty() {
+            return &[];
+        }
+        self.before_ticks.get(&tick.pack()).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Passing {
+    /// The message: what a sender with this congestion window (in segments) may have on the way.
+    #[must_use]
+    pub fn window(&self, cwnd: f64) -> Signal {
+        let value = cwnd.min(self.most) * self.packet;
+        Signal { topic: "window", flow: Some(FlowId(self.flow)), value }
+    }
+}
