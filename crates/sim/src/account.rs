@@ -28,8 +28,16 @@ struct Snapshot {
 }
 
 impl Snapshot {
-    fn take<C: Clock, const TRACE: bool>(world: &World<C, TRACE>, senders: &[Sender<C>]) -> Snapshot {
+    /// At this turn of the window.
+    fn take<C: Clock, const TRACE: bool>(
+        world: &mut World<C, TRACE>,
+        senders: &[Sender<C>],
+        turn: u8,
+    ) -> Snapshot {
         let mut flows: Vec<FlowCounts> = world.flows.iter().map(|f| f.counts).collect();
+        for (_, flow, counts) in world.turned.extract_if(.., |t| t.0 == turn) {
+            flows[flow as usize].receive(&counts);
+        }
         for &(_, flow, cause) in world.losses_to_come() {
             flows[flow as usize].dropped[cause as usize] -= 1;
         }
@@ -51,19 +59,19 @@ impl Accounts {
     /// The window begins now.
     pub fn window_begins<C: Clock, const TRACE: bool>(
         &mut self,
-        world: &World<C, TRACE>,
+        world: &mut World<C, TRACE>,
         senders: &[Sender<C>],
     ) {
-        self.begins = Some(Snapshot::take(world, senders));
+        self.begins = Some(Snapshot::take(world, senders, 0));
     }
 
     /// The window ends now.
     pub fn window_ends<C: Clock, const TRACE: bool>(
         &mut self,
-        world: &World<C, TRACE>,
+        world: &mut World<C, TRACE>,
         senders: &[Sender<C>],
     ) {
-        self.ends = Some(Snapshot::take(world, senders));
+        self.ends = Some(Snapshot::take(world, senders, 1));
     }
 
     /// Closes the books at the end of the run.
@@ -83,7 +91,7 @@ impl Accounts {
         }
         let (begins, ends) = match (self.begins, self.ends) {
             (Some(b), Some(e)) => (b, e),
-            (Some(b), None) => (b, Snapshot::take(&world, senders)),
+            (Some(b), None) => (b, Snapshot::take(&mut world, senders, 1)),
             _ => return Err("the measured window did not begin within the run".into()),
         };
 
@@ -157,6 +165,14 @@ fn since(after: &Counts, before: &Counts) -> Counts {
 }
 
 impl FlowCounts {
+    /// What the receiver counts is as in `other`.
+    fn receive(&mut self, other: &FlowCounts) {
+        self.received = other.received;
+        self.received_bytes = other.received_bytes;
+        self.in_order_wire_bytes = other.in_order_wire_bytes;
+        self.in_order_payload_bytes = other.in_order_payload_bytes;
+    }
+
     /// What was counted since `before`.
     #[must_use]
     pub fn since(&self, before: &FlowCounts) -> FlowCounts {

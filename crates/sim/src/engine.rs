@@ -16,10 +16,9 @@ use crate::link::Link;
 use crate::log::Log;
 use crate::marking::MarkerState;
 use crate::monitor::Watch;
-use crate::network::{Network, Profile, Target, Transport};
+use crate::network::{self, Network, Profile, Target, Transport};
 use crate::outcome::{MarkerCounts, Outcome};
 use crate::signals::{Oracles, Paths};
-use crate::tcp::receiver::Delay;
 use crate::tcp::{Alarm, Sack, Sender};
 use crate::timer::Ring;
 use crate::world::World;
@@ -90,12 +89,15 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let logged = log.is_some();
         let calendar = Calendar::new(expected_events(&network), longest_delay(&network));
         let end = C::at(Time(network.duration.0));
-        let mut world = World::new(calendar, end, log);
+        let window = [C::at(network.window.0), C::at(network.window.1)];
+        let mut world = World::new(calendar, end, window, log);
 
+        let prompt: Vec<bool> =
+            (0..).zip(&network.flows).map(|(i, f)| answers_at_once(&network, i, f)).collect();
         world.through = if C::NS2 || TRACE || logged {
             vec![false; network.links.len()]
         } else {
-            fed_by_one_link(&network)
+            fed_by_one_link(&network, &prompt)
         };
         let oracles = Oracles::of(&network);
         world.observers = observers(&network);
@@ -114,7 +116,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
 
         let mut senders = Vec::with_capacity(network.flows.len());
         let mut starts = Vec::with_capacity(network.flows.len());
-        for f in network.flows {
+        for (f, prompt) in network.flows.into_iter().zip(prompt) {
             let Transport::Tcp(config) = f.transport;
             let mut rng = Rng::for_component(seed, &format!("flow {}", f.name));
             let sender = Sender::new(&config, || shared.as_mut().unwrap_or(&mut rng).uniform());
@@ -127,7 +129,8 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             world.routes.extend(&f.path);
             let back = (world.routes.len() as u32, f.back.len() as u16);
             world.routes.extend(&f.back);
-            world.flows.push(FlowState::new(&config, forward, back, marker, rng));
+            let ahead = prompt && f.back.first().is_some_and(|&l| world.through[l as usize]);
+            world.flows.push(FlowState { ahead, ..FlowState::new(&config, forward, back, marker, rng) });
             starts.push(f.start);
         }
         world.shared = shared;
@@ -189,8 +192,8 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                     let next = watch.next();
                     self.world.schedule(C::at(next), What::Sample(m));
                 }
-                What::WindowBegins => self.accounts.window_begins(&self.world, &self.senders),
-                What::WindowEnds => self.accounts.window_ends(&self.world, &self.senders),
+                What::WindowBegins => self.accounts.window_begins(&mut self.world, &self.senders),
+                What::WindowEnds => self.accounts.window_ends(&mut self.world, &self.senders),
                 what @ (What::EdgeTick(_) | What::QueueTick(_) | What::HostTick(_)) => self.tick(what),
                 What::Signals(path) => self.world.deliver(path),
                 What::Stop => break,
@@ -219,27 +222,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             self.senders[flow as usize].acknowledged(t.segment, &sack, host);
             return;
         }
-        self.world.packets.remove(slot);
-        let f = &mut self.world.flows[flow as usize];
-        let colour = t.packet.colour as usize;
-        f.counts.received[colour] += 1;
-        f.counts.received_bytes[colour] += u64::from(t.packet.size);
-        let first = f.receiver.expects();
-        let reply = f.receiver.arrived(t.segment, f.timers[Alarm::Acknowledge as usize].is_set());
-        let (payload, wire) = f.bytes_of(first, reply.delivered);
-        f.counts.in_order_payload_bytes += payload;
-        f.counts.in_order_wire_bytes += wire;
-        match reply.timer {
-            Delay::Leave => {}
-            Delay::Stop => f.timers[Alarm::Acknowledge as usize].cancel(),
-            Delay::Set => {
-                let span = f.delay();
-                self.world.set_timer(flow, Alarm::Acknowledge, span);
-            }
-        }
-        if reply.acknowledge {
-            self.world.acknowledge(flow);
-        }
+        self.world.receive(slot);
     }
 
     /// A mechanism is due; an oracle tells it first what it asked for.
@@ -299,9 +282,19 @@ fn observers(network: &Network) -> BTreeMap<u32, Vec<u32>> {
     observers
 }
 
+/// Whether flow `i`'s receiver answers each packet at once, and nobody looks at its counts meanwhile.
+fn answers_at_once(network: &Network, i: u32, flow: &network::Flow) -> bool {
+    let Transport::Tcp(config) = &flow.transport;
+    let watched = network.monitors.iter().any(|m| m.target == Target::Flow(i));
+    config.delayed_ack.is_none() && !watched
+}
+
 /// Links that one other link feeds and nothing else, whose departures need no event and whose discipline keeps no
 /// time of its own, and that nobody watches. What enters them comes in the order in which it enters the link before.
-fn fed_by_one_link(network: &Network) -> Vec<bool> {
+///
+/// `prompt`: flows whose receivers answer at once, so that the first link of their answers is fed by the last one of
+/// their data.
+fn fed_by_one_link(network: &Network, prompt: &[bool]) -> Vec<bool> {
     /// Who feeds a link.
     #[derive(Clone, Copy, PartialEq)]
     enum Feeder {
@@ -310,15 +303,19 @@ fn fed_by_one_link(network: &Network) -> Vec<bool> {
         Several,
     }
     let mut feeders = vec![Feeder::Nobody; network.links.len()];
-    for route in network.flows.iter().flat_map(|f| [&f.path, &f.back]) {
-        for (i, &link) in route.iter().enumerate() {
-            let feeder = if i == 0 { Feeder::Several } else { Feeder::Link(route[i - 1]) };
-            let known = &mut feeders[link as usize];
-            *known = match *known {
-                Feeder::Nobody => feeder,
-                same if same == feeder => same,
-                _ => Feeder::Several,
-            };
+    for (f, prompt) in network.flows.iter().zip(prompt) {
+        let turn = f.path.last().filter(|_| *prompt).map_or(Feeder::Several, |l| Feeder::Link(*l));
+        for (route, first) in [(&f.path, Feeder::Several), (&f.back, turn)] {
+            let mut feeder = first;
+            for &link in route {
+                let known = &mut feeders[link as usize];
+                *known = match *known {
+                    Feeder::Nobody => feeder,
+                    same if same == feeder => same,
+                    _ => Feeder::Several,
+                };
+                feeder = Feeder::Link(link);
+            }
         }
     }
     let mut watched = vec![false; network.links.len()];

@@ -23,6 +23,11 @@ pub struct FlowState<C: Clock> {
     pub header: u32,
     /// Puts segments in order.
     pub receiver: Receiver,
+    /// Whether the receiver's part is computed as soon as a packet is sent: it answers at once, nobody watches it, and its
+    /// answers' first link is one of [`World::through`].
+    pub ahead: bool,
+    /// How many turns of the measured window the receiver has passed, if it is `ahead`.
+    pub turned: u8,
     /// Its own marker.
     pub marker: Option<Box<MarkerState>>,
     /// Its random numbers: jitter.
@@ -50,6 +55,8 @@ impl<C: Clock> FlowState<C> {
             segment: config.segment,
             header: config.header,
             receiver: Receiver::new(config),
+            ahead: false,
+            turned: 0,
             marker,
             rng,
             timers: [Timer::default(); 3],

@@ -59,6 +59,21 @@ impl Slab {
         }
     }
 
+    /// Puts another packet into a slot, under the number of the one before.
+    #[inline]
+    pub fn put(&mut self, slot: u32, packet: Packet, segment: u32, forward: bool, route: (u32, u16)) {
+        let number = self.packets[slot as usize].number;
+        self.packets[slot as usize] =
+            Travelling { packet, segment, way: route.0, left: route.1, forward, number };
+    }
+
+    /// Gives the packet in a slot a new number.
+    #[inline]
+    pub fn number(&mut self, slot: u32) {
+        self.packets[slot as usize].number = self.numbered;
+        self.numbered += 1;
+    }
+
     /// What the acknowledgement in a slot says the receiver has beyond the acknowledged segment.
     pub fn set_sack(&mut self, slot: u32, sack: Sack) {
         if self.sacks.len() <= slot as usize {

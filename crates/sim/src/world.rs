@@ -21,9 +21,10 @@ use crate::link::{Arrival, Link};
 use crate::log::{Code, Log, LogRow};
 use crate::marking::MarkerState;
 use crate::network::{NodeId, Target};
-use crate::outcome::{Place, VerdictRow};
+use crate::outcome::{FlowCounts, Place, VerdictRow};
 use crate::packet::Slab;
 use crate::signals::Paths;
+use crate::tcp::receiver::Delay;
 use crate::tcp::{Alarm, Sack};
 
 /// The parts of a run that senders act on. `TRACE`: every verdict is written down.
@@ -42,8 +43,8 @@ pub struct World<C: Clock, const TRACE: bool> {
     pub ends: Vec<(NodeId, NodeId)>,
     /// Routes of all flows, one after the other.
     pub routes: Vec<u32>,
-    /// Links that only one other link feeds, and that nobody watches: their part of the way is computed
-    /// as soon as the packet enters the link before.
+    /// Links that only one other link feeds (perhaps by receivers that answer at once), and that nobody watches:
+    /// their part of the way is computed as soon as the packet enters the link before.
     pub through: Vec<bool>,
     /// Flows by number.
     pub flows: Vec<FlowState<C>>,
@@ -59,6 +60,10 @@ pub struct World<C: Clock, const TRACE: bool> {
     pub shared: Option<Rng>,
     /// When the run ends: what would happen later is not computed.
     end: C,
+    /// When the measured window turns.
+    window: [C; 2],
+    /// What receivers that are ahead of the present had counted when the window turned: which turn, whose.
+    pub turned: Vec<(u8, u32, FlowCounts)>,
     /// Losses computed before their time: when, whose, why.
     to_come: Vec<(C, u32, Cause)>,
     /// How many of them to let gather before those whose time has come are looked for.
@@ -75,7 +80,7 @@ pub struct World<C: Clock, const TRACE: bool> {
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// Empty of packets, at the start of the run.
-    pub fn new(calendar: Calendar<C>, end: C, log: Option<Log>) -> World<C, TRACE> {
+    pub fn new(calendar: Calendar<C>, end: C, window: [C; 2], log: Option<Log>) -> World<C, TRACE> {
         World {
             now: C::ZERO,
             calendar,
@@ -92,6 +97,8 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             edge_at: Vec::new(),
             shared: None,
             end,
+            window,
+            turned: Vec::new(),
             to_come: Vec::new(),
             gather: 0,
             drops: BTreeMap::new(),
@@ -149,6 +156,14 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// A flow's receiver acknowledges.
     #[inline]
     pub fn acknowledge(&mut self, flow: u32) {
+        let slot = self.packets.add(Packet { flow: FlowId(flow), ..Packet::default() }, 0, false, (0, 0));
+        self.acknowledge_in(slot, flow);
+        self.enter(slot, self.now);
+    }
+
+    /// Makes the packet in `slot` an acknowledgement from the flow's receiver, at the start of its way.
+    #[inline]
+    fn acknowledge_in(&mut self, slot: u32, flow: u32) {
         let f = &mut self.flows[flow as usize];
         f.acks[0] += 1;
         let expects = f.receiver.expects();
@@ -161,11 +176,61 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             kind: Kind::Ack,
             ..Packet::default()
         };
-        let slot = self.packets.add(packet, expects, false, f.back);
+        self.packets.put(slot, packet, expects, false, f.back);
         if let Some(sack) = sack {
             self.packets.set_sack(slot, sack);
         }
-        self.enter(slot, self.now);
+    }
+
+    /// Data has come to the end of its way now.
+    #[inline]
+    pub fn receive(&mut self, slot: u32) {
+        if self.take_in(slot, self.now) {
+            self.acknowledge_in(slot, self.packets.get(slot).packet.flow.0);
+            self.packets.number(slot);
+            self.enter(slot, self.now);
+        } else {
+            self.packets.remove(slot);
+        }
+    }
+
+    /// The receiver takes in the data in `slot`. True: it acknowledges at once.
+    #[inline]
+    fn take_in(&mut self, slot: u32, at: C) -> bool {
+        let t = self.packets.get(slot);
+        let (flow, segment) = (t.packet.flow.0, t.segment);
+        let (colour, size) = (t.packet.colour as usize, u64::from(t.packet.size));
+        let f = &mut self.flows[flow as usize];
+        if f.ahead && self.window.get(usize::from(f.turned)).is_some_and(|turn| *turn <= at) {
+            self.turn_receiver(flow, at);
+        }
+        let f = &mut self.flows[flow as usize];
+        f.counts.received[colour] += 1;
+        f.counts.received_bytes[colour] += size;
+        let first = f.receiver.expects();
+        let reply = f.receiver.arrived(segment, f.timers[Alarm::Acknowledge as usize].is_set());
+        let (payload, wire) = f.bytes_of(first, reply.delivered);
+        f.counts.in_order_payload_bytes += payload;
+        f.counts.in_order_wire_bytes += wire;
+        match reply.timer {
+            Delay::Leave => {}
+            Delay::Stop => f.timers[Alarm::Acknowledge as usize].cancel(),
+            Delay::Set => {
+                let span = f.delay();
+                self.set_timer(flow, Alarm::Acknowledge, span);
+            }
+        }
+        reply.acknowledge
+    }
+
+    /// The window turns for a receiver that is ahead of the present, before what arrives at that moment.
+    #[cold]
+    fn turn_receiver(&mut self, flow: u32, at: C) {
+        let f = &mut self.flows[flow as usize];
+        while self.window.get(usize::from(f.turned)).is_some_and(|turn| *turn <= at) {
+            self.turned.push((f.turned, flow, f.counts));
+            f.turned += 1;
+        }
     }
 
     /// A packet has come to the end of a link. True: the flow's agent there has to look at it.
@@ -291,7 +356,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             };
             t.way += 1;
             t.left -= 1;
-            if t.left == 0 || !self.through[self.routes[t.way as usize] as usize] {
+            let received = t.left == 0 && t.forward && self.flows[t.packet.flow.0 as usize].ahead;
+            let on = received || (t.left > 0 && self.through[self.routes[t.way as usize] as usize]);
+            if !on {
                 self.packets.get_mut(slot).stand(t.way, t.left);
                 return self.schedule_arrival(there, link, slot);
             }
@@ -299,8 +366,16 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
                 // It will still be on its way when the run ends.
                 return;
             }
-            t.packet.ecn = self.packets.get(slot).packet.ecn;
             at = there;
+            if received {
+                if !self.take_in(slot, at) {
+                    return self.packets.remove(slot);
+                }
+                self.acknowledge_in(slot, t.packet.flow.0);
+                t = *self.packets.get(slot);
+            } else {
+                t.packet.ecn = self.packets.get(slot).packet.ecn;
+            }
         }
     }
 
@@ -308,13 +383,22 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     fn leave(&mut self, slot: u32, link: u32, there: C) {
         let t = self.packets.get_mut(slot);
         t.stand(t.way + 1, t.left - 1);
-        let (way, left) = (t.way, t.left);
-        let on = left > 0 && self.through[self.routes[way as usize] as usize];
+        let t = *t;
+        let received = t.left == 0 && t.forward && self.flows[t.packet.flow.0 as usize].ahead;
+        let on = received || (t.left > 0 && self.through[self.routes[t.way as usize] as usize]);
         if !on {
-            self.schedule_arrival(there, link, slot);
-        } else if there <= self.end {
-            self.enter(slot, there);
+            return self.schedule_arrival(there, link, slot);
         }
+        if there > self.end {
+            return;
+        }
+        if received {
+            if !self.take_in(slot, there) {
+                return self.packets.remove(slot);
+            }
+            self.acknowledge_in(slot, t.packet.flow.0);
+        }
+        self.enter(slot, there);
     }
 
     fn schedule_arrival(&mut self, at: C, link: u32, slot: u32) {
