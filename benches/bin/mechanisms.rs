@@ -225,6 +225,7 @@ fn decide(file: &[u8]) {
         byte_scaled: false,
         mean_packet: None,
         variant: Variant::Floyd93,
+        watch: false,
     };
     time("rio", objects, &records, rio.build(&context), |rio, r| {
         admitted(rio.arrive(r.at, &packet(r), &mut Seen(r), &mut rng, &mut Silent))

@@ -8,6 +8,7 @@
 
 pub mod aqm;
 pub mod estimate;
+pub mod flow_table;
 pub mod marker;
 pub mod packet;
 pub mod params;

@@ -166,6 +166,9 @@ mechanisms! { ($)
     "rio" = Rio(aqm::rio::Rio, aqm::rio::Params),
         "Clark and Fang 1998",
         "Two REDs in one queue: IN packets by the average of IN packets, OUT packets by that of all.";
+    "rio_plus_out" = RioPlusOut(aqm::rio_plus_out::RioPlusOut, aqm::rio_plus_out::Params),
+        "paper B, §4 (RI+O)",
+        "RIO with a third RED on the average of OUT packets, for OUT packets that have passed the second.";
     }
 }
 
@@ -203,6 +206,11 @@ impl AnyAqm {
         why: &mut W,
     ) -> Admission {
         each_aqm!(self, m => m.arrive(now, packet, queue, rng, why))
+    }
+
+    /// Shows what it keeps of each flow: see [`aqm::Aqm::flow_gauges`].
+    pub fn flow_gauges(&self, now: Time, show: aqm::FlowGauge<'_>) {
+        each_aqm!(self, m => m.flow_gauges(now, show));
     }
 
     /// Decides on a departure.
@@ -321,6 +329,7 @@ mod tests {
         round_trips::<aqm::drop_tail::Params>();
         round_trips::<aqm::red::Params>();
         round_trips::<aqm::rio::Params>();
+        round_trips::<aqm::rio_plus_out::Params>();
     }
 
     /// A user's own marker needs no change here.

@@ -79,7 +79,7 @@ impl Why for Silent {
     fn note(&mut self, _: &'static str, _: f64) {}
 }
 
-/// The figures behind one verdict, in the order they were noted; the first twelve are kept.
+/// The figures behind one verdict, in the order they were noted; the first sixteen are kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Notes {
     items: [(&'static str, f64); Notes::ROOM],
@@ -88,7 +88,7 @@ pub struct Notes {
 
 impl Notes {
     /// How many figures one verdict can have.
-    pub const ROOM: usize = 12;
+    pub const ROOM: usize = 16;
 
     /// What was noted.
     #[must_use]

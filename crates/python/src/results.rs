@@ -99,6 +99,14 @@ impl Results {
     }
 }
 
+type Object = serde_json::Map<String, serde_json::Value>;
+
+/// A mechanism's counts and gauges under their names.
+fn figures(stats: &[(&str, u64)], gauges: &[(&str, f64)]) -> Object {
+    let counts = stats.iter().map(|&(n, v)| (n.to_owned(), v.into()));
+    counts.chain(gauges.iter().map(|&(n, v)| (n.to_owned(), v.into()))).collect()
+}
+
 fn sum(packets: &[u64]) -> u64 {
     packets.iter().sum()
 }
@@ -213,6 +221,7 @@ impl Runs<'_> {
         let rates = ["arrived_in_rate", "arrived_out_rate", "sent_rate", "utilisation", "queue_mean"];
         columns.extend(rates.map(|n| (n, Numbers)));
         columns.extend(["total_arrived", "total_sent", "total_dropped", "waiting"].map(|n| (n, Counts)));
+        columns.push(("stats", Texts));
         let mut t = Columns::new(&columns);
         for (names, o) in self.runs {
             for (l, (name, _, rate)) in o.links.iter().zip(&names.links).filter(|(_, n)| n.1) {
@@ -234,6 +243,17 @@ impl Runs<'_> {
                 let dropped: u64 = l.total.dropped.iter().map(|c| sum(c)).sum();
                 let total = [sum(&l.total.arrived), sum(&l.total.sent), dropped, l.waiting];
                 cells.extend(total.map(Cell::Count));
+                let mut stats = figures(&l.stats, &l.gauges);
+                let mut by_flow = Object::new();
+                for &(flow, what, value) in &l.by_flow {
+                    let flow = by_flow.entry(&names.flows[flow as usize]).or_insert(Object::new().into());
+                    flow[what] = value.into();
+                }
+                if !by_flow.is_empty() {
+                    stats.insert("flows".into(), by_flow.into());
+                }
+                let stats = serde_json::Value::Object(stats).to_string();
+                cells.push((&stats).into());
                 t.row(&cells);
             }
         }
@@ -258,10 +278,7 @@ impl Runs<'_> {
             let mut row = |place: &str, kind: &str, m: &MarkerOutcome| {
                 let w = &m.window;
                 let out = |by_colour: [u64; 3]| by_colour[1] + by_colour[2];
-                let mut stats = serde_json::Map::new();
-                stats.extend(m.stats.iter().map(|&(n, v)| (n.to_owned(), v.into())));
-                stats.extend(m.gauges.iter().map(|&(n, v)| (n.to_owned(), v.into())));
-                let stats = serde_json::Value::Object(stats).to_string();
+                let stats = serde_json::Value::Object(figures(&m.stats, &m.gauges)).to_string();
                 t.row(&[
                     o.seed.into(),
                     place.into(),

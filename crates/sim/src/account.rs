@@ -125,9 +125,11 @@ impl Accounts {
                 [b, e] => (since(&e.counts, &b.counts), (e.area - b.area) as f64 / window_ps),
                 _ => (Counts::default(), 0.0),
             };
-            let mut stats = Vec::new();
+            let (mut stats, mut gauges, mut by_flow) = (Vec::new(), Vec::new(), Vec::new());
             l.aqm.stats(&mut |name, value| stats.push((name, value)));
-            outcome.links.push(LinkOutcome { total, window, queue_mean, waiting, stats });
+            l.aqm.gauges(now.time(), &mut |name, value| gauges.push((name, value)));
+            l.aqm.flow_gauges(now.time(), &mut |flow, name, value| by_flow.push((flow.0, name, value)));
+            outcome.links.push(LinkOutcome { total, window, queue_mean, waiting, stats, gauges, by_flow });
         }
         for (i, m) in world.edges.iter().enumerate() {
             let window = ends.edges[i].since(&begins.edges[i]);

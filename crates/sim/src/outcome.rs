@@ -80,6 +80,10 @@ pub struct LinkOutcome {
     pub waiting: u64,
     /// The discipline's own counts over the whole run, by name.
     pub stats: Vec<(&'static str, u64)>,
+    /// The discipline's state at the end, by name.
+    pub gauges: Vec<(&'static str, f64)>,
+    /// What the discipline keeps of each flow at the end: the flow, the name, the figure.
+    pub by_flow: Vec<(u32, &'static str, f64)>,
 }
 
 /// What happened at one marker.

@@ -4,17 +4,22 @@ pub mod curve;
 pub mod drop_tail;
 #[cfg(test)]
 mod oracle;
+mod out_seen;
 pub mod red;
 pub mod rio;
+pub mod rio_plus_out;
 pub mod thresholds;
 
 use crate::marker::Gauge;
-use crate::packet::{Direction, Packet};
+use crate::packet::{Direction, FlowId, Packet};
 use crate::queue::Queue;
 use crate::rng::Rng;
 use crate::signal::{Oracle, Outbox, Signal};
 use crate::units::Time;
 use crate::verdict::{Admission, Departure, Why};
+
+/// Shows what a discipline keeps of each flow, by name.
+pub type FlowGauge<'a> = &'a mut dyn FnMut(FlowId, &'static str, f64);
 
 /// What every discipline does. Only [`arrive`](Aqm::arrive) must be written.
 ///
@@ -86,6 +91,11 @@ pub trait Aqm: Send {
         let _ = (now, show);
     }
 
+    /// Shows what it keeps of each flow, without changing it.
+    fn flow_gauges(&self, now: Time, show: FlowGauge<'_>) {
+        let _ = (now, show);
+    }
+
     /// Counts since the start of the run, by name.
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
         let _ = show;
@@ -130,6 +140,8 @@ pub trait DynAqm: Send {
     fn oracle(&self) -> Option<Oracle>;
     /// See [`Aqm::gauges`].
     fn gauges(&self, now: Time, show: Gauge<'_>);
+    /// See [`Aqm::flow_gauges`].
+    fn flow_gauges(&self, now: Time, show: FlowGauge<'_>);
     /// See [`Aqm::stats`].
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64));
 }
@@ -181,6 +193,9 @@ impl<A: Aqm> DynAqm for A {
     }
     fn gauges(&self, now: Time, show: Gauge<'_>) {
         Aqm::gauges(self, now, show);
+    }
+    fn flow_gauges(&self, now: Time, show: FlowGauge<'_>) {
+        Aqm::flow_gauges(self, now, show);
     }
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
         Aqm::stats(self, show);

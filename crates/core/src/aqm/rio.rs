@@ -7,9 +7,10 @@
 //! Link idle time ages both averages, at whichever arrival ends it. Out of profile is every colour but green.
 //! Non-goal: more than two drop precedences (WRED, RIO-C with three).
 
-use crate::aqm::Aqm;
-use crate::aqm::curve::{self, Countdown, Curve, Found, Law, Rule, Scale, Variant, admission};
+use crate::aqm::curve::{self, Countdown, Curve, Fate, Found, Law, Rule, Scale, Variant, admission};
+use crate::aqm::out_seen::OutSeen;
 use crate::aqm::thresholds::{Paths, check_thresholds};
+use crate::aqm::{Aqm, FlowGauge};
 use crate::estimate::ewma::{QueueAverage, Weight};
 use crate::marker::Gauge;
 use crate::packet::{Colour, Ecn, Packet};
@@ -43,6 +44,13 @@ crate::params! {
     }
 }
 
+impl Thresholds {
+    /// As a curve.
+    pub(super) fn curve(&self) -> Curve {
+        Curve { min_th: self.min_th.amount(), max_th: self.max_th.amount(), max_p: self.max_p }
+    }
+}
+
 crate::params! {
     /// What an operator sets.
     pub struct Params {
@@ -67,15 +75,24 @@ crate::params! {
         mean_packet: Option<Bytes> [POSITIVE];
         /// Floyd and Jacobson's algorithm for curve, count and idle time, or ns-2's.
         variant: Variant = Variant::Floyd93;
+        /// Keeps, by flow, the mean of avg − avg_in over the flow's IN packets as they join.
+        watch: bool = false;
     }
 }
 
 /// What one colour goes by.
 #[derive(Clone, Debug)]
-struct Group {
+pub(super) struct Group {
     average: QueueAverage,
     curve: Curve,
     count: Countdown,
+}
+
+impl Group {
+    /// Before the first packet.
+    fn new(t: &Thresholds) -> Group {
+        Group { average: QueueAverage::default(), curve: t.curve(), count: Countdown::default() }
+    }
 }
 
 /// All that an arrival touches where nothing is dropped: two cache lines.
@@ -115,6 +132,7 @@ pub struct Rio {
     ecn: bool,
     /// A typical packet, if the probability is scaled by size.
     mean: Option<u32>,
+    seen: Option<OutSeen>,
 }
 
 impl Build for Params {
@@ -152,16 +170,11 @@ impl Build for Params {
             Variant::Floyd93 => Law::Floyd93,
             Variant::Ns2 => Law::Ns2Rio,
         };
-        let group = |t: &Thresholds| Group {
-            average: QueueAverage::default(),
-            curve: Curve { min_th: t.min_th.amount(), max_th: t.max_th.amount(), max_p: t.max_p },
-            count: Countdown::default(),
-        };
         let in_bytes = matches!(self.out.min_th, Backlog::Bytes(_));
         Rio {
             vars: Vars {
-                r#in: group(&self.r#in),
-                out: group(&self.out),
+                r#in: Group::new(&self.r#in),
+                out: Group::new(&self.out),
                 weight: Weight::new(self.w_q, context.link_rate, mean),
                 rule: Rule { law, gentle: self.gentle, wait: self.wait, in_bytes },
                 avg_update: self.avg_update,
@@ -170,6 +183,7 @@ impl Build for Params {
             stats: [Stats::default(); 2],
             ecn: self.ecn,
             mean: self.byte_scaled.then(|| curve::size_of(mean)),
+            seen: self.watch.then(OutSeen::default),
         }
     }
 }
@@ -207,18 +221,17 @@ impl Vars {
     }
 }
 
-impl Aqm for Rio {
-    const KEEPS_TIME: bool = false;
-
+impl Rio {
+    /// Brings the averages up to date with an arrival and tests it against its colour's curve.
     #[inline]
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+    pub(super) fn test<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         now: Time,
         packet: &Packet,
-        queue: &mut Q,
+        queue: &Q,
         rng: &mut Rng,
         why: &mut W,
-    ) -> Admission {
+    ) -> Fate {
         let v = &mut self.vars;
         let is_in = packet.colour.is_in();
         let (all, ins) = if v.rule.in_bytes {
@@ -234,24 +247,70 @@ impl Aqm for Rio {
         let (group, queued) = if is_in { (&mut v.r#in, ins) } else { (&mut v.out, all) };
         let scale = self.mean.map(|mean| Scale { size: packet.size, mean });
         let found = Found { avg: group.average.get(), queued, scale };
-        let fate = group.count.test(&group.curve, v.rule, found, rng, why);
+        group.count.test(&group.curve, v.rule, found, rng, why)
+    }
+
+    /// Turns what the tests said into a verdict, and counts it.
+    #[inline]
+    pub(super) fn conclude<Q: Queue + ?Sized>(
+        &mut self,
+        packet: &Packet,
+        queue: &Q,
+        fate: Fate,
+    ) -> Admission {
+        let v = &mut self.vars;
+        let is_in = packet.colour.is_in();
         let can_mark = self.ecn && packet.ecn != Ecn::NotCapable;
         let verdict = admission(fate, v.rule.law, can_mark, queue.fits(packet.size));
         let stats = &mut self.stats[usize::from(is_in)];
-        // ns-2: a forced drop or an overflow restarts IN's count, but not OUT's.
-        let restarts = is_in || v.rule.law == Law::Floyd93;
         match verdict {
-            Admission::Admit => return verdict,
+            Admission::Admit => {}
             Admission::Mark => stats.marked += 1,
             Admission::Drop(Cause::Early) => stats.early += 1,
             Admission::Drop(cause) => {
                 *(if cause == Cause::Forced { &mut stats.forced } else { &mut stats.overflow }) += 1;
-                if restarts {
+                // An overflow restarts the count; ns-2: so does a forced drop, and neither does OUT's.
+                if is_in || (cause == Cause::Overflow && v.rule.law == Law::Floyd93) {
+                    let group = if is_in { &mut v.r#in } else { &mut v.out };
                     group.count.restart();
                 }
             }
         }
+        if let Some(seen) = &mut self.seen
+            && is_in
+            && !matches!(verdict, Admission::Drop(_))
+        {
+            seen.note(packet.flow, v.out.average.get() - v.r#in.average.get());
+        }
         verdict
+    }
+
+    /// The average of all packets, and that of IN packets.
+    #[inline]
+    pub(super) fn averages(&self) -> (f64, f64) {
+        (self.vars.out.average.get(), self.vars.r#in.average.get())
+    }
+
+    /// How the curves are read.
+    pub(super) fn rule(&self) -> Rule {
+        self.vars.rule
+    }
+}
+
+impl Aqm for Rio {
+    const KEEPS_TIME: bool = false;
+
+    #[inline]
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        let fate = self.test(now, packet, queue, rng, why);
+        self.conclude(packet, queue, fate)
     }
 
     fn gauges(&self, _: Time, show: Gauge<'_>) {
@@ -260,6 +319,12 @@ impl Aqm for Rio {
         show("avg_in", v.r#in.average.get());
         show("p_b_in", v.r#in.curve.p_b(v.r#in.average.get(), v.rule.gentle));
         show("p_b_out", v.out.curve.p_b(v.out.average.get(), v.rule.gentle));
+    }
+
+    fn flow_gauges(&self, _: Time, show: FlowGauge<'_>) {
+        if let Some(seen) = &self.seen {
+            seen.show(show);
+        }
     }
 
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {

@@ -1,3 +1,4 @@
 //! What mechanisms measure of the traffic that passes them.
 
 pub mod ewma;
+pub mod rtt;

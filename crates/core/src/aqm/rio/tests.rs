@@ -29,6 +29,7 @@ fn params(w_q: f64) -> Params {
         avg_update: AvgUpdate::ClarkFang,
         byte_scaled: false,
         mean_packet: None,
+        watch: false,
         variant: Variant::Floyd93,
     }
 }

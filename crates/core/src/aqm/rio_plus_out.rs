@@ -1,0 +1,269 @@
+//! RI+O: RIO with a third RED, on the average of OUT packets alone.
+//!
+//! RIO holds the length of the whole queue, not what it is made of: while flows with large profiles send IN, OUT packets
+//! of others fill the room. Here an OUT packet that has passed RIO's test on the average of all packets is tested again, on
+//! avg_out = avg_total − avg_in, so that OUT packets have a share of the queue of their own.
+//! Source: Kim 1999 (paper B), §4 and Fig. 4. `strictness` is the paper's future work in one reading: the OUT
+//! thresholds shrink in a line as avg_in falls from IN's min_th to 0.
+//! The paper computes both averages whenever a packet arrives, so that their difference is the average of OUT packets:
+//! hence `avg_update = every_arrival`. Where IN's is updated at IN arrivals only, a negative difference counts as 0.
+//! Each RED spaces its own drops by its own count. Non-goal: more than two drop precedences.
+
+use crate::aqm::curve::{Countdown, Curve, Fate, Found, Law, Scale, Variant, size_of};
+use crate::aqm::rio::{self, AvgUpdate, Rio, Thresholds};
+use crate::aqm::thresholds::{Paths, check_thresholds};
+use crate::aqm::{Aqm, FlowGauge};
+use crate::marker::Gauge;
+use crate::packet::{Colour, Packet};
+use crate::params::{Build, Context, Fault, Warning};
+use crate::queue::Queue;
+use crate::rng::Rng;
+use crate::units::{Bytes, Time};
+use crate::verdict::{Admission, Why};
+
+crate::params! {
+    /// What an operator sets.
+    pub struct Params {
+        /// For IN packets, on the average of IN packets waiting.
+        r#in: Thresholds;
+        /// For OUT packets, on the average of all packets waiting (the paper's IN+OUT).
+        total: Thresholds;
+        /// For OUT packets that have passed `total`, on the average of OUT packets waiting.
+        out: Thresholds;
+        /// By how much of themselves the OUT thresholds shrink as the average of IN packets falls from in.min_th to 0.
+        strictness: f64 [UNIT] = 0.0;
+        /// Weight of the newest sample in both averages.
+        w_q: f64 [UNIT_POSITIVE] = 0.002;
+        /// From max_th to 2 max_th the probability rises from max_p to 1, rather than to 1 at once.
+        gentle: bool = false;
+        /// After a drop, at least 1/p packets of the colour are let by before the next.
+        wait: bool = false;
+        /// Packets of ECN-capable transports are marked rather than dropped early; forced drops remain.
+        ecn: bool = false;
+        /// At which arrivals the averages take a sample.
+        avg_update: AvgUpdate = AvgUpdate::EveryArrival;
+        /// The probability is multiplied by the packet's size / mean_packet.
+        byte_scaled: bool = false;
+        /// Typical size on the wire: how fast an idle link ages the averages, and what byte_scaled divides
+        /// by. Left out: a full packet.
+        mean_packet: Option<Bytes> [POSITIVE];
+        /// Floyd and Jacobson's algorithm for curve, count and idle time, or ns-2's.
+        variant: Variant = Variant::Floyd93;
+        /// Keeps, by flow, the mean of avg_out over the flow's IN packets as they join.
+        watch: bool = false;
+    }
+}
+
+/// OUT packets that passed the second RED and failed the third. All verdicts are counted as RIO's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Chosen by chance.
+    pub picked: u64,
+    /// avg_out was above the curve's end.
+    pub forced: u64,
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct RioPlusOut {
+    rio: Rio,
+    curve: Curve,
+    count: Countdown,
+    strictness: f64,
+    /// Where strictness ends.
+    in_min_th: f64,
+    /// A typical packet, if the probability is scaled by size.
+    mean: Option<u32>,
+    stats: Stats,
+}
+
+/// avg_out: what of the average of all packets is not IN.
+#[must_use]
+#[inline]
+pub fn avg_out(avg_total: f64, avg_in: f64) -> f64 {
+    (avg_total - avg_in).max(0.0)
+}
+
+/// The curve as strict as this average of IN packets asks: thresholds times 1 at `in_min_th` and above, times
+/// 1 − `strictness` at 0.
+#[must_use]
+#[inline]
+pub fn strict(curve: &Curve, strictness: f64, avg_in: f64, in_min_th: f64) -> Curve {
+    if strictness <= 0.0 || avg_in >= in_min_th {
+        return *curve;
+    }
+    let scale = 1.0 - strictness * (1.0 - avg_in / in_min_th);
+    Curve { min_th: curve.min_th * scale, max_th: curve.max_th * scale, max_p: curve.max_p }
+}
+
+impl Params {
+    /// The RIO that this is without its third RED.
+    fn as_rio(&self) -> rio::Params {
+        rio::Params {
+            r#in: self.r#in.clone(),
+            out: self.total.clone(),
+            w_q: self.w_q,
+            gentle: self.gentle,
+            wait: self.wait,
+            ecn: self.ecn,
+            avg_update: self.avg_update,
+            byte_scaled: self.byte_scaled,
+            mean_packet: self.mean_packet,
+            variant: self.variant,
+            watch: self.watch,
+        }
+    }
+}
+
+/// RIO's name of a parameter, as it is called here.
+fn renamed(field: &'static str) -> &'static str {
+    match field {
+        "out.min_th" => "total.min_th",
+        "out.max_th" => "total.max_th",
+        field => field,
+    }
+}
+
+impl Build for Params {
+    type Mechanism = RioPlusOut;
+
+    fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        let rename = |text: &str| text.replace("out.m", "total.m");
+        let mut warnings = self.as_rio().check(context).map_err(|f| Fault {
+            field: renamed(f.field),
+            problem: rename(&f.problem),
+            remedy: f.remedy,
+        })?;
+        for w in &mut warnings {
+            *w = Warning { field: renamed(w.field), text: rename(&w.text) };
+        }
+        let paths = Paths { min_th: "out.min_th", max_th: "out.max_th" };
+        check_thresholds(self.out.min_th, self.out.max_th, paths, context, &mut warnings)?;
+        if !self.out.min_th.same_unit(self.total.min_th) {
+            return Err(Fault {
+                field: "out.min_th",
+                problem: format!(
+                    "total.min_th is {} and out.min_th is {}: the averages have one unit",
+                    self.total.min_th, self.out.min_th
+                ),
+                remedy: "all six thresholds in packets, or all in bytes".into(),
+            });
+        }
+        if self.strictness >= 1.0 {
+            return Err(Fault {
+                field: "strictness",
+                problem: "at 1 the OUT thresholds would shrink to 0, where no curve is left".into(),
+                remedy: "less than 1, such as 0.9".into(),
+            });
+        }
+        Ok(warnings)
+    }
+
+    fn build(&self, context: &Context) -> RioPlusOut {
+        RioPlusOut {
+            rio: self.as_rio().build(context),
+            curve: self.out.curve(),
+            count: Countdown::default(),
+            strictness: self.strictness,
+            in_min_th: self.r#in.min_th.amount(),
+            mean: self.byte_scaled.then(|| size_of(self.mean_packet.unwrap_or(context.packet))),
+            stats: Stats::default(),
+        }
+    }
+}
+
+/// The third RED's figures, told apart from the second's.
+struct OfOut<'a, W: ?Sized>(&'a mut W);
+
+impl<W: Why + ?Sized> Why for OfOut<'_, W> {
+    #[inline]
+    fn note(&mut self, what: &'static str, value: f64) {
+        let what = match what {
+            "count" => "count_of_out",
+            "p_b" => "p_b_of_out",
+            "p_a" => "p_a_of_out",
+            "u" => "u_of_out",
+            what => what,
+        };
+        self.0.note(what, value);
+    }
+}
+
+impl RioPlusOut {
+    /// The third RED: an OUT packet that has passed the second.
+    #[inline]
+    fn test_out<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        packet: &Packet,
+        queue: &Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Fate {
+        let rule = self.rio.rule();
+        let (total, ins) = self.rio.averages();
+        let avg = avg_out(total, ins);
+        why.note("avg_out", avg);
+        let queued = if rule.in_bytes {
+            (queue.bytes() - queue.bytes_of(Colour::IN)) as f64
+        } else {
+            f64::from(queue.packets() - queue.packets_of(Colour::IN))
+        };
+        let curve = strict(&self.curve, self.strictness, ins, self.in_min_th);
+        let scale = self.mean.map(|mean| Scale { size: packet.size, mean });
+        let fate = self.count.test(&curve, rule, Found { avg, queued, scale }, rng, &mut OfOut(why));
+        match fate {
+            Fate::Pass => {}
+            Fate::Early { .. } => self.stats.picked += 1,
+            Fate::Forced => self.stats.forced += 1,
+        }
+        fate
+    }
+}
+
+impl Aqm for RioPlusOut {
+    const KEEPS_TIME: bool = false;
+
+    #[inline]
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        let mut fate = self.rio.test(now, packet, queue, rng, why);
+        let third = fate == Fate::Pass && !packet.colour.is_in();
+        if third {
+            fate = self.test_out(packet, queue, rng, why);
+        }
+        let verdict = self.rio.conclude(packet, queue, fate);
+        // What found the queue full passed all tests, and restarts the counts as any dropped packet does.
+        if third && fate == Fate::Pass && verdict != Admission::Admit && self.rio.rule().law == Law::Floyd93 {
+            self.count.restart();
+        }
+        verdict
+    }
+
+    fn gauges(&self, now: Time, show: Gauge<'_>) {
+        self.rio.gauges(now, show);
+        let (total, ins) = self.rio.averages();
+        let avg = avg_out(total, ins);
+        show("avg_out", avg);
+        let curve = strict(&self.curve, self.strictness, ins, self.in_min_th);
+        show("p_b_of_out", curve.p_b(avg, self.rio.rule().gentle));
+    }
+
+    fn flow_gauges(&self, now: Time, show: FlowGauge<'_>) {
+        self.rio.flow_gauges(now, show);
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        Aqm::stats(&self.rio, show);
+        show("picked_of_out", self.stats.picked);
+        show("forced_of_out", self.stats.forced);
+    }
+}
+
+#[cfg(test)]
+mod tests;

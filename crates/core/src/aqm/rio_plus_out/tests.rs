@@ -1,0 +1,281 @@
+use super::*;
+use crate::aqm::oracle::{Past, Sample, average, p_a};
+use crate::packet::{Ecn, FlowId};
+use crate::queue::fake::Fake;
+use crate::rng::Rng;
+use crate::units::{Backlog, Rate};
+use crate::verdict::{Cause, Notes, Silent};
+use Admission::{Admit, Drop};
+use Colour::{Green as I, Red as R, Yellow as O};
+use proptest::prelude::*;
+
+/// 1,000 packets a second.
+const CONTEXT: Context =
+    Context { link_rate: Some(Rate(8_000_000)), contract: None, packet: Bytes(1000), limit: None };
+
+fn thresholds(min_th: f64, max_th: f64, max_p: f64) -> Thresholds {
+    Thresholds { min_th: Backlog::Packets(min_th), max_th: Backlog::Packets(max_th), max_p }
+}
+
+/// Thresholds of paper B, §4.
+fn params(w_q: f64) -> Params {
+    Params {
+        r#in: thresholds(60.0, 180.0, 0.02),
+        total: thresholds(30.0, 90.0, 0.05),
+        out: thresholds(10.0, 30.0, 0.1),
+        strictness: 0.0,
+        w_q,
+        gentle: false,
+        wait: false,
+        ecn: false,
+        avg_update: AvgUpdate::EveryArrival,
+        byte_scaled: false,
+        mean_packet: None,
+        variant: Variant::Floyd93,
+        watch: false,
+    }
+}
+
+fn offer(
+    aqm: &mut impl Aqm,
+    colour: Colour,
+    queue: &mut Fake,
+    rng: &mut Rng,
+    why: &mut impl Why,
+) -> Admission {
+    let packet = Packet { size: 1000, colour, ..Packet::default() };
+    aqm.arrive(Time::ZERO, &packet, queue, rng, why)
+}
+
+/// (colour, IN waiting, OUT waiting) → verdict; with w_q = 1 the averages are the lengths.
+#[test]
+fn golden_sequence() {
+    let forced = Drop(Cause::Forced);
+    let script = [
+        (O, 0, 9, Admit),    // below min_OUT
+        (O, 0, 10, Admit),   // at min_OUT p = 0
+        (O, 0, 30, forced),  // max_OUT, where RIO would still let all by
+        (R, 59, 30, forced), // red is out of profile too
+        (O, 82, 8, forced),  // 90 in all: the second RED, however few are OUT
+        (O, 21, 9, Admit),   // 30 in all, 9 OUT: p = 0 in both
+        (I, 0, 500, Admit),  // IN looks at IN packets alone
+        (I, 180, 0, forced),
+    ];
+    for (colour, ins, outs, verdict) in script {
+        let mut rng = Rng::for_component(1, "rio_plus_out");
+        let got =
+            offer(&mut params(1.0).build(&CONTEXT), colour, &mut Fake::of(ins, outs), &mut rng, &mut Silent);
+        assert_eq!(got, verdict, "{colour:?} at {ins} + {outs}");
+    }
+}
+
+/// Drops at random: 20 OUT packets waiting and none IN, p_b = 0.05 of the third RED alone.
+#[test]
+fn golden_draws() {
+    let mut rng = Rng::for_component(1, "rio_plus_out");
+    let mut aqm = params(1.0).build(&CONTEXT);
+    let dropped: Vec<u32> = (0..100)
+        .filter(|_| offer(&mut aqm, O, &mut Fake::of(0, 20), &mut rng, &mut Silent) != Admit)
+        .collect();
+    assert_eq!(dropped, [10, 25, 31, 44, 55, 68, 75, 87, 94, 99]);
+    assert_eq!(aqm.stats.picked, dropped.len() as u64);
+}
+
+/// One OUT packet that finds 40 IN and 20 OUT: both REDs are asked, at p_b = 0.025 and 0.05.
+#[test]
+fn the_figures_of_both_tests_are_noted() {
+    let mut notes = Notes::default();
+    let mut rng = Rng::for_component(1, "rio_plus_out");
+    offer(&mut params(1.0).build(&CONTEXT), O, &mut Fake::of(40, 20), &mut rng, &mut notes);
+    let of = |what| notes.items().iter().find(|n| n.0 == what).map(|n| n.1);
+    assert_eq!((of("avg"), of("avg_in"), of("avg_out")), (Some(60.0), Some(40.0), Some(20.0)));
+    assert!((of("p_b").unwrap() - 0.025).abs() < 1e-12 && (of("p_b_of_out").unwrap() - 0.05).abs() < 1e-12);
+    assert!(of("u").is_some() && of("u_of_out").is_some());
+}
+
+/// With IN's average updated at IN arrivals only, it may lie above the total: avg_out is 0 then.
+#[test]
+fn averages_by_option() {
+    let after = |avg_update| {
+        let mut aqm = Params { avg_update, ..params(0.5) }.build(&CONTEXT);
+        let mut rng = Rng::for_component(1, "rio_plus_out");
+        [(I, 8, 0), (O, 0, 4), (O, 0, 0)].map(|(colour, ins, outs)| {
+            offer(&mut aqm, colour, &mut Fake::of(ins, outs), &mut rng, &mut Silent);
+            let (total, ins) = aqm.rio.averages();
+            avg_out(total, ins)
+        })
+    };
+    assert_eq!(after(AvgUpdate::EveryArrival), [0.0, 2.0, 1.0]);
+    assert_eq!(after(AvgUpdate::ClarkFang), [0.0, 0.0, 0.0]);
+    assert_eq!(after(AvgUpdate::Ns2), [0.0, 0.0, 0.0]);
+}
+
+#[test]
+fn out_thresholds_are_stricter_while_little_is_in() {
+    let curve = Curve { min_th: 10.0, max_th: 30.0, max_p: 0.1 };
+    let max_th = |strictness, avg_in| strict(&curve, strictness, avg_in, 60.0).max_th;
+    assert_eq!(
+        [max_th(0.0, 0.0), max_th(0.5, 0.0), max_th(0.5, 30.0), max_th(0.5, 60.0)],
+        [30.0, 15.0, 22.5, 30.0]
+    );
+    assert_eq!(strict(&curve, 0.5, 0.0, 60.0).min_th, 5.0);
+    // 16 OUT packets and none IN: beyond the end of a curve half as long.
+    let verdict = |strictness, ins| {
+        let mut rng = Rng::for_component(1, "rio_plus_out");
+        let mut aqm = Params { strictness, ..params(1.0) }.build(&CONTEXT);
+        offer(&mut aqm, O, &mut Fake::of(ins, 16), &mut rng, &mut Silent)
+    };
+    assert_eq!([verdict(0.0, 0), verdict(0.5, 0), verdict(0.5, 60)], [Admit, Drop(Cause::Forced), Admit]);
+}
+
+#[test]
+fn what_it_marks_is_counted_with_rios() {
+    let run = |ecn| {
+        let mut aqm = Params { ecn: true, ..params(1.0) }.build(&CONTEXT);
+        let mut rng = Rng::for_component(1, "rio_plus_out");
+        let packet = Packet { size: 1000, colour: O, ecn, ..Packet::default() };
+        let marked = (0..500)
+            .filter(|_| {
+                aqm.arrive(Time::ZERO, &packet, &mut Fake::of(0, 20), &mut rng, &mut Silent)
+                    == Admission::Mark
+            })
+            .count() as u64;
+        let mut all = std::collections::BTreeMap::new();
+        Aqm::stats(&aqm, &mut |name, n| assert!(all.insert(name, n).is_none(), "{name} twice"));
+        (marked, all["marked_out"], all["early_out"], all["picked_of_out"])
+    };
+    let (marked, counted, early, picked) = run(Ecn::Capable);
+    assert!(marked > 20);
+    assert_eq!((counted, early, picked), (marked, 0, marked));
+    assert_eq!(run(Ecn::NotCapable), (0, 0, marked, marked));
+}
+
+#[test]
+fn a_full_queue_is_overflow() {
+    let mut rng = Rng::for_component(1, "rio_plus_out");
+    let mut queue = Fake { limit: 5.0, ..Fake::of(0, 5) };
+    let verdict = offer(&mut params(1.0).build(&CONTEXT), O, &mut queue, &mut rng, &mut Silent);
+    assert_eq!(verdict, Drop(Cause::Overflow));
+}
+
+/// Fig. 2: what flows see as their IN packets join, under RI+O and under RIO.
+#[test]
+fn what_each_flow_sees_of_out_packets_can_be_watched() {
+    let mut aqm = Params { watch: true, ..params(1.0) }.build(&CONTEXT);
+    let mut rng = Rng::for_component(1, "rio_plus_out");
+    // The last of flow 1 is OUT, and that of flow 2 is dropped: neither counts.
+    for (flow, colour, ins, outs) in [(1, I, 3, 4), (1, I, 3, 8), (2, I, 9, 20), (1, O, 0, 9), (2, I, 180, 1)]
+    {
+        let packet = Packet { flow: FlowId(flow), size: 1000, colour, ..Packet::default() };
+        aqm.arrive(Time::ZERO, &packet, &mut Fake::of(ins, outs), &mut rng, &mut Silent);
+    }
+    let mut rows = Vec::new();
+    aqm.flow_gauges(Time::ZERO, &mut |flow, what, mean| rows.push((flow.0, what, mean)));
+    assert_eq!(rows, [(2, "avg_out_seen", 20.0), (1, "avg_out_seen", 6.0)]);
+}
+
+#[test]
+fn odd_parameters_are_refused_or_remarked_on() {
+    let fields = |p: &Params| {
+        let limit = Some(Backlog::Packets(200.0));
+        p.check(&Context { limit, ..CONTEXT })
+            .map(|w| w.iter().map(|w| w.field).collect::<Vec<_>>())
+            .map_err(|f| f.field)
+    };
+    // The paper's own overlap: IN's min_th lies below max_th of IN+OUT.
+    assert_eq!(fields(&params(0.002)), Ok(vec!["in.min_th"]));
+    assert_eq!(fields(&Params { strictness: 1.0, ..params(0.002) }), Err("strictness"));
+    assert_eq!(fields(&Params { out: thresholds(30.0, 10.0, 0.1), ..params(0.002) }), Err("out.min_th"));
+    assert_eq!(fields(&Params { total: thresholds(90.0, 30.0, 0.1), ..params(0.002) }), Err("total.min_th"));
+    let bytes = Thresholds { min_th: Backlog::Bytes(1e4), max_th: Backlog::Bytes(3e4), max_p: 0.1 };
+    assert_eq!(fields(&Params { out: bytes, ..params(0.002) }), Err("out.min_th"));
+    let texts = params(0.002).check(&CONTEXT).unwrap();
+    assert!(texts[0].text.contains("total.max_th"), "{}", texts[0].text);
+}
+
+fn arrivals() -> impl Strategy<Value = Vec<(Colour, u32, u32)>> {
+    let colour = prop::sample::select(vec![I, O, R]);
+    prop::collection::vec((colour, 0u32..120, 0u32..40), 1..300)
+}
+
+proptest! {
+    /// The third RED with thresholds no queue reaches changes nothing: RI+O is RIO.
+    #[test]
+    fn without_its_third_red_it_is_rio(steps in arrivals(), gentle: bool, wait: bool, ns2: bool,
+                                       w_q in 0.01f64..=1.0, seed: u64) {
+        let variant = if ns2 { Variant::Ns2 } else { Variant::Floyd93 };
+        let p = Params { gentle, wait, variant, out: thresholds(1e6, 2e6, 0.1), ..params(w_q) };
+        let (mut one, mut other) = (p.build(&CONTEXT), p.as_rio().build(&CONTEXT));
+        let (mut a, mut b) = (Rng::for_component(seed, "rio"), Rng::for_component(seed, "rio"));
+        for (colour, ins, outs) in steps {
+            let ours = offer(&mut one, colour, &mut Fake::of(ins, outs), &mut a, &mut Silent);
+            prop_assert_eq!(ours, offer(&mut other, colour, &mut Fake::of(ins, outs), &mut b, &mut Silent));
+        }
+    }
+
+    /// It drops no packet less than the rules allow: everything recomputed from the whole past, by the paper's Fig. 4.
+    #[test]
+    fn agrees_with_the_oracle(steps in arrivals(), gentle: bool, wait: bool, strictness in 0.0f64..0.9,
+                              w_q in 0.01f64..=1.0, seed: u64) {
+        let p = Params { gentle, wait, strictness, ..params(w_q) };
+        let mut aqm = p.build(&CONTEXT);
+        let mut rng = Rng::for_component(seed, "rio_plus_out");
+        let (mut totals, mut ins_all) = (Vec::new(), Vec::new());
+        let (mut past_in, mut past_total) = (Vec::<Past>::new(), Vec::<Past>::new());
+        // The third RED's curve moves: its count is kept as a plain number.
+        let mut count = -1.0;
+        for (colour, ins, outs) in steps {
+            let mut slow = rng.clone();
+            let fast = offer(&mut aqm, colour, &mut Fake::of(ins, outs), &mut rng, &mut Silent);
+
+            totals.push(Sample::Length(f64::from(ins + outs)));
+            ins_all.push(Sample::Length(f64::from(ins)));
+            let (avg_total, avg_in) = (average(&totals, w_q), average(&ins_all, w_q));
+            let (fast_total, fast_in) = aqm.rio.averages();
+            prop_assert!((avg_total - fast_total).abs() < 1e-9 && (avg_in - fast_in).abs() < 1e-9);
+            // From here on with its own averages, so that rounding decides nothing.
+            let (avg_total, avg_in) = (fast_total, fast_in);
+            let mut ask = |p: f64| p >= 1.0 || p > 0.0 && slow.uniform() < p;
+            let of = |t: &Thresholds| Curve { min_th: t.min_th.amount(), max_th: t.max_th.amount(), max_p: t.max_p };
+            let end = |c: &Curve| c.max_th * if gentle { 2.0 } else { 1.0 };
+            let cause = |avg: f64, c: &Curve| if avg >= end(c) { Cause::Forced } else { Cause::Early };
+            let mut verdict = Admit;
+            if colour == I {
+                let c = of(&p.r#in);
+                if ask(p_a(&past_in, avg_in, &c, gentle, wait)) { verdict = Drop(cause(avg_in, &c)); }
+                past_in.push(Past { avg: avg_in, dropped: verdict != Admit });
+            } else {
+                let c = of(&p.total);
+                if ask(p_a(&past_total, avg_total, &c, gentle, wait)) { verdict = Drop(cause(avg_total, &c)); }
+                past_total.push(Past { avg: avg_total, dropped: verdict != Admit });
+                if verdict == Admit {
+                    let scale = 1.0 - strictness * (1.0 - (avg_in / 60.0).min(1.0));
+                    let c = Curve { min_th: 10.0 * scale, max_th: 30.0 * scale, max_p: 0.1 };
+                    let avg = (avg_total - avg_in).max(0.0);
+                    if avg < c.min_th {
+                        count = -1.0;
+                    } else {
+                        count += 1.0;
+                        let p_b = if avg < c.max_th {
+                            0.1 * (avg - c.min_th) / (c.max_th - c.min_th)
+                        } else if gentle {
+                            (0.1 + 0.9 * (avg - c.max_th) / c.max_th).min(1.0)
+                        } else { 1.0 };
+                        let p = match (wait, count * p_b) {
+                            (_, due) if avg >= end(&c) || !wait && due >= 1.0 || due >= 2.0 => 1.0,
+                            (true, due) if due < 1.0 => 0.0,
+                            (true, due) => p_b / (2.0 - due),
+                            (false, due) => p_b / (1.0 - due),
+                        };
+                        if ask(p) {
+                            verdict = Drop(cause(avg, &c));
+                            count = 0.0;
+                        }
+                    }
+                }
+            }
+            prop_assert_eq!(fast, verdict);
+            prop_assert_eq!(rng.clone().uniform(), slow.uniform());
+        }
+    }
+}

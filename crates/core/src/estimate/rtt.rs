@@ -1,0 +1,340 @@
+//! A TCP flow's round-trip time, as a router in the middle can tell it from what passes.
+//!
+//! ```text
+//! sender ←──── upstream half ────→ router ←─── downstream half ───→ receiver
+//!        data that an acknowledgement        from a segment's departure
+//!        has released, after it              to the acknowledgement that covers it
+//! ```
+//!
+//! *Downstream*: one segment at a time is timed from its departure to the first acknowledgement that covers it; once
+//! anything is repeated, the segment being timed is given up (Karn and Partridge 1987). Timing from departure leaves
+//! out the wait in the router's own queue. *Upstream*: what an acknowledgement releases can be told apart from what was
+//! on its way already in two cases only. After the SYN's acknowledgement the sender has nothing on its way, so whatever
+//! comes first was released by it; and the third duplicate acknowledgement releases the segment it asks for (RFC 5681
+//! §3.2), which is known by its number. Of each half the least sample is kept: whatever else delays (a delayed
+//! acknowledgement, queues elsewhere, a timeout in place of a fast retransmission) only adds.
+//!
+//! So a flow whose SYN was not seen has no estimate until it has lost a segment; a flow that goes another way back has
+//! none ever. Non-goal: a path that becomes longer, for which the least sample is not renewed.
+
+use crate::packet::{Kind, Packet};
+use crate::units::{Duration, Time};
+
+/// Duplicates that make a sender repeat a segment: RFC 5681 §3.2.
+const DUPLICATES: u8 = 3;
+
+/// What one flow's packets have told so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RttEstimate {
+    downstream: Option<Duration>,
+    upstream: Option<Duration>,
+    /// One beyond the highest byte that has come, once any has.
+    highest: Option<u32>,
+    timing: Timing,
+    /// The highest acknowledgement, once there was one, and how often it has come again.
+    acked: Option<u32>,
+    duplicates: u8,
+    awaiting: Awaiting,
+    /// Nothing but the SYN has come.
+    opening: bool,
+}
+
+/// The segment being timed, by the number one beyond its last byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Timing {
+    #[default]
+    None,
+    /// It has come, and has not left yet.
+    Queued(u32),
+    /// It left then.
+    Left(u32, Time),
+}
+
+/// What the sender is known to send as soon as it hears the acknowledgement that passed at this time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Awaiting {
+    #[default]
+    Nothing,
+    /// Its first packet after the SYN.
+    First(Time),
+    /// The segment that begins with this byte, once more.
+    Repair(u32, Time),
+}
+
+/// One beyond the last byte that a packet takes up in the stream; `None` if it takes up nothing.
+#[inline]
+fn end_of(packet: &Packet) -> Option<u32> {
+    let length = packet.payload + u32::from(packet.kind == Kind::Syn);
+    (length > 0).then(|| packet.seq.wrapping_add(length))
+}
+
+/// How far `a` is beyond `b`, modulo 2³².
+fn beyond(a: u32, b: u32) -> i32 {
+    a.wrapping_sub(b) as i32
+}
+
+fn least(kept: &mut Option<Duration>, sample: Duration) {
+    *kept = Some(kept.map_or(sample, |d| d.min(sample)));
+}
+
+impl RttEstimate {
+    /// The round-trip time without the router's own queue, once both halves are known.
+    #[must_use]
+    pub fn get(&self) -> Option<Duration> {
+        Some(self.downstream? + self.upstream?)
+    }
+
+    /// A packet of the sender has come.
+    #[inline]
+    pub fn came(&mut self, now: Time, packet: &Packet) {
+        if packet.kind == Kind::Datagram {
+            return;
+        }
+        match self.awaiting {
+            Awaiting::First(since) if packet.kind != Kind::Syn => {
+                least(&mut self.upstream, now.since(since));
+                self.awaiting = Awaiting::Nothing;
+            }
+            Awaiting::Repair(seq, since) if packet.payload > 0 && packet.seq == seq => {
+                least(&mut self.upstream, now.since(since));
+                self.awaiting = Awaiting::Nothing;
+            }
+            _ => {}
+        }
+        let Some(end) = end_of(packet) else { return };
+        self.opening = packet.kind == Kind::Syn && (self.opening || self.highest.is_none());
+        if self.highest.is_none_or(|h| beyond(end, h) > 0) {
+            self.highest = Some(end);
+            if self.timing == Timing::None {
+                self.timing = Timing::Queued(end);
+            }
+        } else {
+            self.timing = Timing::None;
+            if packet.kind == Kind::Syn {
+                self.awaiting = Awaiting::Nothing;
+            }
+        }
+    }
+
+    /// A packet of the sender leaves.
+    #[inline]
+    pub fn left(&mut self, now: Time, packet: &Packet) {
+        if let Timing::Queued(end) = self.timing
+            && end_of(packet) == Some(end)
+        {
+            self.timing = Timing::Left(end, now);
+        }
+    }
+
+    /// An acknowledgement of the receiver passes.
+    #[inline]
+    pub fn acknowledged(&mut self, now: Time, packet: &Packet) {
+        if packet.kind == Kind::Datagram {
+            return;
+        }
+        let ack = packet.ack;
+        if let Timing::Left(end, since) = self.timing
+            && beyond(ack, end) >= 0
+        {
+            least(&mut self.downstream, now.since(since));
+            self.timing = Timing::None;
+        }
+        let first = self.acked.is_none();
+        if self.acked.is_none_or(|a| beyond(ack, a) > 0) {
+            self.acked = Some(ack);
+            self.duplicates = 0;
+            let opens = first && self.opening && self.highest == Some(ack);
+            self.awaiting = if opens { Awaiting::First(now) } else { Awaiting::Nothing };
+        } else if self.acked == Some(ack) && packet.payload == 0 {
+            self.duplicates = self.duplicates.saturating_add(1);
+            if self.duplicates == DUPLICATES {
+                self.awaiting = Awaiting::Repair(ack, now);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn data(seq: u32) -> Packet {
+        Packet { seq, payload: 500, size: 540, ..Packet::default() }
+    }
+
+    fn syn() -> Packet {
+        Packet { kind: Kind::Syn, size: 40, ..Packet::default() }
+    }
+
+    fn ack(ack: u32) -> Packet {
+        Packet { kind: Kind::Ack, ack, size: 40, ..Packet::default() }
+    }
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// What passes, at which millisecond: `c`ame, `l`eft, `a`cknowledged.
+    fn watch(events: &[(u64, char, Packet)]) -> RttEstimate {
+        let mut e = RttEstimate::default();
+        for (at, what, packet) in events {
+            let now = Time::ZERO + ms(*at);
+            match what {
+                'c' => e.came(now, packet),
+                'l' => e.left(now, packet),
+                _ => e.acknowledged(now, packet),
+            }
+        }
+        e
+    }
+
+    /// 70 ms beyond the router, 30 ms before it; the SYN waits 5 ms in the queue, the first segment 50 ms.
+    #[test]
+    fn the_handshake_tells_both_halves_without_the_routers_queue() {
+        let events = [
+            (10, 'c', syn()),
+            (15, 'l', syn()),
+            (85, 'a', ack(1)),
+            (115, 'c', data(1)),
+            (165, 'l', data(1)),
+            (235, 'a', ack(501)),
+        ];
+        assert_eq!(watch(&events[..3]).get(), None);
+        assert_eq!(watch(&events[..4]).get(), Some(ms(100)));
+        let e = watch(&events);
+        assert_eq!((e.downstream, e.upstream), (Some(ms(70)), Some(ms(30))));
+    }
+
+    /// A packet without payload that completes the handshake comes as fast as data would.
+    #[test]
+    fn the_handshakes_own_acknowledgement_counts_as_the_first_packet() {
+        let e = watch(&[
+            (0, 'c', syn()),
+            (0, 'l', syn()),
+            (70, 'a', ack(1)),
+            (90, 'c', ack(1)),
+            (400, 'c', data(1)),
+        ]);
+        assert_eq!(e.get(), Some(ms(90)));
+    }
+
+    #[test]
+    fn without_a_handshake_a_fast_retransmission_tells_the_upstream_half() {
+        let mut events = vec![(0, 'c', data(1)), (0, 'l', data(1)), (70, 'a', ack(501))];
+        // 501 is lost; each later segment brings a duplicate.
+        events.extend((0..6).map(|i| (80 + i, 'c', data(501 + 500 * i as u32))));
+        events.extend((0..3).map(|i| (160 + i, 'a', ack(501))));
+        assert_eq!(watch(&events).get(), None);
+        // Limited transmit's new segment is not what the third duplicate asks for.
+        events.push((170, 'c', data(3501)));
+        assert_eq!(watch(&events).upstream, None);
+        events.push((192, 'c', data(501)));
+        assert_eq!(watch(&events).get(), Some(ms(100)));
+        // Later duplicates of the same acknowledgement ask for nothing more.
+        events.push((200, 'a', ack(501)));
+        events.push((201, 'c', data(501)));
+        assert_eq!(watch(&events).upstream, Some(ms(30)));
+    }
+
+    #[test]
+    fn karns_rule_a_segment_is_not_timed_over_a_repetition() {
+        let base = [
+            (0, 'c', data(1)),
+            (0, 'l', data(1)),
+            (300, 'c', data(1)),
+            (300, 'l', data(1)),
+            (310, 'a', ack(501)),
+        ];
+        assert_eq!(watch(&base).downstream, None);
+        // Nor one that was queued when another was repeated.
+        let other = [
+            (0, 'c', data(1)),
+            (1, 'c', data(501)),
+            (2, 'l', data(1)),
+            (50, 'c', data(1)),
+            (400, 'a', ack(1001)),
+        ];
+        assert_eq!(watch(&other).downstream, None);
+    }
+
+    #[test]
+    fn a_syn_sent_twice_tells_nothing_of_the_upstream_half() {
+        let e = watch(&[
+            (0, 'c', syn()),
+            (0, 'l', syn()),
+            (900, 'a', ack(1)),
+            (1000, 'c', syn()),
+            (1010, 'c', data(1)),
+        ]);
+        assert_eq!(e.upstream, None);
+    }
+
+    #[test]
+    fn the_least_sample_stays() {
+        let e = watch(&[
+            (0, 'c', data(1)),
+            (0, 'l', data(1)),
+            (90, 'a', ack(501)),
+            (100, 'c', data(501)),
+            (100, 'l', data(501)),
+            (170, 'a', ack(1001)),
+            (180, 'c', data(1001)),
+            (180, 'l', data(1001)),
+            (400, 'a', ack(1501)),
+        ]);
+        assert_eq!(e.downstream, Some(ms(70)));
+    }
+
+    #[test]
+    fn datagrams_tell_nothing() {
+        let udp = Packet { kind: Kind::Datagram, payload: 500, ..Packet::default() };
+        let e = watch(&[(0, 'c', udp), (0, 'l', udp), (10, 'a', udp), (20, 'c', udp)]);
+        assert_eq!((e.get(), e.highest, e.acked), (None, None, None));
+    }
+
+    proptest! {
+        /// A window that is acknowledged in order across the end of the number space, at any distance.
+        #[test]
+        fn sequence_numbers_wrap(first in prop::sample::select(vec![0u32, u32::MAX - 600, u32::MAX - 499]),
+                                 down in 0u64..500, up in 0u64..500) {
+            let mut e = RttEstimate::default();
+            let at = |t| Time::ZERO + ms(t);
+            let syn = Packet { seq: first, ..syn() };
+            e.came(at(0), &syn);
+            e.left(at(0), &syn);
+            let mut now = down;
+            let mut seq = first.wrapping_add(1);
+            for _ in 0..5 {
+                e.acknowledged(at(now), &ack(seq));
+                now += up;
+                e.came(at(now), &data(seq));
+                e.left(at(now), &data(seq));
+                now += down;
+                seq = seq.wrapping_add(500);
+            }
+            prop_assert_eq!(e.get(), Some(ms(down + up)));
+        }
+
+        /// Whatever passes, no half is longer than the time that has passed, and nothing panics.
+        #[test]
+        fn nonsense_is_survived(events in prop::collection::vec(
+            (0u64..50, 0u8..3, any::<u32>(), any::<u32>(), 0u8..4, 0u32..3), 0..100)) {
+            let mut e = RttEstimate::default();
+            let mut now = 0;
+            for (gap, what, seq, ack, kind, payload) in events {
+                now += gap;
+                let kind = [Kind::Data, Kind::Ack, Kind::Syn, Kind::Datagram][usize::from(kind)];
+                // Few different numbers, so that they meet.
+                let p = Packet { kind, seq: seq % 5, ack: ack % 5, payload, ..Packet::default() };
+                let at = Time::ZERO + ms(now);
+                match what {
+                    0 => e.came(at, &p),
+                    1 => e.left(at, &p),
+                    _ => e.acknowledged(at, &p),
+                }
+                prop_assert!(e.get().is_none_or(|rtt| rtt <= ms(2 * now)));
+            }
+        }
+    }
+}
