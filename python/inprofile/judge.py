@@ -10,9 +10,12 @@ and *numbers* (a value the paper prints). The rules, the same for every paper:
 - All comparisons and all numbers: ``reproduced``. All comparisons but not all numbers: ``in_part``.
   A comparison that does not hold: ``not_reproduced``, and the reason says which do.
   No comparison fails but one cannot be decided in the set-up: ``undecidable``, with the measured reason.
+- **Equivalence** (a comparison ``within`` two bounds): the mean is shown to lie above the lower and below
+  the upper one, by two one-sided tests.
 
-A comparison counts as undecidable only where its set-up gives a measured reason *and* neither side is shown:
-a reason never hides a clear result.
+A comparison may be of a kind that is half answered where neither side is shown (`Comparison.partial`): then
+the claim is ``in_part``. A comparison counts as undecidable only where its set-up gives a measured reason
+*and* neither side is shown: a reason never hides a clear result.
 """
 
 from __future__ import annotations
@@ -58,19 +61,23 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """One directional statement: `values`, one per seed, lie `side` of `null`.
+    """One statement about a mean: `values`, one per seed, lie `side` of `null`, or from it to `upper`.
 
     Paired differences have null 0; ratios against a bound have the bound as null.
     """
 
     label: str
     values: Sequence[float]
-    side: Literal["above", "below"]
+    side: Literal["above", "below", "within"]
     null: float = 0.0
     unit: str = ""
     topology: str = ""
     #: Why the set-up may be unable to decide it, with the measured figure; None where it can.
     obstacle: str | None = None
+    #: The upper bound, of a comparison `within` two.
+    upper: float = math.inf
+    #: Whether "neither side shown" answers the claim in part rather than not at all.
+    partial: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,6 +104,12 @@ class Finding:
     numbers: Sequence[Number] = ()
     #: Measured circumstances that a reader needs to understand the verdict; they do not change it.
     notes: Sequence[str] = ()
+    #: Why the set-up cannot decide the claim at all; then there are no comparisons.
+    obstacle: str | None = None
+
+
+#: What a comparison shows; `open`: neither side, which answers a `partial` one in part.
+Outcome = Literal["holds", "fails", "open", "undecidable"]
 
 
 @dataclass(frozen=True)
@@ -108,7 +121,7 @@ class JudgedComparison:
     interval: Interval
     p: float
     p_holm: float
-    outcome: Literal["holds", "fails", "undecidable"]
+    outcome: Outcome
     #: Whether the opposite of what is claimed is shown.
     opposite: bool
 
@@ -153,19 +166,28 @@ def _sure(interval: Interval | None) -> Interval:
     return interval
 
 
-def _p_value(values: Sequence[float], null: float) -> float:
-    """Two-sided p of a one-sample t test; exact for samples without spread."""
+def _p_value(comparison: Comparison) -> float:
+    """Give p: two-sided against `null`, or the larger of two one-sided ones where it is `within`."""
+    xs = _checked(comparison.values)
+    if comparison.side != "within":
+        return min(1.0, 2 * min(_tail(xs, comparison.null), _tail([-x for x in xs], -comparison.null)))
+    return max(_tail(xs, comparison.null), _tail([-x for x in xs], -comparison.upper))
+
+
+def _tail(xs: Sequence[float], null: float) -> float:
+    """One-sided p of a t test that the mean lies above `null`; exact for samples without spread."""
     from scipy.special import stdtr
 
-    xs = _checked(values)
     _sure(ci95(xs))
     centre = mean(xs)
     spread = math.sqrt(math.fsum((x - centre) ** 2 for x in xs) / (len(xs) - 1))
     # A sample that does not vary (a marker that never acts gives differences of exactly 0) has no t.
     if spread <= 1e-12 * max(1.0, abs(centre)):
-        return 1.0 if math.isclose(centre, null, rel_tol=1e-12, abs_tol=1e-12) else 0.0
+        if math.isclose(centre, null, rel_tol=1e-12, abs_tol=1e-12):
+            return 0.5
+        return 0.0 if centre > null else 1.0
     t = (centre - null) / (spread / math.sqrt(len(xs)))
-    return 2 * float(stdtr(len(xs) - 1, -abs(t)))
+    return float(stdtr(len(xs) - 1, -t))
 
 
 def _weigh(comparison: Comparison, p: float, p_holm: float) -> JudgedComparison:
@@ -173,15 +195,22 @@ def _weigh(comparison: Comparison, p: float, p_holm: float) -> JudgedComparison:
     centre, interval = mean(xs), _sure(ci95(xs))
     # Holm's adjusted p is at least p, so "shown" implies that the plain 95 % interval excludes the null too.
     shown = p_holm < ALPHA
-    on_side = centre > comparison.null if comparison.side == "above" else centre < comparison.null
-    outcome: Literal["holds", "fails", "undecidable"]
+    low, high = comparison.null, comparison.upper
+    if comparison.side == "within":
+        on_side, opposite = low < centre < high, interval.hi < low or interval.lo > high
+    else:
+        on_side = centre > low if comparison.side == "above" else centre < low
+        opposite = shown and not on_side
+    outcome: Outcome
     if shown and on_side:
         outcome = "holds"
-    elif comparison.obstacle is not None and not shown:
+    elif comparison.obstacle is not None and not opposite:
         outcome = "undecidable"
+    elif comparison.partial and not opposite:
+        outcome = "open"
     else:
         outcome = "fails"
-    return JudgedComparison(comparison, centre, interval, p, p_holm, outcome, opposite=shown and not on_side)
+    return JudgedComparison(comparison, centre, interval, p, p_holm, outcome, opposite)
 
 
 def per(unit: str, size: float) -> tuple[float, str]:
@@ -220,7 +249,7 @@ def _place(topology: str) -> str:
 
 def _describe(judged: JudgedComparison) -> str:
     c = judged.comparison
-    same = all(x == c.null for x in c.values)
+    same = c.side != "within" and all(x == c.null for x in c.values)
     figures = "the same in every seed" if same else _range(judged.interval, c.unit, judged.mean)
     text = f"{c.label}{_place(c.topology)}: "
     if judged.outcome == "holds":
@@ -231,6 +260,9 @@ def _describe(judged: JudgedComparison) -> str:
         return text + figures
     if judged.opposite:
         return f"{text}the opposite is shown, {figures}"
+    if c.side == "within":
+        bounds = f"{quantity(c.null, c.unit)} and {quantity(c.upper, c.unit)}"
+        return f"{text}not shown to lie between {bounds}, {figures}"
     excluded = c.null not in judged.interval and (judged.mean > c.null) == (c.side == "above")
     return f"{text}not shown{' after Holm' if excluded else ''}, {figures}"
 
@@ -247,11 +279,13 @@ def _share(n: int, of: int, what: str) -> str:
 
 
 def _summary(comparisons: Sequence[JudgedComparison], numbers: Sequence[JudgedNumber]) -> str:
-    by = {o: sum(c.outcome == o for c in comparisons) for o in ("holds", "undecidable")}
+    by = {o: sum(c.outcome == o for c in comparisons) for o in ("holds", "open", "undecidable")}
     text = f"{_share(by['holds'], len(comparisons), 'comparison')} as claimed"
     opposite = sum(c.opposite for c in comparisons)
     if opposite:
         text += f", {opposite} the other way round"
+    if by["open"]:
+        text += f", {by['open']} with neither side shown"
     if by["undecidable"]:
         text += f", {by['undecidable']} not decidable here"
     if numbers:
@@ -264,6 +298,7 @@ def _why(comparisons: Sequence[JudgedComparison], numbers: Sequence[JudgedNumber
     parts: list[str] = []
     for outcome, lead in (
         ("fails", "Does not hold"),
+        ("open", "Neither side is shown"),
         ("undecidable", "Cannot be decided"),
         ("holds", "Holds"),
     ):
@@ -293,31 +328,45 @@ def judge(findings: Iterable[Finding]) -> list[Judged]:
 
     Pass all findings of a paper at once: Holm's correction runs over every comparison among them.
 
-    Raises `ValueError` where a finding has no comparison, or a sample fewer than two seeds.
+    Raises `ValueError` where a finding has neither comparisons nor an obstacle, or a sample fewer than two
+    seeds.
     """
     findings = list(findings)
     for finding in findings:
-        if not finding.comparisons:
-            raise ValueError(f"claim {finding.claim} ({finding.setup}) compares nothing")
-    raw = [[_p_value(c.values, c.null) for c in f.comparisons] for f in findings]
+        if bool(finding.comparisons) == (finding.obstacle is not None):
+            raise ValueError(
+                f"claim {finding.claim} ({finding.setup}) needs comparisons, or says why it has none"
+            )
+    raw = [[_p_value(c) for c in f.comparisons] for f in findings]
     adjusted = iter(holm([p for row in raw for p in row]))
+    return [_judge(f, row, [next(adjusted) for _ in row]) for f, row in zip(findings, raw, strict=True)]
 
-    judged = []
-    for finding, row in zip(findings, raw, strict=True):
-        comparisons = [_weigh(c, p, next(adjusted)) for c, p in zip(finding.comparisons, row, strict=True)]
-        numbers = [_predict(number) for number in finding.numbers]
-        outcomes = {c.outcome for c in comparisons}
-        if "fails" in outcomes:
-            verdict = Verdict.NOT_REPRODUCED
-        elif "undecidable" in outcomes:
-            verdict = Verdict.UNDECIDABLE
-        elif all(n.inside for n in numbers):
-            verdict = Verdict.REPRODUCED
-        else:
-            verdict = Verdict.IN_PART
-        summary, notes = _summary(comparisons, numbers), tuple(finding.notes)
-        why = " ".join([summary, *notes, _why(comparisons, numbers)])
-        judged.append(
-            Judged(finding.claim, finding.setup, verdict, summary, notes, why, comparisons, numbers)
+
+def _judge(finding: Finding, ps: Sequence[float], adjusted: Sequence[float]) -> Judged:
+    comparisons = [_weigh(c, p, h) for c, p, h in zip(finding.comparisons, ps, adjusted, strict=True)]
+    numbers = [_predict(number) for number in finding.numbers]
+    notes = tuple(finding.notes)
+    if finding.obstacle is not None:
+        why = " ".join([finding.obstacle, *notes])
+        return Judged(
+            finding.claim,
+            finding.setup,
+            Verdict.UNDECIDABLE,
+            finding.obstacle,
+            notes,
+            why,
+            comparisons,
+            numbers,
         )
-    return judged
+    outcomes = {c.outcome for c in comparisons}
+    if "fails" in outcomes:
+        verdict = Verdict.NOT_REPRODUCED
+    elif "undecidable" in outcomes:
+        verdict = Verdict.UNDECIDABLE
+    elif "open" not in outcomes and all(n.inside for n in numbers):
+        verdict = Verdict.REPRODUCED
+    else:
+        verdict = Verdict.IN_PART
+    summary = _summary(comparisons, numbers)
+    why = " ".join([summary, *notes, _why(comparisons, numbers)])
+    return Judged(finding.claim, finding.setup, verdict, summary, notes, why, comparisons, numbers)

@@ -1,6 +1,6 @@
 """Reproduce a paper: run its experiments, judge its claims, write its report.
 
-A paper's cells (set-up × topology × scheme, with and without sender jitter) are run with the same seeds, so
+A paper's cells (set-up × topology × scheme, under several conditions) are run with the same seeds, so
 that schemes are compared seed by seed. Of each cell only what claims and figures need is kept; that is also
 what the cache holds, so an interrupted reproduction goes on where it was.
 """
@@ -13,20 +13,21 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import papers as _papers
 from ._version import __version__
 from .judge import Judged, judge
-from .papers import Cell, Paper
+from .papers import Batches, Cell, Job, Paper
+from .papers.measures import Measures
 
 if TYPE_CHECKING:
     from .results import Result
     from .scenario import Scenario
 
-__all__ = ["Job", "Plan", "Report", "plan", "reproduce"]
+__all__ = ["Plan", "Report", "plan", "reproduce"]
 
 #: Where measures of finished cells are kept, from the working directory.
 CACHE = Path("results/cache")
@@ -36,22 +37,13 @@ Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class Job:
-    """One cell and how many seeds it is run with."""
-
-    cell: Cell
-    seeds: int
-
-
-@dataclass(frozen=True)
 class Plan:
     """What a reproduction will run."""
 
     paper: Paper
     quick: bool
     sweeps: bool
-    #: Jobs of a batch run together; a batch may need the results of those before it.
-    batches: Sequence[Sequence[Job]]
+    batches: Batches
 
     @property
     def jobs(self) -> Iterator[Job]:
@@ -66,8 +58,7 @@ class Plan:
     @property
     def cpu_seconds(self) -> float:
         """Roughly how much computing that is, on one core."""
-        cost = {t["id"]: float(t["cost"]) for t in self.paper.topologies}
-        return sum(job.seeds * cost[job.cell.topology] for job in self.jobs)
+        return sum(job.seeds * job.cost for job in self.jobs)
 
     def to_json(self) -> dict[str, Any]:
         """As `--plan --json` prints it."""
@@ -83,41 +74,8 @@ class Plan:
 def plan(name: str, quick: bool = False, sweeps: bool = False) -> Plan:
     """List what `reproduce` would run for one paper. Raises `papers.UnknownPaperError`."""
     paper = _papers.load(name)
-    seeds = paper.about["seeds"]
-    full, few = (seeds["quick"], seeds["sweep_quick"]) if quick else (seeds["full"], seeds["sweep"])
-    first = [s["id"] for s in paper.schemes if "after" not in s]
-    later = [s["id"] for s in paper.schemes if "after" in s]
-    batches: list[list[Job]] = []
-    for jitter in (False, True):
-        for setup in paper.setups:
-            for topology in paper.topologies:
-                for schemes in (first, later):
-                    batches.append(
-                        [Job(Cell(setup["id"], topology["id"], scheme, jitter), full) for scheme in schemes]
-                    )
-    for sweep in paper.sweeps:
-        if sweep.get("more", False) and not sweeps:
-            continue
-        batches += [[Job(cell, few) for cell in group] for group in _sweep_cells(paper, sweep, sweeps)]
+    batches = paper.module("experiments").jobs(paper, quick, sweeps)
     return Plan(paper, quick, sweeps, batches)
-
-
-def _sweep_cells(paper: Paper, sweep: Mapping[str, Any], everything: bool) -> Iterator[list[Cell]]:
-    """Cells of a sweep, by set-up and topology; the first topology alone unless `everything`."""
-    schemes = sweep.get("schemes") or [s["id"] for s in paper.schemes if "after" not in s]
-    for setup in sweep["setups"]:
-        for topology in paper.topologies if everything else paper.topologies[:1]:
-            yield [
-                Cell(setup, topology["id"], scheme, sweep=sweep["id"], value=str(value))
-                for value in values_of(sweep, topology["id"])
-                for scheme in schemes
-            ]
-
-
-def values_of(sweep: Mapping[str, Any], topology: str) -> list[Any]:
-    """Values of a sweep: the same for every topology, or its own for each."""
-    values = sweep["values"]
-    return list(values[topology] if isinstance(values, Mapping) else values)
 
 
 @dataclass
@@ -128,9 +86,11 @@ class Report:
     quick: bool
     #: Measures of every cell, as the paper's `measure` makes them.
     cells: dict[Cell, Any]
-    #: Verdicts, one a claim and set-up; without jitter, and the same claims with jitter.
+    #: Verdicts, one a claim and set-up; and the same under each of the paper's variants, by its id.
     judged: list[Judged]
-    judged_with_jitter: list[Judged]
+    variants: dict[str, list[Judged]]
+    #: What each cell was run from.
+    jobs: dict[Cell, Job]
     #: Digest of each cell's effective experiment.
     digests: dict[Cell, str]
     #: Parameters that were derived from other cells' runs (a placebo's rate).
@@ -141,8 +101,14 @@ class Report:
 
     @property
     def seeds(self) -> int:
-        """How many seeds the verdicts rest on."""
-        return int(self.paper.about["seeds"]["quick" if self.quick else "full"])
+        """How many seeds the verdicts rest on; the most, where experiments differ."""
+        return max(job.seeds for job in self.jobs.values())
+
+    def cell(
+        self, setup: str, topology: str, scheme: str, variant: str = "", sweep: str = "", value: str = ""
+    ) -> Any:
+        """Measures of one cell. Raises `KeyError`."""
+        return self.cells[Cell(setup, topology, scheme, variant, sweep, value)]
 
     def to_json(self) -> dict[str, Any]:
         """One entry of the `papers` list that `reproduce --json` prints."""
@@ -159,12 +125,14 @@ def reproduce(
     out: str | Path = "reports",
     cache: str | Path | None = CACHE,
     progress: Progress | None = None,
+    figures: str | None = None,
 ) -> list[Report]:
     """Reproduce `papers` (all of them if left out), write a page and its figures' data for each.
 
     `quick` uses fewer seeds, and the page says so; `sweeps` varies more of the assumed parameters, for
-    every topology. `jobs` is the number of threads. The page is `<out>/<paper>/index.html`, beside it
-    `results.json`.
+    every topology. `jobs` is the number of threads. The page is `<out>/<paper>/index.html`; beside it are
+    `results.json` and `measures.csv`, and `figures` ("svg" or "pdf") adds every figure fit to print.
+    `<out>/index.html` has the verdicts of all papers reproduced there.
 
     Raises `papers.UnknownPaperError`, and KeyboardInterrupt when interrupted; `cache` has what is finished.
     """
@@ -175,10 +143,11 @@ def reproduce(
     for planned in plans:
         report = _run(planned, jobs, None if cache is None else Path(cache), _from(progress, before, total))
         before += planned.runs
-        from .report import write
+        from .report import write, write_overview
 
-        report.page = write(report, Path(out) / planned.paper.name)
+        report.page = write(report, Path(out) / planned.paper.name, figures)
         reports.append(report)
+        write_overview(Path(out))
     return reports
 
 
@@ -194,12 +163,12 @@ def _run(planned: Plan, jobs: int | None, cache: Path | None, progress: Progress
     cells: dict[Cell, Any] = {}
     digests: dict[Cell, str] = {}
     derived: dict[Cell, Mapping[str, object]] = {}
-    base: dict[tuple[str, str], Scenario] = {}
+    base: dict[str, Scenario] = {}
     finished = 0
     for batch in planned.batches:
         work = []
         for job in batch:
-            scenario, extra = _scenario(paper, job.cell, cells, base)
+            scenario, extra = _scenario(paper, job, cells, base)
             digests[job.cell] = hashlib.sha256(scenario.canonical.encode()).hexdigest()
             if extra:
                 derived[job.cell] = extra
@@ -215,37 +184,25 @@ def _run(planned: Plan, jobs: int | None, cache: Path | None, progress: Progress
         planned.quick,
         cells,
         judge(claims.findings(paper, cells)),
-        judge(claims.findings(paper, cells, jitter=True)),
+        {v["id"]: judge(claims.findings(paper, cells, v["id"])) for v in paper.variants},
+        {job.cell: job for job in planned.jobs},
         digests,
         derived,
     )
 
 
 def _scenario(
-    paper: Paper, cell: Cell, cells: Mapping[Cell, Any], base: dict[tuple[str, str], Scenario]
+    paper: Paper, job: Job, cells: Mapping[Cell, Any], base: dict[str, Scenario]
 ) -> tuple[Scenario, Mapping[str, object]]:
     """Build a cell's experiment, and those of its values that were derived from other cells' runs."""
     from .scenario import load
 
-    key = (cell.setup, cell.topology)
-    if key not in base:
-        base[key] = load(paper.folder / paper.find("setups", cell.setup)["scenarios"][cell.topology])
-    scheme = paper.find("schemes", cell.scheme)
-    values: dict[str, object] = dict(scheme.get("set", {}))
+    if job.file not in base:
+        base[job.file] = load(paper.folder / job.file)
     extra: Mapping[str, object] = {}
-    if "after" in scheme:
-        source = Cell(cell.setup, cell.topology, scheme["after"], cell.jitter)
-        extra = paper.module("claims").derived(scheme["id"], cells[source])
-        values.update(extra)
-    if cell.jitter:
-        values["tcp.jitter"] = paper.find("topologies", cell.topology)["jitter"]
-    if cell.sweep:
-        sweep = paper.find("sweeps", cell.sweep)
-        written = {str(v): v for v in values_of(sweep, cell.topology)}
-        values[sweep["key"]] = written[cell.value]
-        # A sweep needs rates and drops only.
-        values["monitors"] = []
-    return base[key].with_(values), extra
+    if job.after is not None:
+        extra = paper.module("claims").derived(job.cell.scheme, cells[job.after])
+    return base[job.file].with_({**job.values, **extra}), extra
 
 
 def _batch(
@@ -260,12 +217,12 @@ def _batch(
     """Measures of a batch: from the cache, or run now and put there."""
     from ._runner import run_many
 
-    part = paper.module("measure")
+    measure = paper.module("measure").measure
     measured: dict[Cell, Any] = {}
     missing: list[tuple[Job, Scenario, Path | None]] = []
     for job, scenario in work:
         place = None if cache is None else cache / paper.name / f"{_key(paper, job, scenario)}.npz"
-        kept = None if place is None else part.Measures.read(place)
+        kept = None if place is None else Measures.read(place)
         if kept is None:
             missing.append((job, scenario, place))
         else:
@@ -276,7 +233,7 @@ def _batch(
 
     def done(index: int, result: Result) -> None:
         job, _, place = missing[index]
-        measures = part.measure(result, paper.find("setups", job.cell.setup), paper.about["shown_seed"])
+        measures = measure(result, job.cell, paper)
         if place is not None:
             _keep(place, measures)
         measured[job.cell] = measures
@@ -295,25 +252,30 @@ def _common(cells: Sequence[Cell]) -> str:
     """Name what cells of one batch have in common, in words."""
     first = cells[0]
     if first.sweep:
-        return f"{first.setup}, {first.topology}: sweep of {first.sweep}"
-    schemes = ", ".join(cell.scheme for cell in cells)
-    return f"{first.setup}, {first.topology}: {schemes}{' with jitter' if first.jitter else ''}"
+        return f"{first.setup}, {first.topology}: {first.sweep}"
+    schemes = ", ".join(dict.fromkeys(cell.scheme for cell in cells))
+    return f"{first.setup}, {first.topology}: {schemes}{first.variant and f', {first.variant}'}"
 
 
 def _key(paper: Paper, job: Job, scenario: Scenario) -> str:
     """Digest of all that decides a cell's measures: experiment, seeds, simulator, way of measuring."""
     from ._runner import _engine
+    from .papers import measures as _measures
 
-    measuring = inspect.getsource(paper.module("measure"))
-    queue = paper.find("setups", job.cell.setup).get("queue")
     parts = [
         scenario.canonical,
         job.seeds,
         __version__,
         _engine(),
-        measuring,
-        queue,
-        paper.about["shown_seed"],
+        inspect.getsource(_measures),
+        inspect.getsource(paper.module("measure")),
+        # A cell's place decides what is measured of it; so may anything else in the paper's own file.
+        astuple(job.cell),
+        {
+            key: paper.about[key]
+            for key in ("setups", "topologies", "schemes", "shown_seed")
+            if key in paper.about
+        },
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 

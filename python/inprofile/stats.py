@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = [
     "Estimate",
@@ -16,6 +16,7 @@ __all__ = [
     "Paired",
     "ci95",
     "estimate",
+    "estimated",
     "holm",
     "jain",
     "mean",
@@ -190,3 +191,14 @@ def jain(xs: Iterable[float]) -> float:
     if squares == 0:
         raise ValueError("Jain's index of nothing: no values, or all of them zero")
     return math.fsum(values) ** 2 / (len(values) * squares)
+
+
+def estimated(values: Sequence[float]) -> dict[str, Any]:
+    """Mean, 95 % interval and every seed's value."""
+    e = estimate(values)
+    return {
+        "mean": e.mean,
+        "ci95": None if e.ci95 is None else [e.ci95.lo, e.ci95.hi],
+        "n": e.n,
+        "values": [float(v) for v in values],
+    }

@@ -9,9 +9,10 @@ import pyarrow as pa
 
 from inprofile import papers
 from inprofile.judge import judge
-from inprofile.papers import Cell, Paper
-from inprofile.papers.ard.measure import Measures, Trace
-from inprofile.reproduce import Report, values_of
+from inprofile.papers import Cell, Job, Paper
+from inprofile.papers.ard.experiments import VARIANTS, jobs, values_of
+from inprofile.papers.measures import Measures, Trace
+from inprofile.reproduce import Report
 
 SEEDS = (1, 2, 3, 4, 5, 6)
 
@@ -159,11 +160,11 @@ def measures(scheme: str, seed: int, traces: bool = True, **changes: float) -> M
 def cells(paper: Paper, **changes: float) -> dict[Cell, Measures]:
     """All cells outside sweeps; `changes` are put into every scheme of the tail-drop edge."""
     made = {}
-    for i, jitter in enumerate((False, True)):
+    for i, variant in enumerate(VARIANTS):
         for j, setup in enumerate(paper.setups):
             for k, topology in enumerate(paper.topologies):
                 for m, scheme in enumerate(paper.schemes):
-                    cell = Cell(setup["id"], topology["id"], scheme["id"], jitter)
+                    cell = Cell(setup["id"], topology["id"], scheme["id"], variant)
                     own = changes if setup["id"] == "tail-drop-edge" else {}
                     made[cell] = measures(scheme["id"], 64 * i + 16 * j + 4 * k + m, **own)
     return made
@@ -175,7 +176,7 @@ def report(**changes: float) -> Report:
     made = cells(paper, **changes)
     claims = paper.module("claims")
     judged = judge(claims.findings(paper, made))
-    jittered = judge(claims.findings(paper, made, jitter=True))
+    jittered = judge(claims.findings(paper, made, "jitter"))
     sweep = paper.sweeps[0]
     swept = dict(made)
     for value in values_of(sweep, "four-flows"):
@@ -183,4 +184,7 @@ def report(**changes: float) -> Report:
             cell = Cell("as-described", "four-flows", scheme, sweep=sweep["id"], value=value)
             swept[cell] = measures(scheme, 1000 + i, traces=False)
     derived = {c: claims.derived("placebo", made[c]) for c in made if c.scheme == "placebo"}
-    return Report(paper, True, swept, judged, jittered, dict.fromkeys(swept, "0" * 64), derived)
+    known = {job.cell: job for batch in jobs(paper, sweeps=True) for job in batch}
+    ran = {cell: Job(cell, len(SEEDS), known[cell].file, known[cell].values) for cell in swept}
+    digests = dict.fromkeys(swept, "0" * 64)
+    return Report(paper, True, swept, judged, {"jitter": jittered}, ran, digests, derived)

@@ -12,10 +12,18 @@ import pytest
 import papers_synthetic as synthetic
 from inprofile import papers
 from inprofile.judge import Judged, Verdict, judge
-from inprofile.papers.ard.measure import Measures, averaged_queue, cycle_peak, measure, placebo_rate
+from inprofile.papers import Cell, Paper
+from inprofile.papers.ard.measure import averaged_queue, cycle_peak, measure, placebo_rate
+from inprofile.papers.measures import Measures
 from inprofile.reproduce import plan
 
-SETUP = {"queue": "bottleneck"}
+CELL = Cell("made", "two-flows", "rio")
+
+
+def paper(shown_seed: int = 1) -> Paper:
+    """A paper with one set-up, made by hand."""
+    about = {"setups": [{"id": "made", "queue": "bottleneck"}], "shown_seed": shown_seed}
+    return Paper("made", Path(), about)
 
 
 def sine(period: float, seconds: float = 100.0, every: float = 0.1) -> np.ndarray:
@@ -65,7 +73,7 @@ def test_average_of_a_queue_without_one_is_reds() -> None:
 
 @pytest.mark.parametrize("order", [0, 1])
 def test_measures_of_tables_made_by_hand(order: int) -> None:
-    m = measure(synthetic.tables((1, 2), order=order), SETUP)  # type: ignore[arg-type]
+    m = measure(synthetic.tables((1, 2), order=order), CELL, paper())  # type: ignore[arg-type]
     np.testing.assert_allclose(m["fastest"], [300e3, 600e3])
     np.testing.assert_allclose(m["slowest"], [100e3, 200e3])
     np.testing.assert_allclose(m["std_total"], [100e3, 200e3])
@@ -83,7 +91,7 @@ def test_measures_of_tables_made_by_hand(order: int) -> None:
 
 
 def test_traces_show_the_seed_fixed_beforehand() -> None:
-    m = measure(synthetic.tables((1, 2, 3)), SETUP, shown_seed=2)  # type: ignore[arg-type]
+    m = measure(synthetic.tables((1, 2, 3)), CELL, paper(2))  # type: ignore[arg-type]
     queue = m.traces["queue"]
     assert queue.t[0] == 1.0
     assert queue.t[-1] == 200.0
@@ -94,7 +102,7 @@ def test_traces_show_the_seed_fixed_beforehand() -> None:
 
 
 def test_runs_without_series_still_have_rates() -> None:
-    m = measure(synthetic.tables(with_series=False), SETUP)  # type: ignore[arg-type]
+    m = measure(synthetic.tables(with_series=False), CELL, paper())  # type: ignore[arg-type]
     assert m.traces == {}
     assert m["fi"].tolist() == [0.8, 0.8]
 
@@ -103,11 +111,11 @@ def test_a_missing_seed_is_an_error() -> None:
     tables = synthetic.tables((1, 2))
     tables.markers = tables.markers.slice(1)
     with pytest.raises(ValueError, match="rows for 2 seeds"):
-        measure(tables, SETUP)  # type: ignore[arg-type]
+        measure(tables, CELL, paper())  # type: ignore[arg-type]
 
 
 def test_measures_survive_the_cache(tmp_path: Path) -> None:
-    m = measure(synthetic.tables(), SETUP)  # type: ignore[arg-type]
+    m = measure(synthetic.tables(), CELL, paper())  # type: ignore[arg-type]
     file = io.BytesIO()
     m.write(file)
     place = tmp_path / "cell.npz"
@@ -122,7 +130,7 @@ def test_measures_survive_the_cache(tmp_path: Path) -> None:
 
 def test_a_torn_cache_file_is_not_a_result(tmp_path: Path) -> None:
     file = io.BytesIO()
-    measure(synthetic.tables(), SETUP).write(file)  # type: ignore[arg-type]
+    measure(synthetic.tables(), CELL, paper()).write(file)  # type: ignore[arg-type]
     place = tmp_path / "cell.npz"
     place.write_bytes(file.getvalue()[:1000])
     assert Measures.read(place) is None

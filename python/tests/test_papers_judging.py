@@ -146,5 +146,39 @@ def test_samples_that_cannot_be_judged_are_refused(values: list[float]) -> None:
 
 
 def test_a_finding_without_comparisons_is_refused() -> None:
-    with pytest.raises(ValueError, match="compares nothing"):
+    with pytest.raises(ValueError, match="says why it has none"):
         judge([Finding("A1", "here", [])])
+
+
+def test_within_two_bounds_by_two_one_sided_tests() -> None:
+    def verdict(values: list[float]) -> str:
+        compared = Comparison("ratio", values, "within", null=0.9, upper=1.1)
+        return str(judge([Finding("C6", "s", [compared])])[0].verdict)
+
+    assert verdict([0.99, 1.0, 1.01, 1.0]) == "reproduced"
+    # In the middle, but far too scattered to say so; and shown to lie outside.
+    assert verdict([0.5, 1.5, 0.6, 1.4]) == "not_reproduced"
+    assert verdict([1.2, 1.21, 1.19, 1.2]) == "not_reproduced"
+    # One-sided at 5 %: t = 3.0 with 3 degrees of freedom is p = 0.029 below the upper bound.
+    values = [1.1 - 0.01 * (3.0 / 2 + d) for d in (-(1.5**0.5), 0.0, 0.0, 1.5**0.5)]
+    judged = judge([Finding("C6", "s", [Comparison("r", values, "within", null=0.0, upper=1.1)])])[0]
+    assert judged.comparisons[0].p == pytest.approx(0.0288, abs=2e-4)
+
+
+def test_neither_side_shown_can_answer_in_part() -> None:
+    def verdict(values: list[float], **kind: bool) -> str:
+        compared = Comparison("slope", values, "below", **kind)
+        return str(judge([Finding("B2", "s", [compared])])[0].verdict)
+
+    unclear = [-1.0, 1.0, -0.5, 0.6]
+    assert verdict(unclear, partial=True) == "in_part"
+    assert verdict(unclear) == "not_reproduced"
+    assert verdict([1.0, 1.1, 0.9], partial=True) == "not_reproduced"
+    assert verdict([-1.0, -1.1, -0.9], partial=True) == "reproduced"
+
+
+def test_a_set_up_that_cannot_decide_says_why_and_compares_nothing() -> None:
+    judged = judge([Finding("E6", "s", [], obstacle="there is no such queue here")])[0]
+    assert (judged.verdict, judged.summary) == ("undecidable", "there is no such queue here")
+    with pytest.raises(ValueError, match="says why it has none"):
+        judge([Finding("E6", "s", [])])

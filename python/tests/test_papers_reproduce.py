@@ -46,7 +46,7 @@ def test_from_plan_to_page_and_again_from_the_cache(small: Path, monkeypatch: py
         if (m["setup"], m["topology"], m["scheme"]) == ("as-described", "four-flows", "rio")
     ]
     plain, swept = (
-        next(m for m in alike if (m["value"] == v) and not m["jitter"]) for v in (None, "20 packets")
+        next(m for m in alike if (m["value"] == v) and not m["variant"]) for v in (None, "20 packets")
     )
     assert plain["mean"]["fi"] == swept["mean"]["fi"]
     # The passive bucket meters and changes nothing; with the drop-tail edge there is nothing in the core.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from html.parser import HTMLParser
@@ -10,7 +12,10 @@ from pathlib import Path
 import pytest
 
 import papers_synthetic as synthetic
-from inprofile.report import render, report_json, write
+from inprofile.report import render, report_json, write, write_overview
+from inprofile.report.curves import curve, frontier
+from inprofile.report.data import measures_csv
+from inprofile.report.figures import write_figures
 
 
 class Page(HTMLParser):
@@ -53,7 +58,7 @@ def test_it_loads_nothing(html: str, page: Page) -> None:
     for tag, attributes in page.elements:
         for name in ("src", "href", "action", "data", "poster", "srcset"):
             value = attributes.get(name) or ""
-            assert value.startswith(("#", "data:")) or not value, (tag, name, value)
+            assert value.startswith(("#", "data:", "../index.html")) or not value, (tag, name, value)
     # The library that draws the charts has addresses in its text; the page around it has none.
     bundle = max(re.findall(r"<script>(.*?)</script>", html, re.S), key=len)
     rest = html.replace(bundle, "")
@@ -119,7 +124,7 @@ def test_json_has_one_entry_a_claim_and_setup(tmp_path: Path) -> None:
     made = synthetic.report(drops_core=0.0, fi=0.8)
     path = write(made, tmp_path / "ard")
     assert path == tmp_path / "ard" / "index.html"
-    assert sorted(p.name for p in path.parent.iterdir()) == ["index.html", "results.json"]
+    assert sorted(p.name for p in path.parent.iterdir()) == ["index.html", "measures.csv", "results.json"]
     data = json.loads((path.parent / "results.json").read_text("utf-8"))
     assert data == json.loads(json.dumps(report_json(made)))
     assert [(c["id"], c["setup"]) for c in data["claims"]] == [
@@ -134,16 +139,57 @@ def test_json_has_one_entry_a_claim_and_setup(tmp_path: Path) -> None:
 
 
 def test_json_holds_table_1_with_every_seed() -> None:
-    rows = report_json(synthetic.report())["table1"]
+    rows = report_json(synthetic.report())["tables"]
     assert len(rows) == 2 * 2 * 4 * 2
     first = next(
         r
         for r in rows
-        if (r["setup"], r["topology"], r["scheme"], r["jitter"])
-        == ("as-described", "four-flows", "rio", False)
+        if (r["setup"], r["topology"], r["scheme"], r["variant"]) == ("as-described", "four-flows", "rio", "")
     )
     assert first["paper"] == 0.786
     assert len(first["measured"]["values"]) == len(first["seeds"]) == 6
     # Nothing of the paper's leaks into what is measured.
     assert first["measured"]["mean"] != 0.786
     assert {r["paper"] for r in rows if r["scheme"] == "placebo"} == {None}
+
+
+def test_csv_has_every_measure_of_every_seed() -> None:
+    made = synthetic.report()
+    rows = list(csv.DictReader(io.StringIO(measures_csv(made))))
+    assert len(rows) == sum(len(m.seeds) * len(m.values) for m in made.cells.values())
+    found = [float(r["measured"]) for r in rows if r["measure"] == "fi" and r["sweep"] == ""]
+    assert found[:6] == list(made.cell("as-described", "four-flows", "rio")["fi"])
+
+
+@pytest.mark.parametrize("form", ["svg", "pdf"])
+def test_figures_fit_to_print(tmp_path: Path, form: str) -> None:
+    rows = [{"scheme": "RIO", "x": 1.0, "mean": 2.0, "lo": 1.5, "hi": 2.5}]
+    both = {"x_lo": 0.9, "x_hi": 1.1, "y": 2.0, "y_lo": 1.5, "y_hi": 2.5, "label": "3", "order": 0}
+    specs = {
+        "Fig. 1": curve(rows, ["RIO"], x="flows", y="rate", paper=[{"label": "Fig. 1", "x": 1.0, "y": 2.2}]),
+        "Fig. 2": frontier([{**rows[0], **both}], ["RIO"], x="use", y="delay", log=(False, True)),
+    }
+    written = write_figures(specs, tmp_path, form)
+    assert [p.name for p in written] == [f"fig.-1.{form}", f"fig.-2.{form}"]
+    magic = b"<svg" if form == "svg" else b"%PDF"
+    assert all(p.read_bytes().startswith(magic) for p in written)
+
+
+def test_an_unknown_form_of_figures_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="choose from svg, pdf"):
+        write_figures({}, tmp_path, "png")
+
+
+def test_the_overview_has_every_verdict_of_every_paper(tmp_path: Path) -> None:
+    made = synthetic.report(drops_core=0.0, fi=0.8)
+    write(made, tmp_path / "ard")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "results.json").write_text("{}", "utf-8")
+    page = Page(write_overview(tmp_path).read_text("utf-8"))
+    links = [a["href"] for t, a in page.elements if t == "a" and "index.html#A" in (a.get("href") or "")]
+    wanted = {f"ard/index.html#{j.claim}-{j.setup}" for j in made.judged}
+    assert wanted <= set(links)
+    verdicts = [a["class"] for t, a in page.elements if t == "span" and "verdict " in (a.get("class") or "")]
+    for judged in made.judged:
+        assert f"verdict {judged.verdict.value}" in verdicts
+    assert "Quick mode" in page.words

@@ -7,7 +7,7 @@ import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -34,13 +34,19 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="The folder for the reports: one folder a paper.")] = Path(
         "reports"
     ),
+    figures: Annotated[
+        str | None, typer.Option(help="Also write every figure fit to print: svg or pdf.", show_default=False)
+    ] = None,
     open_: Annotated[bool, typer.Option("--open", help="Show the report in a browser.")] = False,
     json_: Json = False,
 ) -> None:
     """Reproduce papers: run their experiments, judge every claim, write a report."""
     from .. import reproduce as work
     from ..papers import UnknownPaperError, names
+    from ..report.figures import FORMATS
 
+    if figures is not None and figures not in FORMATS:
+        raise Refused(f"--figures {figures}: choose from {', '.join(FORMATS)}")
     wanted = papers or names()
     try:
         plans = [work.plan(name, quick, sweeps) for name in wanted]
@@ -57,7 +63,7 @@ def reproduce(
                 counted[:] = [done, total]
                 tell(done, total, what)
 
-            reports = work.reproduce(wanted, quick, sweeps, jobs, out, progress=count)
+            reports = work.reproduce(wanted, quick, sweeps, jobs, out, progress=count, figures=figures)
     except KeyboardInterrupt:
         sys.stderr.write(
             f"Interrupted after {counted[0]} of {counted[1]} runs. What is finished is kept in {work.CACHE}:"
@@ -93,44 +99,54 @@ def _print_plan(plans: list[Plan], jobs: int | None, as_json: bool) -> None:
 
 
 def as_text(report: Report) -> str:
-    """Table 1 and the verdicts, as plain text."""
+    """The verdicts and the paper's tables, as plain text."""
     from ..judge import Verdict
-    from ..stats import estimate
 
     paper = report.paper
     by = f"{paper.about['authors'][0]} {paper.about['year']}"
     lines = [f"{paper.about['short']} ({by}), {report.seeds} seeds a scheme"]
     if report.quick:
         lines.append("Quick mode: fewer seeds than a judged run has; verdicts may change.")
-    wide = max(len(s["title"]) for s in paper.setups) + 2
-    lines += ["", "claim  " + "".join(s["title"].ljust(wide + 6) for s in paper.setups)]
+    wide = max(max(len(s["title"]) for s in paper.setups), len("not reproduced")) + 2
+    lines += ["", "claim  " + "".join(s["title"].ljust(wide) for s in paper.setups)]
     verdicts = {(j.claim, j.setup): j.verdict for j in report.judged}
     for claim in paper.claims:
-        words = [Verdict(verdicts[claim["id"], s["id"]]).words for s in paper.setups]
-        lines.append(f"{claim['id']:<7}" + "".join(word.ljust(wide + 6) for word in words) + claim["text"])
-    lines += [
-        "",
-        "fairness index".ljust(38) + "paper   " + "".join(s["title"].ljust(24) for s in paper.setups),
-    ]
-    rows = paper.module("claims").table(paper, report.cells)
-    for topology in paper.topologies:
-        for scheme in paper.schemes:
-            found = {
-                r["setup"]: r
-                for r in rows
-                if (r["topology"], r["scheme"], r["jitter"]) == (topology["id"], scheme["id"], False)
-            }
-            printed = next(iter(found.values()))["paper"]
+        found = [verdicts.get((claim["id"], s["id"])) for s in paper.setups]
+        words = ["–" if v is None else Verdict(v).words for v in found]
+        lines.append(f"{claim['id']:<7}" + "".join(word.ljust(wide) for word in words) + claim["text"])
+    return "\n".join(line.rstrip() for line in [*lines, *_tables(report)])
+
+
+def _tables(report: Report) -> list[str]:
+    """The paper's tables beside ours, and where the page is."""
+    from ..quantity import quantity
+    from ..stats import estimate
+
+    paper = report.paper
+    lines: list[str] = []
+    rows: dict[tuple[str, str], dict[str, dict[str, dict[str, Any]]]] = {}
+    for r in paper.module("claims").table(paper, report.cells):
+        if not r["variant"]:
+            rows.setdefault((r["table"], r["what"]), {}).setdefault(r["label"], {})[r["setup"]] = r
+    for (table, what), by_label in rows.items():
+        wide = max(30, 2 + max(map(len, by_label)))
+        heads = "".join(s["title"].ljust(28) for s in paper.setups)
+        lines += ["", f"{table}: {what}".ljust(wide) + "paper".ljust(14) + heads]
+        for label, found in by_label.items():
+            first = next(iter(found.values()))
+            printed = "" if first["paper"] is None else quantity(first["paper"], first["unit"])
             cells = []
             for setup in paper.setups:
+                if setup["id"] not in found:
+                    cells.append("–".ljust(28))
+                    continue
                 e = estimate(found[setup["id"]]["values"])
-                half = f" ± {e.half:.4f}" if e.half is not None else ""
-                cells.append(f"{e.mean:.4f}{half}".ljust(24))
-            label = f"{topology['title']}, {scheme['title']}".ljust(38)
-            lines.append(f"{label}{'' if printed is None else format(printed, '.3f'):<8}" + "".join(cells))
+                half = "" if e.half is None else f" ± {quantity(e.half, first['unit'], 2)}"
+                cells.append(f"{quantity(e.mean, first['unit'])}{half}".ljust(28))
+            lines.append(label.ljust(wide) + printed.ljust(14) + "".join(cells))
     if report.page is not None:
         lines += ["", f"Report: {report.page}"]
-    return "\n".join(line.rstrip() for line in lines)
+    return lines
 
 
 @contextmanager

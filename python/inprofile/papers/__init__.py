@@ -1,19 +1,26 @@
 """The papers that are reproduced: one folder each, with scenario files, claims and the paper's numbers.
 
 A paper's folder holds `paper.toml` (what was run, claimed and printed), its scenario files, and the code
-special to it: `measure` (what is kept of a run), `claims` (how each claim is judged) and `page` (its report).
+special to it:
+
+- `experiments`: `jobs(paper, quick, sweeps)`, what is run, in batches;
+- `measure`: `measure(result, cell, paper)`, what is kept of a cell's runs (`papers.measures.Measures`);
+- `claims`: `findings(paper, cells, variant)`, how each claim is judged, and `table(paper, cells)`, the
+  paper's tables beside ours;
+- `page`: `context(report, charts)`, its part of the report, shown by `page.html.j2`.
 """
 
 from __future__ import annotations
 
 import importlib
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-__all__ = ["Cell", "Paper", "UnknownPaperError", "load", "names"]
+__all__ = ["Batches", "Cell", "Job", "Paper", "UnknownPaperError", "load", "names"]
 
 _HERE = Path(__file__).parent
 
@@ -32,15 +39,36 @@ class Cell:
     setup: str
     topology: str
     scheme: str
-    #: Whether senders wait a random moment before each packet.
-    jitter: bool = False
-    #: Sweep and value, as written in the file; both empty outside sweeps.
+    #: Another condition (sender jitter, CUBIC): an id among the paper's `variants`, or empty.
+    variant: str = ""
+    #: Sweep (or the figure with several points) and value, as written in the file; both empty outside.
     sweep: str = ""
     value: str = ""
 
     def __str__(self) -> str:
-        parts = [self.setup, self.topology, self.scheme, "with jitter" if self.jitter else ""]
-        return " / ".join(p for p in (*parts, f"{self.sweep} {self.value}".strip()) if p)
+        parts = (self.setup, self.topology, self.scheme, self.variant, f"{self.sweep} {self.value}".strip())
+        return " / ".join(p for p in parts if p)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A cell, its experiment, and how many seeds it is run with."""
+
+    cell: Cell
+    #: Seeds 1 to this one.
+    seeds: int
+    #: The scenario file, in the paper's folder.
+    file: str
+    #: What differs from the file, by path.
+    values: Mapping[str, object] = field(default_factory=dict)
+    #: CPU seconds a run, roughly: for the estimate of `--plan` only.
+    cost: float = 0.0
+    #: The cell, of an earlier batch, from whose measures `claims.derived` makes more values.
+    after: Cell | None = None
+
+
+#: Jobs of a batch run together; a batch may need the measures of those before it.
+Batches = Sequence[Sequence[Job]]
 
 
 @dataclass(frozen=True)
@@ -77,6 +105,11 @@ class Paper:
         return self._list("claims")
 
     @property
+    def variants(self) -> list[dict[str, Any]]:
+        """Conditions under which every claim is judged once more: id and title ("with sender jitter")."""
+        return self._list("variants")
+
+    @property
     def sweeps(self) -> list[dict[str, Any]]:
         """Assumed parameters to vary, one at a time."""
         return self._list("sweeps")
@@ -89,7 +122,7 @@ class Paper:
         raise KeyError(f"{self.name}: no {identity} among its {table}")
 
     def module(self, part: str) -> ModuleType:
-        """Import the paper's own code: `measure`, `claims` or `page`."""
+        """Import the paper's own code: `experiments`, `measure`, `claims` or `page`."""
         return importlib.import_module(f"{__name__}.{self.folder.name}.{part}")
 
 

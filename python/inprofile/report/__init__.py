@@ -1,4 +1,4 @@
-"""Reports: one HTML page a paper that opens anywhere without a network, and its figures' data as JSON."""
+"""Reports: an HTML page a paper that opens anywhere without a network, its data, and an overview of all."""
 
 from __future__ import annotations
 
@@ -6,22 +6,31 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .data import report_json
-from .page import render
+from .data import measures_csv, report_json
+from .figures import write_figures
+from .overview import write_overview
+from .page import compose, render
 
 if TYPE_CHECKING:
     from ..reproduce import Report
 
-__all__ = ["render", "report_json", "write"]
+__all__ = ["render", "report_json", "write", "write_overview"]
 
 
-def write(report: Report, folder: Path) -> Path:
-    """Write `index.html` and `results.json` into `folder`, each whole; return the page's path."""
+def write(report: Report, folder: Path, figures: str | None = None) -> Path:
+    """Write `index.html`, `results.json` and `measures.csv` into `folder`; return the page's path.
+
+    `figures`, "svg" or "pdf", adds `figures/` with every chart, fit to print.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     data = json.dumps(report_json(report), ensure_ascii=False, allow_nan=False, indent=1)
     _replace(folder / "results.json", data + "\n")
+    _replace(folder / "measures.csv", measures_csv(report))
     page = folder / "index.html"
-    _replace(page, render(report))
+    composed = compose(report)
+    _replace(page, render(report, composed))
+    if figures is not None:
+        write_figures(composed[1], folder / "figures", figures)
     return page
 
 

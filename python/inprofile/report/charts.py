@@ -11,16 +11,64 @@ sets those, for light and dark. Numbers are rounded to what a screen can show, w
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec
 
 import altair as alt
 from altair.utils.schemapi import debug_mode
 
-__all__ = ["COLOURS", "bars", "dots", "forest", "response", "trace"]
+__all__ = [
+    "COLOURS",
+    "CYCLE",
+    "PAPER",
+    "Spec",
+    "bars",
+    "chart_of",
+    "colour_of",
+    "dots",
+    "fill",
+    "forest",
+    "response",
+    "rounded",
+    "scheme_colour",
+    "shape",
+    "trace",
+]
 
 #: By scheme; told apart by people with any colour vision, on white and on black.
-COLOURS = {"RIO": "#7d8797", "ARM": "#e08e0b", "ARD": "#2c7fd6", "Placebo": "#c25b9e"}
+COLOURS = {
+    # What the papers compare with.
+    "RIO": "#7d8797",
+    "RED": "#7d8797",
+    "WRED": "#7d8797",
+    "All IN": "#7d8797",
+    "TSW2CM + WRED": "#7d8797",
+    "Drop-tail": "#2f3640",
+    # What they propose.
+    "ARM": "#e08e0b",
+    "ARD": "#2c7fd6",
+    "RI+O": "#2c7fd6",
+    "Probe": "#2c7fd6",
+    "FDD-RED": "#2c7fd6",
+    "TWAM + DWRED": "#2c7fd6",
+    # Controls and variations.
+    "Placebo": "#c25b9e",
+    "Theory": "#d1495b",
+}
+#: For lines that are no scheme of those: numbered settings, classes, flows.
+CYCLE = (
+    "#2c7fd6",
+    "#e08e0b",
+    "#2f9e77",
+    "#c25b9e",
+    "#7d8797",
+    "#8a5cd1",
+    "#b5651d",
+    "#00a3b4",
+    "#d1495b",
+    "#6b8e23",
+)
 #: What the paper printed, and levels it names.
 PAPER = "#d1495b"
 
@@ -29,7 +77,7 @@ Rows = Sequence[Mapping[str, Any]]
 P = ParamSpec("P")
 
 
-def _shape(make: Callable[P, Any]) -> Callable[P, Spec]:
+def shape(make: Callable[P, Any]) -> Callable[P, Spec]:
     """Make each distinct shape once, without Altair's check of every value against its schema."""
 
     @functools.cache
@@ -44,25 +92,35 @@ def _shape(make: Callable[P, Any]) -> Callable[P, Spec]:
     return cached  # type: ignore[return-value]
 
 
-def _fill(
-    shape: Spec, numbers: Mapping[str, float] | None = None, **rows: Sequence[Mapping[str, Any]]
-) -> Spec:
+def fill(made: Spec, numbers: Mapping[str, float] | None = None, **rows: Sequence[Mapping[str, Any]]) -> Spec:
     """A shape with its data, and with the numbers it refers to by name."""
-    params = [*shape.get("params", ()), *({"name": k, "value": v} for k, v in (numbers or {}).items())]
-    return {**shape, "params": params, "datasets": {name: list(found) for name, found in rows.items()}}
+    params = [*made.get("params", ()), *({"name": k, "value": v} for k, v in (numbers or {}).items())]
+    return {**made, "params": params, "datasets": {name: list(found) for name, found in rows.items()}}
 
 
 def _round(x: float, digits: int = 4) -> float:
     return float(f"{x:.{digits}g}")
 
 
-def _rounded(rows: Rows, keys: Sequence[str], digits: int = 4) -> list[dict[str, Any]]:
+def rounded(rows: Rows, keys: Sequence[str], digits: int = 4) -> list[dict[str, Any]]:
     """These keys of every row, text as it is and numbers rounded."""
     return [{k: row[k] if isinstance(row[k], str) else _round(row[k], digits) for k in keys} for row in rows]
 
 
-def _colour(schemes: Sequence[str], legend: bool = False) -> alt.Color:
-    scale = alt.Scale(domain=list(schemes), range=[COLOURS[s] for s in schemes])
+def colour_of(lines: Sequence[str]) -> list[str]:
+    """A colour for each line: the scheme's own, else the next of the cycle that none of the schemes has.
+
+    >>> colour_of(["RIO", "40 flows"])
+    ['#7d8797', '#2c7fd6']
+    """
+    taken = {COLOURS[line] for line in lines if line in COLOURS}
+    free = itertools.cycle([c for c in CYCLE if c not in taken] or CYCLE)
+    return [COLOURS.get(line) or next(free) for line in lines]
+
+
+def scheme_colour(schemes: Sequence[str], legend: bool = False) -> alt.Color:
+    """Colour by scheme."""
+    scale = alt.Scale(domain=list(schemes), range=colour_of(schemes))
     return alt.Color("scheme:N", scale=scale, legend=alt.Legend(title=None, orient="top") if legend else None)
 
 
@@ -76,13 +134,14 @@ def _mean_tips(first: Sequence[str]) -> list[alt.Tooltip]:
     ]
 
 
-def _chart(name: str) -> alt.Chart:
+def chart_of(name: str) -> alt.Chart:
+    """A chart of the rows that will be put in by this name."""
     return alt.Chart(alt.NamedData(name=name))
 
 
-@_shape
+@shape
 def _trace_shape(scheme: str, y: str, unit: str, seed: int, height: int, levels: bool) -> Any:
-    colour = COLOURS[scheme]
+    colour = colour_of([scheme])[0]
     scale = alt.Scale(domainMin=0, domainMax=alt.ExprRef("top"), nice=False, clamp=True)
     time = alt.X("t:Q", title="time (s)", scale=alt.Scale(nice=False, zero=False), axis=alt.Axis(tickCount=6))
     value = alt.Y("v:Q", title=y, scale=scale, axis=alt.Axis(tickCount=4))
@@ -94,7 +153,7 @@ def _trace_shape(scheme: str, y: str, unit: str, seed: int, height: int, levels:
         alt.Tooltip("lo:Q", title=f"10 % of seeds below ({unit})"),
         alt.Tooltip("hi:Q", title=f"10 % of seeds above ({unit})"),
     ]
-    base = _chart("trace").encode(x=time)
+    base = chart_of("trace").encode(x=time)
     band = base.mark_area(opacity=0.22, color=colour, clip=True).encode(
         y=alt.Y("lo:Q", title=y, scale=scale, axis=alt.Axis(tickCount=4)), y2=alt.Y2("hi:Q")
     )
@@ -104,7 +163,7 @@ def _trace_shape(scheme: str, y: str, unit: str, seed: int, height: int, levels:
         .encode(y=value, opacity=alt.condition(hover, alt.value(1), alt.value(0)), tooltip=tips)
         .add_params(hover)
     )
-    level = _chart("rules").mark_rule(strokeDash=[4, 3], color=PAPER).encode(y=alt.Y("y:Q", scale=scale))
+    level = chart_of("rules").mark_rule(strokeDash=[4, 3], color=PAPER).encode(y=alt.Y("y:Q", scale=scale))
     # Without data for it this layer would make Vega complain of an empty scale.
     layers = [level, band, line, point] if levels else [band, line, point]
     return alt.layer(*layers).properties(width="container", height=height)
@@ -130,19 +189,19 @@ def trace(
         for a, b, c, d in zip(t, line, low, high, strict=True)
     ]
     levels = [{"y": level} for level in rules if level <= top]
-    shape = _trace_shape(scheme, y, unit, seed, height, bool(levels))
-    return _fill(shape, {"top": _round(top, 3)}, trace=rows, rules=levels)
+    made = _trace_shape(scheme, y, unit, seed, height, bool(levels))
+    return fill(made, {"top": _round(top, 3)}, trace=rows, rules=levels)
 
 
-@_shape
+@shape
 def _dots_shape(schemes: tuple[str, ...], x: str, height: int) -> Any:
     axis = alt.Axis(ticks=False, domain=False, labelPadding=8)
     line = alt.Y("scheme:N", sort=list(schemes), title=None, axis=axis)
     scale = alt.Scale(domainMin=alt.ExprRef("low"), domainMax=alt.ExprRef("high"), nice=False, zero=False)
     ticks = alt.Axis(tickCount=6)
-    colour = _colour(schemes)
+    colour = scheme_colour(schemes)
     cloud = (
-        _chart("seeds")
+        chart_of("seeds")
         .mark_circle(size=26, opacity=0.55)
         .encode(
             x=alt.X("v:Q", title=x, scale=scale, axis=ticks),
@@ -153,13 +212,13 @@ def _dots_shape(schemes: tuple[str, ...], x: str, height: int) -> Any:
         )
     )
     tips = _mean_tips(["scheme"])
-    base = _chart("means").encode(y=line, color=colour, tooltip=tips)
+    base = chart_of("means").encode(y=line, color=colour, tooltip=tips)
     interval = base.mark_rule(strokeWidth=3, opacity=0.9).encode(
         x=alt.X("lo:Q", title=x, scale=scale), x2=alt.X2("hi:Q")
     )
     mean = base.mark_tick(thickness=3, size=26).encode(x=alt.X("mean:Q", title=x, scale=scale))
     printed = (
-        _chart("paper")
+        chart_of("paper")
         .mark_point(shape="diamond", size=130, strokeWidth=2, color=PAPER, filled=False)
         .encode(
             x=alt.X("v:Q", title=x, scale=scale),
@@ -191,26 +250,26 @@ def dots(
         for row in rows
         for seed, value in zip(row["seeds"], row["values"], strict=True)
     ]
-    return _fill(
+    return fill(
         _dots_shape(tuple(schemes), x, height),
         {"low": domain[0], "high": domain[1]},
         seeds=seeds,
-        means=_rounded(rows, ("scheme", "mean", "lo", "hi"), 5),
+        means=rounded(rows, ("scheme", "mean", "lo", "hi"), 5),
         paper=[{"scheme": s, "v": v} for s, v in paper.items()],
     )
 
 
-@_shape
+@shape
 def _bars_shape(kinds: tuple[str, ...], schemes: tuple[str, ...], y: str, height: int) -> Any:
     across = alt.X("kind:N", sort=list(kinds), title=None, axis=alt.Axis(labelAngle=0, ticks=False))
     offset = alt.XOffset("scheme:N", sort=list(schemes))
     tips = _mean_tips(["kind", "scheme"])
-    base = _chart("means").encode(x=across, xOffset=offset, tooltip=tips)
+    base = chart_of("means").encode(x=across, xOffset=offset, tooltip=tips)
     column = base.mark_bar(opacity=0.75).encode(
-        y=alt.Y("mean:Q", title=y, axis=alt.Axis(tickCount=5)), color=_colour(schemes, legend=True)
+        y=alt.Y("mean:Q", title=y, axis=alt.Axis(tickCount=5)), color=scheme_colour(schemes, legend=True)
     )
     cloud = (
-        _chart("seeds")
+        chart_of("seeds")
         .mark_circle(size=9, opacity=0.5, color="#56606f")
         .encode(
             x=across,
@@ -236,16 +295,16 @@ def bars(rows: Rows, schemes: Sequence[str], *, y: str, height: int = 190) -> Sp
         for row in rows
         for seed, value in zip(row["seeds"], row["values"], strict=True)
     ]
-    means = _rounded(rows, ("kind", "scheme", "mean", "lo", "hi"))
-    return _fill(_bars_shape(kinds, tuple(schemes), y, height), means=means, seeds=seeds)
+    means = rounded(rows, ("kind", "scheme", "mean", "lo", "hi"))
+    return fill(_bars_shape(kinds, tuple(schemes), y, height), means=means, seeds=seeds)
 
 
-@_shape
+@shape
 def _forest_shape(labels: tuple[str, ...], schemes: tuple[str, ...], x: str, height: int) -> Any:
     axis = alt.Axis(ticks=False, domain=False, labelLimit=220)
     line = alt.Y("label:N", sort=list(labels), title=None, axis=axis)
-    base = _chart("rows").encode(y=line, color=_colour(schemes), tooltip=_mean_tips(["label"]))
-    zero = _chart("zero").mark_rule(strokeDash=[4, 3], color="#8a93a3").encode(x=alt.X("x:Q", title=x))
+    base = chart_of("rows").encode(y=line, color=scheme_colour(schemes), tooltip=_mean_tips(["label"]))
+    zero = chart_of("zero").mark_rule(strokeDash=[4, 3], color="#8a93a3").encode(x=alt.X("x:Q", title=x))
     interval = base.mark_rule(strokeWidth=3).encode(
         x=alt.X("lo:Q", title=x, axis=alt.Axis(tickCount=5)), x2=alt.X2("hi:Q")
     )
@@ -259,18 +318,18 @@ def forest(rows: Rows, *, x: str, height: int = 30) -> Spec:
     `rows` have label, mean, lo, hi and scheme.
     """
     labels = tuple(row["label"] for row in rows)
-    schemes = tuple(s for s in COLOURS if any(row["scheme"] == s for row in rows))
-    shown = _rounded(rows, ("label", "scheme", "mean", "lo", "hi"))
-    return _fill(_forest_shape(labels, schemes, x, height), rows=shown, zero=[{"x": 0}])
+    schemes = tuple(dict.fromkeys(row["scheme"] for row in rows))
+    shown = rounded(rows, ("label", "scheme", "mean", "lo", "hi"))
+    return fill(_forest_shape(labels, schemes, x, height), rows=shown, zero=[{"x": 0}])
 
 
-@_shape
+@shape
 def _response_shape(values: tuple[str, ...], schemes: tuple[str, ...], x: str, y: str, height: int) -> Any:
     axis = alt.Axis(labelAngle=0, labelOverlap=False)
     # The order is the scale's: layers with other data would bring their own.
     across = alt.X("value:O", sort=None, scale=alt.Scale(domain=list(values)), title=x, axis=axis)
     scale = alt.Scale(zero=False, nice=True)
-    base = _chart("rows").encode(x=across, color=_colour(schemes, legend=True))
+    base = chart_of("rows").encode(x=across, color=scheme_colour(schemes, legend=True))
     line = base.mark_line(strokeWidth=1.6, opacity=0.7).encode(
         y=alt.Y("mean:Q", title=y, scale=scale, axis=alt.Axis(tickCount=4))
     )
@@ -280,7 +339,7 @@ def _response_shape(values: tuple[str, ...], schemes: tuple[str, ...], x: str, y
     point = base.mark_point(filled=True, size=55).encode(
         y=alt.Y("mean:Q", title=y, scale=scale), tooltip=_mean_tips(["value", "scheme"])
     )
-    mark = _chart("assumed").mark_rule(strokeWidth=14, opacity=0.12, color=PAPER).encode(x=across)
+    mark = chart_of("assumed").mark_rule(strokeWidth=14, opacity=0.12, color=PAPER).encode(x=across)
     return alt.layer(mark, line, interval, point).properties(width="container", height=height)
 
 
@@ -298,8 +357,8 @@ def response(
 
     `rows` have value, scheme, mean, lo and hi; `assumed` is the value the scenario file has.
     """
-    return _fill(
+    return fill(
         _response_shape(tuple(values), tuple(schemes), x, y, height),
-        rows=_rounded(rows, ("value", "scheme", "mean", "lo", "hi"), 5),
+        rows=rounded(rows, ("value", "scheme", "mean", "lo", "hi"), 5),
         assumed=[{"value": assumed}] if assumed in values else [],
     )

@@ -2,55 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import io
+import math
+from collections.abc import Mapping
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
-from ..judge import Comparison, Judged, JudgedComparison, JudgedNumber
-from ..stats import ci95, estimate
+from ..judge import Judged, JudgedComparison, JudgedNumber
+from ..stats import estimated
 
 if TYPE_CHECKING:
     from ..reproduce import Report
 
-__all__ = ["estimated", "report_json"]
-
-
-def estimated(values: Sequence[float]) -> dict[str, Any]:
-    """Mean, 95 % interval and every seed's value."""
-    e = estimate(values)
-    return {
-        "mean": e.mean,
-        "ci95": None if e.ci95 is None else [e.ci95.lo, e.ci95.hi],
-        "n": e.n,
-        "values": [float(v) for v in values],
-    }
+__all__ = ["measures_csv", "report_json"]
 
 
 def report_json(report: Report) -> dict[str, Any]:
     """One entry of the list `papers` that `reproduce --json` prints."""
     paper = report.paper
     claims = paper.module("claims")
-    with_jitter = {(j.claim, j.setup): j for j in report.judged_with_jitter}
+    variants = {(v, j.claim, j.setup): j for v, judged in report.variants.items() for j in judged}
     return {
         "paper": paper.name,
         "title": paper.about["title"],
+        "short": paper.about["short"],
         "authors": paper.about["authors"],
         "year": paper.about["year"],
         "quick": report.quick,
         "seeds": report.seeds,
         "version": report.version,
         "setups": [{"id": s["id"], "title": s["title"], "text": s["text"]} for s in paper.setups],
-        "claims": [_claim(report, j, with_jitter[j.claim, j.setup]) for j in report.judged],
-        "table1": [
+        "claims": [_claim(report, j, variants) for j in report.judged],
+        "tables": [
             {**{k: v for k, v in row.items() if k != "values"}, "measured": estimated(row["values"])}
             for row in claims.table(paper, report.cells)
         ],
-        "placebo": _placebo(report),
+        **(claims.more(paper, report.cells) if hasattr(claims, "more") else {}),
         "measures": [
             {
                 "setup": cell.setup,
                 "topology": cell.topology,
                 "scheme": cell.scheme,
-                "jitter": cell.jitter,
+                "variant": cell.variant or None,
                 "sweep": cell.sweep or None,
                 "value": cell.value or None,
                 "digest": report.digests[cell],
@@ -63,7 +57,19 @@ def report_json(report: Report) -> dict[str, Any]:
     }
 
 
-def _claim(report: Report, judged: Judged, with_jitter: Judged) -> dict[str, Any]:
+def measures_csv(report: Report) -> str:
+    """Every measure of every cell and seed, a row each."""
+    text = io.StringIO()
+    out = csv.writer(text, lineterminator="\n")
+    out.writerow(["setup", "topology", "scheme", "variant", "sweep", "value", "measure", "seed", "measured"])
+    for cell, measures in report.cells.items():
+        for name, values in measures.values.items():
+            for seed, x in zip(measures.seeds, values, strict=True):
+                out.writerow([*astuple(cell), name, seed, repr(float(x))])
+    return text.getvalue()
+
+
+def _claim(report: Report, judged: Judged, variants: Mapping[tuple[str, str, str], Judged]) -> dict[str, Any]:
     claim = report.paper.find("claims", judged.claim)
     return {
         "id": judged.claim,
@@ -76,7 +82,11 @@ def _claim(report: Report, judged: Judged, with_jitter: Judged) -> dict[str, Any
         },
         "verdict": judged.verdict.value,
         "why": judged.why,
-        "with_jitter": {"verdict": with_jitter.verdict.value, "why": with_jitter.why},
+        "variants": {
+            v["id"]: {"verdict": other.verdict.value, "why": other.why}
+            for v in report.paper.variants
+            if (other := variants.get((v["id"], judged.claim, judged.setup)))
+        },
     }
 
 
@@ -88,6 +98,7 @@ def _comparison(judged: JudgedComparison) -> dict[str, Any]:
         "unit": c.unit or "1",
         "side": c.side,
         "null": c.null,
+        "upper": None if c.upper == math.inf else c.upper,
         **estimated(c.values),
         "p": judged.p,
         "p_holm": judged.p_holm,
@@ -109,27 +120,3 @@ def _number(judged: JudgedNumber) -> dict[str, Any]:
         "prediction95": [judged.prediction.lo, judged.prediction.hi],
         "inside": judged.inside,
     }
-
-
-def _placebo(report: Report) -> list[dict[str, Any]]:
-    claims = report.paper.module("claims")
-    rows = []
-    for setup in report.paper.setups:
-        for jitter in (False, True):
-            for c in claims.placebo_comparisons(report.paper, report.cells, setup["id"], jitter):
-                rows.append(
-                    {
-                        "setup": setup["id"],
-                        "topology": c.topology,
-                        "jitter": jitter,
-                        "compared": c.label,
-                        "differs": _excludes_zero(c),
-                        **estimated(c.values),
-                    }
-                )
-    return rows
-
-
-def _excludes_zero(c: Comparison) -> bool:
-    interval = ci95(c.values)
-    return interval is not None and 0.0 not in interval

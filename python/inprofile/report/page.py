@@ -17,7 +17,10 @@ from ..quantity import number, quantity
 if TYPE_CHECKING:
     from ..reproduce import Report
 
-__all__ = ["figure", "render"]
+__all__ = ["SIGNS", "Charts", "asset", "compose", "environment", "figure", "render"]
+
+#: Vega-Lite specifications by the name the page calls them.
+Charts = dict[str, Mapping[str, Any]]
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -25,39 +28,53 @@ _TEMPLATES = Path(__file__).parent / "templates"
 SIGNS = {"reproduced": "✓", "in_part": "◐", "not_reproduced": "✗", "undecidable": "?"}
 
 
-def render(report: Report) -> str:
-    """The whole page as HTML; it needs no network and no other file."""
-    paper = report.paper
-    own = paper.module("page")
-    charts: dict[str, Mapping[str, Any]] = {}
-    context = own.context(report, charts)
-    environment = jinja2.Environment(
-        loader=jinja2.ChoiceLoader(
-            [jinja2.FileSystemLoader(paper.folder), jinja2.FileSystemLoader(_TEMPLATES)]
-        ),
+def environment(*folders: Path) -> jinja2.Environment:
+    """Where templates are found: in `folders`, then among the common ones."""
+    made = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.FileSystemLoader(folder) for folder in (*folders, _TEMPLATES)]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters["figures"] = figure
-    return environment.get_template("page.html.j2").render(
-        report=report,
-        paper=paper,
-        about=paper.about,
-        claims=_claims(report),
-        tally=_tally(report),
-        compared=sum(len(j.comparisons) for j in report.judged),
-        signs=SIGNS,
-        css=Markup(_read("page.css")),  # noqa: S704 (our own file)
-        script=Markup(_read("page.js")),  # noqa: S704 (our own file)
-        vega=Markup(_vega()),  # noqa: S704 (a packaged library)
-        charts=_embedded(charts),
-        **context,
+    made.filters["figures"] = figure
+    return made
+
+
+def compose(report: Report) -> tuple[dict[str, Any], Charts]:
+    """Make the paper's own part of the page: what its template shows, and its charts by name."""
+    charts: Charts = {}
+    return report.paper.module("page").context(report, charts), charts
+
+
+def render(report: Report, composed: tuple[dict[str, Any], Charts] | None = None) -> str:
+    """The whole page as HTML; it needs no network and no other file."""
+    paper = report.paper
+    context, charts = composed or compose(report)
+    return (
+        environment(paper.folder)
+        .get_template("page.html.j2")
+        .render(
+            report=report,
+            paper=paper,
+            about=paper.about,
+            claims=_claims(report),
+            tally=_tally(report),
+            compared=sum(len(j.comparisons) for j in report.judged),
+            experiments=_experiments(report),
+            seeds=sorted({job.seeds for job in report.jobs.values() if not job.cell.sweep} or {report.seeds}),
+            signs=SIGNS,
+            css=Markup(asset("page.css")),  # noqa: S704 (our own file)
+            script=Markup(asset("page.js")),  # noqa: S704 (our own file)
+            vega=Markup(_vega()),  # noqa: S704 (a packaged library)
+            charts=_embedded(charts),
+            **context,
+        )
     )
 
 
-def _read(name: str) -> str:
+def asset(name: str) -> str:
+    """One of the files that every page has inside."""
     return (_TEMPLATES / name).read_text("utf-8")
 
 
@@ -86,9 +103,9 @@ def figure(value: float, unit: str = "", digits: int = 4) -> str:
 
 
 def _claims(report: Report) -> list[dict[str, Any]]:
-    """Every claim with its verdicts, a set-up each."""
+    """Every claim with its verdicts: for each set-up that it was judged in, plain and under each variant."""
     plain = {(j.claim, j.setup): j for j in report.judged}
-    jittered = {(j.claim, j.setup): j for j in report.judged_with_jitter}
+    others = {(v, j.claim, j.setup): j for v, judged in report.variants.items() for j in judged}
     return [
         {
             "id": claim["id"],
@@ -97,11 +114,17 @@ def _claims(report: Report) -> list[dict[str, Any]]:
             "setups": [
                 {
                     "setup": setup,
-                    "judged": plain[claim["id"], setup["id"]],
-                    "jitter": jittered[claim["id"], setup["id"]],
-                    "comparisons": [_row(c) for c in plain[claim["id"], setup["id"]].comparisons],
-                    "numbers": [_number(n) for n in plain[claim["id"], setup["id"]].numbers],
+                    "judged": judged,
+                    "variants": [
+                        {"title": v["title"], "judged": other, "differs": other.verdict != judged.verdict}
+                        for v in report.paper.variants
+                        if (other := others.get((v["id"], claim["id"], setup["id"])))
+                    ],
+                    "comparisons": [_row(c) for c in judged.comparisons],
+                    "numbers": [_number(n) for n in judged.numbers],
                 }
+                if (judged := plain.get((claim["id"], setup["id"])))
+                else None
                 for setup in report.paper.setups
             ],
         }
@@ -109,7 +132,21 @@ def _claims(report: Report) -> list[dict[str, Any]]:
     ]
 
 
-_OUTCOMES = {"holds": "holds", "fails": "does not hold", "undecidable": "cannot be decided"}
+def _experiments(report: Report) -> list[dict[str, Any]]:
+    """What was run: file, what was changed in it, seeds and digest; sweeps' are in `results.json`."""
+    return [
+        {"cell": cell, "file": job.file, "seeds": job.seeds, "digest": report.digests[cell]}
+        for cell, job in report.jobs.items()
+        if not cell.sweep
+    ]
+
+
+_OUTCOMES = {
+    "holds": "holds",
+    "fails": "does not hold",
+    "open": "neither side is shown",
+    "undecidable": "cannot be decided",
+}
 
 
 def _row(judged: JudgedComparison) -> dict[str, Any]:

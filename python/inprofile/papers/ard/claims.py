@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 
 from ...judge import Comparison, Finding, Number
+from ...stats import ci95, estimated
 from .. import Cell, Paper
-from .measure import Measures, placebo_rate
+from ..measures import Measures
+from .experiments import VARIANTS
+from .measure import placebo_rate
 
-__all__ = ["derived", "findings", "placebo_comparisons", "table"]
+__all__ = ["derived", "findings", "more", "placebo_comparisons", "table"]
 
 Cells = Mapping[Cell, Measures]
 
@@ -42,13 +45,13 @@ BOUNDS = {"fi": (0.0, 1.0), "fastest": (0.0, np.inf), "slowest": (0.0, np.inf)}
 class _Schemes:
     """The runs of one set-up and topology, by scheme."""
 
-    def __init__(self, cells: Cells, setup: str, topology: Mapping[str, Any], jitter: bool) -> None:
+    def __init__(self, cells: Cells, setup: str, topology: Mapping[str, Any], variant: str) -> None:
         self.title = str(topology["title"])
         self.flows = int(topology["flows"])
         self._runs = {
             scheme: cells[cell]
             for scheme in ("rio", "arm", "ard", "placebo")
-            if (cell := Cell(setup, topology["id"], scheme, jitter)) in cells
+            if (cell := Cell(setup, topology["id"], scheme, variant)) in cells
         }
 
     def __getitem__(self, scheme: str) -> Measures:
@@ -249,7 +252,7 @@ def derived(scheme: str, source: Measures) -> Mapping[str, object]:
     return {"edges.ER.marker": {"kind": "blind_drop", "p": placebo_rate(source), "of": "in"}}
 
 
-def findings(paper: Paper, cells: Cells, jitter: bool = False) -> list[Finding]:
+def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
     """Collect what was measured about every claim in every set-up, in the order of the paper's tables."""
     found = []
     for claim in paper.claims:
@@ -258,7 +261,7 @@ def findings(paper: Paper, cells: Cells, jitter: bool = False) -> list[Finding]:
             numbers: list[Number] = []
             notes: list[str] = []
             for topology in paper.topologies:
-                schemes = _Schemes(cells, setup["id"], topology, jitter)
+                schemes = _Schemes(cells, setup["id"], topology, variant)
                 comparisons += _CLAIMS[claim["id"]](schemes)
                 notes += _notes(claim["id"], schemes)
                 numbers += [
@@ -283,14 +286,14 @@ def _number(schemes: _Schemes, entry: Mapping[str, Any]) -> Number:
     )
 
 
-def placebo_comparisons(paper: Paper, cells: Cells, setup: str, jitter: bool) -> list[Comparison]:
+def placebo_comparisons(paper: Paper, cells: Cells, setup: str, variant: str) -> list[Comparison]:
     """Is it the scheme, or any randomness? ARD and the placebo against RIO, and against each other.
 
     Not among the paper's claims, so outside Holm's family: plain 95 % intervals.
     """
     compared = []
     for topology in paper.topologies:
-        s = _Schemes(cells, setup, topology, jitter)
+        s = _Schemes(cells, setup, topology, variant)
         for scheme, base in (("placebo", "rio"), ("ard", "rio"), ("ard", "placebo")):
             compared.append(
                 Comparison(
@@ -304,7 +307,7 @@ def placebo_comparisons(paper: Paper, cells: Cells, setup: str, jitter: bool) ->
 
 
 def table(paper: Paper, cells: Cells) -> list[dict[str, Any]]:
-    """Table 1 beside ours: one entry a set-up, topology, scheme and jitter."""
+    """Table 1 beside ours: one row a set-up, topology, scheme and variant."""
     printed = {
         (n["topology"], n["scheme"]): n["value"]
         for claim in paper.claims
@@ -313,10 +316,14 @@ def table(paper: Paper, cells: Cells) -> list[dict[str, Any]]:
     }
     return [
         {
+            "table": "Table 1",
+            "what": "fairness index",
+            "label": f"{paper.find('topologies', cell.topology)['title']}, {TITLES[cell.scheme]}",
+            "unit": "",
             "setup": cell.setup,
             "topology": cell.topology,
             "scheme": cell.scheme,
-            "jitter": cell.jitter,
+            "variant": cell.variant,
             "paper": printed.get((cell.topology, cell.scheme)),
             "values": [float(x) for x in measures["fi"]],
             "seeds": list(measures.seeds),
@@ -324,3 +331,27 @@ def table(paper: Paper, cells: Cells) -> list[dict[str, Any]]:
         for cell, measures in cells.items()
         if not cell.sweep
     ]
+
+
+def more(paper: Paper, cells: Cells) -> dict[str, Any]:
+    """What `results.json` has beside claims and tables: the schemes against the placebo."""
+    return {
+        "placebo": [
+            {
+                "setup": setup["id"],
+                "topology": c.topology,
+                "variant": variant,
+                "compared": c.label,
+                "differs": _excludes_zero(c),
+                **estimated(c.values),
+            }
+            for setup in paper.setups
+            for variant in VARIANTS
+            for c in placebo_comparisons(paper, cells, setup["id"], variant)
+        ]
+    }
+
+
+def _excludes_zero(c: Comparison) -> bool:
+    interval = ci95(c.values)
+    return interval is not None and 0.0 not in interval

@@ -6,23 +6,19 @@ function of a result's tables, so that it can be tested on tables made by hand.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
-from zipfile import BadZipFile
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from .. import Cell, Paper
+from ..measures import Array, Measures, Series, Trace, by_flow, rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...results import Result
 
-__all__ = ["Measures", "Trace", "averaged_queue", "cycle_peak", "measure", "placebo_rate"]
-
-Array = NDArray[np.float64]
+__all__ = ["averaged_queue", "cycle_peak", "measure", "placebo_rate"]
 
 #: The measured window, in seconds (the paper's second interval of nτ = 100 s).
 WINDOW = (100.0, 200.0)
@@ -34,62 +30,6 @@ LAGS = (0.5, 20.0)
 W_Q = 0.002
 #: Traces are drawn from means over this many seconds.
 STEP = 1.0
-
-
-@dataclass(frozen=True)
-class Trace:
-    """A quantity over time: one seed's line, and where the others lie."""
-
-    #: Seconds, the end of each step.
-    t: Array
-    #: The seed fixed beforehand.
-    line: Array
-    #: Tenth percentile, median and ninetieth percentile over all seeds.
-    low: Array
-    mid: Array
-    high: Array
-
-
-@dataclass(frozen=True)
-class Measures:
-    """One cell's figures: an array over seeds each, in the order of `seeds`."""
-
-    seeds: tuple[int, ...]
-    #: One value a seed; rates in bit/s, counts in packets over the window.
-    values: Mapping[str, Array]
-    #: Empty where the runs kept no series (sweeps).
-    traces: Mapping[str, Trace]
-
-    def __getitem__(self, name: str) -> Array:
-        return self.values[name]
-
-    def write(self, file: BinaryIO) -> None:
-        """Write them as NumPy's npz; `read` takes them back."""
-        arrays: dict[str, NDArray[Any]] = {"seeds": np.asarray(self.seeds, dtype=np.uint64)}
-        arrays.update({f"value:{name}": x for name, x in self.values.items()})
-        for name, trace in self.traces.items():
-            arrays.update({f"trace:{name}:{f.name}": getattr(trace, f.name) for f in fields(Trace)})
-        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-
-    @staticmethod
-    def read(place: Path) -> Measures | None:
-        """Take back what `write` wrote; None where there is nothing whole."""
-        try:
-            with place.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                found = {name: arrays[name] for name in arrays.files}
-        except (FileNotFoundError, ValueError, EOFError, BadZipFile):
-            return None
-        traces: dict[str, dict[str, Array]] = {}
-        for key, array in found.items():
-            kind, _, rest = key.partition(":")
-            if kind == "trace":
-                name, _, part = rest.partition(":")
-                traces.setdefault(name, {})[part] = array
-        return Measures(
-            tuple(int(s) for s in found["seeds"]),
-            {key.removeprefix("value:"): x for key, x in found.items() if key.startswith("value:")},
-            {name: Trace(**parts) for name, parts in traces.items()},
-        )
 
 
 def cycle_peak(x: Array, every: float, lags: tuple[float, float] = LAGS) -> float:
@@ -139,88 +79,25 @@ def averaged_queue(length: Array, arrivals: Array, w_q: float = W_Q) -> Array:
     return average
 
 
-class Series:
-    """A result's monitor samples, by monitor and quantity, as seeds × times."""
-
-    def __init__(self, table: pa.Table, seeds: tuple[int, ...]) -> None:
-        """Sort `table` (seed, monitor, what, t, value) once."""
-        self._seeds = seeds
-        monitor, monitors = _codes(table, "monitor")
-        what, whats = _codes(table, "what")
-        self._t = table["t"].to_numpy()
-        self._value = table["value"].to_numpy()
-        seed = table["seed"].to_numpy()
-        key = monitor * max(1, len(whats)) + what
-        self._order = np.lexsort((self._t, seed, key))
-        ends = np.searchsorted(key[self._order], np.arange(len(monitors) * len(whats) + 1))
-        self._slices = {
-            (m, w): (int(ends[i * len(whats) + j]), int(ends[i * len(whats) + j + 1]))
-            for i, m in enumerate(monitors)
-            for j, w in enumerate(whats)
-        }
-
-    def get(self, monitor: str, what: str) -> tuple[Array, Array] | None:
-        """Give times, and values as seeds × times; None where nothing of the kind was sampled."""
-        start, end = self._slices.get((monitor, what), (0, 0))
-        if start == end:
-            return None
-        rows = self._order[start:end]
-        values = self._value[rows].reshape(len(self._seeds), -1)
-        return self._t[rows][: values.shape[1]], values
-
-
-def _codes(table: pa.Table, column: str) -> tuple[NDArray[np.int64], list[str]]:
-    encoded = table[column].combine_chunks()
-    if hasattr(encoded, "dictionary_encode"):
-        encoded = encoded.dictionary_encode()
-    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), encoded.dictionary.to_pylist()
-
-
-def _rows(table: pa.Table, seeds: tuple[int, ...], **where: str) -> dict[str, Any]:
-    """Rows where every column has its value, one a seed, in the order of `seeds`."""
-    import pyarrow.compute as pc
-
-    for column, value in where.items():
-        table = table.filter(pc.equal(table[column], value))
-    rows: dict[str, Any] = {}
-    found = table["seed"].to_numpy()
-    if sorted(found.tolist()) != sorted(seeds):
-        raise ValueError(f"{where}: {len(found)} rows for {len(seeds)} seeds")
-    order = np.argsort(found)
-    rank = np.argsort(np.argsort(seeds))
-    for column in table.column_names:
-        kind = table.schema.field(column).type
-        if column not in where and str(kind) in ("double", "uint64", "int64", "uint32", "float"):
-            rows[column] = np.asarray(table[column].to_numpy(), dtype=np.float64)[order][rank]
-    return rows
-
-
-def _by_flow(flows: pa.Table, seeds: tuple[int, ...], column: str) -> Array:
-    """Shape a column of `flows` as seeds × flows, the flows in the order of the scenario."""
-    seed = flows["seed"].to_numpy()
-    rank = {s: i for i, s in enumerate(seeds)}
-    order = np.argsort([rank[s] for s in seed.tolist()], kind="stable")
-    return np.asarray(flows[column].to_numpy(), dtype=np.float64)[order].reshape(len(seeds), -1)
-
-
-def measure(result: Result, setup: Mapping[str, Any], shown_seed: int = 1) -> Measures:
+def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     """Reduce one cell's runs to figures and traces.
 
-    `setup["queue"]` names the queue that drops; `shown_seed` is the seed whose trace is a line.
+    The set-up's `queue` names the queue that drops; `shown_seed` is the seed whose trace is a line.
     """
+    setup, shown_seed = paper.find("setups", cell.setup), paper.about["shown_seed"]
     seeds = result.seeds
     flows = result.flows
-    throughput = _by_flow(flows, seeds, "throughput")
-    received_in = _by_flow(flows, seeds, "received_in_rate")
-    rtt = _by_flow(flows, seeds, "rtt")[0]
+    throughput = by_flow(flows, seeds, "throughput")
+    received_in = by_flow(flows, seeds, "received_in_rate")
+    rtt = by_flow(flows, seeds, "rtt")[0]
     fastest, slowest = int(rtt.argmin()), int(rtt.argmax())
-    core = _rows(result.queues, seeds, queue="bottleneck")
-    upstream = _rows(result.queues, seeds, queue="edge")
-    edge = _rows(result.markers, seeds, place="ER")
+    core = rows(result.queues, seeds, queue="bottleneck")
+    upstream = rows(result.queues, seeds, queue="edge")
+    edge = rows(result.markers, seeds, place="ER")
 
     values: dict[str, Array] = {
         # Jain's index of the flows' rates: the same figure as the metric `fi`.
-        "fi": _rows(result.metrics, seeds, name="fi")["value"],
+        "fi": rows(result.metrics, seeds, name="fi")["value"],
         # Over the flows of one run, as in Fig. 8(a) and 8(b): population standard deviations.
         "std_total": throughput.std(axis=1),
         "std_in": received_in.std(axis=1),

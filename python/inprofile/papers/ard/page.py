@@ -11,6 +11,7 @@ from ...report import charts as draw
 from ...stats import estimate, prediction95
 from .. import Cell
 from .claims import placebo_comparisons
+from .experiments import VARIANTS
 from .measure import T_RD
 from .rows import SCHEMES, row, side
 from .sweeps import sweeps
@@ -38,12 +39,11 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
     return {
         "short": list(_in_short(report)),
         "views": list(_views(report, charts)),
-        "fairness": [_fairness(report, jitter, charts) for jitter in (False, True)],
+        "fairness": [_fairness(report, variant, charts) for variant in VARIANTS],
         "rates": _rates(report),
         "drops": _drops(report),
         "sweeps": sweeps(report, charts),
         "assumed": ASSUMED,
-        "provenance": _provenance(report),
         "shown_seed": report.paper.about["shown_seed"],
         "colours": draw.COLOURS,
     }
@@ -78,12 +78,12 @@ def _in_short(report: Report) -> Iterator[str]:
     """What the runs say in a few sentences, each of them decided by the figures it gives."""
     paper = report.paper
 
-    def fi(setup: str, topology: str, scheme: str = "rio", jitter: bool = False) -> Any:
-        return report.cells[Cell(setup, topology, scheme, jitter)]["fi"]
+    def fi(setup: str, topology: str, scheme: str = "rio", variant: str = "") -> Any:
+        return report.cells[Cell(setup, topology, scheme, variant)]["fi"]
 
-    def listed(setup: str, scheme: str = "rio", jitter: bool = False) -> str:
+    def listed(setup: str, scheme: str = "rio", variant: str = "") -> str:
         return " and ".join(
-            f"{fi(setup, t['id'], scheme, jitter).mean():.3f} ({t['title']})" for t in paper.topologies
+            f"{fi(setup, t['id'], scheme, variant).mean():.3f} ({t['title']})" for t in paper.topologies
         )
 
     for setup in paper.setups:
@@ -109,11 +109,14 @@ def _in_short(report: Report) -> Iterator[str]:
             if better
             else " ARD is not shown to be fairer than RIO."
         )
-        gains = [fi(setup["id"], t["id"], jitter=True) - fi(setup["id"], t["id"]) for t in paper.topologies]
+        gains = [
+            fi(setup["id"], t["id"], variant="jitter") - fi(setup["id"], t["id"]) for t in paper.topologies
+        ]
         if all(side([float(x) for x in gain]) > 0 and gain.mean() > NOTABLE for gain in gains):
             text += (
                 f" A little jitter at the senders, with no marker at all, takes RIO to"
-                f" {listed(setup['id'], jitter=True)}, as it would where the unfairness is a phase effect."
+                f" {listed(setup['id'], variant='jitter')},"
+                " as it would where the unfairness is a phase effect."
             )
         yield text
 
@@ -128,7 +131,7 @@ def _printed(report: Report, topology: str, measure: str) -> dict[str, float]:
     }
 
 
-def _fairness(report: Report, jitter: bool, charts: Charts) -> dict[str, Any]:
+def _fairness(report: Report, variant: str, charts: Charts) -> dict[str, Any]:
     """Table 1 and the placebo, for all set-ups and topologies."""
     blocks = []
     for topology in report.paper.topologies:
@@ -137,14 +140,14 @@ def _fairness(report: Report, jitter: bool, charts: Charts) -> dict[str, Any]:
             setup["id"]: [
                 row(s, m, m["fi"])
                 for s in SCHEMES
-                if (m := report.cells[Cell(setup["id"], topology["id"], s, jitter)])
+                if (m := report.cells[Cell(setup["id"], topology["id"], s, variant)])
             ]
             for setup in report.paper.setups
         }
         low = min([*printed.values(), *(v for rows in found.values() for row in rows for v in row["values"])])
         columns = []
         for setup in report.paper.setups:
-            name = f"fi-{setup['id']}-{topology['id']}-{jitter}"
+            name = f"fi-{setup['id']}-{topology['id']}-{variant}"
             rows = found[setup["id"]]
             charts[name] = draw.dots(
                 rows,
@@ -155,13 +158,13 @@ def _fairness(report: Report, jitter: bool, charts: Charts) -> dict[str, Any]:
             )
             versus = [
                 c
-                for c in placebo_comparisons(report.paper, report.cells, setup["id"], jitter)
+                for c in placebo_comparisons(report.paper, report.cells, setup["id"], variant)
                 if c.topology == topology["id"]
             ]
             charts[f"placebo-{name}"] = draw.forest(
                 [_difference(c) for c in versus], x="difference of fairness index, paired by seed"
             )
-            rate = report.derived[Cell(setup["id"], topology["id"], "placebo", jitter)]["edges.ER.marker"]
+            rate = report.derived[Cell(setup["id"], topology["id"], "placebo", variant)]["edges.ER.marker"]
             assert isinstance(rate, Mapping)  # noqa: S101 (made by claims.derived)
             columns.append(
                 {
@@ -173,7 +176,7 @@ def _fairness(report: Report, jitter: bool, charts: Charts) -> dict[str, Any]:
                 }
             )
         blocks.append({"topology": topology, "printed": printed, "columns": columns})
-    return {"jitter": jitter, "blocks": blocks}
+    return {"variant": variant, "blocks": blocks}
 
 
 def _difference(c: Comparison) -> dict[str, Any]:
@@ -209,23 +212,23 @@ def _placebo_words(versus: list[Comparison]) -> str:
 def _views(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
     """Fig. 4–8, once a set-up and jitter."""
     for setup in report.paper.setups:
-        for jitter in (False, True):
+        for variant in VARIANTS:
             yield {
                 "setup": setup,
-                "jitter": jitter,
+                "variant": variant,
                 "figures": [
-                    _traces(report, setup, jitter, title, scheme, panels, charts)
+                    _traces(report, setup, variant, title, scheme, panels, charts)
                     for title, scheme, panels in FIGURES
                 ],
-                "tokens": _tokens(report, setup, jitter, charts),
-                "bars": _bars(report, setup, jitter, charts),
+                "tokens": _tokens(report, setup, variant, charts),
+                "bars": _bars(report, setup, variant, charts),
             }
 
 
 def _traces(
     report: Report,
     setup: Mapping[str, Any],
-    jitter: bool,
+    variant: str,
     title: str,
     scheme: str,
     panels: tuple[str, ...],
@@ -235,7 +238,7 @@ def _traces(
     for panel in panels:
         for topology in report.paper.topologies:
             cells = {
-                s: report.cells[Cell(setup["id"], topology["id"], s, jitter)] for s in ("rio", "arm", "ard")
+                s: report.cells[Cell(setup["id"], topology["id"], s, variant)] for s in ("rio", "arm", "ard")
             }
             trace = cells[scheme].traces[panel]
             # One scale for the three schemes, so that the figures can be compared.
@@ -245,7 +248,7 @@ def _traces(
                 max(float(m.traces[panel].line.max()), float(m.traces[panel].high.max()))
                 for m in cells.values()
             )
-            name = f"{title}-{setup['id']}-{topology['id']}-{panel}-{jitter}"
+            name = f"{title}-{setup['id']}-{topology['id']}-{panel}-{variant}"
             charts[name] = draw.trace(
                 trace.t,
                 trace.line / factor,
@@ -273,13 +276,13 @@ def _threshold_words(setup: Mapping[str, Any], topology: Mapping[str, Any]) -> s
     return f"dashed: OUT thresholds, {low:g} and {high:g}" if _thresholds(setup, topology) else ""
 
 
-def _tokens(report: Report, setup: Mapping[str, Any], jitter: bool, charts: Charts) -> list[dict[str, Any]]:
+def _tokens(report: Report, setup: Mapping[str, Any], variant: str, charts: Charts) -> list[dict[str, Any]]:
     shown = []
     for topology in report.paper.topologies:
         for scheme in ("rio", "arm", "ard"):
-            measures = report.cells[Cell(setup["id"], topology["id"], scheme, jitter)]
+            measures = report.cells[Cell(setup["id"], topology["id"], scheme, variant)]
             trace = measures.traces["tokens"]
-            name = f"tokens-{setup['id']}-{topology['id']}-{scheme}-{jitter}"
+            name = f"tokens-{setup['id']}-{topology['id']}-{scheme}-{variant}"
             charts[name] = draw.trace(
                 trace.t,
                 trace.line,
@@ -305,7 +308,7 @@ def _tokens(report: Report, setup: Mapping[str, Any], jitter: bool, charts: Char
     return shown
 
 
-def _bars(report: Report, setup: Mapping[str, Any], jitter: bool, charts: Charts) -> list[dict[str, Any]]:
+def _bars(report: Report, setup: Mapping[str, Any], variant: str, charts: Charts) -> list[dict[str, Any]]:
     shown = []
     for what, names, label in (
         ("Spread between flows (standard deviation)", ("std_in", "std_total"), "kbit/s"),
@@ -315,9 +318,9 @@ def _bars(report: Report, setup: Mapping[str, Any], jitter: bool, charts: Charts
             rows = []
             for name, kind in zip(names, ("IN", "total"), strict=True):
                 for scheme in ("rio", "arm", "ard", "placebo"):
-                    m = report.cells[Cell(setup["id"], topology["id"], scheme, jitter)]
+                    m = report.cells[Cell(setup["id"], topology["id"], scheme, variant)]
                     rows.append({"kind": kind, **row(scheme, m, m[name] / 1e3)})
-            chart = f"{names[0]}-{setup['id']}-{topology['id']}-{jitter}"
+            chart = f"{names[0]}-{setup['id']}-{topology['id']}-{variant}"
             charts[chart] = draw.bars(rows, list(SCHEMES.values()), y=label)
             shown.append({"chart": chart, "what": what, "topology": topology})
     return shown
@@ -373,17 +376,4 @@ def _drops(report: Report) -> list[dict[str, Any]]:
         for setup in report.paper.setups
         for scheme in SCHEMES
         if (m := report.cells[Cell(setup["id"], topology["id"], scheme)])
-    ]
-
-
-def _provenance(report: Report) -> list[dict[str, Any]]:
-    return [
-        {
-            "cell": cell,
-            "scheme": SCHEMES[cell.scheme],
-            "digest": report.digests[cell],
-            "file": report.paper.find("setups", cell.setup)["scenarios"][cell.topology],
-        }
-        for cell in report.cells
-        if not cell.sweep
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...stats import ci95, estimate
-from .measure import Measures
+from ..measures import Measures
 
 __all__ = ["SCHEMES", "row", "side"]
 

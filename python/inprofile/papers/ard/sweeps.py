@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...quantity import number
 from ...report import charts as draw
-from .measure import Measures
+from ..measures import Measures
 from .rows import SCHEMES, row, side
 
 if TYPE_CHECKING:

@@ -1,0 +1,143 @@
+"""What is kept of the runs of a paper's cell: a few figures a seed, and the traces its figures show.
+
+A cell's runs fill tens of millions of values; a claim needs a few per seed. Also the shapes that the papers'
+`measure` functions take a result's tables in: monitors' samples, rows by name, columns by flow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Array", "Measures", "Series", "Trace", "by_flow", "rows"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A quantity over time: one seed's line, and where the others lie."""
+
+    #: Seconds, the end of each step.
+    t: Array
+    #: The seed fixed beforehand.
+    line: Array
+    #: Tenth percentile, median and ninetieth percentile over all seeds.
+    low: Array
+    mid: Array
+    high: Array
+
+
+@dataclass(frozen=True)
+class Measures:
+    """One cell's figures: an array over seeds each, in the order of `seeds`."""
+
+    seeds: tuple[int, ...]
+    #: One value a seed; rates in bit/s, counts in packets over the window.
+    values: Mapping[str, Array]
+    #: Empty where the runs kept no series (sweeps).
+    traces: Mapping[str, Trace]
+
+    def __getitem__(self, name: str) -> Array:
+        return self.values[name]
+
+    def write(self, file: BinaryIO) -> None:
+        """Write them as NumPy's npz; `read` takes them back."""
+        arrays: dict[str, NDArray[Any]] = {"seeds": np.asarray(self.seeds, dtype=np.uint64)}
+        arrays.update({f"value:{name}": x for name, x in self.values.items()})
+        for name, trace in self.traces.items():
+            arrays.update({f"trace:{name}:{f.name}": getattr(trace, f.name) for f in fields(Trace)})
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+
+    @staticmethod
+    def read(place: Path) -> Measures | None:
+        """Take back what `write` wrote; None where there is nothing whole."""
+        try:
+            with place.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+                found = {name: arrays[name] for name in arrays.files}
+        except (FileNotFoundError, ValueError, EOFError, BadZipFile):
+            return None
+        traces: dict[str, dict[str, Array]] = {}
+        for key, array in found.items():
+            kind, _, rest = key.partition(":")
+            if kind == "trace":
+                name, _, part = rest.partition(":")
+                traces.setdefault(name, {})[part] = array
+        return Measures(
+            tuple(int(s) for s in found["seeds"]),
+            {key.removeprefix("value:"): x for key, x in found.items() if key.startswith("value:")},
+            {name: Trace(**parts) for name, parts in traces.items()},
+        )
+
+
+class Series:
+    """A result's monitor samples, by monitor and quantity, as seeds × times."""
+
+    def __init__(self, table: pa.Table, seeds: tuple[int, ...]) -> None:
+        """Sort `table` (seed, monitor, what, t, value) once."""
+        self._seeds = seeds
+        monitor, monitors = _codes(table, "monitor")
+        what, whats = _codes(table, "what")
+        self._t = table["t"].to_numpy()
+        self._value = table["value"].to_numpy()
+        seed = table["seed"].to_numpy()
+        key = monitor * max(1, len(whats)) + what
+        self._order = np.lexsort((self._t, seed, key))
+        ends = np.searchsorted(key[self._order], np.arange(len(monitors) * len(whats) + 1))
+        self._slices = {
+            (m, w): (int(ends[i * len(whats) + j]), int(ends[i * len(whats) + j + 1]))
+            for i, m in enumerate(monitors)
+            for j, w in enumerate(whats)
+        }
+
+    def get(self, monitor: str, what: str) -> tuple[Array, Array] | None:
+        """Give times, and values as seeds × times; None where nothing of the kind was sampled."""
+        start, end = self._slices.get((monitor, what), (0, 0))
+        if start == end:
+            return None
+        rows = self._order[start:end]
+        values = self._value[rows].reshape(len(self._seeds), -1)
+        return self._t[rows][: values.shape[1]], values
+
+
+def _codes(table: pa.Table, column: str) -> tuple[NDArray[np.int64], list[str]]:
+    encoded = table[column].combine_chunks()
+    if hasattr(encoded, "dictionary_encode"):
+        encoded = encoded.dictionary_encode()
+    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), encoded.dictionary.to_pylist()
+
+
+def rows(table: pa.Table, seeds: tuple[int, ...], **where: str) -> dict[str, Any]:
+    """Rows where every column has its value, one a seed, in the order of `seeds`."""
+    import pyarrow.compute as pc
+
+    for column, value in where.items():
+        table = table.filter(pc.equal(table[column], value))
+    columns: dict[str, Any] = {}
+    found = table["seed"].to_numpy()
+    if sorted(found.tolist()) != sorted(seeds):
+        raise ValueError(f"{where}: {len(found)} rows for {len(seeds)} seeds")
+    order = np.argsort(found)
+    rank = np.argsort(np.argsort(seeds))
+    for column in table.column_names:
+        kind = table.schema.field(column).type
+        if column not in where and str(kind) in ("double", "uint64", "int64", "uint32", "float"):
+            columns[column] = np.asarray(table[column].to_numpy(), dtype=np.float64)[order][rank]
+    return columns
+
+
+def by_flow(flows: pa.Table, seeds: tuple[int, ...], column: str) -> Array:
+    """Shape a column of `flows` as seeds × flows, the flows in the order of the scenario."""
+    seed = flows["seed"].to_numpy()
+    rank = {s: i for i, s in enumerate(seeds)}
+    order = np.argsort([rank[s] for s in seed.tolist()], kind="stable")
+    return np.asarray(flows[column].to_numpy(), dtype=np.float64)[order].reshape(len(seeds), -1)

@@ -1,0 +1,51 @@
+"""The overview: every reproduced paper's verdicts at a glance, from the results that lie beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from ..judge import Verdict
+from .page import SIGNS, asset, environment
+
+__all__ = ["write_overview"]
+
+
+def write_overview(folder: Path) -> Path:
+    """Write `index.html` into `folder` from the `results.json` of each paper's folder in it."""
+    found = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*/results.json"))]
+    papers = [_row(data) for data in found if "claims" in data]
+    text = (
+        environment()
+        .get_template("overview.html.j2")
+        .render(
+            papers=papers,
+            signs=SIGNS,
+            verdicts=[(v, sum(p["counts"][v] for p in papers)) for v in Verdict],
+            css=Markup(asset("page.css")),  # noqa: S704 (our own file)
+        )
+    )
+    page = folder / "index.html"
+    part = page.with_name(f".{page.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(page)
+    return page
+
+
+def _row(data: dict[str, Any]) -> dict[str, Any]:
+    """One paper: its claims, each with a verdict in every set-up."""
+    setups = data["setups"]
+    claims: dict[str, dict[str, Any]] = {}
+    for c in data["claims"]:
+        row = claims.setdefault(c["id"], {"id": c["id"], "text": c["text"], "verdicts": {}})
+        row["verdicts"][c["setup"]] = {"verdict": Verdict(c["verdict"]), "why": c["why"]}
+    return {
+        **{key: data[key] for key in ("paper", "title", "authors", "year", "quick", "version")},
+        "short": data["short"],
+        "setups": setups,
+        "claims": list(claims.values()),
+        "counts": {v: sum(c["verdict"] == v for c in data["claims"]) for v in Verdict},
+    }
