@@ -47,11 +47,13 @@ profile: ## Show where the time of the 100-flow dumbbell goes (FLOWS=1000 for an
 	$(say) "Profile"
 	@$(PYTHON) benches/race --profile $(or $(FLOWS),100)
 
-validate: build ## Compare with ns-2, event by event (as root it installs ns2 if it is missing)
+validate: build ## Compare with ns-2 and DPDK, event by event (as root it installs what is missing)
 	@command -v ns >/dev/null || { \
 		echo "ns-2 is missing: apt-get install ns2"; \
 		test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends ns2; }
-	$(say) "Against ns-2"
+	@pkg-config --exists libdpdk || test "$$(id -u)" != 0 || \
+		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends libdpdk-dev gcc pkg-config; }
+	$(say) "Against ns-2 and DPDK"
 	@$(BIN)/python validation/run.py
 
 wheel: $(VENV)/.packages ## Build the wheel into dist/, then use it where there is no Rust

@@ -1,6 +1,6 @@
-"""Runs every experiment in validation/ns2 here and in ns-2, and writes docs/validation.{md,json}.
+"""Runs validation/ns2 here and in ns-2, meters here and in DPDK; writes docs/validation.{md,json}.
 
-Leaves with 1 if any of them differs.
+Leaves with 1 if anything differs.
 """
 
 import json
@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import meters
 
 from inprofile import load
 from inprofile.validate import Divergence, Ns2Failed, Ns2Missing, Validation, validate
@@ -35,22 +37,24 @@ def main() -> int:
             sys.stderr.write(f"{row.comparison.divergence}\n")
         rows.append((file, row))
     version = ns2_version()
+    metered = meters.compare()
     found = {
         "ns2": version,
         "scenarios": [row.to_json() | {"file": str(file.relative_to(ROOT))} for file, row in rows],
+        "meters": metered.to_json(),
     }
     docs = ROOT / "docs"
     (docs / "validation.json").write_text(
         json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
     )
-    (docs / "validation.md").write_text(page(rows, version), encoding="utf-8")
+    (docs / "validation.md").write_text(page(rows, version, metered), encoding="utf-8")
     identical = sum(row.identical for _, row in rows)
     sys.stdout.write(f"\n{identical} of {len(rows)} scenarios identical;")
     sys.stdout.write(" written: docs/validation.md, docs/validation.json\n")
-    return 0 if identical == len(rows) else 1
+    return 0 if identical == len(rows) and metered.agrees else 1
 
 
-def page(rows: list[tuple[Path, Validation]], version: str) -> str:
+def page(rows: list[tuple[Path, Validation]], version: str, metered: meters.Found) -> str:
     """The table and what it means."""
     identical = sum(row.identical for _, row in rows)
     events = sum(row.comparison.events for _, row in rows)
@@ -65,7 +69,9 @@ def page(rows: list[tuple[Path, Validation]], version: str) -> str:
         first = told(row.comparison.divergence)
         table.append(f"| {name} | {row.title} | {row.comparison.events:,} | {row.packets:,} | {first} |")
     text = PAGE.read_text(encoding="utf-8")
-    return text.format(verdict=verdict, table="\n".join(table), seed=SEED, version=version)
+    return text.format(
+        verdict=verdict, table="\n".join(table), seed=SEED, version=version, meters=metered.section()
+    )
 
 
 def told(divergence: Divergence | None) -> str:

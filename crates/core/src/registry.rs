@@ -151,6 +151,15 @@ mechanisms! { ($)
     "blind_drop" = BlindDrop(marker::blind_drop::BlindDrop, marker::blind_drop::Params),
         "placebo for paper A",
         "Drops packets at random at a set probability, whatever the traffic does.";
+    "srtcm" = SrTcm(marker::meter::srtcm::SrTcm, marker::meter::srtcm::Params),
+        "RFC 2697",
+        "Single-rate three-colour marker: one rate, a committed and an excess burst.";
+    "trtcm" = TrTcm(marker::meter::trtcm::TrTcm, marker::meter::trtcm::Params),
+        "RFC 2698",
+        "Two-rate three-colour marker: red above the peak rate, else yellow above the committed rate.";
+    "rfc4115" = Rfc4115(marker::meter::rfc4115::Rfc4115, marker::meter::rfc4115::Params),
+        "RFC 4115",
+        "Two-rate three-colour marker whose green packets cost no excess tokens.";
     }
 }
 
@@ -326,6 +335,9 @@ mod tests {
         round_trips::<marker::ard::Params>();
         round_trips::<marker::ard::ArmParams>();
         round_trips::<marker::blind_drop::Params>();
+        round_trips::<marker::meter::srtcm::Params>();
+        round_trips::<marker::meter::trtcm::Params>();
+        round_trips::<marker::meter::rfc4115::Params>();
         round_trips::<aqm::drop_tail::Params>();
         round_trips::<aqm::red::Params>();
         round_trips::<aqm::rio::Params>();

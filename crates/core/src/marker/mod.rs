@@ -2,6 +2,7 @@
 
 pub mod ard;
 pub mod blind_drop;
+pub mod meter;
 pub mod token_bucket;
 
 use crate::packet::{Direction, Packet};

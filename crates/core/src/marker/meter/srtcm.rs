@@ -1,0 +1,123 @@
+//! Single-rate three-colour marker: one rate, two bursts.
+//!
+//! Tokens arrive at `cir` and go into the committed bucket; what it has no room for goes into the excess bucket. A packet
+//! that the committed bucket has tokens for is green, one that the excess bucket has tokens for is yellow, any other is
+//! red and takes none. Only the length of a burst decides, not its peak rate. Source: RFC 2697.
+//! Non-goal: a peak rate (see [`trtcm`](super::trtcm)).
+
+use super::{Bucket, Mode, Stats, committed, fits, inflow, show_buckets, wanted};
+use crate::marker::{Gauge, Marker};
+use crate::packet::{Colour, Packet};
+use crate::params::{Build, Context, Fault, Warning};
+use crate::rng::Rng;
+use crate::units::{Backlog, Rate, Time};
+use crate::verdict::{Mark, Why};
+
+crate::params! {
+    /// What an operator sets (RFC 2697 §2).
+    pub struct Params {
+        /// Committed information rate, counted on the wire. Left out: the flow's contract.
+        cir: Option<Rate> [POSITIVE];
+        /// Committed burst size: the depth of the bucket that makes packets green. Packets are full packets.
+        cbs: Backlog [NON_NEGATIVE];
+        /// Excess burst size: the depth of the bucket that makes packets yellow.
+        ebs: Backlog [NON_NEGATIVE];
+        /// Whether the colour a packet comes with counts.
+        mode: Mode = Mode::ColourBlind;
+    }
+}
+
+/// State between packets.
+#[derive(Clone, Debug)]
+pub struct Vars {
+    /// Tc.
+    c: Bucket,
+    /// Te.
+    e: Bucket,
+    at: Time,
+}
+
+/// The marker.
+#[derive(Clone, Debug)]
+pub struct SrTcm {
+    cir: Rate,
+    mode: Mode,
+    vars: Vars,
+    stats: Stats,
+}
+
+impl Vars {
+    /// RFC 2697 §3: Tc is filled first, then Te, at `cir` both.
+    #[inline]
+    fn fill(&mut self, cir: Rate, now: Time) {
+        let over = self.c.pour(inflow(cir, self.at, now));
+        self.e.pour(over);
+        self.at = now;
+    }
+
+    /// RFC 2697 §3, the two lists: the colour, for a packet that came as `came`; tokens are taken.
+    #[inline]
+    fn meter(&mut self, came: Colour, size: u32) -> Colour {
+        if came == Colour::Green && self.c.holds(size) {
+            self.c.take(size);
+            Colour::Green
+        } else if came != Colour::Red && self.e.holds(size) {
+            self.e.take(size);
+            Colour::Yellow
+        } else {
+            Colour::Red
+        }
+    }
+}
+
+impl Build for Params {
+    type Mechanism = SrTcm;
+
+    fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        committed(self.cir, context)?;
+        let packet = context.packet;
+        if !fits(self.cbs, context) && !fits(self.ebs, context) {
+            return Err(Fault {
+                field: "cbs",
+                problem: format!(
+                    "neither cbs, {}, nor ebs, {}, holds a packet of {packet}: every full packet would be red",
+                    self.cbs, self.ebs
+                ),
+                remedy: format!("at least \"{packet}\" or \"1 packets\" for one of them"),
+            });
+        }
+        // RFC 2697 §2: an excess burst of nothing makes it a two-colour meter, which is meant.
+        Ok(wanted("cbs", self.cbs, context, "green").into_iter().collect())
+    }
+
+    fn build(&self, context: &Context) -> SrTcm {
+        let vars =
+            Vars { c: Bucket::new(self.cbs, context), e: Bucket::new(self.ebs, context), at: Time::ZERO };
+        // `check` has passed: there is a rate.
+        let cir = committed(self.cir, context).unwrap_or_default();
+        SrTcm { cir, mode: self.mode, vars, stats: Stats::default() }
+    }
+}
+
+impl Marker for SrTcm {
+    const SEES_REVERSE: bool = false;
+
+    #[inline]
+    fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, _: &mut Rng, why: &mut W) -> Mark {
+        self.vars.fill(self.cir, now);
+        why.note("tc", self.vars.c.bytes());
+        why.note("te", self.vars.e.bytes());
+        let colour = self.vars.meter(self.mode.sees(packet), packet.size);
+        Mark::Pass(self.stats.count(colour))
+    }
+
+    fn gauges(&self, now: Time, show: Gauge<'_>) {
+        let mut vars = self.vars.clone();
+        vars.fill(self.cir, now);
+        show_buckets(show, [("tc", &vars.c), ("te", &vars.e)]);
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        self.stats.show(show);
+    }
+}

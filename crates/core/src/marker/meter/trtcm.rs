@@ -1,0 +1,130 @@
+//! Two-rate three-colour marker: a peak rate that nothing may exceed, and a committed rate within it.
+//!
+//! The peak bucket is asked first: a packet that it has no tokens for is red, whatever the committed bucket holds, and
+//! takes none. What passes it is green if the committed bucket has tokens too, and takes from both; else yellow, and takes
+//! from the peak bucket alone. Source: RFC 2698. Non-goal: green packets that never cost an excess token
+//! (see [`rfc4115`](super::rfc4115)).
+
+use super::{Bucket, Mode, Stats, committed, inflow, needed, show_buckets, wanted};
+use crate::marker::{Gauge, Marker};
+use crate::packet::{Colour, Packet};
+use crate::params::{Build, Context, Fault, Warning};
+use crate::rng::Rng;
+use crate::units::{Backlog, Rate, Time};
+use crate::verdict::{Mark, Why};
+
+crate::params! {
+    /// What an operator sets (RFC 2698 §2).
+    pub struct Params {
+        /// Committed information rate, counted on the wire. Left out: the flow's contract.
+        cir: Option<Rate> [POSITIVE];
+        /// Peak information rate: at least `cir`.
+        pir: Rate [POSITIVE];
+        /// Committed burst size: the depth of the bucket that makes packets green. Packets are full packets.
+        cbs: Backlog [NON_NEGATIVE];
+        /// Peak burst size: the depth of the bucket without whose tokens packets are red.
+        pbs: Backlog [POSITIVE];
+        /// Whether the colour a packet comes with counts.
+        mode: Mode = Mode::ColourBlind;
+    }
+}
+
+/// State between packets.
+#[derive(Clone, Debug)]
+pub struct Vars {
+    /// Tc.
+    c: Bucket,
+    /// Tp.
+    p: Bucket,
+    at: Time,
+}
+
+/// The marker.
+#[derive(Clone, Debug)]
+pub struct TrTcm {
+    cir: Rate,
+    pir: Rate,
+    mode: Mode,
+    vars: Vars,
+    stats: Stats,
+}
+
+impl Vars {
+    /// RFC 2698 §3: each bucket at its own rate.
+    #[inline]
+    fn fill(&mut self, cir: Rate, pir: Rate, now: Time) {
+        self.c.pour(inflow(cir, self.at, now));
+        self.p.pour(inflow(pir, self.at, now));
+        self.at = now;
+    }
+
+    /// RFC 2698 §3, the two lists: the colour, for a packet that came as `came`; tokens are taken.
+    #[inline]
+    fn meter(&mut self, came: Colour, size: u32) -> Colour {
+        if came == Colour::Red || !self.p.holds(size) {
+            return Colour::Red;
+        }
+        self.p.take(size);
+        if came == Colour::Yellow || !self.c.holds(size) {
+            return Colour::Yellow;
+        }
+        self.c.take(size);
+        Colour::Green
+    }
+}
+
+impl Build for Params {
+    type Mechanism = TrTcm;
+
+    fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        let cir = committed(self.cir, context)?;
+        if self.pir < cir {
+            return Err(Fault {
+                field: "pir",
+                problem: format!("a peak rate of {} is below the committed rate of {cir}", self.pir),
+                remedy: format!("at least \"{cir}\" (RFC 2698 §2)"),
+            });
+        }
+        needed("pbs", self.pbs, context)?;
+        let mut warnings: Vec<Warning> = wanted("cbs", self.cbs, context, "green").into_iter().collect();
+        if self.cbs.bytes(context.packet) > self.pbs.bytes(context.packet) {
+            let text = format!(
+                "{} is above pbs, {}: a burst is red before the committed tokens are spent",
+                self.cbs, self.pbs
+            );
+            warnings.push(Warning { field: "cbs", text });
+        }
+        Ok(warnings)
+    }
+
+    fn build(&self, context: &Context) -> TrTcm {
+        let vars =
+            Vars { c: Bucket::new(self.cbs, context), p: Bucket::new(self.pbs, context), at: Time::ZERO };
+        // `check` has passed: there is a rate.
+        let cir = committed(self.cir, context).unwrap_or_default();
+        TrTcm { cir, pir: self.pir, mode: self.mode, vars, stats: Stats::default() }
+    }
+}
+
+impl Marker for TrTcm {
+    const SEES_REVERSE: bool = false;
+
+    #[inline]
+    fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, _: &mut Rng, why: &mut W) -> Mark {
+        self.vars.fill(self.cir, self.pir, now);
+        why.note("tc", self.vars.c.bytes());
+        why.note("tp", self.vars.p.bytes());
+        let colour = self.vars.meter(self.mode.sees(packet), packet.size);
+        Mark::Pass(self.stats.count(colour))
+    }
+
+    fn gauges(&self, now: Time, show: Gauge<'_>) {
+        let mut vars = self.vars.clone();
+        vars.fill(self.cir, self.pir, now);
+        show_buckets(show, [("tc", &vars.c), ("tp", &vars.p)]);
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        self.stats.show(show);
+    }
+}
