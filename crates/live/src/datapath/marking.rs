@@ -1,0 +1,83 @@
+//! A marker on real packets: the mechanism, its random numbers, its counts, and when it next ticks.
+
+use inprofile_core::packet::{Direction, Packet};
+use inprofile_core::registry::AnyMarker;
+use inprofile_core::rng::Rng;
+use inprofile_core::signal::Outbox;
+use inprofile_core::units::Time;
+use inprofile_core::verdict::{Mark, Silent};
+
+/// Packets at a marker, by colour. `arrived` = `left` + `dropped`, over all colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MarkerCounts {
+    /// Came, by the colour they had.
+    pub arrived: [u64; 3],
+    /// Bytes that came.
+    pub arrived_bytes: [u64; 3],
+    /// Went on, by the colour they were given.
+    pub left: [u64; 3],
+    /// Bytes that went on.
+    pub left_bytes: [u64; 3],
+    /// Dropped, by the colour they had.
+    pub dropped: [u64; 3],
+}
+
+/// A marker at work.
+#[derive(Debug)]
+pub struct Marking {
+    /// The mechanism.
+    pub marker: AnyMarker,
+    rng: Rng,
+    counts: MarkerCounts,
+    next_tick: Option<Time>,
+}
+
+impl Marking {
+    /// Before its first packet; it ticks first at time zero.
+    #[must_use]
+    pub fn new(marker: AnyMarker, rng: Rng) -> Marking {
+        Marking { marker, rng, counts: MarkerCounts::default(), next_tick: Some(Time::ZERO) }
+    }
+
+    /// Decides on a packet.
+    pub fn decide(&mut self, now: Time, packet: &Packet) -> Mark {
+        let (came, size) = (packet.colour as usize, u64::from(packet.size));
+        self.counts.arrived[came] += 1;
+        self.counts.arrived_bytes[came] += size;
+        self.marker.observe(now, packet, Direction::Forward);
+        let verdict = self.marker.mark(now, packet, &mut self.rng, &mut Silent);
+        match verdict {
+            Mark::Pass(colour) => {
+                self.counts.left[colour as usize] += 1;
+                self.counts.left_bytes[colour as usize] += size;
+            }
+            Mark::Drop(_) => self.counts.dropped[came] += 1,
+        }
+        verdict
+    }
+
+    /// Sees a packet that goes the other way.
+    pub fn observe_reverse(&mut self, now: Time, packet: &Packet) {
+        self.marker.observe(now, packet, Direction::Reverse);
+    }
+
+    /// When it next ticks, if ever.
+    #[must_use]
+    pub fn next_tick(&self) -> Option<Time> {
+        self.next_tick
+    }
+
+    /// Ticks, if it is time.
+    pub fn tick(&mut self, now: Time, outbox: &mut Outbox) {
+        if let Some(at) = self.next_tick.filter(|at| *at <= now) {
+            // A mechanism that asked for a moment that has passed would tick for ever.
+            self.next_tick = self.marker.tick(at, outbox).filter(|next| *next > at);
+        }
+    }
+
+    /// Counts since the start.
+    #[must_use]
+    pub fn counts(&self) -> &MarkerCounts {
+        &self.counts
+    }
+}

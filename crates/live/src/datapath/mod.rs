@@ -1,0 +1,363 @@
+//! One direction through a box: packets are looked at, marked, queued, and sent at a set rate.
+//!
+//! Time is an argument. [`Datapath::advance`] does everything that is due up to a moment, each thing at its *own*
+//! time, in order; so a late caller changes when packets leave the box, but no decision of any mechanism. At the
+//! same moment departures come first, then ticks, then arrivals, as in the simulator.
+//! Non-goal: routing. What goes in comes out at one port.
+
+pub mod buffers;
+pub mod delay_line;
+pub mod lateness;
+pub mod marking;
+pub mod shaper;
+
+use inprofile_core::packet::{Colour, Ecn, FlowId, Packet};
+use inprofile_core::queue::fifo::{Counts, Fifo, Item};
+use inprofile_core::registry::AnyAqm;
+use inprofile_core::rng::Rng;
+use inprofile_core::signal::Outbox;
+use inprofile_core::units::{Backlog, Bytes, Rate, Time};
+use inprofile_core::verdict::{Admission, Cause, Mark, Silent};
+
+use crate::code_points::CodePoints;
+use crate::packet::{self, Census, Headers, Layer, Seen};
+use buffers::{Buffers, Slot};
+use marking::Marking;
+use shaper::Shaper;
+
+/// The most markers one packet passes: its customer's, and the aggregate's.
+pub const MOST_MARKERS: usize = 2;
+
+/// What is done with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Whose it is.
+    pub flow: FlowId,
+    /// The class a scheduler serves it in.
+    pub class: u8,
+    /// The colour it comes with.
+    pub colour: Colour,
+    /// Markers it passes, in order, by their number.
+    pub markers: [Option<u16>; MOST_MARKERS],
+    /// The code points its colour is written with when it leaves; `None`: its DSCP stays.
+    pub paint: Option<CodePoints>,
+}
+
+/// Decides what is done with which packet.
+pub trait Policy {
+    /// What is done with this one; `None`: it goes on at once, unqueued and unmarked.
+    fn way(&mut self, now: Time, seen: &Seen) -> Option<Way>;
+}
+
+/// A packet that leaves, or what became of it. `number` counts the arrivals from 0.
+pub trait Witness {
+    /// A marker decided.
+    fn marked(&mut self, now: Time, number: u64, marker: u16, verdict: Mark) {
+        let _ = (now, number, marker, verdict);
+    }
+    /// The queue decided on an arrival.
+    fn queued(&mut self, now: Time, number: u64, verdict: Admission) {
+        let _ = (now, number, verdict);
+    }
+    /// A packet that waited was dropped.
+    fn lost(&mut self, now: Time, number: u64, cause: Cause) {
+        let _ = (now, number, cause);
+    }
+    /// A packet goes onto the link, which it may at `due`; `frame` is as it goes out.
+    fn send(&mut self, due: Time, number: u64, frame: &mut [u8]);
+}
+
+/// A queued packet.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    packet: Packet,
+    headers: Headers,
+    paint: Option<CodePoints>,
+    slot: Slot,
+    number: u64,
+}
+
+impl Item for Held {
+    fn size(&self) -> u32 {
+        self.packet.size
+    }
+    fn colour(&self) -> Colour {
+        self.packet.colour
+    }
+    fn flow(&self) -> FlowId {
+        self.packet.flow
+    }
+    fn mark(&mut self) -> bool {
+        let capable = self.packet.ecn != Ecn::NotCapable;
+        if capable {
+            self.packet.ecn = Ecn::Experienced;
+        }
+        capable
+    }
+}
+
+/// Where packets went that neither a marker nor the queue has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Frames that came in.
+    pub came: u64,
+    /// Sent on without being queued.
+    pub passed: u64,
+    /// Dropped by a marker.
+    pub marked_away: u64,
+    /// Dropped because every buffer was taken.
+    pub no_buffer: u64,
+    /// Sent at the shaped rate.
+    pub sent: u64,
+}
+
+/// What a datapath is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// What frames begin with.
+    pub layer: Layer,
+    /// Markers, by their number in [`Way::markers`].
+    pub markers: Vec<Marking>,
+    /// The queue's discipline and its random numbers.
+    pub aqm: (AnyAqm, Rng),
+    /// The queue's hard limit.
+    pub limit: Backlog,
+    /// The shaped rate; it must not be zero.
+    pub rate: Rate,
+    /// Bytes a packet takes on the link beside its IP packet, as in `tc`'s overhead.
+    pub overhead: u32,
+    /// The most packets that are held at a time, whatever the limit says.
+    pub buffers: usize,
+}
+
+/// One direction.
+#[derive(Debug)]
+pub struct Datapath<P> {
+    /// What is done with which packet.
+    pub policy: P,
+    layer: Layer,
+    overhead: u32,
+    markers: Vec<Marking>,
+    queue: Fifo<Held>,
+    aqm: AnyAqm,
+    rng: Rng,
+    queue_tick: Option<Time>,
+    shaper: Shaper,
+    buffers: Buffers,
+    census: Census,
+    totals: Totals,
+    /// The earliest tick of all mechanisms.
+    next_tick: Option<Time>,
+}
+
+impl<P: Policy> Datapath<P> {
+    /// Empty and idle.
+    pub fn new(policy: P, parts: Parts) -> Datapath<P> {
+        Datapath {
+            policy,
+            layer: parts.layer,
+            overhead: parts.overhead,
+            markers: parts.markers,
+            queue: Fifo::new(parts.limit),
+            aqm: parts.aqm.0,
+            rng: parts.aqm.1,
+            queue_tick: Some(Time::ZERO),
+            shaper: Shaper::new(parts.rate),
+            buffers: Buffers::new(parts.buffers),
+            census: Census::default(),
+            totals: Totals::default(),
+            next_tick: Some(Time::ZERO),
+        }
+    }
+
+    /// A frame comes in. Everything that was due before is done first.
+    pub fn arrive<W: Witness>(&mut self, now: Time, frame: &mut [u8], witness: &mut W) {
+        self.advance(now, witness);
+        let number = self.totals.came;
+        self.totals.came += 1;
+        let seen = packet::parse(self.layer, frame);
+        self.census.count(&seen);
+        let (Some(way), Ok(headers)) = (self.policy.way(now, &seen), seen) else {
+            self.totals.passed += 1;
+            witness.send(now, number, frame);
+            return;
+        };
+        let mut packet = headers.packet(way.flow, way.colour, way.class);
+        packet.size += self.overhead;
+        for marker in way.markers.into_iter().flatten() {
+            let verdict = self.markers[usize::from(marker)].decide(now, &packet);
+            witness.marked(now, number, marker, verdict);
+            match verdict {
+                Mark::Pass(colour) => packet.colour = colour,
+                Mark::Drop(_) => {
+                    self.totals.marked_away += 1;
+                    return;
+                }
+            }
+        }
+        let Some(slot) = self.buffers.keep(frame) else {
+            self.totals.no_buffer += 1;
+            return;
+        };
+        let held = Held { packet, headers, paint: way.paint, slot, number };
+        let verdict = self.queue.arrive(now, &packet, held, &mut self.aqm, &mut self.rng, &mut Silent);
+        witness.queued(now, number, verdict);
+        while let Some(victim) = self.queue.take_struck() {
+            self.buffers.release(victim.slot);
+            witness.lost(now, victim.number, Cause::Evicted);
+        }
+        if let Admission::Drop(_) = verdict {
+            self.buffers.release(slot);
+            return;
+        }
+        // The queue marks the item it holds; a discipline's mark of this very arrival is seen there as well.
+        if self.shaper.due().is_none() {
+            self.start_next(now, witness);
+        }
+    }
+
+    /// A frame that goes the other way passes markers that estimate from both directions.
+    pub fn reverse<W: Witness>(&mut self, now: Time, frame: &[u8], way: &Way, witness: &mut W) {
+        self.advance(now, witness);
+        if let Ok(headers) = packet::parse(self.layer, frame) {
+            let mut packet = headers.packet(way.flow, way.colour, way.class);
+            packet.size += self.overhead;
+            for marker in way.markers.into_iter().flatten() {
+                self.markers[usize::from(marker)].observe_reverse(now, &packet);
+            }
+        }
+    }
+
+    /// When something is next due, if nothing comes in before.
+    #[must_use]
+    pub fn due(&self) -> Option<Time> {
+        match (self.shaper.due(), self.next_tick) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Does everything that is due up to `now`, that moment included.
+    pub fn advance<W: Witness>(&mut self, now: Time, witness: &mut W) {
+        while let Some(at) = self.due().filter(|at| *at <= now) {
+            if self.shaper.due() == Some(at) {
+                self.start_next(at, witness);
+            } else {
+                self.tick(at);
+            }
+        }
+    }
+
+    /// The link has become free, or was idle.
+    fn start_next<W: Witness>(&mut self, at: Time, witness: &mut W) {
+        let (buffers, aqm, rng) = (&mut self.buffers, &mut self.aqm, &mut self.rng);
+        let next = self.queue.depart(
+            at,
+            |held| held.packet,
+            aqm,
+            rng,
+            &mut Silent,
+            |held, cause| {
+                buffers.release(held.slot);
+                witness.lost(at, held.number, cause);
+            },
+        );
+        while let Some(victim) = self.queue.take_struck() {
+            self.buffers.release(victim.slot);
+            witness.lost(at, victim.number, Cause::Evicted);
+        }
+        let Some(held) = next else {
+            self.shaper.rest();
+            self.queue.went_idle(at);
+            return;
+        };
+        self.shaper.start(at, Bytes(u64::from(held.packet.size)));
+        let frame = self.buffers.get_mut(held.slot);
+        if let Some(paint) = held.paint {
+            packet::set_dscp(frame, &held.headers, paint.of(held.packet.colour));
+        }
+        if held.packet.ecn == Ecn::Experienced && held.headers.ecn != Ecn::Experienced {
+            packet::congestion_experienced(frame, &held.headers);
+        }
+        witness.send(at, held.number, frame);
+        self.buffers.release(held.slot);
+        self.totals.sent += 1;
+    }
+
+    /// Whoever's time has come: markers by their number, then the queue's discipline.
+    fn tick(&mut self, at: Time) {
+        let mut outbox = Outbox::default();
+        for m in &mut self.markers {
+            m.tick(at, &mut outbox);
+        }
+        if self.queue_tick.is_some_and(|t| t <= at) {
+            self.queue_tick = self.aqm.tick(at, &mut outbox).filter(|next| *next > at);
+        }
+        // Edge and core are one box: a signal arrives at once.
+        for signal in &outbox.signals {
+            self.aqm.signal(at, signal);
+            self.markers.iter_mut().for_each(|m| m.marker.signal(at, signal));
+        }
+        let ticks = self.markers.iter().filter_map(Marking::next_tick).chain(self.queue_tick);
+        self.next_tick = ticks.min();
+    }
+
+    /// The markers, by their number.
+    #[must_use]
+    pub fn markers(&self) -> &[Marking] {
+        &self.markers
+    }
+
+    /// The queue's discipline: for its gauges and stats.
+    #[must_use]
+    pub fn aqm(&self) -> &AnyAqm {
+        &self.aqm
+    }
+
+    /// The queue's counts.
+    #[must_use]
+    pub fn queue(&self) -> &Counts {
+        self.queue.counts()
+    }
+
+    /// Packets waiting, by colour.
+    #[must_use]
+    pub fn waiting(&self) -> [u32; 3] {
+        self.queue.waiting()
+    }
+
+    /// Frames by what they turned out to be.
+    #[must_use]
+    pub fn census(&self) -> &Census {
+        &self.census
+    }
+
+    /// Where packets went.
+    #[must_use]
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// Another rate, from the next packet on. It must not be zero.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.shaper.set_rate(rate);
+    }
+
+    /// Whether every frame that came in is accounted for.
+    ///
+    /// # Errors
+    /// What doesn't add up.
+    pub fn check(&self) -> Result<(), String> {
+        let t = &self.totals;
+        let dropped: u64 = Colour::ALL.iter().map(|c| self.queue.counts().dropped_of(*c)).sum();
+        let waiting: u64 = self.queue.waiting().iter().map(|n| u64::from(*n)).sum();
+        let gone = t.passed + t.marked_away + t.no_buffer + t.sent + dropped;
+        if t.came != gone + waiting || self.buffers.used() as u64 != waiting {
+            return Err(format!("{t:?}, {dropped} dropped by the queue, {waiting} waiting"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+use super::*;
+use crate::code_points::Dscp;
+use crate::flow::{FiveTuple, Flows};
+use crate::packet::checksum;
+use inprofile_core::params::{Context, Params};
+use inprofile_core::registry::Registry;
+use inprofile_core::rng::Rng;
+use inprofile_core::units::Duration;
+use proptest::prelude::{prop, prop_assert_eq, proptest};
+
+/// An IPv4 UDP packet of `size` bytes.
+fn packet(source: u8, size: usize, octet: u8) -> Vec<u8> {
+    let mut p = vec![0u8; size];
+    (p[0], p[1], p[8], p[9]) = (0x45, octet, 64, 17);
+    p[2..4].copy_from_slice(&(size as u16).to_be_bytes());
+    p[12..20].copy_from_slice(&[10, 0, 0, source, 10, 0, 1, 1]);
+    p[24..26].copy_from_slice(&((size - 20) as u16).to_be_bytes());
+    let sum = checksum::check(&p[..20]);
+    p[10..12].copy_from_slice(&sum.to_be_bytes());
+    p
+}
+
+/// Everything IP is queued with the colour of its DSCP and passes the markers there are.
+struct All {
+    flows: Flows,
+    markers: [Option<u16>; 2],
+    paint: Option<CodePoints>,
+}
+
+impl Policy for All {
+    fn way(&mut self, now: Time, seen: &Seen) -> Option<Way> {
+        let headers = seen.as_ref().ok()?;
+        let flow = self.flows.number(now, &FiveTuple::of(headers)).flow;
+        let points = CodePoints::default();
+        let colour = points.colour(headers.dscp).unwrap_or(Colour::IN);
+        Some(Way { flow, class: 0, colour, markers: self.markers, paint: self.paint })
+    }
+}
+
+#[derive(Default)]
+struct Sent(Vec<(Time, u64, Vec<u8>)>);
+
+impl Witness for Sent {
+    fn send(&mut self, due: Time, number: u64, frame: &mut [u8]) {
+        self.0.push((due, number, frame.to_vec()));
+    }
+}
+
+fn context() -> Context {
+    Context {
+        link_rate: Some(Rate(8_000_000)),
+        contract: Some(Rate(1_000_000)),
+        packet: Bytes(1000),
+        limit: Some(Backlog::Packets(3.0)),
+    }
+}
+
+fn datapath(limit: f64, markers: Vec<Marking>, buffers: usize) -> Datapath<All> {
+    let registry = Registry::default();
+    let entry = registry.aqms.iter().find(|e| e.name == "drop_tail").unwrap();
+    let values = inprofile_core::aqm::drop_tail::Params {
+        limit_rule: inprofile_core::aqm::drop_tail::LimitRule::Waiting,
+    };
+    let aqm = (entry.build)(&values.values(), &context());
+    let numbers = (0..markers.len() as u16).map(Some).chain([None, None]).take(2).collect::<Vec<_>>();
+    let parts = Parts {
+        layer: Layer::Ip,
+        markers,
+        aqm: (aqm, Rng::for_component(1, "queue")),
+        limit: Backlog::Packets(limit),
+        rate: Rate(8_000_000),
+        overhead: 0,
+        buffers,
+    };
+    let policy = All {
+        flows: Flows::new(64, 1),
+        markers: [numbers[0], numbers[1]],
+        paint: Some(CodePoints::default()),
+    };
+    Datapath::new(policy, parts)
+}
+
+const MS: u64 = 1_000_000_000;
+
+/// 1000 B at 8 Mbit/s take 1 ms each.
+#[test]
+fn packets_leave_at_their_deadlines_in_order() {
+    let mut path = datapath(3.0, Vec::new(), 100);
+    let mut out = Sent::default();
+    for _ in 0..6 {
+        path.arrive(Time(MS / 2), &mut packet(1, 1000, 0), &mut out);
+    }
+    // One on the link, three waiting, two too many.
+    assert_eq!((path.queue().dropped[Cause::Overflow as usize], path.waiting()), ([2, 0, 0], [3, 0, 0]));
+    assert_eq!(path.due(), Some(Time(MS / 2 + MS)));
+    path.advance(Time(100 * MS), &mut out);
+    let times: Vec<_> = out.0.iter().map(|(at, number, _)| (at.0, *number)).collect();
+    assert_eq!(times, [(MS / 2, 0), (MS * 3 / 2, 1), (MS * 5 / 2, 2), (MS * 7 / 2, 3)]);
+    assert_eq!(path.due(), None);
+    path.check().unwrap();
+    // What comes after a pause starts at once.
+    path.arrive(Time(200 * MS), &mut packet(1, 500, 0), &mut out);
+    assert_eq!(out.0.last().unwrap().0, Time(200 * MS));
+    assert_eq!(path.due(), Some(Time(200 * MS + MS / 2)));
+}
+
+#[test]
+fn the_colour_is_written_when_a_packet_leaves() {
+    let p = inprofile_core::marker::token_bucket::Params {
+        rate: Some(Rate(8_000)),
+        depth: Backlog::Bytes(1000.0),
+        starts_full: true,
+    };
+    let bucket = inprofile_core::params::Build::build(&p, &context());
+    let marker = inprofile_core::registry::AnyMarker::TokenBucket(bucket);
+    let mut path = datapath(10.0, vec![Marking::new(marker, Rng::for_component(1, "m"))], 100);
+    let mut out = Sent::default();
+    for _ in 0..2 {
+        // ECT(0), which must survive.
+        path.arrive(Time(0), &mut packet(1, 1000, 0x02), &mut out);
+    }
+    path.advance(Time(100 * MS), &mut out);
+    let octets: Vec<u8> = out.0.iter().map(|(_, _, f)| f[1]).collect();
+    assert_eq!(octets, [10 << 2 | 2, 12 << 2 | 2], "AF11, then AF12, both with ECT(0)");
+    assert!(out.0.iter().all(|(_, _, f)| checksum::check(&f[..20]) == 0));
+    assert_eq!(path.markers()[0].counts().left, [1, 1, 0]);
+}
+
+#[test]
+fn what_is_no_ip_goes_on_at_once_and_untouched() {
+    let mut path = datapath(3.0, Vec::new(), 100);
+    let mut out = Sent::default();
+    path.arrive(Time(5), &mut packet(1, 1000, 0), &mut out);
+    let mut odd = vec![0xff; 77];
+    path.arrive(Time(6), &mut odd, &mut out);
+    assert_eq!(out.0.last().unwrap(), &(Time(6), 1, vec![0xff; 77]));
+    assert_eq!((path.totals().passed, path.totals().came), (1, 2));
+    assert_eq!(path.census().iter().find(|(n, _)| *n == "malformed"), Some(("malformed", 1)));
+    path.check().unwrap();
+}
+
+#[test]
+fn without_buffers_packets_are_lost_and_counted() {
+    let mut path = datapath(1000.0, Vec::new(), 2);
+    let mut out = Sent::default();
+    for _ in 0..10 {
+        path.arrive(Time(0), &mut packet(1, 1000, 0), &mut out);
+    }
+    assert_eq!((path.totals().no_buffer, path.totals().sent, path.waiting()[0]), (7, 1, 2));
+    path.check().unwrap();
+}
+
+#[test]
+fn other_code_points_come_out_as_they_came() {
+    let mut path = datapath(100.0, Vec::new(), 100);
+    path.policy.paint = None;
+    let mut out = Sent::default();
+    for octet in 0..=255 {
+        let frame = packet(1, 100, octet);
+        path.arrive(Time(u64::from(octet) * MS), &mut frame.clone(), &mut out);
+        assert_eq!(out.0.last().unwrap().2, frame, "DSCP {}", Dscp::of_octet(octet));
+    }
+}
+
+proptest! {
+    /// However late and however often somebody looks, every packet leaves with the same deadline, and none is lost.
+    #[test]
+    fn looking_late_changes_nothing(
+        gaps in prop::collection::vec((0u64..3 * MS, 40usize..1500, 0u8..4), 1..80),
+        looks in prop::collection::vec(0u64..5 * MS, 0..200),
+        limit in 1u32..10,
+    ) {
+        let run = |looks: &[u64]| {
+            let mut path = datapath(f64::from(limit), Vec::new(), 100);
+            let (mut out, mut now, mut look) = (Sent::default(), 0, 0);
+            let mut looks = looks.iter();
+            for (gap, size, source) in &gaps {
+                now += gap;
+                while look < now {
+                    path.advance(Time(look), &mut out);
+                    look = looks.next().map_or(u64::MAX, |l| look.saturating_add(*l));
+                }
+                path.arrive(Time(now), &mut packet(*source, *size, 0), &mut out);
+                path.check().unwrap();
+            }
+            path.advance(Time(now) + Duration::from_millis(1000), &mut out);
+            path.check().unwrap();
+            (out.0, *path.queue())
+        };
+        let (exact, counts) = run(&[]);
+        prop_assert_eq!((exact, counts), run(&looks));
+    }
+}

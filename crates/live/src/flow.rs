@@ -1,0 +1,175 @@
+//! Whose a packet is: its five-tuple, and a bounded table that gives each a number.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use inprofile_core::packet::FlowId;
+use inprofile_core::units::Time;
+
+use crate::packet::{Family, Headers, Transport};
+
+/// What tells one flow from another. A fragment, and a protocol without ports, has ports 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FiveTuple {
+    family: Family,
+    addresses: ([u8; 16], [u8; 16]),
+    ports: (u16, u16),
+    protocol: u8,
+}
+
+impl FiveTuple {
+    /// That of a packet.
+    #[must_use]
+    pub fn of(headers: &Headers) -> FiveTuple {
+        let ports = match headers.transport {
+            Transport::Tcp { ports, .. } | Transport::Udp { ports } => ports,
+            Transport::Other | Transport::Fragment => (0, 0),
+        };
+        let Headers { family, addresses, protocol, .. } = *headers;
+        FiveTuple { family, addresses, ports, protocol }
+    }
+
+    /// That of the packets that go the other way.
+    #[must_use]
+    pub fn reversed(self) -> FiveTuple {
+        let ((a, b), (c, d)) = (self.addresses, self.ports);
+        FiveTuple { addresses: (b, a), ports: (d, c), ..self }
+    }
+
+    /// SipHash under a secret, so that nobody can choose flows that collide.
+    #[must_use]
+    pub fn hash_with(&self, secret: u64) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        secret.hash(&mut hasher);
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+/// Entries that share a place in the table: the flow seen longest ago makes room.
+const WAYS: usize = 8;
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    tuple: FiveTuple,
+    seen: Time,
+}
+
+/// Numbers flows from 0, below its capacity, whatever comes: a number whose flow has long been silent goes to
+/// a new one. It never grows.
+#[derive(Debug)]
+pub struct Flows {
+    entries: Vec<Option<Entry>>,
+    secret: u64,
+    used: u32,
+    replaced: u64,
+}
+
+/// A flow's number, and whether it had one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbered {
+    /// The number.
+    pub flow: FlowId,
+    /// It had none: who keeps something by this number should forget it.
+    pub new: bool,
+}
+
+impl Flows {
+    /// Room for at least `capacity` flows; bytes needed are about 80 times that, all at once.
+    #[must_use]
+    pub fn new(capacity: u32, secret: u64) -> Flows {
+        let sets = (capacity.max(1) as usize).div_ceil(WAYS).next_power_of_two();
+        Flows { entries: vec![None; sets * WAYS], secret, used: 0, replaced: 0 }
+    }
+
+    /// The number of the flow of this packet, which counts as seen.
+    pub fn number(&mut self, now: Time, tuple: &FiveTuple) -> Numbered {
+        let sets = self.entries.len() / WAYS;
+        let first = (tuple.hash_with(self.secret) as usize & (sets - 1)) * WAYS;
+        let set = &mut self.entries[first..first + WAYS];
+        if let Some(way) = set.iter().position(|e| e.is_some_and(|e| e.tuple == *tuple)) {
+            set[way] = Some(Entry { tuple: *tuple, seen: now });
+            return Numbered { flow: FlowId((first + way) as u32), new: false };
+        }
+        // An empty place has been silent since before the start.
+        let age = |e: &Option<Entry>| e.map_or((0, Time::ZERO), |e| (1, e.seen));
+        let way = (0..WAYS).min_by_key(|way| age(&set[*way])).unwrap_or(0);
+        match set[way] {
+            None => self.used += 1,
+            Some(_) => self.replaced += 1,
+        }
+        set[way] = Some(Entry { tuple: *tuple, seen: now });
+        Numbered { flow: FlowId((first + way) as u32), new: true }
+    }
+
+    /// The most flows it can tell apart at a time: every number is below this.
+    #[must_use]
+    pub fn capacity(&self) -> u32 {
+        self.entries.len() as u32
+    }
+
+    /// Flows that have a number.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        self.used
+    }
+
+    /// Whether none has.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
+    /// Flows that lost their number to another.
+    #[must_use]
+    pub fn replaced(&self) -> u64 {
+        self.replaced
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tuple(n: u32) -> FiveTuple {
+        let mut source = [0; 16];
+        source[..4].copy_from_slice(&n.to_be_bytes());
+        FiveTuple { family: Family::V4, addresses: (source, [9; 16]), ports: (1, 2), protocol: 6 }
+    }
+
+    #[test]
+    fn a_flow_keeps_its_number() {
+        let mut flows = Flows::new(1024, 1);
+        let first: Vec<_> = (0..100).map(|n| flows.number(Time(n), &tuple(n as u32))).collect();
+        assert!(first.iter().all(|f| f.new));
+        let mut numbers: Vec<u32> = first.iter().map(|f| f.flow.0).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!((numbers.len(), flows.len(), flows.replaced()), (100, 100, 0));
+        for (n, f) in (0..100).zip(&first) {
+            assert_eq!(flows.number(Time(200), &tuple(n)), Numbered { flow: f.flow, new: false });
+        }
+    }
+
+    #[test]
+    fn a_flood_of_flows_stays_within_bounds() {
+        let mut flows = Flows::new(1000, 2);
+        let favourite = flows.number(Time(0), &tuple(u32::MAX)).flow;
+        for n in 0..200_000 {
+            assert!(flows.number(Time(2 * n), &tuple(n as u32)).flow.0 < flows.capacity());
+            // A flow that goes on keeps its number through the flood.
+            assert_eq!(
+                flows.number(Time(2 * n + 1), &tuple(u32::MAX)),
+                Numbered { flow: favourite, new: false }
+            );
+        }
+        assert_eq!((flows.capacity(), flows.entries.capacity()), (1024, 1024));
+        assert_eq!(u64::from(flows.len()) + flows.replaced(), 200_001);
+    }
+
+    #[test]
+    fn there_and_back() {
+        assert_eq!(tuple(3).reversed().reversed(), tuple(3));
+        assert_ne!(tuple(3).reversed(), tuple(3));
+        assert_ne!(tuple(3).hash_with(1), tuple(3).hash_with(2));
+    }
+}

@@ -1,0 +1,89 @@
+//! Where frames come from and go to: one small interface, several drivers.
+//!
+//! [`replay`] takes frames from memory or a capture under a virtual clock; `tun` and `afpacket` are Linux's.
+
+pub mod pcap;
+pub mod replay;
+
+use std::io;
+
+use inprofile_core::units::Time;
+
+use crate::packet::Layer;
+
+/// A port, by its number within the driver.
+pub type Port = usize;
+
+/// Takes frames in and sends frames out, on some clock.
+pub trait Io {
+    /// What its frames begin with.
+    fn layer(&self) -> Layer;
+
+    /// The present moment, from the driver's start. It never runs back.
+    fn now(&self) -> Time;
+
+    /// Waits until a frame is there or `until` has come, whichever is first; `None`: until a frame is there. It may
+    /// wake early.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn wait(&mut self, until: Option<Time>) -> io::Result<()>;
+
+    /// Hands over frames that have come in, at most a batch of them; how many. None if nothing is there.
+    ///
+    /// # Errors
+    /// What the system says; a port that is down is not an error but gives nothing.
+    fn receive(&mut self, each: &mut dyn FnMut(Port, &mut [u8])) -> io::Result<usize>;
+
+    /// Sends a frame, at the latest with the next [`flush`](Io::flush). A frame that the port can't take is lost and
+    /// counted, like on any interface.
+    ///
+    /// # Errors
+    /// What the system says, if it isn't about this frame alone.
+    fn send(&mut self, port: Port, frame: &[u8]) -> io::Result<()>;
+
+    /// Sends what has gathered.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn flush(&mut self) -> io::Result<()>;
+
+    /// Whether nothing will ever come in again.
+    fn ended(&self) -> bool {
+        false
+    }
+
+    /// What happened at a port.
+    fn counts(&self, port: Port) -> PortCounts;
+}
+
+/// What happened at a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortCounts {
+    /// Frames received.
+    pub received: u64,
+    /// Frames that came but found no room in the driver.
+    pub missed: u64,
+    /// Frames sent.
+    pub sent: u64,
+    /// Frames that the port could not take: it was down, or its own queue full.
+    pub refused: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::replay::{Frame, Replay};
+    use super::*;
+
+    #[test]
+    fn a_driver_is_an_object() {
+        let mut driver: Box<dyn Io> =
+            Box::new(Replay::new(Layer::Ip, vec![Frame { at: Time(7), port: 0, bytes: vec![1, 2, 3] }]));
+        driver.wait(Some(Time(5))).unwrap();
+        assert_eq!((driver.now(), driver.receive(&mut |_, _| {}).unwrap()), (Time(5), 0));
+        driver.wait(None).unwrap();
+        let mut seen = Vec::new();
+        driver.receive(&mut |port, bytes| seen.push((port, bytes.to_vec()))).unwrap();
+        assert_eq!((driver.now(), seen, driver.ended()), (Time(7), vec![(0, vec![1, 2, 3])], true));
+    }
+}

@@ -1,0 +1,176 @@
+//! A frame's headers: read without ever panicking, and the few bits of them that may be written.
+//!
+//! What is not IP, or is broken, is not an error: it [passes](Passes) and is [counted](Census). Nothing is
+//! believed about lengths that the frame itself does not have.
+
+pub mod checksum;
+mod read;
+mod write;
+
+pub use read::parse;
+pub use write::{congestion_experienced, set_dscp};
+
+use inprofile_core::packet::{Colour, Ecn, FlowId, Kind, Packet};
+
+use crate::code_points::Dscp;
+
+/// What a frame begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// An Ethernet header.
+    Ethernet,
+    /// The IP header: a TUN device.
+    Ip,
+}
+
+/// Which IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    /// RFC 791.
+    V4,
+    /// RFC 8200.
+    V6,
+}
+
+/// What an IP packet carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// TCP (RFC 9293).
+    Tcp {
+        /// Source and destination port.
+        ports: (u16, u16),
+        /// Number of the first byte.
+        seq: u32,
+        /// The next byte expected.
+        ack: u32,
+        /// The octet of flags: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128.
+        flags: u8,
+    },
+    /// UDP (RFC 768).
+    Udp {
+        /// Source and destination port.
+        ports: (u16, u16),
+    },
+    /// Something else, or a transport header that is cut off.
+    Other,
+    /// A fragment: the first may show its ports, but the others don't, so none is asked.
+    Fragment,
+}
+
+/// The headers of an IP packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Headers {
+    /// Which IP.
+    pub family: Family,
+    /// Where the IP header begins in the frame: what the link layer puts before it.
+    pub at: usize,
+    /// Bytes of the IP packet as its header says; never more than the frame has.
+    pub size: u32,
+    /// Bytes of what the transport carries; of the IP payload where there is no transport known.
+    pub payload: u32,
+    /// DSCP.
+    pub dscp: Dscp,
+    /// ECN bits.
+    pub ecn: Ecn,
+    /// The number of the transport, behind any extension headers.
+    pub protocol: u8,
+    /// Addresses, source and destination; IPv4's in the first four bytes.
+    pub addresses: ([u8; 16], [u8; 16]),
+    /// The transport's header.
+    pub transport: Transport,
+    /// VLAN tags before the IP header.
+    pub tags: u8,
+}
+
+impl Headers {
+    /// What mechanisms see of it, once it is known whose it is.
+    #[must_use]
+    pub fn packet(&self, flow: FlowId, colour: Colour, class: u8) -> Packet {
+        let (kind, seq, ack) = match self.transport {
+            Transport::Tcp { seq, ack, flags, .. } => {
+                let kind = if flags & 0x02 != 0 {
+                    Kind::Syn
+                } else if self.payload > 0 {
+                    Kind::Data
+                } else {
+                    Kind::Ack
+                };
+                (kind, seq, ack)
+            }
+            _ => (Kind::Datagram, 0, 0),
+        };
+        Packet { flow, size: self.size, payload: self.payload, seq, ack, colour, kind, ecn: self.ecn, class }
+    }
+}
+
+/// Why a frame is not looked into: it goes on as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Passes {
+    /// ARP.
+    Arp = 0,
+    /// Some other protocol over Ethernet.
+    NotIp,
+    /// Cut off within the headers it claims to have.
+    Truncated,
+    /// An IP header that can't be: a wrong version, a length shorter than itself.
+    Malformed,
+}
+
+/// What a frame turned out to be.
+pub type Seen = Result<Headers, Passes>;
+
+/// Frames by what they turned out to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    counts: [u64; Census::NAMES.len()],
+}
+
+impl Census {
+    /// The kinds, in the order of [`Census::iter`].
+    pub const NAMES: [&'static str; 12] = [
+        "ipv4_tcp",
+        "ipv4_udp",
+        "ipv4_other",
+        "ipv4_fragment",
+        "ipv6_tcp",
+        "ipv6_udp",
+        "ipv6_other",
+        "ipv6_fragment",
+        "arp",
+        "not_ip",
+        "truncated",
+        "malformed",
+    ];
+
+    /// Counts one frame.
+    pub fn count(&mut self, seen: &Seen) {
+        let index = match seen {
+            Ok(h) => {
+                let transport = match h.transport {
+                    Transport::Tcp { .. } => 0,
+                    Transport::Udp { .. } => 1,
+                    Transport::Other => 2,
+                    Transport::Fragment => 3,
+                };
+                transport + if h.family == Family::V4 { 0 } else { 4 }
+            }
+            Err(passes) => 8 + *passes as usize,
+        };
+        self.counts[index] += 1;
+    }
+
+    /// Every kind and how many there were.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        Census::NAMES.into_iter().zip(self.counts)
+    }
+
+    /// All frames.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! Writing: the DSCP and the ECN bits, and IPv4's checksum with them. Nothing else of a packet ever changes.
+
+use super::checksum;
+use super::{Family, Headers};
+use crate::code_points::Dscp;
+
+/// Writes the DSCP; the ECN bits stay (RFC 3168 §5). False if the frame isn't the one `headers` were read from.
+pub fn set_dscp(frame: &mut [u8], headers: &Headers, dscp: Dscp) -> bool {
+    rewrite(frame, headers, |octet| (dscp.value() << 2) | (octet & 3))
+}
+
+/// Sets both ECN bits; the DSCP stays. Only for a packet whose transport understands it (RFC 3168 §5).
+pub fn congestion_experienced(frame: &mut [u8], headers: &Headers) -> bool {
+    rewrite(frame, headers, |octet| octet | 3)
+}
+
+/// Changes the octet that holds DSCP and ECN. A checksum that was wrong stays wrong by as much: no damage is
+/// covered up.
+fn rewrite(frame: &mut [u8], headers: &Headers, change: impl Fn(u8) -> u8) -> bool {
+    let Some(ip) = frame.get_mut(headers.at..) else { return false };
+    match headers.family {
+        Family::V4 => {
+            let Some(h) = ip.first_chunk_mut::<20>() else { return false };
+            let new = change(h[1]);
+            let before = u16::from_be_bytes([h[0], h[1]]);
+            let after = u16::from_be_bytes([h[0], new]);
+            let sum = checksum::update(u16::from_be_bytes([h[10], h[11]]), before, after);
+            if before != after {
+                h[1] = new;
+                [h[10], h[11]] = sum.to_be_bytes();
+            }
+        }
+        Family::V6 => {
+            let Some(h) = ip.first_chunk_mut::<40>() else { return false };
+            let new = change((h[0] << 4) | (h[1] >> 4));
+            h[0] = (h[0] & 0xf0) | (new >> 4);
+            h[1] = (h[1] & 0x0f) | (new << 4);
+        }
+    }
+    true
+}
