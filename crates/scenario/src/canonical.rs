@@ -48,6 +48,8 @@ fn tcp_table(tcp: &tcp::Config) -> Json {
     json!({
         "profile": match tcp.profile { tcp::Profile::Rfc => "rfc", tcp::Profile::Ns2 => "ns2" },
         "congestion": tcp.congestion.name(),
+        "sack": tcp.congestion.selects(),
+        "ecn": tcp.ecn,
         "segment": tcp.segment,
         "header": tcp.header,
         "window": tcp.window,

@@ -241,8 +241,10 @@ fn queues(model: &Model) -> impl Iterator<Item = (&Queue, Bytes)> {
 fn agents(config: &tcp::Config) -> (&'static str, &'static str) {
     let delays = config.delayed_ack.is_some();
     match (config.congestion, delays) {
-        (tcp::Congestion::Sack, true) => ("TCP/Sack1", "TCPSink/Sack1/DelAck"),
-        (tcp::Congestion::Sack, false) => ("TCP/Sack1", "TCPSink/Sack1"),
+        (tcp::Congestion::Sack | tcp::Congestion::Cubic { .. }, true) => {
+            ("TCP/Sack1", "TCPSink/Sack1/DelAck")
+        }
+        (tcp::Congestion::Sack | tcp::Congestion::Cubic { .. }, false) => ("TCP/Sack1", "TCPSink/Sack1"),
         (tcp::Congestion::NewReno, true) => ("TCP/Newreno", "TCPSink/DelAck"),
         (tcp::Congestion::NewReno, false) => ("TCP/Newreno", "TCPSink"),
         (_, true) => ("TCP/Reno", "TCPSink/DelAck"),

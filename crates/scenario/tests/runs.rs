@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use inprofile_core::registry::Registry;
 use inprofile_scenario::{Metric, Scenario};
 use inprofile_sim::engine;
+use inprofile_sim::outcome::Outcome;
 
 fn figures(name: &str, set: &[(&str, &str)]) -> Vec<Metric> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/good").join(name);
@@ -57,4 +58,67 @@ fn a_marker_that_drops_at_the_edge_is_seen_there() {
 fn a_mesh_with_unequal_ways_runs() {
     let all = figures("mesh.toml", &[]);
     assert!(value(&all, "goodput") > 1e6);
+}
+
+/// 100 Mbit/s and 80 ms, 660 packets on the way: two CUBIC flows and two Reno flows, and a RED queue that is never
+/// full.
+const FAT: &str = r#"
+title = "CUBIC beside Reno on a long fat link"
+duration = "40 s"
+measure = { from = "10 s", to = "40 s", at = "fat" }
+[tcp]
+congestion = "cubic"
+ecn = true
+window = "4000 packets"
+[[links]]
+name = "fat"
+from = "A"
+to = "B"
+rate = "100 Mbit/s"
+delay = "30 ms"
+queue = { aqm = "red", limit = "10000 packets", min_th = "100 packets", max_th = "4000 packets", max_p = 0.1, ecn = true }
+[[flows]]
+name = "cubic"
+count = 2
+from = "H*"
+join = { node = "A", rate = "1 Gbit/s", limit = "100000 packets" }
+to = "B"
+rtt = "80 ms"
+start = "uniform 0..1 s"
+[[flows]]
+name = "reno"
+count = 2
+from = "H*"
+join = { node = "A", rate = "1 Gbit/s", limit = "100000 packets" }
+to = "B"
+rtt = "80 ms"
+start = "uniform 0..1 s"
+tcp = { congestion = "reno" }
+"#;
+
+fn fat(set: &[(&str, &str)]) -> Outcome {
+    let set: Vec<_> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let scenario = Scenario::parse(FAT, "fat", &set, &Registry::default()).unwrap();
+    // An outcome: every packet sent was received, dropped, or is on its way.
+    engine::run(scenario.network(1, false), &AtomicBool::new(false), None).unwrap()
+}
+
+#[test]
+fn marks_take_the_place_of_losses_and_cubic_the_larger_share() {
+    let outcome = fat(&[]);
+    let queue = &outcome.links[0].window;
+    assert!(outcome.drops.is_empty(), "{:?}", outcome.drops);
+    assert!(queue.marked.iter().sum::<u64>() > 10, "{:?}", queue.marked);
+    for flow in &outcome.flows {
+        assert_eq!((flow.tally.retransmissions, flow.tally.timeouts), (0, 0));
+    }
+    let sent: Vec<u64> = outcome.flows.iter().map(|f| f.window.received_bytes.iter().sum::<u64>()).collect();
+    let (cubic, reno) = (sent[0] + sent[1], sent[2] + sent[3]);
+    assert!(cubic > reno, "{sent:?}");
+    assert!((cubic + reno) as f64 * 8.0 > 0.9 * 100e6 * 30.0, "{sent:?}");
+
+    // The same queue, and flows that don't understand: what would be marked is dropped.
+    let deaf = fat(&[("tcp.ecn", "false")]);
+    assert_eq!(deaf.links[0].window.marked, [0; 3]);
+    assert!(!deaf.drops.is_empty());
 }

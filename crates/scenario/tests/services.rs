@@ -64,14 +64,21 @@ proptest! {
         rate in prop::sample::select(vec!["500 kbit/s", "1 Mbit/s", "3 Mbit/s"]),
         rtt in prop::sample::select(vec!["40 ms", "20 ms", "0.1 s"]),
         delayed in prop::sample::select(vec!["0 s", "100 ms"]),
-        limit in 2u32..40, congestion in prop::sample::select(vec!["reno", "newreno", "sack"]),
+        limit in 2u32..40, congestion in prop::sample::select(vec!["reno", "newreno", "sack", "cubic"]),
+        ecn in any::<bool>(),
     ) {
+        // The ns-2 profile has neither CUBIC nor ECN.
+        let rfc = profile == "rfc";
+        let congestion = if rfc || congestion != "cubic" { congestion } else { "sack" };
         let set = [
             ("flows.tcp.count", count.to_string()),
             ("flows.tcp.rtt", rtt.to_string()),
             ("tcp.profile", profile.to_string()),
             ("tcp.congestion", congestion.to_string()),
             ("tcp.delayed_ack", delayed.to_string()),
+            ("tcp.ecn", (ecn && rfc).to_string()),
+            ("links.first.queue.ecn", ecn.to_string()),
+            ("links.second.queue.ecn", ecn.to_string()),
             ("links.second.rate", rate.to_string()),
             ("links.first.queue.limit", format!("{limit} packets")),
         ]

@@ -19,7 +19,7 @@ use crate::monitor::Watch;
 use crate::network::{self, Network, Profile, Target, Transport};
 use crate::outcome::{MarkerCounts, Outcome};
 use crate::signals::{Oracles, Paths};
-use crate::tcp::{Alarm, Sack, Sender};
+use crate::tcp::{Ack, Alarm, Sack, Sender};
 use crate::timer::Ring;
 use crate::world::World;
 
@@ -219,7 +219,8 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             }
             self.world.packets.remove(slot);
             let host = &mut FlowHost { world: &mut self.world, flow };
-            self.senders[flow as usize].acknowledged(t.segment, &sack, host);
+            self.senders[flow as usize]
+                .acknowledged(Ack { next: t.segment, sack: &sack, echo: t.flag }, host);
             return;
         }
         self.world.receive(slot);

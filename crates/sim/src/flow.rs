@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::marking::MarkerState;
 use crate::outcome::FlowCounts;
 use crate::tcp::receiver::Receiver;
-use crate::tcp::{Alarm, Config, Host};
+use crate::tcp::{Alarm, Bits, Config, Host};
 use crate::timer::Timer;
 use crate::world::World;
 
@@ -94,8 +94,8 @@ impl<C: Clock, const TRACE: bool> Host for FlowHost<'_, C, TRACE> {
         self.world.now
     }
     #[inline]
-    fn send(&mut self, segment: u32, _: bool) {
-        self.world.send(self.flow, segment);
+    fn send(&mut self, segment: u32, bits: Bits) {
+        self.world.send(self.flow, segment, bits);
     }
     #[inline]
     fn set_timer(&mut self, which: Alarm, after: C::Span) {

@@ -17,6 +17,8 @@ pub struct Travelling {
     pub left: u16,
     /// Whether it travels towards the receiver of data.
     pub forward: bool,
+    /// RFC 3168 §6.1: CWR with data, ECN-Echo with an acknowledgement.
+    pub flag: bool,
     /// Its number in the run.
     pub number: u64,
 }
@@ -49,7 +51,8 @@ impl Slab {
     pub fn add(&mut self, packet: Packet, segment: u32, forward: bool, route: (u32, u16)) -> u32 {
         let number = self.numbered;
         self.numbered += 1;
-        let travelling = Travelling { packet, segment, way: route.0, left: route.1, forward, number };
+        let travelling =
+            Travelling { packet, segment, way: route.0, left: route.1, forward, flag: false, number };
         if let Some(slot) = self.free.pop() {
             self.packets[slot as usize] = travelling;
             slot
@@ -64,7 +67,7 @@ impl Slab {
     pub fn put(&mut self, slot: u32, packet: Packet, segment: u32, forward: bool, route: (u32, u16)) {
         let number = self.packets[slot as usize].number;
         self.packets[slot as usize] =
-            Travelling { packet, segment, way: route.0, left: route.1, forward, number };
+            Travelling { packet, segment, way: route.0, left: route.1, forward, flag: false, number };
     }
 
     /// Gives the packet in a slot a new number.

@@ -25,7 +25,7 @@ use crate::outcome::{FlowCounts, Place, VerdictRow};
 use crate::packet::Slab;
 use crate::signals::Paths;
 use crate::tcp::receiver::Delay;
-use crate::tcp::{Alarm, Sack};
+use crate::tcp::{Alarm, Bits, Sack};
 
 /// The parts of a run that senders act on. `TRACE`: every verdict is written down.
 pub struct World<C: Clock, const TRACE: bool> {
@@ -129,7 +129,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
 
     /// A flow's sender hands over a segment.
     #[inline]
-    pub fn send(&mut self, flow: u32, segment: u32) {
+    pub fn send(&mut self, flow: u32, segment: u32, bits: Bits) {
         let f = &self.flows[flow as usize];
         let (kind, payload) = if segment == 0 { (Kind::Syn, 0) } else { (Kind::Data, f.segment) };
         let packet = Packet {
@@ -140,10 +140,11 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             ack: 0,
             colour: Colour::IN,
             kind,
-            ecn: Ecn::NotCapable,
+            ecn: if bits.capable { Ecn::Capable } else { Ecn::NotCapable },
             class: 0,
         };
         let slot = self.packets.add(packet, segment, true, f.forward);
+        self.packets.get_mut(slot).flag = bits.cwr;
         if self.mark_at_host(flow, slot) {
             let packet = &self.packets.get(slot).packet;
             let c = &mut self.flows[flow as usize].counts;
@@ -176,7 +177,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             kind: Kind::Ack,
             ..Packet::default()
         };
+        let echo = f.receiver.echo();
         self.packets.put(slot, packet, expects, false, f.back);
+        self.packets.get_mut(slot).flag = echo;
         if let Some(sack) = sack {
             self.packets.set_sack(slot, sack);
         }
@@ -200,6 +203,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let t = self.packets.get(slot);
         let (flow, segment) = (t.packet.flow.0, t.segment);
         let (colour, size) = (t.packet.colour as usize, u64::from(t.packet.size));
+        let (ecn, reduced) = (t.packet.ecn, t.flag);
         let f = &mut self.flows[flow as usize];
         if f.ahead && self.window.get(usize::from(f.turned)).is_some_and(|turn| *turn <= at) {
             self.turn_receiver(flow, at);
@@ -207,6 +211,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let f = &mut self.flows[flow as usize];
         f.counts.received[colour] += 1;
         f.counts.received_bytes[colour] += size;
+        if ecn != Ecn::NotCapable {
+            f.receiver.congestion(segment, ecn == Ecn::Experienced, reduced);
+        }
         let first = f.receiver.expects();
         let reply = f.receiver.arrived(segment, f.timers[Alarm::Acknowledge as usize].is_set());
         let (payload, wire) = f.bytes_of(first, reply.delivered);

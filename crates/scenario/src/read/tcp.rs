@@ -25,6 +25,8 @@ inprofile_core::choice! {
         NewReno = "newreno",
         /// RFC 2018: recovery by what the receiver says it has (rfc: RFC 6675).
         Sack = "sack",
+        /// RFC 9438, with recovery as for sack; rfc only.
+        Cubic = "cubic",
     }
 }
 
@@ -35,6 +37,10 @@ inprofile_core::params! {
         profile: Option<Rules>;
         /// Loss recovery and growth of the window. Left out: `reno`.
         congestion: Option<Control>;
+        /// Whether recovery is by what the receiver says it has; cubic goes without too, and recovers as newreno then. Left out: what congestion says (cubic: true).
+        sack: Option<bool>;
+        /// Explicit congestion notification (RFC 3168), agreed on by both ends; rfc only. Queues mark where their `ecn` is true. Left out: false.
+        ecn: Option<bool>;
         /// Payload of a full packet. Left out: 1460 B (rfc), 1000 B (ns2).
         segment: Option<Bytes> [POSITIVE];
         /// Headers of every packet. Left out: 40 B.
@@ -104,6 +110,7 @@ fn complete(tcp: &Tcp) -> Config {
             Control::Reno => Congestion::Reno,
             Control::NewReno => Congestion::NewReno,
             Control::Sack => Congestion::Sack,
+            Control::Cubic => Congestion::Cubic { sack: tcp.sack.unwrap_or(true) },
         },
         segment: bytes(tcp.segment).unwrap_or(by_profile(1460, 1000)),
         header: bytes(tcp.header).unwrap_or(40),
@@ -113,6 +120,7 @@ fn complete(tcp: &Tcp) -> Config {
         min_rto: tcp.min_rto.unwrap_or(Duration::from_millis(u64::from(by_profile(1000, 200)))),
         initial_window: packets(tcp.initial_window).unwrap_or(by_profile(10, 2)),
         limited_transmit: tcp.limited_transmit.unwrap_or(true),
+        ecn: tcp.ecn.unwrap_or(false),
     }
 }
 
@@ -142,6 +150,35 @@ fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
         }
     }
     let config = complete(&tcp);
+    if config.profile == Profile::Ns2 {
+        if let Congestion::Cubic { .. } = config.congestion {
+            fault(
+                section.locate("congestion"),
+                "the ns2 profile has no CUBIC".into(),
+                "write profile = \"rfc\", or congestion = \"sack\"",
+            );
+        }
+        if config.ecn {
+            fault(
+                section.locate("ecn"),
+                "the ns2 profile has no explicit congestion notification".into(),
+                "write profile = \"rfc\", or leave ecn out",
+            );
+        }
+    }
+    if let Some(sack) = tcp.sack
+        && sack != config.congestion.selects()
+    {
+        let name = config.congestion.name();
+        fault(
+            section.locate("sack"),
+            format!(
+                "does not go with congestion = \"{name}\", which recovers {} it",
+                if sack { "without" } else { "by" }
+            ),
+            if sack { "write congestion = \"sack\"" } else { "write congestion = \"newreno\"" },
+        );
+    }
     let size = tcp.segment.map_or(u64::from(config.segment), |b| b.0)
         + tcp.header.map_or(u64::from(config.header), |b| b.0);
     if size > LARGEST_PACKET {

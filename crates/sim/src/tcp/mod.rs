@@ -25,6 +25,8 @@ pub struct Config {
     pub initial_window: u32,
     /// Limited transmit (RFC 3042).
     pub limited_transmit: bool,
+    /// Explicit congestion notification (RFC 3168), agreed on by both ends.
+    pub ecn: bool,
 }
 
 /// Whose rules a connection follows.
@@ -45,6 +47,11 @@ pub enum Congestion {
     NewReno,
     /// RFC 2018 and 6675: recovery by what the receiver says it has.
     Sack,
+    /// RFC 9438: the window grows by a cubic function of the time since the last loss.
+    Cubic {
+        /// Whether recovery is by what the receiver says it has, or by RFC 6582.
+        sack: bool,
+    },
 }
 
 impl Congestion {
@@ -55,7 +62,14 @@ impl Congestion {
             Congestion::Reno => "reno",
             Congestion::NewReno => "newreno",
             Congestion::Sack => "sack",
+            Congestion::Cubic { .. } => "cubic",
         }
+    }
+
+    /// Whether the receiver says what it has beyond what it acknowledges.
+    #[must_use]
+    pub fn selects(self) -> bool {
+        matches!(self, Congestion::Sack | Congestion::Cubic { sack: true })
     }
 }
 
@@ -88,6 +102,26 @@ impl Sack {
     }
 }
 
+/// An acknowledgement as the sender reads it.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack<'a> {
+    /// The segment the receiver waits for.
+    pub next: u32,
+    /// What it has beyond.
+    pub sack: &'a Sack,
+    /// ECN-Echo: congestion was experienced on the way (RFC 3168 §6.1.3).
+    pub echo: bool,
+}
+
+/// What the headers of a segment say of congestion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bits {
+    /// ECT(0): a queue may mark it instead of dropping it (RFC 3168 §5).
+    pub capable: bool,
+    /// The window was reduced (RFC 3168 §6.1.2).
+    pub cwr: bool,
+}
+
 pub mod ns2;
 pub mod receiver;
 pub mod rfc;
@@ -101,8 +135,8 @@ pub trait Host {
     type Clock: Clock;
     /// The present moment.
     fn now(&self) -> Self::Clock;
-    /// Sends a segment now; `again` if it was sent before.
-    fn send(&mut self, segment: u32, again: bool);
+    /// Sends a segment now.
+    fn send(&mut self, segment: u32, bits: Bits);
     /// Sets one of the sender's timers, instead of whatever it was set to.
     fn set_timer(&mut self, which: Alarm, after: <Self::Clock as Clock>::Span);
     /// Stops a timer.
@@ -185,9 +219,9 @@ impl<C: Clock> Sender<C> {
         either!(self, s => s.start(host));
     }
 
-    /// An acknowledgement arrived; `next` is the segment the receiver waits for, `sack` what it has beyond.
-    pub fn acknowledged<H: Host<Clock = C>>(&mut self, next: u32, sack: &Sack, host: &mut H) {
-        either!(self, s => s.acknowledged(next, sack, host));
+    /// An acknowledgement arrived.
+    pub fn acknowledged<H: Host<Clock = C>>(&mut self, ack: Ack<'_>, host: &mut H) {
+        either!(self, s => s.acknowledged(ack, host));
     }
 
     /// A timer of the sender expired.

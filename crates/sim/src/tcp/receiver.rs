@@ -1,7 +1,7 @@
 //! The receiver: puts segments in order and says which it waits for.
 
 use crate::clock::Clock;
-use crate::tcp::{Alarm, Config, Congestion, Profile, Sack};
+use crate::tcp::{Alarm, Config, Profile, Sack};
 use inprofile_core::units::Duration;
 
 /// What to do about an arrival.
@@ -41,6 +41,10 @@ pub struct Receiver {
     last: u32,
     /// Blocks reported before, most recent first, if the flow selects.
     reported: Option<Sack>,
+    /// Acknowledgements carry ECN-Echo until the sender says that it has reduced its window.
+    echoes: bool,
+    /// Congestion was experienced by a segment that no acknowledgement covers yet.
+    marked: bool,
 }
 
 impl Receiver {
@@ -54,7 +58,9 @@ impl Receiver {
             profile: config.profile,
             held_back: false,
             last: 0,
-            reported: (config.congestion == Congestion::Sack).then(Sack::default),
+            reported: config.congestion.selects().then(Sack::default),
+            echoes: false,
+            marked: false,
         }
     }
 
@@ -107,6 +113,24 @@ impl Receiver {
                 }
             }
         }
+    }
+
+    /// The headers of an arriving segment of a flow that understands ECN: whether congestion was experienced on its
+    /// way, and whether the sender has reduced its window. To be told before [`Receiver::arrived`].
+    pub fn congestion(&mut self, segment: u32, experienced: bool, reduced: bool) {
+        // RFC 3168 §6.1.5: nothing is heard from outside the window.
+        if segment < self.next {
+            return;
+        }
+        // RFC 3168 §6.1.3: echoed until CWR, and again from the next one that experienced congestion.
+        self.echoes = experienced || (self.echoes && !reduced);
+        self.marked |= experienced;
+    }
+
+    /// Whether the acknowledgement now sent carries ECN-Echo (RFC 3168 §6.1.3): so does one that was held back if
+    /// any segment it covers experienced congestion.
+    pub fn echo(&mut self) -> bool {
+        std::mem::take(&mut self.marked) || self.echoes
     }
 
     /// What to say of segments beyond the one it waits for (RFC 2018 §4): first the block that holds the segment
@@ -188,6 +212,7 @@ mod tests {
             min_rto: Duration::from_millis(200),
             initial_window: 2,
             limited_transmit: true,
+            ecn: false,
         })
     }
 

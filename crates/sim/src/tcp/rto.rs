@@ -42,6 +42,18 @@ impl Rto {
         self.rto = (self.srtt + 4.0 * self.rttvar).clamp(self.min, self.max());
     }
 
+    /// The smoothed round-trip time in seconds; none before one is measured.
+    #[must_use]
+    pub fn srtt(&self) -> f64 {
+        self.srtt.max(0.0)
+    }
+
+    /// What the timeout would be had it been doubled so many times more.
+    #[must_use]
+    pub fn backed_off(&self, times: u32) -> f64 {
+        (self.rto * libm::exp2(f64::from(times))).min(self.max())
+    }
+
     /// RFC 6298 §5.5: the timer expired.
     pub fn back_off(&mut self) {
         self.rto = (self.rto * 2.0).min(self.max());

@@ -8,7 +8,7 @@ mod reno;
 mod sack;
 
 use crate::clock::Clock;
-use crate::tcp::{Alarm, Config, Congestion, Host, Sack, Tally, rto::TickRto};
+use crate::tcp::{Ack, Alarm, Bits, Config, Congestion, Host, Tally, rto::TickRto};
 use reno::Reno;
 use sack::Sack1;
 
@@ -44,7 +44,8 @@ impl<C: Clock> Sender<C> {
         let recovery = match config.congestion {
             Congestion::Reno => Recovery::Reno(Reno::new(false)),
             Congestion::NewReno => Recovery::Reno(Reno::new(true)),
-            Congestion::Sack => Recovery::Sack(Box::default()),
+            // The scenario reader refuses CUBIC here; its loss recovery is SACK's.
+            Congestion::Sack | Congestion::Cubic { .. } => Recovery::Sack(Box::default()),
         };
         Sender { base: Base::new(config, phase), recovery }
     }
@@ -54,12 +55,12 @@ impl<C: Clock> Sender<C> {
         self.send(false, host);
     }
 
-    /// An acknowledgement that the receiver waits for segment `next`, and has those in `sack` too.
-    pub fn acknowledged<H: Host<Clock = C>>(&mut self, next: u32, sack: &Sack, host: &mut H) {
-        let ack = next as i32 - 1;
+    /// An acknowledgement.
+    pub fn acknowledged<H: Host<Clock = C>>(&mut self, ack: Ack<'_>, host: &mut H) {
+        let highest = ack.next as i32 - 1;
         match &mut self.recovery {
-            Recovery::Reno(r) => r.acknowledged(&mut self.base, ack, host),
-            Recovery::Sack(r) => r.acknowledged(&mut self.base, ack, sack, host),
+            Recovery::Reno(r) => r.acknowledged(&mut self.base, highest, host),
+            Recovery::Sack(r) => r.acknowledged(&mut self.base, highest, ack.sack, host),
         }
     }
 
@@ -246,7 +247,7 @@ impl<C: Clock> Base<C> {
     fn output<H: Host<Clock = C>>(&mut self, segment: i32, host: &mut H) {
         let nothing_outstanding = self.acked == self.highest_sent;
         let again = segment <= self.highest_sent;
-        host.send(segment as u32, again);
+        host.send(segment as u32, Bits::default());
         if again {
             self.tally.retransmissions += 1;
         } else {

@@ -1,28 +1,21 @@
 //! TCP by the RFCs: Reno (RFC 5681), NewReno (RFC 6582) or SACK-based recovery (RFC 2018, 6675), limited
-//! transmit (RFC 3042), the timer of RFC 6298, and an initial window of ten segments (RFC 6928).
+//! transmit (RFC 3042), the timer of RFC 6298, and an initial window of ten segments (RFC 6928); congestion
+//! avoidance by RFC 5681 or CUBIC's (RFC 9438); explicit congestion notification (RFC 3168).
 //!
-//! The window is counted in full segments, which for a bulk sender says the same as bytes.
+//! The window is counted in full segments, which for a bulk sender says the same as bytes. Not there: detection of
+//! spurious timeouts and retransmits (RFC 5682, 3708), timestamps, HyStart++ (RFC 9406).
 
 mod board;
+mod cubic;
+mod ecn;
+mod growth;
+mod recovery;
 
 use crate::clock::Clock;
-use crate::tcp::{Alarm, Config, Congestion, Host, Sack, Tally, rto::Rto};
-use board::Board;
-
-/// RFC 5681 §3.2: three duplicates mean a loss.
-const DUPLICATES: u32 = 3;
-
-/// How a loss is repaired.
-#[derive(Clone, Debug)]
-enum Recovery {
-    /// RFC 5681 §3.2: the first new acknowledgement ends it.
-    Reno,
-    /// RFC 6582: it ends when all is acknowledged that was out at its start; whether a partial acknowledgement
-    /// has come.
-    NewReno { partial: bool },
-    /// RFC 6675: what the receiver has decides what is sent.
-    Sack(Box<Board>),
-}
+use crate::tcp::{Ack, Alarm, Bits, Config, Host, Tally, rto::Rto};
+use ecn::Ecn;
+use growth::Growth;
+use recovery::{DUPLICATES, Recovery};
 
 /// The sender. Segment 0 is the SYN.
 #[derive(Clone, Debug)]
@@ -35,13 +28,16 @@ pub struct Sender<C: Clock> {
     duplicates: u32,
     in_recovery: bool,
     recovery: Recovery,
+    growth: Growth,
+    ecn: Option<Ecn>,
     /// `end` when recovery began (RecoveryPoint).
     recovery_point: u32,
     /// First not acknowledged (SND.UNA), next to send (SND.NXT), one past the highest sent.
     una: u32,
     nxt: u32,
     end: u32,
-    /// `end` when the retransmission timer last expired: up to there segments are repeated.
+    /// `end` when the retransmission timer last expired: up to there segments are repeated. NewReno: or when
+    /// recovery last began (RFC 6582 §3.2, `recover`).
     recover: u32,
     /// Segments on the way that limited transmit has sent.
     beyond_window: u32,
@@ -66,11 +62,9 @@ impl<C: Clock> Sender<C> {
             initial_window: config.initial_window,
             duplicates: 0,
             in_recovery: false,
-            recovery: match config.congestion {
-                Congestion::Reno => Recovery::Reno,
-                Congestion::NewReno => Recovery::NewReno { partial: false },
-                Congestion::Sack => Recovery::Sack(Box::default()),
-            },
+            recovery: Recovery::new(config.congestion),
+            growth: Growth::new(config),
+            ecn: config.ecn.then(Ecn::default),
             recovery_point: 0,
             una: 0,
             nxt: 0,
@@ -91,37 +85,54 @@ impl<C: Clock> Sender<C> {
         self.send_window(false, host);
     }
 
-    /// An acknowledgement that the receiver waits for segment `next`, and has those in `sack` too.
-    pub fn acknowledged<H: Host<Clock = C>>(&mut self, next: u32, sack: &Sack, host: &mut H) {
+    /// An acknowledgement.
+    pub fn acknowledged<H: Host<Clock = C>>(&mut self, ack: Ack<'_>, host: &mut H) {
+        let next = ack.next;
         if next > self.end || next < self.una {
             return;
         }
+        let flight = self.flight() - f64::from(self.beyond_window);
         let news = match &mut self.recovery {
-            Recovery::Sack(board) => board.update(next, sack),
+            Recovery::Sack(board) => board.update(next, ack.sack),
             _ => true,
         };
         if next > self.una {
-            self.new_data_acknowledged(next, host);
+            self.new_data_acknowledged(next, ack.echo, host);
         } else if self.una < self.end && news {
             // With SACK only what tells something new counts (RFC 6675 §2).
             self.duplicate(host);
+        }
+        if self.ecn.is_some() {
+            self.hear(next, ack.echo, flight, host);
         }
         self.send_window(false, host);
     }
 
     /// RFC 6298 §5.4–5.6 and RFC 5681 §3.1: one segment a window, slow start from `una`.
     pub fn timed_out<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        if let Some(ecn) = &mut self.ecn {
+            ecn.stopped = false;
+            if self.una == self.end {
+                // RFC 3168 §6.1.2: nothing is lost; the timer only held the next segment back.
+                return self.send_window(false, host);
+            }
+        }
         self.tally.timeouts += 1;
-        if !self.timed_out_before {
-            // RFC 5681, Eq. (4); held when the same segment times out again.
-            self.ssthresh = (self.flight() / 2.0).max(2.0);
+        if self.una == 0 {
+            // RFC 5681 §3.1: a lost SYN means an initial window of one segment. The threshold stays as high as it
+            // begins: Eq. (4) is a share of the data that was on the way, and there was none.
+            self.initial_window = 1;
+        } else {
+            if !self.timed_out_before {
+                // RFC 5681, Eq. (4); held when the same segment times out again.
+                self.ssthresh = self.growth.timed_out(self.cwnd, self.flight()).max(2.0);
+            }
+            if let Some(ecn) = &mut self.ecn {
+                ecn.reduced(self.end, false);
+            }
         }
         self.timed_out_before = true;
         self.cwnd = 1.0;
-        if self.una == 0 {
-            // RFC 6928 §3 and RFC 5681 §3.1: a lost SYN means an initial window of one segment.
-            self.initial_window = 1;
-        }
         self.duplicates = 0;
         self.beyond_window = 0;
         self.in_recovery = false;
@@ -142,7 +153,7 @@ impl<C: Clock> Sender<C> {
         self.send_window(true, host);
     }
 
-    fn new_data_acknowledged<H: Host<Clock = C>>(&mut self, next: u32, host: &mut H) {
+    fn new_data_acknowledged<H: Host<Clock = C>>(&mut self, next: u32, echo: bool, host: &mut H) {
         if let Some((segment, at)) = self.timed
             && next > segment
         {
@@ -150,7 +161,7 @@ impl<C: Clock> Sender<C> {
             self.rto.sample(C::secs_of(host.now().since(at)));
         }
         if self.una == 0 {
-            // The SYN is through (RFC 6298 §5.7; RFC 6928 §2).
+            // The SYN is through (RFC 6298 §5.7); RFC 6928 §2: the initial window.
             if self.timed_out_before {
                 self.rto.syn_was_lost();
             }
@@ -159,14 +170,9 @@ impl<C: Clock> Sender<C> {
             if self.recovery_goes_on(next, host) {
                 return;
             }
-        } else if self.cwnd < self.ssthresh {
-            // RFC 5681, Eq. (2), counting no more than two segments an acknowledgement (RFC 3465 §2.2), and
-            // after a timeout, where one may cover a window that had arrived long before, one (§2.3).
-            let most = if self.una > self.recover { 2 } else { 1 };
-            self.cwnd += f64::from((next - self.una).min(most));
-        } else {
-            // RFC 5681, Eq. (3).
-            self.cwnd += 1.0 / self.cwnd;
+        } else if !echo {
+            // RFC 3168 §6.1.2: an acknowledgement that echoes congestion does not open the window.
+            self.open(next - self.una, host);
         }
         self.duplicates = 0;
         self.beyond_window = 0;
@@ -183,113 +189,47 @@ impl<C: Clock> Sender<C> {
         }
     }
 
-    /// New data is acknowledged in recovery. False if that ends it.
-    fn recovery_goes_on<H: Host<Clock = C>>(&mut self, next: u32, host: &mut H) -> bool {
-        let whole = next >= self.recovery_point;
-        let first = match &mut self.recovery {
-            // RFC 5681 §3.2, step 6: deflate.
-            Recovery::Reno => {
-                self.cwnd = self.ssthresh;
-                return false;
-            }
-            Recovery::NewReno { .. } if whole => {
-                // RFC 6582 §3.2, step 3, full acknowledgement, option 1: no burst on leaving.
-                let flight = f64::from(self.nxt.max(next) - next);
-                self.cwnd = self.ssthresh.min(flight.max(1.0) + 1.0);
-                return false;
-            }
-            // RFC 6675 §5, step A.
-            Recovery::Sack(_) if whole => return false,
-            Recovery::Sack(_) => {
-                self.una = next;
-                self.nxt = self.nxt.max(next);
-                self.restart_timer(host);
-                return true;
-            }
-            Recovery::NewReno { partial } => !std::mem::replace(partial, true),
-        };
-        // RFC 6582 §3.2, step 3, partial acknowledgement: fill the next hole, and deflate by what was
-        // acknowledged, but for one segment. Only the first one sets the timer (§4, impatient).
-        let acknowledged = f64::from(next - self.una);
-        self.una = next;
-        self.nxt = self.nxt.max(next);
-        self.transmit(next, host);
-        self.cwnd = (self.cwnd - acknowledged + 1.0).max(1.0);
-        if first {
-            self.restart_timer(host);
-        }
-        true
-    }
-
-    fn duplicate<H: Host<Clock = C>>(&mut self, host: &mut H) {
-        self.duplicates += 1;
-        if self.in_recovery {
-            if !matches!(self.recovery, Recovery::Sack(_)) {
-                // RFC 5681 §3.2, step 4: inflate.
-                self.cwnd += 1.0;
-            }
+    /// So many more segments are acknowledged: the window grows.
+    fn open<H: Host<Clock = C>>(&mut self, segments: u32, host: &mut H) {
+        let unused = self.nxt - self.una < self.cwnd as u32 && !host.timer_is_set(Alarm::Send);
+        if unused && self.growth.pause(|| host.now().secs()) {
             return;
         }
-        let lost = match &self.recovery {
-            // RFC 6675 §5, steps 1 and 2.
-            Recovery::Sack(board) => self.duplicates >= DUPLICATES || board.lost_below() > self.una,
-            _ => self.duplicates == DUPLICATES,
-        };
-        // Duplicates of what a timeout repeated without need are no loss (RFC 6582 §3.2, steps 2 and 4).
-        if lost && self.una > self.recover {
-            self.recover_loss(host);
+        if self.cwnd < self.ssthresh {
+            // RFC 5681, Eq. (2), counting no more than two segments an acknowledgement (RFC 3465 §2.2). RFC 3465
+            // §2.3: after a timeout, where one may cover a window that had arrived long before, one.
+            let most = if self.una > self.recover { 2 } else { 1 };
+            self.cwnd += f64::from(segments.min(most));
+        } else {
+            let at = || (self.rto.srtt(), host.now().secs());
+            self.cwnd = self.growth.avoid(self.cwnd, segments, at);
         }
     }
 
-    /// RFC 5681 §3.2, steps 2 and 3; RFC 6675 §5, step 4. What limited transmit sent does not count as flight.
-    fn recover_loss<H: Host<Clock = C>>(&mut self, host: &mut H) {
-        self.tally.fast_retransmits += 1;
-        self.ssthresh = ((self.flight() - f64::from(self.beyond_window)) / 2.0).max(2.0);
-        self.in_recovery = true;
-        self.recovery_point = self.end;
-        self.timed = None;
-        self.cwnd = self.ssthresh;
-        match &mut self.recovery {
-            Recovery::Sack(board) => {
-                board.repeated = self.una + 1;
-                board.rescued = false;
-            }
-            Recovery::NewReno { partial } => {
-                *partial = false;
-                self.cwnd += f64::from(DUPLICATES);
-            }
-            Recovery::Reno => self.cwnd += f64::from(DUPLICATES),
+    /// What an acknowledgement says of congestion; `flight`: what was on the way when it came.
+    fn hear<H: Host<Clock = C>>(&mut self, next: u32, echo: bool, flight: f64, host: &mut H) {
+        let Some(ecn) = &mut self.ecn else { return };
+        if !echo {
+            ecn.in_a_row = 0;
+            return;
         }
-        self.transmit(self.una, host);
-        self.restart_timer(host);
-    }
-
-    /// RFC 6675 §5, step C: the segment to send next in recovery, as long as the pipe has room (NextSeg()).
-    fn next_by_board(&mut self) -> Option<u32> {
-        let Recovery::Sack(board) = &mut self.recovery else { return None };
-        if f64::from(board.pipe(self.una, self.end)) + 1.0 > self.cwnd {
-            return None;
+        if !ecn.tells_more(next) {
+            return;
         }
-        let hole = |board: &mut Board, lost| {
-            let at = board.hole(self.una, lost)?;
-            board.repeated = at + 1;
-            Some(at)
-        };
-        if let Some(at) = hole(board, true) {
-            return Some(at);
+        // RFC 3168 §6.1.2: as a loss, but for what is to be repaired. RFC 9438 §4.6: down to one segment.
+        ecn.reduced(self.end, true);
+        let single = self.cwnd < 2.0;
+        let left = self.growth.reduce(self.cwnd, flight);
+        self.ssthresh = left.max(2.0);
+        self.cwnd = left.max(1.0).min(self.cwnd);
+        if single {
+            // RFC 3168 §6.1.2: less than one segment a round trip is one segment a timeout; RFC 9438 §5.5: one
+            // that doubles while echoes go on.
+            ecn.stopped = true;
+            let wait = self.rto.backed_off(ecn.in_a_row);
+            ecn.in_a_row += 1;
+            host.set_timer(Alarm::Retransmit, C::span_secs(wait));
         }
-        if self.nxt < self.una + self.window {
-            self.nxt += 1;
-            return Some(self.nxt - 1);
-        }
-        if let Some(at) = hole(board, false) {
-            return Some(at);
-        }
-        // Rule 4: once a recovery, the highest one not sacked, so that a lost tail needs no timeout.
-        let tail_open = board.highest() < self.recovery_point && board.repeated < self.recovery_point;
-        let rescue = tail_open && !board.rescued;
-        board.rescued |= rescue;
-        rescue.then(|| self.recovery_point - 1)
     }
 
     /// Segments on the way, as far as the sender knows (FlightSize).
@@ -308,7 +248,8 @@ impl<C: Clock> Sender<C> {
     }
 
     fn send_window<H: Host<Clock = C>>(&mut self, delay_over: bool, host: &mut H) {
-        if !delay_over && host.timer_is_set(Alarm::Send) {
+        let stopped = self.ecn.as_ref().is_some_and(|e| e.stopped);
+        if stopped || !delay_over && host.timer_is_set(Alarm::Send) {
             return;
         }
         loop {
@@ -335,7 +276,8 @@ impl<C: Clock> Sender<C> {
 
     fn transmit<H: Host<Clock = C>>(&mut self, segment: u32, host: &mut H) {
         let again = segment < self.end;
-        host.send(segment, again);
+        let bits = self.ecn.as_mut().map_or(Bits::default(), |e| e.bits(segment, again));
+        host.send(segment, bits);
         if again {
             self.tally.retransmissions += 1;
         } else {

@@ -4,7 +4,7 @@ use inprofile_core::units::{Duration, Time};
 
 use super::Sender;
 use crate::clock::{Clock, Exact};
-use crate::tcp::{Alarm, Config, Congestion, Host, Profile, Sack};
+use crate::tcp::{Ack, Alarm, Bits, Config, Congestion, Host, Profile, Sack};
 
 /// A world that writes down what is sent and when timers are due.
 struct Script {
@@ -18,7 +18,7 @@ impl Host for Script {
     fn now(&self) -> Exact {
         self.now
     }
-    fn send(&mut self, segment: u32, _: bool) {
+    fn send(&mut self, segment: u32, _: Bits) {
         self.sent.push(segment);
     }
     fn set_timer(&mut self, which: Alarm, after: Duration) {
@@ -53,6 +53,7 @@ pub fn config() -> Config {
         min_rto: Duration::from_millis(1000),
         initial_window: 10,
         limited_transmit: true,
+        ecn: false,
     }
 }
 
@@ -83,7 +84,7 @@ impl Connection {
         let now = Exact::at(Time::ZERO + Duration::from_millis(ms));
         assert!(now >= self.host.now, "the script goes back in time");
         self.host.now = now;
-        self.sender.acknowledged(next, sack, &mut self.host);
+        self.sender.acknowledged(Ack { next, sack, echo: false }, &mut self.host);
         self.sent()
     }
 

@@ -1,0 +1,235 @@
+//! CUBIC's congestion avoidance (RFC 9438): the window is a cubic function of the time since the last loss, flat
+//! around where that loss happened, and never grows more slowly than Reno's.
+//!
+//! In whole segments and seconds. Slow start is RFC 5681's, which §4.10 allows; HyStart++ (RFC 9406), which it
+//! recommends, is not there. Spurious losses (§4.9) are not detected and so nothing is undone.
+
+use libm::cbrt;
+
+/// RFC 9438 §4.6: what is kept of the window.
+const BETA: f64 = 0.7;
+/// RFC 9438 §5.1: how steep the function is, in segments per second cubed.
+const C: f64 = 0.4;
+/// RFC 9438 §4.3: Reno's growth, in segments a round trip, that gives the same mean window with [`BETA`].
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// What is known of the last congestion, and of the present stage of congestion avoidance.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cubic {
+    /// Where the function is flat (W_max), in segments.
+    w_max: f64,
+    /// The window just before it was last reduced.
+    cwnd_prior: f64,
+    /// Seconds until the function reaches `w_max` (K).
+    k: f64,
+    /// The window Reno would have (W_est).
+    w_est: f64,
+    /// When the present stage began, moved on by the time in which the window could not be used; `None`: at the next
+    /// acknowledgement.
+    epoch: Option<f64>,
+    /// The last acknowledgement of the stage.
+    last: f64,
+    /// The window was reduced by a loss or a mark, and by no timeout since.
+    remembers: bool,
+}
+
+/// RFC 9438 §4.2: the window at `t` seconds into the stage.
+fn w_cubic(t: f64, k: f64, w_max: f64) -> f64 {
+    let d = t - k;
+    C * d * d * d + w_max
+}
+
+/// RFC 9438 §4.2: the time to grow from `cwnd` to `w_max`.
+fn time_to(w_max: f64, cwnd: f64) -> f64 {
+    cbrt((w_max - cwnd) / C)
+}
+
+impl Cubic {
+    /// New data is acknowledged in congestion avoidance: the window that follows from `cwnd`. `rtt`: the smoothed
+    /// round-trip time in seconds.
+    pub fn acknowledged(&mut self, cwnd: f64, segments: u32, rtt: f64, now: f64) -> f64 {
+        let began = match self.epoch {
+            Some(began) => began,
+            None => self.begin(cwnd, now),
+        };
+        self.last = now;
+        // RFC 9438 §4.3: as fast as Reno once W_est has grown to where the window was reduced.
+        let alpha = if self.w_est >= self.cwnd_prior { 1.0 } else { ALPHA };
+        self.w_est += alpha * f64::from(segments) / cwnd;
+        let t = now - began;
+        if w_cubic(t, self.k, self.w_max) < self.w_est {
+            return cwnd.max(self.w_est);
+        }
+        // RFC 9438 §4.4 and §4.5: towards where the function is a round trip from now; §4.2: neither down nor, in
+        // a round trip, beyond one and a half times the window.
+        let target = w_cubic(t + rtt, self.k, self.w_max).clamp(cwnd, 1.5 * cwnd);
+        cwnd + (target - cwnd) / cwnd
+    }
+
+    /// Starts a stage with a window of `cwnd`.
+    fn begin(&mut self, cwnd: f64, now: f64) -> f64 {
+        if self.remembers && cwnd < self.w_max {
+            self.k = time_to(self.w_max, cwnd);
+        } else {
+            // RFC 9438 §4.8, the first stage after a timeout, and §4.10, slow start left without a loss.
+            self.w_max = cwnd;
+            self.k = 0.0;
+        }
+        self.w_est = cwnd;
+        self.epoch = Some(now);
+        now
+    }
+
+    /// An acknowledgement while less was on the way than the window allows (RFC 9438 §5.8): the window stays, and by
+    /// §4.2 this time does not count.
+    pub fn pause(&mut self, now: f64) {
+        if let Some(began) = &mut self.epoch {
+            *began += now - self.last;
+            self.last = now;
+        }
+    }
+
+    /// Congestion: the slow-start threshold that follows, before it is bounded from below (RFC 9438 §4.6).
+    pub fn reduce(&mut self, cwnd: f64, flight: f64) -> f64 {
+        // RFC 9438 §4.7, fast convergence: a window that did not come back to where it was makes room.
+        self.w_max = if cwnd < self.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
+        self.cwnd_prior = cwnd;
+        self.epoch = None;
+        self.remembers = true;
+        flight * BETA
+    }
+
+    /// As [`Cubic::reduce`], by a timeout (RFC 9438 §4.8).
+    pub fn timed_out(&mut self, cwnd: f64, flight: f64) -> f64 {
+        let ssthresh = self.reduce(cwnd, flight);
+        self.remembers = false;
+        ssthresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Round trips of `rtt` from a window of `cwnd` on, one acknowledgement a segment: the window at the start of
+    /// each round trip.
+    fn rounds(cubic: &mut Cubic, mut cwnd: f64, rtt: f64, from: f64, n: usize) -> Vec<f64> {
+        let mut windows = Vec::new();
+        for round in 0..n {
+            windows.push(cwnd);
+            let acks = cwnd as u32;
+            for i in 0..acks {
+                let now = from + (round as f64 + f64::from(i) / f64::from(acks)) * rtt;
+                cwnd = cubic.acknowledged(cwnd, 1, rtt, now);
+            }
+        }
+        windows
+    }
+
+    /// RFC 9438 §4.2, the closed form by hand: from 700 back to 1000 takes cbrt(300 / 0.4) = 9.0856 s.
+    #[test]
+    fn the_window_follows_the_cubic_function() {
+        let mut cubic = Cubic::default();
+        assert_eq!(cubic.reduce(1000.0, 1000.0), 700.0);
+        let rtt = 0.1;
+        let windows = rounds(&mut cubic, 700.0, rtt, 5.0, 150);
+        assert!((cubic.k - 9.085_603).abs() < 1e-6, "{}", cubic.k);
+        for (round, window) in windows.iter().enumerate().skip(1) {
+            let t = round as f64 * rtt;
+            let law = 0.4 * libm::pow(t - 9.085_603, 3.0) + 1000.0;
+            // §4.4: a share 1 − 1/e of the way to where the function is a round trip ahead: behind it by less than
+            // it grows in a round trip.
+            let ahead = 0.4 * libm::pow(t + rtt - 9.085_603, 3.0) + 1000.0;
+            assert!(
+                *window > law - (ahead - law) - 0.1 && *window < ahead + 0.1,
+                "{round}: {window} for {law}"
+            );
+        }
+        // Concave up to W_max, flat around it, convex beyond.
+        assert!((windows[91] - 1000.0).abs() < 0.5, "{}", windows[91]);
+        assert!(windows[20] - windows[10] > windows[80] - windows[70]);
+        assert!(windows[149] - windows[139] > windows[110] - windows[100]);
+    }
+
+    /// RFC 9438 §4.3: at 10 ms and 20 segments the function is slower than Reno, whose mean window it keeps: 0.529
+    /// segments a round trip up to where the window was, and one a round trip from there.
+    #[test]
+    fn short_round_trips_are_renos() {
+        let mut cubic = Cubic::default();
+        let cwnd = cubic.reduce(20.0, 20.0);
+        let windows = rounds(&mut cubic, cwnd, 0.01, 0.0, 40);
+        for pair in windows.windows(2) {
+            let grown = pair[1] - pair[0];
+            let law = if pair[1] < 20.0 { 0.9 / 1.7 } else { 1.0 };
+            assert!(pair[0] < 20.0 && pair[1] > 20.0 || (grown - law).abs() < 0.06, "{pair:?}");
+        }
+        assert!(windows[39] > 24.0);
+    }
+
+    /// RFC 9438 §4.7.
+    #[test]
+    fn a_window_that_did_not_come_back_makes_room() {
+        let mut cubic = Cubic::default();
+        cubic.reduce(100.0, 100.0);
+        assert_eq!(cubic.w_max, 100.0);
+        assert_eq!(cubic.reduce(80.0, 80.0), 80.0 * 0.7);
+        assert_eq!(cubic.w_max, 80.0 * 0.85);
+        cubic.reduce(90.0, 90.0);
+        assert_eq!((cubic.w_max, cubic.cwnd_prior), (90.0, 90.0));
+    }
+
+    /// RFC 9438 §4.8: after a timeout the function starts flat, from the window at the start of the stage; §4.10: so
+    /// it does when slow start ends without a loss.
+    #[test]
+    fn after_a_timeout_the_function_starts_flat() {
+        let mut after = Cubic::default();
+        assert_eq!(after.timed_out(100.0, 100.0), 70.0);
+        let mut fresh = Cubic::default();
+        for cubic in [&mut after, &mut fresh] {
+            cubic.acknowledged(70.0, 1, 0.1, 3.0);
+            assert_eq!((cubic.k, cubic.w_max, cubic.epoch), (0.0, 70.0, Some(3.0)));
+        }
+        // W_est grows from the same window, slower only after the timeout.
+        assert!((after.w_est - (70.0 + ALPHA / 70.0)).abs() < 1e-12);
+        assert!((fresh.w_est - (70.0 + 1.0 / 70.0)).abs() < 1e-12);
+        // The next loss is remembered again.
+        after.reduce(90.0, 90.0);
+        after.acknowledged(63.0, 1, 0.1, 9.0);
+        assert_eq!(after.w_max, 90.0);
+    }
+
+    /// RFC 9438 §5.8 and §4.2.
+    #[test]
+    fn time_in_which_the_window_was_not_used_does_not_count() {
+        let mut steady = Cubic::default();
+        steady.reduce(1000.0, 1000.0);
+        let mut paused = steady.clone();
+        let a = steady.acknowledged(700.0, 1, 0.1, 1.0);
+        assert_eq!(a, paused.acknowledged(700.0, 1, 0.1, 1.0));
+        // Thirty seconds with a window that is not full.
+        for s in 2..=31 {
+            paused.pause(f64::from(s));
+        }
+        assert_eq!(steady.acknowledged(a, 1, 0.1, 2.0), paused.acknowledged(a, 1, 0.1, 32.0));
+    }
+
+    proptest! {
+        /// RFC 9438 §4.2: an acknowledgement never lowers the window, and a round trip adds at most half of it —
+        /// beyond what Reno's floor adds.
+        #[test]
+        fn growth_is_bounded(
+            lost_at in 2.0f64..5000.0, rtt in 0.001f64..0.5, gaps in prop::collection::vec(0.0f64..3.0, 1..60),
+        ) {
+            let mut cubic = Cubic::default();
+            let mut cwnd = cubic.reduce(lost_at, lost_at).max(2.0);
+            let mut now = 0.0;
+            for gap in gaps {
+                now += gap;
+                let next = cubic.acknowledged(cwnd, 1, rtt, now);
+                prop_assert!(next >= cwnd && next <= (cwnd + 0.5 + 1e-9).max(cubic.w_est), "{cwnd} to {next}");
+                cwnd = next;
+            }
+        }
+    }
+}
