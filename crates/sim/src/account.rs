@@ -118,7 +118,7 @@ impl Accounts {
             }));
         }
         for (i, l) in world.links.iter().enumerate() {
-            let total = *l.counts();
+            let total = l.counts();
             let waiting = l.waiting().iter().map(|&n| u64::from(n)).sum();
             check_queue(&total, l.waiting()).map_err(|e| format!("link {i}: {e}"))?;
             let (window, queue_mean) = match l.books() {

@@ -116,6 +116,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
 
         let mut senders = Vec::with_capacity(network.flows.len());
         let mut starts = Vec::with_capacity(network.flows.len());
+        let mut known: BTreeMap<Vec<u32>, u32> = BTreeMap::new();
         for (f, prompt) in network.flows.into_iter().zip(prompt) {
             let Transport::Tcp(config) = f.transport;
             let mut rng = Rng::for_component(seed, &format!("flow {}", f.name));
@@ -125,11 +126,16 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                 let rng = Rng::for_component(seed, &format!("marker {}", f.name));
                 Box::new(MarkerState { marker, rng, counts: MarkerCounts::default() })
             });
-            let forward = (world.routes.len() as u32, f.path.len() as u16);
-            world.routes.extend(&f.path);
-            let back = (world.routes.len() as u32, f.back.len() as u16);
-            world.routes.extend(&f.back);
             let ahead = prompt && f.back.first().is_some_and(|&l| world.through[l as usize]);
+            // Flows between the same nodes share a route, and the cache lines that it takes.
+            let [forward, back] = [f.path, f.back].map(|links| {
+                let length = links.len() as u16;
+                let start = *known.entry(links).or_insert_with_key(|links| {
+                    world.routes.extend(links);
+                    (world.routes.len() - links.len()) as u32
+                });
+                (start, length)
+            });
             world.flows.push(FlowState { ahead, ..FlowState::new(&config, forward, back, marker, rng) });
             starts.push(f.start);
         }

@@ -52,33 +52,38 @@ impl<C> Item for Waiting<C> {
     }
 }
 
-/// A link in the middle of a run.
+/// A link in the middle of a run. What a packet that finds it free touches comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Link<C: Clock> {
-    rate: Rate,
+    /// Computed service: when the last packet admitted will have been sent. Stepped: since when it is idle.
+    free_at: C,
     delay: C::Span,
+    /// Time to send the size seen last.
+    last_size: (u32, C::Span),
+    /// When the measured window next turns: at its beginning, then at its end, then never.
+    turns_at: C,
+    /// Whether a packet that finds the link free simply passes: computed service, drop-tail, room for two.
+    plain: bool,
+    /// Whether every departure is an event.
+    pub stepped: bool,
+    /// Whether it is counted over time and over the window.
+    pub listed: bool,
+    /// Stepped service: whether a packet is being sent.
+    busy: bool,
+    /// Packets that found the link free and passed, by colour, and their bytes.
+    passed: [u64; 3],
+    passed_bytes: [u64; 3],
+    fifo: Fifo<Waiting<C>>,
+    rate: Rate,
     /// The discipline.
     pub aqm: AnyAqm,
     /// The discipline's random numbers.
     pub rng: Rng,
-    fifo: Fifo<Waiting<C>>,
-    /// Whether every departure is an event.
-    pub stepped: bool,
-    /// Whether a packet that finds the link free simply passes: computed service, drop-tail, room for two.
-    plain: bool,
-    /// Whether it is counted over time and over the window.
-    pub listed: bool,
-    /// Computed service: when the last packet admitted will have been sent. Stepped: since when it is idle.
-    free_at: C,
-    /// Stepped service: whether a packet is being sent.
-    busy: bool,
-    /// Time to send the size seen last.
-    last_size: (u32, C::Span),
-    /// Packets waiting, integrated over time in packet-picoseconds, up to `counted_to`.
+    /// Packets waiting, integrated over time in packet-picoseconds. Computed service: each packet's waiting is added when it
+    /// is admitted. Stepped: up to `counted_to`.
     area: u128,
     counted_to: Time,
-    /// When the measured window next turns: at its beginning, then at its end, then never.
-    turns_at: Option<C>,
     window: (Time, Time),
     /// The books at the turns that have passed.
     books: Vec<Book>,
@@ -110,23 +115,38 @@ impl<C: Clock> Link<C> {
         let stepped = C::NS2 || traced || link.aqm.serves();
         let roomy = matches!(link.limit, Backlog::Packets(n) if n >= 2.0);
         Link {
-            rate: link.rate,
+            free_at: C::ZERO,
             delay: C::span(link.delay),
-            stepped,
+            last_size: (0, C::NO_TIME),
+            turns_at: C::at(if link.listed { window.0 } else { Time::NEVER }),
             plain: !stepped && roomy && matches!(link.aqm, AnyAqm::DropTail(_)),
+            stepped,
             listed: link.listed,
+            busy: false,
+            passed: [0; 3],
+            passed_bytes: [0; 3],
+            fifo: Fifo::new(link.limit),
+            rate: link.rate,
             aqm: link.aqm,
             rng,
-            fifo: Fifo::new(link.limit),
-            free_at: C::ZERO,
-            busy: false,
-            last_size: (0, C::NO_TIME),
             area: 0,
             counted_to: Time::ZERO,
-            turns_at: link.listed.then(|| C::at(window.0)),
             window,
             books: Vec::new(),
         }
+    }
+
+    /// A packet arrives. If it finds the link free and nobody has anything to say about it, it passes: when it will be at
+    /// the far end. `None`: [`Link::arrive`] has to look at it.
+    #[inline]
+    pub fn pass(&mut self, now: C, packet: &Packet) -> Option<C> {
+        if !self.plain || self.free_at > now || self.turns_at <= now || self.fifo.head().is_some() {
+            return None;
+        }
+        self.passed[packet.colour as usize] += 1;
+        self.passed_bytes[packet.colour as usize] += u64::from(packet.size);
+        self.free_at = now.after(self.serialise(packet.size));
+        Some(self.free_at.after(self.delay))
     }
 
     /// A packet arrives. `Err` with the verdict if it is dropped.
@@ -140,10 +160,8 @@ impl<C: Clock> Link<C> {
         why: &mut W,
     ) -> Result<(Admission, Arrival<C>), Admission> {
         self.settle(now);
-        if self.plain && self.free_at <= now {
-            self.fifo.pass(packet);
-            self.free_at = now.after(self.serialise(packet.size));
-            return Ok((Admission::Admit, Arrival::Delivered(self.free_at.after(self.delay))));
+        if let Some(there) = self.pass(now, packet) {
+            return Ok((Admission::Admit, Arrival::Delivered(there)));
         }
         let starts = if self.stepped { now } else { now.max(self.free_at) };
         let item = Waiting {
@@ -164,6 +182,9 @@ impl<C: Clock> Link<C> {
         }
         if self.stepped {
             return Ok((verdict, if self.busy { Arrival::Waits } else { Arrival::Start }));
+        }
+        if self.listed {
+            self.area += u128::from(starts.time().since(now.time()).0);
         }
         self.free_at = starts.after(self.serialise(packet.size));
         Ok((verdict, Arrival::Delivered(self.free_at.after(self.delay))))
@@ -203,8 +224,8 @@ impl<C: Clock> Link<C> {
     /// leaves whose transmission has started.
     #[inline]
     pub fn settle(&mut self, now: C) {
-        while let Some(turn) = self.turns_at.filter(|turn| *turn <= now) {
-            self.turn(turn);
+        while self.turns_at <= now {
+            self.turn();
         }
         if self.stepped {
             if self.listed {
@@ -212,40 +233,31 @@ impl<C: Clock> Link<C> {
             }
             return;
         }
-        while let Some(head) = self.fifo.head() {
-            if head.starts > now {
-                break;
-            }
-            self.pop();
-        }
-        if self.listed {
-            self.count_to(now.time());
+        while self.fifo.head().is_some_and(|head| head.starts <= now) {
+            self.fifo.pop();
         }
         if self.free_at <= now && self.fifo.idle_since().is_none() {
             self.fifo.went_idle(self.free_at.time());
         }
     }
 
-    /// The window turns at `turn`, before anything else that happens at that moment.
+    /// The window turns, before anything else that happens at that moment.
     #[cold]
-    fn turn(&mut self, turn: C) {
-        while !self.stepped && self.fifo.head().is_some_and(|head| head.starts < turn) {
-            self.pop();
+    fn turn(&mut self) {
+        let turn = self.turns_at;
+        let mut area = self.area;
+        if self.stepped {
+            self.count_to(turn.time());
+            area = self.area;
+        } else {
+            while self.fifo.head().is_some_and(|head| head.starts < turn) {
+                self.fifo.pop();
+            }
+            // What those in the queue will have waited after the turn.
+            area -= self.fifo.iter().map(|w| u128::from(w.starts.time().since(turn.time()).0)).sum::<u128>();
         }
-        self.count_to(turn.time());
-        self.books.push(Book { counts: *self.fifo.counts(), area: self.area });
-        self.turns_at = (self.books.len() < 2).then(|| C::at(self.window.1));
-    }
-
-    /// Computed service: the transmission of the packet at the head has started.
-    #[inline]
-    fn pop(&mut self) {
-        if self.listed
-            && let Some(head) = self.fifo.head()
-        {
-            self.count_to(head.starts.time());
-        }
-        self.fifo.pop();
+        self.books.push(Book { counts: self.counts(), area });
+        self.turns_at = C::at(if self.books.len() < 2 { self.window.1 } else { Time::NEVER });
     }
 
     fn count_to(&mut self, now: Time) {
@@ -271,8 +283,15 @@ impl<C: Clock> Link<C> {
     }
 
     /// Counts since the start of the run.
-    pub fn counts(&self) -> &Counts {
-        self.fifo.counts()
+    pub fn counts(&self) -> Counts {
+        let mut counts = *self.fifo.counts();
+        for i in 0..3 {
+            counts.arrived[i] += self.passed[i];
+            counts.arrived_bytes[i] += self.passed_bytes[i];
+            counts.sent[i] += self.passed[i];
+            counts.sent_bytes[i] += self.passed_bytes[i];
+        }
+        counts
     }
 
     /// Packets waiting by colour.

@@ -67,7 +67,7 @@ impl Watch {
                 row.push(("packets_in", f64::from(waiting[0])));
                 row.push(("packets_out", f64::from(waiting[1] + waiting[2])));
                 link.aqm.gauges(now, &mut |name, value| row.push((name, value)));
-                let counts = *link.counts();
+                let counts = link.counts();
                 let arrived = rates(counts.arrived_bytes, before.arrived_bytes, per_byte);
                 let sent = rates(counts.sent_bytes, before.sent_bytes, per_byte);
                 let lost = |c: &Counts| c.dropped.iter().flatten().sum::<u64>();

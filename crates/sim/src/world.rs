@@ -345,28 +345,32 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// A packet goes into its next link at `at`, and as far beyond as can be computed now.
     #[inline]
     fn enter(&mut self, slot: u32, mut at: C) {
-        let mut t = *self.packets.get(slot);
+        let t = self.packets.get(slot);
+        let (mut way, mut left, mut forward, mut packet) = (t.way, t.left, t.forward, t.packet);
         loop {
-            let link = self.routes[t.way as usize];
+            let link = self.routes[way as usize];
             self.log(Code::Enqueue, link, slot, at);
-            let there = match self.offer(link, slot, &t.packet, at) {
-                Some(Arrival::Delivered(there)) => there,
-                Some(Arrival::Start) => {
-                    self.packets.get_mut(slot).stand(t.way, t.left);
-                    return self.start_next(link);
-                }
-                Some(Arrival::Waits) => {
-                    self.packets.get_mut(slot).stand(t.way, t.left);
-                    return;
-                }
-                None => return,
+            let there = match self.links[link as usize].pass(at, &packet) {
+                Some(there) => there,
+                None => match self.offer(link, slot, &mut packet, at) {
+                    Some(Arrival::Delivered(there)) => there,
+                    Some(Arrival::Start) => {
+                        self.packets.get_mut(slot).stand(way, left);
+                        return self.start_next(link);
+                    }
+                    Some(Arrival::Waits) => {
+                        self.packets.get_mut(slot).stand(way, left);
+                        return;
+                    }
+                    None => return,
+                },
             };
-            t.way += 1;
-            t.left -= 1;
-            let received = t.left == 0 && t.forward && self.flows[t.packet.flow.0 as usize].ahead;
-            let on = received || (t.left > 0 && self.through[self.routes[t.way as usize] as usize]);
+            way += 1;
+            left -= 1;
+            let received = left == 0 && forward && self.flows[packet.flow.0 as usize].ahead;
+            let on = received || (left > 0 && self.through[self.routes[way as usize] as usize]);
             if !on {
-                self.packets.get_mut(slot).stand(t.way, t.left);
+                self.packets.get_mut(slot).stand(way, left);
                 return self.schedule_arrival(there, link, slot);
             }
             if there > self.end {
@@ -378,10 +382,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
                 if !self.take_in(slot, at) {
                     return self.packets.remove(slot);
                 }
-                self.acknowledge_in(slot, t.packet.flow.0);
-                t = *self.packets.get(slot);
-            } else {
-                t.packet.ecn = self.packets.get(slot).packet.ecn;
+                self.acknowledge_in(slot, packet.flow.0);
+                let t = self.packets.get(slot);
+                (way, left, forward, packet) = (t.way, t.left, t.forward, t.packet);
             }
         }
     }
@@ -415,7 +418,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
 
     /// Asks the queue before `link`; a packet it drops is booked and gone.
     #[inline]
-    fn offer(&mut self, link: u32, slot: u32, packet: &Packet, at: C) -> Option<Arrival<C>> {
+    fn offer(&mut self, link: u32, slot: u32, packet: &mut Packet, at: C) -> Option<Arrival<C>> {
         let l = &mut self.links[link as usize];
         // Only a discipline that has its queue stepped takes packets out of it.
         let stepped = l.stepped;
@@ -439,6 +442,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let cause = match verdict {
             Admission::Drop(cause) => Some(cause),
             Admission::Mark => {
+                packet.ecn = Ecn::Experienced;
                 self.packets.get_mut(slot).packet.ecn = Ecn::Experienced;
                 None
             }

@@ -53,6 +53,8 @@ pub struct Fifo<T> {
     packets: [u32; 3],
     bytes: [u64; 3],
     limit: Backlog,
+    /// The limit in whole packets, and in bytes: one of them is the most there is.
+    most: (u32, u64),
     idle_since: Option<Time>,
     /// See [`Fifo::tell_idle_secs`].
     idle_secs: Option<f64>,
@@ -69,6 +71,11 @@ impl<T: Item> Fifo<T> {
             packets: [0; 3],
             bytes: [0; 3],
             limit,
+            most: match limit {
+                // A length is a whole number, so a limit's fraction admits nothing more.
+                Backlog::Packets(n) => (n as u32, u64::MAX),
+                Backlog::Bytes(n) => (u32::MAX, n as u64),
+            },
             idle_since: Some(Time::ZERO),
             idle_secs: None,
             struck: Vec::new(),
@@ -109,19 +116,6 @@ impl<T: Item> Fifo<T> {
         self.bytes[colour] += u64::from(packet.size);
         self.ring.push_back(item);
         verdict
-    }
-
-    /// A packet finds the link free and nothing waiting, and no discipline has anything to say about it: it
-    /// is counted as come and gone.
-    #[inline]
-    pub fn pass(&mut self, packet: &Packet) {
-        debug_assert!(self.ring.is_empty());
-        let colour = packet.colour as usize;
-        self.counts.arrived[colour] += 1;
-        self.counts.arrived_bytes[colour] += u64::from(packet.size);
-        self.counts.sent[colour] += 1;
-        self.counts.sent_bytes[colour] += u64::from(packet.size);
-        self.idle_since = None;
     }
 
     /// The packet next in line.
@@ -241,10 +235,7 @@ impl<T: Item> Queue for Fifo<T> {
     }
     #[inline]
     fn fits(&self, size: u32) -> bool {
-        match self.limit {
-            Backlog::Packets(n) => f64::from(self.packets()) + 1.0 <= n,
-            Backlog::Bytes(n) => (self.bytes() + u64::from(size)) as f64 <= n,
-        }
+        self.packets() < self.most.0 && self.bytes().saturating_add(u64::from(size)) <= self.most.1
     }
     #[inline]
     fn idle_since(&self) -> Option<Time> {
