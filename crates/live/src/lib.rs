@@ -14,4 +14,6 @@ pub mod code_points;
 pub mod datapath;
 pub mod flow;
 pub mod io;
+#[cfg(target_os = "linux")]
+pub mod namespace;
 pub mod packet;

@@ -1,9 +1,18 @@
 //! Where frames come from and go to: one small interface, several drivers.
 //!
-//! [`replay`] takes frames from memory or a capture under a virtual clock; `tun` and `afpacket` are Linux's.
+//! [`replay`] takes frames from memory or a capture under a virtual clock; [`tun`] and [`afpacket`] are Linux's.
 
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "system calls and the ring shared with the kernel; each with its reason")]
+pub mod afpacket;
 pub mod pcap;
 pub mod replay;
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "system calls; each with its reason")]
+pub mod sys;
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "ioctl on the device")]
+pub mod tun;
 
 use std::io;
 

@@ -1,0 +1,223 @@
+//! Ports on Linux's packet sockets: works on every interface, and without root inside a user and network namespace.
+//!
+//! Frames come in through a ring shared with the kernel (TPACKET_V2: it hands over each frame as it comes, where V3
+//! gathers them for a millisecond) and go out in batches, past the interface's own queue (PACKET_QDISC_BYPASS). What
+//! the port itself sends is not seen again (PACKET_IGNORE_OUTGOING), and a VLAN tag the kernel took off is put back.
+//! Non-goal: super-packets. A frame longer than the ring's places is counted as missed; switch GRO, TSO and checksum
+//! offload off at both ends.
+
+mod ring;
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+use inprofile_core::units::Time;
+
+use super::sys::{self, Clock};
+use super::{Io, Port, PortCounts};
+use crate::packet::Layer;
+use ring::{Ring, Taken};
+
+/// How many frames one port may hand over before the others have their turn.
+const BATCH: usize = 64;
+/// How many frames are sent by one call.
+const SEND_BATCH: usize = 64;
+
+/// How a port is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortOptions {
+    /// The interface.
+    pub interface: String,
+    /// The longest frame that is taken in, link layer included.
+    pub longest: u32,
+    /// How many frames the kernel may keep for us; memory is this times the next power of two above `longest`.
+    pub frames: u32,
+}
+
+impl PortOptions {
+    /// For an MTU of 1500 with two VLAN tags, and 4096 frames: 8 MiB.
+    #[must_use]
+    pub fn new(interface: &str) -> PortOptions {
+        PortOptions { interface: interface.to_owned(), longest: 1522, frames: 4096 }
+    }
+}
+
+/// Frames that came, besides [`PortCounts`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Oddities {
+    /// Longer than the ring's places: super-packets of GRO or TSO. Lost.
+    pub too_long: u64,
+    /// With a checksum that the sender's interface was to finish: transmit offload is on at the other end.
+    pub unfinished_checksum: u64,
+    /// That had lost a VLAN tag, which was put back.
+    pub tagged: u64,
+}
+
+#[derive(Debug)]
+struct OnePort {
+    socket: OwnedFd,
+    ring: Ring,
+    counts: PortCounts,
+    oddities: Oddities,
+    /// Frames to be sent, one after the other, and their lengths.
+    bytes: Vec<u8>,
+    lengths: Vec<usize>,
+}
+
+/// Some interfaces.
+#[derive(Debug)]
+pub struct AfPacket {
+    clock: Clock,
+    ports: Vec<OnePort>,
+    polls: Vec<libc::pollfd>,
+}
+
+impl AfPacket {
+    /// Opens these interfaces, by the number of their port, and takes everything that comes in there.
+    ///
+    /// # Errors
+    /// `NotFound` for an interface that isn't there, `PermissionDenied` without CAP_NET_RAW, each with the name;
+    /// else what the system says.
+    pub fn open(ports: &[PortOptions], clock: Clock) -> io::Result<AfPacket> {
+        sys::sleep_precisely()?;
+        let open = |options: &PortOptions| {
+            OnePort::open(options)
+                .map_err(|e| io::Error::new(e.kind(), format!("interface `{}`: {e}", options.interface)))
+        };
+        let ports = ports.iter().map(open).collect::<io::Result<Vec<_>>>()?;
+        let poll = |p: &OnePort| libc::pollfd { fd: p.socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let polls = ports.iter().map(poll).collect();
+        Ok(AfPacket { clock, ports, polls })
+    }
+
+    /// What was odd about the frames that came in by a port.
+    #[must_use]
+    pub fn oddities(&self, port: Port) -> Oddities {
+        self.ports[port].oddities
+    }
+}
+
+impl Io for AfPacket {
+    fn layer(&self) -> Layer {
+        Layer::Ethernet
+    }
+
+    fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    fn wait(&mut self, until: Option<Time>) -> io::Result<()> {
+        if self.ports.iter().any(|p| p.ring.ready()) {
+            return Ok(());
+        }
+        sys::wait_readable(&mut self.polls, self.clock.now(), until)?;
+        for (poll, port) in self.polls.iter().zip(&self.ports) {
+            if poll.revents & libc::POLLERR != 0 {
+                // The interface went down: asking for the error clears it, and frames come again when it is up.
+                sys::take_error(port.socket.as_fd())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, each: &mut dyn FnMut(Port, &mut [u8])) -> io::Result<usize> {
+        let mut n = 0;
+        for (number, port) in self.ports.iter_mut().enumerate() {
+            for _ in 0..BATCH {
+                let OnePort { ring, counts, oddities, .. } = port;
+                let taken = ring.take(|frame| {
+                    counts.received += 1;
+                    oddities.unfinished_checksum += u64::from(frame.unfinished_checksum);
+                    oddities.tagged += u64::from(frame.tagged);
+                    each(number, frame.bytes);
+                });
+                match taken {
+                    Taken::Nothing => break,
+                    Taken::Frame => n += 1,
+                    Taken::TooLong => {
+                        oddities.too_long += 1;
+                        counts.missed += 1;
+                    }
+                }
+            }
+            port.counts.missed += port.ring.missed(port.socket.as_fd())?;
+        }
+        Ok(n)
+    }
+
+    fn send(&mut self, port: Port, frame: &[u8]) -> io::Result<()> {
+        let port = &mut self.ports[port];
+        port.bytes.extend_from_slice(frame);
+        port.lengths.push(frame.len());
+        if port.lengths.len() < SEND_BATCH { Ok(()) } else { port.send_batch() }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.ports.iter_mut().try_for_each(OnePort::send_batch)
+    }
+
+    fn counts(&self, port: Port) -> PortCounts {
+        self.ports[port].counts
+    }
+}
+
+impl OnePort {
+    fn open(options: &PortOptions) -> io::Result<OnePort> {
+        let index = sys::interface_index(&options.interface)?;
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: no pointers; the descriptor that comes back is nobody else's.
+        let socket = unsafe {
+            // Protocol 0: nothing comes in before everything is set up.
+            OwnedFd::from_raw_fd(sys::check(libc::socket(libc::AF_PACKET, kind, 0))?)
+        };
+        let fd = socket.as_fd();
+        let on: libc::c_int = 1;
+        sys::set_option(fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &on)?;
+        sys::set_option(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &on)?;
+        let promiscuous = libc::packet_mreq {
+            mr_ifindex: index as libc::c_int,
+            mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        sys::set_option(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &promiscuous)?;
+        let ring = Ring::new(fd, options.longest, options.frames)?;
+        sys::bind_packet(fd, index)?;
+        let counts = PortCounts::default();
+        let oddities = Oddities::default();
+        Ok(OnePort { socket, ring, counts, oddities, bytes: Vec::new(), lengths: Vec::new() })
+    }
+
+    /// Sends what has gathered. A frame that can't be sent is counted, and the rest of the batch goes on.
+    fn send_batch(&mut self) -> io::Result<()> {
+        let (mut from, mut at) = (0, 0);
+        // That the port was down is also said once after it came up again.
+        let mut old_news = true;
+        while from < self.lengths.len() {
+            match sys::send_many(self.socket.as_fd(), &self.bytes[at..], &self.lengths[from..]) {
+                Ok(n) => {
+                    self.counts.sent += n as u64;
+                    at += self.lengths[from..from + n].iter().sum::<usize>();
+                    from += n;
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if e.raw_os_error() == Some(libc::ENETDOWN) && std::mem::take(&mut old_news) => {}
+                Err(e) if of_this_frame(&e) => {
+                    self.counts.refused += 1;
+                    at += self.lengths[from];
+                    from += 1;
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        self.bytes.clear();
+        self.lengths.clear();
+        Ok(())
+    }
+}
+
+/// Whether an error is about one frame, or a port that is down or full for the moment.
+fn of_this_frame(e: &io::Error) -> bool {
+    let passing = [libc::ENETDOWN, libc::ENOBUFS, libc::EAGAIN, libc::EMSGSIZE, libc::EINVAL, libc::ENXIO];
+    e.raw_os_error().is_some_and(|code| passing.contains(&code))
+}

@@ -1,0 +1,172 @@
+//! System calls that the drivers share, each wrapped once.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Instant;
+
+use inprofile_core::units::Time;
+
+/// Wall time as the drivers show it: since the start, monotonic; steps of the system's clock don't touch it.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock(Instant);
+
+impl Clock {
+    /// Starts now.
+    #[must_use]
+    pub fn start() -> Clock {
+        Clock(Instant::now())
+    }
+
+    /// The present moment.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        let nanos = u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Time(nanos.saturating_mul(1_000))
+    }
+}
+
+/// Lets this thread's sleeps end as soon as the system can: by default they may end 50 µs late.
+///
+/// # Errors
+/// What the system says.
+pub fn sleep_precisely() -> io::Result<()> {
+    // SAFETY: PR_SET_TIMERSLACK takes a number and changes nothing but this thread's slack.
+    check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) })?;
+    Ok(())
+}
+
+/// Turns −1 into the error it stands for.
+pub(crate) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// The number of an interface in this network namespace.
+///
+/// # Errors
+/// `NotFound`, with the name.
+pub fn interface_index(name: &str) -> io::Result<u32> {
+    let missing = || io::Error::new(io::ErrorKind::NotFound, format!("there is no interface `{name}`"));
+    let text = CString::new(name).map_err(|_| missing())?;
+    // SAFETY: the pointer is to a string that ends with 0 and lives through the call.
+    match unsafe { libc::if_nametoindex(text.as_ptr()) } {
+        0 => Err(missing()),
+        index => Ok(index),
+    }
+}
+
+/// Sets a socket option.
+pub(crate) fn set_option<T: Copy>(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: &T,
+) -> io::Result<()> {
+    let length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the pointer and the length describe `value`, which the kernel only reads.
+    check(unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, name, std::ptr::from_ref(value).cast(), length)
+    })?;
+    Ok(())
+}
+
+/// Waits until one of these can be read, or until `until`. Which ones have something to say.
+pub(crate) fn wait_readable(polls: &mut [libc::pollfd], now: Time, until: Option<Time>) -> io::Result<()> {
+    let left = until.map(|until| until.since(now).0.div_ceil(1_000));
+    let span = left.map(|ns| libc::timespec {
+        tv_sec: (ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+    });
+    let span = span.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: pointer and count describe `polls`; the time lives through the call, or is null; no signal mask.
+    let ready =
+        unsafe { libc::ppoll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, span, std::ptr::null()) };
+    match check(ready) {
+        // A signal woke us: whoever calls looks at what has changed.
+        Err(e) if e.kind() == io::ErrorKind::Interrupted => {
+            polls.iter_mut().for_each(|p| p.revents = 0);
+            Ok(())
+        }
+        other => other.map(|_| ()),
+    }
+}
+
+/// Reads a socket option.
+pub(crate) fn get_option<T: Copy>(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: &mut T,
+) -> io::Result<()> {
+    let mut length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes, and those who call take types in which any bytes are valid.
+    check(unsafe {
+        libc::getsockopt(socket.as_raw_fd(), level, name, std::ptr::from_mut(value).cast(), &raw mut length)
+    })?;
+    Ok(())
+}
+
+/// Asks for a socket's pending error, and clears it.
+pub(crate) fn take_error(socket: BorrowedFd<'_>) -> io::Result<libc::c_int> {
+    let mut error: libc::c_int = 0;
+    get_option(socket, libc::SOL_SOCKET, libc::SO_ERROR, &mut error)?;
+    Ok(error)
+}
+
+/// Binds a packet socket to all frames of an interface.
+pub(crate) fn bind_packet(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
+    let address = libc::sockaddr_ll {
+        sll_family: libc::AF_PACKET as libc::c_ushort,
+        sll_protocol: (libc::ETH_P_ALL as u16).to_be(),
+        sll_ifindex: index as libc::c_int,
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
+    let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    // SAFETY: pointer and length describe `address`, which the kernel only reads.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
+    Ok(())
+}
+
+/// Sends messages that stand one after the other in `bytes`; how many went. An error is about the first of them.
+pub(crate) fn send_many(socket: BorrowedFd<'_>, bytes: &[u8], lengths: &[usize]) -> io::Result<usize> {
+    let mut rest = bytes;
+    let mut parts = Vec::with_capacity(lengths.len());
+    for &length in lengths {
+        let (one, after) = rest.split_at(length);
+        parts.push(libc::iovec { iov_base: one.as_ptr().cast_mut().cast(), iov_len: length });
+        rest = after;
+    }
+    let mut messages: Vec<libc::mmsghdr> = parts
+        .iter_mut()
+        .map(|part| {
+            // SAFETY: a message header of zeros is a valid one: null pointers and lengths of 0.
+            let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
+            message.msg_hdr.msg_iov = part;
+            message.msg_hdr.msg_iovlen = 1;
+            message
+        })
+        .collect();
+    // SAFETY: every header points to one part, every part into `bytes`; all of them live through the call, which
+    // only reads what they point to.
+    let sent = unsafe {
+        libc::sendmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), messages.len() as libc::c_uint, 0)
+    };
+    check(sent).map(|n| n as usize)
+}
+
+/// Moves the calling thread into a new network namespace.
+pub(crate) fn unshare_network() -> io::Result<()> {
+    // SAFETY: no pointers; only this thread's view of the network changes.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
+    Ok(())
+}
+
+/// Moves the calling thread into this network namespace.
+pub(crate) fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: no pointers; the kernel checks what the descriptor stands for.
+    check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) })?;
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! TUN devices: a port is the process's end, the host's end is an interface like any other.
+//!
+//! Packets come and go whole, without a link layer; as no offload is asked for, the host's stack makes none larger
+//! than the MTU and finishes every checksum itself.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use inprofile_core::units::Time;
+
+use super::sys::{self, Clock};
+use super::{Io, Port, PortCounts};
+use crate::packet::Layer;
+
+/// The most that one read takes: no MTU is larger.
+const LONGEST: usize = 1 << 16;
+/// How many packets one port may hand over before the others have their turn.
+const BATCH: usize = 32;
+
+/// Makes a TUN device in the calling thread's network namespace. It goes when the file is closed.
+///
+/// # Errors
+/// What the system says; `PermissionDenied` without CAP_NET_ADMIN in the namespace.
+pub fn create(name: &str) -> io::Result<File> {
+    let file =
+        OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
+    if name.is_empty() || name.len() >= libc::IFNAMSIZ || !name.is_ascii() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{name}` can't name an interface")));
+    }
+    // SAFETY: an ifreq of zeros is a valid one: numbers and byte arrays.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: TUNSETIFF reads and writes the ifreq, which lives through the call.
+    sys::check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
+    Ok(file)
+}
+
+/// Some TUN devices.
+#[derive(Debug)]
+pub struct Tun {
+    clock: Clock,
+    ports: Vec<File>,
+    polls: Vec<libc::pollfd>,
+    counts: Vec<PortCounts>,
+    buffer: Vec<u8>,
+}
+
+impl Tun {
+    /// These devices, by the number of their port.
+    ///
+    /// # Errors
+    /// If the system refuses precise sleeps.
+    pub fn new(devices: Vec<OwnedFd>, clock: Clock) -> io::Result<Tun> {
+        sys::sleep_precisely()?;
+        let ports: Vec<File> = devices.into_iter().map(File::from).collect();
+        let poll = |f: &File| libc::pollfd { fd: f.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let polls = ports.iter().map(poll).collect();
+        let counts = vec![PortCounts::default(); ports.len()];
+        Ok(Tun { clock, ports, polls, counts, buffer: vec![0; LONGEST] })
+    }
+}
+
+impl Io for Tun {
+    fn layer(&self) -> Layer {
+        Layer::Ip
+    }
+
+    fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    fn wait(&mut self, until: Option<Time>) -> io::Result<()> {
+        sys::wait_readable(&mut self.polls, self.clock.now(), until)
+    }
+
+    fn receive(&mut self, each: &mut dyn FnMut(Port, &mut [u8])) -> io::Result<usize> {
+        let mut n = 0;
+        for (port, file) in self.ports.iter_mut().enumerate() {
+            if self.polls[port].revents == 0 {
+                continue;
+            }
+            for _ in 0..BATCH {
+                match file.read(&mut self.buffer) {
+                    Ok(length) => {
+                        self.counts[port].received += 1;
+                        each(port, &mut self.buffer[..length]);
+                        n += 1;
+                    }
+                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                    Err(e) => return Err(e),
+                }
+            }
+        }
+        Ok(n)
+    }
+
+    fn send(&mut self, port: Port, frame: &[u8]) -> io::Result<()> {
+        let sent = self.ports[port].write(frame);
+        let counts = &mut self.counts[port];
+        match sent {
+            Ok(_) => counts.sent += 1,
+            // EIO: the interface is down. EINVAL: no IP packet. ENOBUFS, EAGAIN: no room.
+            Err(e)
+                if matches!(
+                    e.raw_os_error(),
+                    Some(libc::EIO | libc::EINVAL | libc::ENOBUFS | libc::EAGAIN)
+                ) =>
+            {
+                counts.refused += 1;
+            }
+            Err(e) => return Err(e),
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn counts(&self, port: Port) -> PortCounts {
+        self.counts[port]
+    }
+}

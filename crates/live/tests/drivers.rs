@@ -1,0 +1,157 @@
+//! The drivers on real devices, in namespaces of the test's own.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use inprofile_core::units::{Duration as Span, Time};
+use inprofile_live::io::afpacket::{AfPacket, PortOptions};
+use inprofile_live::io::sys::Clock;
+use inprofile_live::io::tun::{self, Tun};
+use inprofile_live::io::{Io, Port};
+use inprofile_live::packet::{Layer, Transport, parse};
+use support::{ip, namespace};
+
+/// What comes in until `n` frames came that `wanted` likes, or two seconds have passed.
+fn gather(driver: &mut dyn Io, n: usize, wanted: impl Fn(&[u8]) -> bool) -> Vec<(Port, Vec<u8>)> {
+    let (end, mut seen) = (driver.now() + Span::from_millis(2_000), Vec::new());
+    while seen.len() < n && driver.now() < end {
+        driver.wait(Some(end)).expect("the system waits");
+        driver
+            .receive(&mut |port, frame| {
+                if wanted(frame) {
+                    seen.push((port, frame.to_vec()));
+                }
+            })
+            .expect("the system gives");
+    }
+    seen
+}
+
+/// Frames of an experimental EtherType (RFC 9542), so that nobody else's traffic is taken for ours.
+fn frame(number: u8, length: usize, tag: bool) -> Vec<u8> {
+    let mut f = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8];
+    if tag {
+        f.extend([0x81, 0, 0x60, 42]);
+    }
+    f.extend([0x88, 0xb5, number]);
+    f.resize(length, number);
+    f
+}
+
+fn ours(f: &[u8]) -> bool {
+    f[12..14] == [0x88, 0xb5] || (f[12..14] == [0x81, 0] && f[16..18] == [0x88, 0xb5])
+}
+
+#[test]
+fn frames_cross_a_pair_of_interfaces_unchanged() {
+    let Some(ns) = namespace() else { return };
+    ns.within(|| {
+        support::no_ipv6();
+        ip("link add va type veth peer name vb");
+        ip("link set va up");
+        ip("link set vb up");
+        let clock = Clock::start();
+        let mut a = AfPacket::open(&[PortOptions::new("va")], clock).expect("va");
+        let mut b =
+            AfPacket::open(&[PortOptions { frames: 64, ..PortOptions::new("vb") }], clock).expect("vb");
+
+        let frames: Vec<_> =
+            (0..20).map(|i| frame(i, if i == 7 { 1514 } else { 60 + usize::from(i) }, i % 3 == 0)).collect();
+        for (i, f) in frames.iter().enumerate() {
+            a.send(0, f)?;
+            if i == 10 {
+                // Longer than the interface takes: it alone is lost.
+                a.send(0, &frame(99, 3000, false))?;
+            }
+        }
+        a.flush()?;
+        let seen = gather(&mut b, frames.len(), ours);
+        let seen: Vec<_> = seen.into_iter().map(|(_, f)| f).collect();
+        assert_eq!(seen, frames);
+        assert_eq!((a.counts(0).sent, a.counts(0).refused), (20, 1));
+        assert_eq!((b.oddities(0).tagged, b.oddities(0).unfinished_checksum), (7, 0));
+        // What it sent itself it does not see.
+        assert!(gather(&mut a, 1, ours).is_empty());
+
+        // The ring fills, forwarding goes on, and what is missing has been counted.
+        let missed = b.counts(0).missed;
+        for _ in 0..20 {
+            for f in &frames {
+                a.send(0, f)?;
+            }
+        }
+        a.flush()?;
+        let got = gather(&mut b, 400, ours).len() as u64;
+        assert!((64..400).contains(&got), "{got} of 400 in a ring of at least 64");
+        // The kernel tells with the next frame that there is room for.
+        a.send(0, &frames[0])?;
+        a.flush()?;
+        assert_eq!(gather(&mut b, 1, ours).len(), 1);
+        assert_eq!(b.counts(0).missed - missed, 400 - got);
+
+        // The port goes down and up.
+        ip("link set va down");
+        let refused = a.counts(0).refused;
+        a.send(0, &frames[0])?;
+        a.flush()?;
+        assert_eq!(a.counts(0).refused, refused + 1);
+        assert!(gather(&mut b, 1, ours).is_empty());
+        ip("link set va up");
+        std::thread::sleep(Duration::from_millis(50));
+        a.send(0, &frames[1])?;
+        a.flush()?;
+        assert_eq!(gather(&mut b, 1, ours), [(0, frames[1].clone())]);
+        Ok(())
+    })
+    .expect("namespaces work");
+}
+
+#[test]
+fn an_interface_that_is_not_there_is_named() {
+    let Some(ns) = namespace() else { return };
+    let e =
+        ns.within(|| AfPacket::open(&[PortOptions::new("nosuch0")], Clock::start()).map(|_| ())).unwrap_err();
+    assert_eq!(e.to_string(), "interface `nosuch0`: there is no interface `nosuch0`");
+}
+
+#[test]
+fn a_tun_device_is_a_host_on_a_wire() {
+    let Some(ns) = namespace() else { return };
+    ns.within(|| {
+        let device = tun::create("host0")?;
+        ip("addr add 10.9.0.1/24 dev host0");
+        ip("link set host0 up mtu 1040");
+        let mut wire = Tun::new(vec![device.into()], Clock::start())?;
+        let socket = UdpSocket::bind("10.9.0.1:4000")?;
+        socket.set_read_timeout(Some(Duration::from_secs(2)))?;
+        let udp = |f: &[u8]| matches!(parse(Layer::Ip, f), Ok(h) if h.transport == (Transport::Udp { ports: (4000, 5000) }));
+        // Larger than the MTU: it must come as fragments, none longer.
+        socket.send_to(&[7; 100], "10.9.0.2:5000")?;
+        let seen = gather(&mut wire, 1, udp);
+        assert_eq!((seen.len(), seen[0].1.len()), (1, 128));
+
+        // Back: addresses and ports the other way round; UDP without a checksum is allowed over IPv4.
+        let mut back = seen[0].1.clone();
+        back[12..20].copy_from_slice(&[10, 9, 0, 2, 10, 9, 0, 1]);
+        back[20..28].copy_from_slice(&[5000u16.to_be_bytes(), 4000u16.to_be_bytes(), 108u16.to_be_bytes(), [0, 0]].concat());
+        wire.send(0, &back)?;
+        let mut room = [0; 200];
+        let (n, from) = socket.recv_from(&mut room)?;
+        assert_eq!((n, from.to_string().as_str()), (100, "10.9.0.2:5000"));
+        // What is no packet is refused and counted.
+        wire.send(0, &[0xff; 20])?;
+        assert_eq!((wire.counts(0).sent, wire.counts(0).refused), (1, 1));
+        // Waiting ends when it should, and not before.
+        let until = wire.now() + Span::from_millis(3);
+        while wire.now() < until {
+            wire.wait(Some(until))?;
+            wire.receive(&mut |_, _| {})?;
+        }
+        assert!(wire.now() < until + Span::from_millis(500) && until > Time::ZERO);
+        Ok(())
+    })
+    .expect("namespaces work");
+}
