@@ -238,20 +238,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn every_second_segment_is_acknowledged() {
-        let mut r = receiver(Profile::Rfc, Some(100));
-        assert!(r.arrived(0, false).acknowledge);
-        assert_eq!(r.arrived(1, false).timer, Delay::Set);
-        let second = r.arrived(2, true);
-        assert!(second.acknowledge && second.timer == Delay::Stop);
-        assert_eq!(r.arrived(3, false).timer, Delay::Set);
-        // A gap: at once, and so is what fills it.
-        assert!(r.arrived(5, true).acknowledge);
-        let filled = r.arrived(4, false);
-        assert!(filled.acknowledge && filled.delivered == 2);
-    }
-
     /// ns-2's `DelAckSink` asks only whether a segment is the last in order, not whether it is new.
     #[test]
     fn ns2_delays_the_acknowledgement_of_a_repetition() {

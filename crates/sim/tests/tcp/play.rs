@@ -1,0 +1,281 @@
+//! Plays a trace to a sender or a receiver of the RFC profile.
+
+use inprofile_core::units::{Duration, Time};
+use inprofile_sim::clock::{Clock, Exact};
+use inprofile_sim::tcp::receiver::{Delay, Receiver};
+use inprofile_sim::tcp::rfc::Sender;
+use inprofile_sim::tcp::{Ack, Alarm, Bits, Host, Sack};
+
+use crate::script::{Fault, Line, Number, Script, Side, What, When};
+
+/// What went out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Sent {
+    Data(u32, Bits),
+    Ack(u32, Sack, bool),
+}
+
+impl std::fmt::Display for Sent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let flag = |on, word| if on { word } else { "" };
+        match self {
+            Sent::Data(segment, bits) => {
+                write!(f, "data {segment}{}{}", flag(bits.capable, " ect"), flag(bits.cwr, " cwr"))
+            }
+            Sent::Ack(next, sack, echo) => {
+                write!(f, "ack {next}")?;
+                if !sack.blocks().is_empty() {
+                    f.write_str(" sack")?;
+                }
+                for (from, to) in sack.blocks() {
+                    write!(f, " {from}-{}", to - 1)?;
+                }
+                f.write_str(flag(*echo, " ece"))
+            }
+        }
+    }
+}
+
+/// The world of the end under test.
+struct World {
+    now: Exact,
+    sent: Vec<Sent>,
+    due: [Option<Exact>; 3],
+}
+
+impl Host for World {
+    type Clock = Exact;
+    fn now(&self) -> Exact {
+        self.now
+    }
+    fn send(&mut self, segment: u32, bits: Bits) {
+        self.sent.push(Sent::Data(segment, bits));
+    }
+    fn set_timer(&mut self, which: Alarm, after: Duration) {
+        self.due[which as usize] = Some(self.now.after(after));
+    }
+    fn cancel_timer(&mut self, which: Alarm) {
+        self.due[which as usize] = None;
+    }
+    fn timer_is_set(&self, which: Alarm) -> bool {
+        self.due[which as usize].is_some()
+    }
+    fn uniform(&mut self) -> f64 {
+        0.5
+    }
+}
+
+/// The end under test.
+enum End {
+    Sender(Box<Sender<Exact>>),
+    Receiver(Receiver),
+}
+
+struct Play {
+    world: World,
+    end: End,
+    /// Segments the application could read.
+    delivered: u32,
+}
+
+/// Plays a trace.
+///
+/// # Errors
+/// The number of the first line that does not hold, and what happened instead.
+pub fn play(script: &Script) -> Result<(), Fault> {
+    let end = match script.side {
+        Side::Sender => End::Sender(Box::new(Sender::new(&script.config))),
+        Side::Receiver => End::Receiver(Receiver::new(&script.config)),
+    };
+    let world = World { now: Exact(0), sent: Vec::new(), due: [None; 3] };
+    let mut play = Play { world, end, delivered: 0 };
+    for line in &script.lines {
+        play.line(line).map_err(|problem| (line.number, problem))?;
+    }
+    let last = script.lines.last().map_or(1, |l| l.number);
+    play.all_was_said().map_err(|problem| (last, problem))
+}
+
+impl Play {
+    fn line(&mut self, line: &Line) -> Result<(), String> {
+        let at = match line.at {
+            When::Now => self.world.now,
+            When::At(t) => Exact::at(Time::ZERO + t),
+            When::After(t) => self.world.now.after(t),
+        };
+        if at < self.world.now {
+            return Err(format!("goes back in time: it is {} s already", self.world.now.secs()));
+        }
+        let moves = at > self.world.now
+            || !matches!(line.what, What::Sends { .. } | What::Answers { .. } | What::Expect(_));
+        if moves && line.what != (What::Nothing { until: None }) {
+            self.all_was_said()?;
+        }
+        let rings = match line.what {
+            What::Timeout => Some(self.timer()),
+            What::DelayOver => Some(Alarm::Send),
+            _ => None,
+        };
+        self.pass(at, rings)?;
+        self.happen(&line.what, rings)
+    }
+
+    /// The timer that `timeout` means.
+    fn timer(&self) -> Alarm {
+        match self.end {
+            End::Sender(_) => Alarm::Retransmit,
+            End::Receiver(_) => Alarm::Acknowledge,
+        }
+    }
+
+    /// Time goes on to `at`; no timer but the one that is said may expire.
+    fn pass(&mut self, at: Exact, rings: Option<Alarm>) -> Result<(), String> {
+        for which in Alarm::ALL {
+            match self.world.due[which as usize] {
+                Some(due) if due < at => {
+                    return Err(format!("the {which:?} timer expires at {} s, before this", due.secs()));
+                }
+                due if rings == Some(which) && due != Some(at) => {
+                    let when = due.map_or("is off".into(), |due| format!("expires at {} s", due.secs()));
+                    return Err(format!("the {which:?} timer {when}"));
+                }
+                _ => {}
+            }
+        }
+        self.world.now = at;
+        Ok(())
+    }
+
+    fn all_was_said(&self) -> Result<(), String> {
+        if self.world.sent.is_empty() {
+            return Ok(());
+        }
+        let sent: Vec<String> = self.world.sent.iter().map(ToString::to_string).collect();
+        Err(format!("was sent before this, and no line says so: {}", sent.join(", ")))
+    }
+
+    fn happen(&mut self, what: &What, rings: Option<Alarm>) -> Result<(), String> {
+        if let Some(which) = rings {
+            self.world.due[which as usize] = None;
+        }
+        match (what, &mut self.end) {
+            (What::Start, End::Sender(s)) => s.start(&mut self.world),
+            (What::AcksCome { next, times, sack, echo }, End::Sender(s)) => {
+                for next in next.iter().flat_map(|n| std::iter::repeat_n(*n, *times as usize)) {
+                    s.acknowledged(Ack { next, sack, echo: *echo }, &mut self.world);
+                }
+            }
+            (What::Timeout, End::Sender(s)) => s.timed_out(&mut self.world),
+            (What::DelayOver, End::Sender(s)) => s.delay_over(&mut self.world),
+            (What::DataComes { segments, experienced, reduced }, End::Receiver(_)) => {
+                for segment in segments {
+                    self.data(*segment, *experienced, *reduced);
+                }
+            }
+            (What::Timeout, End::Receiver(r)) => {
+                r.alarm(Alarm::Acknowledge);
+                self.answer();
+            }
+            (What::Sends { segments, bits }, _) => {
+                return self.goes_out(segments.iter().map(|s| Sent::Data(*s, *bits)));
+            }
+            (What::Answers { next, sack, echo }, _) => {
+                return self.goes_out(next.iter().map(|n| Sent::Ack(*n, *sack, *echo)));
+            }
+            (What::Nothing { until }, _) => {
+                self.all_was_said()?;
+                if let Some(until) = until {
+                    return self.pass(Exact::at(Time::ZERO + *until), None);
+                }
+            }
+            (What::Expect(pairs), _) => return pairs.iter().try_for_each(|(name, n)| self.compare(name, *n)),
+            (what, _) => unreachable!("the parser knows the sides: {what:?}"),
+        }
+        Ok(())
+    }
+
+    fn goes_out(&mut self, expected: impl Iterator<Item = Sent>) -> Result<(), String> {
+        let expected: Vec<Sent> = expected.collect();
+        let n = expected.len().min(self.world.sent.len());
+        let sent: Vec<Sent> = self.world.sent.drain(..n).collect();
+        if sent == expected {
+            return Ok(());
+        }
+        let sent: Vec<String> = sent.iter().map(ToString::to_string).collect();
+        let sent = if sent.is_empty() { "nothing".into() } else { sent.join(", ") };
+        Err(format!("sent instead: {sent}"))
+    }
+
+    /// The receiver under test gets a segment, and does what the simulator does on its answer.
+    fn data(&mut self, segment: u32, experienced: bool, reduced: bool) {
+        let End::Receiver(r) = &mut self.end else { unreachable!("data comes to a receiver") };
+        r.congestion(segment, experienced, reduced);
+        let reply = r.arrived(segment, self.world.timer_is_set(Alarm::Acknowledge));
+        let span = r.span::<Exact>();
+        self.delivered += reply.delivered;
+        match reply.timer {
+            Delay::Leave => {}
+            Delay::Stop => self.world.cancel_timer(Alarm::Acknowledge),
+            Delay::Set => self.world.set_timer(Alarm::Acknowledge, span),
+        }
+        if reply.acknowledge {
+            self.answer();
+        }
+    }
+
+    fn answer(&mut self) {
+        let End::Receiver(r) = &mut self.end else { unreachable!("a receiver answers") };
+        let sack = if r.selects() { r.select() } else { Sack::default() };
+        let ack = Sent::Ack(r.expects(), sack, r.echo());
+        self.world.sent.push(ack);
+    }
+
+    fn compare(&self, name: &str, number: Number) -> Result<(), String> {
+        let timer = self.world.due[self.timer() as usize].map_or(f64::INFINITY, Clock::secs);
+        let is = match (&self.end, name) {
+            (_, "timer") => timer,
+            (End::Receiver(_), _) => f64::from(self.delivered),
+            (End::Sender(s), "cwnd") => s.cwnd(),
+            (End::Sender(s), "ssthresh") => s.ssthresh(),
+            (End::Sender(s), "flight") => s.flight(),
+            (End::Sender(s), "timeouts") => s.tally().timeouts as f64,
+            (End::Sender(s), "fast_retransmits") => s.tally().fast_retransmits as f64,
+            (End::Sender(s), _) => s.tally().retransmissions as f64,
+        };
+        let same = is == number.value || (is - number.value).abs() <= number.within;
+        if same { Ok(()) } else { Err(format!("{name} is {is}, not {}", number.value)) }
+    }
+}
+
+/// A trace that does not hold fails at the line that is wrong, and says what happened instead.
+#[test]
+fn what_does_not_hold_is_found() {
+    let cases = [
+        ("sender\n0 start\n> data 1", 3, "sent instead: data 0"),
+        ("sender\n0 start\n0.1 < ack 1", 3, "no line says so: data 0"),
+        ("sender\n0 start\n> nothing", 3, "no line says so: data 0"),
+        ("sender\n0 start\n> data 0\n> data 1", 4, "sent instead: nothing"),
+        ("sender\n0 start\n> data 0 ect", 3, "sent instead: data 0"),
+        ("sender\n0 start", 2, "no line says so: data 0"),
+        ("sender\n0 start\n> data 0\n2 < ack 1", 4, "the Retransmit timer expires at 1 s"),
+        ("sender\n0 start\n> data 0\n> nothing until 1.1", 4, "the Retransmit timer expires at 1 s"),
+        ("sender\n0 start\n> data 0\n0.5 timeout", 4, "the Retransmit timer expires at 1 s"),
+        ("sender\n0 timeout", 2, "the Retransmit timer is off"),
+        ("sender\n0 start\n> data 0\nexpect cwnd 2", 4, "cwnd is 1, not 2"),
+        ("sender\n0 start\n> data 0\n0.5 < ack 1\n> data 1-10\n0.4 < ack 2", 6, "goes back in time"),
+        ("receiver\n0 < data 0\n> ack 2", 3, "sent instead: ack 1"),
+        (
+            "receiver delayed_ack=0.1\n0 < data 0\n> ack 1\n0 < data 1\n0.2 < data 2",
+            5,
+            "the Acknowledge timer",
+        ),
+        ("receiver congestion=sack\n0 < data 0 2\n> ack 1 1", 3, "sent instead: ack 1, ack 1 sack 2-2"),
+        ("receiver\n0 < data 0 ce\n> ack 1", 3, "sent instead: ack 1 ece"),
+        ("receiver\n0 < data 0\n> ack 1\nexpect delivered 2", 4, "delivered is 1, not 2"),
+    ];
+    for (text, line, said) in cases {
+        let script = Script::parse(text).expect(text);
+        let (at, problem) = play(&script).expect_err(text);
+        assert!(at == line && problem.contains(said), "{text}: line {at}: {problem}");
+    }
+}

@@ -1,0 +1,380 @@
+//! The language of timed packet traces: what comes in at a time, and what has to go out on account of it.
+//!
+//! The first line says who is under test and what its flow is told; every other line is
+//! `[time | +time] statement`, in seconds; without a time it is the same moment. `#` starts a comment.
+//!
+//! ```text
+//! sender congestion=newreno window=20 min_rto=1 ecn=on      receiver delayed_ack=0.1 congestion=sack
+//!
+//! 0 start                       the application has data     < data 1-3 5 [ce] [cwr]
+//! > data 0 [ect] [cwr]          sent, in this order          > ack 4 [sack 5 2-3] [ece]
+//! 0.1 < ack 1 [x3] [sack 3-5 8] [ece]   `ack 1-3`: one each  > nothing [until 0.3]
+//! > nothing [until 0.3]                                      +0.1 timeout
+//! 1.3 timeout    delay over                                  expect delivered 3
+//! expect cwnd 10 ssthresh inf flight 10 timer 1.3
+//! ```
+//!
+//! Ranges include both ends. A block of a SACK is one too, the most recent first. What is sent and no line says is an
+//! error, and so is a timer that expires unsaid. `expect cwnd ~10.5` holds to the digits written.
+
+use inprofile_core::units::Duration;
+use inprofile_sim::tcp::{Bits, Config, Congestion, Profile, Sack};
+
+/// A trace.
+#[derive(Debug)]
+pub struct Script {
+    /// Who is under test.
+    pub side: Side,
+    /// What its flow is told.
+    pub config: Config,
+    /// What happens.
+    pub lines: Vec<Line>,
+}
+
+/// An end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Sends data, receives acknowledgements.
+    Sender,
+    /// The other.
+    Receiver,
+}
+
+/// A statement.
+#[derive(Debug)]
+pub struct Line {
+    /// Counted from 1.
+    pub number: usize,
+    /// When.
+    pub at: When,
+    /// What.
+    pub what: What,
+}
+
+/// When a statement holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum When {
+    /// At the moment of the line before.
+    Now,
+    /// So long after the start.
+    At(Duration),
+    /// So long after the line before.
+    After(Duration),
+}
+
+/// What a line says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum What {
+    /// The application has data.
+    Start,
+    /// Acknowledgements come in: each of `next`, so many times.
+    AcksCome { next: Vec<u32>, times: u32, sack: Sack, echo: bool },
+    /// Segments come in.
+    DataComes { segments: Vec<u32>, experienced: bool, reduced: bool },
+    /// These segments are sent.
+    Sends { segments: Vec<u32>, bits: Bits },
+    /// These acknowledgements are sent.
+    Answers { next: Vec<u32>, sack: Sack, echo: bool },
+    /// Nothing is sent, if said until a later time.
+    Nothing { until: Option<Duration> },
+    /// The retransmission timer expires, or that of delayed acknowledgements.
+    Timeout,
+    /// The random delay before a send is over.
+    DelayOver,
+    /// Figures have these values.
+    Expect(Vec<(String, Number)>),
+}
+
+/// A value to compare with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Number {
+    /// The value; a timer that is off is infinitely far.
+    pub value: f64,
+    /// How far off it may be.
+    pub within: f64,
+}
+
+/// What is wrong with a line.
+pub type Fault = (usize, String);
+
+/// Figures of a sender, and of a receiver.
+const FIGURES: [&[&str]; 2] = [
+    &["cwnd", "ssthresh", "flight", "timer", "timeouts", "fast_retransmits", "retransmissions"],
+    &["delivered", "timer"],
+];
+
+impl Script {
+    /// Reads a trace.
+    ///
+    /// # Errors
+    /// The number of the first wrong line, and what is wrong with it.
+    pub fn parse(text: &str) -> Result<Script, Fault> {
+        let mut lines = text.lines().enumerate().filter_map(|(i, line)| {
+            let words: Vec<&str> = line.split('#').next().unwrap_or("").split_whitespace().collect();
+            (!words.is_empty()).then_some((i + 1, words))
+        });
+        let Some((number, words)) = lines.next() else {
+            return Err((1, "is empty; write \"sender\" or \"receiver\" and what its flow is told".into()));
+        };
+        let (side, config) = head(&words).map_err(|problem| (number, problem))?;
+        let lines = lines
+            .map(|(number, words)| {
+                statement(side, &words).map(|(at, what)| Line { number, at, what }).map_err(|p| (number, p))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Script { side, config, lines })
+    }
+}
+
+/// The first line. What isn't said is as in the trace's own defaults: Reno, 1000 B, a window of 1000, the RFCs' timer
+/// and initial window, limited transmit, no delayed acknowledgements.
+fn head(words: &[&str]) -> Result<(Side, Config), String> {
+    let side = match words[0] {
+        "sender" => Side::Sender,
+        "receiver" => Side::Receiver,
+        other => return Err(format!("\"{other}\": the first line starts with \"sender\" or \"receiver\"")),
+    };
+    let mut config = Config {
+        profile: Profile::Rfc,
+        congestion: Congestion::Reno,
+        segment: 1000,
+        header: 40,
+        window: 1000,
+        jitter: Duration::ZERO,
+        delayed_ack: None,
+        min_rto: Duration::from_millis(1000),
+        initial_window: 10,
+        limited_transmit: true,
+        ecn: false,
+    };
+    for word in &words[1..] {
+        let Some((key, value)) = word.split_once('=') else {
+            return Err(format!("\"{word}\": write key=value"));
+        };
+        let count = || value.parse().map_err(|_| format!("{key}={value}: write a whole number"));
+        let switch = || match value {
+            "on" => Ok(true),
+            "off" => Ok(false),
+            _ => Err(format!("{key}={value}: write on or off")),
+        };
+        match key {
+            "congestion" => {
+                config.congestion = match value {
+                    "reno" => Congestion::Reno,
+                    "newreno" => Congestion::NewReno,
+                    "sack" => Congestion::Sack,
+                    "cubic" => Congestion::Cubic { sack: true },
+                    _ => return Err(format!("{key}={value}: write reno, newreno, sack or cubic")),
+                }
+            }
+            "window" => config.window = count()?,
+            "initial_window" => config.initial_window = count()?,
+            "min_rto" => config.min_rto = seconds(value)?,
+            "jitter" => config.jitter = seconds(value)?,
+            "delayed_ack" => config.delayed_ack = Some(seconds(value)?),
+            "limited_transmit" => config.limited_transmit = switch()?,
+            "ecn" => config.ecn = switch()?,
+            _ => {
+                return Err(format!(
+                    "\"{key}\": known are congestion, window, initial_window, min_rto, jitter, delayed_ack, limited_transmit, ecn"
+                ));
+            }
+        }
+    }
+    Ok((side, config))
+}
+
+/// Any other line.
+fn statement(side: Side, words: &[&str]) -> Result<(When, What), String> {
+    let first = words[0];
+    let (at, words) = if let Some(after) = first.strip_prefix('+') {
+        (When::After(seconds(after)?), &words[1..])
+    } else if first.starts_with(|c: char| c.is_ascii_digit()) {
+        (When::At(seconds(first)?), &words[1..])
+    } else {
+        (When::Now, words)
+    };
+    let what = match (words, side) {
+        (["start"], Side::Sender) => What::Start,
+        (["timeout"], _) => What::Timeout,
+        (["delay", "over"], Side::Sender) => What::DelayOver,
+        ([">", "nothing"], _) => What::Nothing { until: None },
+        ([">", "nothing", "until", time], _) => What::Nothing { until: Some(seconds(time)?) },
+        (["<", "ack", rest @ ..], Side::Sender) => {
+            let p = packet(rest, &["ece"])?;
+            What::AcksCome { next: p.numbers, times: p.times, sack: p.sack, echo: !p.flags.is_empty() }
+        }
+        ([">", "data", rest @ ..], Side::Sender) => {
+            let p = packet(rest, &["ect", "cwr"])?.plain()?;
+            let bits = Bits { capable: p.flags.contains(&"ect"), cwr: p.flags.contains(&"cwr") };
+            What::Sends { segments: p.numbers, bits }
+        }
+        (["<", "data", rest @ ..], Side::Receiver) => {
+            let p = packet(rest, &["ce", "cwr", "ect"])?.plain()?;
+            let (experienced, reduced) = (p.flags.contains(&"ce"), p.flags.contains(&"cwr"));
+            What::DataComes { segments: p.numbers, experienced, reduced }
+        }
+        ([">", "ack", rest @ ..], Side::Receiver) => {
+            let p = packet(rest, &["ece"])?;
+            What::Answers { next: p.numbers, sack: p.sack, echo: !p.flags.is_empty() }
+        }
+        (["expect", rest @ ..], _) => expect(rest, FIGURES[side as usize])?,
+        _ => {
+            let known = match side {
+                Side::Sender => "start, < ack …, > data …, > nothing, timeout, delay over, expect …",
+                Side::Receiver => "< data …, > ack …, > nothing, timeout, expect …",
+            };
+            return Err(format!("\"{}\": a line is one of {known}", words.join(" ")));
+        }
+    };
+    Ok((at, what))
+}
+
+/// What follows `ack` or `data`.
+#[derive(Default)]
+struct Packets<'a> {
+    numbers: Vec<u32>,
+    times: u32,
+    sack: Sack,
+    flags: Vec<&'a str>,
+}
+
+impl Packets<'_> {
+    /// For data: neither repeated nor with blocks.
+    fn plain(self) -> Result<Self, String> {
+        if self.times == 1 && self.sack.blocks().is_empty() {
+            Ok(self)
+        } else {
+            Err("x and sack go with what comes in, and with acknowledgements".into())
+        }
+    }
+}
+
+fn packet<'a>(words: &[&'a str], flags: &[&str]) -> Result<Packets<'a>, String> {
+    let mut p = Packets { times: 1, ..Packets::default() };
+    let mut in_sack = false;
+    for &word in words {
+        if flags.contains(&word) {
+            p.flags.push(word);
+        } else if word == "sack" {
+            in_sack = true;
+        } else if let Some(times) = word.strip_prefix('x') {
+            p.times = times.parse().map_err(|_| format!("\"{word}\": write x3 for three times"))?;
+        } else {
+            let (from, to) = range(word)?;
+            if !in_sack {
+                p.numbers.extend(from..=to);
+            } else if p.sack.blocks().len() < Sack::MOST {
+                p.sack.push((from, to + 1));
+            } else {
+                return Err(format!("no more than {} blocks fit", Sack::MOST));
+            }
+        }
+    }
+    if p.numbers.is_empty() {
+        return Err("which segments? Write 3, or 3-5".into());
+    }
+    if in_sack && p.sack.blocks().is_empty() {
+        return Err("sack: which segments? Write 3, or 3-5".into());
+    }
+    Ok(p)
+}
+
+fn range(word: &str) -> Result<(u32, u32), String> {
+    let (from, to) = word.split_once('-').unwrap_or((word, word));
+    match (from.parse(), to.parse()) {
+        (Ok(from), Ok(to)) if from <= to => Ok((from, to)),
+        _ => Err(format!("\"{word}\": write a segment such as 3, or a range such as 3-5")),
+    }
+}
+
+fn expect(words: &[&str], figures: &[&str]) -> Result<What, String> {
+    if words.is_empty() || !words.len().is_multiple_of(2) {
+        return Err("expect: write names and values by turns, such as cwnd 10 ssthresh 5".into());
+    }
+    let pairs = words.chunks(2).map(|pair| {
+        if figures.contains(&pair[0]) {
+            Ok((pair[0].to_owned(), number(pair[1])?))
+        } else {
+            Err(format!("expect {}: known are {}", pair[0], figures.join(", ")))
+        }
+    });
+    Ok(What::Expect(pairs.collect::<Result<_, String>>()?))
+}
+
+fn number(word: &str) -> Result<Number, String> {
+    if word == "inf" || word == "off" {
+        return Ok(Number { value: f64::INFINITY, within: 0.0 });
+    }
+    let digits = word.strip_prefix('~').unwrap_or(word);
+    let value = digits
+        .parse()
+        .map_err(|_| format!("\"{word}\": write a number, ~ before one that is rounded, or inf"))?;
+    let places = digits.split_once('.').map_or(0, |(_, p)| p.len());
+    let within = if digits.len() == word.len() { 1e-9 } else { 0.5 / libm::pow(10.0, places as f64) };
+    Ok(Number { value, within })
+}
+
+fn seconds(word: &str) -> Result<Duration, String> {
+    match word.parse::<f64>() {
+        Ok(s) if (0.0..1e6).contains(&s) => Ok(Duration::from_secs(s)),
+        _ => Err(format!("\"{word}\": write a time in seconds, such as 0.25")),
+    }
+}
+
+/// Wrong traces are refused, with the line and what to write.
+#[test]
+fn wrong_lines_are_refused() {
+    let cases = [
+        ("", 1, "is empty"),
+        ("# only this", 1, "is empty"),
+        ("server", 1, "starts with \"sender\" or \"receiver\""),
+        ("sender window", 1, "key=value"),
+        ("sender window=many", 1, "whole number"),
+        ("sender ecn=yes", 1, "on or off"),
+        ("sender min_rto=soon", 1, "in seconds"),
+        ("sender congestion=vegas", 1, "reno, newreno, sack or cubic"),
+        ("sender colour=red", 1, "known are congestion"),
+        ("sender\n\n0 begin", 3, "a line is one of start"),
+        ("sender\n0 < data 1", 2, "a line is one of start"),
+        ("receiver\n0 start", 2, "a line is one of < data"),
+        ("sender\n0.x start", 2, "in seconds"),
+        ("sender\n+soon start", 2, "in seconds"),
+        ("sender\n0.1", 2, "a line is one of"),
+        ("sender\n0 < ack", 2, "which segments"),
+        ("sender\n0 < ack 5-3", 2, "a range such as 3-5"),
+        ("sender\n0 < ack 1 twice", 2, "a segment such as 3"),
+        ("sender\n0 < ack 1 xx", 2, "x3 for three times"),
+        ("sender\n0 < ack 1 sack", 2, "sack: which segments"),
+        ("sender\n0 < ack 1 sack 3 5 7 9", 2, "no more than 3 blocks"),
+        ("sender\n> data 1 sack 3", 2, "go with what comes in"),
+        ("sender\n> nothing until then", 2, "in seconds"),
+        ("sender\nexpect cwnd", 2, "by turns"),
+        ("sender\nexpect speed 3", 2, "known are cwnd"),
+        ("sender\nexpect cwnd large", 2, "write a number"),
+        ("receiver\nexpect cwnd 3", 2, "known are delivered"),
+    ];
+    for (text, line, said) in cases {
+        let (at, problem) = Script::parse(text).expect_err(text);
+        assert_eq!(at, line, "{text}");
+        assert!(problem.contains(said), "{text}: {problem}");
+    }
+}
+
+#[test]
+fn a_line_is_read_as_written() {
+    let text = "sender ecn=on # a comment\n\n 0.25 < ack 3-5 x2 sack 9-10 7 ece\n+0.5 > nothing until 2\nexpect cwnd ~10.5";
+    let script = Script::parse(text).expect("a good trace");
+    assert!(script.config.ecn && script.side == Side::Sender);
+    let mut sack = Sack::default();
+    sack.push((9, 11));
+    sack.push((7, 8));
+    let first = &script.lines[0];
+    assert_eq!((first.number, first.at), (3, When::At(Duration::from_millis(250))));
+    assert_eq!(first.what, What::AcksCome { next: vec![3, 4, 5], times: 2, sack, echo: true });
+    let second = &script.lines[1];
+    assert_eq!(second.at, When::After(Duration::from_millis(500)));
+    assert_eq!(second.what, What::Nothing { until: Some(Duration::from_millis(2000)) });
+    let third = What::Expect(vec![("cwnd".into(), Number { value: 10.5, within: 0.05 })]);
+    assert_eq!((script.lines[2].at, &script.lines[2].what), (When::Now, &third));
+}
