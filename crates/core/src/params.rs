@@ -265,6 +265,8 @@ macro_rules! params {
             ];
 
             fn from_values(values: &$crate::params::Values) -> Self {
+                // Where there is nothing to set.
+                let _ = values;
                 $name {
                     $( $field: <$ty as $crate::params::Slot>::take(
                         values, $crate::params::bare(stringify!($field))), )*
@@ -272,11 +274,11 @@ macro_rules! params {
             }
 
             fn values(&self) -> $crate::params::Values {
-                let mut all = Vec::new();
-                $( if let Some(v) = <$ty as $crate::params::Slot>::give(&self.$field) {
-                    all.push(($crate::params::bare(stringify!($field)), v));
-                } )*
-                $crate::params::Values(all)
+                let all: Vec<Option<(&'static str, $crate::params::Value)>> = vec![
+                    $( <$ty as $crate::params::Slot>::give(&self.$field)
+                        .map(|v| ($crate::params::bare(stringify!($field)), v)), )*
+                ];
+                $crate::params::Values(all.into_iter().flatten().collect())
             }
         }
 

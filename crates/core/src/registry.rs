@@ -5,7 +5,8 @@ use crate::aqm::{self, Aqm};
 use crate::marker::{self, Gauge, Marker};
 use crate::packet::{Direction, Packet};
 use crate::params::{Build, Context, Fault, Field, Params, Values, Warning};
-use crate::queue::Queue;
+use crate::queue::scheduler::Scheduler;
+use crate::queue::{self, Queue};
 use crate::rng::Rng;
 use crate::signal::{Oracle, Outbox, Signal};
 use crate::units::Time;
@@ -36,7 +37,24 @@ impl<M> Clone for Entry<M> {
 
 impl<M> Copy for Entry<M> {}
 
-/// The markers and disciplines an experiment may name. [`Registry::default`] has all of ours;
+/// A scheduler as a user finds it. What an operator sets, he sets of each class.
+#[derive(Clone, Copy)]
+pub struct SchedulerEntry {
+    /// The word in a file.
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// What an operator sets of each class.
+    pub fields: &'static [Field],
+    /// Whether one class's values make sense in this place.
+    pub check: fn(&Values, &Context) -> Result<Vec<Warning>, Fault>,
+    /// The scheduler of classes with these values, in order; `check` has passed for each.
+    pub build: fn(&[Values], &Context) -> AnyScheduler,
+}
+
+/// The markers, disciplines and schedulers an experiment may name. [`Registry::default`] has all of ours;
 /// push an [`Entry`] to add one of your own.
 #[derive(Clone)]
 pub struct Registry {
@@ -44,11 +62,13 @@ pub struct Registry {
     pub markers: Vec<Entry<AnyMarker>>,
     /// For queues.
     pub aqms: Vec<Entry<AnyAqm>>,
+    /// For queues of several classes.
+    pub schedulers: Vec<SchedulerEntry>,
 }
 
 impl Default for Registry {
     fn default() -> Registry {
-        Registry { markers: MARKERS.to_vec(), aqms: AQMS.to_vec() }
+        Registry { markers: MARKERS.to_vec(), aqms: AQMS.to_vec(), schedulers: SCHEDULERS.to_vec() }
     }
 }
 
@@ -179,6 +199,63 @@ mechanisms! { ($)
         "paper B, §4 (RI+O)",
         "RIO with a third RED on the average of OUT packets, for OUT packets that have passed the second.";
     }
+}
+
+/// As [`mechanisms!`], for schedulers: one line each.
+macro_rules! schedulers {
+    ($( $name:literal = $variant:ident($t:ty, $params:ty), $source:literal, $summary:literal; )*) => {
+        const SCHEDULERS: &[SchedulerEntry] = &[ $( SchedulerEntry {
+            name: $name,
+            summary: $summary,
+            source: $source,
+            fields: <$params as Params>::FIELDS,
+            check: |v, c| <$params as Params>::from_values(v).check(c),
+            build: |classes, c| {
+                let classes: Vec<$params> = classes.iter().map(<$params as Params>::from_values).collect();
+                AnyScheduler::$variant(<$params>::build(&classes, c))
+            },
+        }, )* ];
+
+        /// Any scheduler.
+        pub enum AnyScheduler {
+            $( #[doc = concat!("`", $name, "`: ", $summary)] $variant($t), )*
+            /// A user's own.
+            Custom(Box<dyn Scheduler>),
+        }
+
+        impl std::fmt::Debug for AnyScheduler {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(match self {
+                    $( AnyScheduler::$variant(_) => stringify!($variant), )*
+                    AnyScheduler::Custom(_) => "Custom",
+                })
+            }
+        }
+
+        impl Scheduler for AnyScheduler {
+            fn next(&mut self, heads: &[Option<u32>]) -> Option<usize> {
+                match self {
+                    $( AnyScheduler::$variant(s) => s.next(heads), )*
+                    AnyScheduler::Custom(s) => s.next(heads),
+                }
+            }
+            fn sent(&mut self, class: usize, bytes: u32) {
+                match self {
+                    $( AnyScheduler::$variant(s) => s.sent(class, bytes), )*
+                    AnyScheduler::Custom(s) => s.sent(class, bytes),
+                }
+            }
+        }
+    };
+}
+
+schedulers! {
+    "priority" = Priority(queue::priority::Priority, queue::priority::Params),
+        "RFC 3246 §2 (expedited forwarding); RFC 2475",
+        "The first class in the list that has something to send sends.";
+    "drr" = Drr(queue::drr::Drr, queue::drr::Params),
+        "Shreedhar and Varghese 1996",
+        "Classes take turns of a quantum of bytes each; what is left of one is kept for the next.";
 }
 
 impl AnyMarker {
@@ -323,6 +400,33 @@ mod tests {
         catalogue(&r.aqms);
     }
 
+    /// Keys that a class has whatever its discipline and its scheduler are.
+    const OF_A_CLASS: [&str; 4] = ["name", "aqm", "limit", "rate"];
+
+    #[test]
+    fn every_scheduler_is_described_and_builds() {
+        let r = Registry::default();
+        let taken: BTreeSet<&str> =
+            r.aqms.iter().flat_map(|e| e.fields.iter().map(|f| f.name)).chain(OF_A_CLASS).collect();
+        for e in &r.schedulers {
+            assert!(!e.summary.is_empty() && !e.source.is_empty(), "{}", e.name);
+            inspect(e.name, e.fields);
+            let class = values_of(e.fields);
+            (e.check)(&class, &CONTEXT).unwrap_or_else(|f| panic!("{}: {f:?}", e.name));
+            let mut scheduler = (e.build)(&[class.clone(), class], &CONTEXT);
+            assert_eq!(scheduler.next(&[None, Some(1000)]), Some(1), "{}", e.name);
+            assert!(
+                e.fields.iter().all(|f| !taken.contains(f.name)),
+                "{}: a class has such a key already",
+                e.name
+            );
+        }
+        let of_aqms = r.aqms.iter().flat_map(|e| e.fields.iter().map(|f| f.name));
+        for name in of_aqms {
+            assert!(!OF_A_CLASS.contains(&name), "{name} is a key of classes");
+        }
+    }
+
     fn round_trips<P: Params + PartialEq + std::fmt::Debug>() {
         let p = P::from_values(&values_of(P::FIELDS));
         assert_eq!(p.values(), values_of(P::FIELDS));
@@ -342,6 +446,8 @@ mod tests {
         round_trips::<aqm::red::Params>();
         round_trips::<aqm::rio::Params>();
         round_trips::<aqm::rio_plus_out::Params>();
+        round_trips::<queue::priority::Params>();
+        round_trips::<queue::drr::Params>();
     }
 
     /// A user's own marker needs no change here.

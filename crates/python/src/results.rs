@@ -4,7 +4,7 @@ use inprofile_core::packet::Colour;
 use inprofile_core::units::Time;
 use inprofile_core::verdict::Cause;
 use inprofile_scenario as scenario;
-use inprofile_sim::network::{Network, Target};
+use inprofile_sim::network::{Link, Network, Target};
 use inprofile_sim::outcome::{MarkerOutcome, Outcome, Place};
 use pyo3::prelude::*;
 
@@ -29,7 +29,7 @@ pub struct Results {
 
 /// What the numbers of a network's parts are called, and when its flows start.
 pub struct Names {
-    links: Vec<(String, bool, u64)>,
+    links: Vec<LinkNames>,
     edges: Vec<String>,
     flows: Vec<String>,
     starts: Vec<Time>,
@@ -38,19 +38,42 @@ pub struct Names {
     signals: Vec<(String, String, f64, f64)>,
 }
 
+/// One link: what it and its classes are called, whether it is in the results, and its rate in bit/s.
+struct LinkNames {
+    name: String,
+    classes: Vec<String>,
+    listed: bool,
+    rate: u64,
+}
+
+impl LinkNames {
+    fn of(link: &Link) -> LinkNames {
+        let classes = link.queue.classes().iter().map(|c| format!("{}/{}", link.name, c.name));
+        LinkNames {
+            name: link.name.clone(),
+            classes: classes.collect(),
+            listed: link.listed,
+            rate: link.rate.0,
+        }
+    }
+}
+
 impl Names {
     /// Those of a network.
     pub fn of(network: &Network) -> Names {
+        let links: Vec<LinkNames> = network.links.iter().map(LinkNames::of).collect();
         let name = |target: Target| match target {
-            Target::Queue(l) => network.links[l as usize].name.clone(),
+            Target::Queue(l) => links[l as usize].name.clone(),
+            Target::Class(l, c) => links[l as usize].classes[c as usize].clone(),
             Target::Flow(f) => network.flows[f as usize].name.clone(),
             Target::Edge(e) => network.edges[e as usize].name.clone(),
         };
-        let signals = network.signals.iter().map(|s| (name(s.from), name(s.to), s.delay.secs(), s.loss));
+        let signals: Vec<_> =
+            network.signals.iter().map(|s| (name(s.from), name(s.to), s.delay.secs(), s.loss)).collect();
         Names {
             monitors: network.monitors.iter().map(|m| name(m.target)).collect(),
-            signals: signals.collect(),
-            links: network.links.iter().map(|l| (l.name.clone(), l.listed, l.rate.0)).collect(),
+            signals,
+            links,
             edges: network.edges.iter().map(|e| e.name.clone()).collect(),
             flows: network.flows.iter().map(|f| f.name.clone()).collect(),
             starts: network.flows.iter().map(|f| f.start).collect(),
@@ -59,7 +82,7 @@ impl Names {
 
     fn place(&self, place: Place, flow: u32) -> &str {
         match place {
-            Place::Queue(l) => &self.links[l as usize].0,
+            Place::Queue(l) => &self.links[l as usize].name,
             Place::Edge(e) => &self.edges[e as usize],
             Place::Host => &self.flows[flow as usize],
         }
@@ -224,7 +247,12 @@ impl Runs<'_> {
         columns.push(("stats", Texts));
         let mut t = Columns::new(&columns);
         for (names, o) in self.runs {
-            for (l, (name, _, rate)) in o.links.iter().zip(&names.links).filter(|(_, n)| n.1) {
+            let listed = o.links.iter().zip(&names.links).filter(|(_, n)| n.listed);
+            let each = listed.flat_map(|(l, names)| {
+                let of_classes = l.classes.iter().zip(&names.classes);
+                [(l, &names.name)].into_iter().chain(of_classes).map(|(l, name)| (l, name, names.rate))
+            });
+            for (l, name, rate) in each {
                 let w = &l.window;
                 let mut cells: Vec<Cell<'_>> = vec![o.seed.into(), name.into()];
                 cells.extend(w.arrived.map(Cell::Count));
@@ -237,7 +265,7 @@ impl Runs<'_> {
                     self.rate(w.arrived_bytes[0]).into(),
                     self.rate(w.arrived_bytes[1] + w.arrived_bytes[2]).into(),
                     sent.into(),
-                    (sent / *rate as f64).into(),
+                    (sent / rate as f64).into(),
                     l.queue_mean.into(),
                 ]);
                 let dropped: u64 = l.total.dropped.iter().map(|c| sum(c)).sum();

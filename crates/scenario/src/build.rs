@@ -1,11 +1,12 @@
 //! From the model and a seed to a network: hosts are made, start times drawn, mechanisms built.
 
-use inprofile_core::params::Context;
+use inprofile_core::params::{Context, Values};
+use inprofile_core::queue::scheduled::Setup;
 use inprofile_core::rng::Rng;
-use inprofile_core::units::{Bytes, Duration, Time};
+use inprofile_core::units::{Bytes, Duration, Rate, Time};
 use inprofile_sim::network::{self, Network, SignalPath, Target as Seen, Transport};
 
-use crate::model::{Delay, Group, Model, Queue, Signals, Source, Start, Target, Way, packet};
+use crate::model::{Delay, Group, Model, Queue, Queues, Scheduled, Signals, Source, Start, Target, packet};
 use crate::read::signals::joining;
 
 /// The network of this seed. Links of the file come first, forward 2k and reverse 2k + 1; then two for
@@ -28,8 +29,23 @@ pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
     let size = packet(&model.tcp);
     for (k, link) in model.links.iter().enumerate() {
         let (from, to) = link.ends;
-        net.links.push(one_way(model.way_name(2 * k), (from, to), &link.ways[0], size, true));
-        net.links.push(one_way(model.way_name(2 * k + 1), (to, from), &link.ways[1], size, true));
+        for (i, ends) in [(0, (from, to)), (1, (to, from))] {
+            let way = &link.ways[i];
+            let queue = match &way.queue {
+                Queues::One(queue) => one(queue, way.rate, size),
+                Queues::Scheduled(scheduled) => classes(model, scheduled, way.rate, size),
+            };
+            let (rate, delay) = (way.rate, way.delay);
+            net.links.push(network::Link {
+                name: model.way_name(2 * k + i),
+                from: ends.0,
+                to: ends.1,
+                rate,
+                delay,
+                queue,
+                listed: true,
+            });
+        }
     }
     // One draw a flow, needed or not, so that what one group does leaves the others' starts alone.
     let mut rng = Rng::for_component(seed, "start");
@@ -38,7 +54,8 @@ pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
         first.push(net.flows.len() as u32);
         for i in 0..group.count {
             let start = start(&group.start, i, rng.uniform());
-            let flow = flow(&mut net, group, i, start);
+            let class = group.class.as_ref().map_or(0, |name| model.class_number(name));
+            let flow = flow(&mut net, group, i, start, class);
             net.flows.push(flow);
         }
     }
@@ -62,10 +79,11 @@ fn single<'m>(
     let range = match target {
         Target::Group(g) => 0..model.groups[g].count,
         Target::Flow(_, i) => i..i + 1,
-        Target::Queue(_) | Target::Edge(_) => 0..1,
+        Target::Queue(_) | Target::Class(..) | Target::Edge(_) => 0..1,
     };
     range.map(move |i| match target {
         Target::Queue(way) => (Seen::Queue(way as u32), target, i),
+        Target::Class(way, class) => (Seen::Class(way as u32, class as u32), target, i),
         Target::Edge(e) => (Seen::Edge(e as u32), target, i),
         Target::Group(g) | Target::Flow(g, _) => (Seen::Flow(first[g] + i as u32), Target::Flow(g, i), i),
     })
@@ -110,23 +128,28 @@ fn edge(model: &Model, edge: &crate::model::Edge) -> network::Edge {
     network::Edge { name: model.nodes[edge.node as usize].clone(), node: edge.node, marker }
 }
 
-fn one_way(name: String, ends: (u32, u32), way: &Way, packet: Bytes, listed: bool) -> network::Link {
-    let Queue { aqm, limit } = &way.queue;
-    let context = Context { link_rate: Some(way.rate), contract: None, packet, limit: Some(*limit) };
-    network::Link {
-        name,
-        from: ends.0,
-        to: ends.1,
-        rate: way.rate,
-        delay: way.delay,
-        limit: *limit,
-        aqm: (aqm.build)(&aqm.values, &context),
-        listed,
-    }
+fn one(Queue { aqm, limit }: &Queue, rate: Rate, packet: Bytes) -> network::Queue {
+    let context = Context { link_rate: Some(rate), contract: None, packet, limit: Some(*limit) };
+    network::Queue::One { aqm: (aqm.build)(&aqm.values, &context), limit: *limit }
+}
+
+fn classes(model: &Model, scheduled: &Scheduled, rate: Rate, packet: Bytes) -> network::Queue {
+    let context = Context { link_rate: Some(rate), contract: None, packet, limit: None };
+    let values: Vec<Values> = scheduled.classes.iter().map(|c| c.values.clone()).collect();
+    let class = |c: &crate::model::Class| {
+        let Queue { aqm, limit } = &c.queue;
+        let context = Context { link_rate: Some(c.rate_before(rate)), limit: Some(*limit), ..context };
+        let (number, aqm) = (model.class_number(&c.name), (aqm.build)(&aqm.values, &context));
+        network::Class { name: c.name.clone(), setup: Setup { number, limit: *limit, aqm, rate: c.rate } }
+    };
+    network::Queue::Scheduled(network::Scheduled {
+        scheduler: (scheduled.build)(&values, &context),
+        classes: scheduled.classes.iter().map(class).collect(),
+    })
 }
 
 /// The i-th flow of a group; its host and the two ways of its joining link are added to the network.
-fn flow(net: &mut Network, group: &Group, i: usize, start: Time) -> network::Flow {
+fn flow(net: &mut Network, group: &Group, i: usize, start: Time, class: u8) -> network::Flow {
     let name = flow_name(group, i);
     let size = packet(&group.tcp);
     let contract = group.contract(i);
@@ -143,8 +166,15 @@ fn flow(net: &mut Network, group: &Group, i: usize, start: Time) -> network::Flo
             for (suffix, ends, delay) in
                 [("join", (host, join.node), up), ("join.reverse", (join.node, host), down)]
             {
-                let way = Way { rate: join.rate, delay, queue: join.queue.clone() };
-                net.links.push(one_way(format!("{name}.{suffix}"), ends, &way, size, false));
+                net.links.push(network::Link {
+                    name: format!("{name}.{suffix}"),
+                    from: ends.0,
+                    to: ends.1,
+                    rate: join.rate,
+                    delay,
+                    queue: one(&join.queue, join.rate, size),
+                    listed: false,
+                });
             }
             path.insert(0, up_link);
             back.push(up_link + 1);
@@ -160,6 +190,7 @@ fn flow(net: &mut Network, group: &Group, i: usize, start: Time) -> network::Flo
         start,
         contract,
         marker: group.marker.as_ref().map(|m| (m.build)(&m.values, &context)),
+        class,
         transport: Transport::Tcp(group.tcp.clone()),
     }
 }

@@ -9,7 +9,7 @@ use inprofile_sim::network::Profile;
 use inprofile_sim::tcp;
 use serde_json::{Value as Json, json};
 
-use crate::model::{Delay, Group, Mechanism, Model, PerFlow, Queue, Source, Start, Target, Way};
+use crate::model::{Delay, Group, Mechanism, Model, PerFlow, Queue, Queues, Source, Start, Target, Way};
 
 /// Changes whenever the same file would mean another experiment.
 const FORMAT: u32 = 1;
@@ -62,7 +62,19 @@ fn tcp_table(tcp: &tcp::Config) -> Json {
 }
 
 fn way(way: &Way) -> Json {
-    json!({ "rate": way.rate.0, "delay": way.delay.0, "queue": queue(&way.queue) })
+    let queues = match &way.queue {
+        Queues::One(one) => queue(one),
+        Queues::Scheduled(s) => json!({
+            "scheduler": s.name,
+            "classes": s.classes.iter().map(|c| json!({
+                "name": c.name,
+                "queue": queue(&c.queue),
+                "rate": c.rate.map(|r| r.0),
+                "with": show::all(&c.values, show::base),
+            })).collect::<Vec<_>>(),
+        }),
+    };
+    json!({ "rate": way.rate.0, "delay": way.delay.0, "queue": queues })
 }
 
 fn queue(queue: &Queue) -> Json {
@@ -75,7 +87,7 @@ fn mechanism<M>(mechanism: &Mechanism<M>) -> Json {
 }
 
 fn group(g: &Group) -> Json {
-    json!({
+    let mut out = json!({
         "name": g.name,
         "count": g.count,
         "from": match &g.source {
@@ -95,7 +107,11 @@ fn group(g: &Group) -> Json {
         "contract": g.contract.as_ref().map(|c| per_flow(c, |r| r.0)),
         "marker": g.marker.as_ref().map(mechanism),
         "tcp": tcp_table(&g.tcp),
-    })
+    });
+    if let Some(class) = &g.class {
+        out["class"] = json!(class);
+    }
+    out
 }
 
 /// One number where all flows have the same, else one each.
@@ -109,6 +125,7 @@ fn per_flow<T: Copy + PartialEq>(values: &PerFlow<T>, number: impl Fn(&T) -> u64
 fn target(target: Target) -> Json {
     match target {
         Target::Queue(way) => json!({ "queue": way }),
+        Target::Class(way, class) => json!({ "queue": way, "class": class }),
         Target::Group(group) => json!({ "group": group }),
         Target::Flow(group, i) => json!({ "group": group, "flow": i }),
         Target::Edge(edge) => json!({ "edge": edge }),

@@ -7,14 +7,14 @@ use inprofile_sim::network::Profile;
 use inprofile_sim::tcp;
 use serde_json::{Map, Value as Json, json};
 
-use crate::model::{Delay, Group, Mechanism, Model, PerFlow, Queue, Source, Start, Target, packet};
+use crate::model::{Delay, Group, Mechanism, Model, PerFlow, Queue, Queues, Source, Start, Target, packet};
 
 /// The whole experiment. Lists of as many values as there are flows are shortened to one where all are equal.
 pub(crate) fn describe(model: &Model) -> Json {
     let (from, to) = model.window;
     let joined = |t: Target| match t {
         Target::Group(g) | Target::Flow(g, _) => matches!(model.groups[g].source, Source::Hosts(_)),
-        Target::Queue(_) | Target::Edge(_) => false,
+        Target::Queue(_) | Target::Class(..) | Target::Edge(_) => false,
     };
     json!({
         "title": model.title,
@@ -44,7 +44,7 @@ pub(crate) fn describe(model: &Model) -> Json {
         })).collect::<Vec<_>>(),
         "monitors": model.monitors.iter().map(|m| {
             let kind = match m.target {
-                Target::Queue(_) => "queue",
+                Target::Queue(_) | Target::Class(..) => "queue",
                 Target::Group(_) | Target::Flow(..) => "flows",
                 Target::Edge(_) => "edge",
             };
@@ -83,12 +83,33 @@ fn link(model: &Model, index: usize) -> Json {
         "to": model.nodes[to as usize],
         "rate": way.rate.to_string(),
         "delay": way.delay.to_string(),
-        "queue": queue(&way.queue, way.rate, packet(&model.tcp)),
+        "queue": queues(&way.queue, way.rate, packet(&model.tcp)),
     });
     if index % 2 == 1 {
         out["reverse_of"] = json!(link.name);
     }
     out
+}
+
+fn queues(queues: &Queues, rate: Rate, packet: Bytes) -> Json {
+    let scheduled = match queues {
+        Queues::One(one) => return queue(one, rate, packet),
+        Queues::Scheduled(scheduled) => scheduled,
+    };
+    let classes = scheduled.classes.iter().map(|c| {
+        let mut out = queue(&c.queue, c.rate_before(rate), packet);
+        out["name"] = json!(c.name);
+        if let Some(rate) = c.rate {
+            out["rate"] = json!(rate.to_string());
+        }
+        if let (Json::Object(out), Json::Object(of_scheduler)) =
+            (&mut out, values(&c.values, packet, Some(rate)))
+        {
+            out.extend(of_scheduler);
+        }
+        out
+    });
+    json!({ "scheduler": scheduled.name, "classes": classes.collect::<Vec<_>>() })
 }
 
 fn queue(queue: &Queue, rate: Rate, packet: Bytes) -> Json {
@@ -140,6 +161,9 @@ fn group(model: &Model, g: &Group) -> Json {
         "route": g.route.path.iter().map(name).collect::<Vec<_>>(),
         "back": g.route.back.iter().map(name).collect::<Vec<_>>(),
     });
+    if let Some(class) = &g.class {
+        out["class"] = json!(class);
+    }
     match &g.source {
         Source::Node(node) => {
             out["from"] = json!(model.nodes[*node as usize]);

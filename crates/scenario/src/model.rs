@@ -2,6 +2,7 @@
 
 use inprofile_config::Place;
 use inprofile_core::params::{Context, Field, Values};
+use inprofile_core::registry::AnyScheduler;
 use inprofile_core::units::{Backlog, Duration, Rate, Time};
 use inprofile_sim::network::Profile;
 use inprofile_sim::tcp;
@@ -12,6 +13,8 @@ pub const MOST_FLOWS: u64 = 1_000_000;
 pub const MOST_TABLES: usize = 10_000;
 /// The most samples all monitors together may take: each is a row of several numbers in memory.
 pub const MOST_SAMPLES: u64 = 20_000_000;
+/// The most classes that all schedulers of an experiment may name: a packet carries its class in a byte.
+pub const MOST_CLASSES: usize = 255;
 /// What a queue holds where nothing is said: the reverse direction, and links from hosts.
 pub const AMPLE: Backlog = Backlog::Packets(10_000.0);
 
@@ -75,6 +78,72 @@ pub struct Queue {
     pub limit: Backlog,
 }
 
+/// What waits before a link.
+#[derive(Clone, Debug)]
+pub enum Queues {
+    /// One queue for all.
+    One(Queue),
+    /// A queue for each class.
+    Scheduled(Scheduled),
+}
+
+/// Classes, and who decides which of them sends next.
+#[derive(Clone, Debug)]
+pub struct Scheduled {
+    /// The scheduler's name in the registry.
+    pub name: &'static str,
+    /// What it could be given of each class.
+    pub fields: &'static [Field],
+    /// Makes one for classes with these values.
+    pub build: fn(&[Values], &Context) -> AnyScheduler,
+    /// The classes in its order; there is at least one.
+    pub classes: Vec<Class>,
+}
+
+/// One class of a link.
+#[derive(Clone, Debug)]
+pub struct Class {
+    /// Its name.
+    pub name: String,
+    /// Its queue.
+    pub queue: Queue,
+    /// The rate it is served at, if one is set.
+    pub rate: Option<Rate>,
+    /// What the scheduler is told of it.
+    pub values: Values,
+}
+
+impl Class {
+    /// The rate its discipline reckons with, before a link of this rate.
+    #[must_use]
+    pub fn rate_before(&self, link: Rate) -> Rate {
+        self.rate.unwrap_or(link)
+    }
+}
+
+impl Queues {
+    /// The queue; none where there are classes.
+    #[must_use]
+    pub fn one(&self) -> Option<&Queue> {
+        if let Queues::One(queue) = self { Some(queue) } else { None }
+    }
+
+    /// Each queue, and the rate its discipline reckons with, before a link of this rate.
+    pub fn each(&self, link: Rate) -> impl Iterator<Item = (&Queue, Rate)> {
+        let one = self.one().map(|queue| (queue, link));
+        one.into_iter().chain(self.classes().iter().map(move |c| (&c.queue, c.rate_before(link))))
+    }
+
+    /// The classes; none where there is one queue for all.
+    #[must_use]
+    pub fn classes(&self) -> &[Class] {
+        match self {
+            Queues::One(_) => &[],
+            Queues::Scheduled(s) => &s.classes,
+        }
+    }
+}
+
 /// A flow's own marker or an edge's.
 pub type Marker = Mechanism<inprofile_core::registry::AnyMarker>;
 
@@ -96,8 +165,8 @@ pub struct Way {
     pub rate: Rate,
     /// Propagation.
     pub delay: Duration,
-    /// The queue before it.
-    pub queue: Queue,
+    /// What waits before it.
+    pub queue: Queues,
 }
 
 /// One value for all flows of a group, or one each.
@@ -180,6 +249,8 @@ pub struct Group {
     pub contract: Option<PerFlow<Rate>>,
     /// Marks each flow's data at its source.
     pub marker: Option<Marker>,
+    /// The class its packets have at schedulers; every scheduled link on its way has it.
+    pub class: Option<String>,
     /// How they carry data.
     pub tcp: tcp::Config,
     /// The way through the network, without the joining link.
@@ -282,6 +353,8 @@ pub struct Monitor {
 pub enum Target {
     /// One direction of a link, as in [`Model::at`].
     Queue(usize),
+    /// One class of it, by its place in the scheduler's order.
+    Class(usize, usize),
     /// All flows of a group.
     Group(usize),
     /// One flow of a group.
@@ -318,10 +391,25 @@ impl Model {
     pub fn target_name(&self, target: Target) -> String {
         match target {
             Target::Queue(way) => self.way_name(way),
+            Target::Class(way, class) => {
+                format!("{}/{}", self.way_name(way), self.way(way).queue.classes()[class].name)
+            }
             Target::Group(g) => self.groups[g].name.clone(),
             Target::Flow(g, i) => crate::build::flow_name(&self.groups[g], i),
             Target::Edge(e) => self.nodes[self.edges[e].node as usize].clone(),
         }
+    }
+
+    /// The number of a class that packets carry: from 1, in the order in which links name them; 0 where no link does.
+    #[must_use]
+    pub fn class_number(&self, name: &str) -> u8 {
+        let mut names: Vec<&str> = Vec::new();
+        for class in self.links.iter().flat_map(|l| &l.ways).flat_map(|w| w.queue.classes()) {
+            if !names.contains(&class.name.as_str()) {
+                names.push(&class.name);
+            }
+        }
+        names.iter().position(|n| *n == name).and_then(|i| u8::try_from(i + 1).ok()).unwrap_or(0)
     }
 
     /// How many flows there are.

@@ -147,6 +147,10 @@ impl Script {
             if let Some(other) = between.insert((link.from, link.to), &link.name) {
                 self.lacks(format!("links.{}: a second link beside {other}, from node to node", link.name));
             }
+            let Some(queue) = queue else {
+                self.lacks(format!("links.{}.queue.scheduler", link.name));
+                continue;
+            };
             let Some((class, settings)) = self.queue(&link.name, queue, size) else { continue };
             let (rate, delay) = (link.rate.0, link.delay.secs());
             self.line(format_args!("link {} {} {rate} {delay} {class} {{{settings}}}", link.from, link.to));
@@ -224,13 +228,13 @@ impl Script {
     }
 }
 
-/// The queue before each of a network's links, and the size of a full packet there.
-fn queues(model: &Model) -> impl Iterator<Item = (&Queue, Bytes)> {
+/// The queue before each of a network's links, and the size of a full packet there; none where there are classes.
+fn queues(model: &Model) -> impl Iterator<Item = (Option<&Queue>, Bytes)> {
     let listed = packet(&model.tcp);
-    let links = model.links.iter().flat_map(move |l| l.ways.iter().map(move |w| (&w.queue, listed)));
+    let links = model.links.iter().flat_map(move |l| l.ways.iter().map(move |w| (w.queue.one(), listed)));
     let joins = model.groups.iter().flat_map(|group| {
         let join = match &group.source {
-            Source::Hosts(join) => Some((&join.queue, packet(&group.tcp))),
+            Source::Hosts(join) => Some((Some(&join.queue), packet(&group.tcp))),
             Source::Node(_) => None,
         };
         join.into_iter().flat_map(|found| std::iter::repeat_n(found, 2 * group.count))

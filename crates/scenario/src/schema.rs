@@ -3,7 +3,7 @@
 use inprofile_config::quantity::Unit;
 use inprofile_config::schema::{object, quantity};
 use inprofile_core::params::Params;
-use inprofile_core::registry::{Entry, Registry};
+use inprofile_core::registry::{Entry, Registry, SchedulerEntry};
 use serde_json::{Map, Value as Json, json};
 
 use crate::model::MOST_FLOWS;
@@ -13,7 +13,16 @@ use crate::read::tcp::Tcp;
 #[must_use]
 pub fn schema(registry: &Registry) -> Json {
     let limit = quantity(Unit::Backlog, "The queue's hard limit.");
-    let queue = one_of("aqm", &[("limit", limit)], &registry.aqms, "The queue's discipline and limit.");
+    let mut queue = one_of(
+        "aqm",
+        &[("limit", limit)],
+        &registry.aqms,
+        "The queue's discipline and limit, or a scheduler and classes.",
+    );
+    let scheduled = registry.schedulers.iter().map(|s| scheduler(s, registry));
+    if let Some(Json::Array(each)) = queue.get_mut("oneOf") {
+        each.extend(scheduled);
+    }
     let marker = one_of("kind", &[], &registry.markers, "A marker and its parameters.");
     let mut tcp = object(&Map::new(), &[], Tcp::FIELDS);
     tcp["description"] = json!("TCP: defaults of every flow, or what a group of flows changes of them.");
@@ -48,6 +57,33 @@ pub fn schema(registry: &Registry) -> Json {
             "monitors": list(monitor(), 0, "What is sampled over time."),
         },
     })
+}
+
+/// A scheduler and its classes, each a queue of its own.
+fn scheduler(entry: &SchedulerEntry, registry: &Registry) -> Json {
+    let own = object(&Map::new(), &[], entry.fields);
+    let fields = own["properties"].as_object().cloned().unwrap_or_default();
+    let mut others = vec![
+        ("limit", quantity(Unit::Backlog, "The class's hard limit.")),
+        ("name", name("Its name: what flows say as class, and in results after the link's and a stroke.")),
+    ];
+    others.extend(fields.iter().map(|(name, schema)| (name.as_str(), schema.clone())));
+    let mut class =
+        one_of("aqm", &others, &registry.aqms, "A class: a queue, and what the scheduler is told of it.");
+    let rate = quantity(
+        Unit::Rate,
+        "Served at this rate and no faster. Left out: at whatever the scheduler gives it.",
+    );
+    if let Some(Json::Array(each)) = class.get_mut("oneOf") {
+        each.iter_mut().for_each(|schema| schema["properties"]["rate"] = rate.clone());
+    }
+    let mut schema = table(
+        &["scheduler", "classes"],
+        json!({ "scheduler": { "const": entry.name }, "classes": list(class, 1, "The classes, in order.") }),
+        &format!("{} ({})", entry.summary, entry.source),
+    );
+    schema["title"] = json!(entry.name);
+    schema
 }
 
 fn link(queue: &Json) -> Json {
@@ -94,6 +130,7 @@ fn flow(marker: &Json, tcp: &Json) -> Json {
             ),
             "contract": or_list(rate("A rate."), "The rate each was promised."),
             "marker": marker,
+            "class": name("The class of their packets and acknowledgements where a scheduler serves classes."),
             "tcp": tcp,
         }),
         "A group of flows.",
@@ -119,7 +156,7 @@ fn monitor() -> Json {
     let mut schema = table(
         &["every"],
         json!({
-            "queue": { "type": "string", "description": "A link; with .reverse its other direction." },
+            "queue": { "type": "string", "description": "A link; with .reverse its other direction, with /NAME one of its classes." },
             "flows": { "type": "string", "description": "A group of flows, or one: tcp.0." },
             "edge": name("An edge, by its node."),
             "every": time("How often."),

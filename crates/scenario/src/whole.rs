@@ -6,7 +6,9 @@ use inprofile_config::{Place, Section};
 use inprofile_core::params::Context;
 use inprofile_core::units::Rate;
 
-use crate::model::{Group, Model, Signals, Source, Target, packet};
+use inprofile_sim::network::Profile;
+
+use crate::model::{Group, MOST_CLASSES, Model, Queue, Signals, Source, Target, packet};
 
 /// Segments a connection may number: the ns-2 profile counts in 32 bits with a sign.
 const MOST_SEGMENTS: u128 = 1 << 31;
@@ -17,6 +19,36 @@ pub(crate) fn look(root: &Section<'_, '_>, model: &Model) {
     oversold(root, model);
     unseen_edges(root, model);
     unheard(root, model);
+    classes(root, model);
+}
+
+/// Schedulers where there can be none, more classes than packets can tell apart, and classes that nobody looks at.
+fn classes(root: &Section<'_, '_>, model: &Model) {
+    let report = root.report();
+    let ways = || model.links.iter().flat_map(|l| &l.ways);
+    let names: BTreeSet<&str> = ways().flat_map(|w| w.queue.classes()).map(|c| c.name.as_str()).collect();
+    if !names.is_empty() && model.profile == Profile::Ns2 {
+        let problem = "ns-2's order of events has no schedulers";
+        report.error(
+            &root.locate("engine.profile"),
+            problem,
+            "write profile = \"exact\", or queues without classes",
+        );
+    }
+    if names.len() > MOST_CLASSES {
+        let place = Place { quoted: false, ..root.locate("links") };
+        let problem = format!("{} classes in all; the most is {MOST_CLASSES}", names.len());
+        report.error(&place, problem, "give classes that are served alike the same name at each link");
+    }
+    let tables = root.get("flows").and_then(|e| e.tables("[[flows]]")).unwrap_or_default();
+    for (group, table) in model.groups.iter().zip(&tables).filter(|(g, _)| g.class.is_some()) {
+        let mut crossed = group.route.path.iter().chain(&group.route.back);
+        if !crossed.any(|w| !model.way(*w as usize).queue.classes().is_empty()) {
+            let problem =
+                format!("no link on the way of {} serves classes: they make no difference", group.name);
+            report.warning(&table.locate("class"), problem, "leave class out, or give a link a scheduler");
+        }
+    }
 }
 
 /// A connection that could send more segments than can be numbered, at the slowest link on its way.
@@ -90,9 +122,15 @@ fn unheard(root: &Section<'_, '_>, model: &Model) {
         }
     }
     for i in 0..2 * model.links.len() {
-        let (way, aqm) = (model.way(i), &model.way(i).queue.aqm);
-        let context = Context { link_rate: Some(way.rate), limit: Some(way.queue.limit), ..context };
-        senders.push((Target::Queue(i), aqm.name, (aqm.build)(&aqm.values, &context).sends()));
+        let way = model.way(i);
+        let each = way.queue.each(way.rate).map(|(Queue { aqm, limit }, rate)| {
+            let context = Context { link_rate: Some(rate), limit: Some(*limit), ..context };
+            (aqm.name, (aqm.build)(&aqm.values, &context).sends())
+        });
+        // The classes of a link are connected together: one that sends speaks for all.
+        if let Some((name, sends)) = each.max_by_key(|(_, sends)| *sends) {
+            senders.push((Target::Queue(i), name, sends));
+        }
     }
     let place = Place { quoted: false, ..root.locate("signals") };
     for (target, kind, sends) in senders {

@@ -5,7 +5,7 @@ use std::path::Path;
 use inprofile_core::registry::Registry;
 use inprofile_core::units::{Backlog, Duration, Rate, Time};
 use inprofile_scenario::{Scenario, Severity, catalogue, schema};
-use inprofile_sim::network::{Network, Profile, Target, Transport};
+use inprofile_sim::network::{Network, Profile, Queue, Target, Transport};
 use inprofile_sim::tcp;
 
 fn with(name: &str, set: &[(&str, &str)]) -> Scenario {
@@ -91,7 +91,7 @@ fn paper_a_with_four_flows() {
         assert!(net.flows[i].marker.is_some());
     }
     assert_eq!(net.links[2].rate, Rate(1_200_000));
-    assert_eq!(net.links[2].limit, Backlog::Packets(100.0));
+    assert!(matches!(net.links[2].queue, Queue::One { limit: Backlog::Packets(100.0), .. }));
     assert_eq!(scenario.measured(), 2);
     assert_eq!(net.window, (Time::from_secs(100.0), Time::from_secs(200.0)));
     assert_eq!(net.edges[0].name, "ER");

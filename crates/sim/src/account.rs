@@ -5,6 +5,7 @@ use inprofile_core::queue::fifo::Counts;
 use inprofile_core::units::Time;
 
 use crate::clock::Clock;
+use crate::link::Seen;
 use crate::marking::MarkerState;
 use crate::outcome::{DropRow, FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts, MarkerOutcome, Outcome};
 use crate::tcp::{Sender, Tally};
@@ -118,18 +119,11 @@ impl Accounts {
             }));
         }
         for (i, l) in world.links.iter().enumerate() {
-            let total = l.counts();
-            let waiting = l.waiting().iter().map(|&n| u64::from(n)).sum();
-            check_queue(&total, l.waiting()).map_err(|e| format!("link {i}: {e}"))?;
-            let (window, queue_mean) = match l.books() {
-                [b, e] => (since(&e.counts, &b.counts), (e.area - b.area) as f64 / window_ps),
-                _ => (Counts::default(), 0.0),
+            let queue = |class: Option<usize>| {
+                queue_outcome(&l.seen(class), window_ps, now.time()).map_err(|e| format!("link {i}: {e}"))
             };
-            let (mut stats, mut gauges, mut by_flow) = (Vec::new(), Vec::new(), Vec::new());
-            l.aqm.stats(&mut |name, value| stats.push((name, value)));
-            l.aqm.gauges(now.time(), &mut |name, value| gauges.push((name, value)));
-            l.aqm.flow_gauges(now.time(), &mut |flow, name, value| by_flow.push((flow.0, name, value)));
-            outcome.links.push(LinkOutcome { total, window, queue_mean, waiting, stats, gauges, by_flow });
+            let classes = (0..l.classes()).map(|c| queue(Some(c))).collect::<Result<Vec<_>, String>>()?;
+            outcome.links.push(LinkOutcome { classes, ..queue(None)? });
         }
         for (i, m) in world.edges.iter().enumerate() {
             let window = ends.edges[i].since(&begins.edges[i]);
@@ -141,6 +135,23 @@ impl Accounts {
         outcome.signals = world.signals.close()?;
         Ok(outcome)
     }
+}
+
+/// What happened at one queue, or at all of a link's classes together; its books are checked.
+fn queue_outcome(seen: &Seen<'_>, window_ps: f64, now: Time) -> Result<LinkOutcome, String> {
+    check_queue(&seen.counts, seen.waiting)?;
+    let (window, queue_mean) = match seen.books {
+        [b, e] => (since(&e.counts, &b.counts), (e.area - b.area) as f64 / window_ps),
+        _ => (Counts::default(), 0.0),
+    };
+    let waiting = seen.waiting.iter().map(|&n| u64::from(n)).sum();
+    let mut queue = LinkOutcome { total: seen.counts, window, queue_mean, waiting, ..LinkOutcome::default() };
+    if let Some(aqm) = seen.aqm {
+        aqm.stats(&mut |name, value| queue.stats.push((name, value)));
+        aqm.gauges(now, &mut |name, value| queue.gauges.push((name, value)));
+        aqm.flow_gauges(now, &mut |flow, name, value| queue.by_flow.push((flow.0, name, value)));
+    }
+    Ok(queue)
 }
 
 fn marker_outcome(m: &MarkerState, window: MarkerCounts, now: Time) -> MarkerOutcome {

@@ -136,7 +136,8 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                 });
                 (start, length)
             });
-            world.flows.push(FlowState { ahead, ..FlowState::new(&config, forward, back, marker, rng) });
+            let state = FlowState::new(&config, f.class, forward, back, marker, rng);
+            world.flows.push(FlowState { ahead, ..state });
             starts.push(f.start);
         }
         world.shared = shared;
@@ -272,7 +273,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
 fn observers(network: &Network) -> BTreeMap<u32, Vec<u32>> {
     let mut observers: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for f in &network.flows {
-        for &queue in f.path.iter().filter(|&&l| network.links[l as usize].aqm.sees_reverse()) {
+        for &queue in f.path.iter().filter(|&&l| network.links[l as usize].queue.sees_reverse()) {
             let (at, beyond) = (network.links[queue as usize].from, network.links[queue as usize].to);
             let back = |l: &&u32| {
                 let link = &network.links[**l as usize];
@@ -327,7 +328,7 @@ fn fed_by_one_link(network: &Network, prompt: &[bool]) -> Vec<bool> {
     }
     let mut watched = vec![false; network.links.len()];
     for m in &network.monitors {
-        if let Target::Queue(l) = m.target {
+        if let Target::Queue(l) | Target::Class(l, _) = m.target {
             watched[l as usize] = true;
         }
     }
@@ -352,7 +353,7 @@ fn fed_by_one_link(network: &Network, prompt: &[bool]) -> Vec<bool> {
         .zip(feeders)
         .zip(watched)
         .map(|((l, feeder), watched)| {
-            matches!(feeder, Feeder::Link(_)) && !watched && !l.aqm.serves() && !l.aqm.keeps_time()
+            matches!(feeder, Feeder::Link(_)) && !watched && !l.queue.serves() && !l.queue.keeps_time()
         })
         .collect()
 }

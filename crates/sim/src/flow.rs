@@ -17,6 +17,8 @@ pub struct FlowState<C: Clock> {
     pub forward: (u32, u16),
     /// See `forward`.
     pub back: (u32, u16),
+    /// The class of its packets and their acknowledgements.
+    pub class: u8,
     /// Sizes of a full segment and of the headers.
     pub segment: u32,
     /// See `segment`.
@@ -44,12 +46,14 @@ impl<C: Clock> FlowState<C> {
     /// Before its first packet.
     pub fn new(
         config: &Config,
+        class: u8,
         forward: (u32, u16),
         back: (u32, u16),
         marker: Option<Box<MarkerState>>,
         rng: Rng,
     ) -> FlowState<C> {
         FlowState {
+            class,
             forward,
             back,
             segment: config.segment,

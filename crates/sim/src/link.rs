@@ -3,16 +3,20 @@
 //! A first-in-first-out link whose discipline decides on arrival knows at once when a packet will
 //! leave: its service is *computed*, and needs no event but the packet's arrival at the far end. A
 //! discipline that takes packets out of the queue or decides at departure, and ns-2's order of
-//! events, need every departure as an event: *stepped* service. Both give the same verdicts.
+//! events, need every departure as an event: *stepped* service. Both give the same verdicts. Classes that a scheduler
+//! shares the link out to are stepped, too.
 
-use inprofile_core::packet::{Colour, Ecn, FlowId, Packet};
+use inprofile_core::aqm::drop_tail::DropTail;
+use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Packet};
 use inprofile_core::queue::Queue;
 use inprofile_core::queue::fifo::{Counts, Fifo, Item};
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::rng::Rng;
+use inprofile_core::signal::{Outbox, Signal};
 use inprofile_core::units::{Backlog, Bytes, Rate, Time};
 use inprofile_core::verdict::{Admission, Why};
 
+use crate::classes::Classes;
 use crate::clock::Clock;
 use crate::network;
 use crate::packet::Slab;
@@ -74,11 +78,14 @@ pub struct Link<C: Clock> {
     /// Packets that found the link free and passed, by colour, and their bytes.
     passed: [u64; 3],
     passed_bytes: [u64; 3],
+    /// The queue, unless there are classes.
     fifo: Fifo<Waiting<C>>,
+    /// The queues of classes, if a scheduler shares the link out.
+    classes: Option<Box<Classes<C>>>,
     rate: Rate,
-    /// The discipline.
+    /// The discipline, unless there are classes.
     pub aqm: AnyAqm,
-    /// The discipline's random numbers.
+    /// The random numbers of the discipline, or of those of all classes.
     pub rng: Rng,
     /// Packets waiting, integrated over time in packet-picoseconds. Computed service: each packet's waiting is added when it
     /// is admitted. Stepped: up to `counted_to`.
@@ -98,6 +105,20 @@ pub struct Book {
     pub area: u128,
 }
 
+/// A queue as monitors and books see it: a link's only one, one of its classes, or all of them together.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// Its discipline; none of all classes together.
+    pub aqm: Option<&'a AnyAqm>,
+    /// Counts since the start of the run.
+    pub counts: Counts,
+    /// Packets waiting by colour.
+    pub waiting: [u32; 3],
+    /// The books at the beginning and at the end of the measured window, as far as they have passed.
+    /// Only a listed link keeps them.
+    pub books: &'a [Book],
+}
+
 /// What became of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrival<C> {
@@ -112,22 +133,30 @@ pub enum Arrival<C> {
 impl<C: Clock> Link<C> {
     /// Idle and empty.
     pub fn new(link: network::Link, rng: Rng, traced: bool, window: (Time, Time)) -> Link<C> {
-        let stepped = C::NS2 || traced || link.aqm.serves();
-        let roomy = matches!(link.limit, Backlog::Packets(n) if n >= 2.0);
+        let stepped = C::NS2 || traced || link.queue.serves();
+        let (aqm, limit, classes) = match link.queue {
+            network::Queue::One { aqm, limit } => (aqm, limit, None),
+            network::Queue::Scheduled(s) => {
+                let none = AnyAqm::DropTail(DropTail::default());
+                (none, Backlog::Packets(0.0), Some(Box::new(Classes::new(s))))
+            }
+        };
+        let roomy = matches!(limit, Backlog::Packets(n) if n >= 2.0);
         Link {
             free_at: C::ZERO,
             delay: C::span(link.delay),
             last_size: (0, C::NO_TIME),
             turns_at: C::at(if link.listed { window.0 } else { Time::NEVER }),
-            plain: !stepped && roomy && matches!(link.aqm, AnyAqm::DropTail(_)),
+            plain: !stepped && roomy && matches!(aqm, AnyAqm::DropTail(_)),
             stepped,
             listed: link.listed,
             busy: false,
             passed: [0; 3],
             passed_bytes: [0; 3],
-            fifo: Fifo::new(link.limit),
+            fifo: Fifo::new(limit),
+            classes,
             rate: link.rate,
-            aqm: link.aqm,
+            aqm,
             rng,
             area: 0,
             counted_to: Time::ZERO,
@@ -176,6 +205,13 @@ impl<C: Clock> Link<C> {
             self.fifo.tell_idle_secs(C::secs_of(now.since(self.free_at)));
         }
         let rng = shared.unwrap_or(&mut self.rng);
+        if let Some(classes) = &mut self.classes {
+            let verdict = classes.queue.arrive(now.time(), packet, item, rng, why);
+            return match verdict {
+                Admission::Drop(_) => Err(verdict),
+                _ => Ok((verdict, if self.busy { Arrival::Waits } else { Arrival::Start })),
+            };
+        }
         let verdict = self.fifo.arrive(now.time(), packet, item, &mut self.aqm, rng, why);
         if matches!(verdict, Admission::Drop(_)) {
             return Err(verdict);
@@ -203,7 +239,10 @@ impl<C: Clock> Link<C> {
         self.settle(now);
         let rng = shared.unwrap_or(&mut self.rng);
         let packet = |w: &Waiting<C>| Packet { ecn: w.ecn, ..packets.get(w.slot).packet };
-        let next = self.fifo.depart(now.time(), packet, &mut self.aqm, rng, why, dropped);
+        let next = match &mut self.classes {
+            Some(classes) => classes.queue.depart(now.time(), packet, rng, why, dropped),
+            None => self.fifo.depart(now.time(), packet, &mut self.aqm, rng, why, dropped),
+        };
         self.busy = next.is_some();
         let Some(next) = next else {
             self.free_at = now;
@@ -211,13 +250,53 @@ impl<C: Clock> Link<C> {
             return None;
         };
         let takes = self.serialise(next.size);
+        if let Some(classes) = &mut self.classes {
+            classes.free_at = now.after(takes);
+        }
         let there = now.after(C::join(takes, self.delay));
         Some((next, takes, there))
     }
 
+    /// Stepped service of classes: whether a packet is still being sent, so that a departure planned for `now` is not one.
+    pub fn is_sending(&self, now: C) -> bool {
+        self.busy && self.classes.as_ref().is_some_and(|c| c.free_at > now)
+    }
+
+    /// Stepped service of classes, of which none may send now: when to try again, if that is not planned already.
+    pub fn wake(&mut self, now: C) -> Option<C> {
+        self.classes.as_mut()?.wake(now)
+    }
+
+    /// The discipline is due, or that of some class.
+    pub fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
+        match &mut self.classes {
+            Some(classes) => classes.queue.tick(now, outbox),
+            None => self.aqm.tick(now, outbox),
+        }
+    }
+
+    /// A signal has arrived for the discipline, or for those of all classes.
+    pub fn signal(&mut self, now: Time, signal: &Signal) {
+        match &mut self.classes {
+            Some(classes) => classes.queue.signal(now, signal),
+            None => self.aqm.signal(now, signal),
+        }
+    }
+
+    /// A packet passes in front of the discipline, or of that of its class.
+    pub fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
+        match &mut self.classes {
+            Some(classes) => classes.queue.observe(now, packet, direction),
+            None => self.aqm.observe(now, packet, direction),
+        }
+    }
+
     /// A packet that the discipline struck out of the queue.
     pub fn take_struck(&mut self) -> Option<Waiting<C>> {
-        self.fifo.take_struck()
+        match &mut self.classes {
+            Some(classes) => classes.queue.take_struck(),
+            None => self.fifo.take_struck(),
+        }
     }
 
     /// Brings the link up to `now`: the window turns if it is time, and with computed service everything
@@ -228,8 +307,10 @@ impl<C: Clock> Link<C> {
             self.turn();
         }
         if self.stepped {
-            if self.listed {
-                self.count_to(now.time());
+            match &mut self.classes {
+                Some(classes) => classes.count_to(now.time()),
+                None if self.listed => self.count_to(now.time()),
+                None => {}
             }
             return;
         }
@@ -256,7 +337,10 @@ impl<C: Clock> Link<C> {
             // What those in the queue will have waited after the turn.
             area -= self.fifo.iter().map(|w| u128::from(w.starts.time().since(turn.time()).0)).sum::<u128>();
         }
-        self.books.push(Book { counts: self.counts(), area });
+        if let Some(classes) = &mut self.classes {
+            area = classes.turn(turn.time());
+        }
+        self.books.push(Book { counts: self.seen(None).counts, area });
         self.turns_at = C::at(if self.books.len() < 2 { self.window.1 } else { Time::NEVER });
     }
 
@@ -276,14 +360,13 @@ impl<C: Clock> Link<C> {
         self.last_size.1
     }
 
-    /// The books at the beginning and at the end of the measured window, as far as they have passed.
-    /// Only a listed link keeps them.
-    pub fn books(&self) -> &[Book] {
-        &self.books
+    /// How many classes it has; 0 if there is one queue for all.
+    pub fn classes(&self) -> usize {
+        self.classes.as_ref().map_or(0, |c| c.queue.classes().len())
     }
 
-    /// Counts since the start of the run.
-    pub fn counts(&self) -> Counts {
+    /// Counts of the queue since the start of the run.
+    fn counts(&self) -> Counts {
         let mut counts = *self.fifo.counts();
         for i in 0..3 {
             counts.arrived[i] += self.passed[i];
@@ -294,8 +377,19 @@ impl<C: Clock> Link<C> {
         counts
     }
 
-    /// Packets waiting by colour.
-    pub fn waiting(&self) -> [u32; 3] {
-        self.fifo.waiting()
+    /// The queue, or all classes together; with a number that class.
+    pub fn seen(&self, class: Option<usize>) -> Seen<'_> {
+        let books = &self.books;
+        match (&self.classes, class) {
+            (Some(classes), Some(i)) => {
+                let c = &classes.queue.classes()[i];
+                let (counts, waiting) = (*c.queue.counts(), c.queue.waiting());
+                Seen { aqm: Some(&c.aqm), counts, waiting, books: classes.books(i) }
+            }
+            (Some(all), None) => Seen { aqm: None, counts: all.counts(), waiting: all.waiting(), books },
+            (None, _) => {
+                Seen { aqm: Some(&self.aqm), counts: self.counts(), waiting: self.fifo.waiting(), books }
+            }
+        }
     }
 }

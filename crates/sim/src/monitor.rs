@@ -34,7 +34,7 @@ impl Watch {
     /// Before its first sample.
     pub fn new(index: u32, monitor: &Monitor) -> Watch {
         let before = match monitor.target {
-            Target::Queue(_) => Before::Queue(Box::default()),
+            Target::Queue(_) | Target::Class(..) => Before::Queue(Box::default()),
             Target::Flow(_) => Before::Flow(Box::default()),
             Target::Edge(_) => Before::Edge(Box::default()),
         };
@@ -59,15 +59,19 @@ impl Watch {
         // The first sample is at the start of the run: no interval yet.
         let per_byte = if self.taken == 1 { 0.0 } else { 8.0 / self.every.secs() };
         match (self.target, &mut self.before) {
-            (Target::Queue(l), Before::Queue(before)) => {
+            (target @ (Target::Queue(l) | Target::Class(l, _)), Before::Queue(before)) => {
                 let link = &mut world.links[l as usize];
                 link.settle(world.now);
-                let waiting = link.waiting();
+                let class = if let Target::Class(_, c) = target { Some(c as usize) } else { None };
+                let seen = link.seen(class);
+                let waiting = seen.waiting;
                 row.push(("packets", f64::from(waiting.iter().sum::<u32>())));
                 row.push(("packets_in", f64::from(waiting[0])));
                 row.push(("packets_out", f64::from(waiting[1] + waiting[2])));
-                link.aqm.gauges(now, &mut |name, value| row.push((name, value)));
-                let counts = link.counts();
+                if let Some(aqm) = seen.aqm {
+                    aqm.gauges(now, &mut |name, value| row.push((name, value)));
+                }
+                let counts = seen.counts;
                 let arrived = rates(counts.arrived_bytes, before.arrived_bytes, per_byte);
                 let sent = rates(counts.sent_bytes, before.sent_bytes, per_byte);
                 let lost = |c: &Counts| c.dropped.iter().flatten().sum::<u64>();

@@ -3,7 +3,8 @@
 //! Everything is resolved: names are numbers, routes are found, start times are drawn, mechanisms
 //! are built. The `scenario` crate makes one of these from an experiment file and a seed.
 
-use inprofile_core::registry::{AnyAqm, AnyMarker};
+use inprofile_core::queue::scheduled::Setup;
+use inprofile_core::registry::{AnyAqm, AnyMarker, AnyScheduler};
 use inprofile_core::units::{Backlog, Duration, Rate, Time};
 
 use crate::tcp;
@@ -63,12 +64,80 @@ pub struct Link {
     pub rate: Rate,
     /// Propagation.
     pub delay: Duration,
-    /// The queue's hard limit.
-    pub limit: Backlog,
-    /// The queue's discipline.
-    pub aqm: AnyAqm,
+    /// What waits before it.
+    pub queue: Queue,
     /// Whether results have a row for it. (Links to hosts have none unless something was dropped there.)
     pub listed: bool,
+}
+
+/// What waits before a link.
+#[derive(Debug)]
+pub enum Queue {
+    /// One queue for all packets, whatever their class.
+    One {
+        /// Its discipline.
+        aqm: AnyAqm,
+        /// Its hard limit.
+        limit: Backlog,
+    },
+    /// A queue for each class.
+    Scheduled(Scheduled),
+}
+
+/// Queues of classes, and who decides which of them sends next. Not for the ns-2 profile.
+#[derive(Debug)]
+pub struct Scheduled {
+    /// Who decides.
+    pub scheduler: AnyScheduler,
+    /// The classes in the scheduler's order; there is at least one.
+    pub classes: Vec<Class>,
+}
+
+/// One class of a link.
+#[derive(Debug)]
+pub struct Class {
+    /// Its name: in results it is the link's and this, `bottleneck/ef`.
+    pub name: String,
+    /// Its packets, discipline, limit and rate.
+    pub setup: Setup,
+}
+
+impl Queue {
+    /// Its discipline, or that of each class.
+    pub fn aqms(&self) -> impl Iterator<Item = &AnyAqm> {
+        let (one, classes) = match self {
+            Queue::One { aqm, .. } => (Some(aqm), [].as_slice()),
+            Queue::Scheduled(s) => (None, s.classes.as_slice()),
+        };
+        one.into_iter().chain(classes.iter().map(|c| &c.setup.aqm))
+    }
+
+    /// Whether it has to be served packet by packet.
+    #[must_use]
+    pub fn serves(&self) -> bool {
+        matches!(self, Queue::Scheduled(_)) || self.aqms().any(AnyAqm::serves)
+    }
+
+    /// Whether it sees more than arrivals in their order.
+    #[must_use]
+    pub fn keeps_time(&self) -> bool {
+        self.aqms().any(AnyAqm::keeps_time)
+    }
+
+    /// Whether it looks at the acknowledgements of what it queues.
+    #[must_use]
+    pub fn sees_reverse(&self) -> bool {
+        self.aqms().any(AnyAqm::sees_reverse)
+    }
+
+    /// Its classes, if it has several.
+    #[must_use]
+    pub fn classes(&self) -> &[Class] {
+        match self {
+            Queue::One { .. } => &[],
+            Queue::Scheduled(s) => &s.classes,
+        }
+    }
 }
 
 /// A sender, its receiver, and the way between them.
@@ -90,6 +159,8 @@ pub struct Flow {
     pub contract: Option<Rate>,
     /// Marks its data before the first link.
     pub marker: Option<AnyMarker>,
+    /// The class of its packets and of their acknowledgements, where a scheduler looks at classes.
+    pub class: u8,
     /// What it sends, and how.
     pub transport: Transport,
 }
@@ -143,7 +214,10 @@ pub struct Monitor {
 pub enum Target {
     /// A link's queue: `packets`, `packets_in`, `packets_out`, the discipline's gauges (`avg`, …), and
     /// over the last interval `arrived_in`, `arrived_out`, `sent_in`, `sent_out` in bit/s and `dropped` in packets.
+    /// Of a link with classes: all of them together, without gauges.
     Queue(LinkId),
+    /// One class of a link, by its place in the scheduler's order: as a queue.
+    Class(LinkId, u32),
     /// A flow: `cwnd` and `ssthresh` in segments, the marker's gauges (`tokens`), and over the last
     /// interval `received`, `received_in`, `received_out` in bit/s on the wire.
     Flow(u32),

@@ -84,6 +84,8 @@ pub struct LinkOutcome {
     pub gauges: Vec<(&'static str, f64)>,
     /// What the discipline keeps of each flow at the end: the flow, the name, the figure.
     pub by_flow: Vec<(u32, &'static str, f64)>,
+    /// The same of each class, if it has several: they add up to the link's.
+    pub classes: Vec<LinkOutcome>,
 }
 
 /// What happened at one marker.

@@ -19,7 +19,8 @@ impl Target {
     #[must_use]
     pub fn tick(self) -> What {
         match self {
-            Target::Queue(l) => What::QueueTick(l),
+            // The disciplines of a link's classes tick and are told together.
+            Target::Queue(l) | Target::Class(l, _) => What::QueueTick(l),
             Target::Edge(e) => What::EdgeTick(e),
             Target::Flow(f) => What::HostTick(f),
         }
@@ -147,7 +148,12 @@ impl Oracles {
             oracles.ask(network, Target::Edge(i), e.marker.oracle(), passes);
         }
         for (i, l) in (0..).zip(&network.links) {
-            oracles.ask(network, Target::Queue(i), l.aqm.oracle(), |f| f.path.contains(&i));
+            // Of several classes that ask for the same, one is enough: all of them are told.
+            for wants in [Oracle::Rtt, Oracle::Window] {
+                if l.queue.aqms().any(|aqm| aqm.oracle() == Some(wants)) {
+                    oracles.ask(network, Target::Queue(i), Some(wants), |f| f.path.contains(&i));
+                }
+            }
         }
         for (i, f) in network.flows.iter().enumerate() {
             let wants = f.marker.as_ref().and_then(|m| m.oracle());

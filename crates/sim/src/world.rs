@@ -141,7 +141,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             colour: Colour::IN,
             kind,
             ecn: if bits.capable { Ecn::Capable } else { Ecn::NotCapable },
-            class: 0,
+            class: f.class,
         };
         let slot = self.packets.add(packet, segment, true, f.forward);
         self.packets.get_mut(slot).flag = bits.cwr;
@@ -175,6 +175,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             size: f.header + said,
             ack: byte_of(expects, f.segment),
             kind: Kind::Ack,
+            class: f.class,
             ..Packet::default()
         };
         let echo = f.receiver.echo();
@@ -262,9 +263,11 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         false
     }
 
-    /// The link `link` has sent a packet and is ready for the next one.
+    /// The link `link` has sent a packet and is ready for the next one; or it was to try again now.
     pub fn departure(&mut self, link: u32) {
-        self.start_next(link);
+        if !self.links[link as usize].is_sending(self.now) {
+            self.start_next(link);
+        }
     }
 
     /// An edge's, queue's or host's mechanism is due.
@@ -275,7 +278,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             What::EdgeTick(e) => self.edges[e as usize].marker.tick(now, &mut outbox),
             What::QueueTick(l) => {
                 self.links[l as usize].settle(self.now);
-                self.links[l as usize].aqm.tick(now, &mut outbox)
+                self.links[l as usize].tick(now, &mut outbox)
             }
             What::HostTick(f) => {
                 self.flows[f as usize].marker.as_mut().and_then(|m| m.marker.tick(now, &mut outbox))
@@ -297,9 +300,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let now = self.now.time();
         match who {
             Target::Edge(e) => self.edges[e as usize].marker.signal(now, signal),
-            Target::Queue(l) => {
+            Target::Queue(l) | Target::Class(l, _) => {
                 self.links[l as usize].settle(self.now);
-                self.links[l as usize].aqm.signal(now, signal);
+                self.links[l as usize].signal(now, signal);
             }
             Target::Flow(f) => {
                 if let Some(m) = &mut self.flows[f as usize].marker {
@@ -324,7 +327,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let path = &self.routes[first as usize..][..usize::from(links)];
         for &l in queues.iter().filter(|l| path.contains(l)) {
             self.links[l as usize].settle(self.now);
-            self.links[l as usize].aqm.observe(self.now.time(), packet, Direction::Reverse);
+            self.links[l as usize].observe(self.now.time(), packet, Direction::Reverse);
         }
     }
 
@@ -479,7 +482,12 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             }
             self.lose(slot, Place::Queue(link), cause, self.now);
         }
-        let Some((next, takes, there)) = next else { return };
+        let Some((next, takes, there)) = next else {
+            if let Some(at) = self.links[link as usize].wake(self.now) {
+                self.schedule(at, What::Departure(link));
+            }
+            return;
+        };
         self.packets.get_mut(next.slot).packet.ecn = next.ecn;
         self.log(Code::Dequeue, link, next.slot, self.now);
         // ns-2's order: first the arrival at the far end, then the link's own readiness.

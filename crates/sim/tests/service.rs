@@ -11,7 +11,7 @@ use inprofile_core::rng::Rng;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_core::verdict::{Admission, Departure, Why};
 use inprofile_sim::engine;
-use inprofile_sim::network::{Edge, Flow, Link, Monitor, Network, Profile, Target, Transport};
+use inprofile_sim::network::{self, Edge, Flow, Link, Monitor, Network, Profile, Target, Transport};
 use inprofile_sim::outcome::{Outcome, Series};
 use inprofile_sim::tcp;
 use proptest::prelude::*;
@@ -131,8 +131,7 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
             to,
             rate,
             delay: Duration::from_micros(delay_us),
-            limit: Backlog::Packets(limit),
-            aqm: aqm(name, rate, limit),
+            queue: network::Queue::One { aqm: aqm(name, rate, limit), limit: Backlog::Packets(limit) },
             listed,
         });
         links.len() as u32 - 1
@@ -161,6 +160,7 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
             start: Time(u64::from(i % 3) * 10 * MS),
             contract: None,
             marker: Some(marker("token_bucket", bucket)),
+            class: 0,
             transport: Transport::Tcp(tcp::Config {
                 profile: tcp::Profile::Rfc,
                 congestion: tcp::Congestion::Reno,

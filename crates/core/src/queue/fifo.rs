@@ -44,6 +44,20 @@ impl Counts {
     pub fn dropped_of(&self, colour: Colour) -> u64 {
         self.dropped.iter().map(|by_colour| by_colour[colour as usize]).sum()
     }
+
+    /// These and those of another queue together.
+    #[must_use]
+    pub fn and(&self, other: &Counts) -> Counts {
+        let add = |a: [u64; 3], b: [u64; 3]| std::array::from_fn(|i| a[i] + b[i]);
+        Counts {
+            arrived: add(self.arrived, other.arrived),
+            arrived_bytes: add(self.arrived_bytes, other.arrived_bytes),
+            sent: add(self.sent, other.sent),
+            sent_bytes: add(self.sent_bytes, other.sent_bytes),
+            dropped: std::array::from_fn(|i| add(self.dropped[i], other.dropped[i])),
+            marked: add(self.marked, other.marked),
+        }
+    }
 }
 
 /// A queue that a discipline decides on.
@@ -172,6 +186,11 @@ impl<T: Item> Fifo<T> {
     /// The link has finished its last packet and finds nothing to send.
     pub fn went_idle(&mut self, at: Time) {
         self.idle_since = Some(at);
+    }
+
+    /// Something waits while the link serves others: the queue is not idle, though it sends nothing.
+    pub fn went_busy(&mut self) {
+        self.idle_since = None;
     }
 
     /// Until the next arrival: how long the link has been idle, if it is, on a finer clock than [`Time`].

@@ -1,8 +1,13 @@
-//! The container that holds packets, and what it shows the discipline that decides.
+//! The containers that hold packets, what they show the discipline that decides, and the schedulers of classes.
 
+pub mod drr;
 #[cfg(test)]
 pub mod fake;
 pub mod fifo;
+pub mod pace;
+pub mod priority;
+pub mod scheduled;
+pub mod scheduler;
 
 use crate::packet::{Colour, FlowId};
 use crate::units::{Backlog, Time};

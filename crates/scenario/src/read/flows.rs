@@ -28,6 +28,8 @@ pub(crate) struct Draft<'d, 'r> {
     pub contract: Option<Option<PerFlow<Rate>>>,
     /// Their marker, if they have one.
     pub marker: Option<Option<Found<'d, 'r, AnyMarker>>>,
+    /// Their class at schedulers, if they have one.
+    pub class: Option<Option<At<String>>>,
     /// How they carry data.
     pub tcp: Option<Config>,
 }
@@ -63,7 +65,7 @@ pub(crate) fn read<'d, 'r>(
     duration: Option<Duration>,
 ) -> Draft<'d, 'r> {
     section.refuse_unknown(&[
-        "name", "count", "from", "join", "to", "rtt", "start", "contract", "marker", "tcp",
+        "name", "count", "from", "join", "to", "rtt", "start", "contract", "marker", "class", "tcp",
     ]);
     let name = section.need("name", "\"tcp\"").and_then(|e| names::name(&e));
     let count = match section.get("count") {
@@ -85,7 +87,11 @@ pub(crate) fn read<'d, 'r>(
         Some(entry) => mechanism::marker(&entry, scope).map(Some),
         None => Some(None),
     };
-    Draft { section: section.clone(), name, count, source, to, start, contract, marker, tcp }
+    let class = match section.get("class") {
+        Some(entry) => names::name(&entry).map(Some),
+        None => Some(None),
+    };
+    Draft { section: section.clone(), name, count, source, to, start, contract, marker, class, tcp }
 }
 
 /// Reads `from`, and `join` and `rtt`, which belong to hosts only.

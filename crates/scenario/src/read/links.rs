@@ -3,8 +3,8 @@
 use inprofile_config::{Entry, Section};
 use inprofile_core::units::{Duration, Rate};
 
-use crate::model::{At, Way};
-use crate::read::{Scope, mechanism, names};
+use crate::model::{At, Queues, Way};
+use crate::read::{Scope, classes, mechanism, names};
 
 /// A link as read: what is `None` was wrong and has been reported.
 pub(crate) struct Draft {
@@ -36,7 +36,7 @@ fn link(section: &Section<'_, '_>, scope: Scope<'_>) -> Draft {
     let rate = section.need("rate", "\"1.2 Mbit/s\"").and_then(|e| e.positive_rate());
     let delay = section.need("delay", "\"5 ms\"").and_then(|e| e.duration());
     let example = "{ aqm = \"drop_tail\", limit = \"100 packets\" }";
-    let queue = section.need("queue", example).and_then(|e| mechanism::queue(&e, scope, rate));
+    let queue = section.need("queue", example).and_then(|e| classes::queues(&e, scope, rate));
     let forward = (|| Some(Way { rate: rate?, delay: delay?, queue: queue? }))();
     let back = match section.get("reverse") {
         Some(entry) => reverse(&entry, scope, rate, delay),
@@ -44,7 +44,7 @@ fn link(section: &Section<'_, '_>, scope: Scope<'_>) -> Draft {
             Some(Way {
                 rate: rate?,
                 delay: delay?,
-                queue: mechanism::drop_tail(None, scope, rate, scope.tcp)?,
+                queue: Queues::One(mechanism::drop_tail(None, scope, rate, scope.tcp)?),
             })
         })(),
     };
@@ -63,8 +63,8 @@ fn reverse(
     let rate = section.get("rate").map_or(forward_rate, |e| e.positive_rate());
     let delay = section.get("delay").map_or(forward_delay, |e| e.duration());
     let queue = match section.get("queue") {
-        Some(e) => mechanism::queue(&e, scope, rate),
-        None => mechanism::drop_tail(None, scope, rate, scope.tcp),
+        Some(e) => classes::queues(&e, scope, rate),
+        None => mechanism::drop_tail(None, scope, rate, scope.tcp).map(Queues::One),
     };
     Some(Way { rate: rate?, delay: delay?, queue: queue? })
 }

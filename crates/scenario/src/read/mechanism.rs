@@ -46,15 +46,23 @@ impl<M> Found<'_, '_, M> {
     }
 }
 
+/// The table that names one of `entries` under `key`.
+fn open<'d, 'r, M>(
+    entry: &Entry<'d, 'r>,
+    key: &str,
+    entries: &[registry::Entry<M>],
+) -> Option<Section<'d, 'r>> {
+    entry.open(&format!("{{ {key} = \"{}\", … }}", entries.first().map_or("", |e| e.name)))
+}
+
 /// Reads the mechanism that `key` names out of `entries`; `others` are keys that are no parameters.
 fn read<'d, 'r, M>(
-    entry: &Entry<'d, 'r>,
+    section: &Section<'d, 'r>,
     (key, what): (&'static str, &str),
     others: &[&'static str],
     entries: &[registry::Entry<M>],
 ) -> Option<Found<'d, 'r, M>> {
     let first = entries.first().map_or("", |e| e.name);
-    let section = entry.open(&format!("{{ {key} = \"{first}\", … }}"))?;
     let word = section.need(key, &format!("\"{first}\""))?;
     let name = word.text(&format!("\"{first}\""))?;
     let Some(known) = entries.iter().find(|e| e.name == name) else {
@@ -64,10 +72,10 @@ fn read<'d, 'r, M>(
     let mut keys = vec![key];
     keys.extend(others);
     section.refuse_unknown(&mechanism::known(&keys, known.fields));
-    let values = mechanism::read(&section, known.fields)?;
-    refuse_haste(&section, "", &values)?;
+    let values = mechanism::read(section, known.fields)?;
+    refuse_haste(section, "", &values)?;
     let mechanism = Mechanism { name: known.name, values, fields: known.fields, build: known.build };
-    Some(Found { mechanism, check: known.check, section })
+    Some(Found { mechanism, check: known.check, section: section.clone() })
 }
 
 /// Refuses intervals so short that a run would be nothing but them.
@@ -91,13 +99,24 @@ pub(crate) fn marker<'d, 'r>(
     entry: &Entry<'d, 'r>,
     scope: Scope<'_>,
 ) -> Option<Found<'d, 'r, registry::AnyMarker>> {
-    read(entry, ("kind", "marker"), &[], &scope.registry.markers)
+    let section = open(entry, "kind", &scope.registry.markers)?;
+    read(&section, ("kind", "marker"), &[], &scope.registry.markers)
 }
 
 /// Reads `queue = { aqm = …, limit = …, … }` before a link of this rate.
 pub(crate) fn queue(entry: &Entry<'_, '_>, scope: Scope<'_>, rate: Option<Rate>) -> Option<Queue> {
-    let found = read(entry, ("aqm", "queue discipline"), &["limit"], &scope.registry.aqms);
-    let section = entry_section(entry)?;
+    queue_in(&open(entry, "aqm", &scope.registry.aqms)?, &["limit"], scope, rate)
+}
+
+/// Reads the discipline and limit of a queue that leaves at this rate out of a table; `others` are keys that are no
+/// parameters of the discipline.
+pub(crate) fn queue_in(
+    section: &Section<'_, '_>,
+    others: &[&'static str],
+    scope: Scope<'_>,
+    rate: Option<Rate>,
+) -> Option<Queue> {
+    let found = read(section, ("aqm", "queue discipline"), others, &scope.registry.aqms);
     let limit_entry = section.need("limit", "\"100 packets\"");
     let limit = limit_entry.as_ref().and_then(|e| limit(e, rate, scope.tcp));
     let (mut found, limit, tcp) = (found?, limit?, scope.tcp?);
@@ -106,11 +125,6 @@ pub(crate) fn queue(entry: &Entry<'_, '_>, scope: Scope<'_>, rate: Option<Rate>)
     }
     let context = Context { link_rate: Some(rate?), contract: None, packet: packet(tcp), limit: Some(limit) };
     found.fits(&context, true).then_some(Queue { aqm: found.mechanism, limit })
-}
-
-/// The table again, its mistakes having been told.
-fn entry_section<'d, 'r>(entry: &Entry<'d, 'r>) -> Option<Section<'d, 'r>> {
-    entry.is_table().then(|| entry.open("{ … }")).flatten()
 }
 
 /// A drop-tail queue before a link of this rate, where only a limit can be given; without one there is room for all.

@@ -3,6 +3,7 @@
 //! Reading goes on after a mistake, so that one check tells all of them; what depends on a value that
 //! could not be read is left unchecked, so that no mistake is told twice.
 
+mod classes;
 mod flows;
 mod links;
 mod mechanism;

@@ -12,7 +12,7 @@ use crate::read::flows;
 use crate::read::links;
 use crate::read::names::Names;
 use crate::read::places::{EdgeDraft, Measure, MonitorDraft};
-use crate::read::{Scope, signals, watch};
+use crate::read::{Scope, classes, signals, watch};
 use crate::routes::{Found, Graph, Tree, reversed};
 
 /// All parts, complete.
@@ -65,7 +65,7 @@ pub(crate) fn all<'d, 'r>(
     let monitors = monitors.zip(counts).zip(group_names.as_ref()).map(|((drafts, counts), groups)| {
         let seen =
             watch::Seen { map: &map, groups, counts: &counts, edges: edges.as_ref().map(|e| &e.names) };
-        watch::monitors(&seen, drafts, duration)
+        watch::monitors(&seen, &ways, drafts, duration)
     });
     let at = watch::measured(&map, &ways, measure.at);
     let groups = groups.and_then(|drafts| place_groups(&map, &ways, drafts));
@@ -307,6 +307,10 @@ fn group(
     let marker_good = marker_fits(&draft);
     let (entry, to, path) = path?;
     let route = route(ways, path)?;
+    let crossed = route.path.iter().chain(&route.back);
+    let crossed =
+        crossed.filter_map(|w| Some((map.way_name(*w), &ways[*w as usize / 2]?[*w as usize % 2].queue)));
+    let class = classes::of_flow(map.report, &draft, crossed);
     let source = match draft.source? {
         flows::Source::Node(_) => Source::Node(entry),
         flows::Source::Hosts(join) => {
@@ -320,6 +324,7 @@ fn group(
         return None;
     }
     Some(Group {
+        class: class?,
         name: draft.name?.value,
         count: draft.count?,
         source,

@@ -153,7 +153,7 @@ impl Ends<'_, '_, '_> {
         match target {
             Target::Edge(e) => self.edge_nodes[e],
             Target::Group(g) | Target::Flow(g, _) => self.groups[g].entry(),
-            Target::Queue(way) => {
+            Target::Queue(way) | Target::Class(way, _) => {
                 let (from, to) = self.links[way / 2].ends;
                 if way.is_multiple_of(2) { from } else { to }
             }

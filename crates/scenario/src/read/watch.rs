@@ -6,6 +6,7 @@ use inprofile_config::nearest::suggest;
 use inprofile_core::units::Duration;
 
 use crate::model::{At, MOST_SAMPLES, Monitor, Target, Way};
+use crate::read::classes;
 use crate::read::names::Names;
 use crate::read::places::{Kind, MonitorDraft};
 use crate::read::resolve::Map;
@@ -22,6 +23,7 @@ pub(crate) struct Seen<'a, 'd, 'r> {
 /// Finds every monitor's target; `None` if anything was reported.
 pub(crate) fn monitors(
     seen: &Seen<'_, '_, '_>,
+    ways: &[Option<&[Way; 2]>],
     drafts: Vec<MonitorDraft>,
     duration: Option<Duration>,
 ) -> Option<Vec<Monitor>> {
@@ -31,7 +33,7 @@ pub(crate) fn monitors(
     let mut samples: u64 = 0;
     for draft in drafts {
         let target = draft.target.as_ref().and_then(|(kind, name)| {
-            let target = find(seen, *kind, name)?;
+            let target = find(seen, ways, *kind, name)?;
             if !taken.insert(target) {
                 report.error(&name.place, "is monitored already", "leave one of the two out");
                 return None;
@@ -60,7 +62,12 @@ pub(crate) fn monitors(
     monitors
 }
 
-fn find(seen: &Seen<'_, '_, '_>, kind: Kind, name: &At<String>) -> Option<Target> {
+fn find(
+    seen: &Seen<'_, '_, '_>,
+    ways: &[Option<&[Way; 2]>],
+    kind: Kind,
+    name: &At<String>,
+) -> Option<Target> {
     let report = seen.map.report;
     let unknown = |what: &str, known: &Names| {
         if known.is_complete() {
@@ -70,7 +77,16 @@ fn find(seen: &Seen<'_, '_, '_>, kind: Kind, name: &At<String>) -> Option<Target
         None
     };
     match kind {
-        Kind::Queue => way(seen.map, name).map(Target::Queue),
+        Kind::Queue => match name.value.split_once('/') {
+            Some((link, class)) => {
+                let link = way(seen.map, &At { value: link.to_owned(), place: name.place.clone() })?;
+                let classes = ways[link / 2]?[link % 2].queue.classes();
+                let found =
+                    classes::find(report, &name.place, &seen.map.way_name(link as u32), classes, class)?;
+                Some(Target::Class(link, found))
+            }
+            None => way(seen.map, name).map(Target::Queue),
+        },
         Kind::Edge => match (seen.edges?.get(&name.value), seen.edges) {
             (Some(edge), _) => Some(Target::Edge(edge)),
             (None, Some(edges)) => unknown("edge at a node", edges),

@@ -8,7 +8,7 @@ use inprofile_core::aqm::{drop_tail, red};
 use inprofile_core::params::{Build, Context, Params, Values};
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
-use inprofile_sim::network::{Flow, Link, Network, Profile, Transport};
+use inprofile_sim::network::{self, Flow, Link, Network, Profile, Transport};
 use inprofile_sim::tcp;
 use inprofile_sim::trace::ns2;
 
@@ -58,8 +58,7 @@ impl Dumbbell {
                     to,
                     rate,
                     delay: Duration::from_millis(ms),
-                    limit,
-                    aqm: aqm(queue, rate, limit),
+                    queue: network::Queue::One { aqm: aqm(queue, rate, limit), limit },
                     listed: true,
                 });
             }
@@ -76,6 +75,7 @@ impl Dumbbell {
             start: Time(start),
             contract: None,
             marker: None,
+            class: 0,
             transport: Transport::Tcp(tcp::Config {
                 profile: tcp::Profile::Ns2,
                 congestion: tcp::Congestion::Reno,

@@ -1,0 +1,82 @@
+//! A set rate: a class is served at it and no faster, whatever else the link could do.
+//!
+//! Deadlines are absolute: while the class has something waiting, its packet after `b` bytes may leave at
+//! `since + 8·b / rate` and not before, however late the ones before it left. So the rate is exact over any length of
+//! time, and a packet that had to wait for another class's is made up for. A class that comes back after a pause starts
+//! anew: what it didn't use is lost. (Rate-controlled service, as in Zhang and Ferrari, 1993.)
+//!
+//! Non-goal: a guarantee. Whether the class gets its rate is the scheduler's matter: first in strict priority it does.
+
+use crate::units::{PS_PER_S, Rate, Time};
+
+/// The deadlines of one class.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    rate: Rate,
+    /// When its present stretch of traffic began.
+    since: Time,
+    /// Sent since then.
+    bytes: u64,
+}
+
+impl Pace {
+    /// At this rate, which must be above 0.
+    #[must_use]
+    pub fn new(rate: Rate) -> Pace {
+        Pace { rate, since: Time::ZERO, bytes: 0 }
+    }
+
+    /// When its next packet may leave.
+    #[must_use]
+    pub fn ready_at(&self) -> Time {
+        let ps = (u128::from(self.bytes) * 8 * u128::from(PS_PER_S)).div_ceil(u128::from(self.rate.0));
+        Time(self.since.0.saturating_add(u64::try_from(ps).unwrap_or(u64::MAX)))
+    }
+
+    /// A packet has come and nothing waited.
+    pub fn begin(&mut self, now: Time) {
+        if self.ready_at() <= now {
+            (self.since, self.bytes) = (now, 0);
+        }
+    }
+
+    /// A packet has left.
+    pub fn sent(&mut self, bytes: u32) {
+        self.bytes += u64::from(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000_000;
+
+    #[test]
+    fn deadlines_do_not_move_with_lateness_but_with_pauses() {
+        // 1000 B at 1 Mbit/s: 8 ms.
+        let mut pace = Pace::new(Rate(1_000_000));
+        pace.begin(Time(5 * MS));
+        assert_eq!(pace.ready_at(), Time(5 * MS));
+        pace.sent(1000);
+        assert_eq!(pace.ready_at(), Time(13 * MS));
+        // Sent at 16 ms instead of 13: the next one is due all the same at 21.
+        pace.sent(1000);
+        assert_eq!(pace.ready_at(), Time(21 * MS));
+        // Comes at 18, and nothing waited: still not before 21.
+        pace.begin(Time(18 * MS));
+        assert_eq!(pace.ready_at(), Time(21 * MS));
+        // After a pause, at once.
+        pace.begin(Time(40 * MS));
+        assert_eq!(pace.ready_at(), Time(40 * MS));
+    }
+
+    /// 8 ps · 10¹² / 3 never comes out even: a million packets are late by less than a picosecond all the same.
+    #[test]
+    fn rounding_does_not_add_up() {
+        let mut pace = Pace::new(Rate(3));
+        pace.begin(Time::ZERO);
+        (0..1_000_000).for_each(|_| pace.sent(1));
+        assert_eq!(pace.ready_at(), Time(2_666_666_666_666_666_667));
+    }
+}

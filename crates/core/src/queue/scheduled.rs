@@ -1,0 +1,195 @@
+//! The container for classes: a queue each, with its own discipline and limit, before one link that a scheduler shares out.
+//!
+//! It is used as [`Fifo`] is: [`arrive`](Scheduled::arrive), and [`depart`](Scheduled::depart) whenever the link is free.
+//! As a class may be served at a set rate, the link can be free, packets wait, and yet none may leave: then
+//! [`next_ready`](Scheduled::next_ready) says when to come back. Each class counts for itself.
+
+use crate::packet::{Direction, Packet};
+use crate::queue::Queue;
+use crate::queue::fifo::{Fifo, Item};
+use crate::queue::pace::Pace;
+use crate::queue::scheduler::Scheduler;
+use crate::registry::{AnyAqm, AnyScheduler};
+use crate::rng::Rng;
+use crate::signal::{Outbox, Signal};
+use crate::units::{Backlog, Rate, Time};
+use crate::verdict::{Admission, Cause, Why};
+
+/// How a class is set up.
+#[derive(Debug)]
+pub struct Setup {
+    /// The [`Packet::class`] of those it holds.
+    pub number: u8,
+    /// Its queue's hard limit.
+    pub limit: Backlog,
+    /// Its queue's discipline.
+    pub aqm: AnyAqm,
+    /// The rate it is served at, above 0; `None`: whatever the scheduler gives it.
+    pub rate: Option<Rate>,
+}
+
+/// A class in the middle of a run.
+#[derive(Debug)]
+pub struct Class<T> {
+    /// Its packets, and their counts.
+    pub queue: Fifo<T>,
+    /// Its discipline.
+    pub aqm: AnyAqm,
+    pace: Option<Pace>,
+    /// When its discipline is due.
+    due: Option<Time>,
+}
+
+/// Queues of several classes before one link.
+#[derive(Debug)]
+pub struct Scheduled<T> {
+    classes: Vec<Class<T>>,
+    scheduler: AnyScheduler,
+    /// The class of each [`Packet::class`].
+    of: Box<[u8; 256]>,
+    /// Whose packet the link is sending.
+    sending: Option<usize>,
+    /// Room for what the scheduler is shown.
+    heads: Vec<Option<u32>>,
+}
+
+impl<T: Item> Scheduled<T> {
+    /// Empty. The scheduler's classes are these, in this order.
+    ///
+    /// A packet of a class that isn't among them joins the last, as RFC 2474 §3 has it: what has an unknown codepoint is
+    /// forwarded as if it had the default one.
+    ///
+    /// # Panics
+    /// Without any class, or with more than 255.
+    #[must_use]
+    pub fn new(scheduler: AnyScheduler, classes: Vec<Setup>) -> Scheduled<T> {
+        assert!(!classes.is_empty() && classes.len() < 256, "a scheduler has 1 to 255 classes");
+        let mut of = Box::new([classes.len() as u8 - 1; 256]);
+        for (i, class) in (0..).zip(&classes) {
+            of[usize::from(class.number)] = i;
+        }
+        let class = |s: Setup| Class {
+            queue: Fifo::new(s.limit),
+            aqm: s.aqm,
+            pace: s.rate.map(Pace::new),
+            due: Some(Time::ZERO),
+        };
+        let heads = Vec::with_capacity(classes.len());
+        Scheduled { classes: classes.into_iter().map(class).collect(), scheduler, of, sending: None, heads }
+    }
+
+    /// Which class a packet joins.
+    #[must_use]
+    pub fn class_of(&self, packet: &Packet) -> usize {
+        usize::from(self.of[usize::from(packet.class)])
+    }
+
+    /// All classes, in order.
+    #[must_use]
+    pub fn classes(&self) -> &[Class<T>] {
+        &self.classes
+    }
+
+    /// Asks the discipline of the packet's class about an arrival, as [`Fifo::arrive`].
+    pub fn arrive<W: Why>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        item: T,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        let at = self.class_of(packet);
+        let class = &mut self.classes[at];
+        let alone = class.queue.packets() == 0;
+        let verdict = class.queue.arrive(now, packet, item, &mut class.aqm, rng, why);
+        if !matches!(verdict, Admission::Drop(_)) {
+            class.queue.went_busy();
+            if let (true, Some(pace)) = (alone, &mut class.pace) {
+                pace.begin(now);
+            }
+        }
+        verdict
+    }
+
+    /// The link is free: takes the packet that the scheduler and the discipline of its class let go. Those that the
+    /// discipline drops instead are shown to `dropped`.
+    pub fn depart<W: Why>(
+        &mut self,
+        now: Time,
+        as_packet: impl Fn(&T) -> Packet,
+        rng: &mut Rng,
+        why: &mut W,
+        mut dropped: impl FnMut(T, Cause),
+    ) -> Option<T> {
+        if let Some(done) = self.sending.take() {
+            self.classes[done].rest(now);
+        }
+        loop {
+            self.heads.clear();
+            self.heads.extend(self.classes.iter().map(|c| c.head(now)));
+            let at = self.scheduler.next(&self.heads)?;
+            let class = &mut self.classes[at];
+            let item = class.queue.depart(now, &as_packet, &mut class.aqm, rng, why, &mut dropped);
+            self.scheduler.sent(at, item.as_ref().map_or(0, Item::size));
+            let Some(item) = item else {
+                class.rest(now);
+                continue;
+            };
+            if let Some(pace) = &mut class.pace {
+                pace.sent(item.size());
+            }
+            self.sending = Some(at);
+            return Some(item);
+        }
+    }
+
+    /// When a packet that waits may leave at the earliest, as far as its class's set rate goes; `None` if none waits.
+    #[must_use]
+    pub fn next_ready(&self) -> Option<Time> {
+        let waiting = self.classes.iter().filter(|c| c.queue.packets() > 0);
+        waiting.map(|c| c.pace.as_ref().map_or(Time::ZERO, Pace::ready_at)).min()
+    }
+
+    /// Packets struck out of the queues since the last call.
+    pub fn take_struck(&mut self) -> Option<T> {
+        self.classes.iter_mut().find_map(|c| c.queue.take_struck())
+    }
+
+    /// Ticks the disciplines that are due; when the next one is. Called at the start of the run and then at each time it returned.
+    pub fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
+        for class in self.classes.iter_mut().filter(|c| c.due.is_some_and(|due| due <= now)) {
+            class.due = class.aqm.tick(now, outbox);
+        }
+        self.classes.iter().filter_map(|c| c.due).min()
+    }
+
+    /// A signal has arrived, for every class's discipline.
+    pub fn signal(&mut self, now: Time, signal: &Signal) {
+        self.classes.iter_mut().for_each(|c| c.aqm.signal(now, signal));
+    }
+
+    /// A packet passes: shown to the discipline of its class.
+    pub fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
+        let at = self.class_of(packet);
+        self.classes[at].aqm.observe(now, packet, direction);
+    }
+}
+
+impl<T: Item> Class<T> {
+    /// Size of the first packet, if it may be sent now.
+    fn head(&self, now: Time) -> Option<u32> {
+        let ready = self.pace.as_ref().is_none_or(|p| p.ready_at() <= now);
+        self.queue.head().filter(|_| ready).map(Item::size)
+    }
+
+    /// The link has finished with this class; its queue is idle if nothing waits.
+    fn rest(&mut self, now: Time) {
+        if self.queue.packets() == 0 {
+            self.queue.went_idle(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

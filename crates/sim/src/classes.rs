@@ -1,0 +1,87 @@
+//! The queues of a link that a scheduler shares out among classes, in the middle of a run: the container of the core, and
+//! what is counted of each class over time.
+
+use inprofile_core::queue::Queue;
+use inprofile_core::queue::fifo::Counts;
+use inprofile_core::queue::scheduled::Scheduled;
+use inprofile_core::units::Time;
+
+use crate::clock::Clock;
+use crate::link::{Book, Waiting};
+use crate::network;
+
+/// The classes of one link.
+#[derive(Debug)]
+pub struct Classes<C> {
+    /// Packets, disciplines and scheduler.
+    pub queue: Scheduled<Waiting<C>>,
+    /// Packets waiting in each class, integrated over time up to `counted_to`, in packet-picoseconds.
+    areas: Vec<u128>,
+    counted_to: Time,
+    /// Each class's books at the turns of the window that have passed.
+    books: Vec<Vec<Book>>,
+    /// When the link will have sent the packet it is sending.
+    pub free_at: C,
+    /// For when a departure is planned because until then no packet may leave.
+    wakes_at: Option<C>,
+}
+
+impl<C: Clock> Classes<C> {
+    /// Empty.
+    pub fn new(scheduled: network::Scheduled) -> Classes<C> {
+        let n = scheduled.classes.len();
+        let classes = scheduled.classes.into_iter().map(|c| c.setup).collect();
+        Classes {
+            queue: Scheduled::new(scheduled.scheduler, classes),
+            areas: vec![0; n],
+            counted_to: Time::ZERO,
+            books: vec![Vec::new(); n],
+            free_at: C::ZERO,
+            wakes_at: None,
+        }
+    }
+
+    /// Nothing leaves now: when to try again, unless nothing waits or that is planned already.
+    pub fn wake(&mut self, now: C) -> Option<C> {
+        self.wakes_at = self.wakes_at.filter(|at| *at > now);
+        let at = C::at(self.queue.next_ready()?);
+        (at > now && self.wakes_at.is_none_or(|planned| at < planned)).then(|| {
+            self.wakes_at = Some(at);
+            at
+        })
+    }
+
+    /// Counts what waits up to `now`.
+    pub fn count_to(&mut self, now: Time) {
+        let time = u128::from(now.since(self.counted_to).0);
+        for (area, class) in self.areas.iter_mut().zip(self.queue.classes()) {
+            *area += u128::from(class.queue.packets()) * time;
+        }
+        self.counted_to = self.counted_to.max(now);
+    }
+
+    /// The window turns: each class's books. What has waited in all classes together.
+    pub fn turn(&mut self, at: Time) -> u128 {
+        self.count_to(at);
+        for (i, class) in self.queue.classes().iter().enumerate() {
+            self.books[i].push(Book { counts: *class.queue.counts(), area: self.areas[i] });
+        }
+        self.areas.iter().sum()
+    }
+
+    /// The books of one class: see [`Link::books`](crate::link::Link::books).
+    pub fn books(&self, class: usize) -> &[Book] {
+        &self.books[class]
+    }
+
+    /// Counts of all classes together since the start of the run.
+    pub fn counts(&self) -> Counts {
+        self.queue.classes().iter().fold(Counts::default(), |sum, c| sum.and(c.queue.counts()))
+    }
+
+    /// Packets waiting in all classes together, by colour.
+    pub fn waiting(&self) -> [u32; 3] {
+        let waiting = self.queue.classes().iter().map(|c| c.queue.waiting());
+        waiting.fold([0; 3], |sum, w| std::array::from_fn(|i| sum[i] + w[i]))
+    }
+}
