@@ -1,4 +1,4 @@
-"""The markers and queue disciplines there are, with what an operator sets of each."""
+"""The markers, queue disciplines and schedulers there are, with what an operator sets of each."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A marker or a queue discipline."""
+    """A marker, a queue discipline or a scheduler."""
 
     name: str
     """The word in an experiment file."""
     kind: str
-    """`marker` or `aqm`."""
+    """`marker`, `aqm`, or `scheduler`, whose parameters are set of each class."""
     summary: str
     """What it does, in a sentence."""
     source: str

@@ -127,7 +127,22 @@ def _join(groups: Sequence[Json]) -> str:
 
 def _way(link: Json) -> str:
     queue = link["queue"]
-    return f"{link['name']}: {link['rate']}, {link['delay']}, {queue['aqm']} {queue['limit']['is']}"
+    scheduler = f"{queue['scheduler']}: " if "scheduler" in queue else ""
+    each = (f"{name} {q['aqm']} {q['limit']['is']}".strip() for name, q in _each(queue))
+    return f"{link['name']}: {link['rate']}, {link['delay']}, {scheduler}{', '.join(each)}"
+
+
+def _each(queue: Json, link: str = "") -> list[tuple[str, Json]]:
+    """The queue before a link, or those of its classes, with what they are called.
+
+    >>> _each({"aqm": "red"}, "core")
+    [('core', {'aqm': 'red'})]
+    >>> _each({"scheduler": "drr", "classes": [{"name": "ef", "aqm": "red"}]}, "core")
+    [('core/ef', {'name': 'ef', 'aqm': 'red'})]
+    """
+    if "classes" not in queue:
+        return [(link, queue)]
+    return [(f"{link}/{c['name']}" if link else c["name"], c) for c in queue["classes"]]
 
 
 def _spread(values: str | Sequence[str]) -> str:
@@ -149,7 +164,8 @@ def _table(*columns: str, numbers: Sequence[str] = ()) -> Table:
 def _links(links: Sequence[Json]) -> Table:
     table = _table("link", "from", "to", "rate", "delay", "discipline")
     for link in links:
-        row = (link["from"], link["to"], link["rate"], link["delay"], link["queue"]["aqm"])
+        queue = link["queue"]
+        row = (link["from"], link["to"], link["rate"], link["delay"], queue.get("scheduler") or queue["aqm"])
         table.add_row(link["name"], *row, style="dim" if "reverse_of" in link else None)
     return table
 
@@ -157,9 +173,14 @@ def _links(links: Sequence[Json]) -> Table:
 def _queues(effective: Json) -> Table:
     """Thresholds and other settings of every queue; amounts in packets, bytes and time at the link's rate."""
     table = _table("queue", "setting", "packets", "bytes", "ms", numbers=("packets", "bytes", "ms"))
-    for link in effective["links"]:
-        for i, (name, value) in enumerate(_flat(link["queue"], skip=("aqm",))):
-            of = link["name"] if i == 0 else ""
+    queues = (
+        (link, of, queue) for link in effective["links"] for of, queue in _each(link["queue"], link["name"])
+    )
+    for link, called, queue in queues:
+        # Within a link of classes the discipline is each class's own.
+        skip = ("name",) if "classes" in link["queue"] else ("aqm",)
+        for i, (name, value) in enumerate(_flat(queue, skip=skip)):
+            of = called if i == 0 else ""
             style = "dim" if "reverse_of" in link else None
             if isinstance(value, Mapping):
                 amounts = (number(value[unit], 6) for unit in ("packets", "bytes", "ms"))
@@ -170,13 +191,14 @@ def _queues(effective: Json) -> Table:
 
 
 def _flows(flows: Sequence[Json]) -> Table:
-    table = _table("flows", "number", "from", "to", "round trip", "contract", "start", numbers=("number",))
+    columns = ["flows", "number", "from", "to", "round trip", "contract", "start"]
+    classed = any("class" in g for g in flows)
+    table = _table(*columns, *["class"] * classed, numbers=("number",))
     for g in flows:
         where = f"hosts at {g['join']['node']}" if "join" in g else g["from"]
         contract = _spread(g["contract"]) if g["contract"] else "none"
-        table.add_row(
-            g["name"], str(g["count"]), where, g["to"], _spread(g["rtt"]), contract, _spread(g["start"])
-        )
+        row = (str(g["count"]), where, g["to"], _spread(g["rtt"]), contract, _spread(g["start"]))
+        table.add_row(g["name"], *row, *[g.get("class", "none")] * classed)
     return table
 
 

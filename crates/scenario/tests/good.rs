@@ -296,7 +296,7 @@ fn the_schema_knows_every_key_the_parser_knows() {
     assert_eq!(keys(&schema).len(), 11);
     for (table, at, count) in [
         ("links", "items", 7),
-        ("flows", "items", 10),
+        ("flows", "items", 11),
         ("edges", "items", 2),
         ("signals", "items", 4),
         ("monitors", "items", 4),

@@ -14,7 +14,7 @@ from .common import Json, Refused, emit, guarded, show
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
 
-_KINDS = {"marker": "Markers", "aqm": "Queue disciplines"}
+_KINDS = {"marker": "Markers", "aqm": "Queue disciplines", "scheduler": "Schedulers (set of each class)"}
 
 
 @guarded
@@ -25,7 +25,7 @@ def list_(
     ] = None,
     json_: Json = False,
 ) -> None:
-    """List every marker and queue discipline: parameters, units, bounds, defaults, source."""
+    """List every marker, queue discipline and scheduler: parameters, units, bounds, defaults, source."""
     every = mechanisms()
     known = {m.name for m in every}
     for name in names or []:

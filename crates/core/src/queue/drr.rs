@@ -50,7 +50,7 @@ impl Params {
     /// If it is so small that a packet would take thousands of turns, or beyond counting.
     pub fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
         let (bytes, packet) = (self.bytes(context.packet), context.packet);
-        if bytes < LEAST || bytes > MOST {
+        if !(LEAST..=MOST).contains(&bytes) {
             return Err(Fault {
                 field: "quantum",
                 problem: format!("a quantum of {bytes} B is out of bounds"),

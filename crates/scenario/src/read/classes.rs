@@ -53,6 +53,9 @@ fn read(section: &Section<'_, '_>, scope: Scope<'_>, rate: Option<Rate>) -> Opti
             class.zip(name).map(|(class, name)| Class { name: name.value, ..class })
         })
         .collect();
+    if !taken.is_complete() {
+        return None;
+    }
     Some(Scheduled {
         name: scheduler.name,
         fields: scheduler.fields,
