@@ -24,7 +24,7 @@ SETUPS, PACKETS, SEED = 200, 5_000, 1
 NAMES = ("srtcm", "trtcm", "rfc4115")
 MODES = ("colour_blind", "colour_aware")
 
-# Nanoseconds a token, none below DPDK's least period: each pair has a common multiple within a millisecond.
+# Nanoseconds a token, none below DPDK's least period; any two have a common multiple below a millisecond.
 PERIODS = (100, 125, 200, 250, 400, 500, 1_000, 2_000, 4_000, 5_000, 10_000)
 
 
@@ -87,10 +87,10 @@ class Found:
         lines += [
             "",
             f"DPDK {self.dpdk}; {SETUPS} random setups of {PACKETS:,} packets each. DPDK adds tokens at the",
-            "ends of periods of whole clock cycles. Its clock is the stream's own here, a cycle a nanosecond,",
-            "rates are whole numbers of nanoseconds a byte, and packets come at ends of periods: there both are",
-            "exact. At other rates DPDK's are the nearest that its periods allow, and between the ends of periods",
-            "its buckets are up to a period's tokens behind; ours have no such grain.",
+            "ends of periods of whole clock cycles. Its clock is the stream's own here: a cycle is 1 ns;",
+            "rates are whole numbers of nanoseconds a byte and packets come at ends of periods: there both",
+            "are exact. At other rates DPDK's are the nearest that its periods allow, and between the ends",
+            "of periods its buckets are up to a period's tokens behind; ours have no such grain.",
         ]
         return "\n".join(lines)
 

@@ -171,6 +171,15 @@ mechanisms! { ($)
     "blind_drop" = BlindDrop(marker::blind_drop::BlindDrop, marker::blind_drop::Params),
         "placebo for paper A",
         "Drops packets at random at a set probability, whatever the traffic does.";
+    "probe" = Probe(marker::probe::Probe, marker::probe::Params),
+        "paper C, §2",
+        "Nearly all IN, and an occasional OUT packet that finds out early about congestion.";
+    "every_nth" = EveryNth(marker::every_nth::EveryNth, marker::every_nth::Params),
+        "paper C, footnote 1",
+        "Every n-th packet OUT, whatever the traffic does.";
+    "twam" = Twam(marker::twam::Twam, marker::twam::Params),
+        "paper E, §3",
+        "IN with a probability that shares out the sum of the flows' windows by their contracts.";
     "srtcm" = SrTcm(marker::meter::srtcm::SrTcm, marker::meter::srtcm::Params),
         "RFC 2697",
         "Single-rate three-colour marker: one rate, a committed and an excess burst.";
@@ -439,6 +448,9 @@ mod tests {
         round_trips::<marker::ard::Params>();
         round_trips::<marker::ard::ArmParams>();
         round_trips::<marker::blind_drop::Params>();
+        round_trips::<marker::probe::Params>();
+        round_trips::<marker::every_nth::Params>();
+        round_trips::<marker::twam::Params>();
         round_trips::<marker::meter::srtcm::Params>();
         round_trips::<marker::meter::trtcm::Params>();
         round_trips::<marker::meter::rfc4115::Params>();

@@ -1,4 +1,4 @@
-//! Signals on their way from mechanism to mechanism, and what oracles are told.
+//! Signals on their way from mechanism to mechanism, what markers are told of contracts, and what oracles are told.
 //!
 //! All that one tick sends goes over a path together and arrives together, in order; each signal is lost or not by
 //! itself. Paths draw from streams of their own, so that a lost signal changes no other draw.
@@ -145,6 +145,7 @@ impl Oracles {
                 Some((_, on_the_way)) => on_the_way.iter().any(|&l| network.links[l as usize].to == e.node),
                 None => false,
             };
+            oracles.contracts(network, Target::Edge(i), passes);
             oracles.ask(network, Target::Edge(i), e.marker.oracle(), passes);
         }
         for (i, l) in (0..).zip(&network.links) {
@@ -157,9 +158,22 @@ impl Oracles {
         }
         for (i, f) in network.flows.iter().enumerate() {
             let wants = f.marker.as_ref().and_then(|m| m.oracle());
+            if f.marker.is_some() {
+                oracles.contracts(network, Target::Flow(i as u32), |g| std::ptr::eq(f, g));
+            }
             oracles.ask(network, Target::Flow(i as u32), wants, |g| std::ptr::eq(f, g));
         }
         oracles
+    }
+
+    /// No secret: whoever runs a marker knows what was promised to the flows that pass it.
+    fn contracts(&mut self, network: &Network, who: Target, passes: impl Fn(&Flow) -> bool) {
+        for (i, f) in (0..).zip(&network.flows).filter(|(_, f)| passes(f)) {
+            if let Some(rate) = f.contract {
+                let signal = Signal { topic: "contract", flow: Some(FlowId(i)), value: rate.0 as f64 };
+                self.first.push((who, signal));
+            }
+        }
     }
 
     fn ask(&mut self, network: &Network, who: Target, wants: Option<Oracle>, passes: impl Fn(&Flow) -> bool) {

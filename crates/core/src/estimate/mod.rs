@@ -2,3 +2,4 @@
 
 pub mod ewma;
 pub mod rtt;
+pub mod window;

@@ -27,6 +27,8 @@ const DUPLICATES: u8 = 3;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RttEstimate {
     downstream: Option<Duration>,
+    /// The last sample of the downstream half, not the least.
+    recent: Option<Duration>,
     upstream: Option<Duration>,
     /// One beyond the highest byte that has come, once any has.
     highest: Option<u32>,
@@ -84,6 +86,13 @@ impl RttEstimate {
         Some(self.downstream? + self.upstream?)
     }
 
+    /// The round-trip time as it was for the segment timed last, queues beyond the router included; the upstream half is
+    /// the least one, as no later segment's can be told.
+    #[must_use]
+    pub fn recent(&self) -> Option<Duration> {
+        Some(self.recent? + self.upstream?)
+    }
+
     /// A packet of the sender has come.
     #[inline]
     pub fn came(&mut self, now: Time, packet: &Packet) {
@@ -136,6 +145,7 @@ impl RttEstimate {
         if let Timing::Left(end, since) = self.timing
             && beyond(ack, end) >= 0
         {
+            self.recent = Some(now.since(since));
             least(&mut self.downstream, now.since(since));
             self.timing = Timing::None;
         }
@@ -283,7 +293,7 @@ mod tests {
             (180, 'l', data(1001)),
             (400, 'a', ack(1501)),
         ]);
-        assert_eq!(e.downstream, Some(ms(70)));
+        assert_eq!((e.downstream, e.recent), (Some(ms(70)), Some(ms(220))));
     }
 
     #[test]

@@ -2,8 +2,11 @@
 
 pub mod ard;
 pub mod blind_drop;
+pub mod every_nth;
 pub mod meter;
+pub mod probe;
 pub mod token_bucket;
+pub mod twam;
 
 use crate::packet::{Direction, Packet};
 use crate::rng::Rng;
@@ -37,7 +40,8 @@ pub trait Marker: Send {
         None
     }
 
-    /// A signal from another mechanism has arrived.
+    /// A signal from another mechanism has arrived; or, topic `"contract"`, what whoever runs it knows of the flows that
+    /// pass: each one's contract in bits per second, before the first tick and when it changes.
     fn signal(&mut self, now: Time, signal: &Signal) {
         let _ = (now, signal);
     }

@@ -1,0 +1,313 @@
+//! TWAM, the TCP-window aware marker: what is IN is shared out by contract, not by the windows that flows happen to have.
+//!
+//! Every α round-trip times, p_i = min(1, r_i·ΣW / Σ(r·W)), where r are the contracts of the flows that enter here and W
+//! their congestion windows; until the next time each packet of flow i is IN with probability p_i. So the windows'
+//! sum, which is what the path holds, is coloured in proportion to the contracts, and no rate has to be measured for it.
+//! Source: Bouras and Sevasti 2004 (paper E), §3, Eq. (1)–(3). It tells its queue ΣW each time (§4): signal `sum_window`,
+//! in packets.
+//! The contracts are told: signal `contract` for each flow, in bits per second. Memory is a record for each of them.
+//!
+//! Whatever is undefined in Eq. (3) is defined so: only ratios of contracts matter, equal ones make every packet IN, to the
+//! last bit; without traffic p stays as it was (1 at first) and no sum is told; flows without a contract have r = 0, so
+//! that they are OUT as soon as somebody has one, and IN where nobody has. A packet that comes as OUT stays so.
+//! Non-goal: flows of unequal round-trip times behind one marker; the paper gives each such class a marker of its own.
+
+use std::collections::BTreeMap;
+
+use crate::aqm::curve::chance;
+use crate::estimate::rtt::RttEstimate;
+use crate::estimate::window::WindowEstimate;
+use crate::marker::{Gauge, Marker};
+use crate::packet::{Colour, Direction, FlowId, Packet};
+use crate::params::{Build, Context, Fault, Warning};
+use crate::rng::Rng;
+use crate::signal::{Oracle, Outbox, Signal};
+use crate::units::{Duration, Time};
+use crate::verdict::{Mark, Why};
+
+/// How long to wait for a round-trip time where none is known yet.
+const UNKNOWN: Duration = Duration::from_millis(100);
+/// No round-trip time counts as shorter: an estimate of nothing must not stop the clock.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+crate::choice! {
+    /// Where the windows come from.
+    pub enum WindowSource {
+        /// The packets that pass in a round-trip time.
+        Estimated = "estimated",
+        /// The bytes between the last that passed and the last that was acknowledged.
+        Outstanding = "outstanding",
+        /// The senders themselves: only in a simulation, to see what the estimate costs.
+        Oracle = "oracle",
+    }
+}
+
+crate::params! {
+    /// What an operator sets.
+    pub struct Params {
+        /// How many round-trip times an interval has (α).
+        alpha: u64 [POSITIVE] = 1;
+        /// The round-trip time of the path. Left out: the mean of each flow's latest, queues included, as data and
+        /// acknowledgements show it. (A set one that leaves out the queues makes windows look that much smaller.)
+        rtt: Option<Duration> [POSITIVE];
+        /// Where the windows come from.
+        window_source: WindowSource = WindowSource::Estimated;
+    }
+}
+
+/// What is kept of a flow with a contract.
+#[derive(Clone, Copy, Debug)]
+pub struct Vars {
+    /// r, in bits per second.
+    contract: f64,
+    /// W, in packets, as of the last interval.
+    window: f64,
+    /// p.
+    p: f64,
+    seen: WindowEstimate,
+    rtt: RttEstimate,
+}
+
+/// Packets by verdict.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Left as IN.
+    pub marked_in: u64,
+    /// Left as OUT.
+    pub marked_out: u64,
+    /// Came as OUT and left so.
+    pub passed_out: u64,
+    /// Intervals with traffic.
+    pub intervals: u64,
+}
+
+/// The marker.
+#[derive(Clone, Debug)]
+pub struct Twam {
+    params: Params,
+    /// A full packet on the wire, in bytes.
+    packet: f64,
+    flows: BTreeMap<FlowId, Vars>,
+    /// All flows without a contract.
+    others: Vars,
+    /// When the present interval began; `None` before the run.
+    since: Option<Time>,
+    /// ΣW of the last interval with traffic.
+    sum_window: f64,
+    stats: Stats,
+}
+
+impl Vars {
+    fn new(contract: f64) -> Vars {
+        Vars { contract, window: 0.0, p: 1.0, seen: WindowEstimate::default(), rtt: RttEstimate::default() }
+    }
+}
+
+/// Eq. (3), ready to be asked for any contract.
+///
+/// Contracts are taken relative to the largest, so that equal ones give exactly 1 and a common factor changes nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Shares {
+    /// The largest r.
+    largest: f64,
+    /// ΣW.
+    sum: f64,
+    /// Σ(r·W), r relative to the largest.
+    weighted: f64,
+}
+
+impl Shares {
+    /// From every flow's contract and window; `None` where Eq. (3) is undefined: nobody with a contract has a window.
+    pub fn of(flows: impl Iterator<Item = (f64, f64)> + Clone) -> Option<Shares> {
+        let largest = flows.clone().map(|(r, _)| r).fold(0.0, f64::max);
+        let sum = flows.clone().map(|(_, w)| w).sum();
+        let weighted = if largest > 0.0 { flows.map(|(r, w)| r / largest * w).sum() } else { 0.0 };
+        (weighted > 0.0).then_some(Shares { largest, sum, weighted })
+    }
+
+    /// p of a flow with this contract.
+    #[must_use]
+    pub fn p(&self, contract: f64) -> f64 {
+        (contract / self.largest * self.sum / self.weighted).min(1.0)
+    }
+}
+
+impl Build for Params {
+    type Mechanism = Twam;
+
+    fn check(&self, _: &Context) -> Result<Vec<Warning>, Fault> {
+        Ok(Vec::new())
+    }
+
+    fn build(&self, context: &Context) -> Twam {
+        Twam {
+            params: self.clone(),
+            packet: context.packet.0 as f64,
+            flows: BTreeMap::new(),
+            others: Vars::new(0.0),
+            since: None,
+            sum_window: 0.0,
+            stats: Stats::default(),
+        }
+    }
+}
+
+impl Twam {
+    /// What was set, or the mean of the estimates there are.
+    fn rtt(&self) -> Option<Duration> {
+        let set = self.params.rtt.or_else(|| {
+            let known = || self.flows.values().filter_map(|f| f.rtt.recent());
+            let sum: u128 = known().map(|d| u128::from(d.0)).sum();
+            let mean = sum.checked_div(known().count() as u128)?;
+            Some(Duration(mean as u64))
+        });
+        set.map(|rtt| rtt.max(SHORTEST))
+    }
+
+    /// The windows of the interval that ends now, `rtts` round-trip times long.
+    fn look(&mut self, rtts: f64) {
+        // Several flows' numbers make no sense together: those without a contract are counted.
+        let others = self.others.seen.take(rtts).counted;
+        if self.params.window_source != WindowSource::Oracle {
+            self.others.window = others;
+        }
+        for flow in self.flows.values_mut() {
+            let windows = flow.seen.take(rtts);
+            match self.params.window_source {
+                WindowSource::Estimated => flow.window = windows.counted,
+                WindowSource::Outstanding => flow.window = windows.outstanding,
+                WindowSource::Oracle => {}
+            }
+        }
+    }
+
+    /// Eq. (3), and ΣW for the queue.
+    fn share_out(&mut self, outbox: &mut Outbox) {
+        let all = || self.flows.values().chain([&self.others]);
+        let sum: f64 = all().map(|f| f.window).sum();
+        let shares = Shares::of(all().map(|f| (f.contract, f.window)));
+        if sum <= 0.0 {
+            return;
+        }
+        self.sum_window = sum;
+        self.stats.intervals += 1;
+        outbox.signals.push(Signal { topic: "sum_window", flow: None, value: sum });
+        let Some(shares) = shares else { return };
+        for flow in self.flows.values_mut() {
+            flow.p = shares.p(flow.contract);
+        }
+    }
+}
+
+impl Marker for Twam {
+    const SENDS: bool = true;
+
+    fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
+        let timed = self.params.rtt.is_none();
+        let known = self.flows.get_mut(&packet.flow);
+        let one = known.is_some();
+        let flow = known.unwrap_or(&mut self.others);
+        match direction {
+            Direction::Forward => {
+                flow.seen.came(packet);
+                if timed && one {
+                    flow.rtt.came(now, packet);
+                    flow.rtt.left(now, packet);
+                }
+            }
+            Direction::Reverse if one => {
+                flow.seen.acknowledged(packet);
+                if timed {
+                    flow.rtt.acknowledged(now, packet);
+                }
+            }
+            Direction::Reverse => {}
+        }
+    }
+
+    #[inline]
+    fn mark<W: Why + ?Sized>(&mut self, _: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
+        if !packet.colour.is_in() {
+            self.stats.passed_out += 1;
+            return Mark::Pass(packet.colour);
+        }
+        let p = match self.flows.get(&packet.flow) {
+            Some(flow) => flow.p,
+            None if self.flows.is_empty() => 1.0,
+            None => 0.0,
+        };
+        why.note("p", p);
+        if chance("u", p, rng, why) {
+            self.stats.marked_in += 1;
+            Mark::Pass(Colour::IN)
+        } else {
+            self.stats.marked_out += 1;
+            Mark::Pass(Colour::OUT)
+        }
+    }
+
+    fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
+        let Some(rtt) = self.rtt() else {
+            // What has passed so far belongs to no interval.
+            self.look(1.0);
+            self.since = Some(now);
+            return Some(now + UNKNOWN);
+        };
+        let elapsed = self.since.map_or(Duration::ZERO, |since| now.since(since));
+        if elapsed > Duration::ZERO {
+            self.look(elapsed.secs() / rtt.secs());
+            self.share_out(outbox);
+        }
+        self.since = Some(now);
+        self.others.window = 0.0;
+        Some(now + Duration(rtt.0.saturating_mul(self.params.alpha)))
+    }
+
+    /// `contract`: a flow's, in bits per second; 0 or less takes it away. `window`: a flow's, in bytes on the wire.
+    fn signal(&mut self, _: Time, signal: &Signal) {
+        let Some(id) = signal.flow else { return };
+        match signal.topic {
+            "contract" if signal.value > 0.0 => {
+                self.flows.entry(id).or_insert(Vars::new(0.0)).contract = signal.value;
+            }
+            "contract" => {
+                self.flows.remove(&id);
+            }
+            "window" if self.params.window_source == WindowSource::Oracle => {
+                let window = (signal.value / self.packet).max(0.0);
+                match self.flows.get_mut(&id) {
+                    Some(flow) => flow.window = window,
+                    None => self.others.window += window,
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn oracle(&self) -> Option<Oracle> {
+        (self.params.window_source == WindowSource::Oracle).then_some(Oracle::Window)
+    }
+
+    /// `sum_window` in packets, `p_least` and `p_mean` over the flows with a contract, `rtt` in seconds once known.
+    fn gauges(&self, _: Time, show: Gauge<'_>) {
+        show("sum_window", self.sum_window);
+        let (mut least, mut sum) = (1.0, 0.0);
+        for flow in self.flows.values() {
+            least = flow.p.min(least);
+            sum += flow.p;
+        }
+        show("p_least", least);
+        show("p_mean", if self.flows.is_empty() { 1.0 } else { sum / self.flows.len() as f64 });
+        show("rtt", self.rtt().map_or(0.0, Duration::secs));
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        show("marked_in", self.stats.marked_in);
+        show("marked_out", self.stats.marked_out);
+        show("passed_out", self.stats.passed_out);
+        show("intervals", self.stats.intervals);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! Markers that need the network around them: contracts told at the edge, windows and round-trip times seen there, flows
+//! kept apart.
+
+use std::sync::atomic::AtomicBool;
+
+use inprofile_core::registry::Registry;
+use inprofile_scenario::Scenario;
+use inprofile_sim::engine;
+use inprofile_sim::outcome::Outcome;
+
+/// Two flows of 1 and 3 Mbit/s over a link of 2 Mbit/s, and one without a contract; round trips of 100 ms.
+const BASE: &str = r#"
+title = "markers"
+duration = "60 s"
+measure = { from = "10 s", to = "60 s", at = "bottleneck" }
+[tcp]
+profile = "ns2"
+window = "100 packets"
+[[links]]
+name = "bottleneck"
+from = "E"
+to = "C"
+rate = "2 Mbit/s"
+delay = "20 ms"
+queue = { aqm = "red", limit = "200 packets", min_th = "10 packets", max_th = "30 packets", max_p = 0.1 }
+[[flows]]
+name = "promised"
+count = 2
+from = "H*"
+join = { node = "E", rate = "10 Mbit/s" }
+to = "C"
+rtt = "100 ms"
+start = "uniform 0..1 s"
+contract = ["1 Mbit/s", "3 Mbit/s"]
+[[flows]]
+name = "other"
+from = "H*"
+join = { node = "E", rate = "10 Mbit/s" }
+to = "C"
+rtt = "100 ms"
+start = "uniform 0..1 s"
+"#;
+
+fn run(more: &str, set: &[(&str, &str)]) -> Outcome {
+    let set: Vec<_> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let text = format!("{BASE}{more}");
+    let scenario = Scenario::parse(&text, "markers", &set, &Registry::default())
+        .unwrap_or_else(|p| panic!("{}", p.iter().map(ToString::to_string).collect::<String>()));
+    engine::run(scenario.network(1, false), &AtomicBool::new(false), None).unwrap()
+}
+
+/// Share of the packets that a flow's receiver got as IN.
+fn share_in(outcome: &Outcome, flow: usize) -> f64 {
+    let [green, yellow, red] = outcome.flows[flow].window.received;
+    green as f64 / (green + yellow + red) as f64
+}
+
+#[test]
+fn twam_at_an_edge_knows_the_contracts_of_the_flows_that_pass() {
+    for source in ["estimated", "outstanding", "oracle"] {
+        let edge = format!(
+            "[[edges]]\nnode = \"E\"\nmarker = {{ kind = \"twam\", window_source = \"{source}\" }}\n"
+        );
+        let outcome = run(&edge, &[]);
+        // Equal windows W: p = r·3W/(1W + 3W + 0): ¾ of the first flow's packets are IN, all of the second's.
+        let (first, second) = (share_in(&outcome, 0), share_in(&outcome, 1));
+        assert!((0.6..0.9).contains(&first), "{source}: {first}");
+        assert!(second > 0.999, "{source}: {second}");
+        assert!(share_in(&outcome, 2) < 0.01, "{source}: best effort");
+        // Equal contracts: everything that has one is IN.
+        let equal = run(&edge, &[("flows.promised.contract", "1 Mbit/s")]);
+        assert_eq!([share_in(&equal, 0), share_in(&equal, 1)], [1.0; 2], "{source}");
+    }
+}
+
+/// The sum that the edge tells is near what the senders' windows are in truth.
+#[test]
+fn twam_estimates_the_sum_of_the_windows() {
+    let sum = |source: &str| {
+        let outcome = run(
+            &format!(
+                "[[edges]]\nnode = \"E\"\nmarker = {{ kind = \"twam\", window_source = \"{source}\" }}\n\
+                 [[monitors]]\nedge = \"E\"\nevery = \"100 ms\"\n"
+            ),
+            &[],
+        );
+        let series = &outcome.series[0];
+        let (_, sums) = series.columns.iter().find(|(what, _)| *what == "sum_window").unwrap();
+        let late: Vec<f64> =
+            series.times.iter().zip(sums).filter(|(t, _)| t.secs() > 10.0).map(|(_, sum)| *sum).collect();
+        late.iter().sum::<f64>() / late.len() as f64
+    };
+    let truth = sum("oracle");
+    // 2 Mbit/s · 100 ms are 24 packets, and the queue holds some more.
+    assert!(truth > 24.0 && truth < 70.0, "{truth}");
+    for source in ["estimated", "outstanding"] {
+        let ratio = sum(source) / truth;
+        assert!((0.6..1.2).contains(&ratio), "{source}: {ratio}");
+    }
+}
+
+#[test]
+fn a_probe_marker_at_an_edge_keeps_flows_apart() {
+    let own = |p: &str| format!("flows.{p}.marker");
+    let (a, b) = (own("promised"), own("other"));
+    let marker = "{ kind = \"probe\" }";
+    let hosts = run("", &[(&a, marker), (&b, marker)]);
+    let edge = run("[[edges]]\nnode = \"E\"\nmarker = { kind = \"probe\" }\n", &[]);
+    for flow in 0..3 {
+        let (own, shared) = (share_in(&hosts, flow), share_in(&edge, flow));
+        // No losses between the hosts and the edge, so both see the same packets in the same order.
+        assert_eq!(own, shared);
+        assert!((0.8..1.0).contains(&own), "{own}");
+    }
+}
