@@ -9,7 +9,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.toml'
 say = @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce test lint test-rust test-python bench profile validate wheel requirements clean
+.PHONY: help build reproduce test lint test-rust test-python bench profile validate laws wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -55,6 +55,9 @@ validate: build ## Compare with ns-2 and DPDK, event by event (as root it instal
 		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends libdpdk-dev gcc pkg-config; }
 	$(say) "Against ns-2 and DPDK"
 	@$(BIN)/python validation/run.py
+
+laws: ## Write docs/requirements.md: which law is kept where, and tested by what
+	@$(PYTHON) docs/requirements.py
 
 wheel: $(VENV)/.packages ## Build the wheel into dist/, then use it where there is no Rust
 	$(say) "Wheel"

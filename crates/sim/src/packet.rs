@@ -17,7 +17,7 @@ pub struct Travelling {
     pub left: u16,
     /// Whether it travels towards the receiver of data.
     pub forward: bool,
-    /// RFC 3168 §6.1: CWR with data, ECN-Echo with an acknowledgement.
+    /// CWR with data (RFC 3168 §6.1.2), ECN-Echo with an acknowledgement (§6.1.3).
     pub flag: bool,
     /// Its number in the run.
     pub number: u64,

@@ -28,10 +28,10 @@ impl Rto {
         self.min.max(MAX_RTO)
     }
 
-    /// A round-trip time in seconds, of a segment that was sent once (Karn's rule, §3).
+    /// A round-trip time in seconds, of a segment that was sent once (RFC 6298 §3, Karn's rule).
     pub fn sample(&mut self, rtt: f64) {
         if self.srtt < 0.0 {
-            // RFC 6298 §2.2.
+            // RFC 6298 §2.2: the first measurement, and half of it for the variation.
             self.srtt = rtt;
             self.rttvar = rtt / 2.0;
         } else {

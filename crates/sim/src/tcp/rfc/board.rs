@@ -1,4 +1,4 @@
-//! What the receiver has beyond the first hole (RFC 6675 §2–4), in whole segments.
+//! What the receiver has beyond the first hole (RFC 6675 §2 and §4), in whole segments.
 
 use crate::tcp::Sack;
 

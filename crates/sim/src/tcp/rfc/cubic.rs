@@ -1,8 +1,8 @@
 //! CUBIC's congestion avoidance (RFC 9438): the window is a cubic function of the time since the last loss, flat
 //! around where that loss happened, and never grows more slowly than Reno's.
 //!
-//! In whole segments and seconds. Slow start is RFC 5681's, which §4.10 allows; HyStart++ (RFC 9406), which it
-//! recommends, is not there. Spurious losses (§4.9) are not detected and so nothing is undone.
+//! In whole segments and seconds. Slow start is Reno's, which the RFC allows; HyStart++, which it recommends, is not
+//! there. Spurious losses are not detected, and so nothing is undone.
 
 use libm::cbrt;
 
@@ -146,7 +146,7 @@ mod tests {
                 "{round}: {window} for {law}"
             );
         }
-        // Concave up to W_max, flat around it, convex beyond.
+        // RFC 9438 §4.4: concave up to W_max; flat around it; §4.5: convex beyond. All with the C of §5.1.
         assert!((windows[91] - 1000.0).abs() < 0.5, "{}", windows[91]);
         assert!(windows[20] - windows[10] > windows[80] - windows[70]);
         assert!(windows[149] - windows[139] > windows[110] - windows[100]);

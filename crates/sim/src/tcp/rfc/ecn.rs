@@ -1,4 +1,4 @@
-//! Explicit congestion notification in the sender (RFC 3168 §6.1): what its segments say, and which echoes count.
+//! Explicit congestion notification in the sender (RFC 3168): what its segments say, and which echoes count.
 //!
 //! That both ends agree is a setting of the flow; the bits of the SYN that negotiate it are not modelled.
 
@@ -20,8 +20,8 @@ pub struct Ecn {
 }
 
 impl Ecn {
-    /// Whether an echo that acknowledges all before `next` tells of congestion that was not reacted to: once a
-    /// window of data (RFC 3168 §6.1.2). Echoes last until the receiver has seen CWR, which the first segment sent
+    /// Whether an echo that acknowledges all before `next` tells of congestion that was not reacted to.
+    /// RFC 3168 §6.1.2: once a window of data. Echoes last until the receiver has seen CWR, which the first segment sent
     /// after a reduction carries.
     pub fn tells_more(&self, next: u32) -> bool {
         next > self.reduced_at

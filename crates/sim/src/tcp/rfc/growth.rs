@@ -26,7 +26,7 @@ impl Growth {
     /// the present.
     pub fn avoid(&mut self, cwnd: f64, segments: u32, at: impl FnOnce() -> (f64, f64)) -> f64 {
         match self {
-            // RFC 5681, Eq. (3).
+            // RFC 5681, Eq. (3): a segment a round trip.
             Growth::Reno => cwnd + 1.0 / cwnd,
             Growth::Cubic(cubic) => {
                 let (rtt, now) = at();
@@ -49,7 +49,7 @@ impl Growth {
     /// The share of `flight` that congestion leaves, not yet bounded from below.
     pub fn reduce(&mut self, cwnd: f64, flight: f64) -> f64 {
         match self {
-            // RFC 5681, Eq. (4).
+            // RFC 5681, Eq. (4): half of what was on the way.
             Growth::Reno => flight / 2.0,
             Growth::Cubic(cubic) => cubic.reduce(cwnd, flight),
         }

@@ -57,7 +57,7 @@ impl<C: Clock> Sender<C> {
     pub fn new(config: &Config) -> Sender<C> {
         Sender {
             cwnd: 1.0,
-            // RFC 5681 §3.1: arbitrarily high.
+            // RFC 5681 §3.1: the threshold begins arbitrarily high.
             ssthresh: f64::INFINITY,
             window: config.window,
             initial_window: config.initial_window,
@@ -109,12 +109,13 @@ impl<C: Clock> Sender<C> {
         self.send_window(false, host);
     }
 
-    /// RFC 6298 §5.4–5.6 and RFC 5681 §3.1: one segment a window, slow start from `una`.
+    /// RFC 6298 §5.4–5.6: the earliest segment again, and the timer set for twice the time. RFC 5681 §3.1: a window
+    /// of one segment, slow start from `una`.
     pub fn timed_out<H: Host<Clock = C>>(&mut self, host: &mut H) {
         if let Some(ecn) = &mut self.ecn {
             ecn.stopped = false;
             if self.una == self.end {
-                // RFC 3168 §6.1.2: nothing is lost; the timer only held the next segment back.
+                // RFC 3168 §6.1.2: the timer only held the next segment back, and nothing is lost.
                 return self.send_window(false, host);
             }
         }
@@ -138,7 +139,7 @@ impl<C: Clock> Sender<C> {
         self.beyond_window = 0;
         self.in_recovery = false;
         if let Recovery::Sack(board) = &mut self.recovery {
-            // RFC 2018 §5.
+            // RFC 2018 §5: the receiver may have thrown away what it said it had.
             board.clear();
         }
         self.timed = None;
@@ -162,7 +163,7 @@ impl<C: Clock> Sender<C> {
             self.rto.sample(C::secs_of(host.now().since(at)));
         }
         if self.una == 0 {
-            // The SYN is through (RFC 6298 §5.7); RFC 6928 §2: the initial window.
+            // RFC 6298 §5.7: a SYN that was lost is through at last. RFC 6928 §2: the initial window.
             if self.timed_out_before {
                 self.rto.syn_was_lost();
             }
@@ -182,10 +183,10 @@ impl<C: Clock> Sender<C> {
         self.una = next;
         self.nxt = self.nxt.max(next);
         if self.una == self.end {
-            // RFC 6298 §5.2.
+            // RFC 6298 §5.2: all is acknowledged, nothing to wait for.
             host.cancel_timer(Alarm::Retransmit);
         } else {
-            // RFC 6298 §5.3.
+            // RFC 6298 §5.3: anew with each acknowledgement of something new.
             self.restart_timer(host);
         }
     }
@@ -238,7 +239,7 @@ impl<C: Clock> Sender<C> {
         f64::from(self.nxt - self.una)
     }
 
-    /// How far the windows reach, one past the last segment allowed.
+    /// How far the windows reach, one past the last segment allowed (RFC 5681 §3.1: the smaller of the two counts).
     fn limit(&self) -> u32 {
         let mut cwnd = self.cwnd as u32;
         if self.limited_transmit && !self.in_recovery && self.nxt == self.end {
@@ -288,7 +289,7 @@ impl<C: Clock> Sender<C> {
             }
         }
         if !host.timer_is_set(Alarm::Retransmit) {
-            // RFC 6298 §5.1.
+            // RFC 6298 §5.1: it runs while anything is on the way.
             self.restart_timer(host);
         }
     }

@@ -48,7 +48,7 @@ impl<C: Clock> Sender<C> {
                 self.cwnd = self.ssthresh.min(flight.max(1.0) + 1.0);
                 return false;
             }
-            // RFC 6675 §5, step A.
+            // RFC 6675 §5, step A: all is acknowledged that was out at its start.
             Recovery::Sack(_) if whole => return false,
             Recovery::Sack(_) => {
                 self.una = next;
@@ -58,8 +58,8 @@ impl<C: Clock> Sender<C> {
             }
             Recovery::NewReno { partial } => !std::mem::replace(partial, true),
         };
-        // RFC 6582 §3.2, step 3, partial acknowledgement: fill the next hole, and deflate by what was
-        // acknowledged, but for one segment. Only the first one sets the timer (§4, impatient).
+        // RFC 6582 §3.2, step 3, partial acknowledgement: fill the next hole, and deflate by what was acknowledged, but
+        // for one segment. Only the first one sets the timer: the impatient variant.
         let acknowledged = f64::from(next - self.una);
         self.una = next;
         self.nxt = self.nxt.max(next);
@@ -81,13 +81,13 @@ impl<C: Clock> Sender<C> {
             return;
         }
         let lost = match &self.recovery {
-            // RFC 6675 §5, steps 1 and 2.
+            // RFC 6675 §5, steps 1 and 2: three duplicates, or three segments above the hole.
             Recovery::Sack(board) => self.duplicates >= DUPLICATES || board.lost_below() > self.una,
             _ => self.duplicates == DUPLICATES,
         };
-        // Duplicates of what was repeated without need are no loss (RFC 6582 §3.2, steps 2 and 4; without
-        // the heuristics of §4).
-        // RFC 6675 §5.1: after a timeout, all that was out has to be acknowledged.
+        // RFC 6582 §3.2, steps 2 and 4: duplicates of what was repeated without need are no loss; the heuristics that
+        // tell more of them apart are not there. RFC 6675 §5.1: after a timeout, all that was out has to be
+        // acknowledged.
         let past = match &self.recovery {
             Recovery::Sack(_) => self.una >= self.recover,
             _ => self.una > self.recover,
@@ -118,7 +118,7 @@ impl<C: Clock> Sender<C> {
             }
             Recovery::NewReno { partial } => {
                 *partial = false;
-                // RFC 6582 §3.2, step 2.
+                // RFC 6582 §3.2, step 2: up to here duplicates will start no other recovery.
                 self.recover = self.end;
                 self.cwnd += f64::from(DUPLICATES);
             }
