@@ -2,8 +2,8 @@
 
 A law is a section or an equation of a source: ``RFC 5681 §3.1``, ``RFC 5681, Eq. (4)``, ``Hur 2006,
 Eq. (1)``. A bare ``§`` or ``Eq.`` belongs to the source named before it in the same comment, else to the
-first one in the file's head note. A place is a file and the item a comment stands at, so that the table outlives an
-edit elsewhere in the file.
+first one in the file's head note. A place is a file and the item a comment stands at, so that the table
+outlives an edit elsewhere in the file.
 
     python docs/requirements.py            write the table
     python docs/requirements.py --check    1 if it is stale, or if a law of TCP has no test that names it
@@ -130,7 +130,7 @@ def first_source(text: str) -> str:
 
 
 def sentence(text: str, at: int) -> tuple[str, bool]:
-    """Return the sentence around a place in a comment, shortened; true if the law began it: it is left out."""
+    """Return the sentence around a place in a comment, shortened; true if the law began it and is left out."""
     ends = [m.end() for m in re.finditer(r"(?<!Eq)(?<!Fig)(?<!al)[.;](?= )", text)]
     begin = max((e for e in ends if e <= at), default=0)
     end = min((e for e in ends if e > at), default=len(text))
