@@ -130,7 +130,7 @@ def first_source(text: str) -> str:
 
 
 def sentence(text: str, at: int) -> tuple[str, bool]:
-    """Return the sentence around a place in a comment, shortened; true if the law began it and is left out."""
+    """Return the sentence around a place, shortened; true if a law begins it, which is left out then."""
     ends = [m.end() for m in re.finditer(r"(?<!Eq)(?<!Fig)(?<!al)[.;](?= )", text)]
     begin = max((e for e in ends if e <= at), default=0)
     end = min((e for e in ends if e > at), default=len(text))
