@@ -93,6 +93,21 @@ fn a_class_has_its_set_rate_and_the_other_the_rest() {
     assert!(af.total.arrived[1] > 0 && ef.total.arrived[1] == 0);
 }
 
+/// With nobody else about, the link sleeps between the packets of a class at a set rate, and wakes up for each.
+#[test]
+fn a_class_alone_keeps_its_rate() {
+    let set = [
+        ("flows.tcp.start", "9.9 s"),
+        ("measure.to", "9 s"),
+        ("links.bottleneck.queue.classes.ef.rate", "700 kbit/s"),
+    ];
+    let outcome = run(&with(&set), false);
+    let link = &outcome.links[0];
+    let rate = sent(&link.classes[0]) as f64 * 8.0 / 7.0;
+    assert!((rate - 7e5).abs() <= 8.0 * 1040.0 / 7.0, "{rate}");
+    assert_eq!(sent(&link.classes[1]), 0);
+}
+
 #[test]
 fn watching_a_class_or_writing_verdicts_down_changes_nothing() {
     let plain = |o: Outcome| Outcome { verdicts: Vec::new(), series: Vec::new(), events: 0, ..o };

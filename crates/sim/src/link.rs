@@ -275,10 +275,10 @@ impl<C: Clock> Link<C> {
         }
     }
 
-    /// A signal has arrived for the discipline, or for those of all classes.
-    pub fn signal(&mut self, now: Time, signal: &Signal) {
+    /// A signal has arrived for the discipline; or, where there are classes, for that of one of them or for all.
+    pub fn signal(&mut self, now: Time, class: Option<usize>, signal: &Signal) {
         match &mut self.classes {
-            Some(classes) => classes.queue.signal(now, signal),
+            Some(classes) => classes.queue.signal(now, class, signal),
             None => self.aqm.signal(now, signal),
         }
     }

@@ -301,8 +301,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         match who {
             Target::Edge(e) => self.edges[e as usize].marker.signal(now, signal),
             Target::Queue(l) | Target::Class(l, _) => {
+                let class = if let Target::Class(_, c) = who { Some(c as usize) } else { None };
                 self.links[l as usize].settle(self.now);
-                self.links[l as usize].signal(now, signal);
+                self.links[l as usize].signal(now, class, signal);
             }
             Target::Flow(f) => {
                 if let Some(m) = &mut self.flows[f as usize].marker {

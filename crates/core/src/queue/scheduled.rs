@@ -164,9 +164,10 @@ impl<T: Item> Scheduled<T> {
         self.classes.iter().filter_map(|c| c.due).min()
     }
 
-    /// A signal has arrived, for every class's discipline.
-    pub fn signal(&mut self, now: Time, signal: &Signal) {
-        self.classes.iter_mut().for_each(|c| c.aqm.signal(now, signal));
+    /// A signal has arrived, for the discipline of one class, or for every class's.
+    pub fn signal(&mut self, now: Time, class: Option<usize>, signal: &Signal) {
+        let told = self.classes.iter_mut().enumerate().filter(|(i, _)| class.is_none_or(|c| c == *i));
+        told.for_each(|(_, c)| c.aqm.signal(now, signal));
     }
 
     /// A packet passes: shown to the discipline of its class.

@@ -8,6 +8,7 @@ use inprofile_core::units::Duration;
 use crate::model::{At, Delay, Group, Link, MOST_FLOWS, Signals, Source, Target};
 use crate::read::names::Names;
 use crate::read::resolve::Map;
+use crate::read::{classes, watch};
 use crate::routes::{Found, Graph};
 
 /// A connection as read: what is `None` was wrong and has been reported.
@@ -74,6 +75,15 @@ pub(crate) fn resolve(
         let from = draft.from.as_ref().and_then(|name| ends.find(name));
         let to = draft.to.as_ref().and_then(|name| ends.find(name));
         let joined = from.zip(to).and_then(|(from, to)| {
+            if let Target::Class(link, _) = from {
+                let place = draft.from.as_ref().map_or(draft.section.place(), |name| &name.place);
+                report.error(
+                    place,
+                    "the classes of a link send together",
+                    format!("write \"{}\"", ends.map.way_name(link as u32)),
+                );
+                return None;
+            }
             if from == to {
                 let remedy = "name two mechanisms";
                 report.error(draft.section.place(), "the signals end where they start", remedy);
@@ -117,6 +127,12 @@ impl Ends<'_, '_, '_> {
             None => (name.value.as_str(), 0),
         };
         let queue = self.map.links.get(link).map(|k| Target::Queue(2 * k + reverse));
+        if let Some((link, class)) = name.value.split_once('/') {
+            let link = watch::way(self.map, &At { value: link.to_owned(), place: name.place.clone() })?;
+            let classes = self.links[link / 2].ways[link % 2].queue.classes();
+            let found = classes::find(report, &name.place, &self.map.way_name(link as u32), classes, class)?;
+            return Some(Target::Class(link, found));
+        }
         let found: Vec<Target> = [edge, group.or(flow), queue].into_iter().flatten().collect();
         match found.as_slice() {
             [one] => {

@@ -112,7 +112,7 @@ fn find(
 }
 
 /// One direction of a link by its name, with `.reverse` for the way back.
-fn way(map: &Map<'_, '_>, name: &At<String>) -> Option<usize> {
+pub(crate) fn way(map: &Map<'_, '_>, name: &At<String>) -> Option<usize> {
     let (link, reverse) = match name.value.strip_suffix(".reverse") {
         Some(link) => (link, 1),
         None => (name.value.as_str(), 0),

@@ -193,6 +193,29 @@ impl Aqm for Thinning {
     fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {
         (now < Time(5 * MS)).then(|| now + crate::units::Duration(2 * MS))
     }
+    /// Hears one signal: from then on its turn comes the other way round.
+    fn signal(&mut self, _: Time, _: &Signal) {
+        self.0 = !self.0;
+    }
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        show("turn", u64::from(self.0));
+    }
+}
+
+#[test]
+fn signals_are_for_one_class_or_for_all() {
+    let thin = |number| Setup { aqm: AnyAqm::Custom(Box::<Thinning>::default()), ..setup(number, 9.0, None) };
+    let mut q = priority(vec![thin(1), thin(2)]);
+    let turns = |q: &Scheduled<Packet>| {
+        let mut turns = Vec::new();
+        q.classes().iter().for_each(|c| c.aqm.stats(&mut |_, turn| turns.push(turn)));
+        turns
+    };
+    let signal = Signal { topic: "any", flow: None, value: 1.0 };
+    q.signal(Time::ZERO, Some(1), &signal);
+    assert_eq!(turns(&q), [0, 1]);
+    q.signal(Time::ZERO, None, &signal);
+    assert_eq!(turns(&q), [1, 0]);
 }
 
 #[test]
