@@ -11,7 +11,7 @@ pub mod lateness;
 pub mod marking;
 pub mod shaper;
 
-use inprofile_core::packet::{Colour, Ecn, FlowId, Packet};
+use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Packet};
 use inprofile_core::queue::fifo::{Counts, Fifo, Item};
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::rng::Rng;
@@ -216,12 +216,14 @@ impl<P: Policy> Datapath<P> {
         }
     }
 
-    /// A frame that goes the other way passes markers that estimate from both directions.
+    /// A frame that goes the other way is seen by the queue's discipline and by markers, which may estimate from both
+    /// directions. `way` says whose it is and which markers its data passes.
     pub fn reverse<W: Witness>(&mut self, now: Time, frame: &[u8], way: &Way, witness: &mut W) {
         self.advance(now, witness);
         if let Ok(headers) = packet::parse(self.layer, frame) {
             let mut packet = headers.packet(way.flow, way.colour, way.class);
             packet.size += self.overhead;
+            self.aqm.observe(now, &packet, Direction::Reverse);
             for marker in way.markers.into_iter().flatten() {
                 self.markers[usize::from(marker)].observe_reverse(now, &packet);
             }
@@ -284,18 +286,21 @@ impl<P: Policy> Datapath<P> {
         self.totals.sent += 1;
     }
 
-    /// Whoever's time has come: markers by their number, then the queue's discipline.
+    /// Whoever's time has come: markers by their number, then the queue's discipline; then what they have to say to
+    /// each other. Edge and core are one box here, so a signal arrives at once.
     fn tick(&mut self, at: Time) {
-        let mut outbox = Outbox::default();
+        let (mut from_markers, mut from_queue) = (Outbox::default(), Outbox::default());
         for m in &mut self.markers {
-            m.tick(at, &mut outbox);
+            m.tick(at, &mut from_markers);
         }
         if self.queue_tick.is_some_and(|t| t <= at) {
-            self.queue_tick = self.aqm.tick(at, &mut outbox).filter(|next| *next > at);
+            // A mechanism that asked for a moment that has passed would tick for ever.
+            self.queue_tick = self.aqm.tick(at, &mut from_queue).filter(|next| *next > at);
         }
-        // Edge and core are one box: a signal arrives at once.
-        for signal in &outbox.signals {
+        for signal in &from_markers.signals {
             self.aqm.signal(at, signal);
+        }
+        for signal in &from_queue.signals {
             self.markers.iter_mut().for_each(|m| m.marker.signal(at, signal));
         }
         let ticks = self.markers.iter().filter_map(Marking::next_tick).chain(self.queue_tick);

@@ -1,0 +1,229 @@
+//! The two backends, and what both say of each packet.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use inprofile_core::packet::{Colour, Ecn, FlowId, Kind, Packet};
+use inprofile_core::registry::{AnyAqm, AnyMarker};
+use inprofile_core::rng::Rng;
+use inprofile_core::units::{Backlog, Rate, Time};
+use inprofile_core::verdict::{Admission, Cause, Mark};
+use inprofile_live::code_points::CodePoints;
+use inprofile_live::datapath::marking::Marking;
+use inprofile_live::datapath::{Datapath, Parts, Policy, Way, Witness};
+use inprofile_live::io::Io;
+use inprofile_live::io::replay::{Frame, Replay};
+use inprofile_live::packet::{Layer, Seen, checksum, parse};
+use inprofile_sim::engine;
+use inprofile_sim::log::Code;
+use inprofile_sim::network::Network;
+use inprofile_sim::outcome::Place;
+
+/// What became of one packet, in the order in which they came to the edge.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    pub flow: FlowId,
+    /// When, and the colour or `drop`.
+    pub marker: (Time, &'static str),
+    /// When, `admit`, `mark` or `drop`, and the cause; `None` if the marker dropped it.
+    pub queue: Option<(Time, &'static str, Option<Cause>)>,
+    pub fate: Fate,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fate {
+    /// It went onto the link then, so coloured.
+    Sent { at: Time, colour: Colour, ecn: Ecn },
+    /// It was dropped then, on arrival or while it waited.
+    Dropped(Time),
+    /// It was dropped by the marker, or waited when the run ended.
+    Neither,
+}
+
+/// A packet that came to the edge.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    at: Time,
+    packet: Packet,
+    forward: bool,
+}
+
+/// Runs the network; what came to its edge, and what was decided there and before `link`.
+pub fn simulated(network: Network, link: u32) -> (Vec<Arrival>, Vec<Row>) {
+    let (router, beyond) = (network.links[link as usize].from, network.links[link as usize].to);
+    let end = Time(network.duration.0);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = {
+        let seen = Arc::clone(&seen);
+        Box::new(move |row: &inprofile_sim::log::LogRow| {
+            let came = row.to == router && row.code == Code::Receive;
+            let at_the_queue = row.from == router && row.to == beyond && row.code != Code::Receive;
+            if came || at_the_queue {
+                seen.lock().expect("nobody panicked").push(*row);
+            }
+        })
+    };
+    let outcome = engine::run(network, &AtomicBool::new(false), Some(log)).expect("the run ends");
+    let (mut arrivals, mut rows, mut place_of) = (Vec::new(), Vec::new(), BTreeMap::new());
+    for row in seen.lock().expect("nobody panicked").iter() {
+        // A double holds picoseconds exactly for two hours.
+        let (at, t) = (Time::from_secs(row.at), &row.packet);
+        match row.code {
+            Code::Receive => {
+                arrivals.push(Arrival { at, packet: t.packet, forward: t.forward });
+                if t.forward {
+                    place_of.insert(t.number, rows.len());
+                    let marker = (Time::NEVER, "");
+                    rows.push(Row { flow: t.packet.flow, marker, queue: None, fate: Fate::Neither });
+                }
+            }
+            Code::Dequeue => {
+                let Packet { colour, ecn, .. } = t.packet;
+                rows[place_of[&t.number]].fate = Fate::Sent { at, colour, ecn };
+            }
+            Code::Drop => rows[place_of[&t.number]].fate = Fate::Dropped(at),
+            Code::Enqueue => {}
+        }
+    }
+    for v in &outcome.verdicts {
+        let Some(row) = place_of.get(&v.packet).map(|i| &mut rows[*i]) else { continue };
+        match v.place {
+            Place::Edge(0) => row.marker = (v.at, v.verdict),
+            // A discipline that drops at departure says so a second time: the first is the arrival's.
+            Place::Queue(l) if l == link && row.queue.is_none() => {
+                row.queue = Some((v.at, v.verdict, v.cause))
+            }
+            _ => {}
+        }
+    }
+    assert!(arrivals.iter().all(|a| a.at <= end));
+    (arrivals, rows)
+}
+
+/// The packet as it would be on a wire: IPv4 and TCP, the flow in the address.
+fn bytes(packet: &Packet, points: &CodePoints) -> Vec<u8> {
+    let size = packet.size as usize;
+    let mut p = vec![0u8; size];
+    let ecn = match packet.ecn {
+        Ecn::NotCapable => 0,
+        Ecn::Capable => 2,
+        Ecn::Experienced => 3,
+    };
+    (p[0], p[1], p[8], p[9]) = (0x45, points.of(packet.colour).value() << 2 | ecn, 64, 6);
+    p[2..4].copy_from_slice(&(size as u16).to_be_bytes());
+    p[12..16].copy_from_slice(&packet.flow.0.to_be_bytes());
+    p[16..20].copy_from_slice(&[10, 0, 0, 1]);
+    let sum = checksum::check(&p[..20]);
+    p[10..12].copy_from_slice(&sum.to_be_bytes());
+    p[24..28].copy_from_slice(&packet.seq.to_be_bytes());
+    p[28..32].copy_from_slice(&packet.ack.to_be_bytes());
+    p[32] = ((size - 20 - packet.payload as usize) / 4 * 16) as u8;
+    p[33] = if packet.kind == Kind::Syn { 2 } else { 16 };
+    p
+}
+
+/// Whose it is, is its source address; its colour is its DSCP.
+struct ByAddress;
+
+fn way(seen: &Seen) -> Option<Way> {
+    let headers = seen.as_ref().ok()?;
+    let [a, b, c, d, ..] = headers.addresses.0;
+    let flow = FlowId(u32::from_be_bytes([a, b, c, d]));
+    let points = CodePoints::default();
+    let colour = points.colour(headers.dscp)?;
+    Some(Way { flow, class: 0, colour, markers: [Some(0), None], paint: Some(points) })
+}
+
+impl Policy for ByAddress {
+    fn way(&mut self, _: Time, seen: &Seen) -> Option<Way> {
+        way(seen)
+    }
+}
+
+#[derive(Default)]
+struct Rows(Vec<Row>);
+
+impl Witness for Rows {
+    fn marked(&mut self, now: Time, number: u64, marker: u16, verdict: Mark) {
+        assert_eq!((number as usize, marker), (self.0.len(), 0));
+        let word = match verdict {
+            Mark::Pass(colour) => colour.name(),
+            Mark::Drop(_) => "drop",
+        };
+        let fate = Fate::Neither;
+        self.0.push(Row { flow: FlowId(u32::MAX), marker: (now, word), queue: None, fate });
+    }
+    fn queued(&mut self, now: Time, number: u64, verdict: Admission) {
+        let row = &mut self.0[number as usize];
+        row.queue = Some(match verdict {
+            Admission::Admit => (now, "admit", None),
+            Admission::Mark => (now, "mark", None),
+            Admission::Drop(cause) => {
+                row.fate = Fate::Dropped(now);
+                (now, "drop", Some(cause))
+            }
+        });
+    }
+    fn lost(&mut self, now: Time, number: u64, _: Cause) {
+        self.0[number as usize].fate = Fate::Dropped(now);
+    }
+    fn send(&mut self, at: Time, number: u64, frame: &mut [u8]) {
+        let headers = parse(Layer::Ip, frame).expect("what went in is a packet");
+        assert_eq!(checksum::check(&frame[..20]), 0);
+        let seen = way(&Ok(headers)).expect("a code point of ours");
+        let row = &mut self.0[number as usize];
+        row.fate = Fate::Sent { at, colour: seen.colour, ecn: headers.ecn };
+        row.flow = seen.flow;
+    }
+}
+
+/// Replays what came through a datapath of our own.
+pub fn live(
+    arrivals: &[Arrival],
+    marker: AnyMarker,
+    aqm: AnyAqm,
+    (rate, limit): (Rate, Backlog),
+    seed: u64,
+) -> Vec<Row> {
+    let points = CodePoints::default();
+    let frames = arrivals.iter().map(|a| Frame {
+        at: a.at,
+        port: usize::from(!a.forward),
+        bytes: bytes(&a.packet, &points),
+    });
+    let mut driver = Replay::new(Layer::Ip, frames.collect());
+    let mut path = Datapath::new(
+        ByAddress,
+        Parts {
+            layer: Layer::Ip,
+            markers: vec![Marking::new(marker, Rng::for_component(seed, "edge ER"))],
+            aqm: (aqm, Rng::for_component(seed, "queue bottleneck")),
+            limit,
+            rate,
+            overhead: 0,
+            buffers: 100_000,
+        },
+    );
+    let mut rows = Rows::default();
+    while !driver.ended() {
+        driver.wait(path.due()).expect("memory can be waited for");
+        let now = driver.now();
+        path.advance(now, &mut rows);
+        driver
+            .receive(&mut |port, frame| {
+                if port == 0 {
+                    path.arrive(now, frame, &mut rows);
+                } else if let Some(way) = way(&parse(Layer::Ip, frame)) {
+                    path.reverse(now, frame, &way, &mut rows);
+                }
+            })
+            .expect("memory can be read");
+    }
+    // The simulation goes on for a while after the last arrival.
+    path.advance(Time::from_secs(12.0), &mut rows);
+    path.check().expect("nothing is lost");
+    let forward = arrivals.iter().filter(|a| a.forward);
+    rows.0.iter_mut().zip(forward).for_each(|(row, a)| row.flow = a.packet.flow);
+    rows.0
+}
