@@ -12,11 +12,12 @@ pub mod marking;
 pub mod shaper;
 
 use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Packet};
-use inprofile_core::queue::fifo::{Counts, Fifo, Item};
-use inprofile_core::registry::AnyAqm;
+use inprofile_core::queue::fifo::{Counts, Item};
+use inprofile_core::queue::scheduled::{Class, Scheduled, Setup};
+use inprofile_core::registry::{AnyAqm, AnyScheduler};
 use inprofile_core::rng::Rng;
 use inprofile_core::signal::Outbox;
-use inprofile_core::units::{Backlog, Bytes, Rate, Time};
+use inprofile_core::units::{Bytes, Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Mark, Silent};
 
 use crate::code_points::CodePoints;
@@ -118,16 +119,42 @@ pub struct Parts {
     pub layer: Layer,
     /// Markers, by their number in [`Way::markers`].
     pub markers: Vec<Marking>,
-    /// The queue's discipline and its random numbers.
-    pub aqm: (AnyAqm, Rng),
-    /// The queue's hard limit.
-    pub limit: Backlog,
+    /// The queues, one a class; at least one. A packet of an unknown class joins the last.
+    pub classes: Vec<Setup>,
+    /// Shares the link out among the classes.
+    pub scheduler: AnyScheduler,
+    /// The random numbers of the disciplines.
+    pub rng: Rng,
     /// The shaped rate; it must not be zero.
     pub rate: Rate,
     /// Bytes a packet takes on the link beside its IP packet, as in `tc`'s overhead.
     pub overhead: u32,
     /// The most packets that are held at a time, whatever the limit says.
     pub buffers: usize,
+}
+
+/// A class, to be looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct ClassState<'a>(&'a Class<Held>);
+
+impl ClassState<'_> {
+    /// The queue's counts.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        self.0.queue.counts()
+    }
+
+    /// Packets waiting, by colour.
+    #[must_use]
+    pub fn waiting(&self) -> [u32; 3] {
+        self.0.queue.waiting()
+    }
+
+    /// The discipline: for its gauges and stats.
+    #[must_use]
+    pub fn aqm(&self) -> &AnyAqm {
+        &self.0.aqm
+    }
 }
 
 /// One direction.
@@ -138,11 +165,12 @@ pub struct Datapath<P> {
     layer: Layer,
     overhead: u32,
     markers: Vec<Marking>,
-    queue: Fifo<Held>,
-    aqm: AnyAqm,
+    queue: Scheduled<Held>,
     rng: Rng,
     queue_tick: Option<Time>,
     shaper: Shaper,
+    /// The link is free and packets wait, but their classes' set rates let none go before this.
+    held_until: Option<Time>,
     buffers: Buffers,
     census: Census,
     totals: Totals,
@@ -158,11 +186,11 @@ impl<P: Policy> Datapath<P> {
             layer: parts.layer,
             overhead: parts.overhead,
             markers: parts.markers,
-            queue: Fifo::new(parts.limit),
-            aqm: parts.aqm.0,
-            rng: parts.aqm.1,
+            queue: Scheduled::new(parts.scheduler, parts.classes),
+            rng: parts.rng,
             queue_tick: Some(Time::ZERO),
             shaper: Shaper::new(parts.rate),
+            held_until: None,
             buffers: Buffers::new(parts.buffers),
             census: Census::default(),
             totals: Totals::default(),
@@ -200,7 +228,7 @@ impl<P: Policy> Datapath<P> {
             return;
         };
         let held = Held { packet, headers, paint: way.paint, slot, number };
-        let verdict = self.queue.arrive(now, &packet, held, &mut self.aqm, &mut self.rng, &mut Silent);
+        let verdict = self.queue.arrive(now, &packet, held, &mut self.rng, &mut Silent);
         witness.queued(now, number, verdict);
         while let Some(victim) = self.queue.take_struck() {
             self.buffers.release(victim.slot);
@@ -210,7 +238,6 @@ impl<P: Policy> Datapath<P> {
             self.buffers.release(slot);
             return;
         }
-        // The queue marks the item it holds; a discipline's mark of this very arrival is seen there as well.
         if self.shaper.due().is_none() {
             self.start_next(now, witness);
         }
@@ -223,7 +250,7 @@ impl<P: Policy> Datapath<P> {
         if let Ok(headers) = packet::parse(self.layer, frame) {
             let mut packet = headers.packet(way.flow, way.colour, way.class);
             packet.size += self.overhead;
-            self.aqm.observe(now, &packet, Direction::Reverse);
+            self.queue.observe(now, &packet, Direction::Reverse);
             for marker in way.markers.into_iter().flatten() {
                 self.markers[usize::from(marker)].observe_reverse(now, &packet);
             }
@@ -233,16 +260,18 @@ impl<P: Policy> Datapath<P> {
     /// When something is next due, if nothing comes in before.
     #[must_use]
     pub fn due(&self) -> Option<Time> {
-        match (self.shaper.due(), self.next_tick) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        self.service_due().into_iter().chain(self.next_tick).min()
+    }
+
+    /// When the link may take its next packet, if one waits or it is sending.
+    fn service_due(&self) -> Option<Time> {
+        self.shaper.due().or(self.held_until)
     }
 
     /// Does everything that is due up to `now`, that moment included.
     pub fn advance<W: Witness>(&mut self, now: Time, witness: &mut W) {
         while let Some(at) = self.due().filter(|at| *at <= now) {
-            if self.shaper.due() == Some(at) {
+            if self.service_due() == Some(at) {
                 self.start_next(at, witness);
             } else {
                 self.tick(at);
@@ -252,11 +281,10 @@ impl<P: Policy> Datapath<P> {
 
     /// The link has become free, or was idle.
     fn start_next<W: Witness>(&mut self, at: Time, witness: &mut W) {
-        let (buffers, aqm, rng) = (&mut self.buffers, &mut self.aqm, &mut self.rng);
+        let (buffers, rng) = (&mut self.buffers, &mut self.rng);
         let next = self.queue.depart(
             at,
             |held| held.packet,
-            aqm,
             rng,
             &mut Silent,
             |held, cause| {
@@ -268,9 +296,10 @@ impl<P: Policy> Datapath<P> {
             self.buffers.release(victim.slot);
             witness.lost(at, victim.number, Cause::Evicted);
         }
+        self.held_until = None;
         let Some(held) = next else {
             self.shaper.rest();
-            self.queue.went_idle(at);
+            self.held_until = self.queue.next_ready().filter(|ready| *ready > at);
             return;
         };
         self.shaper.start(at, Bytes(u64::from(held.packet.size)));
@@ -295,10 +324,10 @@ impl<P: Policy> Datapath<P> {
         }
         if self.queue_tick.is_some_and(|t| t <= at) {
             // A mechanism that asked for a moment that has passed would tick for ever.
-            self.queue_tick = self.aqm.tick(at, &mut from_queue).filter(|next| *next > at);
+            self.queue_tick = self.queue.tick(at, &mut from_queue).filter(|next| *next > at);
         }
         for signal in &from_markers.signals {
-            self.aqm.signal(at, signal);
+            self.queue.signal(at, signal);
         }
         for signal in &from_queue.signals {
             self.markers.iter_mut().for_each(|m| m.marker.signal(at, signal));
@@ -313,22 +342,9 @@ impl<P: Policy> Datapath<P> {
         &self.markers
     }
 
-    /// The queue's discipline: for its gauges and stats.
-    #[must_use]
-    pub fn aqm(&self) -> &AnyAqm {
-        &self.aqm
-    }
-
-    /// The queue's counts.
-    #[must_use]
-    pub fn queue(&self) -> &Counts {
-        self.queue.counts()
-    }
-
-    /// Packets waiting, by colour.
-    #[must_use]
-    pub fn waiting(&self) -> [u32; 3] {
-        self.queue.waiting()
+    /// The classes: queues with their counts, and disciplines with their gauges and stats.
+    pub fn classes(&self) -> impl ExactSizeIterator<Item = ClassState<'_>> {
+        self.queue.classes().iter().map(ClassState)
     }
 
     /// Frames by what they turned out to be.
@@ -354,8 +370,9 @@ impl<P: Policy> Datapath<P> {
     /// What doesn't add up.
     pub fn check(&self) -> Result<(), String> {
         let t = &self.totals;
-        let dropped: u64 = Colour::ALL.iter().map(|c| self.queue.counts().dropped_of(*c)).sum();
-        let waiting: u64 = self.queue.waiting().iter().map(|n| u64::from(*n)).sum();
+        let queues = || self.queue.classes().iter().map(|c| &c.queue);
+        let dropped: u64 = queues().flat_map(|q| Colour::ALL.map(|c| q.counts().dropped_of(c))).sum();
+        let waiting: u64 = queues().flat_map(|q| q.waiting()).map(u64::from).sum();
         let gone = t.passed + t.marked_away + t.no_buffer + t.sent + dropped;
         if t.came != gone + waiting || self.buffers.used() as u64 != waiting {
             return Err(format!("{t:?}, {dropped} dropped by the queue, {waiting} waiting"));

@@ -5,7 +5,7 @@ use crate::packet::checksum;
 use inprofile_core::params::{Context, Params};
 use inprofile_core::registry::Registry;
 use inprofile_core::rng::Rng;
-use inprofile_core::units::Duration;
+use inprofile_core::units::{Backlog, Duration};
 use proptest::prelude::{prop, prop_assert_eq, proptest};
 
 /// An IPv4 UDP packet of `size` bytes.
@@ -33,7 +33,7 @@ impl Policy for All {
         let flow = self.flows.number(now, &FiveTuple::of(headers)).flow;
         let points = CodePoints::default();
         let colour = points.colour(headers.dscp).unwrap_or(Colour::IN);
-        Some(Way { flow, class: 0, colour, markers: self.markers, paint: self.paint })
+        Some(Way { flow, class: headers.addresses.0[3], colour, markers: self.markers, paint: self.paint })
     }
 }
 
@@ -56,18 +56,27 @@ fn context() -> Context {
 }
 
 fn datapath(limit: f64, markers: Vec<Marking>, buffers: usize) -> Datapath<All> {
+    let class = Setup { number: 0, limit: Backlog::Packets(limit), aqm: drop_tail(), rate: None };
+    with_classes(vec![class], markers, buffers)
+}
+
+fn drop_tail() -> AnyAqm {
     let registry = Registry::default();
     let entry = registry.aqms.iter().find(|e| e.name == "drop_tail").unwrap();
     let values = inprofile_core::aqm::drop_tail::Params {
         limit_rule: inprofile_core::aqm::drop_tail::LimitRule::Waiting,
     };
-    let aqm = (entry.build)(&values.values(), &context());
+    (entry.build)(&values.values(), &context())
+}
+
+fn with_classes(classes: Vec<Setup>, markers: Vec<Marking>, buffers: usize) -> Datapath<All> {
     let numbers = (0..markers.len() as u16).map(Some).chain([None, None]).take(2).collect::<Vec<_>>();
     let parts = Parts {
         layer: Layer::Ip,
         markers,
-        aqm: (aqm, Rng::for_component(1, "queue")),
-        limit: Backlog::Packets(limit),
+        classes,
+        scheduler: priority(),
+        rng: Rng::for_component(1, "queue"),
         rate: Rate(8_000_000),
         overhead: 0,
         buffers,
@@ -80,7 +89,15 @@ fn datapath(limit: f64, markers: Vec<Marking>, buffers: usize) -> Datapath<All> 
     Datapath::new(policy, parts)
 }
 
+fn priority() -> AnyScheduler {
+    AnyScheduler::Priority(inprofile_core::queue::priority::Priority)
+}
+
 const MS: u64 = 1_000_000_000;
+
+fn class(path: &Datapath<All>) -> ClassState<'_> {
+    path.classes().next().unwrap()
+}
 
 /// 1000 B at 8 Mbit/s take 1 ms each.
 #[test]
@@ -91,7 +108,10 @@ fn packets_leave_at_their_deadlines_in_order() {
         path.arrive(Time(MS / 2), &mut packet(1, 1000, 0), &mut out);
     }
     // One on the link, three waiting, two too many.
-    assert_eq!((path.queue().dropped[Cause::Overflow as usize], path.waiting()), ([2, 0, 0], [3, 0, 0]));
+    assert_eq!(
+        (class(&path).counts().dropped[Cause::Overflow as usize], class(&path).waiting()),
+        ([2, 0, 0], [3, 0, 0])
+    );
     assert_eq!(path.due(), Some(Time(MS / 2 + MS)));
     path.advance(Time(100 * MS), &mut out);
     let times: Vec<_> = out.0.iter().map(|(at, number, _)| (at.0, *number)).collect();
@@ -139,6 +159,28 @@ fn what_is_no_ip_goes_on_at_once_and_untouched() {
     path.check().unwrap();
 }
 
+/// Strict priority at 1 Mbit/s before the rest of 8 Mbit/s: the first goes at its own deadlines, the rest between.
+#[test]
+fn a_paced_class_leaves_the_link_to_others() {
+    let class = |number, rate| Setup { number, limit: Backlog::Packets(10.0), aqm: drop_tail(), rate };
+    let classes = vec![class(46, Some(Rate(1_000_000))), class(0, None)];
+    let mut path = with_classes(classes, Vec::new(), 100);
+    let mut out = Sent::default();
+    for source in [46, 46, 46, 1, 1] {
+        path.arrive(Time(0), &mut packet(source, 1000, 0), &mut out);
+    }
+    path.advance(Time(2 * MS), &mut out);
+    // Nothing else waits: the next is held until 8 ms, and what comes meanwhile is not.
+    assert_eq!(path.due(), Some(Time(3 * MS)));
+    path.advance(Time(3 * MS), &mut out);
+    assert_eq!(path.due(), Some(Time(8 * MS)));
+    path.arrive(Time(5 * MS), &mut packet(1, 500, 0), &mut out);
+    path.advance(Time(100 * MS), &mut out);
+    let times: Vec<_> = out.0.iter().map(|(at, number, _)| (at.0, *number)).collect();
+    assert_eq!(times, [(0, 0), (MS, 3), (2 * MS, 4), (5 * MS, 5), (8 * MS, 1), (16 * MS, 2)]);
+    path.check().unwrap();
+}
+
 #[test]
 fn without_buffers_packets_are_lost_and_counted() {
     let mut path = datapath(1000.0, Vec::new(), 2);
@@ -146,7 +188,7 @@ fn without_buffers_packets_are_lost_and_counted() {
     for _ in 0..10 {
         path.arrive(Time(0), &mut packet(1, 1000, 0), &mut out);
     }
-    assert_eq!((path.totals().no_buffer, path.totals().sent, path.waiting()[0]), (7, 1, 2));
+    assert_eq!((path.totals().no_buffer, path.totals().sent, class(&path).waiting()[0]), (7, 1, 2));
     path.check().unwrap();
 }
 
@@ -185,7 +227,7 @@ proptest! {
             }
             path.advance(Time(now) + Duration::from_millis(1000), &mut out);
             path.check().unwrap();
-            (out.0, *path.queue())
+            (out.0, *class(&path).counts())
         };
         let (exact, counts) = run(&[]);
         prop_assert_eq!((exact, counts), run(&looks));

@@ -5,7 +5,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use inprofile_core::packet::{Colour, Ecn, FlowId, Kind, Packet};
-use inprofile_core::registry::{AnyAqm, AnyMarker};
+use inprofile_core::queue::priority::Priority;
+use inprofile_core::queue::scheduled::Setup;
+use inprofile_core::registry::{AnyAqm, AnyMarker, AnyScheduler};
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Backlog, Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Mark};
@@ -198,8 +200,9 @@ pub fn live(
         Parts {
             layer: Layer::Ip,
             markers: vec![Marking::new(marker, Rng::for_component(seed, "edge ER"))],
-            aqm: (aqm, Rng::for_component(seed, "queue bottleneck")),
-            limit,
+            classes: vec![Setup { number: 0, limit, aqm, rate: None }],
+            scheduler: AnyScheduler::Priority(Priority),
+            rng: Rng::for_component(seed, "queue bottleneck"),
             rate,
             overhead: 0,
             buffers: 100_000,

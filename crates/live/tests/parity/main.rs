@@ -11,7 +11,7 @@ use inprofile_core::params::{Context, Default as Fallback, Fault, Field, Kind, V
 use inprofile_core::registry::{AnyAqm, AnyMarker, Entry, Registry};
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate};
 use inprofile_scenario::Scenario;
-use inprofile_sim::network::{Network, SignalPath, Target};
+use inprofile_sim::network::{Network, Queue, SignalPath, Target};
 
 /// The link whose queue is compared, and the edge before it.
 const BOTTLENECK: u32 = 0;
@@ -88,7 +88,7 @@ impl Pair<'_> {
         let scenario = Scenario::parse(text, "network.toml", &[], &Registry::default()).expect("a good one");
         let mut network = scenario.network(seed, true);
         network.edges[0].marker = self.marker();
-        network.links[BOTTLENECK as usize].aqm = self.aqm();
+        network.links[BOTTLENECK as usize].queue = Queue::One { aqm: self.aqm(), limit: LIMIT };
         let (edge, queue) = (Target::Edge(0), Target::Queue(BOTTLENECK));
         let path = |name: &str, from, to| SignalPath {
             name: name.into(),
