@@ -327,7 +327,7 @@ impl<P: Policy> Datapath<P> {
             self.queue_tick = self.queue.tick(at, &mut from_queue).filter(|next| *next > at);
         }
         for signal in &from_markers.signals {
-            self.queue.signal(at, signal);
+            self.queue.signal(at, None, signal);
         }
         for signal in &from_queue.signals {
             self.markers.iter_mut().for_each(|m| m.marker.signal(at, signal));
