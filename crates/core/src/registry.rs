@@ -201,12 +201,21 @@ mechanisms! { ($)
     "red" = Red(aqm::red::Red, aqm::red::Params),
         "Floyd and Jacobson 1993; gentle: Floyd 2000",
         "Drops at random, the more the longer the average queue, before it is full.";
+    "ared" = Ared(aqm::ared::Ared, aqm::ared::Params),
+        "Floyd, Gummadi and Shenker 2001",
+        "RED that moves max_p until the average queue is halfway between thresholds that follow from a delay.";
     "rio" = Rio(aqm::rio::Rio, aqm::rio::Params),
         "Clark and Fang 1998",
         "Two REDs in one queue: IN packets by the average of IN packets, OUT packets by that of all.";
     "rio_plus_out" = RioPlusOut(aqm::rio_plus_out::RioPlusOut, aqm::rio_plus_out::Params),
         "paper B, §4 (RI+O)",
         "RIO with a third RED on the average of OUT packets, for OUT packets that have passed the second.";
+    "fdd_red" = FddRed(aqm::fdd_red::FddRed, aqm::fdd_red::Params),
+        "paper D (FDD-RED)",
+        "RED decides that a packet goes, a ledger whose: drops are spread evenly, more to short round-trip times.";
+    "dwred" = Dwred(aqm::dwred::Dwred, aqm::dwred::Params),
+        "paper E, §4 (DWRED)",
+        "WRED whose thresholds follow the sum of the flows' windows, as the edge tells it.";
     }
 }
 
@@ -457,9 +466,12 @@ mod tests {
         round_trips::<aqm::drop_tail::Params>();
         round_trips::<aqm::red::Params>();
         round_trips::<aqm::rio::Params>();
+        round_trips::<aqm::ared::Params>();
+        round_trips::<aqm::dwred::Params>();
         round_trips::<aqm::rio_plus_out::Params>();
         round_trips::<queue::priority::Params>();
         round_trips::<queue::drr::Params>();
+        round_trips::<aqm::fdd_red::Params>();
     }
 
     /// A user's own marker needs no change here.

@@ -1,7 +1,10 @@
 //! Queue disciplines (active queue management): they decide which packets a full link drops.
 
+pub mod ared;
 pub mod curve;
 pub mod drop_tail;
+pub mod dwred;
+pub mod fdd_red;
 #[cfg(test)]
 mod oracle;
 mod out_seen;

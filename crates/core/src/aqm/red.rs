@@ -5,10 +5,10 @@
 //! Source: Floyd and Jacobson 1993, Fig. 2; gentle: Floyd 2000; marking: RFC 3168 §7. On the thresholds
 //! themselves: at min_th p = 0, at max_th (gentle: 2·max_th) p = 1. A packet that finds the queue full
 //! has updated the average first, and restarts the count as any dropped packet does.
-//! Non-goal: choosing its own parameters (adaptive RED).
+//! Non-goal: choosing its own parameters ([adaptive RED](super::ared)).
 
 use crate::aqm::Aqm;
-use crate::aqm::curve::{self, Countdown, Curve, Found, Law, Rule, Scale, Variant, admission};
+use crate::aqm::curve::{self, Countdown, Curve, Fate, Found, Law, Rule, Scale, Variant, admission};
 use crate::aqm::thresholds::{Paths, check_thresholds};
 use crate::estimate::ewma::{QueueAverage, Weight};
 use crate::marker::Gauge;
@@ -113,18 +113,17 @@ impl Build for Params {
     }
 }
 
-impl Aqm for Red {
-    const KEEPS_TIME: bool = false;
-
+impl Red {
+    /// Brings the average up to date with an arrival and tests it.
     #[inline]
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+    pub(super) fn test<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         now: Time,
         packet: &Packet,
-        queue: &mut Q,
+        queue: &Q,
         rng: &mut Rng,
         why: &mut W,
-    ) -> Admission {
+    ) -> Fate {
         let v = &mut self.vars;
         let queued = if v.rule.in_bytes { queue.bytes() as f64 } else { f64::from(queue.packets()) };
         let idle = queue.idle_since();
@@ -140,9 +139,51 @@ impl Aqm for Red {
         why.note("queued", queued);
         why.note("avg", avg);
         let scale = self.mean.map(|mean| Scale { size: packet.size, mean });
-        let fate = v.count.test(&v.curve, v.rule, Found { avg, queued, scale }, rng, why);
+        v.count.test(&v.curve, v.rule, Found { avg, queued, scale }, rng, why)
+    }
+
+    /// The average as of the last arrival.
+    pub(super) fn avg(&self) -> f64 {
+        self.vars.average.get()
+    }
+
+    /// The curve as it stands.
+    #[cfg(test)]
+    pub(super) fn curve(&self) -> Curve {
+        self.vars.curve
+    }
+
+    /// For a variant that moves it.
+    pub(super) fn set_max_p(&mut self, max_p: f64) {
+        self.vars.curve.max_p = max_p;
+    }
+
+    /// Whose algorithm.
+    pub(super) fn law(&self) -> Law {
+        self.vars.rule.law
+    }
+
+    /// A packet was dropped that the test had let by.
+    pub(super) fn restart(&mut self) {
+        self.vars.count.restart();
+    }
+}
+
+impl Aqm for Red {
+    const KEEPS_TIME: bool = false;
+
+    #[inline]
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        let fate = self.test(now, packet, queue, rng, why);
         let can_mark = self.ecn && packet.ecn != Ecn::NotCapable;
-        let verdict = admission(fate, v.rule.law, can_mark, queue.fits(packet.size));
+        let verdict = admission(fate, self.vars.rule.law, can_mark, queue.fits(packet.size));
         match verdict {
             Admission::Admit => {}
             Admission::Mark => self.stats.marked += 1,
@@ -150,7 +191,7 @@ impl Aqm for Red {
             Admission::Drop(Cause::Forced) => self.stats.forced += 1,
             Admission::Drop(_) => {
                 self.stats.overflow += 1;
-                v.count.restart();
+                self.vars.count.restart();
             }
         }
         verdict

@@ -10,8 +10,9 @@
 //! anything is repeated, the segment being timed is given up (Karn and Partridge 1987). Timing from departure leaves
 //! out the wait in the router's own queue. *Upstream*: what an acknowledgement releases can be told apart from what was
 //! on its way already in two cases only. After the SYN's acknowledgement the sender has nothing on its way, so whatever
-//! comes first was released by it; and the third duplicate acknowledgement releases the segment it asks for (RFC 5681
-//! §3.2), which is known by its number. Of each half the least sample is kept: whatever else delays (a delayed
+//! comes first was released by it; and duplicate acknowledgements release the segment they ask for, which is known by its
+//! number: the third (RFC 5681 §3.2), or with SACK after a delayed acknowledgement the second (RFC 6675 §5), so it is the
+//! second that is timed from. Only the first repetition of a recovery counts, as later ones have other causes. Of each half the least sample is kept: whatever else delays (a delayed
 //! acknowledgement, queues elsewhere, a timeout in place of a fast retransmission) only adds.
 //!
 //! So a flow whose SYN was not seen has no estimate until it has lost a segment; a flow that goes another way back has
@@ -20,8 +21,8 @@
 use crate::packet::{Kind, Packet};
 use crate::units::{Duration, Time};
 
-/// Duplicates that make a sender repeat a segment: RFC 5681 §3.2.
-const DUPLICATES: u8 = 3;
+/// The first duplicate that may make a sender repeat a segment.
+const DUPLICATES: u8 = 2;
 
 /// What one flow's packets have told so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,6 +38,8 @@ pub struct RttEstimate {
     acked: Option<u32>,
     duplicates: u8,
     awaiting: Awaiting,
+    /// What was the highest when something was last repeated: until it is acknowledged, the sender is in recovery.
+    recover: Option<u32>,
     /// Nothing but the SYN has come.
     opening: bool,
 }
@@ -99,16 +102,10 @@ impl RttEstimate {
         if packet.kind == Kind::Datagram {
             return;
         }
-        match self.awaiting {
-            Awaiting::First(since) if packet.kind != Kind::Syn => {
-                least(&mut self.upstream, now.since(since));
-                self.awaiting = Awaiting::Nothing;
-            }
-            Awaiting::Repair(seq, since) if packet.payload > 0 && packet.seq == seq => {
-                least(&mut self.upstream, now.since(since));
-                self.awaiting = Awaiting::Nothing;
-            }
-            _ => {}
+        if let Awaiting::First(since) = self.awaiting
+            && packet.kind != Kind::Syn
+        {
+            self.released(now, since);
         }
         let Some(end) = end_of(packet) else { return };
         self.opening = packet.kind == Kind::Syn && (self.opening || self.highest.is_none());
@@ -117,12 +114,25 @@ impl RttEstimate {
             if self.timing == Timing::None {
                 self.timing = Timing::Queued(end);
             }
-        } else {
-            self.timing = Timing::None;
-            if packet.kind == Kind::Syn {
-                self.awaiting = Awaiting::Nothing;
-            }
+            return;
         }
+        // Something is repeated.
+        if let Awaiting::Repair(seq, since) = self.awaiting
+            && packet.seq == seq
+        {
+            self.released(now, since);
+        }
+        self.timing = Timing::None;
+        self.recover = self.highest;
+        if packet.kind == Kind::Syn {
+            self.awaiting = Awaiting::Nothing;
+        }
+    }
+
+    /// What was awaited since the acknowledgement at `since` has come.
+    fn released(&mut self, now: Time, since: Time) {
+        least(&mut self.upstream, now.since(since));
+        self.awaiting = Awaiting::Nothing;
     }
 
     /// A packet of the sender leaves.
@@ -157,7 +167,8 @@ impl RttEstimate {
             self.awaiting = if opens { Awaiting::First(now) } else { Awaiting::Nothing };
         } else if self.acked == Some(ack) && packet.payload == 0 {
             self.duplicates = self.duplicates.saturating_add(1);
-            if self.duplicates == DUPLICATES {
+            let recovers = self.recover.is_some_and(|r| beyond(ack, r) < 0);
+            if self.duplicates == DUPLICATES && !recovers {
                 self.awaiting = Awaiting::Repair(ack, now);
             }
         }
@@ -236,15 +247,44 @@ mod tests {
         events.extend((0..6).map(|i| (80 + i, 'c', data(501 + 500 * i as u32))));
         events.extend((0..3).map(|i| (160 + i, 'a', ack(501))));
         assert_eq!(watch(&events).get(), None);
-        // Limited transmit's new segment is not what the third duplicate asks for.
+        // Limited transmit's new segment is not what the duplicates ask for.
         events.push((170, 'c', data(3501)));
         assert_eq!(watch(&events).upstream, None);
+        // The third is answered after 30 ms; the second passed 1 ms before it.
         events.push((192, 'c', data(501)));
-        assert_eq!(watch(&events).get(), Some(ms(100)));
+        assert_eq!(watch(&events).get(), Some(ms(101)));
         // Later duplicates of the same acknowledgement ask for nothing more.
         events.push((200, 'a', ack(501)));
         events.push((201, 'c', data(501)));
+        assert_eq!(watch(&events).upstream, Some(ms(31)));
+    }
+
+    /// A partial acknowledgement makes the sender repeat the next hole; duplicates pass before that comes.
+    #[test]
+    fn in_recovery_a_repetition_answers_something_else() {
+        let mut events: Vec<_> = (0..6).map(|i| (i, 'c', data(1 + 500 * i as u32))).collect();
+        events.extend([(80, 'a', ack(1)), (81, 'a', ack(1)), (82, 'a', ack(1)), (112, 'c', data(1))]);
         assert_eq!(watch(&events).upstream, Some(ms(30)));
+        events.extend([
+            (190, 'a', ack(1001)),
+            (210, 'a', ack(1001)),
+            (211, 'a', ack(1001)),
+            (220, 'c', data(1001)),
+        ]);
+        assert_eq!(watch(&events).upstream, Some(ms(30)));
+    }
+
+    /// Duplicates may come from needless repetitions: what then comes next is new, and nobody knows what released it.
+    #[test]
+    fn a_new_segment_answers_no_duplicates() {
+        let e = watch(&[
+            (0, 'c', data(1)),
+            (60, 'a', ack(501)),
+            (61, 'a', ack(501)),
+            (62, 'a', ack(501)),
+            (65, 'c', data(501)),
+        ]);
+        assert_eq!(e.upstream, None);
     }
 
     #[test]

@@ -47,6 +47,9 @@ impl Queue for Fake {
     fn has(&self, _: FlowId) -> bool {
         false
     }
+    fn packets_of_flow(&self, _: FlowId) -> u32 {
+        0
+    }
     fn strike(&mut self, _: FlowId, _: End, _: Strike) -> bool {
         false
     }

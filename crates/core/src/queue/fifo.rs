@@ -266,9 +266,17 @@ impl<T: Item> Queue for Fifo<T> {
     fn has(&self, flow: FlowId) -> bool {
         self.ring.iter().any(|item| item.flow() == flow)
     }
+    fn packets_of_flow(&self, flow: FlowId) -> u32 {
+        self.ring.iter().filter(|item| item.flow() == flow).count() as u32
+    }
     fn strike(&mut self, flow: FlowId, end: End, how: Strike) -> bool {
+        let nth = |n: u32| {
+            let mut of_flow = self.ring.iter().enumerate().filter(|(_, item)| item.flow() == flow);
+            of_flow.nth(n as usize).map(|(at, _)| at)
+        };
         let found = match end {
-            End::Head => self.ring.iter().position(|item| item.flow() == flow),
+            End::Head => nth(0),
+            End::Nth(n) => nth(n),
             End::Tail => self.ring.iter().rposition(|item| item.flow() == flow),
         };
         let Some(at) = found else { return false };

@@ -12,13 +12,15 @@ pub mod scheduler;
 use crate::packet::{Colour, FlowId};
 use crate::units::{Backlog, Time};
 
-/// Which end of the queue a victim is taken from.
+/// Which of a flow's waiting packets is struck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The packet that would leave first.
     Head,
     /// The packet that came last.
     Tail,
+    /// The packet before which so many others of the flow would leave.
+    Nth(u32),
 }
 
 /// What is done to a victim.
@@ -52,6 +54,8 @@ pub trait Queue {
     }
     /// Whether a packet of this flow waits.
     fn has(&self, flow: FlowId) -> bool;
+    /// Packets of this flow waiting; takes time in proportion to the queue.
+    fn packets_of_flow(&self, flow: FlowId) -> u32;
     /// Drops or marks a waiting packet of this flow; false if there was none to strike.
     fn strike(&mut self, flow: FlowId, end: End, how: Strike) -> bool;
 }

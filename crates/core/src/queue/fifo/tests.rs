@@ -147,12 +147,16 @@ fn a_full_queue_does_not_hide_the_disciplines_cause() {
 
 #[test]
 fn a_strike_takes_the_end_it_is_told() {
-    for (end, left) in [(End::Head, [1, 7, 2]), (End::Tail, [7, 1, 2])] {
+    let by_end =
+        [(End::Head, [1, 7, 2]), (End::Tail, [7, 1, 2]), (End::Nth(0), [1, 7, 2]), (End::Nth(1), [7, 1, 2])];
+    for (end, left) in by_end {
         let mut q = Fifo::new(Backlog::Packets(9.0));
         for (n, flow) in [7, 1, 7, 2].into_iter().enumerate() {
             let p = Packet { seq: n as u32, ..packet(flow, Colour::IN) };
             join(&mut q, p, &mut AnyAqm::DropTail(DropTail::default()));
         }
+        assert_eq!([1, 2, 7, 9].map(|f| q.packets_of_flow(FlowId(f))), [1, 1, 2, 0]);
+        assert!(!q.strike(FlowId(7), End::Nth(2), Strike::Drop));
         assert!(q.strike(FlowId(7), end, Strike::Drop));
         assert_eq!(q.iter().map(|h| h.0.flow.0).collect::<Vec<_>>(), left);
         assert_eq!(q.counts().dropped[Cause::Evicted as usize], [1, 0, 0]);

@@ -1,0 +1,490 @@
+//! FDD-RED, a fair dropping discipline over RED: RED decides that a packet goes, a ledger decides whose.
+//!
+//! Each decision charges the arrival's flow, and the flow that the last drops point at, avgRTT/RTT; then the flow that owes
+//! most loses a packet and is credited with one. So drops are spread evenly, and a flow with a short round-trip time, which
+//! would take more than its share, bears more of them.
+//! Source: Hashemi, Jamali and Motarez 2014 (paper D), §II and Fig. 2; RED as in [red](super::red). Round-trip times come
+//! from what passes ([`RttEstimate`]) or from an oracle (topic `"rtt"`, seconds, by flow). State is kept of the flows seen
+//! within the last avgRTT, and their estimates beyond that, both up to `flows`.
+//! Where the paper is silent: a flow without an estimate counts as average; whoever loses the packet is credited; a drop that
+//! the ledger is not asked about (`applies_to`) is not entered. With `ecn`, what chance picks is marked where its transport
+//! understands that; an overflow is never a mark. Non-goal: flows that share a number.
+
+pub mod ledger;
+
+use std::collections::BTreeMap;
+
+use crate::aqm::curve::{Fate, Variant, admission};
+use crate::aqm::red::{self, Red};
+use crate::aqm::{Aqm, FlowGauge};
+use crate::estimate::rtt::RttEstimate;
+use crate::flow_table::FlowTable;
+use crate::marker::Gauge;
+use crate::packet::{Direction, Ecn, FlowId, Packet};
+use crate::params::{Build, Context, Fault, Warning};
+use crate::queue::{End, Queue, Strike};
+use crate::rng::Rng;
+use crate::signal::{Oracle, Signal};
+use crate::units::{Backlog, Bytes, Duration, Rate, Time};
+use crate::verdict::{Admission, Cause, Departure, Why};
+use ledger::{Account, Latest, Ledger, Ties};
+
+crate::choice! {
+    /// Which packet of the victim goes.
+    pub enum VictimPacket {
+        /// The last that came: the arrival itself, if it is the victim's.
+        Tail = "tail",
+        /// The next to leave.
+        Head = "head",
+        /// Any, with equal chances, the arrival included if it is the victim's.
+        Random = "random",
+    }
+}
+
+crate::choice! {
+    /// What happens if the victim has no packet here.
+    pub enum NoPacket {
+        /// The arrival goes.
+        Arrival = "arrival",
+        /// A packet of the flow goes that owes most among those that have one here.
+        NextVictim = "next_victim",
+        /// The victim's next packet goes as it comes; the arrival joins if there is room.
+        Defer = "defer",
+    }
+}
+
+crate::choice! {
+    /// Which drops the ledger decides on.
+    pub enum AppliesTo {
+        /// Those that RED's average decides.
+        Early = "early",
+        /// Those, and those for want of room.
+        EarlyAndOverflow = "early_and_overflow",
+    }
+}
+
+crate::choice! {
+    /// What counts as a flow's round-trip time.
+    pub enum Rtt {
+        /// Without the wait in this queue.
+        Base = "base",
+        /// With the time that what waits here takes to send.
+        WithQueue = "with_queue",
+    }
+}
+
+crate::choice! {
+    /// What becomes of the account of a flow not seen for avgRTT.
+    pub enum IdlePenalty {
+        /// It is closed, and a new one opened when the flow comes back.
+        Forget = "forget",
+        /// It is put aside, as long as there is room, and goes on when the flow comes back.
+        Keep = "keep",
+    }
+}
+
+crate::choice! {
+    /// Who says what the round-trip times are.
+    pub enum RttSource {
+        /// The router estimates them from what passes.
+        Estimated = "estimated",
+        /// The simulator tells propagation times: for comparison.
+        Oracle = "oracle",
+    }
+}
+
+crate::params! {
+    /// What an operator sets.
+    pub struct Params {
+        /// Average below which nothing is dropped. Its unit, packets or bytes, is the average's.
+        min_th: Backlog [NON_NEGATIVE];
+        /// Average at which the drop probability has risen to max_p. In min_th's unit.
+        max_th: Backlog [POSITIVE];
+        /// Drop probability just below max_th.
+        max_p: f64 [UNIT_POSITIVE];
+        /// Weight of the newest sample in the average.
+        w_q: f64 [UNIT_POSITIVE] = 0.002;
+        /// From max_th to 2 max_th the probability rises from max_p to 1, rather than to 1 at once.
+        gentle: bool = true;
+        /// After a drop, at least 1/p packets are let by before the next.
+        wait: bool = false;
+        /// Packets of ECN-capable transports are marked rather than dropped early; forced drops remain.
+        ecn: bool = false;
+        /// Typical size on the wire: how fast an idle link ages the average. Left out: a full packet.
+        mean_packet: Option<Bytes> [POSITIVE];
+        /// Floyd and Jacobson's RED, or ns-2's, random number by random number.
+        variant: Variant = Variant::Floyd93;
+        /// Whom an arrival's flow is penalised together with: the one whose last drop is longest ago, or the latest.
+        latest: Latest = Latest::Oldest;
+        /// Who is chosen among equals.
+        ties: Ties = Ties::Random;
+        /// Which packet of the victim goes.
+        victim_packet: VictimPacket = VictimPacket::Tail;
+        /// What happens if the victim has no packet here.
+        no_packet: NoPacket = NoPacket::Arrival;
+        /// Whether the ledger also decides who goes when the queue is full.
+        applies_to: AppliesTo = AppliesTo::Early;
+        /// Whether round-trip times are taken without or with the wait in this queue.
+        rtt: Rtt = Rtt::Base;
+        /// What becomes of the penalty of a flow not seen for avgRTT.
+        idle_penalty: IdlePenalty = IdlePenalty::Forget;
+        /// Who says what the round-trip times are.
+        rtt_source: RttSource = RttSource::Estimated;
+        /// Flows it keeps state of at most: of more, those seen longest ago are forgotten.
+        flows: u64 [POSITIVE] = 4096;
+    }
+}
+
+/// What outlasts a flow's account.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    rtt: RttEstimate,
+    /// `idle_penalty = keep`: the account as it was closed.
+    account: Account,
+}
+
+/// Arrivals dropped by cause, and what became of the ledger's decisions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Arrivals dropped as RED's chance, or an owed drop, would have it.
+    pub early: u64,
+    /// Arrivals dropped with the average above the curve's end.
+    pub forced: u64,
+    /// Arrivals dropped because the queue was full.
+    pub overflow: u64,
+    /// Waiting packets dropped in place of the arrival.
+    pub struck: u64,
+    /// Packets marked congestion experienced, waiting or arriving.
+    pub marked: u64,
+    /// Decisions whose victim had no packet here.
+    pub no_packet: u64,
+    /// Arrivals dropped because their flow owed it.
+    pub deferred: u64,
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct FddRed {
+    red: Red,
+    ledger: Ledger,
+    known: FlowTable<Known>,
+    /// What an oracle has said.
+    told: BTreeMap<FlowId, Duration>,
+    link: Option<Rate>,
+    options: Options,
+    stats: Stats,
+}
+
+/// The part of the parameters that decides at each packet.
+#[derive(Clone, Copy, Debug)]
+struct Options {
+    ecn: bool,
+    victim_packet: VictimPacket,
+    no_packet: NoPacket,
+    applies_to: AppliesTo,
+    idle_penalty: IdlePenalty,
+    rtt_source: RttSource,
+}
+
+/// Who lost a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lost {
+    /// The arrival is to be dropped or marked.
+    Arrival,
+    /// A waiting packet has been dropped.
+    Waiting,
+    /// A waiting packet has been marked.
+    Marked,
+}
+
+impl Build for Params {
+    type Mechanism = FddRed;
+
+    fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        if self.rtt == Rtt::WithQueue && context.link_rate.is_none() {
+            return Err(Fault {
+                field: "rtt",
+                problem:
+                    "with_queue turns what waits into time, and this queue is before no link of a known rate"
+                        .into(),
+                remedy: "\"base\", or a queue before a link".into(),
+            });
+        }
+        self.as_red().check(context)
+    }
+
+    fn build(&self, context: &Context) -> FddRed {
+        let flows = usize::try_from(self.flows).unwrap_or(usize::MAX);
+        FddRed {
+            red: self.as_red().build(context),
+            ledger: Ledger::new(flows, self.latest, self.ties),
+            known: FlowTable::new(flows),
+            told: BTreeMap::new(),
+            link: context.link_rate.filter(|_| self.rtt == Rtt::WithQueue),
+            options: Options {
+                ecn: self.ecn,
+                victim_packet: self.victim_packet,
+                no_packet: self.no_packet,
+                applies_to: self.applies_to,
+                idle_penalty: self.idle_penalty,
+                rtt_source: self.rtt_source,
+            },
+            stats: Stats::default(),
+        }
+    }
+}
+
+impl Params {
+    /// The RED that decides that a packet goes. Whether it is marked is decided here.
+    fn as_red(&self) -> red::Params {
+        let Params { min_th, max_th, max_p, w_q, gentle, wait, mean_packet, variant, .. } = *self;
+        let (ecn, byte_scaled) = (false, false);
+        red::Params { min_th, max_th, max_p, w_q, gentle, wait, ecn, byte_scaled, mean_packet, variant }
+    }
+}
+
+impl FddRed {
+    /// Enters an arrival: its flow's estimate, its account, and who has been away for too long.
+    fn enter(&mut self, now: Time, packet: &Packet, extra: Duration) {
+        let known = self.known.touch(now, packet.flow).state;
+        let rtt = match self.options.rtt_source {
+            RttSource::Estimated => {
+                known.rtt.came(now, packet);
+                known.rtt.get()
+            }
+            RttSource::Oracle => self.told.get(&packet.flow).copied(),
+        };
+        let aside = std::mem::take(&mut known.account);
+        // Before it is seen again, so that a flow that was away itself is treated alike.
+        let keep = self.options.idle_penalty == IdlePenalty::Keep;
+        let mut returning = aside;
+        self.ledger.close_idle(now, extra, |flow, account| {
+            if !keep {
+                return;
+            }
+            if flow == packet.flow {
+                returning = account;
+            } else if let Some(known) = self.known.get_mut(flow) {
+                known.account = account;
+            }
+        });
+        self.ledger.came(now, packet.flow, rtt, || returning);
+    }
+
+    /// Time that what waits takes to send, where it counts as round-trip time.
+    fn extra<Q: Queue + ?Sized>(&self, queue: &Q) -> Duration {
+        self.link.map_or(Duration::ZERO, |rate| rate.serialise(Bytes(queue.bytes())))
+    }
+
+    /// A packet is to go, and the ledger says whose. `None`: nobody's, the victim owes one.
+    fn sentence<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        can_mark: bool,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Option<Lost> {
+        let mut victim = self.ledger.penalise(packet.flow, self.extra(queue), rng);
+        let mut lost = self.take(victim, packet, queue, can_mark, rng);
+        if lost.is_none() {
+            self.stats.no_packet += 1;
+            match self.options.no_packet {
+                NoPacket::Arrival => {
+                    victim = packet.flow;
+                    lost = Some(Lost::Arrival);
+                }
+                NoPacket::NextVictim => {
+                    let has = |flow| flow == packet.flow || queue.has(flow);
+                    victim = self.ledger.next_victim(rng, has).unwrap_or(packet.flow);
+                    lost = self.take(victim, packet, queue, can_mark, rng);
+                }
+                NoPacket::Defer => {
+                    if let Some(account) = self.ledger.account_mut(victim) {
+                        account.owed += 1;
+                    }
+                }
+            }
+        }
+        self.ledger.pay(now, victim);
+        why.note("victim", f64::from(victim.0));
+        lost
+    }
+
+    /// Takes a packet of the victim. `None`: it has none here.
+    fn take<Q: Queue + ?Sized>(
+        &self,
+        victim: FlowId,
+        arrival: &Packet,
+        queue: &mut Q,
+        can_mark: bool,
+        rng: &mut Rng,
+    ) -> Option<Lost> {
+        let own = victim == arrival.flow;
+        let end = match self.options.victim_packet {
+            VictimPacket::Tail if own => return Some(Lost::Arrival),
+            VictimPacket::Tail => End::Tail,
+            VictimPacket::Head => End::Head,
+            VictimPacket::Random => {
+                let waiting = queue.packets_of_flow(victim);
+                let n = rng.below((waiting + u32::from(own)).max(1));
+                if n == waiting && own {
+                    return Some(Lost::Arrival);
+                }
+                End::Nth(n)
+            }
+        };
+        if can_mark && queue.strike(victim, end, Strike::Mark) {
+            return Some(Lost::Marked);
+        }
+        if queue.strike(victim, end, Strike::Drop) {
+            return Some(Lost::Waiting);
+        }
+        own.then_some(Lost::Arrival)
+    }
+
+    /// The verdict on an arrival that is to be dropped, or marked if it `can` be.
+    fn lose_arrival(&mut self, packet: &Packet, can_mark: bool, fits: bool, cause: Cause) -> Admission {
+        if can_mark && fits && packet.ecn != Ecn::NotCapable {
+            self.stats.marked += 1;
+            return Admission::Mark;
+        }
+        match cause {
+            Cause::Early => self.stats.early += 1,
+            Cause::Forced => self.stats.forced += 1,
+            _ => self.stats.overflow += 1,
+        }
+        Admission::Drop(cause)
+    }
+
+    /// The verdict on an arrival that may join, if there is room.
+    fn let_join<Q: Queue + ?Sized>(&mut self, packet: &Packet, queue: &Q) -> Admission {
+        if queue.fits(packet.size) {
+            return Admission::Admit;
+        }
+        self.stats.overflow += 1;
+        Admission::Drop(Cause::Overflow)
+    }
+}
+
+impl Aqm for FddRed {
+    const SERVES: bool = true;
+    const SEES_REVERSE: bool = true;
+
+    fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
+        if direction == Direction::Reverse
+            && let Some(known) = self.known.get_mut(packet.flow)
+        {
+            known.rtt.acknowledged(now, packet);
+        }
+    }
+
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        let extra = self.extra(queue);
+        self.enter(now, packet, extra);
+        let fate = self.red.test(now, packet, queue, rng, why);
+        let fits = queue.fits(packet.size);
+        let Admission::Drop(cause) = admission(fate, self.red.law(), false, fits) else {
+            let owes = self.ledger.account_mut(packet.flow).filter(|a| a.owed > 0);
+            return match owes {
+                Some(account) => {
+                    account.owed -= 1;
+                    self.stats.deferred += 1;
+                    self.lose_arrival(packet, self.options.ecn, fits, Cause::Early)
+                }
+                None => Admission::Admit,
+            };
+        };
+        if cause == Cause::Overflow {
+            self.red.restart();
+            if self.options.applies_to == AppliesTo::Early {
+                return self.lose_arrival(packet, false, fits, cause);
+            }
+        }
+        let markable = cause == Cause::Early && fate == Fate::Early { markable: true };
+        let can_mark = self.options.ecn && markable;
+        match self.sentence(now, packet, queue, can_mark, rng, why) {
+            Some(Lost::Arrival) => self.lose_arrival(packet, can_mark, fits, cause),
+            Some(Lost::Waiting) => {
+                self.stats.struck += 1;
+                self.let_join(packet, queue)
+            }
+            Some(Lost::Marked) => {
+                self.stats.marked += 1;
+                self.let_join(packet, queue)
+            }
+            None => self.let_join(packet, queue),
+        }
+    }
+
+    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        _: &mut Q,
+        _: &mut Rng,
+        _: &mut W,
+    ) -> Departure {
+        if let Some(known) = self.known.get_mut(packet.flow) {
+            known.rtt.left(now, packet);
+        }
+        Departure::Send
+    }
+
+    fn signal(&mut self, _: Time, signal: &Signal) {
+        if signal.topic == "rtt"
+            && let Some(flow) = signal.flow
+            && signal.value.is_finite()
+            && signal.value >= 0.0
+        {
+            self.told.insert(flow, Duration::from_secs(signal.value));
+        }
+    }
+
+    fn oracle(&self) -> Option<Oracle> {
+        (self.options.rtt_source == RttSource::Oracle).then_some(Oracle::Rtt)
+    }
+
+    fn gauges(&self, now: Time, show: Gauge<'_>) {
+        self.red.gauges(now, show);
+        show("avg_rtt", self.ledger.avg_rtt().map_or(0.0, Duration::secs));
+        show("flows", self.ledger.flows() as f64);
+    }
+
+    fn flow_gauges(&self, _: Time, show: FlowGauge<'_>) {
+        for (flow, known) in self.known.iter() {
+            let rtt = match self.options.rtt_source {
+                RttSource::Estimated => known.rtt.get(),
+                RttSource::Oracle => self.told.get(&flow).copied(),
+            };
+            if let Some(rtt) = rtt {
+                show(flow, "rtt", rtt.secs());
+            }
+        }
+        for (flow, account) in self.ledger.iter() {
+            show(flow, "penalty", account.penalty);
+        }
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        let Stats { early, forced, overflow, struck, marked, no_packet, deferred } = self.stats;
+        show("early", early);
+        show("forced", forced);
+        show("overflow", overflow);
+        show("struck", struck);
+        show("marked", marked);
+        show("no_packet", no_packet);
+        show("deferred", deferred);
+    }
+}
+
+#[cfg(test)]
+mod tests;

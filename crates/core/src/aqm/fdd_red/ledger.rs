@@ -1,0 +1,217 @@
+//! The fairness ledger of FDD-RED: what each flow of the last avgRTT owes, and who pays next (paper D, Fig. 2).
+
+use std::cmp::Reverse;
+
+use crate::flow_table::FlowTable;
+use crate::packet::FlowId;
+use crate::rng::Rng;
+use crate::units::{Duration, Time};
+
+crate::choice! {
+    /// Whom an arrival's flow is penalised together with: the paper's flow "that has latest time" of a drop.
+    pub enum Latest {
+        /// The one whose last drop is longest ago; a flow that never lost comes first.
+        Oldest = "oldest",
+        /// The one that lost a packet last.
+        Newest = "newest",
+    }
+}
+
+crate::choice! {
+    /// Who is chosen among equals.
+    pub enum Ties {
+        /// Any, with equal chances.
+        Random = "random",
+        /// The flow with the lowest number.
+        First = "first",
+    }
+}
+
+/// The shortest round-trip time that is told apart from none: by it shares stay finite.
+const LEAST_RTT: Duration = Duration::from_micros(1);
+
+/// What is kept of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Account {
+    /// What it owes: shares added, less a packet for each drop.
+    pub penalty: f64,
+    /// When it last lost a packet; 0 as the paper has it: never.
+    pub last_drop: Time,
+    /// Packets it is to lose as soon as they come.
+    pub owed: u32,
+    rtt: Option<Duration>,
+}
+
+/// The accounts of the flows seen within the last avgRTT.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    accounts: FlowTable<Account>,
+    /// Over accounts whose round-trip time is known.
+    sum: Sum,
+    latest: Latest,
+    ties: Ties,
+}
+
+/// avgRTT/RTT: the share of a drop that a flow is charged. `extra` is added to both: the queue that all flows share.
+#[must_use]
+#[inline]
+pub fn share(avg: Duration, rtt: Duration, extra: Duration) -> f64 {
+    (avg + extra).max(LEAST_RTT).secs() / (rtt + extra).max(LEAST_RTT).secs()
+}
+
+impl Ledger {
+    /// Nobody owes anything.
+    #[must_use]
+    pub fn new(flows: usize, latest: Latest, ties: Ties) -> Ledger {
+        Ledger { accounts: FlowTable::new(flows), sum: Sum::default(), latest, ties }
+    }
+
+    /// Flows that have an account.
+    #[must_use]
+    pub fn flows(&self) -> usize {
+        self.accounts.len()
+    }
+
+    /// Mean of the known round-trip times; `None` while none is known.
+    #[must_use]
+    pub fn avg_rtt(&self) -> Option<Duration> {
+        let Sum { ps, flows } = self.sum;
+        (flows > 0).then(|| Duration((ps / u128::from(flows)) as u64))
+    }
+
+    /// Closes the accounts of flows not seen for avgRTT + `extra`; while no round-trip time is known, of none.
+    pub fn close_idle(&mut self, now: Time, extra: Duration, mut closed: impl FnMut(FlowId, Account)) {
+        while let Some((_, seen)) = self.accounts.oldest() {
+            let Some(avg) = self.avg_rtt() else { return };
+            if now.since(seen) <= avg + extra {
+                return;
+            }
+            if let Some((flow, account)) = self.accounts.remove_oldest() {
+                self.sum.take(account.rtt);
+                closed(flow, account);
+            }
+        }
+    }
+
+    /// A packet of `flow` came. A flow without an account opens one with what `before` says of it.
+    #[inline]
+    pub fn came(&mut self, now: Time, flow: FlowId, rtt: Option<Duration>, before: impl FnOnce() -> Account) {
+        let touched = self.accounts.touch(now, flow);
+        if touched.new {
+            *touched.state = Account { rtt: None, ..before() };
+        }
+        let was = std::mem::replace(&mut touched.state.rtt, rtt);
+        let evicted = touched.evicted.and_then(|(_, gone)| gone.rtt);
+        if was != rtt {
+            self.sum.add(rtt);
+            self.sum.take(was);
+        }
+        self.sum.take(evicted);
+    }
+
+    /// Fig. 2, lines 1 to 5 of PenalizeFlow: a packet is to go as a packet of `flow` arrives, which has an account. Charges
+    /// the flow and the one that the last drops point at; returns who owes most. A flow whose round-trip time is not known
+    /// counts as average.
+    pub fn penalise(&mut self, flow: FlowId, extra: Duration, rng: &mut Rng) -> FlowId {
+        let anyone = |_| true;
+        let partner = match self.latest {
+            Latest::Oldest => self.first_by(rng, |a| Reverse(a.last_drop), anyone),
+            Latest::Newest => self.first_by(rng, |a| a.last_drop, anyone),
+        };
+        let avg = self.avg_rtt();
+        for charged in [Some(flow), partner].into_iter().flatten() {
+            if let Some(a) = self.accounts.get_mut(charged) {
+                a.penalty += match (avg, a.rtt) {
+                    (Some(avg), Some(rtt)) => share(avg, rtt, extra),
+                    _ => 1.0,
+                };
+            }
+        }
+        self.next_victim(rng, anyone).unwrap_or(flow)
+    }
+
+    /// Who owes most of those that `can` lose a packet.
+    #[must_use]
+    pub fn next_victim(&self, rng: &mut Rng, can: impl Fn(FlowId) -> bool) -> Option<FlowId> {
+        self.first_by(rng, |a| a.penalty, can)
+    }
+
+    /// Lines 8 and 10: `flow` has lost a packet.
+    pub fn pay(&mut self, now: Time, flow: FlowId) {
+        if let Some(a) = self.accounts.get_mut(flow) {
+            a.penalty -= 1.0;
+            a.last_drop = now;
+        }
+    }
+
+    /// The flow's account, if it has one.
+    pub fn account_mut(&mut self, flow: FlowId) -> Option<&mut Account> {
+        self.accounts.get_mut(flow)
+    }
+
+    /// All accounts, who was seen last first.
+    pub fn iter(&self) -> impl Iterator<Item = (FlowId, &Account)> {
+        self.accounts.iter()
+    }
+
+    /// Who has the greatest `key` of those that `can`, among equals as `ties` says.
+    fn first_by<K: PartialOrd>(
+        &self,
+        rng: &mut Rng,
+        key: impl Fn(&Account) -> K,
+        can: impl Fn(FlowId) -> bool,
+    ) -> Option<FlowId> {
+        let mut best: Option<(FlowId, K)> = None;
+        let mut equals = 0;
+        for (flow, account) in self.accounts.iter() {
+            let key = key(account);
+            if best.as_ref().is_some_and(|(_, b)| *b > key) || !can(flow) {
+                continue;
+            }
+            let takes = match &best {
+                Some((holder, b)) if *b == key => {
+                    equals += 1;
+                    match self.ties {
+                        Ties::First => flow < *holder,
+                        // The n-th among equals takes over with chance 1/n: each ends up with the same.
+                        Ties::Random => rng.below(equals) == 0,
+                    }
+                }
+                _ => {
+                    equals = 1;
+                    true
+                }
+            };
+            if takes {
+                best = Some((flow, key));
+            }
+        }
+        best.map(|(flow, _)| flow)
+    }
+}
+
+/// Exact, so that flows may come and go for ever.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    ps: u128,
+    flows: u32,
+}
+
+impl Sum {
+    fn add(&mut self, rtt: Option<Duration>) {
+        if let Some(rtt) = rtt {
+            self.ps += u128::from(rtt.0);
+            self.flows += 1;
+        }
+    }
+
+    fn take(&mut self, rtt: Option<Duration>) {
+        if let Some(rtt) = rtt {
+            self.ps -= u128::from(rtt.0);
+            self.flows -= 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,415 @@
+use super::*;
+use crate::packet::Colour;
+use crate::packet::Kind;
+use crate::queue::fifo::{Fifo, Item};
+use crate::registry::AnyAqm;
+use crate::rng::Rng;
+use crate::verdict::{Notes, Silent};
+use Admission::{Admit, Drop, Mark};
+use proptest::prelude::*;
+
+/// 1,000 packets a second.
+const CONTEXT: Context =
+    Context { link_rate: Some(Rate(8_000_000)), contract: None, packet: Bytes(1000), limit: None };
+
+#[derive(Debug)]
+struct Held(Packet);
+
+impl Item for Held {
+    fn size(&self) -> u32 {
+        self.0.size
+    }
+    fn colour(&self) -> Colour {
+        self.0.colour
+    }
+    fn flow(&self) -> FlowId {
+        self.0.flow
+    }
+    fn mark(&mut self) -> bool {
+        let capable = self.0.ecn != Ecn::NotCapable;
+        if capable {
+            self.0.ecn = Ecn::Experienced;
+        }
+        capable
+    }
+}
+
+/// With w_q = 1 the average is the queue. From three waiting on, every arrival is a decision.
+fn params() -> Params {
+    Params {
+        min_th: Backlog::Packets(1.0),
+        max_th: Backlog::Packets(3.0),
+        max_p: 0.01,
+        w_q: 1.0,
+        gentle: false,
+        wait: false,
+        ecn: false,
+        mean_packet: None,
+        variant: Variant::Floyd93,
+        latest: Latest::Oldest,
+        ties: Ties::First,
+        victim_packet: VictimPacket::Tail,
+        no_packet: NoPacket::Arrival,
+        applies_to: AppliesTo::Early,
+        rtt: Rtt::Base,
+        idle_penalty: IdlePenalty::Forget,
+        rtt_source: RttSource::Oracle,
+        flows: 16,
+    }
+}
+
+/// From three waiting on, every arrival is picked by chance (p = 0.999), and may be marked.
+fn by_chance() -> Params {
+    Params {
+        min_th: Backlog::Packets(2.9),
+        max_th: Backlog::Packets(3.0001),
+        max_p: 1.0,
+        ecn: true,
+        ..params()
+    }
+}
+
+/// A queue under FDD-RED, fed by hand.
+struct Bench {
+    queue: Fifo<Held>,
+    aqm: AnyAqm,
+    rng: Rng,
+    at: u64,
+    ecn: Ecn,
+    notes: Notes,
+}
+
+impl Bench {
+    fn new(p: &Params, limit: f64) -> Bench {
+        let limit = Backlog::Packets(limit);
+        let aqm = AnyAqm::FddRed(p.build(&Context { limit: Some(limit), ..CONTEXT }));
+        let rng = Rng::for_component(1, "fdd_red");
+        let mut queue = Fifo::new(limit);
+        queue.went_busy();
+        Bench { queue, aqm, rng, at: 0, ecn: Ecn::NotCapable, notes: Notes::default() }
+    }
+
+    fn aqm(&mut self) -> &mut FddRed {
+        match &mut self.aqm {
+            AnyAqm::FddRed(aqm) => aqm,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn tell(mut self, rtts: &[(u32, f64)]) -> Bench {
+        for &(flow, value) in rtts {
+            self.aqm.signal(Time::ZERO, &Signal { topic: "rtt", flow: Some(FlowId(flow)), value });
+        }
+        self
+    }
+
+    /// A packet of this flow, a millisecond after the last.
+    fn offer(&mut self, flow: u32) -> Admission {
+        self.at += 1;
+        let now = Time::ZERO + Duration::from_millis(self.at);
+        let packet =
+            Packet { flow: FlowId(flow), size: 1000, payload: 960, ecn: self.ecn, ..Packet::default() };
+        self.notes.clear();
+        self.queue.arrive(now, &packet, Held(packet), &mut self.aqm, &mut self.rng, &mut self.notes)
+    }
+
+    fn fill(mut self, flows: &[u32]) -> Bench {
+        for flow in flows {
+            assert_eq!(self.offer(*flow), Admit);
+        }
+        self
+    }
+
+    fn pop(&mut self, packets: u8) {
+        for _ in 0..packets {
+            self.queue.pop();
+        }
+    }
+
+    fn waiting(&self) -> Vec<u32> {
+        self.queue.iter().map(|h| h.0.flow.0).collect()
+    }
+
+    fn struck(&mut self) -> Vec<u32> {
+        std::iter::from_fn(|| self.queue.take_struck()).map(|h| h.0.flow.0).collect()
+    }
+
+    fn penalty(&mut self, flow: u32) -> f64 {
+        self.aqm().ledger.account_mut(FlowId(flow)).map_or(f64::NAN, |a| a.penalty)
+    }
+
+    fn stat(&self, name: &str) -> u64 {
+        let mut found = None;
+        self.aqm.stats(&mut |n, v| {
+            if n == name {
+                found = Some(v)
+            }
+        });
+        found.unwrap_or_else(|| panic!("no count called {name}"))
+    }
+}
+
+/// Flow 0 has the shortest way, so it pays for flow 1's arrival: (1: 1, 0: 2) by the ledger's own test.
+const RTTS: [(u32, f64); 3] = [(0, 0.05), (1, 0.1), (2, 0.15)];
+
+/// (flow that arrives) → (verdict, who was struck, who waits then), as the ledger's four decisions by hand.
+#[test]
+fn golden_sequence() {
+    let mut b = Bench::new(&params(), 10.0).tell(&RTTS).fill(&[0, 1, 2]);
+    let forced = Drop(Cause::Forced);
+    let script: [(u32, Admission, &[u32], &[u32]); 4] = [
+        (1, Admit, &[0], &[1, 2, 1]), // 0 owes 2: its only packet goes, and 1 joins
+        (1, forced, &[], &[1, 2, 1]), // 1 owes most, and the arrival is its last packet
+        (2, Admit, &[1], &[1, 2, 2]), // 1 again: its last packet in the queue
+        (0, forced, &[], &[1, 2, 2]), // 0 owes 3
+    ];
+    for (flow, verdict, struck, waiting) in script {
+        assert_eq!(b.offer(flow), verdict);
+        assert_eq!(b.struck(), struck);
+        assert_eq!(b.waiting(), waiting);
+    }
+    assert_eq!([b.stat("struck"), b.stat("forced"), b.stat("early"), b.stat("overflow")], [2, 2, 0, 0]);
+    assert!((b.penalty(0) - 2.0).abs() < 1e-12 && (b.penalty(1) - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn which_packet_of_the_victim_goes() {
+    // Flow 0 pays for the arrival of flow 1; it has the first and the last place.
+    let after = |victim_packet| {
+        let mut b = Bench::new(&Params { victim_packet, ..params() }, 10.0).tell(&RTTS).fill(&[0, 1, 0]);
+        assert_eq!(b.offer(1), Admit);
+        b.waiting()
+    };
+    assert_eq!(after(VictimPacket::Tail), [0, 1, 1]);
+    assert_eq!(after(VictimPacket::Head), [1, 0, 1]);
+    // The arrival is the victim's: it counts as the last, and is one of three for chance.
+    let own = |victim_packet, seed| {
+        let mut b = Bench::new(&Params { victim_packet, ..params() }, 10.0).tell(&RTTS).fill(&[0, 1, 0]);
+        b.rng = Rng::for_component(seed, "own");
+        (b.offer(0), b.waiting())
+    };
+    assert_eq!(own(VictimPacket::Tail, 1), (Drop(Cause::Forced), vec![0, 1, 0]));
+    assert_eq!(own(VictimPacket::Head, 1), (Admit, vec![1, 0, 0]));
+    let random: Vec<_> = (0..3000).map(|seed| own(VictimPacket::Random, seed)).collect();
+    let share = |what: (Admission, &[u32])| random.iter().filter(|r| (r.0, &r.1[..]) == what).count();
+    let thirds =
+        [share((Drop(Cause::Forced), &[0, 1, 0])), share((Admit, &[1, 0, 0])), share((Admit, &[0, 1, 0]))];
+    assert_eq!(thirds.iter().sum::<usize>(), 3000);
+    assert!(thirds.iter().all(|n| (900..1100).contains(n)), "{thirds:?}");
+}
+
+/// Flow 0 owes most and waits nowhere.
+fn absent(no_packet: NoPacket) -> Bench {
+    let mut b = Bench::new(&Params { no_packet, ..params() }, 10.0).tell(&RTTS).fill(&[0, 1, 2]);
+    b.queue.pop();
+    b.fill(&[2])
+}
+
+#[test]
+fn a_victim_without_a_packet() {
+    let mut b = absent(NoPacket::Arrival);
+    assert_eq!((b.offer(1), b.waiting()), (Drop(Cause::Forced), vec![1, 2, 2]));
+    // Who lost the packet is credited; flow 0 goes on owing.
+    assert_eq!((b.penalty(0), b.penalty(1), b.stat("no_packet")), (2.0, 0.0, 1));
+
+    // Flow 1 owes 1, flow 2 nothing: the arrival is flow 1's last packet.
+    let mut b = absent(NoPacket::NextVictim);
+    assert_eq!((b.offer(1), b.penalty(0), b.penalty(1)), (Drop(Cause::Forced), 2.0, 0.0));
+    // Now flow 2 arrives, is charged 2/3 with flow 0, which never lost, and owes most of those here.
+    assert_eq!((b.offer(2), b.waiting()), (Drop(Cause::Forced), vec![1, 2, 2]));
+    assert!((b.penalty(2) + 1.0 / 3.0).abs() < 1e-12);
+    assert_eq!(b.stat("no_packet"), 2);
+
+    let mut b = absent(NoPacket::Defer);
+    assert_eq!((b.offer(1), b.waiting()), (Admit, vec![1, 2, 2, 1]));
+    assert_eq!((b.penalty(0), b.stat("no_packet")), (1.0, 1));
+    // Later, with no decision due, flow 0's next packet goes, and only that.
+    b.pop(3);
+    assert_eq!([b.offer(0), b.offer(0)], [Drop(Cause::Early), Admit]);
+    assert_eq!((b.stat("deferred"), b.stat("early")), (1, 1));
+}
+
+#[test]
+fn a_full_queue_is_the_ledgers_business_only_if_it_says_so() {
+    // Nothing is dropped early here: two places, thresholds beyond.
+    let run = |applies_to| {
+        let mut b = Bench::new(&Params { applies_to, ..params() }, 2.0).tell(&RTTS).fill(&[0, 2]);
+        (b.offer(1), b.waiting(), b.struck(), b.stat("overflow"), b.penalty(0))
+    };
+    assert_eq!(run(AppliesTo::Early), (Drop(Cause::Overflow), vec![0, 2], vec![], 1, 0.0));
+    assert_eq!(run(AppliesTo::EarlyAndOverflow), (Admit, vec![2, 1], vec![0], 0, 1.0));
+}
+
+#[test]
+fn a_mark_stands_in_for_what_chance_drops() {
+    let run = |p: &Params, ecn| {
+        let mut b = Bench::new(p, 10.0).tell(&RTTS);
+        b.ecn = ecn;
+        let mut b = b.fill(&[0, 1, 2]);
+        let is_marked = |h: &Held| h.0.ecn == Ecn::Experienced;
+        let verdict = b.offer(1);
+        let marked = b.queue.iter().any(is_marked);
+        let first = (verdict, marked, b.struck());
+        while b.queue.packets() > 3 {
+            b.queue.pop();
+        }
+        (first, b.offer(1), b.stat("marked"))
+    };
+    // Flow 0's waiting packet is marked, then flow 1's arrival.
+    assert_eq!(run(&by_chance(), Ecn::Capable), ((Admit, true, vec![]), Mark, 2));
+    let dropped = ((Admit, false, vec![0]), Drop(Cause::Early), 0);
+    assert_eq!(run(&by_chance(), Ecn::NotCapable), dropped);
+    assert_eq!(run(&Params { ecn: false, ..by_chance() }, Ecn::Capable), dropped);
+    // Above the curve's end nothing is marked.
+    let forced = ((Admit, false, vec![0]), Drop(Cause::Forced), 0);
+    assert_eq!(run(&Params { ecn: true, ..params() }, Ecn::Capable), forced);
+}
+
+/// Whoever stays away for longer than avgRTT comes back with a new account, or with the old one.
+#[test]
+fn what_becomes_of_a_flow_that_was_away() {
+    let after = |idle_penalty, away| {
+        let mut b = Bench::new(&Params { idle_penalty, ..params() }, 10.0).tell(&RTTS).fill(&[0, 1, 2]);
+        b.offer(1);
+        assert_eq!(b.penalty(0), 1.0);
+        // Flow 1 (100 ms) keeps the average at 100 ms or above.
+        for _ in 0..away {
+            b.at += 49;
+            b.queue.pop();
+            b.offer(1);
+        }
+        b.pop(3);
+        b.offer(0);
+        b.penalty(0)
+    };
+    assert_eq!([after(IdlePenalty::Forget, 1), after(IdlePenalty::Forget, 5)], [1.0, 0.0]);
+    assert_eq!([after(IdlePenalty::Keep, 1), after(IdlePenalty::Keep, 5)], [1.0, 1.0]);
+}
+
+/// 50 and 150 ms around 100: shares of 2 and 2/3; with 3 ms waiting, 103/53 and 103/153.
+#[test]
+fn the_queues_own_time_counts_if_it_says_so() {
+    let owed = |rtt| {
+        let mut b = Bench::new(&Params { rtt, no_packet: NoPacket::Defer, ..params() }, 10.0).tell(&RTTS);
+        b = b.fill(&[0, 1, 2]);
+        b.offer(2);
+        b.penalty(2)
+    };
+    assert!((owed(Rtt::Base) - 2.0 / 3.0).abs() < 1e-12);
+    assert!((owed(Rtt::WithQueue) - 103.0 / 153.0).abs() < 1e-12);
+    let nowhere = Params { rtt: Rtt::WithQueue, ..params() }.check(&Context { link_rate: None, ..CONTEXT });
+    assert_eq!(nowhere.map_err(|f| f.field), Err("rtt"));
+}
+
+/// A handshake through the queue, 70 ms beyond it and 30 before.
+#[test]
+fn it_estimates_from_what_passes() {
+    let p = Params { rtt_source: RttSource::Estimated, ..params() };
+    assert_eq!(p.build(&CONTEXT).oracle(), None);
+    assert_eq!(params().build(&CONTEXT).oracle(), Some(Oracle::Rtt));
+    let mut b = Bench::new(&p, 10.0);
+    let at = |ms| Time::ZERO + Duration::from_millis(ms);
+    let syn = Packet { flow: FlowId(3), size: 40, kind: Kind::Syn, ..Packet::default() };
+    let data = Packet { seq: 1, payload: 500, size: 540, kind: Kind::Data, ..syn };
+    let ack = Packet { kind: Kind::Ack, ack: 1, ..syn };
+    let told = |b: &Bench| {
+        let mut told = None;
+        b.aqm.flow_gauges(Time::ZERO, &mut |flow, what, v| {
+            if (flow, what) == (FlowId(3), "rtt") {
+                told = Some(v)
+            }
+        });
+        told
+    };
+    b.queue.arrive(at(0), &syn, Held(syn), &mut b.aqm, &mut b.rng, &mut Silent);
+    let sent = b.queue.depart(at(5), |h| h.0, &mut b.aqm, &mut b.rng, &mut Silent, |_, _| {});
+    assert!(sent.is_some());
+    b.aqm.observe(at(75), &ack, Direction::Reverse);
+    assert_eq!(told(&b), None);
+    b.queue.arrive(at(105), &data, Held(data), &mut b.aqm, &mut b.rng, &mut Silent);
+    assert_eq!(told(&b), Some(0.1));
+}
+
+#[test]
+fn an_oracle_that_says_nonsense_is_not_listened_to() {
+    let b = Bench::new(&params(), 10.0).tell(&[(0, f64::NAN), (1, -1.0), (2, f64::INFINITY)]);
+    let mut b = b.fill(&[0, 1, 2]);
+    b.offer(1);
+    assert!(b.aqm().told.is_empty());
+    let mut gauges = Vec::new();
+    b.aqm.gauges(Time::ZERO, &mut |name, value| gauges.push((name, value)));
+    assert!(gauges.iter().all(|g| g.1.is_finite()), "{gauges:?}");
+    assert!(gauges.contains(&("avg_rtt", 0.0)));
+}
+
+fn any_params() -> impl Strategy<Value = Params> {
+    let some = (0usize..3, 0usize..3, any::<[bool; 8]>(), 1u64..6);
+    some.prop_map(|(victim, missing, [a, b, c, d, e, f, g, h], flows)| Params {
+        gentle: a,
+        ecn: b,
+        latest: if c { Latest::Oldest } else { Latest::Newest },
+        ties: if d { Ties::First } else { Ties::Random },
+        victim_packet: [VictimPacket::Tail, VictimPacket::Head, VictimPacket::Random][victim],
+        no_packet: [NoPacket::Arrival, NoPacket::NextVictim, NoPacket::Defer][missing],
+        applies_to: if e { AppliesTo::Early } else { AppliesTo::EarlyAndOverflow },
+        idle_penalty: if f { IdlePenalty::Forget } else { IdlePenalty::Keep },
+        variant: if g { Variant::Floyd93 } else { Variant::Ns2 },
+        rtt: if h { Rtt::Base } else { Rtt::WithQueue },
+        max_p: 0.5,
+        flows,
+        ..params()
+    })
+}
+
+proptest! {
+    /// Under every option: the queue stays within its limit, no packet is lost without a count, a decision costs one
+    /// packet at most, equal seeds decide alike, and no figure is anything but a number.
+    #[test]
+    fn every_option_keeps_the_books(p in any_params(), limit in 1u32..8, seed: u64,
+                                    steps in prop::collection::vec((0u32..5, 0u8..4, any::<bool>()), 1..200)) {
+        let run = || {
+            let mut b = Bench::new(&p, f64::from(limit)).tell(&RTTS);
+            b.rng = Rng::for_component(seed, "fdd_red");
+            let (mut dropped, mut struck, mut marked, mut log) = (0, 0, 0, Vec::new());
+            for &(flow, pops, capable) in &steps {
+                b.ecn = if capable { Ecn::Capable } else { Ecn::NotCapable };
+                let verdict = b.offer(flow);
+                dropped += u64::from(matches!(verdict, Drop(_)));
+                marked += u64::from(verdict == Mark);
+                let gone = b.struck().len() as u64;
+                assert!(gone + u64::from(matches!(verdict, Drop(c) if c != Cause::Overflow)) <= 1);
+                struck += gone;
+                assert!(b.queue.iter().count() <= limit as usize);
+                log.push((verdict, b.waiting()));
+                b.pop(pops / 2);
+                assert!(b.aqm().ledger.flows() <= p.flows as usize);
+            }
+            let by_arrival = b.stat("early") + b.stat("forced") + b.stat("overflow");
+            assert_eq!((by_arrival, b.stat("struck")), (dropped, struck));
+            assert!(b.stat("marked") >= marked);
+            let mut bad = 0;
+            b.aqm.gauges(Time::ZERO, &mut |_, v| bad += u32::from(!v.is_finite()));
+            b.aqm.flow_gauges(Time::ZERO, &mut |_, _, v| bad += u32::from(!v.is_finite()));
+            assert_eq!(bad, 0);
+            log
+        };
+        prop_assert_eq!(run(), run());
+    }
+
+    /// One flow alone: whatever the ledger says, it is RED.
+    #[test]
+    fn one_flow_alone_is_red(seed: u64, pops in prop::collection::vec(0u8..3, 1..200), overflow: bool) {
+        let applies_to = if overflow { AppliesTo::EarlyAndOverflow } else { AppliesTo::Early };
+        let p = Params { applies_to, max_p: 0.5, max_th: Backlog::Packets(6.0), ..params() };
+        let mut ours = Bench::new(&p, 8.0);
+        let mut red = Bench::new(&p, 8.0);
+        red.aqm = AnyAqm::Red(p.as_red().build(&CONTEXT));
+        for b in [&mut ours, &mut red] {
+            b.rng = Rng::for_component(seed, "red");
+        }
+        for n in pops {
+            prop_assert_eq!(ours.offer(0), red.offer(0));
+            for _ in 0..n { prop_assert_eq!(ours.queue.pop().is_some(), red.queue.pop().is_some()); }
+        }
+    }
+}
