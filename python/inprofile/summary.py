@@ -43,6 +43,8 @@ _UNITS = {
     "goodput": "bit/s",
     "rtt": "s",
     "start": "s",
+    "completed": "s",
+    "size": "B",
     "utilisation": "",
     "timeouts": "",
     "fast_retransmits": "",

@@ -189,6 +189,9 @@ mechanisms! { ($)
     "rfc4115" = Rfc4115(marker::meter::rfc4115::Rfc4115, marker::meter::rfc4115::Params),
         "RFC 4115",
         "Two-rate three-colour marker whose green packets cost no excess tokens.";
+    "colour" = Colour(marker::colour::Constant, marker::colour::Params),
+        "RFC 2597 §2",
+        "Gives every packet the same colour: traffic that nobody meters.";
     }
 }
 
@@ -463,6 +466,7 @@ mod tests {
         round_trips::<marker::meter::srtcm::Params>();
         round_trips::<marker::meter::trtcm::Params>();
         round_trips::<marker::meter::rfc4115::Params>();
+        round_trips::<marker::colour::Params>();
         round_trips::<aqm::drop_tail::Params>();
         round_trips::<aqm::red::Params>();
         round_trips::<aqm::rio::Params>();

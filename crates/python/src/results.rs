@@ -4,7 +4,7 @@ use inprofile_core::packet::Colour;
 use inprofile_core::units::Time;
 use inprofile_core::verdict::Cause;
 use inprofile_scenario as scenario;
-use inprofile_sim::network::{Link, Network, Target};
+use inprofile_sim::network::{Link, Network, Target, Transport};
 use inprofile_sim::outcome::{MarkerOutcome, Outcome, Place};
 use pyo3::prelude::*;
 
@@ -27,12 +27,13 @@ pub struct Results {
     conservation: bool,
 }
 
-/// What the numbers of a network's parts are called, and when its flows start.
+/// What the numbers of a network's parts are called, and what its transfers carry.
 pub struct Names {
     links: Vec<LinkNames>,
     edges: Vec<String>,
     flows: Vec<String>,
-    starts: Vec<Time>,
+    /// Payload of each transfer in bytes.
+    sizes: Vec<Option<f64>>,
     monitors: Vec<String>,
     /// Sender, receiver, delay and probability of loss of each signal path.
     signals: Vec<(String, String, f64, f64)>,
@@ -76,7 +77,7 @@ impl Names {
             links,
             edges: network.edges.iter().map(|e| e.name.clone()).collect(),
             flows: network.flows.iter().map(|f| f.name.clone()).collect(),
-            starts: network.flows.iter().map(|f| f.start).collect(),
+            sizes: network.flows.iter().map(|f| size(&f.transport)).collect(),
         }
     }
 
@@ -130,6 +131,14 @@ fn figures(stats: &[(&str, u64)], gauges: &[(&str, f64)]) -> Object {
     counts.chain(gauges.iter().map(|&(n, v)| (n.to_owned(), v.into()))).collect()
 }
 
+/// Payload of a transfer in bytes; other traffic has no end.
+fn size(transport: &Transport) -> Option<f64> {
+    match transport {
+        Transport::Transfer(tcp, segments) => Some(f64::from(tcp.segment) * f64::from(*segments)),
+        Transport::Tcp(_) | Transport::Udp(_) => None,
+    }
+}
+
 fn sum(packets: &[u64]) -> u64 {
     packets.iter().sum()
 }
@@ -173,9 +182,11 @@ impl Runs<'_> {
         columns.extend(dropped.map(|n| (n, Counts)));
         columns.extend(["sent", "received", "dropped", "in_flight"].map(|n| (n, Counts)));
         columns.extend(["timeouts", "fast_retransmits", "retransmissions"].map(|n| (n, Counts)));
+        columns.push(("traffic", Texts));
+        columns.extend(["size", "completed"].map(|n| (n, Numbers)));
         let mut t = Columns::new(&columns);
         for (names, o) in self.runs {
-            for ((row, f), start) in self.scenario.flow_rows().zip(&o.flows).zip(&names.starts) {
+            for ((row, f), size) in self.scenario.flow_rows().zip(&o.flows).zip(&names.sizes) {
                 let w = &f.window;
                 let out = |by_colour: [u64; 3]| by_colour[1] + by_colour[2];
                 let mut cells: Vec<Cell<'_>> = vec![
@@ -184,7 +195,7 @@ impl Runs<'_> {
                     row.group.into(),
                     row.contract.map(|r| r.0 as f64).into(),
                     row.rtt.secs().into(),
-                    start.secs().into(),
+                    f.start.secs().into(),
                     self.rate(w.in_order_wire_bytes).into(),
                     self.rate(w.in_order_payload_bytes).into(),
                     w.sent[0].into(),
@@ -201,6 +212,8 @@ impl Runs<'_> {
                     [f.in_flight, f.tally.timeouts, f.tally.fast_retransmits, f.tally.retransmissions]
                         .map(Cell::Count),
                 );
+                cells.push(row.traffic.into());
+                cells.extend([(*size).into(), f.completed.map(Time::secs).into()]);
                 t.row(&cells);
             }
         }

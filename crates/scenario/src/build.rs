@@ -5,9 +5,11 @@ use inprofile_core::queue::scheduled::Setup;
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Bytes, Duration, Rate, Time};
 use inprofile_sim::network::{self, Network, SignalPath, Target as Seen, Transport};
+use inprofile_sim::traffic::law::Law;
 
 use crate::model::{Delay, Group, Model, Queue, Queues, Scheduled, Signals, Source, Start, Target, packet};
 use crate::read::signals::joining;
+use crate::traffic::{Traffic, segments};
 
 /// The network of this seed. Links of the file come first, forward 2k and reverse 2k + 1; then two for
 /// each host, to the network and from it, in the order of flows.
@@ -52,8 +54,9 @@ pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
     let mut first = Vec::with_capacity(model.groups.len());
     for group in &model.groups {
         first.push(net.flows.len() as u32);
+        let mut arrival = 0.0;
         for i in 0..group.count {
-            let start = start(&group.start, i, rng.uniform());
+            let start = start(&group.start, i, &mut rng, &mut arrival);
             let class = group.class.as_ref().map_or(0, |name| model.class_number(name));
             let flow = flow(&mut net, group, i, start, class);
             net.flows.push(flow);
@@ -115,11 +118,35 @@ pub(crate) fn flow_name(group: &Group, i: usize) -> String {
     format!("{}.{i}", group.name)
 }
 
-/// The start of the i-th flow, where `u` was drawn for it from [0, 1).
-fn start(start: &Start, i: usize, u: f64) -> Time {
+/// The start of the i-th flow; `arrival`: the time drawn so far between the arrivals of its group, in ps.
+fn start(start: &Start, i: usize, rng: &mut Rng, arrival: &mut f64) -> Time {
     match start {
-        Start::At(times) => times.get(i),
-        Start::Uniform(low, high) => *low + Duration(((high.0 - low.0) as f64 * u) as u64),
+        Start::Arrivals(first, every, Law::Fixed) => {
+            rng.uniform();
+            *first + Duration(every.0 * i as u64)
+        }
+        Start::Arrivals(first, every, law) => {
+            *arrival += law.draw(every.0 as f64, rng);
+            Time(first.0.saturating_add(*arrival as u64))
+        }
+        Start::At(times) => {
+            rng.uniform();
+            times.get(i)
+        }
+        Start::Uniform(low, high) => *low + Duration(((high.0 - low.0) as f64 * rng.uniform()) as u64),
+    }
+}
+
+/// What the i-th flow of a group sends, its size drawn.
+fn transport(group: &Group, i: usize, seed: u64) -> Transport {
+    match group.sends() {
+        Traffic::Bulk => Transport::Tcp(group.tcp.clone()),
+        Traffic::Udp(udp) => Transport::Udp(udp),
+        Traffic::Transfer(size, law) => {
+            let mut rng = Rng::for_component(seed, &format!("size {}", flow_name(group, i)));
+            let drawn = law.draw(size.amount(), &mut rng);
+            Transport::Transfer(group.tcp.clone(), segments(size, drawn, group.tcp.segment))
+        }
     }
 }
 
@@ -151,7 +178,7 @@ fn classes(model: &Model, scheduled: &Scheduled, rate: Rate, packet: Bytes) -> n
 /// The i-th flow of a group; its host and the two ways of its joining link are added to the network.
 fn flow(net: &mut Network, group: &Group, i: usize, start: Time, class: u8) -> network::Flow {
     let name = flow_name(group, i);
-    let size = packet(&group.tcp);
+    let size = group.packet();
     let contract = group.contract(i);
     let context = Context { link_rate: None, contract, packet: size, limit: None };
     let (mut path, mut back) = (group.route.path.clone(), group.route.back.clone());
@@ -191,6 +218,7 @@ fn flow(net: &mut Network, group: &Group, i: usize, start: Time, class: u8) -> n
         contract,
         marker: group.marker.as_ref().map(|m| (m.build)(&m.values, &context)),
         class,
-        transport: Transport::Tcp(group.tcp.clone()),
+        stop: group.stop.as_ref().map(|s| s.get(i)),
+        transport: transport(group, i, net.seed),
     }
 }

@@ -7,6 +7,7 @@ use inprofile_config::show;
 use inprofile_core::params::Values;
 use inprofile_sim::network::Profile;
 use inprofile_sim::tcp;
+use inprofile_sim::traffic::law::Law;
 use serde_json::{Value as Json, json};
 
 use crate::model::{Delay, Group, Mechanism, Model, PerFlow, Queue, Queues, Source, Start, Target, Way};
@@ -102,10 +103,15 @@ fn group(g: &Group) -> Json {
         "to": g.to,
         "start": match &g.start {
             Start::At(times) => per_flow(times, |t| t.0),
+            Start::Arrivals(first, every, law) => json!({
+                "first": first.0, "every": every.0, "poisson": *law != Law::Fixed
+            }),
             Start::Uniform(low, high) => json!({ "uniform": [low.0, high.0] }),
         },
         "contract": g.contract.as_ref().map(|c| per_flow(c, |r| r.0)),
         "marker": g.marker.as_ref().map(mechanism),
+        "stop": g.stop.as_ref().map(|s| per_flow(s, |t| t.0)),
+        "traffic": mechanism(&g.traffic),
         "tcp": tcp_table(&g.tcp),
     });
     if let Some(class) = &g.class {

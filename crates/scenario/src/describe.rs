@@ -5,6 +5,7 @@ use inprofile_core::params::{Value, Values};
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate};
 use inprofile_sim::network::Profile;
 use inprofile_sim::tcp;
+use inprofile_sim::traffic::law::Law;
 use serde_json::{Map, Value as Json, json};
 
 use crate::model::{Delay, Group, Mechanism, Model, PerFlow, Queue, Queues, Source, Start, Target, packet};
@@ -156,7 +157,9 @@ fn group(model: &Model, g: &Group) -> Json {
         "to": model.nodes[g.to as usize],
         "start": start(&g.start),
         "contract": g.contract.as_ref().map(per_flow),
-        "marker": g.marker.as_ref().map(|m| mechanism("kind", m, packet(&g.tcp), None)),
+        "marker": g.marker.as_ref().map(|m| mechanism("kind", m, g.packet(), None)),
+        "stop": g.stop.as_ref().map(per_flow),
+        "traffic": mechanism("kind", &g.traffic, g.packet(), None),
         "tcp": tcp_table(&g.tcp),
         "route": g.route.path.iter().map(name).collect::<Vec<_>>(),
         "back": g.route.back.iter().map(name).collect::<Vec<_>>(),
@@ -182,7 +185,7 @@ fn group(model: &Model, g: &Group) -> Json {
                 "rate": join.rate.to_string(),
                 "delay": each(|d| d.0),
                 "reverse_delay": each(|d| d.1),
-                "queue": queue(&join.queue, join.rate, packet(&g.tcp)),
+                "queue": queue(&join.queue, join.rate, g.packet()),
             });
         }
     }
@@ -192,6 +195,8 @@ fn group(model: &Model, g: &Group) -> Json {
 fn start(start: &Start) -> Json {
     match start {
         Start::At(times) => per_flow(times),
+        Start::Arrivals(first, every, Law::Fixed) => json!(format!("every {every} from {first}")),
+        Start::Arrivals(first, every, _) => json!(format!("every {every} on average (Poisson) from {first}")),
         Start::Uniform(low, high) => json!(format!("uniform {low}..{high}")),
     }
 }

@@ -18,6 +18,7 @@ pub mod ns2;
 mod read;
 mod routes;
 mod schema;
+pub mod traffic;
 mod whole;
 
 use inprofile_config::Document;
@@ -49,6 +50,8 @@ pub struct FlowRow<'a> {
     pub contract: Option<Rate>,
     /// Its round-trip time without queues.
     pub rtt: Duration,
+    /// What it sends: `bulk`, `transfer`, `cbr`, `on_off`.
+    pub traffic: &'static str,
 }
 
 impl Scenario {
@@ -133,6 +136,7 @@ impl Scenario {
                 group: &group.name,
                 contract: group.contract(i),
                 rtt: group.rtt(i),
+                traffic: group.traffic.name,
             })
         })
     }

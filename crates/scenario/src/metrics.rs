@@ -4,7 +4,8 @@ use inprofile_core::packet::Colour;
 use inprofile_core::queue::fifo::Counts;
 use inprofile_sim::outcome::{MarkerOutcome, Outcome};
 
-use crate::model::Model;
+use crate::model::{Group, Model};
+use crate::traffic::Traffic;
 
 /// One figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,10 +41,28 @@ pub(crate) fn metrics(model: &Model, outcome: &Outcome) -> Vec<Metric> {
     let bits = |bytes: u64| Some(bytes as f64 * 8.0 / window);
 
     let payload = |f: &inprofile_sim::outcome::FlowOutcome| f.window.in_order_payload_bytes;
-    put("fi", "1", fairness(outcome.flows.iter().map(|f| payload(f) as f64)), "receivers", "payload");
+    let shares = compared(model).zip(&outcome.flows).filter(|(c, _)| *c).map(|(_, f)| payload(f) as f64);
+    put("fi", "1", fairness(shares), "receivers", "payload");
     put("goodput", "bit/s", bits(outcome.flows.iter().map(payload).sum()), "receivers", "payload");
     let wire = outcome.flows.iter().map(|f| f.window.in_order_wire_bytes).sum();
     put("throughput", "bit/s", bits(wire), "receivers", "wire");
+
+    if model.groups.iter().any(|g| matches!(g.sends(), Traffic::Transfer(..))) {
+        let (from, to) = model.window;
+        let took: Vec<f64> = outcome
+            .flows
+            .iter()
+            .filter_map(|f| f.completed.filter(|at| (from..to).contains(at)).map(|at| (at - f.start).secs()))
+            .collect();
+        put("completions", "1", Some(took.len() as f64), "receivers", "payload");
+        put(
+            "completion_mean",
+            "s",
+            Some(took.iter().sum::<f64>() / took.len() as f64),
+            "receivers",
+            "payload",
+        );
+    }
 
     let at = model.way_name(model.at);
     if let Some(link) = outcome.links.get(model.at) {
@@ -71,6 +90,13 @@ pub(crate) fn metrics(model: &Model, outcome: &Outcome) -> Vec<Metric> {
     let again: u64 = outcome.flows.iter().map(|f| f.window_tally.retransmissions).sum();
     put("retransmissions", "packets", Some(again as f64), "senders", "wire");
     all
+}
+
+/// Which flows fairness is about: those that always have something to send, if there are any, else all.
+fn compared(model: &Model) -> impl Iterator<Item = bool> + '_ {
+    let bulk = |g: &Group| g.sends() == Traffic::Bulk && g.count > 0;
+    let some = model.groups.iter().any(bulk);
+    model.groups.iter().flat_map(move |g| std::iter::repeat_n(!some || bulk(g), g.count))
 }
 
 /// All that is not IN: OUT packets, and red ones where a third precedence is used.

@@ -3,9 +3,12 @@
 use inprofile_config::Place;
 use inprofile_core::params::{Context, Field, Values};
 use inprofile_core::registry::AnyScheduler;
-use inprofile_core::units::{Backlog, Duration, Rate, Time};
+use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_sim::network::Profile;
 use inprofile_sim::tcp;
+use inprofile_sim::traffic::law::Law;
+
+use crate::traffic::{Traffic, nowhere};
 
 /// The most flows an experiment may have.
 pub const MOST_FLOWS: u64 = 1_000_000;
@@ -208,6 +211,8 @@ pub enum Start {
     At(PerFlow<Time>),
     /// Each at a time drawn uniformly between two.
     Uniform(Time, Time),
+    /// One after the other from a moment on, so long apart on average.
+    Arrivals(Time, Duration, Law),
 }
 
 /// How the hosts of a group are joined to the network.
@@ -251,13 +256,32 @@ pub struct Group {
     pub marker: Option<Marker>,
     /// The class its packets have at schedulers; every scheduled link on its way has it.
     pub class: Option<String>,
-    /// How they carry data.
+    /// From when on they have no new data.
+    pub stop: Option<PerFlow<Time>>,
+    /// What they send.
+    pub traffic: Mechanism<Traffic>,
+    /// How they carry data, if it is TCP.
     pub tcp: tcp::Config,
     /// The way through the network, without the joining link.
     pub route: Route,
 }
 
 impl Group {
+    /// What its flows send.
+    #[must_use]
+    pub fn sends(&self) -> Traffic {
+        (self.traffic.build)(&self.traffic.values, &nowhere())
+    }
+
+    /// A full packet on the wire.
+    #[must_use]
+    pub fn packet(&self) -> Bytes {
+        match self.sends() {
+            Traffic::Udp(udp) => Bytes(u64::from(udp.packet)),
+            Traffic::Bulk | Traffic::Transfer(..) => packet(&self.tcp),
+        }
+    }
+
     /// The node at which its data enters the network proper.
     #[must_use]
     pub fn entry(&self) -> u32 {
@@ -428,6 +452,6 @@ impl Model {
 
 /// A full packet on the wire.
 #[must_use]
-pub fn packet(tcp: &tcp::Config) -> inprofile_core::units::Bytes {
-    inprofile_core::units::Bytes(u64::from(tcp.segment) + u64::from(tcp.header))
+pub fn packet(tcp: &tcp::Config) -> Bytes {
+    Bytes(u64::from(tcp.segment) + u64::from(tcp.header))
 }

@@ -103,6 +103,9 @@ impl Script {
             if let Some(marker) = &group.marker {
                 self.lacks(format!("flows.{}.marker: {}", group.name, marker.name));
             }
+            if group.traffic.name != "bulk" || group.stop.is_some() {
+                self.lacks(format!("flows.{}: traffic other than TCP without end", group.name));
+            }
             self.transport(&format!("flows.{}.tcp", group.name), &group.tcp);
         }
         // The title stays in the comment, whatever it says.
@@ -116,7 +119,8 @@ impl Script {
         self.links(model, network);
         self.text.push('\n');
         for flow in &network.flows {
-            let Transport::Tcp(config) = &flow.transport;
+            // Any other traffic has been named above.
+            let Transport::Tcp(config) = &flow.transport else { continue };
             let (sender, sink) = agents(config);
             self.line(format_args!(
                 "flow {} {} {sender} {sink} {} {{{}}} {{{}}}",

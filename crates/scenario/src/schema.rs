@@ -8,6 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::model::MOST_FLOWS;
 use crate::read::tcp::Tcp;
+use crate::traffic::KINDS;
 
 /// The schema of an experiment that may name the mechanisms of this registry.
 #[must_use]
@@ -23,6 +24,7 @@ pub fn schema(registry: &Registry) -> Json {
     if let Some(Json::Array(each)) = queue.get_mut("oneOf") {
         each.extend(scheduled);
     }
+    let traffic = one_of("kind", &[], KINDS, "What the flows send. Left out: bulk.");
     let marker = one_of("kind", &[], &registry.markers, "A marker and its parameters.");
     let mut tcp = object(&Map::new(), &[], Tcp::FIELDS);
     tcp["description"] = json!("TCP: defaults of every flow, or what a group of flows changes of them.");
@@ -48,7 +50,7 @@ pub fn schema(registry: &Registry) -> Json {
             }), "The simulator."),
             "tcp": tcp,
             "links": list(link(&queue), 1, "Links, each in both directions."),
-            "flows": list(flow(&marker, &tcp), 1, "Groups of flows."),
+            "flows": list(flow(&marker, &traffic, &tcp), 1, "Groups of flows."),
             "edges": list(table(&["node", "marker"], json!({
                 "node": name("The node at whose ingress data is marked."),
                 "marker": marker,
@@ -106,16 +108,25 @@ fn link(queue: &Json) -> Json {
     table(&["name", "from", "to", "rate", "delay", "queue"], properties, "A link.")
 }
 
-fn flow(marker: &Json, tcp: &Json) -> Json {
+fn flow(marker: &Json, traffic: &Json, tcp: &Json) -> Json {
     let rate = |doc: &str| quantity(Unit::Rate, doc);
     let range = r"^\s*[0-9.eE+-]+\s*[a-zµμ]*\s*\.\.\s*[0-9.eE+-]+\s*[mnpuµμ]?s\s*$";
     let rtt = json!({ "anyOf": [time("One for all."), { "type": "string", "pattern": range }] });
+    let arrivals = table(
+        &["every"],
+        json!({
+            "first": time("From when on. Left out: 0 s."),
+            "every": time("Time between two, on average."),
+            "arrivals": { "enum": ["fixed", "poisson"], "default": "fixed", "description": "How it is drawn." },
+        }),
+        "One after the other.",
+    );
     let uniform = range.replacen('^', r"^\s*uniform", 1);
     table(
         &["name", "from", "to"],
         json!({
             "name": name("Its name; flows are name.0, name.1, …"),
-            "count": { "type": "integer", "minimum": 1, "maximum": MOST_FLOWS, "default": 1, "description": "How many flows." },
+            "count": { "type": "integer", "minimum": 0, "maximum": MOST_FLOWS, "default": 1, "description": "How many flows." },
             "from": { "type": "string", "description": "\"H*\": a host each, joined by join; or the name of a node." },
             "join": table(&["node", "rate"], json!({
                 "node": name("The node the hosts are joined to."),
@@ -125,9 +136,11 @@ fn flow(marker: &Json, tcp: &Json) -> Json {
             "to": name("The node the data goes to."),
             "rtt": or_list(rtt, "Propagation there and back: one, one each, or a range evenly spread."),
             "start": or_list(
-                json!({ "anyOf": [time("A time."), { "type": "string", "pattern": uniform }] }),
+                json!({ "anyOf": [time("A time."), { "type": "string", "pattern": uniform }, arrivals] }),
                 "When they start. Left out: 0 s.",
             ),
+            "stop": or_list(time("A time."), "From when on they have no new data. Left out: they don't stop."),
+            "traffic": traffic,
             "contract": or_list(rate("A rate."), "The rate each was promised."),
             "marker": marker,
             "class": name("The class of their packets and acknowledgements where a scheduler serves classes."),

@@ -8,7 +8,8 @@ use inprofile_core::units::Rate;
 
 use inprofile_sim::network::Profile;
 
-use crate::model::{Group, MOST_CLASSES, Model, Queue, Signals, Source, Target, packet};
+use crate::model::{Group, MOST_CLASSES, Model, Queue, Signals, Source, Target};
+use crate::traffic::Traffic;
 
 /// Segments a connection may number: the ns-2 profile counts in 32 bits with a sign.
 const MOST_SEGMENTS: u128 = 1 << 31;
@@ -53,7 +54,7 @@ fn classes(root: &Section<'_, '_>, model: &Model) {
 
 /// A connection that could send more segments than can be numbered, at the slowest link on its way.
 fn endless(root: &Section<'_, '_>, model: &Model) {
-    for group in &model.groups {
+    for group in model.groups.iter().filter(|g| !matches!(g.sends(), Traffic::Udp(_))) {
         let links = group.route.path.iter().map(|&way| model.way(way as usize).rate.0);
         let join = match &group.source {
             Source::Hosts(join) => Some(join.rate.0),
@@ -117,7 +118,11 @@ fn unheard(root: &Section<'_, '_>, model: &Model) {
     }
     for (i, group) in model.groups.iter().enumerate() {
         if let Some(m) = &group.marker {
-            let context = Context { contract: group.contract(0), packet: packet(&group.tcp), ..context };
+            let context = Context {
+                contract: (group.count > 0).then(|| group.contract(0)).flatten(),
+                packet: group.packet(),
+                ..context
+            };
             senders.push((Target::Group(i), m.name, (m.build)(&m.values, &context).sends()));
         }
     }

@@ -106,7 +106,7 @@ fn overrides_are_named_as_they_were_given() {
         (
             "flows.tcp.maker.depth",
             "3 packets",
-            "--set flows.tcp.maker.depth=3 packets: error: flows.tcp.maker: unknown key\n  did you mean \"marker\"? Known here: name, count, from, join, to, rtt, start, contract, marker, class, tcp",
+            "--set flows.tcp.maker.depth=3 packets: error: flows.tcp.maker: unknown key\n  did you mean \"marker\"? Known here: name, count, from, join, to, rtt, start, stop, contract, marker, class, traffic, tcp",
         ),
         (
             "title.x",

@@ -139,13 +139,13 @@ fn routes_and_delays_of_a_mesh() {
     // The slowest link by its forward direction is measured where nothing is said.
     assert_eq!(scenario.measured(), 2);
     assert_eq!(net.profile, Profile::Exact);
-    let Transport::Tcp(rfc) = &net.flows[0].transport;
+    let Transport::Tcp(rfc) = &net.flows[0].transport else { panic!("bulk TCP") };
     assert_eq!(
         (rfc.profile, rfc.segment, rfc.window, rfc.initial_window),
         (tcp::Profile::Rfc, 1460, 1000, 10)
     );
     assert_eq!(rfc.delayed_ack, Some(Duration::from_millis(100)));
-    let Transport::Tcp(ns2) = &net.flows[1].transport;
+    let Transport::Tcp(ns2) = &net.flows[1].transport else { panic!("bulk TCP") };
     assert_eq!((ns2.profile, ns2.segment, ns2.window, ns2.initial_window), (tcp::Profile::Ns2, 1000, 64, 2));
     assert_eq!((ns2.delayed_ack, ns2.min_rto), (None, Duration::from_millis(200)));
 }
@@ -296,7 +296,7 @@ fn the_schema_knows_every_key_the_parser_knows() {
     assert_eq!(keys(&schema).len(), 11);
     for (table, at, count) in [
         ("links", "items", 7),
-        ("flows", "items", 11),
+        ("flows", "items", 13),
         ("edges", "items", 2),
         ("signals", "items", 4),
         ("monitors", "items", 4),

@@ -8,7 +8,8 @@ use crate::clock::Clock;
 use crate::link::Seen;
 use crate::marking::MarkerState;
 use crate::outcome::{DropRow, FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts, MarkerOutcome, Outcome};
-use crate::tcp::{Sender, Tally};
+use crate::tcp::Tally;
+use crate::traffic::Source;
 use crate::world::World;
 
 /// The books.
@@ -32,7 +33,7 @@ impl Snapshot {
     /// At this turn of the window.
     fn take<C: Clock, const TRACE: bool>(
         world: &mut World<C, TRACE>,
-        senders: &[Sender<C>],
+        senders: &[Source<C>],
         turn: u8,
     ) -> Snapshot {
         let mut flows: Vec<FlowCounts> = world.flows.iter().map(|f| f.counts).collect();
@@ -44,7 +45,7 @@ impl Snapshot {
         }
         Snapshot {
             flows,
-            tallies: senders.iter().map(Sender::tally).collect(),
+            tallies: senders.iter().map(Source::tally).collect(),
             edges: world.edges.iter().map(|e| e.counts).collect(),
             hosts: world.flows.iter().map(|f| f.marker.as_ref().map(|m| m.counts)).collect(),
         }
@@ -61,7 +62,7 @@ impl Accounts {
     pub fn window_begins<C: Clock, const TRACE: bool>(
         &mut self,
         world: &mut World<C, TRACE>,
-        senders: &[Sender<C>],
+        senders: &[Source<C>],
     ) {
         self.begins = Some(Snapshot::take(world, senders, 0));
     }
@@ -70,7 +71,7 @@ impl Accounts {
     pub fn window_ends<C: Clock, const TRACE: bool>(
         &mut self,
         world: &mut World<C, TRACE>,
-        senders: &[Sender<C>],
+        senders: &[Source<C>],
     ) {
         self.ends = Some(Snapshot::take(world, senders, 1));
     }
@@ -82,7 +83,7 @@ impl Accounts {
     pub fn close<C: Clock, const TRACE: bool>(
         self,
         mut world: World<C, TRACE>,
-        senders: &[Sender<C>],
+        senders: &[Source<C>],
         seed: u64,
         events: u64,
     ) -> Result<Outcome, String> {
@@ -109,6 +110,8 @@ impl Accounts {
                 in_flight: in_flight[i][0],
                 acks: [f.acks[0], f.acks[1], f.acks[2], in_flight[i][1]],
                 tally: senders[i].tally(),
+                start: f.start,
+                completed: f.completed,
                 window_tally: ends.tallies[i].since(&begins.tallies[i]),
             };
             flow.check().map_err(|e| format!("flow {i}: {e}"))?;

@@ -16,11 +16,12 @@ use crate::link::Link;
 use crate::log::Log;
 use crate::marking::MarkerState;
 use crate::monitor::Watch;
-use crate::network::{self, Network, Profile, Target, Transport};
+use crate::network::{self, Network, Profile, Target};
 use crate::outcome::{MarkerCounts, Outcome};
 use crate::signals::{Oracles, Paths};
 use crate::tcp::{Ack, Alarm, Sack, Sender};
 use crate::timer::Ring;
+use crate::traffic::Source;
 use crate::world::World;
 
 /// Why a run has no outcome.
@@ -65,7 +66,7 @@ const GLANCE: u64 = 1 << 14;
 
 struct Run<C: Clock, const TRACE: bool> {
     world: World<C, TRACE>,
-    senders: Vec<Sender<C>>,
+    senders: Vec<Source<C>>,
     watches: Vec<Watch>,
     accounts: Accounts,
     oracles: Oracles,
@@ -82,7 +83,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         if let Some(rng) = &mut shared {
             // ns-2 draws the phase of every sender's clock twice: when the sender is made, which is
             // forgotten, and when the run begins.
-            network.flows.iter().for_each(|_| {
+            network.flows.iter().filter(|f| f.transport.tcp().is_some()).for_each(|_| {
                 rng.uniform();
             });
         }
@@ -118,10 +119,10 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let mut starts = Vec::with_capacity(network.flows.len());
         let mut known: BTreeMap<Vec<u32>, u32> = BTreeMap::new();
         for (f, prompt) in network.flows.into_iter().zip(prompt) {
-            let Transport::Tcp(config) = f.transport;
             let mut rng = Rng::for_component(seed, &format!("flow {}", f.name));
-            let sender = Sender::new(&config, || shared.as_mut().unwrap_or(&mut rng).uniform());
-            senders.push(sender);
+            let times = Rng::for_component(seed, &format!("traffic {}", f.name));
+            let uniform = || shared.as_mut().unwrap_or(&mut rng).uniform();
+            senders.push(Source::new(&f.transport, f.stop, times, uniform));
             let marker = f.marker.map(|marker| {
                 let rng = Rng::for_component(seed, &format!("marker {}", f.name));
                 Box::new(MarkerState { marker, rng, counts: MarkerCounts::default() })
@@ -136,9 +137,9 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                 });
                 (start, length)
             });
-            let state = FlowState::new(&config, f.class, forward, back, marker, rng);
-            world.flows.push(FlowState { ahead, ..state });
-            starts.push(f.start);
+            let state = FlowState::new(&f.transport, f.class, forward, back, marker, rng);
+            world.flows.push(FlowState { ahead, start: f.start, ..state });
+            starts.push((f.start, f.stop));
         }
         world.shared = shared;
 
@@ -149,7 +150,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         run
     }
 
-    fn first_events(&mut self, starts: &[Time], window: (Time, Time), duration: Duration) {
+    fn first_events(&mut self, starts: &[(Time, Option<Time>)], window: (Time, Time), duration: Duration) {
         for (who, signal) in self.oracles.take_first() {
             self.world.tell(who, &signal);
         }
@@ -161,9 +162,15 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         for l in 0..self.world.links.len() as u32 {
             self.tick(What::QueueTick(l));
         }
-        for (f, start) in (0..).zip(starts) {
+        for (f, &(start, stop)) in (0..).zip(starts) {
             self.tick(What::HostTick(f));
-            self.world.schedule(C::at(*start), What::Start(f));
+            if stop.is_some_and(|stop| stop <= start) {
+                continue;
+            }
+            self.world.schedule(C::at(start), What::Start(f));
+            if let Some(stop) = stop.filter(|_| self.senders[f as usize].tcp().is_some()) {
+                self.world.schedule(C::at(stop), What::Halt(f));
+            }
         }
         let w = &mut self.world;
         for m in 0..self.watches.len() as u32 {
@@ -193,6 +200,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                     let host = &mut FlowHost { world: &mut self.world, flow };
                     self.senders[flow as usize].start(host);
                 }
+                What::Halt(flow) => self.senders[flow as usize].stop(),
                 What::Sample(m) => {
                     let watch = &mut self.watches[m as usize];
                     watch.sample(&mut self.world, &self.senders);
@@ -242,11 +250,11 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                 What::HostTick(f) => Target::Flow(f),
                 _ => continue,
             };
-            let cwnd = if self.world.now < C::at(passing.start) {
-                0.0
-            } else {
-                self.senders[passing.flow as usize].cwnd()
-            };
+            let flow = passing.flow as usize;
+            let now = self.world.now;
+            let done = self.world.flows[flow].completed.is_some_and(|at| C::at(at) <= now);
+            let open = now >= C::at(passing.start) && !done;
+            let cwnd = self.senders[flow].tcp().filter(|_| open).map_or(0.0, Sender::cwnd);
             self.world.tell(who, &passing.window(cwnd));
         }
         self.world.tick(what);
@@ -292,7 +300,7 @@ fn observers(network: &Network) -> BTreeMap<u32, Vec<u32>> {
 
 /// Whether flow `i`'s receiver answers each packet at once, and nobody looks at its counts meanwhile.
 fn answers_at_once(network: &Network, i: u32, flow: &network::Flow) -> bool {
-    let Transport::Tcp(config) = &flow.transport;
+    let Some(config) = flow.transport.tcp() else { return false };
     let watched = network.monitors.iter().any(|m| m.target == Target::Flow(i));
     config.delayed_ack.is_none() && !watched
 }
@@ -313,7 +321,9 @@ fn fed_by_one_link(network: &Network, prompt: &[bool]) -> Vec<bool> {
     let mut feeders = vec![Feeder::Nobody; network.links.len()];
     for (f, prompt) in network.flows.iter().zip(prompt) {
         let turn = f.path.last().filter(|_| *prompt).map_or(Feeder::Several, |l| Feeder::Link(*l));
-        for (route, first) in [(&f.path, Feeder::Several), (&f.back, turn)] {
+        // Nobody answers datagrams.
+        let back = if f.transport.tcp().is_some() { f.back.as_slice() } else { &[] };
+        for (route, first) in [(f.path.as_slice(), Feeder::Several), (back, turn)] {
             let mut feeder = first;
             for &link in route {
                 let known = &mut feeders[link as usize];
@@ -360,10 +370,7 @@ fn fed_by_one_link(network: &Network, prompt: &[bool]) -> Vec<bool> {
 
 /// Events a second, roughly: three for each full packet through the slowest queue that counts.
 fn expected_events(network: &Network) -> f64 {
-    let packet = network.flows.first().map_or(1000, |f| {
-        let Transport::Tcp(c) = &f.transport;
-        c.segment + c.header
-    });
+    let packet = network.flows.first().map_or(1000, |f| f.transport.packet());
     let slowest = network.links.iter().filter(|l| l.listed).map(|l| l.rate.0).min();
     3.0 * slowest.unwrap_or(1_000_000) as f64 / 8.0 / f64::from(packet)
 }

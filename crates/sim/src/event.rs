@@ -28,6 +28,8 @@ pub enum What {
     Arrive(u32),
     /// A flow starts.
     Start(u32),
+    /// A flow has no more data.
+    Halt(u32),
     /// A flow's timer may have expired.
     Alarm(u32, Alarm),
     /// A monitor takes a sample.
@@ -57,6 +59,7 @@ impl What {
             What::Sample(m) => (11, m),
             What::Stop => (12, 0),
             What::Signals(path) => (13, path),
+            What::Halt(f) => (14, f),
         };
         (kind << 28) | index
     }
@@ -78,7 +81,8 @@ impl What {
             kind @ 8..=10 => What::Alarm(index, Alarm::ALL[kind as usize - 8]),
             11 => What::Sample(index),
             12 => What::Stop,
-            _ => What::Signals(index),
+            13 => What::Signals(index),
+            _ => What::Halt(index),
         }
     }
 
@@ -96,6 +100,7 @@ impl What {
             What::Arrive(_) => 3 << 29,
             What::Start(f) => (4 << 29) | (f * 4),
             What::Alarm(f, which) => (4 << 29) | (f * 4 + 1 + which as u32),
+            What::Halt(f) => (4 << 29) | (1 << 28) | f,
             What::Sample(m) => (5 << 29) | m,
             What::Stop => 6 << 29,
         }
@@ -128,7 +133,8 @@ mod tests {
             What::Alarm(3, Alarm::Retransmit),
             What::Alarm(3, Alarm::Send),
             What::Alarm(3, Alarm::Acknowledge),
-            What::Start(4),
+            What::Start(MOST - 1),
+            What::Halt(3),
             What::Sample(2),
             What::Stop,
         ];

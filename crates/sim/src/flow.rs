@@ -1,13 +1,16 @@
 //! A flow in the middle of a run: its routes, its receiver and its books, and the world as its sender sees it.
 
 use inprofile_core::rng::Rng;
+use inprofile_core::units::Time;
 
 use crate::clock::Clock;
 use crate::marking::MarkerState;
+use crate::network::Transport;
 use crate::outcome::FlowCounts;
 use crate::tcp::receiver::Receiver;
-use crate::tcp::{Alarm, Bits, Config, Host};
+use crate::tcp::{Alarm, Bits, Host};
 use crate::timer::Timer;
+use crate::traffic::udp;
 use crate::world::World;
 
 /// A flow in the middle of a run, but for its sender.
@@ -38,6 +41,12 @@ pub struct FlowState<C: Clock> {
     pub timers: [Timer<C>; 3],
     /// Counts since the start of the run.
     pub counts: FlowCounts,
+    /// The segment its receiver waits for once it has all of a transfer; `u32::MAX` if there is no end.
+    pub complete_at: u32,
+    /// When it starts.
+    pub start: Time,
+    /// When the receiver had all of a transfer.
+    pub completed: Option<Time>,
     /// Acknowledgements sent, received, dropped.
     pub acks: [u64; 3],
 }
@@ -45,20 +54,30 @@ pub struct FlowState<C: Clock> {
 impl<C: Clock> FlowState<C> {
     /// Before its first packet.
     pub fn new(
-        config: &Config,
+        transport: &Transport,
         class: u8,
         forward: (u32, u16),
         back: (u32, u16),
         marker: Option<Box<MarkerState>>,
         rng: Rng,
     ) -> FlowState<C> {
+        let (segment, header) = match transport {
+            Transport::Tcp(config) | Transport::Transfer(config, _) => (config.segment, config.header),
+            Transport::Udp(config) => (config.packet.saturating_sub(udp::HEADER), udp::HEADER),
+        };
         FlowState {
             class,
             forward,
             back,
-            segment: config.segment,
-            header: config.header,
-            receiver: Receiver::new(config),
+            segment,
+            header,
+            receiver: transport.tcp().map_or_else(Receiver::idle, Receiver::new),
+            complete_at: match transport {
+                Transport::Transfer(_, segments) => segments.saturating_add(1),
+                Transport::Tcp(_) | Transport::Udp(_) => u32::MAX,
+            },
+            start: Time::ZERO,
+            completed: None,
             ahead: false,
             turned: 0,
             marker,

@@ -22,4 +22,5 @@ pub mod signals;
 pub mod tcp;
 pub mod timer;
 pub mod trace;
+pub mod traffic;
 pub mod world;

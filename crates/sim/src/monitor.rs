@@ -6,7 +6,7 @@ use inprofile_core::units::{Duration, Time};
 use crate::clock::Clock;
 use crate::network::{Monitor, Target};
 use crate::outcome::{FlowCounts, MarkerCounts, Series};
-use crate::tcp::Sender;
+use crate::traffic::Source;
 use crate::world::World;
 
 /// A monitor in the middle of a run.
@@ -51,7 +51,7 @@ impl Watch {
     pub fn sample<C: Clock, const TRACE: bool>(
         &mut self,
         world: &mut World<C, TRACE>,
-        senders: &[Sender<C>],
+        senders: &[Source<C>],
     ) {
         let now = self.next();
         self.taken += 1;
@@ -81,13 +81,10 @@ impl Watch {
                 **before = counts;
             }
             (Target::Flow(f), Before::Flow(before)) => {
-                let sender = &senders[f as usize];
                 let flow = &world.flows[f as usize];
-                row.push(("cwnd", sender.cwnd()));
-                if sender.ssthresh().is_finite() {
-                    row.push(("ssthresh", sender.ssthresh()));
-                } else {
-                    row.push(("ssthresh", f64::NAN));
+                if let Some(sender) = senders[f as usize].tcp() {
+                    let ssthresh = Some(sender.ssthresh()).filter(|s| s.is_finite());
+                    row.extend([("cwnd", sender.cwnd()), ("ssthresh", ssthresh.unwrap_or(f64::NAN))]);
                 }
                 if let Some(m) = &flow.marker {
                     m.marker.gauges(now, &mut |name, value| row.push((name, value)));

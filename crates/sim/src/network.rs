@@ -8,6 +8,7 @@ use inprofile_core::registry::{AnyAqm, AnyMarker, AnyScheduler};
 use inprofile_core::units::{Backlog, Duration, Rate, Time};
 
 use crate::tcp;
+use crate::traffic::udp;
 
 /// Index into [`Network::nodes`].
 pub type NodeId = u32;
@@ -162,6 +163,8 @@ pub struct Flow {
     pub marker: Option<AnyMarker>,
     /// The class of its packets and of their acknowledgements, where a scheduler looks at classes.
     pub class: u8,
+    /// From when on it has no new data, if it ever stops: before its start, it sends nothing at all.
+    pub stop: Option<Time>,
     /// What it sends, and how.
     pub transport: Transport,
 }
@@ -171,6 +174,30 @@ pub struct Flow {
 pub enum Transport {
     /// A TCP connection with always something to send.
     Tcp(tcp::Config),
+    /// A TCP connection with so many full segments to send.
+    Transfer(tcp::Config, u32),
+    /// Datagrams at times of their own.
+    Udp(udp::Config),
+}
+
+impl Transport {
+    /// The TCP it speaks, if it does.
+    #[must_use]
+    pub fn tcp(&self) -> Option<&tcp::Config> {
+        match self {
+            Transport::Tcp(config) | Transport::Transfer(config, _) => Some(config),
+            Transport::Udp(_) => None,
+        }
+    }
+
+    /// A full packet on the wire, in bytes.
+    #[must_use]
+    pub fn packet(&self) -> u32 {
+        match self {
+            Transport::Tcp(config) | Transport::Transfer(config, _) => config.segment + config.header,
+            Transport::Udp(config) => config.packet,
+        }
+    }
 }
 
 /// An aggregate marker at a node's ingress.
@@ -219,7 +246,7 @@ pub enum Target {
     Queue(LinkId),
     /// One class of a link, by its place in the scheduler's order: as a queue.
     Class(LinkId, u32),
-    /// A flow: `cwnd` and `ssthresh` in segments, the marker's gauges (`tokens`), and over the last
+    /// A flow: TCP's `cwnd` and `ssthresh` in segments, the marker's gauges (`tokens`), and over the last
     /// interval `received`, `received_in`, `received_out` in bit/s on the wire.
     Flow(u32),
     /// An edge: the marker's gauges (`tokens`, `tpr`), and over the last interval `arrived_in`,

@@ -44,6 +44,10 @@ pub struct FlowOutcome {
     pub acks: [u64; 4],
     /// What its sender did over the whole run.
     pub tally: Tally,
+    /// When it started, or was to start.
+    pub start: Time,
+    /// When the receiver had all of a transfer.
+    pub completed: Option<Time>,
     /// What its sender did in the measured window.
     pub window_tally: Tally,
 }

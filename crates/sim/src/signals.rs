@@ -11,7 +11,7 @@ use inprofile_core::signal::{Oracle, Outbox, Signal};
 use inprofile_core::units::{Duration, Time};
 
 use crate::event::What;
-use crate::network::{Flow, LinkId, Network, SignalPath, Target, Transport};
+use crate::network::{Flow, LinkId, Network, SignalPath, Target};
 use crate::outcome::SignalCounts;
 
 impl Target {
@@ -187,7 +187,7 @@ impl Oracles {
                     self.first.push((who, Signal { topic: "rtt", flow: Some(FlowId(i)), value }));
                 }
                 Oracle::Window => {
-                    let Transport::Tcp(tcp) = &f.transport;
+                    let Some(tcp) = f.transport.tcp() else { continue };
                     let (most, packet) = (f64::from(tcp.window), f64::from(tcp.segment + tcp.header));
                     let passing = Passing { flow: i, start: f.start, most, packet };
                     self.before_ticks.entry(who.tick().pack()).or_default().push(passing);

@@ -143,8 +143,23 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             ecn: if bits.capable { Ecn::Capable } else { Ecn::NotCapable },
             class: f.class,
         };
-        let slot = self.packets.add(packet, segment, true, f.forward);
-        self.packets.get_mut(slot).flag = bits.cwr;
+        self.launch(flow, packet, segment, bits.cwr);
+    }
+
+    /// A flow's source hands over a datagram of this size on the wire.
+    pub fn send_datagram(&mut self, flow: u32, number: u32, size: u32) {
+        let f = &self.flows[flow as usize];
+        let payload = size.saturating_sub(f.header);
+        let kind = Kind::Datagram;
+        let packet = Packet { flow: FlowId(flow), size, payload, kind, class: f.class, ..Packet::default() };
+        self.launch(flow, packet, number, false);
+    }
+
+    /// Data goes on its way, if the host's marker lets it.
+    #[inline]
+    fn launch(&mut self, flow: u32, packet: Packet, segment: u32, flag: bool) {
+        let slot = self.packets.add(packet, segment, true, self.flows[flow as usize].forward);
+        self.packets.get_mut(slot).flag = flag;
         if self.mark_at_host(flow, slot) {
             let packet = &self.packets.get(slot).packet;
             let c = &mut self.flows[flow as usize].counts;
@@ -205,6 +220,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let (flow, segment) = (t.packet.flow.0, t.segment);
         let (colour, size) = (t.packet.colour as usize, u64::from(t.packet.size));
         let (ecn, reduced) = (t.packet.ecn, t.flag);
+        let (kind, payload) = (t.packet.kind, u64::from(t.packet.payload));
         let f = &mut self.flows[flow as usize];
         if f.ahead && self.window.get(usize::from(f.turned)).is_some_and(|turn| *turn <= at) {
             self.turn_receiver(flow, at);
@@ -212,6 +228,11 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let f = &mut self.flows[flow as usize];
         f.counts.received[colour] += 1;
         f.counts.received_bytes[colour] += size;
+        if kind == Kind::Datagram {
+            f.counts.in_order_payload_bytes += payload;
+            f.counts.in_order_wire_bytes += size;
+            return false;
+        }
         if ecn != Ecn::NotCapable {
             f.receiver.congestion(segment, ecn == Ecn::Experienced, reduced);
         }
@@ -220,6 +241,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let (payload, wire) = f.bytes_of(first, reply.delivered);
         f.counts.in_order_payload_bytes += payload;
         f.counts.in_order_wire_bytes += wire;
+        if reply.delivered > 0 && f.receiver.expects() == f.complete_at {
+            f.completed = Some(at.time());
+        }
         match reply.timer {
             Delay::Leave => {}
             Delay::Stop => f.timers[Alarm::Acknowledge as usize].cancel(),

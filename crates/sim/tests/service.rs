@@ -161,6 +161,7 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
             contract: None,
             marker: Some(marker("token_bucket", bucket)),
             class: 0,
+            stop: None,
             transport: Transport::Tcp(tcp::Config {
                 profile: tcp::Profile::Rfc,
                 congestion: tcp::Congestion::Reno,

@@ -3,6 +3,7 @@
 pub mod ard;
 pub mod blind_drop;
 pub mod every_nth;
+pub mod colour;
 pub mod meter;
 pub mod probe;
 pub mod token_bucket;

@@ -3,12 +3,14 @@
 use inprofile_config::problem::Wrong;
 use inprofile_config::{Entry, Place, Section, quantity};
 use inprofile_core::registry::AnyMarker;
-use inprofile_core::units::{Duration, Rate};
+use inprofile_core::units::{Duration, Rate, Time};
 use inprofile_sim::tcp::Config;
+use inprofile_sim::traffic::law::Law;
 
-use crate::model::{At, MOST_FLOWS, PerFlow, Queue, Start};
+use crate::model::{At, MOST_FLOWS, Mechanism, PerFlow, Queue, Start};
 use crate::read::mechanism::Found;
 use crate::read::{Scope, mechanism, moment, names, tcp};
+use crate::traffic::{Traffic, bulk, nowhere};
 
 /// A group as read: what is `None` was wrong and has been reported.
 pub(crate) struct Draft<'d, 'r> {
@@ -30,6 +32,10 @@ pub(crate) struct Draft<'d, 'r> {
     pub marker: Option<Option<Found<'d, 'r, AnyMarker>>>,
     /// Their class at schedulers, if they have one.
     pub class: Option<Option<At<String>>>,
+    /// From when on they have no new data, if they stop.
+    pub stop: Option<Option<PerFlow<Time>>>,
+    /// What they send.
+    pub traffic: Option<Mechanism<Traffic>>,
     /// How they carry data.
     pub tcp: Option<Config>,
 }
@@ -65,11 +71,12 @@ pub(crate) fn read<'d, 'r>(
     duration: Option<Duration>,
 ) -> Draft<'d, 'r> {
     section.refuse_unknown(&[
-        "name", "count", "from", "join", "to", "rtt", "start", "contract", "marker", "class", "tcp",
+        "name", "count", "from", "join", "to", "rtt", "start", "stop", "contract", "marker", "class",
+        "traffic", "tcp",
     ]);
     let name = section.need("name", "\"tcp\"").and_then(|e| names::name(&e));
     let count = match section.get("count") {
-        Some(entry) => entry.count_in(1..=MOST_FLOWS).map(|n| n as usize),
+        Some(entry) => entry.count_in(0..=MOST_FLOWS).map(|n| n as usize),
         None => Some(1),
     };
     let tcp = base.and_then(|b| tcp::over(b, section));
@@ -79,6 +86,20 @@ pub(crate) fn read<'d, 'r>(
         Some(entry) => start(&entry, count, duration),
         None => Some(Start::At(PerFlow::All(moment(Duration::ZERO)))),
     };
+    let stop = match section.get("stop") {
+        Some(entry) => stop(&entry, count, start.as_ref()).map(Some),
+        None => Some(None),
+    };
+    let traffic = match section.get("traffic") {
+        Some(entry) => mechanism::traffic(&entry),
+        None => Some(bulk()),
+    };
+    if traffic.as_ref().is_some_and(|t| matches!((t.build)(&t.values, &nowhere()), Traffic::Udp(_)))
+        && section.get("tcp").is_some()
+    {
+        let place = Place { quoted: false, ..section.locate("tcp") };
+        section.report().error(&place, "the traffic of these flows is not TCP", "leave tcp out");
+    }
     let contract = match section.get("contract") {
         Some(entry) => per_flow(&entry, count, Entry::positive_rate).map(Some),
         None => Some(None),
@@ -91,7 +112,20 @@ pub(crate) fn read<'d, 'r>(
         Some(entry) => names::name(&entry).map(Some),
         None => Some(None),
     };
-    Draft { section: section.clone(), name, count, source, to, start, contract, marker, class, tcp }
+    Draft {
+        section: section.clone(),
+        name,
+        count,
+        source,
+        to,
+        start,
+        contract,
+        marker,
+        class,
+        stop,
+        traffic,
+        tcp,
+    }
 }
 
 /// Reads `from`, and `join` and `rtt`, which belong to hosts only.
@@ -160,6 +194,9 @@ fn rtt(entry: &Entry<'_, '_>, count: Option<usize>) -> Option<PerFlow<Duration>>
         ));
     }
     let count = count?;
+    if count == 0 {
+        return Some(PerFlow::Each(Vec::new()));
+    }
     if count == 1 {
         return entry
             .wrong(Wrong::new("a range for a single flow", format!("write rtt = \"{low}\", or a count")));
@@ -170,7 +207,7 @@ fn rtt(entry: &Entry<'_, '_>, count: Option<usize>) -> Option<PerFlow<Duration>>
     Some(PerFlow::Each((0..count as u128).map(at).collect()))
 }
 
-/// Reads when flows start: a time, a list, or `uniform 0..1 s`.
+/// Reads when flows start: a time, a list, `uniform 0..1 s`, or `{ first, every, arrivals }`.
 fn start(entry: &Entry<'_, '_>, count: Option<usize>, duration: Option<Duration>) -> Option<Start> {
     let within = |e: &Entry<'_, '_>, t: Duration| match duration {
         Some(end) if t >= end => e.wrong(Wrong::new(
@@ -185,5 +222,47 @@ fn start(entry: &Entry<'_, '_>, count: Option<usize>, duration: Option<Duration>
             Err(wrong) => entry.wrong(Wrong::new(wrong.problem, "write \"uniform 0..1 s\"")),
         };
     }
+    if entry.is_table() {
+        let section = entry.section(&["first", "every", "arrivals"])?;
+        let first = section.get("first").map_or(Some(Duration::ZERO), |e| e.duration());
+        let every = section.need("every", "\"100 ms\"").and_then(|e| e.positive_duration());
+        let law = match section.get("arrivals") {
+            Some(e) => match e.word(&["fixed", "poisson"], "arrivals")? {
+                "poisson" => Law::Exponential,
+                _ => Law::Fixed,
+            },
+            None => Law::Fixed,
+        };
+        let (first, every) = (first?, every?);
+        // Where arrivals are drawn nobody knows which is the last within the run; the first may come at once.
+        let last = if law == Law::Fixed { count?.saturating_sub(1) as u64 } else { 0 };
+        within(entry, Duration(first.0.saturating_add(every.0.saturating_mul(last))))?;
+        return Some(Start::Arrivals(moment(first), every, law));
+    }
     per_flow(entry, count, |e| e.duration().and_then(|t| within(e, t))).map(Start::At)
+}
+
+/// Reads when flows stop: a time or a list, after their starts as far as these are known.
+fn stop(entry: &Entry<'_, '_>, count: Option<usize>, start: Option<&Start>) -> Option<PerFlow<Time>> {
+    let stops = per_flow(entry, count, Entry::positive_duration)?;
+    let at = |i: usize| moment(stops.get(i));
+    let count = count?;
+    for i in 0..count {
+        let begins = match start? {
+            Start::At(times) => times.get(i),
+            Start::Uniform(_, latest) => *latest,
+            Start::Arrivals(first, every, Law::Fixed) => *first + Duration(every.0.saturating_mul(i as u64)),
+            Start::Arrivals(first, ..) => *first,
+        };
+        if at(i) <= begins {
+            return entry.wrong(Wrong::new(
+                format!("flow {i} may start at {begins} and stops at {}", at(i)),
+                "write a later time",
+            ));
+        }
+    }
+    Some(match stops {
+        PerFlow::All(stop) => PerFlow::All(moment(stop)),
+        PerFlow::Each(all) => PerFlow::Each(all.into_iter().map(moment).collect()),
+    })
 }

@@ -10,6 +10,7 @@ use inprofile_sim::tcp::{self, Profile};
 
 use crate::model::{AMPLE, Mechanism, Queue, packet};
 use crate::read::Scope;
+use crate::traffic::{self, Traffic};
 
 /// The shortest time a mechanism may be given to repeat something: a run must come to an end.
 const SHORTEST: Duration = Duration::from_micros(1);
@@ -101,6 +102,13 @@ pub(crate) fn marker<'d, 'r>(
 ) -> Option<Found<'d, 'r, registry::AnyMarker>> {
     let section = open(entry, "kind", &scope.registry.markers)?;
     read(&section, ("kind", "marker"), &[], &scope.registry.markers)
+}
+
+/// Reads `traffic = { kind = …, … }`.
+pub(crate) fn traffic(entry: &Entry<'_, '_>) -> Option<Mechanism<Traffic>> {
+    let section = open(entry, "kind", traffic::KINDS)?;
+    let found = read(&section, ("kind", "traffic"), &[], traffic::KINDS)?;
+    found.fits(&traffic::nowhere(), true).then_some(found.mechanism)
 }
 
 /// Reads `queue = { aqm = …, limit = …, … }` before a link of this rate.

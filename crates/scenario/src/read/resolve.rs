@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use inprofile_config::nearest::suggest;
 use inprofile_config::{Place, Report, Section};
 use inprofile_core::params::Context;
-use inprofile_core::units::{Duration, Time};
+use inprofile_core::units::{Bytes, Duration, Time};
 
 use crate::model::{At, Edge, Group, Join, Link, MOST_FLOWS, Monitor, Route, Signals, Source, Way, packet};
 use crate::read::flows;
@@ -14,6 +14,7 @@ use crate::read::names::Names;
 use crate::read::places::{EdgeDraft, Measure, MonitorDraft};
 use crate::read::{Scope, classes, signals, watch};
 use crate::routes::{Found, Graph, Tree, reversed};
+use crate::traffic::{Traffic, nowhere};
 
 /// All parts, complete.
 pub(crate) struct Resolved {
@@ -182,6 +183,10 @@ fn claim_groups(root: &Section<'_, '_>, drafts: &[flows::Draft<'_, '_>]) -> Name
         }
     }
     let total: u64 = drafts.iter().filter_map(|d| d.count).map(|n| n as u64).sum();
+    if total == 0 && drafts.iter().all(|d| d.count.is_some()) {
+        let place = Place { quoted: false, ..root.locate("flows") };
+        root.report().error(&place, "there are no flows at all", "give one group a count above 0");
+    }
     if total > MOST_FLOWS {
         let place = Place { quoted: false, ..root.locate("flows") };
         let problem = format!("{total} flows in all; the most is {MOST_FLOWS}");
@@ -332,6 +337,8 @@ fn group(
         start: draft.start?,
         contract: draft.contract?,
         marker: draft.marker?.map(|m| m.mechanism),
+        stop: draft.stop?,
+        traffic: draft.traffic?,
         tcp: draft.tcp?,
         route,
     })
@@ -370,15 +377,19 @@ fn long_enough(
 
 /// Asks the marker about each flow; the first fault is told, and the warnings of the first flow.
 fn marker_fits(draft: &flows::Draft<'_, '_>) -> bool {
-    let (Some(Some(found)), Some(contract), Some(tcp), Some(count)) =
-        (&draft.marker, &draft.contract, &draft.tcp, draft.count)
+    let (Some(Some(found)), Some(contract), Some(tcp), Some(count), Some(traffic)) =
+        (&draft.marker, &draft.contract, &draft.tcp, draft.count, &draft.traffic)
     else {
         return true;
+    };
+    let packet = match (traffic.build)(&traffic.values, &nowhere()) {
+        Traffic::Udp(udp) => Bytes(u64::from(udp.packet)),
+        Traffic::Bulk | Traffic::Transfer(..) => packet(tcp),
     };
     let different = contract.as_ref().map_or(1, |c| c.distinct().len());
     (0..different.min(count)).all(|i| {
         let contract = contract.as_ref().map(|c| c.get(i));
-        let context = Context { link_rate: None, contract, packet: packet(tcp), limit: None };
+        let context = Context { link_rate: None, contract, packet, limit: None };
         found.fits(&context, i == 0)
     })
 }

@@ -103,7 +103,11 @@ fn find(
                 Ok(i) if i < count && number == i.to_string() => Some(Target::Flow(group, i)),
                 _ => {
                     let problem = format!("there is no such flow: the group has {count}");
-                    report.error(&name.place, problem, format!("write a number from 0 to {}", count - 1));
+                    let remedy = match count {
+                        0 => "leave it out".to_owned(),
+                        n => format!("write a number from 0 to {}", n - 1),
+                    };
+                    report.error(&name.place, problem, remedy);
                     None
                 }
             }

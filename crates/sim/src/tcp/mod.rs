@@ -234,6 +234,16 @@ impl<C: Clock> Sender<C> {
         }
     }
 
+    /// The application's data ends before this segment.
+    pub fn end_before(&mut self, segment: u32) {
+        either!(self, s => s.end_before(segment));
+    }
+
+    /// The application has no more data than has been sent.
+    pub fn end_here(&mut self) {
+        either!(self, s => s.end_here());
+    }
+
     /// Congestion window in segments.
     pub fn cwnd(&self) -> f64 {
         either!(self, s => s.cwnd())

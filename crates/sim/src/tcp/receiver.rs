@@ -64,6 +64,22 @@ impl Receiver {
         }
     }
 
+    /// That of a flow that isn't TCP: nothing ever arrives.
+    #[must_use]
+    pub fn idle() -> Receiver {
+        Receiver {
+            next: 0,
+            beyond: Vec::new(),
+            delay: None,
+            profile: Profile::Rfc,
+            held_back: false,
+            last: 0,
+            reported: None,
+            echoes: false,
+            marked: false,
+        }
+    }
+
     /// The segment it waits for.
     #[must_use]
     pub fn expects(&self) -> u32 {

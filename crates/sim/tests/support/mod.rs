@@ -76,6 +76,7 @@ impl Dumbbell {
             contract: None,
             marker: None,
             class: 0,
+            stop: None,
             transport: Transport::Tcp(tcp::Config {
                 profile: tcp::Profile::Ns2,
                 congestion: tcp::Congestion::Reno,

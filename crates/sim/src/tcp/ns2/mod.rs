@@ -66,6 +66,10 @@ impl<C: Clock> Sender<C> {
 
     /// The retransmission timer expired: one segment a window, slow start, go back N.
     pub fn timed_out<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        if self.base.acked >= self.base.last {
+            // The application stopped while nothing was outstanding.
+            return;
+        }
         match &mut self.recovery {
             Recovery::Reno(r) => r.timed_out(&mut self.base),
             Recovery::Sack(r) => r.timed_out(&mut self.base),
@@ -84,6 +88,16 @@ impl<C: Clock> Sender<C> {
             Recovery::Reno(r) => r.send(&mut self.base, delay_over, 0, host),
             Recovery::Sack(r) => r.send(&mut self.base, delay_over, host),
         }
+    }
+
+    /// The application's data ends before this segment.
+    pub fn end_before(&mut self, segment: u32) {
+        self.base.last = segment as i32 - 1;
+    }
+
+    /// The application has no more data than has been sent.
+    pub fn end_here(&mut self) {
+        self.base.last = self.base.last.min(self.base.highest_sent);
     }
 
     /// Congestion window in segments.
@@ -111,6 +125,8 @@ struct Base<C: Clock> {
     window: i32,
     initial_window: i32,
     duplicates: i32,
+    /// The last segment the application has data for (`curseq_` less one).
+    last: i32,
     /// Next to send (`t_seqno_`).
     next: i32,
     /// Highest sent (`maxseq_`).
@@ -140,6 +156,7 @@ impl<C: Clock> Base<C> {
             window,
             initial_window: config.initial_window as i32,
             duplicates: 0,
+            last: i32::MAX,
             next: 0,
             highest_sent: -1,
             acked: -1,
@@ -178,9 +195,10 @@ impl<C: Clock> Base<C> {
         self.new_timer(ack, host);
     }
 
-    /// Sets the timer again if anything is outstanding (`newtimer`).
+    /// Sets the timer again if anything is outstanding (`newtimer`), or is to be sent, unless all is acknowledged there is.
     fn new_timer<H: Host<Clock = C>>(&mut self, ack: i32, host: &mut H) {
-        if self.next > ack || ack < self.highest_sent || self.cwnd < 1.0 {
+        let more = ack < self.last;
+        if more && self.next > ack || ack < self.highest_sent || self.cwnd < 1.0 {
             self.set_timer(host);
         } else {
             host.cancel_timer(Alarm::Retransmit);
@@ -226,7 +244,7 @@ impl<C: Clock> Base<C> {
 
     /// Limited transmit (RFC 3042): a new segment for each of the first two duplicates (`send_one`).
     fn send_one<H: Host<Clock = C>>(&mut self, host: &mut H) {
-        let allowed = self.next <= self.acked + self.window
+        let allowed = self.next <= (self.acked + self.window).min(self.last)
             && f64::from(self.next) <= f64::from(self.acked) + self.cwnd + f64::from(self.duplicates);
         if allowed {
             self.output(self.next, host);
@@ -245,6 +263,10 @@ impl<C: Clock> Base<C> {
     }
 
     fn output<H: Host<Clock = C>>(&mut self, segment: i32, host: &mut H) {
+        if segment > self.last {
+            // Duplicates after all has been acknowledged.
+            return;
+        }
         let nothing_outstanding = self.acked == self.highest_sent;
         let again = segment <= self.highest_sent;
         host.send(segment as u32, Bits::default());

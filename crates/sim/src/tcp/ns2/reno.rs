@@ -115,7 +115,7 @@ impl Reno {
             return;
         }
         let mut sent = 0;
-        while b.next <= b.acked + (b.cwnd as i32 + self.inflation).min(b.window) {
+        while b.next <= (b.acked + (b.cwnd as i32 + self.inflation).min(b.window)).min(b.last) {
             if b.waits(delay_over, host) {
                 return;
             }

@@ -108,7 +108,7 @@ impl Sack1 {
             if !open || b.waits(delay_over, host) {
                 return;
             }
-            let reach = b.acked + if self.recovering { b.window } else { window };
+            let reach = (b.acked + if self.recovering { b.window } else { window }).min(b.last);
             let segment = match self.board.next_hole() {
                 None if b.next <= reach => {
                     b.next += 1;

@@ -40,6 +40,8 @@ pub struct Sender<C: Clock> {
     /// `end` when the retransmission timer last expired: up to there segments are repeated. NewReno: or when
     /// recovery last began (RFC 6582 §3.2, `recover`).
     recover: u32,
+    /// One past the last segment the application has data for.
+    last: u32,
     /// Segments on the way that limited transmit has sent.
     beyond_window: u32,
     /// The segment being timed, and when it was sent.
@@ -71,6 +73,7 @@ impl<C: Clock> Sender<C> {
             nxt: 0,
             end: 0,
             recover: 0,
+            last: u32::MAX,
             beyond_window: 0,
             timed: None,
             rto: Rto::new(config.min_rto),
@@ -246,7 +249,7 @@ impl<C: Clock> Sender<C> {
             // RFC 3042 §2: a segment never sent before for each of the first two duplicates.
             cwnd += self.duplicates.min(DUPLICATES - 1);
         }
-        self.una + cwnd.min(self.window)
+        (self.una + cwnd.min(self.window)).min(self.last)
     }
 
     fn send_window<H: Host<Clock = C>>(&mut self, delay_over: bool, host: &mut H) {
@@ -296,6 +299,16 @@ impl<C: Clock> Sender<C> {
 
     fn restart_timer<H: Host<Clock = C>>(&mut self, host: &mut H) {
         host.set_timer(Alarm::Retransmit, C::span_secs(self.rto.timeout()));
+    }
+
+    /// The application's data ends before this segment.
+    pub fn end_before(&mut self, segment: u32) {
+        self.last = segment;
+    }
+
+    /// The application has no more data than has been sent.
+    pub fn end_here(&mut self) {
+        self.last = self.last.min(self.end);
     }
 
     /// Congestion window in segments.

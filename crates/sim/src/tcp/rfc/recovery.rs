@@ -142,7 +142,7 @@ impl<C: Clock> Sender<C> {
         if let Some(at) = hole(board, true) {
             return Some(at);
         }
-        if self.nxt < self.una + self.window {
+        if self.nxt < (self.una + self.window).min(self.last) {
             self.nxt += 1;
             return Some(self.nxt - 1);
         }

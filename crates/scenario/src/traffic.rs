@@ -1,0 +1,239 @@
+//! `traffic = { kind = "…", … }`: what the flows of a group send.
+
+use inprofile_core::params::{Context, Fault, Params, Values, Warning};
+use inprofile_core::registry::Entry;
+use inprofile_core::units::{Backlog, Bytes, Duration, Rate};
+use inprofile_sim::traffic::law::Law;
+use inprofile_sim::traffic::udp;
+
+/// What a flow sends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Traffic {
+    /// TCP with always something to send.
+    Bulk,
+    /// TCP with so much to send, in full segments or bytes of payload; the size is the mean of this law.
+    Transfer(Backlog, Law),
+    /// Datagrams.
+    Udp(udp::Config),
+}
+
+inprofile_core::choice! {
+    /// How lengths are drawn.
+    pub enum Drawn {
+        /// All are the mean.
+        Fixed = "fixed",
+        /// Exponential.
+        Exponential = "exponential",
+        /// Pareto.
+        Pareto = "pareto",
+    }
+}
+
+inprofile_core::params! {
+    /// A transfer.
+    pub struct Transfer {
+        /// How much each flow sends: payload in bytes, rounded up to full segments, or full segments.
+        size: Backlog [POSITIVE];
+        /// How sizes are drawn around `size`, one for each flow; at least one segment.
+        sizes: Drawn = Drawn::Fixed;
+        /// Shape of Pareto's distribution, above 1. Left out: 1.5.
+        shape: Option<f64> [POSITIVE];
+    }
+}
+
+inprofile_core::params! {
+    /// Datagrams at a constant rate.
+    pub struct Cbr {
+        /// Rate on the wire.
+        rate: Rate [POSITIVE];
+        /// Size of each packet on the wire, the 28 B of IPv4 and UDP included.
+        packet: Bytes = Bytes(1000);
+        /// How much of the time between two packets each one may be late, at random.
+        dither: f64 [UNIT] = 0.0;
+    }
+}
+
+inprofile_core::params! {
+    /// Datagrams at a peak rate while on, none while off; the first period is on.
+    pub struct OnOff {
+        /// Rate on the wire while on.
+        peak: Rate [POSITIVE];
+        /// Size of each packet on the wire, the 28 B of IPv4 and UDP included.
+        packet: Bytes = Bytes(1000);
+        /// Mean length of a period on.
+        on: Duration [POSITIVE];
+        /// Mean length of a period off.
+        off: Duration;
+        /// How periods are drawn.
+        periods: Drawn = Drawn::Fixed;
+        /// Shape of Pareto's distribution, above 1. Left out: 1.5.
+        shape: Option<f64> [POSITIVE];
+    }
+}
+
+/// Every kind of traffic; the first is what flows send where nothing is said.
+pub const KINDS: &[Entry<Traffic>] = &[
+    Entry {
+        name: "bulk",
+        summary: "TCP with always something to send.",
+        source: "RFC 793",
+        fields: &[],
+        check: |_, _| Ok(Vec::new()),
+        build: |_, _| Traffic::Bulk,
+    },
+    Entry {
+        name: "transfer",
+        summary: "TCP with so much to send; when the receiver has all is recorded.",
+        source: "RFC 793",
+        fields: Transfer::FIELDS,
+        check: |v, _| Transfer::from_values(v).check(),
+        build: |v, _| {
+            let t = Transfer::from_values(v);
+            Traffic::Transfer(t.size, law(t.sizes, t.shape))
+        },
+    },
+    Entry {
+        name: "cbr",
+        summary: "UDP at a constant rate.",
+        source: "RFC 768",
+        fields: Cbr::FIELDS,
+        check: |v, _| fits(Cbr::from_values(v).packet),
+        build: |v, _| {
+            let c = Cbr::from_values(v);
+            Traffic::Udp(udp::Config {
+                rate: c.rate,
+                packet: size(c.packet),
+                dither: c.dither,
+                periods: None,
+            })
+        },
+    },
+    Entry {
+        name: "on_off",
+        summary: "UDP at a peak rate while on, silent while off.",
+        source: "RFC 768",
+        fields: OnOff::FIELDS,
+        check: |v, _| OnOff::from_values(v).check(),
+        build: |v, _| {
+            let o = OnOff::from_values(v);
+            let periods = udp::Periods { on: o.on, off: o.off, law: law(o.periods, o.shape) };
+            Traffic::Udp(udp::Config {
+                rate: o.peak,
+                packet: size(o.packet),
+                dither: 0.0,
+                periods: Some(periods),
+            })
+        },
+    },
+];
+
+/// What Pareto's shape is where nothing is said: finite mean, infinite variance.
+const SHAPE: f64 = 1.5;
+/// The largest packet on the wire: IPv4's total length.
+const LARGEST_PACKET: u64 = 65_535;
+/// A period on is at least this part of a packet's time: else finding the next packet would be the whole of a run.
+const LEAST_PART: f64 = 1e-3;
+
+/// The law a file names.
+#[must_use]
+pub fn law(drawn: Drawn, shape: Option<f64>) -> Law {
+    match drawn {
+        Drawn::Fixed => Law::Fixed,
+        Drawn::Exponential => Law::Exponential,
+        Drawn::Pareto => Law::Pareto(shape.unwrap_or(SHAPE)),
+    }
+}
+
+fn size(packet: Bytes) -> u32 {
+    packet.0.min(LARGEST_PACKET) as u32
+}
+
+/// Whether datagrams of this size can be.
+fn fits(packet: Bytes) -> Result<Vec<Warning>, Fault> {
+    let least = u64::from(udp::HEADER) + 1;
+    if (least..=LARGEST_PACKET).contains(&packet.0) {
+        return Ok(Vec::new());
+    }
+    Err(Fault {
+        field: "packet",
+        problem: format!("packets of {packet}: with IPv4 and UDP they have {least} to {LARGEST_PACKET} B"),
+        remedy: "packet = \"1000 B\"".into(),
+    })
+}
+
+/// Whether Pareto's shape gives a mean, and is of use.
+fn shaped(drawn: Drawn, shape: Option<f64>) -> Result<(), Fault> {
+    let problem = match (drawn, shape) {
+        (Drawn::Pareto, Some(s)) if s <= 1.0 => "a Pareto distribution of this shape has no mean",
+        (Drawn::Fixed | Drawn::Exponential, Some(_)) => "only Pareto's distribution has a shape",
+        _ => return Ok(()),
+    };
+    let remedy = if drawn == Drawn::Pareto { "shape = 1.5" } else { "\"pareto\", or leave shape out" };
+    Err(Fault { field: "shape", problem: problem.into(), remedy: remedy.into() })
+}
+
+impl Transfer {
+    fn check(&self) -> Result<Vec<Warning>, Fault> {
+        shaped(self.sizes, self.shape)?;
+        let amount = self.size.amount();
+        if matches!(self.size, Backlog::Packets(_)) && amount.fract() != 0.0 {
+            return Err(Fault {
+                field: "size",
+                problem: "a transfer has a whole number of segments".into(),
+                remedy: "size = \"100 packets\"".into(),
+            });
+        }
+        if amount > 1e12 {
+            return Err(Fault {
+                field: "size",
+                problem: "more than can be sent".into(),
+                remedy: "traffic = { kind = \"bulk\" } for a flow without end".into(),
+            });
+        }
+        Ok(Vec::new())
+    }
+}
+
+impl OnOff {
+    fn check(&self) -> Result<Vec<Warning>, Fault> {
+        shaped(self.periods, self.shape)?;
+        let part = self.on.secs() * self.peak.0 as f64 / (self.packet.0 as f64 * 8.0);
+        if part < LEAST_PART {
+            return Err(Fault {
+                field: "on",
+                problem: format!("a period on of {} is too short to send a thousandth of a packet", self.on),
+                remedy: "a longer period, or a higher peak".into(),
+            });
+        }
+        fits(self.packet)
+    }
+}
+
+/// How many segments of this payload a transfer has, at most what can be numbered.
+#[must_use]
+pub fn segments(size: Backlog, drawn: f64, payload: u32) -> u32 {
+    let n = match size {
+        Backlog::Packets(_) => drawn,
+        Backlog::Bytes(_) => drawn / f64::from(payload),
+    };
+    // Rounded up; at most one less than the numbers there are, since the SYN has one.
+    n.ceil().clamp(1.0, f64::from(i32::MAX - 1)) as u32
+}
+
+/// Bulk TCP: what is sent where nothing is said.
+#[must_use]
+pub fn bulk() -> crate::model::Mechanism<Traffic> {
+    let bulk = &KINDS[0];
+    crate::model::Mechanism {
+        name: bulk.name,
+        values: Values::default(),
+        fields: bulk.fields,
+        build: bulk.build,
+    }
+}
+
+/// What parameters of traffic are told of their place: nothing that matters to them.
+#[must_use]
+pub fn nowhere() -> Context {
+    Context { link_rate: None, contract: None, packet: Bytes(0), limit: None }
+}

@@ -1,0 +1,60 @@
+//! How lengths are drawn around a mean: periods of on/off sources, sizes of transfers, times between arrivals.
+
+use inprofile_core::rng::Rng;
+
+/// A distribution with a mean that is given apart from it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Law {
+    /// Always the mean.
+    Fixed,
+    /// Exponential: times between events of a Poisson process.
+    Exponential,
+    /// Pareto with this shape, above 1: few are very long (below 2 the variance is infinite).
+    Pareto(f64),
+}
+
+impl Law {
+    /// A draw; `Fixed` draws no number.
+    #[must_use]
+    pub fn draw(self, mean: f64, rng: &mut Rng) -> f64 {
+        match self {
+            Law::Fixed => mean,
+            // Inverses of the distribution functions, with 1 − u in (0, 1].
+            Law::Exponential => -mean * libm::log(1.0 - rng.uniform()),
+            Law::Pareto(shape) => {
+                let least = mean * (shape - 1.0) / shape;
+                least * libm::pow(1.0 - rng.uniform(), -1.0 / shape)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(law: Law, n: u32) -> Vec<f64> {
+        let mut rng = Rng::for_component(5, "law");
+        let mut all: Vec<f64> = (0..n).map(|_| law.draw(2.0, &mut rng)).collect();
+        all.sort_by(f64::total_cmp);
+        all
+    }
+
+    /// Mean and median by hand: 2 and 2 ln 2; Pareto of shape 3: 2, and least 4/3 times the cube root of 2.
+    #[test]
+    fn means_and_medians() {
+        let n = 100_000;
+        for (law, median, sigma) in [
+            (Law::Exponential, 2.0 * std::f64::consts::LN_2, 2.0),
+            (Law::Pareto(3.0), 4.0 / 3.0 * 2f64.cbrt(), 4.0 / 3.0 * 0.75f64.sqrt()),
+        ] {
+            let all = drawn(law, n);
+            let mean = all.iter().sum::<f64>() / f64::from(n);
+            // Five standard errors.
+            assert!((mean - 2.0).abs() < 5.0 * sigma / f64::from(n).sqrt(), "{law:?}: mean {mean}");
+            assert!((all[n as usize / 2] / median - 1.0).abs() < 0.02, "{law:?}: {}", all[n as usize / 2]);
+        }
+        assert_eq!(drawn(Law::Fixed, 3), [2.0; 3]);
+        assert!(drawn(Law::Pareto(3.0), n)[0] >= 4.0 / 3.0);
+    }
+}

@@ -1,0 +1,83 @@
+//! What flows send: TCP without end, TCP transfers of a set size, and datagrams at times of their own.
+
+pub mod law;
+pub mod udp;
+
+use crate::clock::Clock;
+use crate::flow::FlowHost;
+use crate::network::Transport;
+use crate::tcp::{Ack, Alarm, Sender, Tally};
+
+/// Who sends a flow's data.
+#[derive(Debug)]
+pub enum Source<C: Clock> {
+    /// TCP.
+    Tcp(Sender<C>),
+    /// Datagrams.
+    Udp(udp::Source),
+}
+
+impl<C: Clock> Source<C> {
+    /// Silent. `uniform` is drawn once by TCP's ns-2 profile; `rng` is for times that are drawn.
+    pub fn new(
+        transport: &Transport,
+        stop: Option<inprofile_core::units::Time>,
+        rng: inprofile_core::rng::Rng,
+        uniform: impl FnOnce() -> f64,
+    ) -> Source<C> {
+        match transport {
+            Transport::Tcp(config) => Source::Tcp(Sender::new(config, uniform)),
+            Transport::Transfer(config, segments) => {
+                let mut sender = Sender::new(config, uniform);
+                // Segment 0 is the SYN.
+                sender.end_before(segments.saturating_add(1));
+                Source::Tcp(sender)
+            }
+            Transport::Udp(config) => Source::Udp(udp::Source::new(*config, stop, rng)),
+        }
+    }
+
+    /// The flow starts.
+    pub fn start<const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
+        match self {
+            Source::Tcp(sender) => sender.start(host),
+            Source::Udp(source) => source.start(host),
+        }
+    }
+
+    /// The application has no more data.
+    pub fn stop(&mut self) {
+        if let Source::Tcp(sender) = self {
+            sender.end_here();
+        }
+    }
+
+    /// An acknowledgement arrived: see [`Sender::acknowledged`].
+    #[inline]
+    pub fn acknowledged<const TRACE: bool>(&mut self, ack: Ack<'_>, host: &mut FlowHost<'_, C, TRACE>) {
+        if let Source::Tcp(sender) = self {
+            sender.acknowledged(ack, host);
+        }
+    }
+
+    /// One of its timers expired.
+    pub fn alarm<const TRACE: bool>(&mut self, which: Alarm, host: &mut FlowHost<'_, C, TRACE>) {
+        match self {
+            Source::Tcp(sender) => sender.alarm(which, host),
+            Source::Udp(source) => source.due(host),
+        }
+    }
+
+    /// The TCP sender, if it is one.
+    pub fn tcp(&self) -> Option<&Sender<C>> {
+        match self {
+            Source::Tcp(sender) => Some(sender),
+            Source::Udp(_) => None,
+        }
+    }
+
+    /// What a TCP sender has done so far; nothing else has a tally.
+    pub fn tally(&self) -> Tally {
+        self.tcp().map(Sender::tally).unwrap_or_default()
+    }
+}

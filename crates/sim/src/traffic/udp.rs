@@ -1,0 +1,177 @@
+//! Datagrams at times of their own: at a constant rate, or at a peak rate while on and none while off.
+//!
+//! The peak rate's clock stands still while the source is off, and goes on from where it stood. So the mean rate is
+//! peak · on / (on + off) exactly, also where a period on is no whole number of packets. Nobody answers, and what is lost
+//! stays lost. Non-goal: any control of congestion.
+
+use inprofile_core::rng::Rng;
+use inprofile_core::units::{Duration, Rate, Time};
+
+use crate::clock::Clock;
+use crate::flow::FlowHost;
+use crate::tcp::Alarm;
+use crate::traffic::law::Law;
+
+/// IPv4 (20 B) and UDP (8 B).
+pub const HEADER: u32 = 28;
+
+/// What a source of datagrams sends, and when.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Bits per second on the wire, while it is on.
+    pub rate: Rate,
+    /// Size of each packet on the wire, in bytes.
+    pub packet: u32,
+    /// Each packet is late by a random part of up to this much of the time between two, 0 to 1.
+    pub dither: f64,
+    /// Periods on and off; `None`: always on.
+    pub periods: Option<Periods>,
+}
+
+/// Periods on and off, the first one on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Periods {
+    /// Mean length of a period on.
+    pub on: Duration,
+    /// Mean length of a period off.
+    pub off: Duration,
+    /// How lengths are drawn.
+    pub law: Law,
+}
+
+/// A source in the middle of a run.
+#[derive(Debug)]
+pub struct Source {
+    config: Config,
+    rng: Rng,
+    stop: Option<Time>,
+    /// When the next packet is due, without dither.
+    next: Time,
+    /// When the present period on ends.
+    until: Time,
+    /// What the times between packets, rounded down to picoseconds, have left over: in parts of 1/rate ps.
+    left_over: u128,
+    sent: u32,
+}
+
+/// The end of a period that never ends.
+const NEVER: Time = Time(u64::MAX);
+
+impl Source {
+    /// Silent; it sends nothing from `stop` on.
+    #[must_use]
+    pub fn new(config: Config, stop: Option<Time>, rng: Rng) -> Source {
+        Source { config, rng, stop, next: Time::ZERO, until: NEVER, left_over: 0, sent: 0 }
+    }
+
+    /// Its first packet is due now.
+    pub fn start<C: Clock, const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
+        self.begin(host.world.now.time());
+        self.wait(host);
+    }
+
+    /// A packet is due.
+    pub fn due<C: Clock, const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
+        host.world.send_datagram(host.flow, self.sent, self.config.packet);
+        self.sent = self.sent.wrapping_add(1);
+        self.advance();
+        self.wait(host);
+    }
+
+    fn begin(&mut self, now: Time) {
+        self.next = now;
+        if let Some(p) = self.config.periods {
+            self.until = now + self.period(p.on, p.law);
+        }
+    }
+
+    /// The next packet is due a packet's time at the peak rate after the last one, not counting periods off.
+    fn advance(&mut self) {
+        let rate = u128::from(self.config.rate.0);
+        let bits = u128::from(self.config.packet) * 8 * 1_000_000_000_000 + self.left_over;
+        self.left_over = bits % rate;
+        self.next = later(self.next, u64::try_from(bits / rate).unwrap_or(u64::MAX));
+        let Some(p) = self.config.periods else { return };
+        while self.next >= self.until && self.next < NEVER {
+            let beyond = self.next.0 - self.until.0;
+            let begins = later(self.until, self.period(p.off, p.law).0);
+            self.until = later(begins, self.period(p.on, p.law).0);
+            self.next = later(begins, beyond);
+        }
+    }
+
+    fn period(&mut self, mean: Duration, law: Law) -> Duration {
+        // At most some 200 days: beyond that time has no numbers.
+        Duration(law.draw(mean.0 as f64, &mut self.rng).min(u64::MAX as f64) as u64)
+    }
+
+    fn wait<C: Clock, const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
+        let mut at = self.next;
+        if self.config.dither > 0.0 {
+            let between = f64::from(self.config.packet) * 8e12 / self.config.rate.0 as f64;
+            at = later(at, (between * self.config.dither * self.rng.uniform()) as u64);
+        }
+        if at < NEVER && self.stop.is_none_or(|stop| at < stop) {
+            let now = host.world.now.time();
+            let span = C::span(Duration(at.0.saturating_sub(now.0)));
+            host.world.set_timer(host.flow, Alarm::Send, span);
+        }
+    }
+}
+
+/// A moment, or [`NEVER`] if it lies beyond all numbers.
+fn later(t: Time, ps: u64) -> Time {
+    Time(t.0.saturating_add(ps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000_000;
+
+    /// When its packets are due, without dither.
+    fn times(config: Config, n: usize) -> Vec<u64> {
+        let mut s = Source::new(config, None, Rng::for_component(1, "udp"));
+        s.begin(Time(5 * MS));
+        let mut due = move || {
+            let at = s.next.0;
+            s.advance();
+            at
+        };
+        (0..n).map(|_| due()).collect()
+    }
+
+    fn config(periods: Option<Periods>) -> Config {
+        Config { rate: Rate(3_000_000), packet: 1000, dither: 0.0, periods }
+    }
+
+    #[test]
+    fn a_constant_rate_does_not_drift() {
+        // 8000 bits at 3 Mbit/s: 2.666… ms.
+        let all = times(config(None), 30_001);
+        assert_eq!(all[..4], [5 * MS, 7_666_666_666, 10_333_333_333, 13 * MS]);
+        assert_eq!(all[30_000], 5 * MS + 80_000 * MS);
+    }
+
+    #[test]
+    fn the_clock_stands_still_while_it_is_off() {
+        let fixed = Periods { on: Duration(4 * MS), off: Duration(10 * MS), law: Law::Fixed };
+        // On time 0, 2⅔, 5⅓, 8 ms of a period of 4 ms: the second one 1⅓ ms into the next period, the third at the start
+        // of the one after that.
+        let all = times(config(Some(fixed)), 4);
+        assert_eq!(all, [5 * MS, 7_666_666_666, 5 * MS + 15_333_333_333, 5 * MS + 28 * MS]);
+    }
+
+    #[test]
+    fn the_mean_rate_is_peak_times_the_part_of_the_time_on() {
+        for law in [Law::Fixed, Law::Exponential, Law::Pareto(2.5)] {
+            let p = Periods { on: Duration(50 * MS), off: Duration(150 * MS), law };
+            let n = 100_000;
+            let all = times(config(Some(p)), n);
+            let rate = n as f64 * 8000.0 / ((all[n - 1] - all[0]) as f64 * 1e-12);
+            assert!((rate / 750_000.0 - 1.0).abs() < 0.05, "{law:?}: {rate}");
+            assert!(all.windows(2).all(|w| w[0] < w[1]));
+        }
+    }
+}
