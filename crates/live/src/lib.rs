@@ -12,6 +12,8 @@
 
 pub mod code_points;
 pub mod datapath;
+#[cfg(target_os = "linux")]
+pub mod emulate;
 pub mod flow;
 pub mod io;
 #[cfg(target_os = "linux")]

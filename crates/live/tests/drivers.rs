@@ -4,6 +4,7 @@
 mod support;
 
 use std::net::UdpSocket;
+use std::process::Command;
 use std::time::Duration;
 
 use inprofile_core::units::{Duration as Span, Time};
@@ -12,7 +13,18 @@ use inprofile_live::io::sys::Clock;
 use inprofile_live::io::tun::{self, Tun};
 use inprofile_live::io::{Io, Port};
 use inprofile_live::packet::{Layer, Transport, parse};
-use support::{ip, namespace};
+use support::namespace;
+
+/// Runs `ip` in the calling thread's namespace.
+fn ip(arguments: &str) {
+    let run = Command::new("ip").args(arguments.split_whitespace()).output().expect("iproute2 is installed");
+    assert!(run.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&run.stderr));
+}
+
+/// Keeps the kernel's own neighbour discovery out of the calling thread's namespace. Devices made later have none.
+fn no_ipv6() {
+    std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1").expect("the namespace is ours");
+}
 
 /// What comes in until `n` frames came that `wanted` likes, or two seconds have passed.
 fn gather(driver: &mut dyn Io, n: usize, wanted: impl Fn(&[u8]) -> bool) -> Vec<(Port, Vec<u8>)> {
@@ -49,7 +61,7 @@ fn ours(f: &[u8]) -> bool {
 fn frames_cross_a_pair_of_interfaces_unchanged() {
     let Some(ns) = namespace() else { return };
     ns.within(|| {
-        support::no_ipv6();
+        no_ipv6();
         ip("link add va type veth peer name vb");
         ip("link set va up");
         ip("link set vb up");

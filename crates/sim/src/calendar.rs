@@ -123,6 +123,13 @@ impl<C: Clock> Calendar<C> {
         }
     }
 
+    /// Looks at the soonest event.
+    pub fn peek(&mut self) -> Option<Event> {
+        let event = self.pop()?;
+        self.push(event);
+        Some(event)
+    }
+
     /// Takes the sooner of today's and of what joined it late.
     #[cold]
     fn pop_of_two(&mut self) -> Option<Event> {

@@ -8,7 +8,7 @@ use inprofile_core::rng::Rng;
 use inprofile_core::units::{Duration, Time};
 
 use crate::account::Accounts;
-use crate::calendar::Calendar;
+use crate::calendar::{Calendar, Event};
 use crate::clock::{Clock, Exact, Seconds};
 use crate::event::{MOST, What};
 use crate::flow::{FlowHost, FlowState};
@@ -19,9 +19,9 @@ use crate::monitor::Watch;
 use crate::network::{self, Network, Profile, Target};
 use crate::outcome::{MarkerCounts, Outcome};
 use crate::signals::{Oracles, Paths};
-use crate::tcp::{Ack, Alarm, Sack, Sender};
+use crate::tcp::{Ack, Alarm, Sack};
 use crate::timer::Ring;
-use crate::traffic::Source;
+use crate::traffic::{Source, outside};
 use crate::world::World;
 
 /// Why a run has no outcome.
@@ -54,28 +54,37 @@ impl std::error::Error for Failure {}
 /// [`Failure::Stopped`] if `stop` was set; [`Failure::NotConserved`] if the engine miscounted.
 pub fn run(network: Network, stop: &AtomicBool, log: Option<Log>) -> Result<Outcome, Failure> {
     match (network.profile, network.trace) {
-        (Profile::Exact, false) => Run::<Exact, false>::new(network, log).finish(stop),
-        (Profile::Exact, true) => Run::<Exact, true>::new(network, log).finish(stop),
-        (Profile::Ns2, false) => Run::<Seconds, false>::new(network, log).finish(stop),
-        (Profile::Ns2, true) => Run::<Seconds, true>::new(network, log).finish(stop),
+        (Profile::Exact, false) => Run::<Exact, false>::new(network, log, Hosts::Simulated).finish(stop),
+        (Profile::Exact, true) => Run::<Exact, true>::new(network, log, Hosts::Simulated).finish(stop),
+        (Profile::Ns2, false) => Run::<Seconds, false>::new(network, log, Hosts::Simulated).finish(stop),
+        (Profile::Ns2, true) => Run::<Seconds, true>::new(network, log, Hosts::Simulated).finish(stop),
     }
 }
 
 /// How many events between looks at `stop`.
 const GLANCE: u64 = 1 << 14;
 
-struct Run<C: Clock, const TRACE: bool> {
-    world: World<C, TRACE>,
-    senders: Vec<Source<C>>,
+/// Where the ends of TCP connections are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hosts {
+    /// In the run.
+    Simulated,
+    /// Elsewhere: their packets are put in and taken out.
+    Outside,
+}
+
+pub(crate) struct Run<C: Clock, const TRACE: bool> {
+    pub(crate) world: World<C, TRACE>,
+    pub(crate) senders: Vec<Source<C>>,
     watches: Vec<Watch>,
     accounts: Accounts,
     oracles: Oracles,
     seed: u64,
-    events: u64,
+    pub(crate) events: u64,
 }
 
 impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
-    fn new(network: Network, log: Option<Log>) -> Run<C, TRACE> {
+    pub(crate) fn new(network: Network, log: Option<Log>, hosts: Hosts) -> Run<C, TRACE> {
         let most = network.flows.len().max(network.links.len());
         assert!(most < MOST as usize, "the experiment file's limits keep the numbers below {MOST}");
         let seed = network.seed;
@@ -95,7 +104,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
 
         let prompt: Vec<bool> =
             (0..).zip(&network.flows).map(|(i, f)| answers_at_once(&network, i, f)).collect();
-        world.through = if C::NS2 || TRACE || logged {
+        world.through = if C::NS2 || TRACE || logged || hosts == Hosts::Outside {
             vec![false; network.links.len()]
         } else {
             fed_by_one_link(&network, &prompt)
@@ -122,7 +131,10 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             let mut rng = Rng::for_component(seed, &format!("flow {}", f.name));
             let times = Rng::for_component(seed, &format!("traffic {}", f.name));
             let uniform = || shared.as_mut().unwrap_or(&mut rng).uniform();
-            senders.push(Source::new(&f.transport, f.stop, times, uniform));
+            senders.push(match hosts {
+                Hosts::Outside if f.transport.tcp().is_some() => Source::Outside(outside::Sender::default()),
+                _ => Source::new(&f.transport, f.stop, times, uniform),
+            });
             let marker = f.marker.map(|marker| {
                 let rng = Rng::for_component(seed, &format!("marker {}", f.name));
                 Box::new(MarkerState { marker, rng, counts: MarkerCounts::default() })
@@ -168,7 +180,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                 continue;
             }
             self.world.schedule(C::at(start), What::Start(f));
-            if let Some(stop) = stop.filter(|_| self.senders[f as usize].tcp().is_some()) {
+            if let Some(stop) = stop.filter(|_| self.senders[f as usize].is_tcp()) {
                 self.world.schedule(C::at(stop), What::Halt(f));
             }
         }
@@ -185,35 +197,49 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             if self.events.is_multiple_of(GLANCE) && stop.load(Ordering::Relaxed) {
                 return Err(Failure::Stopped);
             }
-            let now = C::from_bits(event.at);
-            debug_assert!(now >= self.world.now, "time ran back");
-            self.world.now = now;
-            match What::unpack(event.what) {
-                What::Arrive(slot) => {
-                    if self.world.arrive(slot) {
-                        self.agent(slot);
-                    }
-                }
-                What::Departure(link) => self.world.departure(link),
-                What::Alarm(flow, which) => self.alarm(flow, which, (now, event.tie)),
-                What::Start(flow) => {
-                    let host = &mut FlowHost { world: &mut self.world, flow };
-                    self.senders[flow as usize].start(host);
-                }
-                What::Halt(flow) => self.senders[flow as usize].stop(),
-                What::Sample(m) => {
-                    let watch = &mut self.watches[m as usize];
-                    watch.sample(&mut self.world, &self.senders);
-                    let next = watch.next();
-                    self.world.schedule(C::at(next), What::Sample(m));
-                }
-                What::WindowBegins => self.accounts.window_begins(&mut self.world, &self.senders),
-                What::WindowEnds => self.accounts.window_ends(&mut self.world, &self.senders),
-                what @ (What::EdgeTick(_) | What::QueueTick(_) | What::HostTick(_)) => self.tick(what),
-                What::Signals(path) => self.world.deliver(path),
-                What::Stop => break,
+            if !self.handle(&event) {
+                break;
             }
         }
+        self.close()
+    }
+
+    /// Does what is due. False: the run is over.
+    #[inline]
+    pub(crate) fn handle(&mut self, event: &Event) -> bool {
+        let now = C::from_bits(event.at);
+        debug_assert!(now >= self.world.now, "time ran back");
+        self.world.now = now;
+        match What::unpack(event.what) {
+            What::Arrive(slot) => {
+                if self.world.arrive(slot) {
+                    self.agent(slot);
+                }
+            }
+            What::Departure(link) => self.world.departure(link),
+            What::Alarm(flow, which) => self.alarm(flow, which, (now, event.tie)),
+            What::Start(flow) => {
+                let host = &mut FlowHost { world: &mut self.world, flow };
+                self.senders[flow as usize].start(host);
+            }
+            What::Halt(flow) => self.senders[flow as usize].stop(),
+            What::Sample(m) => {
+                let watch = &mut self.watches[m as usize];
+                watch.sample(&mut self.world, &self.senders);
+                let next = watch.next();
+                self.world.schedule(C::at(next), What::Sample(m));
+            }
+            What::WindowBegins => self.accounts.window_begins(&mut self.world, &self.senders),
+            What::WindowEnds => self.accounts.window_ends(&mut self.world, &self.senders),
+            what @ (What::EdgeTick(_) | What::QueueTick(_) | What::HostTick(_)) => self.tick(what),
+            What::Signals(path) => self.world.deliver(path),
+            What::Stop => return false,
+        }
+        true
+    }
+
+    /// The outcome, after the last event.
+    pub(crate) fn close(self) -> Result<Outcome, Failure> {
         let series = self.watches.into_iter().map(Watch::into_series).collect();
         let outcome = self.accounts.close(self.world, &self.senders, self.seed, self.events);
         outcome.map(|o| Outcome { series, ..o }).map_err(Failure::NotConserved)
@@ -224,6 +250,9 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
     fn agent(&mut self, slot: u32) {
         let t = *self.world.packets.get(slot);
         let flow = t.packet.flow.0;
+        if let Source::Outside(_) = self.senders[flow as usize] {
+            return self.world.emerge(slot);
+        }
         let f = &mut self.world.flows[flow as usize];
         if !t.forward {
             f.acks[1] += 1;
@@ -254,7 +283,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             let now = self.world.now;
             let done = self.world.flows[flow].completed.is_some_and(|at| C::at(at) <= now);
             let open = now >= C::at(passing.start) && !done;
-            let cwnd = self.senders[flow].tcp().filter(|_| open).map_or(0.0, Sender::cwnd);
+            let cwnd = self.senders[flow].window().filter(|_| open).map_or(0.0, |(cwnd, _)| cwnd);
             self.world.tell(who, &passing.window(cwnd));
         }
         self.world.tick(what);

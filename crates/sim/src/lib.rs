@@ -19,6 +19,7 @@ pub mod network;
 pub mod outcome;
 pub mod packet;
 pub mod signals;
+pub mod stage;
 pub mod tcp;
 pub mod timer;
 pub mod trace;

@@ -82,9 +82,9 @@ impl Watch {
             }
             (Target::Flow(f), Before::Flow(before)) => {
                 let flow = &world.flows[f as usize];
-                if let Some(sender) = senders[f as usize].tcp() {
-                    let ssthresh = Some(sender.ssthresh()).filter(|s| s.is_finite());
-                    row.extend([("cwnd", sender.cwnd()), ("ssthresh", ssthresh.unwrap_or(f64::NAN))]);
+                if let Some((cwnd, ssthresh)) = senders[f as usize].window() {
+                    let ssthresh = if ssthresh.is_finite() { ssthresh } else { f64::NAN };
+                    row.extend([("cwnd", cwnd), ("ssthresh", ssthresh)]);
                 }
                 if let Some(m) = &flow.marker {
                     m.marker.gauges(now, &mut |name, value| row.push((name, value)));

@@ -27,6 +27,19 @@ use crate::signals::Paths;
 use crate::tcp::receiver::Delay;
 use crate::tcp::{Alarm, Bits, Sack};
 
+/// A packet that has come to a host outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Emerged {
+    /// When it came out of its last link.
+    pub at: Time,
+    /// The slot it was kept in.
+    pub slot: u32,
+    /// As it came: with its colour, and its ECN bits.
+    pub packet: Packet,
+    /// Whether it came to its flow's receiver.
+    pub forward: bool,
+}
+
 /// The parts of a run that senders act on. `TRACE`: every verdict is written down.
 pub struct World<C: Clock, const TRACE: bool> {
     /// The present moment.
@@ -72,6 +85,8 @@ pub struct World<C: Clock, const TRACE: bool> {
     pub drops: BTreeMap<(u32, Place, Cause), [u64; 3]>,
     /// What was traced.
     pub verdicts: Vec<VerdictRow>,
+    /// Packets that have come to hosts outside.
+    pub emerged: Vec<Emerged>,
     /// Figures behind the verdict being given.
     notes: Notes,
     /// Who is told of every packet at every link, if anybody.
@@ -103,6 +118,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             gather: 0,
             drops: BTreeMap::new(),
             verdicts: Vec::new(),
+            emerged: Vec::new(),
             notes: Notes::default(),
             log,
         }
@@ -155,9 +171,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.launch(flow, packet, number, false);
     }
 
-    /// Data goes on its way, if the host's marker lets it.
+    /// Data goes on its way, if the host's marker lets it; in which slot.
     #[inline]
-    fn launch(&mut self, flow: u32, packet: Packet, segment: u32, flag: bool) {
+    pub fn launch(&mut self, flow: u32, packet: Packet, segment: u32, flag: bool) -> u32 {
         let slot = self.packets.add(packet, segment, true, self.flows[flow as usize].forward);
         self.packets.get_mut(slot).flag = flag;
         if self.mark_at_host(flow, slot) {
@@ -167,6 +183,33 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             c.sent_bytes[packet.colour as usize] += u64::from(packet.size);
             self.enter(slot, self.now);
         }
+        slot
+    }
+
+    /// A packet of a receiver outside goes on its way; in which slot.
+    pub fn launch_back(&mut self, flow: u32, packet: Packet) -> u32 {
+        let f = &mut self.flows[flow as usize];
+        f.acks[0] += 1;
+        let slot = self.packets.add(packet, 0, false, f.back);
+        self.enter(slot, self.now);
+        slot
+    }
+
+    /// A packet has come to a host outside.
+    pub fn emerge(&mut self, slot: u32) {
+        let t = *self.packets.get(slot);
+        let f = &mut self.flows[t.packet.flow.0 as usize];
+        if t.forward {
+            f.counts.received[t.packet.colour as usize] += 1;
+            f.counts.received_bytes[t.packet.colour as usize] += u64::from(t.packet.size);
+        } else {
+            f.acks[1] += 1;
+            if let Some(m) = &mut f.marker {
+                m.marker.observe(self.now.time(), &t.packet, Direction::Reverse);
+            }
+        }
+        self.packets.remove(slot);
+        self.emerged.push(Emerged { at: self.now.time(), slot, packet: t.packet, forward: t.forward });
     }
 
     /// A flow's receiver acknowledges.

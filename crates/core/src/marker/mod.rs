@@ -2,8 +2,8 @@
 
 pub mod ard;
 pub mod blind_drop;
-pub mod every_nth;
 pub mod colour;
+pub mod every_nth;
 pub mod meter;
 pub mod probe;
 pub mod token_bucket;

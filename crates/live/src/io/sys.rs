@@ -170,3 +170,24 @@ pub(crate) fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
     check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) })?;
     Ok(())
 }
+
+/// An IPv4 socket address as the kernel takes it.
+pub(crate) fn ipv4(address: std::net::SocketAddrV4) -> (libc::sockaddr_in, libc::socklen_t) {
+    let raw = libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: address.port().to_be(),
+        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) },
+        sin_zero: [0; 8],
+    };
+    (raw, size_of::<libc::sockaddr_in>() as libc::socklen_t)
+}
+
+/// Lets this thread run before all others that are not real-time, where the system allows it (root); whether it does.
+#[must_use]
+pub fn run_first() -> bool {
+    let parameters = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the kernel only reads the parameters; 0 is the calling thread.
+    unsafe {
+        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters) == 0
+    }
+}

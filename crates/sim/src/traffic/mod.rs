@@ -1,6 +1,7 @@
 //! What flows send: TCP without end, TCP transfers of a set size, and datagrams at times of their own.
 
 pub mod law;
+pub mod outside;
 pub mod udp;
 
 use crate::clock::Clock;
@@ -15,6 +16,8 @@ pub enum Source<C: Clock> {
     Tcp(Sender<C>),
     /// Datagrams.
     Udp(udp::Source),
+    /// A TCP that is not simulated.
+    Outside(outside::Sender),
 }
 
 impl<C: Clock> Source<C> {
@@ -42,6 +45,7 @@ impl<C: Clock> Source<C> {
         match self {
             Source::Tcp(sender) => sender.start(host),
             Source::Udp(source) => source.start(host),
+            Source::Outside(_) => {}
         }
     }
 
@@ -65,19 +69,30 @@ impl<C: Clock> Source<C> {
         match self {
             Source::Tcp(sender) => sender.alarm(which, host),
             Source::Udp(source) => source.due(host),
+            Source::Outside(_) => {}
         }
     }
 
-    /// The TCP sender, if it is one.
-    pub fn tcp(&self) -> Option<&Sender<C>> {
+    /// Whether it is a TCP sender.
+    pub fn is_tcp(&self) -> bool {
+        !matches!(self, Source::Udp(_))
+    }
+
+    /// A TCP sender's congestion window and slow-start threshold in segments.
+    pub fn window(&self) -> Option<(f64, f64)> {
         match self {
-            Source::Tcp(sender) => Some(sender),
+            Source::Tcp(sender) => Some((sender.cwnd(), sender.ssthresh())),
+            Source::Outside(sender) => Some((sender.cwnd, sender.ssthresh)),
             Source::Udp(_) => None,
         }
     }
 
     /// What a TCP sender has done so far; nothing else has a tally.
     pub fn tally(&self) -> Tally {
-        self.tcp().map(Sender::tally).unwrap_or_default()
+        match self {
+            Source::Tcp(sender) => sender.tally(),
+            Source::Outside(sender) => sender.tally,
+            Source::Udp(_) => Tally::default(),
+        }
     }
 }

@@ -1,0 +1,251 @@
+//! A TCP connection of the kernel's between two hosts: a sender that always has something to send, or so much, and a
+//! receiver that reads it. Each is a thread in its host's namespace.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use inprofile_core::units::Time;
+
+use crate::io::sys::{self, Clock};
+use crate::namespace::Namespace;
+
+/// Where receivers listen.
+pub const PORT: u16 = 5001;
+/// How often a thread that waits looks whether it should stop.
+const GLANCE: Duration = Duration::from_millis(50);
+/// What is written and read at a time.
+const CHUNK: usize = 1 << 16;
+
+/// What a connection is like.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The sender's address and the receiver's.
+    pub addresses: (Ipv4Addr, Ipv4Addr),
+    /// The kernel's name of the congestion control.
+    pub congestion: &'static str,
+    /// The receiver's window in bytes.
+    pub window: u32,
+    /// When it starts.
+    pub start: Time,
+    /// From when on there is nothing new to send.
+    pub stop: Option<Time>,
+    /// How much there is to send; `None`: without end.
+    pub bytes: Option<u64>,
+}
+
+/// What both ends share with whoever watches.
+#[derive(Debug, Default)]
+pub struct Shared {
+    /// No more is to be done.
+    pub over: AtomicBool,
+    /// Bytes the receiver has read.
+    pub received: AtomicU64,
+    /// The sender's socket, once it is connected.
+    socket: Mutex<Option<OwnedFd>>,
+}
+
+/// What the kernel says of a sender (linux/tcp.h, struct tcp_info).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Info {
+    /// Congestion window in segments.
+    pub cwnd: u32,
+    /// Slow-start threshold in segments; very large before the first loss.
+    pub ssthresh: u32,
+    /// Segments sent again.
+    pub retransmissions: u32,
+    /// Retransmission timeouts; 0 before Linux 6.7.
+    pub timeouts: u16,
+    /// Whether it recovers from a loss without timeout.
+    pub recovering: bool,
+}
+
+/// TCP_CA_Recovery of enum tcp_ca_state.
+const RECOVERY: u8 = 3;
+
+impl Shared {
+    /// What the kernel says of the sender; `None` before it is connected and after it has ended.
+    #[must_use]
+    pub fn info(&self) -> Option<Info> {
+        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = [0u8; 256];
+        sys::get_option(socket.as_ref()?.as_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes).ok()?;
+        let word = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        Some(Info {
+            cwnd: word(80),
+            ssthresh: word(76),
+            retransmissions: word(100),
+            timeouts: u16::from_ne_bytes([bytes[240], bytes[241]]),
+            recovering: bytes[1] == RECOVERY,
+        })
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether this kernel has a congestion control, tried in a namespace of ours.
+///
+/// # Errors
+/// `Unsupported`, naming those it has; else what the system says.
+pub fn has_congestion(name: &str) -> io::Result<()> {
+    let socket = open(name);
+    match socket {
+        Ok(_) => Ok(()),
+        Err(e) if matches!(e.raw_os_error(), Some(libc::ENOENT | libc::EPERM)) => {
+            let has = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+            let has = has.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(", ");
+            Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                format!("the kernel has no congestion control `{name}` for us; it has: {has}"),
+            ))
+        }
+        Err(e) => Err(e),
+    }
+}
+
+/// An unconnected TCP socket.
+fn open(congestion: &str) -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
+    // SAFETY: no pointers; the descriptor that comes back is nobody else's.
+    let socket = unsafe { OwnedFd::from_raw_fd(sys::check(libc::socket(libc::AF_INET, kind, 0))?) };
+    let mut name = [0u8; 16];
+    for (to, from) in name.iter_mut().zip(congestion.bytes()) {
+        *to = from;
+    }
+    sys::set_option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, &name)?;
+    Ok(socket)
+}
+
+/// Lets blocking calls on a socket return after a glance.
+fn glance(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let span = libc::timeval { tv_sec: 0, tv_usec: GLANCE.as_micros() as libc::suseconds_t };
+    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_SNDTIMEO, &span)?;
+    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &span)?;
+    // At the end of the run nothing lingers: no FIN waits for an answer that never comes.
+    let abort = libc::linger { l_onoff: 1, l_linger: 0 };
+    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_LINGER, &abort)
+}
+
+fn again(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+        || e.raw_os_error() == Some(libc::EINPROGRESS)
+}
+
+/// Opens the receiver's door, so that it is there before anybody knocks.
+///
+/// # Errors
+/// What the system says.
+pub fn listen(namespace: &Namespace, plan: &Plan) -> io::Result<TcpListener> {
+    namespace.within(|| {
+        let socket = open(plan.congestion)?;
+        let fd = socket.as_fd();
+        // A buffer set by hand keeps its size, and with it the window that it advertises, which the clamp bounds.
+        let room = libc::c_int::try_from(4 * u64::from(plan.window) + (1 << 18)).unwrap_or(libc::c_int::MAX);
+        if sys::set_option(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &room).is_err() {
+            sys::set_option(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, &room)?;
+        }
+        let clamp = libc::c_int::try_from(plan.window).unwrap_or(libc::c_int::MAX);
+        sys::set_option(fd, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &clamp)?;
+        let (address, length) = sys::ipv4(SocketAddrV4::new(plan.addresses.1, PORT));
+        // SAFETY: pointer and length describe `address`, which lives through the call.
+        sys::check(unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), length) })?;
+        // SAFETY: no pointers.
+        sys::check(unsafe { libc::listen(fd.as_raw_fd(), 1) })?;
+        glance(fd)?;
+        Ok(TcpListener::from(socket))
+    })
+}
+
+/// The receiver's part: takes one connection and reads until the other end or the run is over.
+///
+/// # Errors
+/// What the system says.
+pub fn receive(listener: &TcpListener, shared: &Shared) -> io::Result<()> {
+    let mut stream = loop {
+        match listener.accept() {
+            Ok((stream, _)) => break stream,
+            Err(e) if again(&e) && !shared.is_over() => {}
+            Err(e) if again(&e) => return Ok(()),
+            Err(e) => return Err(e),
+        }
+    };
+    glance(stream.as_fd())?;
+    let mut room = vec![0; CHUNK];
+    while !shared.is_over() {
+        match stream.read(&mut room) {
+            Ok(0) => return Ok(()),
+            Ok(n) => {
+                shared.received.fetch_add(n as u64, Ordering::Relaxed);
+            }
+            Err(e) if again(&e) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+/// The sender's part: waits for its time, connects, and writes.
+///
+/// # Errors
+/// What the system says.
+pub fn send(namespace: &Namespace, plan: &Plan, clock: Clock, shared: &Arc<Shared>) -> io::Result<()> {
+    namespace.enter()?;
+    sys::sleep_precisely()?;
+    while clock.now() < plan.start && !shared.is_over() {
+        let left = plan.start.since(clock.now()).0 / 1_000;
+        std::thread::sleep(Duration::from_nanos(left).min(GLANCE));
+    }
+    let socket = open(plan.congestion)?;
+    glance(socket.as_fd())?;
+    if !connect(socket.as_fd(), plan, shared)? {
+        return Ok(());
+    }
+    let mut stream = TcpStream::from(socket);
+    stream.set_nodelay(true)?;
+    let watched = OwnedFd::from(stream.try_clone()?);
+    *shared.socket.lock().unwrap_or_else(PoisonError::into_inner) = Some(watched);
+    let data = vec![0x5a; CHUNK];
+    let mut left = plan.bytes.unwrap_or(u64::MAX);
+    let stopped = || plan.stop.is_some_and(|stop| clock.now() >= stop);
+    while left > 0 && !shared.is_over() && !stopped() {
+        let most = left.min(CHUNK as u64) as usize;
+        match stream.write(&data[..most]) {
+            Ok(n) if plan.bytes.is_some() => left -= n as u64,
+            Ok(_) => {}
+            Err(e) if again(&e) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    if !shared.is_over() {
+        stream.shutdown(Shutdown::Write)?;
+    }
+    while !shared.is_over() {
+        std::thread::sleep(GLANCE);
+    }
+    Ok(())
+}
+
+/// Connects from the sender's own address. False: the run is over.
+fn connect(socket: BorrowedFd<'_>, plan: &Plan, shared: &Shared) -> io::Result<bool> {
+    let (own, length) = sys::ipv4(SocketAddrV4::new(plan.addresses.0, 0));
+    // SAFETY: pointer and length describe `own`, which lives through the call.
+    sys::check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const own).cast(), length) })?;
+    let (other, length) = sys::ipv4(SocketAddrV4::new(plan.addresses.1, PORT));
+    loop {
+        // SAFETY: pointer and length describe `other`, which lives through the call.
+        let done =
+            sys::check(unsafe { libc::connect(socket.as_raw_fd(), (&raw const other).cast(), length) });
+        match done {
+            Ok(_) => return Ok(true),
+            Err(e) if e.raw_os_error() == Some(libc::EISCONN) => return Ok(true),
+            Err(e) if (again(&e) || e.raw_os_error() == Some(libc::EALREADY)) && !shared.is_over() => {}
+            Err(_) if shared.is_over() => return Ok(false),
+            Err(e) => return Err(e),
+        }
+    }
+}

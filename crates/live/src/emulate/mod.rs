@@ -1,0 +1,280 @@
+//! A network with real hosts: the kernel's own TCP at the ends, and between them the links, queues, markers and monitors
+//! of a simulated network, in wall time, in this process.
+//!
+//! Every sender is a network namespace of its own, every receiving node is one; each is joined to this process by a TUN
+//! device. What a host sends is read, put into the network at the moment it came, and written to the other host's device
+//! when it has come out of its last link. Datagrams come from inside: there is no transport of the kernel's to try.
+//!
+//! ```text
+//! namespace of tcp.0 ─ TUN ─┐                                ┌─ TUN ─ namespace of CR2
+//! namespace of tcp.1 ─ TUN ─┴─ join ─ ER ─ bottleneck ─ CR2 ─┘
+//! ```
+
+#[expect(unsafe_code, reason = "socket calls that the standard library lacks; each with its reason")]
+mod connection;
+mod host;
+#[expect(unsafe_code, reason = "socket calls that the standard library lacks; each with its reason")]
+mod netlink;
+mod plan;
+
+use std::io;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
+
+use inprofile_core::packet::{Colour, Ecn, FlowId};
+use inprofile_core::units::{Duration, Time};
+use inprofile_sim::engine::Failure;
+use inprofile_sim::network::Network;
+use inprofile_sim::outcome::Outcome;
+use inprofile_sim::stage::{Emerged, Stage, Told};
+use inprofile_sim::tcp::Tally;
+use inprofile_sim::traffic::outside;
+
+use crate::code_points::CodePoints;
+use crate::datapath::lateness::Lateness;
+use crate::io::Io;
+use crate::io::sys::{self, Clock};
+use crate::io::tun::Tun;
+use crate::packet::{self, Headers, Layer, Transport};
+use connection::{Info, Shared};
+pub use plan::{Plan, Refusal};
+
+/// How often senders are asked how they are.
+const ASK: Duration = Duration::from_millis(10);
+/// The kernel's word for "no threshold yet" (TCP_INFINITE_SSTHRESH).
+const NO_THRESHOLD: u32 = 0x7fff_ffff;
+
+/// A run with real hosts.
+#[derive(Debug)]
+pub struct Live {
+    /// What came of it, as of a simulation.
+    pub outcome: Outcome,
+    /// How it was run.
+    pub report: Report,
+}
+
+/// How well this process kept time, and what it can't vouch for.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// How long after its time each packet was handed to its host.
+    pub lateness: Lateness,
+    /// Whether this process had real-time priority.
+    pub real_time: bool,
+    /// Packets of hosts that belonged to no flow.
+    pub strays: u64,
+    /// Packets that a host's device did not take.
+    pub refused: u64,
+}
+
+/// Why a run with real hosts has no outcome.
+#[derive(Debug)]
+pub enum Error {
+    /// It can't be run with real hosts: every reason.
+    Refused(Vec<Refusal>),
+    /// The system said no.
+    System(String, io::Error),
+    /// It was told to stop, or the books don't add up.
+    Failure(Failure),
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Error::Refused(all) => {
+                let all: Vec<_> = all.iter().map(ToString::to_string).collect();
+                f.write_str(&all.join("\n"))
+            }
+            Error::System(what, e) => write!(f, "{what}: {e}"),
+            Error::Failure(failure) => failure.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
+    move |e| Error::System(what.into(), e)
+}
+
+/// Runs a network with real hosts, for as long as it says, in wall time.
+///
+/// # Errors
+/// [`Error::Refused`] before anything was made, if it can't be run this way.
+pub fn run(network: Network, stop: &AtomicBool) -> Result<Live, Error> {
+    let plan = Plan::of(&network).map_err(Error::Refused)?;
+    // Whatever this thread becomes (real-time, precise), it is so only for the run.
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| run_here(network, &plan, stop));
+        run.join().unwrap_or_else(|_| {
+            Err(Error::System("the emulation".into(), io::Error::other("a thread of it died")))
+        })
+    })
+}
+
+/// A connection in the middle of a run.
+struct Watched {
+    flow: u32,
+    /// Port of the sender's host, and of the receiver's.
+    ports: (usize, usize),
+    shared: Arc<Shared>,
+    tally: Tally,
+    recovering: bool,
+}
+
+fn run_here(network: Network, plan: &Plan, stop: &AtomicBool) -> Result<Live, Error> {
+    let mut devices = Vec::new();
+    let mut hosts = Vec::new();
+    for h in &plan.hosts {
+        let (host, device) =
+            host::Host::create(h.stack, h.mtu, &h.ways).map_err(system(format!("host of {}", h.name)))?;
+        hosts.push(host);
+        devices.push(device);
+    }
+    let doors = plan.connections.iter().map(|c| {
+        let host = &hosts[c.ports.1];
+        connection::listen(&host.namespace, &c.plan).map_err(system(format!("receiver of {}", c.name)))
+    });
+    let doors = doors.collect::<Result<Vec<TcpListener>, Error>>()?;
+
+    let clock = Clock::start();
+    let mut wires = Tun::new(devices, clock).map_err(system("TUN devices"))?;
+    let mut watched: Vec<Watched> = plan.connections.iter().map(Watched::new).collect();
+    std::thread::scope(|scope| {
+        let mut threads: Vec<(String, ScopedJoinHandle<'_, io::Result<()>>)> = Vec::new();
+        for ((c, w), door) in plan.connections.iter().zip(&watched).zip(&doors) {
+            let shared = Arc::clone(&w.shared);
+            threads.push((
+                format!("receiver of {}", c.name),
+                scope.spawn(move || connection::receive(door, &shared)),
+            ));
+            let (shared, host) = (Arc::clone(&w.shared), &hosts[c.ports.0]);
+            let send = move || connection::send(&host.namespace, &c.plan, clock, &shared);
+            threads.push((format!("sender of {}", c.name), scope.spawn(send)));
+        }
+        let mut report = Report { real_time: sys::run_first(), ..Report::default() };
+        let ran = carry(Stage::new(network), &mut wires, &mut watched, &mut report, stop);
+        watched.iter().for_each(|w| w.shared.over.store(true, Ordering::Relaxed));
+        for (what, thread) in threads {
+            let ended = thread.join().unwrap_or_else(|_| Err(io::Error::other("its thread died")));
+            // Once the run is over, a connection that breaks off is no news.
+            if ran.is_ok() {
+                ended.map_err(system(what))?;
+            }
+        }
+        let outcome = ran?.finish().map_err(Error::Failure)?;
+        report.refused = (0..hosts.len()).map(|port| wires.counts(port).refused).sum();
+        Ok(Live { outcome, report })
+    })
+}
+
+/// Carries packets between the hosts and the network until it is over.
+fn carry(
+    mut stage: Stage,
+    wires: &mut Tun,
+    watched: &mut [Watched],
+    report: &mut Report,
+    stop: &AtomicBool,
+) -> Result<Stage, Error> {
+    let by_flow: Vec<Option<(usize, usize)>> = ports_by_flow(watched);
+    // A packet's bytes, by its slot in the stage.
+    let mut bytes: Vec<Vec<u8>> = Vec::new();
+    let mut next_ask = Time::ZERO;
+    loop {
+        let now = wires.now();
+        if now >= next_ask {
+            watched.iter_mut().for_each(|w| w.ask(&mut stage));
+            next_ask = now + ASK;
+        }
+        let mut failed = None;
+        let on = stage.advance(now, stop, |e| {
+            report.lateness.record(wires.now().since(e.at));
+            if let Some(ports) = by_flow.get(e.packet.flow.0 as usize).copied().flatten() {
+                let port = if e.forward { ports.1 } else { ports.0 };
+                failed = deliver(wires, port, &mut bytes[e.slot as usize], &e).err();
+            }
+        });
+        if let Some(e) = failed {
+            return Err(Error::System("a host's device".into(), e));
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Failure(Failure::Stopped));
+        }
+        if !on {
+            return Ok(stage);
+        }
+        let took = wires.receive(&mut |_, frame| match whose(frame) {
+            Some((flow, forward, headers)) if by_flow.get(flow as usize).is_some_and(Option::is_some) => {
+                let seen = headers.packet(FlowId(flow), Colour::IN, 0);
+                let slot = stage.put(flow, &seen, forward) as usize;
+                if bytes.len() <= slot {
+                    bytes.resize(slot + 1, Vec::new());
+                }
+                bytes[slot].clear();
+                bytes[slot].extend_from_slice(frame);
+            }
+            _ => report.strays += 1,
+        });
+        took.map_err(system("a host's device"))?;
+        let due = stage.due().map_or(next_ask, |at| at.min(next_ask));
+        wires.wait(Some(due)).map_err(system("waiting"))?;
+    }
+}
+
+fn ports_by_flow(watched: &[Watched]) -> Vec<Option<(usize, usize)>> {
+    let flows = watched.iter().map(|w| w.flow as usize + 1).max().unwrap_or(0);
+    let mut by_flow = vec![None; flows];
+    watched.iter().for_each(|w| by_flow[w.flow as usize] = Some(w.ports));
+    by_flow
+}
+
+/// Whose packet a host has sent, and which way it goes: both are in its source address.
+fn whose(frame: &[u8]) -> Option<(u32, bool, Headers)> {
+    let headers = packet::parse(Layer::Ip, frame).ok()?;
+    let Transport::Tcp { .. } = headers.transport else { return None };
+    let [a, b, c, d, ..] = headers.addresses.0;
+    let (flow, forward) = plan::flow_of([a, b, c, d].into())?;
+    Some((flow, forward, headers))
+}
+
+/// Hands a packet to a host, with the code point of its colour and its ECN bits.
+fn deliver(wires: &mut Tun, port: usize, frame: &mut [u8], e: &Emerged) -> io::Result<()> {
+    if let Ok(headers) = packet::parse(Layer::Ip, frame) {
+        if e.forward {
+            packet::set_dscp(frame, &headers, CodePoints::default().of(e.packet.colour));
+        }
+        if e.packet.ecn == Ecn::Experienced {
+            packet::congestion_experienced(frame, &headers);
+        }
+    }
+    wires.send(port, frame)
+}
+
+impl Watched {
+    fn new(c: &plan::Connection) -> Watched {
+        let shared = Arc::default();
+        Watched { flow: c.flow, ports: c.ports, shared, tally: Tally::default(), recovering: false }
+    }
+
+    /// Asks both ends how far they are, and tells the stage.
+    fn ask(&mut self, stage: &mut Stage) {
+        let mut sender = outside::Sender { tally: self.tally, ..outside::Sender::default() };
+        if let Some(info) = self.shared.info() {
+            self.note(&info);
+            let ssthresh =
+                if info.ssthresh >= NO_THRESHOLD { f64::INFINITY } else { f64::from(info.ssthresh) };
+            sender = outside::Sender { cwnd: f64::from(info.cwnd), ssthresh, tally: self.tally };
+        }
+        let in_order_bytes = self.shared.received.load(Ordering::Relaxed);
+        stage.tell(self.flow, &Told { sender, in_order_bytes });
+    }
+
+    /// The kernel counts segments and timeouts; a recovery is seen when it has begun between two looks.
+    fn note(&mut self, info: &Info) {
+        self.tally.timeouts = u64::from(info.timeouts);
+        self.tally.retransmissions = u64::from(info.retransmissions);
+        self.tally.fast_retransmits += u64::from(info.recovering && !self.recovering);
+        self.recovering = info.recovering;
+    }
+}

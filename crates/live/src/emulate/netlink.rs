@@ -1,0 +1,179 @@
+//! The little of rtnetlink that a host needs: its device up with an MTU, its addresses, its routes with their metrics.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use crate::io::sys;
+
+/// The kernel's numbers that the `libc` crate doesn't have (linux/if_link.h, linux/rtnetlink.h).
+mod number {
+    pub const IFLA_MTU: u16 = 4;
+    pub const RTAX_LOCK: u16 = 1;
+    pub const RTAX_RTO_MIN: u16 = 13;
+    pub const RTAX_INITCWND: u16 = 11;
+    pub const RTAX_INITRWND: u16 = 14;
+    pub const RTAX_QUICKACK: u16 = 15;
+}
+
+/// What TCP does on a route. `None`: as the kernel will.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Metrics {
+    /// Initial congestion window in segments.
+    pub initial_window: Option<u32>,
+    /// The receiver's first window in segments.
+    pub receive_window: Option<u32>,
+    /// The least that a retransmission timeout adds to the round-trip time, in milliseconds.
+    pub min_rto_ms: Option<u32>,
+    /// Every packet is acknowledged at once.
+    pub quick_ack: bool,
+}
+
+/// A conversation with the kernel about the calling thread's network namespace.
+#[derive(Debug)]
+pub struct Netlink(OwnedFd);
+
+/// A request under construction.
+struct Message(Vec<u8>);
+
+impl Message {
+    fn new(kind: u16, flags: libc::c_int, body: &[u8]) -> Message {
+        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | flags) as u16;
+        let mut bytes = vec![0; 4];
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend(flags.to_ne_bytes());
+        bytes.extend([0; 8]);
+        bytes.extend(body);
+        Message(bytes)
+    }
+
+    fn attribute(mut self, kind: u16, value: &[u8]) -> Message {
+        self.0.extend((4 + value.len() as u16).to_ne_bytes());
+        self.0.extend(kind.to_ne_bytes());
+        self.0.extend(value);
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+        self
+    }
+
+    fn number(self, kind: u16, value: u32) -> Message {
+        self.attribute(kind, &value.to_ne_bytes())
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        let length = self.0.len() as u32;
+        self.0[..4].copy_from_slice(&length.to_ne_bytes());
+        self.0
+    }
+}
+
+impl Netlink {
+    /// Opens one.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open() -> io::Result<Netlink> {
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+        // SAFETY: no pointers; the descriptor that comes back is nobody else's.
+        let socket = unsafe {
+            OwnedFd::from_raw_fd(sys::check(libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE))?)
+        };
+        Ok(Netlink(socket))
+    }
+
+    /// Sets a device's MTU and switches it on.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn up(&self, device: u32, mtu: u32) -> io::Result<()> {
+        // struct ifinfomsg: family, pad, type, index, flags, which flags.
+        let up = libc::IFF_UP as u32;
+        let mut body = vec![0; 4];
+        body.extend([device, up, up].iter().flat_map(|w| w.to_ne_bytes()));
+        self.ask(Message::new(libc::RTM_NEWLINK, 0, &body).number(number::IFLA_MTU, mtu))
+    }
+
+    /// Gives a device an address of its own.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn address(&self, device: u32, address: Ipv4Addr) -> io::Result<()> {
+        // struct ifaddrmsg: family, prefix length, flags, scope, index.
+        let mut body = vec![libc::AF_INET as u8, 32, 0, 0];
+        body.extend(device.to_ne_bytes());
+        let octets = address.octets();
+        let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+        let message = Message::new(libc::RTM_NEWADDR, flags, &body)
+            .attribute(libc::IFA_LOCAL, &octets)
+            .attribute(libc::IFA_ADDRESS, &octets);
+        self.ask(message)
+    }
+
+    /// Leads packets for `to` to the device, from `source`.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn route(&self, device: u32, to: Ipv4Addr, source: Ipv4Addr, metrics: &Metrics) -> io::Result<()> {
+        // struct rtmsg: family, prefix lengths, tos, table, protocol, scope, type, flags.
+        let body = [
+            libc::AF_INET as u8,
+            32,
+            0,
+            0,
+            libc::RT_TABLE_MAIN,
+            libc::RTPROT_STATIC,
+            libc::RT_SCOPE_LINK,
+            libc::RTN_UNICAST,
+            0,
+            0,
+            0,
+            0,
+        ];
+        let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+        let message = Message::new(libc::RTM_NEWROUTE, flags, &body)
+            .attribute(libc::RTA_DST, &to.octets())
+            .number(libc::RTA_OIF, device)
+            .attribute(libc::RTA_PREFSRC, &source.octets())
+            .attribute(libc::RTA_METRICS, &metrics.attributes());
+        self.ask(message)
+    }
+
+    /// Sends a request and reads the answer.
+    fn ask(&self, message: Message) -> io::Result<()> {
+        let bytes = message.finish();
+        // SAFETY: pointer and length describe `bytes`, which the kernel only reads.
+        let sent = unsafe { libc::send(self.0.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
+        if sent < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut answer = [0u8; 4096];
+        // SAFETY: pointer and length describe `answer`, in which any bytes are valid.
+        let got = unsafe { libc::recv(self.0.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0) };
+        if got < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // struct nlmsghdr, then struct nlmsgerr, which begins with the error: 0 for an acknowledgement.
+        let [a, b, c, d] = [answer[16], answer[17], answer[18], answer[19]];
+        match i32::from_ne_bytes([a, b, c, d]) {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(-error)),
+        }
+    }
+}
+
+impl Metrics {
+    /// As attributes within the route's own.
+    fn attributes(&self) -> Vec<u8> {
+        let quick = self.quick_ack.then_some(1);
+        // A least timeout only counts if it is locked.
+        let lock = self.min_rto_ms.map(|_| 1 << number::RTAX_RTO_MIN);
+        let all = [
+            (number::RTAX_LOCK, lock),
+            (number::RTAX_INITCWND, self.initial_window),
+            (number::RTAX_RTO_MIN, self.min_rto_ms),
+            (number::RTAX_INITRWND, self.receive_window),
+            (number::RTAX_QUICKACK, quick),
+        ];
+        let set = all.into_iter().filter_map(|(kind, value)| Some((kind, value?)));
+        set.fold(Message(Vec::new()), |m, (kind, value)| m.number(kind, value)).0
+    }
+}

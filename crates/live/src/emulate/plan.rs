@@ -1,0 +1,222 @@
+//! What hosts and connections a network needs, and whether the kernel can stand in for its senders.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::Ipv4Addr;
+
+use inprofile_core::units::Duration;
+use inprofile_sim::network::{Flow, Network, Transport};
+use inprofile_sim::tcp::{Config, Congestion};
+
+use super::connection;
+use super::host::{Stack, Way};
+use super::netlink::Metrics;
+
+/// The most connections: each takes a namespace, a device and two threads.
+pub const MOST: usize = 500;
+/// IPv4 and TCP without options.
+const PLAIN: u32 = 40;
+/// The timestamps option with its padding (RFC 7323 appendix A).
+const TIMESTAMPS: u32 = 12;
+/// RFC 791: what every host takes. Linux makes no segment smaller than 48 bytes.
+const LEAST_MTU: u32 = 88;
+
+/// One reason why a network can't be run with real hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The flow it is about.
+    pub flow: String,
+    /// What is wrong.
+    pub problem: String,
+    /// What to write instead.
+    pub remedy: String,
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "flow {}: {}\n  {}", self.flow, self.problem, self.remedy)
+    }
+}
+
+/// A host to be made.
+#[derive(Debug)]
+pub struct HostPlan {
+    /// A flow's name, or a node's.
+    pub name: String,
+    pub(crate) stack: Stack,
+    pub(crate) mtu: u32,
+    pub(crate) ways: Vec<Way>,
+}
+
+/// A connection to be made.
+#[derive(Debug)]
+pub struct Connection {
+    /// The flow, by its number.
+    pub flow: u32,
+    /// The flow's name.
+    pub name: String,
+    /// Numbers of the sender's host and of the receiver's.
+    pub ports: (usize, usize),
+    pub(crate) plan: connection::Plan,
+}
+
+/// Everything that has to be made.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// Hosts.
+    pub hosts: Vec<HostPlan>,
+    /// Connections between them.
+    pub connections: Vec<Connection>,
+}
+
+/// A sender's address and its receiver's: the flow's number in 10.64.0.0/12 and in 10.80.0.0/12.
+fn addresses(flow: u32) -> (Ipv4Addr, Ipv4Addr) {
+    let within = |base: [u8; 4]| Ipv4Addr::from(u32::from_be_bytes(base) + flow + 1);
+    (within([10, 64, 0, 0]), within([10, 80, 0, 0]))
+}
+
+/// The flow that an address belongs to, and whether it is the sender's.
+pub(crate) fn flow_of(address: Ipv4Addr) -> Option<(u32, bool)> {
+    let n = u32::from(address);
+    let within = |base: [u8; 4]| n.checked_sub(u32::from_be_bytes(base) + 1).filter(|i| *i < 1 << 20);
+    within([10, 80, 0, 0]).map(|f| (f, false)).or_else(|| within([10, 64, 0, 0]).map(|f| (f, true)))
+}
+
+/// The kernel's congestion control, and whether it recovers by selective acknowledgements.
+fn control(congestion: Congestion) -> (&'static str, bool) {
+    match congestion {
+        // Without them Linux recovers by RFC 6582, whatever it is called here.
+        Congestion::Reno | Congestion::NewReno => ("reno", false),
+        Congestion::Sack => ("reno", true),
+        Congestion::Cubic { sack } => ("cubic", sack),
+    }
+}
+
+impl Plan {
+    /// What this network needs.
+    ///
+    /// # Errors
+    /// Every reason why it can't be run.
+    pub fn of(network: &Network) -> Result<Plan, Vec<Refusal>> {
+        let (mut plan, mut refusals) = (Plan::default(), Vec::new());
+        let mut receivers: BTreeMap<u32, usize> = BTreeMap::new();
+        for (number, flow) in (0..).zip(&network.flows) {
+            let Some(tcp) = flow.transport.tcp() else { continue };
+            refusals.extend(refuse(flow, tcp));
+            plan.add(network, number, flow, tcp, &mut receivers);
+        }
+        if plan.connections.len() > MOST {
+            refusals.push(Refusal {
+                flow: network.flows[MOST].name.clone(),
+                problem: format!(
+                    "{} connections; each takes a namespace and two threads",
+                    plan.connections.len()
+                ),
+                remedy: format!("at most {MOST} at a time with real hosts"),
+            });
+        }
+        if refusals.is_empty() { Ok(plan) } else { Err(refusals) }
+    }
+
+    fn add(
+        &mut self,
+        network: &Network,
+        number: u32,
+        flow: &Flow,
+        tcp: &Config,
+        receivers: &mut BTreeMap<u32, usize>,
+    ) {
+        let (sender, receiver) = addresses(number);
+        let (congestion, sack) = control(tcp.congestion);
+        let mtu = tcp.segment + tcp.header;
+        let timestamps = tcp.header == PLAIN + TIMESTAMPS;
+        let metrics = Metrics {
+            initial_window: Some(tcp.initial_window),
+            min_rto_ms: Some(in_ms(tcp.min_rto)),
+            ..Metrics::default()
+        };
+        let from = self.hosts.len();
+        self.hosts.push(HostPlan {
+            name: flow.name.clone(),
+            stack: Stack { sack, timestamps, ecn: tcp.ecn },
+            mtu,
+            ways: vec![Way { own: sender, other: receiver, metrics }],
+        });
+        // A receiver agrees to whatever its senders ask for.
+        let to = *receivers.entry(flow.to).or_insert_with(|| {
+            self.hosts.push(HostPlan {
+                name: network.nodes[flow.to as usize].clone(),
+                stack: Stack { sack: true, timestamps: true, ecn: false },
+                mtu: LEAST_MTU,
+                ways: Vec::new(),
+            });
+            self.hosts.len() - 1
+        });
+        let metrics = Metrics {
+            receive_window: Some(tcp.window),
+            quick_ack: tcp.delayed_ack.is_none(),
+            ..Metrics::default()
+        };
+        let host = &mut self.hosts[to];
+        host.mtu = host.mtu.max(mtu);
+        host.ways.push(Way { own: receiver, other: sender, metrics });
+        let bytes = match flow.transport {
+            Transport::Transfer(_, segments) => Some(u64::from(segments) * u64::from(tcp.segment)),
+            _ => None,
+        };
+        let plan = connection::Plan {
+            addresses: (sender, receiver),
+            congestion,
+            window: tcp.window.saturating_mul(tcp.segment),
+            start: flow.start,
+            stop: flow.stop,
+            bytes,
+        };
+        self.connections.push(Connection { flow: number, name: flow.name.clone(), ports: (from, to), plan });
+    }
+}
+
+fn in_ms(d: Duration) -> u32 {
+    u32::try_from(d.0.div_ceil(Duration::from_millis(1).0)).unwrap_or(u32::MAX)
+}
+
+/// What the kernel's TCP can't be.
+fn refuse(flow: &Flow, tcp: &Config) -> Option<Refusal> {
+    let no = |problem: String, remedy: &str| {
+        Some(Refusal { flow: flow.name.clone(), problem, remedy: remedy.to_owned() })
+    };
+    if ![PLAIN, PLAIN + TIMESTAMPS].contains(&tcp.header) {
+        return no(
+            format!("headers of {} B: the kernel's are 40 B, or 52 B with timestamps", tcp.header),
+            "header = \"40 B\" or \"52 B\"",
+        );
+    }
+    let mtu = tcp.segment + tcp.header;
+    if !(LEAST_MTU..=65_535).contains(&mtu) {
+        return no(format!("an MTU of {mtu} B"), "segment and header together from 88 to 65535 B");
+    }
+    let (name, _) = control(tcp.congestion);
+    match connection::has_congestion(name) {
+        Ok(()) => None,
+        Err(e) if e.kind() == io::ErrorKind::Unsupported => {
+            no(e.to_string(), "another `congestion`, or load the module: modprobe tcp_NAME")
+        }
+        Err(e) => no(format!("no TCP socket: {e}"), "a kernel with IPv4"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_name_their_flow() {
+        for flow in [0, 1, 255, 256, 70_000] {
+            let (sender, receiver) = addresses(flow);
+            assert_eq!((flow_of(sender), flow_of(receiver)), (Some((flow, true)), Some((flow, false))));
+        }
+        assert_eq!(addresses(0).0, Ipv4Addr::new(10, 64, 0, 1));
+        let others = [[10, 64, 0, 0], [10, 63, 255, 255], [10, 96, 0, 1], [192, 168, 0, 1]];
+        assert!(others.iter().all(|a| flow_of(Ipv4Addr::from(*a)).is_none()));
+    }
+}

@@ -1,0 +1,94 @@
+//! Networks with real hosts: the kernel's TCP through our links and queues.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::sync::atomic::AtomicBool;
+
+use inprofile_core::registry::Registry;
+use inprofile_live::emulate::{self, Error, Live};
+use inprofile_scenario::Scenario;
+
+const FILE: &str = include_str!("emulate.toml");
+
+fn scenario(set: &[(&str, &str)]) -> Scenario {
+    let set: Vec<_> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    Scenario::parse(FILE, "emulate.toml", &set, &Registry::default()).expect("a good one")
+}
+
+fn live(set: &[(&str, &str)]) -> Live {
+    let run = emulate::run(scenario(set).network(1, false), &AtomicBool::new(false)).expect("it runs");
+    let late = &run.report.lateness;
+    println!(
+        "late: {} at the median, {} at the 99th percentile, {} at most; real-time: {}",
+        late.quantile(0.5),
+        late.quantile(0.99),
+        late.most(),
+        run.report.real_time
+    );
+    run
+}
+
+/// Drop-tail, one flow, 4 Mbit/s: the link is full, and nothing gets lost without being counted.
+#[test]
+fn a_flow_fills_a_link() {
+    let Some(_) = support::namespace() else { return };
+    let s = scenario(&[("flows.tcp.count", "1"), ("flows.tcp.rtt", "\"20 ms\"")]);
+    let run = emulate::run(s.network(1, false), &AtomicBool::new(false)).expect("it runs");
+    let metrics = s.metrics(&run.outcome);
+    let value = |name: &str| metrics.iter().find(|m| m.name == name).map(|m| m.value).expect(name);
+    // 1000 of every 1040 bytes are payload.
+    let goodput = value("goodput");
+    assert!((3.6e6..=3.85e6).contains(&goodput), "goodput {goodput}");
+    assert!(value("utilisation") > 0.95, "utilisation {}", value("utilisation"));
+    assert_eq!(run.report.strays, 0);
+}
+
+/// Marker, RIO and ECN act on the kernel's packets, and all of them are accounted for.
+#[test]
+fn colours_and_marks_reach_the_kernel() {
+    let Some(_) = support::namespace() else { return };
+    let run = live(&[
+        ("tcp.ecn", "true"),
+        (
+            "links.bottleneck.queue",
+            "{ aqm = \"rio\", limit = \"60 packets\", w_q = 0.02, ecn = true, in = { min_th = \"20 packets\", max_th = \"30 packets\", max_p = 0.02 }, out = { min_th = \"5 packets\", max_th = \"15 packets\", max_p = 0.1 } }",
+        ),
+    ]);
+    let bottleneck = &run.outcome.links[0].total;
+    let marked: u64 = bottleneck.marked.iter().sum();
+    assert!(marked > 10, "{marked} marked");
+    assert!(bottleneck.sent[0] > 500 && bottleneck.sent[1] > 500, "both colours: {:?}", bottleneck.sent);
+    assert!(run.outcome.flows.iter().all(|f| f.total.received.iter().sum::<u64>() > 100));
+}
+
+#[test]
+fn what_cannot_run_is_refused_by_name() {
+    let Some(_) = support::namespace() else { return };
+    let network = scenario(&[("tcp.header", "\"60 B\"")]).network(1, false);
+    let Err(Error::Refused(all)) = emulate::run(network, &AtomicBool::new(false)) else {
+        panic!("headers of 60 bytes aren't the kernel's");
+    };
+    assert_eq!(all.len(), 4);
+    assert_eq!(
+        all[0].to_string(),
+        "flow tcp.0: headers of 60 B: the kernel's are 40 B, or 52 B with timestamps\n  header = \"40 B\" or \"52 B\""
+    );
+}
+
+#[test]
+fn it_stops_when_told() {
+    let Some(_) = support::namespace() else { return };
+    let stop = AtomicBool::new(false);
+    let network = scenario(&[]).network(1, false);
+    let began = std::time::Instant::now();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        let ended = emulate::run(network, &stop).map(|_| ());
+        assert!(matches!(ended, Err(Error::Failure(inprofile_sim::engine::Failure::Stopped))), "{ended:?}");
+    });
+    assert!(began.elapsed() < std::time::Duration::from_secs(3));
+}

@@ -1,0 +1,66 @@
+//! A stage that is looked at late and seldom decides the same as one that is looked at all the time.
+
+use std::sync::atomic::AtomicBool;
+
+use inprofile_core::packet::{Colour, Ecn, FlowId, Kind, Packet};
+use inprofile_core::registry::Registry;
+use inprofile_core::units::{Duration, Time};
+use inprofile_scenario::Scenario;
+use inprofile_sim::outcome::Outcome;
+use inprofile_sim::stage::{Emerged, Stage, Told};
+use inprofile_sim::traffic::outside;
+
+/// When, whose, which way.
+fn packets() -> Vec<(Time, u32, bool)> {
+    let data = (0..3_000).map(|i| (Time(i * 1_000_000_000 + i % 7 * 1_000), (i % 4) as u32, i % 5 != 0));
+    data.collect()
+}
+
+fn packet(forward: bool) -> Packet {
+    let (size, payload, kind) = if forward { (1040, 1000, Kind::Data) } else { (40, 0, Kind::Ack) };
+    Packet { flow: FlowId(0), size, payload, kind, ecn: Ecn::Capable, ..Packet::default() }
+}
+
+/// Puts the packets in at their times, and looks besides every `every`, if at all.
+fn run(every: Option<Duration>) -> (Outcome, Vec<Emerged>) {
+    let text = include_str!("emulate.toml");
+    let scenario = Scenario::parse(text, "emulate.toml", &[], &Registry::default()).expect("a good one");
+    let mut stage = Stage::new(scenario.network(7, true));
+    let stop = AtomicBool::new(false);
+    let (mut out, mut looked) = (Vec::new(), Time::ZERO);
+    for (at, flow, forward) in packets() {
+        while let Some(every) = every.filter(|e| looked + *e < at) {
+            looked += every;
+            assert!(stage.advance(looked, &stop, |e| out.push(e)));
+        }
+        assert!(stage.advance(at, &stop, |e| out.push(e)));
+        stage.put(flow, &packet(forward), forward);
+    }
+    let sender = outside::Sender::default();
+    stage.tell(0, &Told { sender, in_order_bytes: 12_500 });
+    assert!(stage.due().is_some_and(|at| at > Time(2_999_000_000_000)));
+    assert!(!stage.advance(Time::from_secs(10.0), &stop, |e| out.push(e)), "the run is over after 6 s");
+    let outcome = stage.finish().expect("the books add up");
+    (Outcome { events: 0, ..outcome }, out)
+}
+
+#[test]
+fn looking_late_changes_no_verdict() {
+    let (outcome, out) = run(None);
+    let (again, same) = run(Some(Duration::from_micros(137)));
+    assert_eq!(outcome.verdicts, again.verdicts);
+    assert_eq!((&outcome.links, &outcome.drops), (&again.links, &again.drops));
+    assert_eq!(out, same);
+
+    // 2,400 of the 3,000 are data: 2 × the link's rate, half IN at most, and the queue overflows.
+    let bottleneck = &outcome.links[0].total;
+    assert_eq!(bottleneck.arrived.iter().sum::<u64>(), 2_400);
+    assert!(bottleneck.arrived[0] > 0 && bottleneck.arrived[1] > 0 && bottleneck.dropped_of(Colour::OUT) > 0);
+    let came = out.iter().filter(|e| e.forward).count() as u64;
+    assert_eq!(came, bottleneck.sent.iter().sum::<u64>());
+    assert_eq!(out.len() as u64 - came, 600);
+    // Each came out when its wait, 2.08 ms at 4 Mbit/s and the propagation were over, not when somebody looked.
+    assert!(out.windows(2).all(|w| w[0].at <= w[1].at));
+    assert_eq!(outcome.flows[0].total.in_order_payload_bytes, 12_500);
+    assert_eq!(outcome.flows[0].total.in_order_wire_bytes, 12_500 + 13 * 40);
+}

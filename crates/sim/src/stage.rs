@@ -1,0 +1,114 @@
+//! A run whose hosts are outside: links, queues, markers and monitors as in any other, but the packets of TCP flows are
+//! put in and taken out by whoever keeps the hosts, as time goes by.
+//!
+//! Time is still an argument. Whoever calls late is told later of what came out, each packet with its own time; no
+//! verdict changes by it, only what the hosts do next.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use inprofile_core::packet::{Colour, FlowId, Packet};
+use inprofile_core::units::Time;
+
+use crate::clock::Exact;
+use crate::engine::{Failure, Hosts, Run};
+use crate::network::Network;
+use crate::outcome::Outcome;
+use crate::traffic::{Source, outside};
+pub use crate::world::Emerged;
+
+/// What the keeper of the hosts says of a flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    /// Of its sender.
+    pub sender: outside::Sender,
+    /// Payload bytes that its receiver's application has read.
+    pub in_order_bytes: u64,
+}
+
+enum Either {
+    Plain(Run<Exact, false>),
+    Traced(Run<Exact, true>),
+}
+
+/// A run in steps.
+pub struct Stage(Either);
+
+macro_rules! either {
+    ($self:ident, $run:ident => $body:expr) => {
+        match &mut $self.0 {
+            Either::Plain($run) => $body,
+            Either::Traced($run) => $body,
+        }
+    };
+}
+
+impl Stage {
+    /// At its beginning. Whatever its profile says, it keeps the exact clock; datagrams come from inside.
+    #[must_use]
+    pub fn new(network: Network) -> Stage {
+        Stage(if network.trace {
+            Either::Traced(Run::new(network, None, Hosts::Outside))
+        } else {
+            Either::Plain(Run::new(network, None, Hosts::Outside))
+        })
+    }
+
+    /// When something is next due.
+    pub fn due(&mut self) -> Option<Time> {
+        either!(self, run => run.world.calendar.peek().map(|e| Time(e.at)))
+    }
+
+    /// Does everything that is due up to `now`, and shows what came to hosts outside. False: the run is over.
+    pub fn advance(&mut self, now: Time, stop: &AtomicBool, mut out: impl FnMut(Emerged)) -> bool {
+        either!(self, run => {
+            while let Some(event) = run.world.calendar.peek().filter(|e| e.at <= now.0) {
+                run.world.calendar.pop();
+                run.events += 1;
+                if !run.handle(&event) || stop.load(Ordering::Relaxed) {
+                    return false;
+                }
+                run.world.emerged.drain(..).for_each(&mut out);
+            }
+            run.world.now = run.world.now.max(Exact(now.0));
+            true
+        })
+    }
+
+    /// A flow's host puts in a packet now, having advanced to this moment; the receiver's if not `forward`. Class and
+    /// colour are the flow's. The slot it is kept in: nobody else's until it has come out or was dropped.
+    pub fn put(&mut self, flow: u32, packet: &Packet, forward: bool) -> u32 {
+        either!(self, run => {
+            let class = run.world.flows[flow as usize].class;
+            let packet = Packet { flow: FlowId(flow), class, colour: Colour::IN, ..*packet };
+            if forward {
+                run.world.launch(flow, packet, 0, false)
+            } else {
+                run.world.launch_back(flow, packet)
+            }
+        })
+    }
+
+    /// A flow's ends are so far now.
+    pub fn tell(&mut self, flow: u32, told: &Told) {
+        either!(self, run => {
+            if let Source::Outside(sender) = &mut run.senders[flow as usize] {
+                *sender = told.sender;
+            }
+            let f = &mut run.world.flows[flow as usize];
+            let segments = told.in_order_bytes.div_ceil(u64::from(f.segment.max(1)));
+            f.counts.in_order_payload_bytes = told.in_order_bytes;
+            f.counts.in_order_wire_bytes = told.in_order_bytes + segments * u64::from(f.header);
+        });
+    }
+
+    /// The outcome, once it is over.
+    ///
+    /// # Errors
+    /// [`Failure::NotConserved`] if the engine miscounted.
+    pub fn finish(self) -> Result<Outcome, Failure> {
+        match self.0 {
+            Either::Plain(run) => run.close(),
+            Either::Traced(run) => run.close(),
+        }
+    }
+}
