@@ -88,6 +88,12 @@ def ns2_script(scenario: Scenario, seed: int) -> str:
     `Inexpressible` with a list of texts, one for each thing that ns-2 doesn't have.
     """
 
+def ns2_counting_script(scenario: Scenario, seed: int) -> str:
+    """The Tcl script by which ns-2 runs an experiment like this one, whatever its profile, and counts.
+
+    It writes what it counted at both ends of the measured window. `Inexpressible` as `ns2_script`.
+    """
+
 def ns2_log(scenario: Scenario, seed: int, path: str) -> int:
     """Run this seed and write every event at every link to a file, in the format of ns-2's trace.
 

@@ -7,6 +7,7 @@ size, flow, addresses, sequence number and the packet's number. ns-2's column of
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -30,6 +31,7 @@ __all__ = [
     "Ns2Failed",
     "Ns2Missing",
     "Validation",
+    "by_events",
     "compare",
     "ns2_script",
     "validate",
@@ -138,6 +140,11 @@ class Validation:
         if self.comparison.divergence is None:
             return f"identical: {self.comparison.events:,} events, {self.packets:,} packets received"
         return str(self.comparison.divergence)
+
+
+def by_events(scenario: Scenario) -> bool:
+    """Whether an experiment asks for ns-2's clock and order, so that its events can be ns-2's."""
+    return bool(json.loads(scenario.canonical)["engine"] == "ns2")
 
 
 def ns2_script(scenario: Scenario, seed: int = 1) -> str:

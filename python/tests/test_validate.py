@@ -126,11 +126,11 @@ def test_what_ns2_lacks_is_all_named(small: Path, capsys: pytest.CaptureFixture[
         "links.bottleneck.queue.limit",
     ]
     with pytest.raises(SystemExit) as left:
-        main(["validate", str(small), "--set", 'engine.profile="exact"', "--json"])
+        main(["validate", str(small), "--set", 'tcp.profile="rfc"', "--json"])
     assert left.value.code == 2
     out = capsys.readouterr()
-    assert "engine.profile" in json.loads(out.out)["error"]
-    assert "engine.profile" in out.err
+    assert "flows.tcp.tcp.profile" in json.loads(out.out)["error"]
+    assert "flows.tcp.tcp.profile" in out.err
 
 
 def test_without_ns2_it_says_how_to_get_it(

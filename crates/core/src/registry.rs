@@ -162,6 +162,12 @@ mechanisms! { ($)
     "token_bucket" = TokenBucket(marker::token_bucket::TokenBucket, marker::token_bucket::Params),
         "RFC 2697 §3 (committed bucket); papers A and B",
         "IN while the bucket holds the packet's size in tokens, else OUT.";
+    "tsw2cm" = Tsw2cm(marker::tsw2cm::Tsw2cm, marker::tsw2cm::Params),
+        "Clark and Fang 1998, §3.3; RFC 2859 with two colours",
+        "Measures the rate over a time-sliding window; OUT with the probability by which it is above the target.";
+    "tsw3cm" = Tsw3cm(marker::tsw3cm::Tsw3cm, marker::tsw3cm::Params),
+        "RFC 2859",
+        "Measures the rate over a time-sliding window; yellow between committed and peak target, red above, at random.";
     "arm" = Arm(marker::ard::Ard, marker::ard::ArmParams),
         "paper A, §2.1",
         "Aggregate bucket at an adaptive rate that remarks IN packets at random when it runs low.";
@@ -219,6 +225,12 @@ mechanisms! { ($)
     "dwred" = Dwred(aqm::dwred::Dwred, aqm::dwred::Params),
         "paper E, §4 (DWRED)",
         "WRED whose thresholds follow the sum of the flows' windows, as the edge tells it.";
+    "wred" = Wred(aqm::wred::Wred, aqm::wred::Params),
+        "Floyd and Jacobson 1993; RFC 2597 §4",
+        "RED with a curve per colour, on one average of the whole queue or on an average per colour.";
+    "dsred" = DsRed(aqm::dsred::DsRed, aqm::dsred::Params),
+        "ns-2.35, dsRED/core",
+        "ns-2's own RIO-C, RIO-D and WRED, with its faults: for comparing with what it published.";
     }
 }
 
@@ -280,6 +292,11 @@ schedulers! {
 }
 
 impl AnyMarker {
+    /// The moment of the call that follows on ns-2's clock: see [`marker::Marker::tell_secs`].
+    pub fn tell_secs(&mut self, now: Time, secs: f64) {
+        each_marker!(self, m => m.tell_secs(now, secs));
+    }
+
     /// Decides on a packet.
     #[inline]
     pub fn mark<W: Why>(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
@@ -300,6 +317,11 @@ impl AnyAqm {
     pub fn keeps_time(&self) -> bool {
         use crate::aqm::DynAqm;
         each_aqm!(self, m => m.keeps_time())
+    }
+
+    /// The moment of the call that follows on ns-2's clock: see [`aqm::Aqm::tell_secs`].
+    pub fn tell_secs(&mut self, secs: f64) {
+        each_aqm!(self, m => m.tell_secs(secs));
     }
 
     /// Decides on an arrival.
@@ -457,6 +479,8 @@ mod tests {
     #[test]
     fn parameters_can_be_read_back_as_written() {
         round_trips::<marker::token_bucket::Params>();
+        round_trips::<marker::tsw2cm::Params>();
+        round_trips::<marker::tsw3cm::Params>();
         round_trips::<marker::ard::Params>();
         round_trips::<marker::ard::ArmParams>();
         round_trips::<marker::blind_drop::Params>();
@@ -476,6 +500,8 @@ mod tests {
         round_trips::<queue::priority::Params>();
         round_trips::<queue::drr::Params>();
         round_trips::<aqm::fdd_red::Params>();
+        round_trips::<aqm::wred::Params>();
+        round_trips::<aqm::dsred::Params>();
     }
 
     /// A user's own marker needs no change here.

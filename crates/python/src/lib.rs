@@ -99,7 +99,7 @@ fn json(problems: &[Problem]) -> String {
 #[pymodule]
 mod _internal {
     #[pymodule_export]
-    use super::ns2::{Inexpressible, ns2_log, ns2_script};
+    use super::ns2::{Inexpressible, ns2_counting_script, ns2_log, ns2_script};
     #[pymodule_export]
     use super::results::Results;
     #[pymodule_export]

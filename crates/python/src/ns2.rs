@@ -27,6 +27,14 @@ pub fn ns2_script(scenario: &Scenario, seed: u64) -> PyResult<String> {
     scenario.inner.ns2_script(seed).map_err(|missing| Inexpressible::new_err(missing.0))
 }
 
+/// The Tcl script by which ns-2 2.35 runs an experiment like this one and counts, whatever its engine's profile.
+///
+/// `Inexpressible` as [`ns2_script`].
+#[pyfunction]
+pub fn ns2_counting_script(scenario: &Scenario, seed: u64) -> PyResult<String> {
+    scenario.inner.ns2_counting_script(seed).map_err(|missing| Inexpressible::new_err(missing.0))
+}
+
 /// Run this seed and write every event at every link to the file at `path`, in the format of ns-2's trace.
 ///
 /// Gives the number of data packets that arrived at receivers. OSError with the path if the file can't be written.

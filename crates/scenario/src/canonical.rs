@@ -5,7 +5,6 @@
 
 use inprofile_config::show;
 use inprofile_core::params::Values;
-use inprofile_sim::network::Profile;
 use inprofile_sim::tcp;
 use inprofile_sim::traffic::law::Law;
 use serde_json::{Value as Json, json};
@@ -22,7 +21,7 @@ pub(crate) fn canonical(model: &Model) -> String {
         "title": model.title,
         "duration": model.duration.0,
         "measure": { "from": model.window.0.0, "to": model.window.1.0, "at": model.at },
-        "engine": match model.profile { Profile::Exact => "exact", Profile::Ns2 => "ns2" },
+        "engine": model.profile.word(),
         "tcp": tcp_table(&model.tcp),
         "nodes": model.nodes,
         "links": model.links.iter().map(|l| json!({

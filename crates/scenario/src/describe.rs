@@ -3,7 +3,6 @@
 use inprofile_config::show;
 use inprofile_core::params::{Value, Values};
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate};
-use inprofile_sim::network::Profile;
 use inprofile_sim::tcp;
 use inprofile_sim::traffic::law::Law;
 use serde_json::{Map, Value as Json, json};
@@ -22,7 +21,7 @@ pub(crate) fn describe(model: &Model) -> Json {
         "duration": model.duration.to_string(),
         "measure": { "from": from.to_string(), "to": to.to_string(), "at": model.way_name(model.at) },
         "seeds": model.seeds,
-        "engine": { "profile": match model.profile { Profile::Exact => "exact", Profile::Ns2 => "ns2" } },
+        "engine": { "profile": model.profile.word() },
         "tcp": tcp_table(&model.tcp),
         "packet": packet(&model.tcp).to_string(),
         "nodes": model.nodes,

@@ -165,7 +165,16 @@ impl Scenario {
     /// # Errors
     /// Everything that ns-2 can't express.
     pub fn ns2_script(&self, seed: u64) -> Result<String, ns2::Inexpressible> {
-        ns2::script(&self.model, &self.network(seed, false))
+        ns2::script(&self.model, &self.network(seed, false), ns2::Aim::Events)
+    }
+
+    /// The script by which ns-2 2.35 runs an experiment like this one, whatever its engine's profile, and counts what figures
+    /// over many seeds are made of: `ns2/counts.rs` has the format.
+    ///
+    /// # Errors
+    /// Everything that has no next of kin in ns-2.
+    pub fn ns2_counting_script(&self, seed: u64) -> Result<String, ns2::Inexpressible> {
+        ns2::script(&self.model, &self.network(seed, false), ns2::Aim::Counts)
     }
 
     /// The figures of one run. What has no value in this run (the loss of a colour that never came) is absent.

@@ -45,8 +45,8 @@ pub fn schema(registry: &Registry) -> Json {
             "seeds": { "type": "integer", "minimum": 1, "maximum": 100_000, "default": 10,
                 "description": "How many runs, with seeds from 1." },
             "engine": table(&[], json!({
-                "profile": { "enum": ["exact", "ns2"], "default": "exact",
-                    "description": "Integer picoseconds, or ns-2's order of events and clock." },
+                "profile": { "enum": ["exact", "exact_ns2_random", "ns2"], "default": "exact",
+                    "description": "Integer picoseconds; the same with ns-2's random numbers; or ns-2's order of events and clock, too." },
             }), "The simulator."),
             "tcp": tcp,
             "links": list(link(&queue), 1, "Links, each in both directions."),

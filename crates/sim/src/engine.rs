@@ -54,8 +54,12 @@ impl std::error::Error for Failure {}
 /// [`Failure::Stopped`] if `stop` was set; [`Failure::NotConserved`] if the engine miscounted.
 pub fn run(network: Network, stop: &AtomicBool, log: Option<Log>) -> Result<Outcome, Failure> {
     match (network.profile, network.trace) {
-        (Profile::Exact, false) => Run::<Exact, false>::new(network, log, Hosts::Simulated).finish(stop),
-        (Profile::Exact, true) => Run::<Exact, true>::new(network, log, Hosts::Simulated).finish(stop),
+        (Profile::Exact | Profile::ExactNs2Random, false) => {
+            Run::<Exact, false>::new(network, log, Hosts::Simulated).finish(stop)
+        }
+        (Profile::Exact | Profile::ExactNs2Random, true) => {
+            Run::<Exact, true>::new(network, log, Hosts::Simulated).finish(stop)
+        }
         (Profile::Ns2, false) => Run::<Seconds, false>::new(network, log, Hosts::Simulated).finish(stop),
         (Profile::Ns2, true) => Run::<Seconds, true>::new(network, log, Hosts::Simulated).finish(stop),
     }
@@ -88,7 +92,8 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let most = network.flows.len().max(network.links.len());
         assert!(most < MOST as usize, "the experiment file's limits keep the numbers below {MOST}");
         let seed = network.seed;
-        let mut shared = C::NS2.then(|| Rng::ns2(seed.clamp(1, u64::from(u32::MAX)) as u32));
+        let mut shared =
+            (network.profile != Profile::Exact).then(|| Rng::ns2(seed.clamp(1, u64::from(u32::MAX)) as u32));
         if let Some(rng) = &mut shared {
             // ns-2 draws the phase of every sender's clock twice: when the sender is made, which is
             // forgotten, and when the run begins.
@@ -96,7 +101,8 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                 rng.uniform();
             });
         }
-        let logged = log.is_some();
+        // Who draws from one stream has to draw in the order of events, and who is told of events to be told in it.
+        let stepped = TRACE || log.is_some() || shared.is_some();
         let calendar = Calendar::new(expected_events(&network), longest_delay(&network));
         let end = C::at(Time(network.duration.0));
         let window = [C::at(network.window.0), C::at(network.window.1)];
@@ -104,7 +110,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
 
         let prompt: Vec<bool> =
             (0..).zip(&network.flows).map(|(i, f)| answers_at_once(&network, i, f)).collect();
-        world.through = if C::NS2 || TRACE || logged || hosts == Hosts::Outside {
+        world.through = if stepped || hosts == Hosts::Outside {
             vec![false; network.links.len()]
         } else {
             fed_by_one_link(&network, &prompt)
@@ -121,7 +127,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         }
         for l in network.links {
             let rng = Rng::for_component(seed, &format!("queue {}", l.name));
-            world.links.push(Link::new(l, rng, TRACE || logged, network.window));
+            world.links.push(Link::new(l, rng, stepped, network.window));
         }
 
         let mut senders = Vec::with_capacity(network.flows.len());

@@ -203,6 +203,7 @@ impl<C: Clock> Link<C> {
         };
         if C::NS2 {
             self.fifo.tell_idle_secs(C::secs_of(now.since(self.free_at)));
+            self.aqm.tell_secs(now.secs());
         }
         let rng = shared.unwrap_or(&mut self.rng);
         if let Some(classes) = &mut self.classes {
@@ -237,6 +238,9 @@ impl<C: Clock> Link<C> {
         dropped: impl FnMut(Waiting<C>, inprofile_core::verdict::Cause),
     ) -> Option<(Waiting<C>, C::Span, C)> {
         self.settle(now);
+        if C::NS2 {
+            self.aqm.tell_secs(now.secs());
+        }
         let rng = shared.unwrap_or(&mut self.rng);
         let packet = |w: &Waiting<C>| Packet { ecn: w.ecn, ..packets.get(w.slot).packet };
         let next = match &mut self.classes {

@@ -3,9 +3,9 @@
 use inprofile_core::packet::{Direction, Packet};
 use inprofile_core::registry::AnyMarker;
 use inprofile_core::rng::Rng;
-use inprofile_core::units::Time;
 use inprofile_core::verdict::{Mark, Notes, Silent};
 
+use crate::clock::Clock;
 use crate::outcome::MarkerCounts;
 
 /// A marker in the middle of a run.
@@ -22,13 +22,17 @@ pub struct MarkerState {
 impl MarkerState {
     /// Counts the packet and asks the mechanism. The random numbers are its own, or `shared`.
     #[inline]
-    pub fn decide<const TRACE: bool>(
+    pub fn decide<C: Clock, const TRACE: bool>(
         &mut self,
-        now: Time,
+        clock: C,
         packet: &Packet,
         shared: Option<&mut Rng>,
         notes: &mut Notes,
     ) -> Mark {
+        let now = clock.time();
+        if C::NS2 {
+            self.marker.tell_secs(now, clock.secs());
+        }
         let (came, size) = (packet.colour as usize, u64::from(packet.size));
         self.counts.arrived[came] += 1;
         self.counts.arrived_bytes[came] += size;

@@ -48,8 +48,23 @@ pub enum Profile {
     /// Integer picoseconds; ties in an order that depends on nothing but what the events are.
     #[default]
     Exact,
+    /// As [`Profile::Exact`], but with ns-2's one stream of random numbers: what still differs from ns-2 is clock and order
+    /// alone.
+    ExactNs2Random,
     /// ns-2 2.35's: seconds in double precision, ties by insertion, one MRG32k3a stream for all.
     Ns2,
+}
+
+impl Profile {
+    /// The word in a file.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Profile::Exact => "exact",
+            Profile::ExactNs2Random => "exact_ns2_random",
+            Profile::Ns2 => "ns2",
+        }
+    }
 }
 
 /// One direction of a link, and the queue before it.

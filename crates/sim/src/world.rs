@@ -568,7 +568,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     fn mark_at_host(&mut self, flow: u32, slot: u32) -> bool {
         let Some(m) = self.flows[flow as usize].marker.as_mut() else { return true };
         let packet = self.packets.get(slot).packet;
-        let verdict = m.decide::<TRACE>(self.now.time(), &packet, self.shared.as_mut(), &mut self.notes);
+        let verdict = m.decide::<C, TRACE>(self.now, &packet, self.shared.as_mut(), &mut self.notes);
         if let Mark::Drop(_) = verdict {
             let c = &mut self.flows[flow as usize].counts;
             c.sent[packet.colour as usize] += 1;
@@ -581,13 +581,13 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     #[inline]
     fn mark_at_edge(&mut self, edge: u32, slot: u32) -> bool {
         let t = self.packets.get(slot);
-        let (packet, now) = (t.packet, self.now.time());
+        let packet = t.packet;
         let m = &mut self.edges[edge as usize];
         if !t.forward {
-            m.marker.observe(now, &packet, Direction::Reverse);
+            m.marker.observe(self.now.time(), &packet, Direction::Reverse);
             return true;
         }
-        let verdict = m.decide::<TRACE>(now, &packet, self.shared.as_mut(), &mut self.notes);
+        let verdict = m.decide::<C, TRACE>(self.now, &packet, self.shared.as_mut(), &mut self.notes);
         self.apply(verdict, slot, Place::Edge(edge))
     }
 

@@ -1,4 +1,4 @@
-"""`inprofile validate`: an experiment, compared with ns-2 event by event."""
+"""`inprofile validate`: an experiment, compared with ns-2."""
 
 from __future__ import annotations
 
@@ -15,29 +15,51 @@ DIFFERENT = 1
 @guarded
 def validate(
     file: File,
-    seed: Annotated[int, typer.Option(min=1, help="Which seed both run.")] = 1,
+    seed: Annotated[
+        int | None, typer.Option(min=1, help="Event by event: which seed both run.", show_default="1")
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            min=2, help="In distribution: how many seeds each runs.", show_default="as many as the file says"
+        ),
+    ] = None,
     set_: Set = None,
     keep: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="A folder for ns-2's script and both traces.", show_default=False),
+        typer.Option(
+            metavar="DIR",
+            help="Event by event: a folder for ns-2's script and both traces.",
+            show_default=False,
+        ),
     ] = None,
     json_: Json = False,
 ) -> None:
-    """Run an experiment here and in ns-2 2.35, and compare every event at every link.
+    """Run an experiment here and in ns-2 2.35, and compare.
 
-    The experiment has to ask for ns-2's ways: [engine] profile = "ns2", [tcp] profile = "ns2".
+    With [engine] profile = "ns2" every event at every link is compared. With the exact profile, the default,
+    no two runs can be the same: many seeds are run, and fairness, rates and drops compared in distribution.
+    Both need [tcp] profile = "ns2".
     """
-    from ..validate import NotInNs2, Ns2Failed, Ns2Missing
+    from ..distribution import Distribution, validate_distribution
+    from ..validate import NotInNs2, Ns2Failed, Ns2Missing, Validation, by_events
     from ..validate import validate as run_both
 
     scenario = open_scenario(file, set_)
+    events = by_events(scenario)
+    if events and seeds is not None:
+        raise Refused('--seeds: [engine] profile = "ns2" is compared event by event, one --seed at a time')
+    if not events and (seed is not None or keep is not None):
+        raise Refused('--seed and --keep are for [engine] profile = "ns2"; here many --seeds are compared')
+    found: Validation | Distribution
     try:
-        found = run_both(scenario, seed, keep)
+        found = run_both(scenario, seed or 1, keep) if events else validate_distribution(scenario, seeds)
     except (NotInNs2, Ns2Missing, Ns2Failed) as error:
         raise Refused(str(error)) from None
     if json_:
         emit(found.to_json())
     else:
         typer.echo(str(found))
-    if not found.identical:
+    same = found.identical if isinstance(found, Validation) else found.equivalent
+    if not same:
         raise typer.Exit(DIFFERENT)

@@ -3,6 +3,7 @@
 pub mod ared;
 pub mod curve;
 pub mod drop_tail;
+pub mod dsred;
 pub mod dwred;
 pub mod fdd_red;
 #[cfg(test)]
@@ -12,6 +13,7 @@ pub mod red;
 pub mod rio;
 pub mod rio_plus_out;
 pub mod thresholds;
+pub mod wred;
 
 use crate::marker::Gauge;
 use crate::packet::{Direction, FlowId, Packet};
@@ -71,6 +73,12 @@ pub trait Aqm: Send {
     ) -> Departure {
         let _ = (now, packet, queue, rng, why);
         Departure::Send
+    }
+
+    /// On ns-2's clock only: the moment of the call that follows, in its own seconds, which whole picoseconds can't
+    /// hold. Traffic in step leaves a link idle for exactly whole packets, and then the last bit counts.
+    fn tell_secs(&mut self, secs: f64) {
+        let _ = secs;
     }
 
     /// Called at the start of the run and then at each time it returned; `None`: never again.
@@ -135,6 +143,8 @@ pub trait DynAqm: Send {
         rng: &mut Rng,
         why: &mut dyn Why,
     ) -> Departure;
+    /// See [`Aqm::tell_secs`].
+    fn tell_secs(&mut self, secs: f64);
     /// See [`Aqm::tick`].
     fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time>;
     /// See [`Aqm::signal`].
@@ -184,6 +194,9 @@ impl<A: Aqm> DynAqm for A {
         why: &mut dyn Why,
     ) -> Departure {
         Aqm::depart(self, now, packet, queue, rng, why)
+    }
+    fn tell_secs(&mut self, secs: f64) {
+        Aqm::tell_secs(self, secs);
     }
     fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
         Aqm::tick(self, now, outbox)

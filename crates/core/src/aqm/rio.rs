@@ -105,9 +105,15 @@ pub struct Vars {
     weight: Weight,
     rule: Rule,
     avg_update: AvgUpdate,
-    /// `avg_update = ns2`: start of an idle stretch that an OUT packet ended and no IN packet has seen yet;
-    /// [`Time::NEVER`]: there is none.
-    unseen_idle: Time,
+}
+
+/// Idle time in ns-2's reading, in seconds of double precision.
+#[derive(Clone, Debug, Default)]
+struct Ns2Idle {
+    /// The moment of the arrival under way, where it was told.
+    told: Option<f64>,
+    /// `avg_update = ns2`: start of an idle stretch that an OUT packet ended and no IN packet has seen yet.
+    unseen: Option<f64>,
 }
 
 /// Packets of one colour by what happened to them; the rest joined.
@@ -133,6 +139,7 @@ pub struct Rio {
     /// A typical packet, if the probability is scaled by size.
     mean: Option<u32>,
     seen: Option<OutSeen>,
+    ns2: Ns2Idle,
 }
 
 impl Build for Params {
@@ -170,20 +177,25 @@ impl Build for Params {
             Variant::Floyd93 => Law::Floyd93,
             Variant::Ns2 => Law::Ns2Rio,
         };
+        // ns-2 is told 1 / max_p (`linterm_`).
+        let told = |t: &Thresholds| match law {
+            Law::Ns2Rio => Group::new(&Thresholds { max_p: 1.0 / (1.0 / t.max_p), ..t.clone() }),
+            _ => Group::new(t),
+        };
         let in_bytes = matches!(self.out.min_th, Backlog::Bytes(_));
         Rio {
             vars: Vars {
-                r#in: Group::new(&self.r#in),
-                out: Group::new(&self.out),
+                r#in: told(&self.r#in),
+                out: told(&self.out),
                 weight: Weight::new(self.w_q, context.link_rate, mean),
                 rule: Rule { law, gentle: self.gentle, wait: self.wait, in_bytes },
                 avg_update: self.avg_update,
-                unseen_idle: Time::NEVER,
             },
             stats: [Stats::default(); 2],
             ecn: self.ecn,
             mean: self.byte_scaled.then(|| curve::size_of(mean)),
             seen: self.watch.then(OutSeen::default),
+            ns2: Ns2Idle::default(),
         }
     }
 }
@@ -191,26 +203,58 @@ impl Build for Params {
 impl Vars {
     /// Brings the averages up to date with an arrival that found `all` and `ins` waiting.
     #[inline]
-    fn update(&mut self, now: Time, is_in: bool, all: f64, ins: f64, idle: Option<Time>) {
+    fn update(&mut self, now: Time, is_in: bool, lengths: (f64, f64), idle: Option<Time>, ns2: &mut Ns2Idle) {
         let w = &self.weight;
-        let ns2 = self.rule.law != Law::Floyd93;
-        let sample = |a: &mut QueueAverage, q, idle| match ns2 {
-            true => a.sample_ns2(w, now, q, idle),
-            false => a.sample(w, now, q, idle),
-        };
+        let (all, ins) = lengths;
         match self.avg_update {
-            AvgUpdate::Ns2 if !is_in => self.unseen_idle = idle.unwrap_or(self.unseen_idle),
+            AvgUpdate::Ns2 if !is_in => ns2.unseen = idle.map(Time::secs).or(ns2.unseen),
+            AvgUpdate::Ns2 => {
+                self.out.average.sample(w, now, all, idle);
+                let unseen = ns2.unseen.take().map(Time::from_secs);
+                self.r#in.average.sample(w, now, ins, idle.or(unseen));
+            }
+            AvgUpdate::ClarkFang if !is_in => {
+                self.out.average.sample(w, now, all, idle);
+                if let Some(since) = idle {
+                    self.r#in.average.age(w, now, since);
+                }
+            }
+            AvgUpdate::ClarkFang | AvgUpdate::EveryArrival => {
+                self.out.average.sample(w, now, all, idle);
+                self.r#in.average.sample(w, now, ins, idle);
+            }
+        }
+    }
+
+    /// [`Vars::update`] in ns-2's arithmetic, the link having been idle for `idle` seconds.
+    fn update_ns2(
+        &mut self,
+        now: Time,
+        is_in: bool,
+        lengths: (f64, f64),
+        idle: Option<f64>,
+        ns2: &mut Ns2Idle,
+    ) {
+        let w = &self.weight;
+        let secs = ns2.told.take().unwrap_or_else(|| now.secs());
+        let sample = |a: &mut QueueAverage, q, idle: Option<f64>| {
+            if let Some(idle) = idle {
+                a.age_ns2_for(w, now, idle);
+            }
+            a.sample_ns2(w, now, q, None);
+        };
+        let (all, ins) = lengths;
+        match self.avg_update {
+            AvgUpdate::Ns2 if !is_in => ns2.unseen = idle.map(|idle| secs - idle).or(ns2.unseen),
             AvgUpdate::Ns2 => {
                 sample(&mut self.out.average, all, idle);
-                let unseen = std::mem::replace(&mut self.unseen_idle, Time::NEVER);
-                let unseen = (unseen != Time::NEVER).then_some(unseen);
+                let unseen = ns2.unseen.take().map(|since| secs - since);
                 sample(&mut self.r#in.average, ins, idle.or(unseen));
             }
             AvgUpdate::ClarkFang if !is_in => {
                 sample(&mut self.out.average, all, idle);
-                if let Some(since) = idle {
-                    let a = &mut self.r#in.average;
-                    if ns2 { a.age_ns2(w, now, since) } else { a.age(w, now, since) }
+                if let Some(idle) = idle {
+                    self.r#in.average.age_ns2_for(w, now, idle);
                 }
             }
             AvgUpdate::ClarkFang | AvgUpdate::EveryArrival => {
@@ -239,7 +283,10 @@ impl Rio {
         } else {
             (f64::from(queue.packets()), f64::from(queue.packets_of(Colour::IN)))
         };
-        v.update(now, is_in, all, ins, queue.idle_since());
+        match v.rule.law {
+            Law::Floyd93 => v.update(now, is_in, (all, ins), queue.idle_since(), &mut self.ns2),
+            _ => v.update_ns2(now, is_in, (all, ins), queue.idle_secs(now), &mut self.ns2),
+        }
         why.note("queued", all);
         why.note("queued_in", ins);
         why.note("avg", v.out.average.get());
@@ -299,6 +346,10 @@ impl Rio {
 
 impl Aqm for Rio {
     const KEEPS_TIME: bool = false;
+
+    fn tell_secs(&mut self, secs: f64) {
+        self.ns2.told = Some(secs);
+    }
 
     #[inline]
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(

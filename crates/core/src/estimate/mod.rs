@@ -2,4 +2,5 @@
 
 pub mod ewma;
 pub mod rtt;
+pub mod tsw;
 pub mod window;

@@ -7,6 +7,8 @@ pub mod every_nth;
 pub mod meter;
 pub mod probe;
 pub mod token_bucket;
+pub mod tsw2cm;
+pub mod tsw3cm;
 pub mod twam;
 
 use crate::packet::{Direction, Packet};
@@ -34,6 +36,12 @@ pub trait Marker: Send {
 
     /// Decides on a packet. Nothing else about the packet may change.
     fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark;
+
+    /// On ns-2's clock only: the moment of the call that follows, in its own seconds. They are sums of doubles that whole
+    /// picoseconds can't hold, and decide where a bucket holds exactly a packet or an idle stretch exactly a whole number.
+    fn tell_secs(&mut self, now: Time, secs: f64) {
+        let _ = (now, secs);
+    }
 
     /// Called at the start of the run and then at each time it returned; `None`: never again.
     fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
@@ -74,6 +82,8 @@ pub trait DynMarker: Send {
     fn observe(&mut self, now: Time, packet: &Packet, direction: Direction);
     /// See [`Marker::mark`].
     fn mark(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut dyn Why) -> Mark;
+    /// See [`Marker::tell_secs`].
+    fn tell_secs(&mut self, now: Time, secs: f64);
     /// See [`Marker::tick`].
     fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time>;
     /// See [`Marker::signal`].
@@ -98,6 +108,9 @@ impl<M: Marker> DynMarker for M {
     }
     fn mark(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut dyn Why) -> Mark {
         Marker::mark(self, now, packet, rng, why)
+    }
+    fn tell_secs(&mut self, now: Time, secs: f64) {
+        Marker::tell_secs(self, now, secs);
     }
     fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
         Marker::tick(self, now, outbox)

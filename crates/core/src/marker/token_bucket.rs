@@ -12,6 +12,16 @@ use crate::rng::Rng;
 use crate::units::{Backlog, Rate, Time};
 use crate::verdict::{Mark, Why};
 
+crate::choice! {
+    /// Which packets conform.
+    pub enum Conforms {
+        /// Those for which there are enough tokens (RFC 2697 §3).
+        AtLeast = "at_least",
+        /// Those for which there are more than enough: ns-2's host tagger, in which a bucket one packet deep never marks IN.
+        MoreThan = "more_than",
+    }
+}
+
 crate::params! {
     /// What an operator sets.
     pub struct Params {
@@ -21,6 +31,8 @@ crate::params! {
         depth: Backlog [POSITIVE];
         /// Whether the bucket is full at the start of the run.
         starts_full: bool = true;
+        /// Whether a packet is IN if the tokens are at least its size, or only if they are more.
+        conforms: Conforms = Conforms::AtLeast;
     }
 }
 
@@ -50,6 +62,9 @@ pub struct TokenBucket {
     depth: f64,
     vars: Vars,
     stats: Stats,
+    conforms: Conforms,
+    /// The last moment told, on ns-2's clock only.
+    told: f64,
 }
 
 /// Tokens at `now`, having been `tokens` at `at`: they arrive at `rate` and overflow at `depth`.
@@ -71,14 +86,21 @@ impl Build for Params {
         }
         let depth = self.depth.bytes(context.packet);
         let packet = context.packet;
-        if depth < packet.0 as f64 {
+        if depth < packet.0 as f64 || (depth <= packet.0 as f64 && self.conforms == Conforms::MoreThan) {
             return Err(Fault {
                 field: "depth",
                 problem: format!(
-                    "a depth of {} is less than a packet of {packet}: no packet can ever be IN",
-                    self.depth
+                    "a depth of {} is {} than a packet of {packet}: no packet can ever be IN",
+                    self.depth,
+                    match self.conforms {
+                        Conforms::AtLeast => "less",
+                        Conforms::MoreThan => "not more",
+                    }
                 ),
-                remedy: format!("at least \"{packet}\" or \"1 packets\""),
+                remedy: match self.conforms {
+                    Conforms::AtLeast => format!("at least \"{packet}\" or \"1 packets\""),
+                    Conforms::MoreThan => "more than \"1 packets\", or conforms = \"at_least\"".into(),
+                },
             });
         }
         Ok(Vec::new())
@@ -88,12 +110,28 @@ impl Build for Params {
         let rate = self.rate.or(context.contract).map_or(0.0, |r| r.0 as f64 / 8e12);
         let depth = self.depth.bytes(context.packet);
         let tokens = if self.starts_full { depth } else { 0.0 };
-        TokenBucket { rate, depth, vars: Vars { tokens, at: Time::ZERO }, stats: Stats::default() }
+        TokenBucket {
+            rate,
+            depth,
+            vars: Vars { tokens, at: Time::ZERO },
+            stats: Stats::default(),
+            conforms: self.conforms,
+            told: 0.0,
+        }
     }
 }
 
 impl Marker for TokenBucket {
     const SEES_REVERSE: bool = false;
+
+    /// Brings the bucket up to date in ns-2's arithmetic; nothing is left for [`refill`] to add.
+    fn tell_secs(&mut self, now: Time, secs: f64) {
+        // The rate in bit/s was a whole number, and is one again.
+        let rate = libm::round(self.rate * 8e12) / 8.0;
+        self.vars.tokens = (self.vars.tokens + rate * (secs - self.told)).min(self.depth);
+        self.vars.at = now;
+        self.told = secs;
+    }
 
     #[inline]
     fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, _: &mut Rng, why: &mut W) -> Mark {
@@ -102,7 +140,7 @@ impl Marker for TokenBucket {
         v.at = now;
         why.note("tokens", v.tokens);
         let size = f64::from(packet.size);
-        if v.tokens >= size {
+        if v.tokens > size || (v.tokens >= size && self.conforms == Conforms::AtLeast) {
             v.tokens -= size;
             self.stats.marked_in += 1;
             Mark::Pass(Colour::IN)
@@ -132,7 +170,12 @@ mod tests {
 
     fn bucket(rate: u64, depth: f64) -> TokenBucket {
         let context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
-        let p = Params { rate: Some(Rate(rate)), depth: Backlog::Bytes(depth), starts_full: true };
+        let p = Params {
+            rate: Some(Rate(rate)),
+            depth: Backlog::Bytes(depth),
+            starts_full: true,
+            conforms: Conforms::AtLeast,
+        };
         p.build(&context)
     }
 
@@ -166,6 +209,37 @@ mod tests {
             (9000, 2000),
         ];
         assert_eq!(verdicts(&mut b, &arrivals), [I, I, O, O, I, I, O, I]);
+    }
+
+    /// Two packets at once find two packets' tokens: the tagger of ns-2 marks one of them.
+    #[test]
+    fn exactly_enough_is_not_more() {
+        let context = Context { link_rate: None, contract: Some(Rate(8)), packet: Bytes(1000), limit: None };
+        let of = |conforms, packets| Params {
+            rate: None,
+            depth: Backlog::Packets(packets),
+            starts_full: true,
+            conforms,
+        };
+        let burst = |conforms| verdicts(&mut of(conforms, 2.0).build(&context), &[(0, 1000), (0, 1000)]);
+        assert_eq!(burst(Conforms::AtLeast), [Colour::IN, Colour::IN]);
+        assert_eq!(burst(Conforms::MoreThan), [Colour::IN, Colour::OUT]);
+        assert_eq!(of(Conforms::AtLeast, 1.0).check(&context), Ok(vec![]));
+        assert_eq!(of(Conforms::MoreThan, 1.0).check(&context).expect_err("never IN").field, "depth");
+    }
+
+    #[test]
+    fn a_bucket_is_one_cache_line() {
+        assert!(size_of::<TokenBucket>() <= 64, "{} bytes", size_of::<TokenBucket>());
+    }
+
+    /// Seconds that are told fill the bucket, and the time that comes with them does not fill it again.
+    #[test]
+    fn told_seconds_count_once() {
+        let mut b = bucket(8_000_000, 2000.0);
+        assert_eq!(verdicts(&mut b, &[(0, 1000), (0, 1000)]), [Colour::IN, Colour::IN]);
+        b.tell_secs(Time(1_000_000_000), 0.001);
+        assert_eq!(verdicts(&mut b, &[(1000, 1000), (1000, 1)]), [Colour::IN, Colour::OUT]);
     }
 
     proptest! {

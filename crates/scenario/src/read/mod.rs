@@ -126,8 +126,9 @@ fn engine(root: &Section<'_, '_>) -> Option<Profile> {
     let Some(entry) = root.get("engine") else { return Some(Profile::Exact) };
     let section = entry.section(&["profile"])?;
     let Some(profile) = section.get("profile") else { return Some(Profile::Exact) };
-    match profile.word(&["exact", "ns2"], "engine profile")? {
+    match profile.word(&["exact", "exact_ns2_random", "ns2"], "engine profile")? {
         "ns2" => Some(Profile::Ns2),
+        "exact_ns2_random" => Some(Profile::ExactNs2Random),
         _ => Some(Profile::Exact),
     }
 }

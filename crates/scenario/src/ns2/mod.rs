@@ -1,24 +1,28 @@
 //! The same experiment for ns-2 2.35: its Tcl script, or all that ns-2 has no word for.
 //!
+//! `queues` has ns-2's disciplines, `markers` its markers, `counts` what a script writes down; here are network, agents and the whole.
+//!
 //! The script is to give the same packets at the same times as the simulator's ns-2 profile. Two things
 //! need care for that. ns-2 has one stream of random numbers, and draws the phase of a sender's clock from it when the
 //! sender is made and again when it is reset as the run begins. `$ns run` resets agents node by node, in the order of a Tcl
 //! array; the script makes `Node reset` leave agents alone and resets them itself, flow by flow. And a limit of
 //! n packets means n − 1 to ns-2's drop-tail queue, so what waits is written, plus one.
 
+mod counts;
+mod markers;
+mod queues;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fmt::Write as _;
 
-use inprofile_core::aqm::curve::Variant;
-use inprofile_core::aqm::drop_tail::{self, LimitRule};
-use inprofile_core::aqm::red;
-use inprofile_core::params::Params;
-use inprofile_core::units::{Backlog, Bytes};
+use inprofile_core::units::Bytes;
 use inprofile_sim::network::{Network, Profile, Transport};
 use inprofile_sim::tcp;
 
 use crate::model::{Model, Queue, Source, packet};
+use markers::Marking;
+use queues::{Class, Use};
 
 /// What an experiment asks for that ns-2 doesn't have, one by one, in the order of the file.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,12 +40,20 @@ impl std::error::Error for Inexpressible {}
 /// The largest seed that ns-2 reads as it is written.
 const MOST_SEED: u64 = i32::MAX as u64;
 
+/// What a script is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aim {
+    /// The same events as ours: everything in ns-2's own arithmetic, and every event in a trace.
+    Events,
+    /// Figures of the same distribution: ns-2's next of kin of every mechanism, and counts over the measured window.
+    Counts,
+}
+
 /// What every script begins with.
 const PROLOGUE: &str = "\
-# Writes its trace to the file named as its first argument.
+# Writes to the file named as its first argument.
 set ns [new Simulator]
-set trace [open [lindex $argv 0] w]
-$ns trace-all $trace
+set out [open [lindex $argv 0] w]
 
 # Agents are reset below, in the order of flows: each reset draws a random number.
 Node instproc reset {} { foreach module [$self list-modules] { $module reset } }
@@ -51,6 +63,44 @@ proc link {from to rate delay queue settings} {
     $ns simplex-link $n($from) $n($to) $rate $delay $queue
     set q [[$ns link $n($from) $n($to)] queue]
     foreach {name value} $settings { $q set $name $value }
+}
+
+# Code points of dsRED: 10, 11 and 12 are green, yellow and red, 0 is what nobody marked. A level is min_th, max_th, max_p, w_q.
+proc dsred {from to mean mode levels} {
+    global ns n
+    set q [[$ns link $n($from) $n($to)] queue]
+    $q set numQueues_ 1
+    $q setNumPrec 3
+    $q meanPktSize $mean
+    $q setMREDMode $mode
+    foreach {codepoint precedence} {0 0 10 0 11 1 12 2} { $q addPHBEntry $codepoint 0 $precedence }
+    set precedence 0
+    foreach level $levels {
+        eval $q configQ 0 $precedence $level
+        incr precedence
+    }
+}
+
+proc policer {from to name downgrades} {
+    global ns n
+    eval [[$ns link $n($from) $n($to)] queue] addPolicerEntry $name 10 $downgrades
+}
+
+# Source and destination are nodes, or -1 for any.
+proc policy {from to source destination name settings} {
+    global ns n
+    eval [[$ns link $n($from) $n($to)] queue] addPolicyEntry $source $destination $name 10 $settings
+}
+
+proc tagger {from to} {
+    global ns n tagger
+    set tagger($from,$to) [$ns maketbtagger Fid]
+    $ns attach-tagger [$ns link $n($from) $n($to)] $tagger($from,$to)
+}
+
+proc tag {from to flow rate depth tokens} {
+    global tagger
+    [$tagger($from,$to) classifier] set-flowrate $flow $rate $depth $tokens
 }
 
 proc flow {from to sender sink start settings ack} {
@@ -73,8 +123,8 @@ set agents {}
 ";
 
 /// The script of this seed.
-pub(crate) fn script(model: &Model, network: &Network) -> Result<String, Inexpressible> {
-    let mut script = Script { text: String::new(), missing: Vec::new() };
+pub(crate) fn script(model: &Model, network: &Network, aim: Aim) -> Result<String, Inexpressible> {
+    let mut script = Script { text: String::new(), missing: Vec::new(), aim };
     script.whole(model, network);
     if script.missing.is_empty() { Ok(script.text) } else { Err(Inexpressible(script.missing)) }
 }
@@ -82,27 +132,21 @@ pub(crate) fn script(model: &Model, network: &Network) -> Result<String, Inexpre
 struct Script {
     text: String,
     missing: Vec<String>,
+    aim: Aim,
 }
 
 impl Script {
     fn whole(&mut self, model: &Model, network: &Network) {
-        if network.profile != Profile::Ns2 {
+        if self.aim == Aim::Events && network.profile != Profile::Ns2 {
             self.lacks("engine.profile: picoseconds and their order of events; write profile = \"ns2\"");
         }
         if network.seed > MOST_SEED {
             self.lacks(format!("seed {}: ns-2's are below 2^31", network.seed));
         }
-        for edge in &model.edges {
-            let node = &model.nodes[edge.node as usize];
-            self.lacks(format!("edges.{node}.marker: {}", edge.marker.name));
-        }
         for s in &model.signals {
             self.lacks(format!("signals: from {} to {}", model.target_name(s.from), model.target_name(s.to)));
         }
         for group in &model.groups {
-            if let Some(marker) = &group.marker {
-                self.lacks(format!("flows.{}.marker: {}", group.name, marker.name));
-            }
             if group.traffic.name != "bulk" || group.stop.is_some() {
                 self.lacks(format!("flows.{}: traffic other than TCP without end", group.name));
             }
@@ -112,6 +156,9 @@ impl Script {
         let title: String = model.title.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         self.line(format_args!("# {}, seed {}", title.trim_end_matches('\\'), network.seed));
         self.text.push_str(PROLOGUE);
+        if self.aim == Aim::Events {
+            self.text.push_str("$ns trace-all $out\n");
+        }
         self.line(format_args!("\n$defaultRNG seed {}", network.seed.max(1)));
         self.line(format_args!("for {{set i 0}} {{$i < {}}} {{incr i}} {{ set n($i) [$ns node] }}\n", {
             network.nodes.len()
@@ -131,8 +178,13 @@ impl Script {
                 sink_settings(config)
             ));
         }
-        let end = network.duration.secs();
-        self.line(format_args!("\n$ns at {end} {{ $ns flush-trace; close $trace; exit 0 }}"));
+        match self.aim {
+            Aim::Events => {
+                let end = network.duration.secs();
+                self.line(format_args!("\n$ns at {end} {{ $ns flush-trace; close $out; exit 0 }}"));
+            }
+            Aim::Counts => self.counts(model, network),
+        }
         self.line(format_args!("foreach agent $agents {{ $agent reset }}\n$ns run"));
     }
 
@@ -146,8 +198,9 @@ impl Script {
     }
 
     fn links(&mut self, model: &Model, network: &Network) {
+        let marking = Marking::of(model, network, self);
         let mut between: BTreeMap<(u32, u32), &str> = BTreeMap::new();
-        for (link, (queue, size)) in network.links.iter().zip(queues(model)) {
+        for (i, (link, (queue, size))) in network.links.iter().zip(queues(model)).enumerate() {
             if let Some(other) = between.insert((link.from, link.to), &link.name) {
                 self.lacks(format!("links.{}: a second link beside {other}, from node to node", link.name));
             }
@@ -155,74 +208,17 @@ impl Script {
                 self.lacks(format!("links.{}.queue.scheduler", link.name));
                 continue;
             };
-            let Some((class, settings)) = self.queue(&link.name, queue, size) else { continue };
-            let (rate, delay) = (link.rate.0, link.delay.secs());
-            self.line(format_args!("link {} {} {rate} {delay} {class} {{{settings}}}", link.from, link.to));
-        }
-    }
-
-    /// The class of a queue and its settings.
-    fn queue(&mut self, link: &str, queue: &Queue, size: Bytes) -> Option<(&'static str, String)> {
-        let Queue { aqm, limit } = queue;
-        let Backlog::Packets(limit) = *limit else {
-            self.lacks(format!("links.{link}.queue.limit: bytes"));
-            return None;
-        };
-        match aqm.name {
-            "drop_tail" => {
-                let waiting = match drop_tail::Params::from_values(&aqm.values).limit_rule {
-                    LimitRule::Waiting => limit.floor(),
-                    LimitRule::Ns2 => limit.ceil() - 1.0,
-                };
-                Some(("DropTail", format!("limit_ {}", waiting + 1.0)))
+            let use_ = Use { polices: marking.polices(i), counts: self.aim == Aim::Counts && i == model.at };
+            let Some(Class { class, settings, after }) = self.queue(&link.name, queue, size, use_) else {
+                continue;
+            };
+            let (from, to, rate, delay) = (link.from, link.to, link.rate.0, link.delay.secs());
+            self.line(format_args!("link {from} {to} {rate} {delay} {class} {{{settings}}}"));
+            if let Some(levels) = after {
+                self.line(format_args!("dsred {from} {to} {levels}"));
             }
-            "red" => self.red(link, &red::Params::from_values(&aqm.values), limit, size),
-            name => {
-                self.lacks(format!("links.{link}.queue.aqm: {name}"));
-                None
-            }
+            marking.write(i, (from, to), &mut self.text);
         }
-    }
-
-    fn red(
-        &mut self,
-        link: &str,
-        p: &red::Params,
-        limit: f64,
-        size: Bytes,
-    ) -> Option<(&'static str, String)> {
-        let before = self.missing.len();
-        if p.variant != Variant::Ns2 {
-            let text = format!("links.{link}.queue.variant: {}; write variant = \"ns2\"", p.variant.word());
-            self.lacks(text);
-        }
-        let mean = p.mean_packet.unwrap_or(size).0 as f64;
-        let in_bytes = matches!(p.min_th, Backlog::Bytes(_));
-        let unit = if in_bytes { mean } else { 1.0 };
-        let mut threshold = |name: &str, value: f64| {
-            // ns-2's are in packets of the mean size; 0 means that ns-2 is to choose.
-            let written = value / unit;
-            if written * unit != value || written == 0.0 {
-                self.lacks(format!("links.{link}.queue.{name}: {value} with packets of {mean} B"));
-            }
-            written
-        };
-        let (min, max) = (threshold("min_th", p.min_th.amount()), threshold("max_th", p.max_th.amount()));
-        if self.missing.len() > before {
-            return None;
-        }
-        let settings = format!(
-            "limit_ {} thresh_ {min} maxthresh_ {max} linterm_ {} q_weight_ {} mean_pktsize_ {mean} bytes_ {} \
-             queue_in_bytes_ {in_bytes} gentle_ {} wait_ {} setbit_ {}",
-            limit.floor(),
-            1.0 / p.max_p,
-            p.w_q,
-            p.byte_scaled,
-            p.gentle,
-            p.wait,
-            p.ecn
-        );
-        Some(("RED", settings))
     }
 
     fn transport(&mut self, place: &str, config: &tcp::Config) {

@@ -1,0 +1,206 @@
+//! TSW two-colour marker: OUT as often as the measured rate is above the target.
+//!
+//! A [time-sliding window](crate::estimate::tsw) measures the rate; while it is at most the target every packet is IN, and above it each
+//! is OUT with probability (rate − target) / rate, so that what is IN stays at the target on average. Being random, it spreads the OUT
+//! packets over a flow's window, where a token bucket makes runs of them.
+//! Source: Clark and Fang 1998, §3.3; RFC 2859 §4 without a peak rate; paper E. Non-goal: a bound on bursts, which it does not give.
+
+use crate::aqm::curve::chance;
+use crate::estimate::tsw::TswRate;
+use crate::marker::{Gauge, Marker};
+use crate::packet::{Colour, Packet};
+use crate::params::{Build, Context, Fault, Warning};
+use crate::rng::Rng;
+use crate::units::{Duration, Rate, Time};
+use crate::verdict::{Mark, Why};
+
+crate::choice! {
+    /// Whose arithmetic and random numbers.
+    pub enum Variant {
+        /// RFC 2859's.
+        Rfc2859 = "rfc2859",
+        /// ns-2 2.35's policer, bit by bit.
+        Ns2 = "ns2",
+    }
+}
+
+crate::params! {
+    /// What an operator sets.
+    pub struct Params {
+        /// Committed target rate, counted on the wire. Left out: the flow's contract.
+        ctr: Option<Rate> [POSITIVE];
+        /// Length of the window over which the rate is measured.
+        win_length: Duration [POSITIVE] = Duration::from_millis(1000);
+        /// RFC 2859's algorithm, or ns-2's to the last bit.
+        variant: Variant = Variant::Rfc2859;
+    }
+}
+
+/// Packets by verdict.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// Left as IN.
+    pub marked_in: u64,
+    /// Left as OUT.
+    pub marked_out: u64,
+}
+
+/// The marker.
+#[derive(Clone, Debug)]
+pub struct Tsw2cm {
+    /// In bytes a second.
+    ctr: f64,
+    rate: TswRate,
+    variant: Variant,
+    stats: Stats,
+}
+
+/// The rate to hold a flow to, its own or its contract.
+///
+/// # Errors
+/// If there is neither.
+pub(crate) fn target(ctr: Option<Rate>, context: &Context) -> Result<Rate, Fault> {
+    ctr.or(context.contract).ok_or_else(|| Fault {
+        field: "ctr",
+        problem: "the marker has no target rate, and its flow has no contract to take it from".into(),
+        remedy: "contract = \"250 kbit/s\" in the flow, or ctr = \"250 kbit/s\" here".into(),
+    })
+}
+
+/// The chance of OUT at this rate (RFC 2859 §4).
+#[inline]
+fn p_out(rate: f64, ctr: f64) -> f64 {
+    if rate > ctr { (rate - ctr) / rate } else { 0.0 }
+}
+
+impl Build for Params {
+    type Mechanism = Tsw2cm;
+
+    fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        target(self.ctr, context).map(|_| Vec::new())
+    }
+
+    fn build(&self, context: &Context) -> Tsw2cm {
+        let ctr = self.ctr.or(context.contract).unwrap_or(Rate(0));
+        Tsw2cm {
+            ctr: ctr.0 as f64 / 8.0,
+            rate: TswRate::new(ctr, self.win_length),
+            variant: self.variant,
+            stats: Stats::default(),
+        }
+    }
+}
+
+impl Marker for Tsw2cm {
+    const SEES_REVERSE: bool = false;
+
+    fn tell_secs(&mut self, _: Time, secs: f64) {
+        self.rate.tell_secs(secs);
+    }
+
+    #[inline]
+    fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
+        let rate = self.rate.packet(now, packet.size);
+        why.note("rate", rate * 8.0);
+        let out = match self.variant {
+            Variant::Rfc2859 => chance("u", p_out(rate, self.ctr), rng, why),
+            Variant::Ns2 if rate > self.ctr => {
+                let u = rng.uniform();
+                why.note("u", u);
+                u <= 1.0 - self.ctr / rate
+            }
+            Variant::Ns2 => false,
+        };
+        if out {
+            self.stats.marked_out += 1;
+            Mark::Pass(Colour::OUT)
+        } else {
+            self.stats.marked_in += 1;
+            Mark::Pass(Colour::IN)
+        }
+    }
+
+    fn gauges(&self, _: Time, show: Gauge<'_>) {
+        show("rate", self.rate.bits_per_second());
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        show("marked_in", self.stats.marked_in);
+        show("marked_out", self.stats.marked_out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+    use crate::units::Bytes;
+    use crate::verdict::Silent;
+    use proptest::prelude::*;
+
+    fn marker(ctr: u64, variant: Variant) -> Tsw2cm {
+        let context =
+            Context { link_rate: None, contract: Some(Rate(ctr)), packet: Bytes(1000), limit: None };
+        let p = Params { ctr: None, win_length: Duration::from_millis(1000), variant };
+        p.check(&context).expect("a contract is enough");
+        p.build(&context)
+    }
+
+    /// A packet of 1,000 B each `gap_us`: which of them are IN.
+    fn steady(m: &mut Tsw2cm, gap_us: u64, n: u64, rng: &mut Rng) -> Vec<bool> {
+        let p = Packet { size: 1000, ..Packet::default() };
+        (1..=n)
+            .map(|i| m.mark(Time(i * gap_us * 1_000_000), &p, rng, &mut Silent) == Mark::Pass(Colour::IN))
+            .collect()
+    }
+
+    #[test]
+    fn golden_sequence() {
+        // 80 kbit/s promised, 160 sent: the estimate climbs from 10 to 20 kB/s, P(OUT) from 0 to ½. As drawn from the stream of seed 1.
+        let mut rng = Rng::for_component(1, "tsw2cm");
+        let ins = steady(&mut marker(80_000, Variant::Rfc2859), 50_000, 60, &mut rng);
+        let text: String = ins.iter().map(|i| if *i { 'I' } else { 'o' }).collect();
+        assert_eq!(text, "IIIIIIoIIIIIIIoIIoooIoooIIoIoIIoIIoIIoIIIIIIIIIIIIooIoooIIII");
+    }
+
+    #[test]
+    fn within_the_target_all_is_in_and_nothing_is_drawn() {
+        for variant in [Variant::Rfc2859, Variant::Ns2] {
+            let (mut rng, mut untouched) = (Rng::for_component(1, "x"), Rng::for_component(1, "x"));
+            // The very first packet is above: (rate + size) / (gap + 1 s); a longer gap brings it back to the target.
+            let ins = steady(&mut marker(80_000, variant), 100_001, 500, &mut rng);
+            assert!(ins.iter().all(|i| *i));
+            assert_eq!(rng.uniform(), untouched.uniform());
+        }
+    }
+
+    #[test]
+    fn a_flow_without_contract_needs_a_rate() {
+        let context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
+        let p = Params { ctr: None, win_length: Duration::from_millis(1), variant: Variant::Rfc2859 };
+        assert_eq!(p.check(&context).expect_err("no rate").field, "ctr");
+        assert_eq!(Params { ctr: Some(Rate(1)), ..p }.check(&context), Ok(vec![]));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        /// What is IN of a steady stream is the target, within chance (5 standard deviations).
+        #[test]
+        fn in_packets_keep_to_the_target(ctr in 100_000u64..1_000_000, times in 1.1f64..8.0, seed in 0u64..1000) {
+            for variant in [Variant::Rfc2859, Variant::Ns2] {
+                let gap = (8000.0 / (ctr as f64 * times) * 1e6) as u64;
+                let mut rng = Rng::for_component(seed, "tsw2cm");
+                let mut m = marker(ctr, variant);
+                steady(&mut m, gap, 4000, &mut rng);
+                let p = Packet { size: 1000, ..Packet::default() };
+                let n = 4000;
+                let ins = (4001..4001 + n)
+                    .filter(|i| m.mark(Time(i * gap * 1_000_000), &p, &mut rng, &mut Silent) == Mark::Pass(Colour::IN))
+                    .count() as f64;
+                let share = ctr as f64 / (8000.0 / (gap as f64 * 1e-6));
+                let sd = (n as f64 * share * (1.0 - share)).sqrt();
+                prop_assert!((ins - n as f64 * share).abs() < 5.0 * sd + 1.0, "{ins} of {n}, share {share}");
+            }
+        }
+    }
+}

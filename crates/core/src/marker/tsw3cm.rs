@@ -1,0 +1,223 @@
+//! TSWTCM, the time-sliding window three-colour marker: green up to the committed rate, yellow up to the peak, red above, by chance.
+//!
+//! A [time-sliding window](crate::estimate::tsw) measures the rate. Each packet is as likely to have a colour as that colour's
+//! part is of the rate: green for what is below the committed target, yellow for what is between, red for what is above the peak.
+//! Source: RFC 2859 §4, Fig. 3. Non-goal: colour-aware metering; it takes no notice of the colour a packet comes with.
+
+use crate::estimate::tsw::TswRate;
+use crate::marker::tsw2cm::{Variant, target};
+use crate::marker::{Gauge, Marker};
+use crate::packet::{Colour, Packet};
+use crate::params::{Build, Context, Fault, Warning};
+use crate::rng::Rng;
+use crate::units::{Duration, Rate, Time};
+use crate::verdict::{Mark, Why};
+
+crate::params! {
+    /// What an operator sets.
+    pub struct Params {
+        /// Committed target rate, counted on the wire. Left out: the flow's contract.
+        ctr: Option<Rate> [POSITIVE];
+        /// Peak target rate, counted on the wire; at least the committed one.
+        ptr: Rate [POSITIVE];
+        /// Length of the window over which the rate is measured.
+        win_length: Duration [POSITIVE] = Duration::from_millis(1000);
+        /// RFC 2859's algorithm, or ns-2's, which draws a number for every packet.
+        variant: Variant = Variant::Rfc2859;
+    }
+}
+
+/// The marker, and its packets by verdict.
+#[derive(Clone, Debug)]
+pub struct Tsw3cm {
+    /// In bytes a second.
+    ctr: f64,
+    /// In bytes a second.
+    ptr: f64,
+    rate: TswRate,
+    variant: Variant,
+    /// Packets that left green, yellow and red.
+    marked: [u64; 3],
+}
+
+/// The chances of yellow and red at this rate (RFC 2859 §4: P2 or P0, and P1).
+#[inline]
+fn chances(rate: f64, ctr: f64, ptr: f64) -> (f64, f64) {
+    if rate <= ctr {
+        return (0.0, 0.0);
+    }
+    ((rate.min(ptr) - ctr) / rate, ((rate - ptr) / rate).max(0.0))
+}
+
+impl Build for Params {
+    type Mechanism = Tsw3cm;
+
+    fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        let ctr = target(self.ctr, context)?;
+        if self.ptr.0 < ctr.0 {
+            return Err(Fault {
+                field: "ptr",
+                problem: format!("the peak target rate ({}) is below the committed one ({ctr})", self.ptr),
+                remedy: format!("at least \"{ctr}\""),
+            });
+        }
+        Ok(Vec::new())
+    }
+
+    fn build(&self, context: &Context) -> Tsw3cm {
+        let ctr = self.ctr.or(context.contract).unwrap_or(Rate(0));
+        Tsw3cm {
+            ctr: ctr.0 as f64 / 8.0,
+            ptr: self.ptr.0 as f64 / 8.0,
+            rate: TswRate::new(ctr, self.win_length),
+            variant: self.variant,
+            marked: [0; 3],
+        }
+    }
+}
+
+impl Marker for Tsw3cm {
+    const SEES_REVERSE: bool = false;
+
+    fn tell_secs(&mut self, _: Time, secs: f64) {
+        self.rate.tell_secs(secs);
+    }
+
+    #[inline]
+    fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
+        let rate = self.rate.packet(now, packet.size);
+        why.note("rate", rate * 8.0);
+        let mut draw = || {
+            let u = rng.uniform();
+            why.note("u", u);
+            u
+        };
+        let colour = match self.variant {
+            Variant::Rfc2859 if rate <= self.ctr => Colour::Green,
+            Variant::Rfc2859 => {
+                let (yellow, red) = chances(rate, self.ctr, self.ptr);
+                match draw() {
+                    u if u < red => Colour::Red,
+                    u if u < red + yellow => Colour::Yellow,
+                    _ => Colour::Green,
+                }
+            }
+            // A point on the rate at random: red if it lies above the peak, yellow above the committed rate.
+            Variant::Ns2 => match rate * (1.0 - draw()) {
+                point if point > self.ptr => Colour::Red,
+                point if point > self.ctr => Colour::Yellow,
+                _ => Colour::Green,
+            },
+        };
+        self.marked[colour as usize] += 1;
+        Mark::Pass(colour)
+    }
+
+    fn gauges(&self, _: Time, show: Gauge<'_>) {
+        show("rate", self.rate.bits_per_second());
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        let [green, yellow, red] = self.marked;
+        show("marked_green", green);
+        show("marked_yellow", yellow);
+        show("marked_red", red);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+    use crate::units::Bytes;
+    use crate::verdict::Silent;
+    use proptest::prelude::*;
+
+    const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
+
+    fn params(ctr: u64, ptr: u64, variant: Variant) -> Params {
+        Params { ctr: Some(Rate(ctr)), ptr: Rate(ptr), win_length: Duration::from_millis(1000), variant }
+    }
+
+    fn steady(m: &mut Tsw3cm, gap_us: u64, packets: std::ops::Range<u64>, rng: &mut Rng) -> Vec<Colour> {
+        let p = Packet { size: 1000, ..Packet::default() };
+        packets
+            .map(|i| match m.mark(Time(i * gap_us * 1_000_000), &p, rng, &mut Silent) {
+                Mark::Pass(colour) => colour,
+                Mark::Drop(_) => unreachable!("it drops nothing"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn golden_sequence() {
+        // 80 kbit/s committed, 120 peak, 160 sent; as drawn from the stream of seed 1.
+        let mut rng = Rng::for_component(1, "tsw3cm");
+        let mut m = params(80_000, 120_000, Variant::Rfc2859).build(&CONTEXT);
+        let text: String =
+            steady(&mut m, 50_000, 1..61, &mut rng).iter().map(|c| ['g', 'y', 'R'][*c as usize]).collect();
+        assert_eq!(text, "ggggggggyyyggggyyyyyggggRgygRRgRRygygRRygggygyggygggyRggggRg");
+    }
+
+    #[test]
+    fn chances_by_hand() {
+        assert_eq!(chances(100.0, 100.0, 200.0), (0.0, 0.0));
+        assert_eq!(chances(160.0, 80.0, 200.0), (0.5, 0.0));
+        assert_eq!(chances(400.0, 100.0, 200.0), (0.25, 0.5));
+        assert_eq!(chances(400.0, 100.0, 100.0), (0.0, 0.75));
+    }
+
+    #[test]
+    fn only_ns2_draws_for_a_flow_within_its_rate() {
+        for (variant, draws) in [(Variant::Rfc2859, 0), (Variant::Ns2, 50)] {
+            let (mut rng, mut beside) = (Rng::for_component(1, "x"), Rng::for_component(1, "x"));
+            let mut m = params(80_000, 120_000, variant).build(&CONTEXT);
+            assert!(steady(&mut m, 100_001, 1..51, &mut rng).iter().all(|c| *c == Colour::Green));
+            for _ in 0..draws {
+                beside.uniform();
+            }
+            assert_eq!(rng.uniform(), beside.uniform());
+        }
+    }
+
+    #[test]
+    fn a_peak_below_the_committed_rate_is_refused() {
+        assert_eq!(params(2, 1, Variant::Rfc2859).check(&CONTEXT).expect_err("reversed").field, "ptr");
+        assert_eq!(params(2, 2, Variant::Rfc2859).check(&CONTEXT), Ok(vec![]));
+    }
+
+    proptest! {
+        #[test]
+        fn chances_make_a_whole(rate in 0f64..1e9, ctr in 1f64..1e8, more in 0f64..1e8) {
+            let (yellow, red) = chances(rate, ctr, ctr + more);
+            prop_assert!(yellow >= 0.0 && red >= 0.0 && yellow + red <= 1.0);
+            // What is neither yellow nor red is the committed rate.
+            if rate > ctr {
+                prop_assert!(((1.0 - yellow - red) * rate - ctr).abs() < 1e-6 * rate);
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        /// Both readings give the same shares, within chance.
+        #[test]
+        fn shares_are_those_of_the_rfc(times in 1.05f64..6.0, peak in 1.0f64..4.0, seed in 0u64..1000) {
+            let ctr = 200_000.0;
+            let gap = (8000.0 / (ctr * times) * 1e6) as u64;
+            let (yellow, red) = chances(8000.0 / (gap as f64 * 1e-6), ctr, ctr * peak);
+            for variant in [Variant::Rfc2859, Variant::Ns2] {
+                let mut rng = Rng::for_component(seed, "tsw3cm");
+                let mut m = params(ctr as u64, (ctr * peak) as u64, variant).build(&CONTEXT);
+                steady(&mut m, gap, 1..2000, &mut rng);
+                let n = 4000.0;
+                let seen = steady(&mut m, gap, 2000..6000, &mut rng);
+                for (colour, share) in [(Colour::Yellow, yellow), (Colour::Red, red)] {
+                    let count = seen.iter().filter(|c| **c == colour).count() as f64;
+                    let sd = (n * share * (1.0 - share)).sqrt();
+                    prop_assert!((count - n * share).abs() < 5.0 * sd + 2.0, "{colour:?}: {count}, share {share}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! ns-2's disciplines: class and settings of a queue that is to drop what ours drops.
+
+use inprofile_core::aqm::curve::Variant;
+use inprofile_core::aqm::drop_tail::{self, LimitRule};
+use inprofile_core::aqm::rio::AvgUpdate;
+use inprofile_core::aqm::wred::Averages;
+use inprofile_core::aqm::{dsred, red, rio, wred};
+use inprofile_core::params::Params;
+use inprofile_core::registry::AnyAqm;
+use inprofile_core::units::{Backlog, Bytes};
+
+use super::{Aim, Script};
+use crate::model::{Mechanism, Queue};
+
+/// What a queue of dsRED that only polices has for thresholds: above any limit.
+const NEVER: &str = "{1000000 1000001 0.5} {1000000 1000001 0.5} {1000000 1000001 0.5}";
+
+/// What a queue is to do besides dropping.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Use {
+    /// Mark, as dsRED's edge.
+    pub polices: bool,
+    /// Count arrivals by colour, which dsRED does.
+    pub counts: bool,
+}
+
+/// A queue in ns-2's words.
+pub(super) struct Class {
+    /// ns-2's name of the discipline.
+    pub class: &'static str,
+    /// Variables and their values.
+    pub settings: String,
+    /// dsRED's own commands: mean packet size, mode, levels.
+    pub after: Option<String>,
+}
+
+impl Script {
+    /// The class of a queue and its settings.
+    pub(super) fn queue(&mut self, link: &str, queue: &Queue, size: Bytes, use_: Use) -> Option<Class> {
+        let Queue { aqm, limit } = queue;
+        let dsred = if use_.polices { "dsRED/edge" } else { "dsRED/core" };
+        let Backlog::Packets(limit) = *limit else {
+            self.lacks(format!("links.{link}.queue.limit: bytes"));
+            return None;
+        };
+        match aqm.name {
+            "drop_tail" => {
+                let waiting = match drop_tail::Params::from_values(&aqm.values).limit_rule {
+                    LimitRule::Waiting => limit.floor(),
+                    LimitRule::Ns2 => limit.ceil() - 1.0,
+                };
+                // Where dsRED polices, it holds all of its limit.
+                Some(if use_.polices || use_.counts {
+                    let after = Some(format!("{} DROP {{{NEVER}}}", size.0));
+                    Class { class: dsred, settings: format!("limit_ {waiting}"), after }
+                } else {
+                    Class { class: "DropTail", settings: format!("limit_ {}", waiting + 1.0), after: None }
+                })
+            }
+            "dsred" => {
+                let p = dsred::Params::from_values(&aqm.values);
+                let after = Some(dsred_commands(&p, size));
+                Some(Class { class: dsred, settings: format!("limit_ {}", limit.floor()), after })
+            }
+            "rio" | "wred" if self.aim == Aim::Counts => {
+                let p = self.kin(link, aqm)?;
+                let after = Some(dsred_commands(&p, size));
+                Some(Class { class: dsred, settings: format!("limit_ {}", limit.floor()), after })
+            }
+            name if use_.polices => {
+                self.lacks(format!(
+                    "links.{link}.queue.aqm: {name} where packets are marked; drop_tail or dsred"
+                ));
+                None
+            }
+            "red" => self.red(link, &red::Params::from_values(&aqm.values), limit, size),
+            "rio" => self.rio(link, &rio::Params::from_values(&aqm.values), limit, size),
+            name => {
+                self.lacks(format!("links.{link}.queue.aqm: {name}"));
+                None
+            }
+        }
+    }
+
+    fn red(&mut self, link: &str, p: &red::Params, limit: f64, size: Bytes) -> Option<Class> {
+        let before = self.missing.len();
+        if p.variant != Variant::Ns2 && self.aim == Aim::Events {
+            let text = format!("links.{link}.queue.variant: {}; write variant = \"ns2\"", p.variant.word());
+            self.lacks(text);
+        }
+        let mean = p.mean_packet.unwrap_or(size).0 as f64;
+        let in_bytes = matches!(p.min_th, Backlog::Bytes(_));
+        let unit = if in_bytes { mean } else { 1.0 };
+        let mut threshold = |name: &str, value: f64| {
+            // ns-2's are in packets of the mean size; 0 means that ns-2 is to choose.
+            let written = value / unit;
+            if written * unit != value || written == 0.0 {
+                self.lacks(format!("links.{link}.queue.{name}: {value} with packets of {mean} B"));
+            }
+            written
+        };
+        let (min, max) = (threshold("min_th", p.min_th.amount()), threshold("max_th", p.max_th.amount()));
+        if self.missing.len() > before {
+            return None;
+        }
+        let settings = format!(
+            "limit_ {} thresh_ {min} maxthresh_ {max} linterm_ {} q_weight_ {} mean_pktsize_ {mean} bytes_ {} \
+             queue_in_bytes_ {in_bytes} gentle_ {} wait_ {} setbit_ {}",
+            limit.floor(),
+            1.0 / p.max_p,
+            p.w_q,
+            p.byte_scaled,
+            p.gentle,
+            p.wait,
+            p.ecn
+        );
+        Some(Class { class: "RED", settings, after: None })
+    }
+
+    /// The dsRED that is next of kin to this RIO or WRED, if it is as plain as dsRED.
+    fn kin(&mut self, link: &str, aqm: &Mechanism<AnyAqm>) -> Option<dsred::Params> {
+        let before = self.missing.len();
+        let mut lacks = |it_does: bool, what: &str| {
+            if it_does {
+                self.lacks(format!("links.{link}.queue.{what}"));
+            }
+        };
+        let p = if aqm.name == "rio" {
+            let p = rio::Params::from_values(&aqm.values);
+            lacks(
+                p.avg_update != AvgUpdate::ClarkFang,
+                &format!("avg_update: {}, without its queue's", p.avg_update.word()),
+            );
+            lacks(p.byte_scaled, "byte_scaled: dsRED doesn't scale");
+            wred::Params {
+                green: p.r#in,
+                yellow: p.out,
+                red: None,
+                averages: Averages::Coupled,
+                w_q: p.w_q,
+                gentle: p.gentle,
+                wait: p.wait,
+                ecn: p.ecn,
+                mean_packet: p.mean_packet,
+            }
+        } else {
+            wred::Params::from_values(&aqm.values)
+        };
+        lacks(p.gentle, "gentle: dsRED isn't");
+        lacks(p.wait, "wait: dsRED doesn't");
+        lacks(p.ecn, "ecn: dsRED counts marked packets as queued before it decides");
+        for th in [&p.green, &p.yellow].into_iter().chain(&p.red).flat_map(|t| [t.min_th, t.max_th]) {
+            let whole = matches!(th, Backlog::Packets(n) if n.fract() == 0.0);
+            lacks(!whole, &format!("{th}: dsRED's thresholds are whole packets"));
+        }
+        let wred::Params { green, yellow, red, averages, w_q, mean_packet, .. } = p;
+        (self.missing.len() == before).then_some(dsred::Params {
+            green,
+            yellow,
+            red,
+            averages,
+            w_q,
+            mean_packet,
+        })
+    }
+
+    fn rio(&mut self, link: &str, p: &rio::Params, limit: f64, size: Bytes) -> Option<Class> {
+        let before = self.missing.len();
+        let mut lacks = |what: &str| self.lacks(format!("links.{link}.queue.{what}"));
+        if p.variant != Variant::Ns2 {
+            lacks(&format!("variant: {}; write variant = \"ns2\"", p.variant.word()));
+        }
+        if p.avg_update != AvgUpdate::Ns2 {
+            lacks(&format!("avg_update: {}; write avg_update = \"ns2\"", p.avg_update.word()));
+        }
+        if matches!(p.out.min_th, Backlog::Bytes(_)) {
+            lacks("out.min_th: bytes (RED/RIO scales its thresholds anew at each reset)");
+        }
+        if self.missing.len() > before {
+            return None;
+        }
+        let (i, o) = (&p.r#in, &p.out);
+        let settings = format!(
+            "limit_ {} in_thresh_ {} in_maxthresh_ {} in_linterm_ {} out_thresh_ {} out_maxthresh_ {} linterm_ {} \
+             q_weight_ {} mean_pktsize_ {} bytes_ {} gentle_ {} wait_ {} setbit_ {}",
+            limit.floor(),
+            i.min_th.amount(),
+            i.max_th.amount(),
+            1.0 / i.max_p,
+            o.min_th.amount(),
+            o.max_th.amount(),
+            1.0 / o.max_p,
+            p.w_q,
+            p.mean_packet.unwrap_or(size).0,
+            p.byte_scaled,
+            p.gentle,
+            p.wait,
+            p.ecn
+        );
+        Some(Class { class: "RED/RIO", settings, after: None })
+    }
+}
+
+/// Mean packet size, mode, and a level for each colour.
+fn dsred_commands(p: &dsred::Params, size: Bytes) -> String {
+    let mode = match p.averages {
+        Averages::Shared => "WRED",
+        Averages::Coupled => "RIO-C",
+        Averages::Decoupled => "RIO-D",
+    };
+    let levels = [&p.green, &p.yellow, p.red.as_ref().unwrap_or(&p.yellow)]
+        .map(|t| format!("{{{} {} {} {}}}", t.min_th.amount(), t.max_th.amount(), t.max_p, p.w_q));
+    format!("{} {mode} {{{}}}", p.mean_packet.unwrap_or(size).0, levels.join(" "))
+}

@@ -1,0 +1,267 @@
+"""The same experiment in ns-2 and here, compared in distribution.
+
+The exact profile and ns-2 draw other random numbers and break ties otherwise, so no run of one is a run of
+the other. What can be asked is whether figures over many seeds are the same: two one-sided t-tests
+(Schuirmann 1987) say whether the means differ by less than a margin, the two-sample Kolmogorov–Smirnov test
+whether the distributions are told apart.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import _internal
+from ._runner import threads
+from .results import Result
+from .scenario import Scenario
+from .stats import Interval, holm, jain, mean
+from .validate import SCRIPT, THEIRS, NotInNs2, Ns2Failed, Ns2Missing
+
+__all__ = ["ALPHA", "Distribution", "Figure", "equivalent", "same_distribution", "validate_distribution"]
+
+ALPHA = 0.05
+"""Each one-sided test's, and of the Kolmogorov–Smirnov tests of one experiment together."""
+MARGINS = {"fi": 0.01, "lambda_in": 0.02, "lambda_out": 0.02, "throughput": 0.02, "drops": 0.03}
+"""By how much means may differ: the fairness index by so much, all else by that share of ns-2's mean."""
+PATIENCE = 600
+"""Seconds after which one run of ns-2 is given up."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure over the seeds of both."""
+
+    name: str
+    ours: tuple[float, ...]
+    theirs: tuple[float, ...]
+    margin: float
+    """By how much the means may differ, in the figure's unit."""
+    difference: float
+    """Our mean less ns-2's."""
+    ci90: Interval
+    """Of the difference; inside the margin exactly where both one-sided tests reject at 5 %."""
+    tost_p: float
+    """The larger of the two one-sided p-values."""
+    ks_p: float
+    """Kolmogorov–Smirnov, adjusted by Holm for the figures of the experiment."""
+
+    @property
+    def equivalent(self) -> bool:
+        """Whether the means are shown to be the same, within the margin."""
+        return self.tost_p < ALPHA
+
+    @property
+    def alike(self) -> bool:
+        """Whether nothing tells the distributions apart."""
+        return self.ks_p >= ALPHA
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        return {
+            "name": self.name,
+            "ours": mean(self.ours),
+            "ns2": mean(self.theirs),
+            "n": len(self.ours),
+            "margin": self.margin,
+            "difference": self.difference,
+            "ci90": list(self.ci90),
+            "tost_p": self.tost_p,
+            "equivalent": self.equivalent,
+            "ks_p": self.ks_p,
+            "alike": self.alike,
+        }
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """One experiment, many seeds, run by both."""
+
+    title: str
+    file: str
+    seeds: int
+    """How many; ours are 1 to `seeds`, ns-2's the next as many, so that the samples are independent."""
+    figures: tuple[Figure, ...]
+
+    @property
+    def equivalent(self) -> bool:
+        """Whether every mean is the same within its margin, and no distribution is told apart."""
+        return all(figure.equivalent and figure.alike for figure in self.figures)
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        return {
+            "scenario": self.title,
+            "file": self.file,
+            "seeds": self.seeds,
+            "equivalent": self.equivalent,
+            "figures": [figure.to_json() for figure in self.figures],
+        }
+
+    def __str__(self) -> str:
+        head = "equivalent" if self.equivalent else "not shown to be equivalent"
+        lines = [f"{head}: {self.seeds} seeds each"]
+        lines += [
+            f"  {f.name:<11} {mean(f.ours):>12,.5g}  ns-2 {mean(f.theirs):>12,.5g}"
+            f"  difference {f.difference:+.3g} [{f.ci90.lo:+.3g}, {f.ci90.hi:+.3g}] within ±{f.margin:.3g}:"
+            f" {'yes' if f.equivalent else 'no'} (p {f.tost_p:.2g}); KS p {f.ks_p:.2g}"
+            for f in self.figures
+        ]
+        return "\n".join(lines)
+
+
+def equivalent(
+    ours: Sequence[float], theirs: Sequence[float], margin: float
+) -> tuple[float, Interval, float]:
+    """Welch's two one-sided t-tests: difference of means, its 90 % interval, the larger p-value.
+
+    >>> d, ci, p = equivalent([1.0, 1.1, 0.9, 1.0], [1.0, 1.05, 0.95, 1.0], 0.2)
+    >>> d, round(ci.lo, 3), round(ci.hi, 3), p < 0.05
+    (0.0, -0.095, 0.095, True)
+
+    Raises ValueError with fewer than two values on a side.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    if len(ours) < 2 or len(theirs) < 2:
+        raise ValueError("one seed is no distribution: at least two on each side")
+    d = mean(ours) - mean(theirs)
+    errors = [math.fsum((x - mean(xs)) ** 2 for x in xs) / (len(xs) - 1) / len(xs) for xs in (ours, theirs)]
+    error = math.sqrt(math.fsum(errors))
+    if error == 0:
+        return d, Interval(d, d), 0.0 if abs(d) < margin else 1.0
+    # Welch and Satterthwaite's degrees of freedom.
+    df = math.fsum(errors) ** 2 / math.fsum(
+        e**2 / (len(xs) - 1) for e, xs in zip(errors, (ours, theirs), strict=True)
+    )
+    half = float(stdtrit(df, 1 - ALPHA)) * error
+    p = float(stdtr(df, (abs(d) - margin) / error))
+    return d, Interval(d - half, d + half), p
+
+
+def same_distribution(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """p-value of the two-sample Kolmogorov–Smirnov test.
+
+    >>> same_distribution([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
+    1.0
+    """
+    from scipy.stats import ks_2samp
+
+    return float(ks_2samp(ours, theirs).pvalue)
+
+
+def figures(ours: dict[str, list[float]], theirs: dict[str, list[float]]) -> tuple[Figure, ...]:
+    """Every figure that both have and that isn't 0 throughout, tested."""
+    names = [name for name in MARGINS if name in ours and (any(ours[name]) or any(theirs[name]))]
+    ks = holm([same_distribution(ours[name], theirs[name]) for name in names])
+    made = []
+    for name, ks_p in zip(names, ks, strict=True):
+        margin = MARGINS[name] * (1.0 if name == "fi" else mean(theirs[name]))
+        d, ci90, p = equivalent(ours[name], theirs[name], margin)
+        made.append(Figure(name, tuple(ours[name]), tuple(theirs[name]), margin, d, ci90, p, ks_p))
+    return tuple(made)
+
+
+def validate_distribution(scenario: Scenario, seeds: int | None = None) -> Distribution:
+    """Run so many seeds (left out: as many as the file says) here, as many others in ns-2, and compare.
+
+    Raises `NotInNs2`, `Ns2Missing` and `Ns2Failed`.
+    """
+    n = len(scenario.seeds) if seeds is None else seeds
+    if n < 2:
+        raise ValueError("one seed is no distribution: at least two")
+    program = shutil.which("ns")
+    scripts = {seed: _script(scenario, seed) for seed in range(n + 1, 2 * n + 1)}
+    if program is None:
+        raise Ns2Missing
+    with ThreadPoolExecutor(threads(None)) as pool:
+        runs = list(pool.map(lambda script: _run(program, script), scripts.values()))
+    theirs = {name: [run[name] for run in runs] for name in runs[0]}
+    return Distribution(scenario.title, scenario.file, n, figures(_ours(scenario.run(seeds=n)), theirs))
+
+
+def _script(scenario: Scenario, seed: int) -> str:
+    try:
+        return _internal.ns2_counting_script(scenario._inner, seed)
+    except _internal.Inexpressible as error:
+        raise NotInNs2(scenario.file, list(error.args[0])) from None
+
+
+def _run(program: str, script: str) -> dict[str, float]:
+    """One run of ns-2, in a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="inprofile-") as name:
+        folder = Path(name)
+        (folder / SCRIPT).write_text(script, encoding="utf-8")
+        try:
+            ran = subprocess.run(  # noqa: S603 - found on the path, with a script of our own
+                [program, SCRIPT, THEIRS],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                timeout=PATIENCE,
+            )
+        except FileNotFoundError:
+            raise Ns2Missing from None
+        except subprocess.TimeoutExpired:
+            raise Ns2Failed(1, f"no end after {PATIENCE} s") from None
+        if ran.returncode != 0 or not (folder / THEIRS).exists():
+            raise Ns2Failed(ran.returncode, ran.stderr.strip() or ran.stdout)
+        text = (folder / THEIRS).read_text(encoding="ascii", errors="replace")
+    try:
+        return counted(text)
+    except (ValueError, KeyError, IndexError):
+        raise Ns2Failed(ran.returncode, f"its counts are not whole: {text!r}") from None
+
+
+def counted(text: str) -> dict[str, float]:
+    r"""The figures from what the script counted at both ends of the window.
+
+    >>> found = counted("span 10 size 1040\nflow 40 2120 1000 40\nqueue 0 0 0 0\nqueue 3 1 0 2")
+    >>> found["throughput"], found["drops"], found["lambda_out"]
+    (1664.0, 2.0, 832.0)
+    """
+    span = size = 0.0
+    queues: list[list[float]] = []
+    wire: list[float] = []
+    payload: list[float] = []
+    for line in text.splitlines():
+        what, *words = line.split()
+        if what == "span":
+            span, size = float(words[0]), float(words[2])
+            continue
+        numbers = [float(word) for word in words]
+        if what == "flow":
+            before, after, segment, header = numbers
+            # The first packet of a flow is a header alone; all others are whole segments.
+            useful = [max(0.0, x - header) * segment / (segment + header) for x in (before, after)]
+            wire.append(after - before)
+            payload.append(useful[1] - useful[0])
+        else:
+            queues.append(numbers)
+    first, last = queues
+    green, yellow, red, drops = (b - a for a, b in zip(first, last, strict=True))
+    return {
+        "fi": jain(payload),
+        "throughput": 8 * math.fsum(wire) / span,
+        "lambda_in": green * 8 * size / span,
+        "lambda_out": (yellow + red) * 8 * size / span,
+        "drops": drops,
+    }
+
+
+def _ours(result: Result) -> dict[str, list[float]]:
+    """The same figures of our runs, seed by seed."""
+    found: dict[str, list[float]] = {}
+    for row in result.metrics.to_pylist():
+        if row["name"] in MARGINS:
+            found.setdefault(row["name"], []).append(row["value"])
+    return found
