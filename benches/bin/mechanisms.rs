@@ -192,7 +192,12 @@ fn decide(file: &[u8]) {
     };
     let mut rng = Rng::for_component(1, "decisions");
 
-    let bucket = token_bucket::Params { rate: None, depth: Backlog::Bytes(DEPTH as f64), starts_full: true };
+    let bucket = token_bucket::Params {
+        rate: None,
+        depth: Backlog::Bytes(DEPTH as f64),
+        starts_full: true,
+        conforms: token_bucket::Conforms::AtLeast,
+    };
     time("token_bucket", objects, &records, bucket.build(&context), |bucket, r| {
         let packet = packet(r);
         let verdict = bucket.mark(r.at, &packet, &mut rng, &mut Silent);
