@@ -130,6 +130,7 @@ fn the_colour_is_written_when_a_packet_leaves() {
         rate: Some(Rate(8_000)),
         depth: Backlog::Bytes(1000.0),
         starts_full: true,
+        conforms: inprofile_core::marker::token_bucket::Conforms::AtLeast,
     };
     let bucket = inprofile_core::params::Build::build(&p, &context());
     let marker = inprofile_core::registry::AnyMarker::TokenBucket(bucket);
