@@ -9,7 +9,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.toml'
 say = @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce test lint test-rust test-python bench profile validate laws wheel requirements clean
+.PHONY: help build reproduce test soak lint test-rust test-python bench profile validate laws wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -38,6 +38,11 @@ test-rust: $(VENV)/.built
 test-python: $(VENV)/.built
 	$(say) "Python: tests"
 	@$(BIN)/pytest --quiet
+
+soak: ## Ten thousand random experiments and fuzzed inputs, and a million packets (ten minutes; CASES=n for another number)
+	$(say) "Soak: $(or $(CASES),10000) random experiments and inputs"
+	@INPROFILE_CASES=$(or $(CASES),10000) cargo test --quiet --locked --release -p inprofile-scenario \
+		--test services --test fuzz --test limits -- --include-ignored --nocapture
 
 bench: ## Race ns-2, ns-3 and DPDK, installed if need be; write docs/benchmarks (half an hour; a quiet machine)
 	$(say) "Benchmarks"

@@ -1,5 +1,8 @@
 //! A link may be computed ahead or stepped packet by packet: the same packets meet the same fate.
 
+mod random;
+
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use inprofile_core::registry::Registry;
@@ -94,5 +97,62 @@ proptest! {
             prop_assert_eq!(&computed.links[i].window, &stepped.links[i].window, "link {}", i);
             prop_assert_eq!(computed.links[i].queue_mean, stepped.links[i].queue_mean, "link {}", i);
         }
+    }
+}
+
+/// How many random experiments: INPROFILE_CASES, else a few hundred.
+fn cases() -> u64 {
+    match std::env::var("INPROFILE_CASES") {
+        Ok(text) => text.parse().expect("INPROFILE_CASES is a number"),
+        Err(_) => 240,
+    }
+}
+
+/// Whatever is put together: packets are conserved (the engine fails otherwise), time never runs back, computed and
+/// stepped service agree, nothing panics, no figure is NaN, and equal seeds leave equal bytes.
+#[test]
+fn any_experiment_keeps_the_books_and_repeats_itself() {
+    let registry = Registry::default();
+    let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
+    let (mut packets, mut events) = (0, 0);
+    for number in 0..cases() {
+        let drawn = random::draw(number, &registry);
+        let scenario = &drawn.scenario;
+        let run = |trace| {
+            let network = scenario.network(number, trace);
+            match engine::run(network, &AtomicBool::new(false), None) {
+                Ok(outcome) => outcome,
+                Err(failure) => panic!("{failure}\n{}", drawn.text),
+            }
+        };
+        let (computed, again, stepped) = (run(false), run(false), run(true));
+        assert_eq!(format!("{computed:?}"), format!("{again:?}"), "equal seeds differ\n{}", drawn.text);
+        assert_eq!(computed.flows, stepped.flows, "{}", drawn.text);
+        assert_eq!(computed.drops, stepped.drops, "{}", drawn.text);
+        assert_eq!(computed.edges, stepped.edges, "{}", drawn.text);
+        assert_eq!(computed.flow_markers, stepped.flow_markers, "{}", drawn.text);
+        assert_eq!(computed.signals, stepped.signals, "{}", drawn.text);
+        for i in 0..2 * scenario.model().links.len() {
+            let (a, b) = (&computed.links[i], &stepped.links[i]);
+            assert_eq!((a.window, a.queue_mean), (b.window, b.queue_mean), "link {i}\n{}", drawn.text);
+        }
+        assert!(stepped.verdicts.windows(2).all(|w| w[0].at <= w[1].at), "time ran back\n{}", drawn.text);
+        let markers = computed.edges.iter().chain(computed.flow_markers.iter().flatten());
+        for m in markers {
+            for (name, value) in &m.gauges {
+                assert!(!value.is_nan(), "{name} is not a number\n{}", drawn.text);
+            }
+        }
+        assert!(scenario.metrics(&computed).iter().all(|m| m.value.is_finite()), "{}", drawn.text);
+        for name in drawn.mechanisms {
+            *seen.entry(name).or_default() += 1;
+        }
+        packets += computed.flows.iter().map(|f| f.total.sent.iter().sum::<u64>()).sum::<u64>();
+        events += computed.events;
+    }
+    println!("{} random experiments, {packets} packets, {events} events; mechanisms: {seen:?}", cases());
+    let all = registry.markers.iter().map(|e| e.name).chain(registry.aqms.iter().map(|e| e.name));
+    for name in all {
+        assert!(seen.contains_key(name), "{name} was never drawn");
     }
 }

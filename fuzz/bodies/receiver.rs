@@ -1,0 +1,75 @@
+//! Any segments in any order at TCP's receiver: it delivers each once and in order, as a set of numbers would say, and
+//! reports only what it has.
+
+use std::collections::BTreeSet;
+
+use inprofile_core::units::Duration;
+use inprofile_sim::tcp::receiver::{Delay, Receiver};
+use inprofile_sim::tcp::{Alarm, Config, Congestion, Profile};
+
+/// The first byte chooses the connection; then each byte is a segment near the one that is expected, or 0xff and four
+/// bytes any segment at all, or 0xfe the timer of delayed acknowledgements.
+pub fn run(bytes: &[u8]) {
+    let Some((&how, mut rest)) = bytes.split_first() else { return };
+    let config = Config {
+        profile: if how & 1 == 0 { Profile::Rfc } else { Profile::Ns2 },
+        congestion: if how & 2 == 0 { Congestion::Reno } else { Congestion::Sack },
+        segment: 1000,
+        header: 40,
+        window: 20,
+        jitter: Duration::ZERO,
+        delayed_ack: (how & 4 != 0).then(|| Duration::from_millis(100)),
+        min_rto: Duration::from_millis(200),
+        initial_window: 2,
+        limited_transmit: true,
+        ecn: how & 8 != 0,
+    };
+    let mut receiver = Receiver::new(&config);
+    let (mut next, mut beyond, mut waiting) = (0u32, BTreeSet::new(), false);
+    while let Some((&byte, more)) = rest.split_first() {
+        rest = more;
+        let segment = match byte {
+            0xfe => {
+                if waiting {
+                    receiver.alarm(Alarm::Acknowledge);
+                    waiting = false;
+                }
+                continue;
+            }
+            0xff => {
+                let Some((word, more)) = rest.split_first_chunk::<4>() else { return };
+                rest = more;
+                // The last number is never sent: a run that long is refused.
+                u32::from_le_bytes(*word).min(u32::MAX - 1)
+            }
+            near => next.saturating_add(u32::from(near)).saturating_sub(64).min(u32::MAX - 1),
+        };
+        if config.ecn {
+            receiver.congestion(segment, byte & 1 != 0, byte & 2 != 0);
+        }
+        let before = next;
+        if segment >= next {
+            beyond.insert(segment);
+        }
+        while beyond.remove(&next) {
+            next += 1;
+        }
+        let reply = receiver.arrived(segment, waiting);
+        assert_eq!(receiver.expects(), next, "expects another segment");
+        assert_eq!(reply.delivered, next - before, "delivered another number");
+        match reply.timer {
+            Delay::Leave => {}
+            Delay::Set => waiting = true,
+            Delay::Stop => waiting = false,
+        }
+        assert!(reply.acknowledge || waiting, "nothing will be acknowledged");
+        if reply.acknowledge && receiver.selects() {
+            for &(from, to) in receiver.select().blocks() {
+                assert!(from < to, "an empty block");
+                // Enough of a block to find what is not there, without counting millions.
+                let all = from <= next || (from..to).take(300).all(|s| beyond.contains(&s));
+                assert!(to <= next || all, "reports {from}..{to}, which did not all come");
+            }
+        }
+    }
+}
