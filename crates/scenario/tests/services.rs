@@ -151,8 +151,8 @@ fn any_experiment_keeps_the_books_and_repeats_itself() {
         events += computed.events;
     }
     println!("{} random experiments, {packets} packets, {events} events; mechanisms: {seen:?}", cases());
-    let all = registry.markers.iter().map(|e| e.name).chain(registry.aqms.iter().map(|e| e.name));
-    for name in all {
+    let queues = registry.aqms.iter().map(|e| e.name).chain(registry.schedulers.iter().map(|e| e.name));
+    for name in registry.markers.iter().map(|e| e.name).chain(queues) {
         assert!(seen.contains_key(name), "{name} was never drawn");
     }
 }

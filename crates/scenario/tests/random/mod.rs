@@ -20,7 +20,8 @@ pub struct Drawn {
 pub fn draw(number: u64, registry: &Registry) -> Drawn {
     let mut rng = Rng::for_component(number, "random scenario");
     for attempt in 0.. {
-        let mut draft = Draft { rng: &mut rng, registry, text: String::new(), mechanisms: Vec::new() };
+        let mut draft =
+            Draft { rng: &mut rng, registry, text: String::new(), mechanisms: Vec::new(), classes: false };
         draft.whole(number);
         let Draft { text, mechanisms, .. } = draft;
         match Scenario::parse(&text, "random", &[], registry) {
@@ -37,6 +38,8 @@ struct Draft<'a> {
     registry: &'a Registry,
     text: String,
     mechanisms: Vec<&'static str>,
+    /// Whether there are schedulers, and flows have classes.
+    classes: bool,
 }
 
 impl Draft<'_> {
@@ -59,6 +62,7 @@ impl Draft<'_> {
         if ns2_engine {
             self.line("[engine]\nprofile = \"ns2\"");
         }
+        self.classes = !ns2_engine && self.chance(0.25);
         let tcp = self.tcp();
         self.line(&format!("[tcp]\n{}", tcp.replace(", ", "\n")));
         let hops = 1 + self.rng.below(3) as usize;
@@ -106,17 +110,37 @@ impl Draft<'_> {
         // Few rates and delays on purpose: many things happen at the same moment.
         let rate = self.pick(&["500 kbit/s", "1 Mbit/s", "2 Mbit/s"]);
         let delay = self.pick(&["0 s", "1 ms", "5 ms", "20 ms"]);
-        let aqms = self.registry.aqms.clone();
-        let aqm = self.mechanism("aqm", &aqms);
-        let limit = 2 + self.rng.below(60);
         self.line(&format!(
             "[[links]]\nname = \"hop{hop}\"\nfrom = \"N{hop}\"\nto = \"N{}\"\nrate = \"{rate}\"\ndelay = \"{delay}\"",
             hop + 1
         ));
-        self.line(&format!("queue = {{ {aqm}, limit = \"{limit} packets\" }}"));
+        if self.classes && self.chance(0.6) {
+            let scheduler =
+                &self.registry.schedulers[self.rng.below(self.registry.schedulers.len() as u32) as usize];
+            self.mechanisms.push(scheduler.name);
+            let classes = [0, 1].map(|class| {
+                let quantum = if scheduler.name == "drr" { ", quantum = \"2 packets\"" } else { "" };
+                let rate = if self.chance(0.2) { ", rate = \"200 kbit/s\"" } else { "" };
+                format!("{{ name = \"c{class}\", {}{quantum}{rate} }}", self.queue())
+            });
+            self.line(&format!(
+                "queue = {{ scheduler = \"{}\", classes = [{}] }}",
+                scheduler.name,
+                classes.join(", ")
+            ));
+        } else {
+            let queue = self.queue();
+            self.line(&format!("queue = {{ {queue} }}"));
+        }
         if self.chance(0.2) {
             self.line("reverse = { rate = \"100 kbit/s\", queue = { aqm = \"drop_tail\", limit = \"20 packets\" } }");
         }
+    }
+
+    fn queue(&mut self) -> String {
+        let aqms = self.registry.aqms.clone();
+        let aqm = self.mechanism("aqm", &aqms);
+        format!("{aqm}, limit = \"{} packets\"", 2 + self.rng.below(60))
     }
 
     fn group(&mut self, group: u32, hops: usize) {
@@ -145,6 +169,10 @@ impl Draft<'_> {
             "{ first = \"0.5 s\", every = \"200 ms\", arrivals = \"poisson\" }",
         ]);
         self.line(&format!("start = {start}"));
+        if self.classes {
+            let class = self.rng.below(2);
+            self.line(&format!("class = \"c{class}\""));
+        }
         if self.chance(0.2) {
             self.line("stop = \"1.7 s\"");
         }
