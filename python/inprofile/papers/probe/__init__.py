@@ -1,0 +1,1 @@
+"""Paper C: the adaptive low-priority ("probe") marker of Neglia, Bianchi, Saitta and Lombardo."""

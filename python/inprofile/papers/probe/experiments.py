@@ -1,0 +1,103 @@
+"""What is run for paper C: each study's schemes over thresholds, with 10 and 40 flows; the sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .. import Batches, Cell, Job, Paper
+
+__all__ = ["QUICK", "SETUP", "SWEEP_AT", "SWEPT", "jobs", "thresholds"]
+
+#: The only set-up.
+SETUP = "as-described"
+#: How long quick runs are, in seconds.
+QUICK = 200
+#: Bottleneck, in bit/s.
+RATE = 6_000_000
+#: Sweeps: these values of min_in, and these schemes.
+SWEEP_AT = (6, 16, 32, 80)
+SWEPT = ("soft", "hard")
+
+
+def thresholds(study: Mapping[str, Any], quick: bool) -> list[int]:
+    """Values of min_th that a study is run at."""
+    return list(study["quick"] if quick else study["values"])
+
+
+def jobs(paper: Paper, quick: bool = False, sweeps: bool = False) -> Batches:
+    """List what `reproduce` runs: a batch for each study and number of flows, then the sweeps."""
+    seeds = paper.about["seeds"]
+    full, few = (seeds["quick"], seeds["sweep_quick"]) if quick else (seeds["full"], seeds["sweep"])
+    batches = [
+        [
+            _job(paper, study, Cell(SETUP, topology["id"], scheme, "", study["id"], str(at)), full, quick)
+            for scheme in study["schemes"]
+            for at in thresholds(study, quick)
+        ]
+        for study in paper.about["studies"]
+        for topology in paper.topologies
+    ]
+    for sweep in paper.sweeps:
+        if sweeps or not sweep.get("more", False):
+            batches.append(list(_sweep(paper, sweep, few, quick)))
+    return batches
+
+
+def _sweep(paper: Paper, sweep: Mapping[str, Any], seeds: int, quick: bool) -> Iterator[Job]:
+    """Every value of a sweep with 10 flows; beside the baseline where that changes too."""
+    study = next(s for s in paper.about["studies"] if s["id"] == "frontier")
+    at_all = SWEEP_AT[1::2] if quick else SWEEP_AT
+    for value in sweep["values"]:
+        for scheme in (*(("none",) if sweep.get("base") else ()), *SWEPT):
+            for at in at_all:
+                cell = Cell(SETUP, "ten", scheme, "", f"{sweep['id']}: {value}", str(at))
+                job = _job(paper, study, cell, seeds, quick)
+                values = {**job.values, **sweep["set"][value], "monitors": []}
+                yield Job(cell, seeds, job.file, values, job.cost)
+
+
+def _job(paper: Paper, study: Mapping[str, Any], cell: Cell, seeds: int, quick: bool) -> Job:
+    topology, scheme = paper.find("topologies", cell.topology), paper.find("schemes", cell.scheme)
+    flows: int = topology["flows"]
+    at = int(cell.value)
+    free = flows // 2 if study.get("free") else 0
+    values: dict[str, object] = {"flows.marked.count": flows - free}
+    two = "file" in study
+    if free or two:
+        values["flows.free.count"] = free
+    if two:
+        values |= _curve("links.bottleneck.queue", (at, 3 * at))
+        minimum, maximum, p = scheme["curve"]
+        values["links.domain-1.queue.out"] = {"min_th": minimum, "max_th": maximum, "max_p": p}
+    else:
+        values |= _curve("links.bottleneck.queue.in", (at, 3 * at))
+        if scheme.get("out") == "soft":
+            values |= _curve("links.bottleneck.queue.out", (at / 3, at))
+        if not study.get("load"):
+            values["monitors"] = []
+    if not two and "marker" in scheme:
+        values["flows.marked.marker"] = _marker(scheme, topology)
+    values |= study.get("set", {})
+    seconds = QUICK if quick else 1000
+    if quick:
+        values |= {"duration": f"{seconds} s", "measure.to": f"{seconds} s"}
+    cost = paper.about["cost"] * seconds * (1.3 if flows > 10 else 1.0)
+    return Job(cell, seeds, study.get("file", "one-domain.toml"), values, cost)
+
+
+def _curve(queue: str, between: tuple[float, float]) -> dict[str, object]:
+    return {
+        f"{queue}.{name}": f"{value:.10g} packets"
+        for name, value in zip(("min_th", "max_th"), between, strict=True)
+    }
+
+
+def _marker(scheme: Mapping[str, Any], topology: Mapping[str, Any]) -> dict[str, object]:
+    """The scheme's marker; a bucket's rate and n are of the number of flows."""
+    made = dict(scheme["marker"])
+    if "share" in scheme:
+        made["rate"] = f"{round(scheme['share'] * RATE / topology['flows'])} bit/s"
+    if "n" in scheme:
+        made["n"] = scheme["n"][topology["id"]]
+    return made

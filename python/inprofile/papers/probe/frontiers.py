@@ -1,0 +1,68 @@
+"""Frontiers of delay against goodput, and how two of them are compared: seed by seed, at equal goodputs.
+
+A threshold moves a point along a frontier, so equal thresholds compare nothing: one scheme may buy its lower
+delay with goodput. Over the goodputs that both reach, ten of them evenly spread, the log of the ratio is
+taken and averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..measures import Array, Measures
+
+__all__ = ["MATCHED", "Frontier", "log_ratio"]
+
+#: How many goodputs are compared.
+MATCHED = 10
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """One scheme's points, in the order of thresholds."""
+
+    values: Sequence[int]
+    points: Sequence[Measures]
+
+    @staticmethod
+    def of(points: Mapping[int, Measures]) -> Frontier:
+        """From measures by threshold, in whatever order."""
+        ordered = sorted(points)
+        return Frontier(ordered, [points[value] for value in ordered])
+
+    def __getitem__(self, name: str) -> Array:
+        """A measure as thresholds × seeds."""
+        return np.stack([m[name] for m in self.points])
+
+
+def log_ratio(a: Frontier, b: Frontier, name: str = "delay", lowest: int = MATCHED) -> list[float] | None:
+    """Mean ln(a / b) at the `lowest` of ten matched goodputs, one a seed; None where they share none.
+
+    >>> import numpy as np
+    >>> def at(goodput, delay):
+    ...     return Measures((1,), {"goodput": np.array([goodput]), "delay": np.array([delay])}, {})
+    >>> slow = Frontier.of({1: at(1.0, 2.0), 2: at(2.0, 8.0)})
+    >>> fast = Frontier.of({1: at(1.0, 1.0), 2: at(3.0, 16.0)})
+    >>> [round(x, 6) for x in log_ratio(fast, slow)]  # ln ½ in the middle of both and at both ends
+    [-0.693147]
+    """
+    found = []
+    for seed in range(a["goodput"].shape[1]):
+        lines = [_line(f, name, seed) for f in (a, b)]
+        low, high = max(x[0] for x, _ in lines), min(x[-1] for x, _ in lines)
+        if not low < high:
+            return None
+        goodputs = np.linspace(low, high, MATCHED)[:lowest]
+        ours, theirs = (np.interp(goodputs, x, y) for x, y in lines)
+        found.append(float(np.mean(ours - theirs)))
+    return found
+
+
+def _line(frontier: Frontier, name: str, seed: int) -> tuple[Array, Array]:
+    """Goodputs in rising order, and the logarithm of the measure at each."""
+    x = frontier["goodput"][:, seed]
+    order = np.argsort(x, kind="stable")
+    return x[order], np.log(frontier[name][:, seed])[order]

@@ -1,0 +1,264 @@
+"""Paper C's own part of its report: frontiers, losses, on/off UDP, other flows and markers, options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...quantity import number
+from ...report import charts as draw
+from ...report.curves import curve, frontier
+from ...stats import estimate
+from ..measures import Array
+from .claims import UDP, Runs
+from .experiments import SWEPT
+from .frontiers import Frontier, log_ratio
+
+if TYPE_CHECKING:
+    from ...reproduce import Report
+
+__all__ = ["context"]
+
+Charts = MutableMapping[str, Mapping[str, Any]]
+
+GOODPUT, DELAY = "goodput (Mbit/s)", "queueing delay (ms)"
+MIN_IN = "min_in (packets)"
+
+#: The paper's figures of frontiers: number of flows, differentiation.
+FIGURES = (
+    ("Fig. 3", "ten", "soft"),
+    ("Fig. 4", "forty", "soft"),
+    ("Fig. 5", "ten", "hard"),
+    ("Fig. 6", "forty", "hard"),
+)
+#: Value and reason of what the paper does not state; the scenario files say the same beside each value.
+ASSUMED = (
+    ("Packet", "1460 B of data + 40 B of headers", "w_q = 0.0012 follows from M = 1500 B"),
+    ("TCP window", "1000 packets", "throughput is to be determined by the network alone"),
+    ("Minimum timeout", "1 s", "ns v2.1b8's"),
+    ("Access links", "100 Mbit/s; bottleneck's own delay 20 ms", "never the narrowest"),
+    ("Queue's limit", "2000 packets", "never reached, as the paper says of its own"),
+    ("RIO", "not gentle, no waiting between drops", "the algorithm as published"),
+    ("Free TCP", "half of all flows", "the paper gives no number"),
+    ("UDP", "packets of 1500 B, first on within the first second", "the paper gives the peak rate alone"),
+    ("Domain 1", "6 Mbit/s, 5 ms", "the capacity of Fig. 2"),
+    ("Token bucket", "97 % of the fair share, 10 packets deep", "the paper gives no values"),
+    ("Every n-th", "n = 50 (10 flows), 20 (40 flows)", "about as many OUT packets as the probe marker makes"),
+)
+
+
+def context(report: Report, charts: Charts) -> dict[str, Any]:
+    """What the template shows, chart specifications put into `charts` by name."""
+    runs = Runs(report.cells)
+    titles = {t["id"]: t["title"] for t in report.paper.topologies}
+    return {
+        "short": list(_in_short(runs, titles)),
+        "frontiers": [_frontier_figure(runs, *figure, titles, charts) for figure in FIGURES],
+        "losses": [_losses(runs, how, charts) for how in SWEPT],
+        "udp": [_udp(runs, t, how, titles, charts) for how in ("hard", "soft") for t in titles],
+        "free": [_free(runs, t, titles, charts) for t in titles],
+        "domains": [_domains(report, runs, t, titles, charts) for t in titles],
+        "others": [_others(report, runs, t, titles, charts) for t in titles],
+        "load": [_load(runs, t, titles, charts) for t in titles],
+        "sweeps": list(_sweeps(report, runs, charts)),
+        "assumed": ASSUMED,
+    }
+
+
+def _range(values: Sequence[float] | Array) -> dict[str, float]:
+    e = estimate(float(v) for v in values)
+    lo, hi = e.ci95 or (e.mean, e.mean)
+    return {"mean": e.mean, "lo": lo, "hi": hi}
+
+
+def _in_short(runs: Runs, titles: Mapping[str, str]) -> Iterator[str]:
+    """What the frontiers say, in a few sentences made of the figures they give."""
+    for topology, title in titles.items():
+        cuts = {}
+        for how in SWEPT:
+            ratio = log_ratio(
+                runs.frontier("frontier", topology, how), runs.frontier("frontier", topology, "none")
+            )
+            if ratio is not None:
+                cuts[how] = f"{-100 * np.expm1(np.mean(ratio)):.0f} % ({how})"
+        hard = runs.frontier("frontier", topology, "hard")
+        share = 100 * hard["share_in"].mean(axis=1)
+        yield (
+            f"With {title} the marker cuts queueing delay at equal goodput by {' and '.join(cuts.values())}"
+            f" on average; {number(share.min(), 3)} to {number(share.max(), 3)} % of packets stay IN (hard)."
+        )
+
+
+def _points(f: Frontier, scheme: str) -> list[dict[str, Any]]:
+    """Rows of a frontier chart."""
+    rows = []
+    for at, goodput, delay in zip(f.values, f["goodput"], f["delay"], strict=True):
+        x, y = _range(goodput / 1e6), _range(delay * 1e3)
+        rows.append(
+            {
+                "scheme": scheme,
+                "label": f"min_in {at}",
+                "order": at,
+                "x": x["mean"],
+                "x_lo": x["lo"],
+                "x_hi": x["hi"],
+                "y": y["mean"],
+                "y_lo": y["lo"],
+                "y_hi": y["hi"],
+            }
+        )
+    return rows
+
+
+def _frontiers(lines: Mapping[str, Frontier], name: str, charts: Charts) -> str:
+    rows = [row for scheme, f in lines.items() for row in _points(f, scheme)]
+    charts[name] = frontier(rows, list(lines), x=GOODPUT, y=DELAY, log=(False, True))
+    return name
+
+
+def _frontier_figure(
+    runs: Runs, title: str, topology: str, how: str, titles: Mapping[str, str], charts: Charts
+) -> dict[str, Any]:
+    lines = {
+        "All IN": runs.frontier("frontier", topology, "none"),
+        "Probe": runs.frontier("frontier", topology, how),
+        "Probe, A+1": runs.frontier("frontier", topology, f"{how}-one"),
+    }
+    words = []
+    for scheme in ("Probe", "Probe, A+1"):
+        ratio = log_ratio(lines[scheme], lines["All IN"])
+        if ratio is not None:
+            made = {k: 100 * np.expm1(v) for k, v in _range(ratio).items()}
+            words.append(
+                f"{scheme}: delay {made['mean']:+.0f} % at equal goodput"
+                f" (95 % {made['lo']:+.0f} to {made['hi']:+.0f})"
+            )
+    return {
+        "title": title,
+        "what": f"{titles[topology]}, {how} differentiation",
+        "words": "; ".join(words).replace("-", "−"),
+        "chart": _frontiers(lines, f"frontier-{topology}-{how}", charts),
+    }
+
+
+def _losses(runs: Runs, how: str, charts: Charts) -> dict[str, Any]:
+    """Fig. 7: share of packets lost over goodput, 10 flows."""
+    f = runs.frontier("frontier", "ten", how)
+    goodput = f["goodput"].mean(axis=1) / 1e6
+    rows = [
+        {"scheme": scheme, "x": float(x), **_range(100 * loss)}
+        for scheme, name in (("all", "loss"), ("IN", "loss_in"), ("OUT", "loss_out"))
+        for x, loss in zip(goodput, f[name], strict=True)
+    ]
+    name = f"loss-{how}"
+    charts[name] = curve(rows, ["all", "IN", "OUT"], x=GOODPUT, y="packets lost (%)", log=(False, True))
+    return {"what": f"10 flows, {how}", "chart": name}
+
+
+def _udp(runs: Runs, topology: str, how: str, titles: Mapping[str, str], charts: Charts) -> dict[str, Any]:
+    """Fig. 8 and its like: a panel a period."""
+    panels = []
+    for study in UDP:
+        lines = {
+            "All IN": runs.frontier(study, topology, "none"),
+            "Probe": runs.frontier(study, topology, how),
+        }
+        chart = _frontiers(lines, f"{study}-{topology}-{how}", charts)
+        period = study.removeprefix("udp-")
+        shown = "Fig. 8: " if (period, topology, how) == ("5", "ten", "hard") else ""
+        panels.append({"chart": chart, "what": f"{shown}{period} s"})
+    return {"title": f"{titles[topology]}, {how}", "panels": panels}
+
+
+def _curves(
+    lines: Mapping[str, tuple[Sequence[int], Array]], name: str, y: str, charts: Charts, x: str = MIN_IN
+) -> str:
+    rows = [
+        {"scheme": scheme, "x": float(at), **_range(values)}
+        for scheme, (thresholds, found) in lines.items()
+        for at, values in zip(thresholds, found, strict=True)
+    ]
+    charts[name] = curve(rows, list(lines), x=x, y=y, log=(True, False), zero=True)
+    return name
+
+
+def _free(runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts) -> dict[str, Any]:
+    """A marked flow's goodput, of the mean of marked and free ones, beside free flows IN and OUT."""
+    lines = {}
+    for study, words in (("free-in", "free IN"), ("free-out", "free OUT")):
+        for how in SWEPT:
+            f = runs.frontier(study, topology, how)
+            share = 2 * f["goodput_marked"] / (f["goodput_marked"] + f["goodput_free"])
+            lines[f"{words}, {how}"] = (f.values, share)
+    chart = _curves(lines, f"free-{topology}", "marked flow / fair share", charts)
+    return {"what": titles[topology], "chart": chart}
+
+
+def _domains(
+    report: Report, runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts
+) -> dict[str, Any]:
+    """Fig. 9's outcome: marked over free flows, by domain 2's threshold."""
+    lines = {}
+    for scheme in ("out-30-90", "out-2-6", "out-0.1-0.3"):
+        f = runs.frontier("two-domains", topology, scheme)
+        title = report.paper.find("schemes", scheme)["title"]
+        lines[title] = (f.values, f["goodput_marked"] / f["goodput_free"])
+    chart = _curves(
+        lines, f"domains-{topology}", "marked / free goodput", charts, "domain 2's min_th (packets)"
+    )
+    return {"what": titles[topology], "chart": chart}
+
+
+def _others(
+    report: Report, runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts
+) -> dict[str, Any]:
+    lines = {
+        "All IN": runs.frontier("frontier", topology, "none"),
+        "Probe": runs.frontier("frontier", topology, "hard"),
+        "Token bucket": runs.frontier("others", topology, "bucket"),
+        "Every n-th": runs.frontier("others", topology, "every-nth"),
+    }
+    return {"what": titles[topology], "chart": _frontiers(lines, f"others-{topology}", charts)}
+
+
+def _load(runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts) -> dict[str, Any]:
+    """C10: the load's variance, relative to its squared mean, over goodput."""
+    rows = []
+    for scheme, title in (("none", "All IN"), ("soft", "Probe, soft"), ("hard", "Probe, hard")):
+        f = runs.frontier("frontier", topology, scheme)
+        rows += [
+            {"scheme": title, "x": float(goodput.mean() / 1e6), **_range(variance)}
+            for goodput, variance in zip(f["goodput"], f["load_variance"], strict=True)
+        ]
+    name = f"load-{topology}"
+    charts[name] = curve(
+        rows,
+        ["All IN", "Probe, soft", "Probe, hard"],
+        x=GOODPUT,
+        y="variance of the load / mean²",
+        log=(False, True),
+    )
+    return {"what": titles[topology], "chart": name}
+
+
+def _sweeps(report: Report, runs: Runs, charts: Charts) -> Iterator[dict[str, Any]]:
+    """How much a reading or an assumption matters: delay against all IN at equal goodput, at each value."""
+    for sweep in report.paper.sweeps:
+        rows = []
+        for value in sweep["values"]:
+            study = f"{sweep['id']}: {value}"
+            for how in SWEPT:
+                if (study, "ten", how) not in runs:
+                    continue
+                base = Frontier.of(runs.points(study if sweep.get("base") else "frontier", "ten", "none"))
+                ratio = log_ratio(runs.frontier(study, "ten", how), base)
+                label = f"{value}, {how}"
+                if ratio is not None:
+                    rows.append({"label": label, "scheme": label, **_range([np.expm1(r) for r in ratio])})
+        if rows:
+            name = f"sweep-{sweep['id']}"
+            charts[name] = draw.forest(rows, x="delay / all IN at equal goodput, less 1")
+            seeds = next(j.seeds for c, j in report.jobs.items() if c.sweep.startswith(f"{sweep['id']}: "))
+            yield {"title": sweep["title"], "chart": name, "seeds": seeds}

@@ -1,0 +1,205 @@
+"""Paper C: frontiers compared by hand, experiments as planned, each claim's rule on made-up measures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import inprofile
+from inprofile import papers
+from inprofile.judge import judge
+from inprofile.papers import Cell
+from inprofile.papers.measures import Measures
+from inprofile.papers.probe import claims
+from inprofile.papers.probe.experiments import SETUP, jobs
+from inprofile.papers.probe.frontiers import Frontier, log_ratio
+from inprofile.papers.probe.measure import load_variance
+
+SEEDS = (1, 2, 3, 4, 5, 6, 7, 8)
+PAPER = papers.load("probe")
+
+
+def _point(goodput: float, delay: float, **more: float) -> Measures:
+    """Measures of all seeds, each off by a little of its own."""
+    wobble = 1 + 1e-4 * np.array(SEEDS)
+    values = {"goodput": goodput, "delay": delay, **more}
+    return Measures(SEEDS, {name: x * wobble for name, x in values.items()}, {})
+
+
+def _line(factor: float, low: float, high: float) -> Frontier:
+    """Delay grows as exp(goodput), times `factor`; eight thresholds."""
+    goodputs = np.linspace(low, high, 8)
+    return Frontier.of({i + 1: _point(g, factor * math.exp(g)) for i, g in enumerate(goodputs)})
+
+
+def test_frontiers_are_compared_where_both_have_a_goodput() -> None:
+    ratio = log_ratio(_line(0.25, 1, 3), _line(1.0, 2, 5))
+    assert ratio == pytest.approx([math.log(0.25)] * len(SEEDS))
+    assert log_ratio(_line(1, 1, 2), _line(1, 3, 4)) is None
+    assert log_ratio(_line(1, 1, 2), _line(1, 2.0002, 4)) is None
+    lowest = log_ratio(
+        Frontier.of({1: _point(1, 1), 2: _point(2, 8)}),
+        Frontier.of({1: _point(1, 1), 2: _point(2, 2)}),
+        lowest=1,
+    )
+    assert lowest == pytest.approx([0.0] * len(SEEDS), abs=1e-9)
+
+
+def test_a_frontier_that_doubles_back_is_read_by_its_goodput() -> None:
+    there_and_back = Frontier.of({1: _point(1, 1), 2: _point(3, 9), 3: _point(2, 3)})
+    straight = Frontier.of({1: _point(1, 1), 2: _point(2, 3), 3: _point(3, 9)})
+    assert log_ratio(there_and_back, straight) == pytest.approx([0.0] * len(SEEDS), abs=1e-9)
+
+
+def test_the_loads_variance_is_relative() -> None:
+    # Means 2 and 20, variances 1 and 100.
+    assert load_variance(np.array([[1.0, 3.0], [10.0, 30.0]])).tolist() == [0.25, 0.25]
+
+
+def test_every_experiment_of_a_quick_run_is_sound() -> None:
+    base: dict[str, inprofile.Scenario] = {}
+    for batch in jobs(PAPER, quick=True, sweeps=True):
+        for job in batch:
+            if job.file not in base:
+                base[job.file] = inprofile.load(PAPER.folder / job.file)
+            made = base[job.file].with_(dict(job.values))
+            # Thresholds of 2/3 of a packet and colours that overlap are meant; nothing else is remarked on.
+            warnings = made.check().warnings
+            assert all("queue" in w.path for w in warnings), (job.cell, warnings)
+
+
+def _values(study: str, topology: str, scheme: str, at: int) -> dict[str, object]:
+    want = Cell(SETUP, topology, scheme, "", study, str(at))
+    job = next(job for batch in jobs(PAPER) for job in batch if job.cell == want)
+    return dict(job.values)
+
+
+def test_thresholds_follow_the_paper() -> None:
+    soft = _values("frontier", "ten", "soft", 24)
+    queue = "links.bottleneck.queue"
+    ends = [soft[f"{queue}.{colour}.{end}"] for colour in ("in", "out") for end in ("min_th", "max_th")]
+    assert ends == ["24 packets", "72 packets", "8 packets", "24 packets"]
+    hard = _values("frontier", "ten", "hard", 24)
+    assert f"{queue}.out.min_th" not in hard  # the file's: 2 and 6
+    assert soft["flows.marked.marker"] == {"kind": "probe"}
+    assert "flows.marked.marker" not in _values("frontier", "ten", "none", 24)
+    assert _values("frontier", "forty", "hard-one", 2)["flows.marked.marker"] == {
+        "kind": "probe",
+        "increase": "A+1",
+    }
+
+
+def test_other_flows_and_markers_follow_the_number_of_flows() -> None:
+    free = _values("free-out", "forty", "soft", 24)
+    assert (free["flows.marked.count"], free["flows.free.count"]) == (20, 20)
+    bucket = _values("others", "forty", "bucket", 24)["flows.marked.marker"]
+    assert bucket == {"kind": "token_bucket", "depth": "10 packets", "rate": "145500 bit/s"}
+    nth = _values("others", "ten", "every-nth", 24)["flows.marked.marker"]
+    assert nth == {"kind": "every_nth", "repeated_in": True, "small_window": 4, "n": 50}
+    domains = _values("two-domains", "ten", "out-0.1-0.3", 24)
+    assert domains["links.domain-1.queue.out"] == {
+        "min_th": "0.1 packets",
+        "max_th": "0.3 packets",
+        "max_p": 1,
+    }
+
+
+#: A world in which everything is as claimed: ln(delay) at a goodput, less that without a marker.
+GAINS = {
+    ("ten", "none"): 0.0,
+    ("ten", "soft"): -0.3,
+    ("ten", "hard"): -1.0,
+    ("ten", "soft-one"): -0.7,
+    ("ten", "hard-one"): -0.8,
+    ("forty", "none"): 0.0,
+    ("forty", "soft"): -0.6,
+    ("forty", "hard"): -1.5,
+    ("forty", "soft-one"): -0.7,
+    ("forty", "hard-one"): -0.8,
+    ("ten", "bucket"): 0.2,
+    ("ten", "every-nth"): 0.2,
+    ("forty", "bucket"): 0.2,
+    ("forty", "every-nth"): 0.2,
+}
+RATIOS = {"out-30-90": 1.0, "out-2-6": 1.0, "out-0.1-0.3": 0.4}
+
+
+def _ideal(cell: Cell) -> Measures:
+    at = int(cell.value)
+    goodput = 4e6 + 1e4 * at
+    delay = 0.01 * math.exp(goodput / 1e6 + GAINS.get((cell.topology, cell.scheme), 0.0))
+    if cell.sweep.startswith("udp") and cell.topology == "forty" and cell.scheme == "hard" and at == 2:
+        delay *= 20
+    top = at == 80
+    share = {"ten": 0.99 if top else 0.98, "forty": 0.97 if top else 0.94}[cell.topology]
+    loss_out = {"soft": 0.55, "soft-one": 0.22}.get(cell.scheme, 0.99)
+    marked = 1e5 * (3 if cell.sweep.endswith("-out") else 1)
+    free = 1.9e6 if cell.sweep == "free-in" else marked / RATIOS.get(cell.scheme, 1.0)
+    return _point(
+        goodput,
+        delay,
+        share_in=share * 0.999,
+        loss_in=0.001,
+        loss_out=loss_out,
+        overflow=0.0,
+        goodput_marked=marked,
+        goodput_free=free,
+        goodput_udp=2e5 if cell.scheme == "none" else 3e5,
+        load_variance=0.01 if cell.scheme == "hard" else 0.1,
+    )
+
+
+def _verdicts(change: Callable[[Cell, Measures], Measures] = lambda _, m: m) -> dict[str, str]:
+    cells = {job.cell: change(job.cell, _ideal(job.cell)) for batch in jobs(PAPER) for job in batch}
+    return {j.claim: j.verdict.value for j in judge(claims.findings(PAPER, cells))}
+
+
+def test_where_everything_is_as_claimed_it_reproduces() -> None:
+    assert _verdicts() == {claim["id"]: "reproduced" for claim in PAPER.claims}
+
+
+@pytest.mark.parametrize(
+    ("claim", "schemes", "measure", "value"),
+    [
+        ("C1", ("soft", "hard"), "delay", 9.0),
+        ("C2", ("hard",), "share_in", 0.9),
+        ("C3", ("hard",), "loss_out", 0.5),
+        ("C4", ("soft-one",), "loss_out", 0.5),
+        ("C5", ("soft",), "goodput_free", 1e5),
+        ("C6", ("out-2-6",), "goodput_free", 4e5),
+        ("C7", ("hard",), "delay", 9.0),
+        ("C8", ("none",), "goodput_udp", 9e5),
+        ("C9", ("bucket",), "delay", 1e-4),
+        ("C10", ("hard",), "load_variance", 0.5),
+    ],
+)
+def test_without_its_effect_a_claim_does_not_reproduce(
+    claim: str, schemes: tuple[str, ...], measure: str, value: float
+) -> None:
+    def change(cell: Cell, m: Measures) -> Measures:
+        if cell.scheme not in schemes:
+            return m
+        wobble = 1 + 1e-4 * np.array(SEEDS)
+        return Measures(m.seeds, {**m.values, measure: value * wobble}, {})
+
+    assert _verdicts(change)[claim] == "not_reproduced"
+
+
+def test_frontiers_without_a_common_goodput_are_undecidable() -> None:
+    def change(cell: Cell, m: Measures) -> Measures:
+        factor = 2.0 if cell.scheme == "none" else 1.0
+        return Measures(m.seeds, {**m.values, "goodput": m["goodput"] * factor}, {})
+
+    assert _verdicts(change)["C10"] == "undecidable"
+
+
+def test_overflow_is_told() -> None:
+    cells = {job.cell: _ideal(job.cell) for batch in jobs(PAPER) for job in batch}
+    first = next(iter(cells))
+    lost = {**cells[first].values, "overflow": np.ones(len(SEEDS))}
+    cells[first] = Measures(SEEDS, lost, {})
+    notes = next(f.notes for f in claims.findings(PAPER, cells) if f.claim == "C1")
+    assert "8 packets were lost to a full queue" in notes[0]
