@@ -1,0 +1,115 @@
+"""What is kept of paper B's runs: rates and losses by group of flows, windows, what IN bursts see."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import Cell, Paper
+from ..measures import Array, Measures, Series, Trace, by_flow, rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ...results import Result
+
+__all__ = ["measure", "slope"]
+
+#: Sizes on the wire and the round-trip time of every flow (Fig. 1: what window the profile is).
+PACKET, RTT = 576, 0.1
+
+
+def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
+    """Reduce one cell's runs.
+
+    Of each group of flows the mean over its flows: `throughput:` (bit/s on the wire), `marked_in:` and
+    `marked_out:` (packets), `loss_out:` (share of OUT packets dropped; none of none). `in_drops` is IN
+    packets dropped in the run, `worst` the least throughput over profile of any assured flow.
+    """
+    seeds = result.seeds
+    flows = result.flows
+    names = [str(g) for g in flows["group"].to_pylist()[: flows.num_rows // len(seeds)]]
+    throughput = by_flow(flows, seeds, "throughput")
+    sent_in, sent_out = by_flow(flows, seeds, "sent_in"), by_flow(flows, seeds, "sent_out")
+    contract = by_flow(flows, seeds, "contract")[0]
+    lost_out = _lost_out(result, seeds, names)
+
+    values: dict[str, Array] = {}
+    for group in dict.fromkeys(names):
+        own = np.array([name == group for name in names])
+        values[f"throughput:{group}"] = throughput[:, own].mean(axis=1)
+        values[f"marked_in:{group}"] = sent_in[:, own].mean(axis=1)
+        values[f"marked_out:{group}"] = sent_out[:, own].mean(axis=1)
+        sent = sent_out[:, own].sum(axis=1)
+        values[f"loss_out:{group}"] = lost_out[:, own].sum(axis=1) / np.maximum(sent, 1)
+    promised = np.isfinite(contract)
+    if promised.any():
+        values["worst"] = (throughput[:, promised] / contract[promised]).min(axis=1)
+    queue = rows(result.queues, seeds, queue="bottleneck")
+    values["in_drops"] = queue["dropped_in"]
+    values["overflow"] = queue["dropped_overflow"]
+    values["utilisation"] = queue["utilisation"]
+    values["queue_mean"] = queue["queue_mean"]
+    traces: dict[str, Trace] = {}
+    if cell.topology == "figure-1":
+        _windows(Series(result.series, seeds), seeds, paper.about["shown_seed"], values, traces)
+    if cell.topology == "table-1" and not cell.sweep:
+        _seen(result.queues, seeds, values)
+    return Measures(seeds, values, traces)
+
+
+def _lost_out(result: Result, seeds: tuple[int, ...], names: list[str]) -> Array:
+    """OUT packets dropped, by seed and flow: the whole run, as the paper counts."""
+    lost = np.zeros((len(seeds), len(names)))
+    rank = {seed: i for i, seed in enumerate(seeds)}
+    flow_rank = {f: i for i, f in enumerate(result.flows["flow"].to_pylist()[: len(names)])}
+    drops = result.drops
+    for seed, flow, n in zip(
+        drops["seed"].to_pylist(), drops["flow"].to_pylist(), drops["out"].to_pylist(), strict=True
+    ):
+        lost[rank[seed], flow_rank[flow]] += n
+    return lost
+
+
+def _windows(
+    series: Series, seeds: tuple[int, ...], shown: int, values: dict[str, Array], traces: dict[str, Trace]
+) -> None:
+    """Fig. 1: the share of time each flow's window is above what its profile needs, and its trace."""
+    for group, profile in (("large", 3e6), ("small", 0.5e6)):
+        found = series.get(f"{group}.0", "cwnd")
+        if found is None:
+            raise ValueError(f"no monitor watches the window of {group}")
+        t, cwnd = found
+        need = profile * RTT / 8 / PACKET
+        inside = t >= 20.0
+        values[f"above:{group}"] = (cwnd[:, inside] > need).mean(axis=1)
+        low, mid, high = np.percentile(cwnd, (10, 50, 90), axis=0)
+        traces[group] = Trace(t, cwnd[seeds.index(shown)], low, mid, high)
+
+
+def _seen(queues: pa.Table, seeds: tuple[int, ...], values: dict[str, Array]) -> None:
+    """Fig. 2 and 6: the mean avg_out at each assured flow's IN packets, and its slope on the profile."""
+    found = {
+        seed: json.loads(stats)["flows"]
+        for seed, name, stats in zip(
+            queues["seed"].to_pylist(), queues["queue"].to_pylist(), queues["stats"].to_pylist(), strict=True
+        )
+        if name == "bottleneck"
+    }
+    seen = np.array([[found[s][f"as{i}.0"]["avg_out_seen"] for i in range(5)] for s in seeds])
+    for i in range(5):
+        values[f"seen:as{i}"] = seen[:, i]
+    values["slope"] = slope(np.array([0.27 * (i + 1) for i in range(5)]), seen)
+
+
+def slope(x: Array, y: Array) -> Array:
+    """Least-squares slope of each row of `y` on `x`.
+
+    >>> slope(np.array([1.0, 2.0, 3.0]), np.array([[2.0, 4.0, 6.0]]))
+    array([2.])
+    """
+    centred = x - x.mean()
+    made: Array = (y - y.mean(axis=1, keepdims=True)) @ centred / (centred @ centred)
+    return made
