@@ -23,9 +23,9 @@ pub fn experiment(text: &str, set: &[(&str, &str)]) -> Scenario {
         .unwrap_or_else(|problems| panic!("{}", problems[0]))
 }
 
-/// `n` flows share `n` Mbit/s for so many seconds.
+/// `n` flows share `n` Mbit/s for so many seconds, and recover from loss as `congestion` says.
 #[must_use]
-pub fn dumbbell(n: u64, seconds: f64) -> Scenario {
+pub fn dumbbell(n: u64, seconds: f64, congestion: &str) -> Scenario {
     let duration = format!("{seconds} s");
     let measure = format!("{{ from = \"0 s\", to = \"{duration}\", at = \"bottleneck\" }}");
     let packets = |k: u64| format!("{k} packets");
@@ -34,6 +34,7 @@ pub fn dumbbell(n: u64, seconds: f64) -> Scenario {
         DUMBBELL,
         &[
             ("duration", &duration),
+            ("tcp.congestion", congestion),
             ("measure", &measure),
             ("flows.tcp.count", &n.to_string()),
             ("flows.tcp.start", &format!("uniform 0..{} s", (n as f64 * 0.001).min(1.0))),

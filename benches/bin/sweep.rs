@@ -16,7 +16,7 @@ fn main() {
         eprintln!("bench-sweep THREADS FIRST_SEED SEEDS SECONDS");
         std::process::exit(2);
     };
-    let scenario = dumbbell(100, seconds as f64);
+    let scenario = dumbbell(100, seconds as f64, "reno");
     let next = AtomicU64::new(first);
     let packets = AtomicU64::new(0);
     let (wall, cpu) = (Instant::now(), cpu_time());

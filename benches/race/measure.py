@@ -17,6 +17,8 @@ Row = dict[str, Any]
 
 # Simulated seconds a number of flows: long enough to be past the start, short enough for ns-3.
 SECONDS = {10: 100, 100: 20, 1000: 5}
+# How each peer recovers from loss, and so do we against it.
+CONGESTION = {"ns-2": "reno", "ns-3": "sack"}
 # Ours alone.
 SCALE_SECONDS = {10: 100, 100: 20, 1000: 5, 10_000: 3, 100_000: 2}
 # Bytes of a full packet on the wire.
@@ -82,19 +84,21 @@ def race(bins: Path, rivals: dict[str, Peer | Missing], plan: Plan) -> list[Row]
         if "ns-2" in present:
             # ns-2 repeats itself exactly; counting drops costs it time, so that is a run of its own.
             counted["ns-2"] = pinned(*present["ns-2"].command, flows, seconds, 1)[0]
-        ours: list[Row] = []
+        ours: dict[str, list[Row]] = {name: [] for name in present}
         theirs: dict[str, list[Row]] = {name: [] for name in present}
         for r in range(plan.rounds):
             say(f"race: {flows} flows, round {r + 1} of {plan.rounds}")
-            ours.append(pinned(bins / "bench-dumbbell", flows, seconds, 0.1 if plan.quick else 0.5)[0])
             for name, peer in present.items():
+                least = 0.1 if plan.quick else 0.5
+                mine = pinned(bins / "bench-dumbbell", flows, seconds, least, CONGESTION[name])[0]
+                ours[name].append(mine)
                 extra = [0] if name == "ns-2" else []
                 theirs[name].append(counted.get(name, {}) | pinned(*peer.command, flows, seconds, *extra)[0])
         for name, rival in rivals.items():
             if isinstance(rival, Missing):
                 rows.append({"peer": name, "flows": flows, "not_run": rival.why})
             else:
-                rows.append({"peer": name} | compare(flows, seconds, ours, theirs[name]))
+                rows.append({"peer": name} | compare(flows, seconds, ours[name], theirs[name]))
     return rows
 
 

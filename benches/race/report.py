@@ -227,7 +227,7 @@ ratios and not nanoseconds.
 
 N flows share N Mbit/s behind RED, 50 ms round trip, 1,000 B segments, no tracing, every packet acknowledged.
 Packets through the bottleneck per second of CPU time, one core, the run phase alone. All hosts are shared;
-ns-3 has ten a side. Ours speaks TCP by the RFCs with Reno, ns-2 its Reno, ns-3 its NewReno with SACK. A row
+ns-3 has ten a side. Ours speaks TCP by the RFCs: Reno against ns-2's Reno, SACK against ns-3's NewReno with SACK. A row
 counts where utilisation and loss are within two points of each other.
 
 {race}

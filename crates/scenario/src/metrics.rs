@@ -82,7 +82,7 @@ pub(crate) fn metrics(model: &Model, outcome: &Outcome) -> Vec<Metric> {
         put("loss_out", "1", share(out_of(&dropped), out_of(&c.arrived)), &at, "wire");
         put("drops", "packets", Some(dropped.iter().sum::<u64>() as f64), &at, "wire");
     }
-    let markers = outcome.edges.iter().chain(outcome.flow_markers.iter().flatten());
+    let markers = outcome.edges.iter().chain(outcome.flow_markers.iter().filter_map(|m| m.as_deref()));
     let at_edges: u64 = markers.map(|m: &MarkerOutcome| m.window.dropped.iter().sum::<u64>()).sum();
     put("edge_drops", "packets", Some(at_edges as f64), "edges", "wire");
     let timeouts: u64 = outcome.flows.iter().map(|f| f.window_tally.timeouts).sum();
@@ -158,7 +158,7 @@ mod tests {
             flows: vec![flow(600_000), flow(300_000)],
             links: vec![LinkOutcome::default(), LinkOutcome::default(), link, LinkOutcome::default()],
             edges: vec![marker],
-            flow_markers: vec![Some(MarkerOutcome::default()), None],
+            flow_markers: vec![Some(Box::default()), None],
             ..Outcome::default()
         };
         (scenario, outcome)

@@ -26,7 +26,7 @@ struct Snapshot {
     flows: Vec<FlowCounts>,
     tallies: Vec<Tally>,
     edges: Vec<MarkerCounts>,
-    hosts: Vec<Option<MarkerCounts>>,
+    hosts: Vec<Option<Box<MarkerCounts>>>,
 }
 
 impl Snapshot {
@@ -47,7 +47,7 @@ impl Snapshot {
             flows,
             tallies: senders.iter().map(Source::tally).collect(),
             edges: world.edges.iter().map(|e| e.counts).collect(),
-            hosts: world.flows.iter().map(|f| f.marker.as_ref().map(|m| m.counts)).collect(),
+            hosts: world.flows.iter().map(|f| f.marker.as_ref().map(|m| Box::new(m.counts))).collect(),
         }
     }
 }
@@ -117,8 +117,8 @@ impl Accounts {
             flow.check().map_err(|e| format!("flow {i}: {e}"))?;
             outcome.flows.push(flow);
             outcome.flow_markers.push(f.marker.as_ref().map(|m| {
-                let (b, e) = (begins.hosts[i].unwrap_or_default(), ends.hosts[i].unwrap_or_default());
-                marker_outcome(m, e.since(&b), now.time())
+                let counts = |at: &Snapshot| at.hosts[i].as_deref().copied().unwrap_or_default();
+                Box::new(marker_outcome(m, counts(&ends).since(&counts(&begins)), now.time()))
             }));
         }
         for (i, l) in world.links.iter().enumerate() {

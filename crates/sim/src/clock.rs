@@ -16,6 +16,8 @@ pub trait Clock: Copy + PartialOrd + Debug + Send + 'static {
     const NS2: bool;
     /// The start of the run.
     const ZERO: Self;
+    /// Later than any event.
+    const NEVER: Self;
     /// No time at all.
     const NO_TIME: Self::Span;
 
@@ -59,6 +61,7 @@ impl Clock for Exact {
     type Span = Duration;
     const NS2: bool = false;
     const ZERO: Exact = Exact(0);
+    const NEVER: Exact = Exact(u64::MAX);
     const NO_TIME: Duration = Duration::ZERO;
 
     #[inline]
@@ -130,6 +133,7 @@ impl Clock for Seconds {
     type Span = f64;
     const NS2: bool = true;
     const ZERO: Seconds = Seconds(0.0);
+    const NEVER: Seconds = Seconds(f64::INFINITY);
     const NO_TIME: f64 = 0.0;
 
     fn span(d: Duration) -> f64 {

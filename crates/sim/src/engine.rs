@@ -115,6 +115,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         } else {
             fed_by_one_link(&network, &prompt)
         };
+        world.busiest = busiest(&network, &prompt, &world.through);
         let oracles = Oracles::of(&network);
         world.observers = observers(&network);
         world.signals = Paths::new(network.signals, seed);
@@ -338,6 +339,22 @@ fn answers_at_once(network: &Network, i: u32, flow: &network::Flow) -> bool {
     let Some(config) = flow.transport.tcp() else { return false };
     let watched = network.monitors.iter().any(|m| m.target == Target::Flow(i));
     config.delayed_ack.is_none() && !watched
+}
+
+/// The link at whose end the packets of most flows come by an event, where what they enter next is not one of `through`.
+fn busiest(network: &Network, prompt: &[bool], through: &[bool]) -> u32 {
+    let mut flows = vec![0u32; network.links.len()];
+    for (f, prompt) in network.flows.iter().zip(prompt) {
+        let ends = |l: Option<&u32>| !l.is_some_and(|&l| through[l as usize]);
+        for (i, &link) in f.path.iter().enumerate() {
+            let next = f.path.get(i + 1).or(f.back.first().filter(|_| *prompt));
+            flows[link as usize] += u32::from(ends(next));
+        }
+        for (i, &link) in f.back.iter().enumerate() {
+            flows[link as usize] += u32::from(ends(f.back.get(i + 1)));
+        }
+    }
+    (0..).zip(flows).max_by_key(|&(_, n)| n).map_or(0, |(link, _)| link)
 }
 
 /// Links that one other link feeds and nothing else, whose departures need no event and whose discipline keeps no

@@ -13,8 +13,9 @@ use crate::timer::Timer;
 use crate::traffic::udp;
 use crate::world::World;
 
-/// A flow in the middle of a run, but for its sender.
+/// A flow in the middle of a run, but for its sender. What every packet touches comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub struct FlowState<C: Clock> {
     /// Where its routes stand in [`World::routes`]: data, then acknowledgements.
     pub forward: (u32, u16),
@@ -26,29 +27,29 @@ pub struct FlowState<C: Clock> {
     pub segment: u32,
     /// See `segment`.
     pub header: u32,
-    /// Puts segments in order.
-    pub receiver: Receiver,
+    /// Its own marker.
+    pub marker: Option<Box<MarkerState>>,
     /// Whether the receiver's part is computed as soon as a packet is sent: it answers at once, nobody watches it, and its
     /// answers' first link is one of [`World::through`].
     pub ahead: bool,
     /// How many turns of the measured window the receiver has passed, if it is `ahead`.
     pub turned: u8,
-    /// Its own marker.
-    pub marker: Option<Box<MarkerState>>,
-    /// Its random numbers: jitter.
-    pub rng: Rng,
     /// Its timers.
     pub timers: [Timer<C>; 3],
-    /// Counts since the start of the run.
-    pub counts: FlowCounts,
     /// The segment its receiver waits for once it has all of a transfer; `u32::MAX` if there is no end.
     pub complete_at: u32,
+    /// Puts segments in order.
+    pub receiver: Receiver,
+    /// Acknowledgements sent, received, dropped.
+    pub acks: [u64; 3],
+    /// Counts since the start of the run.
+    pub counts: FlowCounts,
     /// When it starts.
     pub start: Time,
     /// When the receiver had all of a transfer.
     pub completed: Option<Time>,
-    /// Acknowledgements sent, received, dropped.
-    pub acks: [u64; 3],
+    /// Its random numbers: jitter.
+    pub rng: Rng,
 }
 
 impl<C: Clock> FlowState<C> {

@@ -146,7 +146,7 @@ impl<C: Clock> Link<C> {
             free_at: C::ZERO,
             delay: C::span(link.delay),
             last_size: (0, C::NO_TIME),
-            turns_at: C::at(if link.listed { window.0 } else { Time::NEVER }),
+            turns_at: if link.listed { C::at(window.0) } else { C::NEVER },
             plain: !stepped && roomy && matches!(aqm, AnyAqm::DropTail(_)),
             stepped,
             listed: link.listed,
@@ -345,7 +345,7 @@ impl<C: Clock> Link<C> {
             area = classes.turn(turn.time());
         }
         self.books.push(Book { counts: self.seen(None).counts, area });
-        self.turns_at = C::at(if self.books.len() < 2 { self.window.1 } else { Time::NEVER });
+        self.turns_at = if self.books.len() < 2 { C::at(self.window.1) } else { C::NEVER };
     }
 
     fn count_to(&mut self, now: Time) {

@@ -18,7 +18,7 @@ pub struct Outcome {
     /// One row an edge, in the order of the network.
     pub edges: Vec<MarkerOutcome>,
     /// One row a flow: its own marker, if it has one.
-    pub flow_markers: Vec<Option<MarkerOutcome>>,
+    pub flow_markers: Vec<Option<Box<MarkerOutcome>>>,
     /// Packets lost, by flow, place, cause and colour; only rows above zero.
     pub drops: Vec<DropRow>,
     /// One row a signal path, in the order of the network.

@@ -8,11 +8,13 @@ use crate::clock::Clock;
 /// When a timer is due, with its order among equals.
 pub type Due<C> = (C, u32);
 
-/// One timer.
+/// One timer: when it is due, and the event that is in the calendar for it. [`Clock::NEVER`]: not at all, none.
 #[derive(Clone, Copy, Debug)]
 pub struct Timer<C> {
-    deadline: Option<Due<C>>,
-    queued: Option<Due<C>>,
+    deadline: C,
+    queued: C,
+    deadline_tie: u32,
+    queued_tie: u32,
 }
 
 /// What to do with an event of a timer.
@@ -28,48 +30,49 @@ pub enum Ring<C> {
 
 impl<C: Clock> Default for Timer<C> {
     fn default() -> Timer<C> {
-        Timer { deadline: None, queued: None }
+        Timer { deadline: C::NEVER, queued: C::NEVER, deadline_tie: 0, queued_tie: 0 }
     }
 }
 
 impl<C: Clock> Timer<C> {
     /// Sets it, instead of whatever it was set to. True if an event has to be put into the calendar.
     #[must_use]
+    #[inline]
     pub fn set(&mut self, due: Due<C>) -> bool {
-        self.deadline = Some(due);
-        let queue = self.queued.is_none_or(|(at, _)| due.0 < at);
+        (self.deadline, self.deadline_tie) = due;
+        let queue = due.0 < self.queued;
         if queue {
-            self.queued = Some(due);
+            (self.queued, self.queued_tie) = due;
         }
         queue
     }
 
     /// Stops it.
     pub fn cancel(&mut self) {
-        self.deadline = None;
+        self.deadline = C::NEVER;
     }
 
     /// Whether it will expire.
+    #[inline]
     pub fn is_set(&self) -> bool {
-        self.deadline.is_some()
+        self.deadline != C::NEVER
     }
 
     /// One of its events came up.
     pub fn event(&mut self, now: Due<C>) -> Ring<C> {
-        if self.queued != Some(now) {
+        if (self.queued, self.queued_tie) != now {
             return Ring::Stale;
         }
-        self.queued = None;
-        match self.deadline {
-            None => Ring::Stale,
-            Some(due) if due == now => {
-                self.deadline = None;
-                Ring::Expired
-            }
-            Some(due) => {
-                self.queued = Some(due);
-                Ring::Again(due)
-            }
+        self.queued = C::NEVER;
+        let due = (self.deadline, self.deadline_tie);
+        if due == now {
+            self.deadline = C::NEVER;
+            Ring::Expired
+        } else if self.is_set() {
+            (self.queued, self.queued_tie) = due;
+            Ring::Again(due)
+        } else {
+            Ring::Stale
         }
     }
 }

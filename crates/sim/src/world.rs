@@ -59,6 +59,8 @@ pub struct World<C: Clock, const TRACE: bool> {
     /// Links that only one other link feeds (perhaps by receivers that answer at once), and that nobody watches:
     /// their part of the way is computed as soon as the packet enters the link before.
     pub through: Vec<bool>,
+    /// The link at whose end most flows' packets come by an event.
+    pub busiest: u32,
     /// Flows by number.
     pub flows: Vec<FlowState<C>>,
     /// Aggregate markers.
@@ -105,6 +107,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             ends: Vec::new(),
             routes: Vec::new(),
             through: Vec::new(),
+            busiest: 0,
             flows: Vec::new(),
             edges: Vec::new(),
             signals: Paths::default(),
@@ -484,7 +487,12 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
 
     fn schedule_arrival(&mut self, at: C, link: u32, slot: u32) {
         let tie = if C::NS2 { self.turn() } else { What::arrival_rank(link) };
-        self.calendar.push(Event { at: at.bits(), tie, what: What::Arrive(slot).pack() });
+        let event = Event { at: at.bits(), tie, what: What::Arrive(slot).pack() };
+        if link == self.busiest {
+            self.calendar.push_in_line(event);
+        } else {
+            self.calendar.push(event);
+        }
     }
 
     /// Asks the queue before `link`; a packet it drops is booked and gone.

@@ -47,6 +47,8 @@ pub struct Sender<C: Clock> {
     /// The segment being timed, and when it was sent.
     timed: Option<(u32, C)>,
     rto: Rto,
+    /// `rto` on the engine's clock.
+    timeout: C::Span,
     /// Whether the segment at `una` has timed out before.
     timed_out_before: bool,
     limited_transmit: bool,
@@ -77,6 +79,7 @@ impl<C: Clock> Sender<C> {
             beyond_window: 0,
             timed: None,
             rto: Rto::new(config.min_rto),
+            timeout: C::span_secs(Rto::new(config.min_rto).timeout()),
             timed_out_before: false,
             limited_transmit: config.limited_transmit,
             jitter: config.jitter.secs(),
@@ -149,6 +152,7 @@ impl<C: Clock> Sender<C> {
         self.recover = self.end;
         self.nxt = self.una;
         self.rto.back_off();
+        self.timeout = C::span_secs(self.rto.timeout());
         self.restart_timer(host);
         self.send_window(false, host);
     }
@@ -164,11 +168,13 @@ impl<C: Clock> Sender<C> {
         {
             self.timed = None;
             self.rto.sample(C::secs_of(host.now().since(at)));
+            self.timeout = C::span_secs(self.rto.timeout());
         }
         if self.una == 0 {
             // RFC 6298 §5.7: a SYN that was lost is through at last. RFC 6928 §2: the initial window.
             if self.timed_out_before {
                 self.rto.syn_was_lost();
+                self.timeout = C::span_secs(self.rto.timeout());
             }
             self.cwnd = f64::from(self.initial_window);
         } else if self.in_recovery {
@@ -298,7 +304,7 @@ impl<C: Clock> Sender<C> {
     }
 
     fn restart_timer<H: Host<Clock = C>>(&mut self, host: &mut H) {
-        host.set_timer(Alarm::Retransmit, C::span_secs(self.rto.timeout()));
+        host.set_timer(Alarm::Retransmit, self.timeout);
     }
 
     /// The application's data ends before this segment.
