@@ -12,7 +12,7 @@ import altair as alt
 
 from .charts import PAPER, Spec, chart_of, fill, rounded, scheme_colour, shape
 
-__all__ = ["curve", "frontier"]
+__all__ = ["curve", "frontier", "lines"]
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -120,3 +120,19 @@ def frontier(
     made = _frontier_shape(tuple(schemes), x, y, log, height)
     keys = ("scheme", "label", "order", "x", "x_lo", "x_hi", "y", "y_lo", "y_hi")
     return fill(made, None, rows=rounded(rows, keys))
+
+
+@shape
+def _lines_shape(names: tuple[str, ...], x: str, y: str, height: int) -> Any:
+    across = alt.X("x:Q", title=x, scale=alt.Scale(nice=False, zero=False), axis=alt.Axis(tickCount=6))
+    up = alt.Y("y:Q", title=y, axis=alt.Axis(tickCount=5))
+    tips = [alt.Tooltip("scheme:N", title="line"), alt.Tooltip("x:Q", title=x), alt.Tooltip("y:Q", title=y)]
+    made = chart_of("rows").mark_line(strokeWidth=1.2, opacity=0.9)
+    return made.encode(x=across, y=up, color=scheme_colour(names, legend=True), tooltip=tips).properties(
+        width="container", height=height
+    )
+
+
+def lines(rows: Rows, names: Sequence[str], *, x: str, y: str, height: int = 190) -> Spec:
+    """Plot several lines of one run, such as every flow's window: `rows` have scheme (the line), x and y."""
+    return fill(_lines_shape(tuple(names), x, y, height), None, rows=rounded(rows, ("scheme", "x", "y")))

@@ -1,0 +1,1 @@
+"""Paper D: FDD-RED, a fair dropping discipline over RED."""
