@@ -13,7 +13,7 @@ import pytest
 
 import papers_synthetic as synthetic
 from inprofile.report import render, report_json, write, write_overview
-from inprofile.report.curves import curve, frontier
+from inprofile.report.curves import curve, frontier, lines
 from inprofile.report.data import measures_csv
 from inprofile.report.figures import write_figures
 
@@ -168,9 +168,10 @@ def test_figures_fit_to_print(tmp_path: Path, form: str) -> None:
     specs = {
         "Fig. 1": curve(rows, ["RIO"], x="flows", y="rate", paper=[{"label": "Fig. 1", "x": 1.0, "y": 2.2}]),
         "Fig. 2": frontier([{**rows[0], **both}], ["RIO"], x="use", y="delay", log=(False, True)),
+        "Fig. 3": lines([{"scheme": "Flow0", "x": t, "y": 2.0 * t} for t in (0, 1)], ["Flow0"], x="s", y="y"),
     }
     written = write_figures(specs, tmp_path, form)
-    assert [p.name for p in written] == [f"fig.-1.{form}", f"fig.-2.{form}"]
+    assert [p.name for p in written] == [f"fig.-{n}.{form}" for n in (1, 2, 3)]
     magic = b"<svg" if form == "svg" else b"%PDF"
     assert all(p.read_bytes().startswith(magic) for p in written)
 

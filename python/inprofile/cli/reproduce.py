@@ -98,6 +98,10 @@ def _print_plan(plans: list[Plan], jobs: int | None, as_json: bool) -> None:
         )
 
 
+#: Room for a mean and half its interval, each with its unit.
+_COLUMN = 34
+
+
 def as_text(report: Report) -> str:
     """The verdicts and the paper's tables, as plain text."""
     from ..judge import Verdict
@@ -130,7 +134,7 @@ def _tables(report: Report) -> list[str]:
             rows.setdefault((r["table"], r["what"]), {}).setdefault(r["label"], {})[r["setup"]] = r
     for (table, what), by_label in rows.items():
         wide = max(30, 2 + max(map(len, by_label)))
-        heads = "".join(s["title"].ljust(28) for s in paper.setups)
+        heads = "".join(s["title"].ljust(_COLUMN) for s in paper.setups)
         lines += ["", f"{table}: {what}".ljust(wide) + "paper".ljust(14) + heads]
         for label, found in by_label.items():
             first = next(iter(found.values()))
@@ -138,11 +142,11 @@ def _tables(report: Report) -> list[str]:
             cells = []
             for setup in paper.setups:
                 if setup["id"] not in found:
-                    cells.append("–".ljust(28))
+                    cells.append("–".ljust(_COLUMN))
                     continue
                 e = estimate(found[setup["id"]]["values"])
                 half = "" if e.half is None else f" ± {quantity(e.half, first['unit'], 2)}"
-                cells.append(f"{quantity(e.mean, first['unit'])}{half}".ljust(28))
+                cells.append(f"{quantity(e.mean, first['unit'])}{half}".ljust(_COLUMN))
             lines.append(label.ljust(wide) + printed.ljust(14) + "".join(cells))
     if report.page is not None:
         lines += ["", f"Report: {report.page}"]

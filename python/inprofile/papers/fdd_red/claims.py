@@ -185,13 +185,17 @@ def _notes(claim: str, v: _View) -> list[str]:
         used = 100 * _mean(equal.red, "utilisation")
         return [f"Under RED the link is used to {used:.1f} % already, {equal.title}."]
     if claim == "D6":
+        eq1, goal = (
+            f"{_mean(unequal.red, name):.2f} under RED and {_mean(unequal.fdd, name):.2f} under FDD-RED"
+            for name in ("spread_eq1", "spread_goal")
+        )
         return [
+            "The ledger of Fig. 2 evens out what flows owe, not what they lose: a flow loses a packet for"
+            " every decision at its own arrivals and for every time it is charged as partner, each in its"
+            " share, less what all owe alike. Whose arrivals draw RED's decisions goes on losing most.",
             "Eq. (1) as printed would even out drops · avgRTT/RTT, and so give short round-trip times"
-            f" fewer drops; the text and Fig. 2 do the opposite. With {unequal.title} its variation over flows"
-            f" is {_mean(unequal.red, 'spread_eq1'):.2f} under RED and"
-            f" {_mean(unequal.fdd, 'spread_eq1'):.2f} under FDD-RED;"
-            f" that of drops · RTT/avgRTT {_mean(unequal.red, 'spread_goal'):.2f} and"
-            f" {_mean(unequal.fdd, 'spread_goal'):.2f}."
+            f" fewer drops; the text and Fig. 2 do the opposite. With {unequal.title} its variation over"
+            f" flows is {eq1}; that of drops · RTT/avgRTT {goal}.",
         ]
     return []
 

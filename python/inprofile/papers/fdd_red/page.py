@@ -113,10 +113,10 @@ def _in_short(report: Report) -> Iterator[str]:
     printed = report.paper.find("claims", "D2")["numbers"]
     overflow = report.cell(SHORT, "equal", "fdd", "overflow")
     yield (
-        f"The paper prints {printed[0]['value']} drops for RED and {printed[1]['value']} for FDD-RED. Most"
-        " RED's come in the first slow start and for want of room, before any mechanism here decides"
-        f" anything; when the ledger places those too, there are {overflow['drops'].mean():.0f}: placing a drop"
-        " does not save one."
+        f"The paper prints {printed[0]['value']} drops for RED and {printed[1]['value']} for FDD-RED."
+        " Most of RED's come in the first slow start and for want of room, before any mechanism here"
+        " decides anything; when the ledger places those too, there are"
+        f" {overflow['drops'].mean():.0f}: placing a drop does not save one."
     )
 
 

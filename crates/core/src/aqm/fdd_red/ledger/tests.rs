@@ -47,6 +47,23 @@ fn four_decisions_by_hand() {
     near(decide(&mut three(Latest::Newest), &[1, 1, 2, 0]), ([0, 0, 0, 0], [6.0, 2.0, 2.0 / 3.0]));
 }
 
+/// Equal round-trip times, and every decision at an arrival of flow 0. Debts are kept equal, N/5 each of the N that are
+/// added; the partners charged are the four others in turn, N/4 each: they lose N/4 − N/5, and flow 0 N − N/5.
+#[test]
+fn it_evens_out_debts_rather_than_drops() {
+    let mut l = Ledger::new(8, Latest::Oldest, Ties::First);
+    (0..5).for_each(|f| l.came(at(0), FlowId(f), Some(ms(100)), Account::default));
+    let mut drops = [0; 5];
+    for t in 1..=1000 {
+        let victim = l.penalise(FlowId(0), Duration::ZERO, &mut rng());
+        l.pay(at(t), victim);
+        drops[victim.0 as usize] += 1;
+    }
+    let debts: Vec<f64> = l.iter().map(|(_, a)| a.penalty).collect();
+    assert!(debts.iter().all(|d| (d - 200.0).abs() <= 2.0), "{debts:?}");
+    assert!((795..=805).contains(&drops[0]) && drops[1..].iter().all(|d| (45..=55).contains(d)), "{drops:?}");
+}
+
 #[test]
 fn a_flow_without_an_estimate_counts_as_average() {
     let mut l = Ledger::new(8, Latest::Oldest, Ties::First);
