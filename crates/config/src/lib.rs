@@ -5,7 +5,7 @@
 //! it refuses unknown keys and turns text with units ([`quantity`]) into typed values, and writes
 //! every [`Problem`] it meets into a [`Report`] instead of stopping at the first.
 //! [`mechanism`] reads what a marker or discipline declares about its own parameters;
-//! [`schema`] and [`show`] print the same declarations.
+//! [`named`] reads a mechanism by its name in the registry; [`schema`] and [`show`] print the same declarations.
 //!
 //! Non-goal: knowing what an experiment is. That is the scenario crate's.
 
@@ -13,6 +13,7 @@
 
 pub mod document;
 pub mod mechanism;
+pub mod named;
 pub mod nearest;
 mod overrides;
 pub mod problem;

@@ -1,8 +1,10 @@
 //! Typed values written out: as an operator would write them, and as JSON.
 
 use inprofile_core::params::{Field, Value, Values};
-use inprofile_core::units::Backlog;
+use inprofile_core::units::{Backlog, Bytes, Rate};
 use serde_json::{Map, Value as Json, json};
+
+use crate::named::Mechanism;
 
 /// As in an experiment file: `"1.2 Mbit/s"`, `0.02`, `{ min_th = "45 packets" }`.
 #[must_use]
@@ -76,6 +78,40 @@ pub fn derived(field: &Field) -> String {
         Some((_, rest)) => rest.trim_end_matches('.').to_owned(),
         None => "derived".to_owned(),
     }
+}
+
+/// A mechanism's name under `key`, and its parameters beside it.
+#[must_use]
+pub fn mechanism<M>(key: &str, mechanism: &Mechanism<M>, packet: Bytes, rate: Option<Rate>) -> Json {
+    let mut out = values(&mechanism.values, packet, rate);
+    // What follows from its place is said in words.
+    for field in mechanism.fields.iter().filter(|f| mechanism.values.get(f.name).is_none()) {
+        out[field.name] = json!(derived(field));
+    }
+    out[key] = json!(mechanism.name);
+    out
+}
+
+/// Values as JSON; amounts of queue as [`amount`] has them.
+#[must_use]
+pub fn values(all: &Values, packet: Bytes, rate: Option<Rate>) -> Json {
+    let write = |value: &Value| match value {
+        Value::Backlog(b) => amount(*b, packet, rate),
+        Value::Group(inner) => values(inner, packet, rate),
+        plain => json(plain),
+    };
+    Json::Object(all.0.iter().map(|(n, v)| ((*n).to_owned(), write(v))).collect::<Map<_, _>>())
+}
+
+/// An amount of queue as it was written, in full packets, in bytes, and the time it takes at the link's rate.
+#[must_use]
+pub fn amount(b: Backlog, packet: Bytes, rate: Option<Rate>) -> Json {
+    let bytes = b.bytes(packet);
+    let mut out = json!({ "is": b.to_string(), "packets": b.packets(packet), "bytes": bytes });
+    if let Some(rate) = rate {
+        out["ms"] = json!(bytes * 8e3 / rate.0 as f64);
+    }
+    out
 }
 
 /// JSON in one line with every object's keys in alphabetical order, whatever order they were put in.

@@ -1,13 +1,12 @@
 //! Every value in effect, for people: with units, and amounts of queue in packets, bytes and time.
 
-use inprofile_config::show;
-use inprofile_core::params::{Value, Values};
-use inprofile_core::units::{Backlog, Bytes, Duration, Rate};
+use inprofile_config::show::{amount, mechanism, values};
+use inprofile_core::units::{Bytes, Duration, Rate};
 use inprofile_sim::tcp;
 use inprofile_sim::traffic::law::Law;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
-use crate::model::{Delay, Group, Mechanism, Model, PerFlow, Queue, Queues, Source, Start, Target, packet};
+use crate::model::{Delay, Group, Model, PerFlow, Queue, Queues, Source, Start, Target, packet};
 
 /// The whole experiment. Lists of as many values as there are flows are shortened to one where all are equal.
 pub(crate) fn describe(model: &Model) -> Json {
@@ -115,36 +114,6 @@ fn queues(queues: &Queues, rate: Rate, packet: Bytes) -> Json {
 fn queue(queue: &Queue, rate: Rate, packet: Bytes) -> Json {
     let mut out = mechanism("aqm", &queue.aqm, packet, Some(rate));
     out["limit"] = amount(queue.limit, packet, Some(rate));
-    out
-}
-
-/// A mechanism's name under `key`, and its parameters beside it.
-fn mechanism<M>(key: &str, mechanism: &Mechanism<M>, packet: Bytes, rate: Option<Rate>) -> Json {
-    let mut out = values(&mechanism.values, packet, rate);
-    // What follows from its place is said in words.
-    for field in mechanism.fields.iter().filter(|f| mechanism.values.get(f.name).is_none()) {
-        out[field.name] = json!(show::derived(field));
-    }
-    out[key] = json!(mechanism.name);
-    out
-}
-
-fn values(all: &Values, packet: Bytes, rate: Option<Rate>) -> Json {
-    let write = |value: &Value| match value {
-        Value::Backlog(b) => amount(*b, packet, rate),
-        Value::Group(inner) => values(inner, packet, rate),
-        plain => show::json(plain),
-    };
-    Json::Object(all.0.iter().map(|(n, v)| ((*n).to_owned(), write(v))).collect::<Map<_, _>>())
-}
-
-/// An amount of queue as it was written, in full packets, in bytes, and the time it takes at the link's rate.
-fn amount(b: Backlog, packet: Bytes, rate: Option<Rate>) -> Json {
-    let bytes = b.bytes(packet);
-    let mut out = json!({ "is": b.to_string(), "packets": b.packets(packet), "bytes": bytes });
-    if let Some(rate) = rate {
-        out["ms"] = json!(bytes * 8e3 / rate.0 as f64);
-    }
     out
 }
 

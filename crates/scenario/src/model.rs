@@ -1,6 +1,7 @@
 //! An experiment, checked and complete: what is left to do is to draw and to build.
 
 use inprofile_config::Place;
+pub use inprofile_config::named::Mechanism;
 use inprofile_core::params::{Context, Field, Values};
 use inprofile_core::registry::AnyScheduler;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
@@ -50,26 +51,6 @@ pub struct Model {
     pub signals: Vec<Signals>,
     /// What is sampled.
     pub monitors: Vec<Monitor>,
-}
-
-/// A mechanism and what it was given.
-#[derive(Debug)]
-pub struct Mechanism<M: 'static> {
-    /// Its name in the registry.
-    pub name: &'static str,
-    /// What the operator set, defaults filled in.
-    pub values: Values,
-    /// What it could be given.
-    pub fields: &'static [Field],
-    /// Makes one.
-    pub build: fn(&Values, &Context) -> M,
-}
-
-// Derived, it would ask that the mechanism itself can be cloned.
-impl<M> Clone for Mechanism<M> {
-    fn clone(&self) -> Mechanism<M> {
-        Mechanism { name: self.name, values: self.values.clone(), fields: self.fields, build: self.build }
-    }
 }
 
 /// One queue.

@@ -1,5 +1,6 @@
 //! `[[flows]]`: groups of flows, each value for all of a group or for each flow.
 
+use inprofile_config::named::Found;
 use inprofile_config::problem::Wrong;
 use inprofile_config::{Entry, Place, Section, quantity};
 use inprofile_core::registry::AnyMarker;
@@ -8,7 +9,6 @@ use inprofile_sim::tcp::Config;
 use inprofile_sim::traffic::law::Law;
 
 use crate::model::{At, MOST_FLOWS, Mechanism, PerFlow, Queue, Start};
-use crate::read::mechanism::Found;
 use crate::read::{Scope, mechanism, moment, names, tcp};
 use crate::traffic::{Traffic, bulk, nowhere};
 

@@ -1,12 +1,12 @@
 //! `[[edges]]`, `[[monitors]]` and `measure`: what is done and seen where.
 
+use inprofile_config::named::Found;
 use inprofile_config::problem::Wrong;
 use inprofile_config::{Place, Section};
 use inprofile_core::registry::AnyMarker;
 use inprofile_core::units::{Duration, Time};
 
 use crate::model::At;
-use crate::read::mechanism::Found;
 use crate::read::{Scope, mechanism, moment, names};
 
 /// An edge as read.
