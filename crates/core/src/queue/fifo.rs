@@ -208,6 +208,19 @@ impl<T: Item> Fifo<T> {
         self.struck.pop()
     }
 
+    /// Takes over the packets of another queue, behind its own, and its counts, without asking anybody: for a queue that
+    /// is set up anew while packets wait. It may be over its limit until they have left.
+    pub fn take_over(&mut self, other: Fifo<T>) {
+        for colour in 0..3 {
+            self.packets[colour] += other.packets[colour];
+            self.bytes[colour] += other.bytes[colour];
+        }
+        self.counts = self.counts.and(&other.counts);
+        self.ring.extend(other.ring);
+        self.struck.extend(other.struck);
+        self.idle_since = self.idle_since.zip(other.idle_since).map(|(a, b)| a.max(b));
+    }
+
     /// Everything waiting, head first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.ring.iter()

@@ -40,6 +40,15 @@ pub struct Class<T> {
     due: Option<Time>,
 }
 
+/// Who takes over from a class, where classes are set up anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heir {
+    /// Its place among the new classes.
+    pub class: usize,
+    /// Whether discipline and set rate are what they were: then they carry on in the state they are in.
+    pub unchanged: bool,
+}
+
 /// Queues of several classes before one link.
 #[derive(Debug)]
 pub struct Scheduled<T> {
@@ -76,6 +85,23 @@ impl<T: Item> Scheduled<T> {
         };
         let heads = Vec::with_capacity(classes.len());
         Scheduled { classes: classes.into_iter().map(class).collect(), scheduler, of, sending: None, heads }
+    }
+
+    /// Takes over from others, set up otherwise: the packets and counts of their class `i` go to `heirs[i]`; nothing is
+    /// dropped, even where limits are lower now. Disciplines that are new start at `now`.
+    ///
+    /// # Panics
+    /// If there are fewer heirs than old classes, or one is none of these classes.
+    pub fn take_over(&mut self, old: Scheduled<T>, heirs: &[Heir], now: Time) {
+        self.classes.iter_mut().for_each(|c| c.due = Some(now));
+        self.sending = old.sending.map(|i| heirs[i].class);
+        for (class, heir) in old.classes.into_iter().zip(heirs) {
+            let new = &mut self.classes[heir.class];
+            if heir.unchanged {
+                (new.aqm, new.pace, new.due) = (class.aqm, class.pace, class.due);
+            }
+            new.queue.take_over(class.queue);
+        }
     }
 
     /// Which class a packet joins.

@@ -19,6 +19,11 @@ impl Buffers {
         Buffers { places: Vec::new(), free: Vec::new(), most: most.min(u32::MAX as usize) }
     }
 
+    /// Another bound; what is kept above it stays until it is released.
+    pub fn set_most(&mut self, most: usize) {
+        self.most = most.min(u32::MAX as usize);
+    }
+
     /// Keeps a copy; `None` if there is no room left.
     pub fn keep(&mut self, frame: &[u8]) -> Option<Slot> {
         if let Some(slot) = self.free.pop() {
@@ -27,7 +32,7 @@ impl Buffers {
             place.extend_from_slice(frame);
             return Some(slot);
         }
-        if self.places.len() == self.most {
+        if self.places.len() >= self.most {
             return None;
         }
         self.places.push(frame.to_vec());
@@ -43,6 +48,12 @@ impl Buffers {
     pub fn release(&mut self, slot: Slot) {
         debug_assert!(!self.free.contains(&slot), "a place given back twice");
         self.free.push(slot);
+    }
+
+    /// The bound.
+    #[must_use]
+    pub fn most(&self) -> usize {
+        self.most
     }
 
     /// How many are kept.

@@ -39,6 +39,18 @@ impl Marking {
         Marking { marker, rng, counts: MarkerCounts::default(), next_tick: Some(Time::ZERO) }
     }
 
+    /// Another mechanism in its place, from `now` on; random numbers and counts go on.
+    #[must_use]
+    pub fn replaced(self, marker: AnyMarker, now: Time) -> Marking {
+        Marking { marker, next_tick: Some(now), ..self }
+    }
+
+    /// Starts at `now` rather than at time zero.
+    #[must_use]
+    pub fn starting(self, now: Time) -> Marking {
+        Marking { next_tick: Some(now), ..self }
+    }
+
     /// Decides on a packet.
     pub fn decide(&mut self, now: Time, packet: &Packet) -> Mark {
         let (came, size) = (packet.colour as usize, u64::from(packet.size));

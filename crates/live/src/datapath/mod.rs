@@ -13,10 +13,10 @@ pub mod shaper;
 
 use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Packet};
 use inprofile_core::queue::fifo::{Counts, Item};
-use inprofile_core::queue::scheduled::{Class, Scheduled, Setup};
+use inprofile_core::queue::scheduled::{Class, Heir, Scheduled, Setup};
 use inprofile_core::registry::{AnyAqm, AnyScheduler};
 use inprofile_core::rng::Rng;
-use inprofile_core::signal::Outbox;
+use inprofile_core::signal::{Outbox, Signal};
 use inprofile_core::units::{Bytes, Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Mark, Silent};
 
@@ -195,6 +195,39 @@ impl<P: Policy> Datapath<P> {
             census: Census::default(),
             totals: Totals::default(),
             next_tick: Some(Time::ZERO),
+        }
+    }
+
+    /// Set up anew at `now`, with the packets that wait, the counts and the link as they are. `parts.markers` are all of
+    /// them, those that go on included (take them with [`Datapath::take_markers`]); `heirs` says where the packets of
+    /// each old class go. No packet is dropped.
+    #[must_use]
+    pub fn set_up_anew(self, policy: P, parts: Parts, heirs: &[Heir], now: Time) -> Datapath<P> {
+        let mut new = Datapath::new(policy, parts);
+        let sending = self.shaper.due();
+        new.queue.take_over(self.queue, heirs, now);
+        let rate = new.shaper.rate();
+        new.shaper = self.shaper;
+        new.shaper.set_rate(rate);
+        let most = new.buffers.most();
+        new.buffers = self.buffers;
+        new.buffers.set_most(most);
+        (new.rng, new.census, new.totals) = (self.rng, self.census, self.totals);
+        (new.queue_tick, new.next_tick) = (Some(now), Some(now));
+        // What was held back by a class's set rate may have another now.
+        new.held_until = self.held_until.filter(|_| sending.is_none()).map(|_| now);
+        new
+    }
+
+    /// Takes the markers out, to set the rest up anew.
+    pub fn take_markers(&mut self) -> Vec<Marking> {
+        std::mem::take(&mut self.markers)
+    }
+
+    /// Tells a marker something that whoever runs it knows.
+    pub fn tell(&mut self, marker: u16, now: Time, signal: &Signal) {
+        if let Some(m) = self.markers.get_mut(usize::from(marker)) {
+            m.marker.signal(now, signal);
         }
     }
 

@@ -234,3 +234,85 @@ proptest! {
         prop_assert_eq!((exact, counts), run(&looks));
     }
 }
+
+/// Whatever the discipline was and is, and though the limit is lower now: what waits is sent, in its order.
+#[test]
+fn a_datapath_set_up_anew_keeps_its_packets() {
+    let aqms = || {
+        let registry = Registry::default();
+        let link = context();
+        registry.aqms.into_iter().filter_map(move |entry| {
+            let values = inprofile_core::params::Values(
+                entry
+                    .fields
+                    .iter()
+                    .map(|f| match f.default {
+                        inprofile_core::params::Default::Value(v) => Some((f.name, v())),
+                        _ => None,
+                    })
+                    .collect::<Option<Vec<_>>>()?,
+            );
+            (entry.check)(&values, &link).is_ok().then(|| (entry.name, (entry.build)(&values, &link)))
+        })
+    };
+    assert!(aqms().any(|(name, _)| name == "drop_tail"));
+    for (name, aqm) in aqms() {
+        let mut path = datapath(50.0, Vec::new(), 100);
+        let mut out = Sent::default();
+        (0..20).for_each(|_| path.arrive(Time(MS / 2), &mut packet(1, 1000, 0), &mut out));
+        let class = Setup { number: 0, limit: Backlog::Packets(5.0), aqm, rate: None };
+        let parts = Parts {
+            layer: Layer::Ip,
+            markers: path.take_markers(),
+            classes: vec![class],
+            scheduler: priority(),
+            rng: Rng::for_component(2, "queue"),
+            rate: Rate(4_000_000),
+            overhead: 0,
+            buffers: 30,
+        };
+        let policy = All { flows: Flows::new(64, 1), markers: [None; 2], paint: None };
+        let heirs = [Heir { class: 0, unchanged: false }];
+        let mut path = path.set_up_anew(policy, parts, &heirs, Time(MS));
+        path.check().unwrap();
+        // Over the new limit: nothing more joins, nothing is lost.
+        path.arrive(Time(MS), &mut packet(2, 1000, 0), &mut out);
+        path.advance(Time(200 * MS), &mut out);
+        path.check().unwrap();
+        let numbers: Vec<u64> = out.0.iter().map(|(_, n, _)| *n).collect();
+        assert_eq!(numbers, (0..20).collect::<Vec<_>>(), "{name}");
+        // The one on the link goes at the old rate, the others at the new one: 2 ms each.
+        assert_eq!((out.0[1].0, out.0[2].0), (Time(MS * 3 / 2), Time(MS * 7 / 2)));
+        assert_eq!(path.totals().came, 21);
+    }
+}
+
+/// A class that is gone leaves its packets to another; one that is unchanged goes on in the state it is in.
+#[test]
+fn classes_leave_their_packets_to_heirs() {
+    let class = |number, rate| Setup { number, limit: Backlog::Packets(10.0), aqm: drop_tail(), rate };
+    let mut path = with_classes(vec![class(46, Some(Rate(1_000_000))), class(0, None)], Vec::new(), 100);
+    let mut out = Sent::default();
+    for source in [46, 46, 46, 1] {
+        path.arrive(Time(0), &mut packet(source, 1000, 0), &mut out);
+    }
+    path.advance(Time(2 * MS), &mut out);
+    assert_eq!((out.0.len(), path.due()), (2, Some(Time(8 * MS))), "the paced ones are held back");
+    let parts = Parts {
+        layer: Layer::Ip,
+        markers: Vec::new(),
+        classes: vec![class(0, None)],
+        scheduler: priority(),
+        rng: Rng::for_component(2, "queue"),
+        rate: Rate(8_000_000),
+        overhead: 0,
+        buffers: 30,
+    };
+    let policy = All { flows: Flows::new(64, 1), markers: [None; 2], paint: None };
+    let heirs = [Heir { class: 0, unchanged: false }, Heir { class: 0, unchanged: true }];
+    let mut path = path.set_up_anew(policy, parts, &heirs, Time(3 * MS));
+    path.advance(Time(100 * MS), &mut out);
+    path.check().unwrap();
+    let times: Vec<_> = out.0.iter().map(|(at, number, _)| (at.0, *number)).collect();
+    assert_eq!(times, [(0, 0), (MS, 3), (3 * MS, 1), (4 * MS, 2)]);
+}
