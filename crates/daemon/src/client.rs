@@ -1,0 +1,49 @@
+//! The other end of the control socket: what `inprofiled stats`, `reload`, `bypass` and `stop` do.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+/// An answer takes no longer, even with thousands of customers.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Nor is it longer.
+const LONGEST: u64 = 256 << 20;
+
+/// Asks, and gives the answer.
+///
+/// # Errors
+/// What the router or the system says, in words.
+pub fn ask(socket: &Path, request: &Json) -> Result<Json, String> {
+    let answer = talk(socket, request).map_err(|e| {
+        let how = match e.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+                "\n  is inprofiled running? Say --socket PATH if it listens elsewhere"
+            }
+            io::ErrorKind::PermissionDenied => {
+                "\n  you need to be root, the router's user, or in control.group"
+            }
+            _ => "",
+        };
+        format!("control socket {}: {e}{how}", socket.display())
+    })?;
+    match answer.get("ok").and_then(Json::as_bool) {
+        Some(true) => Ok(answer),
+        _ => Err(answer
+            .get("error")
+            .and_then(Json::as_str)
+            .unwrap_or("no answer that could be understood")
+            .to_owned()),
+    }
+}
+
+fn talk(socket: &Path, request: &Json) -> io::Result<Json> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(format!("{request}\n").as_bytes())?;
+    let mut text = String::new();
+    stream.take(LONGEST).read_to_string(&mut text)?;
+    serde_json::from_str(&text).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
+}

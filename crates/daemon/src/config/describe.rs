@@ -1,0 +1,137 @@
+//! Every value in effect: as JSON, and as a person reads it, in packets, bytes and milliseconds at the set rate.
+
+use inprofile_config::show;
+use inprofile_core::packet::Colour;
+use inprofile_core::units::Bytes;
+use serde_json::{Value as Json, json};
+
+use super::{Class, Config, Customer, DIRECTIONS, Direction, advice};
+
+/// The whole file.
+#[must_use]
+pub fn json(config: &Config) -> Json {
+    let colour = |c: Colour| config.points.of(c).to_string();
+    let mut out = json!({
+        "inside": config.ports[0],
+        "outside": config.ports[1],
+        "fail": config.fail.name(),
+        "packet": config.packet.to_string(),
+        "overhead": format!("{} B", config.overhead),
+        "flows": config.flows,
+        "fix_offloads": config.fix_offloads,
+        "user": config.user,
+        "code_points": { "in": colour(Colour::Green), "out": colour(Colour::Yellow), "red": colour(Colour::Red) },
+        "control": { "socket": config.socket, "group": config.group },
+        "metrics": config.metrics.map(|a| a.to_string()),
+        "log": { "level": config.log.level.name(), "file": config.log.file },
+    });
+    for (direction, key) in config.directions.iter().zip(DIRECTIONS) {
+        out[key] = direction.as_ref().map_or(Json::Null, |d| one(d, config.full_packet()));
+    }
+    out
+}
+
+fn one(direction: &Direction, packet: Bytes) -> Json {
+    json!({
+        "rate": direction.rate.to_string(),
+        "others": if direction.trust { "trust" } else { "best_effort" },
+        "classes": direction.classes.iter().map(|c| class(c, direction, packet)).collect::<Vec<_>>(),
+        "assured": direction.classes[direction.assured].name,
+        "promised": direction.promised().map(|r| r.to_string()),
+        "aggregate": direction.aggregate.as_ref().map(|m| show::mechanism("kind", m, packet, None)),
+        "customers": direction.customers.iter().map(|c| customer(c, packet)).collect::<Vec<_>>(),
+    })
+}
+
+fn class(class: &Class, direction: &Direction, packet: Bytes) -> Json {
+    let rate = class.rate.unwrap_or(direction.rate);
+    let mut out = show::mechanism("aqm", &class.aqm, packet, Some(rate));
+    out["name"] = json!(class.name);
+    out["dscp"] = json!(class.dscp.iter().map(ToString::to_string).collect::<Vec<_>>());
+    out["limit"] = show::amount(class.limit, packet, Some(rate));
+    out["rate"] = json!(class.rate.map(|r| r.to_string()));
+    if let Some(w_q) = advice::weight(&class.aqm.values) {
+        let packets = advice::constant(w_q);
+        let ms = packets * packet.0 as f64 * 8e3 / rate.0 as f64;
+        let min_th = advice::lowest_threshold(&class.aqm.values, packet);
+        out["average"] = json!({
+            "packets": packets,
+            "ms": ms,
+            "burst": min_th.and_then(|th| advice::burst(w_q, th)),
+        });
+    }
+    out
+}
+
+fn customer(customer: &Customer, packet: Bytes) -> Json {
+    json!({
+        "name": customer.name,
+        "prefix": customer.prefixes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "port": customer.ports,
+        "dscp": customer.dscp.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "contract": customer.contract.map(|r| r.to_string()),
+        "marker": show::mechanism("kind", &customer.marker, packet, None),
+    })
+}
+
+/// For a person: a line a value, tables indented.
+#[must_use]
+pub fn text(config: &Config) -> String {
+    let mut out = String::new();
+    write(&json(config), 0, &mut out);
+    out
+}
+
+fn write(value: &Json, depth: usize, out: &mut String) {
+    let Json::Object(map) = value else { return };
+    let indent = "  ".repeat(depth);
+    for (key, value) in map {
+        match value {
+            Json::Null => {}
+            Json::Array(list) if list.is_empty() => {}
+            Json::Array(list) if list.iter().all(Json::is_object) => {
+                for item in list {
+                    let name = item.get("name").and_then(Json::as_str).unwrap_or("");
+                    out.push_str(&format!("{indent}{key} {name}\n"));
+                    write(item, depth + 1, out);
+                }
+            }
+            Json::Object(amount) if amount.contains_key("is") => {
+                out.push_str(&format!("{indent}{key} = {}\n", quantity(value)));
+            }
+            Json::Object(_) => {
+                out.push_str(&format!("{indent}{key}\n"));
+                write(value, depth + 1, out);
+            }
+            _ if depth > 0 && key == "name" => {}
+            plain => out.push_str(&format!("{indent}{key} = {}\n", words(plain))),
+        }
+    }
+}
+
+fn words(value: &Json) -> String {
+    match value {
+        Json::String(s) => s.clone(),
+        Json::Array(list) => list.iter().map(words).collect::<Vec<_>>().join(", "),
+        Json::Number(n) if n.is_f64() => rounded(n.as_f64().unwrap_or(f64::NAN)),
+        other => other.to_string(),
+    }
+}
+
+/// `45 packets (67500 B, 54 ms)`.
+fn quantity(value: &Json) -> String {
+    let number = |key: &str| value.get(key).and_then(Json::as_f64).map(rounded);
+    let is = value.get("is").and_then(Json::as_str).unwrap_or("");
+    let parts = [
+        number("packets").filter(|_| !is.ends_with("packets")).map(|n| format!("{n} packets")),
+        number("bytes").filter(|_| !is.ends_with(" B")).map(|n| format!("{n} B")),
+        number("ms").map(|n| format!("{n} ms")),
+    ];
+    format!("{is} ({})", parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+}
+
+/// To four significant digits after the point at most.
+fn rounded(x: f64) -> String {
+    let text = format!("{x:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

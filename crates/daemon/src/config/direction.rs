@@ -1,0 +1,172 @@
+//! `[upstream]` and `[downstream]`: a rate, the assured queue, classes before and after it, customers, the aggregate.
+
+use inprofile_config::named::{self, Found, Mechanism};
+use inprofile_config::problem::Wrong;
+use inprofile_config::{Entry, Section};
+use inprofile_core::params::Context;
+use inprofile_core::registry::{AnyMarker, Registry};
+use inprofile_core::units::{Bytes, Rate};
+use inprofile_live::code_points::{CodePoints, Dscp};
+
+use super::{Class, Direction, MOST_CLASSES, customers, read};
+
+/// The name of the class of the three colours.
+const ASSURED: &str = "assured";
+/// The name of the class of what is left.
+const BEST_EFFORT: &str = "best_effort";
+
+/// Reads one direction.
+pub(super) fn read(
+    entry: &Entry<'_, '_>,
+    registry: &Registry,
+    packet: Bytes,
+    points: CodePoints,
+) -> Option<Direction> {
+    let section =
+        entry.section(&["rate", "others", "queue", "classes", BEST_EFFORT, "aggregate", "customers"])?;
+    let rate = section.need("rate", "\"10 Mbit/s\"").and_then(|e| e.positive_rate());
+    let trust = match section.get("others") {
+        Some(e) => e.word(&["trust", BEST_EFFORT], "choice").map(|w| w == "trust"),
+        None => Some(true),
+    };
+    let link = Link { rate, packet, registry };
+    let before = classes(&section, &link, points);
+    let example = "{ aqm = \"rio\", limit = \"100 packets\", … }";
+    let queue = section.need("queue", example).and_then(|e| class(&e.open(example)?, ASSURED, &[], &link));
+    let last = match section.get(BEST_EFFORT) {
+        Some(e) => {
+            class(&e.open("{ aqm = \"drop_tail\", limit = \"100 packets\" }")?, BEST_EFFORT, &[], &link)
+                .map(Some)
+        }
+        None => Some(None),
+    };
+    let customers = customers::read(&section, registry, packet, points);
+    let mut classes = before?;
+    let assured = classes.len();
+    classes.push(queue?);
+    classes.extend(last?);
+    let (rate, customers) = (rate?, customers?);
+    let mut direction = Direction { rate, trust: trust?, classes, assured, customers, aggregate: None };
+    if let Some(entry) = section.get("aggregate") {
+        let place = direction.place_of_aggregate(packet);
+        direction.aggregate = Some(marker(&entry, registry, &place)?);
+    }
+    Some(direction)
+}
+
+/// What a class is told of its link.
+struct Link<'a> {
+    rate: Option<Rate>,
+    packet: Bytes,
+    registry: &'a Registry,
+}
+
+/// The classes that are served before the assured one.
+fn classes(section: &Section<'_, '_>, link: &Link<'_>, points: CodePoints) -> Option<Vec<Class>> {
+    let Some(entry) = section.get("classes") else { return Some(Vec::new()) };
+    let tables = entry.tables("[[…classes]]")?;
+    if tables.len() > MOST_CLASSES {
+        let problem = format!("{} classes; the most is {MOST_CLASSES}", tables.len());
+        return entry.wrong(Wrong::new(problem, "give one class several code points"));
+    }
+    let mut seen: Vec<Class> = Vec::new();
+    let mut whole = true;
+    for table in &tables {
+        match one(table, link, points, &seen) {
+            Some(class) => seen.push(class),
+            None => whole = false,
+        }
+    }
+    whole.then_some(seen)
+}
+
+fn one(table: &Section<'_, '_>, link: &Link<'_>, points: CodePoints, seen: &[Class]) -> Option<Class> {
+    let entry = table.need("name", "\"voice\"");
+    let name = entry.as_ref().and_then(|e| read::name(e, "\"voice\""));
+    let list = table.need("dscp", "[\"EF\"]").and_then(|e| code_points(&e, points, seen));
+    let class = class(table, name.as_deref().unwrap_or(""), &["name", "dscp"], link);
+    let (entry, name) = (entry?, name?);
+    if [ASSURED, BEST_EFFORT].contains(&name.as_str()) || seen.iter().any(|c| c.name == name) {
+        return entry.wrong(Wrong::new("another class has this name", "give each its own"));
+    }
+    Some(Class { dscp: list?, ..class? })
+}
+
+/// The code points of a class: none that another has.
+fn code_points(entry: &Entry<'_, '_>, points: CodePoints, seen: &[Class]) -> Option<Vec<Dscp>> {
+    let mut found = Vec::new();
+    for element in entry.elements("a list such as [\"EF\"]")? {
+        let dscp = read::dscp(&element)?;
+        if points.colour(dscp).is_some() {
+            let wrong =
+                Wrong::new("this is a colour of the assured class", "leave it out, or change code_points");
+            return element.wrong(wrong);
+        }
+        if let Some(other) = seen.iter().find(|c| c.dscp.contains(&dscp)) {
+            let problem = format!("the class {} has it already", other.name);
+            return element.wrong(Wrong::new(problem, "give each code point to one class"));
+        }
+        if !found.contains(&dscp) {
+            found.push(dscp);
+        }
+    }
+    if found.is_empty() {
+        return entry
+            .wrong(Wrong::new("a class without code points gets no packet", "write dscp = [\"EF\"]"));
+    }
+    Some(found)
+}
+
+/// Discipline, limit and set rate of a class.
+fn class(section: &Section<'_, '_>, name: &str, own: &[&'static str], link: &Link<'_>) -> Option<Class> {
+    let others: Vec<&'static str> = own.iter().copied().chain(["limit", "rate"]).collect();
+    let found = named::read(section, ("aqm", "queue discipline"), &others, &link.registry.aqms);
+    let rate = match section.get("rate") {
+        Some(e) => e.positive_rate().and_then(|rate| match link.rate {
+            Some(whole) if rate > whole => {
+                let problem = format!("a class can't be served faster than its direction, at {whole}");
+                e.wrong(Wrong::new(problem, format!("write at most \"{whole}\", or leave rate out")))
+            }
+            _ => Some(Some(rate)),
+        }),
+        None => Some(None),
+    };
+    let served_at = rate.and_then(|r| r.or(link.rate));
+    let limit =
+        section.need("limit", "\"100 packets\"").and_then(|e| named::limit(&e, served_at, Some(link.packet)));
+    let (found, rate, limit) = (found?, rate?, limit?);
+    let place = Context { link_rate: served_at, contract: None, packet: link.packet, limit: Some(limit) };
+    if !found.fits(&place, true) {
+        return None;
+    }
+    let aqm = found.mechanism;
+    if (aqm.build)(&aqm.values, &place).oracle().is_some() {
+        no_oracle(section);
+        return None;
+    }
+    Some(Class { name: name.to_owned(), dscp: Vec::new(), aqm, limit, rate })
+}
+
+/// A marker of the registry.
+pub(super) fn marker(
+    entry: &Entry<'_, '_>,
+    registry: &Registry,
+    place: &Context,
+) -> Option<Mechanism<AnyMarker>> {
+    let section = named::open(entry, "kind", &registry.markers)?;
+    let found: Found<'_, '_, AnyMarker> = named::read(&section, ("kind", "marker"), &[], &registry.markers)?;
+    if !found.fits(place, true) {
+        return None;
+    }
+    let marker = found.mechanism;
+    if (marker.build)(&marker.values, place).oracle().is_some() {
+        no_oracle(&section);
+        return None;
+    }
+    Some(marker)
+}
+
+fn no_oracle(section: &Section<'_, '_>) {
+    let problem = "it wants to be told what only a simulator knows";
+    section.report().error(section.place(), problem, "choose the setting that estimates it from packets");
+}

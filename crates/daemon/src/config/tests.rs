@@ -1,0 +1,175 @@
+use inprofile_core::registry::Registry;
+use proptest::prelude::{any, prop, prop_assert, proptest};
+
+use super::*;
+
+const EXAMPLE: &str = include_str!("../../../../packaging/inprofiled.toml");
+
+fn read(text: &str) -> Result<(Config, Vec<String>), Vec<String>> {
+    let told = |p: Vec<inprofile_config::Problem>| p.iter().map(ToString::to_string).collect::<Vec<_>>();
+    match parse(text.as_bytes(), "r.toml", &Registry::default()) {
+        Ok((config, warnings)) => Ok((config, told(warnings))),
+        Err(problems) => Err(told(problems)),
+    }
+}
+
+#[test]
+fn the_example_is_without_fault_and_says_what_it_means() {
+    let (config, warnings) = read(EXAMPLE).unwrap();
+    assert_eq!(warnings, Vec::<String>::new());
+    let [Some(up), Some(down)] = &config.directions else { panic!("both directions") };
+    assert_eq!((up.classes.len(), up.assured, down.classes.len()), (2, 1, 1));
+    assert_eq!(up.promised(), Some(Rate(30_000_000)));
+    // 45 packets of 1500 B at 50 Mbit/s: 90 × 1500 × 8 / 50e6 = 21.6 ms.
+    let json = describe::json(&config);
+    let min_th = &json["upstream"]["classes"][1]["in"]["min_th"];
+    assert_eq!(
+        min_th,
+        &serde_json::json!({ "is": "90 packets", "packets": 90.0, "bytes": 135_000.0, "ms": 21.6 })
+    );
+    let text = describe::text(&config);
+    assert!(text.contains("min_th = 90 packets (135000 B, 21.6 ms)"), "{text}");
+    assert!(text.contains("limit = 50 packets (75000 B, 120 ms)"), "voice at its own rate: {text}");
+}
+
+/// Every mistake at once, each with its place and its remedy.
+#[test]
+fn mistakes_are_told_with_place_and_remedy() {
+    let problems = read(
+        r#"inside = "eth0"
+outside = "eth0"
+fial = "open"
+[code_points]
+in = "AF11"
+out = "AF11"
+red = "AF14"
+[upstream]
+rate = "10"
+queue = { aqm = "rioo", limit = "0 packets" }
+[[upstream.customers]]
+name = "a b"
+prefix = "10.0.1.7/24"
+marker = { kind = "token_bucket", depth = "10 B" }
+[[upstream.customers]]
+name = "c"
+marker = { kind = "colour", colour = "red" }
+"#,
+    )
+    .unwrap_err();
+    let wanted = [
+        "r.toml:2:11: error: outside = \"eth0\": both ports are the same interface",
+        "r.toml:3:1: error: fial: unknown key\n  did you mean \"fail\"?",
+        "r.toml:7:7: error: code_points.red = \"AF14\": no such DSCP",
+    ];
+    for (problem, wanted) in problems.iter().zip(wanted) {
+        assert!(problem.starts_with(wanted), "{problem}");
+    }
+    let problems = read(
+        r#"inside = "eth0"
+outside = "eth1"
+[upstream]
+rate = "10"
+queue = { aqm = "rioo", limit = "0 packets" }
+[[upstream.customers]]
+name = "a b"
+prefix = "10.0.1.7/24"
+marker = { kind = "token_bucket", depth = "10 B" }
+[[upstream.customers]]
+name = "c"
+marker = { kind = "colour", colour = "red" }
+"#,
+    )
+    .unwrap_err();
+    let wanted = [
+        "r.toml:4:8: error: upstream.rate = \"10\": a rate needs a unit",
+        "r.toml:5:17: error: upstream.queue.aqm = \"rioo\": there is no such queue discipline\n  did you mean \"rio\"?",
+        "r.toml:5:33: error: upstream.queue.limit = \"0 packets\": a queue that holds no packet",
+        "r.toml:7:8: error: upstream.customers.a b.name = \"a b\": not a name",
+        "r.toml:8:10: error: upstream.customers.a b.prefix = \"10.0.1.7/24\": the address has bits beyond its prefix of 24\n  write \"10.0.1.0/24\"",
+        "r.toml:9:10: error: upstream.customers.a b.marker.rate: the bucket has no rate",
+        "r.toml:10:1: error: upstream.customers.c.prefix: nothing says whose packets are meant",
+    ];
+    assert_eq!(problems.len(), wanted.len(), "{problems:#?}");
+    for (problem, wanted) in problems.iter().zip(wanted) {
+        assert!(problem.starts_with(wanted), "{problem}");
+    }
+}
+
+#[test]
+fn what_is_odd_is_warned_of() {
+    let (_, warnings) = read(
+        r#"inside = "eth0"
+outside = "eth1"
+[upstream]
+rate = "1 Mbit/s"
+[upstream.queue]
+aqm = "red"
+limit = "200 packets"
+min_th = "50 packets"
+max_th = "300 packets"
+max_p = 0.1
+w_q = 0.0001
+[[upstream.classes]]
+name = "voice"
+dscp = ["EF", "CS5"]
+aqm = "drop_tail"
+limit = "10 packets"
+[[upstream.customers]]
+name = "a"
+port = 80
+contract = "1.5 Mbit/s"
+marker = { kind = "token_bucket", depth = "15 kB" }
+"#,
+    )
+    .unwrap();
+    let has =
+        |text: &str| assert!(warnings.iter().any(|w| w.contains(text)), "{text} is not in {warnings:#?}");
+    assert_eq!(warnings.len(), 5, "{warnings:#?}");
+    has(
+        "r.toml:4:8: warning: upstream.rate = \"1 Mbit/s\": the contracts add up to 1.5 Mbit/s, 1.50 times the rate",
+    );
+    has("300 packets is above the queue's limit of 200 packets");
+    has("a full queue of 200 packets takes 2.4 s to drain");
+    has("w_q = 0.0001 averages over 9999 packets, 120 s at this rate");
+    has("the class voice is served first and has no rate");
+}
+
+#[test]
+fn what_only_a_simulator_knows_is_refused() {
+    let text = |source: &str| {
+        format!(
+            "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"1 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\naggregate = {{ kind = \"twam\", window_source = \"{source}\" }}\n"
+        )
+    };
+    let problems = read(&text("oracle")).unwrap_err();
+    assert!(problems.iter().any(|p| p.contains("what only a simulator knows")), "{problems:#?}");
+}
+
+/// Floyd and Jacobson 1993, §6: w_q = 0.001 and min_th = 5 let a burst of 100 packets and more by; w_q = 0.002 and 5, 70.
+#[test]
+fn bursts_are_floyds() {
+    let averages = |w: f64, packets: u32| (0..=packets).fold(0.0, |avg, n| avg + w * (f64::from(n) - avg));
+    for (w, th) in [(0.001, 5.0), (0.002, 5.0), (0.002, 45.0), (0.02, 10.0), (0.2, 3.0)] {
+        let burst = advice::burst(w, th).unwrap() as u32;
+        // Played through: the average reaches the threshold with this packet and not before.
+        assert!(
+            averages(w, burst) >= th - 0.05 && averages(w, burst.saturating_sub(2)) < th,
+            "{w} {th}: {burst}"
+        );
+    }
+    assert_eq!(advice::burst(1e-9, 1e6), None);
+}
+
+proptest! {
+    /// Whatever is cut out of a good file or put in its place, it is read or refused, never a panic.
+    #[test]
+    fn damaged_files_never_panic(at in 0..EXAMPLE.len(), cut in 0usize..40, put in prop::collection::vec(any::<u8>(), 0..8)) {
+        let mut bytes = EXAMPLE.as_bytes().to_vec();
+        let end = (at + cut).min(bytes.len());
+        bytes.splice(at..end, put);
+        match parse(&bytes, "r.toml", &Registry::default()) {
+            Ok((config, _)) => prop_assert!(!describe::text(&config).is_empty()),
+            Err(problems) => prop_assert!(!problems.is_empty()),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! `inprofiled`: a router of two ports. What comes in at one goes out at the other; on the way it is metered by its
+//! customer's marker, queued by its class and colour, shaped, and given the DSCP of its colour, by the same mechanisms
+//! that the simulator runs.
+//!
+//! ```text
+//! signals ─┐                                   ┌─→ port
+//! control ─┼─→ commands ─→ packets (one thread) ┤
+//! metrics ─┘       ↑ snapshots                 └─← port
+//! ```
+//!
+//! One thread has the packets and shares nothing: others send it [`Command`](packets::Command)s and get
+//! [`Snapshot`](snapshot::Snapshot)s.
+
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+#[cfg(target_os = "linux")]
+pub mod client;
+pub mod config;
+#[cfg(target_os = "linux")]
+pub mod control;
+pub mod log;
+#[cfg(target_os = "linux")]
+pub mod metrics;
+#[cfg(target_os = "linux")]
+pub mod notify;
+#[cfg(target_os = "linux")]
+pub mod offload;
+pub mod packets;
+pub mod policy;
+#[cfg(target_os = "linux")]
+pub mod privileges;
+pub mod router;
+#[cfg(target_os = "linux")]
+pub mod run;
+pub mod snapshot;
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "system calls; each with its reason")]
+mod sys;

@@ -1,0 +1,297 @@
+//! Prometheus' text format, served over HTTP/1.0: `GET /metrics`, one request a connection, read-only and bounded.
+
+use std::fmt::Write as _;
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use inprofile_core::packet::Colour;
+use inprofile_core::verdict::Cause;
+
+use crate::run::{Hub, Reloads};
+use crate::snapshot::Snapshot;
+
+/// The longest request.
+const LONGEST_REQUEST: usize = 8192;
+/// How long a request may take to come, and an answer to go.
+const PATIENCE: Duration = Duration::from_secs(1);
+const COLOURS: [&str; 3] = ["in", "out", "red"];
+
+/// Answers for ever.
+pub fn serve(listener: &TcpListener, hub: &Hub) {
+    loop {
+        match listener.accept() {
+            // Whoever asks badly, or goes away, is his own affair.
+            Ok((stream, _)) => drop(converse(stream, hub)),
+            Err(e) => {
+                hub.log.warn("metrics", "no connection could be taken", &[("why", e.to_string().into())]);
+                std::thread::sleep(PATIENCE);
+            }
+        }
+    }
+}
+
+fn converse(mut stream: TcpStream, hub: &Hub) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let (started, mut request, mut chunk) = (Instant::now(), Vec::new(), [0; 1024]);
+    while !request.windows(4).any(|w| w == b"\r\n\r\n") {
+        let n = stream.read(&mut chunk)?;
+        request.extend_from_slice(&chunk[..n]);
+        if n == 0 || request.len() > LONGEST_REQUEST || started.elapsed() > PATIENCE {
+            return respond(
+                &mut stream,
+                "400 Bad Request",
+                "the request is too long, too slow or broken off\n",
+            );
+        }
+    }
+    let line = request.split(|b| *b == b'\r').next().unwrap_or_default();
+    let mut words = std::str::from_utf8(line).unwrap_or("").split(' ');
+    match (words.next(), words.next()) {
+        (Some("GET"), Some("/metrics")) => match hub.snapshot() {
+            Ok(snapshot) => {
+                let page = page(&snapshot, &hub.reloads(), hub.log.counts());
+                respond(&mut stream, "200 OK", &page)
+            }
+            Err(e) => respond(&mut stream, "503 Service Unavailable", &format!("{e}\n")),
+        },
+        (Some("GET"), _) => respond(&mut stream, "404 Not Found", "metrics are at /metrics\n"),
+        _ => respond(&mut stream, "405 Method Not Allowed", "only GET\n"),
+    }
+}
+
+fn respond(stream: &mut TcpStream, status: &str, body: &str) -> io::Result<()> {
+    let head = format!(
+        "HTTP/1.0 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())
+}
+
+/// A page in the making: families in order, each with its head once.
+struct Page(String);
+
+impl Page {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        let _ = write!(self.0, "# HELP inprofiled_{name} {help}\n# TYPE inprofiled_{name} {kind}\n");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
+        let labels: Vec<String> = labels.iter().map(|(k, v)| format!("{k}=\"{}\"", escaped(v))).collect();
+        let _ = match labels.is_empty() {
+            true => writeln!(self.0, "inprofiled_{name} {value}"),
+            false => writeln!(self.0, "inprofiled_{name}{{{}}} {value}", labels.join(",")),
+        };
+    }
+}
+
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+/// The whole page.
+#[must_use]
+pub fn page(s: &Snapshot, reloads: &Reloads, (written, lost): (u64, u64)) -> String {
+    let mut p = Page(String::new());
+    p.family("uptime_seconds", "gauge", "Time since the start.");
+    p.sample("uptime_seconds", &[], s.uptime);
+    p.family("bypass", "gauge", "1 while everything passes unmarked and unshaped.");
+    p.sample("bypass", &[], u8::from(s.bypass));
+    p.family("failed", "gauge", "1 once the mechanisms are out of use.");
+    p.sample("failed", &[], u8::from(s.failure.is_some()));
+    p.family("reloads_total", "counter", "Configurations taken, and refused.");
+    p.sample("reloads_total", &[("result", "done")], reloads.done);
+    p.sample("reloads_total", &[("result", "refused")], reloads.refused);
+    p.family("log_lines_total", "counter", "Lines of the log, by whether they could be written.");
+    p.sample("log_lines_total", &[("result", "written")], written);
+    p.sample("log_lines_total", &[("result", "lost")], lost);
+    ports(&mut p, s);
+    frames(&mut p, s);
+    classes(&mut p, s);
+    markers(&mut p, s);
+    lateness(&mut p, s);
+    p.0
+}
+
+fn ports(p: &mut Page, s: &Snapshot) {
+    p.family("port_frames_total", "counter", "Frames at a port by what became of them.");
+    for port in &s.ports {
+        let (c, o) = (&port.counts, &port.oddities);
+        let each = [
+            ("received", c.received),
+            ("missed", c.missed),
+            ("sent", c.sent),
+            ("refused", c.refused),
+            ("too_long", o.too_long),
+            ("unfinished_checksum", o.unfinished_checksum),
+            ("tagged", o.tagged),
+        ];
+        for (event, n) in each {
+            p.sample("port_frames_total", &[("interface", &port.interface), ("event", event)], n);
+        }
+    }
+}
+
+fn frames(p: &mut Page, s: &Snapshot) {
+    p.family("frames_total", "counter", "Frames that came in.");
+    s.directions.iter().for_each(|d| p.sample("frames_total", &[("direction", d.name)], d.came));
+    p.family("frames_by_fate_total", "counter", "Frames by what became of them; bypassed ones passed.");
+    for d in &s.directions {
+        let fates = [
+            ("sent", d.sent),
+            ("passed", d.passed),
+            ("dropped", d.dropped),
+            ("marked_away", d.marked_away),
+            ("no_buffer", d.no_buffer),
+            ("bypassed", d.bypassed),
+        ];
+        for (fate, n) in fates {
+            p.sample("frames_by_fate_total", &[("direction", d.name), ("fate", fate)], n);
+        }
+    }
+    p.family(
+        "frames_by_kind_total",
+        "counter",
+        "Frames by what they turned out to be; truncated and malformed ones could not be read.",
+    );
+    for d in &s.directions {
+        for (kind, n) in &d.census {
+            p.sample("frames_by_kind_total", &[("direction", d.name), ("kind", kind)], n);
+        }
+    }
+    p.family("accounts_add_up", "gauge", "1 if every frame is accounted for.");
+    s.directions
+        .iter()
+        .for_each(|d| p.sample("accounts_add_up", &[("direction", d.name)], u8::from(d.amiss.is_none())));
+    p.family("flows", "gauge", "Flows that are told apart.");
+    s.directions.iter().for_each(|d| p.sample("flows", &[("direction", d.name)], d.flows));
+    p.family("flows_replaced_total", "counter", "Flows that had to make room for others.");
+    s.directions
+        .iter()
+        .for_each(|d| p.sample("flows_replaced_total", &[("direction", d.name)], d.flows_replaced));
+}
+
+fn classes(p: &mut Page, s: &Snapshot) {
+    let each = || s.directions.iter().flat_map(|d| d.classes.iter().map(move |c| (d.name, c)));
+    for (name, unit) in [("packets", "Packets"), ("bytes", "Bytes")] {
+        for (event, what) in [("arrived", "offered to"), ("sent", "sent by")] {
+            let family = format!("class_{event}_{name}_total");
+            p.family(&family, "counter", &format!("{unit} {what} a class, by colour."));
+            for (direction, class) in each() {
+                let c = &class.counts;
+                let counts = match (event, name) {
+                    ("arrived", "packets") => c.arrived,
+                    ("arrived", _) => c.arrived_bytes,
+                    (_, "packets") => c.sent,
+                    _ => c.sent_bytes,
+                };
+                for (colour, n) in COLOURS.iter().zip(counts) {
+                    p.sample(
+                        &family,
+                        &[("direction", direction), ("class", &class.name), ("colour", colour)],
+                        n,
+                    );
+                }
+            }
+        }
+    }
+    p.family("class_dropped_packets_total", "counter", "Packets dropped by a class, by colour and cause.");
+    for (direction, class) in each() {
+        for cause in Cause::ALL {
+            for colour in Colour::ALL {
+                let labels = [
+                    ("direction", direction),
+                    ("class", class.name.as_str()),
+                    ("colour", COLOURS[colour as usize]),
+                    ("cause", cause.name()),
+                ];
+                p.sample(
+                    "class_dropped_packets_total",
+                    &labels,
+                    class.counts.dropped[cause as usize][colour as usize],
+                );
+            }
+        }
+    }
+    p.family("class_marked_packets_total", "counter", "Packets marked congestion experienced, by colour.");
+    for (direction, class) in each() {
+        for (colour, n) in COLOURS.iter().zip(class.counts.marked) {
+            p.sample(
+                "class_marked_packets_total",
+                &[("direction", direction), ("class", &class.name), ("colour", colour)],
+                n,
+            );
+        }
+    }
+    p.family("class_queue_packets", "gauge", "Packets that wait, by colour.");
+    for (direction, class) in each() {
+        for (colour, n) in COLOURS.iter().zip(class.waiting) {
+            p.sample(
+                "class_queue_packets",
+                &[("direction", direction), ("class", &class.name), ("colour", colour)],
+                n,
+            );
+        }
+    }
+    p.family("class_gauge", "gauge", "State of a class's discipline: averages, probabilities.");
+    for (direction, class) in each() {
+        for (gauge, value) in &class.gauges {
+            p.sample(
+                "class_gauge",
+                &[("direction", direction), ("class", &class.name), ("gauge", gauge)],
+                value,
+            );
+        }
+    }
+}
+
+fn markers(p: &mut Page, s: &Snapshot) {
+    let each = || s.directions.iter().flat_map(|d| d.markers.iter().map(move |m| (d.name, m)));
+    for (family, bytes, help) in [
+        ("marker_packets_total", false, "Packets at a marker, by colour, before and after it."),
+        ("marker_bytes_total", true, "Bytes at a marker, by colour, before and after it."),
+    ] {
+        p.family(family, "counter", help);
+        for (direction, m) in each() {
+            let c = &m.counts;
+            let events = if bytes {
+                vec![("arrived", c.arrived_bytes), ("left", c.left_bytes)]
+            } else {
+                vec![("arrived", c.arrived), ("left", c.left), ("dropped", c.dropped)]
+            };
+            for (event, counts) in events {
+                for (colour, n) in COLOURS.iter().zip(counts) {
+                    let labels =
+                        [("direction", direction), ("marker", &m.name), ("event", event), ("colour", colour)];
+                    p.sample(family, &labels, n);
+                }
+            }
+        }
+    }
+    p.family("marker_gauge", "gauge", "State of a marker: tokens, rates.");
+    for (direction, m) in each() {
+        for (gauge, value) in &m.gauges {
+            p.sample(
+                "marker_gauge",
+                &[("direction", direction), ("marker", &m.name), ("gauge", gauge)],
+                value,
+            );
+        }
+    }
+}
+
+fn lateness(p: &mut Page, s: &Snapshot) {
+    p.family("shaper_lateness_seconds", "histogram", "How late packets left that had waited for their turn.");
+    for d in &s.directions {
+        let mut sum = 0;
+        for (bound, n) in d.lateness.cells() {
+            sum += n;
+            let bound = bound.map_or_else(|| "+Inf".to_owned(), |b| b.secs().to_string());
+            p.sample("shaper_lateness_seconds_bucket", &[("direction", d.name), ("le", &bound)], sum);
+        }
+        p.sample("shaper_lateness_seconds_sum", &[("direction", d.name)], d.lateness.sum().secs());
+        p.sample("shaper_lateness_seconds_count", &[("direction", d.name)], d.lateness.count());
+    }
+}

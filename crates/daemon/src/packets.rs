@@ -1,0 +1,210 @@
+//! The thread that has the packets: waits, takes them in, sends what is due, and answers commands in between.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+
+use inprofile_core::units::{Duration, Time};
+use inprofile_live::io::afpacket::Oddities;
+use inprofile_live::io::{Io, Port};
+
+use crate::config::{Config, Fail};
+use crate::log::Log;
+use crate::router::Router;
+use crate::snapshot::Snapshot;
+
+/// Commands wait no longer than this.
+const LOOK: Duration = Duration::from_millis(10);
+/// How often accounts are checked.
+const AUDIT: Duration = Duration::from_millis(1000);
+/// The longest that packets may take to drain at the end.
+const LONGEST_DRAIN: Duration = Duration::from_millis(5000);
+
+/// A driver that also tells what was odd about frames.
+pub trait Ports: Io + Send {
+    /// At this port.
+    fn odd(&self, port: Port) -> Oddities;
+}
+
+impl Ports for inprofile_live::io::afpacket::AfPacket {
+    fn odd(&self, port: Port) -> Oddities {
+        self.oddities(port)
+    }
+}
+
+/// What other threads ask for; each is answered.
+#[derive(Debug)]
+pub enum Command {
+    /// Set up from this.
+    Reload(Box<Config>, Sender<()>),
+    /// Let everything pass, or not.
+    Bypass(bool, Sender<()>),
+    /// Show everything.
+    Snapshot(Sender<Box<Snapshot>>),
+    /// Send what waits, and end.
+    Stop,
+}
+
+/// Counts the rounds of the loop: what the watchdog watches.
+#[derive(Clone, Debug, Default)]
+pub struct Pulse(Arc<AtomicU64>);
+
+impl Pulse {
+    /// One more round.
+    fn beat(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Rounds so far.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Packets that still waited when the time to drain was over.
+    pub left_behind: u64,
+}
+
+struct Loop<'a, P: ?Sized> {
+    io: &'a mut P,
+    router: Option<Router>,
+    log: Log,
+    seed: u64,
+    bypass: bool,
+    audit: Time,
+}
+
+/// Runs until it is told to stop.
+///
+/// # Errors
+/// What the system says; or what failed inside, if `fail` is closed.
+pub fn run<P: Ports + ?Sized>(
+    io: &mut P,
+    router: Router,
+    seed: u64,
+    commands: &Receiver<Command>,
+    pulse: &Pulse,
+    log: Log,
+) -> io::Result<Ended> {
+    let mut this = Loop { io, router: Some(router), log, seed, bypass: false, audit: Time::ZERO };
+    let mut drain_until = None;
+    loop {
+        match commands.try_recv() {
+            Ok(Command::Stop) => drain_until = drain_until.or(Some(this.io.now() + LONGEST_DRAIN)),
+            Ok(command) => {
+                this.obey(command);
+                continue;
+            }
+            // Whoever could command is gone: so are we.
+            Err(TryRecvError::Disconnected) => {
+                drain_until = drain_until.or(Some(this.io.now() + LONGEST_DRAIN))
+            }
+            Err(TryRecvError::Empty) => {}
+        }
+        if let Some(until) = drain_until {
+            let waiting = this.router.as_ref().map_or(0, Router::waiting);
+            if waiting == 0 || this.io.now() >= until {
+                this.io.flush()?;
+                return Ok(Ended { left_behind: waiting });
+            }
+        }
+        this.round(drain_until.is_none())?;
+        pulse.beat();
+    }
+}
+
+impl<P: Ports + ?Sized> Loop<'_, P> {
+    fn obey(&mut self, command: Command) {
+        let now = self.io.now();
+        // Whoever asked may have gone: then nobody misses the answer.
+        match command {
+            Command::Reload(config, done) => {
+                if let Some(router) = self.router.take() {
+                    let layer = self.io.layer();
+                    self.router = Some(router.set_up_anew(*config, layer, self.seed, now));
+                }
+                let _ = done.send(());
+            }
+            Command::Bypass(on, done) => {
+                self.bypass = on;
+                if let Some(router) = &mut self.router {
+                    router.set_bypass(on);
+                }
+                let _ = done.send(());
+            }
+            Command::Snapshot(answer) => {
+                if let Some(router) = &self.router {
+                    let ports = [0, 1].map(|p| (self.io.counts(p), self.io.odd(p)));
+                    let _ = answer.send(Box::new(Snapshot::of(router, now, self.bypass, ports)));
+                }
+            }
+            Command::Stop => {}
+        }
+    }
+
+    /// Waits, takes in, sends. While it drains it takes nothing in.
+    fn round(&mut self, open: bool) -> io::Result<()> {
+        let Some(router) = &mut self.router else { return Err(io::Error::other("a reload broke off")) };
+        let soon = self.io.now() + LOOK;
+        let until = router.due().map_or(soon, |due| due.min(soon));
+        self.io.wait(Some(until))?;
+        let (layer, now) = (self.io.layer(), self.io.now());
+        let audit = now >= self.audit;
+        let io = &mut *self.io;
+        let work = catch_unwind(AssertUnwindSafe(|| -> io::Result<Result<(), String>> {
+            if open {
+                io.receive(&mut |port, frame| router.arrive(now, port, layer, frame))?;
+            }
+            router.advance(io.now());
+            Ok(if audit && router.failure.is_none() { router.check() } else { Ok(()) })
+        }));
+        if audit {
+            self.audit = now + AUDIT;
+        }
+        let fault = match work {
+            Ok(Ok(fine)) => fine.err(),
+            Ok(Err(e)) => return Err(e),
+            Err(panic) => Some(why(panic.as_ref())),
+        };
+        if let Some(fault) = fault {
+            self.failed(fault)?;
+        }
+        self.send()
+    }
+
+    /// The mechanisms can't be trusted any more.
+    fn failed(&mut self, fault: String) -> io::Result<()> {
+        let Some(router) = &mut self.router else { return Ok(()) };
+        let open = router.config.fail == Fail::Open;
+        self.log.error(
+            "failed",
+            "the mechanisms are out of use until a restart",
+            &[("why", fault.as_str().into()), ("fail", router.config.fail.name().into())],
+        );
+        router.failure = Some(fault.clone());
+        if open { Ok(()) } else { Err(io::Error::other(format!("{fault}; fail = closed"))) }
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        let Some(router) = &mut self.router else { return Ok(()) };
+        for (port, lane) in router.lanes.iter_mut().enumerate() {
+            for frame in lane.leaving.iter() {
+                self.io.send(1 - port, frame)?;
+            }
+            lane.leaving.clear();
+        }
+        self.io.flush()
+    }
+}
+
+/// What a panic said.
+fn why(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a fault without words".into())
+}

@@ -1,0 +1,52 @@
+//! What the process may do once everything is open: be somebody harmless, and no more than it needs.
+
+use std::io;
+
+use crate::config::Config;
+use crate::sys::{self, Account, NET_ADMIN};
+
+/// The users and groups that a configuration names, as the system knows them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct People {
+    /// Whom to become.
+    pub user: Option<Account>,
+    /// Who may use the control socket.
+    pub group: Option<u32>,
+}
+
+/// Looks them up.
+///
+/// # Errors
+/// `NotFound`, with the name and what to do.
+pub fn look_up(config: &Config) -> io::Result<People> {
+    let missing = |what: &str, name: &str, how: &str| {
+        io::Error::new(io::ErrorKind::NotFound, format!("there is no {what} `{name}`: {how}"))
+    };
+    let user = match &config.user {
+        Some(name) => {
+            let how = format!("`useradd --system --shell /usr/sbin/nologin {name}` makes one");
+            Some(sys::user(name)?.ok_or_else(|| missing("user", name, &how))?)
+        }
+        None => None,
+    };
+    let group = match &config.group {
+        Some(name) => {
+            let how = format!("`groupadd --system {name}` makes one");
+            Some(sys::group(name)?.ok_or_else(|| missing("group", name, &how))?)
+        }
+        None => None,
+    };
+    Ok(People { user, group })
+}
+
+/// Gives up what isn't needed any more. Of this thread and those started later: call it before there are others.
+///
+/// # Errors
+/// What the system says.
+pub fn drop(people: &People, restores_offloads: bool) -> io::Result<()> {
+    if let Some(account) = people.user.filter(|a| a.uid != sys::own_uid()) {
+        sys::become_user(account)?;
+    }
+    // The ports are open: nothing is needed but, at the end, to restore their offloads.
+    sys::keep_capabilities(if restores_offloads { &[NET_ADMIN] } else { &[] })
+}

@@ -1,0 +1,300 @@
+//! The router at one moment: what `stats` and the metrics show.
+
+use inprofile_core::packet::Colour;
+use inprofile_core::queue::fifo::Counts;
+use inprofile_core::units::Time;
+use inprofile_core::verdict::Cause;
+use inprofile_live::datapath::lateness::Lateness;
+use inprofile_live::datapath::marking::MarkerCounts;
+use inprofile_live::io::PortCounts;
+use inprofile_live::io::afpacket::Oddities;
+use serde_json::{Map, Value as Json, json};
+
+use crate::config::DIRECTIONS;
+use crate::router::{Lane, Router};
+
+/// Everything that is counted.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// Seconds since the start.
+    pub uptime: f64,
+    /// Whether everything passes.
+    pub bypass: bool,
+    /// Why the mechanisms are out of use, if they are.
+    pub failure: Option<String>,
+    /// Frames that came since then.
+    pub since_failure: u64,
+    /// Inside, outside.
+    pub ports: [PortState; 2],
+    /// Upstream, downstream.
+    pub directions: Vec<DirectionState>,
+}
+
+/// One port.
+#[derive(Clone, Debug)]
+pub struct PortState {
+    /// The interface.
+    pub interface: String,
+    /// Frames.
+    pub counts: PortCounts,
+    /// What was odd about them.
+    pub oddities: Oddities,
+}
+
+/// One direction. `came` = `passed` + `sent` + `dropped` + `marked_away` + `no_buffer` + `waiting`.
+#[derive(Clone, Debug)]
+pub struct DirectionState {
+    /// `upstream` or `downstream`.
+    pub name: &'static str,
+    /// Frames that came in.
+    pub came: u64,
+    /// Went on at once: not IP, or everything passes.
+    pub passed: u64,
+    /// Of these: while the bypass was on.
+    pub bypassed: u64,
+    /// Dropped by markers.
+    pub marked_away: u64,
+    /// Dropped for want of buffers.
+    pub no_buffer: u64,
+    /// Sent at the shaped rate.
+    pub sent: u64,
+    /// Dropped by queues.
+    pub dropped: u64,
+    /// Waiting now.
+    pub waiting: u64,
+    /// What doesn't add up, if anything.
+    pub amiss: Option<String>,
+    /// Frames by what they turned out to be.
+    pub census: Vec<(&'static str, u64)>,
+    /// Queues.
+    pub classes: Vec<ClassState>,
+    /// Customers' markers, then the aggregate's.
+    pub markers: Vec<MarkerState>,
+    /// How late packets left that had waited.
+    pub lateness: Lateness,
+    /// Flows that are told apart.
+    pub flows: u32,
+    /// Flows that had to make room.
+    pub flows_replaced: u64,
+}
+
+/// One queue.
+#[derive(Clone, Debug)]
+pub struct ClassState {
+    /// Its name in the file.
+    pub name: String,
+    /// Packets by colour and fate.
+    pub counts: Counts,
+    /// Waiting now, by colour.
+    pub waiting: [u32; 3],
+    /// The discipline's state.
+    pub gauges: Vec<(&'static str, f64)>,
+    /// The discipline's own counts.
+    pub stats: Vec<(&'static str, u64)>,
+}
+
+/// One marker.
+#[derive(Clone, Debug)]
+pub struct MarkerState {
+    /// The customer's name, or `aggregate`.
+    pub name: String,
+    /// Its name in the registry.
+    pub kind: &'static str,
+    /// Packets by colour, before and after.
+    pub counts: MarkerCounts,
+    /// Its state.
+    pub gauges: Vec<(&'static str, f64)>,
+    /// Its own counts.
+    pub stats: Vec<(&'static str, u64)>,
+}
+
+impl Snapshot {
+    /// Taken now.
+    #[must_use]
+    pub fn of(router: &Router, now: Time, bypass: bool, ports: [(PortCounts, Oddities); 2]) -> Snapshot {
+        let mut names = router.config.ports.iter();
+        Snapshot {
+            uptime: now.secs(),
+            bypass,
+            failure: router.failure.clone(),
+            since_failure: router.since_failure.iter().sum(),
+            ports: ports.map(|(counts, oddities)| PortState {
+                interface: names.next().cloned().unwrap_or_default(),
+                counts,
+                oddities,
+            }),
+            directions: (0..2).map(|i| direction(router, i, &router.lanes[i], now)).collect(),
+        }
+    }
+
+    /// As one object.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        json!({
+            "uptime": self.uptime,
+            "mode": self.mode(),
+            "failure": self.failure,
+            "since_failure": self.since_failure,
+            "ports": self.ports.iter().map(port).collect::<Vec<_>>(),
+            "directions": self.directions.iter().map(DirectionState::json).collect::<Vec<_>>(),
+        })
+    }
+
+    /// `normal`, `bypass` or `failed`.
+    #[must_use]
+    pub fn mode(&self) -> &'static str {
+        match (&self.failure, self.bypass) {
+            (Some(_), _) => "failed",
+            (None, true) => "bypass",
+            (None, false) => "normal",
+        }
+    }
+}
+
+fn direction(router: &Router, i: usize, lane: &Lane, now: Time) -> DirectionState {
+    let path = &lane.path;
+    let config = router.config.directions[i].as_ref();
+    let totals = path.totals();
+    let names = config.map_or_else(
+        || vec!["transparent".to_owned()],
+        |d| d.classes.iter().map(|c| c.name.clone()).collect(),
+    );
+    let classes: Vec<ClassState> = path
+        .classes()
+        .zip(names)
+        .map(|(c, name)| ClassState {
+            name,
+            counts: *c.counts(),
+            waiting: c.waiting(),
+            gauges: gather(|show| c.aqm().gauges(now, show)),
+            stats: gather(|show| c.aqm().stats(show)),
+        })
+        .collect();
+    let of = config.into_iter().flat_map(|d| {
+        let customers = d.customers.iter().map(|c| (c.name.clone(), c.marker.name));
+        customers.chain(d.aggregate.as_ref().map(|m| ("aggregate".to_owned(), m.name)))
+    });
+    let markers = of
+        .zip(path.markers())
+        .map(|((name, kind), m)| MarkerState {
+            name,
+            kind,
+            counts: *m.counts(),
+            gauges: gather(|show| m.marker.gauges(now, show)),
+            stats: gather(|show| m.marker.stats(show)),
+        })
+        .collect();
+    DirectionState {
+        name: DIRECTIONS[i],
+        came: totals.came,
+        passed: totals.passed,
+        bypassed: path.policy.bypassed(),
+        marked_away: totals.marked_away,
+        no_buffer: totals.no_buffer,
+        sent: totals.sent,
+        dropped: classes.iter().flat_map(|c| Colour::ALL.map(|x| c.counts.dropped_of(x))).sum(),
+        waiting: classes.iter().flat_map(|c| c.waiting).map(u64::from).sum(),
+        amiss: path.check().err(),
+        census: path.census().iter().collect(),
+        classes,
+        markers,
+        lateness: lane.lateness,
+        flows: path.policy.flows().len(),
+        flows_replaced: path.policy.flows().replaced(),
+    }
+}
+
+/// What a mechanism shows, as a list.
+fn gather<T>(show: impl FnOnce(&mut dyn FnMut(&'static str, T))) -> Vec<(&'static str, T)> {
+    let mut all = Vec::new();
+    show(&mut |name, value| all.push((name, value)));
+    all
+}
+
+fn port(p: &PortState) -> Json {
+    json!({
+        "interface": p.interface,
+        "received": p.counts.received,
+        "missed": p.counts.missed,
+        "sent": p.counts.sent,
+        "refused": p.counts.refused,
+        "too_long": p.oddities.too_long,
+        "unfinished_checksum": p.oddities.unfinished_checksum,
+        "tagged": p.oddities.tagged,
+    })
+}
+
+fn colours<T: Into<Json> + Copy>(of: [T; 3]) -> Json {
+    json!({ "in": of[0].into(), "out": of[1].into(), "red": of[2].into() })
+}
+
+fn object<T: Into<Json> + Copy>(all: &[(&'static str, T)]) -> Json {
+    Json::Object(all.iter().map(|(n, v)| ((*n).to_owned(), (*v).into())).collect::<Map<_, _>>())
+}
+
+impl DirectionState {
+    fn json(&self) -> Json {
+        json!({
+            "name": self.name,
+            "came": self.came,
+            "passed": self.passed,
+            "bypassed": self.bypassed,
+            "sent": self.sent,
+            "dropped": self.dropped,
+            "marked_away": self.marked_away,
+            "no_buffer": self.no_buffer,
+            "waiting": self.waiting,
+            "adds_up": self.amiss.is_none(),
+            "frames": object(&self.census),
+            "classes": self.classes.iter().map(ClassState::json).collect::<Vec<_>>(),
+            "markers": self.markers.iter().map(MarkerState::json).collect::<Vec<_>>(),
+            "lateness": {
+                "packets": self.lateness.count(),
+                "p50_us": self.lateness.quantile(0.5).secs() * 1e6,
+                "p99_us": self.lateness.quantile(0.99).secs() * 1e6,
+                "most_us": self.lateness.most().secs() * 1e6,
+            },
+            "flows": self.flows,
+            "flows_replaced": self.flows_replaced,
+        })
+    }
+}
+
+impl ClassState {
+    fn json(&self) -> Json {
+        let c = &self.counts;
+        let dropped: Map<String, Json> = Cause::ALL
+            .iter()
+            .map(|cause| (cause.name().to_owned(), colours(c.dropped[*cause as usize])))
+            .collect();
+        json!({
+            "name": self.name,
+            "arrived": colours(c.arrived),
+            "arrived_bytes": colours(c.arrived_bytes),
+            "sent": colours(c.sent),
+            "sent_bytes": colours(c.sent_bytes),
+            "dropped": dropped,
+            "marked": colours(c.marked),
+            "waiting": colours(self.waiting),
+            "gauges": object(&self.gauges),
+            "stats": object(&self.stats),
+        })
+    }
+}
+
+impl MarkerState {
+    fn json(&self) -> Json {
+        let c = &self.counts;
+        json!({
+            "name": self.name,
+            "kind": self.kind,
+            "arrived": colours(c.arrived),
+            "arrived_bytes": colours(c.arrived_bytes),
+            "left": colours(c.left),
+            "left_bytes": colours(c.left_bytes),
+            "dropped": colours(c.dropped),
+            "gauges": object(&self.gauges),
+            "stats": object(&self.stats),
+        })
+    }
+}

@@ -1,0 +1,222 @@
+//! System calls that the standard library lacks, each wrapped once.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+/// A user, as the system knows him.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// The user.
+    pub uid: u32,
+    /// His own group.
+    pub gid: u32,
+}
+
+/// Turns −1 into the error it stands for.
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Room for what the databases of users and groups say of one of them.
+const ENTRY: usize = 16_384;
+
+/// The user of this name; `None` if there is none.
+pub fn user(name: &str) -> io::Result<Option<Account>> {
+    let name = CString::new(name)?;
+    let mut room = vec![0 as libc::c_char; ENTRY];
+    let mut found = std::ptr::null_mut();
+    // SAFETY: a passwd of zeros is a valid one: numbers and null pointers.
+    let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
+    // SAFETY: all pointers are to things that live through the call; `room` has the length that is told.
+    let code =
+        unsafe { libc::getpwnam_r(name.as_ptr(), &raw mut entry, room.as_mut_ptr(), ENTRY, &raw mut found) };
+    match code {
+        0 if found.is_null() => Ok(None),
+        0 => Ok(Some(Account { uid: entry.pw_uid, gid: entry.pw_gid })),
+        code => Err(io::Error::from_raw_os_error(code)),
+    }
+}
+
+/// The number of the group of this name; `None` if there is none.
+pub fn group(name: &str) -> io::Result<Option<u32>> {
+    let name = CString::new(name)?;
+    let mut room = vec![0 as libc::c_char; ENTRY];
+    let mut found = std::ptr::null_mut();
+    // SAFETY: a group of zeros is a valid one: numbers and null pointers.
+    let mut entry: libc::group = unsafe { std::mem::zeroed() };
+    // SAFETY: all pointers are to things that live through the call; `room` has the length that is told.
+    let code =
+        unsafe { libc::getgrnam_r(name.as_ptr(), &raw mut entry, room.as_mut_ptr(), ENTRY, &raw mut found) };
+    match code {
+        0 if found.is_null() => Ok(None),
+        0 => Ok(Some(entry.gr_gid)),
+        code => Err(io::Error::from_raw_os_error(code)),
+    }
+}
+
+/// The user this process acts as.
+pub fn own_uid() -> u32 {
+    // SAFETY: no arguments; it can't fail.
+    unsafe { libc::geteuid() }
+}
+
+/// Who is at the other end of a socket: user, and all groups.
+pub fn peer(stream: &UnixStream) -> io::Result<(u32, Vec<u32>)> {
+    let mut who = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    let fd = stream.as_raw_fd();
+    // SAFETY: the kernel writes at most `length` bytes into `who`, in which any bytes are valid.
+    check(unsafe {
+        libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, (&raw mut who).cast(), &raw mut length)
+    })?;
+    // More groups than this a process can't have (NGROUPS_MAX).
+    let mut groups = vec![0u32; 65_536];
+    let mut length = (groups.len() * size_of::<u32>()) as libc::socklen_t;
+    // SAFETY: as above; `length` is that of `groups`.
+    check(unsafe {
+        libc::getsockopt(
+            fd,
+            libc::SOL_SOCKET,
+            libc::SO_PEERGROUPS,
+            groups.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    })?;
+    groups.truncate(length as usize / size_of::<u32>());
+    groups.push(who.gid);
+    Ok((who.uid, groups))
+}
+
+/// Does something while new files are made with these bits cleared. Other threads' files too: call it before there are any.
+pub fn with_umask<T>(mask: libc::mode_t, work: impl FnOnce() -> T) -> T {
+    // SAFETY: no pointers; it can't fail.
+    let before = unsafe { libc::umask(mask) };
+    let result = work();
+    // SAFETY: as above.
+    unsafe { libc::umask(before) };
+    result
+}
+
+/// Becomes another user, for good, keeping capabilities for [`keep_capabilities`] to choose from.
+pub fn become_user(account: Account) -> io::Result<()> {
+    // SAFETY: numbers only, and one null pointer with a count of 0.
+    unsafe {
+        check(libc::prctl(libc::PR_SET_KEEPCAPS, 1 as libc::c_ulong, 0, 0, 0))?;
+        check(libc::setgroups(0, std::ptr::null()))?;
+        check(libc::setresgid(account.gid, account.gid, account.gid))?;
+        check(libc::setresuid(account.uid, account.uid, account.uid))?;
+    }
+    Ok(())
+}
+
+/// capabilities(7): CAP_NET_ADMIN, by which interfaces are set up.
+pub const NET_ADMIN: u32 = 12;
+
+#[repr(C)]
+struct CapHeader {
+    version: u32,
+    pid: libc::c_int,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct CapData {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+/// _LINUX_CAPABILITY_VERSION_3.
+const CAP_VERSION: u32 = 0x2008_0522;
+
+/// Gives up every capability of this thread but these, which it must have, and what new privileges programs could give.
+pub fn keep_capabilities(keep: &[u32]) -> io::Result<()> {
+    let bits = keep.iter().fold(0, |bits, c| bits | 1u32 << c);
+    let header = CapHeader { version: CAP_VERSION, pid: 0 };
+    let low = CapData { effective: bits, permitted: bits, inheritable: 0 };
+    let data = [low, CapData { effective: 0, permitted: 0, inheritable: 0 }];
+    // SAFETY: numbers only; then two structures of the kernel's layout, which it only reads.
+    unsafe {
+        check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1 as libc::c_ulong, 0, 0, 0))?;
+        check(libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL as libc::c_ulong, 0, 0, 0))?;
+        check(libc::syscall(libc::SYS_capset, &raw const header, data.as_ptr()) as libc::c_int)?;
+    }
+    Ok(())
+}
+
+/// Signals as something to read.
+pub struct Signals(OwnedFd);
+
+impl Signals {
+    /// SIGHUP, SIGTERM and SIGINT from now on come only here, for this thread and those it starts.
+    pub fn take() -> io::Result<Signals> {
+        // SAFETY: a sigset of zeros is valid, and is emptied; pointers are to it; the descriptor that comes back is
+        // nobody else's.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            check(libc::sigemptyset(&raw mut set))?;
+            for signal in [libc::SIGHUP, libc::SIGTERM, libc::SIGINT] {
+                check(libc::sigaddset(&raw mut set, signal))?;
+            }
+            check(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()))?;
+            let fd = check(libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
+            Ok(Signals(OwnedFd::from_raw_fd(fd)))
+        }
+    }
+
+    /// The next one, if it comes within so many milliseconds.
+    pub fn next(&self, ms: i32) -> io::Result<Option<libc::c_int>> {
+        let mut poll = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: the pointer is to one pollfd, which lives through the call.
+        match check(unsafe { libc::poll(&raw mut poll, 1, ms) }) {
+            Ok(0) => return Ok(None),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(None),
+            other => other?,
+        };
+        // SAFETY: a signalfd_siginfo of zeros is valid: numbers only.
+        let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
+        let size = size_of::<libc::signalfd_siginfo>();
+        // SAFETY: the kernel writes at most `size` bytes into `info`.
+        let n = unsafe { libc::read(self.0.as_raw_fd(), (&raw mut info).cast(), size) };
+        Ok((n == size as isize).then_some(info.ssi_signo as libc::c_int))
+    }
+}
+
+/// An interface's settings, as `ethtool` asks for them.
+pub struct Ethtool(OwnedFd);
+
+#[repr(C)]
+struct EthtoolValue {
+    cmd: u32,
+    data: u32,
+}
+
+impl Ethtool {
+    /// In this network namespace.
+    pub fn open() -> io::Result<Ethtool> {
+        // SAFETY: no pointers; the descriptor that comes back is nobody else's.
+        let fd = check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
+        // SAFETY: it was just made.
+        Ok(Ethtool(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Reads or writes one value: what it is afterwards.
+    pub fn value(&self, interface: &str, cmd: u32, data: u32) -> io::Result<u32> {
+        let mut value = EthtoolValue { cmd, data };
+        // SAFETY: an ifreq of zeros is a valid one: numbers and byte arrays.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        if interface.len() >= libc::IFNAMSIZ {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+            *to = from as libc::c_char;
+        }
+        request.ifr_ifru.ifru_data = (&raw mut value).cast();
+        // SAFETY: SIOCETHTOOL with these commands reads and writes the value behind the request, no more; both live
+        // through the call.
+        check(unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) })?;
+        Ok(value.data)
+    }
+}

@@ -1,0 +1,225 @@
+//! A namespace with two pairs of interfaces, the router between them, and a host's hand at either end.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
+
+use inprofile_core::units::Duration as Span;
+use inprofile_live::io::Io;
+use inprofile_live::io::afpacket::{AfPacket, PortOptions};
+use inprofile_live::io::sys::Clock;
+use inprofile_live::namespace::Namespace;
+use serde_json::Value as Json;
+
+use crate::frames::{self, Got};
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_inprofiled");
+
+pub struct Bench {
+    pub namespace: Namespace,
+    /// Ends inside and outside: what a test sends and receives.
+    pub hosts: AfPacket,
+    folder: PathBuf,
+    router: Option<Child>,
+}
+
+/// One queue for all, drop-tail, no customers.
+pub fn plain(rate: &str) -> String {
+    format!("[upstream]\nrate = \"{rate}\"\nqueue = {{ aqm = \"drop_tail\", limit = \"400 packets\" }}\n")
+}
+
+impl Bench {
+    /// A bench, not started yet; `None` if there can't be one and `ALLOW_MISSING=live` says that this is fine.
+    pub fn new(name: &str) -> Option<Bench> {
+        let namespace = match Namespace::create() {
+            Ok(namespace) => namespace,
+            Err(e) => {
+                let allowed = env::var("ALLOW_MISSING").is_ok_and(|v| v.split(',').any(|w| w == "live"));
+                assert!(allowed, "{e}; ALLOW_MISSING=live leaves these tests out");
+                eprintln!("left out: {e}");
+                return None;
+            }
+        };
+        let hosts = namespace
+            .within(|| {
+                fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1")?;
+                for line in
+                    ["add h0 type veth peer name lan0", "add h1 type veth peer name wan0", "set lo up"]
+                {
+                    ip(line);
+                }
+                ["h0", "h1", "lan0", "wan0"].iter().for_each(|i| ip(&format!("set {i} up")));
+                AfPacket::open(
+                    &["h0", "h1"].map(|i| PortOptions { frames: 16_384, ..PortOptions::new(i) }),
+                    Clock::start(),
+                )
+            })
+            .expect("namespaces work");
+        let folder = env::temp_dir().join(format!("inprofiled-{}-{name}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder for the test");
+        Some(Bench { namespace, hosts, folder, router: None })
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Writes the configuration: ports and socket, then `rest`.
+    pub fn configure(&self, rest: &str) {
+        let socket = self.path("control.sock");
+        let head = format!(
+            "inside = \"lan0\"\noutside = \"wan0\"\nfix_offloads = true\n[control]\nsocket = {socket:?}\n"
+        );
+        // Keys of the root come before its tables.
+        let (keys, tables) = rest.split_once("\n---\n").unwrap_or(("", rest));
+        fs::write(self.path("router.toml"), format!("{keys}\n{head}{tables}")).expect("the folder is ours");
+    }
+
+    /// Starts the router and waits until it answers.
+    pub fn start(&mut self, rest: &str) {
+        self.configure(rest);
+        self.start_again();
+    }
+
+    pub fn start_again(&mut self) {
+        let (file, errors) = (self.path("router.toml"), self.path("stderr"));
+        let child = self.namespace.within(|| {
+            let errors = fs::File::create(&errors)?;
+            Command::new(PROGRAM).arg("run").arg(&file).stderr(errors).stdin(Stdio::null()).spawn()
+        });
+        self.router = Some(child.expect("the router starts"));
+        let patience = Instant::now() + Duration::from_secs(10);
+        while !self.tell(&["stats"]).status.success() {
+            assert!(Instant::now() < patience, "the router doesn't answer: {}", self.errors());
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub fn errors(&self) -> String {
+        fs::read_to_string(self.path("stderr")).unwrap_or_default()
+    }
+
+    /// Runs a command of the client's.
+    pub fn tell(&self, words: &[&str]) -> Output {
+        let socket = self.path("control.sock");
+        Command::new(PROGRAM).args(words).arg("--socket").arg(socket).output().expect("the client runs")
+    }
+
+    pub fn obey(&self, words: &[&str]) {
+        let out = self.tell(words);
+        assert!(out.status.success(), "{words:?}: {}{}", String::from_utf8_lossy(&out.stderr), self.errors());
+    }
+
+    pub fn stats(&self) -> Json {
+        let out = self.tell(&["stats", "--json"]);
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        serde_json::from_slice(&out.stdout).expect("stats are JSON")
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.router.as_ref().expect("it runs").id()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: &str) {
+        let run = Command::new("kill").args([signal, &self.pid().to_string()]).status().expect("kill runs");
+        assert!(run.success());
+    }
+
+    /// Waits for its end: the exit code.
+    pub fn ended(&mut self) -> Option<i32> {
+        let mut child = self.router.take().expect("it runs");
+        let patience = Instant::now() + Duration::from_secs(15);
+        loop {
+            if let Some(status) = child.try_wait().expect("it can be waited for") {
+                return status.code();
+            }
+            assert!(Instant::now() < patience, "it doesn't end: {}", self.errors());
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Sends frames into a port: 0 inside, 1 outside.
+    pub fn send<'a>(&mut self, port: usize, frames: impl IntoIterator<Item = &'a Vec<u8>>) {
+        for f in frames {
+            self.hosts.send(port, f).expect("it is sent");
+        }
+        self.hosts.flush().expect("it is sent");
+    }
+
+    /// What comes out until there are `n`, or nothing has come for `quiet`.
+    pub fn receive(&mut self, port: usize, n: usize, quiet: Span) -> Vec<Got> {
+        let (mut got, mut until) = (Vec::new(), self.hosts.now() + quiet);
+        while got.len() < n && self.hosts.now() < until {
+            self.hosts.wait(Some(until)).expect("the system waits");
+            let before = got.len();
+            self.hosts
+                .receive(&mut |p, frame| got.extend(frames::read(frame).filter(|_| p == port)))
+                .expect("the system gives");
+            if got.len() > before {
+                until = self.hosts.now() + quiet;
+            }
+        }
+        got
+    }
+
+    /// Runs `ip link` in the namespace.
+    pub fn link(&self, words: &str) {
+        self.namespace
+            .within(|| {
+                ip(words);
+                Ok(())
+            })
+            .expect("namespaces work");
+    }
+
+    /// One figure of the stats: `directions.0.came`.
+    pub fn figure(&self, path: &str) -> u64 {
+        figure(&self.stats(), path)
+    }
+}
+
+/// in = sent + passed + dropped by cause + waiting, in both directions; and what leaves goes to a port.
+pub fn assert_adds_up(stats: &Json) {
+    for i in 0..2 {
+        let of = |key: &str| figure(stats, &format!("directions.{i}.{key}"));
+        let gone = of("passed") + of("sent") + of("dropped") + of("marked_away") + of("no_buffer");
+        assert_eq!(of("came"), gone + of("waiting"), "{stats:#}");
+        assert_eq!(stats["directions"][i]["adds_up"], true);
+        assert_eq!(of("came"), figure(stats, &format!("ports.{i}.received")));
+        let left = figure(stats, &format!("ports.{}.sent", 1 - i))
+            + figure(stats, &format!("ports.{}.refused", 1 - i));
+        assert_eq!(left, of("passed") + of("sent"), "{stats:#}");
+    }
+}
+
+pub fn figure(stats: &Json, path: &str) -> u64 {
+    let mut at = stats;
+    for part in path.split('.') {
+        at = part.parse::<usize>().map_or_else(|_| &at[part], |i| &at[i]);
+    }
+    at.as_u64().unwrap_or_else(|| panic!("{path} is no count in {stats:#}"))
+}
+
+pub const QUIET: Span = Span::from_millis(1_500);
+
+fn ip(words: &str) {
+    let run = Command::new("ip")
+        .arg("link")
+        .args(words.split_whitespace())
+        .output()
+        .expect("iproute2 is installed");
+    assert!(run.status.success(), "ip link {words}: {}", String::from_utf8_lossy(&run.stderr));
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.router.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}

@@ -1,0 +1,8 @@
+//! The router as a process between two ports, in namespaces of the tests' own.
+#![cfg(target_os = "linux")]
+
+mod bench;
+mod faults;
+mod forwarding;
+mod frames;
+mod reload;
