@@ -230,6 +230,7 @@ def counted(text: str) -> dict[str, float]:
     (1664.0, 2.0, 832.0)
     """
     span = size = 0.0
+    short = 0.0
     queues: list[list[float]] = []
     wire: list[float] = []
     payload: list[float] = []
@@ -243,6 +244,8 @@ def counted(text: str) -> dict[str, float]:
             before, after, segment, header = numbers
             # The first packet of a flow is a header alone; all others are whole segments.
             useful = [max(0.0, x - header) * segment / (segment + header) for x in (before, after)]
+            # One packet of a flow that began in the window was a header, where all are counted as full.
+            short += size - header if before == 0 < after else 0.0
             wire.append(after - before)
             payload.append(useful[1] - useful[0])
         else:
@@ -252,7 +255,7 @@ def counted(text: str) -> dict[str, float]:
     return {
         "fi": jain(payload),
         "throughput": 8 * math.fsum(wire) / span,
-        "lambda_in": green * 8 * size / span,
+        "lambda_in": 8 * max(0.0, green * size - short) / span,
         "lambda_out": (yellow + red) * 8 * size / span,
         "drops": drops,
     }

@@ -97,7 +97,7 @@ def test_only_whole_segments_count_as_payload() -> None:
     found = counted(text)
     assert found["throughput"] == (2120 + 4160) * 4
     assert found["fi"] == pytest.approx(36 / (2 * 20))
-    assert (found["lambda_in"], found["lambda_out"], found["drops"]) == (4 * 4160, 3 * 4160, 1.0)
+    assert (found["lambda_in"], found["lambda_out"], found["drops"]) == (4 * 4160 - 4 * 1000, 3 * 4160, 1.0)
 
 
 def test_the_next_of_kin_is_dsred(exact: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

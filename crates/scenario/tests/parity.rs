@@ -12,7 +12,7 @@ use inprofile_scenario::Scenario;
 use inprofile_sim::trace::ns2;
 
 /// Every transport, discipline and option that is compared, once.
-const SCENARIOS: [&str; 8] = [
+const SCENARIOS: [&str; 12] = [
     "drop-tail-sack-10-delack",
     "drop-tail-reno-2-delack",
     "many-timeouts-drop-tail-newreno-10",
@@ -21,7 +21,14 @@ const SCENARIOS: [&str; 8] = [
     "red-newreno-10-delack-3hops",
     "red-gentle-wait-reno-10",
     "red-bytes-reno-5",
+    "rio-tagger-sack-10",
+    "dsred-rio-c-tsw3cm-newreno-5-delack",
+    "dsred-rio-d-token-bucket-newreno-5",
+    "dsred-wred-tsw2cm-reno-10",
 ];
+
+/// Drop-tail, RED and dsRED with a marker.
+const TIED: [&str; 3] = ["drop-tail-newreno-2", "red-reno-2", "dsred-rio-c-token-bucket-reno-1"];
 
 /// Counts lines, and takes CRC-32 (IEEE 802.3, reflected) of all bytes.
 struct Sum {
@@ -48,6 +55,20 @@ impl Write for Shared {
             s.crc = s.table[usize::from(byte ^ s.crc as u8)] ^ (s.crc >> 8);
             s.lines += u64::from(byte == b'\n');
         }
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Keeps the whole trace.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("nobody panicked").extend_from_slice(bytes);
         Ok(bytes.len())
     }
     fn flush(&mut self) -> io::Result<()> {
@@ -86,5 +107,50 @@ fn events_are_ns2s() {
             (row["events"].as_u64().expect("a number"), row["checksum"].as_str().expect("a text").into()),
             "{name}: events and checksum"
         );
+    }
+}
+
+/// The lines before the first printed microsecond that differs.
+fn common(ours: &str, theirs: &str) -> u64 {
+    let (mut begun, mut moment) = (0, "");
+    for (n, (a, b)) in ours.lines().zip(theirs.lines()).enumerate() {
+        let now = a.split(' ').nth(1).expect("every line has a time");
+        if now != moment {
+            (begun, moment) = (n as u64, now);
+        }
+        if a != b {
+            return begun;
+        }
+    }
+    ours.lines().count().min(theirs.lines().count()) as u64
+}
+
+/// Each exact profile is the ns-2 profile for as long as `make validate` found.
+#[test]
+fn the_exact_profiles_are_tied_to_ns2s() {
+    let text = std::fs::read_to_string(root().join("docs/validation.json")).expect("make validate writes it");
+    let found: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    for name in TIED {
+        let file = format!("validation/ns2/{name}.toml");
+        let rows = found["scenarios"].as_array().expect("a list");
+        let row = rows.iter().find(|r| r["file"] == *file).expect("every scenario has a row");
+        let bytes = std::fs::read(root().join(&file)).expect("the experiment");
+        let trace = |profile: &str| {
+            let set = [("engine.profile".to_owned(), format!("\"{profile}\""))];
+            let scenario =
+                Scenario::parse_bytes(&bytes, &file, &set, &Registry::default()).expect("a good one");
+            let kept = Kept::default();
+            let seed = row["seed"].as_u64().expect("a number");
+            ns2::run(scenario.network(seed, false), &Arc::new(AtomicBool::new(false)), kept.clone())
+                .expect("a whole trace");
+            let bytes = std::mem::take(&mut *kept.0.lock().expect("nobody panicked"));
+            String::from_utf8(bytes).expect("text")
+        };
+        let proved = trace("ns2");
+        for tied in row["profiles"].as_array().expect("a list") {
+            let profile = tied["profile"].as_str().expect("a word");
+            let events = tied["events"].as_u64().expect("a number");
+            assert_eq!(common(&trace(profile), &proved), events, "{name} in {profile}");
+        }
     }
 }
