@@ -7,17 +7,14 @@ from typing import Any
 
 from .. import Batches, Cell, Job, Paper
 
-__all__ = ["QUICK", "SETUP", "SWEEP_AT", "SWEPT", "jobs", "thresholds"]
+__all__ = ["QUICK", "SETUP", "jobs", "swept", "thresholds"]
 
 #: The only set-up.
 SETUP = "as-described"
 #: How long quick runs are, in seconds.
-QUICK = 200
+QUICK = 130
 #: Bottleneck, in bit/s.
 RATE = 6_000_000
-#: Sweeps: these values of min_in, and these schemes.
-SWEEP_AT = (6, 16, 32, 80)
-SWEPT = ("soft", "hard")
 
 
 def thresholds(study: Mapping[str, Any], quick: bool) -> list[int]:
@@ -44,17 +41,21 @@ def jobs(paper: Paper, quick: bool = False, sweeps: bool = False) -> Batches:
     return batches
 
 
+def swept(sweep: Mapping[str, Any], value: str) -> str:
+    """How the cells of one value of a sweep are called."""
+    return f"{sweep['id']}: {value}"
+
+
 def _sweep(paper: Paper, sweep: Mapping[str, Any], seeds: int, quick: bool) -> Iterator[Job]:
-    """Every value of a sweep with 10 flows; beside the baseline where that changes too."""
-    study = next(s for s in paper.about["studies"] if s["id"] == "frontier")
-    at_all = SWEEP_AT[1::2] if quick else SWEEP_AT
-    for value in sweep["values"]:
-        for scheme in (*(("none",) if sweep.get("base") else ()), *SWEPT):
-            for at in at_all:
-                cell = Cell(SETUP, "ten", scheme, "", f"{sweep['id']}: {value}", str(at))
+    """Every value of a sweep, at its thresholds; quick ones at the first and the last."""
+    study = next(s for s in paper.about["studies"] if s["id"] == sweep["study"])
+    thresholds = sorted({sweep["at"][0], sweep["at"][-1]}) if quick else sweep["at"]
+    for value, changes in paper.about[sweep["values"]].items():
+        for scheme in sweep["schemes"]:
+            for at in thresholds:
+                cell = Cell(SETUP, sweep["topology"], scheme, "", swept(sweep, value), str(at))
                 job = _job(paper, study, cell, seeds, quick)
-                values = {**job.values, **sweep["set"][value], "monitors": []}
-                yield Job(cell, seeds, job.file, values, job.cost)
+                yield Job(cell, seeds, job.file, {**job.values, **changes, "monitors": []}, job.cost)
 
 
 def _job(paper: Paper, study: Mapping[str, Any], cell: Cell, seeds: int, quick: bool) -> Job:

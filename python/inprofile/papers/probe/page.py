@@ -13,7 +13,7 @@ from ...report.curves import curve, frontier
 from ...stats import estimate
 from ..measures import Array
 from .claims import UDP, Runs
-from .experiments import SWEPT
+from .experiments import swept
 from .frontiers import Frontier, log_ratio
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ __all__ = ["context"]
 
 Charts = MutableMapping[str, Mapping[str, Any]]
 
+HOW = ("soft", "hard")
 GOODPUT, DELAY = "goodput (Mbit/s)", "queueing delay (ms)"
 MIN_IN = "min_in (packets)"
 
@@ -56,7 +57,7 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
     return {
         "short": list(_in_short(runs, titles)),
         "frontiers": [_frontier_figure(runs, *figure, titles, charts) for figure in FIGURES],
-        "losses": [_losses(runs, how, charts) for how in SWEPT],
+        "losses": [_losses(runs, how, charts) for how in HOW],
         "udp": [_udp(runs, t, how, titles, charts) for how in ("hard", "soft") for t in titles],
         "free": [_free(runs, t, titles, charts) for t in titles],
         "domains": [_domains(report, runs, t, titles, charts) for t in titles],
@@ -77,7 +78,7 @@ def _in_short(runs: Runs, titles: Mapping[str, str]) -> Iterator[str]:
     """What the frontiers say, in a few sentences made of the figures they give."""
     for topology, title in titles.items():
         cuts = {}
-        for how in SWEPT:
+        for how in HOW:
             ratio = log_ratio(
                 runs.frontier("frontier", topology, how), runs.frontier("frontier", topology, "none")
             )
@@ -188,7 +189,7 @@ def _free(runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts) 
     """A marked flow's goodput, of the mean of marked and free ones, beside free flows IN and OUT."""
     lines = {}
     for study, words in (("free-in", "free IN"), ("free-out", "free OUT")):
-        for how in SWEPT:
+        for how in HOW:
             f = runs.frontier(study, topology, how)
             share = 2 * f["goodput_marked"] / (f["goodput_marked"] + f["goodput_free"])
             lines[f"{words}, {how}"] = (f.values, share)
@@ -244,21 +245,35 @@ def _load(runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts) 
 
 
 def _sweeps(report: Report, runs: Runs, charts: Charts) -> Iterator[dict[str, Any]]:
-    """How much a reading or an assumption matters: delay against all IN at equal goodput, at each value."""
+    """How much a reading or an assumption matters: what the sweep shows, at each value."""
     for sweep in report.paper.sweeps:
         rows = []
-        for value in sweep["values"]:
-            study = f"{sweep['id']}: {value}"
-            for how in SWEPT:
-                if (study, "ten", how) not in runs:
-                    continue
-                base = Frontier.of(runs.points(study if sweep.get("base") else "frontier", "ten", "none"))
-                ratio = log_ratio(runs.frontier(study, "ten", how), base)
-                label = f"{value}, {how}"
-                if ratio is not None:
-                    rows.append({"label": label, "scheme": label, **_range([np.expm1(r) for r in ratio])})
+        for value in report.paper.about[sweep["values"]]:
+            study = swept(sweep, value)
+            for how in HOW:
+                if (study, sweep["topology"], how) in runs:
+                    shown = _shown(runs, sweep, study, how)
+                    label = f"{value}, {how}"
+                    if shown is not None:
+                        rows.append({"label": label, "scheme": label, **_range(shown)})
         if rows:
             name = f"sweep-{sweep['id']}"
-            charts[name] = draw.forest(rows, x="delay / all IN at equal goodput, less 1")
+            x = {
+                "delay": "delay / all IN at equal goodput, less 1",
+                "share": "a marked flow's goodput / fair share",
+            }[sweep["shows"]]
+            charts[name] = draw.forest(rows, x=x)
             seeds = next(j.seeds for c, j in report.jobs.items() if c.sweep.startswith(f"{sweep['id']}: "))
-            yield {"title": sweep["title"], "chart": name, "seeds": seeds}
+            flows = report.paper.find("topologies", sweep["topology"])["title"]
+            yield {"title": sweep["title"], "chart": name, "seeds": seeds, "flows": flows}
+
+
+def _shown(runs: Runs, sweep: Mapping[str, Any], study: str, how: str) -> Sequence[float] | None:
+    """One value of a sweep: delay against all IN, or a marked flow's share of the fair share."""
+    found = runs.frontier(study, sweep["topology"], how)
+    if sweep["shows"] == "share":
+        share = 2 * found["goodput_marked"] / (found["goodput_marked"] + found["goodput_free"])
+        return [float(x) for x in share.mean(axis=0)]
+    base = study if (study, sweep["topology"], "none") in runs else sweep["study"]
+    ratio = log_ratio(found, runs.frontier(base, sweep["topology"], "none"))
+    return None if ratio is None else [float(np.expm1(r)) for r in ratio]
