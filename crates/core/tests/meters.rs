@@ -83,6 +83,7 @@ fn hold(file: &str, build: impl Fn(&Vector<'_>) -> AnyMarker) -> (usize, usize) 
     (vectors.len(), packets)
 }
 
+/// RFC 2697 §2, §3.
 #[test]
 fn srtcm_as_derived_by_hand() {
     let done = hold(include_str!("../../../validation/meters/srtcm.toml"), |v| {
@@ -93,6 +94,7 @@ fn srtcm_as_derived_by_hand() {
     assert_eq!(done, (21, 74));
 }
 
+/// RFC 2698 §2, §3.
 #[test]
 fn trtcm_as_derived_by_hand() {
     let done = hold(include_str!("../../../validation/meters/trtcm.toml"), |v| {
@@ -103,6 +105,7 @@ fn trtcm_as_derived_by_hand() {
     assert_eq!(done, (18, 66));
 }
 
+/// RFC 4115 §1, §3.
 #[test]
 fn rfc4115_as_derived_by_hand() {
     let done = hold(include_str!("../../../validation/meters/rfc4115.toml"), |v| {

@@ -4,7 +4,7 @@
 //! were cut short by losses: a loss pulls the permitted length A towards the length L that the present burst has reached;
 //! each OUT packet lengthens it. So the more the flow loses, the more often it probes, and what it loses is OUT.
 //! A loss is seen as a sequence number that doesn't exceed the highest one so far.
-//! Source: Neglia, Bianchi, Saitta and Lombardo 2003 (paper C), §2 and Fig. 1. They put one state a flow into the ingress
+//! Source: Neglia et al. 2003 (paper C), §2 and Fig. 1. They put one state a flow into the ingress
 //! router; here a flow's own marker keeps one, an edge's as many as `flows` says.
 //! Pure acknowledgements and SYNs are IN and touch nothing; what isn't TCP keeps its colour.
 //! Non-goal: a promised rate. All flows share what there is.
@@ -127,7 +127,7 @@ fn up_to(a: u32, b: u32) -> bool {
     b.wrapping_sub(a) as i32 >= 0
 }
 
-/// Fig. 1, left: A after a loss that ended a burst of `length`.
+/// §2, Fig. 1, left: A after a loss that ended a burst of `length`.
 #[must_use]
 #[inline]
 pub fn after_loss(permitted: f64, length: u32, alpha: f64, a_min: f64) -> f64 {

@@ -247,7 +247,7 @@ fn walk() -> impl Strategy<Value = Vec<u32>> {
 }
 
 proptest! {
-    /// Fig. 1 over whole numbers of segments without end, whatever number the flow starts with.
+    /// Neglia et al. 2003 §2: Fig. 1 over whole numbers of segments without end, whatever number the flow starts with.
     #[test]
     fn agrees_with_the_flow_chart_across_the_wrap(p in options(), isn: u32, segments in walk()) {
         let mut probe = p.build(&CONTEXT);

@@ -202,7 +202,7 @@ fn outstanding_windows_need_no_count() {
 }
 
 proptest! {
-    /// Eq. (3) as it stands; p between 0 and 1, the greatest contract's always 1; a common factor changes no bit.
+    /// Bouras and Sevasti 2004 §3, Eq. (1)–(3) as they stand; p between 0 and 1, the greatest contract's always 1; a common factor changes no bit.
     #[test]
     fn agrees_with_the_equation(
         flows in prop::collection::vec((1u32..1_000_000, 0u32..200), 1..20), factor in 1u32..1000,
