@@ -124,7 +124,7 @@ GAINS = {
     ("forty", "bucket"): 0.2,
     ("forty", "every-nth"): 0.2,
 }
-RATIOS = {"out-30-90": 1.0, "out-2-6": 1.0, "out-0.1-0.3": 0.4}
+RATIOS = {"out-30-90": 1.0, "out-2-6": 1.0, "out-0.1-0.3": 0.5}
 
 
 def _ideal(cell: Cell) -> Measures:
