@@ -47,15 +47,12 @@ def _points(paper: Paper, quick: bool) -> Iterator[Job]:
         if quick and setup["id"] == "long":
             continue
         n = seeds["quick_points"] if quick else seeds["points_long" if setup["id"] == "long" else "points"]
+        lines = [("red", ""), ("fdd", ""), *(("fdd", v["id"]) for v in paper.variants if not quick)]
         for point in paper.about["points"]:
             for value in point["values"]:
                 written = f"{value}{point['unit']}" if "unit" in point else value
                 made: dict[str, object] = {point["key"]: written, "monitors": []}
-                for scheme, variant in [
-                    ("red", ""),
-                    ("fdd", ""),
-                    *(("fdd", v["id"]) for v in paper.variants),
-                ]:
+                for scheme, variant in lines:
                     cell = Cell(setup["id"], topology, scheme, variant, point["id"], str(value))
                     yield _job(paper, cell, n, made)
 
