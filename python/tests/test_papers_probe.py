@@ -204,3 +204,17 @@ def test_overflow_is_told() -> None:
     cells[first] = Measures(SEEDS, lost, {})
     notes = next(f.notes for f in claims.findings(PAPER, cells) if f.claim == "C1")
     assert "8 packets were lost to a full queue" in notes[0]
+
+
+def test_the_table_has_each_scheme_beside_all_in() -> None:
+    cells = {job.cell: _ideal(job.cell) for batch in jobs(PAPER) for job in batch}
+    rows = {
+        (r["topology"], r["scheme"], r["what"].split(",")[0]): r["values"] for r in claims.table(PAPER, cells)
+    }
+    assert len(rows) == 2 * 4 * 3
+    assert rows["ten", "soft", "delay over that of all IN"] == pytest.approx(
+        [math.exp(-0.3)] * len(SEEDS), rel=1e-3
+    )
+    assert rows["ten", "soft-one", "share of OUT packets lost"] == pytest.approx(
+        [0.22] * len(SEEDS), rel=1e-2
+    )

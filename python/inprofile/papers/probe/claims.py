@@ -330,23 +330,37 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
 
 
 def table(paper: Paper, cells: Cells) -> list[dict[str, Any]]:
-    """The points of Fig. 3–8: goodput and delay of each scheme at each threshold."""
-    titles = {study["id"]: study["title"] for study in paper.about["studies"]}
-    return [
-        {
-            "table": titles[cell.sweep],
-            "what": what,
-            "label": f"{paper.find('schemes', cell.scheme)['title']}, min_in {cell.value}",
-            "unit": unit,
-            "setup": cell.setup,
-            "topology": cell.topology,
-            "scheme": cell.scheme,
-            "variant": cell.variant,
-            "paper": None,
-            "values": [float(x) for x in measures[what]],
-            "seeds": list(measures.seeds),
-        }
-        for cell, measures in cells.items()
-        if cell.sweep in titles
-        for what, unit in (("goodput", "bit/s"), ("delay", "s"))
-    ]
+    """Fig. 3–7 in a few figures: delay at equal goodput, share of IN packets, loss of OUT packets.
+
+    Every point of every figure is among the measures.
+    """
+    runs = Runs(cells)
+    rows = []
+    for j in (_Judge(runs, topology) for topology in paper.topologies):
+        for scheme in ("soft", "soft-one", "hard", "hard-one"):
+            f, ratio = j.frontier(scheme), j.ratio(scheme)
+            found = {
+                "delay over that of all IN, at equal goodput": None
+                if ratio is None
+                else [float(np.exp(r)) for r in ratio],
+                "share of IN packets, mean over thresholds": _per_seed(f["share_in"]),
+                "share of OUT packets lost, mean over thresholds": _per_seed(f["loss_out"]),
+            }
+            rows += [
+                {
+                    "table": "Fig. 3–7",
+                    "what": what,
+                    "label": f"{j.title}, {paper.find('schemes', scheme)['title']}",
+                    "unit": "",
+                    "setup": SETUP,
+                    "topology": j.id,
+                    "scheme": scheme,
+                    "variant": "",
+                    "paper": None,
+                    "values": values,
+                    "seeds": list(f.points[0].seeds),
+                }
+                for what, values in found.items()
+                if values is not None
+            ]
+    return rows

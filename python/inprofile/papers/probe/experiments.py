@@ -12,7 +12,7 @@ __all__ = ["QUICK", "SETUP", "jobs", "swept", "thresholds"]
 #: The only set-up.
 SETUP = "as-described"
 #: How long quick runs are, in seconds.
-QUICK = 130
+QUICK = 100
 #: Bottleneck, in bit/s.
 RATE = 6_000_000
 
