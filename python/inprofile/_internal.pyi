@@ -79,6 +79,24 @@ def run(
     `progress(finished, all)` a few times a second. Ctrl-C raises KeyboardInterrupt.
     """
 
+class NotLive(ValueError):
+    """An experiment that real hosts cannot run; `args[0]` says why, flow by flow. Linux only."""
+
+def live_hindrance() -> str | None:
+    """Why this process can't make network namespaces, and what to do; None if it can. Linux only."""
+
+def live(
+    scenario: Scenario,
+    seeds: list[int],
+    trace: bool,
+    progress: Callable[[float, float], None],
+) -> tuple[Results, str]:
+    """Run every seed of an experiment with real hosts: namespaces, and the kernel's TCP. Linux only.
+
+    `progress(seconds done, seconds in all)` is called a few times a second. Gives the results, and a JSON list of
+    how each run kept time. Ctrl-C raises KeyboardInterrupt; `NotLive` comes before anything is made.
+    """
+
 class Inexpressible(ValueError):
     """An experiment that ns-2 has no words for; `args[0]` lists what it lacks."""
 

@@ -33,6 +33,9 @@ class Provenance:
     """The same for a reader: nodes, links, flows and routes with every value filled in."""
     seeds: tuple[int, ...]
     version: str = __version__
+    live: tuple[Mapping[str, Any], ...] | None = None
+    """Of runs with real hosts: how each kept time (seconds late at the median, the 99th percentile and at most), and
+    what the kernel does otherwise. None of simulations, whose every byte follows from the rest."""
 
     @property
     def digest(self) -> str:
@@ -46,7 +49,7 @@ class Provenance:
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored."""
-        return {
+        stored: dict[str, Any] = {
             "title": self.title,
             "digest": self.digest,
             "version": self.version,
@@ -55,6 +58,9 @@ class Provenance:
             "experiment": self.experiment,
             "effective": self.effective,
         }
+        if self.live is not None:
+            stored["live"] = list(self.live)
+        return stored
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Provenance:
@@ -66,6 +72,7 @@ class Provenance:
                 stored["effective"],
                 tuple(stored["seeds"]),
                 stored["version"],
+                tuple(stored["live"]) if "live" in stored else None,
             )
         except KeyError as missing:
             raise ResultError(f"the provenance lacks {missing}") from None

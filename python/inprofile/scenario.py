@@ -160,6 +160,25 @@ class Scenario:
         which = self.seeds if seeds is None else seeds
         return run_many([(self, which)], jobs=jobs, trace=trace, progress=progress)[0]
 
+    def live(
+        self,
+        seeds: Seeds | None = None,
+        trace: bool = False,
+        progress: Callable[[float, float], None] | None = None,
+    ) -> Result:
+        """Run it with real hosts, once a seed, in wall time: the kernel's own TCP through the same network.
+
+        Hosts are network namespaces that are gone when the run is. A seed decides what is drawn (start times, the
+        mechanisms' random numbers), but no two runs are alike. `progress` is told seconds done and seconds in all.
+        `Result.provenance.live` says how each run kept time.
+
+        Raises `NotLive` for what the kernel can't stand in for, `PermissionError` where namespaces can't be made,
+        `NotImplementedError` where there is no Linux.
+        """
+        from .live import run
+
+        return run(self, self.seeds if seeds is None else seeds, trace=trace, progress=progress)
+
     def __repr__(self) -> str:
         return f"Scenario({self.title!r}, {len(self.seeds)} seed{'s' * (len(self.seeds) != 1)})"
 

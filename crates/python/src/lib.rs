@@ -1,5 +1,7 @@
 //! The Python binding: experiments in, tables out. Everything else is Python's or the other crates'.
 
+#[cfg(target_os = "linux")]
+mod live;
 mod ns2;
 mod results;
 mod runner;
@@ -98,6 +100,9 @@ fn json(problems: &[Problem]) -> String {
 /// The compiled part: the simulator, its experiment files and its mechanisms.
 #[pymodule]
 mod _internal {
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use super::live::{NotLive, live, live_hindrance};
     #[pymodule_export]
     use super::ns2::{Inexpressible, ns2_counting_script, ns2_log, ns2_script};
     #[pymodule_export]

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from . import check, explain, list_, new, reproduce, run, schema, validate
+from . import check, explain, list_, live, new, reproduce, run, schema, validate
 
 __all__ = ["app", "main"]
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 
 for name, command in (
     ("run", run.run),
+    ("live", live.live),
     ("check", check.check),
     ("new", new.new),
     ("list", list_.list_),

@@ -66,6 +66,8 @@ pub struct Report {
     pub strays: u64,
     /// Packets that a host's device did not take.
     pub refused: u64,
+    /// What the experiment asks for and the kernel does otherwise.
+    pub notes: Vec<String>,
 }
 
 /// Why a run with real hosts has no outcome.
@@ -153,7 +155,8 @@ fn run_here(network: Network, plan: &Plan, stop: &AtomicBool) -> Result<Live, Er
             let send = move || connection::send(&host.namespace, &c.plan, clock, &shared);
             threads.push((format!("sender of {}", c.name), scope.spawn(send)));
         }
-        let mut report = Report { real_time: sys::run_first(), ..Report::default() };
+        let notes = plan.notes.clone();
+        let mut report = Report { real_time: sys::run_first(), notes, ..Report::default() };
         let ran = carry(Stage::new(network), &mut wires, &mut watched, &mut report, stop);
         watched.iter().for_each(|w| w.shared.over.store(true, Ordering::Relaxed));
         for (what, thread) in threads {

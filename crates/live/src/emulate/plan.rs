@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 
 use inprofile_core::units::Duration;
 use inprofile_sim::network::{Flow, Network, Transport};
-use inprofile_sim::tcp::{Config, Congestion};
+use inprofile_sim::tcp::{Config, Congestion, Profile};
 
 use super::connection;
 use super::host::{Stack, Way};
@@ -67,6 +67,8 @@ pub struct Plan {
     pub hosts: Vec<HostPlan>,
     /// Connections between them.
     pub connections: Vec<Connection>,
+    /// What the experiment asks for and the kernel does otherwise.
+    pub notes: Vec<String>,
 }
 
 /// A sender's address and its receiver's: the flow's number in 10.64.0.0/12 and in 10.80.0.0/12.
@@ -115,6 +117,7 @@ impl Plan {
                 remedy: format!("at most {MOST} at a time with real hosts"),
             });
         }
+        plan.notes = notes(network);
         if refusals.is_empty() { Ok(plan) } else { Err(refusals) }
     }
 
@@ -174,6 +177,30 @@ impl Plan {
         };
         self.connections.push(Connection { flow: number, name: flow.name.clone(), ports: (from, to), plan });
     }
+}
+
+/// What the kernel does otherwise than this experiment asks for, each once.
+fn notes(network: &Network) -> Vec<String> {
+    let configs = || network.flows.iter().filter_map(|f| f.transport.tcp());
+    let any = |wants: fn(&Config) -> bool| configs().any(wants);
+    let all = [
+        (
+            any(|c| c.profile == Profile::Ns2),
+            "the TCP is Linux's, not ns-2's: its timers, its initial sequence, its recovery",
+        ),
+        (
+            any(|c| c.congestion == Congestion::Reno),
+            "reno: without SACK Linux recovers from loss by RFC 6582 (NewReno), not by RFC 5681",
+        ),
+        (any(|c| c.jitter > Duration::ZERO), "jitter: the kernel has none"),
+        (any(|c| c.delayed_ack.is_some()), "delayed_ack: the time is the kernel's own, 40 to 200 ms"),
+        (any(|c| !c.limited_transmit), "limited_transmit: the kernel always does it (RFC 3042)"),
+        (
+            network.flows.iter().any(|f| matches!(f.transport, Transport::Udp(_))),
+            "datagrams are made in this process: no kernel has a part in them",
+        ),
+    ];
+    all.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text.to_owned()).collect()
 }
 
 fn in_ms(d: Duration) -> u32 {

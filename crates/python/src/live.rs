@@ -1,0 +1,99 @@
+//! Runs with real hosts: one seed after the other, in wall time, with the interpreter lock released.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use inprofile_live::emulate::{self, Error, Report};
+use inprofile_live::namespace::Namespace;
+use inprofile_sim::engine::Failure;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyOSError, PyPermissionError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use serde_json::json;
+
+use crate::Scenario;
+use crate::results::{Names, Results};
+
+create_exception!(_internal, NotLive, PyValueError, "An experiment that real hosts cannot run.");
+
+/// How often Python is told of progress and asked for signals.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// Why this process can't make network namespaces, and what to do; None if it can.
+#[pyfunction]
+pub fn live_hindrance() -> Option<String> {
+    Namespace::create().err().map(|e| e.to_string())
+}
+
+/// Run every seed of an experiment with real hosts: namespaces, and the kernel's TCP.
+///
+/// `progress(seconds done, seconds in all)` is called a few times a second. Gives the results, and JSON of how each run
+/// kept time. Ctrl-C raises KeyboardInterrupt; NotLive is raised before anything is made.
+#[pyfunction]
+pub fn live(
+    py: Python<'_>,
+    scenario: &Scenario,
+    seeds: Vec<u64>,
+    trace: bool,
+    progress: Py<PyAny>,
+) -> PyResult<(Results, String)> {
+    let each = scenario.inner.duration().secs();
+    let all = each * seeds.len() as f64;
+    let (mut runs, mut reports) = (Vec::new(), Vec::new());
+    for (i, &seed) in seeds.iter().enumerate() {
+        let network = scenario.inner.network(seed, trace);
+        let names = Names::of(&network);
+        let stop = AtomicBool::new(false);
+        let before = each * i as f64;
+        let ran = std::thread::scope(|scope| {
+            let run = scope.spawn(|| emulate::run(network, &stop));
+            let began = Instant::now();
+            while !run.is_finished() {
+                py.detach(|| std::thread::sleep(GLANCE));
+                let done = before + began.elapsed().as_secs_f64().min(each);
+                let told = progress.call1(py, (done, all));
+                if let Err(e) = py.check_signals().and(told.map(|_| ())) {
+                    stop.store(true, Ordering::Relaxed);
+                    // It ends within a tenth of a second; what it found out till then is nobody's.
+                    let _ = py.detach(|| run.join());
+                    return Err(e);
+                }
+            }
+            let ended = run.join().map_err(|_| PyRuntimeError::new_err("the emulation died"))?;
+            ended.map_err(refusal)
+        })?;
+        reports.push(told(seed, &ran.report));
+        runs.push((names, ran.outcome));
+    }
+    Ok((Results::new(&scenario.inner, &runs)?, json!(reports).to_string()))
+}
+
+/// An error as Python's own.
+fn refusal(error: Error) -> PyErr {
+    match error {
+        Error::Refused(_) => NotLive::new_err(error.to_string()),
+        Error::System(_, ref e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
+            PyPermissionError::new_err(error.to_string())
+        }
+        Error::System(..) => PyOSError::new_err(error.to_string()),
+        Error::Failure(Failure::Stopped | Failure::NotConserved(_)) => {
+            PyRuntimeError::new_err(error.to_string())
+        }
+    }
+}
+
+/// How a run kept time.
+fn told(seed: u64, report: &Report) -> serde_json::Value {
+    let late = &report.lateness;
+    json!({
+        "seed": seed,
+        "packets": late.count(),
+        "late_p50": late.quantile(0.5).secs(),
+        "late_p99": late.quantile(0.99).secs(),
+        "late_most": late.most().secs(),
+        "real_time": report.real_time,
+        "strays": report.strays,
+        "refused": report.refused,
+        "notes": report.notes,
+    })
+}

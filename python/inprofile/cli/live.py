@@ -1,0 +1,97 @@
+"""`inprofile live`: an experiment with real hosts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from ..live import NotLive, hindrance
+from ..storage import check_place
+from .common import File, Json, Refused, Set, emit, guarded, open_scenario, progress, seeds_of
+from .run import as_json, as_text
+
+if TYPE_CHECKING:
+    from ..results import Result
+
+INSIDE = "INPROFILE_INSIDE_UNSHARE"
+"""Set in a process that was started again in a user namespace, so that it isn't tried twice."""
+
+
+@guarded
+def live(
+    file: File,
+    seeds: Annotated[
+        str | None,
+        typer.Option(metavar="N|A..B", help="How many runs (1 … N), or which; 1 if left out."),
+    ] = None,
+    set_: Set = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write the tables as Parquet into this folder, in place of an earlier result."),
+    ] = None,
+    trace: Annotated[bool, typer.Option(help="Keep every verdict with the figures behind it.")] = False,
+    json_: Json = False,
+) -> None:
+    """Run an experiment with real hosts: the kernel's TCP through the same markers, queues and links, in wall time.
+
+    Needs Linux, and root or user namespaces. Hosts are network namespaces of this process, gone when it is.
+    """
+    scenario = open_scenario(file, set_)
+    which = 1 if seeds is None else seeds_of(seeds)
+    if out is not None:
+        check_place(out)
+    hindered = hindrance()
+    if hindered is not None:
+        in_user_namespace(hindered)
+    try:
+        with progress(f"{scenario.title}, real hosts") as tell:
+            result = scenario.live(which, trace=trace, progress=lambda done, of: tell(int(done), round(of)))
+    except NotLive as error:
+        raise Refused(f"{scenario.file} can't be run with real hosts:\n{error}") from None
+    if out is not None:
+        result.write(out)
+    if json_:
+        emit({**as_json(result, scenario.file), "live": kept_time(result)})
+    else:
+        typer.echo(as_text(result))
+        typer.echo("\n" + time_text(result))
+
+
+def in_user_namespace(hindered: str) -> NoReturn:
+    """Start this command again where it may make namespaces; raise Refused where nobody may."""
+    unshare = shutil.which("unshare")
+    if os.environ.get(INSIDE) or unshare is None:
+        raise Refused(hindered)
+    trial = subprocess.run([unshare, "-Urn", "true"], capture_output=True, text=True, check=False)
+    if trial.returncode != 0:
+        why = trial.stderr.strip().removeprefix("unshare: ")
+        raise Refused(
+            f"{hindered}; here they are not ({why}): run it as root, or see"
+            " user.max_user_namespaces and kernel.apparmor_restrict_unprivileged_userns"
+        )
+    sys.stdout.flush()
+    sys.stderr.flush()
+    arguments = [unshare, "-Urn", sys.executable, "-m", "inprofile", *sys.argv[1:]]
+    os.execve(unshare, arguments, {**os.environ, INSIDE: "1"})
+
+
+def kept_time(result: Result) -> list[dict[str, Any]]:
+    """How each run kept time."""
+    return [dict(run) for run in result.provenance.live or ()]
+
+
+def time_text(result: Result) -> str:
+    """The same for a reader, and what the kernel does otherwise."""
+    runs = kept_time(result)
+    late = [f"{1e6 * max(run[key] for run in runs):.0f}" for key in ("late_p50", "late_p99", "late_most")]
+    first = f"Packets reached their hosts late by {late[0]} µs at the median, {late[1]} µs at the 99th percentile"
+    priority = "" if all(run["real_time"] for run in runs) else "; without real-time priority"
+    lines = [f"{first}, {late[2]} µs at most (the worst of {len(runs)} run{'s' * (len(runs) != 1)}){priority}."]
+    notes = {note: None for run in runs for note in run["notes"]}
+    return "\n".join([*lines, *(f"- {note}" for note in notes)])

@@ -1,0 +1,51 @@
+"""Runs with real hosts: network namespaces, and the kernel's own TCP through the experiment's links and queues."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from . import _internal
+from ._runner import normalise
+from .results import Provenance, Result
+
+if TYPE_CHECKING:
+    from .scenario import Scenario, Seeds
+
+__all__ = ["NotLive", "hindrance", "run"]
+
+HAS_LINUX = sys.platform == "linux"
+
+
+class NotLive(ValueError):
+    """An experiment that real hosts cannot run: every flow, why, and what to write instead."""
+
+
+def hindrance() -> str | None:
+    """Why this process can't run real hosts, and what to do; None if it can."""
+    if not HAS_LINUX:
+        return "real hosts are Linux's network namespaces: they need Linux"
+    return _internal.live_hindrance()
+
+
+def run(
+    scenario: Scenario,
+    seeds: Seeds,
+    *,
+    trace: bool = False,
+    progress: Callable[[float, float], None] | None = None,
+) -> Result:
+    """Run a scenario with real hosts: see `Scenario.live`."""
+    if not HAS_LINUX:
+        raise NotImplementedError(hindrance())
+    which = normalise(seeds)
+    tell = progress if progress is not None else (lambda _done, _all: None)
+    try:
+        raw, told = _internal.live(scenario._inner, list(which), trace, tell)
+    except _internal.NotLive as error:
+        raise NotLive(*error.args) from None
+    provenance = replace(Provenance.of(scenario, which), live=tuple(json.loads(told)))
+    return Result.from_engine(raw, provenance)

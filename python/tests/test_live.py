@@ -1,0 +1,114 @@
+"""Experiments with real hosts. They need namespaces: without them these tests fail, unless ALLOW_MISSING=live."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import inprofile
+from inprofile.live import NotLive, hindrance
+
+pytestmark = pytest.mark.skipif(
+    hindrance() is not None and "live" in os.environ.get("ALLOW_MISSING", "").split(","),
+    reason="real hosts are left out by ALLOW_MISSING=live",
+)
+
+SHORT = {"duration": "3 s", "measure.from": "1 s", "measure.to": "3 s"}
+
+
+def scenario() -> inprofile.Scenario:
+    return inprofile.parse(inprofile.STARTER).with_(SHORT)
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "inprofile", *arguments]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "short.toml"
+    path.write_text(inprofile.STARTER, encoding="utf-8")
+    return path
+
+
+def short() -> list[str]:
+    return [part for key, value in SHORT.items() for part in ("--set", f"{key}={value}")]
+
+
+def test_a_result_like_any_other(tmp_path: Path) -> None:
+    told: list[tuple[float, float]] = []
+    result = scenario().live(seeds=[4], progress=lambda done, of: told.append((done, of)))
+    simulated = scenario().run(seeds=[4])
+    assert result.metrics.schema == simulated.metrics.schema
+    assert result.flows["flow"].to_pylist() == simulated.flows["flow"].to_pylist()
+    assert result.flows["start"].to_pylist() == simulated.flows["start"].to_pylist()
+    assert set(result.series["what"].to_pylist()) == set(simulated.series["what"].to_pylist())
+    summary = result.summary()
+    assert summary["utilisation"].mean > 0.5
+    assert told[-1][1] == 3.0
+    (kept,) = result.provenance.live or ()
+    assert kept["seed"] == 4
+    assert kept["packets"] > 100
+    assert 0 < kept["late_p50"] <= kept["late_p99"] <= kept["late_most"]
+    result.write(tmp_path / "kept")
+    assert inprofile.read(tmp_path / "kept").provenance == result.provenance
+
+
+def test_what_the_kernel_is_not(file: Path) -> None:
+    with pytest.raises(NotLive, match="headers of 60 B"):
+        scenario().with_({"tcp.header": "60 B"}).live(seeds=1)
+    refused = subprocess.run(
+        command("live", str(file), "--set", "tcp.header=60 B"), capture_output=True, text=True, check=False
+    )
+    assert refused.returncode == 2
+    assert 'header = "40 B" or "52 B"' in refused.stderr
+
+
+def test_the_command_prints_one_object(file: Path) -> None:
+    ran = subprocess.run(
+        command("live", str(file), *short(), "--json"), capture_output=True, text=True, check=True
+    )
+    found = json.loads(ran.stdout)
+    assert found["seeds"] == [1]
+    assert found["conservation"] is True
+    assert found["metrics"]["goodput"]["mean"] > 0
+    assert found["live"][0]["packets"] > 100
+
+
+def namespaces() -> set[str]:
+    """Network namespaces that any process of this machine has a thread in or a descriptor of."""
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*/task/[0-9]*/ns/net"):
+        try:
+            found.add(os.readlink(entry))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_behind(file: Path, how: signal.Signals) -> None:
+    began = subprocess.Popen(command("live", str(file)), stderr=subprocess.PIPE, text=True)
+    ours = Path(f"/proc/{began.pid}/fd")
+
+    def made() -> set[str]:
+        links = (os.readlink(fd) for fd in ours.iterdir())
+        return {link for link in links if link.startswith("net:")}
+
+    deadline = time.monotonic() + 20
+    while not made() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(0.5)
+    seen = made()
+    assert len(seen) > 1, "it made namespaces"
+    began.send_signal(how)
+    code = began.wait(timeout=10)
+    assert code == (130 if how == signal.SIGINT else -how)
+    assert not seen & namespaces()
