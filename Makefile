@@ -9,7 +9,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.toml'
 say = @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce test soak lint test-rust test-python bench profile validate laws wheel requirements clean
+.PHONY: help build reproduce test soak lint test-rust test-python bench profile validate validate-live laws wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -43,6 +43,8 @@ soak: ## Ten thousand random experiments and fuzzed inputs, and a million packet
 	$(say) "Soak: $(or $(CASES),10000) random experiments and inputs"
 	@INPROFILE_CASES=$(or $(CASES),10000) cargo test --quiet --locked --release -p inprofile-scenario \
 		--test services --test fuzz --test limits -- --include-ignored --nocapture
+	$(say) "Soak: $(or $(PACKETS),1000000) random and as many mutated packets"
+	@PACKETS=$(or $(PACKETS),1000000) cargo test --quiet --locked --release -p inprofile-live --lib -- packet::
 
 bench: ## Race ns-2, ns-3 and DPDK, installed if need be; write docs/benchmarks (half an hour; a quiet machine)
 	$(say) "Benchmarks"
@@ -60,6 +62,10 @@ validate: build ## Compare with ns-2 and DPDK, event by event (as root it instal
 		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends libdpdk-dev gcc pkg-config; }
 	$(say) "Against ns-2 and DPDK"
 	@$(BIN)/python validation/run.py
+
+validate-live: build ## Compare with the kernel's own TCP, in wall time; write docs/kernel (an hour; JOBS=n side by side)
+	$(say) "Against the kernel"
+	@$(BIN)/python validation/kernel.py --jobs $(or $(JOBS),4)
 
 laws: ## Write docs/requirements.md: which law is kept where, and tested by what
 	@$(PYTHON) docs/requirements.py

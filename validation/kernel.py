@@ -1,7 +1,7 @@
 """Runs experiments simulated and with real hosts, and writes docs/kernel.{md,json}.
 
-Real hosts run in wall time, so several experiments run side by side: `--jobs`. How late packets were handed to their
-hosts stands beside each result. `--runs` and `--seconds` make it shorter; the page says what was run.
+Real hosts run in wall time, so several experiments run side by side: `--jobs`. How late packets were handed
+to their hosts stands beside each result. `--runs` and `--seconds` make it shorter; the page says what was run.
 """
 
 from __future__ import annotations
@@ -100,14 +100,15 @@ class Row:
     runs: int
     simulated: Measured
     live: Measured
+    yardstick: float
+    """The most that a share differs between as many simulated runs and the others: what chance alone does."""
     late: dict[str, float]
     notes: list[str]
 
     @property
     def share_off(self) -> float:
         """The most that a flow's share differs, relative to the simulated one."""
-        pairs = zip(self.live.shares, self.simulated.shares, strict=True)
-        return max(abs(a / b - 1) for a, b in pairs)
+        return most_off(self.live, self.simulated)
 
     @property
     def verdicts(self) -> dict[str, bool]:
@@ -117,6 +118,11 @@ class Row:
             "fi": abs(self.live.fi - self.simulated.fi) <= FAIRNESS,
             "queue": abs(self.live.queue / self.simulated.queue - 1) <= QUEUE,
         }
+
+
+def most_off(some: Measured, others: Measured) -> float:
+    """The most that a flow's share differs, relative to the others' share."""
+    return max(abs(a / b - 1) for a, b in zip(some.shares, others.shares, strict=True))
 
 
 def measured(results: Sequence[dict[str, Any]]) -> Measured:
@@ -193,7 +199,11 @@ def main() -> int:
 
 
 def row_of(
-    case: Case, transport: str, seconds: int | None, live: list[dict[str, Any]], simulated: list[dict[str, Any]]
+    case: Case,
+    transport: str,
+    seconds: int | None,
+    live: list[dict[str, Any]],
+    simulated: list[dict[str, Any]],
 ) -> Row:
     """Both sides of one experiment."""
     kept = [run for r in live for run in r["live"]]
@@ -206,6 +216,7 @@ def row_of(
         runs=len(live),
         simulated=measured(simulated),
         live=measured(live),
+        yardstick=most_off(measured(simulated[: len(live)]), measured(simulated[len(live) :])),
         late={key: max(run[key] for run in kept) for key in ("late_p50", "late_p99", "late_most")},
         notes=sorted({note for run in kept for note in run["notes"]}),
     )
@@ -228,7 +239,7 @@ def line(row: Row) -> str:
         row.title,
         row.transport,
         f"{row.runs} × {row.seconds:g} s",
-        f"{100 * row.share_off:.1f} %{ok['shares']}",
+        f"{100 * row.share_off:.1f} %{ok['shares']} ({100 * row.yardstick:.1f} %)",
         f"{s.fi:.3f} / {v.fi:.3f}{ok['fi']}",
         f"{s.queue:.1f} / {v.queue:.1f}{ok['queue']}",
         f"{s.goodput / 1e6:.3f} / {v.goodput / 1e6:.3f}",

@@ -93,8 +93,8 @@ def live(
 ) -> tuple[Results, str]:
     """Run every seed of an experiment with real hosts: namespaces, and the kernel's TCP. Linux only.
 
-    `progress(seconds done, seconds in all)` is called a few times a second. Gives the results, and a JSON list of
-    how each run kept time. Ctrl-C raises KeyboardInterrupt; `NotLive` comes before anything is made.
+    `progress(seconds done, seconds in all)` is called a few times a second. Gives the results, and a JSON
+    list of how each run kept time. Ctrl-C raises KeyboardInterrupt; `NotLive` comes before anything is made.
     """
 
 class Inexpressible(ValueError):

@@ -1,4 +1,4 @@
-"""Runs with real hosts: network namespaces, and the kernel's own TCP through the experiment's links and queues."""
+"""Runs with real hosts: network namespaces, and the kernel's own TCP through an experiment's network."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ class Provenance:
     seeds: tuple[int, ...]
     version: str = __version__
     live: tuple[Mapping[str, Any], ...] | None = None
-    """Of runs with real hosts: how each kept time (seconds late at the median, the 99th percentile and at most), and
-    what the kernel does otherwise. None of simulations, whose every byte follows from the rest."""
+    """Of runs with real hosts: how each kept time (seconds late at the median, the 99th percentile and at
+    most), and what the kernel does otherwise. None of simulations, whose every byte follows from the rest."""
 
     @property
     def digest(self) -> str:

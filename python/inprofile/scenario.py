@@ -168,12 +168,12 @@ class Scenario:
     ) -> Result:
         """Run it with real hosts, once a seed, in wall time: the kernel's own TCP through the same network.
 
-        Hosts are network namespaces that are gone when the run is. A seed decides what is drawn (start times, the
-        mechanisms' random numbers), but no two runs are alike. `progress` is told seconds done and seconds in all.
-        `Result.provenance.live` says how each run kept time.
+        Hosts are network namespaces that are gone when the run is. A seed decides what is drawn (start
+        times, the mechanisms' random numbers), but no two runs are alike. `progress` is told seconds done
+        and seconds in all. `Result.provenance.live` says how each run kept time.
 
-        Raises `NotLive` for what the kernel can't stand in for, `PermissionError` where namespaces can't be made,
-        `NotImplementedError` where there is no Linux.
+        Raises `NotLive` for what the kernel can't stand in for, `PermissionError` where namespaces can't be
+        made, `NotImplementedError` where there is no Linux.
         """
         from .live import run
 

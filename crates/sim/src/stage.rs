@@ -21,7 +21,7 @@ pub use crate::world::Emerged;
 pub struct Told {
     /// Of its sender.
     pub sender: outside::Sender,
-    /// Payload bytes that its receiver's application has read.
+    /// Payload bytes that its receiver has in order.
     pub in_order_bytes: u64,
 }
 

@@ -38,7 +38,7 @@ def live(
     trace: Annotated[bool, typer.Option(help="Keep every verdict with the figures behind it.")] = False,
     json_: Json = False,
 ) -> None:
-    """Run an experiment with real hosts: the kernel's TCP through the same markers, queues and links, in wall time.
+    """Run an experiment with real hosts: the kernel's TCP through the same queues and links, in wall time.
 
     Needs Linux, and root or user namespaces. Hosts are network namespaces of this process, gone when it is.
     """
@@ -68,7 +68,7 @@ def in_user_namespace(hindered: str) -> NoReturn:
     unshare = shutil.which("unshare")
     if os.environ.get(INSIDE) or unshare is None:
         raise Refused(hindered)
-    trial = subprocess.run([unshare, "-Urn", "true"], capture_output=True, text=True, check=False)
+    trial = subprocess.run([unshare, "-Urn", "true"], capture_output=True, text=True, check=False)  # noqa: S603
     if trial.returncode != 0:
         why = trial.stderr.strip().removeprefix("unshare: ")
         raise Refused(
@@ -78,7 +78,7 @@ def in_user_namespace(hindered: str) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     arguments = [unshare, "-Urn", sys.executable, "-m", "inprofile", *sys.argv[1:]]
-    os.execve(unshare, arguments, {**os.environ, INSIDE: "1"})
+    os.execve(unshare, arguments, {**os.environ, INSIDE: "1"})  # noqa: S606
 
 
 def kept_time(result: Result) -> list[dict[str, Any]]:
@@ -90,8 +90,12 @@ def time_text(result: Result) -> str:
     """The same for a reader, and what the kernel does otherwise."""
     runs = kept_time(result)
     late = [f"{1e6 * max(run[key] for run in runs):.0f}" for key in ("late_p50", "late_p99", "late_most")]
-    first = f"Packets reached their hosts late by {late[0]} µs at the median, {late[1]} µs at the 99th percentile"
+    first = (
+        f"Packets reached their hosts late by {late[0]} µs at the median, {late[1]} µs at the 99th percentile"
+    )
     priority = "" if all(run["real_time"] for run in runs) else "; without real-time priority"
-    lines = [f"{first}, {late[2]} µs at most (the worst of {len(runs)} run{'s' * (len(runs) != 1)}){priority}."]
+    lines = [
+        f"{first}, {late[2]} µs at most (the worst of {len(runs)} run{'s' * (len(runs) != 1)}){priority}."
+    ]
     notes = {note: None for run in runs for note in run["notes"]}
     return "\n".join([*lines, *(f"- {note}" for note in notes)])

@@ -269,7 +269,7 @@ impl Watched {
                 if info.ssthresh >= NO_THRESHOLD { f64::INFINITY } else { f64::from(info.ssthresh) };
             sender = outside::Sender { cwnd: f64::from(info.cwnd), ssthresh, tally: self.tally };
         }
-        let in_order_bytes = self.shared.received.load(Ordering::Relaxed);
+        let in_order_bytes = self.shared.received();
         stage.tell(self.flow, &Told { sender, in_order_bytes });
     }
 

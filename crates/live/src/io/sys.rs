@@ -183,7 +183,6 @@ pub(crate) fn ipv4(address: std::net::SocketAddrV4) -> (libc::sockaddr_in, libc:
 }
 
 /// Lets this thread run before all others that are not real-time, where the system allows it (root); whether it does.
-#[must_use]
 pub fn run_first() -> bool {
     let parameters = libc::sched_param { sched_priority: 1 };
     // SAFETY: the kernel only reads the parameters; 0 is the calling thread.
