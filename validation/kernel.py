@@ -1,7 +1,7 @@
 """Runs experiments simulated and with real hosts, and writes docs/kernel.{md,json}.
 
 Real hosts run in wall time, so several experiments run side by side: `--jobs`. How late packets were handed
-to their hosts stands beside each result. `--runs` and `--seconds` make it shorter; the page says what was run.
+to their hosts stands beside each result. `--runs` and `--seconds` shorten it; the page says what was run.
 """
 
 from __future__ import annotations

@@ -1,0 +1,23 @@
+//! Any bytes as a frame: what is read of it lies within it, and what is written stays where it belongs.
+
+use inprofile_live::code_points::Dscp;
+use inprofile_live::packet::{Headers, Layer, congestion_experienced, parse, set_dscp};
+
+/// The first byte says whether an Ethernet header comes first; the rest is the frame.
+pub fn run(bytes: &[u8]) {
+    let Some((&how, frame)) = bytes.split_first() else { return };
+    let layer = if how & 1 == 0 { Layer::Ip } else { Layer::Ethernet };
+    let Ok(h) = parse(layer, frame) else { return };
+    assert!(h.at + h.size as usize <= frame.len());
+    assert!(h.payload < h.size);
+    let mut changed = frame.to_vec();
+    let dscp = Dscp::new(h.dscp.value() ^ 63).expect("six bits");
+    assert!(set_dscp(&mut changed, &h, dscp));
+    assert_eq!(parse(layer, &changed), Ok(Headers { dscp, ..h }));
+    assert!(congestion_experienced(&mut changed, &h));
+    assert_eq!(parse(layer, &changed).map(|c| (c.dscp, c.size)), Ok((dscp, h.size)));
+    // Only DSCP, ECN and IPv4's checksum.
+    let differ = frame.iter().zip(&changed).enumerate().filter(|(_, (a, b))| a != b);
+    let places: Vec<usize> = differ.map(|(i, _)| i - h.at).collect();
+    assert!(places.iter().all(|i| [0, 1, 10, 11].contains(i)), "changed: {places:?}");
+}
