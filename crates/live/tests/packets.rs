@@ -12,7 +12,9 @@ fn good_packets() -> Vec<Vec<u8>> {
         let mut p = vec![0x40 | words, 0x29, 0, 0, 0, 1, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
         p[6..8].copy_from_slice(&fragment.to_be_bytes());
         p.resize(usize::from(words) * 4, 1);
-        p.extend([3, 232, 7, 208, 1, 2, 3, 4, 5, 6, 7, 8, 0x60, 0x10, 0xff, 0xff, 0, 0, 0, 0, 1, 1, 1, 0, 9, 9]);
+        p.extend([
+            3, 232, 7, 208, 1, 2, 3, 4, 5, 6, 7, 8, 0x60, 0x10, 0xff, 0xff, 0, 0, 0, 0, 1, 1, 1, 0, 9, 9,
+        ]);
         let length = p.len() as u16;
         p[2..4].copy_from_slice(&length.to_be_bytes());
         p
@@ -24,8 +26,16 @@ fn good_packets() -> Vec<Vec<u8>> {
         p.extend(body);
         p
     };
-    let extensions = [[60, 0, 0, 0, 0, 0, 0, 0], [44, 0, 0, 0, 0, 0, 0, 0], [6, 0, 0, 9, 0, 0, 0, 0]].concat();
-    vec![v4(5, 0, 6), v4(15, 0x4000, 17), v4(5, 0x2000, 17), v6(6, &[0x50; 40]), v6(17, &[0; 8]), v6(0, &extensions)]
+    let extensions =
+        [[60, 0, 0, 0, 0, 0, 0, 0], [44, 0, 0, 0, 0, 0, 0, 0], [6, 0, 0, 9, 0, 0, 0, 0]].concat();
+    vec![
+        v4(5, 0, 6),
+        v4(15, 0x4000, 17),
+        v4(5, 0x2000, 17),
+        v6(6, &[0x50; 40]),
+        v6(17, &[0; 8]),
+        v6(0, &extensions),
+    ]
 }
 
 /// Each bare and behind Ethernet headers with up to two tags, with the byte that tells the body.
