@@ -1,7 +1,8 @@
 """Runs experiments simulated and with real hosts, and writes docs/kernel.{md,json}.
 
 Real hosts run in wall time, so several experiments run side by side: `--jobs`. How late packets were handed
-to their hosts stands beside each result. `--runs` and `--seconds` shorten it; the page says what was run.
+to their hosts stands beside each result. `--runs` and `--seconds` shorten it; `--only`
+runs some cases and keeps the figures of the others.
 """
 
 from __future__ import annotations
@@ -191,11 +192,28 @@ def main() -> int:
             sys.stdout.write(f"{line(row)}\n")
             sys.stdout.flush()
     docs = ROOT / "docs"
+    rows = [*kept(docs / "kernel.json", {row.case for row in rows}), *rows]
+    order = [case.name for case in CASES]
+    rows.sort(key=lambda row: (order.index(row.case), row.transport != "reno"))
     found = [asdict(row) | {"share_off": row.share_off, "verdicts": row.verdicts} for row in rows]
     text = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
     (docs / "kernel.json").write_text(text, encoding="utf-8")
     (docs / "kernel.md").write_text(page(rows, options.jobs), encoding="utf-8")
     return 0 if all(all(row.verdicts.values()) for row in rows) else 1
+
+
+def kept(file: Path, anew: set[str]) -> list[Row]:
+    """Rows of an earlier call, of the cases that were not run anew."""
+    if not file.exists():
+        return []
+    rows = []
+    for stored in json.loads(file.read_text(encoding="utf-8")):
+        if stored["case"] in anew:
+            continue
+        fields = {name: value for name, value in stored.items() if name not in ("share_off", "verdicts")}
+        sides = {side: Measured(**fields.pop(side)) for side in ("simulated", "live")}
+        rows.append(Row(**fields, **sides))
+    return rows
 
 
 def row_of(
