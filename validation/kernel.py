@@ -278,7 +278,7 @@ def page(rows: list[Row], jobs: int) -> str:
         "simulated": str(SIMULATED),
         "within": f"{within} of {len(rows)}",
         "rows": "\n".join(line(row) for row in rows),
-        "notes": "\n".join(f"- {note}" for note in notes),
+        "notes": "\n".join(f"- {note}" for note in notes) or "Nothing that these experiments ask for.",
     }.items():
         filled = filled.replace("{{" + name + "}}", value)
     return filled
