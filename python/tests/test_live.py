@@ -96,7 +96,7 @@ def namespaces() -> set[str]:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_nothing_is_left_behind(file: Path, how: signal.Signals) -> None:
-    began = subprocess.Popen(command("live", str(file)), stderr=subprocess.PIPE, text=True)
+    began = subprocess.Popen(command("live", str(file)), stderr=subprocess.DEVNULL)
     ours = Path(f"/proc/{began.pid}/fd")
 
     def made() -> set[str]:
