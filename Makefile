@@ -45,6 +45,8 @@ soak: ## Ten thousand random experiments and fuzzed inputs, and a million packet
 		--test services --test fuzz --test limits -- --include-ignored --nocapture
 	$(say) "Soak: $(or $(PACKETS),1000000) random and as many mutated packets"
 	@PACKETS=$(or $(PACKETS),1000000) cargo test --quiet --locked --release -p inprofile-live --test packets
+	$(say) "Soak: a million flows through the router"
+	@cargo test --quiet --locked --release -p inprofile-daemon --test router -- --ignored
 
 bench: ## Race ns-2, ns-3 and DPDK, installed if need be; write docs/benchmarks (half an hour; a quiet machine)
 	$(say) "Benchmarks"

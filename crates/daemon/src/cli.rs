@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use inprofile_config::{Problem, Severity};
 use inprofile_daemon::config::{self, describe};
+use inprofile_daemon::interchange::{Imported, cisco, export, tc};
 use inprofile_daemon::{client, control, router, run};
 use serde_json::{Value as Json, json};
 
@@ -17,6 +18,8 @@ inprofiled: a router of two ports that marks, queues and shapes
   inprofiled bypass on|off                 let everything pass unmarked and unshaped
   inprofiled stats [--json]                what happened since the start
   inprofiled stop                          send what waits, and end
+  inprofiled import tc|cisco FILE          read tc's red and gred lines, or random-detect, into a configuration
+  inprofiled export tc FILE                what the kernel can do of a configuration, and what it can't
 
 reload, bypass, stats and stop take --socket PATH (default /run/inprofiled/control.sock).
 docs/router.md says what a configuration can say.
@@ -102,9 +105,15 @@ fn act(a: &Arguments) -> Result<(), Failure> {
             let stats = answer.get("stats").unwrap_or(&Json::Null);
             if a.json { println!("{stats}") } else { print!("{}", plain(stats)) }
         }
+        ["import", "tc", file] => return import(file, tc::import),
+        ["import", "cisco", file] => return import(file, cisco::import),
+        ["export", "tc", file] => {
+            let (config, _) = run::read(Path::new(file), &router::registry(), None).map_err(Failure::bad)?;
+            print!("{}", export::tc(&config));
+        }
         [] => return Err(Failure::bad(HELP)),
         [command, ..] => {
-            let known = ["check", "run", "reload", "bypass", "stats", "stop"];
+            let known = ["check", "run", "reload", "bypass", "stats", "stop", "import", "export"];
             let text = if known.contains(command) {
                 format!("wrong arguments for {command}\n\n{HELP}")
             } else {
@@ -144,6 +153,15 @@ fn check(file: &Path, as_json: bool) -> Result<(), Failure> {
         }
     }
     if config.is_some() { Ok(()) } else { Err(Failure(2, String::new())) }
+}
+
+fn import(file: &str, read: fn(&str, &str) -> Imported) -> Result<(), Failure> {
+    let text = std::fs::read_to_string(file).map_err(|e| Failure::bad(format!("{file}: {e}")))?;
+    let ours = read(&text, file).map_err(|problems| {
+        Failure::bad(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    })?;
+    print!("{ours}");
+    Ok(())
 }
 
 fn json_of<'a>(problems: impl Iterator<Item = &'a Problem>) -> Json {

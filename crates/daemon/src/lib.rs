@@ -18,6 +18,7 @@ pub mod client;
 pub mod config;
 #[cfg(target_os = "linux")]
 pub mod control;
+pub mod interchange;
 pub mod log;
 #[cfg(target_os = "linux")]
 pub mod metrics;

@@ -22,6 +22,9 @@ const AUDIT: Duration = Duration::from_millis(1000);
 /// The longest that packets may take to drain at the end.
 const LONGEST_DRAIN: Duration = Duration::from_millis(5000);
 
+/// Time counts picoseconds in 64 bits, enough for 213 days: before they are over it ends as if told to, to be started anew.
+const LONGEST_RUN: Time = Time(200 * 86_400 * inprofile_core::units::PS_PER_S);
+
 /// A driver that also tells what was odd about frames.
 pub trait Ports: Io + Send {
     /// At this port.
@@ -106,6 +109,10 @@ pub fn run<P: Ports + ?Sized>(
                 drain_until = drain_until.or(Some(this.io.now() + LONGEST_DRAIN))
             }
             Err(TryRecvError::Empty) => {}
+        }
+        if drain_until.is_none() && this.io.now() > LONGEST_RUN {
+            this.log.warn("clock", "200 days are over: what waits is sent, then a new start is needed", &[]);
+            drain_until = Some(this.io.now() + LONGEST_DRAIN);
         }
         if let Some(until) = drain_until {
             let waiting = this.router.as_ref().map_or(0, Router::waiting);
@@ -208,3 +215,6 @@ fn why(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a fault without words".into())
 }
+
+#[cfg(test)]
+mod tests;

@@ -226,3 +226,6 @@ fn holds(prefix: &Prefix, family: Family, address: &[u8; 16]) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

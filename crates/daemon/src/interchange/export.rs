@@ -1,0 +1,190 @@
+//! Our file as `tc` lines: what the kernel can do of it, and by name what it can't.
+//!
+//! Shape: a token bucket (`tbf`) at the set rate, strict priority (`prio`) under it, a queue each. Markers have no
+//! counterpart, and `gred` no classifier since dsmark left the kernel: these are named, not imitated.
+
+use inprofile_core::params::{Value, Values};
+use inprofile_core::units::Bytes;
+
+use super::wlog;
+use crate::config::{Class, Config, DIRECTIONS, Direction};
+
+/// The most packets a burst of `tc red` is looked for within.
+const LONGEST_BURST: u32 = 100_000;
+
+/// Lines for a shell; those that begin with `#` say what is missing, and why.
+#[must_use]
+pub fn tc(config: &Config) -> String {
+    let mut out = String::new();
+    for (i, (direction, name)) in config.directions.iter().zip(DIRECTIONS).enumerate() {
+        if let Some(direction) = direction {
+            // What comes in at one port goes out at the other.
+            let dev = &config.ports[1 - i];
+            out.push_str(&format!("# {name}: out of {dev}\n"));
+            one(config, direction, name, dev, &mut out);
+        }
+    }
+    out
+}
+
+fn cannot(out: &mut String, what: &str, why: &str) {
+    out.push_str(&format!("# cannot: {what}: {why}\n"));
+}
+
+fn one(config: &Config, d: &Direction, name: &str, dev: &str, out: &mut String) {
+    let packet = config.full_packet();
+    let rate = d.rate.0;
+    // A burst of 1 ms, or of a packet with its Ethernet header.
+    let burst = (rate / 8_000).max(packet.0 + 14);
+    let room: f64 = d.classes.iter().map(|c| c.limit.bytes(packet)).sum();
+    let qdisc = |out: &mut String, line: &str| out.push_str(&format!("tc qdisc add dev {dev} {line}\n"));
+    qdisc(out, &format!("root handle 1: tbf rate {rate}bit burst {burst} limit {room:.0}"));
+    let bands = d.classes.len();
+    let parent = if bands > 1 {
+        // prio has at least two bands, and sends by priomap what no filter takes: to the last one.
+        let map = vec![(bands - 1).to_string(); 16].join(" ");
+        qdisc(out, &format!("parent 1:1 handle 10: prio bands {bands} priomap {map}"));
+        "10:"
+    } else {
+        "1:"
+    };
+    for (i, class) in d.classes.iter().enumerate() {
+        let at = format!("parent {parent}{} handle {}:", i + 1, 20 + i);
+        let path = format!("{name}.{}", class.name);
+        queue(&path, &at, d, class, packet, &qdisc, out);
+        if let Some(rate) = class.rate {
+            cannot(
+                out,
+                &format!("{path}.rate = {rate}"),
+                "prio serves a band without bound; put a tbf of this rate before its queue",
+            );
+        }
+        for dscp in &class.dscp {
+            let filter =
+                format!("u32 match ip dsfield {:#04x} 0xfc flowid 10:{:x}\n", dscp.value() << 2, i + 1);
+            out.push_str(&format!("tc filter add dev {dev} parent 10: protocol ip {filter}"));
+        }
+    }
+    if bands > 1 && d.assured + 1 < bands {
+        for colour in inprofile_core::packet::Colour::ALL {
+            let filter = format!(
+                "u32 match ip dsfield {:#04x} 0xfc flowid 10:{:x}\n",
+                config.points.of(colour).value() << 2,
+                d.assured + 1
+            );
+            out.push_str(&format!("tc filter add dev {dev} parent 10: protocol ip {filter}"));
+        }
+    }
+    for customer in &d.customers {
+        let what = format!("{name}.customers.{}: marker {}", customer.name, customer.marker.name);
+        cannot(out, &what, "tc's police drops or passes; it can't give the excess another DSCP and go on");
+    }
+    if let Some(marker) = &d.aggregate {
+        cannot(out, &format!("{name}.aggregate: {}", marker.name), "the kernel has no such marker");
+    }
+}
+
+/// A class's queue, with what can't be said of it.
+fn queue(
+    path: &str,
+    at: &str,
+    d: &Direction,
+    class: &Class,
+    packet: Bytes,
+    qdisc: &impl Fn(&mut String, &str),
+    out: &mut String,
+) {
+    let v = &class.aqm.values;
+    let limit = class.limit.bytes(packet);
+    let plain = match class.limit {
+        inprofile_core::units::Backlog::Packets(n) => format!("{at} pfifo limit {n:.0}"),
+        inprofile_core::units::Backlog::Bytes(b) => format!("{at} bfifo limit {b:.0}"),
+    };
+    let bandwidth = class.rate.unwrap_or(d.rate).0;
+    match class.aqm.name {
+        "drop_tail" => qdisc(out, &plain),
+        "red" => match curve(v, v, packet) {
+            Some((settings, lossy)) => {
+                let ecn = if v.get("ecn") == Some(&Value::Flag(true)) { " ecn harddrop" } else { "" };
+                qdisc(out, &format!("{at} red limit {limit:.0} {settings} bandwidth {bandwidth}bit{ecn}"));
+                if let Some(lossy) = lossy {
+                    cannot(out, &format!("{path}.w_q"), &lossy);
+                }
+                if v.get("gentle") == Some(&Value::Flag(true)) {
+                    cannot(out, &format!("{path}.gentle"), "tc red drops everything above max");
+                }
+            }
+            None => {
+                qdisc(out, &plain);
+                cannot(out, path, "tc red finds no burst that gives these thresholds and this w_q");
+            }
+        },
+        "rio" | "wred" => {
+            let colours: &[&str] =
+                if class.aqm.name == "rio" { &["in", "out"] } else { &["green", "yellow", "red"] };
+            let curves: Vec<_> = colours.iter().filter_map(|c| group(v, c)).collect();
+            let coupled = class.aqm.name == "rio" || v.get("averages") == Some(&Value::Choice("coupled"));
+            let grio = if coupled { " grio" } else { "" };
+            let lines: Option<Vec<_>> = curves.iter().map(|g| curve(g, v, packet)).collect();
+            let Some(lines) = lines else {
+                qdisc(out, &plain);
+                return cannot(out, path, "tc gred finds no burst that gives these thresholds and this w_q");
+            };
+            qdisc(out, &format!("{at} gred setup DPs {} default {}{grio}", lines.len(), lines.len() - 1));
+            for (dp, (settings, lossy)) in lines.iter().enumerate() {
+                // tc's prio counts from 1; without grio equal ones share an average.
+                let prio = match v.get("averages") {
+                    Some(Value::Choice("shared")) => 1,
+                    _ => dp + 1,
+                };
+                let line = format!(
+                    "{at} gred limit {limit:.0} {settings} bandwidth {bandwidth}bit DP {dp} prio {prio}"
+                );
+                qdisc(out, &line);
+                if let (0, Some(lossy)) = (dp, lossy) {
+                    cannot(out, &format!("{path}.w_q"), lossy);
+                }
+            }
+            cannot(
+                out,
+                &format!("{path}: colours by DSCP"),
+                "gred takes them from tc_index, and dsmark, which set it, has left the kernel (6.3)",
+            );
+        }
+        other => {
+            qdisc(out, &plain);
+            cannot(out, &format!("{path}: {other}"), "the kernel has no such discipline; its limit stays");
+        }
+    }
+}
+
+fn group<'v>(values: &'v Values, name: &str) -> Option<&'v Values> {
+    match values.get(name) {
+        Some(Value::Group(inner)) => Some(inner),
+        _ => None,
+    }
+}
+
+/// `min … max … avpkt … burst … probability …`, and what is lost of w_q. `None` if no burst gives it.
+fn curve(curve: &Values, all: &Values, packet: Bytes) -> Option<(String, Option<String>)> {
+    let amount = |name: &str| match curve.get(name) {
+        Some(Value::Backlog(b)) => Some(b.bytes(packet)),
+        _ => None,
+    };
+    let number = |values: &Values, name: &str| match values.get(name) {
+        Some(Value::Number(x)) => Some(*x),
+        _ => None,
+    };
+    let (min, max, max_p) = (amount("min_th")?, amount("max_th")?, number(curve, "max_p")?);
+    let w_q = number(all, "w_q")?;
+    let avpkt = match all.get("mean_packet") {
+        Some(Value::Bytes(b)) => b.0 as f64,
+        _ => packet.0 as f64,
+    };
+    let exponent = (-w_q.log2()).round().clamp(1.0, 31.0) as u32;
+    let burst = (1..=LONGEST_BURST).find(|b| wlog(min, avpkt, f64::from(*b)) == Some(exponent))?;
+    let is = 0.5f64.powi(exponent as i32);
+    let lossy = (is.to_bits() != w_q.to_bits())
+        .then(|| format!("tc knows powers of two: {w_q} became 2^-{exponent} = {is}"));
+    Some((format!("min {min:.0} max {max:.0} avpkt {avpkt:.0} burst {burst} probability {max_p}"), lossy))
+}

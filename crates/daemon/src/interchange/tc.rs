@@ -1,0 +1,402 @@
+//! `tc qdisc … red …` and `tc qdisc … gred …` (tc-red(8), tc-gred) into our file.
+//!
+//! tc counts in bytes, K is 1024, and it leaves out what it can derive: min from max, max from limit, burst from both,
+//! w_q from burst. Those rules are said beside each value.
+
+use inprofile_core::units::Rate;
+
+use super::words::{Complaints, Word, lines};
+use super::{Draft, Imported, wlog};
+
+/// What tc takes for the link if nothing is said.
+const BANDWIDTH: u64 = 10_000_000;
+/// What tc takes for max_p if nothing is said.
+const PROBABILITY: f64 = 0.02;
+const RED: [&str; 12] = [
+    "limit",
+    "min",
+    "max",
+    "avpkt",
+    "burst",
+    "bandwidth",
+    "probability",
+    "ecn",
+    "harddrop",
+    "nodrop",
+    "adaptive",
+    "adaptative",
+];
+const GRED: [&str; 10] =
+    ["limit", "min", "max", "avpkt", "burst", "bandwidth", "probability", "prio", "DP", "vq"];
+
+/// Reads lines of tc's; `file` is its name in messages.
+///
+/// # Errors
+/// Every word that is not understood, and what is missing.
+pub fn import(text: &str, file: &str) -> Imported {
+    let mut c = Complaints::new(file);
+    let (mut reds, mut dps, mut setup, mut dev) = (Vec::new(), Vec::new(), None, None);
+    for words in lines(text, '#') {
+        let Some((kind, rest)) = head(&words, &mut dev, &mut c) else { continue };
+        match (kind.text, rest.first().map(|w| w.text)) {
+            ("red", _) => reds.push((kind, settings(rest, &RED, &mut c))),
+            (_, Some("setup")) => setup = Some(set_up(kind, &rest[1..], &mut c)),
+            _ => dps.push((kind, settings(rest, &GRED, &mut c))),
+        }
+    }
+    let draft = match (reds.as_slice(), dps.as_slice()) {
+        ([], []) => {
+            c.missing(
+                None,
+                "no red or gred qdisc in it",
+                "write tc qdisc add dev eth0 root red limit … avpkt …",
+            );
+            None
+        }
+        ([(kind, one)], []) if setup.is_none() => red(*kind, one, &mut c),
+        ([], all) => gred(setup.as_ref(), all, &mut c),
+        ([.., (kind, _)], _) => {
+            c.word(kind, "more than one qdisc", "import one at a time: each is a queue of its own");
+            None
+        }
+    };
+    match draft {
+        Some(draft) if c.all.is_empty() => Ok(Draft { outside: dev, ..draft }.toml()),
+        _ => Err(c.all),
+    }
+}
+
+/// `tc qdisc add dev eth0 root handle 1: red …` up to the kind.
+fn head<'w, 'a>(
+    words: &'w [Word<'a>],
+    dev: &mut Option<String>,
+    c: &mut Complaints<'_>,
+) -> Option<(Word<'a>, &'w [Word<'a>])> {
+    let known = ["tc", "qdisc", "add", "change", "replace", "dev", "root", "parent", "handle", "red", "gred"];
+    let mut i = 0;
+    while let Some(word) = words.get(i) {
+        i += 1;
+        match word.text {
+            "tc" | "qdisc" | "add" | "change" | "replace" | "root" => {}
+            "dev" => {
+                *dev = words.get(i).map(|w| w.text.to_owned());
+                i += 1;
+            }
+            "parent" | "handle" => i += 1,
+            "red" | "gred" => return Some((*word, &words[i..])),
+            _ => {
+                c.unknown(word, &known);
+                return None;
+            }
+        }
+    }
+    c.missing(words.last(), "the line ends before its qdisc", "go on with red … or gred …");
+    None
+}
+
+/// What a line sets, each with its word.
+#[derive(Default)]
+struct Settings<'a> {
+    limit: Option<f64>,
+    min: Option<f64>,
+    max: Option<f64>,
+    avpkt: Option<f64>,
+    burst: Option<f64>,
+    bandwidth: Option<u64>,
+    probability: Option<f64>,
+    prio: Option<u32>,
+    dp: Option<u32>,
+    ecn: bool,
+    adaptive: Option<Word<'a>>,
+}
+
+fn settings<'a>(words: &[Word<'a>], known: &[&str], c: &mut Complaints<'_>) -> Settings<'a> {
+    let mut s = Settings::default();
+    let mut words = words.iter().peekable();
+    while let Some(word) = words.next() {
+        if !known.contains(&word.text) {
+            c.unknown(word, known);
+            // Its value, which means nothing either, is not worth a word of its own.
+            words.next_if(|w| w.text.starts_with(|c: char| c.is_ascii_digit()));
+            continue;
+        }
+        match word.text {
+            "ecn" => s.ecn = true,
+            // Ours never marks above max: that is what harddrop asks for.
+            "harddrop" => {}
+            "adaptive" | "adaptative" => s.adaptive = Some(*word),
+            "nodrop" => c.word(word, "ours drops what it can't mark", "leave nodrop out"),
+            key => {
+                let Some(value) = words.next() else {
+                    c.word(word, "a value is missing behind it", "write one, as tc-red(8) has it");
+                    break;
+                };
+                let right = match key {
+                    "limit" => store(&mut s.limit, size(value.text)),
+                    "min" => store(&mut s.min, size(value.text)),
+                    "max" => store(&mut s.max, size(value.text)),
+                    "avpkt" => store(&mut s.avpkt, size(value.text).filter(|n| *n > 0.0)),
+                    "burst" => store(&mut s.burst, value.text.parse::<u32>().ok().map(f64::from)),
+                    "bandwidth" => store(&mut s.bandwidth, rate(value.text)),
+                    "probability" => {
+                        store(&mut s.probability, value.text.parse().ok().filter(|p| *p > 0.0 && *p <= 1.0))
+                    }
+                    "prio" => store(&mut s.prio, value.text.parse().ok()),
+                    _ => store(&mut s.dp, value.text.parse().ok()),
+                };
+                if !right {
+                    c.word(
+                        value,
+                        format!("no value for {key}"),
+                        "write it as tc-red(8) has it, such as 60000, 60K or 10Mbit",
+                    );
+                }
+            }
+        }
+    }
+    s
+}
+
+fn store<T>(to: &mut Option<T>, value: Option<T>) -> bool {
+    *to = value;
+    to.is_some()
+}
+
+/// tc(8), PARAMETERS: a bare number counts bytes, k, m and g are powers of 1024, `kbit` counts bits.
+fn size(text: &str) -> Option<f64> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..end].parse().ok()?;
+    let factor = match text[end..].to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1024.0,
+        "m" | "mb" => 1024.0 * 1024.0,
+        "g" | "gb" => 1024.0 * 1024.0 * 1024.0,
+        "kbit" => 1024.0 / 8.0,
+        "mbit" => 1024.0 * 1024.0 / 8.0,
+        _ => return None,
+    };
+    Some((number * factor).floor())
+}
+
+/// tc(8), PARAMETERS: a bare number counts bits a second, `bps` bytes a second; k is 1000, ki 1024.
+fn rate(text: &str) -> Option<u64> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..end].parse().ok()?;
+    let unit = text[end..].to_ascii_lowercase();
+    let (prefix, bits) = match (unit.strip_suffix("bit"), unit.strip_suffix("bps")) {
+        (Some(prefix), _) => (prefix, 1.0),
+        (_, Some(prefix)) => (prefix, 8.0),
+        (None, None) if unit.is_empty() => ("", 1.0),
+        _ => return None,
+    };
+    let factor = match prefix {
+        "" => 1.0,
+        "k" => 1e3,
+        "m" => 1e6,
+        "g" => 1e9,
+        "ki" => 1024.0,
+        "mi" => 1024.0 * 1024.0,
+        "gi" => 1024.0 * 1024.0 * 1024.0,
+        _ => return None,
+    };
+    let bps = number * bits * factor;
+    (1.0..=1e13).contains(&bps).then_some(bps as u64)
+}
+
+/// A line with everything filled in that tc would fill in.
+struct Whole {
+    limit: f64,
+    min: (f64, &'static str),
+    max: (f64, &'static str),
+    avpkt: f64,
+    burst: f64,
+    burst_from: &'static str,
+    wlog: u32,
+    probability: (f64, &'static str),
+}
+
+fn whole(kind: Word<'_>, s: &Settings<'_>, c: &mut Complaints<'_>) -> Option<Whole> {
+    if s.limit.is_none() {
+        c.missing(Some(&kind), "limit is missing", "write limit BYTES");
+    }
+    if s.avpkt.is_none() {
+        c.missing(Some(&kind), "avpkt is missing", "write avpkt BYTES, such as avpkt 1000");
+    }
+    let (limit, avpkt) = (s.limit?, s.avpkt?);
+    // Sally Floyd's advice, as tc follows it.
+    let max = s.max.map_or(((limit / 4.0).floor(), "not said: a quarter of limit"), |m| (m, "max"));
+    let min = s.min.map_or(((max.0 / 3.0).floor(), "not said: a third of max"), |m| (m, "min"));
+    let advised = ((2.0 * min.0 + max.0) / (3.0 * avpkt)).floor();
+    let (burst, burst_from) =
+        s.burst.map_or((advised, "not said: (2 min + max) / (3 avpkt)"), |b| (b, "burst"));
+    if min.0 >= max.0 || max.0 > limit {
+        let problem = format!("min {}, max {} and limit {limit} are not in this order", min.0, max.0);
+        c.missing(Some(&kind), problem, "write min below max, and max not above limit");
+        return None;
+    }
+    let Some(wlog) = wlog(min.0, avpkt, burst) else {
+        let least = (min.0 / avpkt).ceil();
+        c.missing(
+            Some(&kind),
+            format!("burst {burst} is too small for min {}", min.0),
+            format!("write burst {least} or more: min / avpkt"),
+        );
+        return None;
+    };
+    let probability = s.probability.map_or((PROBABILITY, "not said: tc's 0.02"), |p| (p, "probability"));
+    Some(Whole { limit, min, max, avpkt, burst, burst_from, wlog, probability })
+}
+
+fn bytes(n: f64) -> String {
+    format!("\"{n} B\"")
+}
+
+/// What `w_q` comes from.
+fn weight(w: &Whole) -> (String, String) {
+    let value = 0.5f64.powi(w.wlog as i32).to_string();
+    (value, format!("2^-{}, from burst {} packets ({})", w.wlog, w.burst, w.burst_from))
+}
+
+fn rated(draft: &mut Draft, bandwidth: Option<u64>) {
+    let from = if bandwidth.is_some() {
+        "bandwidth"
+    } else {
+        "bandwidth isn't said: tc's 10Mbit; the qdisc above shapes"
+    };
+    draft.rate = (Rate(bandwidth.unwrap_or(BANDWIDTH)).to_string(), from.to_owned());
+}
+
+fn red(kind: Word<'_>, s: &Settings<'_>, c: &mut Complaints<'_>) -> Option<Draft> {
+    let w = whole(kind, s, c)?;
+    let mut draft = Draft::default();
+    rated(&mut draft, s.bandwidth);
+    draft.set("aqm", if s.adaptive.is_some() { "\"ared\"" } else { "\"red\"" }, "red");
+    draft.set("limit", bytes(w.limit), "limit");
+    draft.set("min_th", bytes(w.min.0), w.min.1);
+    draft.set("max_th", bytes(w.max.0), w.max.1);
+    draft.set(
+        "max_p",
+        w.probability.0.to_string(),
+        if s.adaptive.is_some() {
+            "where adaptive begins; it stays from 0.01 to 0.5"
+        } else {
+            w.probability.1
+        },
+    );
+    let (value, from) = weight(&w);
+    draft.set("w_q", value, from);
+    draft.set("gentle", "false", "tc drops everything above max");
+    draft.set("mean_packet", bytes(w.avpkt), "avpkt: how fast an idle link ages the average");
+    if s.ecn {
+        draft.set("ecn", "true", "ecn; above max ours drops, as with harddrop");
+    }
+    Some(draft)
+}
+
+/// What `gred setup` says.
+struct Setup {
+    dps: u32,
+    grio: bool,
+    limit: Option<f64>,
+}
+
+fn set_up<'a>(kind: Word<'a>, words: &[Word<'a>], c: &mut Complaints<'_>) -> (Word<'a>, Setup) {
+    let known = ["DPs", "vqs", "default", "grio", "limit"];
+    let mut setup = Setup { dps: 0, grio: false, limit: None };
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match word.text {
+            "grio" => setup.grio = true,
+            "DPs" | "vqs" | "default" | "limit" => {
+                let value = words.next();
+                let number = value.and_then(|v| size(v.text));
+                match (word.text, number) {
+                    (_, None) => {
+                        c.word(value.unwrap_or(word), format!("no value for {}", word.text), "write a number")
+                    }
+                    ("limit", Some(n)) => setup.limit = Some(n),
+                    // Which one takes what nobody classifies: ours goes by the packet's DSCP.
+                    ("default", Some(_)) => {}
+                    (_, Some(n)) => setup.dps = n as u32,
+                }
+            }
+            _ => c.unknown(word, &known),
+        }
+    }
+    if !(2..=3).contains(&setup.dps) {
+        let problem = format!("{} virtual queues; ours has two or three colours", setup.dps);
+        c.word(&kind, problem, "write DPs 2 or DPs 3; for one, tc red");
+    }
+    (kind, setup)
+}
+
+fn gred(
+    setup: Option<&(Word<'_>, Setup)>,
+    dps: &[(Word<'_>, Settings<'_>)],
+    c: &mut Complaints<'_>,
+) -> Option<Draft> {
+    let Some((kind, setup)) = setup else {
+        c.missing(
+            dps.first().map(|(k, _)| k),
+            "gred setup is missing",
+            "write tc qdisc add … gred setup DPs 3 default 2 grio",
+        );
+        return None;
+    };
+    if dps.len() as u32 != setup.dps {
+        c.word(
+            kind,
+            format!("DPs {} is said, and {} are set", setup.dps, dps.len()),
+            "write a line for each DP",
+        );
+        return None;
+    }
+    let mut all: Vec<(Word<'_>, &Settings<'_>, Whole)> = Vec::new();
+    for (kind, s) in dps {
+        all.push((*kind, s, whole(*kind, s, c)?));
+    }
+    // Best first: the lowest prio, else the lowest number.
+    all.sort_by_key(|(_, s, _)| (s.prio, s.dp));
+    let (first, last) = (&all[0].2, &all[all.len() - 1].2);
+    for (kind, _, w) in &all {
+        if (w.wlog, w.avpkt.to_bits()) != (first.wlog, first.avpkt.to_bits()) {
+            c.word(
+                kind,
+                "its burst and avpkt give another w_q than the first's",
+                "give all DPs one: ours has one w_q",
+            );
+            return None;
+        }
+    }
+    let prios: Vec<_> = all.iter().map(|(_, s, _)| s.prio).collect();
+    let shared = !setup.grio && prios.windows(2).any(|w| w[0] == w[1]);
+    let (averages, from) = match (setup.grio, shared) {
+        (true, _) => ("coupled", "grio: each average counts the better ones too"),
+        (_, true) => ("shared", "equal prio: one average for all"),
+        (_, false) => ("decoupled", "no grio and different prio: an average each"),
+    };
+    let mut draft = Draft::default();
+    rated(&mut draft, all.iter().find_map(|(_, s, _)| s.bandwidth));
+    draft.set("aqm", "\"wred\"", "gred");
+    let limit = setup.limit.unwrap_or_else(|| all.iter().map(|(_, _, w)| w.limit).fold(0.0, f64::max));
+    let limit_from = if setup.limit.is_some() { "limit of the setup" } else { "the largest limit of a DP" };
+    draft.set("limit", bytes(limit), limit_from);
+    for ((_, s, w), colour) in all.iter().zip(["green", "yellow", "red"]) {
+        let value = format!(
+            "{{ min_th = {}, max_th = {}, max_p = {} }}",
+            bytes(w.min.0),
+            bytes(w.max.0),
+            w.probability.0
+        );
+        let said: Vec<&str> =
+            [w.min.1, w.max.1, w.probability.1].into_iter().filter(|f| f.starts_with("not")).collect();
+        let dp = s.dp.map_or_else(String::new, |n| format!("DP {n}"));
+        draft.set(colour, value, [vec![dp.as_str()], said].concat().join("; "));
+    }
+    draft.set("averages", format!("\"{averages}\""), from);
+    let (value, from) = weight(last);
+    draft.set("w_q", value, from);
+    draft.set("gentle", "false", "tc drops everything above max");
+    draft.set("mean_packet", bytes(first.avpkt), "avpkt: how fast an idle link ages the average");
+    Some(draft)
+}

@@ -1,0 +1,200 @@
+use inprofile_core::registry::Registry;
+
+use super::*;
+use crate::config;
+
+fn said(problems: &[Problem]) -> Vec<String> {
+    problems.iter().map(ToString::to_string).collect()
+}
+
+/// What was imported is a file of ours, without fault.
+fn checked(text: &str) -> config::Config {
+    match config::parse(text.as_bytes(), "imported", &Registry::default()) {
+        Ok((config, _)) => config,
+        Err(p) => panic!("{text}\n{:#?}", said(&p)),
+    }
+}
+
+/// tc-red(8)'s own example: burst 55, min 30 000, avpkt 1000. By hand: over = 55 + 1 − 30 = 26; for w = 2^−5:
+/// (1 − (31/32)^55) · 32 = 26.4 ≥ 26, and for 2^−4: (1 − (15/16)^55) · 16 = 15.5 < 26. So 5.
+#[test]
+fn tcs_weight_by_hand() {
+    assert_eq!(wlog(30_000.0, 1_000.0, 55.0), Some(5));
+    assert_eq!(wlog(30_000.0, 1_000.0, 29.0), None, "less than min / avpkt");
+    assert_eq!(wlog(30_000.0, 1_000.0, 30.0), Some(1));
+}
+
+#[test]
+fn tc_red_is_read() {
+    let text = "# a comment\ntc qdisc add dev eth0 parent 1:1 handle 10: red \\\n".replace("\\\n", "")
+        + "limit 400000 min 30000 max 90000 avpkt 1000 burst 55 ecn adaptive bandwidth 10Mbit\n";
+    let ours = tc::import(&text, "x.tc").unwrap();
+    assert_eq!(
+        ours,
+        r#"inside = "inside" # not said there: the interface where packets come in
+outside = "eth0" # dev
+
+[upstream]
+rate = "10 Mbit/s" # bandwidth
+
+[upstream.queue]
+aqm = "ared" # red
+limit = "400000 B" # limit
+min_th = "30000 B" # min
+max_th = "90000 B" # max
+max_p = 0.02 # where adaptive begins; it stays from 0.01 to 0.5
+w_q = 0.03125 # 2^-5, from burst 55 packets (burst)
+gentle = false # tc drops everything above max
+mean_packet = "1000 B" # avpkt: how fast an idle link ages the average
+ecn = true # ecn; above max ours drops, as with harddrop
+"#
+    );
+    checked(&ours);
+}
+
+#[test]
+fn what_tc_leaves_out_is_derived_and_said() {
+    let ours = tc::import("red limit 60K avpkt 1000\n", "x.tc").unwrap();
+    // 61440 / 4, that / 3, (2 · 5120 + 15360) / 3000.
+    for line in [
+        "limit = \"61440 B\" # limit",
+        "min_th = \"5120 B\" # not said: a third of max",
+        "max_th = \"15360 B\" # not said: a quarter of limit",
+        "max_p = 0.02 # not said: tc's 0.02",
+        "from burst 8 packets (not said: (2 min + max) / (3 avpkt))",
+        "rate = \"10 Mbit/s\" # bandwidth isn't said: tc's 10Mbit; the qdisc above shapes",
+    ] {
+        assert!(ours.contains(line), "{line}\n{ours}");
+    }
+    checked(&ours);
+}
+
+#[test]
+fn gred_becomes_wred() {
+    let text = "tc qdisc add dev eth1 root gred setup DPs 3 default 2 grio\n\
+        tc qdisc change dev eth1 root gred limit 60KB min 15K max 25K burst 20 avpkt 1000 bandwidth 10Mbit DP 1 probability 0.02 prio 2\n\
+        tc qdisc change dev eth1 root gred limit 60KB min 15K max 45K burst 20 avpkt 1000 bandwidth 10Mbit DP 2 probability 0.01 prio 1\n\
+        tc qdisc change dev eth1 root gred limit 60KB min 15K max 20K burst 20 avpkt 1000 bandwidth 10Mbit DP 3 probability 0.1 prio 3\n";
+    let ours = tc::import(text, "x.tc").unwrap();
+    for line in [
+        "outside = \"eth1\" # dev",
+        "aqm = \"wred\" # gred",
+        "green = { min_th = \"15360 B\", max_th = \"46080 B\", max_p = 0.01 } # DP 2",
+        "yellow = { min_th = \"15360 B\", max_th = \"25600 B\", max_p = 0.02 } # DP 1",
+        "red = { min_th = \"15360 B\", max_th = \"20480 B\", max_p = 0.1 } # DP 3",
+        "averages = \"coupled\" # grio: each average counts the better ones too",
+    ] {
+        assert!(ours.contains(line), "{line}\n{ours}");
+    }
+    checked(&ours);
+    let shared = tc::import(
+        &text.replace(" grio", "").replace("prio 2", "prio 1").replace("prio 3", "prio 1"),
+        "x.tc",
+    )
+    .unwrap();
+    assert!(shared.contains("averages = \"shared\""), "{shared}");
+}
+
+#[test]
+fn cisco_is_read() {
+    let text = "policy-map EDGE\n class AF1\n  shape average 20000000\n  queue-limit 200 packets\n  random-detect dscp-based\n  random-detect dscp af13 24 40 10\n  random-detect dscp af11 32 40 20\n  random-detect dscp af12 28 40\n  random-detect exponential-weighting-constant 7\n !\n";
+    let ours = cisco::import(text, "x.ios").unwrap();
+    assert_eq!(
+        ours,
+        r#"inside = "inside" # not said there: the interface where packets come in
+outside = "outside" # not said there: the interface where packets go out
+code_points = { in = "AF11", out = "AF12", red = "AF13" }
+
+[upstream]
+rate = "20 Mbit/s" # shape average
+
+[upstream.queue]
+aqm = "wred" # random-detect dscp-based
+limit = "200 packets" # queue-limit
+green = { min_th = "32 packets", max_th = "40 packets", max_p = 0.05 } # AF11: 1/20
+yellow = { min_th = "28 packets", max_th = "40 packets", max_p = 0.1 } # AF12: 1/10; denominator isn't said: 10
+red = { min_th = "24 packets", max_th = "40 packets", max_p = 0.1 } # AF13: 1/10
+averages = "shared" # one average for all
+w_q = 0.0078125 # 2^-7, from exponential-weighting-constant
+gentle = false # everything is dropped above the upper threshold
+"#
+    );
+    checked(&ours);
+}
+
+#[test]
+fn what_is_not_understood_is_named_with_its_place() {
+    for (text, wanted) in [
+        (
+            "tc qdisc add dev eth0 root red limit 60K avpkt 1000 brust 20\n",
+            "x:1:53: error: brust: unknown word\n  did you mean \"burst\"?",
+        ),
+        ("\ntc qdisc add dev eth0 root sfq\n", "x:2:28: error: sfq: unknown word"),
+        ("red limit 60X avpkt 1000\n", "x:1:11: error: 60X: no value for limit"),
+        ("red limit 60K\n", "x:1:1: error: red: avpkt is missing"),
+        ("red limit 60K avpkt 1000 burst 2\n", "x:1:1: error: red: burst 2 is too small for min 5120"),
+        ("red limit 60K avpkt 1000 nodrop\n", "x:1:26: error: nodrop: ours drops what it can't mark"),
+        ("red limit 60K avpkt 1000 probability 2\n", "x:1:38: error: 2: no value for probability"),
+        ("gred setup DPs 5 default 1\n", "x:1:1: error: gred: 5 virtual queues"),
+        ("", "x: error: no red or gred qdisc in it"),
+    ] {
+        let problems = said(&tc::import(text, "x").unwrap_err());
+        assert!(problems.iter().any(|p| p.contains(wanted)), "{wanted}\n{problems:#?}");
+    }
+    for (text, wanted) in [
+        ("random-detect dscp af14 1 2 10\n", "x:1:20: error: af14: no such DSCP"),
+        ("random-detect dscp af11 40 30 10\n", "x:1:25: error: 40: the lower threshold is not below"),
+        ("random-detect precedence 1 2 3\n", "x:1:15: error: precedence: unknown word"),
+        (
+            "random-detect dscp af11 1 2 10\nrandom-detect dscp af11 1 2 10\n",
+            "x:2:20: error: af11: line 1 has it already",
+        ),
+        (" fair-queue\n", "x:1:2: error: fair-queue: unknown word"),
+        ("bandwidth percent 20\n", "x:1:11: error: percent: not understood here"),
+        ("random-detect dscp af11 1 2 10\n", "x: error: 1 curves"),
+    ] {
+        let problems = said(&cisco::import(text, "x").unwrap_err());
+        assert!(problems.iter().any(|p| p.contains(wanted)), "{wanted}\n{problems:#?}");
+    }
+}
+
+/// A RED that tc could write comes back as it went.
+#[test]
+fn red_goes_to_tc_and_back() {
+    let line =
+        "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 ecn bandwidth 10Mbit probability 0.1\n";
+    let there = checked(&tc::import(line, "x").unwrap());
+    let out = export::tc(&there);
+    let red: Vec<&str> = out.lines().filter(|l| l.contains(" red ")).collect();
+    assert_eq!(red.len(), 1, "{out}");
+    let back = checked(&tc::import(red[0], "y").unwrap());
+    let values = |c: &config::Config| c.directions[0].as_ref().unwrap().classes[0].aqm.values.clone();
+    assert_eq!(values(&back), values(&there), "{out}");
+    assert!(!out.contains("cannot"), "{out}");
+}
+
+#[test]
+fn the_example_as_tc_lines() {
+    let example = include_str!("../../../../packaging/inprofiled.toml");
+    let out = export::tc(&checked(example));
+    let wanted = "\
+# upstream: out of wan0
+tc qdisc add dev wan0 root handle 1: tbf rate 50000000bit burst 6250 limit 375000
+tc qdisc add dev wan0 parent 1:1 handle 10: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
+tc qdisc add dev wan0 parent 10:1 handle 20: pfifo limit 50
+# cannot: upstream.voice.rate = 5 Mbit/s: prio serves a band without bound; put a tbf of this rate before its queue
+tc filter add dev wan0 parent 10: protocol ip u32 match ip dsfield 0xb8 0xfc flowid 10:1
+tc qdisc add dev wan0 parent 10:2 handle 21: gred setup DPs 2 default 1 grio
+";
+    assert!(out.starts_with(wanted), "{out}");
+    for named in [
+        "# cannot: upstream.assured.w_q: tc knows powers of two: 0.002 became 2^-9 = 0.001953125",
+        "# cannot: upstream.assured: colours by DSCP: gred takes them from tc_index",
+        "# cannot: upstream.customers.alice: marker token_bucket",
+        "# cannot: upstream.customers.backup: marker srtcm",
+        "# cannot: upstream.aggregate: ard",
+        "# cannot: downstream.assured: rio_plus_out: the kernel has no such discipline",
+    ] {
+        assert!(out.contains(named), "{named}\n{out}");
+    }
+}

@@ -1,0 +1,114 @@
+use std::sync::mpsc::channel;
+
+use inprofile_config::named::Mechanism;
+use inprofile_core::marker::Marker;
+use inprofile_core::packet::{Colour, Packet};
+use inprofile_core::params::Values;
+use inprofile_core::registry::AnyMarker;
+use inprofile_core::rng::Rng;
+use inprofile_core::verdict::{Mark, Why};
+use inprofile_live::io::replay::{Frame, Replay};
+use inprofile_live::packet::Layer;
+
+use super::*;
+use crate::config::{self, Level};
+use crate::router;
+
+impl Ports for Replay {
+    fn odd(&self, _: Port) -> Oddities {
+        Oddities::default()
+    }
+}
+
+/// Breaks at the third packet.
+struct Breaks(u32);
+
+impl Marker for Breaks {
+    fn mark<W: Why + ?Sized>(&mut self, _: Time, _: &Packet, _: &mut Rng, _: &mut W) -> Mark {
+        self.0 += 1;
+        assert!(self.0 < 3, "the marker is broken");
+        Mark::Pass(Colour::OUT)
+    }
+}
+
+fn config(fail: &str) -> Config {
+    let text = format!(
+        "inside = \"a\"\noutside = \"b\"\nfail = \"{fail}\"\n[upstream]\nrate = \"8 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\n[[upstream.customers]]\nname = \"c\"\nprefix = \"0.0.0.0/0\"\nmarker = {{ kind = \"colour\", colour = \"red\" }}\n"
+    );
+    let (mut config, _) = config::parse(text.as_bytes(), "r.toml", &router::registry()).unwrap();
+    let marker = &mut config.directions[0].as_mut().unwrap().customers[0].marker;
+    *marker = Mechanism {
+        name: "breaks",
+        values: Values::default(),
+        fields: &[],
+        build: |_, _| AnyMarker::Custom(Box::new(Breaks(0))),
+    };
+    config
+}
+
+/// Six packets of 1000 B, 10 ms apart; then the end.
+fn play(fail: &str) -> (io::Result<Ended>, Vec<u8>) {
+    let frame = |n: u8| {
+        let mut bytes = vec![0; 1000];
+        (bytes[0], bytes[8], bytes[9], bytes[999]) = (0x45, 64, 17, n);
+        bytes[2..4].copy_from_slice(&1000u16.to_be_bytes());
+        Frame { at: Time(u64::from(n) * 10_000_000_000), port: 0, bytes }
+    };
+    let mut io = Replay::new(Layer::Ip, (1..=6).map(frame).collect());
+    let router = Router::new(config(fail), Layer::Ip, 1);
+    let (log, _) = Log::start(Level::Error, None).unwrap();
+    let mut this = Loop { io: &mut io, router: Some(router), log, seed: 1, bypass: false, audit: Time::ZERO };
+    let mut outcome = Ok(());
+    while outcome.is_ok() && !this.io.ended() {
+        outcome = this.round(true);
+    }
+    let outcome = outcome.map(|()| Ended { left_behind: 0 });
+    // DSCP: AF12 while it worked, then best effort.
+    (outcome, io.into_sent().iter().map(|f| f.bytes[1] >> 2).collect())
+}
+
+#[test]
+fn a_fault_inside_leaves_the_way_open_or_closed() {
+    let (outcome, dscps) = play("open");
+    assert_eq!(outcome.unwrap(), Ended { left_behind: 0 });
+    // The third broke it and was lost with it.
+    assert_eq!(dscps, [12, 12, 0, 0, 0]);
+    let (outcome, dscps) = play("closed");
+    assert_eq!(outcome.unwrap_err().to_string(), "the marker is broken; fail = closed");
+    assert_eq!(dscps, [12, 12]);
+}
+
+/// What was told to stop sends what waits.
+#[test]
+fn the_end_drains() {
+    let frame = |n: u8| {
+        let mut bytes = vec![0; 1000];
+        (bytes[0], bytes[9]) = (0x45, 17);
+        bytes[2..4].copy_from_slice(&1000u16.to_be_bytes());
+        Frame { at: Time(u64::from(n)), port: 0, bytes }
+    };
+    let mut io = Replay::new(Layer::Ip, (0..5).map(frame).collect());
+    let text = "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"8 Mbit/s\"\nqueue = { aqm = \"drop_tail\", limit = \"9 packets\" }\n";
+    let (config, _) = config::parse(text.as_bytes(), "r.toml", &router::registry()).unwrap();
+    let router = Router::new(config, Layer::Ip, 1);
+    let (log, _) = Log::start(Level::Error, None).unwrap();
+    let mut this = Loop {
+        io: &mut io,
+        router: Some(router),
+        log: log.clone(),
+        seed: 1,
+        bypass: false,
+        audit: Time::ZERO,
+    };
+    while !this.io.ended() {
+        this.round(true).unwrap();
+    }
+    let router = this.router.take().unwrap();
+    assert_eq!(router.waiting(), 4);
+    let (sender, commands) = channel();
+    sender.send(Command::Stop).unwrap();
+    assert_eq!(run(&mut io, router, 1, &commands, &Pulse::default(), log).unwrap(), Ended { left_behind: 0 });
+    // 1 ms each.
+    assert!(io.now() <= Time(5_000_000_000), "{}", io.now());
+    assert_eq!(io.into_sent().len(), 5);
+}
