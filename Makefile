@@ -9,7 +9,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.toml'
 say = @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce test soak lint test-rust test-python bench profile validate validate-live laws wheel requirements clean
+.PHONY: help build reproduce test soak lint test-rust test-python bench cost profile validate validate-live laws wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -51,6 +51,11 @@ soak: ## Ten thousand random experiments and fuzzed inputs, and a million packet
 bench: ## Race ns-2, ns-3 and DPDK, installed if need be; write docs/benchmarks (half an hour; a quiet machine)
 	$(say) "Benchmarks"
 	@$(PYTHON) benches/race $(BENCH)
+
+cost: ## Measure what a marking decision costs (claim E6); a quiet machine
+	$(say) "Cost of a decision"
+	@cargo run --quiet --release --package inprofile-benches --bin bench-markers > cost.json.part
+	@mv cost.json.part python/inprofile/papers/twam/cost.json
 
 profile: ## Show where the time of the 100-flow dumbbell goes (FLOWS=1000 for another)
 	$(say) "Profile"

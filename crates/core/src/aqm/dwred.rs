@@ -45,6 +45,9 @@ crate::params! {
         max_p: f64 [UNIT_POSITIVE] = 0.1;
         /// Which packets the thresholds act on.
         colours: Colours = Colours::Out;
+        /// Where they act on both colours: the thresholds of IN packets as a multiple of those of OUT packets. The paper
+        /// gives one set of thresholds.
+        in_factor: f64 [POSITIVE] = 1.0;
         /// max_th where no signal says otherwise. Left out: the queue's limit.
         fallback_max_th: Option<Backlog> [POSITIVE];
         /// How old the last signal may be. Left out: any age.
@@ -102,7 +105,8 @@ pub struct Dwred {
     max_p: f64,
     fallback: f64,
     stale_after: Option<Duration>,
-    colours: Colours,
+    /// Thresholds of IN packets as a multiple of those of OUT packets; infinite where none act on them.
+    in_factor: f64,
     ecn: bool,
 }
 
@@ -131,6 +135,12 @@ impl Build for Params {
                 remedy: "a fallback_max_th, such as \"160 packets\"".into(),
             });
         }
+        if self.colours == Colours::Out && self.in_factor != 1.0 {
+            let text =
+                "no thresholds act on IN packets, so there is nothing to multiply: write colours = \"both\""
+                    .into();
+            return Ok(vec![Warning { field: "in_factor", text }]);
+        }
         Ok(Vec::new())
     }
 
@@ -152,7 +162,7 @@ impl Build for Params {
             max_p: self.max_p,
             fallback: fallback.map_or(f64::INFINITY, |b| b.packets(packet)),
             stale_after: self.stale_after,
-            colours: self.colours,
+            in_factor: if self.colours == Colours::Out { f64::INFINITY } else { self.in_factor },
             ecn: self.ecn,
         }
     }
@@ -189,8 +199,11 @@ impl Aqm for Dwred {
         why.note("avg", avg);
         why.note("max_th", curve.max_th);
         let is_in = packet.colour.is_in();
-        if is_in && self.colours == Colours::Out {
-            curve = Curve { min_th: f64::INFINITY, max_th: f64::INFINITY, ..curve };
+        if is_in {
+            let scaled = |threshold| {
+                if self.in_factor.is_finite() { self.in_factor * threshold } else { f64::INFINITY }
+            };
+            curve = Curve { min_th: scaled(curve.min_th), max_th: scaled(curve.max_th), ..curve };
         }
         let count = &mut self.vars.counts[usize::from(is_in)];
         let fate = count.test(&curve, self.rule, Found { avg, queued, scale: None }, rng, why);

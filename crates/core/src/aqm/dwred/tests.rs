@@ -22,6 +22,7 @@ fn params() -> Params {
         min_share: 0.15,
         max_p: 0.1,
         colours: Colours::Out,
+        in_factor: 1.0,
         fallback_max_th: None,
         stale_after: None,
         w_q: 1.0,
@@ -115,6 +116,22 @@ fn both_colours_or_one() {
     let forced = Drop(Cause::Forced);
     assert_eq!([verdict(Colours::Out, O), verdict(Colours::Out, I)], [forced, Admit]);
     assert_eq!([verdict(Colours::Both, O), verdict(Colours::Both, I)], [forced, forced]);
+}
+
+#[test]
+fn thresholds_of_in_packets_may_be_a_multiple() {
+    let verdict = |in_factor, colour, waiting| {
+        let mut aqm = Params { colours: Colours::Both, in_factor, ..params() }.build(&CONTEXT);
+        tell(&mut aqm, 0, 40.0);
+        offer(&mut aqm, 0, colour, waiting, &mut Rng::for_component(1, "dwred"))
+    };
+    let forced = Drop(Cause::Forced);
+    // OUT from 6 to 40, IN from 12 to 80.
+    assert_eq!([verdict(2.0, O, 40), verdict(2.0, I, 11)], [forced, Admit]);
+    assert_eq!([verdict(2.0, I, 80), verdict(1.0, I, 40)], [forced, forced]);
+    assert_ne!(verdict(2.0, I, 79), forced);
+    let only_out = Params { in_factor: 2.0, ..params() };
+    assert_eq!(only_out.check(&CONTEXT).map(|warned| warned[0].field), Ok("in_factor"));
 }
 
 #[test]

@@ -1,0 +1,60 @@
+"""Charts of paper E: a line a flow over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from ...report.charts import Spec, chart_of, fill, shape
+from ..measures import Array
+
+__all__ = ["lines"]
+
+#: Light to dark by contract, the two flows of a pair alike.
+COLOURS = ("#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08306b")
+
+
+@shape
+def _lines_shape(names: tuple[str, ...], y: str, height: int) -> Any:
+    scale = alt.Scale(domain=list(names), range=list(COLOURS[: len(names)]))
+    time = alt.X("t:Q", title="time (s)", scale=alt.Scale(nice=False, zero=False), axis=alt.Axis(tickCount=6))
+    value = alt.Y(
+        "v:Q",
+        title=y,
+        scale=alt.Scale(domainMin=0, domainMax=alt.ExprRef("top"), nice=False, clamp=True),
+        axis=alt.Axis(tickCount=4),
+    )
+    curves = (
+        chart_of("lines")
+        .mark_line(strokeWidth=1, opacity=0.85, clip=True)
+        .encode(
+            x=time,
+            y=value,
+            detail="flow:N",
+            color=alt.Color("contract:N", scale=scale, legend=alt.Legend(title=None, orient="top")),
+            tooltip=[
+                alt.Tooltip("flow:N"),
+                alt.Tooltip("contract:N"),
+                alt.Tooltip("t:Q"),
+                alt.Tooltip("v:Q"),
+            ],
+        )
+    )
+    pan = alt.selection_interval(bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
+    return curves.add_params(pan).properties(width="container", height=height)
+
+
+def lines(
+    t: Array, flows: Mapping[str, Array], contracts: Sequence[str], *, y: str, top: float, height: int = 190
+) -> Spec:
+    """Plot one line a flow over time, coloured by contract; `contracts` has one a flow, in order."""
+    rows = [
+        {"flow": name, "contract": contract, "t": float(f"{a:.5g}"), "v": float(f"{b:.4g}")}
+        for (name, values), contract in zip(flows.items(), contracts, strict=True)
+        for a, b in zip(t, values, strict=True)
+    ]
+    return fill(
+        _lines_shape(tuple(dict.fromkeys(contracts)), y, height), {"top": float(f"{top:.3g}")}, lines=rows
+    )

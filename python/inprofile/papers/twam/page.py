@@ -1,0 +1,250 @@
+"""Paper E's own part of its report: Fig. 2–5, queues, windows seen at the edge, two paths, assumptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...quantity import number
+from ...report import charts as draw
+from ...stats import estimate
+from .. import Cell
+from ..measures import Array, Measures
+from .experiments import BASELINE, OURS, cell_of
+from .figures import lines
+from .measure import contracts
+
+if TYPE_CHECKING:
+    from ...reproduce import Report
+
+__all__ = ["context"]
+
+Charts = MutableMapping[str, Mapping[str, Any]]
+
+THEORY = "Theory"
+#: Value and reason of what the paper does not state; the scenario files say the same beside each value.
+ASSUMED = (
+    (
+        "Contracts",
+        "pairs of 1, 2, 3, 4 and 5 Mbit/s",
+        "lost with Fig. 1; they add up to scenario 1's capacity",
+    ),
+    ("Round trip", "60 ms for all, 3 hops of 5 ms", "the paper asks for equal ones"),
+    ("TCP", "Reno, 1000 B + 40 B, minimum RTO 1 s, ACK for every packet", "ns-2's of the time"),
+    ("Window", "1000 packets", "the receiver never limits"),
+    ("Queues", "500 packets for the assured class, 50 for the priority queue", "above every threshold"),
+    (
+        "IN under DWRED",
+        "no thresholds: dropped only where the queue is full",
+        "one reading of §4; both are judged",
+    ),
+    ("Averages", "w_q = 0.002, not gentle, no waiting", "the value RED's authors recommend"),
+    ("TSW2CM", "window of 1 s", "RFC 2859's example"),
+    ("TWAM", "interval of one round-trip time, windows as the edge counts them", "α = 1"),
+    ("Bursts", "50 s on, 50 s off", "the paper says regular intervals"),
+)
+
+
+def context(report: Report, charts: Charts) -> dict[str, Any]:
+    """What the template shows, chart specifications put into `charts` by name."""
+    return {
+        "views": [_view(report, setup, charts) for setup in report.paper.setups],
+        "queues": list(_queues(report)),
+        "sources": list(_sources(report)),
+        "paths": list(_paths(report)),
+        "sweeps": [_sweep(report, sweep, charts) for sweep in report.paper.sweeps if _swept(report, sweep)],
+        "assumed": ASSUMED,
+        "shown_seed": report.paper.about["shown_seed"],
+    }
+
+
+def _cell(report: Report, setup: str, topology: str, scheme: str, variant: str = "") -> Measures:
+    found: Measures = report.cells[cell_of(report.paper, setup, topology, scheme, variant)]
+    return found
+
+
+def _row(scheme: str, kind: str, measures: Measures, values: Array) -> dict[str, Any]:
+    """Make a row of a chart of bars."""
+    e = estimate(float(v) for v in values)
+    lo, hi = e.ci95 or (e.mean, e.mean)
+    return {
+        "scheme": scheme,
+        "kind": kind,
+        "seeds": list(measures.seeds),
+        "values": [float(v) for v in values],
+        "mean": e.mean,
+        "lo": lo,
+        "hi": hi,
+    }
+
+
+def _view(report: Report, setup: Mapping[str, Any], charts: Charts) -> dict[str, Any]:
+    """Fig. 2–5 in one reading of the baseline."""
+    return {
+        "setup": setup,
+        "windows": _over_time(report, setup["id"], "scenario-1", "cwnd", charts),
+        "bars": [
+            _bars(report, setup["id"], "scenario-1", "cwnd", charts),
+            _bars(report, setup["id"], "scenario-1", "x", charts),
+            _bars(report, setup["id"], "scenario-2", "x", charts),
+            _bars(report, setup["id"], "scenario-3", "x", charts),
+        ],
+        "rates": _over_time(report, setup["id"], "scenario-4", "rate", charts),
+    }
+
+
+def _over_time(report: Report, setup: str, topology: str, what: str, charts: Charts) -> list[dict[str, Any]]:
+    """Fig. 2 and Fig. 5: a line a flow, ours and the baseline's on the same scale."""
+    promised = contracts(report.paper, report.paper.find("topologies", topology))
+    factor, y = (1e6, "Mbit/s") if what == "rate" else (1.0, "packets")
+    flows = {
+        scheme: _lines_of(_cell(report, setup, topology, scheme), what, factor) for scheme in (OURS, BASELINE)
+    }
+    # The start of a connection, which overshoots, does not set the scale.
+    top = max(float(np.percentile(line, 99.8)) for _, found in flows.values() for line in found.values())
+    shown = []
+    for scheme, (t, found) in flows.items():
+        name = f"{what}-{topology}-{setup}-{scheme}"
+        words = [f"{r / 1e6:g} Mbit/s" for r in promised]
+        charts[name] = lines(t, found, words, y=y, top=1.05 * top)
+        shown.append({"chart": name, "scheme": report.paper.find("schemes", scheme)["title"]})
+    return shown
+
+
+def _lines_of(measures: Measures, what: str, factor: float) -> tuple[Array, dict[str, Array]]:
+    traces = {name: trace for name, trace in measures.traces.items() if name.startswith(f"{what}.")}
+    t = next(iter(traces.values())).t
+    return t, {name.replace(f"{what}.", "flow "): trace.line / factor for name, trace in traces.items()}
+
+
+def _bars(report: Report, setup: str, topology: str, what: str, charts: Charts) -> dict[str, Any]:
+    """Fig. 3 and Fig. 4: a column a flow and scheme, beside what contracts ask for."""
+    paper = report.paper
+    about = paper.find("topologies", topology)
+    promised = contracts(paper, about)
+    share = promised / promised.sum()
+    rows = []
+    factor, y = (1e6, "Mbit/s") if what == "x" else (1.0, "packets")
+    for scheme in (BASELINE, OURS):
+        measures = _cell(report, setup, topology, scheme)
+        title = paper.find("schemes", scheme)["title"]
+        rows += [
+            _row(title, str(i), measures, measures[f"{what}.{i}"] / factor)
+            for i in range(1, len(promised) + 1)
+        ]
+    wanted = (
+        about["capacity"] * share / factor if what == "x" else about["capacity"] * about["rtt"] * share / 8320
+    )
+    rows += [
+        {"scheme": THEORY, "kind": str(i), "seeds": [], "values": [], "mean": w, "lo": w, "hi": w}
+        for i, w in enumerate(map(float, wanted), 1)
+    ]
+    name = f"bars-{what}-{topology}-{setup}"
+    schemes = [*(paper.find("schemes", s)["title"] for s in (BASELINE, OURS)), THEORY]
+    charts[name] = draw.bars(rows, schemes, y=y)
+    theory = "C·r/Σr" if what == "x" else "C·RTT·r/Σr"
+    return {
+        "chart": name,
+        "topology": about,
+        "what": "Throughput" if what == "x" else "Mean window",
+        "theory": theory,
+    }
+
+
+def _pm(values: Array, factor: float = 1.0, digits: int = 3) -> str:
+    e = estimate(float(v) / factor for v in values)
+    return number(e.mean, digits) if e.half is None else f"{number(e.mean, digits)} ± {number(e.half, 2)}"
+
+
+def _queues(report: Report) -> Iterator[dict[str, Any]]:
+    """What happens in the queues, by scenario and scheme."""
+    paper = report.paper
+    for cell, m in report.cells.items():
+        topology = paper.find("topologies", cell.topology)
+        if cell.sweep or "rtt" not in topology or cell.scheme not in (BASELINE, OURS):
+            continue
+        pipe = topology["capacity"] * topology["rtt"] / 8320
+        title = paper.find("schemes", cell.scheme)["title"]
+        if cell.scheme == BASELINE:
+            title += f", {paper.find('setups', cell.setup)['title'].lower()}"
+        if cell.variant:
+            title += f", {paper.find('variants', cell.variant)['title']}"
+        yield {
+            "topology": topology["title"],
+            "scheme": title,
+            "queues": [_pm(m[f"queue.{n}"]) for n in range(1, len(topology["hops"]) + 1)],
+            "ratio": _pm(m["queue.1"], pipe),
+            "loss_in": _pm(100 * m["loss_in"], digits=2),
+            "loss_out": _pm(100 * m["loss_out"], digits=2),
+            "in_share": _pm(100 * m["in_share"]),
+            "total": _pm(m["total"], 1e6, 4),
+            "timeouts": _pm(m["timeouts"]),
+            "fi": _pm(m["fi"], digits=4),
+        }
+
+
+def _sources(report: Report) -> Iterator[dict[str, Any]]:
+    """Estimated windows against the senders' own."""
+    for topology in report.paper.topologies:
+        known = [s for s in topology["schemes"] if s.startswith(OURS)]
+        for scheme in known if len(known) > 1 else ():
+            m = _cell(report, report.paper.setups[0]["id"], topology["id"], scheme)
+            yield {
+                "topology": topology["title"],
+                "scheme": report.paper.find("schemes", scheme)["title"],
+                "fi": _pm(m["fi"], digits=4),
+                "rate_error": _pm(m["rate_error"]),
+                "window_error": _pm(m["window_error"]),
+                "queue": _pm(m["queue.1"]),
+                "total": _pm(m["total"], 1e6, 4),
+            }
+
+
+def _paths(report: Report) -> Iterator[dict[str, Any]]:
+    """Two paths of unequal round trips: by turns, and in one queue."""
+    topology = report.paper.find("topologies", "two-paths")
+    half = len(topology["contracts"]) // 2
+    for scheme in topology["schemes"]:
+        m = _cell(report, report.paper.setups[0]["id"], topology["id"], scheme)
+        near, far = (
+            np.sum([m[f"x.{i}"] for i in span], axis=0)
+            for span in (range(1, half + 1), range(half + 1, 2 * half + 1))
+        )
+        yield {
+            "scheme": report.paper.find("schemes", scheme),
+            "near": _pm(near, 1e6),
+            "far": _pm(far, 1e6),
+            "fi": _pm(m["fi"], digits=4),
+        }
+
+
+def _cells_of(report: Report, sweep: Mapping[str, Any]) -> list[tuple[str, Measures]]:
+    setup, topology = report.paper.setups[0]["id"], report.paper.topologies[0]["id"]
+    cells = ((str(v), Cell(setup, topology, OURS, sweep=sweep["id"], value=str(v))) for v in sweep["values"])
+    return [(value, report.cells[cell]) for value, cell in cells if cell in report.cells]
+
+
+def _swept(report: Report, sweep: Mapping[str, Any]) -> bool:
+    return bool(_cells_of(report, sweep))
+
+
+def _sweep(report: Report, sweep: Mapping[str, Any], charts: Charts) -> dict[str, Any]:
+    """How shares and windows answer to an assumed parameter."""
+    title = report.paper.find("schemes", OURS)["title"]
+    found = _cells_of(report, sweep)
+    names: Sequence[tuple[str, str]] = (
+        ("fi", "index of throughput over contract"),
+        ("cwnd", "mean window (packets)"),
+        ("timeouts", "slow starts a run"),
+    )
+    shown = []
+    for measure, y in names:
+        rows = [{"value": value, **_row(title, "", m, m[measure])} for value, m in found]
+        name = f"sweep-{sweep['id']}-{measure}"
+        charts[name] = draw.response(
+            rows, [value for value, _ in found], [title], x=sweep["title"], y=y, assumed=sweep["assumed"]
+        )
+        shown.append({"chart": name, "what": y})
+    return {"sweep": sweep, "seeds": len(found[0][1].seeds), "charts": shown}

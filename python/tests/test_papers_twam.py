@@ -1,0 +1,239 @@
+"""Paper E: its experiments, how its runs are measured, and how its claims come out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from inprofile import papers
+from inprofile.judge import Verdict, judge
+from inprofile.papers import Cell
+from inprofile.papers.measures import Measures
+from inprofile.papers.twam import cost
+from inprofile.papers.twam.claims import findings, table
+from inprofile.papers.twam.experiments import BASELINE, OURS, cell_of, jobs
+from inprofile.papers.twam.measure import contracts, fairness, measure, relative_error, within
+from inprofile.papers.twam.page import context
+from inprofile.reproduce import Report, plan
+from inprofile.scenario import load
+
+PAPER = papers.load("twam")
+FLOWS = range(1, 11)
+SEEDS = (1, 2, 3, 4, 5)
+
+
+def test_every_cell_is_run_once_and_every_experiment_is_sound() -> None:
+    for quick in (False, True):
+        cells = [job.cell for batch in jobs(PAPER, quick, sweeps=True) for job in batch]
+        assert len(set(cells)) == len(cells)
+        for batch in jobs(PAPER, quick, sweeps=True):
+            for job in batch:
+                scenario = load(PAPER.folder / job.file).with_(job.values)
+                unmeant = [w for w in scenario.warnings if "make no difference" not in w.problem]
+                assert not unmeant, (job.cell, unmeant)
+
+
+def test_only_the_baseline_differs_between_set_ups() -> None:
+    as_printed, protected = (s["id"] for s in PAPER.setups)
+    assert cell_of(PAPER, as_printed, "scenario-1", OURS) == cell_of(PAPER, protected, "scenario-1", OURS)
+    assert cell_of(PAPER, as_printed, "scenario-1", BASELINE) != cell_of(
+        PAPER, protected, "scenario-1", BASELINE
+    )
+    found = {job.cell: job for batch in jobs(PAPER) for job in batch}
+    one, other = (found[cell_of(PAPER, s, "scenario-4", BASELINE)].values for s in (as_printed, protected))
+    assert {key for key in one if one[key] != other[key]} == {
+        "links.hop1.queue",
+        "links.hop2.queue.classes.af",
+        "links.hop3.queue",
+    }
+
+
+def test_what_it_costs_is_said_and_within_bounds() -> None:
+    assert plan("twam").cpu_seconds <= 6 * 60
+    # As fixed in the file; where few are asked for it is two, and the page says so.
+    assert {job.seeds for job in plan("twam", quick=True).jobs} == {PAPER.about["seeds"]["quick"]}
+    assert "quick" in PAPER.about
+
+
+def test_indices_and_errors_by_hand() -> None:
+    np.testing.assert_allclose(fairness(np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 0.0]])), [1.0, 0.5, 0.0])
+    np.testing.assert_allclose(
+        relative_error(np.array([[1.1, 0.9], [1.0, 3.0]]), np.array([1.0, 1.0])), [0.1, np.sqrt(2)]
+    )
+    t = np.arange(1.0, 11.0)
+    assert t[within(t, [[2, 4], [8, 9]])].tolist() == [3.0, 4.0, 9.0]
+    assert contracts(PAPER, PAPER.find("topologies", "scenario-1")).sum() == 30e6
+
+
+def made(bursts: bool) -> Any:
+    """Two seeds of scenario 4 (or 1): flow i has a window of i packets, in seed s a rate of i·s Mbit/s."""
+
+    def rows(*columns: str, of: list[tuple[Any, ...]]) -> pa.Table:
+        return pa.table({name: [row[k] for row in of] for k, name in enumerate(columns)})
+
+    seeds = (1, 2)
+    topology = PAPER.find("topologies", "scenario-4" if bursts else "scenario-1")
+    queue = ("queue_mean", "sent_rate", "arrived_in", "arrived_out", "dropped_in", "dropped_out")
+    samples = [
+        (s, f"af.{i - 1}", what, t, value)
+        for s in seeds
+        for i in FLOWS
+        for t in range(301)
+        # In the seconds up to 120 the first flow gets nothing.
+        for what, value in (("cwnd", float(i)), ("received", 0.0 if i == 1 and t <= 120 else i * s * 1e6))
+    ]
+    return SimpleNamespace(
+        seeds=seeds,
+        provenance=SimpleNamespace(
+            experiment=json.dumps({"measure": {"from": 100_000_000_000_000, "to": 300_000_000_000_000}})
+        ),
+        flows=rows(
+            "seed",
+            "flow",
+            "group",
+            "throughput",
+            of=[(s, f"af.{i - 1}", "af", i * s * 1e6) for s in seeds for i in FLOWS]
+            + [(s, "ef.0", "ef", 1e7) for s in seeds] * bursts,
+        ),
+        metrics=rows("seed", "name", "value", of=[(s, "timeouts", 3.0 * s) for s in seeds]),
+        queues=rows(
+            "seed",
+            "queue",
+            *queue,
+            of=[(s, hop, 10.0 * s, 8320e3, 60.0, 40.0, 1.0, 2.0) for s in seeds for hop in topology["hops"]],
+        ),
+        series=rows("seed", "monitor", "what", "t", "value", of=samples),
+    )
+
+
+def test_measures_of_tables_made_by_hand() -> None:
+    m = measure(made(bursts=True), Cell("as-printed", "scenario-4", OURS), PAPER)
+    np.testing.assert_allclose(m["x.3"], [3e6, 6e6])
+    np.testing.assert_allclose(m["cwnd.7"], [7.0, 7.0])
+    np.testing.assert_allclose(m["timeouts"], [3.0, 6.0])
+    # 10 packets at 1000 packets/s, three times; and twice that.
+    np.testing.assert_allclose(m["delay"], [0.03, 0.06])
+    np.testing.assert_allclose(m["loss_in"], [3 / 60] * 2)
+    np.testing.assert_allclose(m["in_share"], [0.6] * 2)
+    # Of the 100 seconds of bursts the first flow has 80.
+    np.testing.assert_allclose(m["burst.1"], [0.8e6, 1.6e6])
+    promised = contracts(PAPER, PAPER.find("topologies", "scenario-4"))
+    starved = np.array([0.0, *FLOWS[1:]]) * 1e6 / promised
+    np.testing.assert_allclose(m["fi_worst"], [fairness(starved)] * 2)
+    pipe = 40e6 * promised / promised.sum() / 8320
+    wanted = np.array(FLOWS) / (pipe * 0.06)
+    np.testing.assert_allclose(m["window_error"], [np.sqrt(((wanted - 1) ** 2).mean())] * 2)
+    assert m.traces["rate.1"].t[0] == 141.0
+
+
+def measures(shares: Any, **more: float) -> Measures:
+    """Five seeds, a little apart: throughputs as these shares of the contracts, windows in proportion."""
+    noise = 1 + 1e-3 * np.arange(-2, 3)
+    promised = contracts(PAPER, PAPER.find("topologies", "scenario-1"))
+    values = {name: value * noise for name, value in more.items()}
+    for i, (share, contract) in enumerate(zip(np.broadcast_to(shares, 10), promised, strict=True), 1):
+        values[f"x.{i}"] = values[f"burst.{i}"] = share * contract * noise
+        values[f"cwnd.{i}"] = more["window"] * share * contract * noise
+    return Measures(SEEDS, values, {})
+
+
+def cells(ours: Measures, base: Measures) -> dict[Cell, Measures]:
+    found = (job.cell for batch in jobs(PAPER) for job in batch)
+    return {cell: base if cell.scheme == BASELINE else ours for cell in found}
+
+
+FIGURES = {
+    "fi": 0.9, "total": 3e7, "delay": 0.02, "queue.2": 0.0, "queue.3": 0.0, "loss_in": 0.0, "loss_out": 0.1,
+    "in_share": 0.7, "cwnd": 20.0, "window_error_queued": 0.2,
+}  # fmt: skip
+#: Of scenario 1's 216.3 packets of bandwidth times delay 0.22; of scenario 2's 360.6 too little.
+GOOD = measures(
+    1.05,
+    window=8e-6,
+    window_error=0.1,
+    rate_error=0.1,
+    timeouts=0.0,
+    fi_worst=0.9,
+    **{"queue.1": 65.0},
+    **FIGURES,
+)
+POOR = measures(
+    [1.5] * 4 + [0.9] * 6,
+    window=5e-6,
+    window_error=0.3,
+    rate_error=0.3,
+    timeouts=9.0,
+    fi_worst=0.5,
+    **{"queue.1": 20.0},
+    **FIGURES,
+)
+
+
+def verdicts(found: dict[Cell, Measures]) -> dict[str, Verdict]:
+    return {j.claim: j.verdict for j in judge(findings(PAPER, found)) if j.setup == "as-printed"}
+
+
+def test_runs_as_the_paper_has_them_reproduce_its_claims() -> None:
+    found = verdicts(cells(GOOD, POOR))
+    assert {c for c, v in found.items() if v != Verdict.REPRODUCED} <= {"E1", "E5", "E6"}
+    # Flows of 1 Mbit/s have the larger windows under this baseline.
+    assert found["E1"] == Verdict.REPRODUCED
+    # 65 packets are more than a quarter of scenario 1's pipe.
+    assert found["E5"] == Verdict.NOT_REPRODUCED
+
+
+def test_runs_the_other_way_round_do_not() -> None:
+    found = verdicts(cells(POOR, GOOD))
+    assert {c for c, v in found.items() if v == Verdict.REPRODUCED} <= {"E6"}
+
+
+def test_schemes_that_ran_with_other_seeds_are_not_paired() -> None:
+    other = Measures((7, 8, 9, 10, 11), GOOD.values, {})
+    with pytest.raises(ValueError, match="nothing to pair"):
+        findings(PAPER, cells(other, POOR))
+
+
+def test_the_table_has_a_row_a_cell() -> None:
+    found = cells(GOOD, POOR)
+    assert len(table(PAPER, found)) == sum(not cell.sweep for cell in found)
+
+
+def test_the_cost_is_measured_in_turns_and_says_where() -> None:
+    measured = cost.measured()
+    assert len(measured.ratios) == len(measured.twam) >= 20
+    assert all(0 < ratio < 100 for ratio in measured.ratios)
+    assert measured.machine in measured.words
+
+
+@dataclass
+class Made:
+    """What the page needs of a report."""
+
+    paper: Any
+    cells: dict[Cell, Measures] = field(default_factory=dict)
+
+
+def test_the_page_shows_every_figure() -> None:
+    found = {}
+    for cell, m in cells(GOOD, POOR).items():
+        traced = (
+            measure(
+                made(bursts=cell.topology == "scenario-4"), Cell("as-printed", cell.topology, OURS), PAPER
+            ).traces
+            if cell.topology in ("scenario-1", "scenario-4")
+            else {}
+        )
+        found[cell] = Measures(m.seeds, m.values, traced)
+    charts: dict[str, Any] = {}
+    shown = context(Made(PAPER, found), charts)  # type: ignore[arg-type]
+    assert [len(view["bars"]) for view in shown["views"]] == [4, 4]
+    assert {row["topology"] for row in shown["queues"]} == {f"scenario {n}" for n in (1, 2, 3, 4)}
+    assert len(shown["paths"]) == 2
+    assert len(charts) == 2 * (2 + 4 + 2) + sum(len(s["charts"]) for s in shown["sweeps"])
+    assert Report  # the real one holds no less
