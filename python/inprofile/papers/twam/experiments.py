@@ -103,7 +103,9 @@ def _swept(paper: Paper, topology: Mapping[str, Any], cell: Cell) -> dict[str, o
             return {"signals": [{"from": "R1", "to": hop, "loss": value} for hop in topology["hops"]]}
         case "alpha":
             return {"edges.R1.marker.alpha": value}
-        case "profile" | "congestion":
-            return {f"tcp.{cell.sweep}": value}
+        case "congestion":
+            return {"tcp.congestion": value}
+        case "rfc":
+            return {"tcp.profile": "rfc", "tcp.congestion": value}
         case unknown:
             raise KeyError(unknown)
