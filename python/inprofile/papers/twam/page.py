@@ -50,6 +50,7 @@ ASSUMED = (
 def context(report: Report, charts: Charts) -> dict[str, Any]:
     """What the template shows, chart specifications put into `charts` by name."""
     return {
+        "short": list(_in_short(report)),
         "views": [_view(report, setup, charts) for setup in report.paper.setups],
         "queues": list(_queues(report)),
         "sources": list(_sources(report)),
@@ -58,6 +59,32 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
         "assumed": ASSUMED,
         "shown_seed": report.paper.about["shown_seed"],
     }
+
+
+def _in_short(report: Report) -> Iterator[str]:
+    """What the runs say in a few sentences, each of them decided by the figures it gives."""
+    paper, setup = report.paper, report.paper.setups[0]["id"]
+    ours = _cell(report, setup, "scenario-1", OURS)
+    top = (ours["x.9"] + ours["x.10"]) / ours["total"]
+    yield (
+        "By Eq. (3) flows of the largest contract are always IN: r·ΣW is never below Σ(r·W) for them. Where"
+        " DWRED's thresholds are for OUT packets alone nothing but a full queue holds these flows back: in"
+        f" scenario 1 the two flows of 5 Mbit/s take {100 * float(top.mean()):.0f} % of what gets through; a"
+        " third of all contracts is theirs."
+    )
+    indices = ", ".join(
+        f"{float(_cell(report, setup, 'scenario-1', OURS, v['id'])['fi'].mean()):.3f} {v['title']}"
+        for v in paper.variants
+    )
+    base = ", ".join(
+        f"{float(_cell(report, s['id'], 'scenario-1', BASELINE)['fi'].mean()):.3f} ({s['title'].lower()})"
+        for s in paper.setups
+    )
+    yield (
+        "Shares as contracts, by Jain's index of throughput over contract in scenario 1:"
+        f" {ours['fi'].mean():.3f} with TWAM and DWRED for OUT packets, {indices};"
+        f" {base} with TSW2CM and WRED."
+    )
 
 
 def _cell(report: Report, setup: str, topology: str, scheme: str, variant: str = "") -> Measures:
