@@ -77,7 +77,7 @@ def _in_short(report: Report) -> Iterator[str]:
         for v in paper.variants
     )
     base = ", ".join(
-        f"{float(_cell(report, s['id'], 'scenario-1', BASELINE)['fi'].mean()):.3f} ({s['title'].lower()})"
+        f"{float(_cell(report, s['id'], 'scenario-1', BASELINE)['fi'].mean()):.3f} ({s['title']})"
         for s in paper.setups
     )
     yield (
@@ -195,7 +195,7 @@ def _queues(report: Report) -> Iterator[dict[str, Any]]:
         pipe = topology["capacity"] * topology["rtt"] / 8320
         title = paper.find("schemes", cell.scheme)["title"]
         if cell.scheme == BASELINE:
-            title += f", {paper.find('setups', cell.setup)['title'].lower()}"
+            title += f", {paper.find('setups', cell.setup)['title']}"
         if cell.variant:
             title += f", {paper.find('variants', cell.variant)['title']}"
         yield {
