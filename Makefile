@@ -9,7 +9,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.toml'
 say = @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce test soak lint test-rust test-python bench cost profile validate validate-live laws wheel requirements clean
+.PHONY: help build reproduce compare test soak lint test-rust test-python bench cost profile validate validate-live laws wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -19,6 +19,9 @@ build: $(VENV)/.built ## Build everything into .venv; then .venv/bin/inprofile i
 
 reproduce: build ## Reproduce the papers: run, judge, write the report
 	@$(BIN)/inprofile reproduce
+
+compare: build ## Compare all schemes at equal delay, apart from reproduce (two to three CPU minutes; the page joins its reports)
+	@$(BIN)/inprofile compare
 
 test: lint test-rust test-python ## Run every check and test
 

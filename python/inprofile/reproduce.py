@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import json
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import papers as _papers
+from ._measured import Experiment, measure_all
 from ._version import __version__
 from .judge import Judged, judge
 from .papers import Batches, Cell, Job, Paper
-from .papers.measures import Measures
 
 if TYPE_CHECKING:
-    from .results import Result
     from .scenario import Scenario
 
 __all__ = ["Plan", "Report", "plan", "reproduce"]
@@ -215,37 +212,17 @@ def _batch(
     progress: Progress,
 ) -> dict[Cell, Any]:
     """Measures of a batch: from the cache, or run now and put there."""
-    from ._runner import run_many
-
     measure = paper.module("measure").measure
-    measured: dict[Cell, Any] = {}
-    missing: list[tuple[Job, Scenario, Path | None]] = []
-    for job, scenario in work:
-        place = None if cache is None else cache / paper.name / f"{_key(paper, job, scenario)}.npz"
-        kept = None if place is None else Measures.read(place)
-        if kept is None:
-            missing.append((job, scenario, place))
-        else:
-            measured[job.cell] = kept
-            finished += job.seeds
-    if not missing:
-        return measured
-
-    def done(index: int, result: Result) -> None:
-        job, _, place = missing[index]
-        measures = measure(result, job.cell, paper)
-        if place is not None:
-            _keep(place, measures)
-        measured[job.cell] = measures
-
-    what = _common([job.cell for job, _, _ in missing])
-    run_many(
-        [(scenario, job.seeds) for job, scenario, _ in missing],
+    cells = [job.cell for job, _ in work]
+    what = _common(cells)
+    measured = measure_all(
+        [Experiment(scenario, job.seeds, _also(paper, job)) for job, scenario in work],
+        lambda index, result: measure(result, cells[index], paper),
         jobs=jobs,
-        progress=lambda ran, _: progress(finished + ran, total, what),
-        done=done,
+        cache=None if cache is None else cache / paper.name,
+        progress=lambda done: progress(finished + done, total, what),
     )
-    return measured
+    return dict(zip(cells, measured, strict=True))
 
 
 def _common(cells: Sequence[Cell]) -> str:
@@ -257,16 +234,11 @@ def _common(cells: Sequence[Cell]) -> str:
     return f"{first.setup}, {first.topology}: {schemes}{first.variant and f', {first.variant}'}"
 
 
-def _key(paper: Paper, job: Job, scenario: Scenario) -> str:
-    """Digest of all that decides a cell's measures: experiment, seeds, simulator, way of measuring."""
-    from ._runner import _engine
+def _also(paper: Paper, job: Job) -> list[object]:
+    """What decides a cell's measures beside its runs: the way of measuring."""
     from .papers import measures as _measures
 
-    parts = [
-        scenario.canonical,
-        job.seeds,
-        __version__,
-        _engine(),
+    return [
         inspect.getsource(_measures),
         inspect.getsource(paper.module("measure")),
         # A cell's place decides what is measured of it; so may anything else in the paper's own file.
@@ -277,22 +249,6 @@ def _key(paper: Paper, job: Job, scenario: Scenario) -> str:
             if key in paper.about
         },
     ]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
-
-
-def _keep(place: Path, measures: Any) -> None:
-    """Write whole or not at all."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    part = place.with_name(f".{place.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            measures.write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(place)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
 
 
 def minutes(seconds: float) -> str:

@@ -142,6 +142,13 @@ def _sync(folder: Path) -> None:
         os.close(handle)
 
 
+def replace_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
 def _replace(part: Path, place: Path) -> None:
     """Put the finished folder in its place; the earlier one leaves whole, or comes back."""
     old = place.with_name(f".{place.name}.{os.getpid()}.old")

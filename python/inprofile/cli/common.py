@@ -30,6 +30,7 @@ __all__ = [
     "guarded",
     "open_scenario",
     "progress",
+    "resumable",
     "seeds_of",
     "show",
 ]
@@ -162,3 +163,31 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
             bar.update(task, completed=finished, total=runs)
 
         yield tell
+
+
+@contextmanager
+def resumable(cache: Path, runs: int) -> Iterator[Callable[[int, int, str], None]]:
+    """A bar on standard error for many experiments; told runs finished, runs in all, and what is being run.
+
+    What is interrupted says where `cache` has what is finished, and leaves with code 130.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}")
+    counted = [0, runs]
+    try:
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("", total=None)
+
+            def tell(finished: int, runs: int, what: str) -> None:
+                counted[:] = [finished, runs]
+                bar.update(task, completed=finished, total=runs, description=what)
+
+            yield tell
+    except KeyboardInterrupt:
+        sys.stderr.write(
+            f"Interrupted after {counted[0]} of {counted[1]} runs. What is finished is kept in {cache}:"
+            " the same command goes on from there.\n"
+        )
+        raise typer.Exit(INTERRUPTED) from None

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import webbrowser
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import INTERRUPTED, Jobs, Json, Refused, emit, guarded
+from .common import Jobs, Json, Refused, emit, guarded, resumable
 
 if TYPE_CHECKING:
     from ..reproduce import Plan, Report
@@ -55,21 +52,8 @@ def reproduce(
     if plan:
         _print_plan(plans, jobs, json_)
         return
-    counted = [0, sum(p.runs for p in plans)]
-    try:
-        with _progress() as tell:
-
-            def count(done: int, total: int, what: str) -> None:
-                counted[:] = [done, total]
-                tell(done, total, what)
-
-            reports = work.reproduce(wanted, quick, sweeps, jobs, out, progress=count, figures=figures)
-    except KeyboardInterrupt:
-        sys.stderr.write(
-            f"Interrupted after {counted[0]} of {counted[1]} runs. What is finished is kept in {work.CACHE}:"
-            " the same command goes on from there.\n"
-        )
-        raise typer.Exit(INTERRUPTED) from None
+    with resumable(work.CACHE, sum(p.runs for p in plans)) as tell:
+        reports = work.reproduce(wanted, quick, sweeps, jobs, out, progress=tell, figures=figures)
     if json_:
         emit({"papers": [report.to_json() for report in reports]})
     else:
@@ -151,19 +135,3 @@ def _tables(report: Report) -> list[str]:
     if report.page is not None:
         lines += ["", f"Report: {report.page}"]
     return lines
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int, str], None]]:
-    """Show a bar on standard error while a terminal looks on; silent otherwise."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}")
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-
-        def tell(done: int, total: int, what: str) -> None:
-            bar.update(task, completed=done, total=total, description=what)
-
-        yield tell

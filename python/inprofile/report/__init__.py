@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..storage import replace_text
 from .data import measures_csv, report_json
 from .figures import write_figures
 from .overview import write_overview
@@ -24,17 +25,11 @@ def write(report: Report, folder: Path, figures: str | None = None) -> Path:
     """
     folder.mkdir(parents=True, exist_ok=True)
     data = json.dumps(report_json(report), ensure_ascii=False, allow_nan=False, indent=1)
-    _replace(folder / "results.json", data + "\n")
-    _replace(folder / "measures.csv", measures_csv(report))
+    replace_text(folder / "results.json", data + "\n")
+    replace_text(folder / "measures.csv", measures_csv(report))
     page = folder / "index.html"
     composed = compose(report)
-    _replace(page, render(report, composed))
+    replace_text(page, render(report, composed))
     if figures is not None:
         write_figures(composed[1], folder / "figures", figures)
     return page
-
-
-def _replace(path: Path, text: str) -> None:
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)

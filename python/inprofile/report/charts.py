@@ -110,12 +110,17 @@ def rounded(rows: Rows, keys: Sequence[str], digits: int = 4) -> list[dict[str, 
 def colour_of(lines: Sequence[str]) -> list[str]:
     """A colour for each line: the scheme's own, else the next of the cycle that none of the schemes has.
 
-    >>> colour_of(["RIO", "40 flows"])
-    ['#7d8797', '#2c7fd6']
+    Where schemes of several papers stand together, the first has the colour that they share.
+
+    >>> colour_of(["RIO", "40 flows"]), colour_of(["ARD", "RI+O"])
+    (['#7d8797', '#2c7fd6'], ['#2c7fd6', '#e08e0b'])
     """
-    taken = {COLOURS[line] for line in lines if line in COLOURS}
-    free = itertools.cycle([c for c in CYCLE if c not in taken] or CYCLE)
-    return [COLOURS.get(line) or next(free) for line in lines]
+    own: dict[str, str] = {}
+    for line in lines:
+        if line in COLOURS and COLOURS[line] not in own.values():
+            own[line] = COLOURS[line]
+    free = itertools.cycle([c for c in CYCLE if c not in own.values()] or CYCLE)
+    return [own.get(line) or next(free) for line in lines]
 
 
 def scheme_colour(schemes: Sequence[str], legend: bool = False) -> alt.Color:

@@ -81,9 +81,11 @@ def curve(
 
 
 @shape
-def _frontier_shape(schemes: tuple[str, ...], x: str, y: str, log: tuple[bool, bool], height: int) -> Any:
+def _frontier_shape(
+    schemes: tuple[str, ...], x: str, y: str, log: tuple[bool, bool], legend: bool, height: int
+) -> Any:
     scales = _scale(log[0], False), _scale(log[1], False)
-    colour = scheme_colour(schemes, legend=True)
+    colour = scheme_colour(schemes, legend=legend)
     base = chart_of("rows").encode(color=colour, order="order:Q")
     along = alt.X("x:Q", title=x, scale=scales[0], axis=alt.Axis(tickCount=6))
     up = alt.Y("y:Q", title=y, scale=scales[1], axis=alt.Axis(tickCount=5))
@@ -111,13 +113,14 @@ def frontier(
     x: str,
     y: str,
     log: tuple[bool, bool] = (False, False),
+    legend: bool = True,
     height: int = 240,
 ) -> Spec:
     """Plot one measure against another: a point a setting with both intervals, joined by `order`.
 
     `rows` have scheme, label (the setting), order, x, x_lo, x_hi, y, y_lo and y_hi.
     """
-    made = _frontier_shape(tuple(schemes), x, y, log, height)
+    made = _frontier_shape(tuple(schemes), x, y, log, legend, height)
     keys = ("scheme", "label", "order", "x", "x_lo", "x_hi", "y", "y_lo", "y_hi")
     return fill(made, None, rows=rounded(rows, keys))
 

@@ -1,4 +1,4 @@
-"""The overview: every reproduced paper's verdicts at a glance, from the results that lie beside it."""
+"""The overview: every paper's verdicts at a glance, and the comparison, from the results beside it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ..judge import Verdict
+from ..storage import replace_text
 from .page import SIGNS, asset, environment
 
 __all__ = ["write_overview"]
@@ -23,16 +24,24 @@ def write_overview(folder: Path) -> Path:
         .get_template("overview.html.j2")
         .render(
             papers=papers,
+            comparison=_comparison(folder),
             signs=SIGNS,
             verdicts=[(v, sum(p["counts"][v] for p in papers)) for v in Verdict],
             css=Markup(asset("page.css")),  # noqa: S704 (our own file)
         )
     )
     page = folder / "index.html"
-    part = page.with_name(f".{page.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(page)
+    replace_text(page, text)
     return page
+
+
+def _comparison(folder: Path) -> dict[str, Any] | None:
+    """What the comparison of schemes comes to, if there is one."""
+    place = folder / "compare" / "results.json"
+    if not place.exists():
+        return None
+    found: dict[str, Any] = json.loads(place.read_text("utf-8"))
+    return found
 
 
 def _row(data: dict[str, Any]) -> dict[str, Any]:

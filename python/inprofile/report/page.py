@@ -17,7 +17,7 @@ from ..quantity import number, quantity
 if TYPE_CHECKING:
     from ..reproduce import Report
 
-__all__ = ["SIGNS", "Charts", "asset", "compose", "environment", "figure", "render"]
+__all__ = ["SIGNS", "Charts", "asset", "compose", "environment", "figure", "page_parts", "render"]
 
 #: Vega-Lite specifications by the name the page calls them.
 Charts = dict[str, Mapping[str, Any]]
@@ -64,13 +64,20 @@ def render(report: Report, composed: tuple[dict[str, Any], Charts] | None = None
             experiments=_experiments(report),
             seeds=sorted({job.seeds for job in report.jobs.values() if not job.cell.sweep} or {report.seeds}),
             signs=SIGNS,
-            css=Markup(asset("page.css")),  # noqa: S704 (our own file)
-            script=Markup(asset("page.js")),  # noqa: S704 (our own file)
-            vega=Markup(_vega()),  # noqa: S704 (a packaged library)
-            charts=_embedded(charts),
+            **page_parts(charts),
             **context,
         )
     )
+
+
+def page_parts(charts: Charts) -> dict[str, Markup]:
+    """What every page with charts has inside: `base.html.j2` asks for it."""
+    return {
+        "css": Markup(asset("page.css")),  # noqa: S704 (our own file)
+        "script": Markup(asset("page.js")),  # noqa: S704 (our own file)
+        "vega": Markup(_vega()),  # noqa: S704 (a packaged library)
+        "charts": _embedded(charts),
+    }
 
 
 def asset(name: str) -> str:

@@ -1,0 +1,108 @@
+"""`inprofile compare`: every scheme on the same experiments, at equal delay."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .common import Jobs, Json, Refused, emit, guarded, resumable
+
+if TYPE_CHECKING:
+    from ..compare import Comparison, Plan
+
+
+@guarded
+def compare(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE]…", help="Your own experiments; three of ours if left out.", show_default=False
+        ),
+    ] = None,
+    schemes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…", help="Which schemes, by their ids; all if left out.", show_default=False
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer seeds and settings, shorter runs; the page says so.")
+    ] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Say what would be run and how long it takes, and stop.")
+    ] = False,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path, typer.Option(help="The folder for the reports; the page goes to compare/ there.")
+    ] = (Path("reports")),
+    open_: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
+    json_: Json = False,
+) -> None:
+    """Compare schemes: drop-tail, RED, RIO, RI+O, ARM, ARD, … tuned alike, at equal mean queueing delay."""
+    from ..compare import NoContractError, UnknownSchemeError
+    from ..compare import compare as work
+    from ..compare import plan as planned
+    from ..compare.run import CACHE
+
+    names = None if schemes is None else [name.strip() for name in schemes.split(",") if name.strip()]
+    if names == []:
+        raise Refused("--schemes names none: write --schemes rio,ard, or leave it out for all")
+    try:
+        made = planned(files, quick, names)
+    except (UnknownSchemeError, NoContractError) as error:
+        raise Refused(str(error)) from None
+    if plan:
+        _print_plan(made, jobs, json_)
+        return
+    with resumable(CACHE, made.runs) as tell:
+        comparison = work(files, quick, names, jobs, out, progress=tell)
+    if json_:
+        emit(comparison.to_json())
+    else:
+        typer.echo(as_text(comparison))
+    if open_ and comparison.page is not None:
+        webbrowser.open(comparison.page.resolve().as_uri())
+
+
+def _print_plan(plan: Plan, jobs: int | None, as_json: bool) -> None:
+    from .._runner import threads
+    from ..compare.run import CACHE
+    from ..reproduce import minutes
+
+    if as_json:
+        emit(plan.to_json())
+        return
+    cores = threads(jobs)
+    typer.echo(
+        f"{len(plan.schemes)} schemes on {len(plan.studies)} experiment{'s' * (len(plan.studies) != 1)}:"
+        f" {plan.runs} runs, about {minutes(plan.cpu_seconds / cores)} on {cores} core{'s' * (cores != 1)}."
+        f" Runs already in {CACHE} are not repeated."
+    )
+
+
+def as_text(comparison: Comparison) -> str:
+    """Who wins where, as plain text."""
+    from ..compare.measure import RANKED
+    from ..compare.page import in_short, shown
+
+    lines = list(in_short(comparison))
+    if comparison.quick:
+        lines.insert(0, "Quick mode: few seeds, settings and seconds; few differences can be shown.")
+    for one in comparison.outcomes:
+        delays = ", ".join(f"{1e3 * d:.3g}" for d in one.delays)
+        lines += ["", f"{one.study.title}, {one.study.tcp_title}, at {delays} ms"]
+        for measure in RANKED:
+            if measure.id in one.rankings:
+                ranking = one.rankings[measure.id]
+                best = f"{comparison.title(ranking.best)} {shown(measure, ranking.values[ranking.best])}"
+                alike = ", ".join(comparison.title(s) for s in ranking.alike)
+                lines.append(f"  {measure.title:<15}{best}{f'; not told from it: {alike}' if alike else ''}")
+        absent = [comparison.title(s) for s in one.frontiers if s not in one.reaching]
+        if absent:
+            lines.append(f"  No point there: {', '.join(absent)}")
+    if comparison.page is not None:
+        lines += ["", f"Page: {comparison.page}"]
+    return "\n".join(lines)
