@@ -227,6 +227,6 @@ def _frontiers(one: Compared, titles: dict[str, str], measure: Measure, charts: 
             )
     name = f"{one.study.id}-{measure.id}"
     unit = f"{measure.title.lower() if not measure.title.startswith('IN') else measure.title}"
-    y = f"{unit} (%)" if measure.percent else unit
-    charts[name] = frontier(rows, list(titles.values()), x=DELAY, y=y, log=(True, False), legend=False)
+    up = f"{unit} (%)" if measure.percent else unit
+    charts[name] = frontier(rows, list(titles.values()), x=DELAY, y=up, log=(True, False), legend=False)
     return name

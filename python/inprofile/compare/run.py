@@ -278,7 +278,7 @@ def _outcome_json(one: Compared) -> dict[str, Any]:
                 "scheme": s,
                 "t": length,
                 "digest": one.digests[s, length],
-                **{name: estimated(values) for name, values in point.values.items()},
+                **{name: estimated(values.tolist()) for name, values in point.values.items()},
             }
             for s, f in one.frontiers.items()
             for length, point in zip(f.settings, f.points, strict=True)
