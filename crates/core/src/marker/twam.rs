@@ -251,6 +251,7 @@ impl Marker for Twam {
             // What has passed so far belongs to no interval.
             self.look(1.0);
             self.since = Some(now);
+            self.others.window = 0.0;
             return Some(now + UNKNOWN);
         };
         let elapsed = self.since.map_or(Duration::ZERO, |since| now.since(since));

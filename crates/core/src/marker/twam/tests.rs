@@ -185,6 +185,21 @@ fn the_round_trip_time_is_estimated() {
     assert_eq!(sent.signals.iter().map(|s| s.value).collect::<Vec<_>>(), [3.0]);
 }
 
+/// What an oracle says before the round-trip time is known belongs to no interval, however often it says it.
+#[test]
+fn what_is_told_before_the_round_trip_time_is_known_does_not_add_up() {
+    let mut m = twam(&Params { window_source: WindowSource::Oracle, ..params() }, &[1e6]);
+    m.params.rtt = None;
+    let mut sent = Outbox::default();
+    for n in 1..4 {
+        tell(&mut m, "window", 7, 10_400.0);
+        m.tick(Time(RTT.0 * n), &mut sent);
+    }
+    m.params.rtt = Some(RTT);
+    tell(&mut m, "window", 7, 10_400.0);
+    assert_eq!((end(&mut m, 4), sent.signals.len()), (vec![10.0], 0));
+}
+
 #[test]
 fn outstanding_windows_need_no_count() {
     let source = WindowSource::Outstanding;
