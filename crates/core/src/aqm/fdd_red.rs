@@ -131,7 +131,7 @@ crate::params! {
         /// Who says what the round-trip times are.
         rtt_source: RttSource = RttSource::Estimated;
         /// Flows it keeps state of at most: of more, those seen longest ago are forgotten.
-        flows: u64 [POSITIVE] = 4096;
+        flows: u64 [FLOWS] = 4096;
     }
 }
 

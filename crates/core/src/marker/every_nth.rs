@@ -23,7 +23,7 @@ crate::params! {
         /// Packets are IN, and do not count, while fewer than so many full segments are on their way.
         small_window: u64 = 0;
         /// How many flows it keeps apart; the one that was silent longest makes room for another.
-        flows: u64 [POSITIVE] = 256;
+        flows: u64 [FLOWS] = 256;
     }
 }
 

@@ -71,9 +71,12 @@ crate::params! {
         /// So many packets at the start of a flow are IN whatever A is: a short transfer loses nothing to its probes.
         first_in: u64 = 0;
         /// How many flows it keeps apart; the one that was silent longest makes room for another.
-        flows: u64 [POSITIVE] = 256;
+        flows: u64 [FLOWS] = 256;
     }
 }
+
+/// How far behind the last loss may fall: a quarter of the numbers, so that it never comes to look as if it lay ahead.
+const FARTHEST: u32 = 1 << 30;
 
 /// What is kept of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -84,7 +87,7 @@ pub struct Vars {
     length: u32,
     /// A: the permitted length, filtered.
     permitted: f64,
-    /// The highest number when the last loss was counted.
+    /// The highest number when the last loss was counted, or [`FARTHEST`] behind `highest`.
     recover: u32,
     /// Packets with data so far, repeated ones not counted.
     sent: u64,
@@ -177,6 +180,9 @@ impl Vars {
             return Colour::IN;
         }
         self.highest = seq;
+        if up_to(self.recover, seq.wrapping_sub(FARTHEST)) {
+            self.recover = seq.wrapping_sub(FARTHEST);
+        }
         self.sent += 1;
         self.length = self.length.saturating_add(1);
         let length = f64::from(self.length);

@@ -108,6 +108,19 @@ fn golden_sequence_of_a_timeout_counted_once() {
     assert_eq!(probe.stats.losses, 2);
 }
 
+/// 3 GiB after the last loss, more than half the numbers, a loss is one all the same.
+#[test]
+fn a_loss_long_after_the_last_one_counts() {
+    let once = Params { loss: Loss::OncePerWindow, ..params() };
+    let mut probe = once.build(&CONTEXT);
+    mark(&mut probe, &syn(0, 0));
+    let at = |seq| Packet { seq, ..segment(0, 0, 1) };
+    let strides = (0..=48).map(|n| n << 26);
+    strides.for_each(|seq| _ = mark(&mut probe, &at(1 + seq)));
+    mark(&mut probe, &at(1 + (48 << 26)));
+    assert_eq!((probe.stats.repeated, probe.stats.losses), (1, 1));
+}
+
 #[test]
 fn a_never_falls_below_its_bound() {
     let bounded = Params { a_min: 1.0, ..params() };
