@@ -40,6 +40,8 @@ pub struct RttEstimate {
     awaiting: Awaiting,
     /// What was the highest when something was last repeated: until it is acknowledged, the sender is in recovery.
     recover: Option<u32>,
+    /// The number of the SYN, if one has come.
+    syn: Option<u32>,
     /// Nothing but the SYN has come.
     opening: bool,
 }
@@ -102,6 +104,10 @@ impl RttEstimate {
         if packet.kind == Kind::Datagram {
             return;
         }
+        if packet.kind == Kind::Syn && self.syn != Some(packet.seq) {
+            // Another connection: it has numbers, and maybe a path, of its own.
+            *self = RttEstimate { syn: Some(packet.seq), ..RttEstimate::default() };
+        }
         if let Awaiting::First(since) = self.awaiting
             && packet.kind != Kind::Syn
         {
@@ -163,6 +169,8 @@ impl RttEstimate {
         if self.acked.is_none_or(|a| beyond(ack, a) > 0) {
             self.acked = Some(ack);
             self.duplicates = 0;
+            // Over; and so far back that it would look ahead, it must not be kept.
+            self.recover = self.recover.filter(|r| beyond(ack, *r) < 0);
             let opens = first && self.opening && self.highest == Some(ack);
             self.awaiting = if opens { Awaiting::First(now) } else { Awaiting::Nothing };
         } else if self.acked == Some(ack) && packet.payload == 0 {
@@ -318,6 +326,34 @@ mod tests {
             (1010, 'c', data(1)),
         ]);
         assert_eq!(e.upstream, None);
+    }
+
+    /// The same flow number, a path of 40 ms in place of 100, and lower sequence numbers than those before.
+    #[test]
+    fn another_connection_is_another_path() {
+        let high = |p: Packet| Packet { seq: p.seq + 50_000, ack: p.ack + 50_000, ..p };
+        let mut events = vec![(0, 'c', high(syn())), (0, 'l', high(syn())), (70, 'a', high(ack(1)))];
+        events.push((100, 'c', high(data(1))));
+        assert_eq!(watch(&events).get(), Some(ms(100)));
+        events.extend([(200, 'c', syn()), (200, 'l', syn()), (230, 'a', ack(1)), (240, 'c', data(1))]);
+        assert_eq!(watch(&events).get(), Some(ms(40)));
+    }
+
+    /// A recovery that ended 3 GiB ago, more than half the numbers, is over all the same.
+    #[test]
+    fn a_recovery_ends() {
+        let mut events = vec![(0, 'c', data(1)), (1, 'c', data(1))];
+        for n in 0..=48 {
+            events.extend([(2, 'c', data(1 + (n << 26))), (2, 'a', ack(501 + (n << 26)))]);
+        }
+        let hole = 501 + (48 << 26);
+        events.extend([
+            (3, 'c', data(hole)),
+            (4, 'a', ack(hole)),
+            (5, 'a', ack(hole)),
+            (35, 'c', data(hole)),
+        ]);
+        assert_eq!(watch(&events).upstream, Some(ms(30)));
     }
 
     #[test]

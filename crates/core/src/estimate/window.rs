@@ -43,6 +43,10 @@ impl WindowEstimate {
     /// A packet of the sender passes.
     #[inline]
     pub fn came(&mut self, packet: &Packet) {
+        if packet.kind == Kind::Syn {
+            // Another connection has numbers of its own.
+            (self.highest, self.acked) = (None, None);
+        }
         if packet.payload == 0 {
             return;
         }
@@ -125,6 +129,18 @@ mod tests {
         (0..5).for_each(|n| w.came(&data(1 + n * 1000)));
         w.came(&data(1));
         assert_eq!(w.take(1.0), Windows { counted: 6.0, outstanding: 5.0 });
+    }
+
+    /// Five on their way of a connection, then four of one with lower numbers under the same flow number.
+    #[test]
+    fn another_connection_is_another_window() {
+        let mut w = WindowEstimate::default();
+        (0..5).for_each(|n| w.came(&data(1_000_001 + n * 1000)));
+        assert_eq!(w.take(1.0).outstanding, 5.0);
+        w.came(&Packet { kind: Kind::Syn, size: 40, ..Packet::default() });
+        w.take(1.0);
+        (0..4).for_each(|n| w.came(&data(1 + n * 1000)));
+        assert_eq!(w.take(1.0).outstanding, 4.0);
     }
 
     #[test]
