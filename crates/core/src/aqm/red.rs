@@ -7,6 +7,8 @@
 //! has updated the average first, and restarts the count as any dropped packet does.
 //! Non-goal: choosing its own parameters ([adaptive RED](super::ared)).
 
+use std::sync::Arc;
+
 use crate::aqm::Aqm;
 use crate::aqm::curve::{self, Countdown, Curve, Fate, Found, Law, Rule, Scale, Variant, admission};
 use crate::aqm::thresholds::{Paths, check_thresholds};
@@ -46,14 +48,23 @@ crate::params! {
     }
 }
 
-/// All that an arrival below min_th touches: one cache line.
+/// What no arrival changes. Copies of a queue share it: of a million queues alike each keeps one cache line, and this is
+/// read from the nearest cache.
 #[derive(Clone, Debug)]
-pub struct Vars {
-    average: QueueAverage,
+struct Config {
     weight: Weight,
     curve: Curve,
-    count: Countdown,
     rule: Rule,
+    ecn: bool,
+    /// A typical packet, if the probability is scaled by size.
+    mean: Option<u32>,
+}
+
+/// State between packets.
+#[derive(Clone, Debug, Default)]
+pub struct Vars {
+    average: QueueAverage,
+    count: Countdown,
 }
 
 /// Packets by what happened to them; the rest joined.
@@ -69,14 +80,12 @@ pub struct Stats {
     pub marked: u64,
 }
 
-/// The discipline.
+/// The discipline: all that an arrival writes, its counts too, is one cache line.
 #[derive(Clone, Debug)]
 pub struct Red {
     vars: Vars,
+    config: Arc<Config>,
     stats: Stats,
-    ecn: bool,
-    /// A typical packet, if the probability is scaled by size.
-    mean: Option<u32>,
 }
 
 impl Build for Params {
@@ -98,18 +107,14 @@ impl Build for Params {
         let in_bytes = matches!(self.min_th, Backlog::Bytes(_));
         // ns-2 is told 1 / max_p (`linterm_`).
         let max_p = if law == Law::Ns2Red { 1.0 / (1.0 / self.max_p) } else { self.max_p };
-        Red {
-            vars: Vars {
-                average: QueueAverage::default(),
-                weight: Weight::new(self.w_q, context.link_rate, mean),
-                curve: Curve { min_th: self.min_th.amount(), max_th: self.max_th.amount(), max_p },
-                count: Countdown::default(),
-                rule: Rule { law, gentle: self.gentle, wait: self.wait, in_bytes },
-            },
-            stats: Stats::default(),
+        let config = Config {
+            weight: Weight::new(self.w_q, context.link_rate, mean),
+            curve: Curve { min_th: self.min_th.amount(), max_th: self.max_th.amount(), max_p },
+            rule: Rule { law, gentle: self.gentle, wait: self.wait, in_bytes },
             ecn: self.ecn,
             mean: self.byte_scaled.then(|| curve::size_of(mean)),
-        }
+        };
+        Red { vars: Vars::default(), config: Arc::new(config), stats: Stats::default() }
     }
 }
 
@@ -124,22 +129,22 @@ impl Red {
         rng: &mut Rng,
         why: &mut W,
     ) -> Fate {
-        let v = &mut self.vars;
-        let queued = if v.rule.in_bytes { queue.bytes() as f64 } else { f64::from(queue.packets()) };
+        let (v, c) = (&mut self.vars, &*self.config);
+        let queued = if c.rule.in_bytes { queue.bytes() as f64 } else { f64::from(queue.packets()) };
         let idle = queue.idle_since();
-        let avg = match v.rule.law {
-            Law::Floyd93 => v.average.sample(&v.weight, now, queued, idle),
+        let avg = match c.rule.law {
+            Law::Floyd93 => v.average.sample(&c.weight, now, queued, idle),
             Law::Ns2Red | Law::Ns2Rio => {
                 if let Some(secs) = queue.idle_secs(now) {
-                    v.average.age_ns2_for(&v.weight, now, secs);
+                    v.average.age_ns2_for(&c.weight, now, secs);
                 }
-                v.average.sample_ns2(&v.weight, now, queued, None)
+                v.average.sample_ns2(&c.weight, now, queued, None)
             }
         };
         why.note("queued", queued);
         why.note("avg", avg);
-        let scale = self.mean.map(|mean| Scale { size: packet.size, mean });
-        v.count.test(&v.curve, v.rule, Found { avg, queued, scale }, rng, why)
+        let scale = c.mean.map(|mean| Scale { size: packet.size, mean });
+        v.count.test(&c.curve, c.rule, Found { avg, queued, scale }, rng, why)
     }
 
     /// The average as of the last arrival.
@@ -150,17 +155,17 @@ impl Red {
     /// The curve as it stands.
     #[cfg(test)]
     pub(super) fn curve(&self) -> Curve {
-        self.vars.curve
+        self.config.curve
     }
 
-    /// For a variant that moves it.
+    /// For a variant that moves it, for this queue alone.
     pub(super) fn set_max_p(&mut self, max_p: f64) {
-        self.vars.curve.max_p = max_p;
+        Arc::make_mut(&mut self.config).curve.max_p = max_p;
     }
 
     /// Whose algorithm.
     pub(super) fn law(&self) -> Law {
-        self.vars.rule.law
+        self.config.rule.law
     }
 
     /// A packet was dropped that the test had let by.
@@ -182,8 +187,8 @@ impl Aqm for Red {
         why: &mut W,
     ) -> Admission {
         let fate = self.test(now, packet, queue, rng, why);
-        let can_mark = self.ecn && packet.ecn != Ecn::NotCapable;
-        let verdict = admission(fate, self.vars.rule.law, can_mark, queue.fits(packet.size));
+        let can_mark = self.config.ecn && packet.ecn != Ecn::NotCapable;
+        let verdict = admission(fate, self.config.rule.law, can_mark, queue.fits(packet.size));
         match verdict {
             Admission::Admit => {}
             Admission::Mark => self.stats.marked += 1,
@@ -198,9 +203,9 @@ impl Aqm for Red {
     }
 
     fn gauges(&self, _: Time, show: Gauge<'_>) {
-        let v = &self.vars;
-        show("avg", v.average.get());
-        show("p_b", v.curve.p_b(v.average.get(), v.rule.gentle));
+        let (avg, c) = (self.avg(), &self.config);
+        show("avg", avg);
+        show("p_b", c.curve.p_b(avg, c.rule.gentle));
     }
 
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {

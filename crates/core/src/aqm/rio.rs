@@ -7,6 +7,8 @@
 //! Link idle time ages both averages, at whichever arrival ends it. Out of profile is every colour but green.
 //! Non-goal: more than two drop precedences (WRED, RIO-C with three).
 
+use std::sync::Arc;
+
 use crate::aqm::curve::{self, Countdown, Curve, Fate, Found, Law, Rule, Scale, Variant, admission};
 use crate::aqm::out_seen::OutSeen;
 use crate::aqm::thresholds::{Paths, check_thresholds};
@@ -81,30 +83,39 @@ crate::params! {
 }
 
 /// What one colour goes by.
-#[derive(Clone, Debug)]
-pub(super) struct Group {
+#[derive(Clone, Debug, Default)]
+struct Group {
     average: QueueAverage,
-    curve: Curve,
     count: Countdown,
 }
 
-impl Group {
-    /// Before the first packet.
-    fn new(t: &Thresholds) -> Group {
-        Group { average: QueueAverage::default(), curve: t.curve(), count: Countdown::default() }
-    }
-}
-
-/// All that an arrival touches where nothing is dropped: two cache lines.
+/// What no arrival changes. Copies of a queue share it, as [RED](super::red)'s do.
 #[derive(Clone, Debug)]
-pub struct Vars {
-    /// Average of IN packets, curve and count of IN.
-    r#in: Group,
-    /// Average of all packets, curve and count of OUT.
-    out: Group,
+struct Config {
     weight: Weight,
+    r#in: Curve,
+    out: Curve,
     rule: Rule,
     avg_update: AvgUpdate,
+    ecn: bool,
+    /// A typical packet, if the probability is scaled by size.
+    mean: Option<u32>,
+}
+
+/// State between packets.
+#[derive(Clone, Debug, Default)]
+pub struct Vars {
+    /// Average of IN packets, count of IN.
+    r#in: Group,
+    /// Average of all packets, count of OUT.
+    out: Group,
+}
+
+/// What few queues need.
+#[derive(Clone, Debug, Default)]
+struct Aside {
+    seen: Option<OutSeen>,
+    ns2: Ns2Idle,
 }
 
 /// Idle time in ns-2's reading, in seconds of double precision.
@@ -129,17 +140,16 @@ pub struct Stats {
     pub marked: u64,
 }
 
-/// The discipline.
+/// The discipline. An arrival that joins touches one cache line, one that is dropped two; in C's order, so that the
+/// first holds all but the counts.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Rio {
     vars: Vars,
+    config: Arc<Config>,
+    aside: Option<Box<Aside>>,
     /// OUT, IN.
     stats: [Stats; 2],
-    ecn: bool,
-    /// A typical packet, if the probability is scaled by size.
-    mean: Option<u32>,
-    seen: Option<OutSeen>,
-    ns2: Ns2Idle,
 }
 
 impl Build for Params {
@@ -179,23 +189,25 @@ impl Build for Params {
         };
         // ns-2 is told 1 / max_p (`linterm_`).
         let told = |t: &Thresholds| match law {
-            Law::Ns2Rio => Group::new(&Thresholds { max_p: 1.0 / (1.0 / t.max_p), ..t.clone() }),
-            _ => Group::new(t),
+            Law::Ns2Rio => Curve { max_p: 1.0 / (1.0 / t.max_p), ..t.curve() },
+            _ => t.curve(),
         };
         let in_bytes = matches!(self.out.min_th, Backlog::Bytes(_));
-        Rio {
-            vars: Vars {
-                r#in: told(&self.r#in),
-                out: told(&self.out),
-                weight: Weight::new(self.w_q, context.link_rate, mean),
-                rule: Rule { law, gentle: self.gentle, wait: self.wait, in_bytes },
-                avg_update: self.avg_update,
-            },
-            stats: [Stats::default(); 2],
+        let config = Config {
+            weight: Weight::new(self.w_q, context.link_rate, mean),
+            r#in: told(&self.r#in),
+            out: told(&self.out),
+            rule: Rule { law, gentle: self.gentle, wait: self.wait, in_bytes },
+            avg_update: self.avg_update,
             ecn: self.ecn,
             mean: self.byte_scaled.then(|| curve::size_of(mean)),
-            seen: self.watch.then(OutSeen::default),
-            ns2: Ns2Idle::default(),
+        };
+        let watch = || Box::new(Aside { seen: Some(OutSeen::default()), ..Aside::default() });
+        Rio {
+            vars: Vars::default(),
+            config: Arc::new(config),
+            aside: self.watch.then(watch),
+            stats: [Stats::default(); 2],
         }
     }
 }
@@ -203,14 +215,25 @@ impl Build for Params {
 impl Vars {
     /// Brings the averages up to date with an arrival that found `all` and `ins` waiting.
     #[inline]
-    fn update(&mut self, now: Time, is_in: bool, lengths: (f64, f64), idle: Option<Time>, ns2: &mut Ns2Idle) {
-        let w = &self.weight;
+    fn update(
+        &mut self,
+        c: &Config,
+        now: Time,
+        is_in: bool,
+        lengths: (f64, f64),
+        idle: Option<Time>,
+        aside: &mut Option<Box<Aside>>,
+    ) {
+        let w = &c.weight;
         let (all, ins) = lengths;
-        match self.avg_update {
-            AvgUpdate::Ns2 if !is_in => ns2.unseen = idle.map(Time::secs).or(ns2.unseen),
+        match c.avg_update {
+            AvgUpdate::Ns2 if !is_in => {
+                let ns2 = &mut aside.get_or_insert_default().ns2;
+                ns2.unseen = idle.map(Time::secs).or(ns2.unseen);
+            }
             AvgUpdate::Ns2 => {
                 self.out.average.sample(w, now, all, idle);
-                let unseen = ns2.unseen.take().map(Time::from_secs);
+                let unseen = aside.get_or_insert_default().ns2.unseen.take().map(Time::from_secs);
                 self.r#in.average.sample(w, now, ins, idle.or(unseen));
             }
             AvgUpdate::ClarkFang if !is_in => {
@@ -229,13 +252,14 @@ impl Vars {
     /// [`Vars::update`] in ns-2's arithmetic, the link having been idle for `idle` seconds.
     fn update_ns2(
         &mut self,
+        c: &Config,
         now: Time,
         is_in: bool,
         lengths: (f64, f64),
         idle: Option<f64>,
         ns2: &mut Ns2Idle,
     ) {
-        let w = &self.weight;
+        let w = &c.weight;
         let secs = ns2.told.take().unwrap_or_else(|| now.secs());
         let sample = |a: &mut QueueAverage, q, idle: Option<f64>| {
             if let Some(idle) = idle {
@@ -244,7 +268,7 @@ impl Vars {
             a.sample_ns2(w, now, q, None);
         };
         let (all, ins) = lengths;
-        match self.avg_update {
+        match c.avg_update {
             AvgUpdate::Ns2 if !is_in => ns2.unseen = idle.map(|idle| secs - idle).or(ns2.unseen),
             AvgUpdate::Ns2 => {
                 sample(&mut self.out.average, all, idle);
@@ -276,25 +300,29 @@ impl Rio {
         rng: &mut Rng,
         why: &mut W,
     ) -> Fate {
-        let v = &mut self.vars;
+        let (v, c) = (&mut self.vars, &*self.config);
         let is_in = packet.colour.is_in();
-        let (all, ins) = if v.rule.in_bytes {
+        let (all, ins) = if c.rule.in_bytes {
             (queue.bytes() as f64, queue.bytes_of(Colour::IN) as f64)
         } else {
             (f64::from(queue.packets()), f64::from(queue.packets_of(Colour::IN)))
         };
-        match v.rule.law {
-            Law::Floyd93 => v.update(now, is_in, (all, ins), queue.idle_since(), &mut self.ns2),
-            _ => v.update_ns2(now, is_in, (all, ins), queue.idle_secs(now), &mut self.ns2),
+        match c.rule.law {
+            Law::Floyd93 => v.update(c, now, is_in, (all, ins), queue.idle_since(), &mut self.aside),
+            _ => {
+                let ns2 = &mut self.aside.get_or_insert_default().ns2;
+                v.update_ns2(c, now, is_in, (all, ins), queue.idle_secs(now), ns2);
+            }
         }
         why.note("queued", all);
         why.note("queued_in", ins);
         why.note("avg", v.out.average.get());
         why.note("avg_in", v.r#in.average.get());
-        let (group, queued) = if is_in { (&mut v.r#in, ins) } else { (&mut v.out, all) };
-        let scale = self.mean.map(|mean| Scale { size: packet.size, mean });
+        let (group, curve, queued) =
+            if is_in { (&mut v.r#in, &c.r#in, ins) } else { (&mut v.out, &c.out, all) };
+        let scale = c.mean.map(|mean| Scale { size: packet.size, mean });
         let found = Found { avg: group.average.get(), queued, scale };
-        group.count.test(&group.curve, v.rule, found, rng, why)
+        group.count.test(curve, c.rule, found, rng, why)
     }
 
     /// Turns what the tests said into a verdict, and counts it.
@@ -305,10 +333,10 @@ impl Rio {
         queue: &Q,
         fate: Fate,
     ) -> Admission {
-        let v = &mut self.vars;
+        let (v, c) = (&mut self.vars, &*self.config);
         let is_in = packet.colour.is_in();
-        let can_mark = self.ecn && packet.ecn != Ecn::NotCapable;
-        let verdict = admission(fate, v.rule.law, can_mark, queue.fits(packet.size));
+        let can_mark = c.ecn && packet.ecn != Ecn::NotCapable;
+        let verdict = admission(fate, c.rule.law, can_mark, queue.fits(packet.size));
         let stats = &mut self.stats[usize::from(is_in)];
         match verdict {
             Admission::Admit => {}
@@ -317,13 +345,14 @@ impl Rio {
             Admission::Drop(cause) => {
                 *(if cause == Cause::Forced { &mut stats.forced } else { &mut stats.overflow }) += 1;
                 // An overflow restarts the count; ns-2: so does a forced drop, and neither does OUT's.
-                if is_in || (cause == Cause::Overflow && v.rule.law == Law::Floyd93) {
+                if is_in || (cause == Cause::Overflow && c.rule.law == Law::Floyd93) {
                     let group = if is_in { &mut v.r#in } else { &mut v.out };
                     group.count.restart();
                 }
             }
         }
-        if let Some(seen) = &mut self.seen
+        if let Some(aside) = &mut self.aside
+            && let Some(seen) = &mut aside.seen
             && is_in
             && !matches!(verdict, Admission::Drop(_))
         {
@@ -340,7 +369,7 @@ impl Rio {
 
     /// How the curves are read.
     pub(super) fn rule(&self) -> Rule {
-        self.vars.rule
+        self.config.rule
     }
 }
 
@@ -348,7 +377,9 @@ impl Aqm for Rio {
     const KEEPS_TIME: bool = false;
 
     fn tell_secs(&mut self, secs: f64) {
-        self.ns2.told = Some(secs);
+        if self.config.rule.law != Law::Floyd93 {
+            self.aside.get_or_insert_default().ns2.told = Some(secs);
+        }
     }
 
     #[inline]
@@ -365,15 +396,15 @@ impl Aqm for Rio {
     }
 
     fn gauges(&self, _: Time, show: Gauge<'_>) {
-        let v = &self.vars;
-        show("avg", v.out.average.get());
-        show("avg_in", v.r#in.average.get());
-        show("p_b_in", v.r#in.curve.p_b(v.r#in.average.get(), v.rule.gentle));
-        show("p_b_out", v.out.curve.p_b(v.out.average.get(), v.rule.gentle));
+        let ((avg, avg_in), c) = (self.averages(), &self.config);
+        show("avg", avg);
+        show("avg_in", avg_in);
+        show("p_b_in", c.r#in.p_b(avg_in, c.rule.gentle));
+        show("p_b_out", c.out.p_b(avg, c.rule.gentle));
     }
 
     fn flow_gauges(&self, _: Time, show: FlowGauge<'_>) {
-        if let Some(seen) = &self.seen {
+        if let Some(seen) = self.aside.as_ref().and_then(|aside| aside.seen.as_ref()) {
             seen.show(show);
         }
     }

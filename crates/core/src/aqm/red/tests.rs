@@ -39,8 +39,8 @@ fn verdicts(p: &Params, ecn: Ecn, lengths: &[u32]) -> Vec<Admission> {
 }
 
 #[test]
-fn an_arrival_touches_one_cache_line() {
-    assert!(size_of::<Vars>() <= 64, "{} bytes", size_of::<Vars>());
+fn a_queue_is_one_cache_line() {
+    assert!(size_of::<Red>() <= 64, "{} bytes", size_of::<Red>());
 }
 
 /// (time in ms, queue) → verdict, as drawn from the stream of seed 1: p_b = 0.05 at 10, 0.09 at 14.
@@ -160,7 +160,7 @@ proptest! {
                               gentle: bool, wait: bool, limit in 10u32..60, seed: u64) {
         let p = Params { max_p, wait, ..params(w_q, gentle) };
         let mut red = p.build(&CONTEXT);
-        let curve = red.vars.curve;
+        let curve = red.config.curve;
         let mut rng = Rng::for_component(seed, "red");
         let (mut now, mut samples, mut past) = (0u64, Vec::new(), Vec::<Past>::new());
         for (gap, q, idle) in steps {

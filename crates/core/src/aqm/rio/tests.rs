@@ -79,8 +79,9 @@ fn golden_draws() {
 }
 
 #[test]
-fn an_arrival_touches_two_cache_lines() {
-    assert!(size_of::<Vars>() <= 128, "{} bytes", size_of::<Vars>());
+fn a_queue_is_two_cache_lines_the_first_without_counts() {
+    assert!(size_of::<Rio>() <= 128, "{} bytes", size_of::<Rio>());
+    assert_eq!(std::mem::offset_of!(Rio, stats), 64);
 }
 
 /// avg_total and avg_in after one OUT and then one IN arrival that find 8 IN and 4 OUT packets, w_q = ½.
@@ -255,17 +256,21 @@ proptest! {
             let sample = |q: u32| idle.map_or(Sample::Length(f64::from(q)), |ps| Sample::Idle(ps as f64 * 1e-9));
             all.push(sample(ins + outs));
             if colour == I || every || idle.is_some() { ins_only.push(sample(ins)); }
-            let group = if colour == I { &rio.vars.r#in } else { &rio.vars.out };
+            let (group, curve) = if colour == I {
+                (&rio.vars.r#in, &rio.config.r#in)
+            } else {
+                (&rio.vars.out, &rio.config.out)
+            };
             let samples = if colour == I { &ins_only } else { &all };
             let avg = group.average.get();
             prop_assert!((average(samples, w_q) - avg).abs() < 1e-9);
             let past = if colour == I { &mut past_in } else { &mut past_out };
-            let p = p_a(past, avg, &group.curve, gentle, wait);
+            let p = p_a(past, avg, curve, gentle, wait);
             let noted = notes.items().iter().find(|(n, _)| *n == "p_a").map(|(_, v)| *v);
             if let Some(noted) = noted { prop_assert!((noted - p).abs() < 1e-9); }
             let p = noted.unwrap_or(p);
             let picked = p >= 1.0 || p > 0.0 && slow_rng.uniform() < p;
-            let end = group.curve.max_th * if gentle { 2.0 } else { 1.0 };
+            let end = curve.max_th * if gentle { 2.0 } else { 1.0 };
             let slow = match picked {
                 true if avg >= end => Drop(Cause::Forced),
                 true => Drop(Cause::Early),
