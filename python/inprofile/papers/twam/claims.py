@@ -73,7 +73,7 @@ def _e1(load: Load) -> list[Comparison]:
     s = load("scenario-1")
 
     def windows(measures: Measures, flows: list[int]) -> Array:
-        return np.mean([measures[f"cwnd.{i + 1}"] for i in flows], axis=0)
+        return np.asarray(np.mean([measures[f"cwnd.{i + 1}"] for i in flows], axis=0), dtype=np.float64)
 
     return [
         *(
