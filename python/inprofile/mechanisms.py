@@ -49,8 +49,8 @@ class Mechanism:
 def mechanisms() -> list[Mechanism]:
     """Every mechanism.
 
-    >>> [m.name for m in mechanisms() if m.kind == "aqm"]
-    ['drop_tail', 'red', 'rio']
+    >>> [m.name for m in mechanisms() if m.kind == "scheduler"]
+    ['priority', 'drr']
     """
     return [_mechanism(entry) for entry in json.loads(_internal.mechanisms())]
 

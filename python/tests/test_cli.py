@@ -136,7 +136,7 @@ def test_one_thread_and_two_write_the_same_bytes(tmp_path: Path, folder: Path) -
         arguments = [str(folder / "e.toml"), *SHORT, "--seeds", "5", "--trace", "--jobs", jobs, "--out", jobs]
         inprofile_("run", *arguments, cwd=tmp_path)
     one, two = files(tmp_path / "1"), files(tmp_path / "2")
-    assert len(one) == 8
+    assert len(one) == 9
     assert one == two
     assert inprofile.read(tmp_path / "1").verdicts.num_rows > 1000
 
@@ -276,7 +276,7 @@ def test_check_warns_of_what_is_allowed_but_odd(folder: Path) -> None:
 def test_list_shows_every_mechanism_with_its_parameters(tmp_path: Path) -> None:
     out = inprofile_("list", cwd=tmp_path)[0]
     found = json.loads(inprofile_("list", "--json", cwd=tmp_path)[0])["mechanisms"]
-    assert {m["kind"] for m in found} == {"marker", "aqm"}
+    assert {m["kind"] for m in found} == {"marker", "aqm", "scheduler"}
     for mechanism in found:
         assert mechanism["name"] in out
         assert mechanism["source"] in " ".join(out.split())
