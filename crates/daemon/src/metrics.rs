@@ -283,7 +283,7 @@ fn markers(p: &mut Page, s: &Snapshot) {
 }
 
 fn lateness(p: &mut Page, s: &Snapshot) {
-    p.family("shaper_lateness_seconds", "histogram", "How late packets left that had waited for their turn.");
+    p.family("shaper_lateness_seconds", "histogram", "How late packets left, after their turn had come.");
     for d in &s.directions {
         let mut sum = 0;
         for (bound, n) in d.lateness.cells() {

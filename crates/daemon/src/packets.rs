@@ -81,6 +81,8 @@ struct Loop<'a, P: ?Sized> {
     seed: u64,
     bypass: bool,
     audit: Time,
+    /// How far the router is: everything that came up to then has been taken in.
+    until: Time,
 }
 
 /// Runs until it is told to stop.
@@ -95,7 +97,7 @@ pub fn run<P: Ports + ?Sized>(
     pulse: &Pulse,
     log: Log,
 ) -> io::Result<Ended> {
-    let mut this = Loop { io, router: Some(router), log, seed, bypass: false, audit: Time::ZERO };
+    let mut this = Loop::new(io, router, seed, log);
     let mut drain_until = None;
     loop {
         match commands.try_recv() {
@@ -126,9 +128,14 @@ pub fn run<P: Ports + ?Sized>(
     }
 }
 
-impl<P: Ports + ?Sized> Loop<'_, P> {
+impl<'a, P: Ports + ?Sized> Loop<'a, P> {
+    fn new(io: &'a mut P, router: Router, seed: u64, log: Log) -> Loop<'a, P> {
+        let (audit, until) = (Time::ZERO, Time::ZERO);
+        Loop { io, router: Some(router), log, seed, bypass: false, audit, until }
+    }
+
     fn obey(&mut self, command: Command) {
-        let now = self.io.now();
+        let now = self.until;
         // Whoever asked may have gone: then nobody misses the answer.
         match command {
             Command::Reload(config, done) => {
@@ -163,12 +170,15 @@ impl<P: Ports + ?Sized> Loop<'_, P> {
         self.io.wait(Some(until))?;
         let (layer, now) = (self.io.layer(), self.io.now());
         let audit = now >= self.audit;
-        let io = &mut *self.io;
+        let (io, reached) = (&mut *self.io, &mut self.until);
         let work = catch_unwind(AssertUnwindSafe(|| -> io::Result<Result<(), String>> {
-            if open {
-                io.receive(&mut |port, frame| router.arrive(now, port, layer, frame))?;
-            }
-            router.advance(io.now());
+            // Late or not, everything is decided by when frames came and deadlines were, in that order.
+            *reached = if open {
+                io.receive(&mut |came, port, frame| router.arrive(came, port, layer, frame))?.until
+            } else {
+                now.max(*reached)
+            };
+            router.advance(*reached);
             Ok(if audit && router.failure.is_none() { router.check() } else { Ok(()) })
         }));
         if audit {
@@ -201,12 +211,15 @@ impl<P: Ports + ?Sized> Loop<'_, P> {
     fn send(&mut self) -> io::Result<()> {
         let Some(router) = &mut self.router else { return Ok(()) };
         for (port, lane) in router.lanes.iter_mut().enumerate() {
-            for frame in lane.leaving.iter() {
-                self.io.send(1 - port, frame)?;
+            if lane.leaving.is_empty() {
+                continue;
             }
+            let now = self.io.now();
+            lane.leaving.times().iter().for_each(|due| lane.lateness.record(now.since(*due)));
+            self.io.send_all(1 - port, &lane.leaving)?;
             lane.leaving.clear();
         }
-        self.io.flush()
+        Ok(())
     }
 }
 

@@ -12,6 +12,7 @@ use inprofile_live::datapath::lateness::Lateness;
 use inprofile_live::datapath::marking::Marking;
 use inprofile_live::datapath::{Datapath, Parts, Witness};
 use inprofile_live::flow::Flows;
+use inprofile_live::io::frames::Frames;
 use inprofile_live::packet::{self, Layer};
 
 use crate::config::{Class, Config, DIRECTIONS, Direction, Fail};
@@ -20,47 +21,12 @@ use crate::policy::Classifier;
 /// Whatever limits say, no more packets than this wait in one direction.
 const MOST_BUFFERS: usize = 1 << 20;
 
-/// Frames one after the other.
-#[derive(Debug, Default)]
-pub struct Frames {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Frames {
-    /// One more.
-    pub fn push(&mut self, frame: &[u8]) {
-        self.bytes.extend_from_slice(frame);
-        self.ends.push(self.bytes.len());
-    }
-
-    /// All of them, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(&self.ends).map(|(from, to)| &self.bytes[from..*to])
-    }
-
-    /// None any more.
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.ends.clear();
-    }
-}
-
-/// What leaves, and how late.
-struct Leaving<'a> {
-    frames: &'a mut Frames,
-    lateness: &'a mut Lateness,
-    now: Time,
-}
+/// What leaves: frames, each with the moment its turn came.
+struct Leaving<'a>(&'a mut Frames);
 
 impl Witness for Leaving<'_> {
     fn send(&mut self, due: Time, _: u64, frame: &mut [u8]) {
-        // What goes on at once can't be late.
-        if due < self.now {
-            self.lateness.record(self.now.since(due));
-        }
-        self.frames.push(frame);
+        self.0.push(due, frame);
     }
 }
 
@@ -69,9 +35,9 @@ impl Witness for Leaving<'_> {
 pub struct Lane {
     /// Markers, queues, link.
     pub path: Datapath<Classifier>,
-    /// Frames to be sent at the other port.
+    /// Frames to be sent at the other port, each with the moment its turn came.
     pub leaving: Frames,
-    /// How late packets left that had waited for their turn.
+    /// How late packets left, after their turn had come.
     pub lateness: Lateness,
     /// Whether some mechanism looks at what goes the other way.
     sees_reverse: bool,
@@ -135,7 +101,7 @@ impl Router {
         if self.failure.is_some() {
             self.since_failure[port] += 1;
             if self.config.fail == Fail::Open {
-                self.lanes[port].leaving.push(frame);
+                self.lanes[port].leaving.push(now, frame);
             }
             return;
         }
@@ -145,11 +111,10 @@ impl Router {
             && let Ok(headers) = packet::parse(layer, frame)
             && let Some(way) = other.path.policy.way_back(now, &headers)
         {
-            let Lane { path, leaving, lateness, .. } = other;
-            path.reverse(now, frame, &way, &mut Leaving { frames: leaving, lateness, now });
+            other.path.reverse(now, frame, &way, &mut Leaving(&mut other.leaving));
         }
-        let Lane { path, leaving, lateness, .. } = lane;
-        path.arrive(now, frame, &mut Leaving { frames: leaving, lateness, now });
+        let Lane { path, leaving, .. } = lane;
+        path.arrive(now, frame, &mut Leaving(leaving));
         if let Some(aggregate) = path.policy.aggregate() {
             let news: Vec<_> = path.policy.newcomers().collect();
             news.iter().for_each(|signal| path.tell(aggregate, now, signal));
@@ -159,8 +124,8 @@ impl Router {
     /// Does what is due.
     pub fn advance(&mut self, now: Time) {
         if self.failure.is_none() {
-            for Lane { path, leaving, lateness, .. } in &mut self.lanes {
-                path.advance(now, &mut Leaving { frames: leaving, lateness, now });
+            for Lane { path, leaving, .. } in &mut self.lanes {
+                path.advance(now, &mut Leaving(leaving));
             }
         }
     }

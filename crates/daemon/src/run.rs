@@ -12,7 +12,7 @@ use inprofile_config::Severity;
 use inprofile_core::registry::Registry;
 use inprofile_live::io::Io;
 use inprofile_live::io::afpacket::{AfPacket, PortOptions};
-use inprofile_live::io::sys::Clock;
+use inprofile_live::io::sys::{self as live, Clock};
 use serde_json::{Value as Json, json};
 
 use crate::config::{self, Config};
@@ -23,7 +23,7 @@ use crate::packets::{self, Command, Ended, Pulse};
 use crate::privileges::{self, People};
 use crate::router::Router;
 use crate::snapshot::Snapshot;
-use crate::sys::Signals;
+use crate::sys::{self, Signals};
 use crate::{control, metrics};
 
 /// Link layer and VLAN tags around a full packet.
@@ -257,6 +257,7 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     let signals = Signals::take().map_err(words)?;
     let Open { mut io, control, metrics: listener, log: to, offloads, people } =
         open(&config).map_err(words)?;
+    sys::allow_real_time();
     privileges::drop(&people, offloads.changed().next().is_some()).map_err(words)?;
     let (log, log_thread) = Log::start(config.log.level, to).map_err(words)?;
     for (port, feature) in offloads.changed() {
@@ -282,6 +283,8 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     start(
         "packets",
         Box::new(move || {
+            let first = live::run_first();
+            logs.info("packets", "their thread has started", &[("real_time", first.into())]);
             let outcome = packets::run(&mut io, router, seed, &queue, &beat, logs);
             // Whoever waits for it has ended with us.
             let _ = sender.send(outcome.map_err(|e| e.to_string()));

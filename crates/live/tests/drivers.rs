@@ -32,7 +32,7 @@ fn gather(driver: &mut dyn Io, n: usize, wanted: impl Fn(&[u8]) -> bool) -> Vec<
     while seen.len() < n && driver.now() < end {
         driver.wait(Some(end)).expect("the system waits");
         driver
-            .receive(&mut |port, frame| {
+            .receive(&mut |_, port, frame| {
                 if wanted(frame) {
                     seen.push((port, frame.to_vec()));
                 }
@@ -160,7 +160,7 @@ fn a_tun_device_is_a_host_on_a_wire() {
         let until = wire.now() + Span::from_millis(3);
         while wire.now() < until {
             wire.wait(Some(until))?;
-            wire.receive(&mut |_, _| {})?;
+            wire.receive(&mut |_, _, _| {})?;
         }
         assert!(wire.now() < until + Span::from_millis(500) && until > Time::ZERO);
         Ok(())

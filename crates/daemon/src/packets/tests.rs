@@ -7,6 +7,7 @@ use inprofile_core::params::Values;
 use inprofile_core::registry::AnyMarker;
 use inprofile_core::rng::Rng;
 use inprofile_core::verdict::{Mark, Why};
+use inprofile_live::io::Received;
 use inprofile_live::io::replay::{Frame, Replay};
 use inprofile_live::packet::Layer;
 
@@ -57,7 +58,7 @@ fn play(fail: &str) -> (io::Result<Ended>, Vec<u8>) {
     let mut io = Replay::new(Layer::Ip, (1..=6).map(frame).collect());
     let router = Router::new(config(fail), Layer::Ip, 1);
     let (log, _) = Log::start(Level::Error, None).unwrap();
-    let mut this = Loop { io: &mut io, router: Some(router), log, seed: 1, bypass: false, audit: Time::ZERO };
+    let mut this = Loop::new(&mut io, router, 1, log);
     let mut outcome = Ok(());
     while outcome.is_ok() && !this.io.ended() {
         outcome = this.round(true);
@@ -92,14 +93,7 @@ fn the_end_drains() {
     let (config, _) = config::parse(text.as_bytes(), "r.toml", &router::registry()).unwrap();
     let router = Router::new(config, Layer::Ip, 1);
     let (log, _) = Log::start(Level::Error, None).unwrap();
-    let mut this = Loop {
-        io: &mut io,
-        router: Some(router),
-        log: log.clone(),
-        seed: 1,
-        bypass: false,
-        audit: Time::ZERO,
-    };
+    let mut this = Loop::new(&mut io, router, 1, log.clone());
     while !this.io.ended() {
         this.round(true).unwrap();
     }
@@ -111,4 +105,87 @@ fn the_end_drains() {
     // 1 ms each.
     assert!(io.now() <= Time(5_000_000_000), "{}", io.now());
     assert_eq!(io.into_sent().len(), 5);
+}
+
+/// Frames from memory, for a thread that the system wakes only every so often, whatever it asked for.
+struct Sleepy {
+    every: Duration,
+    now: Time,
+    to_come: std::collections::VecDeque<Frame>,
+    sent: Vec<u16>,
+}
+
+impl Io for Sleepy {
+    fn layer(&self) -> Layer {
+        Layer::Ip
+    }
+    fn now(&self) -> Time {
+        self.now
+    }
+    fn wait(&mut self, until: Option<Time>) -> io::Result<()> {
+        let next = self.to_come.front().map(|f| f.at).into_iter().chain(until).min().unwrap().max(self.now);
+        self.now = Time(next.0.next_multiple_of(self.every.0));
+        Ok(())
+    }
+    fn receive(&mut self, each: &mut dyn FnMut(Time, Port, &mut [u8])) -> io::Result<Received> {
+        let there = self.to_come.iter().take_while(|f| f.at <= self.now).count();
+        self.to_come.drain(..there).for_each(|mut f| each(f.at, f.port, &mut f.bytes));
+        Ok(Received { frames: there, until: self.now })
+    }
+    fn send(&mut self, _: Port, frame: &[u8]) -> io::Result<()> {
+        self.sent.push(u16::from_be_bytes([frame[4], frame[5]]));
+        Ok(())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+    fn ended(&self) -> bool {
+        self.to_come.is_empty()
+    }
+    fn counts(&self, _: Port) -> inprofile_live::io::PortCounts {
+        inprofile_live::io::PortCounts::default()
+    }
+}
+
+impl Ports for Sleepy {
+    fn odd(&self, _: Port) -> Oddities {
+        Oddities::default()
+    }
+}
+
+/// 1,000 packets of 1000 B, one every 0.8 ms, into 8 Mbit/s and a queue of four: a fifth has to go. Which ones left, how many
+/// were recorded as late, and the latest.
+fn crowd(every: Duration) -> (Vec<u16>, u64, Duration) {
+    let frame = |n: u16| {
+        let mut bytes = vec![0; 1000];
+        (bytes[0], bytes[9]) = (0x45, 17);
+        bytes[2..4].copy_from_slice(&1000u16.to_be_bytes());
+        bytes[4..6].copy_from_slice(&n.to_be_bytes());
+        Frame { at: Time(u64::from(n) * 800_000_000), port: 0, bytes }
+    };
+    let to_come = (1..=1000).map(frame).collect();
+    let mut io = Sleepy { every, now: Time::ZERO, to_come, sent: Vec::new() };
+    let text = "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"8 Mbit/s\"\nqueue = { aqm = \"drop_tail\", limit = \"4 packets\" }\n";
+    let (config, _) = config::parse(text.as_bytes(), "r.toml", &router::registry()).unwrap();
+    let (log, _) = Log::start(Level::Error, None).unwrap();
+    let mut this = Loop::new(&mut io, Router::new(config, Layer::Ip, 1), 1, log);
+    while !this.io.ended() || this.router.as_ref().unwrap().waiting() > 0 {
+        this.round(true).unwrap();
+    }
+    let lateness = this.router.as_ref().unwrap().lanes[0].lateness;
+    (io.sent, lateness.count(), lateness.most())
+}
+
+/// Ten milliseconds of sleep are ten packets' time, and the queue holds four: a link that counted packets as having come
+/// when it woke would stand idle for more than half of the time.
+#[test]
+fn a_thread_that_wakes_late_loses_no_rate() {
+    let punctual = crowd(Duration(1));
+    assert_eq!(punctual.2, Duration::ZERO);
+    // 800 ms at a packet a millisecond, and what waited at the end.
+    assert!((800..=806).contains(&punctual.0.len()), "{}", punctual.0.len());
+    let late = crowd(Duration::from_millis(10));
+    assert_eq!(late.0, punctual.0, "the same packets, in the same order");
+    assert_eq!(late.1, late.0.len() as u64);
+    assert!(late.2 > Duration::from_millis(9) && late.2 < Duration::from_millis(10), "{:?}", late.2);
 }

@@ -156,7 +156,7 @@ impl Bench {
             self.hosts.wait(Some(until)).expect("the system waits");
             let before = got.len();
             self.hosts
-                .receive(&mut |p, frame| got.extend(frames::read(frame).filter(|_| p == port)))
+                .receive(&mut |_, p, frame| got.extend(frames::read(frame).filter(|_| p == port)))
                 .expect("the system gives");
             if got.len() > before {
                 until = self.hosts.now() + quiet;

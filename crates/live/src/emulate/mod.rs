@@ -207,7 +207,7 @@ fn carry(
         if !on {
             return Ok(stage);
         }
-        let took = wires.receive(&mut |_, frame| match whose(frame) {
+        let took = wires.receive(&mut |_, _, frame| match whose(frame) {
             Some((flow, forward, headers)) if by_flow.get(flow as usize).is_some_and(Option::is_some) => {
                 let seen = headers.packet(FlowId(flow), Colour::IN, 0);
                 let slot = stage.put(flow, &seen, forward) as usize;

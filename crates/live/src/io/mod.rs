@@ -5,6 +5,7 @@
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "system calls and the ring shared with the kernel; each with its reason")]
 pub mod afpacket;
+pub mod frames;
 pub mod pcap;
 pub mod replay;
 #[cfg(target_os = "linux")]
@@ -19,6 +20,7 @@ use std::io;
 use inprofile_core::units::Time;
 
 use crate::packet::Layer;
+use frames::Frames;
 
 /// A port, by its number within the driver.
 pub type Port = usize;
@@ -38,11 +40,12 @@ pub trait Io {
     /// What the system says.
     fn wait(&mut self, until: Option<Time>) -> io::Result<()>;
 
-    /// Hands over frames that have come in, at most a batch of them; how many. None if nothing is there.
+    /// Hands over frames that have come in, at most a batch of them, each with the moment it came, in the order of
+    /// these moments; whatever happened in between, they never run back, not from one call to the next either.
     ///
     /// # Errors
     /// What the system says; a port that is down is not an error but gives nothing.
-    fn receive(&mut self, each: &mut dyn FnMut(Port, &mut [u8])) -> io::Result<usize>;
+    fn receive(&mut self, each: &mut dyn FnMut(Time, Port, &mut [u8])) -> io::Result<Received>;
 
     /// Sends a frame, at the latest with the next [`flush`](Io::flush). A frame that the port can't take is lost and
     /// counted, like on any interface.
@@ -57,6 +60,15 @@ pub trait Io {
     /// What the system says.
     fn flush(&mut self) -> io::Result<()>;
 
+    /// Sends these frames, after what has gathered.
+    ///
+    /// # Errors
+    /// As [`send`](Io::send) and [`flush`](Io::flush).
+    fn send_all(&mut self, port: Port, frames: &Frames) -> io::Result<()> {
+        frames.iter().try_for_each(|frame| self.send(port, frame))?;
+        self.flush()
+    }
+
     /// Whether nothing will ever come in again.
     fn ended(&self) -> bool {
         false
@@ -64,6 +76,16 @@ pub trait Io {
 
     /// What happened at a port.
     fn counts(&self, port: Port) -> PortCounts;
+}
+
+/// What a call of [`Io::receive`] handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// How many frames.
+    pub frames: usize,
+    /// Everything that came up to this moment has been handed over: what is due by now and no later than this can
+    /// be done without overtaking a frame.
+    pub until: Time,
 }
 
 /// What happened at a port.
@@ -89,10 +111,10 @@ mod tests {
         let mut driver: Box<dyn Io> =
             Box::new(Replay::new(Layer::Ip, vec![Frame { at: Time(7), port: 0, bytes: vec![1, 2, 3] }]));
         driver.wait(Some(Time(5))).unwrap();
-        assert_eq!((driver.now(), driver.receive(&mut |_, _| {}).unwrap()), (Time(5), 0));
+        assert_eq!(driver.receive(&mut |_, _, _| {}).unwrap(), Received { frames: 0, until: Time(5) });
         driver.wait(None).unwrap();
         let mut seen = Vec::new();
-        driver.receive(&mut |port, bytes| seen.push((port, bytes.to_vec()))).unwrap();
-        assert_eq!((driver.now(), seen, driver.ended()), (Time(7), vec![(0, vec![1, 2, 3])], true));
+        driver.receive(&mut |at, port, bytes| seen.push((at, port, bytes.to_vec()))).unwrap();
+        assert_eq!((driver.now(), seen, driver.ended()), (Time(7), vec![(Time(7), 0, vec![1, 2, 3])], true));
     }
 }

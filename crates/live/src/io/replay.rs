@@ -5,7 +5,7 @@ use std::io;
 
 use inprofile_core::units::Time;
 
-use super::{Io, Port, PortCounts};
+use super::{Io, Port, PortCounts, Received};
 use crate::packet::Layer;
 
 /// A frame and when it comes in.
@@ -64,16 +64,16 @@ impl Io for Replay {
         Ok(())
     }
 
-    fn receive(&mut self, each: &mut dyn FnMut(Port, &mut [u8])) -> io::Result<usize> {
-        let mut n = 0;
+    fn receive(&mut self, each: &mut dyn FnMut(Time, Port, &mut [u8])) -> io::Result<Received> {
+        let mut frames = 0;
         while self.to_come.front().is_some_and(|f| f.at <= self.now) {
             if let Some(mut frame) = self.to_come.pop_front() {
                 self.counts[frame.port].received += 1;
-                each(frame.port, &mut frame.bytes);
-                n += 1;
+                each(frame.at, frame.port, &mut frame.bytes);
+                frames += 1;
             }
         }
-        Ok(n)
+        Ok(Received { frames, until: self.now })
     }
 
     fn send(&mut self, port: Port, frame: &[u8]) -> io::Result<()> {

@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use inprofile_core::units::Time;
 
@@ -24,6 +24,14 @@ impl Clock {
         let nanos = u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Time(nanos.saturating_mul(1_000))
     }
+}
+
+/// The system's clock, which people set and which the kernel stamps frames by: nanoseconds since 1970.
+pub(crate) fn time_of_day() -> u64 {
+    // A clock that stands before 1970 gives 0: all frames are new then.
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// Lets this thread's sleeps end as soon as the system can: by default they may end 50 µs late.

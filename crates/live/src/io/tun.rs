@@ -11,7 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use inprofile_core::units::Time;
 
 use super::sys::{self, Clock};
-use super::{Io, Port, PortCounts};
+use super::{Io, Port, PortCounts, Received};
 use crate::packet::Layer;
 
 /// The most that one read takes: no MTU is larger.
@@ -78,8 +78,9 @@ impl Io for Tun {
         sys::wait_readable(&mut self.polls, self.clock.now(), until)
     }
 
-    fn receive(&mut self, each: &mut dyn FnMut(Port, &mut [u8])) -> io::Result<usize> {
-        let mut n = 0;
+    /// TUN devices don't say when a packet came: it counts as having come now.
+    fn receive(&mut self, each: &mut dyn FnMut(Time, Port, &mut [u8])) -> io::Result<Received> {
+        let (mut frames, now) = (0, self.clock.now());
         for (port, file) in self.ports.iter_mut().enumerate() {
             if self.polls[port].revents == 0 {
                 continue;
@@ -88,8 +89,8 @@ impl Io for Tun {
                 match file.read(&mut self.buffer) {
                     Ok(length) => {
                         self.counts[port].received += 1;
-                        each(port, &mut self.buffer[..length]);
-                        n += 1;
+                        each(now, port, &mut self.buffer[..length]);
+                        frames += 1;
                     }
                     Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                     Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -97,7 +98,7 @@ impl Io for Tun {
                 }
             }
         }
-        Ok(n)
+        Ok(Received { frames, until: now })
     }
 
     fn send(&mut self, port: Port, frame: &[u8]) -> io::Result<()> {

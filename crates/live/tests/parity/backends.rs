@@ -211,10 +211,9 @@ pub fn live(
     let mut rows = Rows::default();
     while !driver.ended() {
         driver.wait(path.due()).expect("memory can be waited for");
-        let now = driver.now();
-        path.advance(now, &mut rows);
+        path.advance(driver.now(), &mut rows);
         driver
-            .receive(&mut |port, frame| {
+            .receive(&mut |now, port, frame| {
                 if port == 0 {
                     path.arrive(now, frame, &mut rows);
                 } else if let Some(way) = way(&parse(Layer::Ip, frame)) {

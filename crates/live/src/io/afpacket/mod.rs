@@ -3,6 +3,7 @@
 //! Frames come in through a ring shared with the kernel (TPACKET_V2: it hands over each frame as it comes, where V3
 //! gathers them for a millisecond) and go out in batches, past the interface's own queue (PACKET_QDISC_BYPASS). What
 //! the port itself sends is not seen again (PACKET_IGNORE_OUTGOING), and a VLAN tag the kernel took off is put back.
+//! Every frame comes with the moment the kernel took it in: who is woken late still knows when it came.
 //! Non-goal: super-packets. A frame longer than the ring's places is counted as missed; switch GRO, TSO and checksum
 //! offload off at both ends.
 
@@ -11,14 +12,15 @@ mod ring;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
-use inprofile_core::units::Time;
+use inprofile_core::units::{Duration, Time};
 
+use super::frames::Frames;
 use super::sys::{self, Clock};
-use super::{Io, Port, PortCounts};
+use super::{Io, Port, PortCounts, Received};
 use crate::packet::Layer;
-use ring::{Ring, Taken};
+use ring::Ring;
 
-/// How many frames one port may hand over before the others have their turn.
+/// How many frames are handed over before what is due has its turn.
 const BATCH: usize = 64;
 /// How many frames are sent by one call.
 const SEND_BATCH: usize = 64;
@@ -59,15 +61,16 @@ struct OnePort {
     ring: Ring,
     counts: PortCounts,
     oddities: Oddities,
-    /// Frames to be sent, one after the other, and their lengths.
-    bytes: Vec<u8>,
-    lengths: Vec<usize>,
+    /// Frames to be sent.
+    gathered: Frames,
 }
 
 /// Some interfaces.
 #[derive(Debug)]
 pub struct AfPacket {
     clock: Clock,
+    /// Everything up to this moment has been handed over.
+    until: Time,
     ports: Vec<OnePort>,
     polls: Vec<libc::pollfd>,
 }
@@ -87,7 +90,7 @@ impl AfPacket {
         let ports = ports.iter().map(open).collect::<io::Result<Vec<_>>>()?;
         let poll = |p: &OnePort| libc::pollfd { fd: p.socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let polls = ports.iter().map(poll).collect();
-        Ok(AfPacket { clock, ports, polls })
+        Ok(AfPacket { clock, until: Time::ZERO, ports, polls })
     }
 
     /// What was odd about the frames that came in by a port.
@@ -107,10 +110,11 @@ impl Io for AfPacket {
     }
 
     fn wait(&mut self, until: Option<Time>) -> io::Result<()> {
-        if self.ports.iter().any(|p| p.ring.ready()) {
+        let now = self.clock.now();
+        if self.ports.iter().any(|p| p.ring.ready()) || until.is_some_and(|until| until <= now) {
             return Ok(());
         }
-        sys::wait_readable(&mut self.polls, self.clock.now(), until)?;
+        sys::wait_readable(&mut self.polls, now, until)?;
         for (poll, port) in self.polls.iter().zip(&self.ports) {
             if poll.revents & libc::POLLERR != 0 {
                 // The interface went down: asking for the error clears it, and frames come again when it is up.
@@ -120,40 +124,56 @@ impl Io for AfPacket {
         Ok(())
     }
 
-    fn receive(&mut self, each: &mut dyn FnMut(Port, &mut [u8])) -> io::Result<usize> {
-        let mut n = 0;
-        for (number, port) in self.ports.iter_mut().enumerate() {
-            for _ in 0..BATCH {
-                let OnePort { ring, counts, oddities, .. } = port;
-                let taken = ring.take(|frame| {
-                    counts.received += 1;
-                    oddities.unfinished_checksum += u64::from(frame.unfinished_checksum);
-                    oddities.tagged += u64::from(frame.tagged);
-                    each(number, frame.bytes);
-                });
-                match taken {
-                    Taken::Nothing => break,
-                    Taken::Frame => n += 1,
-                    Taken::TooLong => {
-                        oddities.too_long += 1;
-                        counts.missed += 1;
-                    }
-                }
+    /// In the order they came, whichever the port.
+    fn receive(&mut self, each: &mut dyn FnMut(Time, Port, &mut [u8])) -> io::Result<Received> {
+        let (now, today) = (self.clock.now(), sys::time_of_day());
+        let mut received = Received { frames: 0, until: now };
+        loop {
+            let next =
+                self.ports.iter().zip(0..).filter_map(|(p, number)| Some((p.ring.next_came()?, number)));
+            let Some((came, number)) = next.min() else { break };
+            if received.frames == BATCH {
+                received.until = self.until;
+                break;
             }
+            // The kernel stamps by the clock that people set. A step hits the frames in the ring alone, and moves none of
+            // them to before the last look or into the future.
+            let at = arrived(now, Duration(today.saturating_sub(came).saturating_mul(1_000)), self.until);
+            self.until = at;
+            let OnePort { ring, counts, oddities, .. } = &mut self.ports[number];
+            let whole = ring.take(|frame| {
+                counts.received += 1;
+                oddities.unfinished_checksum += u64::from(frame.unfinished_checksum);
+                oddities.tagged += u64::from(frame.tagged);
+                each(at, number, frame.bytes);
+            });
+            if !whole {
+                oddities.too_long += 1;
+                counts.missed += 1;
+            }
+            received.frames += 1;
+        }
+        self.until = received.until;
+        for port in &mut self.ports {
             port.counts.missed += port.ring.missed(port.socket.as_fd())?;
         }
-        Ok(n)
+        Ok(received)
     }
 
     fn send(&mut self, port: Port, frame: &[u8]) -> io::Result<()> {
         let port = &mut self.ports[port];
-        port.bytes.extend_from_slice(frame);
-        port.lengths.push(frame.len());
-        if port.lengths.len() < SEND_BATCH { Ok(()) } else { port.send_batch() }
+        port.gathered.push(self.until, frame);
+        if port.gathered.times().len() < SEND_BATCH { Ok(()) } else { port.flush() }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.ports.iter_mut().try_for_each(OnePort::send_batch)
+        self.ports.iter_mut().try_for_each(OnePort::flush)
+    }
+
+    fn send_all(&mut self, port: Port, frames: &Frames) -> io::Result<()> {
+        let port = &mut self.ports[port];
+        port.flush()?;
+        port.send_batch(frames)
     }
 
     fn counts(&self, port: Port) -> PortCounts {
@@ -185,39 +205,67 @@ impl OnePort {
         sys::bind_packet(fd, index)?;
         let counts = PortCounts::default();
         let oddities = Oddities::default();
-        Ok(OnePort { socket, ring, counts, oddities, bytes: Vec::new(), lengths: Vec::new() })
+        Ok(OnePort { socket, ring, counts, oddities, gathered: Frames::default() })
     }
 
-    /// Sends what has gathered. A frame that can't be sent is counted, and the rest of the batch goes on.
-    fn send_batch(&mut self) -> io::Result<()> {
-        let (mut from, mut at) = (0, 0);
+    fn flush(&mut self) -> io::Result<()> {
+        let mut gathered = std::mem::take(&mut self.gathered);
+        let sent = self.send_batch(&gathered);
+        gathered.clear();
+        self.gathered = gathered;
+        sent
+    }
+
+    /// Sends frames. One that can't be sent is counted, and the rest goes on.
+    fn send_batch(&mut self, frames: &Frames) -> io::Result<()> {
+        let (mut bytes, mut lengths) = frames.parts();
         // That the port was down is also said once after it came up again.
         let mut old_news = true;
-        while from < self.lengths.len() {
-            match sys::send_many(self.socket.as_fd(), &self.bytes[at..], &self.lengths[from..]) {
+        while !lengths.is_empty() {
+            let batch = &lengths[..lengths.len().min(SEND_BATCH)];
+            let done = match sys::send_many(self.socket.as_fd(), bytes, batch) {
                 Ok(n) => {
                     self.counts.sent += n as u64;
-                    at += self.lengths[from..from + n].iter().sum::<usize>();
-                    from += n;
+                    n
                 }
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) if e.raw_os_error() == Some(libc::ENETDOWN) && std::mem::take(&mut old_news) => {}
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => 0,
+                Err(e) if e.raw_os_error() == Some(libc::ENETDOWN) && std::mem::take(&mut old_news) => 0,
                 Err(e) if of_this_frame(&e) => {
                     self.counts.refused += 1;
-                    at += self.lengths[from];
-                    from += 1;
+                    1
                 }
                 Err(e) => return Err(e),
-            }
+            };
+            bytes = &bytes[lengths[..done].iter().sum()..];
+            lengths = &lengths[done..];
         }
-        self.bytes.clear();
-        self.lengths.clear();
         Ok(())
     }
+}
+
+/// When a frame of this age came: no earlier than `before`, no later than `now`.
+fn arrived(now: Time, age: Duration, before: Time) -> Time {
+    Time(now.0.saturating_sub(age.0)).max(before).min(now)
 }
 
 /// Whether an error is about one frame, or a port that is down or full for the moment.
 fn of_this_frame(e: &io::Error) -> bool {
     let passing = [libc::ENETDOWN, libc::ENOBUFS, libc::EAGAIN, libc::EMSGSIZE, libc::EINVAL, libc::ENXIO];
     e.raw_os_error().is_some_and(|code| passing.contains(&code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A step of the system's clock makes frames look older than the last look, or not yet sent.
+    #[test]
+    fn a_moment_lies_between_the_last_look_and_now() {
+        let (now, before) = (Time(1_000), Time(400));
+        let at = |age| arrived(now, Duration(age), before);
+        assert_eq!(
+            (at(0), at(250), at(600), at(601), at(u64::MAX)),
+            (now, Time(750), before, before, before)
+        );
+    }
 }

@@ -39,17 +39,6 @@ pub struct Frame<'a> {
     pub tagged: bool,
 }
 
-/// What there was to take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
-    /// Nothing.
-    Nothing,
-    /// A frame.
-    Frame,
-    /// A frame that is not whole: it goes nowhere.
-    TooLong,
-}
-
 impl Ring {
     /// A ring of at least `places` frames of up to `longest` bytes on this socket.
     pub fn new(socket: BorrowedFd<'_>, longest: u32, places: u32) -> io::Result<Ring> {
@@ -85,27 +74,37 @@ impl Ring {
         self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
     }
 
-    /// Shows the next frame to `see`, if there is one, and gives its place back to the kernel.
-    pub fn take(&mut self, see: impl FnOnce(Frame<'_>)) -> Taken {
+    /// When the next frame came, by the system's clock, in nanoseconds; `None` if none is there.
+    pub fn next_came(&self) -> Option<u64> {
+        self.ready().then(|| {
+            let header = self.header();
+            u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec)
+        })
+    }
+
+    /// What the kernel wrote at the head of the next place. Only where [`ready`](Ring::ready) said that it is ours.
+    fn header(&self) -> libc::tpacket2_hdr {
+        // SAFETY: the place lies within the mapping and begins with the header, aligned as the ring is; whatever is
+        // there is numbers only, and the kernel writes nothing while the place is ours.
+        unsafe { self.memory.add(self.next * self.place).cast::<libc::tpacket2_hdr>().read() }
+    }
+
+    /// Shows the next frame to `see` and gives its place back to the kernel; whether there was a whole one.
+    pub fn take(&mut self, see: impl FnOnce(Frame<'_>)) -> bool {
         let status = self.status().load(Ordering::Acquire);
         if status & libc::TP_STATUS_USER == 0 {
-            return Taken::Nothing;
+            return false;
         }
         self.losing |= status & libc::TP_STATUS_LOSING != 0;
+        let header = self.header();
         // SAFETY: `next` is below `places`, so the place lies within the mapping; the status says it is ours, and
         // nothing else refers to it while `self` is borrowed.
         let place =
             unsafe { std::slice::from_raw_parts_mut(self.memory.add(self.next * self.place), self.place) };
-        // SAFETY: the place begins with the header the kernel wrote, aligned as the ring is, and is longer than it;
-        // the header is numbers only.
-        let header = unsafe { place.as_ptr().cast::<libc::tpacket2_hdr>().read() };
-        let taken = frame(place, &header, status).map_or(Taken::TooLong, |f| {
-            see(f);
-            Taken::Frame
-        });
+        let whole = frame(place, &header, status).map(see).is_some();
         self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % self.places;
-        taken
+        whole
     }
 
     /// Frames that found the ring full since the last call: the kernel is asked if a frame has said so.

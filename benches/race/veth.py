@@ -1,0 +1,142 @@
+"""Two hosts and a box between them, in network namespaces that live as long as this process does.
+
+    host A [h0]══[lan0] the box [wan0]══[h1] host B
+
+The hosts are on one core, the box on another: what comes in at an interface is worked on by its owner's core
+(receive packet steering), and so are the programs. All offloads are off, for the box and for the hosts.
+"""
+
+import ctypes
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+CLONE_NEWNET = 0x40000000
+# Marks that we are in a namespace of our own already.
+INSIDE = "INPROFILE_BENCH_NAMESPACE"
+OFFLOADS = ["tso", "gso", "gro", "tx", "rx", "sg"]
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def rights() -> list[str]:
+    """What to put before a command so that it has a network and a view of the devices of its own."""
+    for tool in ("ip", "ethtool", "tc", "unshare", "taskset"):
+        if not shutil.which(tool):
+            raise RuntimeError(f"{tool} is not installed")
+    for how in (["unshare", "--mount", "--net"], ["unshare", "--user", "--map-root-user", "--mount", "--net"]):
+        if subprocess.run([*how, "true"], capture_output=True, check=False).returncode == 0:
+            return how
+    raise RuntimeError("no network namespaces: needs root, or `unshare -Urn` where user namespaces are allowed")
+
+
+def run(*words: str) -> str:
+    """Runs a command; what it prints."""
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(words)}: {(done.stderr or done.stdout).strip()[:200]}")
+    return done.stdout
+
+
+def ip(line: str) -> None:
+    """Runs `ip`."""
+    run("ip", *line.split())
+
+
+class Namespace:
+    """One network namespace."""
+
+    def __init__(self, descriptor: int):
+        self.descriptor = descriptor
+
+    @classmethod
+    def here(cls) -> "Namespace":
+        """That of this thread."""
+        return cls(os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC))
+
+    @classmethod
+    def new(cls) -> "Namespace":
+        """Another, empty one; this thread stays where it is."""
+        before = cls.here()
+        if LIBC.unshare(CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), "unshare")
+        after = cls.here()
+        before.enter()
+        before.close()
+        return after
+
+    def enter(self) -> None:
+        """Moves this thread there."""
+        if LIBC.setns(self.descriptor, CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), "setns")
+
+    def within(self, work: Callable[[], Any]) -> Any:
+        """Does something there, and comes back."""
+        before = Namespace.here()
+        self.enter()
+        try:
+            return work()
+        finally:
+            before.enter()
+            before.close()
+
+    def take(self, interface: str) -> None:
+        """Moves an interface of the present namespace there."""
+        ip(f"link set {interface} netns /proc/{os.getpid()}/fd/{self.descriptor}")
+
+    def close(self) -> None:
+        """Lets it go: with the last socket in it, it is gone."""
+        os.close(self.descriptor)
+
+
+class Wire:
+    """The two hosts and the box, until it is closed. Call it in the box's namespace, which must be our own."""
+
+    def __init__(self, host_core: int, box_core: int):
+        self.hosts = [Namespace.new(), Namespace.new()]
+        # Interfaces made from now on don't speak IPv6 of their own accord.
+        Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").write_text("1")
+        for i, (ours, theirs) in enumerate((("lan0", "h0"), ("wan0", "h1"))):
+            ip(f"link add {ours} type veth peer name {theirs}")
+            for name, core in ((ours, box_core), (theirs, host_core)):
+                run("ethtool", "-K", name, *[word for o in OFFLOADS for word in (o, "off")])
+                steering = Path(f"/sys/class/net/{name}/queues/rx-0/rps_cpus")
+                steering.write_text(f"{1 << core:x}")
+            ip(f"link set {ours} up")
+            self.hosts[i].take(theirs)
+
+    def addresses(self, forwarded: bool) -> list[str]:
+        """Gives the hosts addresses: in two networks that the kernel forwards between, or in one; returns them."""
+        networks = ("10.1.0", "10.2.0") if forwarded else ("10.1.0", "10.1.0")
+        found = []
+        for i, (host, network) in enumerate(zip(self.hosts, networks, strict=True)):
+            address = f"{network}.{i + 11}"
+            found.append(address)
+
+            def set_up(i: int = i, address: str = address, network: str = network) -> None:
+                ip(f"addr add {address}/24 dev h{i}")
+                ip(f"link set h{i} up")
+                ip("link set lo up")
+                if forwarded:
+                    ip(f"route add default via {network}.1")
+
+            host.within(set_up)
+            if forwarded:
+                ip(f"addr add {network}.1/24 dev {('lan0', 'wan0')[i]}")
+        Path("/proc/sys/net/ipv4/ip_forward").write_text("1" if forwarded else "0")
+        return found
+
+    def socket(self, host: int, kind: socket.SocketKind) -> socket.socket:
+        """A socket of a host's."""
+        made: socket.socket = self.hosts[host].within(lambda: socket.socket(socket.AF_INET, kind))
+        return made
+
+    def close(self) -> None:
+        """Takes the interfaces away."""
+        for name in ("lan0", "wan0"):
+            ip(f"link del {name}")
+        for host in self.hosts:
+            host.close()
