@@ -1,4 +1,4 @@
-"""Runs with real hosts: network namespaces, and the kernel's own TCP through an experiment's network."""
+"""Runs with real hosts: network namespaces, and the kernel's own TCP and UDP through a network of ours."""
 
 from __future__ import annotations
 
@@ -15,13 +15,17 @@ from .results import Provenance, Result
 if TYPE_CHECKING:
     from .scenario import Scenario, Seeds
 
-__all__ = ["NotLive", "hindrance", "run"]
+__all__ = ["NotLive", "Unsupported", "hindrance", "run"]
 
 HAS_LINUX = sys.platform == "linux"
 
 
 class NotLive(ValueError):
     """An experiment that real hosts cannot run: every flow, why, and what to write instead."""
+
+
+class Unsupported(OSError):
+    """A system that has no network namespaces: it isn't Linux."""
 
 
 def hindrance() -> str | None:
@@ -40,7 +44,7 @@ def run(
 ) -> Result:
     """Run a scenario with real hosts: see `Scenario.live`."""
     if not HAS_LINUX:
-        raise NotImplementedError(hindrance())
+        raise Unsupported(hindrance())
     which = normalise(seeds)
     tell = progress if progress is not None else (lambda _done, _all: None)
     try:

@@ -173,7 +173,7 @@ class Scenario:
         and seconds in all. `Result.provenance.live` says how each run kept time.
 
         Raises `NotLive` for what the kernel can't stand in for, `PermissionError` where namespaces can't be
-        made, `NotImplementedError` where there is no Linux.
+        made, `inprofile.live.Unsupported` (an `OSError`) where there is no Linux.
         """
         from .live import run
 

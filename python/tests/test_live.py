@@ -14,12 +14,19 @@ from pathlib import Path
 import pytest
 
 import inprofile
-from inprofile.live import NotLive, hindrance
+from inprofile.live import NotLive, Unsupported, hindrance
 
-pytestmark = pytest.mark.skipif(
-    hindrance() is not None and "live" in os.environ.get("ALLOW_MISSING", "").split(","),
-    reason="real hosts are left out by ALLOW_MISSING=live",
-)
+
+@pytest.fixture(autouse=True)
+def real_hosts() -> None:
+    """Each test fails without them, and says why, unless ALLOW_MISSING=live says that this is fine."""
+    hindered = hindrance()
+    if hindered is None:
+        return
+    if "live" not in os.environ.get("ALLOW_MISSING", "").split(","):
+        pytest.fail(f"{hindered}; ALLOW_MISSING=live leaves these tests out")
+    pytest.skip(hindered)
+
 
 SHORT = {"duration": "3 s", "measure.from": "1 s", "measure.to": "3 s"}
 
@@ -60,6 +67,25 @@ def test_a_result_like_any_other(tmp_path: Path) -> None:
     assert 0 < kept["late_p50"] <= kept["late_p99"] <= kept["late_most"]
     result.write(tmp_path / "kept")
     assert inprofile.read(tmp_path / "kept").provenance == result.provenance
+
+
+def test_datagrams_are_counted_where_they_arrive() -> None:
+    traffic = {"kind": "cbr", "rate": "100 kbit/s", "packet": "500 B"}
+    result = scenario().with_({"flows.assured.traffic": traffic}).live(seeds=[1])
+    (kept,) = result.provenance.live or ()
+    flows = kept["datagrams"]
+    assert [flow["flow"] for flow in flows] == [f"assured.{i}" for i in range(4)]
+    for flow in flows:
+        # At least 2 of the 3 s, at 25 a second; a link of 3 Mbit/s has room for all.
+        assert flow["sent"] > 45
+        assert flow["received"] > 0.9 * flow["sent"]
+        assert (flow["lost"], flow["overtaken"]) == (0, 0)
+
+
+def test_without_linux_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inprofile.live.HAS_LINUX", False)
+    with pytest.raises(Unsupported, match="they need Linux"):
+        scenario().live(seeds=1)
 
 
 def test_what_the_kernel_is_not(file: Path) -> None:

@@ -6,6 +6,7 @@ mod support;
 use std::sync::atomic::AtomicBool;
 
 use inprofile_core::registry::Registry;
+use inprofile_live::code_points::Dscp;
 use inprofile_live::emulate::{self, Error, Live};
 use inprofile_scenario::Scenario;
 
@@ -61,6 +62,68 @@ fn colours_and_marks_reach_the_kernel() {
     assert!(marked > 10, "{marked} marked");
     assert!(bottleneck.sent[0] > 500 && bottleneck.sent[1] > 500, "both colours: {:?}", bottleneck.sent);
     assert!(run.outcome.flows.iter().all(|f| f.total.received.iter().sum::<u64>() > 100));
+}
+
+/// Datagrams go through sockets at both ends, at the simulator's times, and the receiver counts what is lost by their
+/// numbers: as many as the queue has dropped.
+#[test]
+fn datagrams_go_from_socket_to_socket() {
+    let Some(_) = support::namespace() else { return };
+    let traffic = r#"{ kind = "cbr", rate = "5 Mbit/s", packet = "500 B" }"#;
+    let classes = r#"{ scheduler = "priority", classes = [
+        { name = "ef", aqm = "drop_tail", limit = "20 packets", rate = "2 Mbit/s" },
+        { name = "af", aqm = "drop_tail", limit = "30 packets" } ] }"#;
+    let s = scenario(&[
+        ("flows.tcp.count", "1"),
+        ("flows.tcp.rtt", "\"20 ms\""),
+        ("flows.tcp.class", "\"ef\""),
+        ("flows.tcp.traffic", traffic),
+        ("links.bottleneck.queue", classes),
+    ]);
+    let simulated = inprofile_sim::engine::run(s.network(1, false), &AtomicBool::new(false), None).unwrap();
+    let run = emulate::run(s.network(1, false), &AtomicBool::new(false)).expect("it runs");
+    let (name, tally) = &run.report.datagrams[0];
+    assert_eq!((name.as_str(), run.report.datagrams.len(), run.report.strays), ("tcp.0", 1, 0));
+    // 5 Mbit/s in packets of 500 B, from the same times as the simulator's; the last may be late.
+    let sent: u64 = simulated.flows[0].total.sent.iter().sum();
+    assert!(sent > 5_000 && tally.sent.abs_diff(sent) < 50, "{} sent, {sent} simulated", tally.sent);
+    assert_eq!(tally.lateness.count(), tally.sent);
+    // Three of five are too many. What was dropped behind the last that came is not missing yet.
+    let dropped: u64 = run.outcome.drops.iter().map(|d| d.packets.iter().sum::<u64>()).sum();
+    assert!(tally.lost() > 2_500, "{} lost", tally.lost());
+    assert!(tally.lost().abs_diff(dropped) < 50, "{} lost, {dropped} dropped", tally.lost());
+    assert_eq!((tally.overtaken, tally.expected), (0, tally.received + tally.lost()));
+    let flow = &run.outcome.flows[0].total;
+    assert!(flow.received.iter().sum::<u64>().abs_diff(tally.received) < 50);
+    assert!(flow.in_order_payload_bytes.abs_diff(472 * tally.received) < 472 * 50);
+}
+
+/// Thirty-five bytes have no room for a header and a number.
+#[test]
+fn datagrams_too_small_for_a_number_are_refused() {
+    let planned =
+        |traffic: &str| emulate::Plan::of(&scenario(&[("flows.tcp.traffic", traffic)]).network(1, false));
+    let refused = planned(r#"{ kind = "cbr", rate = "1 Mbit/s", packet = "35 B" }"#).expect_err("too small");
+    assert_eq!(
+        refused[0].to_string(),
+        "flow tcp.0: packets of 35 B have no room for the number that tells which are lost\n  packet = \"36 B\" or more"
+    );
+    assert!(planned(r#"{ kind = "cbr", rate = "1 Mbit/s", packet = "36 B" }"#).is_ok());
+}
+
+/// A class that is named like a code point gives its packets that one; another's leave in their colour's.
+#[test]
+fn classes_name_their_code_points() {
+    for (class, dscp) in [("ef", Some(Dscp::EF)), ("BE", Some(Dscp::DEFAULT)), ("voice", None)] {
+        let queue = format!(
+            r#"{{ scheduler = "priority", classes = [ {{ name = "{class}", aqm = "drop_tail", limit = "20 packets" }} ] }}"#
+        );
+        let s = scenario(&[("links.bottleneck.queue", &queue), ("flows.tcp.class", &format!("\"{class}\""))]);
+        let plan = emulate::Plan::of(&s.network(1, false)).expect("it can run");
+        assert!(plan.connections.iter().all(|c| c.dscp == dscp), "{class}");
+    }
+    let plan = emulate::Plan::of(&scenario(&[]).network(1, false)).expect("it can run");
+    assert!(plan.connections.iter().all(|c| c.dscp.is_none()));
 }
 
 #[test]

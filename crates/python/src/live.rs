@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use inprofile_live::emulate::datagrams::Tally;
 use inprofile_live::emulate::{self, Error, Report};
 use inprofile_live::namespace::Namespace;
 use inprofile_sim::engine::Failure;
@@ -94,6 +95,20 @@ fn told(seed: u64, report: &Report) -> serde_json::Value {
         "real_time": report.real_time,
         "strays": report.strays,
         "refused": report.refused,
+        "datagrams": report.datagrams.iter().map(counted).collect::<Vec<_>>(),
         "notes": report.notes,
+    })
+}
+
+/// What the two ends of a flow of datagrams have counted.
+fn counted((flow, tally): &(String, Tally)) -> serde_json::Value {
+    json!({
+        "flow": flow,
+        "sent": tally.sent,
+        "received": tally.received,
+        "lost": tally.lost(),
+        "overtaken": tally.overtaken,
+        "sent_late_p99": tally.lateness.quantile(0.99).secs(),
+        "sent_late_most": tally.lateness.most().secs(),
     })
 }

@@ -21,7 +21,7 @@ use crate::outcome::{MarkerCounts, Outcome};
 use crate::signals::{Oracles, Paths};
 use crate::tcp::{Ack, Alarm, Sack};
 use crate::timer::Ring;
-use crate::traffic::{Source, outside};
+use crate::traffic::{Source, outside, udp};
 use crate::world::World;
 
 /// Why a run has no outcome.
@@ -68,7 +68,7 @@ pub fn run(network: Network, stop: &AtomicBool, log: Option<Log>) -> Result<Outc
 /// How many events between looks at `stop`.
 const GLANCE: u64 = 1 << 14;
 
-/// Where the ends of TCP connections are.
+/// Where senders and receivers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hosts {
     /// In the run.
@@ -136,11 +136,11 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let mut known: BTreeMap<Vec<u32>, u32> = BTreeMap::new();
         for (f, prompt) in network.flows.into_iter().zip(prompt) {
             let mut rng = Rng::for_component(seed, &format!("flow {}", f.name));
-            let times = Rng::for_component(seed, &format!("traffic {}", f.name));
+            let times = udp::times(seed, &f.name);
             let uniform = || shared.as_mut().unwrap_or(&mut rng).uniform();
             senders.push(match hosts {
-                Hosts::Outside if f.transport.tcp().is_some() => Source::Outside(outside::Sender::default()),
-                _ => Source::new(&f.transport, f.stop, times, uniform),
+                Hosts::Outside => Source::Outside(f.transport.tcp().map(|_| outside::Sender::default())),
+                Hosts::Simulated => Source::new(&f.transport, f.stop, times, uniform),
             });
             let marker = f.marker.map(|marker| {
                 let rng = Rng::for_component(seed, &format!("marker {}", f.name));

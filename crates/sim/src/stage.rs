@@ -1,5 +1,5 @@
-//! A run whose hosts are outside: links, queues, markers and monitors as in any other, but the packets of TCP flows are
-//! put in and taken out by whoever keeps the hosts, as time goes by.
+//! A run whose hosts are outside: links, queues, markers and monitors as in any other, but packets are put in and
+//! taken out by whoever keeps the hosts, as time goes by.
 //!
 //! Time is still an argument. Whoever calls late is told later of what came out, each packet with its own time; no
 //! verdict changes by it, only what the hosts do next.
@@ -19,9 +19,9 @@ pub use crate::world::Emerged;
 /// What the keeper of the hosts says of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Told {
-    /// Of its sender.
-    pub sender: outside::Sender,
-    /// Payload bytes that its receiver has in order.
+    /// Of its sender, if that speaks TCP.
+    pub sender: Option<outside::Sender>,
+    /// Payload bytes that its receiver has: TCP's in order, or those of datagrams.
     pub in_order_bytes: u64,
 }
 
@@ -43,7 +43,7 @@ macro_rules! either {
 }
 
 impl Stage {
-    /// At its beginning. Whatever its profile says, it keeps the exact clock; datagrams come from inside.
+    /// At its beginning. Whatever its profile says, it keeps the exact clock.
     #[must_use]
     pub fn new(network: Network) -> Stage {
         Stage(if network.trace {

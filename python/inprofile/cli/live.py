@@ -97,5 +97,12 @@ def time_text(result: Result) -> str:
     lines = [
         f"{first}, {late[2]} µs at most (the worst of {len(runs)} run{'s' * (len(runs) != 1)}){priority}."
     ]
+    for run in runs:
+        for flow in run["datagrams"]:
+            lines.append(
+                f"{flow['flow']}, seed {run['seed']}: {flow['sent']:,} datagrams sent,"
+                f" {flow['received']:,} received, {flow['lost']:,} lost by their numbers;"
+                f" sent late by {1e6 * flow['sent_late_most']:.0f} µs at most."
+            )
     notes = {note: None for run in runs for note in run["notes"]}
     return "\n".join([*lines, *(f"- {note}" for note in notes)])

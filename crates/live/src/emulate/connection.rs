@@ -5,18 +5,19 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use inprofile_core::units::Time;
 
+use crate::code_points::Dscp;
 use crate::io::sys::{self, Clock};
 use crate::namespace::Namespace;
 
-/// Where receivers listen.
+/// Where receivers listen, and datagrams come from.
 pub const PORT: u16 = 5001;
 /// How often a thread that waits looks whether it should stop.
-const GLANCE: Duration = Duration::from_millis(50);
+pub const GLANCE: Duration = Duration::from_millis(50);
 /// What is written and read at a time.
 const CHUNK: usize = 1 << 16;
 
@@ -35,6 +36,8 @@ pub struct Plan {
     pub stop: Option<Time>,
     /// How much there is to send; `None`: without end.
     pub bytes: Option<u64>,
+    /// The code point that data leaves its host with.
+    pub dscp: Option<Dscp>,
 }
 
 /// What both ends share with whoever watches.
@@ -152,7 +155,13 @@ fn glance(socket: BorrowedFd<'_>) -> io::Result<()> {
     sys::set_option(socket, libc::SOL_SOCKET, libc::SO_LINGER, &abort)
 }
 
-fn again(e: &io::Error) -> bool {
+/// Lets a socket's packets leave their host with a code point.
+pub fn leave_as(socket: BorrowedFd<'_>, dscp: Dscp) -> io::Result<()> {
+    sys::set_option(socket, libc::IPPROTO_IP, libc::IP_TOS, &libc::c_int::from(dscp.value() << 2))
+}
+
+/// Whether a call only has to be made again.
+pub fn again(e: &io::Error) -> bool {
     matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
         || e.raw_os_error() == Some(libc::EINPROGRESS)
 }
@@ -214,7 +223,7 @@ pub fn receive(listener: &TcpListener, shared: &Shared) -> io::Result<()> {
 ///
 /// # Errors
 /// What the system says.
-pub fn send(namespace: &Namespace, plan: &Plan, clock: Clock, shared: &Arc<Shared>) -> io::Result<()> {
+pub fn send(namespace: &Namespace, plan: &Plan, clock: Clock, shared: &Shared) -> io::Result<()> {
     namespace.enter()?;
     sys::sleep_precisely()?;
     // Without real-time priority it runs all the same, and the report says so of this process as a whole.
@@ -225,6 +234,9 @@ pub fn send(namespace: &Namespace, plan: &Plan, clock: Clock, shared: &Arc<Share
     }
     let socket = open(plan.congestion)?;
     glance(socket.as_fd())?;
+    if let Some(dscp) = plan.dscp {
+        leave_as(socket.as_fd(), dscp)?;
+    }
     if !connect(socket.as_fd(), plan, shared)? {
         return Ok(());
     }

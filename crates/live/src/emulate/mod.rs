@@ -1,9 +1,9 @@
-//! A network with real hosts: the kernel's own TCP at the ends, and between them the links, queues, markers and monitors
+//! A network with real hosts: the kernel's own TCP and UDP at the ends, and between them the links, queues, markers and monitors
 //! of a simulated network, in wall time, in this process.
 //!
 //! Every sender is a network namespace of its own, every receiving node is one; each is joined to this process by a TUN
 //! device. What a host sends is read, put into the network at the moment it came, and written to the other host's device
-//! when it has come out of its last link. Datagrams come from inside: there is no transport of the kernel's to try.
+//! when it has come out of its last link.
 //!
 //! ```text
 //! namespace of tcp.0 ─ TUN ─┐                                ┌─ TUN ─ namespace of CR2
@@ -12,14 +12,14 @@
 
 #[expect(unsafe_code, reason = "socket calls that the standard library lacks; each with its reason")]
 mod connection;
+pub mod datagrams;
+mod ends;
 mod host;
 #[expect(unsafe_code, reason = "socket calls that the standard library lacks; each with its reason")]
 mod netlink;
 mod plan;
 
 use std::io;
-use std::net::TcpListener;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 
@@ -28,9 +28,7 @@ use inprofile_core::units::{Duration, Time};
 use inprofile_sim::engine::Failure;
 use inprofile_sim::network::Network;
 use inprofile_sim::outcome::Outcome;
-use inprofile_sim::stage::{Emerged, Stage, Told};
-use inprofile_sim::tcp::Tally;
-use inprofile_sim::traffic::outside;
+use inprofile_sim::stage::{Emerged, Stage};
 
 use crate::code_points::CodePoints;
 use crate::datapath::lateness::Lateness;
@@ -38,13 +36,12 @@ use crate::io::Io;
 use crate::io::sys::{self, Clock};
 use crate::io::tun::Tun;
 use crate::packet::{self, Headers, Layer, Transport};
-use connection::{Info, Shared};
+use ends::{Ends, Watched};
+use plan::Connection;
 pub use plan::{Plan, Refusal};
 
 /// How often senders are asked how they are.
 const ASK: Duration = Duration::from_millis(10);
-/// The kernel's word for "no threshold yet" (TCP_INFINITE_SSTHRESH).
-const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
 /// A run with real hosts.
 #[derive(Debug)]
@@ -66,6 +63,8 @@ pub struct Report {
     pub strays: u64,
     /// Packets that a host's device did not take.
     pub refused: u64,
+    /// What the ends of each flow of datagrams have counted, by the flow's name.
+    pub datagrams: Vec<(String, datagrams::Tally)>,
     /// What the experiment asks for and the kernel does otherwise.
     pub notes: Vec<String>,
 }
@@ -115,16 +114,6 @@ pub fn run(network: Network, stop: &AtomicBool) -> Result<Live, Error> {
     })
 }
 
-/// A connection in the middle of a run.
-struct Watched {
-    flow: u32,
-    /// Port of the sender's host, and of the receiver's.
-    ports: (usize, usize),
-    shared: Arc<Shared>,
-    tally: Tally,
-    recovering: bool,
-}
-
 fn run_here(network: Network, plan: &Plan, stop: &AtomicBool) -> Result<Live, Error> {
     let mut devices = Vec::new();
     let mut hosts = Vec::new();
@@ -134,31 +123,32 @@ fn run_here(network: Network, plan: &Plan, stop: &AtomicBool) -> Result<Live, Er
         hosts.push(host);
         devices.push(device);
     }
-    let doors = plan.connections.iter().map(|c| {
-        let host = &hosts[c.ports.1];
-        connection::listen(&host.namespace, &c.plan).map_err(system(format!("receiver of {}", c.name)))
-    });
-    let doors = doors.collect::<Result<Vec<TcpListener>, Error>>()?;
+    let ends = plan
+        .connections
+        .iter()
+        .map(|c| Ends::open(&hosts[c.ports.1], &c.speech).map_err(system(format!("receiver of {}", c.name))));
+    let ends = ends.collect::<Result<Vec<Ends>, Error>>()?;
 
     let clock = Clock::start();
     let mut wires = Tun::new(devices, clock).map_err(system("TUN devices"))?;
-    let mut watched: Vec<Watched> = plan.connections.iter().map(Watched::new).collect();
+    let mut watched: Vec<Watched<'_>> =
+        plan.connections.iter().zip(&ends).map(|(c, e)| Watched::new(c, e)).collect();
     std::thread::scope(|scope| {
         let mut threads: Vec<(String, ScopedJoinHandle<'_, io::Result<()>>)> = Vec::new();
-        for ((c, w), door) in plan.connections.iter().zip(&watched).zip(&doors) {
-            let shared = Arc::clone(&w.shared);
+        for (c, e) in plan.connections.iter().zip(&ends) {
+            let sender = &hosts[c.ports.0];
+            threads.push((format!("receiver of {}", c.name), scope.spawn(|| e.receive())));
             threads.push((
-                format!("receiver of {}", c.name),
-                scope.spawn(move || connection::receive(door, &shared)),
+                format!("sender of {}", c.name),
+                scope.spawn(move || e.send(sender, &c.speech, clock)),
             ));
-            let (shared, host) = (Arc::clone(&w.shared), &hosts[c.ports.0]);
-            let send = move || connection::send(&host.namespace, &c.plan, clock, &shared);
-            threads.push((format!("sender of {}", c.name), scope.spawn(send)));
         }
         let notes = plan.notes.clone();
         let mut report = Report { real_time: sys::run_first(), notes, ..Report::default() };
         let ran = carry(Stage::new(network), &mut wires, &mut watched, &mut report, stop);
-        watched.iter().for_each(|w| w.shared.over.store(true, Ordering::Relaxed));
+        let tallies = watched.iter().filter_map(|w| Some((w.connection.name.clone(), w.datagrams()?)));
+        report.datagrams = tallies.collect();
+        ends.iter().for_each(Ends::halt);
         for (what, thread) in threads {
             let ended = thread.join().unwrap_or_else(|_| Err(io::Error::other("its thread died")));
             // Once the run is over, a connection that breaks off is no news.
@@ -176,26 +166,25 @@ fn run_here(network: Network, plan: &Plan, stop: &AtomicBool) -> Result<Live, Er
 fn carry(
     mut stage: Stage,
     wires: &mut Tun,
-    watched: &mut [Watched],
+    watched: &mut [Watched<'_>],
     report: &mut Report,
     stop: &AtomicBool,
 ) -> Result<Stage, Error> {
-    let by_flow: Vec<Option<(usize, usize)>> = ports_by_flow(watched);
+    let by_flow = by_flow(watched);
     // A packet's bytes, by its slot in the stage.
     let mut bytes: Vec<Vec<u8>> = Vec::new();
     let mut next_ask = Time::ZERO;
     loop {
         let now = wires.now();
         if now >= next_ask {
-            watched.iter_mut().for_each(|w| w.ask(&mut stage));
+            watched.iter_mut().for_each(|w| stage.tell(w.connection.flow, &w.ask()));
             next_ask = now + ASK;
         }
         let mut failed = None;
         let on = stage.advance(now, stop, |e| {
             report.lateness.record(wires.now().since(e.at));
-            if let Some(ports) = by_flow.get(e.packet.flow.0 as usize).copied().flatten() {
-                let port = if e.forward { ports.1 } else { ports.0 };
-                failed = deliver(wires, port, &mut bytes[e.slot as usize], &e).err();
+            if let Some(c) = by_flow.get(e.packet.flow.0 as usize).copied().flatten() {
+                failed = deliver(wires, c, &mut bytes[e.slot as usize], &e).err();
             }
         });
         if let Some(e) = failed {
@@ -225,59 +214,31 @@ fn carry(
     }
 }
 
-fn ports_by_flow(watched: &[Watched]) -> Vec<Option<(usize, usize)>> {
-    let flows = watched.iter().map(|w| w.flow as usize + 1).max().unwrap_or(0);
+fn by_flow<'a>(watched: &[Watched<'a>]) -> Vec<Option<&'a Connection>> {
+    let flows = watched.iter().map(|w| w.connection.flow as usize + 1).max().unwrap_or(0);
     let mut by_flow = vec![None; flows];
-    watched.iter().for_each(|w| by_flow[w.flow as usize] = Some(w.ports));
+    watched.iter().for_each(|w| by_flow[w.connection.flow as usize] = Some(w.connection));
     by_flow
 }
 
 /// Whose packet a host has sent, and which way it goes: both are in its source address.
 fn whose(frame: &[u8]) -> Option<(u32, bool, Headers)> {
     let headers = packet::parse(Layer::Ip, frame).ok()?;
-    let Transport::Tcp { .. } = headers.transport else { return None };
+    let (Transport::Tcp { .. } | Transport::Udp { .. }) = headers.transport else { return None };
     let [a, b, c, d, ..] = headers.addresses.0;
     let (flow, forward) = plan::flow_of([a, b, c, d].into())?;
     Some((flow, forward, headers))
 }
 
-/// Hands a packet to a host, with the code point of its colour and its ECN bits.
-fn deliver(wires: &mut Tun, port: usize, frame: &mut [u8], e: &Emerged) -> io::Result<()> {
+/// Hands a packet to a host, with its class's code point or that of its colour, and its ECN bits.
+fn deliver(wires: &mut Tun, c: &Connection, frame: &mut [u8], e: &Emerged) -> io::Result<()> {
     if let Ok(headers) = packet::parse(Layer::Ip, frame) {
-        if e.forward {
+        if e.forward && c.dscp.is_none() {
             packet::set_dscp(frame, &headers, CodePoints::default().of(e.packet.colour));
         }
         if e.packet.ecn == Ecn::Experienced {
             packet::congestion_experienced(frame, &headers);
         }
     }
-    wires.send(port, frame)
-}
-
-impl Watched {
-    fn new(c: &plan::Connection) -> Watched {
-        let shared = Arc::default();
-        Watched { flow: c.flow, ports: c.ports, shared, tally: Tally::default(), recovering: false }
-    }
-
-    /// Asks both ends how far they are, and tells the stage.
-    fn ask(&mut self, stage: &mut Stage) {
-        let mut sender = outside::Sender { tally: self.tally, ..outside::Sender::default() };
-        if let Some(info) = self.shared.info() {
-            self.note(&info);
-            let ssthresh =
-                if info.ssthresh >= NO_THRESHOLD { f64::INFINITY } else { f64::from(info.ssthresh) };
-            sender = outside::Sender { cwnd: f64::from(info.cwnd), ssthresh, tally: self.tally };
-        }
-        let in_order_bytes = self.shared.received();
-        stage.tell(self.flow, &Told { sender, in_order_bytes });
-    }
-
-    /// The kernel counts segments and timeouts; a recovery is seen when it has begun between two looks.
-    fn note(&mut self, info: &Info) {
-        self.tally.timeouts = u64::from(info.timeouts);
-        self.tally.retransmissions = u64::from(info.retransmissions);
-        self.tally.fast_retransmits += u64::from(info.recovering && !self.recovering);
-        self.recovering = info.recovering;
-    }
+    wires.send(if e.forward { c.ports.1 } else { c.ports.0 }, frame)
 }

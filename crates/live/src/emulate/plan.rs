@@ -7,12 +7,14 @@ use std::net::Ipv4Addr;
 use inprofile_core::units::Duration;
 use inprofile_sim::network::{Flow, Network, Transport};
 use inprofile_sim::tcp::{Config, Congestion, Profile};
+use inprofile_sim::traffic::udp;
 
-use super::connection;
 use super::host::{Stack, Way};
 use super::netlink::Metrics;
+use super::{connection, datagrams};
+use crate::code_points::Dscp;
 
-/// The most connections: each takes a namespace, a device and two threads.
+/// The most flows: each takes a namespace, a device and two threads.
 pub const MOST: usize = 500;
 /// IPv4 and TCP without options.
 const PLAIN: u32 = 40;
@@ -48,7 +50,16 @@ pub struct HostPlan {
     pub(crate) ways: Vec<Way>,
 }
 
-/// A connection to be made.
+/// What a flow's ends speak.
+#[derive(Debug)]
+pub enum Speech {
+    /// A connection of the kernel's.
+    Tcp(connection::Plan),
+    /// Datagrams.
+    Udp(datagrams::Plan),
+}
+
+/// A flow between two hosts to be made.
 #[derive(Debug)]
 pub struct Connection {
     /// The flow, by its number.
@@ -57,7 +68,9 @@ pub struct Connection {
     pub name: String,
     /// Numbers of the sender's host and of the receiver's.
     pub ports: (usize, usize),
-    pub(crate) plan: connection::Plan,
+    /// The code point that its data keeps, whatever its colour.
+    pub dscp: Option<Dscp>,
+    pub(crate) speech: Speech,
 }
 
 /// Everything that has to be made.
@@ -65,7 +78,7 @@ pub struct Connection {
 pub struct Plan {
     /// Hosts.
     pub hosts: Vec<HostPlan>,
-    /// Connections between them.
+    /// Flows between them.
     pub connections: Vec<Connection>,
     /// What the experiment asks for and the kernel does otherwise.
     pub notes: Vec<String>,
@@ -103,17 +116,16 @@ impl Plan {
         let (mut plan, mut refusals) = (Plan::default(), Vec::new());
         let mut receivers: BTreeMap<u32, usize> = BTreeMap::new();
         for (number, flow) in (0..).zip(&network.flows) {
-            let Some(tcp) = flow.transport.tcp() else { continue };
-            refusals.extend(refuse(flow, tcp));
-            plan.add(network, number, flow, tcp, &mut receivers);
+            refusals.extend(match &flow.transport {
+                Transport::Tcp(tcp) | Transport::Transfer(tcp, _) => refuse(flow, tcp),
+                Transport::Udp(udp) => refuse_datagrams(flow, udp),
+            });
+            plan.add(network, number, flow, &mut receivers);
         }
         if plan.connections.len() > MOST {
             refusals.push(Refusal {
                 flow: network.flows[MOST].name.clone(),
-                problem: format!(
-                    "{} connections; each takes a namespace and two threads",
-                    plan.connections.len()
-                ),
+                problem: format!("{} flows; each takes a namespace and two threads", plan.connections.len()),
                 remedy: format!("at most {MOST} at a time with real hosts"),
             });
         }
@@ -121,29 +133,21 @@ impl Plan {
         if refusals.is_empty() { Ok(plan) } else { Err(refusals) }
     }
 
-    fn add(
-        &mut self,
-        network: &Network,
-        number: u32,
-        flow: &Flow,
-        tcp: &Config,
-        receivers: &mut BTreeMap<u32, usize>,
-    ) {
-        let (sender, receiver) = addresses(number);
-        let (congestion, sack) = control(tcp.congestion);
-        let mtu = tcp.segment + tcp.header;
-        let timestamps = tcp.header == PLAIN + TIMESTAMPS;
-        let metrics = Metrics {
-            initial_window: Some(tcp.initial_window),
-            min_rto_ms: Some(in_ms(tcp.min_rto)),
-            ..Metrics::default()
+    fn add(&mut self, network: &Network, number: u32, flow: &Flow, receivers: &mut BTreeMap<u32, usize>) {
+        let addresses = addresses(number);
+        let dscp = code_point(network, flow);
+        let (stack, mtu, metrics, speech) = match &flow.transport {
+            Transport::Tcp(tcp) => connection_of(flow, tcp, None, addresses, dscp),
+            Transport::Transfer(tcp, segments) => connection_of(flow, tcp, Some(*segments), addresses, dscp),
+            Transport::Udp(udp) => datagrams_of(network, flow, *udp, addresses, dscp),
         };
+        let (sender, receiver) = addresses;
         let from = self.hosts.len();
         self.hosts.push(HostPlan {
             name: flow.name.clone(),
-            stack: Stack { sack, timestamps, ecn: tcp.ecn },
+            stack,
             mtu,
-            ways: vec![Way { own: sender, other: receiver, metrics }],
+            ways: vec![Way { own: sender, other: receiver, metrics: metrics.0 }],
         });
         // A receiver agrees to whatever its senders ask for.
         let to = *receivers.entry(flow.to).or_insert_with(|| {
@@ -155,28 +159,69 @@ impl Plan {
             });
             self.hosts.len() - 1
         });
-        let metrics = Metrics {
-            receive_window: Some(tcp.window),
-            quick_ack: tcp.delayed_ack.is_none(),
-            ..Metrics::default()
-        };
         let host = &mut self.hosts[to];
         host.mtu = host.mtu.max(mtu);
-        host.ways.push(Way { own: receiver, other: sender, metrics });
-        let bytes = match flow.transport {
-            Transport::Transfer(_, segments) => Some(u64::from(segments) * u64::from(tcp.segment)),
-            _ => None,
-        };
-        let plan = connection::Plan {
-            addresses: (sender, receiver),
-            congestion,
-            window: tcp.window.saturating_mul(tcp.segment),
-            start: flow.start,
-            stop: flow.stop,
-            bytes,
-        };
-        self.connections.push(Connection { flow: number, name: flow.name.clone(), ports: (from, to), plan });
+        host.ways.push(Way { own: receiver, other: sender, metrics: metrics.1 });
+        let (name, ports) = (flow.name.clone(), (from, to));
+        self.connections.push(Connection { flow: number, name, ports, dscp, speech });
     }
+}
+
+/// What a flow's hosts are like: the sender's stack, the MTU, what TCP does on the way there and on the way back, and what
+/// they speak.
+type Hosts = (Stack, u32, (Metrics, Metrics), Speech);
+
+fn connection_of(
+    flow: &Flow,
+    tcp: &Config,
+    segments: Option<u32>,
+    addresses: (Ipv4Addr, Ipv4Addr),
+    dscp: Option<Dscp>,
+) -> Hosts {
+    let (congestion, sack) = control(tcp.congestion);
+    let there = Metrics {
+        initial_window: Some(tcp.initial_window),
+        min_rto_ms: Some(in_ms(tcp.min_rto)),
+        ..Metrics::default()
+    };
+    let back = Metrics {
+        receive_window: Some(tcp.window),
+        quick_ack: tcp.delayed_ack.is_none(),
+        ..Metrics::default()
+    };
+    let plan = connection::Plan {
+        addresses,
+        congestion,
+        window: tcp.window.saturating_mul(tcp.segment),
+        start: flow.start,
+        stop: flow.stop,
+        bytes: segments.map(|n| u64::from(n) * u64::from(tcp.segment)),
+        dscp,
+    };
+    let stack = Stack { sack, timestamps: tcp.header == PLAIN + TIMESTAMPS, ecn: tcp.ecn };
+    (stack, tcp.segment + tcp.header, (there, back), Speech::Tcp(plan))
+}
+
+fn datagrams_of(
+    network: &Network,
+    flow: &Flow,
+    config: udp::Config,
+    addresses: (Ipv4Addr, Ipv4Addr),
+    dscp: Option<Dscp>,
+) -> Hosts {
+    let (start, stop) = (flow.start, flow.stop);
+    let times = udp::times(network.seed, &flow.name);
+    let plan = datagrams::Plan { addresses, config, start, stop, times, dscp };
+    let stack = Stack { sack: false, timestamps: false, ecn: false };
+    let mtu = config.packet.max(LEAST_MTU);
+    (stack, mtu, (Metrics::default(), Metrics::default()), Speech::Udp(plan))
+}
+
+/// The code point that a flow's class is named after, at the first link of its way that has classes: `ef`, `cs1`, `be`.
+fn code_point(network: &Network, flow: &Flow) -> Option<Dscp> {
+    let mut queues = flow.path.iter().map(|l| network.links[*l as usize].queue.classes());
+    let own = queues.find(|c| !c.is_empty())?.iter().find(|c| c.setup.number == flow.class)?;
+    Dscp::parse(&own.name)
 }
 
 /// What the kernel does otherwise than this experiment asks for, each once.
@@ -195,16 +240,21 @@ fn notes(network: &Network) -> Vec<String> {
         (any(|c| c.jitter > Duration::ZERO), "jitter: the kernel has none"),
         (any(|c| c.delayed_ack.is_some()), "delayed_ack: the time is the kernel's own, 40 to 200 ms"),
         (any(|c| !c.limited_transmit), "limited_transmit: the kernel always does it (RFC 3042)"),
-        (
-            network.flows.iter().any(|f| matches!(f.transport, Transport::Udp(_))),
-            "datagrams are made in this process: no kernel has a part in them",
-        ),
     ];
     all.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text.to_owned()).collect()
 }
 
 fn in_ms(d: Duration) -> u32 {
     u32::try_from(d.0.div_ceil(Duration::from_millis(1).0)).unwrap_or(u32::MAX)
+}
+
+/// What a socket's datagrams can't be.
+fn refuse_datagrams(flow: &Flow, udp: &udp::Config) -> Option<Refusal> {
+    (udp.packet < datagrams::LEAST).then(|| Refusal {
+        flow: flow.name.clone(),
+        problem: format!("packets of {} B have no room for the number that tells which are lost", udp.packet),
+        remedy: format!("packet = \"{} B\" or more", datagrams::LEAST),
+    })
 }
 
 /// What the kernel's TCP can't be.

@@ -16,8 +16,8 @@ pub enum Source<C: Clock> {
     Tcp(Sender<C>),
     /// Datagrams.
     Udp(udp::Source),
-    /// A TCP that is not simulated.
-    Outside(outside::Sender),
+    /// A host that is not simulated; what its TCP says of itself, if that is what it speaks.
+    Outside(Option<outside::Sender>),
 }
 
 impl<C: Clock> Source<C> {
@@ -75,14 +75,14 @@ impl<C: Clock> Source<C> {
 
     /// Whether it is a TCP sender.
     pub fn is_tcp(&self) -> bool {
-        !matches!(self, Source::Udp(_))
+        !matches!(self, Source::Udp(_) | Source::Outside(None))
     }
 
     /// A TCP sender's congestion window and slow-start threshold in segments.
     pub fn window(&self) -> Option<(f64, f64)> {
         match self {
             Source::Tcp(sender) => Some((sender.cwnd(), sender.ssthresh())),
-            Source::Outside(sender) => Some((sender.cwnd, sender.ssthresh)),
+            Source::Outside(sender) => sender.map(|s| (s.cwnd, s.ssthresh)),
             Source::Udp(_) => None,
         }
     }
@@ -91,7 +91,7 @@ impl<C: Clock> Source<C> {
     pub fn tally(&self) -> Tally {
         match self {
             Source::Tcp(sender) => sender.tally(),
-            Source::Outside(sender) => sender.tally,
+            Source::Outside(sender) => sender.map_or_else(Tally::default, |s| s.tally),
             Source::Udp(_) => Tally::default(),
         }
     }

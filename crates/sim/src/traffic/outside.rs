@@ -1,4 +1,4 @@
-//! A sender that is not simulated, as far as the run knows of it: what it says of itself.
+//! A TCP sender that is not simulated, as far as the run knows of it: what it says of itself.
 
 use crate::tcp::Tally;
 

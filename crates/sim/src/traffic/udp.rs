@@ -39,9 +39,9 @@ pub struct Periods {
     pub law: Law,
 }
 
-/// A source in the middle of a run.
+/// When datagrams are due, one after the other.
 #[derive(Debug)]
-pub struct Source {
+pub struct Schedule {
     config: Config,
     rng: Rng,
     stop: Option<Time>,
@@ -51,53 +51,49 @@ pub struct Source {
     until: Time,
     /// What the times between packets, rounded down to picoseconds, have left over: in parts of 1/rate ps.
     left_over: u128,
-    sent: u32,
+}
+
+/// The stream that a flow's times are drawn from.
+#[must_use]
+pub fn times(seed: u64, flow: &str) -> Rng {
+    Rng::for_component(seed, &format!("traffic {flow}"))
 }
 
 /// The end of a period that never ends.
 const NEVER: Time = Time(u64::MAX);
 
-impl Source {
-    /// Silent; it sends nothing from `stop` on.
+impl Schedule {
+    /// Of a source that sends nothing from `stop` on. Whoever draws from the same stream sends at the same times.
     #[must_use]
-    pub fn new(config: Config, stop: Option<Time>, rng: Rng) -> Source {
-        Source { config, rng, stop, next: Time::ZERO, until: NEVER, left_over: 0, sent: 0 }
+    pub fn new(config: Config, stop: Option<Time>, rng: Rng) -> Schedule {
+        Schedule { config, rng, stop, next: Time::ZERO, until: NEVER, left_over: 0 }
     }
 
-    /// Its first packet is due now.
-    pub fn start<C: Clock, const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
-        self.begin(host.world.now.time());
-        self.wait(host);
-    }
-
-    /// A packet is due.
-    pub fn due<C: Clock, const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
-        host.world.send_datagram(host.flow, self.sent, self.config.packet);
-        self.sent = self.sent.wrapping_add(1);
-        self.advance();
-        self.wait(host);
-    }
-
-    fn begin(&mut self, now: Time) {
+    /// The source starts now: when its first packet is due, if ever.
+    pub fn begin(&mut self, now: Time) -> Option<Time> {
         self.next = now;
         if let Some(p) = self.config.periods {
             self.until = now + self.period(p.on, p.law);
         }
+        self.dithered()
     }
 
-    /// The next packet is due a packet's time at the peak rate after the last one, not counting periods off.
-    fn advance(&mut self) {
+    /// When the packet after the last one is due, if ever: a packet's time at the peak rate later, not counting periods
+    /// off.
+    pub fn following(&mut self) -> Option<Time> {
         let rate = u128::from(self.config.rate.0);
         let bits = u128::from(self.config.packet) * 8 * 1_000_000_000_000 + self.left_over;
         self.left_over = bits % rate;
         self.next = later(self.next, u64::try_from(bits / rate).unwrap_or(u64::MAX));
-        let Some(p) = self.config.periods else { return };
-        while self.next >= self.until && self.next < NEVER {
-            let beyond = self.next.0 - self.until.0;
-            let begins = later(self.until, self.period(p.off, p.law).0);
-            self.until = later(begins, self.period(p.on, p.law).0);
-            self.next = later(begins, beyond);
+        if let Some(p) = self.config.periods {
+            while self.next >= self.until && self.next < NEVER {
+                let beyond = self.next.0 - self.until.0;
+                let begins = later(self.until, self.period(p.off, p.law).0);
+                self.until = later(begins, self.period(p.on, p.law).0);
+                self.next = later(begins, beyond);
+            }
         }
+        self.dithered()
     }
 
     fn period(&mut self, mean: Duration, law: Law) -> Duration {
@@ -105,17 +101,49 @@ impl Source {
         Duration(law.draw(mean.0 as f64, &mut self.rng).min(u64::MAX as f64) as u64)
     }
 
-    fn wait<C: Clock, const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
+    fn dithered(&mut self) -> Option<Time> {
         let mut at = self.next;
         if self.config.dither > 0.0 {
             let between = f64::from(self.config.packet) * 8e12 / self.config.rate.0 as f64;
             at = later(at, (between * self.config.dither * self.rng.uniform()) as u64);
         }
-        if at < NEVER && self.stop.is_none_or(|stop| at < stop) {
-            let now = host.world.now.time();
-            let span = C::span(Duration(at.0.saturating_sub(now.0)));
-            host.world.set_timer(host.flow, Alarm::Send, span);
-        }
+        (at < NEVER && self.stop.is_none_or(|stop| at < stop)).then_some(at)
+    }
+}
+
+/// A source in the middle of a run.
+#[derive(Debug)]
+pub struct Source {
+    schedule: Schedule,
+    sent: u32,
+}
+
+impl Source {
+    /// Silent; it sends nothing from `stop` on.
+    #[must_use]
+    pub fn new(config: Config, stop: Option<Time>, rng: Rng) -> Source {
+        Source { schedule: Schedule::new(config, stop, rng), sent: 0 }
+    }
+
+    /// Its first packet is due now.
+    pub fn start<C: Clock, const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
+        let first = self.schedule.begin(host.world.now.time());
+        wait(first, host);
+    }
+
+    /// A packet is due.
+    pub fn due<C: Clock, const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
+        host.world.send_datagram(host.flow, self.sent, self.schedule.config.packet);
+        self.sent = self.sent.wrapping_add(1);
+        wait(self.schedule.following(), host);
+    }
+}
+
+fn wait<C: Clock, const TRACE: bool>(until: Option<Time>, host: &mut FlowHost<'_, C, TRACE>) {
+    if let Some(at) = until {
+        let now = host.world.now.time();
+        let span = C::span(Duration(at.0.saturating_sub(now.0)));
+        host.world.set_timer(host.flow, Alarm::Send, span);
     }
 }
 
@@ -132,14 +160,9 @@ mod tests {
 
     /// When its packets are due, without dither.
     fn times(config: Config, n: usize) -> Vec<u64> {
-        let mut s = Source::new(config, None, Rng::for_component(1, "udp"));
-        s.begin(Time(5 * MS));
-        let mut due = move || {
-            let at = s.next.0;
-            s.advance();
-            at
-        };
-        (0..n).map(|_| due()).collect()
+        let mut s = Schedule::new(config, None, Rng::for_component(1, "udp"));
+        let first = s.begin(Time(5 * MS));
+        std::iter::successors(first, |_| s.following()).map(|at| at.0).take(n).collect()
     }
 
     fn config(periods: Option<Periods>) -> Config {

@@ -1,0 +1,138 @@
+//! The two ends of a flow while a run lasts: two threads in two namespaces, and what they are asked.
+
+use std::io;
+use std::net::{TcpListener, UdpSocket};
+use std::sync::atomic::Ordering;
+
+use inprofile_sim::stage::Told;
+use inprofile_sim::tcp::Tally;
+use inprofile_sim::traffic::outside;
+
+use super::connection::{self, Info};
+use super::datagrams;
+use super::host::Host;
+use super::plan::{Connection, Speech};
+use crate::io::sys::Clock;
+
+/// The kernel's word for "no threshold yet" (TCP_INFINITE_SSTHRESH).
+const NO_THRESHOLD: u32 = 0x7fff_ffff;
+
+/// A flow's ends. The receiver's socket is there from the beginning.
+#[derive(Debug)]
+pub enum Ends {
+    /// Of a connection.
+    Tcp {
+        /// Where the receiver listens.
+        door: TcpListener,
+        /// What both ends say.
+        shared: connection::Shared,
+    },
+    /// Of datagrams.
+    Udp {
+        /// Where the receiver reads.
+        socket: UdpSocket,
+        /// What both ends say.
+        shared: Box<datagrams::Shared>,
+    },
+}
+
+impl Ends {
+    /// Opens the receiver's door.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(receiver: &Host, speech: &Speech) -> io::Result<Ends> {
+        let namespace = &receiver.namespace;
+        Ok(match speech {
+            Speech::Tcp(plan) => Ends::Tcp {
+                door: connection::listen(namespace, plan)?,
+                shared: connection::Shared::default(),
+            },
+            Speech::Udp(plan) => {
+                Ends::Udp { socket: datagrams::open(namespace, plan)?, shared: Box::default() }
+            }
+        })
+    }
+
+    /// The receiver's part, until the run is over.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn receive(&self) -> io::Result<()> {
+        match self {
+            Ends::Tcp { door, shared } => connection::receive(door, shared),
+            Ends::Udp { socket, shared } => datagrams::receive(socket, shared),
+        }
+    }
+
+    /// The sender's part, until the run is over.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn send(&self, sender: &Host, speech: &Speech, clock: Clock) -> io::Result<()> {
+        let namespace = &sender.namespace;
+        match (self, speech) {
+            (Ends::Tcp { shared, .. }, Speech::Tcp(plan)) => connection::send(namespace, plan, clock, shared),
+            (Ends::Udp { shared, .. }, Speech::Udp(plan)) => datagrams::send(namespace, plan, clock, shared),
+            _ => Err(io::Error::other("a flow's ends speak what its plan says")),
+        }
+    }
+
+    /// Nothing more is to be done.
+    pub fn halt(&self) {
+        match self {
+            Ends::Tcp { shared, .. } => shared.over.store(true, Ordering::Relaxed),
+            Ends::Udp { shared, .. } => shared.over.store(true, Ordering::Relaxed),
+        }
+    }
+}
+
+/// A flow in the middle of a run.
+#[derive(Debug)]
+pub struct Watched<'a> {
+    /// Whose.
+    pub connection: &'a Connection,
+    ends: &'a Ends,
+    tally: Tally,
+    recovering: bool,
+}
+
+impl<'a> Watched<'a> {
+    /// Nothing is known of it yet.
+    pub fn new(connection: &'a Connection, ends: &'a Ends) -> Watched<'a> {
+        Watched { connection, ends, tally: Tally::default(), recovering: false }
+    }
+
+    /// Asks both ends how far they are.
+    pub fn ask(&mut self) -> Told {
+        match self.ends {
+            Ends::Tcp { shared, .. } => {
+                let sender = shared.info().map_or_else(outside::Sender::default, |info| self.sender(&info));
+                Told { sender: Some(sender), in_order_bytes: shared.received() }
+            }
+            Ends::Udp { shared, .. } => Told { sender: None, in_order_bytes: shared.tally().bytes },
+        }
+    }
+
+    /// What ends of datagrams have counted.
+    pub fn datagrams(&self) -> Option<datagrams::Tally> {
+        match self.ends {
+            Ends::Tcp { .. } => None,
+            Ends::Udp { shared, .. } => Some(shared.tally()),
+        }
+    }
+
+    fn sender(&mut self, info: &Info) -> outside::Sender {
+        self.note(info);
+        let ssthresh = if info.ssthresh >= NO_THRESHOLD { f64::INFINITY } else { f64::from(info.ssthresh) };
+        outside::Sender { cwnd: f64::from(info.cwnd), ssthresh, tally: self.tally }
+    }
+
+    /// The kernel counts segments and timeouts; a recovery is seen when it has begun between two looks.
+    fn note(&mut self, info: &Info) {
+        self.tally.timeouts = u64::from(info.timeouts);
+        self.tally.retransmissions = u64::from(info.retransmissions);
+        self.tally.fast_retransmits += u64::from(info.recovering && !self.recovering);
+        self.recovering = info.recovering;
+    }
+}
