@@ -132,6 +132,8 @@ pub fn example(field: &Field) -> String {
         Kind::Rate => "\"1.2 Mbit/s\"".into(),
         Kind::Duration => "\"100 ms\"".into(),
         Kind::Bytes => "\"1000 B\"".into(),
+        // The lower of a pair: about a third of the upper (Floyd's advice for RED).
+        Kind::Backlog if field.name.starts_with("min_") => "\"15 packets\"".into(),
         Kind::Backlog => "\"50 packets\"".into(),
         Kind::Choice(words) => format!("\"{}\"", words.first().copied().unwrap_or("")),
         Kind::Group(fields) => {

@@ -73,8 +73,10 @@ fn converse(mut stream: UnixStream, people: &People, hub: &Hub) -> io::Result<()
     stream.set_write_timeout(Some(PATIENCE))?;
     let (uid, groups) = sys::peer(&stream)?;
     let allowed = uid == 0 || uid == sys::own_uid() || people.group.is_some_and(|g| groups.contains(&g));
+    // A stranger's is read too: whoever leaves something unread breaks the connection off, answer and all.
+    let request = request(&mut stream);
     let answer = if allowed {
-        match request(&mut stream) {
+        match request {
             Ok(request) => hub.answer(&request),
             Err(e) => Err(format!("the request can't be read: {e}")),
         }

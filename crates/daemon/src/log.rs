@@ -1,5 +1,5 @@
 //! Structured logs: a JSON object a line, written by a thread of its own, so that a slow or full disk never holds up a
-//! packet. What can't be written is counted.
+//! packet. What can't be written is counted. For log rotation the file can be changed for another in between two lines.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -19,8 +19,16 @@ const WAITING: usize = 1024;
 /// Where lines go to; clones share it.
 #[derive(Clone, Debug)]
 pub struct Log {
-    lines: SyncSender<Vec<u8>>,
+    lines: SyncSender<Order>,
     shared: Arc<Shared>,
+}
+
+/// What the thread that writes is asked for.
+#[derive(Debug)]
+enum Order {
+    Line(Vec<u8>),
+    /// From now on into this one.
+    Into(File),
 }
 
 #[derive(Debug)]
@@ -44,8 +52,8 @@ impl Log {
         });
         let counts = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("log".into()).spawn(move || match to {
-            Some(mut file) => write_all(&queue, &mut file, &counts, true),
-            None => write_all(&queue, &mut io::stderr(), &counts, false),
+            Some(file) => write_all(&queue, Box::new(file), &counts, true),
+            None => write_all(&queue, Box::new(io::stderr()), &counts, false),
         })?;
         Ok((Log { lines, shared }, thread))
     }
@@ -53,6 +61,15 @@ impl Log {
     /// Lines of less importance are left out from now on.
     pub fn set_level(&self, level: Level) {
         self.shared.level.store(level as u8, Ordering::Relaxed);
+    }
+
+    /// What is logged from now on goes into this file; the one before is closed.
+    ///
+    /// # Errors
+    /// If too many lines wait to be written.
+    pub fn change_to(&self, file: File) -> io::Result<()> {
+        let full = |_| io::Error::new(io::ErrorKind::WouldBlock, "too many lines wait to be written");
+        self.lines.try_send(Order::Into(file)).map_err(full)
     }
 
     /// Something failed.
@@ -88,16 +105,23 @@ impl Log {
         object.extend(fields.iter().map(|(k, v)| ((*k).to_owned(), v.clone())));
         let mut line = Json::Object(object).to_string().into_bytes();
         line.push(b'\n');
-        if self.lines.try_send(line).is_err() {
+        if self.lines.try_send(Order::Line(line)).is_err() {
             self.shared.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
 /// Writes until nobody can send any more. The first failure of a row is told on standard error.
-fn write_all(queue: &Receiver<Vec<u8>>, to: &mut dyn Write, shared: &Shared, tell: bool) {
+fn write_all(queue: &Receiver<Order>, mut to: Box<dyn Write>, shared: &Shared, mut tell: bool) {
     let mut broken = false;
-    for line in queue {
+    for order in queue {
+        let line = match order {
+            Order::Line(line) => line,
+            Order::Into(file) => {
+                (to, tell, broken) = (Box::new(file), true, false);
+                continue;
+            }
+        };
         // What broke off in the middle of a line ends here.
         let start: &[u8] = if broken { b"\n" } else { b"" };
         match to.write_all(&[start, &line].concat()).and_then(|()| to.flush()) {
@@ -118,6 +142,10 @@ fn write_all(queue: &Receiver<Vec<u8>>, to: &mut dyn Write, shared: &Shared, tel
     }
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a line in a log has the time on the wall, and nothing else does"
+)]
 fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

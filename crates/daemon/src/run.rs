@@ -12,7 +12,7 @@ use inprofile_config::Severity;
 use inprofile_core::registry::Registry;
 use inprofile_live::io::Io;
 use inprofile_live::io::afpacket::{AfPacket, PortOptions};
-use inprofile_live::io::sys::{self as live, Clock};
+use inprofile_live::io::sys::{self as live, Clock, interface_index};
 use serde_json::{Value as Json, json};
 
 use crate::config::{self, Config};
@@ -172,6 +172,19 @@ impl Hub {
         }
     }
 
+    /// Opens the log's file anew, for log rotation; the one before stays if that fails.
+    fn reopen_log(&self) {
+        let Some(path) = lock(&self.running).log.file.clone() else { return };
+        match open_log(&path).and_then(|file| self.log.change_to(file)) {
+            Ok(()) => self.log.info("log", "opened anew", &[]),
+            Err(e) => self.log.error(
+                "log",
+                "can't be opened anew; the file before is kept",
+                &[("why", e.to_string().into())],
+            ),
+        }
+    }
+
     /// Tells the packet thread to drain and end.
     pub fn stop(&self) {
         // If it has ended already there is nothing to tell.
@@ -210,20 +223,21 @@ struct Open {
     log: Option<File>,
     offloads: Offloads,
     people: People,
+    presence: Presence,
+}
+
+fn open_log(path: &Path) -> io::Result<File> {
+    let file = File::options().append(true).create(true).open(path);
+    file.map_err(|e| io::Error::new(e.kind(), format!("log {}: {e}", path.display())))
 }
 
 fn open(config: &Config) -> io::Result<Open> {
     let people = privileges::look_up(config)?;
-    let log = match &config.log.file {
-        Some(path) => Some(
-            File::options()
-                .append(true)
-                .create(true)
-                .open(path)
-                .map_err(|e| io::Error::new(e.kind(), format!("log {}: {e}", path.display())))?,
-        ),
-        None => None,
-    };
+    let log = config.log.file.as_deref().map(open_log).transpose()?;
+    if let (Some(log), Some(account)) = (&log, people.user) {
+        // So that it can be opened anew once we are that user.
+        std::os::unix::fs::fchown(log, Some(account.uid), Some(account.gid))?;
+    }
     let control = control::open(&config.socket, &people)?;
     let metrics = match config.metrics {
         Some(address) => Some(
@@ -240,7 +254,28 @@ fn open(config: &Config) -> io::Result<Open> {
         frames: RING,
     });
     let io = AfPacket::open(&ports, Clock::start()).or_else(|e| offloads.restore().and(Err(e)))?;
-    Ok(Open { io, control, metrics, log, offloads, people })
+    let presence = Presence::of(&config.ports)?;
+    Ok(Open { io, control, metrics, log, offloads, people, presence })
+}
+
+/// The ports as they were when they were opened. A port that is taken away is another when it comes back, though its name
+/// is the same, and opening it takes rights that are given up by then.
+struct Presence(Vec<(String, u32)>);
+
+impl Presence {
+    fn of(ports: &[String]) -> io::Result<Presence> {
+        ports.iter().map(|p| Ok((p.clone(), interface_index(p)?))).collect::<io::Result<_>>().map(Presence)
+    }
+
+    /// Whether all are still there; an error names the one that isn't.
+    fn look(&self) -> Result<(), String> {
+        match self.0.iter().find(|(name, index)| interface_index(name).ok() != Some(*index)) {
+            None => Ok(()),
+            Some((name, _)) => Err(format!(
+                "the interface `{name}` was taken away: inprofiled ends, and has to be started anew when it is back"
+            )),
+        }
+    }
 }
 
 /// Runs until it is told to stop.
@@ -255,7 +290,7 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     let file = fs::canonicalize(file).map_err(words)?;
     let notify = Notify::from_environment().map_err(words)?;
     let signals = Signals::take().map_err(words)?;
-    let Open { mut io, control, metrics: listener, log: to, offloads, people } =
+    let Open { mut io, control, metrics: listener, log: to, offloads, people, presence } =
         open(&config).map_err(words)?;
     sys::allow_real_time();
     privileges::drop(&people, offloads.changed().next().is_some()).map_err(words)?;
@@ -301,7 +336,7 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
         "packets are forwarded",
         &[("inside", config.ports[0].as_str().into()), ("outside", config.ports[1].as_str().into())],
     );
-    let outcome = mind(&signals, &notify, &hub, &pulse, &ended);
+    let outcome = mind(&signals, &notify, &hub, &pulse, &ended, &presence);
     finish(&config, &offloads, &notify, &log, &outcome);
     drop((hub, log));
     // The control and metrics threads hold a log too: the line may be on its way for as long as this.
@@ -319,6 +354,7 @@ fn mind(
     hub: &Hub,
     pulse: &Pulse,
     ended: &Receiver<Result<Ended, String>>,
+    presence: &Presence,
 ) -> Result<Ended, String> {
     let words = |e: io::Error| e.to_string();
     notify.tell("READY=1\nSTATUS=packets are forwarded").map_err(words)?;
@@ -335,6 +371,7 @@ fn mind(
                 };
                 notify.tell(&format!("READY=1\nSTATUS={status}")).map_err(words)?;
             }
+            Some(libc::SIGUSR1) => hub.reopen_log(),
             Some(_) => {
                 notify.tell("STOPPING=1\nSTATUS=what waits is sent").map_err(words)?;
                 hub.stop();
@@ -346,6 +383,7 @@ fn mind(
             Err(std::sync::mpsc::TryRecvError::Disconnected) => return Err("the packet loop died".into()),
             Err(std::sync::mpsc::TryRecvError::Empty) => {}
         }
+        presence.look()?;
         // Tied to the packets: a loop that hangs is no sign of life, whatever this thread does.
         let now = pulse.count();
         if last != Some(now) {

@@ -163,14 +163,14 @@ pub fn keep_capabilities(keep: &[u32]) -> io::Result<()> {
 pub struct Signals(OwnedFd);
 
 impl Signals {
-    /// SIGHUP, SIGTERM and SIGINT from now on come only here, for this thread and those it starts.
+    /// SIGHUP, SIGUSR1, SIGTERM and SIGINT from now on come only here, for this thread and those it starts.
     pub fn take() -> io::Result<Signals> {
         // SAFETY: a sigset of zeros is valid, and is emptied; pointers are to it; the descriptor that comes back is
         // nobody else's.
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             check(libc::sigemptyset(&raw mut set))?;
-            for signal in [libc::SIGHUP, libc::SIGTERM, libc::SIGINT] {
+            for signal in [libc::SIGHUP, libc::SIGUSR1, libc::SIGTERM, libc::SIGINT] {
                 check(libc::sigaddset(&raw mut set, signal))?;
             }
             check(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()))?;

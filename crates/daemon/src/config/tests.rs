@@ -32,41 +32,19 @@ fn the_example_is_without_fault_and_says_what_it_means() {
     assert!(text.contains("limit = 50 packets (75000 B, 120 ms)"), "voice at its own rate: {text}");
 }
 
-/// Every mistake at once, each with its place and its remedy.
-#[test]
-fn mistakes_are_told_with_place_and_remedy() {
-    let problems = read(
-        r#"inside = "eth0"
-outside = "eth0"
-fial = "open"
-[code_points]
-in = "AF11"
-out = "AF11"
-red = "AF14"
-[upstream]
-rate = "10"
-queue = { aqm = "rioo", limit = "0 packets" }
-[[upstream.customers]]
-name = "a b"
-prefix = "10.0.1.7/24"
-marker = { kind = "token_bucket", depth = "10 B" }
-[[upstream.customers]]
-name = "c"
-marker = { kind = "colour", colour = "red" }
-"#,
-    )
-    .unwrap_err();
-    let wanted = [
-        "r.toml:2:11: error: outside = \"eth0\": both ports are the same interface",
-        "r.toml:3:1: error: fial: unknown key\n  did you mean \"fail\"?",
-        "r.toml:7:7: error: code_points.red = \"AF14\": no such DSCP",
-    ];
+/// These problems, in this order: what each begins with.
+fn assert_told(problems: &[String], wanted: &[&str]) {
     for (problem, wanted) in problems.iter().zip(wanted) {
         assert!(problem.starts_with(wanted), "{problem}");
     }
-    let problems = read(
-        r#"inside = "eth0"
-outside = "eth1"
+    assert!(problems.len() >= wanted.len(), "{problems:#?}");
+}
+
+/// Every mistake at once, each with its place and its remedy.
+#[test]
+fn mistakes_are_told_with_place_and_remedy() {
+    let mistaken = |head: &str| {
+        let rest = r#"
 [upstream]
 rate = "10"
 queue = { aqm = "rioo", limit = "0 packets" }
@@ -77,9 +55,20 @@ marker = { kind = "token_bucket", depth = "10 B" }
 [[upstream.customers]]
 name = "c"
 marker = { kind = "colour", colour = "red" }
-"#,
-    )
-    .unwrap_err();
+"#;
+        read(&format!("inside = \"eth0\"\n{head}{rest}")).unwrap_err()
+    };
+    let head =
+        "outside = \"eth0\"\nfial = \"open\"\n[code_points]\nin = \"AF11\"\nout = \"AF11\"\nred = \"AF14\"";
+    assert_told(
+        &mistaken(head),
+        &[
+            "r.toml:2:11: error: outside = \"eth0\": both ports are the same interface",
+            "r.toml:3:1: error: fial: unknown key\n  did you mean \"fail\"?",
+            "r.toml:7:7: error: code_points.red = \"AF14\": no such DSCP",
+        ],
+    );
+    let problems = mistaken("outside = \"eth1\"");
     let wanted = [
         "r.toml:4:8: error: upstream.rate = \"10\": a rate needs a unit",
         "r.toml:5:17: error: upstream.queue.aqm = \"rioo\": there is no such queue discipline\n  did you mean \"rio\"?",
@@ -90,9 +79,26 @@ marker = { kind = "colour", colour = "red" }
         "r.toml:10:1: error: upstream.customers.c.prefix: nothing says whose packets are meant",
     ];
     assert_eq!(problems.len(), wanted.len(), "{problems:#?}");
-    for (problem, wanted) in problems.iter().zip(wanted) {
-        assert!(problem.starts_with(wanted), "{problem}");
-    }
+    assert_told(&problems, &wanted);
+}
+
+/// What is told to be written can be written.
+#[test]
+fn the_remedy_for_missing_thresholds_works() {
+    let file = |rest: &str| {
+        format!(
+            "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"10 Mbit/s\"\n[upstream.queue]\naqm = \"rio\"\nlimit = \"100 packets\"\n{rest}"
+        )
+    };
+    let problems = read(&file("")).unwrap_err();
+    let remedies: Vec<&str> =
+        problems.iter().filter_map(|p| p.split_once("\n  write ")).map(|p| p.1).collect();
+    assert_eq!(
+        remedies,
+        ["in", "out"]
+            .map(|c| format!("{c} = {{ min_th = \"15 packets\", max_th = \"50 packets\", max_p = 0.1 }}"))
+    );
+    read(&file(&remedies.join("\n"))).expect("it is taken as it stands");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 use crate::frames::{self, Got};
 
 /// The program under test.
-const PROGRAM: &str = env!("CARGO_BIN_EXE_inprofiled");
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_inprofiled");
 
 pub struct Bench {
     pub namespace: Namespace,
@@ -30,31 +30,27 @@ pub fn plain(rate: &str) -> String {
     format!("[upstream]\nrate = \"{rate}\"\nqueue = {{ aqm = \"drop_tail\", limit = \"400 packets\" }}\n")
 }
 
+/// Whether a test may do what it needs to. It fails where it can't, unless `ALLOW_MISSING=live` says that this is fine.
+pub fn may(what: &str, can: bool) -> bool {
+    let allowed = env::var("ALLOW_MISSING").is_ok_and(|v| v.split(',').any(|w| w == "live"));
+    assert!(can || allowed, "this test can't {what} here; ALLOW_MISSING=live leaves it out");
+    can
+}
+
 impl Bench {
     /// A bench, not started yet; `None` if there can't be one and `ALLOW_MISSING=live` says that this is fine.
     pub fn new(name: &str) -> Option<Bench> {
-        let namespace = match Namespace::create() {
-            Ok(namespace) => namespace,
-            Err(e) => {
-                let allowed = env::var("ALLOW_MISSING").is_ok_and(|v| v.split(',').any(|w| w == "live"));
-                assert!(allowed, "{e}; ALLOW_MISSING=live leaves these tests out");
-                eprintln!("left out: {e}");
-                return None;
-            }
-        };
+        let namespace = Namespace::create();
+        if !may(&format!("make a namespace ({:?})", namespace.as_ref().err()), namespace.is_ok()) {
+            return None;
+        }
+        let namespace = namespace.expect("there is one");
         let hosts = namespace
             .within(|| {
                 fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1")?;
-                for line in
-                    ["add h0 type veth peer name lan0", "add h1 type veth peer name wan0", "set lo up"]
-                {
-                    ip(line);
-                }
-                ["h0", "h1", "lan0", "wan0"].iter().for_each(|i| ip(&format!("set {i} up")));
-                AfPacket::open(
-                    &["h0", "h1"].map(|i| PortOptions { frames: 16_384, ..PortOptions::new(i) }),
-                    Clock::start(),
-                )
+                ip("set lo up");
+                ["h0 lan0", "h1 wan0"].iter().for_each(|pair| plug(pair));
+                ends()
             })
             .expect("namespaces work");
         let folder = env::temp_dir().join(format!("inprofiled-{}-{name}", std::process::id()));
@@ -84,10 +80,24 @@ impl Bench {
     }
 
     pub fn start_again(&mut self) {
-        let (file, errors) = (self.path("router.toml"), self.path("stderr"));
+        self.start_by(Command::new(PROGRAM).arg("run").arg(self.path("router.toml")));
+    }
+
+    /// Starts it as the last word of a shell's line, `exec "$@"`, which makes ready what the router finds.
+    pub fn start_behind(&mut self, line: &str, rest: &str) {
+        self.configure(rest);
+        let file = self.path("router.toml");
+        let mut command = Command::new("unshare");
+        command.args(["-m", "sh", "-ec", line, "sh", PROGRAM, "run"]).arg(file);
+        self.start_by(&mut command);
+    }
+
+    /// Starts it by this command and waits until it answers.
+    pub fn start_by(&mut self, command: &mut Command) {
+        let errors = self.path("stderr");
         let child = self.namespace.within(|| {
             let errors = fs::File::create(&errors)?;
-            Command::new(PROGRAM).arg("run").arg(&file).stderr(errors).stdin(Stdio::null()).spawn()
+            command.stderr(errors).stdin(Stdio::null()).spawn()
         });
         self.router = Some(child.expect("the router starts"));
         let patience = Instant::now() + Duration::from_secs(10);
@@ -165,6 +175,17 @@ impl Bench {
         got
     }
 
+    /// Makes the outside's pair anew, after it was taken away.
+    pub fn plug(&mut self) {
+        self.hosts = self
+            .namespace
+            .within(|| {
+                plug("h1 wan0");
+                ends()
+            })
+            .expect("namespaces work");
+    }
+
     /// Runs `ip link` in the namespace.
     pub fn link(&self, words: &str) {
         self.namespace
@@ -204,6 +225,19 @@ pub fn figure(stats: &Json, path: &str) -> u64 {
 }
 
 pub const QUIET: Span = Span::from_millis(1_500);
+
+/// A cable: its two ends' names.
+fn plug(pair: &str) {
+    let (one, other) = pair.split_once(' ').expect("two names");
+    ip(&format!("add {one} type veth peer name {other}"));
+    [one, other].iter().for_each(|i| ip(&format!("set {i} up")));
+}
+
+/// The hosts' ends, in the namespace of the calling thread.
+fn ends() -> std::io::Result<AfPacket> {
+    let ports = ["h0", "h1"].map(|i| PortOptions { frames: 16_384, ..PortOptions::new(i) });
+    AfPacket::open(&ports, Clock::start())
+}
 
 fn ip(words: &str) {
     let run = Command::new("ip")

@@ -6,3 +6,4 @@ mod faults;
 mod forwarding;
 mod frames;
 mod reload;
+mod service;
