@@ -27,6 +27,10 @@ impl Clock {
 }
 
 /// The system's clock, which people set and which the kernel stamps frames by: nanoseconds since 1970.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it is only taken away from the kernel's stamps, and what comes of it is bounded"
+)]
 pub(crate) fn time_of_day() -> u64 {
     // A clock that stands before 1970 gives 0: all frames are new then.
     SystemTime::now()
