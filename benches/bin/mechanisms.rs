@@ -216,7 +216,7 @@ fn decide(file: &[u8]) {
         ecn: false,
         byte_scaled: false,
         mean_packet: None,
-        variant: Variant::Floyd93,
+        variant: Variant::Efficient,
     };
     time("red", objects, &records, red.build(&context), |red, r| {
         admitted(red.arrive(r.at, &packet(r), &mut Seen(r), &mut rng, &mut Silent))
@@ -232,7 +232,7 @@ fn decide(file: &[u8]) {
         avg_update: rio::AvgUpdate::ClarkFang,
         byte_scaled: false,
         mean_packet: None,
-        variant: Variant::Floyd93,
+        variant: Variant::Efficient,
         watch: false,
     };
     time("rio", objects, &records, rio.build(&context), |rio, r| {

@@ -241,9 +241,9 @@ Each round, in thousands of packets a CPU second:
 One stream of packets from one file, counters on, nanoseconds of CPU time a decision; a thousand objects stay
 in cache, a million do not. DPDK: `rte_meter_srtcm` without an excess burst for the token bucket, `rte_red`,
 and for RIO one `rte_red` for IN packets and one for all (OUT packets ask one, IN packets both). DPDK's
-objects share one profile; each of ours has its own. Passed shares differ for RED and RIO: DPDK spaces drops
-by p / (2 − count·p), Floyd and Jacobson by p / (1 − count·p); DPDK also draws a
-new random number only after a drop.
+objects share one profile; ours share what no arrival changes, too. RED and RIO are `variant = "efficient"`: both sides
+draw a random number only after a drop. Passed shares differ: DPDK spaces drops by p / (2 − count·p), Floyd and Jacobson
+by p / (1 − count·p).
 
 {mechanisms}
 

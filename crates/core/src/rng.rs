@@ -35,7 +35,7 @@ impl Rng {
     #[inline]
     pub fn uniform(&mut self) -> f64 {
         match &mut self.0 {
-            Stream::Pcg(r) => (r.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64),
+            Stream::Pcg(r) => unit(r.next_u64()),
             Stream::Mrg(r) => r.next(),
         }
     }
@@ -46,6 +46,12 @@ impl Rng {
         debug_assert!(n > 0);
         ((self.uniform() * f64::from(n)) as u32).min(n - 1)
     }
+}
+
+/// The upper 53 bits, as a fraction.
+#[inline]
+fn unit(x: u64) -> f64 {
+    (x >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
 /// FNV-1a, 64 bits.
@@ -77,6 +83,7 @@ impl Mrg32k3a {
         Mrg32k3a { s1: [w[0], w[1], w[2]], s2: [w[3], w[4], w[5]] }
     }
 
+    #[inline(never)]
     fn next(&mut self) -> f64 {
         let p1 = (1_403_580 * self.s1[1] - 810_728 * self.s1[0]).rem_euclid(Self::M1);
         self.s1 = [self.s1[1], self.s1[2], p1];

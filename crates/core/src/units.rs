@@ -78,6 +78,13 @@ impl Duration {
         self.0 as f64 / 1e12
     }
 
+    /// In picoseconds; more than 106 days count as 106, for processors convert signed numbers in one step.
+    #[must_use]
+    #[inline]
+    pub fn picos(self) -> f64 {
+        self.0.min(i64::MAX as u64) as i64 as f64
+    }
+
     /// So many microseconds.
     #[must_use]
     pub const fn from_micros(us: u64) -> Duration {

@@ -68,6 +68,12 @@ pub enum Departure {
 pub trait Why {
     /// One figure, by its name in the field.
     fn note(&mut self, what: &'static str, value: f64);
+
+    /// Whether anybody reads them: if not, a mechanism needn't compute what only they would show.
+    #[inline]
+    fn asks(&self) -> bool {
+        true
+    }
 }
 
 /// Nobody asks why.
@@ -77,6 +83,11 @@ pub struct Silent;
 impl Why for Silent {
     #[inline(always)]
     fn note(&mut self, _: &'static str, _: f64) {}
+
+    #[inline(always)]
+    fn asks(&self) -> bool {
+        false
+    }
 }
 
 /// The figures behind one verdict, in the order they were noted; the first sixteen are kept.

@@ -5,6 +5,8 @@
 //! Jacobson 1993, §7). One [`Countdown::test`] is one arrival against one curve.
 //! Non-goal: the average itself, which is [`QueueAverage`](crate::estimate::ewma::QueueAverage)'s.
 
+use std::hint::select_unpredictable;
+
 use crate::rng::Rng;
 use crate::units::Bytes;
 use crate::verdict::{Admission, Cause, Why};
@@ -13,12 +15,19 @@ use crate::verdict::{Admission, Cause, Why};
 const NS2_MARK_P: f64 = 0.1;
 /// The countdown while the average is below min_th.
 const BELOW: i32 = -1;
+/// No number is drawn for the next drop.
+const NONE: f32 = -1.0;
+/// Comparisons of products stand for those of quotients where they are clearer than this. Rounding moves either side by less
+/// than a hundredth of it.
+const CLEAR: f64 = 1e-12;
 
 crate::choice! {
     /// Whose reading of the algorithm.
     pub enum Variant {
-        /// Floyd and Jacobson 1993, Fig. 2.
+        /// Floyd and Jacobson 1993, Fig. 2: a random number at every arrival that it decides.
         Floyd93 = "floyd93",
+        /// Floyd and Jacobson 1993, Fig. 17, their efficient algorithm: a random number a drop.
+        Efficient = "efficient",
         /// ns-2 2.35, to the last bit and random number.
         Ns2 = "ns2",
     }
@@ -27,15 +36,26 @@ crate::choice! {
 /// A [`Variant`] at work: ns-2's RED and RIO differ above the upper threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Law {
-    /// Floyd and Jacobson 1993.
+    /// Floyd and Jacobson 1993, Fig. 2.
     Floyd93,
+    /// Floyd and Jacobson 1993, Fig. 17.
+    Efficient,
     /// ns-2's RED: draws a number even where p = 0 or 1.
     Ns2Red,
     /// ns-2's RIO: drops above the upper threshold without a draw.
     Ns2Rio,
 }
 
-/// How one queue reads its curves. Four bytes, beside a four-byte [`Countdown`].
+impl Law {
+    /// Whether a queue has no limit in its source, and overflow restarts the count as any drop does.
+    #[must_use]
+    #[inline]
+    pub fn is_ns2(self) -> bool {
+        matches!(self, Law::Ns2Red | Law::Ns2Rio)
+    }
+}
+
+/// How one queue reads its curves.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     /// Whose algorithm.
@@ -46,6 +66,17 @@ pub struct Rule {
     pub wait: bool,
     /// Whether averages and thresholds are in bytes rather than packets.
     pub in_bytes: bool,
+    /// A typical packet's size on the wire, not 0, where the probability is to grow with a packet's: so bytes rather than
+    /// packets are dropped at the curve's rate.
+    pub mean: Option<u32>,
+}
+
+impl Rule {
+    /// Fig. 2 of Floyd and Jacobson 1993 as it stands there.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        (self.law == Law::Floyd93) & !self.wait & self.mean.is_none()
+    }
 }
 
 /// Thresholds in packets or bytes, and the probability at the upper one.
@@ -57,9 +88,18 @@ pub struct Curve {
     pub max_th: f64,
     /// The probability just below `max_th`.
     pub max_p: f64,
+    /// How steeply it rises between the thresholds.
+    slope: f64,
 }
 
 impl Curve {
+    /// From `min_th` to `max_th`, where the probability is `max_p`.
+    #[must_use]
+    #[inline]
+    pub fn new(min_th: f64, max_th: f64, max_p: f64) -> Curve {
+        Curve { min_th, max_th, max_p, slope: max_p / (max_th - min_th) }
+    }
+
     /// The average from which on everything is dropped.
     #[must_use]
     #[inline]
@@ -119,13 +159,11 @@ pub fn spaced(p_b: f64, count: f64, wait: bool) -> f64 {
     p_a.min(1.0)
 }
 
-/// Sizes, where the probability is to grow with a packet's.
-#[derive(Clone, Copy, Debug)]
-pub struct Scale {
-    /// This packet's, on the wire.
-    pub size: u32,
-    /// A typical packet's; not 0.
-    pub mean: u32,
+/// [`spaced`] between the thresholds, without `wait`.
+#[cold]
+#[inline(never)]
+fn p_a(curve: &Curve, avg: f64, count: i32) -> f64 {
+    spaced(curve.p_b(avg, false), f64::from(count), false)
 }
 
 /// What an arrival found.
@@ -133,10 +171,10 @@ pub struct Scale {
 pub struct Found {
     /// The average its colour goes by.
     pub avg: f64,
-    /// The length of that queue now, in the average's unit.
+    /// The length of that queue now, in the average's unit; only ns-2's laws ask for it.
     pub queued: f64,
-    /// Set where bytes rather than packets are dropped at the curve's rate.
-    pub scale: Option<Scale>,
+    /// The packet's size on the wire.
+    pub size: u32,
 }
 
 /// What becomes of an arrival, were the queue without limit.
@@ -153,13 +191,14 @@ pub enum Fate {
     Forced,
 }
 
-/// Packets let by since the last drop (bytes, in ns-2's reading of a [`Scale`]).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Countdown(i32);
+/// Packets let by since the last drop (bytes, in ns-2's reading of [`Rule::mean`]), and [`Law::Efficient`]'s number for the
+/// next, or [`NONE`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Countdown(i32, f32);
 
 impl Default for Countdown {
     fn default() -> Countdown {
-        Countdown(BELOW)
+        Countdown(BELOW, NONE)
     }
 }
 
@@ -174,48 +213,138 @@ impl Countdown {
     #[inline]
     pub fn restart(&mut self) {
         if self.0 != BELOW {
-            self.0 = 0;
+            *self = Countdown(0, NONE);
         }
     }
 
     /// One arrival. Draws at most one random number.
-    #[inline]
+    #[inline(always)]
     pub fn test<W: Why + ?Sized>(
         &mut self,
         curve: &Curve,
-        rule: Rule,
+        rule: &Rule,
         found: Found,
         rng: &mut Rng,
         why: &mut W,
     ) -> Fate {
+        if rule.law == Law::Efficient {
+            return self.test_efficient(curve, rule, found, rng, why);
+        }
+        if rule.is_plain() && !why.asks() {
+            return self.test_plain(curve, rule, found, rng, why);
+        }
         match rule.law {
-            Law::Floyd93 => self.test_floyd93(curve, rule, found, rng, why),
+            Law::Floyd93 | Law::Efficient => self.test_floyd93(curve, rule, found, rng, why),
             Law::Ns2Red | Law::Ns2Rio => self.test_ns2(curve, rule, found, rng, why),
         }
     }
 
-    /// Fig. 2 of Floyd and Jacobson 1993. A number is drawn only where it decides.
-    #[inline]
-    fn test_floyd93<W: Why + ?Sized>(
+    /// Fig. 17 of Floyd and Jacobson 1993. After a drop the next one's place is drawn: where count·p_b passes the number,
+    /// which at a constant average is evenly on 1 … 1/p_b, with `wait` on 1/p_b … 2/p_b.
+    #[inline(always)]
+    fn test_efficient<W: Why + ?Sized>(
         &mut self,
         curve: &Curve,
-        rule: Rule,
+        rule: &Rule,
         found: Found,
         rng: &mut Rng,
         why: &mut W,
     ) -> Fate {
-        if found.avg < curve.min_th {
+        let avg = found.avg;
+        if avg < curve.min_th {
+            *self = Countdown(BELOW, NONE);
+            return Fate::Pass;
+        }
+        let mut p_b = curve.slope * (avg - curve.min_th);
+        if avg >= curve.max_th {
+            if avg >= curve.end(rule.gentle) {
+                *self = Countdown(0, NONE);
+                return Fate::Forced;
+            }
+            p_b = curve.p_b(avg, true);
+        }
+        if let Some(mean) = rule.mean {
+            p_b *= f64::from(found.size) / f64::from(mean);
+        }
+        if self.1 < 0.0 {
+            self.draw(rng);
+        }
+        self.0 = self.0.saturating_add(1);
+        let due = f64::from(self.0) * p_b - f64::from(u8::from(rule.wait));
+        why.note("count", f64::from(self.0));
+        why.note("p_b", p_b);
+        why.note("u", f64::from(self.1));
+        if due > f64::from(self.1) {
+            self.0 = 0;
+            self.draw(rng);
+            return Fate::Early { markable: true };
+        }
+        Fate::Pass
+    }
+
+    #[inline(never)]
+    fn draw(&mut self, rng: &mut Rng) {
+        self.1 = rng.uniform() as f32;
+    }
+
+    /// [`Countdown::test_floyd93`] without a division: u < p_b / (1 − count·p_b) is u·(1 − count·p_b) < p_b. What is within
+    /// rounding of a tie, or on the way up from max_p, is left to quotients, so that verdict and draws are always theirs.
+    #[inline(always)]
+    fn test_plain<W: Why + ?Sized>(
+        &mut self,
+        curve: &Curve,
+        rule: &Rule,
+        found: Found,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Fate {
+        let Found { avg, queued, size } = found;
+        let count = self.0.saturating_add(1);
+        if avg >= curve.max_th && !rule.gentle {
+            self.0 = 0;
+            return Fate::Forced;
+        }
+        if avg <= curve.min_th && avg < curve.max_th {
+            self.0 = if avg < curve.min_th { BELOW } else { count };
+            return Fate::Pass;
+        }
+        let p_b = curve.slope * (avg - curve.min_th);
+        let room = 1.0 - f64::from(count) * p_b;
+        if !(avg < curve.max_th && room - p_b > CLEAR) {
+            return self.test_floyd93(curve, rule, Found { avg, queued, size }, rng, why);
+        }
+        let u = rng.uniform();
+        let over = p_b - u * room;
+        let struck = if over.abs() > CLEAR { over > 0.0 } else { u < p_a(curve, avg, count) };
+        // Chance: a processor's guess would be wrong more often than worth it.
+        self.0 = select_unpredictable(struck, 0, count);
+        select_unpredictable(struck, Fate::Early { markable: true }, Fate::Pass)
+    }
+
+    /// Fig. 2 of Floyd and Jacobson 1993. A number is drawn only where it decides.
+    #[cold]
+    #[inline(never)]
+    fn test_floyd93<W: Why + ?Sized>(
+        &mut self,
+        curve: &Curve,
+        rule: &Rule,
+        found: Found,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Fate {
+        let avg = found.avg;
+        if avg < curve.min_th {
             self.0 = BELOW;
             return Fate::Pass;
         }
-        if found.avg >= curve.end(rule.gentle) {
+        if avg >= curve.end(rule.gentle) {
             self.0 = 0;
             return Fate::Forced;
         }
         self.0 = self.0.saturating_add(1);
-        let mut p_b = curve.p_b(found.avg, rule.gentle);
-        if let Some(Scale { size, mean }) = found.scale {
-            p_b = (p_b * f64::from(size) / f64::from(mean)).min(1.0);
+        let mut p_b = curve.p_b(avg, rule.gentle);
+        if let Some(mean) = rule.mean {
+            p_b = (p_b * f64::from(found.size) / f64::from(mean)).min(1.0);
         }
         let p_a = spaced(p_b, f64::from(self.0), rule.wait);
         self.note(p_b, p_a, why);
@@ -228,10 +357,12 @@ impl Countdown {
 
     /// ns-2's early test: nothing is dropped while at most one packet (or byte) waits; the first packet
     /// over min_th is let by without a draw; after that each costs one, whatever p is.
+    #[cold]
+    #[inline(never)]
     fn test_ns2<W: Why + ?Sized>(
         &mut self,
         curve: &Curve,
-        rule: Rule,
+        rule: &Rule,
         found: Found,
         rng: &mut Rng,
         why: &mut W,
@@ -241,7 +372,7 @@ impl Countdown {
             return Fate::Pass;
         }
         let above = found.avg >= curve.end(rule.gentle);
-        let step = found.scale.map_or(1, |s| i32::try_from(s.size).unwrap_or(i32::MAX));
+        let step = rule.mean.map_or(1, |_| i32::try_from(found.size).unwrap_or(i32::MAX));
         if self.0 != BELOW {
             self.0 = self.0.saturating_add(step);
         }
@@ -253,12 +384,12 @@ impl Countdown {
             return Fate::Pass;
         }
         let p_b = curve.p_b_ns2(found.avg, rule.gentle);
-        let p_a = match found.scale {
+        let p_a = match rule.mean {
             None => spaced(p_b, f64::from(self.0), rule.wait),
-            Some(Scale { size, mean }) => {
+            Some(mean) => {
                 let count = f64::from(self.0 as u32 / mean);
                 let p = spaced(p_b, count, rule.wait);
-                if p < 1.0 { (p * f64::from(size) / f64::from(mean)).min(1.0) } else { p }
+                if p < 1.0 { (p * f64::from(found.size) / f64::from(mean)).min(1.0) } else { p }
             }
         };
         self.note(p_b, p_a, why);
@@ -303,7 +434,7 @@ pub fn chance<W: Why + ?Sized>(what: &'static str, p: f64, rng: &mut Rng, why: &
 #[inline]
 pub fn admission(fate: Fate, law: Law, can_mark: bool, fits: bool) -> Admission {
     match fate {
-        _ if !fits && law != Law::Floyd93 => Admission::Drop(Cause::Overflow),
+        _ if !fits && law.is_ns2() => Admission::Drop(Cause::Overflow),
         Fate::Forced => Admission::Drop(Cause::Forced),
         Fate::Early { markable } if !(markable && can_mark) => Admission::Drop(Cause::Early),
         _ if !fits => Admission::Drop(Cause::Overflow),
@@ -312,7 +443,7 @@ pub fn admission(fate: Fate, law: Law, can_mark: bool, fits: bool) -> Admission 
     }
 }
 
-/// A packet size as [`Scale`] takes it: at least 1, so that it divides.
+/// A packet size as [`Rule::mean`] takes it: at least 1, so that it divides.
 #[must_use]
 pub fn size_of(packet: Bytes) -> u32 {
     u32::try_from(packet.0).unwrap_or(u32::MAX).max(1)

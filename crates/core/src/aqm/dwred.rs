@@ -11,6 +11,7 @@
 
 use crate::aqm::Aqm;
 use crate::aqm::curve::{Countdown, Curve, Found, Law, Rule, admission};
+use crate::aqm::tally::Tally;
 use crate::estimate::ewma::{QueueAverage, Weight};
 use crate::marker::Gauge;
 use crate::packet::{Ecn, Packet};
@@ -76,25 +77,12 @@ pub struct Vars {
     told: (f64, Time),
 }
 
-/// Packets of one colour by what happened to them; the rest joined.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Dropped by chance.
-    pub early: u64,
-    /// Dropped because the average was above the curve's end.
-    pub forced: u64,
-    /// Dropped because the queue was full.
-    pub overflow: u64,
-    /// Marked congestion experienced.
-    pub marked: u64,
-}
-
 /// The discipline.
 #[derive(Clone, Debug)]
 pub struct Dwred {
     vars: Vars,
     /// OUT, IN.
-    stats: [Stats; 2],
+    stats: [Tally; 2],
     /// Signals taken, and signals refused.
     signals: (u64, u64),
     /// Arrivals that found nothing fresher than the fallback.
@@ -114,7 +102,7 @@ pub struct Dwred {
 #[must_use]
 pub fn curve_of(sum_window: f64, min_share: f64, max_p: f64) -> Curve {
     let max_th = sum_window.max(LEAST_MAX_TH);
-    Curve { min_th: min_share * max_th, max_th, max_p }
+    Curve::new(min_share * max_th, max_th, max_p)
 }
 
 impl Build for Params {
@@ -153,11 +141,17 @@ impl Build for Params {
                 counts: [Countdown::default(); 2],
                 told: (0.0, Time::NEVER),
             },
-            stats: [Stats::default(); 2],
+            stats: [Tally::default(); 2],
             signals: (0, 0),
             unguided: 0,
             weight: Weight::new(self.w_q, context.link_rate, packet),
-            rule: Rule { law: Law::Floyd93, gentle: self.gentle, wait: self.wait, in_bytes: false },
+            rule: Rule {
+                law: Law::Floyd93,
+                gentle: self.gentle,
+                wait: self.wait,
+                in_bytes: false,
+                mean: None,
+            },
             min_share: self.min_share,
             max_p: self.max_p,
             fallback: fallback.map_or(f64::INFINITY, |b| b.packets(packet)),
@@ -203,22 +197,15 @@ impl Aqm for Dwred {
             let scaled = |threshold| {
                 if self.in_factor.is_finite() { self.in_factor * threshold } else { f64::INFINITY }
             };
-            curve = Curve { min_th: scaled(curve.min_th), max_th: scaled(curve.max_th), ..curve };
+            curve = Curve::new(scaled(curve.min_th), scaled(curve.max_th), curve.max_p);
         }
         let count = &mut self.vars.counts[usize::from(is_in)];
-        let fate = count.test(&curve, self.rule, Found { avg, queued, scale: None }, rng, why);
+        let fate = count.test(&curve, &self.rule, Found { avg, queued, size: packet.size }, rng, why);
         let can_mark = self.ecn && packet.ecn != Ecn::NotCapable;
         let verdict = admission(fate, self.rule.law, can_mark, queue.fits(packet.size));
-        let stats = &mut self.stats[usize::from(is_in)];
-        match verdict {
-            Admission::Admit => {}
-            Admission::Mark => stats.marked += 1,
-            Admission::Drop(Cause::Early) => stats.early += 1,
-            Admission::Drop(Cause::Forced) => stats.forced += 1,
-            Admission::Drop(_) => {
-                stats.overflow += 1;
-                count.restart();
-            }
+        self.stats[usize::from(is_in)].count(verdict);
+        if verdict == Admission::Drop(Cause::Overflow) {
+            count.restart();
         }
         verdict
     }
@@ -245,15 +232,8 @@ impl Aqm for Dwred {
     }
 
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        let [out, r#in] = self.stats;
-        show("early_in", r#in.early);
-        show("early_out", out.early);
-        show("forced_in", r#in.forced);
-        show("forced_out", out.forced);
-        show("overflow_in", r#in.overflow);
-        show("overflow_out", out.overflow);
-        show("marked_in", r#in.marked);
-        show("marked_out", out.marked);
+        let [out, r#in] = &self.stats;
+        Tally::show_both(r#in, out, show);
         show("signals", self.signals.0);
         show("signals_refused", self.signals.1);
         show("unguided", self.unguided);

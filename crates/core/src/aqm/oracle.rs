@@ -40,7 +40,7 @@ pub struct Past {
 
 /// The chance that an arrival with this average is dropped, given all earlier arrivals of its colour.
 pub fn p_a(past: &[Past], avg: f64, curve: &Curve, gentle: bool, wait: bool) -> f64 {
-    let Curve { min_th, max_th, max_p } = *curve;
+    let Curve { min_th, max_th, max_p, .. } = *curve;
     if avg < min_th {
         return 0.0;
     }

@@ -10,7 +10,8 @@
 use std::sync::Arc;
 
 use crate::aqm::Aqm;
-use crate::aqm::curve::{self, Countdown, Curve, Fate, Found, Law, Rule, Scale, Variant, admission};
+use crate::aqm::curve::{self, Countdown, Curve, Fate, Found, Law, Rule, Variant, admission};
+use crate::aqm::tally::Tally;
 use crate::aqm::thresholds::{Paths, check_thresholds};
 use crate::estimate::ewma::{QueueAverage, Weight};
 use crate::marker::Gauge;
@@ -43,7 +44,7 @@ crate::params! {
         /// Typical size on the wire: how fast an idle link ages the average, and what byte_scaled divides
         /// by. Left out: a full packet.
         mean_packet: Option<Bytes> [POSITIVE];
-        /// Floyd and Jacobson's algorithm, or ns-2's, random number by random number.
+        /// Floyd and Jacobson's algorithm, their efficient one, or ns-2's, random number by random number.
         variant: Variant = Variant::Floyd93;
     }
 }
@@ -56,8 +57,6 @@ struct Config {
     curve: Curve,
     rule: Rule,
     ecn: bool,
-    /// A typical packet, if the probability is scaled by size.
-    mean: Option<u32>,
 }
 
 /// State between packets.
@@ -67,25 +66,12 @@ pub struct Vars {
     count: Countdown,
 }
 
-/// Packets by what happened to them; the rest joined.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Dropped by chance.
-    pub early: u64,
-    /// Dropped because the average was above the curve's end.
-    pub forced: u64,
-    /// Dropped because the queue was full.
-    pub overflow: u64,
-    /// Marked congestion experienced.
-    pub marked: u64,
-}
-
 /// The discipline: all that an arrival writes, its counts too, is one cache line.
 #[derive(Clone, Debug)]
 pub struct Red {
     vars: Vars,
     config: Arc<Config>,
-    stats: Stats,
+    stats: Tally,
 }
 
 impl Build for Params {
@@ -102,6 +88,7 @@ impl Build for Params {
         let mean = self.mean_packet.unwrap_or(context.packet);
         let law = match self.variant {
             Variant::Floyd93 => Law::Floyd93,
+            Variant::Efficient => Law::Efficient,
             Variant::Ns2 => Law::Ns2Red,
         };
         let in_bytes = matches!(self.min_th, Backlog::Bytes(_));
@@ -109,12 +96,17 @@ impl Build for Params {
         let max_p = if law == Law::Ns2Red { 1.0 / (1.0 / self.max_p) } else { self.max_p };
         let config = Config {
             weight: Weight::new(self.w_q, context.link_rate, mean),
-            curve: Curve { min_th: self.min_th.amount(), max_th: self.max_th.amount(), max_p },
-            rule: Rule { law, gentle: self.gentle, wait: self.wait, in_bytes },
+            curve: Curve::new(self.min_th.amount(), self.max_th.amount(), max_p),
+            rule: Rule {
+                law,
+                gentle: self.gentle,
+                wait: self.wait,
+                in_bytes,
+                mean: self.byte_scaled.then(|| curve::size_of(mean)),
+            },
             ecn: self.ecn,
-            mean: self.byte_scaled.then(|| curve::size_of(mean)),
         };
-        Red { vars: Vars::default(), config: Arc::new(config), stats: Stats::default() }
+        Red { vars: Vars::default(), config: Arc::new(config), stats: Tally::default() }
     }
 }
 
@@ -133,7 +125,7 @@ impl Red {
         let queued = if c.rule.in_bytes { queue.bytes() as f64 } else { f64::from(queue.packets()) };
         let idle = queue.idle_since();
         let avg = match c.rule.law {
-            Law::Floyd93 => v.average.sample(&c.weight, now, queued, idle),
+            Law::Floyd93 | Law::Efficient => v.average.sample(&c.weight, now, queued, idle),
             Law::Ns2Red | Law::Ns2Rio => {
                 if let Some(secs) = queue.idle_secs(now) {
                     v.average.age_ns2_for(&c.weight, now, secs);
@@ -143,8 +135,7 @@ impl Red {
         };
         why.note("queued", queued);
         why.note("avg", avg);
-        let scale = c.mean.map(|mean| Scale { size: packet.size, mean });
-        v.count.test(&c.curve, c.rule, Found { avg, queued, scale }, rng, why)
+        v.count.test(&c.curve, &c.rule, Found { avg, queued, size: packet.size }, rng, why)
     }
 
     /// The average as of the last arrival.
@@ -160,7 +151,8 @@ impl Red {
 
     /// For a variant that moves it, for this queue alone.
     pub(super) fn set_max_p(&mut self, max_p: f64) {
-        Arc::make_mut(&mut self.config).curve.max_p = max_p;
+        let curve = &mut Arc::make_mut(&mut self.config).curve;
+        *curve = Curve::new(curve.min_th, curve.max_th, max_p);
     }
 
     /// Whose algorithm.
@@ -189,15 +181,9 @@ impl Aqm for Red {
         let fate = self.test(now, packet, queue, rng, why);
         let can_mark = self.config.ecn && packet.ecn != Ecn::NotCapable;
         let verdict = admission(fate, self.config.rule.law, can_mark, queue.fits(packet.size));
-        match verdict {
-            Admission::Admit => {}
-            Admission::Mark => self.stats.marked += 1,
-            Admission::Drop(Cause::Early) => self.stats.early += 1,
-            Admission::Drop(Cause::Forced) => self.stats.forced += 1,
-            Admission::Drop(_) => {
-                self.stats.overflow += 1;
-                self.vars.count.restart();
-            }
+        self.stats.count(verdict);
+        if verdict == Admission::Drop(Cause::Overflow) {
+            self.vars.count.restart();
         }
         verdict
     }
@@ -209,11 +195,7 @@ impl Aqm for Red {
     }
 
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        let Stats { early, forced, overflow, marked } = self.stats;
-        show("early", early);
-        show("forced", forced);
-        show("overflow", overflow);
-        show("marked", marked);
+        self.stats.show(["early", "forced", "overflow", "marked"], show);
     }
 }
 

@@ -9,8 +9,9 @@
 
 use std::sync::Arc;
 
-use crate::aqm::curve::{self, Countdown, Curve, Fate, Found, Law, Rule, Scale, Variant, admission};
+use crate::aqm::curve::{self, Countdown, Curve, Fate, Found, Law, Rule, Variant, admission};
 use crate::aqm::out_seen::OutSeen;
+use crate::aqm::tally::Tally;
 use crate::aqm::thresholds::{Paths, check_thresholds};
 use crate::aqm::{Aqm, FlowGauge};
 use crate::estimate::ewma::{QueueAverage, Weight};
@@ -49,7 +50,7 @@ crate::params! {
 impl Thresholds {
     /// As a curve.
     pub(super) fn curve(&self) -> Curve {
-        Curve { min_th: self.min_th.amount(), max_th: self.max_th.amount(), max_p: self.max_p }
+        Curve::new(self.min_th.amount(), self.max_th.amount(), self.max_p)
     }
 }
 
@@ -75,7 +76,7 @@ crate::params! {
         /// Typical size on the wire: how fast an idle link ages the averages, and what byte_scaled divides
         /// by. Left out: a full packet.
         mean_packet: Option<Bytes> [POSITIVE];
-        /// Floyd and Jacobson's algorithm for curve, count and idle time, or ns-2's.
+        /// Floyd and Jacobson's algorithm for curve, count and idle time, their efficient one, or ns-2's.
         variant: Variant = Variant::Floyd93;
         /// Keeps, by flow, the mean of avg − avg_in over the flow's IN packets as they join.
         watch: bool = false;
@@ -96,10 +97,18 @@ struct Config {
     r#in: Curve,
     out: Curve,
     rule: Rule,
+    /// Weight of an OUT and of an IN packet's sample in IN's average.
+    in_weight: [f64; 2],
     avg_update: AvgUpdate,
     ecn: bool,
-    /// A typical packet, if the probability is scaled by size.
-    mean: Option<u32>,
+}
+
+impl Vars {
+    /// What a packet of this colour goes by.
+    #[inline]
+    fn of(&mut self, is_in: bool) -> &mut Group {
+        if is_in { &mut self.r#in } else { &mut self.out }
+    }
 }
 
 /// State between packets.
@@ -127,19 +136,6 @@ struct Ns2Idle {
     unseen: Option<f64>,
 }
 
-/// Packets of one colour by what happened to them; the rest joined.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Dropped by chance.
-    pub early: u64,
-    /// Dropped because the average was above the curve's end.
-    pub forced: u64,
-    /// Dropped because the queue was full.
-    pub overflow: u64,
-    /// Marked congestion experienced.
-    pub marked: u64,
-}
-
 /// The discipline. An arrival that joins touches one cache line, one that is dropped two; in C's order, so that the
 /// first holds all but the counts.
 #[derive(Clone, Debug)]
@@ -149,7 +145,7 @@ pub struct Rio {
     config: Arc<Config>,
     aside: Option<Box<Aside>>,
     /// OUT, IN.
-    stats: [Stats; 2],
+    stats: [Tally; 2],
 }
 
 impl Build for Params {
@@ -185,11 +181,12 @@ impl Build for Params {
         let mean = self.mean_packet.unwrap_or(context.packet);
         let law = match self.variant {
             Variant::Floyd93 => Law::Floyd93,
+            Variant::Efficient => Law::Efficient,
             Variant::Ns2 => Law::Ns2Rio,
         };
         // ns-2 is told 1 / max_p (`linterm_`).
         let told = |t: &Thresholds| match law {
-            Law::Ns2Rio => Curve { max_p: 1.0 / (1.0 / t.max_p), ..t.curve() },
+            Law::Ns2Rio => Curve::new(t.min_th.amount(), t.max_th.amount(), 1.0 / (1.0 / t.max_p)),
             _ => t.curve(),
         };
         let in_bytes = matches!(self.out.min_th, Backlog::Bytes(_));
@@ -197,17 +194,23 @@ impl Build for Params {
             weight: Weight::new(self.w_q, context.link_rate, mean),
             r#in: told(&self.r#in),
             out: told(&self.out),
-            rule: Rule { law, gentle: self.gentle, wait: self.wait, in_bytes },
+            rule: Rule {
+                law,
+                gentle: self.gentle,
+                wait: self.wait,
+                in_bytes,
+                mean: self.byte_scaled.then(|| curve::size_of(mean)),
+            },
+            in_weight: [if self.avg_update == AvgUpdate::EveryArrival { self.w_q } else { 0.0 }, self.w_q],
             avg_update: self.avg_update,
             ecn: self.ecn,
-            mean: self.byte_scaled.then(|| curve::size_of(mean)),
         };
         let watch = || Box::new(Aside { seen: Some(OutSeen::default()), ..Aside::default() });
         Rio {
             vars: Vars::default(),
             config: Arc::new(config),
             aside: self.watch.then(watch),
-            stats: [Stats::default(); 2],
+            stats: [Tally::default(); 2],
         }
     }
 }
@@ -226,30 +229,44 @@ impl Vars {
     ) {
         let w = &c.weight;
         let (all, ins) = lengths;
-        match c.avg_update {
-            AvgUpdate::Ns2 if !is_in => {
-                let ns2 = &mut aside.get_or_insert_default().ns2;
-                ns2.unseen = idle.map(Time::secs).or(ns2.unseen);
-            }
-            AvgUpdate::Ns2 => {
-                self.out.average.sample(w, now, all, idle);
-                let unseen = aside.get_or_insert_default().ns2.unseen.take().map(Time::from_secs);
-                self.r#in.average.sample(w, now, ins, idle.or(unseen));
-            }
-            AvgUpdate::ClarkFang if !is_in => {
-                self.out.average.sample(w, now, all, idle);
-                if let Some(since) = idle {
+        if c.avg_update != AvgUpdate::Ns2 {
+            match idle {
+                Some(since) if w.ages() => {
+                    self.out.average.age(w, now, since);
                     self.r#in.average.age(w, now, since);
                 }
+                _ => {
+                    self.out.average.step(w.w_q(), all);
+                    self.r#in.average.step(c.in_weight[usize::from(is_in)], ins);
+                }
             }
-            AvgUpdate::ClarkFang | AvgUpdate::EveryArrival => {
-                self.out.average.sample(w, now, all, idle);
-                self.r#in.average.sample(w, now, ins, idle);
-            }
+            return;
+        }
+        self.update_at_in_only(w, now, is_in, lengths, idle, &mut aside.get_or_insert_default().ns2);
+    }
+
+    /// `avg_update = ns2`.
+    #[cold]
+    fn update_at_in_only(
+        &mut self,
+        w: &Weight,
+        now: Time,
+        is_in: bool,
+        (all, ins): (f64, f64),
+        idle: Option<Time>,
+        ns2: &mut Ns2Idle,
+    ) {
+        if is_in {
+            self.out.average.sample(w, now, all, idle);
+            let unseen = ns2.unseen.take().map(Time::from_secs);
+            self.r#in.average.sample(w, now, ins, idle.or(unseen));
+        } else {
+            ns2.unseen = idle.map(Time::secs).or(ns2.unseen);
         }
     }
 
     /// [`Vars::update`] in ns-2's arithmetic, the link having been idle for `idle` seconds.
+    #[cold]
     fn update_ns2(
         &mut self,
         c: &Config,
@@ -308,7 +325,9 @@ impl Rio {
             (f64::from(queue.packets()), f64::from(queue.packets_of(Colour::IN)))
         };
         match c.rule.law {
-            Law::Floyd93 => v.update(c, now, is_in, (all, ins), queue.idle_since(), &mut self.aside),
+            Law::Floyd93 | Law::Efficient => {
+                v.update(c, now, is_in, (all, ins), queue.idle_since(), &mut self.aside)
+            }
             _ => {
                 let ns2 = &mut self.aside.get_or_insert_default().ns2;
                 v.update_ns2(c, now, is_in, (all, ins), queue.idle_secs(now), ns2);
@@ -318,11 +337,11 @@ impl Rio {
         why.note("queued_in", ins);
         why.note("avg", v.out.average.get());
         why.note("avg_in", v.r#in.average.get());
-        let (group, curve, queued) =
-            if is_in { (&mut v.r#in, &c.r#in, ins) } else { (&mut v.out, &c.out, all) };
-        let scale = c.mean.map(|mean| Scale { size: packet.size, mean });
-        let found = Found { avg: group.average.get(), queued, scale };
-        group.count.test(curve, c.rule, found, rng, why)
+        // Only ns-2 asks for it: elsewhere the packet's colour, which no processor guesses, decides nothing here.
+        let queued = if c.rule.law.is_ns2() && is_in { ins } else { all };
+        let (group, curve) = if is_in { (&mut v.r#in, &c.r#in) } else { (&mut v.out, &c.out) };
+        let found = Found { avg: group.average.get(), queued, size: packet.size };
+        group.count.test(curve, &c.rule, found, rng, why)
     }
 
     /// Turns what the tests said into a verdict, and counts it.
@@ -337,18 +356,17 @@ impl Rio {
         let is_in = packet.colour.is_in();
         let can_mark = c.ecn && packet.ecn != Ecn::NotCapable;
         let verdict = admission(fate, c.rule.law, can_mark, queue.fits(packet.size));
-        let stats = &mut self.stats[usize::from(is_in)];
-        match verdict {
-            Admission::Admit => {}
-            Admission::Mark => stats.marked += 1,
-            Admission::Drop(Cause::Early) => stats.early += 1,
-            Admission::Drop(cause) => {
-                *(if cause == Cause::Forced { &mut stats.forced } else { &mut stats.overflow }) += 1;
-                // An overflow restarts the count; ns-2: so does a forced drop, and neither does OUT's.
-                if is_in || (cause == Cause::Overflow && c.rule.law == Law::Floyd93) {
-                    let group = if is_in { &mut v.r#in } else { &mut v.out };
-                    group.count.restart();
+        if verdict != Admission::Admit {
+            self.stats[usize::from(is_in)].count(verdict);
+            // An overflow restarts the count; ns-2: so does a forced drop, and neither does OUT's.
+            let restarts = match c.rule.law {
+                Law::Floyd93 | Law::Efficient => verdict == Admission::Drop(Cause::Overflow),
+                Law::Ns2Red | Law::Ns2Rio => {
+                    is_in && matches!(verdict, Admission::Drop(Cause::Forced | Cause::Overflow))
                 }
+            };
+            if restarts {
+                v.of(is_in).count.restart();
             }
         }
         if let Some(aside) = &mut self.aside
@@ -368,8 +386,9 @@ impl Rio {
     }
 
     /// How the curves are read.
-    pub(super) fn rule(&self) -> Rule {
-        self.config.rule
+    #[inline]
+    pub(super) fn rule(&self) -> &Rule {
+        &self.config.rule
     }
 }
 
@@ -377,7 +396,7 @@ impl Aqm for Rio {
     const KEEPS_TIME: bool = false;
 
     fn tell_secs(&mut self, secs: f64) {
-        if self.config.rule.law != Law::Floyd93 {
+        if self.config.rule.law.is_ns2() {
             self.aside.get_or_insert_default().ns2.told = Some(secs);
         }
     }
@@ -410,15 +429,8 @@ impl Aqm for Rio {
     }
 
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        let [out, r#in] = self.stats;
-        show("early_in", r#in.early);
-        show("early_out", out.early);
-        show("forced_in", r#in.forced);
-        show("forced_out", out.forced);
-        show("overflow_in", r#in.overflow);
-        show("overflow_out", out.overflow);
-        show("marked_in", r#in.marked);
-        show("marked_out", out.marked);
+        let [out, r#in] = &self.stats;
+        Tally::show_both(r#in, out, show);
     }
 }
 

@@ -9,7 +9,7 @@
 //! hence `avg_update = every_arrival`. Where IN's is updated at IN arrivals only, a negative difference counts as 0.
 //! Each RED spaces its own drops by its own count. Non-goal: more than two drop precedences.
 
-use crate::aqm::curve::{Countdown, Curve, Fate, Found, Law, Scale, Variant, size_of};
+use crate::aqm::curve::{Countdown, Curve, Fate, Found, Variant};
 use crate::aqm::rio::{self, AvgUpdate, Rio, Thresholds};
 use crate::aqm::thresholds::{Paths, check_thresholds};
 use crate::aqm::{Aqm, FlowGauge};
@@ -72,8 +72,6 @@ pub struct RioPlusOut {
     strictness: f64,
     /// Where strictness ends.
     in_min_th: f64,
-    /// A typical packet, if the probability is scaled by size.
-    mean: Option<u32>,
     stats: Stats,
 }
 
@@ -93,7 +91,7 @@ pub fn strict(curve: &Curve, strictness: f64, avg_in: f64, in_min_th: f64) -> Cu
         return *curve;
     }
     let scale = 1.0 - strictness * (1.0 - avg_in / in_min_th);
-    Curve { min_th: curve.min_th * scale, max_th: curve.max_th * scale, max_p: curve.max_p }
+    Curve::new(curve.min_th * scale, curve.max_th * scale, curve.max_p)
 }
 
 impl Params {
@@ -166,7 +164,6 @@ impl Build for Params {
             count: Countdown::default(),
             strictness: self.strictness,
             in_min_th: self.r#in.min_th.amount(),
-            mean: self.byte_scaled.then(|| size_of(self.mean_packet.unwrap_or(context.packet))),
             stats: Stats::default(),
         }
     }
@@ -186,6 +183,11 @@ impl<W: Why + ?Sized> Why for OfOut<'_, W> {
             what => what,
         };
         self.0.note(what, value);
+    }
+
+    #[inline]
+    fn asks(&self) -> bool {
+        self.0.asks()
     }
 }
 
@@ -209,8 +211,8 @@ impl RioPlusOut {
             f64::from(queue.packets() - queue.packets_of(Colour::IN))
         };
         let curve = strict(&self.curve, self.strictness, ins, self.in_min_th);
-        let scale = self.mean.map(|mean| Scale { size: packet.size, mean });
-        let fate = self.count.test(&curve, rule, Found { avg, queued, scale }, rng, &mut OfOut(why));
+        let found = Found { avg, queued, size: packet.size };
+        let fate = self.count.test(&curve, rule, found, rng, &mut OfOut(why));
         match fate {
             Fate::Pass => {}
             Fate::Early { .. } => self.stats.picked += 1,
@@ -239,7 +241,7 @@ impl Aqm for RioPlusOut {
         }
         let verdict = self.rio.conclude(packet, queue, fate);
         // What found the queue full passed all tests, and restarts the counts as any dropped packet does.
-        if third && fate == Fate::Pass && verdict != Admission::Admit && self.rio.rule().law == Law::Floyd93 {
+        if third && fate == Fate::Pass && verdict != Admission::Admit && !self.rio.rule().law.is_ns2() {
             self.count.restart();
         }
         verdict

@@ -10,6 +10,7 @@
 use crate::aqm::Aqm;
 use crate::aqm::curve::{Countdown, Curve, Found, Law, Rule, admission};
 use crate::aqm::rio::Thresholds;
+use crate::aqm::tally::Tally;
 use crate::aqm::thresholds::{Paths, check_thresholds};
 use crate::estimate::ewma::{QueueAverage, Weight};
 use crate::marker::Gauge;
@@ -92,25 +93,12 @@ pub struct Vars {
     averages: Averages,
 }
 
-/// Packets of one colour by what happened to them; the rest joined.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Dropped by chance.
-    pub early: u64,
-    /// Dropped because the average was above the curve's end.
-    pub forced: u64,
-    /// Dropped because the queue was full.
-    pub overflow: u64,
-    /// Marked congestion experienced.
-    pub marked: u64,
-}
-
 /// The discipline.
 #[derive(Clone, Debug)]
 pub struct Wred {
     vars: Vars,
     /// By colour.
-    stats: [Stats; 3],
+    stats: [Tally; 3],
     ecn: bool,
 }
 
@@ -159,11 +147,7 @@ impl Build for Params {
         Wred {
             vars: Vars {
                 average: [QueueAverage::default(); 3],
-                curve: colours.map(|t| Curve {
-                    min_th: t.min_th.amount(),
-                    max_th: t.max_th.amount(),
-                    max_p: t.max_p,
-                }),
+                curve: colours.map(Thresholds::curve),
                 count: [Countdown::default(); 3],
                 weight: Weight::new(self.w_q, context.link_rate, mean),
                 rule: Rule {
@@ -171,10 +155,11 @@ impl Build for Params {
                     gentle: self.gentle,
                     wait: self.wait,
                     in_bytes: matches!(self.green.min_th, Backlog::Bytes(_)),
+                    mean: None,
                 },
                 averages: self.averages,
             },
-            stats: [Stats::default(); 3],
+            stats: [Tally::default(); 3],
             ecn: self.ecn,
         }
     }
@@ -221,20 +206,13 @@ impl Aqm for Wred {
         let queued = v.averages.length(v.averages.of(colour), lengths);
         why.note("queued", queued);
         why.note("avg", avg);
-        let found = Found { avg, queued, scale: None };
-        let fate = v.count[colour].test(&v.curve[colour], v.rule, found, rng, why);
+        let found = Found { avg, queued, size: packet.size };
+        let fate = v.count[colour].test(&v.curve[colour], &v.rule, found, rng, why);
         let can_mark = self.ecn && packet.ecn != Ecn::NotCapable;
         let verdict = admission(fate, v.rule.law, can_mark, queue.fits(packet.size));
-        let stats = &mut self.stats[colour];
-        match verdict {
-            Admission::Admit => {}
-            Admission::Mark => stats.marked += 1,
-            Admission::Drop(Cause::Early) => stats.early += 1,
-            Admission::Drop(Cause::Forced) => stats.forced += 1,
-            Admission::Drop(_) => {
-                stats.overflow += 1;
-                v.count[colour].restart();
-            }
+        self.stats[colour].count(verdict);
+        if verdict == Admission::Drop(Cause::Overflow) {
+            v.count[colour].restart();
         }
         verdict
     }
@@ -258,10 +236,8 @@ impl Aqm for Wred {
             ["early_yellow", "forced_yellow", "overflow_yellow", "marked_yellow"],
             ["early_red", "forced_red", "overflow_red", "marked_red"],
         ];
-        for (names, s) in NAMES.iter().zip(&self.stats) {
-            for (name, count) in names.iter().zip([s.early, s.forced, s.overflow, s.marked]) {
-                show(name, count);
-            }
+        for (names, tally) in NAMES.into_iter().zip(&self.stats) {
+            tally.show(names, show);
         }
     }
 }

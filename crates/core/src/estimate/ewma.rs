@@ -15,6 +15,8 @@ pub struct Weight {
     w_q: f64,
     /// Typical packets a second that the link can send; 0: unknown, and idle time does not age.
     ptc: f64,
+    /// Binary logarithm of what a picosecond of idle time leaves of an average: log2(1 − w_q) · ptc / 10¹².
+    fade: f64,
 }
 
 impl Weight {
@@ -22,7 +24,22 @@ impl Weight {
     #[must_use]
     pub fn new(w_q: f64, link: Option<Rate>, packet: Bytes) -> Weight {
         let ptc = link.map_or(0.0, |rate| rate.0 as f64 / (8.0 * packet.0 as f64));
-        Weight { w_q, ptc }
+        let fade = libm::log1p(-w_q) * std::f64::consts::LOG2_E * ptc / 1e12;
+        Weight { w_q, ptc, fade }
+    }
+
+    /// Of the newest sample.
+    #[must_use]
+    #[inline]
+    pub fn w_q(&self) -> f64 {
+        self.w_q
+    }
+
+    /// Whether idle time ages averages.
+    #[must_use]
+    #[inline]
+    pub fn ages(&self) -> bool {
+        self.ptc > 0.0
     }
 }
 
@@ -45,18 +62,26 @@ impl QueueAverage {
     #[inline]
     pub fn sample(&mut self, w: &Weight, now: Time, q: f64, idle: Option<Time>) -> f64 {
         match idle {
-            Some(since) if w.ptc > 0.0 => self.age(w, now, since),
-            _ => self.avg += w.w_q * (q - self.avg),
+            Some(since) if w.ages() => self.age(w, now, since),
+            _ => self.step(w.w_q, q),
         }
         self.avg
     }
 
+    /// An arrival that found the link busy and this length, taken in with the weight `w`.
+    #[inline]
+    pub fn step(&mut self, w: f64, q: f64) {
+        self.avg += w * (q - self.avg);
+    }
+
     /// Ages by the part of the idle time that nothing has accounted for yet.
+    #[cold]
+    #[inline(never)]
     pub fn age(&mut self, w: &Weight, now: Time, idle: Time) {
-        let m = now.since(idle.max(self.aged)).secs() * w.ptc;
+        let idle = now.since(idle.max(self.aged)).picos();
         self.aged = now;
-        if m > 0.0 && self.avg > 0.0 {
-            self.avg *= libm::pow(1.0 - w.w_q, m);
+        if idle > 0.0 && w.ages() {
+            self.avg *= libm::exp2(w.fade * idle);
         }
     }
 
@@ -143,6 +168,17 @@ mod tests {
         let w = Weight::new(0.25, None, Bytes(1000));
         assert_eq!(of(10.0).sample(&w, at(1e6), 0.0, Some(at(0.0))), 7.5);
         assert_eq!(of(10.0).sample_ns2(&w, at(1e6), 0.0, Some(at(0.0))), 7.5);
+    }
+
+    /// Only the last sample counts: any idle time empties the average, and without a rate none does.
+    #[test]
+    fn a_weight_of_one_forgets_at_once() {
+        let mut a = of(10.0);
+        a.age(&weight(1.0), at(1.0), at(0.5));
+        assert_eq!(a.get(), 0.0);
+        let mut b = of(10.0);
+        b.age(&Weight::new(1.0, None, Bytes(1000)), at(1.0), at(0.5));
+        assert_eq!(b.get(), 10.0);
     }
 
     #[test]

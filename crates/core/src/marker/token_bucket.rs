@@ -44,15 +44,6 @@ pub struct Vars {
     at: Time,
 }
 
-/// Packets by verdict.
-#[derive(Clone, Debug, Default)]
-pub struct Stats {
-    /// Left as IN.
-    pub marked_in: u64,
-    /// Left as OUT.
-    pub marked_out: u64,
-}
-
 /// The marker.
 #[derive(Clone, Debug)]
 pub struct TokenBucket {
@@ -61,7 +52,8 @@ pub struct TokenBucket {
     /// In bytes.
     depth: f64,
     vars: Vars,
-    stats: Stats,
+    /// Packets that left as OUT, and as IN.
+    marked: [u64; 2],
     conforms: Conforms,
     /// The last moment told, on ns-2's clock only.
     told: f64,
@@ -70,7 +62,8 @@ pub struct TokenBucket {
 /// Tokens at `now`, having been `tokens` at `at`: they arrive at `rate` and overflow at `depth`.
 #[inline]
 fn refill(tokens: f64, rate: f64, at: Time, now: Time, depth: f64) -> f64 {
-    (tokens + rate * now.since(at).0 as f64).min(depth)
+    let tokens = tokens + rate * now.since(at).picos();
+    if tokens < depth { tokens } else { depth }
 }
 
 impl Build for Params {
@@ -114,7 +107,7 @@ impl Build for Params {
             rate,
             depth,
             vars: Vars { tokens, at: Time::ZERO },
-            stats: Stats::default(),
+            marked: [0; 2],
             conforms: self.conforms,
             told: 0.0,
         }
@@ -142,10 +135,10 @@ impl Marker for TokenBucket {
         let size = f64::from(packet.size);
         if v.tokens > size || (v.tokens >= size && self.conforms == Conforms::AtLeast) {
             v.tokens -= size;
-            self.stats.marked_in += 1;
+            self.marked[1] += 1;
             Mark::Pass(Colour::IN)
         } else {
-            self.stats.marked_out += 1;
+            self.marked[0] += 1;
             Mark::Pass(Colour::OUT)
         }
     }
@@ -155,8 +148,8 @@ impl Marker for TokenBucket {
     }
 
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        show("marked_in", self.stats.marked_in);
-        show("marked_out", self.stats.marked_out);
+        show("marked_in", self.marked[1]);
+        show("marked_out", self.marked[0]);
     }
 }
 

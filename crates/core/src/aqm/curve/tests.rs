@@ -3,19 +3,16 @@ use crate::rng::Rng;
 use crate::verdict::Silent;
 use proptest::prelude::*;
 
-const RULE: Rule = Rule { law: Law::Floyd93, gentle: false, wait: false, in_bytes: false };
+const RULE: Rule = Rule { law: Law::Floyd93, gentle: false, wait: false, in_bytes: false, mean: None };
 
 fn curves() -> impl Strategy<Value = Curve> {
-    (0f64..100.0, 0.1f64..100.0, 0.001f64..=1.0).prop_map(|(min_th, width, max_p)| Curve {
-        min_th,
-        max_th: min_th + width,
-        max_p,
-    })
+    (0f64..100.0, 0.1f64..100.0, 0.001f64..=1.0)
+        .prop_map(|(min_th, width, max_p)| Curve::new(min_th, min_th + width, max_p))
 }
 
 #[test]
 fn on_the_thresholds() {
-    let c = Curve { min_th: 5.0, max_th: 15.0, max_p: 0.1 };
+    let c = Curve::new(5.0, 15.0, 0.1);
     assert_eq!((c.p_b(5.0, false), c.p_b(10.0, false), c.p_b(15.0, false)), (0.0, 0.05, 1.0));
     assert_eq!((c.p_b(15.0, true), c.p_b(22.5, true), c.p_b(30.0, true)), (0.1, 0.55, 1.0));
 }
@@ -26,20 +23,26 @@ fn spacing_by_hand() {
     assert_eq!([0.0, 3.0, 4.0, 6.0, 8.0].map(|n| spaced(0.25, n, true)), [0.0, 0.0, 0.25, 0.5, 1.0]);
 }
 
-/// §7: at a constant average the gaps after a drop are uniform, on 1 … 1/p_b − 1 as Fig. 2 counts;
-/// with `wait`, on 1/p_b … 2/p_b − 1.
+/// §7: at a constant average the gaps after a drop are uniform, on 1 … 1/p_b − 1 as Fig. 2 counts and on 1 … 1/p_b as
+/// Fig. 17 does; with `wait`, on 1/p_b … 2/p_b − 1, and one more.
 #[test]
 fn gaps_are_uniform() {
-    for (wait, from, values) in [(false, 1, 9), (true, 10, 10)] {
-        let curve = Curve { min_th: 0.0, max_th: 10.0, max_p: 0.2 };
-        let found = Found { avg: 5.0, queued: 5.0, scale: None };
+    let cases = [
+        (Law::Floyd93, false, 1, 9),
+        (Law::Floyd93, true, 10, 10),
+        (Law::Efficient, false, 1, 10),
+        (Law::Efficient, true, 11, 10),
+    ];
+    for (law, wait, from, values) in cases {
+        let curve = Curve::new(0.0, 10.0, 0.2);
+        let found = Found { avg: 5.0, queued: 5.0, size: 1000 };
         let mut rng = Rng::for_component(5, "gaps");
         let mut count = Countdown::default();
         let mut gaps = [0u32; 40];
         let mut gap = 0;
         for _ in 0..200_000 {
             gap += 1;
-            if count.test(&curve, Rule { wait, ..RULE }, found, &mut rng, &mut Silent) != Fate::Pass {
+            if count.test(&curve, &Rule { law, wait, ..RULE }, found, &mut rng, &mut Silent) != Fate::Pass {
                 gaps[gap] += 1;
                 gap = 0;
             }
@@ -55,16 +58,37 @@ fn gaps_are_uniform() {
     }
 }
 
+/// One number a drop, and one for the first; none below min_th and above the curve's end.
+#[test]
+fn the_efficient_algorithm_draws_once_a_drop() {
+    let curve = Curve::new(5.0, 15.0, 0.1);
+    let rule = Rule { law: Law::Efficient, ..RULE };
+    let mut rng = Rng::for_component(2, "draws");
+    let mut other = rng.clone();
+    let mut count = Countdown::default();
+    let mut drops = 0;
+    for avg in [4.0, 15.0].into_iter().chain([12.0; 1000]) {
+        let found = Found { avg, queued: avg, size: 1000 };
+        drops += u32::from(count.test(&curve, &rule, found, &mut rng, &mut Silent) != Fate::Pass);
+    }
+    // One of them forced; p_b = 0.07, so a drop every 7.6 packets.
+    assert!((110..155).contains(&drops), "{drops}");
+    for _ in 0..drops {
+        other.uniform();
+    }
+    assert_eq!(rng.uniform(), other.uniform());
+}
+
 /// Counts after one arrival each at these averages.
 fn counts(law: Law, averages: &[f64]) -> Vec<i32> {
-    let curve = Curve { min_th: 5.0, max_th: 15.0, max_p: 0.001 };
+    let curve = Curve::new(5.0, 15.0, 0.001);
     let mut rng = Rng::for_component(1, "counts");
     let mut count = Countdown::default();
     averages
         .iter()
         .map(|&avg| {
-            let found = Found { avg, queued: 9.0, scale: None };
-            count.test(&curve, Rule { law, ..RULE }, found, &mut rng, &mut Silent);
+            let found = Found { avg, queued: 9.0, size: 1000 };
+            count.test(&curve, &Rule { law, ..RULE }, found, &mut rng, &mut Silent);
             count.get()
         })
         .collect()
@@ -82,12 +106,12 @@ fn the_count_starts_at_min_th() {
 /// ns-2 draws even where p = 0 or 1, but not for the first packet over min_th, nor while one packet waits.
 #[test]
 fn ns2_draws_as_ns2_does() {
-    let curve = Curve { min_th: 5.0, max_th: 15.0, max_p: 0.1 };
+    let curve = Curve::new(5.0, 15.0, 0.1);
     let mut count = Countdown::default();
     let draws = |count: &mut Countdown, law, avg, queued| {
         let (mut rng, mut idle) = (Rng::ns2(1), Rng::ns2(1));
-        let found = Found { avg, queued, scale: None };
-        count.test(&curve, Rule { law, ..RULE }, found, &mut rng, &mut Silent);
+        let found = Found { avg, queued, size: 1000 };
+        count.test(&curve, &Rule { law, ..RULE }, found, &mut rng, &mut Silent);
         rng.uniform() != idle.uniform()
     };
     assert!(!draws(&mut count, Law::Ns2Red, 5.0, 1.0));
@@ -102,12 +126,12 @@ fn ns2_draws_as_ns2_does() {
 /// ns-2 marks below p_b = 0.1 (RED), or below max_th (RIO); above that it drops.
 #[test]
 fn ns2_marks_only_low_down() {
-    let curve = Curve { min_th: 5.0, max_th: 15.0, max_p: 0.2 };
+    let curve = Curve::new(5.0, 15.0, 0.2);
     let fate = |law, avg| {
         let mut rng = Rng::for_component(1, "marks");
-        let mut count = Countdown(1000);
+        let mut count = Countdown(1000, NONE);
         let rule = Rule { law, gentle: true, ..RULE };
-        count.test(&curve, rule, Found { avg, queued: 9.0, scale: None }, &mut rng, &mut Silent)
+        count.test(&curve, &rule, Found { avg, queued: 9.0, size: 1000 }, &mut rng, &mut Silent)
     };
     let early = |markable| Fate::Early { markable };
     assert_eq!([9.0, 11.0].map(|avg| fate(Law::Ns2Red, avg)), [early(true), early(false)]);
@@ -119,12 +143,12 @@ fn ns2_marks_only_low_down() {
 /// ns-2 counts whole typical packets among the bytes let by, and scales p last.
 #[test]
 fn ns2_counts_bytes_where_sizes_matter() {
-    let curve = Curve { min_th: 0.0, max_th: 10.0, max_p: 0.4 };
+    let curve = Curve::new(0.0, 10.0, 0.4);
     let mut notes = crate::verdict::Notes::default();
-    let mut count = Countdown(700);
-    let found = Found { avg: 5.0, queued: 9.0, scale: Some(Scale { size: 500, mean: 1000 }) };
+    let mut count = Countdown(700, NONE);
+    let found = Found { avg: 5.0, queued: 9.0, size: 500 };
     let mut rng = Rng::for_component(1, "bytes");
-    count.test(&curve, Rule { law: Law::Ns2Red, ..RULE }, found, &mut rng, &mut notes);
+    count.test(&curve, &Rule { law: Law::Ns2Red, mean: Some(1000), ..RULE }, found, &mut rng, &mut notes);
     // 1,200 bytes are one packet: 0.2 / (1 − 0.2), halved for half a packet.
     assert_eq!(notes.items()[..3], [("count", 1200.0), ("p_b", 0.2), ("p_a", 0.125)]);
 }
@@ -140,6 +164,32 @@ fn a_number_is_drawn_only_where_it_decides() {
 }
 
 proptest! {
+    /// Without a division as with: the same verdict, count and next random number, on the thresholds too.
+    #[test]
+    fn products_decide_as_quotients_do(c in curves(), gentle: bool, seed: u64,
+                                       averages in prop::collection::vec((0u8..8, 0f64..1.0), 1..300)) {
+        let rule = Rule { gentle, ..RULE };
+        let mut rngs = [Rng::for_component(seed, "spacing"), Rng::for_component(seed, "spacing")];
+        let mut counts = [Countdown::default(); 2];
+        for (place, x) in averages {
+            let avg = match place {
+                0 => c.min_th,
+                1 => c.max_th,
+                2 => c.min_th * x,
+                3 => c.max_th * (1.0 + 1.5 * x),
+                4 => c.min_th * (1.0 + 1e-15 * x),
+                _ => c.min_th + (c.max_th - c.min_th) * x,
+            };
+            let found = Found { avg, queued: avg, size: 1000 };
+            let fast = counts[0].test(&c, &rule, found, &mut rngs[0], &mut Silent);
+            let slow = counts[1].test_floyd93(&c, &rule, found, &mut rngs[1], &mut Silent);
+            prop_assert_eq!(fast, slow);
+            prop_assert_eq!(counts[0], counts[1]);
+            let [a, b] = rngs.each_ref().map(|r| r.clone().uniform());
+            prop_assert_eq!(a, b);
+        }
+    }
+
     /// A longer queue is never safer, and a probability is one.
     #[test]
     fn curve_is_monotone(c in curves(), a in 0f64..500.0, b in 0f64..500.0, gentle: bool) {

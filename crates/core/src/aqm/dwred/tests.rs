@@ -170,7 +170,7 @@ fn ecn_marks_what_chance_picks_if_it_is_on() {
         for _ in 0..1000 {
             aqm.arrive(Time::ZERO, &packet, &mut Fake::of(0, 30), &mut rng, &mut Silent);
         }
-        (aqm.stats[0].marked, aqm.stats[0].early)
+        (aqm.stats[0].marked(), aqm.stats[0].early())
     };
     let (marked, dropped) = run(true, Ecn::Capable);
     assert!(marked > 0 && dropped == 0);
@@ -200,7 +200,7 @@ proptest! {
         let colours = if both { Colours::Both } else { Colours::Out };
         let mut aqm = Params { w_q, gentle, wait, colours, ..params() }.build(&CONTEXT);
         tell(&mut aqm, 0, sum);
-        let curve = Curve { min_th: 0.15 * sum, max_th: sum, max_p: 0.1 };
+        let curve = Curve::new(0.15 * sum, sum, 0.1);
         let mut rng = Rng::for_component(seed, "dwred");
         let (mut samples, mut past) = (Vec::new(), [Vec::<Past>::new(), Vec::new()]);
         let mut now = 0;

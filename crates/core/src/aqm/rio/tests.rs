@@ -155,7 +155,7 @@ fn ecn_marks_what_chance_picks_if_it_is_on() {
         for _ in 0..1000 {
             rio.arrive(Time::ZERO, &packet, &mut Fake::of(0, 30), &mut rng, &mut Silent);
         }
-        (rio.stats[0].marked, rio.stats[0].early)
+        (rio.stats[0].marked(), rio.stats[0].early())
     };
     let (marked, dropped) = run(true, Ecn::Capable);
     assert!(marked > 0 && dropped == 0);

@@ -112,7 +112,7 @@ fn averages_by_option() {
 
 #[test]
 fn out_thresholds_are_stricter_while_little_is_in() {
-    let curve = Curve { min_th: 10.0, max_th: 30.0, max_p: 0.1 };
+    let curve = Curve::new(10.0, 30.0, 0.1);
     let max_th = |strictness, avg_in| strict(&curve, strictness, avg_in, 60.0).max_th;
     assert_eq!(
         [max_th(0.0, 0.0), max_th(0.5, 0.0), max_th(0.5, 30.0), max_th(0.5, 60.0)],
@@ -236,7 +236,7 @@ proptest! {
             // From here on with its own averages, so that rounding decides nothing.
             let (avg_total, avg_in) = (fast_total, fast_in);
             let mut ask = |p: f64| p >= 1.0 || p > 0.0 && slow.uniform() < p;
-            let of = |t: &Thresholds| Curve { min_th: t.min_th.amount(), max_th: t.max_th.amount(), max_p: t.max_p };
+            let of = |t: &Thresholds| Curve::new(t.min_th.amount(), t.max_th.amount(), t.max_p);
             let end = |c: &Curve| c.max_th * if gentle { 2.0 } else { 1.0 };
             let cause = |avg: f64, c: &Curve| if avg >= end(c) { Cause::Forced } else { Cause::Early };
             let mut verdict = Admit;
@@ -250,7 +250,7 @@ proptest! {
                 past_total.push(Past { avg: avg_total, dropped: verdict != Admit });
                 if verdict == Admit {
                     let scale = 1.0 - strictness * (1.0 - (avg_in / 60.0).min(1.0));
-                    let c = Curve { min_th: 10.0 * scale, max_th: 30.0 * scale, max_p: 0.1 };
+                    let c = Curve::new(10.0 * scale, 30.0 * scale, 0.1);
                     let avg = (avg_total - avg_in).max(0.0);
                     if avg < c.min_th {
                         count = -1.0;

@@ -1,0 +1,89 @@
+//! What REDs count of one colour: the packets that did not simply join, by what happened to them.
+
+use crate::verdict::{Admission, Cause};
+
+/// Shows counts by name.
+type Show<'a> = &'a mut dyn FnMut(&'static str, u64);
+
+/// Packets dropped by chance, dropped because the average was above the curve's end, dropped because the queue was full,
+/// and marked congestion experienced; the rest joined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally([u64; 4]);
+
+impl Tally {
+    /// One verdict. Takes no branch on it: it is chance's.
+    #[inline]
+    pub fn count(&mut self, verdict: Admission) {
+        let place = match verdict {
+            Admission::Drop(Cause::Early) | Admission::Admit => 0,
+            Admission::Drop(Cause::Forced) => 1,
+            Admission::Drop(_) => 2,
+            Admission::Mark => 3,
+        };
+        self.0[place] += u64::from(verdict != Admission::Admit);
+    }
+
+    /// Dropped by chance.
+    #[must_use]
+    pub fn early(&self) -> u64 {
+        self.0[0]
+    }
+
+    /// Marked congestion experienced.
+    #[must_use]
+    pub fn marked(&self) -> u64 {
+        self.0[3]
+    }
+
+    /// Dropped, for whatever cause.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.0[..3].iter().sum()
+    }
+
+    /// All four, in their order.
+    pub fn show(&self, names: [&'static str; 4], show: Show<'_>) {
+        for (name, count) in names.into_iter().zip(self.0) {
+            show(name, count);
+        }
+    }
+
+    /// Those of two colours, cause by cause.
+    pub fn show_both(r#in: &Tally, out: &Tally, show: Show<'_>) {
+        const NAMES: [(&str, &str); 4] = [
+            ("early_in", "early_out"),
+            ("forced_in", "forced_out"),
+            ("overflow_in", "overflow_out"),
+            ("marked_in", "marked_out"),
+        ];
+        for ((name_in, name_out), (n_in, n_out)) in NAMES.into_iter().zip(r#in.0.into_iter().zip(out.0)) {
+            show(name_in, n_in);
+            show(name_out, n_out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_verdict_but_to_join_is_counted_in_its_place() {
+        let mut tally = Tally::default();
+        let verdicts = [
+            Admission::Admit,
+            Admission::Drop(Cause::Early),
+            Admission::Drop(Cause::Forced),
+            Admission::Drop(Cause::Forced),
+            Admission::Drop(Cause::Overflow),
+            Admission::Mark,
+        ];
+        for v in verdicts {
+            tally.count(v);
+        }
+        assert_eq!((tally.early(), tally.marked(), tally.dropped()), (1, 1, 4));
+        let mut shown = Vec::new();
+        tally.show(["a", "b", "c", "d"], &mut |name, n| shown.push((name, n)));
+        assert_eq!(shown, [("a", 1), ("b", 2), ("c", 1), ("d", 1)]);
+    }
+}
