@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::net::TcpListener;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +24,7 @@ use crate::packets::{self, Command, Ended, Pulse};
 use crate::privileges::{self, People};
 use crate::router::Router;
 use crate::snapshot::Snapshot;
-use crate::sys::{self, Signals};
+use crate::sys::Signals;
 use crate::{control, metrics};
 
 /// Link layer and VLAN tags around a full packet.
@@ -292,7 +293,8 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     let signals = Signals::take().map_err(words)?;
     let Open { mut io, control, metrics: listener, log: to, offloads, people, presence } =
         open(&config).map_err(words)?;
-    sys::allow_real_time();
+    // This thread alone: those it starts run as usual.
+    let first = live::run_first();
     privileges::drop(&people, offloads.changed().next().is_some()).map_err(words)?;
     let (log, log_thread) = Log::start(config.log.level, to).map_err(words)?;
     for (port, feature) in offloads.changed() {
@@ -310,21 +312,9 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
         reloads: Mutex::default(),
         log: log.clone(),
     });
-    let (sender, ended) = channel();
     let start = |name: &str, work: Box<dyn FnOnce() + Send>| {
         std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(words)
     };
-    let (beat, logs) = (pulse.clone(), log.clone());
-    start(
-        "packets",
-        Box::new(move || {
-            let first = live::run_first();
-            logs.info("packets", "their thread has started", &[("real_time", first.into())]);
-            let outcome = packets::run(&mut io, router, seed, &queue, &beat, logs);
-            // Whoever waits for it has ended with us.
-            let _ = sender.send(outcome.map_err(|e| e.to_string()));
-        }),
-    )?;
     let h = Arc::clone(&hub);
     start("control", Box::new(move || control::serve(&control, &people, &h)))?;
     if let Some(listener) = listener {
@@ -334,9 +324,31 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     log.info(
         "start",
         "packets are forwarded",
-        &[("inside", config.ports[0].as_str().into()), ("outside", config.ports[1].as_str().into())],
+        &[
+            ("inside", config.ports[0].as_str().into()),
+            ("outside", config.ports[1].as_str().into()),
+            ("real_time", first.into()),
+        ],
     );
-    let outcome = mind(&signals, &notify, &hub, &pulse, &ended, &presence);
+    // The packets are this thread's, which alone may be real-time; another minds signals and the watchdog.
+    let (sender, ended) = channel();
+    let outcome = std::thread::scope(|scope| {
+        let minder = scope.spawn(|| {
+            let outcome = mind(&signals, &notify, &hub, &pulse, ended, &presence);
+            // Nobody minds the packets any more: if they haven't ended they do now.
+            hub.stop();
+            outcome
+        });
+        let beat = pulse.clone();
+        let packets = || packets::run(&mut io, router, seed, &queue, &beat, log.clone());
+        // Without an outcome, the minder knows that it panicked.
+        if let Ok(outcome) = catch_unwind(AssertUnwindSafe(packets)) {
+            // Nobody to tell: then the minder's own outcome is what counts.
+            let _ = sender.send(outcome.map_err(|e| e.to_string()));
+        }
+        drop(sender);
+        minder.join().unwrap_or_else(|_| Err("the thread that minds the packets died".into()))
+    });
     finish(&config, &offloads, &notify, &log, &outcome);
     drop((hub, log));
     // The control and metrics threads hold a log too: the line may be on its way for as long as this.
@@ -353,7 +365,7 @@ fn mind(
     notify: &Notify,
     hub: &Hub,
     pulse: &Pulse,
-    ended: &Receiver<Result<Ended, String>>,
+    ended: Receiver<Result<Ended, String>>,
     presence: &Presence,
 ) -> Result<Ended, String> {
     let words = |e: io::Error| e.to_string();

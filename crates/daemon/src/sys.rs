@@ -19,19 +19,6 @@ fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// Lets threads of this process become real-time later, lowest priority, without any capability then; nothing happens
-/// where the system doesn't allow it.
-pub fn allow_real_time() {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel writes the limit, which lives through the call.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_RTPRIO, &raw mut limit) } == 0;
-    if known && limit.rlim_cur < 1 {
-        let limit = libc::rlimit { rlim_cur: 1, rlim_max: limit.rlim_max.max(1) };
-        // SAFETY: the kernel only reads it. Refused, everything stays as it is, and `run_first` says so.
-        unsafe { libc::setrlimit(libc::RLIMIT_RTPRIO, &raw const limit) };
-    }
-}
-
 /// Room for what the databases of users and groups say of one of them.
 const ENTRY: usize = 16_384;
 

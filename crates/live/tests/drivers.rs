@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use inprofile_core::units::{Duration as Span, Time};
 use inprofile_live::io::afpacket::{AfPacket, PortOptions};
+use inprofile_live::io::frames::Frames;
 use inprofile_live::io::sys::Clock;
 use inprofile_live::io::tun::{self, Tun};
 use inprofile_live::io::{Io, Port};
@@ -103,6 +104,15 @@ fn frames_cross_a_pair_of_interfaces_unchanged() {
         a.flush()?;
         assert_eq!(gather(&mut b, 1, ours).len(), 1);
         assert_eq!(b.counts(0).missed - missed, 400 - got);
+
+        // Five hundred full frames at once, as after a late awakening: all of them go.
+        let (sent, refused) = (a.counts(0).sent, a.counts(0).refused);
+        let full = frame(1, 1514, false);
+        let mut burst = Frames::default();
+        (0..500).for_each(|_| burst.push(Time::ZERO, &full));
+        a.send_all(0, &burst)?;
+        assert_eq!((a.counts(0).sent - sent, a.counts(0).refused), (500, refused));
+        gather(&mut b, 500, ours);
 
         // The port goes down and up.
         ip("link set va down");

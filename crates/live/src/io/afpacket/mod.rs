@@ -25,6 +25,10 @@ const BATCH: usize = 64;
 /// How many frames are sent by one call.
 const SEND_BATCH: usize = 64;
 
+/// Bytes of memory that frames on their way out may take, the interface's own queue included. The system's default holds 90
+/// full frames: whoever wakes late and sends all that is due would lose the rest.
+const SEND_MEMORY: libc::c_int = 64 << 20;
+
 /// How a port is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortOptions {
@@ -194,6 +198,10 @@ impl OnePort {
         let on: libc::c_int = 1;
         sys::set_option(fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &on)?;
         sys::set_option(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &on)?;
+        // Beyond what the system lets everybody have takes CAP_NET_ADMIN; without, as much as there is.
+        if sys::set_option(fd, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_MEMORY).is_err() {
+            sys::set_option(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_MEMORY)?;
+        }
         let promiscuous = libc::packet_mreq {
             mr_ifindex: index as libc::c_int,
             mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
