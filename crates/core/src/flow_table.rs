@@ -111,14 +111,17 @@ impl<T: Copy + Default> FlowTable<T> {
 
     /// Forgets who was seen longest ago.
     pub fn remove_oldest(&mut self) -> Option<(FlowId, T)> {
-        let slot = self.oldest;
-        let (flow, state) = self.slots.get(slot as usize).map(|s| (s.flow, s.state))?;
+        let flow = self.slots.get(self.oldest as usize)?.flow;
+        self.remove(flow).map(|state| (flow, state))
+    }
+
+    /// Forgets a flow; its state, if it was known.
+    pub fn remove(&mut self, flow: FlowId) -> Option<T> {
+        let (at, slot) = self.find(flow)?;
         self.unlink(slot);
-        if let Some((at, _)) = self.find(flow) {
-            self.close_gap(at);
-        }
+        self.close_gap(at);
         self.free.push(slot);
-        Some((flow, state))
+        Some(self.slots[slot as usize].state)
     }
 
     /// Everybody, who was seen last first.
@@ -264,6 +267,11 @@ mod tests {
                 if what == 0 {
                     let gone = fast.remove_oldest().map(|(f, s)| (f.0, s));
                     prop_assert_eq!(gone, slow.pop());
+                    continue;
+                }
+                if what == 1 {
+                    let known = slow.iter().position(|e| e.0 == flow).map(|at| slow.remove(at).1);
+                    prop_assert_eq!(fast.remove(FlowId(flow)), known);
                     continue;
                 }
                 let known = slow.iter().position(|e| e.0 == flow).map(|at| slow.remove(at));

@@ -14,6 +14,10 @@ pub struct Signal {
     pub value: f64,
 }
 
+/// The topic of what whoever numbers flows tells every mechanism, before the first packet of a flow that was given a number
+/// anew: what was kept under this number was another flow's. A mechanism that keeps nothing by flow has nothing to do.
+pub const FORGET: &str = "forget";
+
 /// Signals a mechanism wants delivered to the peers that the experiment connected it to (`[[signals]]`): each after the
 /// connection's delay, in the order they were sent, but for those the connection loses. Only a tick sends, so that a
 /// packet never waits for a message. A mechanism that sends says so: [`Marker::SENDS`](crate::marker::Marker::SENDS),

@@ -4,30 +4,13 @@
 //! `-` left (`I`, `i`, `O`, `o` by colour for RIO), `~s` the link has been idle for s seconds. Links are
 //! 1.5 Mbit/s, packets 1040 B, ns-2's mean_pktsize_ 1000 B; TCP itself is not replayed, only what it sent.
 
-use inprofile_core::packet::{Colour, FlowId, Packet};
+use inprofile_core::packet::{Colour, Packet};
 use inprofile_core::params::{Context, Value, Values};
-use inprofile_core::queue::fifo::{Fifo, Item};
+use inprofile_core::queue::fifo::Fifo;
 use inprofile_core::registry::{AnyAqm, Registry};
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_core::verdict::{Admission, Silent};
-
-struct Held(Packet);
-
-impl Item for Held {
-    fn size(&self) -> u32 {
-        self.0.size
-    }
-    fn colour(&self) -> Colour {
-        self.0.colour
-    }
-    fn flow(&self) -> FlowId {
-        self.0.flow
-    }
-    fn mark(&mut self) -> bool {
-        false
-    }
-}
 
 fn packets(n: f64) -> Value {
     Value::Backlog(Backlog::Packets(n))
@@ -78,7 +61,7 @@ fn relive(golden: &str, limit: f64, mut aqm: AnyAqm, draws: u32) -> String {
             }
             let colour = if matches!(event, 'O' | 'o') { Colour::OUT } else { Colour::IN };
             let packet = Packet { size: 1040, colour, ..Packet::default() };
-            let verdict = queue.arrive(now, &packet, Held(packet), &mut aqm, &mut rng, &mut Silent);
+            let verdict = queue.arrive(now, &packet, packet, &mut aqm, &mut rng, &mut Silent);
             let (joined, dropped) = match event {
                 '+' | 'x' => ('+', 'x'),
                 'O' | 'o' => ('O', 'o'),

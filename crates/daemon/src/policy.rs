@@ -3,12 +3,12 @@
 
 use std::net::IpAddr;
 
-use inprofile_core::packet::{Colour, FlowId};
+use inprofile_core::packet::Colour;
 use inprofile_core::signal::Signal;
 use inprofile_core::units::Time;
 use inprofile_live::code_points::CodePoints;
 use inprofile_live::datapath::{Policy, Way};
-use inprofile_live::flow::{FiveTuple, Flows};
+use inprofile_live::flow::{FiveTuple, Flows, Numbered};
 use inprofile_live::packet::{Family, Headers, Seen, Transport};
 
 use crate::config::{Customer, Direction, Prefix};
@@ -138,11 +138,12 @@ impl Classifier {
             Owner::Customer(c) => [Some(c), rules.aggregate],
             _ => [None, rules.aggregate],
         };
-        Some(Way { flow: owner.0, class: rules.assured, colour: Colour::IN, markers, paint: None })
+        let (Numbered { flow, new }, class) = (owner.0, rules.assured);
+        Some(Way { flow, new, class, colour: Colour::IN, markers, paint: None })
     }
 
     /// The number and the owner of a flow.
-    fn owner(&mut self, now: Time, tuple: &FiveTuple, headers: &Headers) -> Option<(FlowId, Owner)> {
+    fn owner(&mut self, now: Time, tuple: &FiveTuple, headers: &Headers) -> Option<(Numbered, Owner)> {
         let rules = self.rules.as_ref()?;
         let numbered = self.flows.number(now, tuple);
         let slot = &mut self.owners[numbered.flow.0 as usize];
@@ -158,7 +159,7 @@ impl Classifier {
                 self.newcomers.push(Signal { topic: "contract", flow: Some(numbered.flow), value: contract });
             }
         }
-        Some((numbered.flow, *slot))
+        Some((numbered, *slot))
     }
 }
 
@@ -169,7 +170,7 @@ impl Policy for Classifier {
             return None;
         }
         let headers = seen.as_ref().ok()?;
-        let (flow, owner) = self.owner(now, &FiveTuple::of(headers), headers)?;
+        let (Numbered { flow, new }, owner) = self.owner(now, &FiveTuple::of(headers), headers)?;
         let rules = self.rules.as_ref()?;
         let colour = rules.points.colour(headers.dscp);
         let customer = match owner {
@@ -185,11 +186,11 @@ impl Policy for Classifier {
                 None if colour.is_some() => (rules.best_effort, Colour::OUT),
                 None => (by_dscp, Colour::OUT),
             };
-            return Some(Way { flow, class, colour, markers: [None; 2], paint: None });
+            return Some(Way { flow, new, class, colour, markers: [None; 2], paint: None });
         }
         let markers = [customer, rules.aggregate];
         let paint = markers.iter().any(Option::is_some).then_some(rules.points);
-        Some(Way { flow, class: rules.assured, colour: colour.unwrap_or(Colour::IN), markers, paint })
+        Some(Way { flow, new, class: rules.assured, colour: colour.unwrap_or(Colour::IN), markers, paint })
     }
 }
 

@@ -24,7 +24,7 @@ use crate::packet::{Direction, Ecn, FlowId, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::{End, Queue, Strike};
 use crate::rng::Rng;
-use crate::signal::{Oracle, Signal};
+use crate::signal::{FORGET, Oracle, Signal};
 use crate::units::{Backlog, Bytes, Duration, Rate, Time};
 use crate::verdict::{Admission, Cause, Departure, Why};
 use ledger::{Account, Latest, Ledger, Ties};
@@ -440,12 +440,17 @@ impl Aqm for FddRed {
     }
 
     fn signal(&mut self, _: Time, signal: &Signal) {
-        if signal.topic == "rtt"
-            && let Some(flow) = signal.flow
-            && signal.value.is_finite()
-            && signal.value >= 0.0
-        {
-            self.told.insert(flow, Duration::from_secs(signal.value));
+        let Some(flow) = signal.flow else { return };
+        match signal.topic {
+            "rtt" if signal.value.is_finite() && signal.value >= 0.0 => {
+                self.told.insert(flow, Duration::from_secs(signal.value));
+            }
+            FORGET => {
+                self.ledger.close(flow);
+                self.known.remove(flow);
+                self.told.remove(&flow);
+            }
+            _ => {}
         }
     }
 

@@ -88,7 +88,8 @@ pub trait Aqm: Send {
         None
     }
 
-    /// A signal from another mechanism has arrived.
+    /// A signal from another mechanism has arrived; or, topic [`FORGET`](crate::signal::FORGET), a flow's number is
+    /// another's from now on.
     fn signal(&mut self, now: Time, signal: &Signal) {
         let _ = (now, signal);
     }

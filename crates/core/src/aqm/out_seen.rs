@@ -32,6 +32,11 @@ impl OutSeen {
         samples.1 += 1;
     }
 
+    /// Its number is another flow's from now on.
+    pub fn forget(&mut self, flow: FlowId) {
+        self.0.remove(flow);
+    }
+
     /// Shows `avg_out_seen` of every flow.
     pub fn show(&self, show: FlowGauge<'_>) {
         for (flow, &(sum, n)) in self.0.iter() {
@@ -47,6 +52,8 @@ mod tests {
     #[test]
     fn each_flow_has_its_own_mean() {
         let mut seen = OutSeen::default();
+        seen.note(FlowId(1), 100.0);
+        seen.forget(FlowId(1));
         for (flow, avg_out) in [(1, 4.0), (2, 10.0), (1, 8.0)] {
             seen.note(FlowId(flow), avg_out);
         }

@@ -20,6 +20,7 @@ use crate::packet::{Colour, Ecn, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
 use crate::rng::Rng;
+use crate::signal::{FORGET, Signal};
 use crate::units::{Backlog, Bytes, Time};
 use crate::verdict::{Admission, Cause, Why};
 
@@ -420,6 +421,15 @@ impl Aqm for Rio {
         show("avg_in", avg_in);
         show("p_b_in", c.r#in.p_b(avg_in, c.rule.gentle));
         show("p_b_out", c.out.p_b(avg, c.rule.gentle));
+    }
+
+    fn signal(&mut self, _: Time, signal: &Signal) {
+        if signal.topic == FORGET
+            && let Some(flow) = signal.flow
+            && let Some(seen) = self.aside.as_mut().and_then(|aside| aside.seen.as_mut())
+        {
+            seen.forget(flow);
+        }
     }
 
     fn flow_gauges(&self, _: Time, show: FlowGauge<'_>) {

@@ -18,6 +18,7 @@ use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
 use crate::rng::Rng;
+use crate::signal::Signal;
 use crate::units::{Bytes, Time};
 use crate::verdict::{Admission, Why};
 
@@ -245,6 +246,10 @@ impl Aqm for RioPlusOut {
             self.count.restart();
         }
         verdict
+    }
+
+    fn signal(&mut self, now: Time, signal: &Signal) {
+        self.rio.signal(now, signal);
     }
 
     fn gauges(&self, now: Time, show: Gauge<'_>) {

@@ -10,6 +10,7 @@ use crate::marker::{Gauge, Marker};
 use crate::packet::{Colour, Direction, Kind, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::rng::Rng;
+use crate::signal::{FORGET, Signal};
 use crate::units::Time;
 use crate::verdict::{Mark, Why};
 
@@ -126,6 +127,12 @@ impl Marker for EveryNth {
     }
 
     /// Of the flow that was marked last: packets since its last OUT.
+    fn signal(&mut self, _: Time, signal: &Signal) {
+        if let Some(flow) = signal.flow.filter(|_| signal.topic == FORGET) {
+            self.flows.remove(flow);
+        }
+    }
+
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         show("count", self.count as f64);
     }

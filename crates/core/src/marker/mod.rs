@@ -50,7 +50,8 @@ pub trait Marker: Send {
     }
 
     /// A signal from another mechanism has arrived; or, topic `"contract"`, what whoever runs it knows of the flows that
-    /// pass: each one's contract in bits per second, before the first tick and when it changes.
+    /// pass: each one's contract in bits per second, before the first tick and when it changes; or, topic
+    /// [`FORGET`](crate::signal::FORGET), that a flow's number is another's from now on.
     fn signal(&mut self, now: Time, signal: &Signal) {
         let _ = (now, signal);
     }

@@ -14,6 +14,7 @@ use crate::marker::{Gauge, Marker};
 use crate::packet::{Colour, Kind, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::rng::Rng;
+use crate::signal::{FORGET, Signal};
 use crate::units::Time;
 use crate::verdict::{Mark, Why};
 
@@ -266,6 +267,12 @@ impl Marker for Probe {
     }
 
     /// Of the flow that was marked last: `permitted` (A), `length` (L), `out_loss`.
+    fn signal(&mut self, _: Time, signal: &Signal) {
+        if let Some(flow) = signal.flow.filter(|_| signal.topic == FORGET) {
+            self.flows.remove(flow);
+        }
+    }
+
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         show("permitted", self.last.permitted);
         show("length", f64::from(self.last.length));

@@ -21,7 +21,7 @@ use crate::marker::{Gauge, Marker};
 use crate::packet::{Colour, Direction, FlowId, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::rng::Rng;
-use crate::signal::{Oracle, Outbox, Signal};
+use crate::signal::{FORGET, Oracle, Outbox, Signal};
 use crate::units::{Duration, Time};
 use crate::verdict::{Mark, Why};
 
@@ -271,7 +271,7 @@ impl Marker for Twam {
             "contract" if signal.value > 0.0 => {
                 self.flows.entry(id).or_insert(Vars::new(0.0)).contract = signal.value;
             }
-            "contract" => {
+            "contract" | FORGET => {
                 self.flows.remove(&id);
             }
             "window" if self.params.window_source == WindowSource::Oracle => {

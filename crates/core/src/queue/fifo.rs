@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::packet::{Colour, FlowId, Packet};
+use crate::packet::{Colour, Ecn, FlowId, Packet};
 use crate::queue::{End, Queue, Strike};
 use crate::registry::AnyAqm;
 use crate::rng::Rng;
@@ -19,6 +19,26 @@ pub trait Item {
     fn flow(&self) -> FlowId;
     /// Sets congestion experienced; false if its transport doesn't understand ECN.
     fn mark(&mut self) -> bool;
+}
+
+/// A packet that nothing else is known of.
+impl Item for Packet {
+    fn size(&self) -> u32 {
+        self.size
+    }
+    fn colour(&self) -> Colour {
+        self.colour
+    }
+    fn flow(&self) -> FlowId {
+        self.flow
+    }
+    fn mark(&mut self) -> bool {
+        let capable = self.ecn != Ecn::NotCapable;
+        if capable {
+            self.ecn = Ecn::Experienced;
+        }
+        capable
+    }
 }
 
 /// Packets counted by colour and by what became of them. `arrived` = `sent` + `dropped` + waiting.

@@ -16,7 +16,7 @@ use inprofile_core::queue::fifo::{Counts, Item};
 use inprofile_core::queue::scheduled::{Class, Heir, Scheduled, Setup};
 use inprofile_core::registry::{AnyAqm, AnyScheduler};
 use inprofile_core::rng::Rng;
-use inprofile_core::signal::{Outbox, Signal};
+use inprofile_core::signal::{FORGET, Outbox, Signal};
 use inprofile_core::units::{Bytes, Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Mark, Silent};
 
@@ -34,6 +34,8 @@ pub const MOST_MARKERS: usize = 2;
 pub struct Way {
     /// Whose it is.
     pub flow: FlowId,
+    /// The flow has this number since now: what mechanisms keep under it was another's.
+    pub new: bool,
     /// The class a scheduler serves it in.
     pub class: u8,
     /// The colour it comes with.
@@ -89,11 +91,7 @@ impl Item for Held {
         self.packet.flow
     }
     fn mark(&mut self) -> bool {
-        let capable = self.packet.ecn != Ecn::NotCapable;
-        if capable {
-            self.packet.ecn = Ecn::Experienced;
-        }
-        capable
+        self.packet.mark()
     }
 }
 
@@ -243,6 +241,7 @@ impl<P: Policy> Datapath<P> {
             witness.send(now, number, frame);
             return;
         };
+        self.make_known(now, &way);
         let mut packet = headers.packet(way.flow, way.colour, way.class);
         packet.size += self.overhead;
         for marker in way.markers.into_iter().flatten() {
@@ -281,12 +280,23 @@ impl<P: Policy> Datapath<P> {
     pub fn reverse<W: Witness>(&mut self, now: Time, frame: &[u8], way: &Way, witness: &mut W) {
         self.advance(now, witness);
         if let Ok(headers) = packet::parse(self.layer, frame) {
+            self.make_known(now, way);
             let mut packet = headers.packet(way.flow, way.colour, way.class);
             packet.size += self.overhead;
             self.queue.observe(now, &packet, Direction::Reverse);
             for marker in way.markers.into_iter().flatten() {
                 self.markers[usize::from(marker)].observe_reverse(now, &packet);
             }
+        }
+    }
+
+    /// Where a flow has its number since now, every mechanism forgets whose it was: also those that it doesn't pass, as
+    /// the next one with this number may.
+    fn make_known(&mut self, now: Time, way: &Way) {
+        if way.new {
+            let signal = Signal { topic: FORGET, flow: Some(way.flow), value: 0.0 };
+            self.markers.iter_mut().for_each(|m| m.marker.signal(now, &signal));
+            self.queue.signal(now, None, &signal);
         }
     }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::code_points::Dscp;
-use crate::flow::{FiveTuple, Flows};
+use crate::flow::{FiveTuple, Flows, Numbered};
 use crate::packet::checksum;
 use inprofile_core::params::{Context, Params};
 use inprofile_core::registry::Registry;
@@ -30,10 +30,17 @@ struct All {
 impl Policy for All {
     fn way(&mut self, now: Time, seen: &Seen) -> Option<Way> {
         let headers = seen.as_ref().ok()?;
-        let flow = self.flows.number(now, &FiveTuple::of(headers)).flow;
+        let Numbered { flow, new } = self.flows.number(now, &FiveTuple::of(headers));
         let points = CodePoints::default();
         let colour = points.colour(headers.dscp).unwrap_or(Colour::IN);
-        Some(Way { flow, class: headers.addresses.0[3], colour, markers: self.markers, paint: self.paint })
+        Some(Way {
+            flow,
+            new,
+            class: headers.addresses.0[3],
+            colour,
+            markers: self.markers,
+            paint: self.paint,
+        })
     }
 }
 

@@ -5,11 +5,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use inprofile_core::packet::{Colour, Ecn, FlowId, Kind, Packet};
-use inprofile_core::queue::priority::Priority;
 use inprofile_core::queue::scheduled::Setup;
-use inprofile_core::registry::{AnyAqm, AnyMarker, AnyScheduler};
+use inprofile_core::registry::{AnyMarker, AnyScheduler};
 use inprofile_core::rng::Rng;
-use inprofile_core::units::{Backlog, Rate, Time};
+use inprofile_core::units::{Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Mark};
 use inprofile_live::code_points::CodePoints;
 use inprofile_live::datapath::marking::Marking;
@@ -125,21 +124,23 @@ fn bytes(packet: &Packet, points: &CodePoints) -> Vec<u8> {
     p
 }
 
-/// Whose it is, is its source address; its colour is its DSCP.
-struct ByAddress;
+/// Whose it is, is its source address; its colour is its DSCP; flow i is of class i modulo so many.
+#[derive(Clone, Copy)]
+struct ByAddress(u32);
 
-fn way(seen: &Seen) -> Option<Way> {
+fn way(seen: &Seen, classes: u32) -> Option<Way> {
     let headers = seen.as_ref().ok()?;
     let [a, b, c, d, ..] = headers.addresses.0;
     let flow = FlowId(u32::from_be_bytes([a, b, c, d]));
     let points = CodePoints::default();
     let colour = points.colour(headers.dscp)?;
-    Some(Way { flow, class: 0, colour, markers: [Some(0), None], paint: Some(points) })
+    let class = (flow.0 % classes) as u8;
+    Some(Way { flow, new: false, class, colour, markers: [Some(0), None], paint: Some(points) })
 }
 
 impl Policy for ByAddress {
     fn way(&mut self, _: Time, seen: &Seen) -> Option<Way> {
-        way(seen)
+        way(seen, self.0)
     }
 }
 
@@ -173,7 +174,7 @@ impl Witness for Rows {
     fn send(&mut self, at: Time, number: u64, frame: &mut [u8]) {
         let headers = parse(Layer::Ip, frame).expect("what went in is a packet");
         assert_eq!(checksum::check(&frame[..20]), 0);
-        let seen = way(&Ok(headers)).expect("a code point of ours");
+        let seen = way(&Ok(headers), 1).expect("a code point of ours");
         let row = &mut self.0[number as usize];
         row.fate = Fate::Sent { at, colour: seen.colour, ecn: headers.ecn };
         row.flow = seen.flow;
@@ -184,8 +185,8 @@ impl Witness for Rows {
 pub fn live(
     arrivals: &[Arrival],
     marker: AnyMarker,
-    aqm: AnyAqm,
-    (rate, limit): (Rate, Backlog),
+    (classes, scheduler): (Vec<Setup>, AnyScheduler),
+    rate: Rate,
     seed: u64,
 ) -> Vec<Row> {
     let points = CodePoints::default();
@@ -195,13 +196,14 @@ pub fn live(
         bytes: bytes(&a.packet, &points),
     });
     let mut driver = Replay::new(Layer::Ip, frames.collect());
+    let number = classes.len() as u32;
     let mut path = Datapath::new(
-        ByAddress,
+        ByAddress(number),
         Parts {
             layer: Layer::Ip,
             markers: vec![Marking::new(marker, Rng::for_component(seed, "edge ER"))],
-            classes: vec![Setup { number: 0, limit, aqm, rate: None }],
-            scheduler: AnyScheduler::Priority(Priority),
+            classes,
+            scheduler,
             rng: Rng::for_component(seed, "queue bottleneck"),
             rate,
             overhead: 0,
@@ -216,7 +218,7 @@ pub fn live(
             .receive(&mut |now, port, frame| {
                 if port == 0 {
                     path.arrive(now, frame, &mut rows);
-                } else if let Some(way) = way(&parse(Layer::Ip, frame)) {
+                } else if let Some(way) = way(&parse(Layer::Ip, frame), number) {
                     path.reverse(now, frame, &way, &mut rows);
                 }
             })

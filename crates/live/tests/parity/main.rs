@@ -8,10 +8,12 @@ mod backends;
 
 use backends::{Fate, Row, live, simulated};
 use inprofile_core::params::{Context, Default as Fallback, Fault, Field, Kind, Value, Values};
-use inprofile_core::registry::{AnyAqm, AnyMarker, Entry, Registry};
+use inprofile_core::queue::priority::Priority;
+use inprofile_core::queue::scheduled::Setup;
+use inprofile_core::registry::{AnyAqm, AnyMarker, AnyScheduler, Entry, Registry, SchedulerEntry};
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate};
 use inprofile_scenario::Scenario;
-use inprofile_sim::network::{Network, Queue, SignalPath, Target};
+use inprofile_sim::network::{Class, Network, Queue, Scheduled, SignalPath, Target};
 
 /// The link whose queue is compared, and the edge before it.
 const BOTTLENECK: u32 = 0;
@@ -70,16 +72,54 @@ fn built<M>(entry: &Entry<M>, setting: Setting) -> Result<M, Fault> {
 /// What a pair of mechanisms is: made anew for each backend.
 struct Pair<'a> {
     marker: &'a Entry<AnyMarker>,
-    aqm: &'a Entry<AnyAqm>,
+    before: Before<'a>,
     setting: Setting,
+}
+
+/// What is before the bottleneck.
+#[derive(Clone, Copy)]
+enum Before<'a> {
+    /// One queue.
+    One(&'a Entry<AnyAqm>),
+    /// A queue for each of these classes, with its discipline and perhaps its set rate; flow i is of class i modulo their
+    /// number.
+    Classes(&'a SchedulerEntry, &'a [(&'a Entry<AnyAqm>, Option<Rate>)]),
 }
 
 impl Pair<'_> {
     fn marker(&self) -> AnyMarker {
         built(self.marker, self.setting).expect("checked before")
     }
-    fn aqm(&self) -> AnyAqm {
-        built(self.aqm, self.setting).expect("checked before")
+    fn aqm(&self, entry: &Entry<AnyAqm>) -> AnyAqm {
+        built(entry, self.setting).expect("checked before")
+    }
+
+    /// The classes and who shares the link out among them.
+    fn queues(&self) -> (Vec<Setup>, AnyScheduler) {
+        let setup = |number, aqm, rate| Setup { number, limit: LIMIT, aqm: self.aqm(aqm), rate };
+        match self.before {
+            Before::One(aqm) => (vec![setup(0, aqm, None)], AnyScheduler::Priority(Priority)),
+            Before::Classes(scheduler, classes) => {
+                let values: Vec<_> =
+                    classes.iter().map(|_| values_of(scheduler.fields, self.setting)).collect();
+                let setups = (0..).zip(classes).map(|(n, (aqm, rate))| setup(n, aqm, *rate));
+                (setups.collect(), (scheduler.build)(&values, &context()))
+            }
+        }
+    }
+
+    fn name(&self) -> String {
+        let before = match self.before {
+            Before::One(aqm) => aqm.name.to_owned(),
+            Before::Classes(scheduler, classes) => {
+                let each = classes.iter().map(|(aqm, rate)| match rate {
+                    Some(rate) => format!("{} at {rate}", aqm.name),
+                    None => aqm.name.to_owned(),
+                });
+                format!("{} of {}", scheduler.name, each.collect::<Vec<_>>().join(", "))
+            }
+        };
+        format!("{} and {before}, {:?}", self.marker.name, self.setting)
     }
 
     /// Twelve flows of unlike round-trip times and transports, every other one speaking ECN.
@@ -88,7 +128,17 @@ impl Pair<'_> {
         let scenario = Scenario::parse(text, "network.toml", &[], &Registry::default()).expect("a good one");
         let mut network = scenario.network(seed, true);
         network.edges[0].marker = self.marker();
-        network.links[BOTTLENECK as usize].queue = Queue::One { aqm: self.aqm(), limit: LIMIT };
+        network.links[BOTTLENECK as usize].queue = match self.before {
+            Before::One(aqm) => Queue::One { aqm: self.aqm(aqm), limit: LIMIT },
+            Before::Classes(_, among) => {
+                for (i, flow) in network.flows.iter_mut().enumerate() {
+                    flow.class = (i % among.len()) as u8;
+                }
+                let (setups, scheduler) = self.queues();
+                let class = |setup: Setup| Class { name: format!("c{}", setup.number), setup };
+                Queue::Scheduled(Scheduled { scheduler, classes: setups.into_iter().map(class).collect() })
+            }
+        };
         let (edge, queue) = (Target::Edge(0), Target::Queue(BOTTLENECK));
         let path = |name: &str, from, to| SignalPath {
             name: name.into(),
@@ -136,10 +186,10 @@ impl Tally {
 }
 
 fn compare(pair: &Pair<'_>, seed: u64, tally: &mut Tally) {
-    let what = format!("{} and {}, {:?}, seed {seed}", pair.marker.name, pair.aqm.name, pair.setting);
+    let what = format!("{}, seed {seed}", pair.name());
     let (arrivals, expected) = simulated(pair.network(seed), BOTTLENECK);
     assert!(arrivals.len() > 300, "{what}: only {} packets", arrivals.len());
-    let got = live(&arrivals, pair.marker(), pair.aqm(), (RATE, LIMIT), seed);
+    let got = live(&arrivals, pair.marker(), pair.queues(), RATE, seed);
     for (i, (expected, got)) in expected.iter().zip(&got).enumerate() {
         assert_eq!(got, expected, "{what}: packet {i} of {}", arrivals.len());
     }
@@ -171,7 +221,7 @@ fn every_marker_gives_the_same_verdicts() {
     let mut tally = Tally::default();
     for marker in &registry.markers {
         for setting in settings(marker) {
-            let pair = Pair { marker, aqm: find(&registry.aqms, "rio"), setting };
+            let pair = Pair { marker, before: Before::One(find(&registry.aqms, "rio")), setting };
             seeds().for_each(|seed| compare(&pair, seed, &mut tally));
         }
     }
@@ -185,10 +235,37 @@ fn every_discipline_gives_the_same_verdicts() {
     let mut tally = Tally::default();
     for aqm in &registry.aqms {
         for setting in settings(aqm) {
-            let pair = Pair { marker: find(&registry.markers, "ard"), aqm, setting };
+            let pair = Pair { marker: find(&registry.markers, "ard"), before: Before::One(aqm), setting };
             seeds().for_each(|seed| compare(&pair, seed, &mut tally));
         }
     }
     println!("{} disciplines: {} verdicts compared, {tally:?}", registry.aqms.len(), tally.all());
+    assert!(tally.queue_drops > 0 && tally.marked > 0 && tally.departures > 0);
+}
+
+/// Three classes before the link, unlike in their disciplines, with and without set rates, under every scheduler.
+#[test]
+fn every_scheduler_gives_the_same_verdicts() {
+    let registry = Registry::default();
+    let mut tally = Tally::default();
+    let aqm = |name| find(&registry.aqms, name);
+    let rate = |kbit: u64| Some(Rate(1_000 * kbit));
+    let sets = [
+        // Together less than the link, together more, and one of them alone.
+        [("rio", rate(600)), ("red", rate(500)), ("drop_tail", rate(400))],
+        [("rio", rate(1_500)), ("wred", rate(1_000)), ("rio", rate(700))],
+        [("drop_tail", rate(400)), ("rio", None), ("fdd_red", None)],
+        [("rio", None), ("drop_tail", None), ("red", None)],
+    ];
+    for scheduler in &registry.schedulers {
+        for classes in sets.map(|set| set.map(|(name, rate)| (aqm(name), rate))) {
+            for setting in [Setting::Middle, Setting::Low] {
+                let before = Before::Classes(scheduler, &classes);
+                let pair = Pair { marker: find(&registry.markers, "ard"), before, setting };
+                seeds().for_each(|seed| compare(&pair, seed, &mut tally));
+            }
+        }
+    }
+    println!("{} schedulers: {} verdicts compared, {tally:?}", registry.schedulers.len(), tally.all());
     assert!(tally.queue_drops > 0 && tally.marked > 0 && tally.departures > 0);
 }

@@ -93,6 +93,13 @@ impl Ledger {
         }
     }
 
+    /// Closes a flow's account, if it has one.
+    pub fn close(&mut self, flow: FlowId) {
+        if let Some(account) = self.accounts.remove(flow) {
+            self.sum.take(account.rtt);
+        }
+    }
+
     /// A packet of `flow` came. A flow without an account opens one with what `before` says of it.
     #[inline]
     pub fn came(&mut self, now: Time, flow: FlowId, rtt: Option<Duration>, before: impl FnOnce() -> Account) {

@@ -1,7 +1,6 @@
 use super::*;
-use crate::packet::Colour;
 use crate::packet::Kind;
-use crate::queue::fifo::{Fifo, Item};
+use crate::queue::fifo::Fifo;
 use crate::registry::AnyAqm;
 use crate::rng::Rng;
 use crate::verdict::{Notes, Silent};
@@ -11,28 +10,6 @@ use proptest::prelude::*;
 /// 1,000 packets a second.
 const CONTEXT: Context =
     Context { link_rate: Some(Rate(8_000_000)), contract: None, packet: Bytes(1000), limit: None };
-
-#[derive(Debug)]
-struct Held(Packet);
-
-impl Item for Held {
-    fn size(&self) -> u32 {
-        self.0.size
-    }
-    fn colour(&self) -> Colour {
-        self.0.colour
-    }
-    fn flow(&self) -> FlowId {
-        self.0.flow
-    }
-    fn mark(&mut self) -> bool {
-        let capable = self.0.ecn != Ecn::NotCapable;
-        if capable {
-            self.0.ecn = Ecn::Experienced;
-        }
-        capable
-    }
-}
 
 /// With w_q = 1 the average is the queue. From three waiting on, every arrival is a decision.
 fn params() -> Params {
@@ -71,7 +48,7 @@ fn by_chance() -> Params {
 
 /// A queue under FDD-RED, fed by hand.
 struct Bench {
-    queue: Fifo<Held>,
+    queue: Fifo<Packet>,
     aqm: AnyAqm,
     rng: Rng,
     at: u64,
@@ -110,7 +87,7 @@ impl Bench {
         let packet =
             Packet { flow: FlowId(flow), size: 1000, payload: 960, ecn: self.ecn, ..Packet::default() };
         self.notes.clear();
-        self.queue.arrive(now, &packet, Held(packet), &mut self.aqm, &mut self.rng, &mut self.notes)
+        self.queue.arrive(now, &packet, packet, &mut self.aqm, &mut self.rng, &mut self.notes)
     }
 
     fn fill(mut self, flows: &[u32]) -> Bench {
@@ -127,11 +104,11 @@ impl Bench {
     }
 
     fn waiting(&self) -> Vec<u32> {
-        self.queue.iter().map(|h| h.0.flow.0).collect()
+        self.queue.iter().map(|h| h.flow.0).collect()
     }
 
     fn struck(&mut self) -> Vec<u32> {
-        std::iter::from_fn(|| self.queue.take_struck()).map(|h| h.0.flow.0).collect()
+        std::iter::from_fn(|| self.queue.take_struck()).map(|h| h.flow.0).collect()
     }
 
     fn penalty(&mut self, flow: u32) -> f64 {
@@ -246,7 +223,7 @@ fn a_mark_stands_in_for_what_chance_drops() {
         let mut b = Bench::new(p, 10.0).tell(&RTTS);
         b.ecn = ecn;
         let mut b = b.fill(&[0, 1, 2]);
-        let is_marked = |h: &Held| h.0.ecn == Ecn::Experienced;
+        let is_marked = |h: &Packet| h.ecn == Ecn::Experienced;
         let verdict = b.offer(1);
         let marked = b.queue.iter().any(is_marked);
         let first = (verdict, marked, b.struck());
@@ -321,12 +298,12 @@ fn it_estimates_from_what_passes() {
         });
         told
     };
-    b.queue.arrive(at(0), &syn, Held(syn), &mut b.aqm, &mut b.rng, &mut Silent);
-    let sent = b.queue.depart(at(5), |h| h.0, &mut b.aqm, &mut b.rng, &mut Silent, |_, _| {});
+    b.queue.arrive(at(0), &syn, syn, &mut b.aqm, &mut b.rng, &mut Silent);
+    let sent = b.queue.depart(at(5), |h| *h, &mut b.aqm, &mut b.rng, &mut Silent, |_, _| {});
     assert!(sent.is_some());
     b.aqm.observe(at(75), &ack, Direction::Reverse);
     assert_eq!(told(&b), None);
-    b.queue.arrive(at(105), &data, Held(data), &mut b.aqm, &mut b.rng, &mut Silent);
+    b.queue.arrive(at(105), &data, data, &mut b.aqm, &mut b.rng, &mut Silent);
     assert_eq!(told(&b), Some(0.1));
 }
 
@@ -340,6 +317,21 @@ fn an_oracle_that_says_nonsense_is_not_listened_to() {
     b.aqm.gauges(Time::ZERO, &mut |name, value| gauges.push((name, value)));
     assert!(gauges.iter().all(|g| g.1.is_finite()), "{gauges:?}");
     assert!(gauges.contains(&("avg_rtt", 0.0)));
+}
+
+/// A flow's number is another's: nothing is left of what the old one owed, nor of what was known of it.
+#[test]
+fn a_flow_whose_number_is_given_away_is_forgotten() {
+    let mut b = Bench::new(&params(), 10.0).tell(&[(0, 0.1), (1, 0.3)]).fill(&[0, 1]);
+    let rtt = |b: &mut Bench| b.aqm().ledger.avg_rtt().map(Duration::secs);
+    b.aqm().ledger.account_mut(FlowId(1)).expect("it has one").penalty = 5.0;
+    assert_eq!(rtt(&mut b), Some(0.2));
+    b.aqm.signal(Time::ZERO, &Signal { topic: FORGET, flow: Some(FlowId(1)), value: 0.0 });
+    assert_eq!((rtt(&mut b), b.aqm().ledger.flows()), (Some(0.1), 1));
+    // The new one under the old number owes nothing, and is as average as any whose round-trip time is not known.
+    b.pop(2);
+    b.offer(1);
+    assert_eq!((b.penalty(1), rtt(&mut b), b.aqm().ledger.flows()), (0.0, Some(0.1), 2));
 }
 
 fn any_params() -> impl Strategy<Value = Params> {

@@ -6,28 +6,6 @@ use crate::rng::Rng;
 use crate::verdict::Silent;
 use proptest::prelude::*;
 
-/// A packet that can be marked if it is capable.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Held(Packet);
-impl Item for Held {
-    fn size(&self) -> u32 {
-        self.0.size
-    }
-    fn colour(&self) -> Colour {
-        self.0.colour
-    }
-    fn flow(&self) -> FlowId {
-        self.0.flow
-    }
-    fn mark(&mut self) -> bool {
-        let able = self.0.ecn != Ecn::NotCapable;
-        if able {
-            self.0.ecn = Ecn::Experienced;
-        }
-        able
-    }
-}
-
 /// Does as it is told, each order for one call.
 #[derive(Default)]
 struct Told {
@@ -62,23 +40,23 @@ fn packet(flow: u32, colour: Colour) -> Packet {
     Packet { flow: FlowId(flow), size: 1000, colour, ..Packet::default() }
 }
 
-fn join(q: &mut Fifo<Held>, packet: Packet, aqm: &mut AnyAqm) -> Admission {
+fn join(q: &mut Fifo<Packet>, packet: Packet, aqm: &mut AnyAqm) -> Admission {
     let mut rng = Rng::for_component(1, "unused");
-    q.arrive(Time::ZERO, &packet, Held(packet), aqm, &mut rng, &mut Silent)
+    q.arrive(Time::ZERO, &packet, packet, aqm, &mut rng, &mut Silent)
 }
 
-fn offer(q: &mut Fifo<Held>, flow: u32, colour: Colour) -> Admission {
+fn offer(q: &mut Fifo<Packet>, flow: u32, colour: Colour) -> Admission {
     join(q, packet(flow, colour), &mut AnyAqm::DropTail(DropTail::default()))
 }
 
-fn balances(q: &Fifo<Held>) {
+fn balances(q: &Fifo<Packet>) {
     let c = q.counts();
     for colour in Colour::ALL {
         let i = colour as usize;
         assert_eq!(c.arrived[i], c.sent[i] + c.dropped_of(colour) + u64::from(q.packets_of(colour)));
     }
     assert_eq!(q.packets() as usize, q.iter().count());
-    assert_eq!(q.bytes(), q.iter().map(|h| u64::from(h.0.size)).sum::<u64>());
+    assert_eq!(q.bytes(), q.iter().map(|h| u64::from(h.size)).sum::<u64>());
 }
 
 #[test]
@@ -90,8 +68,8 @@ fn what_arrives_is_sent_dropped_or_waits() {
     assert_eq!((q.packets(), q.bytes()), (3, 3000));
     assert_eq!(q.counts().dropped[Cause::Overflow as usize], [1, 1, 0]);
     assert!(q.strike(FlowId(1), End::Tail, Strike::Drop) && !q.has(FlowId(1)));
-    assert_eq!(q.take_struck().map(|h| h.0.flow), Some(FlowId(1)));
-    assert_eq!(q.pop().map(|h| h.0.flow), Some(FlowId(0)));
+    assert_eq!(q.take_struck().map(|h| h.flow), Some(FlowId(1)));
+    assert_eq!(q.pop().map(|h| h.flow), Some(FlowId(0)));
     balances(&q);
     assert!(!q.strike(FlowId(9), End::Head, Strike::Drop));
 }
@@ -112,7 +90,7 @@ fn what_cant_be_marked_is_dropped() {
     let capable = Packet { ecn: Ecn::Capable, ..packet(1, Colour::OUT) };
     assert_eq!(join(&mut q, packet(0, Colour::OUT), &mut aqm), Admission::Drop(Cause::Early));
     assert_eq!(join(&mut q, capable, &mut aqm), Admission::Mark);
-    assert_eq!(q.head().map(|h| h.0.ecn), Some(Ecn::Experienced));
+    assert_eq!(q.head().map(|h| h.ecn), Some(Ecn::Experienced));
     assert_eq!(q.counts().marked, [0, 1, 0]);
     // At departure: the one that can't be marked goes, and the next is asked.
     let mut q = Fifo::new(Backlog::Packets(9.0));
@@ -120,9 +98,8 @@ fn what_cant_be_marked_is_dropped() {
     join(&mut q, capable, &mut aqm);
     let mut lost = Vec::new();
     let mut rng = Rng::for_component(1, "unused");
-    let sent =
-        q.depart(Time::ZERO, |h| h.0, &mut aqm, &mut rng, &mut Silent, |h, c| lost.push((h.0.flow, c)));
-    assert_eq!(sent.map(|h| (h.0.flow, h.0.ecn)), Some((FlowId(1), Ecn::Experienced)));
+    let sent = q.depart(Time::ZERO, |h| *h, &mut aqm, &mut rng, &mut Silent, |h, c| lost.push((h.flow, c)));
+    assert_eq!(sent.map(|h| (h.flow, h.ecn)), Some((FlowId(1), Ecn::Experienced)));
     assert_eq!(lost, [(FlowId(0), Cause::Early)]);
     balances(&q);
 }
@@ -158,7 +135,7 @@ fn a_strike_takes_the_end_it_is_told() {
         assert_eq!([1, 2, 7, 9].map(|f| q.packets_of_flow(FlowId(f))), [1, 1, 2, 0]);
         assert!(!q.strike(FlowId(7), End::Nth(2), Strike::Drop));
         assert!(q.strike(FlowId(7), end, Strike::Drop));
-        assert_eq!(q.iter().map(|h| h.0.flow.0).collect::<Vec<_>>(), left);
+        assert_eq!(q.iter().map(|h| h.flow.0).collect::<Vec<_>>(), left);
         assert_eq!(q.counts().dropped[Cause::Evicted as usize], [1, 0, 0]);
         assert!(!q.strike(FlowId(7), end, Strike::Mark), "not capable");
         balances(&q);
@@ -223,7 +200,7 @@ proptest! {
                 Step::Pop => q.pop(),
                 Step::Depart(d) => {
                     let mut aqm = told(VecDeque::new(), [d].into());
-                    q.depart(Time::ZERO, |h| h.0, &mut aqm, &mut rng, &mut Silent, |_, _| {})
+                    q.depart(Time::ZERO, |h| *h, &mut aqm, &mut rng, &mut Silent, |_, _| {})
                 }
                 Step::Strike(flow, head, mark) => {
                     let end = if head { End::Head } else { End::Tail };
@@ -237,8 +214,8 @@ proptest! {
                 }
             };
             if let Some(sent) = sent {
-                prop_assert!(sent.0.seq > last);
-                last = sent.0.seq;
+                prop_assert!(sent.seq > last);
+                last = sent.seq;
             }
             prop_assert!(q.packets() <= limit);
             balances(&q);

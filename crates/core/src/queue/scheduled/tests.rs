@@ -9,21 +9,6 @@ use crate::units::Bytes;
 use crate::verdict::{Departure, Silent};
 use proptest::prelude::*;
 
-impl Item for Packet {
-    fn size(&self) -> u32 {
-        self.size
-    }
-    fn colour(&self) -> Colour {
-        self.colour
-    }
-    fn flow(&self) -> FlowId {
-        self.flow
-    }
-    fn mark(&mut self) -> bool {
-        false
-    }
-}
-
 const LINK: Rate = Rate(10_000_000);
 
 fn setup(number: u8, limit: f64, rate: Option<u64>) -> Setup {
