@@ -6,6 +6,8 @@
 use rand_core::RngCore;
 use rand_pcg::Pcg64;
 
+use crate::verdict::Why;
+
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
 pub struct Rng(Stream);
@@ -38,6 +40,20 @@ impl Rng {
             Stream::Pcg(r) => unit(r.next_u64()),
             Stream::Mrg(r) => r.next(),
         }
+    }
+
+    /// True with probability `p`; draws a number, noted as `what`, only if that is open.
+    #[inline]
+    pub fn chance<W: Why + ?Sized>(&mut self, what: &'static str, p: f64, why: &mut W) -> bool {
+        if p <= 0.0 {
+            return false;
+        }
+        if p >= 1.0 {
+            return true;
+        }
+        let u = self.uniform();
+        why.note(what, u);
+        u < p
     }
 
     /// Uniform among 0 … n − 1; n must not be 0.
@@ -97,6 +113,7 @@ impl Mrg32k3a {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verdict::Silent;
 
     #[test]
     fn ns2_stream_starts_as_in_ns2() {
@@ -131,6 +148,16 @@ mod tests {
             }
         }
         assert_eq!(draw(1, "a"), draw(1, "a"));
+    }
+
+    #[test]
+    fn a_number_is_drawn_only_where_it_decides() {
+        let untouched = Rng::for_component(1, "draws");
+        let mut rng = untouched.clone();
+        for p in [-0.1, 0.0, 1.0, 2.0] {
+            assert_eq!(rng.chance("u", p, &mut Silent), p >= 1.0);
+        }
+        assert_eq!(rng.uniform(), untouched.clone().uniform());
     }
 
     #[test]

@@ -10,7 +10,8 @@
 //! Non-goal: where the sum comes from (the `twam` marker at the edge).
 
 use crate::aqm::Aqm;
-use crate::aqm::curve::{Countdown, Curve, Found, Law, Rule, admission};
+use crate::aqm::curve::{Curve, Law, Rule};
+use crate::aqm::spacing::{Countdown, Found, admission};
 use crate::aqm::tally::Tally;
 use crate::estimate::ewma::{QueueAverage, Weight};
 use crate::marker::Gauge;
@@ -200,7 +201,7 @@ impl Aqm for Dwred {
             curve = Curve::new(scaled(curve.min_th), scaled(curve.max_th), curve.max_p);
         }
         let count = &mut self.vars.counts[usize::from(is_in)];
-        let fate = count.test(&curve, &self.rule, Found { avg, queued, size: packet.size }, rng, why);
+        let fate = count.test(&curve, &self.rule, Found { avg, size: packet.size }, || queued, rng, why);
         let can_mark = self.ecn && packet.ecn != Ecn::NotCapable;
         let verdict = admission(fate, self.rule.law, can_mark, queue.fits(packet.size));
         self.stats[usize::from(is_in)].count(verdict);

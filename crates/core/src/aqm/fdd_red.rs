@@ -14,8 +14,9 @@ pub mod ledger;
 
 use std::collections::BTreeMap;
 
-use crate::aqm::curve::{Fate, Variant, admission};
+use crate::aqm::curve::Variant;
 use crate::aqm::red::{self, Red};
+use crate::aqm::spacing::{Fate, admission};
 use crate::aqm::{Aqm, FlowGauge};
 use crate::estimate::rtt::RttEstimate;
 use crate::flow_table::FlowTable;

@@ -12,6 +12,7 @@ mod out_seen;
 pub mod red;
 pub mod rio;
 pub mod rio_plus_out;
+pub mod spacing;
 pub mod tally;
 pub mod thresholds;
 pub mod wred;

@@ -10,7 +10,8 @@
 use std::sync::Arc;
 
 use crate::aqm::Aqm;
-use crate::aqm::curve::{self, Countdown, Curve, Fate, Found, Law, Rule, Variant, admission};
+use crate::aqm::curve::{self, Curve, Law, Rule, Variant};
+use crate::aqm::spacing::{Countdown, Fate, Found, admission};
 use crate::aqm::tally::Tally;
 use crate::aqm::thresholds::{Paths, check_thresholds};
 use crate::estimate::ewma::{QueueAverage, Weight};
@@ -135,7 +136,7 @@ impl Red {
         };
         why.note("queued", queued);
         why.note("avg", avg);
-        v.count.test(&c.curve, &c.rule, Found { avg, queued, size: packet.size }, rng, why)
+        v.count.test(&c.curve, &c.rule, Found { avg, size: packet.size }, || queued, rng, why)
     }
 
     /// The average as of the last arrival.

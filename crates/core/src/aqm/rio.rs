@@ -9,8 +9,9 @@
 
 use std::sync::Arc;
 
-use crate::aqm::curve::{self, Countdown, Curve, Fate, Found, Law, Rule, Variant, admission};
+use crate::aqm::curve::{self, Curve, Law, Rule, Variant};
 use crate::aqm::out_seen::OutSeen;
+use crate::aqm::spacing::{Countdown, Fate, Found, admission};
 use crate::aqm::tally::Tally;
 use crate::aqm::thresholds::{Paths, check_thresholds};
 use crate::aqm::{Aqm, FlowGauge};
@@ -338,11 +339,9 @@ impl Rio {
         why.note("queued_in", ins);
         why.note("avg", v.out.average.get());
         why.note("avg_in", v.r#in.average.get());
-        // Only ns-2 asks for it: elsewhere the packet's colour, which no processor guesses, decides nothing here.
-        let queued = if c.rule.law.is_ns2() && is_in { ins } else { all };
         let (group, curve) = if is_in { (&mut v.r#in, &c.r#in) } else { (&mut v.out, &c.out) };
-        let found = Found { avg: group.average.get(), queued, size: packet.size };
-        group.count.test(curve, &c.rule, found, rng, why)
+        let found = Found { avg: group.average.get(), size: packet.size };
+        group.count.test(curve, &c.rule, found, || if is_in { ins } else { all }, rng, why)
     }
 
     /// Turns what the tests said into a verdict, and counts it.

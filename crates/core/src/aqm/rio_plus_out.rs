@@ -9,8 +9,9 @@
 //! hence `avg_update = every_arrival`. Where IN's is updated at IN arrivals only, a negative difference counts as 0.
 //! Each RED spaces its own drops by its own count. Non-goal: more than two drop precedences.
 
-use crate::aqm::curve::{Countdown, Curve, Fate, Found, Variant};
+use crate::aqm::curve::{Curve, Variant};
 use crate::aqm::rio::{self, AvgUpdate, Rio, Thresholds};
+use crate::aqm::spacing::{Countdown, Fate, Found};
 use crate::aqm::thresholds::{Paths, check_thresholds};
 use crate::aqm::{Aqm, FlowGauge};
 use crate::marker::Gauge;
@@ -206,14 +207,16 @@ impl RioPlusOut {
         let (total, ins) = self.rio.averages();
         let avg = avg_out(total, ins);
         why.note("avg_out", avg);
-        let queued = if rule.in_bytes {
-            (queue.bytes() - queue.bytes_of(Colour::IN)) as f64
-        } else {
-            f64::from(queue.packets() - queue.packets_of(Colour::IN))
-        };
         let curve = strict(&self.curve, self.strictness, ins, self.in_min_th);
-        let found = Found { avg, queued, size: packet.size };
-        let fate = self.count.test(&curve, rule, found, rng, &mut OfOut(why));
+        let queued = || {
+            if rule.in_bytes {
+                (queue.bytes() - queue.bytes_of(Colour::IN)) as f64
+            } else {
+                f64::from(queue.packets() - queue.packets_of(Colour::IN))
+            }
+        };
+        let found = Found { avg, size: packet.size };
+        let fate = self.count.test(&curve, rule, found, queued, rng, &mut OfOut(why));
         match fate {
             Fate::Pass => {}
             Fate::Early { .. } => self.stats.picked += 1,

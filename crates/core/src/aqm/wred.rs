@@ -8,8 +8,9 @@
 //! Non-goal: ns-2's own readings, which are [dsRED](super::dsred).
 
 use crate::aqm::Aqm;
-use crate::aqm::curve::{Countdown, Curve, Found, Law, Rule, admission};
+use crate::aqm::curve::{Curve, Law, Rule};
 use crate::aqm::rio::Thresholds;
+use crate::aqm::spacing::{Countdown, Found, admission};
 use crate::aqm::tally::Tally;
 use crate::aqm::thresholds::{Paths, check_thresholds};
 use crate::estimate::ewma::{QueueAverage, Weight};
@@ -206,8 +207,8 @@ impl Aqm for Wred {
         let queued = v.averages.length(v.averages.of(colour), lengths);
         why.note("queued", queued);
         why.note("avg", avg);
-        let found = Found { avg, queued, size: packet.size };
-        let fate = v.count[colour].test(&v.curve[colour], &v.rule, found, rng, why);
+        let found = Found { avg, size: packet.size };
+        let fate = v.count[colour].test(&v.curve[colour], &v.rule, found, || queued, rng, why);
         let can_mark = self.ecn && packet.ecn != Ecn::NotCapable;
         let verdict = admission(fate, v.rule.law, can_mark, queue.fits(packet.size));
         self.stats[colour].count(verdict);

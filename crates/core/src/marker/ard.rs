@@ -7,7 +7,6 @@
 //! Source: Hur 2006 (paper A), §2.1 and Eq. (1)–(4). The bucket starts full; the paper doesn't say.
 //! Non-goal: per-flow state; a flow's own contract is its host marker's business.
 
-use crate::aqm::curve::chance;
 use crate::marker::{Gauge, Marker};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
@@ -279,7 +278,7 @@ impl Ard {
         let tokens = self.vars.tokens;
         let s = &mut self.stats;
         if tokens < need {
-            if self.act && chance("u_drop", self.p_drop, rng, why) {
+            if self.act && rng.chance("u_drop", self.p_drop, why) {
                 s.dropped_empty += 1;
                 return Mark::Drop(Cause::Edge);
             }
@@ -295,12 +294,12 @@ impl Ard {
             why.note("p_rem", p_rem);
             let (drop, remark) = match self.drop {
                 DropOrder::BeforeRemark => {
-                    let drop = chance("u_drop", self.p_drop, rng, why);
-                    (drop, !drop && chance("u_rem", p_rem, rng, why))
+                    let drop = rng.chance("u_drop", self.p_drop, why);
+                    (drop, !drop && rng.chance("u_rem", p_rem, why))
                 }
                 DropOrder::OfRemarked => {
-                    let chosen = chance("u_rem", p_rem, rng, why);
-                    let drop = chosen && chance("u_drop", self.p_drop, rng, why);
+                    let chosen = rng.chance("u_rem", p_rem, why);
+                    let drop = chosen && rng.chance("u_drop", self.p_drop, why);
                     (drop, chosen && !drop)
                 }
             };

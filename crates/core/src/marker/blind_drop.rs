@@ -4,7 +4,6 @@
 //! if it doesn't, it was the randomness that helped (Floyd and Jacobson 1992 on phase effects).
 //! Non-goal: anything else. It keeps no state and changes no colour.
 
-use crate::aqm::curve::chance;
 use crate::marker::Marker;
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
@@ -72,7 +71,7 @@ impl Marker for BlindDrop {
     #[inline]
     fn mark<W: Why + ?Sized>(&mut self, _: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
         let eligible = self.of == Of::Any || packet.colour.is_in();
-        if eligible && chance("u", self.p, rng, why) {
+        if eligible && rng.chance("u", self.p, why) {
             self.stats.dropped += 1;
             Mark::Drop(Cause::Edge)
         } else {

@@ -5,7 +5,6 @@
 //! packets over a flow's window, where a token bucket makes runs of them.
 //! Source: Clark and Fang 1998, §3.3; RFC 2859 §4 without a peak rate; paper E. Non-goal: a bound on bursts, which it does not give.
 
-use crate::aqm::curve::chance;
 use crate::estimate::tsw::TswRate;
 use crate::marker::{Gauge, Marker};
 use crate::packet::{Colour, Packet};
@@ -103,7 +102,7 @@ impl Marker for Tsw2cm {
         let rate = self.rate.packet(now, packet.size);
         why.note("rate", rate * 8.0);
         let out = match self.variant {
-            Variant::Rfc2859 => chance("u", p_out(rate, self.ctr), rng, why),
+            Variant::Rfc2859 => rng.chance("u", p_out(rate, self.ctr), why),
             Variant::Ns2 if rate > self.ctr => {
                 let u = rng.uniform();
                 why.note("u", u);

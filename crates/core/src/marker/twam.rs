@@ -14,7 +14,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::aqm::curve::chance;
 use crate::estimate::rtt::RttEstimate;
 use crate::estimate::window::WindowEstimate;
 use crate::marker::{Gauge, Marker};
@@ -237,7 +236,7 @@ impl Marker for Twam {
             None => 0.0,
         };
         why.note("p", p);
-        if chance("u", p, rng, why) {
+        if rng.chance("u", p, why) {
             self.stats.marked_in += 1;
             Mark::Pass(Colour::IN)
         } else {
