@@ -1,4 +1,4 @@
-//! A marker in the middle of a run: the mechanism, its random numbers and its counts.
+//! A marker in the middle of a run: the mechanism, its random numbers and its counts; and where on a packet's way it decides.
 
 use inprofile_core::packet::{Direction, Packet};
 use inprofile_core::registry::AnyMarker;
@@ -6,7 +6,8 @@ use inprofile_core::rng::Rng;
 use inprofile_core::verdict::{Mark, Notes, Silent};
 
 use crate::clock::Clock;
-use crate::outcome::MarkerCounts;
+use crate::outcome::{MarkerCounts, Place};
+use crate::world::World;
 
 /// A marker in the middle of a run.
 #[derive(Debug)]
@@ -52,5 +53,57 @@ impl MarkerState {
             Mark::Drop(_) => self.counts.dropped[came] += 1,
         }
         verdict
+    }
+}
+
+impl<C: Clock, const TRACE: bool> World<C, TRACE> {
+    /// The flow's own marker decides. False: it dropped the packet.
+    #[inline]
+    pub(crate) fn mark_at_host(&mut self, flow: u32, slot: u32) -> bool {
+        let Some(m) = self.flows[flow as usize].marker.as_mut() else { return true };
+        let packet = self.packets.get(slot).packet;
+        let verdict = m.decide::<C, TRACE>(self.now, &packet, self.shared.as_mut(), &mut self.notes);
+        if let Mark::Drop(_) = verdict {
+            let c = &mut self.flows[flow as usize].counts;
+            c.sent[packet.colour as usize] += 1;
+            c.sent_bytes[packet.colour as usize] += u64::from(packet.size);
+        }
+        self.apply(verdict, slot, Place::Host)
+    }
+
+    /// An edge's marker decides on data, and sees acknowledgements pass. False: it dropped the packet.
+    #[inline]
+    pub(crate) fn mark_at_edge(&mut self, edge: u32, slot: u32) -> bool {
+        let t = self.packets.get(slot);
+        let packet = t.packet;
+        let m = &mut self.edges[edge as usize];
+        if !t.forward {
+            m.marker.observe(self.now.time(), &packet, Direction::Reverse);
+            return true;
+        }
+        let verdict = m.decide::<C, TRACE>(self.now, &packet, self.shared.as_mut(), &mut self.notes);
+        self.apply(verdict, slot, Place::Edge(edge))
+    }
+
+    /// Does what a marker decided. False: the packet is gone.
+    #[inline]
+    fn apply(&mut self, verdict: Mark, slot: u32, place: Place) -> bool {
+        if TRACE {
+            let word = match verdict {
+                Mark::Pass(colour) => (colour.name(), None),
+                Mark::Drop(cause) => ("drop", Some(cause)),
+            };
+            self.write_down(self.now.time(), slot, place, word);
+        }
+        match verdict {
+            Mark::Pass(colour) => {
+                self.packets.get_mut(slot).packet.colour = colour;
+                true
+            }
+            Mark::Drop(cause) => {
+                self.lose(slot, place, cause, self.now);
+                false
+            }
+        }
     }
 }

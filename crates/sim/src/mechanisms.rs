@@ -1,0 +1,72 @@
+//! Mechanisms in the middle of a run: when they are due, and what they are told.
+use inprofile_core::packet::{Direction, Packet};
+use inprofile_core::signal::{Outbox, Signal};
+
+use crate::clock::Clock;
+use crate::event::What;
+use crate::network::Target;
+use crate::world::World;
+
+impl<C: Clock, const TRACE: bool> World<C, TRACE> {
+    /// An edge's, queue's or host's mechanism is due.
+    pub fn tick(&mut self, what: What) {
+        let now = self.now.time();
+        let mut outbox = Outbox::default();
+        let next = match what {
+            What::EdgeTick(e) => self.edges[e as usize].marker.tick(now, &mut outbox),
+            What::QueueTick(l) => {
+                self.links[l as usize].settle(self.now);
+                self.links[l as usize].tick(now, &mut outbox)
+            }
+            What::HostTick(f) => {
+                self.flows[f as usize].marker.as_mut().and_then(|m| m.marker.tick(now, &mut outbox))
+            }
+            _ => None,
+        };
+        if !outbox.signals.is_empty() {
+            for (path, delay) in self.signals.post(what, &outbox) {
+                self.schedule(self.now.after(C::span(delay)), What::Signals(path));
+            }
+        }
+        if let Some(at) = next {
+            self.schedule(C::at(at), what);
+        }
+    }
+
+    /// A mechanism is told something.
+    pub fn tell(&mut self, who: Target, signal: &Signal) {
+        let now = self.now.time();
+        match who {
+            Target::Edge(e) => self.edges[e as usize].marker.signal(now, signal),
+            Target::Queue(l) | Target::Class(l, _) => {
+                let class = if let Target::Class(_, c) = who { Some(c as usize) } else { None };
+                self.links[l as usize].settle(self.now);
+                self.links[l as usize].signal(now, class, signal);
+            }
+            Target::Flow(f) => {
+                if let Some(m) = &mut self.flows[f as usize].marker {
+                    m.marker.signal(now, signal);
+                }
+            }
+        }
+    }
+
+    /// Signals have come to the end of a path.
+    pub fn deliver(&mut self, path: u32) {
+        let (who, signals) = self.signals.arrive(path);
+        for signal in &signals {
+            self.tell(who, signal);
+        }
+    }
+
+    /// An acknowledgement has come by a link: the queues at its end that its data passes may look at it.
+    pub(crate) fn show_to_queues(&mut self, came_by: u32, packet: &Packet) {
+        let Some(queues) = self.observers.get(&came_by) else { return };
+        let (first, links) = self.flows[packet.flow.0 as usize].forward;
+        let path = &self.routes[first as usize..][..usize::from(links)];
+        for &l in queues.iter().filter(|l| path.contains(l)) {
+            self.links[l as usize].settle(self.now);
+            self.links[l as usize].observe(self.now.time(), packet, Direction::Reverse);
+        }
+    }
+}

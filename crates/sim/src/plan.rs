@@ -1,0 +1,129 @@
+//! What is known of a network before it runs: which parts of a packet's way can be computed ahead of their time, and how
+//! many events there will be.
+
+use std::collections::BTreeMap;
+
+use inprofile_core::units::Duration;
+
+use crate::network::{self, Network, Target};
+
+/// Queues that look at acknowledgements, by the link that brings these to their node.
+pub(crate) fn observers(network: &Network) -> BTreeMap<u32, Vec<u32>> {
+    let mut observers: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for f in &network.flows {
+        for &queue in f.path.iter().filter(|&&l| network.links[l as usize].queue.sees_reverse()) {
+            let (at, beyond) = (network.links[queue as usize].from, network.links[queue as usize].to);
+            let back = |l: &&u32| {
+                let link = &network.links[**l as usize];
+                link.from == beyond && link.to == at
+            };
+            for &l in f.back.iter().filter(back) {
+                let seen_by = observers.entry(l).or_default();
+                if !seen_by.contains(&queue) {
+                    seen_by.push(queue);
+                }
+            }
+        }
+    }
+    observers
+}
+
+/// Whether flow `i`'s receiver answers each packet at once, and nobody looks at its counts meanwhile.
+pub(crate) fn answers_at_once(network: &Network, i: u32, flow: &network::Flow) -> bool {
+    let Some(config) = flow.transport.tcp() else { return false };
+    let watched = network.monitors.iter().any(|m| m.target == Target::Flow(i));
+    config.delayed_ack.is_none() && !watched
+}
+
+/// The link at whose end the packets of most flows come by an event, where what they enter next is not one of `through`.
+pub(crate) fn busiest(network: &Network, prompt: &[bool], through: &[bool]) -> u32 {
+    let mut flows = vec![0u32; network.links.len()];
+    for (f, prompt) in network.flows.iter().zip(prompt) {
+        let ends = |l: Option<&u32>| !l.is_some_and(|&l| through[l as usize]);
+        for (i, &link) in f.path.iter().enumerate() {
+            let next = f.path.get(i + 1).or(f.back.first().filter(|_| *prompt));
+            flows[link as usize] += u32::from(ends(next));
+        }
+        for (i, &link) in f.back.iter().enumerate() {
+            flows[link as usize] += u32::from(ends(f.back.get(i + 1)));
+        }
+    }
+    (0..).zip(flows).max_by_key(|&(_, n)| n).map_or(0, |(link, _)| link)
+}
+
+/// Links that one other link feeds and nothing else, whose departures need no event and whose discipline keeps no
+/// time of its own, and that nobody watches. What enters them comes in the order in which it enters the link before.
+///
+/// `prompt`: flows whose receivers answer at once, so that the first link of their answers is fed by the last one of
+/// their data.
+pub(crate) fn fed_by_one_link(network: &Network, prompt: &[bool]) -> Vec<bool> {
+    /// Who feeds a link.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Feeder {
+        Nobody,
+        Link(u32),
+        Several,
+    }
+    let mut feeders = vec![Feeder::Nobody; network.links.len()];
+    for (f, prompt) in network.flows.iter().zip(prompt) {
+        let turn = f.path.last().filter(|_| *prompt).map_or(Feeder::Several, |l| Feeder::Link(*l));
+        // Nobody answers datagrams.
+        let back = if f.transport.tcp().is_some() { f.back.as_slice() } else { &[] };
+        for (route, first) in [(f.path.as_slice(), Feeder::Several), (back, turn)] {
+            let mut feeder = first;
+            for &link in route {
+                let known = &mut feeders[link as usize];
+                *known = match *known {
+                    Feeder::Nobody => feeder,
+                    same if same == feeder => same,
+                    _ => Feeder::Several,
+                };
+                feeder = Feeder::Link(link);
+            }
+        }
+    }
+    let mut watched = vec![false; network.links.len()];
+    for m in &network.monitors {
+        if let Target::Queue(l) | Target::Class(l, _) = m.target {
+            watched[l as usize] = true;
+        }
+    }
+    // What a queue looks at has to come to its node by an event.
+    let observers = observers(network);
+    for f in &network.flows {
+        for (_, next) in f.back.iter().zip(f.back.iter().skip(1)).filter(|(l, _)| observers.contains_key(l)) {
+            watched[*next as usize] = true;
+        }
+    }
+    // An edge marker decides on data that comes to its node, and may look at acknowledgements.
+    for e in &network.edges {
+        let data = network.flows.iter().flat_map(|f| f.path.iter());
+        let acks = network.flows.iter().flat_map(|f| f.back.iter()).filter(|_| e.marker.sees_reverse());
+        for &l in data.chain(acks) {
+            watched[l as usize] |= network.links[l as usize].from == e.node;
+        }
+    }
+    network
+        .links
+        .iter()
+        .zip(feeders)
+        .zip(watched)
+        .map(|((l, feeder), watched)| {
+            matches!(feeder, Feeder::Link(_)) && !watched && !l.queue.serves() && !l.queue.keeps_time()
+        })
+        .collect()
+}
+
+/// Events a second, roughly: three for each full packet through the slowest queue that counts.
+pub(crate) fn expected_events(network: &Network) -> f64 {
+    let packet = network.flows.first().map_or(1000, |f| f.transport.packet());
+    let slowest = network.links.iter().filter(|l| l.listed).map(|l| l.rate.0).min();
+    3.0 * slowest.unwrap_or(1_000_000) as f64 / 8.0 / f64::from(packet)
+}
+
+/// The longest way from a sender to its receiver and back, without queues.
+pub(crate) fn longest_delay(network: &Network) -> Duration {
+    let of = |route: &[u32]| -> u64 { route.iter().map(|&l| network.links[l as usize].delay.0).sum() };
+    let longest = network.flows.iter().map(|f| of(&f.path) + of(&f.back)).max();
+    Duration(longest.unwrap_or(0).max(1_000_000))
+}
