@@ -16,15 +16,35 @@ use inprofile_core::units::Duration;
 
 use crate::clock::Clock;
 
-/// Sixteen bytes: when, in which order among equals, and what.
+/// Sixteen bytes, two words that stay in registers: when, and in which order among equals and what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The moment, as [`Clock::bits`].
     pub at: u64,
+    rest: u64,
+}
+
+impl Event {
+    /// `tie`: the order among equals, as [`Clock::tie`] reads it; `what`: what happens.
+    #[inline]
+    #[must_use]
+    pub fn new(at: u64, tie: u32, what: u32) -> Event {
+        Event { at, rest: u64::from(tie) << 32 | u64::from(what) }
+    }
+
     /// The order among equals, as [`Clock::tie`] reads it.
-    pub tie: u32,
+    #[inline]
+    #[must_use]
+    pub fn tie(self) -> u32 {
+        (self.rest >> 32) as u32
+    }
+
     /// What happens.
-    pub what: u32,
+    #[inline]
+    #[must_use]
+    pub fn what(self) -> u32 {
+        self.rest as u32
+    }
 }
 
 /// Buckets in the ring.
@@ -39,6 +59,8 @@ const MOVED: usize = 64;
 pub struct Calendar<C> {
     /// A series of events, each no sooner than the one before it.
     line: VecDeque<Event>,
+    /// No event that stands in no line is sooner; 0: not known.
+    none_before: u64,
     /// The bucket being worked off, soonest last.
     today: Vec<Event>,
     /// More of that bucket: what came while it was worked off, and belongs far from its end.
@@ -58,7 +80,7 @@ pub struct Calendar<C> {
 struct Later<C>(Event, PhantomData<C>);
 
 fn order<C: Clock>(a: &Event, b: &Event) -> Ordering {
-    a.at.cmp(&b.at).then_with(|| C::tie(a.tie, b.tie))
+    a.at.cmp(&b.at).then_with(|| C::tie(a.tie(), b.tie()))
 }
 
 impl<C: Clock> PartialEq for Later<C> {
@@ -89,6 +111,7 @@ impl<C: Clock> Calendar<C> {
         let width = by_load.max(by_horizon).clamp(1e6, 1e12) as u64;
         Calendar {
             line: VecDeque::new(),
+            none_before: 0,
             today: Vec::new(),
             joined: BinaryHeap::new(),
             day: 0,
@@ -103,6 +126,7 @@ impl<C: Clock> Calendar<C> {
     /// Adds an event; it must not lie before the last one taken.
     #[inline]
     pub fn push(&mut self, event: Event) {
+        self.none_before = self.none_before.min(event.at);
         let bucket = C::bucket(event.at, self.width);
         if bucket <= self.day {
             let at = self.today.partition_point(|e| order::<C>(e, &event) == Ordering::Greater);
@@ -131,10 +155,22 @@ impl<C: Clock> Calendar<C> {
     /// Takes the soonest event.
     #[inline]
     pub fn pop(&mut self) -> Option<Event> {
-        let Some(&first) = self.line.front() else { return self.pop_sorted() };
+        match self.line.front() {
+            Some(first) if first.at < self.none_before => self.line.pop_front(),
+            Some(&first) => self.pop_either(first),
+            None => self.pop_sorted(),
+        }
+    }
+
+    /// Takes the sooner of the line's first and of the soonest that stands in no line.
+    #[inline(never)]
+    fn pop_either(&mut self, first: Event) -> Option<Event> {
         match self.first_sorted() {
             Some(event) if order::<C>(&event, &first) == Ordering::Less => self.pop_sorted(),
-            _ => self.line.pop_front(),
+            other => {
+                self.none_before = other.map_or(u64::MAX, |event| event.at);
+                self.line.pop_front()
+            }
         }
     }
 
@@ -148,6 +184,7 @@ impl<C: Clock> Calendar<C> {
     /// Takes the soonest event that stands in no line.
     #[inline]
     fn pop_sorted(&mut self) -> Option<Event> {
+        self.none_before = 0;
         loop {
             if !self.joined.is_empty() {
                 return self.pop_of_two();
@@ -267,7 +304,7 @@ mod tests {
         let mut now = C::ZERO;
         for (n, &(ahead, tie, take)) in steps.iter().enumerate() {
             let at = now.after(C::span_secs(ahead as f64 * scale)).bits();
-            let event = Event { at, tie, what: n as u32 };
+            let event = Event::new(at, tie, n as u32);
             if in_line(tie) {
                 calendar.push_in_line(event);
             } else {
@@ -277,11 +314,11 @@ mod tests {
             if take {
                 plain.sort_by(order::<C>);
                 let want = plain.remove(0);
-                assert_eq!(calendar.peek().map(|e| (e.at, e.tie)), Some((want.at, want.tie)));
+                assert_eq!(calendar.peek().map(|e| (e.at, e.tie())), Some((want.at, want.tie())));
                 let got = calendar.pop().expect("the calendar lost an event");
-                assert_eq!((got.at, got.tie), (want.at, want.tie));
-                plain.retain(|e| e.what != got.what);
-                if want.what != got.what {
+                assert_eq!((got.at, got.tie()), (want.at, want.tie()));
+                plain.retain(|e| e.what() != got.what());
+                if want.what() != got.what() {
                     plain.push(want);
                 }
                 now = C::from_bits(got.at);
@@ -291,7 +328,7 @@ mod tests {
         plain.sort_by(order::<C>);
         for want in plain {
             let got = calendar.pop().expect("the calendar lost an event");
-            assert_eq!((got.at, got.tie), (want.at, want.tie));
+            assert_eq!((got.at, got.tie()), (want.at, want.tie()));
         }
         assert!(calendar.pop().is_none());
     }
@@ -313,13 +350,13 @@ mod tests {
         let mut c = Calendar::<Exact>::new(1000.0, Duration::from_millis(50));
         let many = 200_000;
         for tie in (0..many).map(|i| i * 7919 % many) {
-            c.push(Event { at: 0, tie, what: 0 });
+            c.push(Event::new(0, tie, 0));
         }
         let mut seen = 0;
         let mut last = (0, 0);
         while let Some(e) = c.pop() {
-            assert!((e.at, e.tie) >= last, "{e:?} after {last:?}");
-            last = (e.at, e.tie);
+            assert!((e.at, e.tie()) >= last, "{e:?} after {last:?}");
+            last = (e.at, e.tie());
             if e.at < 2 {
                 c.push(Event { at: e.at + 1, ..e });
             }
@@ -332,9 +369,9 @@ mod tests {
     fn equal_moments_keep_their_order_when_the_count_wraps() {
         let mut c = Calendar::<Seconds>::new(1.0, Duration::from_millis(1));
         for i in 0..10u32 {
-            c.push(Event { at: Seconds(1.0).bits(), tie: (u32::MAX - 4).wrapping_add(i), what: i });
+            c.push(Event::new(Seconds(1.0).bits(), (u32::MAX - 4).wrapping_add(i), i));
         }
-        let order: Vec<u32> = std::iter::from_fn(|| c.pop()).map(|e| e.what).collect();
+        let order: Vec<u32> = std::iter::from_fn(|| c.pop()).map(|e| e.what()).collect();
         assert_eq!(order, (0..10).collect::<Vec<_>>());
     }
 }

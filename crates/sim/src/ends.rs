@@ -3,6 +3,7 @@
 use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Kind, Packet};
 
 use crate::clock::Clock;
+use crate::packet::Travelling;
 use crate::tcp::receiver::Delay;
 use crate::tcp::{Alarm, Bits, Sack};
 use crate::world::{Emerged, World};
@@ -24,7 +25,8 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             ecn: if bits.capable { Ecn::Capable } else { Ecn::NotCapable },
             class: f.class,
         };
-        self.launch(flow, packet, segment, bits.cwr);
+        let slot = self.packets.add(packet, segment, true, bits.cwr, f.forward);
+        self.launch(flow, slot);
     }
 
     /// A flow's source hands over a datagram of this size on the wire.
@@ -33,13 +35,15 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let payload = size.saturating_sub(f.header);
         let kind = Kind::Datagram;
         let packet = Packet { flow: FlowId(flow), size, payload, kind, class: f.class, ..Packet::default() };
-        self.launch(flow, packet, number, false);
+        let slot = self.packets.add(packet, number, true, false, f.forward);
+        self.launch(flow, slot);
     }
 
     /// A flow's receiver acknowledges.
     #[inline]
     pub fn acknowledge(&mut self, flow: u32) {
-        let slot = self.packets.add(Packet { flow: FlowId(flow), ..Packet::default() }, 0, false, (0, 0));
+        let slot =
+            self.packets.add(Packet { flow: FlowId(flow), ..Packet::default() }, 0, false, false, (0, 0));
         self.acknowledge_in(slot, flow);
         self.enter(slot, self.now);
     }
@@ -61,20 +65,19 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             ..Packet::default()
         };
         let echo = f.receiver.echo();
-        self.packets.put(slot, packet, expects, false, f.back);
-        self.packets.get_mut(slot).flag = echo;
+        self.packets.put(slot, packet, expects, false, echo, f.back);
         if let Some(sack) = sack {
             self.packets.set_sack(slot, sack);
         }
     }
 
-    /// Data has come to the end of its way now.
+    /// Data comes to the end of its way at `at`.
     #[inline]
-    pub fn receive(&mut self, slot: u32) {
-        if self.take_in(slot, self.now) {
+    pub(crate) fn receive(&mut self, slot: u32, at: C) {
+        if self.take_in(slot, at) {
             self.acknowledge_in(slot, self.packets.get(slot).packet.flow.0);
             self.packets.number(slot);
-            self.enter(slot, self.now);
+            self.enter(slot, at);
         } else {
             self.packets.remove(slot);
         }
@@ -83,25 +86,22 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// The receiver takes in the data in `slot`. True: it acknowledges at once.
     #[inline]
     pub(crate) fn take_in(&mut self, slot: u32, at: C) -> bool {
-        let t = self.packets.get(slot);
-        let (flow, segment) = (t.packet.flow.0, t.segment);
-        let (colour, size) = (t.packet.colour as usize, u64::from(t.packet.size));
-        let (ecn, reduced) = (t.packet.ecn, t.flag);
-        let (kind, payload) = (t.packet.kind, u64::from(t.packet.payload));
+        let Travelling { packet, segment, flag: reduced, .. } = self.packets.get(slot);
+        let flow = packet.flow.0;
         let f = &mut self.flows[flow as usize];
-        if f.ahead && self.window.get(usize::from(f.turned)).is_some_and(|turn| *turn <= at) {
-            self.turn_receiver(flow, at);
+        if f.turns_at <= at {
+            f.turn(at, self.window, |turn, counts| self.turned.push((turn, flow, counts)));
         }
-        let f = &mut self.flows[flow as usize];
-        f.counts.received[colour] += 1;
-        f.counts.received_bytes[colour] += size;
-        if kind == Kind::Datagram {
-            f.counts.in_order_payload_bytes += payload;
-            f.counts.in_order_wire_bytes += size;
+        f.counts.received[packet.colour as usize] += 1;
+        f.counts.received_bytes[packet.colour as usize] += u64::from(packet.size);
+        if packet.kind == Kind::Datagram {
+            f.counts.in_order_payload_bytes += u64::from(packet.payload);
+            f.counts.in_order_wire_bytes += u64::from(packet.size);
             return false;
         }
-        if ecn != Ecn::NotCapable {
-            f.receiver.congestion(segment, ecn == Ecn::Experienced, reduced);
+        let segment = *segment;
+        if packet.ecn != Ecn::NotCapable {
+            f.receiver.congestion(segment, packet.ecn == Ecn::Experienced, *reduced);
         }
         let first = f.receiver.expects();
         let reply = f.receiver.arrived(segment, f.timers[Alarm::Acknowledge as usize].is_set());
@@ -122,21 +122,18 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         reply.acknowledge
     }
 
-    /// The window turns for a receiver that is ahead of the present, before what arrives at that moment.
-    #[cold]
-    fn turn_receiver(&mut self, flow: u32, at: C) {
-        let f = &mut self.flows[flow as usize];
-        while self.window.get(usize::from(f.turned)).is_some_and(|turn| *turn <= at) {
-            self.turned.push((f.turned, flow, f.counts));
-            f.turned += 1;
-        }
+    /// A packet of a sender outside goes on its way; in which slot.
+    pub fn launch_data(&mut self, flow: u32, packet: Packet) -> u32 {
+        let slot = self.packets.add(packet, 0, true, false, self.flows[flow as usize].forward);
+        self.launch(flow, slot);
+        slot
     }
 
     /// A packet of a receiver outside goes on its way; in which slot.
     pub fn launch_back(&mut self, flow: u32, packet: Packet) -> u32 {
         let f = &mut self.flows[flow as usize];
         f.acks[0] += 1;
-        let slot = self.packets.add(packet, 0, false, f.back);
+        let slot = self.packets.add(packet, 0, false, false, f.back);
         self.enter(slot, self.now);
         slot
     }

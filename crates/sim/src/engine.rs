@@ -1,6 +1,5 @@
 //! A run, from the network to its outcome.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use inprofile_core::packet::Direction;
@@ -19,6 +18,7 @@ use crate::monitor::Watch;
 use crate::network::{Network, Profile, Target};
 use crate::outcome::{MarkerCounts, Outcome};
 use crate::plan::{answers_at_once, busiest, expected_events, fed_by_one_link, longest_delay, observers};
+use crate::route::Known;
 use crate::signals::{Oracles, Paths};
 use crate::tcp::{Ack, Alarm, Sack};
 use crate::timer::Ring;
@@ -111,12 +111,13 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
 
         let prompt: Vec<bool> =
             (0..).zip(&network.flows).map(|(i, f)| answers_at_once(&network, i, f)).collect();
-        world.through = if stepped || hosts == Hosts::Outside {
+        // Links that only one other link feeds, perhaps by receivers that answer at once, and that nobody watches.
+        let through = if stepped || hosts == Hosts::Outside {
             vec![false; network.links.len()]
         } else {
             fed_by_one_link(&network, &prompt)
         };
-        world.busiest = busiest(&network, &prompt, &world.through);
+        world.busiest = busiest(&network, &prompt, &through);
         let oracles = Oracles::of(&network);
         world.observers = observers(&network);
         world.signals = Paths::new(network.signals, seed);
@@ -129,12 +130,12 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         }
         for l in network.links {
             let rng = Rng::for_component(seed, &format!("queue {}", l.name));
-            world.links.push(Link::new(l, rng, stepped, network.window));
+            world.links.push(Link::new(l, rng, stepped, network.window, end));
         }
 
         let mut senders = Vec::with_capacity(network.flows.len());
         let mut starts = Vec::with_capacity(network.flows.len());
-        let mut known: BTreeMap<Vec<u32>, u32> = BTreeMap::new();
+        let mut known = Known::new();
         for (f, prompt) in network.flows.into_iter().zip(prompt) {
             let mut rng = Rng::for_component(seed, &format!("flow {}", f.name));
             let times = udp::times(seed, &f.name);
@@ -147,18 +148,11 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                 let rng = Rng::for_component(seed, &format!("marker {}", f.name));
                 Box::new(MarkerState { marker, rng, counts: MarkerCounts::default() })
             });
-            let ahead = prompt && f.back.first().is_some_and(|&l| world.through[l as usize]);
-            // Flows between the same nodes share a route, and the cache lines that it takes.
-            let [forward, back] = [f.path, f.back].map(|links| {
-                let length = links.len() as u16;
-                let start = *known.entry(links).or_insert_with_key(|links| {
-                    world.routes.extend(links);
-                    (world.routes.len() - links.len()) as u32
-                });
-                (start, length)
-            });
-            let state = FlowState::new(&f.transport, f.class, forward, back, marker, rng);
-            world.flows.push(FlowState { ahead, start: f.start, ..state });
+            let ahead = prompt && f.back.first().is_some_and(|&l| through[l as usize]);
+            let forward = world.routes.lay(&f.path, &through, ahead, &mut known);
+            let back = world.routes.lay(&f.back, &through, false, &mut known);
+            let state = FlowState::new(&f.transport, f.start, f.class, forward, back, marker, rng);
+            world.flows.push(if ahead { state.ahead(window) } else { state });
             starts.push((f.start, f.stop));
         }
         world.shared = shared;
@@ -218,14 +212,14 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let now = C::from_bits(event.at);
         debug_assert!(now >= self.world.now, "time ran back");
         self.world.now = now;
-        match What::unpack(event.what) {
+        match What::unpack(event.what()) {
             What::Arrive(slot) => {
                 if self.world.arrive(slot) {
                     self.agent(slot);
                 }
             }
             What::Departure(link) => self.world.departure(link),
-            What::Alarm(flow, which) => self.alarm(flow, which, (now, event.tie)),
+            What::Alarm(flow, which) => self.alarm(flow, which, (now, event.tie())),
             What::Start(flow) => {
                 let host = &mut FlowHost { world: &mut self.world, flow };
                 self.senders[flow as usize].start(host);
@@ -256,26 +250,29 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
     /// A packet has reached the end of its route.
     #[inline]
     fn agent(&mut self, slot: u32) {
-        let t = *self.world.packets.get(slot);
-        let flow = t.packet.flow.0;
+        let t = self.world.packets.get(slot);
+        let (flow, next, echo) = (t.packet.flow.0, t.segment, t.flag);
         if let Source::Outside(_) = self.senders[flow as usize] {
             return self.world.emerge(slot);
         }
-        let f = &mut self.world.flows[flow as usize];
         if !t.forward {
+            let f = &mut self.world.flows[flow as usize];
             f.acks[1] += 1;
             let selects = f.receiver.selects();
             let sack = if selects { self.world.packets.sack(slot) } else { Sack::default() };
             if let Some(m) = &mut f.marker {
-                m.marker.observe(self.world.now.time(), &t.packet, Direction::Reverse);
+                m.marker.observe(
+                    self.world.now.time(),
+                    &self.world.packets.get(slot).packet,
+                    Direction::Reverse,
+                );
             }
             self.world.packets.remove(slot);
             let host = &mut FlowHost { world: &mut self.world, flow };
-            self.senders[flow as usize]
-                .acknowledged(Ack { next: t.segment, sack: &sack, echo: t.flag }, host);
+            self.senders[flow as usize].acknowledged(Ack { next, sack: &sack, echo }, host);
             return;
         }
-        self.world.receive(slot);
+        self.world.receive(slot, self.world.now);
     }
 
     /// A mechanism is due; an oracle tells it first what it asked for.

@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use crate::marking::MarkerState;
 use crate::network::Transport;
 use crate::outcome::FlowCounts;
+use crate::route::Route;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::{Alarm, Bits, Host};
 use crate::timer::Timer;
@@ -17,10 +18,10 @@ use crate::world::World;
 #[derive(Debug)]
 #[repr(C)]
 pub struct FlowState<C: Clock> {
-    /// Where its routes stand in [`World::routes`]: data, then acknowledgements.
-    pub forward: (u32, u16),
-    /// See `forward`.
-    pub back: (u32, u16),
+    /// The route of its data.
+    pub forward: Route,
+    /// The route of its acknowledgements.
+    pub back: Route,
     /// The class of its packets and their acknowledgements.
     pub class: u8,
     /// Sizes of a full segment and of the headers.
@@ -29,11 +30,10 @@ pub struct FlowState<C: Clock> {
     pub header: u32,
     /// Its own marker.
     pub marker: Option<Box<MarkerState>>,
-    /// Whether the receiver's part is computed as soon as a packet is sent: it answers at once, nobody watches it, and its
-    /// answers' first link is one of [`World::through`].
-    pub ahead: bool,
-    /// How many turns of the measured window the receiver has passed, if it is `ahead`.
-    pub turned: u8,
+    /// How many turns of the measured window the receiver has passed, if it is [ahead](FlowState::ahead).
+    turned: u8,
+    /// When the window next turns for such a receiver.
+    pub turns_at: C,
     /// Its timers.
     pub timers: [Timer<C>; 3],
     /// The segment its receiver waits for once it has all of a transfer; `u32::MAX` if there is no end.
@@ -56,9 +56,10 @@ impl<C: Clock> FlowState<C> {
     /// Before its first packet.
     pub fn new(
         transport: &Transport,
+        start: Time,
         class: u8,
-        forward: (u32, u16),
-        back: (u32, u16),
+        forward: Route,
+        back: Route,
         marker: Option<Box<MarkerState>>,
         rng: Rng,
     ) -> FlowState<C> {
@@ -77,15 +78,32 @@ impl<C: Clock> FlowState<C> {
                 Transport::Transfer(_, segments) => segments.saturating_add(1),
                 Transport::Tcp(_) | Transport::Udp(_) => u32::MAX,
             },
-            start: Time::ZERO,
+            start,
             completed: None,
-            ahead: false,
             turned: 0,
+            turns_at: C::NEVER,
             marker,
             rng,
             timers: [Timer::default(); 3],
             counts: FlowCounts::default(),
             acks: [0; 3],
+        }
+    }
+
+    /// Lets its receiver be ahead of the present: its part is computed as soon as a packet is sent. It has to answer at
+    /// once, nobody may watch it, and its answers' first link has to be computed with the last one of its data.
+    #[must_use]
+    pub fn ahead(self, window: [C; 2]) -> FlowState<C> {
+        FlowState { turns_at: window[0], ..self }
+    }
+
+    /// The window turns for a receiver that is ahead of the present, before what arrives at `at`: the turn and the counts.
+    #[cold]
+    pub fn turn(&mut self, at: C, window: [C; 2], mut turned: impl FnMut(u8, FlowCounts)) {
+        while self.turns_at <= at {
+            turned(self.turned, self.counts);
+            self.turned += 1;
+            self.turns_at = window.get(usize::from(self.turned)).copied().unwrap_or(C::NEVER);
         }
     }
 

@@ -21,6 +21,7 @@ pub mod network;
 pub mod outcome;
 pub mod packet;
 mod plan;
+pub mod route;
 pub mod signals;
 pub mod stage;
 pub mod tcp;

@@ -62,11 +62,18 @@ impl<C> Item for Waiting<C> {
 pub struct Link<C: Clock> {
     /// Computed service: when the last packet admitted will have been sent. Stepped: since when it is idle.
     free_at: C,
-    delay: C::Span,
+    /// From when on even a packet that finds the link free has to be looked at: when the window turns or the run ends. Where
+    /// packets are always looked at: the start.
+    open_until: C,
     /// Time to send the size seen last.
     last_size: (u32, C::Span),
+    delay: C::Span,
+    /// Packets that found the link free and passed, by colour, and their bytes.
+    passed: [(u64, u64); 3],
     /// When the measured window next turns: at its beginning, then at its end, then never.
     turns_at: C,
+    /// When the run ends.
+    end: C,
     /// Whether a packet that finds the link free simply passes: computed service, drop-tail, room for two.
     plain: bool,
     /// Whether every departure is an event.
@@ -75,9 +82,6 @@ pub struct Link<C: Clock> {
     pub listed: bool,
     /// Stepped service: whether a packet is being sent.
     busy: bool,
-    /// Packets that found the link free and passed, by colour, and their bytes.
-    passed: [u64; 3],
-    passed_bytes: [u64; 3],
     /// The queue, unless there are classes.
     fifo: Fifo<Waiting<C>>,
     /// The queues of classes, if a scheduler shares the link out.
@@ -132,7 +136,7 @@ pub enum Arrival<C> {
 
 impl<C: Clock> Link<C> {
     /// Idle and empty.
-    pub fn new(link: network::Link, rng: Rng, traced: bool, window: (Time, Time)) -> Link<C> {
+    pub fn new(link: network::Link, rng: Rng, traced: bool, window: (Time, Time), end: C) -> Link<C> {
         let stepped = C::NS2 || traced || link.queue.serves();
         let (aqm, limit, classes) = match link.queue {
             network::Queue::One { aqm, limit } => (aqm, limit, None),
@@ -142,17 +146,18 @@ impl<C: Clock> Link<C> {
             }
         };
         let roomy = matches!(limit, Backlog::Packets(n) if n >= 2.0);
-        Link {
+        let mut link = Link {
             free_at: C::ZERO,
-            delay: C::span(link.delay),
+            open_until: C::ZERO,
             last_size: (0, C::NO_TIME),
+            delay: C::span(link.delay),
+            passed: [(0, 0); 3],
             turns_at: if link.listed { C::at(window.0) } else { C::NEVER },
+            end,
             plain: !stepped && roomy && matches!(aqm, AnyAqm::DropTail(_)),
             stepped,
             listed: link.listed,
             busy: false,
-            passed: [0; 3],
-            passed_bytes: [0; 3],
             fifo: Fifo::new(limit),
             classes,
             rate: link.rate,
@@ -162,19 +167,29 @@ impl<C: Clock> Link<C> {
             counted_to: Time::ZERO,
             window,
             books: Vec::new(),
+        };
+        link.open();
+        link
+    }
+
+    /// Until when nobody has anything to say about packets that find the link free.
+    fn open(&mut self) {
+        if self.plain {
+            self.open_until = if self.turns_at < self.end { self.turns_at } else { self.end };
         }
     }
 
     /// A packet arrives. If it finds the link free and nobody has anything to say about it, it passes: when it will be at
     /// the far end. `None`: [`Link::arrive`] has to look at it.
     #[inline]
-    pub fn pass(&mut self, now: C, packet: &Packet) -> Option<C> {
-        if !self.plain || self.free_at > now || self.turns_at <= now || self.fifo.head().is_some() {
+    pub fn pass(&mut self, now: C, size: u32, colour: Colour) -> Option<C> {
+        if now < self.free_at || now >= self.open_until {
             return None;
         }
-        self.passed[packet.colour as usize] += 1;
-        self.passed_bytes[packet.colour as usize] += u64::from(packet.size);
-        self.free_at = now.after(self.serialise(packet.size));
+        let passed = &mut self.passed[colour as usize];
+        passed.0 += 1;
+        passed.1 += u64::from(size);
+        self.free_at = now.after(self.serialise(size));
         Some(self.free_at.after(self.delay))
     }
 
@@ -189,7 +204,7 @@ impl<C: Clock> Link<C> {
         why: &mut W,
     ) -> Result<(Admission, Arrival<C>), Admission> {
         self.settle(now);
-        if let Some(there) = self.pass(now, packet) {
+        if let Some(there) = self.pass(now, packet.size, packet.colour) {
             return Ok((Admission::Admit, Arrival::Delivered(there)));
         }
         let starts = if self.stepped { now } else { now.max(self.free_at) };
@@ -346,6 +361,7 @@ impl<C: Clock> Link<C> {
         }
         self.books.push(Book { counts: self.seen(None).counts, area });
         self.turns_at = if self.books.len() < 2 { C::at(self.window.1) } else { C::NEVER };
+        self.open();
     }
 
     fn count_to(&mut self, now: Time) {
@@ -359,9 +375,16 @@ impl<C: Clock> Link<C> {
     #[inline]
     fn serialise(&mut self, size: u32) -> C::Span {
         if self.last_size.0 != size {
-            self.last_size = (size, C::serialise(self.rate, Bytes(u64::from(size))));
+            self.resize(size);
         }
         self.last_size.1
+    }
+
+    /// A packet of another size than the last one.
+    #[cold]
+    #[inline(never)]
+    fn resize(&mut self, size: u32) {
+        self.last_size = (size, C::serialise(self.rate, Bytes(u64::from(size))));
     }
 
     /// How many classes it has; 0 if there is one queue for all.
@@ -373,10 +396,11 @@ impl<C: Clock> Link<C> {
     fn counts(&self) -> Counts {
         let mut counts = *self.fifo.counts();
         for i in 0..3 {
-            counts.arrived[i] += self.passed[i];
-            counts.arrived_bytes[i] += self.passed_bytes[i];
-            counts.sent[i] += self.passed[i];
-            counts.sent_bytes[i] += self.passed_bytes[i];
+            let (packets, bytes) = self.passed[i];
+            counts.arrived[i] += packets;
+            counts.arrived_bytes[i] += bytes;
+            counts.sent[i] += packets;
+            counts.sent_bytes[i] += bytes;
         }
         counts
     }

@@ -29,6 +29,8 @@ pub struct LogRow {
     pub to: NodeId,
     /// The packet.
     pub packet: Travelling,
+    /// Its number in the run.
+    pub number: u64,
 }
 
 /// Who is told.

@@ -62,9 +62,8 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// An acknowledgement has come by a link: the queues at its end that its data passes may look at it.
     pub(crate) fn show_to_queues(&mut self, came_by: u32, packet: &Packet) {
         let Some(queues) = self.observers.get(&came_by) else { return };
-        let (first, links) = self.flows[packet.flow.0 as usize].forward;
-        let path = &self.routes[first as usize..][..usize::from(links)];
-        for &l in queues.iter().filter(|l| path.contains(l)) {
+        let route = self.flows[packet.flow.0 as usize].forward;
+        for &l in queues.iter().filter(|l| self.routes.passes(route, **l)) {
             self.links[l as usize].settle(self.now);
             self.links[l as usize].observe(self.now.time(), packet, Direction::Reverse);
         }

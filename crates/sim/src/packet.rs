@@ -2,6 +2,7 @@
 
 use inprofile_core::packet::{FlowId, Kind, Packet};
 
+use crate::route::Route;
 use crate::tcp::Sack;
 
 /// A packet on its way.
@@ -11,25 +12,12 @@ pub struct Travelling {
     pub packet: Packet,
     /// The segment it carries, or that its sender waits for.
     pub segment: u32,
-    /// The next link on its way, as a place in the list of all routes.
+    /// The link it is at, or on its way over: a place in the list of all routes.
     pub way: u32,
-    /// Links it has still to pass.
-    pub left: u16,
     /// Whether it travels towards the receiver of data.
     pub forward: bool,
     /// CWR with data (RFC 3168 §6.1.2), ECN-Echo with an acknowledgement (§6.1.3).
     pub flag: bool,
-    /// Its number in the run.
-    pub number: u64,
-}
-
-impl Travelling {
-    /// Where it now stands on its way.
-    #[inline]
-    pub fn stand(&mut self, way: u32, left: u16) {
-        self.way = way;
-        self.left = left;
-    }
 }
 
 /// The packets on their way.
@@ -37,44 +25,74 @@ impl Travelling {
 pub struct Slab {
     packets: Vec<Travelling>,
     free: Vec<u32>,
-    numbered: u64,
+    /// Where they are asked for: numbers in the run.
+    numbers: Option<Numbers>,
     /// By slot, as far as any acknowledgement has said something: what it says the receiver has.
     sacks: Vec<Sack>,
+}
+
+/// The numbers of packets.
+#[derive(Debug, Default)]
+struct Numbers {
+    by_slot: Vec<u64>,
+    given: u64,
+}
+
+impl Numbers {
+    #[cold]
+    fn give(&mut self, slot: u32) {
+        if self.by_slot.len() <= slot as usize {
+            self.by_slot.resize(slot as usize + 1, 0);
+        }
+        self.by_slot[slot as usize] = self.given;
+        self.given += 1;
+    }
 }
 
 /// The flow of a slot that holds nothing.
 const NOBODY: FlowId = FlowId(u32::MAX);
 
 impl Slab {
-    /// Takes in a packet and numbers it. Its route: where it stands in the list of all routes, and how many links it has.
-    #[inline]
-    pub fn add(&mut self, packet: Packet, segment: u32, forward: bool, route: (u32, u16)) -> u32 {
-        let number = self.numbered;
-        self.numbered += 1;
-        let travelling =
-            Travelling { packet, segment, way: route.0, left: route.1, forward, flag: false, number };
-        if let Some(slot) = self.free.pop() {
+    /// Empty. `numbered`: whether packets are numbered, for who writes down what happens to them.
+    #[must_use]
+    pub fn new(numbered: bool) -> Slab {
+        Slab { numbers: numbered.then(Numbers::default), ..Slab::default() }
+    }
+
+    /// Takes in a packet at the beginning of a route. Inlined, so that it is built where it is kept: to copy what was just
+    /// written in smaller pieces stalls the processor.
+    #[inline(always)]
+    pub fn add(&mut self, packet: Packet, segment: u32, forward: bool, flag: bool, route: Route) -> u32 {
+        let travelling = Travelling { packet, segment, way: route.0, forward, flag };
+        let slot = if let Some(slot) = self.free.pop() {
             self.packets[slot as usize] = travelling;
             slot
         } else {
             self.packets.push(travelling);
             (self.packets.len() - 1) as u32
-        }
+        };
+        self.number(slot);
+        slot
     }
 
     /// Puts another packet into a slot, under the number of the one before.
     #[inline]
-    pub fn put(&mut self, slot: u32, packet: Packet, segment: u32, forward: bool, route: (u32, u16)) {
-        let number = self.packets[slot as usize].number;
-        self.packets[slot as usize] =
-            Travelling { packet, segment, way: route.0, left: route.1, forward, flag: false, number };
+    pub fn put(&mut self, slot: u32, packet: Packet, segment: u32, forward: bool, flag: bool, route: Route) {
+        self.packets[slot as usize] = Travelling { packet, segment, way: route.0, forward, flag };
     }
 
-    /// Gives the packet in a slot a new number.
+    /// Gives the packet in a slot a new number, where they are numbered.
     #[inline]
     pub fn number(&mut self, slot: u32) {
-        self.packets[slot as usize].number = self.numbered;
-        self.numbered += 1;
+        if let Some(numbers) = &mut self.numbers {
+            numbers.give(slot);
+        }
+    }
+
+    /// The number in the run of the packet in a slot; 0 where they aren't numbered.
+    #[must_use]
+    pub fn number_of(&self, slot: u32) -> u64 {
+        self.numbers.as_ref().map_or(0, |n| n.by_slot[slot as usize])
     }
 
     /// What the acknowledgement in a slot says the receiver has beyond the acknowledged segment.

@@ -81,7 +81,7 @@ impl Stage {
             let class = run.world.flows[flow as usize].class;
             let packet = Packet { flow: FlowId(flow), class, colour: Colour::IN, ..*packet };
             if forward {
-                run.world.launch(flow, packet, 0, false)
+                run.world.launch_data(flow, packet)
             } else {
                 run.world.launch_back(flow, packet)
             }

@@ -4,7 +4,7 @@
 //! send ─→ host marker ─→ link ─→ node ─→ edge marker ─→ link ─→ … ─→ receiver
 //!                          ↑ queue discipline             an acknowledgement goes back likewise
 //! ```
-use inprofile_core::packet::{Ecn, Packet};
+use inprofile_core::packet::Ecn;
 use inprofile_core::verdict::{Admission, Cause, Silent};
 
 use crate::calendar::Event;
@@ -13,14 +13,13 @@ use crate::event::What;
 use crate::link::{Arrival, Waiting};
 use crate::log::Code;
 use crate::outcome::Place;
+use crate::route::{Hop, Then};
 use crate::world::World;
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
-    /// Data goes on its way, if the host's marker lets it; in which slot.
+    /// Data goes on its way, if the host's marker lets it.
     #[inline]
-    pub fn launch(&mut self, flow: u32, packet: Packet, segment: u32, flag: bool) -> u32 {
-        let slot = self.packets.add(packet, segment, true, self.flows[flow as usize].forward);
-        self.packets.get_mut(slot).flag = flag;
+    pub(crate) fn launch(&mut self, flow: u32, slot: u32) {
         if self.mark_at_host(flow, slot) {
             let packet = &self.packets.get(slot).packet;
             let c = &mut self.flows[flow as usize].counts;
@@ -28,60 +27,71 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             c.sent_bytes[packet.colour as usize] += u64::from(packet.size);
             self.enter(slot, self.now);
         }
-        slot
     }
 
-    /// A packet goes into its next link at `at`, and as far beyond as can be computed now.
+    /// A packet goes into the link it is at, at `at`, and as far beyond as can be computed now.
     #[inline]
     pub(crate) fn enter(&mut self, slot: u32, mut at: C) {
         let t = self.packets.get(slot);
-        let (mut way, mut left, mut forward, mut packet) = (t.way, t.left, t.forward, t.packet);
+        let (mut way, size, colour) = (t.way, t.packet.size, t.packet.colour);
         loop {
-            let link = self.routes[way as usize];
-            self.log(Code::Enqueue, link, slot, at);
-            let there = match self.links[link as usize].pass(at, &packet) {
+            let hop = self.routes.hop(way);
+            let there = match self.links[hop.link as usize].pass(at, size, colour) {
                 Some(there) => there,
-                None => match self.offer(link, slot, &mut packet, at) {
-                    Some(Arrival::Delivered(there)) => there,
-                    Some(Arrival::Start) => {
-                        self.packets.get_mut(slot).stand(way, left);
-                        return self.start_next(link);
-                    }
-                    Some(Arrival::Waits) => {
-                        self.packets.get_mut(slot).stand(way, left);
-                        return;
-                    }
+                None => match self.join(slot, way, hop.link, at) {
+                    Some(there) => there,
                     None => return,
                 },
             };
+            if hop.then != Then::GoesOn {
+                return self.come_out(slot, way, hop, there);
+            }
             way += 1;
-            left -= 1;
-            let received = left == 0 && forward && self.flows[packet.flow.0 as usize].ahead;
-            let on = received || (left > 0 && self.through[self.routes[way as usize] as usize]);
-            if !on {
-                self.packets.get_mut(slot).stand(way, left);
-                return self.schedule_arrival(there, link, slot);
-            }
-            if there > self.end {
-                // It will still be on its way when the run ends.
-                return;
-            }
             at = there;
-            if received {
-                if !self.take_in(slot, at) {
-                    return self.packets.remove(slot);
-                }
-                self.acknowledge_in(slot, packet.flow.0);
-                let t = self.packets.get(slot);
-                (way, left, forward, packet) = (t.way, t.left, t.forward, t.packet);
+        }
+    }
+
+    /// A packet comes to the queue before a link at `at`: when it will be at the far end, if that is known now.
+    #[inline(never)]
+    fn join(&mut self, slot: u32, way: u32, link: u32, at: C) -> Option<C> {
+        if at > self.end {
+            // It will still be on its way when the run ends.
+            return None;
+        }
+        self.log(Code::Enqueue, link, slot, at);
+        match self.offer(link, slot, at)? {
+            Arrival::Delivered(there) => return Some(there),
+            Arrival::Start => {
+                self.packets.get_mut(slot).way = way;
+                self.start_next(link);
             }
+            Arrival::Waits => self.packets.get_mut(slot).way = way,
+        }
+        None
+    }
+
+    /// A packet will come out of a link at `there`.
+    #[inline]
+    fn come_out(&mut self, slot: u32, way: u32, hop: Hop, there: C) {
+        match hop.then {
+            Then::Arrives => {
+                self.packets.get_mut(slot).way = way;
+                self.schedule_arrival(there, hop.link, slot);
+            }
+            Then::GoesOn => {
+                self.packets.get_mut(slot).way = way + 1;
+                self.enter(slot, there);
+            }
+            Then::IsReceived if there <= self.end => self.receive(slot, there),
+            Then::IsReceived => {}
         }
     }
 
     /// Asks the queue before `link`; a packet it drops is booked and gone.
     #[inline]
-    fn offer(&mut self, link: u32, slot: u32, packet: &mut Packet, at: C) -> Option<Arrival<C>> {
+    fn offer(&mut self, link: u32, slot: u32, at: C) -> Option<Arrival<C>> {
         let l = &mut self.links[link as usize];
+        let packet = &self.packets.get(slot).packet;
         // Only a discipline that has its queue stepped takes packets out of it.
         let stepped = l.stepped;
         let answer = if TRACE {
@@ -104,7 +114,6 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let cause = match verdict {
             Admission::Drop(cause) => Some(cause),
             Admission::Mark => {
-                packet.ecn = Ecn::Experienced;
                 self.packets.get_mut(slot).packet.ecn = Ecn::Experienced;
                 None
             }
@@ -150,7 +159,8 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.packets.get_mut(next.slot).packet.ecn = next.ecn;
         self.log(Code::Dequeue, link, next.slot, self.now);
         // ns-2's order: first the arrival at the far end, then the link's own readiness.
-        self.leave(next.slot, link, there);
+        let way = self.packets.get(next.slot).way;
+        self.come_out(next.slot, way, self.routes.hop(way), there);
         self.schedule(self.now.after(takes), What::Departure(link));
     }
 
@@ -161,31 +171,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
     }
 
-    /// Stepped service: the packet in `slot` will come out of `link` at `there`.
-    fn leave(&mut self, slot: u32, link: u32, there: C) {
-        let t = self.packets.get_mut(slot);
-        t.stand(t.way + 1, t.left - 1);
-        let t = *t;
-        let received = t.left == 0 && t.forward && self.flows[t.packet.flow.0 as usize].ahead;
-        let on = received || (t.left > 0 && self.through[self.routes[t.way as usize] as usize]);
-        if !on {
-            return self.schedule_arrival(there, link, slot);
-        }
-        if there > self.end {
-            return;
-        }
-        if received {
-            if !self.take_in(slot, there) {
-                return self.packets.remove(slot);
-            }
-            self.acknowledge_in(slot, t.packet.flow.0);
-        }
-        self.enter(slot, there);
-    }
-
     fn schedule_arrival(&mut self, at: C, link: u32, slot: u32) {
         let tie = if C::NS2 { self.turn() } else { What::arrival_rank(link) };
-        let event = Event { at: at.bits(), tie, what: What::Arrive(slot).pack() };
+        let event = Event::new(at.bits(), tie, What::Arrive(slot).pack());
         if link == self.busiest {
             self.calendar.push_in_line(event);
         } else {
@@ -196,16 +184,17 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// A packet has come to the end of a link. True: the flow's agent there has to look at it.
     #[inline]
     pub fn arrive(&mut self, slot: u32) -> bool {
-        let t = *self.packets.get(slot);
-        let came_by = self.routes[t.way as usize - 1];
-        self.log(Code::Receive, came_by, slot, self.now);
-        if !t.forward && !self.observers.is_empty() {
-            self.show_to_queues(came_by, &t.packet);
+        let hop = self.routes.hop(self.packets.get(slot).way);
+        self.log(Code::Receive, hop.link, slot, self.now);
+        if !self.observers.is_empty() && !self.packets.get(slot).forward {
+            let packet = self.packets.get(slot).packet;
+            self.show_to_queues(hop.link, &packet);
         }
-        if t.left == 0 {
+        if hop.last {
             return true;
         }
-        let node = self.ends[came_by as usize].1;
+        self.packets.get_mut(slot).way += 1;
+        let node = self.ends[hop.link as usize].1;
         if let Some(edge) = self.edge_at[node as usize]
             && !self.mark_at_edge(edge, slot)
         {

@@ -17,6 +17,7 @@ use crate::marking::MarkerState;
 use crate::network::NodeId;
 use crate::outcome::{FlowCounts, Place, VerdictRow};
 use crate::packet::Slab;
+use crate::route::Routes;
 use crate::signals::Paths;
 use crate::tcp::Alarm;
 
@@ -47,11 +48,8 @@ pub struct World<C: Clock, const TRACE: bool> {
     pub links: Vec<Link<C>>,
     /// Ends of links.
     pub ends: Vec<(NodeId, NodeId)>,
-    /// Routes of all flows, one after the other.
-    pub routes: Vec<u32>,
-    /// Links that only one other link feeds (perhaps by receivers that answer at once), and that nobody watches:
-    /// their part of the way is computed as soon as the packet enters the link before.
-    pub through: Vec<bool>,
+    /// Routes of all flows.
+    pub routes: Routes,
     /// The link at whose end most flows' packets come by an event.
     pub busiest: u32,
     /// Flows by number.
@@ -95,11 +93,10 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             now: C::ZERO,
             calendar,
             inserted: 0,
-            packets: Slab::default(),
+            packets: Slab::new(TRACE || log.is_some()),
             links: Vec::new(),
             ends: Vec::new(),
-            routes: Vec::new(),
-            through: Vec::new(),
+            routes: Routes::default(),
             busiest: 0,
             flows: Vec::new(),
             edges: Vec::new(),
@@ -136,7 +133,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     #[inline]
     pub fn schedule(&mut self, at: C, what: What) {
         let tie = self.tie(what);
-        self.calendar.push(Event { at: at.bits(), tie, what: what.pack() });
+        self.calendar.push(Event::new(at.bits(), tie, what.pack()));
     }
 
     /// Sets a flow's timer.
@@ -150,7 +147,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
 
     /// Puts an event into the calendar whose order among equals is known.
     pub fn put_back(&mut self, due: (C, u32), what: What) {
-        self.calendar.push(Event { at: due.0.bits(), tie: due.1, what: what.pack() });
+        self.calendar.push(Event::new(due.0.bits(), due.1, what.pack()));
     }
 
     pub(crate) fn write_down(
@@ -163,7 +160,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let t = self.packets.get(slot);
         self.verdicts.push(VerdictRow {
             at,
-            packet: t.number,
+            packet: self.packets.number_of(slot),
             flow: t.packet.flow.0,
             place,
             verdict: word.0,
@@ -176,7 +173,8 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     pub(crate) fn log(&mut self, code: Code, link: u32, slot: u32, at: C) {
         if let Some(log) = &mut self.log {
             let (from, to) = self.ends[link as usize];
-            log(&LogRow { code, at: at.secs(), from, to, packet: *self.packets.get(slot) });
+            let (packet, number) = (*self.packets.get(slot), self.packets.number_of(slot));
+            log(&LogRow { code, at: at.secs(), from, to, packet, number });
         }
     }
 }

@@ -74,16 +74,16 @@ pub fn simulated(network: Network, link: u32) -> (Vec<Arrival>, Vec<Row>) {
             Code::Receive => {
                 arrivals.push(Arrival { at, packet: t.packet, forward: t.forward });
                 if t.forward {
-                    place_of.insert(t.number, rows.len());
+                    place_of.insert(row.number, rows.len());
                     let marker = (Time::NEVER, "");
                     rows.push(Row { flow: t.packet.flow, marker, queue: None, fate: Fate::Neither });
                 }
             }
             Code::Dequeue => {
                 let Packet { colour, ecn, .. } = t.packet;
-                rows[place_of[&t.number]].fate = Fate::Sent { at, colour, ecn };
+                rows[place_of[&row.number]].fate = Fate::Sent { at, colour, ecn };
             }
-            Code::Drop => rows[place_of[&t.number]].fate = Fate::Dropped(at),
+            Code::Drop => rows[place_of[&row.number]].fate = Fate::Dropped(at),
             Code::Enqueue => {}
         }
     }

@@ -69,7 +69,7 @@ impl Lines {
             row.to,
             kind_name(t.packet.kind),
             t.packet.size,
-            t.number
+            row.number
         )
     }
 }

@@ -1,0 +1,67 @@
+//! Routes as packets follow them: link by link, and what happens at each link's far end.
+
+use std::collections::BTreeMap;
+
+/// What happens to a packet at the far end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Then {
+    /// Its arrival is an event.
+    Arrives,
+    /// Its next link is one of those whose part of the way is computed as soon as it enters the link before.
+    GoesOn,
+    /// Its receiver is computed likewise: the packet is taken in and answered.
+    IsReceived,
+}
+
+/// A link on a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hop {
+    /// Which.
+    pub link: u32,
+    /// What comes next.
+    pub then: Then,
+    /// Whether the route ends with it.
+    pub last: bool,
+}
+
+/// Where a route stands in the list of all hops, and how many it has.
+pub type Route = (u32, u16);
+
+/// The routes of all flows. Flows between the same nodes share a route, and the cache lines that it takes.
+#[derive(Debug, Default)]
+pub struct Routes {
+    hops: Vec<Hop>,
+}
+
+/// Routes by their hops, while they are laid out.
+pub type Known = BTreeMap<Vec<Hop>, Route>;
+
+impl Routes {
+    /// The route over these links. `through`: the links computed with the one before; `received`: whether the
+    /// receiver is.
+    pub fn lay(&mut self, links: &[u32], through: &[bool], received: bool, known: &mut Known) -> Route {
+        let hop = |(i, &link): (usize, &u32)| {
+            let then = match links.get(i + 1) {
+                Some(&next) if through[next as usize] => Then::GoesOn,
+                None if received => Then::IsReceived,
+                _ => Then::Arrives,
+            };
+            Hop { link, then, last: i + 1 == links.len() }
+        };
+        *known.entry(links.iter().enumerate().map(hop).collect()).or_insert_with_key(|hops| {
+            self.hops.extend(hops);
+            ((self.hops.len() - hops.len()) as u32, hops.len() as u16)
+        })
+    }
+
+    /// The hop at this place.
+    #[inline]
+    pub fn hop(&self, at: u32) -> Hop {
+        self.hops[at as usize]
+    }
+
+    /// Whether a route passes a link.
+    pub fn passes(&self, (first, hops): Route, link: u32) -> bool {
+        self.hops[first as usize..][..usize::from(hops)].iter().any(|hop| hop.link == link)
+    }
+}
