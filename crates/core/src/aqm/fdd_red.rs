@@ -11,11 +11,13 @@
 //! understands that; an overflow is never a mark. Non-goal: flows that share a number.
 
 pub mod ledger;
+mod params;
+
+pub use params::{AppliesTo, IdlePenalty, NoPacket, Params, Rtt, RttSource, VictimPacket};
 
 use std::collections::BTreeMap;
 
-use crate::aqm::curve::Variant;
-use crate::aqm::red::{self, Red};
+use crate::aqm::red::Red;
 use crate::aqm::spacing::{Fate, admission};
 use crate::aqm::{Aqm, FlowGauge};
 use crate::estimate::rtt::RttEstimate;
@@ -26,115 +28,9 @@ use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::{End, Queue, Strike};
 use crate::rng::Rng;
 use crate::signal::{FORGET, Oracle, Signal};
-use crate::units::{Backlog, Bytes, Duration, Rate, Time};
+use crate::units::{Bytes, Duration, Rate, Time};
 use crate::verdict::{Admission, Cause, Departure, Why};
-use ledger::{Account, Latest, Ledger, Ties};
-
-crate::choice! {
-    /// Which packet of the victim goes.
-    pub enum VictimPacket {
-        /// The last that came: the arrival itself, if it is the victim's.
-        Tail = "tail",
-        /// The next to leave.
-        Head = "head",
-        /// Any, with equal chances, the arrival included if it is the victim's.
-        Random = "random",
-    }
-}
-
-crate::choice! {
-    /// What happens if the victim has no packet here.
-    pub enum NoPacket {
-        /// The arrival goes.
-        Arrival = "arrival",
-        /// A packet of the flow goes that owes most among those that have one here.
-        NextVictim = "next_victim",
-        /// The victim's next packet goes as it comes; the arrival joins if there is room.
-        Defer = "defer",
-    }
-}
-
-crate::choice! {
-    /// Which drops the ledger decides on.
-    pub enum AppliesTo {
-        /// Those that RED's average decides.
-        Early = "early",
-        /// Those, and those for want of room.
-        EarlyAndOverflow = "early_and_overflow",
-    }
-}
-
-crate::choice! {
-    /// What counts as a flow's round-trip time.
-    pub enum Rtt {
-        /// Without the wait in this queue.
-        Base = "base",
-        /// With the time that what waits here takes to send.
-        WithQueue = "with_queue",
-    }
-}
-
-crate::choice! {
-    /// What becomes of the account of a flow not seen for avgRTT.
-    pub enum IdlePenalty {
-        /// It is closed, and a new one opened when the flow comes back.
-        Forget = "forget",
-        /// It is put aside, as long as there is room, and goes on when the flow comes back.
-        Keep = "keep",
-    }
-}
-
-crate::choice! {
-    /// Who says what the round-trip times are.
-    pub enum RttSource {
-        /// The router estimates them from what passes.
-        Estimated = "estimated",
-        /// The simulator tells propagation times: for comparison.
-        Oracle = "oracle",
-    }
-}
-
-crate::params! {
-    /// What an operator sets.
-    pub struct Params {
-        /// Average below which nothing is dropped. Its unit, packets or bytes, is the average's.
-        min_th: Backlog [NON_NEGATIVE];
-        /// Average at which the drop probability has risen to max_p. In min_th's unit.
-        max_th: Backlog [POSITIVE];
-        /// Drop probability just below max_th.
-        max_p: f64 [UNIT_POSITIVE];
-        /// Weight of the newest sample in the average.
-        w_q: f64 [UNIT_POSITIVE] = 0.002;
-        /// From max_th to 2 max_th the probability rises from max_p to 1, rather than to 1 at once.
-        gentle: bool = true;
-        /// After a drop, at least 1/p packets are let by before the next.
-        wait: bool = false;
-        /// Packets of ECN-capable transports are marked rather than dropped early; forced drops remain.
-        ecn: bool = false;
-        /// Typical size on the wire: how fast an idle link ages the average. Left out: a full packet.
-        mean_packet: Option<Bytes> [POSITIVE];
-        /// Floyd and Jacobson's RED, or ns-2's, random number by random number.
-        variant: Variant = Variant::Floyd93;
-        /// Whom an arrival's flow is penalised together with: the one whose last drop is longest ago, or the latest.
-        latest: Latest = Latest::Oldest;
-        /// Who is chosen among equals.
-        ties: Ties = Ties::Random;
-        /// Which packet of the victim goes.
-        victim_packet: VictimPacket = VictimPacket::Tail;
-        /// What happens if the victim has no packet here.
-        no_packet: NoPacket = NoPacket::Arrival;
-        /// Whether the ledger also decides who goes when the queue is full.
-        applies_to: AppliesTo = AppliesTo::Early;
-        /// Whether round-trip times are taken without or with the wait in this queue.
-        rtt: Rtt = Rtt::Base;
-        /// What becomes of the penalty of a flow not seen for avgRTT.
-        idle_penalty: IdlePenalty = IdlePenalty::Forget;
-        /// Who says what the round-trip times are.
-        rtt_source: RttSource = RttSource::Estimated;
-        /// Flows it keeps state of at most: of more, those seen longest ago are forgotten.
-        flows: u64 [FLOWS] = 4096;
-    }
-}
+use ledger::{Account, Ledger};
 
 /// What outlasts a flow's account.
 #[derive(Clone, Copy, Debug, Default)]
@@ -232,15 +128,6 @@ impl Build for Params {
             },
             stats: Stats::default(),
         }
-    }
-}
-
-impl Params {
-    /// The RED that decides that a packet goes. Whether it is marked is decided here.
-    fn as_red(&self) -> red::Params {
-        let Params { min_th, max_th, max_p, w_q, gentle, wait, mean_packet, variant, .. } = *self;
-        let (ecn, byte_scaled) = (false, false);
-        red::Params { min_th, max_th, max_p, w_q, gentle, wait, ecn, byte_scaled, mean_packet, variant }
     }
 }
 

@@ -1,8 +1,11 @@
+use super::ledger::{Latest, Ties};
 use super::*;
+use crate::aqm::curve::Variant;
 use crate::packet::Kind;
 use crate::queue::fifo::Fifo;
 use crate::registry::AnyAqm;
 use crate::rng::Rng;
+use crate::units::Backlog;
 use crate::verdict::{Notes, Silent};
 use Admission::{Admit, Drop, Mark};
 use proptest::prelude::*;

@@ -155,6 +155,21 @@ fn needed(field: &'static str, depth: Backlog, context: &Context) -> Result<(), 
     })
 }
 
+/// Two buckets without either of which every full packet would be red.
+fn one_needed(cbs: Backlog, ebs: Backlog, context: &Context) -> Result<(), Fault> {
+    if fits(cbs, context) || fits(ebs, context) {
+        return Ok(());
+    }
+    let packet = context.packet;
+    Err(Fault {
+        field: "cbs",
+        problem: format!(
+            "neither cbs, {cbs}, nor ebs, {ebs}, holds a packet of {packet}: every full packet would be red"
+        ),
+        remedy: format!("at least \"{packet}\" or \"1 packets\" for one of them"),
+    })
+}
+
 /// A bucket without which no full packet has a colour.
 fn wanted(field: &'static str, depth: Backlog, context: &Context, colour: &str) -> Option<Warning> {
     let packet = context.packet;

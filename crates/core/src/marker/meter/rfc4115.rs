@@ -7,7 +7,7 @@
 //! or if there are enough for it (chart, T ≥ B). The chart is followed unless `boundary` says otherwise: it agrees with
 //! RFC 2697 and 2698, and a bucket's depth is then the longest burst that passes. Non-goal: packet counting.
 
-use super::{Bucket, Mode, Stats, committed, fits, inflow, show_buckets, wanted};
+use super::{Bucket, Mode, Stats, committed, inflow, one_needed, show_buckets, wanted};
 use crate::marker::{Gauge, Marker};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
@@ -97,17 +97,7 @@ impl Build for Params {
 
     fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
         committed(self.cir, context)?;
-        let packet = context.packet;
-        if !fits(self.cbs, context) && !fits(self.ebs, context) {
-            return Err(Fault {
-                field: "cbs",
-                problem: format!(
-                    "neither cbs, {}, nor ebs, {}, holds a packet of {packet}: every full packet would be red",
-                    self.cbs, self.ebs
-                ),
-                remedy: format!("at least \"{packet}\" or \"1 packets\" for one of them"),
-            });
-        }
+        one_needed(self.cbs, self.ebs, context)?;
         let green = wanted("cbs", self.cbs, context, "green");
         Ok(green.into_iter().chain(wanted("ebs", self.ebs, context, "yellow")).collect())
     }

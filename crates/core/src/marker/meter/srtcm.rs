@@ -5,7 +5,7 @@
 //! red and takes none. Only the length of a burst decides, not its peak rate. Source: RFC 2697.
 //! Non-goal: a peak rate (see [`trtcm`](super::trtcm)).
 
-use super::{Bucket, Mode, Stats, committed, fits, inflow, show_buckets, wanted};
+use super::{Bucket, Mode, Stats, committed, inflow, one_needed, show_buckets, wanted};
 use crate::marker::{Gauge, Marker};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
@@ -75,17 +75,7 @@ impl Build for Params {
 
     fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
         committed(self.cir, context)?;
-        let packet = context.packet;
-        if !fits(self.cbs, context) && !fits(self.ebs, context) {
-            return Err(Fault {
-                field: "cbs",
-                problem: format!(
-                    "neither cbs, {}, nor ebs, {}, holds a packet of {packet}: every full packet would be red",
-                    self.cbs, self.ebs
-                ),
-                remedy: format!("at least \"{packet}\" or \"1 packets\" for one of them"),
-            });
-        }
+        one_needed(self.cbs, self.ebs, context)?;
         // RFC 2697 §2: an excess burst of nothing makes it a two-colour meter, which is meant.
         Ok(wanted("cbs", self.cbs, context, "green").into_iter().collect())
     }
