@@ -1,6 +1,7 @@
 """The race: ours against ns-2, ns-3 and DPDK on this machine, interleaved. `make bench`.
 
-Writes docs/benchmarks.json, docs/benchmarks.md and docs/images/benchmarks.svg; --quick and --only: nothing.
+Writes docs/benchmarks.json, docs/benchmarks.md and docs/images/benchmarks.svg; --quick and --only: nothing,
+but that --only with --update puts its measurement in the place of the one before.
 """
 
 import argparse
@@ -11,7 +12,10 @@ from pathlib import Path
 import measure
 import peers
 import report
+import router
 from sampling import profile
+
+DOCS = peers.ROOT / "docs"
 
 
 def main() -> int:
@@ -20,7 +24,12 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="short runs, two rounds, nothing written")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of every measurement (default: 5)")
     parser.add_argument(
-        "--only", choices=["race", "mechanisms", "scale", "threads"], help="one measurement, printed"
+        "--only",
+        choices=["race", "mechanisms", "scale", "threads", "router"],
+        help="one measurement, printed",
+    )
+    parser.add_argument(
+        "--update", action="store_true", help="with --only: write it, and leave the rest of the page as it is"
     )
     parser.add_argument(
         "--profile", type=int, metavar="FLOWS", help="only show where the time of our dumbbell goes"
@@ -29,7 +38,10 @@ def main() -> int:
     if args.rounds < 1:
         parser.error("--rounds: at least 1")
 
-    bins = peers.ours()
+    if args.update and (args.quick or not args.only):
+        parser.error("--update: with --only, and not with --quick")
+
+    bins = peers.ours() if args.only != "router" else Path()
     if args.profile:
         show_profile(bins, args.profile)
         return 0
@@ -48,6 +60,7 @@ def main() -> int:
         ("mechanisms", lambda: measure.mechanisms(bins, dpdk, plan)),
         ("scale", lambda: measure.scale(bins, plan)),
         ("threads", lambda: measure.threads(bins, plan)),
+        ("router", lambda: router.measure(plan.quick, plan.rounds)),
     ):
         if args.only in (None, name):
             result[name] = measured()
@@ -60,12 +73,21 @@ def main() -> int:
             except RuntimeError as e:
                 result["profile"] = {"not_run": str(e)}
                 break
-        docs = peers.ROOT / "docs"
-        (docs / "benchmarks.json").write_text(json.dumps(result, indent=1) + "\n")
-        (docs / "images" / "benchmarks.svg").write_text(report.plot(result))
-        (docs / "benchmarks.md").write_text(report.page(result))
+        write(result)
     print(report.tables(result))
+    if args.update:
+        before = json.loads((DOCS / "benchmarks.json").read_text())
+        before[args.only] = result[args.only]
+        before["targets"] = report.targets(before)
+        write(before)
     return 0
+
+
+def write(result: report.Result) -> None:
+    """The page, and what it was made of."""
+    (DOCS / "benchmarks.json").write_text(json.dumps(result, indent=1) + "\n")
+    (DOCS / "images" / "benchmarks.svg").write_text(report.plot(result))
+    (DOCS / "benchmarks.md").write_text(report.page(result))
 
 
 def dumbbell(bins: Path, flows: int) -> list[str]:

@@ -8,6 +8,7 @@ from math import log10
 from pathlib import Path
 from typing import Any
 
+import router_page
 from peers import Missing, Peer
 
 Result = dict[str, Any]
@@ -77,6 +78,11 @@ def targets(result: Result) -> list[Result]:
         ratio = result["threads"].get("ratio")
         text = "two threads / two processes, sweep by wall clock"
         found.append(target(text, "≥ 0.95", [ratio], [ratio is not None and ratio >= 0.95]))
+    if "router" in result:
+        found += [
+            target(what, want, [*got], [met])
+            for what, want, got, met in router_page.results(result["router"])
+        ]
     return found
 
 
@@ -180,6 +186,11 @@ def tables(result: Result) -> str:
             else f"Two threads against two processes, {t['seeds']} seeds of {t['flows']} flows: "
             f"{between(t)} by wall clock, {t['cpu_ratio']} by CPU time."
         )
+    if "router" in result:
+        if "not_run" in result["router"]:
+            parts.append(f"The router against the kernel: not run: {result['router']['not_run']}")
+        else:
+            parts += [table(*router_page.rows(result["router"])), table(*router_page.soaks(result["router"]))]
     rows = [
         [
             t["target"],
@@ -195,7 +206,8 @@ def tables(result: Result) -> str:
 
 def page(result: Result) -> str:
     """docs/benchmarks.md."""
-    race, mechanisms, scale, threads, verdicts = tables(result).split("\n\n")
+    race, mechanisms, scale, threads, *router, verdicts = tables(result).split("\n\n")
+    against_the_kernel = "\n\n".join(router)
     m = result["machine"]
     made = "\n".join(
         f"- {name}: {v['version']}{''.join('; ' + n for n in v['notes'])}"
@@ -258,6 +270,11 @@ Bytes a flow are the growth of the process's peak, packets under way included.
 ## Threads
 
 {threads}
+
+## The router
+
+{router_page.TEXT}
+{against_the_kernel}
 
 ## Where each nanosecond goes
 

@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any
 
 CLONE_NEWNET = 0x40000000
-# Marks that we are in a namespace of our own already.
-INSIDE = "INPROFILE_BENCH_NAMESPACE"
 OFFLOADS = ["tso", "gso", "gro", "tx", "rx", "sg"]
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -27,10 +25,15 @@ def rights() -> list[str]:
     for tool in ("ip", "ethtool", "tc", "unshare", "taskset"):
         if not shutil.which(tool):
             raise RuntimeError(f"{tool} is not installed")
-    for how in (["unshare", "--mount", "--net"], ["unshare", "--user", "--map-root-user", "--mount", "--net"]):
+    for how in (
+        ["unshare", "--mount", "--net"],
+        ["unshare", "--user", "--map-root-user", "--mount", "--net"],
+    ):
         if subprocess.run([*how, "true"], capture_output=True, check=False).returncode == 0:
             return how
-    raise RuntimeError("no network namespaces: needs root, or `unshare -Urn` where user namespaces are allowed")
+    raise RuntimeError(
+        "no network namespaces: needs root, or `unshare -Urn` where user namespaces are allowed"
+    )
 
 
 def run(*words: str) -> str:

@@ -1,0 +1,336 @@
+"""The router between two hosts, against the kernel doing the same: throughput, shaping, latency; and a soak.
+
+What is measured runs in network namespaces of its own; this file is also the program that runs inside them.
+"""
+
+import json
+import os
+import re
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import veth
+from peers import ROOT, TARGET, say
+
+Row = dict[str, Any]
+
+# Shaped rates, Mbit/s.
+RATES = [10, 50, 100]
+# What the kernel counts beside the IP packet, and so do we here.
+ETHERNET = 14
+# Packets that both shapers hold at most.
+QUEUE = 200
+# The receiver's buffer: no window is larger than what the kernel's input queue takes (1,000 frames).
+WINDOW = 250_000
+# As large as a rate may be: nothing ever waits.
+UNSHAPED = "100 Gbit/s"
+
+SETTINGS = """inside = "lan0"
+outside = "wan0"
+overhead = "{overhead} B"
+control.socket = "{socket}"
+[upstream]
+rate = "{rate}"
+[upstream.queue]
+aqm = "rio"
+limit = "{limit} packets"
+in = {{ min_th = "{half} packets", max_th = "{most} packets", max_p = 0.02 }}
+out = {{ min_th = "{quarter} packets", max_th = "{most} packets", max_p = 0.05 }}
+[[upstream.customers]]
+name = "all"
+prefix = "0.0.0.0/0"
+contract = "{rate}"
+marker = {{ kind = "token_bucket", depth = "100 kB" }}
+"""
+
+
+def measure(quick: bool, rounds: int) -> Row:
+    """Builds the router and measures it; where that can't be done, says why."""
+    try:
+        how = veth.rights()
+    except RuntimeError as e:
+        return {"not_run": str(e)}
+    if len(os.sched_getaffinity(0)) < 2:
+        return {"not_run": "one core only: the router needs one of its own"}
+    say("building the router")
+    build = ["cargo", "build", "--quiet", "--locked", "--release", "-p", "inprofile-daemon"]
+    subprocess.run(build, cwd=ROOT, check=True)
+    command = [
+        *how,
+        sys.executable,
+        __file__,
+        str(TARGET / "release" / "inprofiled"),
+        str(rounds),
+        str(int(quick)),
+    ]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"the router's measurement ended with {done.returncode}")
+    found: Row = json.loads(done.stdout)
+    say("router: soak under a virtual clock")
+    found["soak"].insert(0, virtual_soak(quick))
+    return found
+
+
+def virtual_soak(quick: bool) -> Row:
+    """A day's packets through the packet loop under a virtual clock."""
+    test = [
+        "cargo",
+        "test",
+        "--quiet",
+        "--locked",
+        "--release",
+        "-p",
+        "inprofile-daemon",
+        "--test",
+        "soak",
+        "--",
+    ]
+    which = ["a_short_soak"] if quick else ["--ignored"]
+    done = subprocess.run(
+        [*test, *which, "--nocapture"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    line = re.search(r"^.*?soak (packets=.*)$", done.stdout, re.M)
+    if done.returncode or not line:
+        raise RuntimeError(f"the soak failed: {(done.stdout + done.stderr).strip()[-300:]}")
+    pairs = dict(word.split("=") for word in line[1].split())
+    return {
+        "name": "virtual clock",
+        "packets": int(pairs["packets"]),
+        "sent": int(pairs["sent"]),
+        "dropped": int(pairs["dropped"]),
+        "hours": float(pairs["hours"]),
+        "seconds": float(pairs["wall_s"]),
+        "rss_kib": [int(x) for x in pairs["rss_kib"].split(",")],
+        "adds_up": True,
+    }
+
+
+# From here on: inside a network namespace of our own.
+
+
+class Box:
+    """The wire with what is between the hosts, running."""
+
+    def __init__(
+        self, wire: veth.Wire, addresses: list[str], router: "subprocess.Popen[bytes] | None", ask: list[str]
+    ):
+        self.wire, self.addresses, self.router, self.ask = wire, addresses, router, ask
+
+    def stats(self) -> Row:
+        """What the router has counted."""
+        found: Row = json.loads(veth.run(*self.ask, "--json"))
+        return found
+
+    def memory_kib(self) -> int:
+        """Resident memory of the router."""
+        assert self.router
+        status = Path(f"/proc/{self.router.pid}/status").read_text()
+        found = re.search(r"^VmRSS:\s*(\d+)", status, re.M)
+        assert found
+        return int(found[1])
+
+
+@contextmanager
+def kernel(cores: tuple[int, int], rate: int | None) -> Iterator[Box]:
+    """The kernel forwards, through a token bucket filter if there is a rate."""
+    wire = veth.Wire(*cores)
+    try:
+        addresses = wire.addresses(forwarded=True)
+        if rate:
+            limit = QUEUE * (1500 + ETHERNET)
+            shaper = f"qdisc add dev wan0 root tbf rate {rate}mbit burst 5kb limit {limit}"
+            veth.run("tc", *shaper.split())
+        yield Box(wire, addresses, None, [])
+    finally:
+        wire.close()
+
+
+@contextmanager
+def ours(program: str, cores: tuple[int, int], rate: int | None) -> Iterator[Box]:
+    """The router forwards, through a marker and RIO, shaped if there is a rate."""
+    wire = veth.Wire(*cores)
+    router = None
+    with tempfile.TemporaryDirectory() as folder:
+        control, file = f"{folder}/control", Path(folder) / "router.toml"
+        thresholds = {"half": QUEUE // 2, "quarter": QUEUE // 4, "most": QUEUE - 10}
+        wanted = f"{rate} Mbit/s" if rate else UNSHAPED
+        file.write_text(
+            SETTINGS.format(overhead=ETHERNET, socket=control, rate=wanted, limit=QUEUE, **thresholds)
+        )
+        try:
+            addresses = wire.addresses(forwarded=False)
+            command = ["taskset", "--cpu-list", str(cores[1]), program, "run", str(file)]
+            router = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+            ask = [program, "stats", "--socket", control]
+            for _ in range(500):
+                if subprocess.run(ask, capture_output=True, check=False).returncode == 0:
+                    break
+                if router.poll() is not None:
+                    raise RuntimeError(f"the router ended with {router.returncode}")
+                time.sleep(0.02)
+            else:
+                raise RuntimeError("the router doesn't answer")
+            yield Box(wire, addresses, router, ask)
+        finally:
+            if router:
+                router.terminate()
+                router.wait(10)
+            wire.close()
+
+
+def tcp(box: Box, warm: float, seconds: float) -> float:
+    """Mbit/s of payload that one connection's receiver reads, after so long to get going."""
+    door = box.wire.socket(1, socket.SOCK_STREAM)
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, WINDOW)
+    door.bind((box.addresses[1], 5000))
+    door.listen()
+    sender = box.wire.socket(0, socket.SOCK_STREAM)
+    sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+    sender.connect((box.addresses[1], 5000))
+    receiver, _ = door.accept()
+    over = threading.Event()
+
+    def send() -> None:
+        chunk = bytes(1 << 18)
+        try:
+            while not over.is_set():
+                sender.sendall(chunk)
+        except OSError:
+            # The receiver has had enough.
+            pass
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    room = bytearray(1 << 20)
+    total, start = 0, time.monotonic()
+    since, before = None, 0
+    while True:
+        total += receiver.recv_into(room)
+        now = time.monotonic()
+        if since is None and now - start >= warm:
+            since, before = now, total
+        if since is not None and now - since >= seconds:
+            break
+    over.set()
+    for s in (receiver, sender, door):
+        # At once, without a word: nobody waits for what is on its way.
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        s.close()
+    thread.join(5)
+    return (total - before) * 8e-6 / (now - since)
+
+
+def latency(box: Box, packets: int) -> tuple[float, float]:
+    """Microseconds from a host's call to the other's, a small packet every millisecond: median, 99th percentile."""
+    receiver = box.wire.socket(1, socket.SOCK_DGRAM)
+    receiver.bind((box.addresses[1], 6000))
+    receiver.settimeout(2)
+    sender = box.wire.socket(0, socket.SOCK_DGRAM)
+    sender.connect((box.addresses[1], 6000))
+    took = []
+    for i in range(packets + 100):
+        time.sleep(0.001)
+        start = time.monotonic_ns()
+        sender.send(bytes(200))
+        receiver.recv(2000)
+        if i >= 100:
+            took.append((time.monotonic_ns() - start) / 1e3)
+    receiver.close()
+    sender.close()
+    took.sort()
+    return statistics.median(took), took[len(took) * 99 // 100]
+
+
+def spread(values: list[float]) -> list[float]:
+    """Median, least, most."""
+    return [statistics.median(values), min(values), max(values)]
+
+
+def compared(name: str, rate: int | None, unit: str, pairs: list[tuple[float, float]]) -> Row:
+    """One row of ours against the kernel's."""
+    ratio, least, most = spread([a / b for a, b in pairs])
+    return {
+        "name": name,
+        "rate": rate,
+        "unit": unit,
+        "ours": round(statistics.median(a for a, _ in pairs), 2),
+        "kernel": round(statistics.median(b for _, b in pairs), 2),
+        "ratio": round(ratio, 4),
+        "ratio_min": round(least, 4),
+        "ratio_max": round(most, 4),
+        "raw_ours": [round(a, 2) for a, _ in pairs],
+        "raw_kernel": [round(b, 2) for _, b in pairs],
+    }
+
+
+def veth_soak(program: str, cores: tuple[int, int], seconds: float) -> Row:
+    """As many packets as a connection moves in so long, with the router's memory and accounts at several points."""
+    looks, memory, before = 6, [], 0.0
+    with ours(program, cores, None) as box:
+        for i in range(looks):
+            tcp(box, 0.1, seconds / looks)
+            if i == 0:
+                before = box.stats()["directions"][0]["came"]
+            memory.append(box.memory_kib())
+        stats = box.stats()
+    up = stats["directions"][0]
+    gone = up["sent"] + up["passed"] + up["dropped"] + up["marked_away"] + up["no_buffer"] + up["waiting"]
+    assert up["came"] > before
+    return {
+        "name": "veth",
+        "packets": up["came"],
+        "sent": up["sent"] + up["passed"],
+        "dropped": up["dropped"] + up["marked_away"] + up["no_buffer"],
+        "missed": stats["ports"][0]["missed"],
+        "refused": stats["ports"][1]["refused"],
+        "seconds": round(seconds, 1),
+        "rss_kib": memory,
+        "adds_up": up["came"] == gone and bool(up["adds_up"]),
+    }
+
+
+def inside(program: str, rounds: int, quick: bool) -> Row:
+    """Everything that needs the namespaces."""
+    # The devices of this namespace, in this process's own view.
+    veth.run("mount", "-t", "sysfs", "sysfs", "/sys")
+    veth.ip("link set lo up")
+    host, box = sorted(os.sched_getaffinity(0))[-2:]
+    cores = (host, box)
+    os.sched_setaffinity(0, {host})
+    warm, seconds, probes = (0.5, 2.0, 500) if quick else (2.0, 6.0, 3000)
+    free: list[tuple[float, float]] = []
+    shaped: dict[int, list[tuple[float, float]]] = {rate: [] for rate in RATES}
+    waits: list[tuple[tuple[float, float], tuple[float, float]]] = []
+    for r in range(rounds):
+        say(f"router: round {r + 1} of {rounds}")
+        for rate in (None, *RATES):
+            found = []
+            for contestant in (ours(program, cores, rate), kernel(cores, rate)):
+                with contestant as between:
+                    found.append(tcp(between, warm, seconds if rate else seconds / 2))
+            (shaped[rate] if rate else free).append((found[0], found[1]))
+        with ours(program, cores, None) as between:
+            mine = latency(between, probes)
+        with kernel(cores, None) as between:
+            waits.append((mine, latency(between, probes)))
+    rows = [compared("TCP, unshaped", None, "Mbit/s", free)]
+    rows += [compared("TCP, shaped", rate, "Mbit/s", pairs) for rate, pairs in shaped.items()]
+    for i, name in enumerate(("one-way delay, median", "one-way delay, 99th percentile")):
+        rows.append(compared(name, None, "µs", [(a[i], b[i]) for a, b in waits]))
+    say("router: soak over veth")
+    return {"rows": rows, "soak": [veth_soak(program, cores, 6 if quick else 60)]}
+
+
+if __name__ == "__main__":
+    print(json.dumps(inside(sys.argv[1], int(sys.argv[2]), bool(int(sys.argv[3])))))

@@ -1,0 +1,78 @@
+"""The router's part of the page."""
+
+from typing import Any
+
+Result = dict[str, Any]
+
+# Of the kernel's throughput, unshaped; how far from the kernel's shaper; packets of a day at 10 Mbit/s and 1,500 B.
+UNSHAPED, SHAPED, SOAK = 0.7, 0.01, 72_000_000
+# KiB by which memory may differ between the first look and the last.
+GROWTH = 1024
+
+
+def results(router: Result) -> list[tuple[str, str, list[float | int], bool]]:
+    """Every target of the router's: what, wanted, measured, met."""
+    if "not_run" in router:
+        return [("the router against the kernel", "", [], False)]
+    found: list[tuple[str, str, list[float | int], bool]] = []
+    for row in router["rows"]:
+        ratio = row["ratio"]
+        if row["name"] == "TCP, unshaped":
+            what = "the router's TCP through marker and RIO, unshaped / the kernel's forwarding"
+            found.append((what, f"≥ {UNSHAPED}", [ratio], ratio >= UNSHAPED))
+        elif row["rate"]:
+            what = f"the router's TCP payload at {row['rate']} Mbit/s / TBF's"
+            found.append((what, "within 1 %", [ratio], abs(ratio - 1) <= SHAPED))
+    virtual = router["soak"][0]
+    sound = all(s["adds_up"] and max(s["rss_kib"]) - s["rss_kib"][0] <= GROWTH for s in router["soak"])
+    what = "packets of a soak without growth, accounts that add up"
+    found.append((what, f"≥ {SOAK:,}", [virtual["packets"]], sound and virtual["packets"] >= SOAK))
+    return found
+
+
+def rows(router: Result) -> tuple[list[str], list[list[str]]]:
+    """The table against the kernel."""
+    head = ["", "shaped to", "ours", "kernel", "ours / kernel (range)"]
+    cells = []
+    for r in router["rows"]:
+        rate = f"{r['rate']} Mbit/s" if r["rate"] else ""
+        ratio = f"{r['ratio']:.3f} ({r['ratio_min']:.3f}–{r['ratio_max']:.3f})"
+        cells.append(
+            [r["name"], rate, f"{r['ours']:,.2f} {r['unit']}", f"{r['kernel']:,.2f} {r['unit']}", ratio]
+        )
+    return head, cells
+
+
+def soaks(router: Result) -> tuple[list[str], list[list[str]]]:
+    """The table of soaks."""
+    head = [
+        "soak",
+        "packets in",
+        "sent",
+        "dropped",
+        "seconds",
+        "resident memory at each look, KiB",
+        "adds up",
+    ]
+    cells = [
+        [
+            s["name"] + (f", {s['hours']:.1f} h" if "hours" in s else ""),
+            f"{s['packets']:,}",
+            f"{s['sent']:,}",
+            f"{s['dropped']:,}",
+            f"{s['seconds']}",
+            ", ".join(f"{k:,}" for k in s["rss_kib"]),
+            "yes" if s["adds_up"] else "**no**",
+        ]
+        for s in router["soak"]
+    ]
+    return head, cells
+
+
+TEXT = """Two hosts in network namespaces, and between them `inprofiled` or the kernel's own forwarding, over veth with an
+MTU of 1500 and all offloads off. There are two cores: sender and receiver share one, and the other is the router's (receive
+packet steering puts the work for each interface on its owner's core, for both contestants alike). One TCP connection, CUBIC;
+what counts is the payload that the receiver reads. The kernel shapes with `tbf`, both count a frame as 14 B more than its
+IP packet and hold 200 packets. *Unshaped* is marker, RIO and a rate that nothing ever waits for. Delay is that of a small UDP packet every
+millisecond from one host's call to the other's; what the router adds is the difference.
+"""
