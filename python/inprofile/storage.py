@@ -75,8 +75,11 @@ def write_folder(folder: str | Path, tables: Mapping[str, pa.Table], provenance:
         )
         _sync(part)
         _replace(part, place)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(part, ignore_errors=True)
+        if isinstance(error, OSError):
+            # A full disk names no file, and a part that is gone by now is not what anybody asked for.
+            raise OSError(error.errno, error.strerror or str(error), str(place)) from error
         raise
 
 
