@@ -9,7 +9,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.toml'
 say = @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce compare test soak lint test-rust test-python bench cost profile validate validate-live laws wheel requirements clean
+.PHONY: help build reproduce compare test soak trial lint test-rust test-python bench cost profile validate validate-live laws wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -52,6 +52,11 @@ soak: ## Ten thousand random experiments and fuzzed inputs, a million packets, a
 	@cargo test --quiet --locked --release -p inprofile-daemon --test router -- --ignored
 	$(say) "Soak: a day of 10 Mbit/s through the router, 72 million packets, under a virtual clock"
 	@cargo test --quiet --locked --release -p inprofile-daemon --test soak -- --ignored --nocapture
+
+trial: ## Try the router's unit under a systemd booted in namespaces (as root; ten seconds)
+	$(say) "inprofiled.service under systemd"
+	@cargo build --quiet --locked -p inprofile-daemon
+	@packaging/trial.sh "$${CARGO_TARGET_DIR:-target}/debug/inprofiled"
 
 bench: ## Race ns-2, ns-3, DPDK and the kernel, installed if need be; write docs/benchmarks (half an hour; a quiet machine)
 	$(say) "Benchmarks"

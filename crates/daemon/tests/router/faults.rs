@@ -135,14 +135,21 @@ fn bad_requests_do_no_harm() {
     drop(idle);
 }
 
+/// How many of a flood's packets are fragments.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fragments {
+    Few,
+    Most,
+}
+
 fn memory_kib(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// So many small packets, each of a flow of its own, with fragments and rubbish among them.
-fn flood(bench: &mut Bench, flows: u32) {
+/// So many packets of 60 bytes, each of a flow of its own, with fragments and rubbish among them.
+fn flood(bench: &mut Bench, flows: u32, fragments: Fragments) {
     bench.start(&format!(
         "flows = 4096\n---\n{}[[upstream.customers]]\nname = \"all\"\nprefix = \"0.0.0.0/0\"\nmarker = {{ kind = \"token_bucket\", rate = \"1 Mbit/s\", depth = \"10 kB\" }}\n",
         plain("20 Mbit/s")
@@ -153,6 +160,7 @@ fn flood(bench: &mut Bench, flows: u32) {
         let packet = Udp { from: (n >> 16) as u8, port: n as u16, size: 60, ..Udp::numbered(u64::from(n)) };
         batch.push(match n % 64 {
             5 => packet.fragment(),
+            n if fragments == Fragments::Most && n > 7 => packet.fragment(),
             6 => not_ip(u64::from(n)),
             7 => packet.v4()[..30].to_vec(),
             _ => packet.v4(),
@@ -187,12 +195,19 @@ fn flood(bench: &mut Bench, flows: u32) {
 #[test]
 fn a_flood_of_new_flows_stays_within_bounds() {
     let Some(mut bench) = Bench::new("flood") else { return };
-    flood(&mut bench, 30_000);
+    flood(&mut bench, 30_000, Fragments::Few);
+}
+
+#[test]
+fn a_flood_of_fragments_stays_within_bounds() {
+    let Some(mut bench) = Bench::new("fragments") else { return };
+    flood(&mut bench, 30_000, Fragments::Most);
+    assert!(bench.figure("directions.0.frames.ipv4_fragment") > 26_000);
 }
 
 #[test]
 #[ignore = "a minute: make soak"]
 fn a_million_flows_stay_within_bounds() {
     let Some(mut bench) = Bench::new("million") else { return };
-    flood(&mut bench, 1_000_000);
+    flood(&mut bench, 1_000_000, Fragments::Few);
 }

@@ -1,0 +1,122 @@
+#!/bin/sh
+# Tries inprofiled.service under a systemd of its own, booted in namespaces on a copy of this machine's root that is
+# thrown away: start, reload, log rotation, watchdog, kill, a port that is deleted. Needs root, systemd, iproute2.
+#   packaging/trial.sh target/release/inprofiled
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+
+boot() { # In the namespaces: makes the root, then becomes systemd.
+    mount --make-rprivate /
+    new=$(mktemp -d)
+    mount -t tmpfs tmpfs "$new"
+    mkdir "$new/upper" "$new/work" "$new/root"
+    mount -t overlay overlay -o "lowerdir=/,upperdir=$new/upper,workdir=$new/work" "$new/root"
+    cd "$new/root"
+    mkdir -p trial
+    mount --bind "$trial" trial
+    mount -t proc proc proc
+    mount --bind proc/sys proc/sys
+    mount -o remount,ro,bind proc/sys
+    mount -t sysfs sysfs sys
+    mount -t cgroup2 cgroup2 sys/fs/cgroup
+    mount --rbind /dev dev
+    mount -t tmpfs tmpfs run
+    mount -t tmpfs tmpfs tmp
+    install -m 755 trial/inprofiled usr/bin/inprofiled
+    install -m 644 trial/inprofiled.service etc/systemd/system/
+    # Only this unit and what it needs, not all that a machine starts.
+    mkdir -p etc/systemd/system/inprofiled.service.d
+    printf '[Unit]\nDefaultDependencies=no\n' >etc/systemd/system/inprofiled.service.d/trial.conf
+    printf '[Unit]\nDefaultDependencies=no\nWants=inprofiled.service\nAfter=inprofiled.service\n[Service]\nType=oneshot\nExecStart=/bin/sh /trial/trial.sh drive\nExecStopPost=/bin/systemctl exit --force --force\n' \
+        >etc/systemd/system/trial.service
+    cat >etc/inprofiled.toml <<END
+inside = "lan0"
+outside = "wan0"
+fix_offloads = true
+[log]
+file = "/var/log/inprofiled/inprofiled.log"
+[upstream]
+rate = "10 Mbit/s"
+queue = { aqm = "drop_tail", limit = "100 packets" }
+END
+    chmod 644 etc/inprofiled.toml
+    ip link set lo up
+    plug h0 lan0
+    plug h1 wan0
+    exec env -i container=other PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+        chroot . /lib/systemd/systemd --system --unit=trial.service --log-target=null --show-status=no
+}
+
+plug() {
+    ip link add "$1" type veth peer name "$2"
+    ip link set "$1" up
+    ip link set "$2" up
+}
+
+property() { systemctl show inprofiled -p "$1" --value; }
+
+until_is() { # property, value: within five seconds
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        [ "$(property "$1")" != "$2" ] || { echo "ok   $1 is $2"; return 0; }
+        sleep 0.5
+    done
+    echo "FAIL $1 is $(property "$1"), not $2"
+    exit 1
+}
+
+has() { # file, text
+    grep -q "$2" "$1" && echo "ok   $1 has $2" || { echo "FAIL $1 lacks $2"; exit 1; }
+}
+
+drive() { # As a unit of the booted systemd.
+    exec >/trial/result 2>&1
+    log=/var/log/inprofiled/inprofiled.log
+    systemd-analyze verify inprofiled.service
+    echo "ok   systemd-analyze verify"
+    until_is SubState running
+    status=/proc/$(property MainPID)/status
+    has "$status" 'CapEff:.0000000000001000'
+    has "$status" 'NoNewPrivs:.1'
+    has "$status" 'Seccomp:.2'
+    systemctl reload inprofiled
+    until_is StatusText 'packets are forwarded'
+    mv $log $log.1
+    systemctl kill --kill-whom=main --signal=USR1 inprofiled
+    sleep 1
+    has $log 'opened anew'
+    cp /etc/inprofiled.toml /etc/good.toml
+    echo 'broken [' >>/etc/inprofiled.toml
+    systemctl reload inprofiled
+    sleep 1
+    has $log 'the configuration before is kept'
+    cp /etc/good.toml /etc/inprofiled.toml
+    kill -STOP "$(property MainPID)"
+    until_is NRestarts 1
+    until_is SubState running
+    kill -KILL "$(property MainPID)"
+    until_is NRestarts 2
+    until_is SubState running
+    ip link del wan0
+    until_is SubState auto-restart
+    plug h1 wan0
+    until_is SubState running
+    systemctl stop inprofiled
+    until_is Result success
+    has $log '"left_behind":0'
+    echo done
+}
+
+case ${1:-} in
+boot) boot ;;
+drive) drive ;;
+*)
+    trial=$(mktemp -d)
+    export trial
+    trap 'rm -rf "$trial"' EXIT
+    cp "$1" "$trial/inprofiled"
+    cp "$here/inprofiled.service" "$0" "$trial/"
+    timeout -k 5 90 unshare --pid --mount --fork --uts --net --cgroup --ipc --kill-child sh "$trial/trial.sh" boot || true
+    cat "$trial/result"
+    [ "$(tail -n 1 "$trial/result")" = done ]
+    ;;
+esac
