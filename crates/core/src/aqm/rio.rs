@@ -111,6 +111,14 @@ impl Vars {
     fn of(&mut self, is_in: bool) -> &mut Group {
         if is_in { &mut self.r#in } else { &mut self.out }
     }
+
+    /// After a forced drop, as ns-2 does it.
+    #[cold]
+    fn restart_ns2(&mut self, is_in: bool) {
+        if is_in {
+            self.r#in.count.restart();
+        }
+    }
 }
 
 /// State between packets.
@@ -359,14 +367,12 @@ impl Rio {
         if verdict != Admission::Admit {
             self.stats[usize::from(is_in)].count(verdict);
             // An overflow restarts the count; ns-2: so does a forced drop, and neither does OUT's.
-            let restarts = match c.rule.law {
-                Law::Floyd93 | Law::Efficient => verdict == Admission::Drop(Cause::Overflow),
-                Law::Ns2Red | Law::Ns2Rio => {
-                    is_in && matches!(verdict, Admission::Drop(Cause::Forced | Cause::Overflow))
+            match verdict {
+                Admission::Drop(Cause::Overflow) if is_in || !c.rule.law.is_ns2() => {
+                    v.of(is_in).count.restart()
                 }
-            };
-            if restarts {
-                v.of(is_in).count.restart();
+                Admission::Drop(Cause::Forced) if c.rule.law.is_ns2() => v.restart_ns2(is_in),
+                _ => {}
             }
         }
         if let Some(aside) = &mut self.aside
