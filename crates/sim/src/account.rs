@@ -16,38 +16,59 @@ use crate::world::World;
 #[derive(Debug)]
 pub struct Accounts {
     window: (Time, Time),
-    begins: Option<Snapshot>,
-    ends: Option<Snapshot>,
+    /// How often the window has turned.
+    turns: u8,
+    /// As long as it has not begun: nothing. Within it: counts at its beginning. After it: what was counted in it.
+    counted: Counted,
 }
 
-/// Counts at one moment. (Links keep their own: theirs may be ahead of the present.)
-#[derive(Debug)]
-struct Snapshot {
+/// Counts of all that is counted for the window. (Links keep their own: theirs may be ahead of the present.)
+#[derive(Debug, Default)]
+struct Counted {
     flows: Vec<FlowCounts>,
     tallies: Vec<Tally>,
     edges: Vec<MarkerCounts>,
     hosts: Vec<Option<Box<MarkerCounts>>>,
 }
 
-impl Snapshot {
-    /// At this turn of the window.
-    fn take<C: Clock, const TRACE: bool>(
+impl Counted {
+    /// Now, less what it was: from nothing to the counts at the window's beginning, and from those to what was counted in it.
+    /// In place, as a hundred thousand flows have a hundred thousand of each.
+    fn since_then<C: Clock, const TRACE: bool>(
+        &mut self,
         world: &mut World<C, TRACE>,
         senders: &[Source<C>],
         turn: u8,
-    ) -> Snapshot {
-        let mut flows: Vec<FlowCounts> = world.flows.iter().map(|f| f.counts).collect();
-        for (_, flow, counts) in world.turned.extract_if(.., |t| t.0 == turn) {
-            flows[flow as usize].receive(&counts);
+    ) {
+        let n = world.flows.len();
+        self.flows.resize(n, FlowCounts::default());
+        self.tallies.resize(n, Tally::default());
+        self.edges.resize(world.edges.len(), MarkerCounts::default());
+        self.hosts.resize(n, None);
+        for (counted, f) in self.flows.iter_mut().zip(&world.flows) {
+            *counted = f.counts.since(counted);
+        }
+        for (_, flow, then) in world.turned.extract_if(.., |t| t.0 == turn) {
+            let now = &world.flows[flow as usize].counts;
+            self.flows[flow as usize].take_back(&now.since(&then));
         }
         for &(_, flow, cause) in world.losses_to_come() {
-            flows[flow as usize].dropped[cause as usize] -= 1;
+            self.flows[flow as usize].dropped[cause as usize] -= 1;
         }
-        Snapshot {
-            flows,
-            tallies: senders.iter().map(Source::tally).collect(),
-            edges: world.edges.iter().map(|e| e.counts).collect(),
-            hosts: world.flows.iter().map(|f| f.marker.as_ref().map(|m| Box::new(m.counts))).collect(),
+        for (counted, sender) in self.tallies.iter_mut().zip(senders) {
+            *counted = sender.tally().since(counted);
+        }
+        for (counted, edge) in self.edges.iter_mut().zip(&world.edges) {
+            *counted = edge.counts.since(counted);
+        }
+        for (counted, f) in self.hosts.iter_mut().zip(&world.flows) {
+            if let Some(m) = &f.marker {
+                let counted = counted.get_or_insert_default();
+                **counted = m.counts.since(counted);
+            }
+        }
+        for f in &mut world.flows {
+            f.turned(turn, world.window);
         }
     }
 }
@@ -55,25 +76,17 @@ impl Snapshot {
 impl Accounts {
     /// Before the window.
     pub fn new(window: (Time, Time)) -> Accounts {
-        Accounts { window, begins: None, ends: None }
+        Accounts { window, turns: 0, counted: Counted::default() }
     }
 
-    /// The window begins now.
-    pub fn window_begins<C: Clock, const TRACE: bool>(
+    /// The window turns now: it begins, or it ends.
+    pub fn window_turns<C: Clock, const TRACE: bool>(
         &mut self,
         world: &mut World<C, TRACE>,
         senders: &[Source<C>],
     ) {
-        self.begins = Some(Snapshot::take(world, senders, 0));
-    }
-
-    /// The window ends now.
-    pub fn window_ends<C: Clock, const TRACE: bool>(
-        &mut self,
-        world: &mut World<C, TRACE>,
-        senders: &[Source<C>],
-    ) {
-        self.ends = Some(Snapshot::take(world, senders, 1));
+        self.counted.since_then(world, senders, self.turns);
+        self.turns += 1;
     }
 
     /// Closes the books at the end of the run.
@@ -81,7 +94,7 @@ impl Accounts {
     /// # Errors
     /// What was found not to add up.
     pub fn close<C: Clock, const TRACE: bool>(
-        self,
+        mut self,
         mut world: World<C, TRACE>,
         senders: &[Source<C>],
         seed: u64,
@@ -91,34 +104,41 @@ impl Accounts {
         for l in &mut world.links {
             l.settle(now);
         }
-        let (begins, ends) = match (self.begins, self.ends) {
-            (Some(b), Some(e)) => (b, e),
-            (Some(b), None) => (b, Snapshot::take(&mut world, senders, 1)),
-            _ => return Err("the measured window did not begin within the run".into()),
-        };
+        match self.turns {
+            0 => return Err("the measured window did not begin within the run".into()),
+            1 => self.window_turns(&mut world, senders),
+            _ => {}
+        }
+        let counted = self.counted;
 
-        let mut in_flight = vec![[0u64; 2]; world.flows.len()];
+        let mut in_flight = vec![[0u32; 2]; world.flows.len()];
         for t in world.packets.iter() {
             in_flight[t.packet.flow.0 as usize][usize::from(!t.forward)] += 1;
         }
+        // They make room for the outcome.
+        drop(world.packets);
+        drop(world.calendar);
         let window_ps = (self.window.1 - self.window.0).0 as f64;
         let mut outcome = Outcome { seed, events, ..Outcome::default() };
+        outcome.flows.reserve_exact(world.flows.len());
+        outcome.flow_markers.reserve_exact(world.flows.len());
         for (i, f) in world.flows.iter().enumerate() {
+            let [data, acks] = in_flight[i].map(u64::from);
             let flow = FlowOutcome {
                 total: f.counts,
-                window: ends.flows[i].since(&begins.flows[i]),
-                in_flight: in_flight[i][0],
-                acks: [f.acks[0], f.acks[1], f.acks[2], in_flight[i][1]],
+                window: counted.flows[i],
+                in_flight: data,
+                acks: [f.acks[0], f.acks[1], f.acks[2], acks],
                 tally: senders[i].tally(),
                 start: f.start,
                 completed: f.completed,
-                window_tally: ends.tallies[i].since(&begins.tallies[i]),
+                window_tally: counted.tallies[i],
             };
             flow.check().map_err(|e| format!("flow {i}: {e}"))?;
             outcome.flows.push(flow);
             outcome.flow_markers.push(f.marker.as_ref().map(|m| {
-                let counts = |at: &Snapshot| at.hosts[i].as_deref().copied().unwrap_or_default();
-                Box::new(marker_outcome(m, counts(&ends).since(&counts(&begins)), now.time()))
+                let window = counted.hosts[i].as_deref().copied().unwrap_or_default();
+                Box::new(marker_outcome(m, window, now.time()))
             }));
         }
         for (i, l) in world.links.iter().enumerate() {
@@ -129,8 +149,7 @@ impl Accounts {
             outcome.links.push(LinkOutcome { classes, ..queue(None)? });
         }
         for (i, m) in world.edges.iter().enumerate() {
-            let window = ends.edges[i].since(&begins.edges[i]);
-            outcome.edges.push(marker_outcome(m, window, now.time()));
+            outcome.edges.push(marker_outcome(m, counted.edges[i], now.time()));
         }
         let row = |(&(flow, place, cause), &packets)| DropRow { flow, place, cause, packets };
         outcome.drops = world.drops.iter().map(row).collect();
@@ -181,12 +200,12 @@ fn since(after: &Counts, before: &Counts) -> Counts {
 }
 
 impl FlowCounts {
-    /// What the receiver counts is as in `other`.
-    fn receive(&mut self, other: &FlowCounts) {
-        self.received = other.received;
-        self.received_bytes = other.received_bytes;
-        self.in_order_wire_bytes = other.in_order_wire_bytes;
-        self.in_order_payload_bytes = other.in_order_payload_bytes;
+    /// What the receiver has counted `beyond` the turn of the window is not counted yet.
+    fn take_back(&mut self, beyond: &FlowCounts) {
+        self.received = less(self.received, beyond.received);
+        self.received_bytes = less(self.received_bytes, beyond.received_bytes);
+        self.in_order_wire_bytes -= beyond.in_order_wire_bytes;
+        self.in_order_payload_bytes -= beyond.in_order_payload_bytes;
     }
 
     /// What was counted since `before`.

@@ -231,8 +231,9 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                 let next = watch.next();
                 self.world.schedule(C::at(next), What::Sample(m));
             }
-            What::WindowBegins => self.accounts.window_begins(&mut self.world, &self.senders),
-            What::WindowEnds => self.accounts.window_ends(&mut self.world, &self.senders),
+            What::WindowBegins | What::WindowEnds => {
+                self.accounts.window_turns(&mut self.world, &self.senders);
+            }
             what @ (What::EdgeTick(_) | What::QueueTick(_) | What::HostTick(_)) => self.tick(what),
             What::Signals(path) => self.world.deliver(path),
             What::Stop => return false,

@@ -1,7 +1,7 @@
 //! A flow in the middle of a run: its routes, its receiver and its books, and the world as its sender sees it.
 
 use inprofile_core::rng::Rng;
-use inprofile_core::units::Time;
+use inprofile_core::units::{Duration, Time};
 
 use crate::clock::Clock;
 use crate::marking::MarkerState;
@@ -48,8 +48,8 @@ pub struct FlowState<C: Clock> {
     pub start: Time,
     /// When the receiver had all of a transfer.
     pub completed: Option<Time>,
-    /// Its random numbers: jitter.
-    pub rng: Rng,
+    /// Its random numbers, if its sends are jittered.
+    jitter: Option<Box<Rng>>,
 }
 
 impl<C: Clock> FlowState<C> {
@@ -67,6 +67,7 @@ impl<C: Clock> FlowState<C> {
             Transport::Tcp(config) | Transport::Transfer(config, _) => (config.segment, config.header),
             Transport::Udp(config) => (config.packet.saturating_sub(udp::HEADER), udp::HEADER),
         };
+        let jittered = transport.tcp().is_some_and(|config| config.jitter > Duration::ZERO);
         FlowState {
             class,
             forward,
@@ -83,7 +84,7 @@ impl<C: Clock> FlowState<C> {
             turned: 0,
             turns_at: C::NEVER,
             marker,
-            rng,
+            jitter: jittered.then(|| Box::new(rng)),
             timers: [Timer::default(); 3],
             counts: FlowCounts::default(),
             acks: [0; 3],
@@ -102,9 +103,20 @@ impl<C: Clock> FlowState<C> {
     pub fn turn(&mut self, at: C, window: [C; 2], mut turned: impl FnMut(u8, FlowCounts)) {
         while self.turns_at <= at {
             turned(self.turned, self.counts);
-            self.turned += 1;
-            self.turns_at = window.get(usize::from(self.turned)).copied().unwrap_or(C::NEVER);
+            self.next_turn(window);
         }
+    }
+
+    /// The window has turned for all: a receiver that was not beyond this turn has nothing more to say of it.
+    pub fn turned(&mut self, turn: u8, window: [C; 2]) {
+        if self.turns_at < C::NEVER && self.turned == turn {
+            self.next_turn(window);
+        }
+    }
+
+    fn next_turn(&mut self, window: [C; 2]) {
+        self.turned += 1;
+        self.turns_at = window.get(usize::from(self.turned)).copied().unwrap_or(C::NEVER);
     }
 
     /// How long an acknowledgement may be held back.
@@ -150,7 +162,7 @@ impl<C: Clock, const TRACE: bool> Host for FlowHost<'_, C, TRACE> {
         self.world.flows[self.flow as usize].timers[which as usize].is_set()
     }
     fn uniform(&mut self) -> f64 {
-        let own = &mut self.world.flows[self.flow as usize].rng;
-        self.world.shared.as_mut().unwrap_or(own).uniform()
+        let own = self.world.flows[self.flow as usize].jitter.as_deref_mut();
+        self.world.shared.as_mut().or(own).expect("only senders that jitter draw").uniform()
     }
 }

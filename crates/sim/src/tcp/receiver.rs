@@ -40,7 +40,7 @@ pub struct Receiver {
     /// The segment that came last.
     last: u32,
     /// Blocks reported before, most recent first, if the flow selects.
-    reported: Option<Sack>,
+    reported: Option<Box<Sack>>,
     /// Acknowledgements carry ECN-Echo until the sender says that it has reduced its window.
     echoes: bool,
     /// Congestion was experienced by a segment that no acknowledgement covers yet.
@@ -58,7 +58,7 @@ impl Receiver {
             profile: config.profile,
             held_back: false,
             last: 0,
-            reported: config.congestion.selects().then(Sack::default),
+            reported: config.congestion.selects().then(Box::default),
             echoes: false,
             marked: false,
         }
@@ -153,10 +153,10 @@ impl Receiver {
     /// that came last, then the blocks said most recently.
     pub fn select(&mut self) -> Sack {
         let segment = self.last;
-        let Some(before) = self.reported.take() else { return Sack::default() };
+        let Some(reported) = &mut self.reported else { return Sack::default() };
+        let before = std::mem::take(&mut **reported);
         let mut now = Sack::default();
         if self.beyond.is_empty() {
-            self.reported = Some(now);
             return now;
         }
         let newest = self.beyond.iter().copied().find(|&(from, to)| (from..to).contains(&segment));
@@ -169,7 +169,7 @@ impl Receiver {
                 now.push(old);
             }
         }
-        self.reported = Some(now);
+        **reported = now;
         now
     }
 
