@@ -30,9 +30,11 @@ lint: $(VENV)/.built
 	@cargo fmt --all --check
 	@cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	$(say) "Python: format, lints and types"
-	@$(BIN)/ruff format --quiet --check python docs validation
-	@$(BIN)/ruff check --quiet python docs validation
+	@$(BIN)/ruff format --quiet --check python docs validation benches
+	@$(BIN)/ruff check --quiet python docs validation benches
 	@$(BIN)/mypy
+	@MYPYPATH=benches/race $(BIN)/mypy benches/race
+	@MYPYPATH=validation $(BIN)/mypy validation
 
 test-rust: $(VENV)/.built
 	$(say) "Rust: tests"

@@ -211,8 +211,8 @@ def kept(file: Path, anew: set[str]) -> list[Row]:
         if stored["case"] in anew:
             continue
         fields = {name: value for name, value in stored.items() if name not in ("share_off", "verdicts")}
-        sides = {side: Measured(**fields.pop(side)) for side in ("simulated", "live")}
-        rows.append(Row(**fields, **sides))
+        simulated, live = (Measured(**fields.pop(side)) for side in ("simulated", "live"))
+        rows.append(Row(simulated=simulated, live=live, **fields))
     return rows
 
 

@@ -16,7 +16,16 @@ ROOT = BENCHES.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
 STORE = TARGET / "peers"
 
-NS3_MODULES = "applications internet point-to-point traffic-control network stats core bridge".split()
+NS3_MODULES = [
+    "applications",
+    "internet",
+    "point-to-point",
+    "traffic-control",
+    "network",
+    "stats",
+    "core",
+    "bridge",
+]
 
 
 @dataclass

@@ -96,7 +96,7 @@ class Namespace:
 
 
 class Wire:
-    """The two hosts and the box, until it is closed. Call it in the box's namespace, which must be our own."""
+    """The two hosts and the box, until it is closed; called in the box's namespace, which must be our own."""
 
     def __init__(self, host_core: int, box_core: int):
         self.hosts = [Namespace.new(), Namespace.new()]
@@ -112,7 +112,7 @@ class Wire:
             self.hosts[i].take(theirs)
 
     def addresses(self, forwarded: bool) -> list[str]:
-        """Gives the hosts addresses: in two networks that the kernel forwards between, or in one; returns them."""
+        """Gives the hosts addresses: in two networks that the kernel forwards between, or in one."""
         networks = ("10.1.0", "10.2.0") if forwarded else ("10.1.0", "10.1.0")
         found = []
         for i, (host, network) in enumerate(zip(self.hosts, networks, strict=True)):

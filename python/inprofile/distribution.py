@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -194,8 +195,9 @@ def _script(scenario: Scenario, seed: int) -> str:
         raise NotInNs2(scenario.file, list(error.args[0])) from None
 
 
+@lru_cache(maxsize=4096)
 def _run(program: str, script: str) -> dict[str, float]:
-    """One run of ns-2, in a folder of its own."""
+    """One run of ns-2, in a folder of its own; experiments that are one script to ns-2 share its runs."""
     with tempfile.TemporaryDirectory(prefix="inprofile-") as name:
         folder = Path(name)
         (folder / SCRIPT).write_text(script, encoding="utf-8")
