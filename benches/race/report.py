@@ -281,7 +281,7 @@ Bytes a flow are the growth of the process's peak, packets under way included.
 
 ## The router
 
-{router_page.TEXT}
+{router_page.text(result["router"])}
 {against_the_kernel}
 
 ## Where each nanosecond goes
@@ -299,7 +299,7 @@ def profiles(result: Result) -> str:
     cost = {r["flows"]: r["ns_per_packet"] for r in result["scale"]}
     parts = []
     for flows, rows in result["profile"].items():
-        cells = [[f"`{name}`", f"{100 * share:.1f} %", f"{share * cost[flows]:.0f}"] for name, share in rows]
+        cells = [[f"`{name}`", f"{100 * share:.1f} %", f"{share * cost[int(flows)]:.0f}"] for name, share in rows]
         parts.append(table([f"{flows:,} flows", "share", "ns a packet"], cells))
     return "\n\n".join(parts)
 

@@ -65,6 +65,7 @@ def measure(quick: bool, rounds: int) -> Row:
     say("building the router")
     build = ["cargo", "build", "--quiet", "--locked", "--release", "-p", "inprofile-daemon"]
     subprocess.run(build, cwd=ROOT, check=True)
+    load = round(os.getloadavg()[0], 1)
     command = [
         *how,
         sys.executable,
@@ -76,7 +77,7 @@ def measure(quick: bool, rounds: int) -> Row:
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"the router's measurement ended with {done.returncode}")
-    found: Row = json.loads(done.stdout)
+    found: Row = {"rounds": rounds, "load_before": load} | json.loads(done.stdout)
     say("router: soak under a virtual clock")
     found["soak"].insert(0, virtual_soak(quick))
     return found
