@@ -299,8 +299,10 @@ def profiles(result: Result) -> str:
     cost = {r["flows"]: r["ns_per_packet"] for r in result["scale"]}
     parts = []
     for flows, rows in result["profile"].items():
-        cells = [[f"`{name}`", f"{100 * share:.1f} %", f"{share * cost[int(flows)]:.0f}"] for name, share in rows]
-        parts.append(table([f"{flows:,} flows", "share", "ns a packet"], cells))
+        cells = [
+            [f"`{name}`", f"{100 * share:.1f} %", f"{share * cost[int(flows)]:.0f}"] for name, share in rows
+        ]
+        parts.append(table([f"{int(flows):,} flows", "share", "ns a packet"], cells))
     return "\n\n".join(parts)
 
 
