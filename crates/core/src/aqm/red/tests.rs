@@ -89,6 +89,44 @@ fn at_least_one_in_every_1_over_p() {
     assert!(seen.windows(40).all(|w| w.contains(&Drop(Cause::Early))));
 }
 
+/// p_b = 0.05: a drop within 20 packets of the last, in the mean 10.5; and as many whoever asks why.
+#[test]
+fn the_efficient_algorithm_spaces_drops_alike() {
+    let p = Params { variant: Variant::Efficient, ..params(1.0, false) };
+    let seen = verdicts(&p, Ecn::NotCapable, &[10; 20_000]);
+    assert!(seen.windows(20).all(|w| w.contains(&Drop(Cause::Early))));
+    let drops = seen.iter().filter(|v| **v != Admit).count();
+    assert!((1850..1960).contains(&drops), "{drops}");
+    let (mut red, mut rng) = (p.build(&CONTEXT), Rng::for_component(1, "red"));
+    let asked: Vec<_> = (0..20_000)
+        .map(|_| {
+            let packet = Packet { size: 1000, ..Packet::default() };
+            red.arrive(Time::ZERO, &packet, &mut Fake::of(10, 0), &mut rng, &mut Notes::default())
+        })
+        .collect();
+    assert_eq!(asked, seen);
+}
+
+/// An overflow is a drop: the next is spaced from there, by a number of its own. The old one would be too large, for it
+/// has let ten packets by.
+#[test]
+fn the_efficient_algorithm_starts_anew_after_an_overflow() {
+    let p = Params { variant: Variant::Efficient, ..params(1.0, false) };
+    let mut gaps = Vec::new();
+    for seed in 0..400 {
+        let (mut red, mut rng) = (p.build(&CONTEXT), Rng::for_component(seed, "red"));
+        let mut next = |limit| {
+            let mut queue = Fake { limit, ..Fake::of(10, 0) };
+            arrive(&mut red, 0, &mut queue, &mut rng, Ecn::NotCapable)
+        };
+        if (0..10).all(|_| next(100.0) == Admit) && next(10.0) == Drop(Cause::Overflow) {
+            gaps.push((1..=20).find(|_| next(100.0) != Admit).expect("a drop within 1/p_b"));
+        }
+    }
+    let short = gaps.iter().filter(|n| **n <= 10).count();
+    assert!(gaps.len() > 150 && (2 * short).abs_diff(gaps.len()) < 60, "{short} of {}", gaps.len());
+}
+
 #[test]
 fn ecn_marks_what_chance_picks_and_nothing_else() {
     let p = Params { ecn: true, ..params(1.0, true) };
