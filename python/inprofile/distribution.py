@@ -190,9 +190,11 @@ def validate_distribution(scenario: Scenario, seeds: int | None = None) -> Distr
 
 def _script(scenario: Scenario, seed: int) -> str:
     try:
-        return _internal.ns2_counting_script(scenario._inner, seed)
+        script = _internal.ns2_counting_script(scenario._inner, seed)
     except _internal.Inexpressible as error:
         raise NotInNs2(scenario.file, list(error.args[0])) from None
+    # The first line is the title, which is nothing to ns-2.
+    return script.partition("\n")[2]
 
 
 @lru_cache(maxsize=4096)

@@ -10,6 +10,7 @@ from inprofile import load
 from inprofile.cli import main
 from inprofile.distribution import counted, equivalent, figures, validate_distribution
 from inprofile.validate import NotInNs2, Ns2Failed
+from stand_in import put_ns
 
 EXACT = """
 title    = "Two flows through RIO"
@@ -51,14 +52,6 @@ def exact(tmp_path: Path) -> Path:
     path = tmp_path / "exact.toml"
     path.write_text(EXACT)
     return path
-
-
-def put_ns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    (folder / "ns").write_text(f"#!/bin/sh\n{body}\n")
-    (folder / "ns").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
 
 
 def test_welch_by_hand() -> None:

@@ -9,6 +9,7 @@ import pytest
 from inprofile import _internal, load
 from inprofile.cli import main
 from inprofile.validate import CONTEXT, NotInNs2, Ns2Failed, Ns2Missing, compare, ns2_script, validate
+from stand_in import put_ns
 
 SMALL = """
 title    = "Two flows, as in ns-2"
@@ -44,15 +45,6 @@ def small(tmp_path: Path) -> Path:
     path = tmp_path / "small.toml"
     path.write_text(SMALL)
     return path
-
-
-def put_ns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
-    """Make a program called ns that does this, before any other."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    (folder / "ns").write_text(f"#!/bin/sh\n{body}\n")
-    (folder / "ns").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
 
 
 def lines(n: int, flags: str = "-------") -> list[bytes]:

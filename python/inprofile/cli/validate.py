@@ -35,11 +35,12 @@ def validate(
     ] = None,
     json_: Json = False,
 ) -> None:
-    """Run an experiment here and in ns-2 2.35, and compare.
+    r"""Run an experiment here and in ns-2 2.35, and compare.
 
-    With [engine] profile = "ns2" every event at every link is compared. With the exact profile, the default,
-    no two runs can be the same: many seeds are run, and fairness, rates and drops compared in distribution.
-    Both need [tcp] profile = "ns2".
+    With \[engine] profile = "ns2" every event at every link is compared.
+    With the exact profile, the default, no two runs can be the same: many
+    seeds are run, and fairness, rates and drops compared in distribution.
+    Both need \[tcp] profile = "ns2".
     """
     from ..distribution import Distribution, validate_distribution
     from ..validate import NotInNs2, Ns2Failed, Ns2Missing, Validation, by_events

@@ -25,6 +25,8 @@ SCHEMES = {"rio": "RIO", "rio-plus-out": "RI+O"}
 #: Groups of Table I, and their profiles in bit/s.
 TABLE_1 = {f"as{i}": 270e3 * (i + 1) for i in range(5)}
 BE = "be"
+#: What the page calls Table I's columns.
+WORDS = {"throughput": "throughput", "loss_out": "OUT loss"}
 #: Share of a profile that counts as kept.
 KEPT = 0.98
 #: Sweeps, whose runs are no part of the paper's experiments.
@@ -107,38 +109,35 @@ def _table_1(cells: Cells, variant: str) -> dict[str, Measures]:
     return {scheme: _cell(cells, "table-1", scheme, variant) for scheme in SCHEMES}
 
 
+def _schemes_apart(runs: Mapping[str, Measures], measure: str, side: Any, unit: str) -> list[Comparison]:
+    """RI+O on that side of RIO for every assured flow of Table I, and on the other for best effort."""
+    flows = [(group, f"the {_kbit(profile)} flow", side) for group, profile in TABLE_1.items()]
+    flows.append((BE, "a best-effort flow", "below" if side == "above" else "above"))
+    return [
+        _paired(
+            f"{WORDS[measure]} of {flow}, RI+O {where} RIO",
+            runs["rio-plus-out"][f"{measure}:{group}"],
+            runs["rio"][f"{measure}:{group}"],
+            where,
+            unit,
+        )
+        for group, flow, where in flows
+    ]
+
+
 def _b1a(paper: Paper, cells: Cells, variant: str) -> Finding:
     runs = _table_1(cells, variant)
-    compared = [
-        _paired(
-            f"throughput of the {_kbit(profile)} flow, RI+O above RIO",
-            runs["rio-plus-out"][f"throughput:{group}"],
-            runs["rio"][f"throughput:{group}"],
-            "above",
-            "bit/s",
-        )
-        for group, profile in TABLE_1.items()
-    ]
-    compared.append(
-        _paired(
-            "throughput of a best-effort flow, RI+O below RIO",
-            runs["rio-plus-out"]["throughput:be"],
-            runs["rio"]["throughput:be"],
-            "below",
-            "bit/s",
-        )
-    )
+    compared = _schemes_apart(runs, "throughput", "above", "bit/s")
     return Finding("B1a", "as-described", compared, list(_numbers(paper, runs, "throughput", "bit/s")))
 
 
 def _numbers(paper: Paper, runs: Mapping[str, Measures], measure: str, unit: str) -> Iterator[Number]:
     """Table I's column of this measure beside ours."""
-    words = {"throughput": "throughput", "loss_out": "OUT loss"}[measure]
     for printed in paper.about["table1"]:
         for group, value in zip((*TABLE_1, BE), printed[measure], strict=True):
             who = "best effort" if group == BE else _kbit(TABLE_1[group])
             yield Number(
-                f"{words}, {who}, {SCHEMES[printed['scheme']]}",
+                f"{WORDS[measure]}, {who}, {SCHEMES[printed['scheme']]}",
                 list(runs[printed["scheme"]][f"{measure}:{group}"]),
                 value,
                 "Table I",
@@ -257,25 +256,7 @@ def _b5(paper: Paper, cells: Cells, variant: str) -> Finding:
 
 def _b6(paper: Paper, cells: Cells, variant: str) -> Finding:
     runs = _table_1(cells, variant)
-    compared = [
-        _paired(
-            f"OUT loss of the {_kbit(profile)} flow, RI+O below RIO",
-            runs["rio-plus-out"][f"loss_out:{group}"],
-            runs["rio"][f"loss_out:{group}"],
-            "below",
-            "",
-        )
-        for group, profile in TABLE_1.items()
-    ]
-    compared.append(
-        _paired(
-            "OUT loss of best effort, RI+O above RIO",
-            runs["rio-plus-out"]["loss_out:be"],
-            runs["rio"]["loss_out:be"],
-            "above",
-            "",
-        )
-    )
+    compared = _schemes_apart(runs, "loss_out", "below", "")
     return Finding("B6", "as-described", compared, list(_numbers(paper, runs, "loss_out", "")))
 
 
