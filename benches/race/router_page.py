@@ -69,14 +69,15 @@ def soaks(router: Result) -> tuple[list[str], list[list[str]]]:
     return head, cells
 
 
-TEXT = """Two hosts in network namespaces, and between them `inprofiled` or the kernel's own forwarding, over
-veth with an MTU of 1500 and all offloads off. There are two cores: sender and receiver share one, and the other
-is the router's (receive packet steering puts the work for each interface on its owner's core, for both
-contestants alike). One TCP connection, CUBIC; what counts is the payload that the receiver reads. The kernel
-shapes with `tbf`, both count a frame as 14 B more than its IP packet and hold 200 packets. *Unshaped* is marker,
-RIO and a rate that nothing ever waits for. Delay is that of a small UDP packet every millisecond from one host's
-call to the other's. The soak under a virtual clock sends through the router's own packet loop a fifth more than
-a link of 10 Mbit/s carries in 20 hours; the other one is real packets, unshaped.
+TEXT = """Two hosts in network namespaces, and between them `inprofiled` or the kernel's own forwarding,
+over veth with an MTU of 1500 and all offloads off. There are two cores: sender and receiver share one, and
+the other is the router's (receive packet steering puts the work for each interface on its owner's core, for
+both contestants alike). One TCP connection, CUBIC; what counts is the payload that the receiver reads. The
+kernel shapes with `tbf`, both count a frame as 14 B more than its IP packet and hold 200 packets.
+*Unshaped* is marker, RIO and a rate that nothing ever waits for. Delay is that of a small UDP packet every
+millisecond from one host's call to the other's. The soak under a virtual clock sends through the router's
+own packet loop a fifth more than a link of 10 Mbit/s carries in 20 hours; the other one is real packets,
+unshaped.
 """
 
 
@@ -93,5 +94,5 @@ def text(router: Result) -> str:
 # Where the unshaped target is missed. Shares of the packet thread's time, by sampling.
 WHY = """
 Unshaped, the router's core is what is full, and the mechanisms are the least of it: user space takes a
-seventh of its time, the rest is the kernel's, two thirds of all in `sendmmsg`, which takes frames one by one (with an
-interrupt to the other core for many of them) where forwarding takes them 64 at a time."""
+seventh of its time, the rest is the kernel's, two thirds of all in `sendmmsg`, which takes frames one by
+one (with an interrupt to the other core for many of them) where forwarding takes them 64 at a time."""
