@@ -198,7 +198,7 @@ impl OnePort {
         let on: libc::c_int = 1;
         sys::set_option(fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &on)?;
         sys::set_option(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &on)?;
-        // Beyond what the system lets everybody have takes CAP_NET_ADMIN; without, as much as there is.
+        // Beyond what the system lets everybody have takes the machine's own CAP_NET_ADMIN; without, as much as there is.
         if sys::set_option(fd, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_MEMORY).is_err() {
             sys::set_option(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_MEMORY)?;
         }
