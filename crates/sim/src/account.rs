@@ -5,9 +5,9 @@ use inprofile_core::queue::fifo::Counts;
 use inprofile_core::units::Time;
 
 use crate::clock::Clock;
-use crate::link::Seen;
 use crate::marking::MarkerState;
 use crate::outcome::{DropRow, FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts, MarkerOutcome, Outcome};
+use crate::seen::Seen;
 use crate::tcp::Tally;
 use crate::traffic::Source;
 use crate::world::World;

@@ -7,8 +7,9 @@ use inprofile_core::queue::scheduled::Scheduled;
 use inprofile_core::units::Time;
 
 use crate::clock::Clock;
-use crate::link::{Book, Waiting};
+use crate::link::Waiting;
 use crate::network;
+use crate::seen::Book;
 
 /// The classes of one link.
 #[derive(Debug)]

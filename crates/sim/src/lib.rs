@@ -22,6 +22,7 @@ pub mod outcome;
 pub mod packet;
 mod plan;
 pub mod route;
+pub mod seen;
 pub mod signals;
 pub mod stage;
 pub mod tcp;

@@ -9,7 +9,7 @@
 use inprofile_core::aqm::drop_tail::DropTail;
 use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Packet};
 use inprofile_core::queue::Queue;
-use inprofile_core::queue::fifo::{Counts, Fifo, Item};
+use inprofile_core::queue::fifo::{Fifo, Item};
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::rng::Rng;
 use inprofile_core::signal::{Outbox, Signal};
@@ -20,6 +20,7 @@ use crate::classes::Classes;
 use crate::clock::Clock;
 use crate::network;
 use crate::packet::Slab;
+use crate::seen::Book;
 
 /// A packet waiting at a link: where it is kept, and what the queue has to know of it.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +70,7 @@ pub struct Link<C: Clock> {
     last_size: (u32, C::Span),
     delay: C::Span,
     /// Packets that found the link free and passed, by colour, and their bytes.
-    passed: [(u64, u64); 3],
+    pub(crate) passed: [(u64, u64); 3],
     /// When the measured window next turns: at its beginning, then at its end, then never.
     turns_at: C,
     /// When the run ends.
@@ -83,9 +84,9 @@ pub struct Link<C: Clock> {
     /// Stepped service: whether a packet is being sent.
     busy: bool,
     /// The queue, unless there are classes.
-    fifo: Fifo<Waiting<C>>,
+    pub(crate) fifo: Fifo<Waiting<C>>,
     /// The queues of classes, if a scheduler shares the link out.
-    classes: Option<Box<Classes<C>>>,
+    pub(crate) classes: Option<Box<Classes<C>>>,
     rate: Rate,
     /// The discipline, unless there are classes.
     pub aqm: AnyAqm,
@@ -97,30 +98,7 @@ pub struct Link<C: Clock> {
     counted_to: Time,
     window: (Time, Time),
     /// The books at the turns that have passed.
-    books: Vec<Book>,
-}
-
-/// A link's books at one moment.
-#[derive(Clone, Debug)]
-pub struct Book {
-    /// Counts since the start of the run.
-    pub counts: Counts,
-    /// Packets waiting, integrated over time since the start of the run, in packet-picoseconds.
-    pub area: u128,
-}
-
-/// A queue as monitors and books see it: a link's only one, one of its classes, or all of them together.
-#[derive(Debug)]
-pub struct Seen<'a> {
-    /// Its discipline; none of all classes together.
-    pub aqm: Option<&'a AnyAqm>,
-    /// Counts since the start of the run.
-    pub counts: Counts,
-    /// Packets waiting by colour.
-    pub waiting: [u32; 3],
-    /// The books at the beginning and at the end of the measured window, as far as they have passed.
-    /// Only a listed link keeps them.
-    pub books: &'a [Book],
+    pub(crate) books: Vec<Book>,
 }
 
 /// What became of an arrival.
@@ -385,39 +363,5 @@ impl<C: Clock> Link<C> {
     #[inline(never)]
     fn resize(&mut self, size: u32) {
         self.last_size = (size, C::serialise(self.rate, Bytes(u64::from(size))));
-    }
-
-    /// How many classes it has; 0 if there is one queue for all.
-    pub fn classes(&self) -> usize {
-        self.classes.as_ref().map_or(0, |c| c.queue.classes().len())
-    }
-
-    /// Counts of the queue since the start of the run.
-    fn counts(&self) -> Counts {
-        let mut counts = *self.fifo.counts();
-        for i in 0..3 {
-            let (packets, bytes) = self.passed[i];
-            counts.arrived[i] += packets;
-            counts.arrived_bytes[i] += bytes;
-            counts.sent[i] += packets;
-            counts.sent_bytes[i] += bytes;
-        }
-        counts
-    }
-
-    /// The queue, or all classes together; with a number that class.
-    pub fn seen(&self, class: Option<usize>) -> Seen<'_> {
-        let books = &self.books;
-        match (&self.classes, class) {
-            (Some(classes), Some(i)) => {
-                let c = &classes.queue.classes()[i];
-                let (counts, waiting) = (*c.queue.counts(), c.queue.waiting());
-                Seen { aqm: Some(&c.aqm), counts, waiting, books: classes.books(i) }
-            }
-            (Some(all), None) => Seen { aqm: None, counts: all.counts(), waiting: all.waiting(), books },
-            (None, _) => {
-                Seen { aqm: Some(&self.aqm), counts: self.counts(), waiting: self.fifo.waiting(), books }
-            }
-        }
     }
 }
