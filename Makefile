@@ -9,7 +9,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.toml'
 say = @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce compare test soak trial lint test-rust test-python bench cost profile validate validate-live laws wheel requirements clean
+.PHONY: help build reproduce compare test soak fuzz trial lint test-rust test-python bench cost profile validate validate-live laws wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -54,6 +54,21 @@ soak: ## Ten thousand random experiments and fuzzed inputs, a million packets, a
 	@cargo test --quiet --locked --release -p inprofile-daemon --test router -- --ignored
 	$(say) "Soak: a day of 10 Mbit/s through the router, 72 million packets, under a virtual clock"
 	@cargo test --quiet --locked --release -p inprofile-daemon --test soak -- --ignored --nocapture
+
+# What cargo-fuzz builds with.
+FUZZ := -Cpasses=sancov-module \
+	$(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table trace-compares) \
+	--cfg fuzzing -Clink-dead-code -Zsanitizer=address -Ccodegen-units=1
+
+fuzz: ## Fuzz with libFuzzer, two minutes a target (SECONDS=n for another time; needs a nightly compiler)
+	$(say) "Fuzz"
+	@cd fuzz && host=$$(rustc +nightly -vV | sed -n 's/^host: //p') && \
+		RUSTFLAGS="$(FUZZ)" cargo +nightly build --quiet --release --target "$$host" --bins && \
+		for body in packet receiver scenario; do \
+			mkdir -p corpus/$$body artifacts/$$body && echo "$$body:" && \
+			"$${CARGO_TARGET_DIR:-target}/$$host/release/$$body" -max_total_time=$(or $(SECONDS),120) -max_len=4096 \
+				-verbosity=0 -print_funcs=0 -print_final_stats=1 -artifact_prefix=artifacts/$$body/ corpus/$$body || exit 1; \
+		done
 
 trial: ## Try the router's unit under a systemd booted in namespaces (as root; ten seconds)
 	$(say) "inprofiled.service under systemd"

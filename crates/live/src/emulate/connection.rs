@@ -219,18 +219,38 @@ pub fn receive(listener: &TcpListener, shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
+/// Makes the calling thread a punctual one of a namespace, for good.
+///
+/// # Errors
+/// What the system says.
+pub fn settle(namespace: &Namespace) -> io::Result<()> {
+    namespace.enter()?;
+    sys::sleep_precisely()?;
+    // Without real-time priority it runs all the same, and the report says so of this process as a whole.
+    let _ = sys::run_first();
+    Ok(())
+}
+
+/// Sleeps until then. False: the run is over.
+pub fn sleep_until(at: Time, clock: Clock, over: &AtomicBool) -> bool {
+    while !over.load(Ordering::Relaxed) {
+        let now = clock.now();
+        if now >= at {
+            return true;
+        }
+        std::thread::sleep(Duration::from_nanos(at.since(now).0.div_ceil(1_000)).min(GLANCE));
+    }
+    false
+}
+
 /// The sender's part: waits for its time, connects, and writes.
 ///
 /// # Errors
 /// What the system says.
 pub fn send(namespace: &Namespace, plan: &Plan, clock: Clock, shared: &Shared) -> io::Result<()> {
-    namespace.enter()?;
-    sys::sleep_precisely()?;
-    // Without real-time priority it runs all the same, and the report says so of this process as a whole.
-    let _ = sys::run_first();
-    while clock.now() < plan.start && !shared.is_over() {
-        let left = plan.start.since(clock.now()).0 / 1_000;
-        std::thread::sleep(Duration::from_nanos(left).min(GLANCE));
+    settle(namespace)?;
+    if !sleep_until(plan.start, clock, &shared.over) {
+        return Ok(());
     }
     let socket = open(plan.congestion)?;
     glance(socket.as_fd())?;

@@ -7,13 +7,12 @@ use std::os::fd::AsFd;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use inprofile_core::rng::Rng;
 use inprofile_core::units::Time;
 use inprofile_sim::traffic::udp::{Config, HEADER, Schedule};
 
-use super::connection::{GLANCE, PORT, again, leave_as};
+use super::connection::{GLANCE, PORT, again, leave_as, settle, sleep_until};
 use crate::code_points::Dscp;
 use crate::datapath::lateness::Lateness;
 use crate::io::sys::{self, Clock};
@@ -142,10 +141,7 @@ pub fn receive(socket: &UdpSocket, shared: &Shared) -> io::Result<()> {
 /// # Errors
 /// What the system says.
 pub fn send(namespace: &Namespace, plan: &Plan, clock: Clock, shared: &Shared) -> io::Result<()> {
-    namespace.enter()?;
-    sys::sleep_precisely()?;
-    // Without real-time priority it runs all the same, and the report says so of this process as a whole.
-    let _ = sys::run_first();
+    settle(namespace)?;
     let socket = UdpSocket::bind((plan.addresses.0, PORT))?;
     socket.connect((plan.addresses.1, PORT))?;
     socket.set_write_timeout(Some(GLANCE))?;
@@ -157,7 +153,7 @@ pub fn send(namespace: &Namespace, plan: &Plan, clock: Clock, shared: &Shared) -
     let mut due = schedule.begin(plan.start);
     let mut number = 0u64;
     while let Some(at) = due {
-        if !sleep_until(at, clock, shared) {
+        if !sleep_until(at, clock, &shared.over) {
             return Ok(());
         }
         payload[..NUMBER].copy_from_slice(&number.to_be_bytes());
@@ -174,20 +170,6 @@ pub fn send(namespace: &Namespace, plan: &Plan, clock: Clock, shared: &Shared) -
         due = schedule.following();
     }
     Ok(())
-}
-
-/// Sleeps until then. False: the run is over.
-fn sleep_until(at: Time, clock: Clock, shared: &Shared) -> bool {
-    loop {
-        let now = clock.now();
-        if shared.is_over() {
-            return false;
-        }
-        if now >= at {
-            return true;
-        }
-        std::thread::sleep(Duration::from_nanos(at.since(now).0.div_ceil(1_000)).min(GLANCE));
-    }
 }
 
 #[cfg(test)]
