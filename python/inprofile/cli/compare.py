@@ -99,7 +99,9 @@ def as_text(comparison: Comparison) -> str:
                 ranking = one.rankings[measure.id]
                 best = f"{comparison.title(ranking.best)} {shown(measure, ranking.values[ranking.best])}"
                 alike = ", ".join(comparison.title(s) for s in ranking.alike)
-                lines.append(f"  {measure.title:<15}{best}{f'; not told from it: {alike}' if alike else ''}")
+                lines.append(
+                    f"  {measure.title:<15}{best}{f'; not shown to be worse: {alike}' if alike else ''}"
+                )
         absent = [comparison.title(s) for s in one.frontiers if s not in one.reaching]
         if absent:
             lines.append(f"  No point there: {', '.join(absent)}")

@@ -35,9 +35,15 @@ class Measure:
 MEASURES = {
     m.id: m
     for m in (
-        Measure("met", "Contracts met", f"share of contracts that got at least {ENOUGH:.0%}", True, True),
         Measure(
-            "kept", "Contract kept", "mean of min(1, x/r), r what was bought and x what came", True, True
+            "met", "Contracts met", f"share of contracts that got at least {100 * ENOUGH:.0f} %", True, True
+        ),
+        Measure(
+            "kept",
+            "Contract kept",
+            "mean of min(1, x/r), x a flow's throughput and r its contract",
+            True,
+            True,
         ),
         Measure("fairness", "Fairness", "Jain's index of x/r; of x where nobody has a contract", True),
         Measure("utilisation", "Utilisation", "of the measured link", True, True),

@@ -89,6 +89,14 @@ def _names(comparison: Comparison, schemes: Sequence[str]) -> str:
     return titles[0] if len(titles) == 1 else f"{', '.join(titles[:-1])} and {titles[-1]}"
 
 
+def _alike(comparison: Comparison, ranking: Ranking) -> str:
+    if not ranking.alike:
+        return ", ahead of every other scheme"
+    if len(ranking.first) == len(ranking.order):
+        return ", but no other scheme is shown to be worse"
+    return f"; not shown to be worse: {_names(comparison, ranking.alike)}"
+
+
 def in_short(comparison: Comparison) -> Iterator[str]:
     """Say who wins: over all rankings, then who keeps the contracts in each study."""
     tally = comparison.tally()
@@ -97,7 +105,7 @@ def in_short(comparison: Comparison) -> Iterator[str]:
         counts = "; ".join(f"{comparison.title(s)} {first} of {n}" for s, n, _, first in tally[:4])
         yield (
             f"{_names(comparison, top)} {'is' if len(top) == 1 else 'are'} most often at the top,"
-            f" alone or not told from the best: {counts}."
+            f" alone or not shown to be worse than the best: {counts}."
         )
     for one in comparison.outcomes:
         place = f"{one.study.title}, {one.study.tcp_title}"
@@ -111,11 +119,7 @@ def in_short(comparison: Comparison) -> Iterator[str]:
         yield (
             f"{place}: {comparison.title(ranking.best)} {what}"
             f" ({shown(measure, ranking.values[ranking.best])})"
-            + (
-                f", not told from {_names(comparison, ranking.alike)}"
-                if ranking.alike
-                else ", ahead of every other scheme"
-            )
+            + _alike(comparison, ranking)
             + (
                 "."
                 if worst in ranking.alike

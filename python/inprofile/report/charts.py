@@ -265,13 +265,16 @@ def dots(
 
 
 @shape
-def _bars_shape(kinds: tuple[str, ...], schemes: tuple[str, ...], y: str, height: int) -> Any:
+def _bars_shape(kinds: tuple[str, ...], schemes: tuple[str, ...], y: str, height: int, floor: bool) -> Any:
     across = alt.X("kind:N", sort=list(kinds), title=None, axis=alt.Axis(labelAngle=0, ticks=False))
     offset = alt.XOffset("scheme:N", sort=list(schemes))
+    # Few seeds make intervals that reach below 0, where such a quantity cannot be.
+    scale = alt.Scale(domainMin=0, nice=True) if floor else alt.Scale()
     tips = _mean_tips(["kind", "scheme"])
     base = chart_of("means").encode(x=across, xOffset=offset, tooltip=tips)
     column = base.mark_bar(opacity=0.75).encode(
-        y=alt.Y("mean:Q", title=y, axis=alt.Axis(tickCount=5)), color=scheme_colour(schemes, legend=True)
+        y=alt.Y("mean:Q", title=y, scale=scale, axis=alt.Axis(tickCount=5)),
+        color=scheme_colour(schemes, legend=True),
     )
     cloud = (
         chart_of("seeds")
@@ -279,12 +282,12 @@ def _bars_shape(kinds: tuple[str, ...], schemes: tuple[str, ...], y: str, height
         .encode(
             x=across,
             xOffset=offset,
-            y=alt.Y("v:Q", title=y),
+            y=alt.Y("v:Q", title=y, scale=scale),
             tooltip=[alt.Tooltip("scheme:N"), alt.Tooltip("seed:Q"), alt.Tooltip("v:Q", title=y)],
         )
     )
-    interval = base.mark_rule(strokeWidth=2, color="#808a99").encode(
-        y=alt.Y("lo:Q", title=y), y2=alt.Y2("hi:Q")
+    interval = base.mark_rule(strokeWidth=2, color="#808a99", clip=True).encode(
+        y=alt.Y("lo:Q", title=y, scale=scale), y2=alt.Y2("hi:Q")
     )
     return alt.layer(column, cloud, interval).properties(width="container", height=height)
 
@@ -292,7 +295,8 @@ def _bars_shape(kinds: tuple[str, ...], schemes: tuple[str, ...], y: str, height
 def bars(rows: Rows, schemes: Sequence[str], *, y: str, height: int = 190) -> Spec:
     """Plot grouped bars (`kind`: IN, total) with 95 % intervals and every seed as a dot.
 
-    `rows` have kind, scheme, seeds, values, mean, lo and hi.
+    `rows` have kind, scheme, seeds, values, mean, lo and hi. The axis starts at 0 where no value
+    is negative.
     """
     kinds = tuple(dict.fromkeys(row["kind"] for row in rows))
     seeds = [
@@ -301,7 +305,8 @@ def bars(rows: Rows, schemes: Sequence[str], *, y: str, height: int = 190) -> Sp
         for seed, value in zip(row["seeds"], row["values"], strict=True)
     ]
     means = rounded(rows, ("kind", "scheme", "mean", "lo", "hi"))
-    return fill(_bars_shape(kinds, tuple(schemes), y, height), means=means, seeds=seeds)
+    floor = all(value >= 0 for row in rows for value in row["values"])
+    return fill(_bars_shape(kinds, tuple(schemes), y, height, floor), means=means, seeds=seeds)
 
 
 @shape

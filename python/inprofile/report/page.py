@@ -127,6 +127,9 @@ def _claims(report: Report) -> list[dict[str, Any]]:
                         for v in report.paper.variants
                         if (other := others.get((v["id"], claim["id"], setup["id"])))
                     ],
+                    # Where a paper has one network only, there is no column for it.
+                    "places": any(c.comparison.topology for c in judged.comparisons)
+                    or any(n.number.topology for n in judged.numbers),
                     "comparisons": [_row(c) for c in judged.comparisons],
                     "numbers": [_number(n) for n in judged.numbers],
                 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...quantity import quantity
+from ...quantity import number, pm
 from ...report import charts as draw
 from ...report.curves import curve
 from ...stats import estimate
@@ -109,17 +109,15 @@ def _table_1(report: Report, charts: Charts) -> list[dict[str, Any]]:
         rows = []
         for i, group in enumerate([*TABLE_1, "be"]):
             cells: dict[str, dict[str, str]] = {}
-            for measure, unit in (
-                ("throughput", "bit/s"),
-                ("marked_in", ""),
-                ("marked_out", ""),
-                ("loss_out", ""),
+            for measure, factor in (
+                ("throughput", 1e3),
+                ("marked_in", 1),
+                ("marked_out", 1),
+                ("loss_out", 1),
             ):
-                e = estimate(float(v) for v in m[f"{measure}:{group}"])
                 cells[measure] = {
-                    "paper": quantity(printed[measure][i], unit),
-                    "ours": quantity(e.mean, unit),
-                    "half": "" if e.half is None else quantity(e.half, unit, 2),
+                    "paper": number(printed[measure][i] / factor, 6),
+                    "ours": pm(estimate(float(v) / factor for v in m[f"{measure}:{group}"])),
                 }
             who = "Best effort (mean of 20)" if group == "be" else f"{TABLE_1[group] / 1e3:g} kbit/s"
             rows.append({"who": who, "cells": cells})

@@ -16,16 +16,31 @@
       view: { stroke: "transparent" },
       axis: { labelColor: text, titleColor: text, gridColor: grid, domainColor: grid, tickColor: grid,
               titleFontWeight: 500, labelFontSize: 11, titleFontSize: 11 },
-      legend: { labelColor: text, titleColor: text, labelFontSize: 12, symbolSize: 90 },
+      legend: { labelColor: text, titleColor: text, labelFontSize: 12, symbolSize: 90, rowPadding: 4 },
     };
+  }
+
+  // A legend above its chart is one row that does not break: as many columns as fit, all in one row where they do.
+  const pen = document.createElement("canvas").getContext("2d");
+  function columns(spec, width) {
+    const layers = [spec, ...(spec.layer ?? [])];
+    const colours = layers.map((l) => l.encoding?.color).filter((c) => c?.legend && c.scale?.domain);
+    const names = colours[0]?.scale.domain ?? [];
+    pen.font = `12px ${theme().font}`;
+    const widths = names.map((name) => pen.measureText(name).width + 34);
+    const room = width - 60;
+    const row = widths.reduce((sum, w) => sum + w, 0);
+    return row <= room ? 0 : Math.max(1, Math.floor(room / Math.max(...widths)));
   }
 
   async function draw(element) {
     const spec = specs[element.dataset.chart];
     if (!spec) throw new Error(`no chart ${element.dataset.chart}`);
+    const look = theme();
+    look.legend.columns = columns(spec, element.clientWidth);
     drawn.get(element)?.finalize();
     const options = { mode: "vega-lite", renderer: "svg", actions: { export: true, source: false, compiled: false, editor: false },
-                      config: theme(), tooltip: { theme: dark.matches ? "dark" : "light" } };
+                      config: look, tooltip: { theme: dark.matches ? "dark" : "light" } };
     drawn.set(element, await window.vegaEmbed(element, spec, options));
   }
 
