@@ -34,7 +34,7 @@ ORDER = (("rio", "arm"), ("arm", "ard"))
 TITLES = {"rio": "RIO", "arm": "ARM", "ard": "ARD", "placebo": "placebo"}
 #: Words and units of the measures that papers' numbers are compared with.
 MEASURES = {
-    "fi": ("FI", ""),
+    "fi": ("fairness index", ""),
     "fastest": ("shortest-RTT flow's throughput", "bit/s"),
     "slowest": ("longest-RTT flow's throughput", "bit/s"),
     "lambda_in_over_tpr": ("IN rate over TPR", ""),
@@ -86,7 +86,7 @@ class _Schemes:
 def _a1(s: _Schemes) -> list[Comparison]:
     return [
         Comparison(
-            f"FI of {TITLES[better]} above {TITLES[base]}",
+            f"fairness index of {TITLES[better]} above {TITLES[base]}",
             s.difference("fi", better, base),
             "above",
             topology=s.title,

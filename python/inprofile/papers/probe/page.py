@@ -255,7 +255,7 @@ def _sweeps(report: Report, runs: Runs, charts: Charts) -> Iterator[dict[str, An
                     shown = _shown(runs, sweep, study, how)
                     label = f"{value}, {how}"
                     if shown is not None:
-                        rows.append({"label": label, "scheme": label, **_range(shown)})
+                        rows.append({"label": label, "scheme": how, **_range(shown)})
         if rows:
             name = f"sweep-{sweep['id']}"
             x = {
