@@ -199,7 +199,7 @@ def trace(
 
 
 @shape
-def _dots_shape(schemes: tuple[str, ...], x: str, height: int) -> Any:
+def _dots_shape(schemes: tuple[str, ...], x: str, height: int, published: bool) -> Any:
     axis = alt.Axis(ticks=False, domain=False, labelPadding=8)
     line = alt.Y("scheme:N", sort=list(schemes), title=None, axis=axis)
     scale = alt.Scale(domainMin=alt.ExprRef("low"), domainMax=alt.ExprRef("high"), nice=False, zero=False)
@@ -222,18 +222,19 @@ def _dots_shape(schemes: tuple[str, ...], x: str, height: int) -> Any:
         x=alt.X("lo:Q", title=x, scale=scale), x2=alt.X2("hi:Q")
     )
     mean = base.mark_tick(thickness=3, size=26).encode(x=alt.X("mean:Q", title=x, scale=scale))
-    printed = (
-        chart_of("paper")
-        .mark_point(shape="diamond", size=130, strokeWidth=2, color=PAPER, filled=False)
-        .encode(
-            x=alt.X("v:Q", title=x, scale=scale),
-            y=line,
-            tooltip=[alt.Tooltip("scheme:N"), alt.Tooltip("v:Q", title="the paper")],
+    layers = [cloud, interval, mean]
+    # A layer without data has no extent, and the browser's console would say so.
+    if published:
+        layers.append(
+            chart_of("paper")
+            .mark_point(shape="diamond", size=130, strokeWidth=2, color=PAPER, filled=False)
+            .encode(
+                x=alt.X("v:Q", title=x, scale=scale),
+                y=line,
+                tooltip=[alt.Tooltip("scheme:N"), alt.Tooltip("v:Q", title="the paper")],
+            )
         )
-    )
-    return alt.layer(cloud, interval, mean, printed).properties(
-        width="container", height=height * len(schemes)
-    )
+    return alt.layer(*layers).properties(width="container", height=height * len(schemes))
 
 
 def dots(
@@ -256,7 +257,7 @@ def dots(
         for seed, value in zip(row["seeds"], row["values"], strict=True)
     ]
     return fill(
-        _dots_shape(tuple(schemes), x, height),
+        _dots_shape(tuple(schemes), x, height, bool(paper)),
         {"low": domain[0], "high": domain[1]},
         seeds=seeds,
         means=rounded(rows, ("scheme", "mean", "lo", "hi"), 5),
