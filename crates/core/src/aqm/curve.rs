@@ -56,14 +56,6 @@ pub struct Rule {
     pub mean: Option<u32>,
 }
 
-impl Rule {
-    /// Whether p_b is the curve's, and drops may follow at once.
-    #[inline]
-    pub(super) fn is_plain(&self) -> bool {
-        !self.wait && self.mean.is_none()
-    }
-}
-
 /// Thresholds in packets or bytes, and the probability at the upper one.
 #[derive(Clone, Copy, Debug)]
 pub struct Curve {

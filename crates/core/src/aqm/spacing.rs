@@ -38,11 +38,11 @@ pub fn spaced(p_b: f64, count: f64, wait: bool) -> f64 {
     p_a.min(1.0)
 }
 
-/// [`spaced`] between the thresholds, without `wait`.
+/// [`spaced`] between the thresholds.
 #[cold]
 #[inline(never)]
-fn p_a(curve: &Curve, avg: f64, count: i32) -> f64 {
-    spaced(curve.p_b(avg, false), f64::from(count), false)
+fn p_a(curve: &Curve, avg: f64, count: i32, wait: bool) -> f64 {
+    spaced(curve.p_b(avg, false), f64::from(count), wait)
 }
 
 /// An arrival, and the average it finds.
@@ -108,7 +108,9 @@ impl Countdown {
     ) -> Fate {
         match rule.law {
             Law::Efficient => self.test_efficient(curve, rule, found, rng, why),
-            Law::Floyd93 if rule.is_plain() && !why.asks() => self.test_plain(curve, rule, found, rng, why),
+            Law::Floyd93 if rule.mean.is_none() && !why.asks() => {
+                self.test_plain(curve, rule, found, rng, why)
+            }
             Law::Floyd93 => self.test_floyd93(curve, rule, found, rng, why),
             Law::Ns2Red | Law::Ns2Rio => self.test_ns2(curve, rule, found, queued(), rng, why),
         }
@@ -162,8 +164,9 @@ impl Countdown {
         self.1 = rng.uniform() as f32;
     }
 
-    /// [`Countdown::test_floyd93`] without a division: u < p_b / (1 − count·p_b) is u·(1 − count·p_b) < p_b. What is within
-    /// rounding of a tie, or on the way up from max_p, is left to quotients, so that verdict and draws are always theirs.
+    /// [`Countdown::test_floyd93`] without a division: u < p_b / (1 − count·p_b) is u·(1 − count·p_b) < p_b, with 2 for 1 where
+    /// it waits. What is within rounding of a tie, or on the way up from max_p, is left to quotients, so that verdict and draws
+    /// are always theirs.
     #[inline(always)]
     fn test_plain<W: Why + ?Sized>(
         &mut self,
@@ -184,13 +187,20 @@ impl Countdown {
             return Fate::Pass;
         }
         let p_b = curve.slope * (avg - curve.min_th);
-        let room = 1.0 - f64::from(count) * p_b;
-        if !(avg < curve.max_th && room - p_b > CLEAR) {
+        let due = f64::from(count) * p_b;
+        let below = avg < curve.max_th;
+        if rule.wait & below & (due < 1.0 - CLEAR) {
+            self.0 = count;
+            return Fate::Pass;
+        }
+        let room = if rule.wait { 2.0 } else { 1.0 } - due;
+        let clear = (room - p_b > CLEAR) & !(rule.wait & (due < 1.0 + CLEAR));
+        if !(below && clear) {
             return self.test_floyd93(curve, rule, found, rng, why);
         }
         let u = rng.uniform();
         let over = p_b - u * room;
-        let struck = if over.abs() > CLEAR { over > 0.0 } else { u < p_a(curve, avg, count) };
+        let struck = if over.abs() > CLEAR { over > 0.0 } else { u < p_a(curve, avg, count, rule.wait) };
         // Chance: a processor's guess would be wrong more often than worth it.
         self.0 = select_unpredictable(struck, 0, count);
         select_unpredictable(struck, Fate::Early { markable: true }, Fate::Pass)

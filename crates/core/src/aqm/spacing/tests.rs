@@ -158,9 +158,9 @@ fn ns2_counts_bytes_where_sizes_matter() {
 proptest! {
     /// Without a division as with: the same verdict, count and next random number, on the thresholds too.
     #[test]
-    fn products_decide_as_quotients_do(c in curves(), gentle: bool, seed: u64,
+    fn products_decide_as_quotients_do(c in curves(), gentle: bool, wait: bool, seed: u64,
                                        averages in prop::collection::vec((0u8..8, 0f64..1.0), 1..300)) {
-        let rule = Rule { gentle, ..RULE };
+        let rule = Rule { gentle, wait, ..RULE };
         let mut rngs = [Rng::for_component(seed, "spacing"), Rng::for_component(seed, "spacing")];
         let mut counts = [Countdown::default(); 2];
         for (place, x) in averages {
