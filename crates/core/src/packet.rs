@@ -53,6 +53,18 @@ pub enum Ecn {
     Experienced,
 }
 
+impl Ecn {
+    /// Sets congestion experienced where the transport understands it (RFC 3168 §5); whether it does.
+    #[inline]
+    pub fn mark(&mut self) -> bool {
+        let capable = *self != Ecn::NotCapable;
+        if capable {
+            *self = Ecn::Experienced;
+        }
+        capable
+    }
+}
+
 /// What the packet carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]

@@ -49,11 +49,7 @@ impl<C> Item for Waiting<C> {
         self.flow
     }
     fn mark(&mut self) -> bool {
-        let capable = self.ecn != Ecn::NotCapable;
-        if capable {
-            self.ecn = Ecn::Experienced;
-        }
-        capable
+        self.ecn.mark()
     }
 }
 

@@ -45,6 +45,10 @@ Jobs = Annotated[
     int | None,
     typer.Option("--jobs", "-j", min=1, help="Threads; one a core if left out. Changes no result."),
 ]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Write the tables as Parquet into this folder, in place of an earlier result."),
+]
 Set = Annotated[
     list[str] | None,
     typer.Option(
@@ -54,6 +58,7 @@ Set = Annotated[
         show_default=False,
     ),
 ]
+Trace = Annotated[bool, typer.Option(help="Keep every verdict with the figures behind it.")]
 
 P = ParamSpec("P")
 

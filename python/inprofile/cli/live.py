@@ -6,14 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from ..live import NotLive, hindrance
 from ..storage import check_place
-from .common import File, Json, Refused, Set, emit, guarded, open_scenario, progress, seeds_of
+from .common import File, Json, Out, Refused, Set, Trace, emit, guarded, open_scenario, progress, seeds_of
 from .run import as_json, as_text
 
 if TYPE_CHECKING:
@@ -31,11 +30,8 @@ def live(
         typer.Option(metavar="N|A..B", help="How many runs (1 … N), or which; 1 if left out."),
     ] = None,
     set_: Set = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Write the tables as Parquet into this folder, in place of an earlier result."),
-    ] = None,
-    trace: Annotated[bool, typer.Option(help="Keep every verdict with the figures behind it.")] = False,
+    out: Out = None,
+    trace: Trace = False,
     json_: Json = False,
 ) -> None:
     """Run an experiment with real hosts: the kernel's TCP through the same queues and links, in wall time.

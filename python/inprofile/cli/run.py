@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..storage import check_place
-from .common import File, Jobs, Json, Set, emit, guarded, open_scenario, progress, seeds_of
+from .common import File, Jobs, Json, Out, Set, Trace, emit, guarded, open_scenario, progress, seeds_of
 
 if TYPE_CHECKING:
     from ..results import Result
@@ -27,11 +26,8 @@ def run(
     ] = None,
     set_: Set = None,
     jobs: Jobs = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Write the tables as Parquet into this folder, in place of an earlier result."),
-    ] = None,
-    trace: Annotated[bool, typer.Option(help="Keep every verdict with the figures behind it.")] = False,
+    out: Out = None,
+    trace: Trace = False,
     json_: Json = False,
 ) -> None:
     """Run an experiment and print what came out, each figure with its 95 % interval over the seeds."""

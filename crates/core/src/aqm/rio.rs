@@ -7,15 +7,17 @@
 //! Link idle time ages both averages, at whichever arrival ends it. Out of profile is every colour but green.
 //! Non-goal: more than two drop precedences (WRED, RIO-C with three).
 
+mod averages;
+
 use std::sync::Arc;
 
 use crate::aqm::curve::{self, Curve, Law, Rule, Variant};
 use crate::aqm::out_seen::OutSeen;
-use crate::aqm::spacing::{Countdown, Fate, Found, admission};
+use crate::aqm::spacing::{Fate, Found, admission};
 use crate::aqm::tally::Tally;
 use crate::aqm::thresholds::{Paths, check_thresholds};
 use crate::aqm::{Aqm, FlowGauge};
-use crate::estimate::ewma::{QueueAverage, Weight};
+use crate::estimate::ewma::Weight;
 use crate::marker::Gauge;
 use crate::packet::{Colour, Ecn, Packet};
 use crate::params::{Build, Context, Fault, Warning};
@@ -24,6 +26,9 @@ use crate::rng::Rng;
 use crate::signal::{FORGET, Signal};
 use crate::units::{Backlog, Bytes, Time};
 use crate::verdict::{Admission, Cause, Why};
+
+use averages::Ns2Idle;
+pub use averages::Vars;
 
 crate::choice! {
     /// At which arrivals the averages take a sample.
@@ -85,13 +90,6 @@ crate::params! {
     }
 }
 
-/// What one colour goes by.
-#[derive(Clone, Debug, Default)]
-struct Group {
-    average: QueueAverage,
-    count: Countdown,
-}
-
 /// What no arrival changes. Copies of a queue share it, as [RED](super::red)'s do.
 #[derive(Clone, Debug)]
 struct Config {
@@ -105,45 +103,11 @@ struct Config {
     ecn: bool,
 }
 
-impl Vars {
-    /// What a packet of this colour goes by.
-    #[inline]
-    fn of(&mut self, is_in: bool) -> &mut Group {
-        if is_in { &mut self.r#in } else { &mut self.out }
-    }
-
-    /// After a forced drop, as ns-2 does it.
-    #[cold]
-    fn restart_ns2(&mut self, is_in: bool) {
-        if is_in {
-            self.r#in.count.restart();
-        }
-    }
-}
-
-/// State between packets.
-#[derive(Clone, Debug, Default)]
-pub struct Vars {
-    /// Average of IN packets, count of IN.
-    r#in: Group,
-    /// Average of all packets, count of OUT.
-    out: Group,
-}
-
 /// What few queues need.
 #[derive(Clone, Debug, Default)]
 struct Aside {
     seen: Option<OutSeen>,
     ns2: Ns2Idle,
-}
-
-/// Idle time in ns-2's reading, in seconds of double precision.
-#[derive(Clone, Debug, Default)]
-struct Ns2Idle {
-    /// The moment of the arrival under way, where it was told.
-    told: Option<f64>,
-    /// `avg_update = ns2`: start of an idle stretch that an OUT packet ended and no IN packet has seen yet.
-    unseen: Option<f64>,
 }
 
 /// The discipline. An arrival that joins touches one cache line, one that is dropped two; in C's order, so that the
@@ -221,97 +185,6 @@ impl Build for Params {
             config: Arc::new(config),
             aside: self.watch.then(watch),
             stats: [Tally::default(); 2],
-        }
-    }
-}
-
-impl Vars {
-    /// Brings the averages up to date with an arrival that found `all` and `ins` waiting.
-    #[inline]
-    fn update(
-        &mut self,
-        c: &Config,
-        now: Time,
-        is_in: bool,
-        lengths: (f64, f64),
-        idle: Option<Time>,
-        aside: &mut Option<Box<Aside>>,
-    ) {
-        let w = &c.weight;
-        let (all, ins) = lengths;
-        if c.avg_update != AvgUpdate::Ns2 {
-            match idle {
-                Some(since) if w.ages() => {
-                    self.out.average.age(w, now, since);
-                    self.r#in.average.age(w, now, since);
-                }
-                _ => {
-                    self.out.average.step(w.w_q(), all);
-                    self.r#in.average.step(c.in_weight[usize::from(is_in)], ins);
-                }
-            }
-            return;
-        }
-        self.update_at_in_only(w, now, is_in, lengths, idle, &mut aside.get_or_insert_default().ns2);
-    }
-
-    /// `avg_update = ns2`.
-    #[cold]
-    fn update_at_in_only(
-        &mut self,
-        w: &Weight,
-        now: Time,
-        is_in: bool,
-        (all, ins): (f64, f64),
-        idle: Option<Time>,
-        ns2: &mut Ns2Idle,
-    ) {
-        if is_in {
-            self.out.average.sample(w, now, all, idle);
-            let unseen = ns2.unseen.take().map(Time::from_secs);
-            self.r#in.average.sample(w, now, ins, idle.or(unseen));
-        } else {
-            ns2.unseen = idle.map(Time::secs).or(ns2.unseen);
-        }
-    }
-
-    /// [`Vars::update`] in ns-2's arithmetic, the link having been idle for `idle` seconds.
-    #[cold]
-    fn update_ns2(
-        &mut self,
-        c: &Config,
-        now: Time,
-        is_in: bool,
-        lengths: (f64, f64),
-        idle: Option<f64>,
-        ns2: &mut Ns2Idle,
-    ) {
-        let w = &c.weight;
-        let secs = ns2.told.take().unwrap_or_else(|| now.secs());
-        let sample = |a: &mut QueueAverage, q, idle: Option<f64>| {
-            if let Some(idle) = idle {
-                a.age_ns2_for(w, now, idle);
-            }
-            a.sample_ns2(w, now, q, None);
-        };
-        let (all, ins) = lengths;
-        match c.avg_update {
-            AvgUpdate::Ns2 if !is_in => ns2.unseen = idle.map(|idle| secs - idle).or(ns2.unseen),
-            AvgUpdate::Ns2 => {
-                sample(&mut self.out.average, all, idle);
-                let unseen = ns2.unseen.take().map(|since| secs - since);
-                sample(&mut self.r#in.average, ins, idle.or(unseen));
-            }
-            AvgUpdate::ClarkFang if !is_in => {
-                sample(&mut self.out.average, all, idle);
-                if let Some(idle) = idle {
-                    self.r#in.average.age_ns2_for(w, now, idle);
-                }
-            }
-            AvgUpdate::ClarkFang | AvgUpdate::EveryArrival => {
-                sample(&mut self.out.average, all, idle);
-                sample(&mut self.r#in.average, ins, idle);
-            }
         }
     }
 }

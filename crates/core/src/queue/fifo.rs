@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::packet::{Colour, Ecn, FlowId, Packet};
+use crate::packet::{Colour, FlowId, Packet};
 use crate::queue::{End, Queue, Strike};
 use crate::registry::AnyAqm;
 use crate::rng::Rng;
@@ -33,11 +33,7 @@ impl Item for Packet {
         self.flow
     }
     fn mark(&mut self) -> bool {
-        let capable = self.ecn != Ecn::NotCapable;
-        if capable {
-            self.ecn = Ecn::Experienced;
-        }
-        capable
+        self.ecn.mark()
     }
 }
 
