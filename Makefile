@@ -1,12 +1,15 @@
-# The front door. Needs Rust (cargo), Python 3.11 or newer with venv, and make; everything else it gets itself,
-# into .venv and target. Nothing is done twice: stamps in .venv say what is there.
+# The front door. Needs Rust (cargo), the C compiler that Rust links with, Python 3.11 or newer with venv, and make;
+# everything else it gets itself, into .venv and target. Nothing is done twice: stamps in .venv say what is there.
 
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PYTHON ?= $(or $(shell command -v python3.11 || command -v python3),python3)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.toml')
 say = @printf '\n== %s\n'
+# $(call needs,command,what it is and how to get it)
+needs = @command -v $(1) >/dev/null || { echo "$(2)" >&2; exit 1; }
+RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 .DEFAULT_GOAL := help
 .PHONY: help build reproduce compare test soak fuzz trial lint test-rust test-python bench cost profile validate validate-live laws wheel requirements clean
@@ -46,7 +49,7 @@ test-python: $(VENV)/.built
 
 soak: ## Ten thousand random experiments and fuzzed inputs, a million packets, a day of the router (quarter of an hour; CASES=n for another number)
 	$(say) "Soak: $(or $(CASES),10000) random experiments and inputs"
-	@INPROFILE_CASES=$(or $(CASES),10000) cargo test --quiet --locked --release -p inprofile-scenario \
+	@INPROFILE_CASES=$(or $(CASES),10000) cargo test --quiet --locked --release -p inprofile-scenario -p inprofile-daemon \
 		--test services --test fuzz --test limits -- --include-ignored --nocapture
 	$(say) "Soak: $(or $(PACKETS),1000000) random and as many mutated packets"
 	@PACKETS=$(or $(PACKETS),1000000) cargo test --quiet --locked --release -p inprofile-live --test packets
@@ -64,7 +67,7 @@ fuzz: ## Fuzz with libFuzzer, two minutes a target (SECONDS=n for another time; 
 	$(say) "Fuzz"
 	@cd fuzz && host=$$(rustc +nightly -vV | sed -n 's/^host: //p') && \
 		RUSTFLAGS="$(FUZZ)" cargo +nightly build --quiet --release --target "$$host" --bins && \
-		for body in packet receiver scenario; do \
+		for body in import packet receiver router scenario; do \
 			mkdir -p corpus/$$body artifacts/$$body && echo "$$body:" && \
 			"$${CARGO_TARGET_DIR:-target}/$$host/release/$$body" -max_total_time=$(or $(SECONDS),120) -max_len=4096 \
 				-verbosity=0 -print_funcs=0 -print_final_stats=1 -artifact_prefix=artifacts/$$body/ corpus/$$body || exit 1; \
@@ -131,9 +134,14 @@ clean: ## Remove everything that was made
 	find python -name __pycache__ -prune -exec rm -rf {} + ; find python -name '*.so' -delete
 
 $(VENV)/.packages: requirements-dev.txt
+	$(call needs,$(PYTHON),Python is missing: apt-get install python3 python3-venv; or say which: make PYTHON=python3.12)
+	$(call needs,cargo,Rust is missing: install it with rustup ($(RUST_VERSION) or newer) and put cargo on the PATH)
+	$(call needs,cc,A C compiler is missing; Rust links with it: apt-get install gcc libc6-dev)
+	@have=$$(cargo --version | cut -d' ' -f2); printf '%s\n' $(RUST_VERSION) "$$have" | sort -CV || \
+		{ echo "Rust $(RUST_VERSION) or newer is needed, and cargo is $$have: rustup update" >&2; exit 1; }
 	$(say) "Python packages"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; say which: make PYTHON=python3.12")'
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install --no-compile --require-hashes -r requirements-dev.txt
 	@touch $@
 

@@ -17,6 +17,7 @@ use inprofile_core::registry::{AnyAqm, AnyMarker};
 use inprofile_core::units::{Backlog, Bytes, Rate};
 use inprofile_live::code_points::{CodePoints, Dscp};
 
+pub(crate) use read::interface_name;
 pub use read::parse;
 
 /// Where the control socket is, if the file doesn't say.

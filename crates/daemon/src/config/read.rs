@@ -122,12 +122,23 @@ fn optional<'d, 'r, T>(
 
 fn interface(entry: &Entry<'_, '_>) -> Option<String> {
     let name = entry.text("the name of an interface, such as \"eth0\"")?;
+    match interface_name(name) {
+        Ok(()) => Some(name.to_owned()),
+        Err(wrong) => entry.wrong(wrong),
+    }
+}
+
+/// Whether an interface can be called so.
+///
+/// # Errors
+/// That it can't, and what to write.
+pub(crate) fn interface_name(name: &str) -> Result<(), Wrong> {
     let odd = |c: char| c.is_whitespace() || c == '/' || c.is_control();
     if name.is_empty() || name.len() > LONGEST_INTERFACE || name.contains(odd) {
         let remedy = format!("write one of those that `ip link` shows, at most {LONGEST_INTERFACE} bytes");
-        return entry.wrong(Wrong::new("no interface can be called so", remedy));
+        return Err(Wrong::new("no interface can be called so", remedy));
     }
-    Some(name.to_owned())
+    Ok(())
 }
 
 /// A short name without blanks.

@@ -1,5 +1,6 @@
 //! Cisco's `random-detect` lines, and those around them in a class of a policy map, into our file.
 
+use inprofile_config::quantity::FASTEST;
 use inprofile_core::units::Rate;
 use inprofile_live::code_points::Dscp;
 
@@ -46,8 +47,8 @@ pub fn import(text: &str, file: &str) -> Imported {
         line(&words, &mut found, &mut c);
     }
     let draft = if c.all.is_empty() { draft(&mut found, &mut c) } else { None };
-    match draft {
-        Some(draft) if c.all.is_empty() => Ok(draft.toml()),
+    match (draft, found.curves.first()) {
+        (Some(draft), Some(best)) if c.all.is_empty() => draft.finish(&best.word, c),
         _ => Err(c.all),
     }
 }
@@ -62,17 +63,17 @@ fn line<'a>(words: &[Word<'a>], found: &mut Found<'a>, c: &mut Complaints<'_>) {
                 c.word(&words[0], "a second class", "import one class at a time: each is a queue of its own");
             }
         }
-        ["bandwidth", kbits] => match kbits.parse::<u64>() {
-            Ok(n) if n > 0 => found.rate = found.rate.or(Some((n * 1_000, "bandwidth, in kbit/s"))),
-            _ => c.word(
+        ["bandwidth", kbits] => match rate(kbits, 1_000) {
+            Some(n) => found.rate = found.rate.or(Some((n, "bandwidth, in kbit/s"))),
+            None => c.word(
                 &words[1],
                 "no rate in kbit/s",
                 "write a number; a percentage depends on an interface that isn't here",
             ),
         },
-        ["shape", "average", bits] => match bits.parse::<u64>() {
-            Ok(n) if n > 0 => found.rate = Some((n, "shape average")),
-            _ => c.word(&words[2], "no rate in bit/s", "write a number"),
+        ["shape", "average", bits] => match rate(bits, 1) {
+            Some(n) => found.rate = Some((n, "shape average")),
+            None => c.word(&words[2], "no rate in bit/s", "write a number"),
         },
         ["queue-limit", n] | ["queue-limit", n, "packets"] => match number(n) {
             Some(n) => found.limit = Some(n),
@@ -100,6 +101,11 @@ fn line<'a>(words: &[Word<'a>], found: &mut Found<'a>, c: &mut Complaints<'_>) {
         }
         _ => c.unknown(&words[0], &COMMANDS),
     }
+}
+
+/// A rate in so many bit/s each, no faster than a file of ours can say.
+fn rate(text: &str, unit: u64) -> Option<u64> {
+    text.parse::<u64>().ok()?.checked_mul(unit).filter(|n| *n > 0 && *n <= FASTEST.0)
 }
 
 fn number(text: &str) -> Option<u32> {

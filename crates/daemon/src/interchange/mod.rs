@@ -10,6 +10,9 @@ mod words;
 
 use inprofile_config::Problem;
 
+use crate::{config, router};
+use words::{Complaints, Word};
+
 /// A file of ours in the making.
 #[derive(Debug, Default)]
 struct Draft {
@@ -25,34 +28,51 @@ impl Draft {
         self.queue.push((key, value.into(), from.into()));
     }
 
-    /// As a file that `check` reads.
-    fn toml(&self) -> String {
-        let mut out = String::new();
-        let mut line = |key: &str, value: &str, from: &str| {
-            let comment = if from.is_empty() { String::new() } else { format!(" # {from}") };
-            out.push_str(&format!("{key} = {value}{comment}\n"));
+    /// As a file that `check` takes. What `check` would refuse is told at `near`, the words it comes from.
+    fn finish(&self, near: &Word<'_>, mut c: Complaints<'_>) -> Imported {
+        let text = self.toml();
+        let Err(refused) = config::parse(text.as_bytes(), "imported", &router::registry()) else {
+            return Ok(text);
         };
-        line("inside", "\"inside\"", "not said there: the interface where packets come in");
-        match &self.outside {
-            Some(dev) => line("outside", &format!("\"{dev}\""), "dev"),
-            None => line("outside", "\"outside\"", "not said there: the interface where packets go out"),
+        for p in refused {
+            let value = p.value.map_or_else(String::new, |v| format!(" = {v}"));
+            c.word(near, format!("becomes {}{value}, which is refused: {}", p.path, p.problem), p.remedy);
         }
+        Err(c.all)
+    }
+
+    fn toml(&self) -> String {
+        let (outside, from) = match &self.outside {
+            Some(dev) => (dev.as_str(), "dev"),
+            None => ("outside", "not said there: the interface where packets go out"),
+        };
+        let inside = if outside == "inside" { "outside" } else { "inside" };
+        let mut out = String::new();
+        line(&mut out, "inside", &quoted(inside), "not said there: the interface where packets come in");
+        line(&mut out, "outside", &quoted(outside), from);
         if let Some([green, yellow, red]) = &self.code_points {
-            line("code_points", &format!("{{ in = \"{green}\", out = \"{yellow}\", red = \"{red}\" }}"), "");
+            let points = format!("{{ in = \"{green}\", out = \"{yellow}\", red = \"{red}\" }}");
+            line(&mut out, "code_points", &points, "");
         }
         out.push_str("\n[upstream]\n");
-        let mut line = |key: &str, value: &str, from: &str| {
-            let comment = if from.is_empty() { String::new() } else { format!(" # {from}") };
-            out.push_str(&format!("{key} = {value}{comment}\n"));
-        };
-        line("rate", &format!("\"{}\"", self.rate.0), &self.rate.1);
+        line(&mut out, "rate", &quoted(&self.rate.0), &self.rate.1);
         out.push_str("\n[upstream.queue]\n");
         for (key, value, from) in &self.queue {
-            let comment = if from.is_empty() { String::new() } else { format!(" # {from}") };
-            out.push_str(&format!("{key} = {value}{comment}\n"));
+            line(&mut out, key, value, from);
         }
         out
     }
+}
+
+/// A key, its value, and what the value comes from.
+fn line(out: &mut String, key: &str, value: &str, from: &str) {
+    let comment = if from.is_empty() { String::new() } else { format!(" # {from}") };
+    out.push_str(&format!("{key} = {value}{comment}\n"));
+}
+
+/// A string of TOML's.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// Our file, or everything that was not understood.

@@ -7,6 +7,7 @@ use inprofile_core::units::Rate;
 
 use super::words::{Complaints, Word, lines};
 use super::{Draft, Imported, wlog};
+use crate::config;
 
 /// What tc takes for the link if nothing is said.
 const BANDWIDTH: u64 = 10_000_000;
@@ -53,7 +54,7 @@ pub fn import(text: &str, file: &str) -> Imported {
             );
             None
         }
-        ([(kind, one)], []) if setup.is_none() => red(*kind, one, &mut c),
+        ([(kind, one)], []) if setup.is_none() => red(*kind, one, &mut c).map(|d| (*kind, d)),
         ([], all) => gred(setup.as_ref(), all, &mut c),
         ([.., (kind, _)], _) => {
             c.word(kind, "more than one qdisc", "import one at a time: each is a queue of its own");
@@ -61,7 +62,7 @@ pub fn import(text: &str, file: &str) -> Imported {
         }
     };
     match draft {
-        Some(draft) if c.all.is_empty() => Ok(Draft { outside: dev, ..draft }.toml()),
+        Some((kind, draft)) if c.all.is_empty() => Draft { outside: dev, ..draft }.finish(&kind, c),
         _ => Err(c.all),
     }
 }
@@ -79,7 +80,11 @@ fn head<'w, 'a>(
         match word.text {
             "tc" | "qdisc" | "add" | "change" | "replace" | "root" => {}
             "dev" => {
-                *dev = words.get(i).map(|w| w.text.to_owned());
+                let Some(name) = words.get(i) else { break };
+                match config::interface_name(name.text) {
+                    Ok(()) => *dev = Some(name.text.to_owned()),
+                    Err(wrong) => c.word(name, wrong.problem, wrong.remedy),
+                }
                 i += 1;
             }
             "parent" | "handle" => i += 1,
@@ -330,11 +335,11 @@ fn set_up<'a>(kind: Word<'a>, words: &[Word<'a>], c: &mut Complaints<'_>) -> (Wo
     (kind, setup)
 }
 
-fn gred(
-    setup: Option<&(Word<'_>, Setup)>,
+fn gred<'a>(
+    setup: Option<&(Word<'a>, Setup)>,
     dps: &[(Word<'_>, Settings<'_>)],
     c: &mut Complaints<'_>,
-) -> Option<Draft> {
+) -> Option<(Word<'a>, Draft)> {
     let Some((kind, setup)) = setup else {
         c.missing(
             dps.first().map(|(k, _)| k),
@@ -398,5 +403,5 @@ fn gred(
     draft.set("w_q", value, from);
     draft.set("gentle", "false", "tc drops everything above max");
     draft.set("mean_packet", bytes(first.avpkt), "avpkt: how fast an idle link ages the average");
-    Some(draft)
+    Some((*kind, draft))
 }

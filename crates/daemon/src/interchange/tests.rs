@@ -137,6 +137,15 @@ fn what_is_not_understood_is_named_with_its_place() {
         ("red limit 60K avpkt 1000 probability 2\n", "x:1:38: error: 2: no value for probability"),
         ("gred setup DPs 5 default 1\n", "x:1:1: error: gred: 5 virtual queues"),
         ("", "x: error: no red or gred qdisc in it"),
+        (
+            "tc qdisc add dev eth0123456789012 root red",
+            "x:1:18: error: eth0123456789012: no interface can be",
+        ),
+        ("tc qdisc add dev", "x:1:14: error: dev: the line ends before its qdisc"),
+        (
+            "red limit 1200 avpkt 100\n",
+            "x:1:1: error: red: becomes upstream.queue.limit = \"1200 B\", which is refused: less than a full packet",
+        ),
     ] {
         let problems = said(&tc::import(text, "x").unwrap_err());
         assert!(problems.iter().any(|p| p.contains(wanted)), "{wanted}\n{problems:#?}");
@@ -152,9 +161,20 @@ fn what_is_not_understood_is_named_with_its_place() {
         (" fair-queue\n", "x:1:2: error: fair-queue: unknown word"),
         ("bandwidth percent 20\n", "x:1:11: error: percent: not understood here"),
         ("random-detect dscp af11 1 2 10\n", "x: error: 1 curves"),
+        ("bandwidth 18446744073709551615\n", "x:1:11: error: 18446744073709551615: no rate in kbit/s"),
     ] {
         let problems = said(&cisco::import(text, "x").unwrap_err());
         assert!(problems.iter().any(|p| p.contains(wanted)), "{wanted}\n{problems:#?}");
+    }
+}
+
+/// The names that the kernel allows and that mean something in our file.
+#[test]
+fn any_name_of_an_interface_is_read() {
+    for dev in ["inside", "outside", "a\"b", "c\\d", "eth0.7:1"] {
+        let ours =
+            tc::import(&format!("tc qdisc add dev {dev} root red limit 60K avpkt 1000\n"), "x").unwrap();
+        assert_eq!(checked(&ours).ports[1], dev);
     }
 }
 
