@@ -32,6 +32,9 @@ ETHERNET = 14
 QUEUE = 200
 # The receiver's buffer: no window is larger than what the kernel's input queue takes (1,000 frames).
 WINDOW = 250_000
+# What `tbf` may send at once: bytes, or seconds of its rate, whichever is more. Woken by its timer it forgets
+# what it is owed beyond that: with 5 kB, 400 µs of 100 Mbit/s, every later wake-up costs it rate for good.
+BURST, BURST_TIME = 5_000, 0.004
 # As large as a rate may be: nothing ever waits.
 UNSHAPED = "100 Gbit/s"
 
@@ -150,7 +153,8 @@ def kernel(cores: tuple[int, int], rate: int | None) -> Iterator[Box]:
         addresses = wire.addresses(forwarded=True)
         if rate:
             limit = QUEUE * (1500 + ETHERNET)
-            shaper = f"qdisc add dev wan0 root tbf rate {rate}mbit burst 5kb limit {limit}"
+            burst = max(BURST, int(BURST_TIME * rate * 1e6 / 8))
+            shaper = f"qdisc add dev wan0 root tbf rate {rate}mbit burst {burst}b limit {limit}"
             veth.run("tc", *shaper.split())
         yield Box(wire, addresses, None, [])
     finally:

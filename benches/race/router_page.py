@@ -73,7 +73,8 @@ TEXT = """Two hosts in network namespaces, and between them `inprofiled` or the 
 over veth with an MTU of 1500 and all offloads off. There are two cores: sender and receiver share one, and
 the other is the router's (receive packet steering puts the work for each interface on its owner's core, for
 both contestants alike). One TCP connection, CUBIC; what counts is the payload that the receiver reads. The
-kernel shapes with `tbf`, both count a frame as 14 B more than its IP packet and hold 200 packets.
+kernel shapes with `tbf`, whose burst is 5 kB or 4 ms of the rate, whichever is more: with less it loses rate
+whenever its timer comes late. Both count a frame as 14 B more than its IP packet and hold 200 packets.
 *Unshaped* is marker, RIO and a rate that nothing ever waits for. Delay is that of a small UDP packet every
 millisecond from one host's call to the other's. The soak under a virtual clock sends through the router's
 own packet loop a fifth more than a link of 10 Mbit/s carries in 20 hours; the other one is real packets,
