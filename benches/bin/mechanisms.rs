@@ -1,17 +1,20 @@
 //! Decisions of token bucket, RED and RIO, one after the other, on a stream of packets read from a file.
 //!
-//! `bench-mechanisms write FILE OBJECTS PACKETS` makes the stream; `bench-mechanisms run FILE` decides on it. The
+//! `bench-mechanisms write FILE OBJECTS PACKETS` makes the stream; `bench-mechanisms run FILE BURST` decides on it. The
 //! peer reads the same file. Little-endian: u32 objects, u32 packets, then records of [`Record::BYTES`] bytes.
 //! One record for every object comes first and is not timed: it takes the object's bucket and averages somewhere
 //! within their range, so that the timed packets meet every case.
+//! Packets come in bursts, as a router takes them from its ring: the objects of a burst are touched, then decided on.
 
 use std::time::Duration;
 use std::{env, fs, hint};
 
 use inprofile_benches::cpu_time;
 use inprofile_core::aqm::curve::Variant;
-use inprofile_core::aqm::{Aqm, red, rio};
-use inprofile_core::marker::{Marker, token_bucket};
+use inprofile_core::aqm::efficient::State;
+use inprofile_core::aqm::{red, rio};
+use inprofile_core::marker::Marker;
+use inprofile_core::marker::token_bucket::{self, TokenBucket};
 use inprofile_core::packet::{Colour, FlowId, Packet};
 use inprofile_core::params::{Build, Context};
 use inprofile_core::queue::{End, Queue, Strike};
@@ -110,10 +113,15 @@ impl Queue for Seen<'_> {
     }
 }
 
-/// One object on its own cache lines, as a table of flows or queues would keep it.
+/// One object on a cache line of its own, as a table of flows or queues would keep it.
 #[repr(align(64))]
 #[derive(Clone)]
 struct Line<T>(T);
+
+/// Two objects a line.
+#[repr(align(32))]
+#[derive(Clone)]
+struct HalfLine<T>(T);
 
 fn main() {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -124,13 +132,16 @@ fn main() {
             let (Ok(objects), Ok(packets)) = numbers else { usage() };
             fs::write(file, stream(objects, packets)).unwrap_or_else(|e| panic!("{file}: {e}"));
         }
-        ["run", file] => decide(&fs::read(file).unwrap_or_else(|e| panic!("{file}: {e}"))),
+        ["run", file, burst] => {
+            let Some(burst) = burst.parse().ok().filter(|n| *n > 0) else { usage() };
+            decide(&fs::read(file).unwrap_or_else(|e| panic!("{file}: {e}")), burst);
+        }
         _ => usage(),
     }
 }
 
 fn usage() -> ! {
-    eprintln!("bench-mechanisms write FILE OBJECTS PACKETS | run FILE");
+    eprintln!("bench-mechanisms write FILE OBJECTS PACKETS | run FILE BURST");
     std::process::exit(2);
 }
 
@@ -179,7 +190,7 @@ fn stream(objects: u32, packets: u32) -> Vec<u8> {
     out
 }
 
-fn decide(file: &[u8]) {
+fn decide(file: &[u8], burst: usize) {
     let word = |i: usize| u32::from_le_bytes([file[i], file[i + 1], file[i + 2], file[i + 3]]);
     let (objects, packets) = (word(0) as usize, word(4) as usize);
     let records: Vec<Record> = file[8..].chunks_exact(Record::BYTES).map(Record::read).collect();
@@ -198,9 +209,10 @@ fn decide(file: &[u8]) {
         starts_full: true,
         conforms: token_bucket::Conforms::AtLeast,
     };
-    time("token_bucket", objects, &records, bucket.build(&context), |bucket, r| {
-        let packet = packet(r);
-        let verdict = bucket.mark(r.at, &packet, &mut rng, &mut Silent);
+    let stream = Stream { objects, records: &records, burst };
+    let (fresh, touch) = (Line(bucket.build(&context)), |bucket: &Line<TokenBucket>| bucket.0.touch());
+    stream.time("token_bucket", fresh, touch, |Line(bucket), r| {
+        let verdict = bucket.mark(r.at, &packet(r), &mut rng, &mut Silent);
         verdict == Mark::Pass(Colour::IN)
     });
 
@@ -218,9 +230,13 @@ fn decide(file: &[u8]) {
         mean_packet: None,
         variant: Variant::Efficient,
     };
-    time("red", objects, &records, red.build(&context), |red, r| {
-        admitted(red.arrive(r.at, &packet(r), &mut Seen(r), &mut rng, &mut Silent))
-    });
+    let (shared, fresh) = (red.whole(&context), HalfLine(State::<1>::default()));
+    stream.time(
+        "red",
+        fresh,
+        |red| red.0.touch(),
+        |HalfLine(red), r| admitted(red.arrive(&shared, r.at, &packet(r), &Seen(r), &mut rng, &mut Silent)),
+    );
 
     let rio = rio::Params {
         r#in: rio::Thresholds { min_th: packets(8), max_th: packets(14), max_p: 0.05 },
@@ -235,9 +251,13 @@ fn decide(file: &[u8]) {
         variant: Variant::Efficient,
         watch: false,
     };
-    time("rio", objects, &records, rio.build(&context), |rio, r| {
-        admitted(rio.arrive(r.at, &packet(r), &mut Seen(r), &mut rng, &mut Silent))
-    });
+    let (shared, fresh) = (rio.whole(&context), Line(State::<2>::default()));
+    stream.time(
+        "rio",
+        fresh,
+        |rio| rio.0.touch(),
+        |Line(rio), r| admitted(rio.arrive(&shared, r.at, &packet(r), &Seen(r), &mut rng, &mut Silent)),
+    );
 }
 
 #[inline]
@@ -250,31 +270,47 @@ fn admitted(verdict: Admission) -> bool {
     !matches!(verdict, Admission::Drop(Cause::Early | Cause::Forced | Cause::Overflow))
 }
 
-/// Nanoseconds of CPU time a decision, and the share of packets passed (or marked IN).
-fn time<M: Clone>(
-    name: &str,
+/// What is decided on.
+struct Stream<'a> {
     objects: usize,
-    records: &[Record],
-    fresh: M,
-    mut passes: impl FnMut(&mut M, &Record) -> bool,
-) {
-    let mut table = vec![Line(fresh); objects];
-    let (first, timed) = records.split_at(objects);
-    for r in first {
-        passes(&mut table[r.object as usize].0, r);
+    /// The first of them, one an object, are not timed.
+    records: &'a [Record],
+    /// Packets that are received at once; with more than one their objects are touched before the first is decided on.
+    burst: usize,
+}
+
+impl Stream<'_> {
+    /// Nanoseconds of CPU time a decision, and the share of packets passed (or marked IN).
+    fn time<M: Clone>(
+        &self,
+        name: &str,
+        fresh: M,
+        touch: impl Fn(&M),
+        mut passes: impl FnMut(&mut M, &Record) -> bool,
+    ) {
+        let mut table = vec![fresh; self.objects];
+        let (first, timed) = self.records.split_at(self.objects);
+        for r in first {
+            passes(&mut table[r.object as usize], r);
+        }
+        let mut passed = 0u64;
+        let before = cpu_time();
+        for burst in timed.chunks(self.burst) {
+            if burst.len() > 1 {
+                burst.iter().for_each(|r| touch(&table[r.object as usize]));
+            }
+            for r in burst {
+                passed += u64::from(passes(&mut table[r.object as usize], r));
+            }
+        }
+        let took: Duration = cpu_time() - before;
+        hint::black_box(&table);
+        let n = timed.len() as f64;
+        println!(
+            "name={name} ns={:.3} passed={:.5} bytes={}",
+            took.as_secs_f64() * 1e9 / n,
+            passed as f64 / n,
+            size_of::<M>()
+        );
     }
-    let mut passed = 0u64;
-    let before = cpu_time();
-    for r in timed {
-        passed += u64::from(passes(&mut table[r.object as usize].0, r));
-    }
-    let took: Duration = cpu_time() - before;
-    hint::black_box(&table);
-    let n = timed.len() as f64;
-    println!(
-        "name={name} ns={:.3} passed={:.5} bytes={}",
-        took.as_secs_f64() * 1e9 / n,
-        passed as f64 / n,
-        size_of::<Line<M>>()
-    );
 }

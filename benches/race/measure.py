@@ -21,6 +21,8 @@ SECONDS = {10: 100, 100: 20, 1000: 5}
 CONGESTION = {"ns-2": "reno", "ns-3": "sack"}
 # Ours alone.
 SCALE_SECONDS = {10: 100, 100: 20, 1000: 5, 10_000: 3, 100_000: 2}
+# Packets decided on at once: what the router takes from its ring, and one.
+BURSTS = (64, 1)
 # Bytes of a full packet on the wire.
 WIRE = 1040
 # How far utilisation and loss may be apart.
@@ -129,30 +131,32 @@ def compare(flows: int, seconds: float, ours: list[Row], theirs: list[Row]) -> R
 
 
 def mechanisms(bins: Path, dpdk: Peer | Missing, plan: Plan) -> list[Row]:
-    """Nanoseconds of CPU time a decision, on one stream, in cache and far out of it."""
+    """Nanoseconds of CPU time a decision on one stream: in cache and far out of it, in bursts and one by one."""
     rows: list[Row] = []
     STORE.mkdir(parents=True, exist_ok=True)
     for objects in (1000, 1_000_000):
         stream = STORE / f"stream-{objects}.bin"
         pinned(bins / "bench-mechanisms", "write", stream, objects, 1_000_000 if plan.quick else 4_000_000)
-        ours: dict[str, list[Row]] = {}
-        theirs: dict[str, list[Row]] = {}
+        ours: dict[tuple[int, str], list[Row]] = {}
+        theirs: dict[tuple[int, str], list[Row]] = {}
         for r in range(plan.rounds):
             say(f"mechanisms: {objects} objects, round {r + 1} of {plan.rounds}")
-            for row in pinned(bins / "bench-mechanisms", "run", stream):
-                ours.setdefault(row["name"], []).append(row)
-            if isinstance(dpdk, Peer):
-                for row in pinned(*dpdk.command, stream):
-                    theirs.setdefault(row["name"], []).append(row)
+            for burst in BURSTS:
+                for row in pinned(bins / "bench-mechanisms", "run", stream, burst):
+                    ours.setdefault((burst, row["name"]), []).append(row)
+                if isinstance(dpdk, Peer):
+                    for row in pinned(*dpdk.command, stream, burst):
+                        theirs.setdefault((burst, row["name"]), []).append(row)
         stream.unlink()
-        for name, mine in ours.items():
-            row = {"name": name, "objects": objects, "ours_ns": round(median(m["ns"] for m in mine), 2)}
+        for (burst, name), mine in ours.items():
+            row = {"name": name, "objects": objects, "burst": burst}
+            row["ours_ns"] = round(median(m["ns"] for m in mine), 2)
             row["ours_bytes"] = int(mine[0]["bytes"])
             row["ours_passed"] = mine[0]["passed"]
             if isinstance(dpdk, Missing):
                 rows.append(row | {"dpdk_ns": None, "not_run": dpdk.why})
                 continue
-            other = theirs[name]
+            other = theirs[burst, name]
             ratio, least, most = spread([o["ns"] / m["ns"] for m, o in zip(mine, other, strict=True)])
             rows.append(
                 row

@@ -9,7 +9,7 @@
 
 use crate::aqm::Aqm;
 use crate::aqm::curve::Variant;
-use crate::aqm::red::{self, Red};
+use crate::aqm::red::{self, Textbook};
 use crate::marker::Gauge;
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
@@ -62,7 +62,7 @@ crate::params! {
 /// The discipline.
 #[derive(Clone, Debug)]
 pub struct Ared {
-    red: Red,
+    red: Textbook,
     /// Where the average is meant to be: from, to.
     target: (f64, f64),
     max_p: f64,
@@ -165,7 +165,7 @@ impl Build for Params {
         let (min_th, range) = (p.min_th.amount(), p.max_th.amount() - p.min_th.amount());
         Ared {
             target: (min_th + TARGET.0 * range, min_th + TARGET.1 * range),
-            red: p.build(context),
+            red: p.textbook(context),
             max_p: self.max_p,
             interval: self.interval,
             alpha: self.alpha,

@@ -11,20 +11,18 @@ crate::choice! {
     pub enum Variant {
         /// Floyd and Jacobson 1993, Fig. 2: a random number at every arrival that it decides.
         Floyd93 = "floyd93",
-        /// Floyd and Jacobson 1993, Fig. 17, their efficient algorithm: a random number a drop.
+        /// Floyd and Jacobson 1993, Fig. 17, their efficient algorithm, in whole numbers: a random number a drop.
         Efficient = "efficient",
         /// ns-2 2.35, to the last bit and random number.
         Ns2 = "ns2",
     }
 }
 
-/// A [`Variant`] at work: ns-2's RED and RIO differ above the upper threshold.
+/// A [`Variant`] at work in doubles: ns-2's RED and RIO differ above the upper threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Law {
     /// Floyd and Jacobson 1993, Fig. 2.
     Floyd93,
-    /// Floyd and Jacobson 1993, Fig. 17.
-    Efficient,
     /// ns-2's RED: draws a number even where p = 0 or 1.
     Ns2Red,
     /// ns-2's RIO: drops above the upper threshold without a draw.

@@ -6,6 +6,7 @@
 use crate::aqm::FlowGauge;
 use crate::flow_table::FlowTable;
 use crate::packet::FlowId;
+use crate::signal::{FORGET, Signal};
 use crate::units::Time;
 
 /// Flows it keeps apart.
@@ -35,6 +36,15 @@ impl OutSeen {
     /// Its number is another flow's from now on.
     pub fn forget(&mut self, flow: FlowId) {
         self.0.remove(flow);
+    }
+
+    /// A signal to the discipline that keeps it, if it does: a number may be another flow's from now on.
+    pub fn signal(seen: Option<&mut OutSeen>, signal: &Signal) {
+        if signal.topic == FORGET
+            && let (Some(flow), Some(seen)) = (signal.flow, seen)
+        {
+            seen.forget(flow);
+        }
     }
 
     /// Shows `avg_out_seen` of every flow.

@@ -5,12 +5,14 @@
 //! Source: Floyd and Jacobson 1993, Fig. 2; gentle: Floyd 2000; marking: RFC 3168 §7. On the thresholds
 //! themselves: at min_th p = 0, at max_th (gentle: 2·max_th) p = 1. A packet that finds the queue full
 //! has updated the average first, and restarts the count as any dropped packet does.
+//! [`Textbook`] is Fig. 2, and ns-2's reading of it, in doubles; `variant = "efficient"` is Fig. 17 in [whole numbers](super::efficient).
 //! Non-goal: choosing its own parameters ([adaptive RED](super::ared)).
 
 use std::sync::Arc;
 
 use crate::aqm::Aqm;
 use crate::aqm::curve::{self, Curve, Law, Rule, Variant};
+use crate::aqm::efficient::{self, Arrival, State, Whole};
 use crate::aqm::spacing::{Countdown, Fate, Found, admission};
 use crate::aqm::tally::Tally;
 use crate::aqm::thresholds::{Paths, check_thresholds};
@@ -22,6 +24,9 @@ use crate::queue::Queue;
 use crate::rng::Rng;
 use crate::units::{Backlog, Bytes, Time};
 use crate::verdict::{Admission, Cause, Why};
+
+/// What is counted, by name.
+const NAMES: [&str; 4] = ["early", "forced", "overflow", "marked"];
 
 crate::params! {
     /// What an operator sets.
@@ -50,7 +55,7 @@ crate::params! {
     }
 }
 
-/// What no arrival changes. Copies of a queue share it: of a million queues alike each keeps one cache line, and this is
+/// What no arrival changes in [`Textbook`]. Copies of a queue share it: of a million queues alike each keeps one cache line, and this is
 /// read from the nearest cache.
 #[derive(Clone, Debug)]
 struct Config {
@@ -60,19 +65,28 @@ struct Config {
     ecn: bool,
 }
 
-/// State between packets.
+/// State of [`Textbook`] between packets.
 #[derive(Clone, Debug, Default)]
 pub struct Vars {
     average: QueueAverage,
     count: Countdown,
 }
 
-/// The discipline: all that an arrival writes, its counts too, is one cache line.
+/// RED in doubles: all that an arrival writes, its counts too, is one cache line.
 #[derive(Clone, Debug)]
-pub struct Red {
+pub struct Textbook {
     vars: Vars,
     config: Arc<Config>,
     stats: Tally,
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub enum Red {
+    /// `floyd93` and `ns2`.
+    Textbook(Textbook),
+    /// `efficient`.
+    Efficient(Whole<1>),
 }
 
 impl Build for Params {
@@ -82,36 +96,65 @@ impl Build for Params {
         let mut warnings = Vec::new();
         let paths = Paths { min_th: "min_th", max_th: "max_th" };
         check_thresholds(self.min_th, self.max_th, paths, context, &mut warnings)?;
+        if self.variant == Variant::Efficient {
+            efficient::check(self.w_q, self.min_th, self.max_th, self.max_p, paths)?;
+        }
         Ok(warnings)
     }
 
     fn build(&self, context: &Context) -> Red {
-        let mean = self.mean_packet.unwrap_or(context.packet);
-        let law = match self.variant {
-            Variant::Floyd93 => Law::Floyd93,
-            Variant::Efficient => Law::Efficient,
-            Variant::Ns2 => Law::Ns2Red,
-        };
-        let in_bytes = matches!(self.min_th, Backlog::Bytes(_));
-        // ns-2 is told 1 / max_p (`linterm_`).
-        let max_p = if law == Law::Ns2Red { 1.0 / (1.0 / self.max_p) } else { self.max_p };
-        let config = Config {
-            weight: Weight::new(self.w_q, context.link_rate, mean),
-            curve: Curve::new(self.min_th.amount(), self.max_th.amount(), max_p),
-            rule: Rule {
-                law,
-                gentle: self.gentle,
-                wait: self.wait,
-                in_bytes,
-                mean: self.byte_scaled.then(|| curve::size_of(mean)),
-            },
-            ecn: self.ecn,
-        };
-        Red { vars: Vars::default(), config: Arc::new(config), stats: Tally::default() }
+        match self.variant {
+            Variant::Efficient => Red::Efficient(Whole::new(self.whole(context))),
+            _ => Red::Textbook(self.textbook(context)),
+        }
     }
 }
 
-impl Red {
+impl Params {
+    /// What a table of queues with `variant = "efficient"` shares; each of them needs no more than a [`State`] of its own.
+    #[must_use]
+    pub fn whole(&self, context: &Context) -> efficient::Config<1> {
+        let curve = Curve::new(self.min_th.amount(), self.max_th.amount(), self.max_p);
+        efficient::Config::new(
+            self.weight(context),
+            [curve],
+            [[true]],
+            self.rule(Law::Floyd93, context),
+            self.ecn,
+        )
+    }
+
+    fn weight(&self, context: &Context) -> Weight {
+        Weight::new(self.w_q, context.link_rate, self.mean_packet.unwrap_or(context.packet))
+    }
+
+    fn rule(&self, law: Law, context: &Context) -> Rule {
+        let mean = self.mean_packet.unwrap_or(context.packet);
+        Rule {
+            law,
+            gentle: self.gentle,
+            wait: self.wait,
+            in_bytes: matches!(self.min_th, Backlog::Bytes(_)),
+            mean: self.byte_scaled.then(|| curve::size_of(mean)),
+        }
+    }
+
+    /// The discipline in doubles, whichever variant is set but `ns2` being `floyd93`.
+    pub(super) fn textbook(&self, context: &Context) -> Textbook {
+        let law = if self.variant == Variant::Ns2 { Law::Ns2Red } else { Law::Floyd93 };
+        // ns-2 is told 1 / max_p (`linterm_`).
+        let max_p = if law == Law::Ns2Red { 1.0 / (1.0 / self.max_p) } else { self.max_p };
+        let config = Config {
+            weight: self.weight(context),
+            curve: Curve::new(self.min_th.amount(), self.max_th.amount(), max_p),
+            rule: self.rule(law, context),
+            ecn: self.ecn,
+        };
+        Textbook { vars: Vars::default(), config: Arc::new(config), stats: Tally::default() }
+    }
+}
+
+impl Textbook {
     /// Brings the average up to date with an arrival and tests it.
     #[inline]
     pub(super) fn test<Q: Queue + ?Sized, W: Why + ?Sized>(
@@ -126,7 +169,7 @@ impl Red {
         let queued = if c.rule.in_bytes { queue.bytes() as f64 } else { f64::from(queue.packets()) };
         let idle = queue.idle_since();
         let avg = match c.rule.law {
-            Law::Floyd93 | Law::Efficient => v.average.sample(&c.weight, now, queued, idle),
+            Law::Floyd93 => v.average.sample(&c.weight, now, queued, idle),
             Law::Ns2Red | Law::Ns2Rio => {
                 if let Some(secs) = queue.idle_secs(now) {
                     v.average.age_ns2_for(&c.weight, now, secs);
@@ -155,19 +198,9 @@ impl Red {
         let curve = &mut Arc::make_mut(&mut self.config).curve;
         *curve = Curve::new(curve.min_th, curve.max_th, max_p);
     }
-
-    /// Whose algorithm.
-    pub(super) fn law(&self) -> Law {
-        self.config.rule.law
-    }
-
-    /// A packet was dropped that the test had let by.
-    pub(super) fn restart(&mut self) {
-        self.vars.count.restart();
-    }
 }
 
-impl Aqm for Red {
+impl Aqm for Textbook {
     const KEEPS_TIME: bool = false;
 
     #[inline]
@@ -196,7 +229,102 @@ impl Aqm for Red {
     }
 
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        self.stats.show(["early", "forced", "overflow", "marked"], show);
+        self.stats.show(NAMES, show);
+    }
+}
+
+impl State<1> {
+    /// Decides on an arrival at one of the queues that share `c`.
+    #[inline(always)]
+    pub fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        c: &efficient::Config<1>,
+        now: Time,
+        packet: &Packet,
+        queue: &Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        self.decide(c, arrival(c, now, packet, queue), rng, why)
+    }
+}
+
+/// What RED looks at.
+#[inline(always)]
+fn arrival<Q: Queue + ?Sized>(c: &efficient::Config<1>, now: Time, packet: &Packet, queue: &Q) -> Arrival<1> {
+    let queued = if c.rule().in_bytes { queue.bytes() } else { u64::from(queue.packets()) };
+    Arrival::new(now, 0, [queued], packet, queue)
+}
+
+impl Red {
+    /// Brings the average up to date with an arrival and tests it.
+    #[inline]
+    pub(super) fn test<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Fate {
+        match self {
+            Red::Textbook(red) => red.test(now, packet, queue, rng, why),
+            Red::Efficient(Whole { config: c, state }) => {
+                state.test(c, &arrival(c, now, packet, queue), rng, why)
+            }
+        }
+    }
+
+    /// Whose algorithm.
+    pub(super) fn law(&self) -> Law {
+        match self {
+            Red::Textbook(red) => red.config.rule.law,
+            Red::Efficient(red) => red.config.rule().law,
+        }
+    }
+
+    /// A packet was dropped that the test had let by.
+    pub(super) fn restart(&mut self) {
+        match self {
+            Red::Textbook(red) => red.vars.count.restart(),
+            Red::Efficient(red) => red.state.restart(0),
+        }
+    }
+}
+
+impl Aqm for Red {
+    const KEEPS_TIME: bool = false;
+
+    #[inline]
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        match self {
+            Red::Textbook(red) => red.arrive(now, packet, queue, rng, why),
+            Red::Efficient(Whole { config, state }) => state.arrive(config, now, packet, queue, rng, why),
+        }
+    }
+
+    fn gauges(&self, now: Time, show: Gauge<'_>) {
+        match self {
+            Red::Textbook(red) => red.gauges(now, show),
+            Red::Efficient(red) => {
+                show("avg", red.averages()[0]);
+                show("p_b", red.p_b(0));
+            }
+        }
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        match self {
+            Red::Textbook(red) => Aqm::stats(red, show),
+            Red::Efficient(red) => red.state.tally(0).show(NAMES, show),
+        }
     }
 }
 

@@ -5,30 +5,29 @@
 //! themselves build up costs IN packets. Each colour has its own curve and its own count.
 //! Source: Clark and Fang 1998; curve, count and idle time as in [RED](super::red).
 //! Link idle time ages both averages, at whichever arrival ends it. Out of profile is every colour but green.
-//! Non-goal: more than two drop precedences (WRED, RIO-C with three).
+//! [`Textbook`] computes in doubles, by Fig. 2 or ns-2's reading of it; `variant = "efficient"` is Fig. 17 in
+//! [whole numbers](super::efficient). Non-goal: more than two drop precedences (WRED, RIO-C with three).
 
 mod averages;
-
-use std::sync::Arc;
+mod textbook;
 
 use crate::aqm::curve::{self, Curve, Law, Rule, Variant};
+use crate::aqm::efficient::{self, Arrival, State, Whole};
 use crate::aqm::out_seen::OutSeen;
-use crate::aqm::spacing::{Fate, Found, admission};
 use crate::aqm::tally::Tally;
 use crate::aqm::thresholds::{Paths, check_thresholds};
 use crate::aqm::{Aqm, FlowGauge};
 use crate::estimate::ewma::Weight;
 use crate::marker::Gauge;
-use crate::packet::{Colour, Ecn, Packet};
+use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
 use crate::rng::Rng;
-use crate::signal::{FORGET, Signal};
+use crate::signal::Signal;
 use crate::units::{Backlog, Bytes, Time};
-use crate::verdict::{Admission, Cause, Why};
+use crate::verdict::{Admission, Why};
 
-use averages::Ns2Idle;
-pub use averages::Vars;
+pub use textbook::Textbook;
 
 crate::choice! {
     /// At which arrivals the averages take a sample.
@@ -90,38 +89,6 @@ crate::params! {
     }
 }
 
-/// What no arrival changes. Copies of a queue share it, as [RED](super::red)'s do.
-#[derive(Clone, Debug)]
-struct Config {
-    weight: Weight,
-    r#in: Curve,
-    out: Curve,
-    rule: Rule,
-    /// Weight of an OUT and of an IN packet's sample in IN's average.
-    in_weight: [f64; 2],
-    avg_update: AvgUpdate,
-    ecn: bool,
-}
-
-/// What few queues need.
-#[derive(Clone, Debug, Default)]
-struct Aside {
-    seen: Option<OutSeen>,
-    ns2: Ns2Idle,
-}
-
-/// The discipline. An arrival that joins touches one cache line, one that is dropped two; in C's order, so that the
-/// first holds all but the counts.
-#[derive(Clone, Debug)]
-#[repr(C)]
-pub struct Rio {
-    vars: Vars,
-    config: Arc<Config>,
-    aside: Option<Box<Aside>>,
-    /// OUT, IN.
-    stats: [Tally; 2],
-}
-
 impl Build for Params {
     type Mechanism = Rio;
 
@@ -141,6 +108,19 @@ impl Build for Params {
                 remedy: "all four thresholds in packets, or all in bytes".into(),
             });
         }
+        if self.variant == Variant::Efficient {
+            if self.avg_update == AvgUpdate::Ns2 {
+                return Err(Fault {
+                    field: "avg_update",
+                    problem: "variant = \"efficient\" does not know ns-2's fault".into(),
+                    remedy: "avg_update = \"clark_fang\" or \"every_arrival\", or another variant".into(),
+                });
+            }
+            let curves = [(&self.r#in, "in.min_th", "in.max_th"), (&self.out, "out.min_th", "out.max_th")];
+            for (t, min_th, max_th) in curves {
+                efficient::check(self.w_q, t.min_th, t.max_th, t.max_p, Paths { min_th, max_th })?;
+            }
+        }
         if self.r#in.min_th.amount() < self.out.max_th.amount() {
             let text = format!(
                 "in.min_th ({}) is below out.max_th ({}): IN packets may be dropped while OUT packets still join",
@@ -152,122 +132,74 @@ impl Build for Params {
     }
 
     fn build(&self, context: &Context) -> Rio {
-        let mean = self.mean_packet.unwrap_or(context.packet);
-        let law = match self.variant {
-            Variant::Floyd93 => Law::Floyd93,
-            Variant::Efficient => Law::Efficient,
-            Variant::Ns2 => Law::Ns2Rio,
-        };
-        // ns-2 is told 1 / max_p (`linterm_`).
-        let told = |t: &Thresholds| match law {
-            Law::Ns2Rio => Curve::new(t.min_th.amount(), t.max_th.amount(), 1.0 / (1.0 / t.max_p)),
-            _ => t.curve(),
-        };
-        let in_bytes = matches!(self.out.min_th, Backlog::Bytes(_));
-        let config = Config {
-            weight: Weight::new(self.w_q, context.link_rate, mean),
-            r#in: told(&self.r#in),
-            out: told(&self.out),
-            rule: Rule {
-                law,
-                gentle: self.gentle,
-                wait: self.wait,
-                in_bytes,
-                mean: self.byte_scaled.then(|| curve::size_of(mean)),
-            },
-            in_weight: [if self.avg_update == AvgUpdate::EveryArrival { self.w_q } else { 0.0 }, self.w_q],
-            avg_update: self.avg_update,
-            ecn: self.ecn,
-        };
-        let watch = || Box::new(Aside { seen: Some(OutSeen::default()), ..Aside::default() });
-        Rio {
-            vars: Vars::default(),
-            config: Arc::new(config),
-            aside: self.watch.then(watch),
-            stats: [Tally::default(); 2],
+        match self.variant {
+            Variant::Efficient => {
+                Rio::Efficient(Whole::new(self.whole(context)), self.watch.then(Box::<OutSeen>::default))
+            }
+            _ => Rio::Textbook(self.textbook(context)),
         }
     }
 }
 
-impl Rio {
-    /// Brings the averages up to date with an arrival and tests it against its colour's curve.
-    #[inline]
-    pub(super) fn test<Q: Queue + ?Sized, W: Why + ?Sized>(
+impl Params {
+    /// What a table of queues with `variant = "efficient"` shares; each of them needs no more than a [`State`] of its own.
+    #[must_use]
+    pub fn whole(&self, context: &Context) -> efficient::Config<2> {
+        let curves = [self.out.curve(), self.r#in.curve()];
+        let takes = [[true, self.avg_update == AvgUpdate::EveryArrival], [true, true]];
+        efficient::Config::new(
+            self.weight(context),
+            curves,
+            takes,
+            self.rule(Law::Floyd93, context),
+            self.ecn,
+        )
+    }
+
+    fn weight(&self, context: &Context) -> Weight {
+        Weight::new(self.w_q, context.link_rate, self.mean_packet.unwrap_or(context.packet))
+    }
+
+    fn rule(&self, law: Law, context: &Context) -> Rule {
+        let mean = self.mean_packet.unwrap_or(context.packet);
+        Rule {
+            law,
+            gentle: self.gentle,
+            wait: self.wait,
+            in_bytes: matches!(self.out.min_th, Backlog::Bytes(_)),
+            mean: self.byte_scaled.then(|| curve::size_of(mean)),
+        }
+    }
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub enum Rio {
+    /// `floyd93` and `ns2`.
+    Textbook(Textbook),
+    /// `efficient`, OUT first; and what flows see, where that is watched.
+    Efficient(Whole<2>, Option<Box<OutSeen>>),
+}
+
+impl State<2> {
+    /// Decides on an arrival at one of the queues that share `c`.
+    #[inline(always)]
+    pub fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
+        c: &efficient::Config<2>,
         now: Time,
         packet: &Packet,
         queue: &Q,
         rng: &mut Rng,
         why: &mut W,
-    ) -> Fate {
-        let (v, c) = (&mut self.vars, &*self.config);
-        let is_in = packet.colour.is_in();
-        let (all, ins) = if c.rule.in_bytes {
-            (queue.bytes() as f64, queue.bytes_of(Colour::IN) as f64)
-        } else {
-            (f64::from(queue.packets()), f64::from(queue.packets_of(Colour::IN)))
-        };
-        match c.rule.law {
-            Law::Floyd93 | Law::Efficient => {
-                v.update(c, now, is_in, (all, ins), queue.idle_since(), &mut self.aside)
-            }
-            _ => {
-                let ns2 = &mut self.aside.get_or_insert_default().ns2;
-                v.update_ns2(c, now, is_in, (all, ins), queue.idle_secs(now), ns2);
-            }
-        }
-        why.note("queued", all);
-        why.note("queued_in", ins);
-        why.note("avg", v.out.average.get());
-        why.note("avg_in", v.r#in.average.get());
-        let (group, curve) = if is_in { (&mut v.r#in, &c.r#in) } else { (&mut v.out, &c.out) };
-        let found = Found { avg: group.average.get(), size: packet.size };
-        group.count.test(curve, &c.rule, found, || if is_in { ins } else { all }, rng, why)
-    }
-
-    /// Turns what the tests said into a verdict, and counts it.
-    #[inline]
-    pub(super) fn conclude<Q: Queue + ?Sized>(
-        &mut self,
-        packet: &Packet,
-        queue: &Q,
-        fate: Fate,
     ) -> Admission {
-        let (v, c) = (&mut self.vars, &*self.config);
-        let is_in = packet.colour.is_in();
-        let can_mark = c.ecn && packet.ecn != Ecn::NotCapable;
-        let verdict = admission(fate, c.rule.law, can_mark, queue.fits(packet.size));
-        if verdict != Admission::Admit {
-            self.stats[usize::from(is_in)].count(verdict);
-            // An overflow restarts the count; ns-2: so does a forced drop, and neither does OUT's.
-            match verdict {
-                Admission::Drop(Cause::Overflow) if is_in || !c.rule.law.is_ns2() => {
-                    v.of(is_in).count.restart()
-                }
-                Admission::Drop(Cause::Forced) if c.rule.law.is_ns2() => v.restart_ns2(is_in),
-                _ => {}
-            }
-        }
-        if let Some(aside) = &mut self.aside
-            && let Some(seen) = &mut aside.seen
-            && is_in
-            && !matches!(verdict, Admission::Drop(_))
-        {
-            seen.note(packet.flow, v.out.average.get() - v.r#in.average.get());
-        }
-        verdict
-    }
-
-    /// The average of all packets, and that of IN packets.
-    #[inline]
-    pub(super) fn averages(&self) -> (f64, f64) {
-        (self.vars.out.average.get(), self.vars.r#in.average.get())
-    }
-
-    /// How the curves are read.
-    #[inline]
-    pub(super) fn rule(&self) -> &Rule {
-        &self.config.rule
+        let lengths = if c.rule().in_bytes {
+            [queue.bytes(), queue.bytes_of(Colour::IN)]
+        } else {
+            [u64::from(queue.packets()), u64::from(queue.packets_of(Colour::IN))]
+        };
+        let colour = usize::from(packet.colour.is_in());
+        self.decide(c, Arrival::new(now, colour, lengths, packet, queue), rng, why)
     }
 }
 
@@ -275,8 +207,8 @@ impl Aqm for Rio {
     const KEEPS_TIME: bool = false;
 
     fn tell_secs(&mut self, secs: f64) {
-        if self.config.rule.law.is_ns2() {
-            self.aside.get_or_insert_default().ns2.told = Some(secs);
+        if let Rio::Textbook(rio) = self {
+            rio.tell_secs(secs);
         }
     }
 
@@ -289,36 +221,55 @@ impl Aqm for Rio {
         rng: &mut Rng,
         why: &mut W,
     ) -> Admission {
-        let fate = self.test(now, packet, queue, rng, why);
-        self.conclude(packet, queue, fate)
-    }
-
-    fn gauges(&self, _: Time, show: Gauge<'_>) {
-        let ((avg, avg_in), c) = (self.averages(), &self.config);
-        show("avg", avg);
-        show("avg_in", avg_in);
-        show("p_b_in", c.r#in.p_b(avg_in, c.rule.gentle));
-        show("p_b_out", c.out.p_b(avg, c.rule.gentle));
-    }
-
-    fn signal(&mut self, _: Time, signal: &Signal) {
-        if signal.topic == FORGET
-            && let Some(flow) = signal.flow
-            && let Some(seen) = self.aside.as_mut().and_then(|aside| aside.seen.as_mut())
-        {
-            seen.forget(flow);
+        match self {
+            Rio::Textbook(rio) => rio.arrive(now, packet, queue, rng, why),
+            Rio::Efficient(rio, watch) => {
+                let verdict = rio.state.arrive(&rio.config, now, packet, queue, rng, why);
+                if let Some(seen) = watch
+                    && packet.colour.is_in()
+                    && !matches!(verdict, Admission::Drop(_))
+                {
+                    let [all, ins] = rio.averages();
+                    seen.note(packet.flow, all - ins);
+                }
+                verdict
+            }
         }
     }
 
-    fn flow_gauges(&self, _: Time, show: FlowGauge<'_>) {
-        if let Some(seen) = self.aside.as_ref().and_then(|aside| aside.seen.as_ref()) {
-            seen.show(show);
+    fn gauges(&self, now: Time, show: Gauge<'_>) {
+        match self {
+            Rio::Textbook(rio) => rio.gauges(now, show),
+            Rio::Efficient(rio, _) => {
+                let [all, ins] = rio.averages();
+                show("avg", all);
+                show("avg_in", ins);
+                show("p_b_in", rio.p_b(1));
+                show("p_b_out", rio.p_b(0));
+            }
+        }
+    }
+
+    fn signal(&mut self, now: Time, signal: &Signal) {
+        match self {
+            Rio::Textbook(rio) => rio.signal(now, signal),
+            Rio::Efficient(_, watch) => OutSeen::signal(watch.as_deref_mut(), signal),
+        }
+    }
+
+    fn flow_gauges(&self, now: Time, show: FlowGauge<'_>) {
+        match self {
+            Rio::Textbook(rio) => rio.flow_gauges(now, show),
+            Rio::Efficient(_, Some(seen)) => seen.show(show),
+            Rio::Efficient(_, None) => {}
         }
     }
 
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        let [out, r#in] = &self.stats;
-        Tally::show_both(r#in, out, show);
+        match self {
+            Rio::Textbook(rio) => Aqm::stats(rio, show),
+            Rio::Efficient(rio, _) => Tally::show_both(&rio.state.tally(1), &rio.state.tally(0), show),
+        }
     }
 }
 

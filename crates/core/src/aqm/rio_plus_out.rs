@@ -10,7 +10,7 @@
 //! Each RED spaces its own drops by its own count. Non-goal: more than two drop precedences.
 
 use crate::aqm::curve::{Curve, Variant};
-use crate::aqm::rio::{self, AvgUpdate, Rio, Thresholds};
+use crate::aqm::rio::{self, AvgUpdate, Textbook, Thresholds};
 use crate::aqm::spacing::{Countdown, Fate, Found};
 use crate::aqm::thresholds::{Paths, check_thresholds};
 use crate::aqm::{Aqm, FlowGauge};
@@ -68,7 +68,7 @@ pub struct Stats {
 /// The discipline.
 #[derive(Clone, Debug)]
 pub struct RioPlusOut {
-    rio: Rio,
+    rio: Textbook,
     curve: Curve,
     count: Countdown,
     strictness: f64,
@@ -128,6 +128,15 @@ impl Build for Params {
     type Mechanism = RioPlusOut;
 
     fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        if self.variant == Variant::Efficient {
+            return Err(Fault {
+                field: "variant",
+                problem:
+                    "RI+O has no efficient variant: its third RED goes by a difference of averages in doubles"
+                        .into(),
+                remedy: "variant = \"floyd93\" or \"ns2\"".into(),
+            });
+        }
         let rename = |text: &str| text.replace("out.m", "total.m");
         let mut warnings = self.as_rio().check(context).map_err(|f| Fault {
             field: renamed(f.field),
@@ -161,7 +170,7 @@ impl Build for Params {
 
     fn build(&self, context: &Context) -> RioPlusOut {
         RioPlusOut {
-            rio: self.as_rio().build(context),
+            rio: self.as_rio().textbook(context),
             curve: self.out.curve(),
             count: Countdown::default(),
             strictness: self.strictness,

@@ -15,8 +15,6 @@ use crate::verdict::{Admission, Cause, Why};
 const NS2_MARK_P: f64 = 0.1;
 /// The countdown while the average is below min_th.
 const BELOW: i32 = -1;
-/// No number is drawn for the next drop.
-const NONE: f32 = -1.0;
 /// Comparisons of products stand for those of quotients where they are clearer than this. Rounding moves either side by less
 /// than a hundredth of it.
 const CLEAR: f64 = 1e-12;
@@ -68,14 +66,13 @@ pub enum Fate {
     Forced,
 }
 
-/// Packets let by since the last drop (bytes, in ns-2's reading of [`Rule::mean`]), and [`Law::Efficient`]'s number for the
-/// next, or [`NONE`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Countdown(i32, f32);
+/// Packets let by since the last drop (bytes, in ns-2's reading of [`Rule::mean`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Countdown(i32);
 
 impl Default for Countdown {
     fn default() -> Countdown {
-        Countdown(BELOW, NONE)
+        Countdown(BELOW)
     }
 }
 
@@ -90,7 +87,7 @@ impl Countdown {
     #[inline]
     pub fn restart(&mut self) {
         if self.0 != BELOW {
-            *self = Countdown(0, NONE);
+            self.0 = 0;
         }
     }
 
@@ -107,61 +104,12 @@ impl Countdown {
         why: &mut W,
     ) -> Fate {
         match rule.law {
-            Law::Efficient => self.test_efficient(curve, rule, found, rng, why),
             Law::Floyd93 if rule.mean.is_none() && !why.asks() => {
                 self.test_plain(curve, rule, found, rng, why)
             }
             Law::Floyd93 => self.test_floyd93(curve, rule, found, rng, why),
             Law::Ns2Red | Law::Ns2Rio => self.test_ns2(curve, rule, found, queued(), rng, why),
         }
-    }
-
-    /// Fig. 17 of Floyd and Jacobson 1993. After a drop the next one's place is drawn: where count·p_b passes the number,
-    /// which at a constant average is evenly on 1 … 1/p_b, with `wait` on 1/p_b … 2/p_b.
-    #[inline(always)]
-    fn test_efficient<W: Why + ?Sized>(
-        &mut self,
-        curve: &Curve,
-        rule: &Rule,
-        found: Found,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Fate {
-        let avg = found.avg;
-        if avg < curve.min_th {
-            *self = Countdown(BELOW, NONE);
-            return Fate::Pass;
-        }
-        let mut p_b = curve.slope * (avg - curve.min_th);
-        if avg >= curve.max_th {
-            if avg >= curve.end(rule.gentle) {
-                *self = Countdown(0, NONE);
-                return Fate::Forced;
-            }
-            p_b = curve.p_b(avg, true);
-        }
-        if let Some(mean) = rule.mean {
-            p_b *= f64::from(found.size) / f64::from(mean);
-        }
-        if self.1 < 0.0 {
-            self.draw(rng);
-        }
-        self.0 = self.0.saturating_add(1);
-        let due = f64::from(self.0) * p_b - f64::from(u8::from(rule.wait));
-        why.note("count", f64::from(self.0));
-        why.note("p_b", p_b);
-        why.note("u", f64::from(self.1));
-        if due > f64::from(self.1) {
-            self.0 = 0;
-            self.draw(rng);
-            return Fate::Early { markable: true };
-        }
-        Fate::Pass
-    }
-
-    #[inline(never)]
-    fn draw(&mut self, rng: &mut Rng) {
-        self.1 = rng.uniform() as f32;
     }
 
     /// [`Countdown::test_floyd93`] without a division: u < p_b / (1 − count·p_b) is u·(1 − count·p_b) < p_b, with 2 for 1 where

@@ -35,6 +35,12 @@ impl Weight {
         self.w_q
     }
 
+    /// Binary logarithm of what a picosecond of idle time leaves of an average.
+    #[must_use]
+    pub fn fade(&self) -> f64 {
+        self.fade
+    }
+
     /// Whether idle time ages averages.
     #[must_use]
     #[inline]

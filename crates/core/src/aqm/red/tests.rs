@@ -26,7 +26,7 @@ fn params(w_q: f64, gentle: bool) -> Params {
     }
 }
 
-fn arrive(red: &mut Red, at: u64, queue: &mut Fake, rng: &mut Rng, ecn: Ecn) -> Admission {
+fn arrive(red: &mut impl Aqm, at: u64, queue: &mut Fake, rng: &mut Rng, ecn: Ecn) -> Admission {
     let packet = Packet { size: 1000, ecn, ..Packet::default() };
     red.arrive(Time(at), &packet, queue, rng, &mut Silent)
 }
@@ -143,7 +143,7 @@ fn ecn_marks_what_chance_picks_and_nothing_else() {
 
 #[test]
 fn a_full_queue_updates_the_average_and_overflows() {
-    let mut red = params(0.5, true).build(&CONTEXT);
+    let mut red = params(0.5, true).textbook(&CONTEXT);
     let mut rng = Rng::for_component(1, "red");
     let mut full = Fake { limit: 4.0, ..Fake::of(4, 0) };
     assert_eq!(arrive(&mut red, 0, &mut full, &mut rng, Ecn::NotCapable), Drop(Cause::Overflow));
@@ -161,7 +161,7 @@ fn bytes_count_bytes_and_large_packets_go_first() {
     };
     let mut rng = Rng::for_component(1, "red");
     let rate = |size: u32, rng: &mut Rng| {
-        let mut red = p.build(&CONTEXT);
+        let mut red = p.textbook(&CONTEXT);
         let packet = Packet { size, ..Packet::default() };
         for _ in 0..20_000 {
             red.arrive(Time::ZERO, &packet, &mut Fake::of(10, 0), rng, &mut Silent);
@@ -197,7 +197,7 @@ proptest! {
     fn agrees_with_the_oracle(steps in arrivals(), w_q in 0.01f64..=1.0, max_p in 0.01f64..=1.0,
                               gentle: bool, wait: bool, limit in 10u32..60, seed: u64) {
         let p = Params { max_p, wait, ..params(w_q, gentle) };
-        let mut red = p.build(&CONTEXT);
+        let mut red = p.textbook(&CONTEXT);
         let curve = red.config.curve;
         let mut rng = Rng::for_component(seed, "red");
         let (mut now, mut samples, mut past) = (0u64, Vec::new(), Vec::<Past>::new());
