@@ -6,9 +6,9 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
@@ -23,32 +23,84 @@ const LONGEST_REQUEST: usize = 4096;
 /// How long a request may take to come, and an answer to go.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// The socket's place in the file system, which is taken back when this goes: whatever happens after it was opened.
+#[derive(Debug)]
+pub struct Place {
+    path: PathBuf,
+    /// Device and number of the file that is ours; `None` once it is gone.
+    ours: Option<(u64, u64)>,
+}
+
+impl Place {
+    /// Removes the socket, if what is there is still ours. Once is enough.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn leave(&mut self) -> io::Result<()> {
+        let Some(ours) = self.ours.take() else { return Ok(()) };
+        let there = fs::symlink_metadata(&self.path)?;
+        if (there.dev(), there.ino()) == ours { fs::remove_file(&self.path) } else { Ok(()) }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Err(e) = self.leave() {
+            eprintln!("inprofiled: the control socket {} stays: {e}", self.path.display());
+        }
+    }
+}
+
+fn named(path: &Path, e: &io::Error) -> io::Error {
+    io::Error::new(e.kind(), format!("control socket {}: {e}", path.display()))
+}
+
+/// What is at the path, looked at and not touched: whether it is a socket that a killed process left behind.
+///
+/// # Errors
+/// `AddrInUse` if another router has it; `AlreadyExists` if there is something that is no socket.
+pub fn look(path: &Path) -> io::Result<bool> {
+    match fs::symlink_metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(e) => return Err(named(path, &e)),
+        Ok(there) if !there.file_type().is_socket() => {
+            let text = "something is there that is no socket, and stays\n  name another path in control.socket, or move it away";
+            return Err(named(path, &io::Error::new(io::ErrorKind::AlreadyExists, text)));
+        }
+        Ok(_) => {}
+    }
+    match UnixStream::connect(path) {
+        Ok(_) => {
+            let text = format!("another inprofiled answers at {}", path.display());
+            Err(io::Error::new(io::ErrorKind::AddrInUse, text))
+        }
+        Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => Ok(true),
+        Err(e) => Err(named(path, &e)),
+    }
+}
+
 /// Opens the socket.
 ///
 /// # Errors
-/// `AddrInUse` if another router has it; else what the system says, with the path.
-pub fn open(path: &Path, people: &People) -> io::Result<UnixListener> {
-    let named = |e: io::Error| io::Error::new(e.kind(), format!("control socket {}: {e}", path.display()));
-    if UnixStream::connect(path).is_ok() {
-        let text = format!("another inprofiled answers at {}", path.display());
-        return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
-    }
-    match fs::remove_file(path) {
-        // One that was killed leaves its socket behind.
-        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(named(e)),
-        _ => {}
+/// As [`look`]; else what the system says, with the path.
+pub fn open(path: &Path, people: &People) -> io::Result<(UnixListener, Place)> {
+    let named = |e: io::Error| named(path, &e);
+    if look(path)? {
+        fs::remove_file(path).map_err(named)?;
     }
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(named)?;
     }
     let listener = sys::with_umask(0o117, || UnixListener::bind(path)).map_err(named)?;
+    let there = fs::symlink_metadata(path).map_err(named)?;
+    let place = Place { path: path.to_owned(), ours: Some((there.dev(), there.ino())) };
     fs::set_permissions(path, fs::Permissions::from_mode(0o660)).map_err(named)?;
     let owner = people.user.map(|a| a.uid);
     let group = people.group.or(people.user.map(|a| a.gid));
     if owner.is_some() || group.is_some() {
         std::os::unix::fs::chown(path, owner, group).map_err(named)?;
     }
-    Ok(listener)
+    Ok((listener, place))
 }
 
 /// Answers for ever.
@@ -77,7 +129,9 @@ fn converse(mut stream: UnixStream, people: &People, hub: &Hub) -> io::Result<()
     let request = request(&mut stream);
     let answer = if allowed {
         match request {
-            Ok(request) => hub.answer(&request),
+            Ok(Some(request)) => hub.answer(&request),
+            // Another that looked whether anybody is here before it starts.
+            Ok(None) => return Ok(()),
             Err(e) => Err(format!("the request can't be read: {e}")),
         }
     } else {
@@ -96,26 +150,35 @@ fn converse(mut stream: UnixStream, people: &People, hub: &Hub) -> io::Result<()
     stream.write_all(line.as_bytes())
 }
 
-/// One line of JSON, bounded in length and time.
-fn request(stream: &mut UnixStream) -> io::Result<Json> {
+/// One line of JSON, bounded in length and time; `None` if whoever connected left without a word.
+fn request(stream: &mut UnixStream) -> io::Result<Option<Json>> {
     let mut bytes = Vec::new();
     let mut chunk = [0; 512];
     let started = std::time::Instant::now();
+    let slow = || io::Error::new(io::ErrorKind::TimedOut, format!("it took longer than {PATIENCE:?}"));
     while !bytes.contains(&b'\n') {
-        let n = stream.read(&mut chunk)?;
+        let n = match stream.read(&mut chunk) {
+            // As the system says that the time to read is over.
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Err(slow()),
+            other => other?,
+        };
         bytes.extend_from_slice(&chunk[..n]);
-        if bytes.len() > LONGEST_REQUEST || started.elapsed() > PATIENCE {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!("more than {LONGEST_REQUEST} bytes, or too slow"),
-            ));
+        if bytes.len() > LONGEST_REQUEST {
+            let text = format!("it has more than {LONGEST_REQUEST} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
+        if started.elapsed() > PATIENCE {
+            return Err(slow());
         }
         if n == 0 {
             break;
         }
     }
+    if bytes.is_empty() {
+        return Ok(None);
+    }
     let line = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
-    serde_json::from_slice(line).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
+    serde_json::from_slice(line).map(Some).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
 }
 
 /// What a client without a word of its own uses.

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -219,7 +220,8 @@ pub fn read(file: &Path, registry: &Registry, log: Option<&Log>) -> Result<(Conf
 /// Everything that is opened with privileges.
 struct Open {
     io: AfPacket,
-    control: std::os::unix::net::UnixListener,
+    control: UnixListener,
+    place: control::Place,
     metrics: Option<TcpListener>,
     log: Option<File>,
     offloads: Offloads,
@@ -232,14 +234,18 @@ fn open_log(path: &Path) -> io::Result<File> {
     file.map_err(|e| io::Error::new(e.kind(), format!("log {}: {e}", path.display())))
 }
 
+/// Looks first, then changes; what was changed is put back where something behind it fails.
 fn open(config: &Config) -> io::Result<Open> {
     let people = privileges::look_up(config)?;
+    control::look(&config.socket)?;
+    let presence = Presence::of(&config.ports)?;
+    let to_switch = offload::look(&config.ports, config.fix_offloads)?;
     let log = config.log.file.as_deref().map(open_log).transpose()?;
     if let (Some(log), Some(account)) = (&log, people.user) {
         // So that it can be opened anew once we are that user.
         std::os::unix::fs::fchown(log, Some(account.uid), Some(account.gid))?;
     }
-    let control = control::open(&config.socket, &people)?;
+    let (control, place) = control::open(&config.socket, &people)?;
     let metrics = match config.metrics {
         Some(address) => Some(
             TcpListener::bind(address)
@@ -248,15 +254,14 @@ fn open(config: &Config) -> io::Result<Open> {
         None => None,
     };
     let note = config.socket.with_extension("offloads");
-    let offloads = offload::prepare(&config.ports, config.fix_offloads, &note)?;
+    let offloads = offload::switch_off(&config.ports, to_switch, &note)?;
     let ports = config.ports.each_ref().map(|interface| PortOptions {
         interface: interface.clone(),
         longest: config.packet.0 as u32 + AROUND,
         frames: RING,
     });
-    let io = AfPacket::open(&ports, Clock::start()).or_else(|e| offloads.restore().and(Err(e)))?;
-    let presence = Presence::of(&config.ports)?;
-    Ok(Open { io, control, metrics, log, offloads, people, presence })
+    let io = AfPacket::open(&ports, Clock::start())?;
+    Ok(Open { io, control, place, metrics, log, offloads, people, presence })
 }
 
 /// The ports as they were when they were opened. A port that is taken away is another when it comes back, though its name
@@ -291,7 +296,7 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     let file = fs::canonicalize(file).map_err(words)?;
     let notify = Notify::from_environment().map_err(words)?;
     let signals = Signals::take().map_err(words)?;
-    let Open { mut io, control, metrics: listener, log: to, offloads, people, presence } =
+    let Open { mut io, control, mut place, metrics: listener, log: to, mut offloads, people, presence } =
         open(&config).map_err(words)?;
     // This thread alone: those it starts run as usual.
     let first = live::run_first();
@@ -349,7 +354,7 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
         drop(sender);
         minder.join().unwrap_or_else(|_| Err("the thread that minds the packets died".into()))
     });
-    finish(&config, &offloads, &notify, &log, &outcome);
+    finish(&mut place, &mut offloads, &notify, &log, &outcome);
     drop((hub, log));
     // The control and metrics threads hold a log too: the line may be on its way for as long as this.
     let patience = Instant::now() + Duration::from_millis(200);
@@ -407,7 +412,13 @@ fn mind(
     }
 }
 
-fn finish(config: &Config, offloads: &Offloads, notify: &Notify, log: &Log, outcome: &Result<Ended, String>) {
+fn finish(
+    place: &mut control::Place,
+    offloads: &mut Offloads,
+    notify: &Notify,
+    log: &Log,
+    outcome: &Result<Ended, String>,
+) {
     if let Err(e) = offloads.restore() {
         log.error("offload", "could not be restored", &[("why", e.to_string().into())]);
     }
@@ -415,7 +426,7 @@ fn finish(config: &Config, offloads: &Offloads, notify: &Notify, log: &Log, outc
         Ok(ended) => log.info("stop", "ended", &[("left_behind", ended.left_behind.into())]),
         Err(e) => log.error("stop", "ended by a fault", &[("why", e.as_str().into())]),
     }
-    if let Err(e) = fs::remove_file(&config.socket) {
+    if let Err(e) = place.leave() {
         log.warn("stop", "the control socket stays", &[("why", e.to_string().into())]);
     }
     if let Err(e) = notify.tell("STOPPING=1") {

@@ -184,14 +184,18 @@ impl Signals {
     }
 }
 
-/// An interface's settings, as `ethtool` asks for them.
+/// An interface's features, as `ethtool -k` shows them and `-K` sets them (linux/ethtool.h).
 pub struct Ethtool(OwnedFd);
 
-#[repr(C)]
-struct EthtoolValue {
-    cmd: u32,
-    data: u32,
-}
+const GSTRINGS: u32 = 0x1b;
+const GFEATURES: u32 = 0x3a;
+const SFEATURES: u32 = 0x3b;
+/// The set of strings that are the names of features.
+const SS_FEATURES: u32 = 4;
+/// Features come in blocks of 32; no kernel has as many as this.
+const BLOCKS: usize = 8;
+/// Length of a name, with what fills it up.
+const NAME: usize = 32;
 
 impl Ethtool {
     /// In this network namespace.
@@ -202,9 +206,44 @@ impl Ethtool {
         Ok(Ethtool(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Reads or writes one value: what it is afterwards.
-    pub fn value(&self, interface: &str, cmd: u32, data: u32) -> io::Result<u32> {
-        let mut value = EthtoolValue { cmd, data };
+    /// All that this kernel knows, in its order: the name, and whether it is on at the interface.
+    pub fn features(&self, interface: &str) -> io::Result<Vec<(String, bool)>> {
+        // cmd, blocks; of each block: available, requested, active, never changed.
+        let mut state = [0; 2 + 4 * BLOCKS];
+        (state[0], state[1]) = (GFEATURES, BLOCKS as u32);
+        self.ask(interface, &mut state)?;
+        if state[1] as usize > BLOCKS {
+            return Err(io::Error::other(format!("this kernel has {} blocks of features", state[1])));
+        }
+        // cmd, set, number; then so many names, of which there are no more than bits.
+        let mut names = vec![0u32; 3 + BLOCKS * 32 * NAME / 4];
+        (names[0], names[1]) = (GSTRINGS, SS_FEATURES);
+        self.ask(interface, &mut names)?;
+        let text: Vec<u8> = names[3..].iter().flat_map(|w| w.to_ne_bytes()).collect();
+        let name = |i: usize| {
+            let end = text[i * NAME..][..NAME].iter().position(|b| *b == 0).unwrap_or(NAME);
+            String::from_utf8_lossy(&text[i * NAME..][..end]).into_owned()
+        };
+        let on = |i: usize| state[2 + 4 * (i / 32) + 2] & 1 << (i % 32) != 0;
+        Ok((0..names[2] as usize).map(|i| (name(i), on(i))).collect())
+    }
+
+    /// Switches some of them on or off, all at once; those that depend on them may follow.
+    pub fn switch(&self, interface: &str, names: &[&str], to: bool) -> io::Result<()> {
+        let known = self.features(interface)?;
+        let blocks = known.len().div_ceil(32);
+        // cmd, blocks; of each block: which are meant, and what they are to be.
+        let mut order = vec![0u32; 2 + 2 * blocks];
+        (order[0], order[1]) = (SFEATURES, blocks as u32);
+        for (i, _) in known.iter().enumerate().filter(|(_, (name, _))| names.contains(&name.as_str())) {
+            order[2 + 2 * (i / 32)] |= 1 << (i % 32);
+            order[3 + 2 * (i / 32)] |= u32::from(to) << (i % 32);
+        }
+        self.ask(interface, &mut order)
+    }
+
+    /// `words` begins with a command, and has room for all it reads and writes.
+    fn ask(&self, interface: &str, words: &mut [u32]) -> io::Result<()> {
         // SAFETY: an ifreq of zeros is a valid one: numbers and byte arrays.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         if interface.len() >= libc::IFNAMSIZ {
@@ -213,10 +252,10 @@ impl Ethtool {
         for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
             *to = from as libc::c_char;
         }
-        request.ifr_ifru.ifru_data = (&raw mut value).cast();
-        // SAFETY: SIOCETHTOOL with these commands reads and writes the value behind the request, no more; both live
-        // through the call.
+        request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
+        // SAFETY: SIOCETHTOOL with these commands reads and writes the words behind the request, no more than the command
+        // has and its callers made room for; both live through the call.
         check(unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) })?;
-        Ok(value.data)
+        Ok(())
     }
 }

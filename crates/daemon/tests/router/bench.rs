@@ -107,6 +107,14 @@ impl Bench {
         }
     }
 
+    /// Runs it to its end, which comes at once as it is refused: the exit code, and what it says.
+    pub fn refused(&self) -> (Option<i32>, String) {
+        let file = self.path("router.toml");
+        let run = self.namespace.within(|| Command::new(PROGRAM).arg("run").arg(&file).output());
+        let out = run.expect("the router starts");
+        (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
+    }
+
     pub fn errors(&self) -> String {
         fs::read_to_string(self.path("stderr")).unwrap_or_default()
     }

@@ -2,14 +2,16 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use inprofile_core::units::Duration as Span;
+use inprofile_daemon::offload;
 
-use crate::bench::{Bench, QUIET, assert_adds_up, figure, plain};
+use crate::bench::{Bench, PROGRAM, QUIET, assert_adds_up, figure, plain};
 use crate::frames::{Udp, not_ip};
 
 #[test]
@@ -77,15 +79,86 @@ fn killed_in_the_middle_it_starts_again() {
 fn a_second_router_is_refused() {
     let Some(mut bench) = Bench::new("second") else { return };
     bench.start(&plain("5 Mbit/s"));
-    let file = bench.path("router.toml");
-    let second = bench
-        .namespace
-        .within(|| Command::new(env!("CARGO_BIN_EXE_inprofiled")).arg("run").arg(&file).output());
-    let second = second.unwrap();
-    assert_eq!(second.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&second.stderr).contains("another inprofiled answers"));
+    let (code, said) = bench.refused();
+    assert!(code == Some(1) && said.contains("another inprofiled answers"), "{said}");
+    assert!(!bench.errors().contains("broke off"), "that somebody looked is no event: {}", bench.errors());
     bench.send(0, &[Udp::numbered(1).v4()]);
     assert_eq!(bench.receive(1, 1, QUIET).len(), 1);
+}
+
+/// What is no socket is somebody's file, whatever `control.socket` says.
+#[test]
+fn a_file_at_the_sockets_place_stays() {
+    let Some(bench) = Bench::new("file") else { return };
+    bench.configure(&plain("5 Mbit/s"));
+    let (socket, precious) = (bench.path("control.sock"), bench.path("precious"));
+    fs::write(&precious, "precious").unwrap();
+    for link in [false, true] {
+        if link {
+            std::os::unix::fs::symlink(&precious, &socket).unwrap();
+        } else {
+            fs::copy(&precious, &socket).unwrap();
+        }
+        let (code, said) = bench.refused();
+        assert!(code == Some(1) && said.contains("something is there that is no socket"), "{said}");
+        assert_eq!(fs::read_to_string(&socket).unwrap(), "precious");
+        assert_eq!(fs::symlink_metadata(&socket).unwrap().is_symlink(), link);
+        fs::remove_file(&socket).unwrap();
+    }
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
+}
+
+/// The features of both ports that `fix_offloads` is about.
+fn features(bench: &Bench) -> [Vec<String>; 2] {
+    ["lan0", "wan0"].map(|port| bench.namespace.within(|| offload::on(port)).expect("the system tells"))
+}
+
+#[test]
+fn all_offloads_are_off_while_it_runs_and_back_at_its_end() {
+    let Some(mut bench) = Bench::new("offloads") else { return };
+    let before = features(&bench);
+    assert!(before[0].iter().any(|f| f.starts_with("tx-tcp")), "veth has them on: {before:?}");
+    bench.start(&plain("5 Mbit/s"));
+    assert_eq!(features(&bench), [Vec::<String>::new(), Vec::new()]);
+    bench.signal("-TERM");
+    assert_eq!(bench.ended(), Some(0), "{}", bench.errors());
+    assert_eq!(features(&bench), before);
+}
+
+/// Whatever is refused after the socket was opened or offloads were switched: both are as they were.
+#[test]
+fn a_start_that_is_refused_leaves_nothing_behind() {
+    let Some(bench) = Bench::new("refused") else { return };
+    let before = features(&bench);
+    let taken = bench.namespace.within(|| TcpListener::bind("127.0.0.1:0")).unwrap();
+    let address = taken.local_addr().unwrap();
+    bench.configure(&format!("[metrics]\nlisten = \"{address}\"\n{}", plain("5 Mbit/s")));
+    let (code, said) = bench.refused();
+    assert!(code == Some(1) && said.contains(&format!("metrics at {address}")), "{said}");
+    // A manager that can't be told: refused when everything is open and offloads are off.
+    bench.configure(&plain("5 Mbit/s"));
+    let file = bench.path("router.toml");
+    let out = bench
+        .namespace
+        .within(|| Command::new(PROGRAM).arg("run").arg(&file).env("NOTIFY_SOCKET", "/nowhere/sock").output())
+        .unwrap();
+    assert_eq!(out.status.code(), Some(1), "{}", String::from_utf8_lossy(&out.stderr));
+    for name in ["control.sock", "control.offloads"] {
+        assert!(!bench.path(name).exists(), "{name}");
+    }
+    assert_eq!(features(&bench), before);
+    // A fault in between, after they were switched: what holds them goes, and they are back.
+    let (ports, note) = (["lan0", "wan0"].map(str::to_owned), bench.path("note"));
+    bench
+        .namespace
+        .within(|| {
+            let off = offload::switch_off(&ports, offload::look(&ports, true)?, &note)?;
+            assert!(off.changed().count() > 0 && offload::on("lan0")?.is_empty());
+            drop(off);
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!((features(&bench), note.exists()), (before, false));
 }
 
 #[test]
@@ -130,9 +203,11 @@ fn bad_requests_do_no_harm() {
     }
     ask(&vec![b' '; 1 << 20]);
     // One that says nothing holds the next up for no more than a second.
-    let idle = UnixStream::connect(&socket).unwrap();
+    let mut idle = UnixStream::connect(&socket).unwrap();
     assert_eq!(bench.stats()["mode"], "normal");
-    drop(idle);
+    let mut answer = String::new();
+    idle.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("can't be read: it took longer than 1s"), "{answer}");
 }
 
 /// How many of a flood's packets are fragments.
