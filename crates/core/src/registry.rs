@@ -237,6 +237,21 @@ impl AnyMarker {
     }
 }
 
+/// Calls a discipline's `arrive` as a function of its own: all of them in one would be for each to save what registers any
+/// of them needs.
+#[inline(never)]
+fn apart<M, Q, W>(
+    m: &mut M,
+    now: Time,
+    packet: &Packet,
+    queue: &mut Q,
+    rng: &mut Rng,
+    why: &mut W,
+    arrive: impl FnOnce(&mut M, Time, &Packet, &mut Q, &mut Rng, &mut W) -> Admission,
+) -> Admission {
+    arrive(m, now, packet, queue, rng, why)
+}
+
 impl AnyAqm {
     /// Whether the queue has to be served packet by packet: see [`aqm::Aqm::SERVES`].
     #[must_use]
@@ -267,7 +282,9 @@ impl AnyAqm {
         rng: &mut Rng,
         why: &mut W,
     ) -> Admission {
-        each_aqm!(self, m => m.arrive(now, packet, queue, rng, why))
+        each_aqm!(self, m => apart(m, now, packet, queue, rng, why, |m, now, packet, queue, rng, why| {
+            m.arrive(now, packet, queue, rng, why)
+        }))
     }
 
     /// Shows what it keeps of each flow: see [`aqm::Aqm::flow_gauges`].

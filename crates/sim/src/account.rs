@@ -9,7 +9,7 @@ use crate::marking::MarkerState;
 use crate::outcome::{DropRow, FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts, MarkerOutcome, Outcome};
 use crate::seen::Seen;
 use crate::tcp::Tally;
-use crate::traffic::Source;
+use crate::traffic::Origin;
 use crate::world::World;
 
 /// The books.
@@ -37,7 +37,7 @@ impl Counted {
     fn since_then<C: Clock, const TRACE: bool>(
         &mut self,
         world: &mut World<C, TRACE>,
-        senders: &[Source<C>],
+        senders: &[Origin<C>],
         turn: u8,
     ) {
         let n = world.flows.len();
@@ -56,7 +56,7 @@ impl Counted {
             self.flows[flow as usize].dropped[cause as usize] -= 1;
         }
         for (counted, sender) in self.tallies.iter_mut().zip(senders) {
-            *counted = sender.tally().since(counted);
+            *counted = sender.source.tally().since(counted);
         }
         for (counted, edge) in self.edges.iter_mut().zip(&world.edges) {
             *counted = edge.counts.since(counted);
@@ -83,7 +83,7 @@ impl Accounts {
     pub fn window_turns<C: Clock, const TRACE: bool>(
         &mut self,
         world: &mut World<C, TRACE>,
-        senders: &[Source<C>],
+        senders: &[Origin<C>],
     ) {
         self.counted.since_then(world, senders, self.turns);
         self.turns += 1;
@@ -96,7 +96,7 @@ impl Accounts {
     pub fn close<C: Clock, const TRACE: bool>(
         mut self,
         mut world: World<C, TRACE>,
-        senders: &[Source<C>],
+        senders: &[Origin<C>],
         seed: u64,
         events: u64,
     ) -> Result<Outcome, String> {
@@ -129,7 +129,7 @@ impl Accounts {
                 window: counted.flows[i],
                 in_flight: data,
                 acks: [f.acks[0], f.acks[1], f.acks[2], acks],
-                tally: senders[i].tally(),
+                tally: senders[i].source.tally(),
                 start: f.start,
                 completed: f.completed,
                 window_tally: counted.tallies[i],

@@ -21,8 +21,8 @@ use crate::plan::{answers_at_once, busiest, expected_events, fed_by_one_link, lo
 use crate::route::Known;
 use crate::signals::{Oracles, Paths};
 use crate::tcp::{Ack, Alarm, Sack};
-use crate::timer::Ring;
-use crate::traffic::{Source, outside, udp};
+use crate::timer::{Due, Ring};
+use crate::traffic::{Origin, Source, outside, udp};
 use crate::world::World;
 
 /// Why a run has no outcome.
@@ -80,7 +80,7 @@ pub(crate) enum Hosts {
 
 pub(crate) struct Run<C: Clock, const TRACE: bool> {
     pub(crate) world: World<C, TRACE>,
-    pub(crate) senders: Vec<Source<C>>,
+    pub(crate) senders: Vec<Origin<C>>,
     watches: Vec<Watch>,
     accounts: Accounts,
     oracles: Oracles,
@@ -140,10 +140,10 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             let mut rng = Rng::for_component(seed, &format!("flow {}", f.name));
             let times = udp::times(seed, &f.name);
             let uniform = || shared.as_mut().unwrap_or(&mut rng).uniform();
-            senders.push(match hosts {
+            senders.push(Origin::new(match hosts {
                 Hosts::Outside => Source::Outside(f.transport.tcp().map(|_| outside::Sender::default())),
                 Hosts::Simulated => Source::new(&f.transport, f.stop, times, uniform),
-            });
+            }));
             let marker = f.marker.map(|marker| {
                 let rng = Rng::for_component(seed, &format!("marker {}", f.name));
                 Box::new(MarkerState { marker, rng, counts: MarkerCounts::default() })
@@ -182,7 +182,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                 continue;
             }
             self.world.schedule(C::at(start), What::Start(f));
-            if let Some(stop) = stop.filter(|_| self.senders[f as usize].is_tcp()) {
+            if let Some(stop) = stop.filter(|_| self.senders[f as usize].source.is_tcp()) {
                 self.world.schedule(C::at(stop), What::Halt(f));
             }
         }
@@ -221,10 +221,10 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             What::Departure(link) => self.world.departure(link),
             What::Alarm(flow, which) => self.alarm(flow, which, (now, event.tie())),
             What::Start(flow) => {
-                let host = &mut FlowHost { world: &mut self.world, flow };
-                self.senders[flow as usize].start(host);
+                let Origin { source, timers } = &mut self.senders[flow as usize];
+                source.start(&mut FlowHost { world: &mut self.world, timers, flow });
             }
-            What::Halt(flow) => self.senders[flow as usize].stop(),
+            What::Halt(flow) => self.senders[flow as usize].source.stop(),
             What::Sample(m) => {
                 let watch = &mut self.watches[m as usize];
                 watch.sample(&mut self.world, &self.senders);
@@ -252,28 +252,28 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
     #[inline]
     fn agent(&mut self, slot: u32) {
         let t = self.world.packets.get(slot);
-        let (flow, next, echo) = (t.packet.flow.0, t.segment, t.flag);
-        if let Source::Outside(_) = self.senders[flow as usize] {
+        let flow = t.packet.flow.0;
+        let Origin { source, timers } = &mut self.senders[flow as usize];
+        if let Source::Outside(_) = source {
             return self.world.emerge(slot);
         }
-        if !t.forward {
-            let f = &mut self.world.flows[flow as usize];
-            f.acks[1] += 1;
-            let selects = f.receiver.selects();
-            let sack = if selects { self.world.packets.sack(slot) } else { Sack::default() };
-            if let Some(m) = &mut f.marker {
-                m.marker.observe(
-                    self.world.now.time(),
-                    &self.world.packets.get(slot).packet,
-                    Direction::Reverse,
-                );
+        if t.forward {
+            let now = self.world.now;
+            if self.world.answer(slot, now) {
+                self.world.enter(slot, now);
             }
-            self.world.packets.remove(slot);
-            let host = &mut FlowHost { world: &mut self.world, flow };
-            self.senders[flow as usize].acknowledged(Ack { next, sack: &sack, echo }, host);
             return;
         }
-        self.world.receive(slot, self.world.now);
+        let (next, echo) = (t.segment, t.flag);
+        let f = &mut self.world.flows[flow as usize];
+        f.acks[1] += 1;
+        if let Some(m) = &mut f.marker {
+            m.marker.observe(self.world.now.time(), &t.packet, Direction::Reverse);
+        }
+        let sack = if f.receiver.selects() { self.world.packets.sack(slot) } else { Sack::default() };
+        self.world.packets.remove(slot);
+        let host = &mut FlowHost { world: &mut self.world, timers, flow };
+        source.acknowledged(Ack { next, sack: &sack, echo }, host);
     }
 
     /// A mechanism is due; an oracle tells it first what it asked for.
@@ -289,25 +289,24 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             let now = self.world.now;
             let done = self.world.flows[flow].completed.is_some_and(|at| C::at(at) <= now);
             let open = now >= C::at(passing.start) && !done;
-            let cwnd = self.senders[flow].window().filter(|_| open).map_or(0.0, |(cwnd, _)| cwnd);
+            let cwnd = self.senders[flow].source.window().filter(|_| open).map_or(0.0, |(cwnd, _)| cwnd);
             self.world.tell(who, &passing.window(cwnd));
         }
         self.world.tick(what);
     }
 
-    fn alarm(&mut self, flow: u32, which: Alarm, due: (C, u32)) {
+    fn alarm(&mut self, flow: u32, which: Alarm, due: Due<C>) {
+        let Origin { source, timers } = &mut self.senders[flow as usize];
         let f = &mut self.world.flows[flow as usize];
-        match f.timers[which as usize].event(due) {
+        let timer = if which == Alarm::Acknowledge { &mut f.held_back } else { &mut timers[which as usize] };
+        match timer.event(due) {
             Ring::Stale => {}
             Ring::Again(due) => self.world.put_back(due, What::Alarm(flow, which)),
             Ring::Expired if which == Alarm::Acknowledge => {
                 f.receiver.alarm(which);
                 self.world.acknowledge(flow);
             }
-            Ring::Expired => {
-                let host = &mut FlowHost { world: &mut self.world, flow };
-                self.senders[flow as usize].alarm(which, host);
-            }
+            Ring::Expired => source.alarm(which, &mut FlowHost { world: &mut self.world, timers, flow }),
         }
     }
 }

@@ -1,16 +1,20 @@
 //! A flow in the middle of a run: its routes, its receiver and its books, and the world as its sender sees it.
 
+use inprofile_core::packet::{Ecn, Kind, Packet};
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Duration, Time};
 
 use crate::clock::Clock;
+use crate::ends::byte_of;
+use crate::event::What;
 use crate::marking::MarkerState;
 use crate::network::Transport;
 use crate::outcome::FlowCounts;
+use crate::packet::Travelling;
 use crate::route::Route;
-use crate::tcp::receiver::Receiver;
-use crate::tcp::{Alarm, Bits, Host};
-use crate::timer::Timer;
+use crate::tcp::receiver::{Delay, Receiver, Reply};
+use crate::tcp::{Alarm, Bits, Host, Sack};
+use crate::timer::{Timer, Timers};
 use crate::traffic::udp;
 use crate::world::World;
 
@@ -34,8 +38,8 @@ pub struct FlowState<C: Clock> {
     turned: u8,
     /// When the window next turns for such a receiver.
     pub turns_at: C,
-    /// Its timers.
-    pub timers: [Timer<C>; 3],
+    /// Until when an acknowledgement is held back.
+    pub held_back: Timer<C>,
     /// The segment its receiver waits for once it has all of a transfer; `u32::MAX` if there is no end.
     pub complete_at: u32,
     /// Puts segments in order.
@@ -85,7 +89,7 @@ impl<C: Clock> FlowState<C> {
             turns_at: C::NEVER,
             marker,
             jitter: jittered.then(|| Box::new(rng)),
-            timers: [Timer::default(); 3],
+            held_back: Timer::default(),
             counts: FlowCounts::default(),
             acks: [0; 3],
         }
@@ -124,8 +128,60 @@ impl<C: Clock> FlowState<C> {
         self.receiver.span::<C>()
     }
 
+    /// The receiver takes in data at `at`: what it does about it.
+    #[inline(always)]
+    pub fn take_in(&mut self, t: &Travelling, at: C) -> Reply {
+        let packet = &t.packet;
+        let c = &mut self.counts;
+        c.received[packet.colour as usize] += 1;
+        c.received_bytes[packet.colour as usize] += u64::from(packet.size);
+        if packet.kind == Kind::Datagram {
+            c.in_order_payload_bytes += u64::from(packet.payload);
+            c.in_order_wire_bytes += u64::from(packet.size);
+            return Reply { delivered: 0, acknowledge: false, timer: Delay::Leave };
+        }
+        if packet.ecn != Ecn::NotCapable {
+            self.receiver.congestion(t.segment, packet.ecn == Ecn::Experienced, t.flag);
+        }
+        let first = self.receiver.expects();
+        let reply = self.receiver.arrived(t.segment, self.held_back.is_set());
+        if reply.timer == Delay::Stop {
+            self.held_back.cancel();
+        }
+        if reply.delivered > 0 {
+            let (payload, wire) = self.bytes_of(first, reply.delivered);
+            self.counts.in_order_payload_bytes += payload;
+            self.counts.in_order_wire_bytes += wire;
+            if self.receiver.expects() == self.complete_at {
+                self.completed = Some(at.time());
+            }
+        }
+        reply
+    }
+
+    /// Makes `t`, a packet of this flow, an acknowledgement from its receiver, at the start of its way; what that says of
+    /// segments beyond the one it waits for, if it says such things.
+    #[inline(always)]
+    pub fn acknowledge(&mut self, t: &mut Travelling) -> Option<Sack> {
+        self.acks[0] += 1;
+        let expects = self.receiver.expects();
+        let sack = self.receiver.selects().then(|| self.receiver.select());
+        let said = sack.map_or(0, |s| s.blocks().len() as u32 * Sack::BYTES);
+        let packet = Packet {
+            flow: t.packet.flow,
+            size: self.header + said,
+            ack: byte_of(expects, self.segment),
+            kind: Kind::Ack,
+            class: self.class,
+            ..Packet::default()
+        };
+        let flag = self.receiver.echo();
+        *t = Travelling { packet, segment: expects, way: self.back.0, forward: false, flag };
+        sack
+    }
+
     /// Bytes of `n` segments from `first` on: payload, and on the wire.
-    pub fn bytes_of(&self, first: u32, n: u32) -> (u64, u64) {
+    fn bytes_of(&self, first: u32, n: u32) -> (u64, u64) {
         let with_data = u64::from(if first == 0 { n.saturating_sub(1) } else { n });
         let payload = with_data * u64::from(self.segment);
         (payload, payload + u64::from(n) * u64::from(self.header))
@@ -136,6 +192,8 @@ impl<C: Clock> FlowState<C> {
 pub struct FlowHost<'a, C: Clock, const TRACE: bool> {
     /// The world.
     pub world: &'a mut World<C, TRACE>,
+    /// The sender's timers.
+    pub timers: &'a mut Timers<C>,
     /// The flow.
     pub flow: u32,
 }
@@ -147,19 +205,24 @@ impl<C: Clock, const TRACE: bool> Host for FlowHost<'_, C, TRACE> {
     fn now(&self) -> C {
         self.world.now
     }
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, segment: u32, bits: Bits) {
         self.world.send(self.flow, segment, bits);
     }
     #[inline]
     fn set_timer(&mut self, which: Alarm, after: C::Span) {
-        self.world.set_timer(self.flow, which, after);
+        let what = What::Alarm(self.flow, which);
+        let due = self.world.due(what, after);
+        if self.timers[which as usize].set(due) {
+            self.world.put_back(due, what);
+        }
     }
     fn cancel_timer(&mut self, which: Alarm) {
-        self.world.flows[self.flow as usize].timers[which as usize].cancel();
+        self.timers[which as usize].cancel();
     }
+    #[inline]
     fn timer_is_set(&self, which: Alarm) -> bool {
-        self.world.flows[self.flow as usize].timers[which as usize].is_set()
+        self.timers[which as usize].is_set()
     }
     fn uniform(&mut self) -> f64 {
         let own = self.world.flows[self.flow as usize].jitter.as_deref_mut();

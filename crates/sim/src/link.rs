@@ -14,7 +14,7 @@ use inprofile_core::registry::AnyAqm;
 use inprofile_core::rng::Rng;
 use inprofile_core::signal::{Outbox, Signal};
 use inprofile_core::units::{Backlog, Bytes, Rate, Time};
-use inprofile_core::verdict::{Admission, Why};
+use inprofile_core::verdict::{Admission, Cause, Silent, Why};
 
 use crate::classes::Classes;
 use crate::clock::Clock;
@@ -36,6 +36,14 @@ pub struct Waiting<C> {
     pub ecn: Ecn,
 }
 
+impl<C> Waiting<C> {
+    #[inline]
+    fn new(starts: C, slot: u32, packet: &Packet) -> Waiting<C> {
+        let &Packet { size, flow, colour, ecn, .. } = packet;
+        Waiting { starts, slot, size, flow, colour, ecn }
+    }
+}
+
 impl<C> Item for Waiting<C> {
     #[inline]
     fn size(&self) -> u32 {
@@ -53,6 +61,27 @@ impl<C> Item for Waiting<C> {
     }
 }
 
+/// What a link has to know of a packet that finds it free: size and colour, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape(u64);
+
+impl Shape {
+    /// Of this size and colour.
+    #[inline]
+    pub fn new(size: u32, colour: Colour) -> Shape {
+        Shape(u64::from(size) << 8 | colour as u64)
+    }
+
+    fn size(self) -> u32 {
+        (self.0 >> 8) as u32
+    }
+
+    /// The colour's place among all.
+    fn colour(self) -> usize {
+        (self.0 & 0xff) as usize
+    }
+}
+
 /// A link in the middle of a run. What a packet that finds it free touches comes first.
 #[derive(Debug)]
 #[repr(C)]
@@ -62,11 +91,15 @@ pub struct Link<C: Clock> {
     /// From when on even a packet that finds the link free has to be looked at: when the window turns or the run ends. Where
     /// packets are always looked at: the start.
     open_until: C,
-    /// Time to send the size seen last.
-    last_size: (u32, C::Span),
+    /// The shape seen last.
+    last: Shape,
+    /// Time to send its size.
+    takes: C::Span,
+    /// Packets of that shape that found the link free and passed, since it was another's turn.
+    alike: u64,
     delay: C::Span,
-    /// Packets that found the link free and passed, by colour, and their bytes.
-    pub(crate) passed: [(u64, u64); 3],
+    /// Packets that found the link free and passed before, by colour, and their bytes.
+    passed: [(u64, u64); 3],
     /// When the measured window next turns: at its beginning, then at its end, then never.
     turns_at: C,
     /// When the run ends.
@@ -97,17 +130,6 @@ pub struct Link<C: Clock> {
     pub(crate) books: Vec<Book>,
 }
 
-/// What became of an arrival.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Arrival<C> {
-    /// It will be at the far end then.
-    Delivered(C),
-    /// It waits; a departure event will tell.
-    Waits,
-    /// It waits, and the link, which was idle, has to start.
-    Start,
-}
-
 impl<C: Clock> Link<C> {
     /// Idle and empty.
     pub fn new(link: network::Link, rng: Rng, traced: bool, window: (Time, Time), end: C) -> Link<C> {
@@ -123,7 +145,9 @@ impl<C: Clock> Link<C> {
         let mut link = Link {
             free_at: C::ZERO,
             open_until: C::ZERO,
-            last_size: (0, C::NO_TIME),
+            last: Shape::new(0, Colour::IN),
+            takes: C::NO_TIME,
+            alike: 0,
             delay: C::span(link.delay),
             passed: [(0, 0); 3],
             turns_at: if link.listed { C::at(window.0) } else { C::NEVER },
@@ -156,19 +180,52 @@ impl<C: Clock> Link<C> {
     /// A packet arrives. If it finds the link free and nobody has anything to say about it, it passes: when it will be at
     /// the far end. `None`: [`Link::arrive`] has to look at it.
     #[inline]
-    pub fn pass(&mut self, now: C, size: u32, colour: Colour) -> Option<C> {
+    pub fn pass(&mut self, now: C, shape: Shape) -> Option<C> {
         if now < self.free_at || now >= self.open_until {
             return None;
         }
-        let passed = &mut self.passed[colour as usize];
-        passed.0 += 1;
-        passed.1 += u64::from(size);
-        self.free_at = now.after(self.serialise(size));
+        if shape != self.last {
+            self.turn_to(shape);
+        }
+        self.alike += 1;
+        self.free_at = now.after(self.takes);
         Some(self.free_at.after(self.delay))
     }
 
-    /// A packet arrives. `Err` with the verdict if it is dropped.
-    #[inline]
+    /// Packets that found the link free and passed, by colour, and their bytes.
+    pub fn passed(&self) -> [(u64, u64); 3] {
+        let mut passed = self.passed;
+        let (packets, bytes) = &mut passed[self.last.colour()];
+        *packets += self.alike;
+        *bytes += self.alike * u64::from(self.last.size());
+        passed
+    }
+
+    /// Computed service: a packet arrives. When it will be at the far end, or why it is dropped.
+    #[inline(always)]
+    pub fn admit(&mut self, now: C, slot: u32, packet: &mut Packet) -> Result<C, Cause> {
+        while self.turns_at <= now {
+            self.turn();
+        }
+        self.release(now);
+        if let Some(there) = self.pass(now, Shape::new(packet.size, packet.colour)) {
+            return Ok(there);
+        }
+        let starts = now.max(self.free_at);
+        let item = Waiting::new(starts, slot, packet);
+        match self.fifo.arrive(now.time(), packet, item, &mut self.aqm, &mut self.rng, &mut Silent) {
+            Admission::Drop(cause) => return Err(cause),
+            Admission::Mark => packet.ecn = Ecn::Experienced,
+            Admission::Admit => {}
+        }
+        if self.listed {
+            self.area += u128::from(starts.time().since(now.time()).0);
+        }
+        self.free_at = starts.after(self.serialise(packet.size));
+        Ok(self.free_at.after(self.delay))
+    }
+
+    /// Stepped service: a packet arrives, and joins the queue or is dropped.
     pub fn arrive<W: Why>(
         &mut self,
         now: C,
@@ -176,44 +233,23 @@ impl<C: Clock> Link<C> {
         packet: &Packet,
         shared: Option<&mut Rng>,
         why: &mut W,
-    ) -> Result<(Admission, Arrival<C>), Admission> {
+    ) -> Admission {
         self.settle(now);
-        if let Some(there) = self.pass(now, packet.size, packet.colour) {
-            return Ok((Admission::Admit, Arrival::Delivered(there)));
-        }
-        let starts = if self.stepped { now } else { now.max(self.free_at) };
-        let item = Waiting {
-            starts,
-            slot,
-            size: packet.size,
-            flow: packet.flow,
-            colour: packet.colour,
-            ecn: packet.ecn,
-        };
+        let item = Waiting::new(now, slot, packet);
         if C::NS2 {
             self.fifo.tell_idle_secs(C::secs_of(now.since(self.free_at)));
             self.aqm.tell_secs(now.secs());
         }
         let rng = shared.unwrap_or(&mut self.rng);
-        if let Some(classes) = &mut self.classes {
-            let verdict = classes.queue.arrive(now.time(), packet, item, rng, why);
-            return match verdict {
-                Admission::Drop(_) => Err(verdict),
-                _ => Ok((verdict, if self.busy { Arrival::Waits } else { Arrival::Start })),
-            };
+        match &mut self.classes {
+            Some(classes) => classes.queue.arrive(now.time(), packet, item, rng, why),
+            None => self.fifo.arrive(now.time(), packet, item, &mut self.aqm, rng, why),
         }
-        let verdict = self.fifo.arrive(now.time(), packet, item, &mut self.aqm, rng, why);
-        if matches!(verdict, Admission::Drop(_)) {
-            return Err(verdict);
-        }
-        if self.stepped {
-            return Ok((verdict, if self.busy { Arrival::Waits } else { Arrival::Start }));
-        }
-        if self.listed {
-            self.area += u128::from(starts.time().since(now.time()).0);
-        }
-        self.free_at = starts.after(self.serialise(packet.size));
-        Ok((verdict, Arrival::Delivered(self.free_at.after(self.delay))))
+    }
+
+    /// Stepped service: whether a packet is being sent.
+    pub fn is_busy(&self) -> bool {
+        self.busy
     }
 
     /// Stepped service: the next packet, the time it takes, and when it will be at the far end.
@@ -224,7 +260,7 @@ impl<C: Clock> Link<C> {
         packets: &Slab,
         shared: Option<&mut Rng>,
         why: &mut W,
-        dropped: impl FnMut(Waiting<C>, inprofile_core::verdict::Cause),
+        dropped: impl FnMut(Waiting<C>, Cause),
     ) -> Option<(Waiting<C>, C::Span, C)> {
         self.settle(now);
         if C::NS2 {
@@ -294,7 +330,6 @@ impl<C: Clock> Link<C> {
 
     /// Brings the link up to `now`: the window turns if it is time, and with computed service everything
     /// leaves whose transmission has started.
-    #[inline]
     pub fn settle(&mut self, now: C) {
         while self.turns_at <= now {
             self.turn();
@@ -307,9 +342,13 @@ impl<C: Clock> Link<C> {
             }
             return;
         }
-        while self.fifo.head().is_some_and(|head| head.starts <= now) {
-            self.fifo.pop();
-        }
+        self.release(now);
+    }
+
+    /// Computed service: everything leaves whose transmission has started by `now`.
+    #[inline(always)]
+    fn release(&mut self, now: C) {
+        self.fifo.release(|head| head.starts <= now);
         if self.free_at <= now && self.fifo.idle_since().is_none() {
             self.fifo.went_idle(self.free_at.time());
         }
@@ -324,9 +363,7 @@ impl<C: Clock> Link<C> {
             self.count_to(turn.time());
             area = self.area;
         } else {
-            while self.fifo.head().is_some_and(|head| head.starts < turn) {
-                self.fifo.pop();
-            }
+            self.fifo.release(|head| head.starts < turn);
             // What those in the queue will have waited after the turn.
             area -= self.fifo.iter().map(|w| u128::from(w.starts.time().since(turn.time()).0)).sum::<u128>();
         }
@@ -348,16 +385,21 @@ impl<C: Clock> Link<C> {
 
     #[inline]
     fn serialise(&mut self, size: u32) -> C::Span {
-        if self.last_size.0 != size {
-            self.resize(size);
+        if size != self.last.size() {
+            self.turn_to(Shape::new(size, Colour::ALL[self.last.colour()]));
         }
-        self.last_size.1
+        self.takes
     }
 
-    /// A packet of another size than the last one.
+    /// A packet of another shape than the last one.
     #[cold]
     #[inline(never)]
-    fn resize(&mut self, size: u32) {
-        self.last_size = (size, C::serialise(self.rate, Bytes(u64::from(size))));
+    fn turn_to(&mut self, shape: Shape) {
+        self.passed = self.passed();
+        self.alike = 0;
+        if shape.size() != self.last.size() {
+            self.takes = C::serialise(self.rate, Bytes(u64::from(shape.size())));
+        }
+        self.last = shape;
     }
 }

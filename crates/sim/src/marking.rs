@@ -63,11 +63,11 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let Some(m) = self.flows[flow as usize].marker.as_mut() else { return true };
         let packet = self.packets.get(slot).packet;
         let verdict = m.decide::<C, TRACE>(self.now, &packet, self.shared.as_mut(), &mut self.notes);
-        if let Mark::Drop(_) = verdict {
-            let c = &mut self.flows[flow as usize].counts;
-            c.sent[packet.colour as usize] += 1;
-            c.sent_bytes[packet.colour as usize] += u64::from(packet.size);
-        }
+        let colour = match verdict {
+            Mark::Pass(colour) => colour,
+            Mark::Drop(_) => packet.colour,
+        };
+        self.flows[flow as usize].counts.leave(colour, packet.size);
         self.apply(verdict, slot, Place::Host)
     }
 

@@ -6,7 +6,7 @@ use inprofile_core::units::{Duration, Time};
 use crate::clock::Clock;
 use crate::network::{Monitor, Target};
 use crate::outcome::{FlowCounts, MarkerCounts, Series};
-use crate::traffic::Source;
+use crate::traffic::Origin;
 use crate::world::World;
 
 /// A monitor in the middle of a run.
@@ -51,7 +51,7 @@ impl Watch {
     pub fn sample<C: Clock, const TRACE: bool>(
         &mut self,
         world: &mut World<C, TRACE>,
-        senders: &[Source<C>],
+        senders: &[Origin<C>],
     ) {
         let now = self.next();
         self.taken += 1;
@@ -82,7 +82,7 @@ impl Watch {
             }
             (Target::Flow(f), Before::Flow(before)) => {
                 let flow = &world.flows[f as usize];
-                if let Some((cwnd, ssthresh)) = senders[f as usize].window() {
+                if let Some((cwnd, ssthresh)) = senders[f as usize].source.window() {
                     let ssthresh = if ssthresh.is_finite() { ssthresh } else { f64::NAN };
                     row.extend([("cwnd", cwnd), ("ssthresh", ssthresh)]);
                 }

@@ -1,5 +1,6 @@
 //! What a run leaves behind. Every count is of packets unless its name says otherwise.
 
+use inprofile_core::packet::Colour;
 use inprofile_core::queue::fifo::Counts;
 use inprofile_core::units::Time;
 use inprofile_core::verdict::Cause;
@@ -69,6 +70,15 @@ pub struct FlowCounts {
     pub in_order_payload_bytes: u64,
     /// Dropped anywhere on the forward path, by cause.
     pub dropped: [u64; Cause::COUNT],
+}
+
+impl FlowCounts {
+    /// A packet of this colour has left the host's marker, or was dropped by it.
+    #[inline]
+    pub(crate) fn leave(&mut self, colour: Colour, size: u32) {
+        self.sent[colour as usize] += 1;
+        self.sent_bytes[colour as usize] += u64::from(size);
+    }
 }
 
 /// What happened at one link.

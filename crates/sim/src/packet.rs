@@ -75,12 +75,6 @@ impl Slab {
         slot
     }
 
-    /// Puts another packet into a slot, under the number of the one before.
-    #[inline]
-    pub fn put(&mut self, slot: u32, packet: Packet, segment: u32, forward: bool, flag: bool, route: Route) {
-        self.packets[slot as usize] = Travelling { packet, segment, way: route.0, forward, flag };
-    }
-
     /// Gives the packet in a slot a new number, where they are numbered.
     #[inline]
     pub fn number(&mut self, slot: u32) {

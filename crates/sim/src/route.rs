@@ -54,6 +54,12 @@ impl Routes {
         })
     }
 
+    /// All hops, one route behind the other.
+    #[inline]
+    pub fn hops(&self) -> &[Hop] {
+        &self.hops
+    }
+
     /// The hop at this place.
     #[inline]
     pub fn hop(&self, at: u32) -> Hop {

@@ -38,8 +38,7 @@ impl<C: Clock> Link<C> {
     /// Counts of the queue since the start of the run.
     fn counts(&self) -> Counts {
         let mut counts = *self.fifo.counts();
-        for i in 0..3 {
-            let (packets, bytes) = self.passed[i];
+        for (i, (packets, bytes)) in self.passed().into_iter().enumerate() {
             counts.arrived[i] += packets;
             counts.arrived_bytes[i] += bytes;
             counts.sent[i] += packets;

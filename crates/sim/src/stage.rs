@@ -81,7 +81,7 @@ impl Stage {
             let class = run.world.flows[flow as usize].class;
             let packet = Packet { flow: FlowId(flow), class, colour: Colour::IN, ..*packet };
             if forward {
-                run.world.launch_data(flow, packet)
+                run.world.launch_data(packet)
             } else {
                 run.world.launch_back(flow, packet)
             }
@@ -91,7 +91,7 @@ impl Stage {
     /// A flow's ends are so far now.
     pub fn tell(&mut self, flow: u32, told: &Told) {
         either!(self, run => {
-            if let Source::Outside(sender) = &mut run.senders[flow as usize] {
+            if let Source::Outside(sender) = &mut run.senders[flow as usize].source {
                 *sender = told.sender;
             }
             let f = &mut run.world.flows[flow as usize];

@@ -17,6 +17,9 @@ pub struct Timer<C> {
     queued_tie: u32,
 }
 
+/// A sender's timers, by [`Alarm`](crate::tcp::Alarm).
+pub type Timers<C> = [Timer<C>; 2];
+
 /// What to do with an event of a timer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ring<C> {

@@ -1,54 +1,70 @@
-//! The way of a packet, top down.
+//! The way of a packet, top down. What nearly every packet passes is inlined into [`World::enter`] and `join`.
 //!
 //! ```text
 //! send ─→ host marker ─→ link ─→ node ─→ edge marker ─→ link ─→ … ─→ receiver
 //!                          ↑ queue discipline             an acknowledgement goes back likewise
 //! ```
-use inprofile_core::packet::Ecn;
+use inprofile_core::packet::{Ecn, Packet};
 use inprofile_core::verdict::{Admission, Cause, Silent};
 
 use crate::calendar::Event;
 use crate::clock::Clock;
 use crate::event::What;
-use crate::link::{Arrival, Waiting};
+use crate::link::{Shape, Waiting};
 use crate::log::Code;
 use crate::outcome::Place;
 use crate::route::{Hop, Then};
 use crate::world::World;
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
-    /// Data goes on its way, if the host's marker lets it.
-    #[inline]
-    pub(crate) fn launch(&mut self, flow: u32, slot: u32) {
-        if self.mark_at_host(flow, slot) {
-            let packet = &self.packets.get(slot).packet;
-            let c = &mut self.flows[flow as usize].counts;
-            c.sent[packet.colour as usize] += 1;
-            c.sent_bytes[packet.colour as usize] += u64::from(packet.size);
-            self.enter(slot, self.now);
+    /// Data goes on its way, if the host's marker lets it; in which slot.
+    #[inline(always)]
+    pub(crate) fn launch(&mut self, packet: Packet, segment: u32, flag: bool) -> u32 {
+        let f = &mut self.flows[packet.flow.0 as usize];
+        let slot = self.packets.add(packet, segment, true, flag, f.forward);
+        if f.marker.is_none() {
+            f.counts.leave(packet.colour, packet.size);
+        } else if !self.mark_at_host(packet.flow.0, slot) {
+            return slot;
+        }
+        self.enter(slot, self.now);
+        slot
+    }
+
+    /// A packet goes into the link it is at, at `at`, and as far beyond as can be computed now; so does its answer.
+    pub(crate) fn enter(&mut self, slot: u32, mut at: C) {
+        let (mut way, mut shape) = self.stands(slot);
+        loop {
+            let (hops, links) = (self.routes.hops(), self.links.as_mut_slice());
+            let (hop, passed) = loop {
+                let hop = &hops[way as usize];
+                let Some(there) = links[hop.link as usize].pass(at, shape) else { break (*hop, false) };
+                at = there;
+                if hop.then != Then::GoesOn {
+                    break (*hop, true);
+                }
+                way += 1;
+            };
+            if !passed {
+                let Some(there) = self.join(slot, way, hop.link, at) else { return };
+                at = there;
+                if hop.then == Then::GoesOn {
+                    way += 1;
+                    continue;
+                }
+            }
+            if !self.come_out(slot, way, hop, at) {
+                return;
+            }
+            (way, shape) = self.stands(slot);
         }
     }
 
-    /// A packet goes into the link it is at, at `at`, and as far beyond as can be computed now.
-    #[inline]
-    pub(crate) fn enter(&mut self, slot: u32, mut at: C) {
+    /// Where on its route a packet is, and what links have to know of it.
+    #[inline(always)]
+    fn stands(&self, slot: u32) -> (u32, Shape) {
         let t = self.packets.get(slot);
-        let (mut way, size, colour) = (t.way, t.packet.size, t.packet.colour);
-        loop {
-            let hop = self.routes.hop(way);
-            let there = match self.links[hop.link as usize].pass(at, size, colour) {
-                Some(there) => there,
-                None => match self.join(slot, way, hop.link, at) {
-                    Some(there) => there,
-                    None => return,
-                },
-            };
-            if hop.then != Then::GoesOn {
-                return self.come_out(slot, way, hop, there);
-            }
-            way += 1;
-            at = there;
-        }
+        (t.way, Shape::new(t.packet.size, t.packet.colour))
     }
 
     /// A packet comes to the queue before a link at `at`: when it will be at the far end, if that is known now.
@@ -58,50 +74,58 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             // It will still be on its way when the run ends.
             return None;
         }
-        self.log(Code::Enqueue, link, slot, at);
-        match self.offer(link, slot, at)? {
-            Arrival::Delivered(there) => return Some(there),
-            Arrival::Start => {
-                self.packets.get_mut(slot).way = way;
-                self.start_next(link);
-            }
-            Arrival::Waits => self.packets.get_mut(slot).way = way,
+        let l = &mut self.links[link as usize];
+        if l.stepped {
+            self.wait(slot, way, link, at);
+            return None;
         }
-        None
+        match l.admit(at, slot, &mut self.packets.get_mut(slot).packet) {
+            Ok(there) => Some(there),
+            Err(cause) => {
+                self.lose(slot, Place::Queue(link), cause, at);
+                None
+            }
+        }
     }
 
-    /// A packet will come out of a link at `there`.
-    #[inline]
-    fn come_out(&mut self, slot: u32, way: u32, hop: Hop, there: C) {
+    /// A packet will come out of a link at `there`. True: it enters the next one then, or its answer does.
+    #[inline(always)]
+    fn come_out(&mut self, slot: u32, way: u32, hop: Hop, there: C) -> bool {
         match hop.then {
             Then::Arrives => {
                 self.packets.get_mut(slot).way = way;
                 self.schedule_arrival(there, hop.link, slot);
+                false
             }
             Then::GoesOn => {
                 self.packets.get_mut(slot).way = way + 1;
-                self.enter(slot, there);
+                true
             }
-            Then::IsReceived if there <= self.end => self.receive(slot, there),
-            Then::IsReceived => {}
+            Then::IsReceived => there <= self.end && self.answer(slot, there),
         }
     }
 
-    /// Asks the queue before `link`; a packet it drops is booked and gone.
-    #[inline]
-    fn offer(&mut self, link: u32, slot: u32, at: C) -> Option<Arrival<C>> {
+    /// Stepped service: a packet comes to the queue before a link, and waits there for its departure.
+    #[inline(never)]
+    fn wait(&mut self, slot: u32, way: u32, link: u32, at: C) {
+        self.log(Code::Enqueue, link, slot, at);
+        if self.offer(link, slot, at) {
+            self.packets.get_mut(slot).way = way;
+            if !self.links[link as usize].is_busy() {
+                self.start_next(link);
+            }
+        }
+    }
+
+    /// Asks the queue before `link`; a packet it drops is booked and gone. True: it joined.
+    fn offer(&mut self, link: u32, slot: u32, at: C) -> bool {
         let l = &mut self.links[link as usize];
         let packet = &self.packets.get(slot).packet;
-        // Only a discipline that has its queue stepped takes packets out of it.
-        let stepped = l.stepped;
-        let answer = if TRACE {
+        let verdict = if TRACE {
             self.notes.clear();
             l.arrive(at, slot, packet, self.shared.as_mut(), &mut self.notes)
         } else {
             l.arrive(at, slot, packet, self.shared.as_mut(), &mut Silent)
-        };
-        let verdict = match answer {
-            Ok((verdict, _)) | Err(verdict) => verdict,
         };
         if TRACE {
             let word = match verdict {
@@ -111,26 +135,17 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             };
             self.write_down(at.time(), slot, Place::Queue(link), word);
         }
-        let cause = match verdict {
-            Admission::Drop(cause) => Some(cause),
-            Admission::Mark => {
-                self.packets.get_mut(slot).packet.ecn = Ecn::Experienced;
-                None
-            }
-            Admission::Admit => None,
-        };
-        if stepped {
-            while let Some(victim) = self.links[link as usize].take_struck() {
-                self.lose(victim.slot, Place::Queue(link), Cause::Evicted, at);
-            }
+        if verdict == Admission::Mark {
+            self.packets.get_mut(slot).packet.ecn = Ecn::Experienced;
         }
-        match cause {
-            None => answer.ok().map(|(_, arrival)| arrival),
-            Some(cause) => {
-                self.lose(slot, Place::Queue(link), cause, at);
-                None
-            }
+        while let Some(victim) = self.links[link as usize].take_struck() {
+            self.lose(victim.slot, Place::Queue(link), Cause::Evicted, at);
         }
+        if let Admission::Drop(cause) = verdict {
+            self.lose(slot, Place::Queue(link), cause, at);
+            return false;
+        }
+        true
     }
 
     /// Stepped service: the next packet of a link that has become free, or was idle.
@@ -160,7 +175,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.log(Code::Dequeue, link, next.slot, self.now);
         // ns-2's order: first the arrival at the far end, then the link's own readiness.
         let way = self.packets.get(next.slot).way;
-        self.come_out(next.slot, way, self.routes.hop(way), there);
+        if self.come_out(next.slot, way, self.routes.hop(way), there) {
+            self.enter(next.slot, there);
+        }
         self.schedule(self.now.after(takes), What::Departure(link));
     }
 
@@ -171,6 +188,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
     }
 
+    #[inline]
     fn schedule_arrival(&mut self, at: C, link: u32, slot: u32) {
         let tie = if C::NS2 { self.turn() } else { What::arrival_rank(link) };
         let event = Event::new(at.bits(), tie, What::Arrive(slot).pack());

@@ -19,7 +19,7 @@ use crate::outcome::{FlowCounts, Place, VerdictRow};
 use crate::packet::Slab;
 use crate::route::Routes;
 use crate::signals::Paths;
-use crate::tcp::Alarm;
+use crate::timer::Due;
 
 /// A packet that has come to a host outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,17 +136,14 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.calendar.push(Event::new(at.bits(), tie, what.pack()));
     }
 
-    /// Sets a flow's timer.
-    pub fn set_timer(&mut self, flow: u32, which: Alarm, after: C::Span) {
-        let what = What::Alarm(flow, which);
-        let due = (self.now.after(after), self.tie(what));
-        if self.flows[flow as usize].timers[which as usize].set(due) {
-            self.put_back(due, what);
-        }
+    /// When a timer is due that is set now, and its order among equals.
+    #[inline]
+    pub fn due(&mut self, what: What, after: C::Span) -> Due<C> {
+        (self.now.after(after), self.tie(what))
     }
 
     /// Puts an event into the calendar whose order among equals is known.
-    pub fn put_back(&mut self, due: (C, u32), what: What) {
+    pub fn put_back(&mut self, due: Due<C>, what: What) {
         self.calendar.push(Event::new(due.0.bits(), due.1, what.pack()));
     }
 

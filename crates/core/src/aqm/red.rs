@@ -156,7 +156,7 @@ impl Params {
 
 impl Textbook {
     /// Brings the average up to date with an arrival and tests it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn test<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         now: Time,

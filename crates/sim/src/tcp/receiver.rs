@@ -99,14 +99,22 @@ impl Receiver {
     }
 
     /// A segment arrived. `waiting`: whether the timer of delayed acknowledgements is set.
+    #[inline]
     pub fn arrived(&mut self, segment: u32, waiting: bool) -> Reply {
         self.last = segment;
         let had_gap = !self.beyond.is_empty();
-        let delivered = self.put(segment);
+        let delivered = if segment == self.next && !had_gap {
+            self.next += 1;
+            1
+        } else {
+            self.put(segment)
+        };
         let now = Reply { delivered, acknowledge: true, timer: Delay::Leave };
-        if self.delay.is_none() {
-            return now;
-        }
+        if self.delay.is_some() { self.delayed(segment, now, had_gap, waiting) } else { now }
+    }
+
+    /// The reply, which would be `now` had acknowledgements not to be held back.
+    fn delayed(&mut self, segment: u32, now: Reply, had_gap: bool, waiting: bool) -> Reply {
         match self.profile {
             Profile::Ns2 => {
                 // A delayed one waits for the next arrival or the timer; the SYN and what fills a gap don't. The
@@ -120,7 +128,7 @@ impl Receiver {
             }
             Profile::Rfc => {
                 // RFC 5681 §4.2: at least every second full segment; at once out of order and in a gap.
-                let delay = delivered == 1 && !had_gap && segment != 0 && !self.held_back;
+                let delay = now.delivered == 1 && !had_gap && segment != 0 && !self.held_back;
                 self.held_back = delay;
                 if delay {
                     Reply { acknowledge: false, timer: Delay::Set, ..now }
@@ -180,6 +188,7 @@ impl Receiver {
     }
 
     /// Takes a segment in, and returns how many can be read on account of it.
+    #[inline(never)]
     fn put(&mut self, segment: u32) -> u32 {
         if segment < self.next {
             return 0;

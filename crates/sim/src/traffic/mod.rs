@@ -8,6 +8,23 @@ use crate::clock::Clock;
 use crate::flow::FlowHost;
 use crate::network::Transport;
 use crate::tcp::{Ack, Alarm, Sender, Tally};
+use crate::timer::{Timer, Timers};
+
+/// Where a flow's packets come from: its sender, with the timers that most of its acknowledgements set.
+#[derive(Debug)]
+pub struct Origin<C: Clock> {
+    /// Who sends.
+    pub source: Source<C>,
+    /// Its timers.
+    pub timers: Timers<C>,
+}
+
+impl<C: Clock> Origin<C> {
+    /// With no timer set.
+    pub fn new(source: Source<C>) -> Origin<C> {
+        Origin { source, timers: [Timer::default(); 2] }
+    }
+}
 
 /// Who sends a flow's data.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use inprofile_core::units::{Duration, Rate, Time};
 
 use crate::clock::Clock;
 use crate::flow::FlowHost;
-use crate::tcp::Alarm;
+use crate::tcp::{Alarm, Host};
 use crate::traffic::law::Law;
 
 /// IPv4 (20 B) and UDP (8 B).
@@ -143,7 +143,7 @@ fn wait<C: Clock, const TRACE: bool>(until: Option<Time>, host: &mut FlowHost<'_
     if let Some(at) = until {
         let now = host.world.now.time();
         let span = C::span(Duration(at.0.saturating_sub(now.0)));
-        host.world.set_timer(host.flow, Alarm::Send, span);
+        host.set_timer(Alarm::Send, span);
     }
 }
 

@@ -35,12 +35,13 @@ impl Growth {
         }
     }
 
-    /// An acknowledgement came while less was on the way than the window allows; true if the window stays.
-    pub fn pause(&mut self, now: impl FnOnce() -> f64) -> bool {
+    /// An acknowledgement came. `unused`: when, if less was on the way than the window allows. True if the window stays.
+    pub fn pause(&mut self, unused: impl FnOnce() -> Option<f64>) -> bool {
         match self {
             Growth::Reno => false,
             Growth::Cubic(cubic) => {
-                cubic.pause(now());
+                let Some(now) = unused() else { return false };
+                cubic.pause(now);
                 true
             }
         }

@@ -202,8 +202,8 @@ impl<C: Clock> Sender<C> {
 
     /// So many more segments are acknowledged: the window grows.
     fn open<H: Host<Clock = C>>(&mut self, segments: u32, host: &mut H) {
-        let unused = self.nxt - self.una < self.cwnd as u32 && !host.timer_is_set(Alarm::Send);
-        if unused && self.growth.pause(|| host.now().secs()) {
+        let unused = || self.nxt - self.una < self.cwnd as u32 && !host.timer_is_set(Alarm::Send);
+        if self.growth.pause(|| unused().then(|| host.now().secs())) {
             return;
         }
         if self.cwnd < self.ssthresh {
@@ -249,8 +249,8 @@ impl<C: Clock> Sender<C> {
     }
 
     /// How far the windows reach, one past the last segment allowed (RFC 5681 §3.1: the smaller of the two counts).
-    fn limit(&self) -> u32 {
-        let mut cwnd = self.cwnd as u32;
+    #[inline]
+    fn limit(&self, mut cwnd: u32) -> u32 {
         if self.limited_transmit && !self.in_recovery && self.nxt == self.end {
             // RFC 3042 §2: a segment never sent before for each of the first two duplicates.
             cwnd += self.duplicates.min(DUPLICATES - 1);
@@ -263,26 +263,36 @@ impl<C: Clock> Sender<C> {
         if stopped || !delay_over && host.timer_is_set(Alarm::Send) {
             return;
         }
-        loop {
-            let by_board = self.in_recovery && matches!(self.recovery, Recovery::Sack(_));
-            if !by_board && self.nxt >= self.limit() {
-                return;
-            }
+        if self.in_recovery && matches!(self.recovery, Recovery::Sack(_)) {
+            return self.send_by_board(delay_over, host);
+        }
+        let cwnd = self.cwnd as u32;
+        while self.nxt < self.limit(cwnd) {
             if self.jitter > 0.0 && !delay_over {
-                let delay = self.jitter * host.uniform();
-                host.set_timer(Alarm::Send, C::span_secs(delay));
-                return;
+                return self.delay(host);
             }
-            if by_board {
-                let Some(segment) = self.next_by_board() else { return };
-                self.transmit(segment, host);
-                continue;
-            }
-            let by_limited_transmit = !self.in_recovery && self.nxt - self.una >= self.cwnd as u32;
+            let by_limited_transmit = !self.in_recovery && self.nxt - self.una >= cwnd;
             self.beyond_window += u32::from(by_limited_transmit);
             self.transmit(self.nxt, host);
             self.nxt += 1;
         }
+    }
+
+    /// In recovery by RFC 6675: what the board says, as long as the pipe has room.
+    fn send_by_board<H: Host<Clock = C>>(&mut self, delay_over: bool, host: &mut H) {
+        if self.jitter > 0.0 && !delay_over {
+            return self.delay(host);
+        }
+        while let Some(segment) = self.next_by_board() {
+            self.transmit(segment, host);
+        }
+    }
+
+    /// What could be sent now is first delayed at random.
+    #[inline(never)]
+    fn delay<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        let delay = self.jitter * host.uniform();
+        host.set_timer(Alarm::Send, C::span_secs(delay));
     }
 
     fn transmit<H: Host<Clock = C>>(&mut self, segment: u32, host: &mut H) {
