@@ -18,6 +18,8 @@ from typing import Any, ParamSpec
 import altair as alt
 from altair.utils.schemapi import debug_mode
 
+from ..stats import estimate
+
 __all__ = [
     "COLOURS",
     "CYCLE",
@@ -31,6 +33,7 @@ __all__ = [
     "forest",
     "response",
     "rounded",
+    "row",
     "scheme_colour",
     "shape",
     "trace",
@@ -266,8 +269,10 @@ def dots(
 
 
 @shape
-def _bars_shape(kinds: tuple[str, ...], schemes: tuple[str, ...], y: str, height: int, floor: bool) -> Any:
-    across = alt.X("kind:N", sort=list(kinds), title=None, axis=alt.Axis(labelAngle=0, ticks=False))
+def _bars_shape(
+    kinds: tuple[str, ...], schemes: tuple[str, ...], x: str | None, y: str, height: int, floor: bool
+) -> Any:
+    across = alt.X("kind:N", sort=list(kinds), title=x, axis=alt.Axis(labelAngle=0, ticks=False))
     offset = alt.XOffset("scheme:N", sort=list(schemes))
     # Few seeds make intervals that reach below 0, where such a quantity cannot be.
     scale = alt.Scale(domainMin=0, nice=True) if floor else alt.Scale()
@@ -293,11 +298,32 @@ def _bars_shape(kinds: tuple[str, ...], schemes: tuple[str, ...], y: str, height
     return alt.layer(column, cloud, interval).properties(width="container", height=height)
 
 
-def bars(rows: Rows, schemes: Sequence[str], *, y: str, height: int = 190) -> Spec:
+def row(scheme: str, values: Iterable[float], seeds: Iterable[int] = (), **more: Any) -> dict[str, Any]:
+    """Make a row of a chart: every seed's value, their mean and its 95 % interval.
+
+    >>> made = row("RIO", [1.0, 3.0], [1, 2], kind="IN")
+    >>> made["kind"], made["mean"], made["values"], made["seeds"]
+    ('IN', 2.0, [1.0, 3.0], [1, 2])
+    """
+    own = [float(v) for v in values]
+    e = estimate(own)
+    lo, hi = e.ci95 or (e.mean, e.mean)
+    return {
+        "scheme": scheme,
+        "seeds": list(seeds),
+        "values": own,
+        "mean": e.mean,
+        "lo": lo,
+        "hi": hi,
+        **more,
+    }
+
+
+def bars(rows: Rows, schemes: Sequence[str], *, x: str | None = None, y: str, height: int = 190) -> Spec:
     """Plot grouped bars (`kind`: IN, total) with 95 % intervals and every seed as a dot.
 
-    `rows` have kind, scheme, seeds, values, mean, lo and hi. The axis starts at 0 where no value
-    is negative.
+    `rows` have kind, scheme, seeds, values, mean, lo and hi; `x` says what a kind is where it doesn't
+    itself. The axis starts at 0 where no value is negative.
     """
     kinds = tuple(dict.fromkeys(row["kind"] for row in rows))
     seeds = [
@@ -307,7 +333,7 @@ def bars(rows: Rows, schemes: Sequence[str], *, y: str, height: int = 190) -> Sp
     ]
     means = rounded(rows, ("kind", "scheme", "mean", "lo", "hi"))
     floor = all(value >= 0 for row in rows for value in row["values"])
-    return fill(_bars_shape(kinds, tuple(schemes), y, height, floor), means=means, seeds=seeds)
+    return fill(_bars_shape(kinds, tuple(schemes), x, y, height, floor), means=means, seeds=seeds)
 
 
 @shape
@@ -366,10 +392,27 @@ def response(
 ) -> Spec:
     """Plot how a figure answers to a parameter: mean and 95 % interval at each value, a line a scheme.
 
-    `rows` have value, scheme, mean, lo and hi; `assumed` is the value the scenario file has.
+    `rows` have value, scheme, mean, lo and hi; `assumed` is the value the scenario file has. A unit that all
+    values share stands once, behind `x`.
     """
+    bare, unit = _unit_apart(values)
     return fill(
-        _response_shape(tuple(values), tuple(schemes), x, y, height),
-        rows=rounded(rows, ("value", "scheme", "mean", "lo", "hi"), 5),
-        assumed=[{"value": assumed}] if assumed in values else [],
+        _response_shape(tuple(bare.values()), tuple(schemes), f"{x} ({unit})" if unit else x, y, height),
+        rows=rounded(
+            [{**r, "value": bare[r["value"]]} for r in rows], ("value", "scheme", "mean", "lo", "hi"), 5
+        ),
+        assumed=[{"value": bare[assumed]}] if assumed in bare else [],
     )
+
+
+def _unit_apart(values: Sequence[str]) -> tuple[dict[str, str], str]:
+    """Each value without the unit that all share, and that unit; as they are where they share none.
+
+    >>> _unit_apart(["1 packets", "1.5 packets"]), _unit_apart(["ns2", "rfc"])
+    (({'1 packets': '1', '1.5 packets': '1.5'}, 'packets'), ({'ns2': 'ns2', 'rfc': 'rfc'}, ''))
+    """
+    numbers = {value: value.partition(" ")[0] for value in values}
+    units = {value.partition(" ")[2] for value in values}
+    if len(units) > 1:
+        return {value: value for value in values}, ""
+    return numbers, units.pop()

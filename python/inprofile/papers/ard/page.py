@@ -13,7 +13,7 @@ from .. import Cell
 from .claims import placebo_comparisons
 from .experiments import VARIANTS
 from .measure import T_RD
-from .rows import SCHEMES, row, side
+from .rows import SCHEMES, side
 from .sweeps import sweeps
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _fairness(report: Report, variant: str, charts: Charts) -> dict[str, Any]:
         printed = _printed(report, topology["id"], "fi")
         found = {
             setup["id"]: [
-                row(s, m, m["fi"])
+                draw.row(SCHEMES[s], m["fi"], m.seeds)
                 for s in SCHEMES
                 if (m := report.cells[Cell(setup["id"], topology["id"], s, variant)])
             ]
@@ -319,7 +319,7 @@ def _bars(report: Report, setup: Mapping[str, Any], variant: str, charts: Charts
             for name, kind in zip(names, ("IN", "total"), strict=True):
                 for scheme in ("rio", "arm", "ard", "placebo"):
                     m = report.cells[Cell(setup["id"], topology["id"], scheme, variant)]
-                    rows.append({"kind": kind, **row(scheme, m, m[name] / 1e3)})
+                    rows.append(draw.row(SCHEMES[scheme], m[name] / 1e3, m.seeds, kind=kind))
             chart = f"{names[0]}-{setup['id']}-{topology['id']}-{variant}"
             charts[chart] = draw.bars(rows, list(SCHEMES.values()), y=label)
             shown.append({"chart": chart, "what": what, "topology": topology})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...quantity import number
 from ...report import charts as draw
 from ..measures import Measures
-from .rows import SCHEMES, row, side
+from .rows import SCHEMES, side
 
 if TYPE_CHECKING:
     from ...reproduce import Report
@@ -47,18 +47,16 @@ def _sweep_panel(
 ) -> dict[str, Any]:
     values = list(dict.fromkeys(value for value, _ in cells))
     schemes = [SCHEMES[s] for s in SCHEMES if any(scheme == s for _, scheme in cells)]
-    short = _short(values)
     assumed = sweep.get("assumed", {}).get(setup["id"], {}).get(topology["id"])
     name = f"sweep-{sweep['id']}-{setup['id']}-{topology['id']}"
     shown = {}
     for measure, label, factor in (("fi", "fairness index", 1.0), ("lambda_in", "IN rate (kbit/s)", 1e3)):
         rows = [
-            {"value": short[value], **{k: v for k, v in made.items() if k in ("scheme", "mean", "lo", "hi")}}
+            draw.row(SCHEMES[scheme], m[measure] / factor, value=value)
             for (value, scheme), m in cells.items()
-            if (made := row(scheme, m, m[measure] / factor))
         ]
         charts[f"{name}-{measure}"] = draw.response(
-            rows, [short[v] for v in values], schemes, x=sweep["title"], y=label, assumed=short.get(assumed)
+            rows, values, schemes, x=sweep["title"], y=label, assumed=assumed
         )
         shown[measure] = f"{name}-{measure}"
     first = next(iter(cells.values()))
@@ -67,23 +65,11 @@ def _sweep_panel(
         "topology": topology,
         "charts": shown,
         "seeds": len(first.seeds),
-        "words": _sweep_words(values, short, cells),
+        "words": _sweep_words(values, cells),
     }
 
 
-def _short(values: list[str]) -> dict[str, str]:
-    """Axis labels: the unit is dropped where all values share it.
-
-    >>> _short(["1 packets", "1.5 packets"]), _short(["ns2", "rfc"])
-    ({'1 packets': '1', '1.5 packets': '1.5'}, {'ns2': 'ns2', 'rfc': 'rfc'})
-    """
-    units = {value.partition(" ")[2] for value in values}
-    return {value: value.partition(" ")[0] if len(units) == 1 else value for value in values}
-
-
-def _sweep_words(
-    values: list[str], short: Mapping[str, str], cells: Mapping[tuple[str, str], Measures]
-) -> str:
+def _sweep_words(values: list[str], cells: Mapping[tuple[str, str], Measures]) -> str:
     """How far fairness moves with the parameter, and where the paper's order RIO < ARM < ARD shows."""
     parts = []
     for scheme, title in SCHEMES.items():
@@ -92,7 +78,7 @@ def _sweep_words(
             parts.append(f"{title} {number(min(means), 3)} to {number(max(means), 3)}")
     text = f"Mean fairness: {', '.join(parts)}."
     if all((v, s) in cells for v in values for s in ("rio", "arm", "ard")):
-        ordered = [short[v] for v in values if _rises(cells[v, "rio"], cells[v, "arm"], cells[v, "ard"])]
+        ordered = [v for v in values if _rises(cells[v, "rio"], cells[v, "arm"], cells[v, "ard"])]
         where = f"at {', '.join(ordered)}" if ordered else "at none of these values"
         text += f" RIO < ARM < ARD (both paired 95 % intervals above 0): {where}."
     return text

@@ -185,7 +185,7 @@ def _fairness(
     report: Report, setup: Mapping[str, Any], topology: Mapping[str, Any], charts: Charts
 ) -> dict[str, Any]:
     rows = [
-        _row(title, m, m["fi"])
+        draw.row(title, m["fi"], m.seeds)
         for title, scheme, variant in LINES
         if (m := report.cell(setup["id"], topology["id"], scheme, variant))
     ]
@@ -204,13 +204,6 @@ def _fairness(
         domain=(round(low - 0.01, 3), 1.001),
     )
     return {"chart": name, "topology": topology}
-
-
-def _row(title: str, m: Measures, values: Any) -> dict[str, Any]:
-    e = estimate(float(v) for v in values)
-    lo, hi = e.ci95 or (e.mean, e.mean)
-    own = [float(v) for v in values]
-    return {"scheme": title, "seeds": list(m.seeds), "values": own, "mean": e.mean, "lo": lo, "hi": hi}
 
 
 def _drops(report: Report, setup: Mapping[str, Any]) -> Iterator[dict[str, str]]:
@@ -276,7 +269,7 @@ def _band(trace: Trace, scheme: str, y: str, factor: float, top: float, report: 
 def _averages(report: Report, topology: Mapping[str, Any], charts: Charts) -> dict[str, Any]:
     """Fig. 7: each flow's throughput, a bar a scheme."""
     rows = [
-        {"kind": f"Flow{i}", **_row(TITLES[scheme], m, m[f"flow{i}"] / 1e3)}
+        draw.row(TITLES[scheme], m[f"flow{i}"] / 1e3, m.seeds, kind=f"Flow{i}")
         for i in range(FLOWS)
         for scheme in TITLES
         if (m := report.cell(SHORT, topology["id"], scheme))
@@ -297,7 +290,7 @@ def _points(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
                     cell = Cell(setup["id"], topology, scheme, variant)
                     m = at_point(report.cells, topology, point, value, cell)
                     if m is not None:
-                        rows.append({**_row(title, m, m["drops"]), "x": float(value)})
+                        rows.append(draw.row(title, m["drops"], x=float(value)))
             if len(rows) > len(LINES[:3]):
                 name = f"{point['id']}-{setup['id']}"
                 charts[name] = curves.curve(

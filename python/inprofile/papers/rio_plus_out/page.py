@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,12 +74,6 @@ def _run(
     return found
 
 
-def _row(scheme: str, values: Sequence[float] | Any, **more: Any) -> dict[str, Any]:
-    e = estimate(float(v) for v in values)
-    lo, hi = e.ci95 or (e.mean, e.mean)
-    return {"scheme": scheme, "mean": e.mean, "lo": lo, "hi": hi, **more}
-
-
 def _in_short(report: Report) -> Iterator[str]:
     """What the runs say in a few sentences, each made of the figures it gives."""
     rio, plus = (_run(report, "table-1", s) for s in SCHEMES)
@@ -123,17 +117,12 @@ def _table_1(report: Report, charts: Charts) -> list[dict[str, Any]]:
             rows.append({"who": who, "cells": cells})
         shown.append({"scheme": SCHEMES[scheme], "rows": rows})
     bars = [
-        {
-            "kind": f"{TABLE_1[g] / 1e3:g}" if g in TABLE_1 else "BE",
-            "seeds": list(m.seeds),
-            "values": [float(v) / 1e3 for v in m[f"throughput:{g}"]],
-            **_row(name, m[f"throughput:{g}"] / 1e3),
-        }
+        draw.row(name, m[f"throughput:{g}"] / 1e3, m.seeds, kind=_profile(g))
         for g in (*TABLE_1, "be")
         for s, name in SCHEMES.items()
         if (m := _run(report, "table-1", s))
     ]
-    charts["table-1"] = draw.bars(bars, list(SCHEMES.values()), y="kbit/s")
+    charts["table-1"] = draw.bars(bars, list(SCHEMES.values()), x=PROFILE, y="kbit/s")
     return shown
 
 
@@ -172,7 +161,7 @@ def _seen(report: Report, charts: Charts) -> list[dict[str, Any]]:
     rows, lines = [], []
     for scheme, name in SCHEMES.items():
         m = _run(report, "table-1", scheme)
-        rows += [_row(name, m[f"seen:{g}"], x=r / 1e3) for g, r in TABLE_1.items()]
+        rows += [draw.row(name, m[f"seen:{g}"], x=r / 1e3) for g, r in TABLE_1.items()]
         x = np.array([r / 1e6 for r in TABLE_1.values()])
         level = np.mean([m[f"seen:{g}"].mean() for g in TABLE_1])
         fitted = level + m["slope"].mean() * (x - x.mean())
@@ -193,6 +182,14 @@ def _seen(report: Report, charts: Charts) -> list[dict[str, Any]]:
     ]
 
 
+#: What a column of a chart of Table I is.
+PROFILE = "profile (kbit/s; BE: best effort)"
+
+
+def _profile(group: str) -> str:
+    return f"{TABLE_1[group] / 1e3:g}" if group in TABLE_1 else "BE"
+
+
 def _words(values: Any, unit: str = "") -> str:
     e = estimate(float(v) for v in values)
     half = "" if e.half is None else f" ± {e.half:.2g}"
@@ -202,17 +199,12 @@ def _words(values: Any, unit: str = "") -> str:
 def _loss(report: Report, charts: Charts) -> str:
     """Fig. 5: share of OUT packets dropped, by flow."""
     rows = [
-        {
-            "kind": f"{TABLE_1[g] / 1e3:g}" if g in TABLE_1 else "BE",
-            "seeds": list(m.seeds),
-            "values": [100 * float(v) for v in m[f"loss_out:{g}"]],
-            **_row(name, 100 * m[f"loss_out:{g}"]),
-        }
+        draw.row(name, 100 * m[f"loss_out:{g}"], m.seeds, kind=_profile(g))
         for g in (*TABLE_1, "be")
         for s, name in SCHEMES.items()
         if (m := _run(report, "table-1", s))
     ]
-    charts["Fig. 5"] = draw.bars(rows, list(SCHEMES.values()), y="OUT packets dropped (%)")
+    charts["Fig. 5"] = draw.bars(rows, list(SCHEMES.values()), x=PROFILE, y="OUT packets dropped (%)")
     return "Fig. 5"
 
 
@@ -220,7 +212,7 @@ def _figure_7(report: Report, charts: Charts) -> list[dict[str, Any]]:
     shown = []
     for level, profile in SUBSCRIBED.items():
         rows = [
-            _row(name, _run(report, "figure-7", s, level, n)["throughput:as"] / 1e6, x=float(n))
+            draw.row(name, _run(report, "figure-7", s, level, n)["throughput:as"] / 1e6, x=float(n))
             for s, name in SCHEMES.items()
             for n in points(report.cells, "figure-7", level)
         ]
@@ -236,7 +228,7 @@ def _figure_8(report: Report, charts: Charts) -> list[dict[str, Any]]:
     for profile in PROFILES:
         sweep = f"{profile:g} Mbit/s"
         rows = [
-            _row(name, _run(report, "figure-8", s, sweep, n)["throughput:as"] / 1e6, x=float(n))
+            draw.row(name, _run(report, "figure-8", s, sweep, n)["throughput:as"] / 1e6, x=float(n))
             for s, name in SCHEMES.items()
             for n in points(report.cells, "figure-8", sweep)
         ]
@@ -250,7 +242,7 @@ def _figure_9(report: Report, charts: Charts) -> list[dict[str, Any]]:
     shown = []
     for letter, (step, (count, _, _)) in zip("abcd", STEPS.items(), strict=True):
         rows = [
-            _row(
+            draw.row(
                 name,
                 _run(report, "figure-9", s, "step", step)[f"throughput:as{i}"] / 1e6,
                 x=float(step) * (i + 1),
@@ -270,7 +262,7 @@ def _figure_9(report: Report, charts: Charts) -> list[dict[str, Any]]:
 def _buckets(report: Report, charts: Charts) -> str:
     """The study of bucket sizes: the largest profile's share against the bucket."""
     rows = [
-        _row(
+        draw.row(
             name,
             100 * _run(report, "table-1", s, "bucket", b)["throughput:as4"] / TABLE_1["as4"],
             x=float(b) / 1e3,
@@ -291,7 +283,7 @@ def _buckets(report: Report, charts: Charts) -> str:
 _TITLES = {
     "w_q": "Averaging weight w_q",
     "avg_update": "When the averages are updated",
-    "segment": "Packet size (payload)",
+    "segment": "Payload of a packet",
     "strictness": "OUT thresholds stricter when few IN packets wait (future work in the paper)",
 }
 
@@ -301,7 +293,7 @@ def _sweeps(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
     for sweep, title in _TITLES.items():
         values = points(report.cells, "table-1", sweep)
         rows = [
-            _row(SCHEMES[c.scheme], 100 * m["throughput:as4"] / TABLE_1["as4"], value=c.value)
+            draw.row(SCHEMES[c.scheme], 100 * m["throughput:as4"] / TABLE_1["as4"], value=c.value)
             for c, m in report.cells.items()
             if c.sweep == sweep
         ]

@@ -92,21 +92,6 @@ def _cell(report: Report, setup: str, topology: str, scheme: str, variant: str =
     return found
 
 
-def _row(scheme: str, kind: str, measures: Measures, values: Array) -> dict[str, Any]:
-    """Make a row of a chart of bars."""
-    e = estimate(float(v) for v in values)
-    lo, hi = e.ci95 or (e.mean, e.mean)
-    return {
-        "scheme": scheme,
-        "kind": kind,
-        "seeds": list(measures.seeds),
-        "values": [float(v) for v in values],
-        "mean": e.mean,
-        "lo": lo,
-        "hi": hi,
-    }
-
-
 def _view(report: Report, setup: Mapping[str, Any], charts: Charts) -> dict[str, Any]:
     """Fig. 2–5 in one reading of the baseline."""
     return {
@@ -158,7 +143,7 @@ def _bars(report: Report, setup: str, topology: str, what: str, charts: Charts) 
         measures = _cell(report, setup, topology, scheme)
         title = paper.find("schemes", scheme)["title"]
         rows += [
-            _row(title, str(i), measures, measures[f"{what}.{i}"] / factor)
+            draw.row(title, measures[f"{what}.{i}"] / factor, measures.seeds, kind=str(i))
             for i in range(1, len(promised) + 1)
         ]
     wanted = (
@@ -170,7 +155,7 @@ def _bars(report: Report, setup: str, topology: str, what: str, charts: Charts) 
     ]
     name = f"bars-{what}-{topology}-{setup}"
     schemes = [*(paper.find("schemes", s)["title"] for s in (BASELINE, OURS)), THEORY]
-    charts[name] = draw.bars(rows, schemes, y=y)
+    charts[name] = draw.bars(rows, schemes, x="flow", y=y)
     theory = "C·r/Σr" if what == "x" else "C·RTT·r/Σr"
     return {
         "chart": name,
@@ -268,7 +253,7 @@ def _sweep(report: Report, sweep: Mapping[str, Any], charts: Charts) -> dict[str
     )
     shown = []
     for measure, y in names:
-        rows = [{"value": value, **_row(title, "", m, m[measure])} for value, m in found]
+        rows = [draw.row(title, m[measure], value=value) for value, m in found]
         name = f"sweep-{sweep['id']}-{measure}"
         charts[name] = draw.response(
             rows, [value for value, _ in found], [title], x=sweep["title"], y=y, assumed=sweep["assumed"]
