@@ -23,8 +23,11 @@ __all__ = [
     "File",
     "Jobs",
     "Json",
+    "Open",
+    "Planned",
     "Refused",
     "Set",
+    "effort",
     "emit",
     "fail",
     "guarded",
@@ -44,6 +47,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on sta
 Jobs = Annotated[
     int | None,
     typer.Option("--jobs", "-j", min=1, help="Threads; one a core if left out. Changes no result."),
+]
+Open = Annotated[bool, typer.Option("--open", help="Show the page in a browser.")]
+Planned = Annotated[
+    bool, typer.Option("--plan", help="Say what would be run and how long it takes, and stop.")
 ]
 Out = Annotated[
     Path | None,
@@ -115,6 +122,18 @@ def open_scenario(file: Path, overrides: list[str] | None) -> Scenario:
             raise Refused(f'--set {text}: write KEY=VALUE, such as --set links.bottleneck.rate="2 Mbit/s"')
         pairs.append((key.strip(), value.strip()))
     return load(file, pairs)
+
+
+def effort(cpu_seconds: float, jobs: int | None, cache: Path) -> str:
+    """How long runs take on this machine, and which of them are not run again."""
+    from .._runner import threads
+    from ..reproduce import minutes
+
+    cores = threads(jobs)
+    return (
+        f"about {minutes(cpu_seconds / cores)} on {cores} core{'s' * (cores != 1)}."
+        f" Runs already in {cache} are not repeated."
+    )
 
 
 def seeds_of(text: str) -> Seeds:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import Jobs, Json, Refused, emit, guarded, resumable
+from .common import Jobs, Json, Open, Planned, Refused, effort, emit, guarded, resumable
 
 if TYPE_CHECKING:
     from ..compare import Comparison, Plan
@@ -31,14 +31,12 @@ def compare(
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer seeds and settings, shorter runs; the page says so.")
     ] = False,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Say what would be run and how long it takes, and stop.")
-    ] = False,
+    plan: Planned = False,
     jobs: Jobs = None,
     out: Annotated[
         Path, typer.Option(help="The folder for the reports; the page goes to compare/ there.")
     ] = (Path("reports")),
-    open_: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
+    open_: Open = False,
     json_: Json = False,
 ) -> None:
     """Compare schemes: drop-tail, RED, RIO, RI+O, ARM, ARD, … tuned alike, at equal mean queueing delay."""
@@ -68,18 +66,14 @@ def compare(
 
 
 def _print_plan(plan: Plan, jobs: int | None, as_json: bool) -> None:
-    from .._runner import threads
     from ..compare.run import CACHE
-    from ..reproduce import minutes
 
     if as_json:
         emit(plan.to_json())
         return
-    cores = threads(jobs)
     typer.echo(
         f"{len(plan.schemes)} schemes on {len(plan.studies)} experiment{'s' * (len(plan.studies) != 1)}:"
-        f" {plan.runs} runs, about {minutes(plan.cpu_seconds / cores)} on {cores} core{'s' * (cores != 1)}."
-        f" Runs already in {CACHE} are not repeated."
+        f" {plan.runs} runs, {effort(plan.cpu_seconds, jobs, CACHE)}"
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Jobs, Json, Refused, emit, guarded, resumable
+from .common import Jobs, Json, Open, Planned, Refused, effort, emit, guarded, resumable
 
 if TYPE_CHECKING:
     from ..reproduce import Plan, Report
@@ -21,9 +21,7 @@ def reproduce(
         typer.Argument(metavar="[PAPER]…", help="Which papers; all if left out.", show_default=False),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds; the report says so.")] = False,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Say what would be run and how long it takes, and stop.")
-    ] = False,
+    plan: Planned = False,
     sweeps: Annotated[
         bool, typer.Option("--sweeps", help="Vary more of the assumed parameters, for every topology.")
     ] = False,
@@ -34,7 +32,7 @@ def reproduce(
     figures: Annotated[
         str | None, typer.Option(help="Also write every figure fit to print: svg or pdf.", show_default=False)
     ] = None,
-    open_: Annotated[bool, typer.Option("--open", help="Show the report in a browser.")] = False,
+    open_: Open = False,
     json_: Json = False,
 ) -> None:
     """Reproduce papers: run their experiments, judge every claim, write a report."""
@@ -66,19 +64,15 @@ def reproduce(
 
 
 def _print_plan(plans: list[Plan], jobs: int | None, as_json: bool) -> None:
-    from .._runner import threads
-    from ..reproduce import CACHE, minutes
+    from ..reproduce import CACHE
 
     if as_json:
         emit({"papers": [p.to_json() for p in plans]})
         return
-    cores = threads(jobs)
     for p in plans:
         experiments = sum(1 for _ in p.jobs)
         typer.echo(
-            f"{p.paper.name}: {experiments} experiments, {p.runs} runs,"
-            f" about {minutes(p.cpu_seconds / cores)} on {cores} core{'s' * (cores != 1)}."
-            f" Runs already in {CACHE} are not repeated."
+            f"{p.paper.name}: {experiments} experiments, {p.runs} runs, {effort(p.cpu_seconds, jobs, CACHE)}"
         )
 
 
