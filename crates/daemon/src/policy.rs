@@ -177,16 +177,12 @@ impl Policy for Classifier {
             Owner::Customer(c) if rules.customers[usize::from(c)].dscp.contains(&headers.dscp) => Some(c),
             _ => None,
         };
-        // A fragment may lack the ports that say whose it is: nobody meters it (see the documentation).
-        let assured = customer.is_some() || (rules.trust && colour.is_some());
-        if !assured || headers.transport == Transport::Fragment {
-            let by_dscp = rules.class_of[usize::from(headers.dscp.value())];
-            let (class, colour) = match colour.filter(|_| rules.trust) {
-                Some(colour) => (rules.assured, colour),
-                None if colour.is_some() => (rules.best_effort, Colour::OUT),
-                None => (by_dscp, Colour::OUT),
+        if customer.is_none() && !(rules.trust && colour.is_some()) {
+            let class = match colour {
+                Some(_) => rules.best_effort,
+                None => rules.class_of[usize::from(headers.dscp.value())],
             };
-            return Some(Way { flow, new, class, colour, markers: [None; 2], paint: None });
+            return Some(Way { flow, new, class, colour: Colour::OUT, markers: [None; 2], paint: None });
         }
         let markers = [customer, rules.aggregate];
         let paint = markers.iter().any(Option::is_some).then_some(rules.points);
@@ -195,7 +191,8 @@ impl Policy for Classifier {
 }
 
 impl Rules {
-    /// The first customer in the file that a packet fits.
+    /// The first customer in the file that a packet fits. Fragments may lack the ports that say whose they are: one is his
+    /// who is known by address alone.
     fn find(&self, headers: &Headers) -> Owner {
         let inside = if self.inside_is_source { headers.addresses.0 } else { headers.addresses.1 };
         let ports = match headers.transport {

@@ -1,6 +1,7 @@
 //! `[[…customers]]`: whose packets they are, by prefix or port, what was promised, and the marker that meters it.
 
-use std::net::IpAddr;
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use inprofile_config::problem::Wrong;
 use inprofile_config::{Entry, Section};
@@ -33,7 +34,45 @@ pub(super) fn read(
         return entry
             .wrong(Wrong::new(format!("two customers are called {}", twice[0]), "give each its own name"));
     }
+    for (late, early) in shadowed(&all) {
+        tables[late].report().warning(
+            &tables[late].locate("name"),
+            format!("no packet is ever his: all that fit him are {}'s, who comes first", all[early].name),
+            format!("the first that fits counts: move {} before {}", all[late].name, all[early].name),
+        );
+    }
     Some(all)
+}
+
+/// Everybody's addresses, for who names none.
+const EVERYBODY: [Prefix; 2] = [
+    Prefix { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), bits: 0 },
+    Prefix { address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), bits: 0 },
+];
+
+/// Customers whose every packet fits one before them in the file, each with the first such one.
+fn shadowed(all: &[Customer]) -> Vec<(usize, usize)> {
+    let mut seen: HashMap<Prefix, Vec<usize>> = HashMap::new();
+    let mut found = Vec::new();
+    for (i, customer) in all.iter().enumerate() {
+        let prefixes = if customer.prefixes.is_empty() { &EVERYBODY } else { customer.prefixes.as_slice() };
+        let takes_all = |early: &usize| {
+            let ports = &all[*early].ports;
+            ports.is_empty()
+                || !customer.ports.is_empty() && customer.ports.iter().all(|p| ports.contains(p))
+        };
+        // Whoever has a prefix of this prefix has its packets.
+        let before = |p: &Prefix| {
+            let wider =
+                (0..=p.bits).filter_map(|bits| seen.get(&Prefix { address: masked(p.address, bits), bits }));
+            wider.flatten().copied().filter(takes_all).min()
+        };
+        if let Some(first) = prefixes.iter().map(before).collect::<Option<Vec<_>>>() {
+            found.extend(first.into_iter().max().map(|early| (i, early)));
+        }
+        prefixes.iter().for_each(|p| seen.entry(*p).or_default().push(i));
+    }
+    found
 }
 
 fn customer(

@@ -99,6 +99,9 @@ fn write(value: &Json, depth: usize, out: &mut String) {
             Json::Object(amount) if amount.contains_key("is") => {
                 out.push_str(&format!("{indent}{key} = {}\n", quantity(value)));
             }
+            Json::Object(average) if key == "average" => {
+                out.push_str(&format!("{indent}{key} = {}\n", followed(average)));
+            }
             Json::Object(_) => {
                 out.push_str(&format!("{indent}{key}\n"));
                 write(value, depth + 1, out);
@@ -113,9 +116,18 @@ fn words(value: &Json) -> String {
     match value {
         Json::String(s) => s.clone(),
         Json::Array(list) => list.iter().map(words).collect::<Vec<_>>().join(", "),
-        Json::Number(n) if n.is_f64() => rounded(n.as_f64().unwrap_or(f64::NAN)),
+        // As the file has it, to the last digit.
+        Json::Number(n) if n.is_f64() => n.as_f64().unwrap_or(f64::NAN).to_string(),
         other => other.to_string(),
     }
+}
+
+/// `over 499.5 packets, 119.88 ms; from empty, 148 packets at once bring it to min_th`.
+fn followed(average: &serde_json::Map<String, Json>) -> String {
+    let number = |key: &str| average.get(key).and_then(Json::as_f64).map(rounded);
+    let over = [("packets", "packets"), ("ms", "ms")].map(|(key, unit)| number(key).map(|n| format!("{n} {unit}")));
+    let burst = number("burst").map(|n| format!("; from empty, {n} packets at once bring it to min_th"));
+    format!("over {}{}", over.into_iter().flatten().collect::<Vec<_>>().join(", "), burst.unwrap_or_default())
 }
 
 /// `45 packets (67500 B, 54 ms)`.
@@ -130,8 +142,9 @@ fn quantity(value: &Json) -> String {
     format!("{is} ({})", parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
-/// To four significant digits after the point at most.
+/// To four digits after the point at most; of what is less than 1, four that count.
 fn rounded(x: f64) -> String {
-    let text = format!("{x:.4}");
+    let zeros = if x > 0.0 && x < 1.0 { -x.log10().floor() as usize - 1 } else { 0 };
+    let text = format!("{x:.0$}", zeros + 4);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -140,6 +140,67 @@ marker = { kind = "token_bucket", depth = "15 kB" }
     has("the class voice is served first and has no rate");
 }
 
+/// Whoever can never have a packet is named, with whoever has them; who shares some of them isn't.
+#[test]
+fn customers_who_never_match_are_warned_of() {
+    let told = |customers: &[(&str, &str)]| {
+        let mut text =
+            "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"1 Mbit/s\"\nqueue = { aqm = \"drop_tail\", limit = \"9 packets\" }\n"
+                .to_owned();
+        for (name, whose) in customers {
+            text += &format!(
+                "[[upstream.customers]]\nname = \"{name}\"\n{whose}\nmarker = {{ kind = \"colour\", colour = \"red\" }}\n"
+            );
+        }
+        read(&text).unwrap().1
+    };
+    let net = "prefix = \"10.0.1.0/24\"";
+    let warnings = told(&[("alice", net), ("bob", "prefix = \"10.0.1.128/25\"")]);
+    assert_eq!(
+        warnings,
+        ["r.toml:11:8: warning: upstream.customers.bob.name = \"bob\": no packet is ever his: all that fit him are alice's, who comes first\n  the first that fits counts: move bob before alice"]
+    );
+    for (first, second, dead) in [
+        (net, "prefix = \"10.0.1.7\"\nport = 80", true),
+        (net, "prefix = [\"10.0.1.7\", \"10.0.2.7\"]", false),
+        ("prefix = \"10.0.1.7\"", net, false),
+        ("prefix = \"10.0.1.0/24\"\nport = [80, 443]", "prefix = \"10.0.1.7\"\nport = 443", true),
+        ("prefix = \"10.0.1.0/24\"\nport = [80, 443]", "prefix = \"10.0.1.7\"\nport = [443, 22]", false),
+        ("prefix = \"10.0.1.0/24\"\nport = 80", net, false),
+        ("port = 80", "prefix = \"2001:db8::/32\"\nport = 80", true),
+        ("prefix = \"0.0.0.0/0\"", "port = 80", false),
+        ("prefix = [\"0.0.0.0/0\", \"::/0\"]", "port = 80", true),
+        ("prefix = \"0.0.0.0/0\"", "prefix = \"::/96\"", false),
+    ] {
+        let warnings = told(&[("first", first), ("second", second)]);
+        assert_eq!(warnings.len(), usize::from(dead), "{first}; {second}: {warnings:?}");
+    }
+    // Two that have his packets between them.
+    let halves = [("a", "prefix = \"10.0.0.0/25\""), ("b", "prefix = \"10.1.0.0/25\"")];
+    let both = ("c", "prefix = [\"10.0.0.0/26\", \"10.1.0.0/26\"]");
+    let warnings = told(&[halves[0], halves[1], both]);
+    assert!(warnings.len() == 1 && warnings[0].contains("are b's"), "{warnings:?}");
+}
+
+/// What the file says is shown as it says it; what is derived, rounded, and with what it means.
+#[test]
+fn values_are_shown_as_they_are() {
+    let (config, _) = read(
+        "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"10 Gbit/s\"\n[upstream.queue]\naqm = \"red\"\nlimit = \"100 packets\"\nmin_th = \"5 packets\"\nmax_th = \"50 packets\"\nmax_p = 0.00001\nw_q = 0.001953125\n",
+    )
+    .unwrap();
+    let text = describe::text(&config);
+    // −1 / ln(1 − 2^−9) = 511.5 packets of 1.2 µs.
+    for line in [
+        "w_q = 0.001953125\n",
+        "max_p = 0.00001\n",
+        "limit = 100 packets (150000 B, 0.12 ms)\n",
+        "average = over 511.4999 packets, 0.6138 ms; from empty, 72 packets at once bring it to min_th\n",
+    ] {
+        assert!(text.contains(line), "{line}{text}");
+    }
+}
+
 #[test]
 fn what_only_a_simulator_knows_is_refused() {
     let text = |source: &str| {

@@ -96,13 +96,30 @@ fn others_may_not_be_trusted() {
     let headers = packet("192.0.2.7", "192.0.2.1", (1, 2), Dscp::parse("AF11").unwrap());
     let way = c.way(Time(1), &Ok(headers)).unwrap();
     assert_eq!((way.class, way.colour, way.paint), (2, Colour::OUT, None));
-    // Nor a customer's fragments.
-    let fragment = Headers {
+}
+
+/// A fragment has no ports to go by: it is metered as his who is known by address alone, else treated as nobody's.
+#[test]
+fn fragments_are_metered_by_address() {
+    let fragment = |source: &str, dscp: &str| Headers {
         transport: Transport::Fragment,
-        ..packet("10.0.1.9", "192.0.2.1", (1, 2), Dscp::parse("AF11").unwrap())
+        ..packet(source, "192.0.2.1", (80, 80), Dscp::parse(dscp).unwrap())
     };
-    let way = c.way(Time(1), &Ok(fragment)).unwrap();
-    assert_eq!((way.class, way.colour, way.markers), (2, Colour::OUT, [None; 2]));
+    let way = |others: &str, source: &str, dscp: &str| {
+        let way = classifier(&config(others), true).way(Time(1), &Ok(fragment(source, dscp))).unwrap();
+        (way.class, way.colour, way.markers[0], way.paint.is_some())
+    };
+    let (voice, assured, best_effort) = (0, 1, 2);
+    // The ports that would make it the first customer's are not asked: the second has the wider prefix and names none.
+    for others in ["", "others = \"best_effort\""] {
+        assert_eq!(way(others, "10.0.1.9", "BE"), (assured, Colour::IN, Some(1), true));
+        assert_eq!(way(others, "10.0.1.9", "AF11"), (assured, Colour::Green, Some(1), true));
+        assert_eq!(way(others, "2001:db8::9", "AF13"), (assured, Colour::Red, Some(1), true));
+        assert_eq!(way(others, "10.0.1.9", "EF"), (voice, Colour::OUT, None, false));
+        assert_eq!(way(others, "192.0.2.7", "BE"), (best_effort, Colour::OUT, None, false));
+    }
+    assert_eq!(way("", "192.0.2.7", "AF11"), (assured, Colour::Green, None, true));
+    assert_eq!(way("others = \"best_effort\"", "192.0.2.7", "AF11"), (best_effort, Colour::OUT, None, false));
 }
 
 #[test]
