@@ -95,5 +95,5 @@ def text(router: Result) -> str:
 # Where the unshaped target is missed. Shares of the packet thread's time, by sampling.
 WHY = """
 Unshaped, the router's core is what is full, and the mechanisms are the least of it: user space takes a
-seventh of its time, the rest is the kernel's, two thirds of all in `sendmmsg`, which takes frames one by
-one (with an interrupt to the other core for many of them) where forwarding takes them 64 at a time."""
+quarter of its time, the rest is the kernel's, half of all in `sendmmsg`: a segment is received, copied out,
+verified, copied in and cut anew, where forwarding passes it on."""

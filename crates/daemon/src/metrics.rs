@@ -129,6 +129,7 @@ fn ports(p: &mut Page, s: &Snapshot) {
             ("too_long", o.too_long),
             ("unfinished_checksum", o.unfinished_checksum),
             ("tagged", o.tagged),
+            ("in_trains", o.in_trains),
         ];
         for (event, n) in each {
             p.sample("port_frames_total", &[("interface", &port.interface), ("event", event)], n);

@@ -221,6 +221,8 @@ fn port(p: &PortState) -> Json {
         "too_long": p.oddities.too_long,
         "unfinished_checksum": p.oddities.unfinished_checksum,
         "tagged": p.oddities.tagged,
+        "in_trains": p.oddities.in_trains,
+        "trains": p.oddities.trains,
     })
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 
-use super::netlink::{Metrics, Netlink};
+use crate::io::netlink::{Metrics, Netlink};
 use crate::io::{sys, tun};
 use crate::namespace::Namespace;
 

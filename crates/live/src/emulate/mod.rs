@@ -15,8 +15,6 @@ mod connection;
 pub mod datagrams;
 mod ends;
 mod host;
-#[expect(unsafe_code, reason = "socket calls that the standard library lacks; each with its reason")]
-mod netlink;
 mod plan;
 
 use std::io;

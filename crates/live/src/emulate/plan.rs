@@ -10,9 +10,9 @@ use inprofile_sim::tcp::{Config, Congestion, Profile};
 use inprofile_sim::traffic::udp;
 
 use super::host::{Stack, Way};
-use super::netlink::Metrics;
 use super::{connection, datagrams};
 use crate::code_points::Dscp;
+use crate::io::netlink::Metrics;
 
 /// The most flows: each takes a namespace, a device and two threads.
 pub const MOST: usize = 500;

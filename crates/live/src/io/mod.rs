@@ -6,6 +6,9 @@
 #[expect(unsafe_code, reason = "system calls and the ring shared with the kernel; each with its reason")]
 pub mod afpacket;
 pub mod frames;
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "socket calls that the standard library lacks; each with its reason")]
+pub mod netlink;
 pub mod pcap;
 pub mod replay;
 #[cfg(target_os = "linux")]

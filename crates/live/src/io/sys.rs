@@ -1,8 +1,8 @@
 //! System calls that the drivers share, each wrapped once.
 
 use std::ffi::CString;
-use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::io::{self, IoSlice};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use inprofile_core::units::Time;
@@ -67,6 +67,22 @@ pub fn interface_index(name: &str) -> io::Result<u32> {
     }
 }
 
+/// The longest IP packet that the interface of this name takes now, in the socket's network namespace.
+pub(crate) fn mtu(socket: BorrowedFd<'_>, interface: &str) -> io::Result<usize> {
+    // SAFETY: an interface request of zeros is a valid one: an empty name.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if interface.len() >= request.ifr_name.len() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+        *to = from as libc::c_char;
+    }
+    // SAFETY: the kernel reads the name, which ends with 0, and writes a number into the request.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request) })?;
+    // SAFETY: what SIOCGIFMTU writes is the MTU.
+    Ok(unsafe { request.ifr_ifru.ifru_mtu } as usize)
+}
+
 /// Sets a socket option.
 pub(crate) fn set_option<T: Copy>(
     socket: BorrowedFd<'_>,
@@ -125,11 +141,18 @@ pub(crate) fn take_error(socket: BorrowedFd<'_>) -> io::Result<libc::c_int> {
     Ok(error)
 }
 
-/// Binds a packet socket to all frames of an interface.
-pub(crate) fn bind_packet(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
+/// A packet socket that isn't bound yet, to which nothing comes in; calls don't wait.
+pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: no pointers; the descriptor that comes back is nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(check(libc::socket(libc::AF_PACKET, kind, 0))?) })
+}
+
+/// Binds a packet socket to an interface: to frames of this protocol, or to none with 0.
+pub(crate) fn bind_packet(socket: BorrowedFd<'_>, index: u32, protocol: libc::c_int) -> io::Result<()> {
     let address = libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as libc::c_ushort,
-        sll_protocol: (libc::ETH_P_ALL as u16).to_be(),
+        sll_protocol: (protocol as u16).to_be(),
         sll_ifindex: index as libc::c_int,
         sll_hatype: 0,
         sll_pkttype: 0,
@@ -142,27 +165,29 @@ pub(crate) fn bind_packet(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> 
     Ok(())
 }
 
-/// Sends messages that stand one after the other in `bytes`; how many went. An error is about the first of them.
-pub(crate) fn send_many(socket: BorrowedFd<'_>, bytes: &[u8], lengths: &[usize]) -> io::Result<usize> {
-    let mut rest = bytes;
-    let mut parts = Vec::with_capacity(lengths.len());
-    for &length in lengths {
-        let (one, after) = rest.split_at(length);
-        parts.push(libc::iovec { iov_base: one.as_ptr().cast_mut().cast(), iov_len: length });
-        rest = after;
-    }
-    let mut messages: Vec<libc::mmsghdr> = parts
-        .iter_mut()
-        .map(|part| {
+/// Sends messages, each of as many of `parts` as `counts` says, one after the other; how many went. An error is about
+/// the first of them.
+pub(crate) fn send_many(
+    socket: BorrowedFd<'_>,
+    parts: &[IoSlice<'_>],
+    counts: &[usize],
+) -> io::Result<usize> {
+    let mut rest = parts;
+    let mut messages: Vec<libc::mmsghdr> = counts
+        .iter()
+        .map(|count| {
+            let (these, after) = rest.split_at(*count);
+            rest = after;
             // SAFETY: a message header of zeros is a valid one: null pointers and lengths of 0.
             let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
-            message.msg_hdr.msg_iov = part;
-            message.msg_hdr.msg_iovlen = 1;
+            // An `IoSlice` is laid out as an iovec.
+            message.msg_hdr.msg_iov = these.as_ptr().cast_mut().cast();
+            message.msg_hdr.msg_iovlen = these.len();
             message
         })
         .collect();
-    // SAFETY: every header points to one part, every part into `bytes`; all of them live through the call, which
-    // only reads what they point to.
+    // SAFETY: every header points to its own parts within `parts`; they and what they point to live through the call,
+    // which only reads them.
     let sent = unsafe {
         libc::sendmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), messages.len() as libc::c_uint, 0)
     };

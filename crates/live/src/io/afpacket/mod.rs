@@ -1,16 +1,18 @@
 //! Ports on Linux's packet sockets: works on every interface, and without root inside a user and network namespace.
 //!
 //! Frames come in through a ring shared with the kernel (TPACKET_V2: it hands over each frame as it comes, where V3
-//! gathers them for a millisecond) and go out in batches, past the interface's own queue (PACKET_QDISC_BYPASS). What
-//! the port itself sends is not seen again (PACKET_IGNORE_OUTGOING), and a VLAN tag the kernel took off is put back.
+//! gathers them for a millisecond) and go out in batches by an [outlet]. What the port itself sends is not seen again
+//! (PACKET_IGNORE_OUTGOING), and a VLAN tag the kernel took off is put back.
 //! Every frame comes with the moment the kernel took it in: who is woken late still knows when it came.
 //! Non-goal: super-packets. A frame longer than the ring's places is counted as missed; switch GRO, TSO and checksum
 //! offload off at both ends.
 
+pub mod outlet;
 mod ring;
+pub mod train;
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use inprofile_core::units::{Duration, Time};
 
@@ -18,16 +20,13 @@ use super::frames::Frames;
 use super::sys::{self, Clock};
 use super::{Io, Port, PortCounts, Received};
 use crate::packet::Layer;
+use outlet::{Outlet, Sent};
 use ring::Ring;
 
 /// How many frames are handed over before what is due has its turn.
 const BATCH: usize = 64;
-/// How many frames are sent by one call.
+/// How many frames are gathered before they are sent.
 const SEND_BATCH: usize = 64;
-
-/// Bytes of memory that frames on their way out may take, the interface's own queue included. The system's default holds 90
-/// full frames: whoever wakes late and sends all that is due would lose the rest.
-const SEND_MEMORY: libc::c_int = 64 << 20;
 
 /// How a port is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +47,7 @@ impl PortOptions {
     }
 }
 
-/// Frames that came, besides [`PortCounts`].
+/// What [`PortCounts`] don't say of frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Oddities {
     /// Longer than the ring's places: super-packets of GRO or TSO. Lost.
@@ -57,12 +56,18 @@ pub struct Oddities {
     pub unfinished_checksum: u64,
     /// That had lost a VLAN tag, which was put back.
     pub tagged: u64,
+    /// TCP segments of those sent that were handed over in trains: [several at once](train).
+    pub in_trains: u64,
+    /// How many trains that were.
+    pub trains: u64,
 }
 
 #[derive(Debug)]
 struct OnePort {
     socket: OwnedFd,
     ring: Ring,
+    outlet: Outlet,
+    sent: Sent,
     counts: PortCounts,
     oddities: Oddities,
     /// Frames to be sent.
@@ -100,7 +105,8 @@ impl AfPacket {
     /// What was odd about the frames that came in by a port.
     #[must_use]
     pub fn oddities(&self, port: Port) -> Oddities {
-        self.ports[port].oddities
+        let OnePort { oddities, sent, .. } = &self.ports[port];
+        Oddities { trains: sent.trains, in_trains: sent.in_trains, ..*oddities }
     }
 }
 
@@ -181,27 +187,18 @@ impl Io for AfPacket {
     }
 
     fn counts(&self, port: Port) -> PortCounts {
-        self.ports[port].counts
+        let OnePort { counts, sent, .. } = &self.ports[port];
+        PortCounts { sent: sent.frames, refused: sent.refused, ..*counts }
     }
 }
 
 impl OnePort {
     fn open(options: &PortOptions) -> io::Result<OnePort> {
         let index = sys::interface_index(&options.interface)?;
-        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // SAFETY: no pointers; the descriptor that comes back is nobody else's.
-        let socket = unsafe {
-            // Protocol 0: nothing comes in before everything is set up.
-            OwnedFd::from_raw_fd(sys::check(libc::socket(libc::AF_PACKET, kind, 0))?)
-        };
+        let socket = sys::packet_socket()?;
         let fd = socket.as_fd();
         let on: libc::c_int = 1;
-        sys::set_option(fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &on)?;
         sys::set_option(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &on)?;
-        // Beyond what the system lets everybody have takes the machine's own CAP_NET_ADMIN; without, as much as there is.
-        if sys::set_option(fd, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_MEMORY).is_err() {
-            sys::set_option(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_MEMORY)?;
-        }
         let promiscuous = libc::packet_mreq {
             mr_ifindex: index as libc::c_int,
             mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
@@ -210,10 +207,12 @@ impl OnePort {
         };
         sys::set_option(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &promiscuous)?;
         let ring = Ring::new(fd, options.longest, options.frames)?;
-        sys::bind_packet(fd, index)?;
+        sys::bind_packet(fd, index, libc::ETH_P_ALL)?;
+        let outlet = Outlet::open(&options.interface, index)?;
         let counts = PortCounts::default();
         let oddities = Oddities::default();
-        Ok(OnePort { socket, ring, counts, oddities, gathered: Frames::default() })
+        let (sent, gathered) = (Sent::default(), Frames::default());
+        Ok(OnePort { socket, ring, outlet, sent, counts, oddities, gathered })
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -226,40 +225,14 @@ impl OnePort {
 
     /// Sends frames. One that can't be sent is counted, and the rest goes on.
     fn send_batch(&mut self, frames: &Frames) -> io::Result<()> {
-        let (mut bytes, mut lengths) = frames.parts();
-        // That the port was down is also said once after it came up again.
-        let mut old_news = true;
-        while !lengths.is_empty() {
-            let batch = &lengths[..lengths.len().min(SEND_BATCH)];
-            let done = match sys::send_many(self.socket.as_fd(), bytes, batch) {
-                Ok(n) => {
-                    self.counts.sent += n as u64;
-                    n
-                }
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => 0,
-                Err(e) if e.raw_os_error() == Some(libc::ENETDOWN) && std::mem::take(&mut old_news) => 0,
-                Err(e) if of_this_frame(&e) => {
-                    self.counts.refused += 1;
-                    1
-                }
-                Err(e) => return Err(e),
-            };
-            bytes = &bytes[lengths[..done].iter().sum()..];
-            lengths = &lengths[done..];
-        }
-        Ok(())
+        let frames: Vec<&[u8]> = frames.iter().collect();
+        self.outlet.send(&frames, &mut self.sent)
     }
 }
 
 /// When a frame of this age came: no earlier than `before`, no later than `now`.
 fn arrived(now: Time, age: Duration, before: Time) -> Time {
     Time(now.0.saturating_sub(age.0)).max(before).min(now)
-}
-
-/// Whether an error is about one frame, or a port that is down or full for the moment.
-fn of_this_frame(e: &io::Error) -> bool {
-    let passing = [libc::ENETDOWN, libc::ENOBUFS, libc::EAGAIN, libc::EMSGSIZE, libc::EINVAL, libc::ENXIO];
-    e.raw_os_error().is_some_and(|code| passing.contains(&code))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The little of rtnetlink that a host needs: its device up with an MTU, its addresses, its routes with their metrics.
+//! The little of rtnetlink that is needed: a host's device up with an MTU, its addresses, its routes with their metrics; and
+//! which queue a port has of its own.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -9,12 +10,16 @@ use crate::io::sys;
 /// The kernel's numbers that the `libc` crate doesn't have (linux/if_link.h, linux/rtnetlink.h).
 mod number {
     pub const IFLA_MTU: u16 = 4;
+    pub const IFLA_QDISC: u16 = 6;
     pub const RTAX_LOCK: u16 = 1;
     pub const RTAX_RTO_MIN: u16 = 13;
     pub const RTAX_INITCWND: u16 = 11;
     pub const RTAX_INITRWND: u16 = 14;
     pub const RTAX_QUICKACK: u16 = 15;
 }
+
+/// struct nlmsghdr.
+const HEADER: usize = 16;
 
 /// What TCP does on a route. `None`: as the kernel will.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -137,26 +142,65 @@ impl Netlink {
         self.ask(message)
     }
 
-    /// Sends a request and reads the answer.
+    /// The queueing discipline at a device's root, as `tc` names it: `noqueue` where packets are never kept.
+    ///
+    /// # Errors
+    /// What the kernel answers; `InvalidData` if it doesn't say.
+    pub fn queue(&self, device: u32) -> io::Result<String> {
+        // struct ifinfomsg: family, pad, type, index, flags, which flags.
+        let mut body = vec![0; 4];
+        body.extend([device, 0, 0].iter().flat_map(|w| w.to_ne_bytes()));
+        let answer = self.converse(Message::new(libc::RTM_GETLINK, 0, &body))?;
+        let about = answer.get(HEADER + body.len()..).unwrap_or_default();
+        let name = attribute(about, number::IFLA_QDISC).and_then(|value| value.strip_suffix(b"\0"));
+        name.map(|n| String::from_utf8_lossy(n).into_owned()).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidData, "the kernel doesn't say which queue it has")
+        })
+    }
+
+    /// Sends a request that is acknowledged.
     fn ask(&self, message: Message) -> io::Result<()> {
+        self.converse(message).map(|_| ())
+    }
+
+    /// Sends a request and reads the first message of the answer.
+    fn converse(&self, message: Message) -> io::Result<Vec<u8>> {
         let bytes = message.finish();
         // SAFETY: pointer and length describe `bytes`, which the kernel only reads.
         let sent = unsafe { libc::send(self.0.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
         if sent < 0 {
             return Err(io::Error::last_os_error());
         }
-        let mut answer = [0u8; 4096];
+        let mut answer = vec![0u8; 1 << 15];
         // SAFETY: pointer and length describe `answer`, in which any bytes are valid.
         let got = unsafe { libc::recv(self.0.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0) };
         if got < 0 {
             return Err(io::Error::last_os_error());
         }
-        // struct nlmsghdr, then struct nlmsgerr, which begins with the error: 0 for an acknowledgement.
-        let [a, b, c, d] = [answer[16], answer[17], answer[18], answer[19]];
-        match i32::from_ne_bytes([a, b, c, d]) {
-            0 => Ok(()),
-            error => Err(io::Error::from_raw_os_error(-error)),
+        answer.truncate(got as usize);
+        let word = |at: usize| answer.get(at..at + 4)?.try_into().ok().map(i32::from_ne_bytes);
+        // struct nlmsghdr: length, type, flags, number, port. An error follows as struct nlmsgerr, which begins with its
+        // number: 0 for an acknowledgement.
+        match (word(4).map(|w| w as u16), word(HEADER)) {
+            (Some(kind), Some(error)) if libc::c_int::from(kind) == libc::NLMSG_ERROR && error != 0 => {
+                Err(io::Error::from_raw_os_error(-error))
+            }
+            (Some(_), Some(_)) => Ok(answer),
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
         }
+    }
+}
+
+/// The value of an attribute among these, each a length, a kind, and a value filled up to four bytes.
+fn attribute(mut rest: &[u8], wanted: u16) -> Option<&[u8]> {
+    loop {
+        let (&[a, b, c, d], _) = rest.split_first_chunk()?;
+        let length = usize::from(u16::from_ne_bytes([a, b]));
+        let value = rest.get(4..length)?;
+        if u16::from_ne_bytes([c, d]) == wanted {
+            return Some(value);
+        }
+        rest = rest.get(length.next_multiple_of(4)..)?;
     }
 }
 
@@ -175,5 +219,29 @@ impl Metrics {
         ];
         let set = all.into_iter().filter_map(|(kind, value)| Some((kind, value?)));
         set.fold(Message(Vec::new()), |m, (kind, value)| m.number(kind, value)).0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attribute_is_found_behind_others_and_never_beyond_the_end() {
+        let m = Message(Vec::new()).attribute(3, b"lan0\0").number(4, 1500).attribute(6, b"noqueue\0").0;
+        assert_eq!(attribute(&m, 6), Some(&b"noqueue\0"[..]));
+        assert_eq!(attribute(&m, 4), Some(&1500u32.to_ne_bytes()[..]));
+        assert_eq!(attribute(&m, 7), None);
+        for length in 0..m.len() {
+            assert_eq!(attribute(&m[..length], 6), None, "{length}");
+        }
+        // A length shorter than the attribute's own head.
+        assert_eq!(attribute(&[0, 0, 6, 0], 6), None);
+    }
+
+    #[test]
+    fn the_loopback_device_has_no_queue() {
+        let index = sys::interface_index("lo").unwrap();
+        assert_eq!(Netlink::open().unwrap().queue(index).unwrap(), "noqueue");
     }
 }

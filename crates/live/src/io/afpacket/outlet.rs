@@ -1,0 +1,171 @@
+//! The way out of a port: a packet socket of its own, to which frames are handed in batches.
+//!
+//! Past the interface's own queue (PACKET_QDISC_BYPASS) where it has one; where it has none, in [trains](super::train).
+
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, OwnedFd};
+
+use super::train::{AS_IT_IS, Train};
+use crate::io::netlink::Netlink;
+use crate::io::sys;
+
+/// The discipline of an interface that keeps nothing back, such as a veth's.
+const NO_QUEUE: &str = "noqueue";
+/// How many frames are sent by one call.
+const SEND_BATCH: usize = 64;
+/// Bytes of memory that frames on their way out may take, the interface's own queue included. The system's default holds 90
+/// full frames: whoever wakes late and sends all that is due would lose the rest.
+const SEND_MEMORY: libc::c_int = 64 << 20;
+
+/// A socket that sends.
+#[derive(Debug)]
+pub struct Outlet {
+    socket: OwnedFd,
+    interface: String,
+    /// Frames go in trains where they can. A train has to go through the port's own queue, so only where there is none.
+    trains: bool,
+}
+
+/// What became of frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Sent.
+    pub frames: u64,
+    /// Not taken by the port.
+    pub refused: u64,
+    /// Trains.
+    pub trains: u64,
+    /// Of those sent: in trains.
+    pub in_trains: u64,
+}
+
+impl Outlet {
+    /// Opens one on this interface, which has this number.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(interface: &str, index: u32) -> io::Result<Outlet> {
+        // Protocol 0: nothing comes in here.
+        let socket = sys::packet_socket()?;
+        let fd = socket.as_fd();
+        let trains = Netlink::open()?.queue(index)? == NO_QUEUE;
+        let option = if trains { libc::PACKET_VNET_HDR } else { libc::PACKET_QDISC_BYPASS };
+        sys::set_option(fd, libc::SOL_PACKET, option, &(1 as libc::c_int))?;
+        // Beyond what the system lets everybody have takes the machine's own CAP_NET_ADMIN; without, as much as there is.
+        if sys::set_option(fd, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_MEMORY).is_err() {
+            sys::set_option(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_MEMORY)?;
+        }
+        sys::bind_packet(fd, index, 0)?;
+        Ok(Outlet { socket, interface: interface.to_owned(), trains })
+    }
+
+    /// Sends frames. One that can't be sent is counted, and the rest goes on.
+    ///
+    /// # Errors
+    /// What the system says, if it isn't about a frame, or the port's state.
+    pub fn send(&self, frames: &[&[u8]], counts: &mut Sent) -> io::Result<()> {
+        frames.chunks(SEND_BATCH).try_for_each(|batch| self.send_batch(batch, counts))
+    }
+
+    fn send_batch(&self, mut frames: &[&[u8]], counts: &mut Sent) -> io::Result<()> {
+        let mut mtu = self.mtu(frames.len());
+        while !frames.is_empty() {
+            let runs = runs(frames, mtu);
+            let done = match self.send_runs(frames, &runs) {
+                Ok(n) => runs[..n].iter().map(|run| counts.add(run)).sum(),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => 0,
+                // Then each by itself, to see which it is about.
+                Err(e) if of_this_frame(&e) && runs[0].frames() > 1 => {
+                    mtu = None;
+                    0
+                }
+                Err(e) if of_this_frame(&e) => {
+                    counts.refused += 1;
+                    1
+                }
+                Err(e) => return Err(e),
+            };
+            frames = &frames[done..];
+        }
+        Ok(())
+    }
+
+    /// The longest packet that goes out in a train, if so many frames may make one. Asked each time: somebody may set it,
+    /// and frames of a train that are too long would be lost uncounted.
+    fn mtu(&self, frames: usize) -> Option<usize> {
+        // A port that has gone has none; that it has gone is seen when something is sent.
+        (self.trains && frames > 1).then(|| sys::mtu(self.socket.as_fd(), &self.interface).ok())?
+    }
+
+    /// How many runs went.
+    fn send_runs(&self, frames: &[&[u8]], runs: &[Run]) -> io::Result<usize> {
+        let mut parts = Vec::with_capacity(2 * frames.len());
+        let mut counts = Vec::with_capacity(runs.len());
+        let mut rest = frames;
+        for run in runs {
+            let (these, after) = rest.split_at(run.frames());
+            rest = after;
+            let before = parts.len();
+            match run {
+                Run::Train(train) => {
+                    parts.push(IoSlice::new(train.head()));
+                    parts.extend(these.iter().map(|frame| IoSlice::new(&frame[train.body..])));
+                }
+                Run::Frame => {
+                    if self.trains {
+                        parts.push(IoSlice::new(&AS_IT_IS));
+                    }
+                    parts.push(IoSlice::new(these[0]));
+                }
+            }
+            counts.push(parts.len() - before);
+        }
+        sys::send_many(self.socket.as_fd(), &parts, &counts)
+    }
+}
+
+/// What is sent as one.
+enum Run {
+    Frame,
+    Train(Box<Train>),
+}
+
+impl Run {
+    fn frames(&self) -> usize {
+        match self {
+            Run::Frame => 1,
+            Run::Train(train) => train.frames,
+        }
+    }
+}
+
+impl Sent {
+    /// One more has been sent; how many frames it was.
+    fn add(&mut self, run: &Run) -> usize {
+        let frames = run.frames();
+        self.frames += frames as u64;
+        if frames > 1 {
+            self.trains += 1;
+            self.in_trains += frames as u64;
+        }
+        frames
+    }
+}
+
+/// How frames are sent: in trains where they can be, of packets no longer than `mtu`.
+fn runs(frames: &[&[u8]], mtu: Option<usize>) -> Vec<Run> {
+    let (mut runs, mut at) = (Vec::new(), 0);
+    while at < frames.len() {
+        let train = mtu.and_then(|mtu| Train::at_the_head_of(&frames[at..], mtu));
+        let run = train.map_or(Run::Frame, |t| Run::Train(Box::new(t)));
+        at += run.frames();
+        runs.push(run);
+    }
+    runs
+}
+
+/// Whether an error is about one frame, or a port that is down or full for the moment.
+fn of_this_frame(e: &io::Error) -> bool {
+    let passing = [libc::ENETDOWN, libc::ENOBUFS, libc::EAGAIN, libc::EMSGSIZE, libc::EINVAL, libc::ENXIO];
+    e.raw_os_error().is_some_and(|code| passing.contains(&code))
+}

@@ -1,0 +1,199 @@
+//! Packet trains: TCP segments of one connection that leave at the same moment, one behind the other, are handed to the
+//! kernel as one long segment and the headers by which it is to be cut (generic segmentation offload, PACKET_VNET_HDR).
+//!
+//! One call, one look for a route out and one wake-up of whoever receives then serve the whole train, where sending frames
+//! one by one pays for each. A segment joins a train only if cutting gives back its very bytes: what Linux's software
+//! segmentation derives (length, IPv4's identification, sequence number, PSH, checksums) must be what the segment has, and
+//! everything else must be as in the first. So checksums are verified: a segment with a wrong one goes by itself, and
+//! stays wrong. Frames keep their order, and none waits for another.
+//! Non-goal: putting together what other frames stand between; VLAN tags, IP options, extension headers.
+
+use crate::packet::checksum;
+use crate::packet::{self, Family, Layer, Transport};
+
+/// Ethernet's header: where IP begins.
+const IP: usize = 14;
+/// The longest IP packet that a length of 16 bits allows.
+const LONGEST: usize = 65_535;
+/// Ethernet, IPv6 and TCP with all the options it can have.
+const MOST_HEADERS: usize = IP + 40 + 60;
+/// IANA's number of TCP.
+const TCP: u8 = 6;
+
+/// TCP's flags (RFC 9293 §3.1).
+mod flag {
+    pub const PSH: u8 = 0x08;
+    pub const ACK: u8 = 0x10;
+    pub const ECE: u8 = 0x40;
+}
+
+/// What goes before each frame on a socket with PACKET_VNET_HDR: flags, kind of segmentation, length of the headers, bytes
+/// a segment, where the checksum starts and where in there it is written (linux/virtio_net.h).
+pub const PREFIX: usize = 10;
+/// Before a frame that is to go out as it is.
+pub const AS_IT_IS: [u8; PREFIX] = [0; PREFIX];
+
+/// VIRTIO_NET_HDR_F_NEEDS_CSUM, VIRTIO_NET_HDR_GSO_TCPV4 and …_TCPV6.
+mod prefix {
+    pub const NEEDS_CHECKSUM: u8 = 1;
+    pub const TCP_V4: u8 = 1;
+    pub const TCP_V6: u8 = 4;
+}
+
+/// Some frames that go out as one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Train {
+    /// How many; at least two.
+    pub frames: usize,
+    /// Where in each frame the payload begins.
+    pub body: usize,
+    head: [u8; PREFIX + MOST_HEADERS],
+}
+
+impl Train {
+    /// The longest train that these frames begin with; `None` if the first doesn't fit together with the second, or is
+    /// longer than `mtu` lets a packet be: of a train's frames nobody else would see that.
+    #[must_use]
+    pub fn at_the_head_of(frames: &[&[u8]], mtu: usize) -> Option<Train> {
+        let (first, second) = (Segment::read(frames.first()?)?, Segment::read(frames.get(1)?)?);
+        if first.frame.len() > IP + mtu || !first.goes_on_with(&second) || !first.is_intact() {
+            return None;
+        }
+        let (most, full) = (LONGEST - (first.body - IP), first.payload());
+        let (mut count, mut last, mut payload) = (1, first, full);
+        for frame in &frames[1..] {
+            let Some(next) = Segment::read(frame) else { break };
+            // All are full-sized but the last.
+            let fits = last.payload() == full && next.payload() <= full && payload + next.payload() <= most;
+            if !fits || !last.goes_on_with(&next) || !next.is_intact() {
+                break;
+            }
+            payload += next.payload();
+            (count, last) = (count + 1, next);
+        }
+        (count > 1).then(|| Train { frames: count, body: first.body, head: head(&first, &last, payload) })
+    }
+
+    /// What goes before the payloads: the prefix, and the long segment's headers.
+    #[must_use]
+    pub fn head(&self) -> &[u8] {
+        &self.head[..PREFIX + self.body]
+    }
+}
+
+/// A TCP segment in a frame, of the kind that trains are made of.
+#[derive(Clone, Copy)]
+struct Segment<'a> {
+    frame: &'a [u8],
+    family: Family,
+    /// Where TCP's header begins, and where its payload does.
+    tcp: usize,
+    body: usize,
+    seq: u32,
+    flags: u8,
+}
+
+impl<'a> Segment<'a> {
+    /// `None` if the frame is no such segment, whatever its checksums are.
+    fn read(frame: &'a [u8]) -> Option<Segment<'a>> {
+        let headers = packet::parse(Layer::Ethernet, frame).ok()?;
+        let Transport::Tcp { seq, flags, .. } = headers.transport else { return None };
+        let (tcp, plain) = match headers.family {
+            Family::V4 => (IP + 20, frame[IP] == 0x45),
+            Family::V6 => (IP + 40, frame[IP + 6] == TCP),
+        };
+        // Nothing behind the packet either: padding would be lost.
+        let whole = headers.at == IP && IP + headers.size as usize == frame.len();
+        let plain = plain && whole && flags & !(flag::PSH | flag::ECE) == flag::ACK;
+        let body = frame.len() - headers.payload as usize;
+        let segment = Segment { frame, family: headers.family, tcp, body, seq, flags };
+        (plain && headers.payload > 0).then_some(segment)
+    }
+
+    fn payload(&self) -> usize {
+        self.frame.len() - self.body
+    }
+
+    /// IPv4's identification.
+    fn id(&self) -> u16 {
+        u16::from_be_bytes([self.frame[IP + 4], self.frame[IP + 5]])
+    }
+
+    /// Whether segmentation would give this, cut off behind `self`.
+    fn goes_on_with(&self, next: &Segment<'_>) -> bool {
+        let same = |from: usize, to: usize| self.frame[from..to] == next.frame[from..to];
+        let (tcp, body) = (self.tcp, self.body);
+        let network = match self.family {
+            // But for the length, the identification and the checksum.
+            Family::V4 => {
+                same(0, IP + 2)
+                    && same(IP + 6, IP + 10)
+                    && same(IP + 12, tcp)
+                    && next.id() == self.id().wrapping_add(1)
+            }
+            // But for the length.
+            Family::V6 => same(0, IP + 4) && same(IP + 6, tcp),
+        };
+        // But for sequence number, PSH and checksum. Only the last of a train has PSH.
+        let transport =
+            same(tcp, tcp + 4) && same(tcp + 8, tcp + 13) && same(tcp + 14, tcp + 16) && same(tcp + 18, body);
+        self.family == next.family
+            && body == next.body
+            && next.seq == self.seq.wrapping_add(self.payload() as u32)
+            && self.flags & flag::PSH == 0
+            && (self.flags ^ next.flags) & !flag::PSH == 0
+            && network
+            && transport
+    }
+
+    /// Whether its checksums are right, and written as segmentation writes them: never as 0xffff, which is another 0.
+    fn is_intact(&self) -> bool {
+        let written = |at: usize| self.frame[at..at + 2] != [0xff; 2];
+        let network = self.family == Family::V6
+            || (checksum::check(&self.frame[IP..self.tcp]) == 0 && written(IP + 10));
+        let transport = &self.frame[self.tcp..];
+        let sum = checksum::sum(transport);
+        network && written(self.tcp + 16) && checksum::add(sum, pseudo(self, transport.len())) == 0xffff
+    }
+}
+
+/// The sum of TCP's pseudo-header (RFC 9293 §3.1, RFC 8200 §8.1), for so many bytes of header and payload.
+fn pseudo(segment: &Segment<'_>, length: usize) -> u16 {
+    let addresses = match segment.family {
+        Family::V4 => IP + 12..IP + 20,
+        Family::V6 => IP + 8..IP + 40,
+    };
+    let rest = checksum::add(u16::from(TCP), length as u16);
+    checksum::add(checksum::sum(&segment.frame[addresses]), rest)
+}
+
+/// Prefix and headers of a train: those of its first segment, with the length of all and the PSH of the last.
+fn head(first: &Segment<'_>, last: &Segment<'_>, payload: usize) -> [u8; PREFIX + MOST_HEADERS] {
+    let mut head = [0; PREFIX + MOST_HEADERS];
+    let (tcp, body) = (first.tcp, first.body);
+    let kind = if first.family == Family::V4 { prefix::TCP_V4 } else { prefix::TCP_V6 };
+    (head[0], head[1]) = (prefix::NEEDS_CHECKSUM, kind);
+    for (at, number) in [(2, body), (4, first.payload()), (6, tcp), (8, 16)] {
+        head[at..at + 2].copy_from_slice(&(number as u16).to_ne_bytes());
+    }
+    let headers = &mut head[PREFIX..PREFIX + body];
+    headers.copy_from_slice(&first.frame[..body]);
+    let length = body + payload - IP;
+    match first.family {
+        Family::V4 => {
+            headers[IP + 2..IP + 4].copy_from_slice(&(length as u16).to_be_bytes());
+            headers[IP + 10..IP + 12].copy_from_slice(&[0; 2]);
+            let check = checksum::check(&headers[IP..tcp]);
+            headers[IP + 10..IP + 12].copy_from_slice(&check.to_be_bytes());
+        }
+        Family::V6 => headers[IP + 4..IP + 6].copy_from_slice(&((length - 40) as u16).to_be_bytes()),
+    }
+    headers[tcp + 13] = last.flags;
+    // Where the checksum is still to be computed there stands the pseudo-header's sum.
+    let sum = pseudo(first, body - tcp + payload);
+    headers[tcp + 16..tcp + 18].copy_from_slice(&sum.to_be_bytes());
+    head
+}
+
+#[cfg(test)]
+mod tests;
