@@ -111,9 +111,10 @@ def _tables(report: Report) -> list[str]:
         if not r["variant"]:
             rows.setdefault((r["table"], r["what"]), {}).setdefault(r["label"], {})[r["setup"]] = r
     for (table, what), by_label in rows.items():
-        wide = max(30, 2 + max(map(len, by_label)))
+        title = f"{table}: {what}"
+        wide = max(30, 2 + max(map(len, [title, *by_label])))
         heads = "".join(s["title"].ljust(_COLUMN) for s in paper.setups)
-        lines += ["", f"{table}: {what}".ljust(wide) + "paper".ljust(14) + heads]
+        lines += ["", title.ljust(wide) + "paper".ljust(14) + heads]
         for label, found in by_label.items():
             first = next(iter(found.values()))
             printed = "" if first["paper"] is None else quantity(first["paper"], first["unit"])
