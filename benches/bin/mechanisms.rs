@@ -290,19 +290,21 @@ impl Stream<'_> {
     ) {
         let mut table = vec![fresh; self.objects];
         let (first, timed) = self.records.split_at(self.objects);
-        for r in first {
-            passes(&mut table[r.object as usize], r);
-        }
-        let mut passed = 0u64;
+        let mut pass = |records: &[Record]| {
+            let mut passed = 0u64;
+            for burst in records.chunks(self.burst) {
+                if burst.len() > 1 {
+                    burst.iter().for_each(|r| touch(&table[r.object as usize]));
+                }
+                for r in burst {
+                    passed += u64::from(passes(&mut table[r.object as usize], r));
+                }
+            }
+            passed
+        };
+        pass(first);
         let before = cpu_time();
-        for burst in timed.chunks(self.burst) {
-            if burst.len() > 1 {
-                burst.iter().for_each(|r| touch(&table[r.object as usize]));
-            }
-            for r in burst {
-                passed += u64::from(passes(&mut table[r.object as usize], r));
-            }
-        }
+        let passed = pass(timed);
         let took: Duration = cpu_time() - before;
         hint::black_box(&table);
         let n = timed.len() as f64;

@@ -36,6 +36,13 @@ pub enum Backlog {
     Bytes(f64),
 }
 
+/// The most that [`Duration::picos`] says. Out of line, so that nobody waits for a choice that is never made.
+#[cold]
+#[inline(never)]
+fn longest() -> f64 {
+    i64::MAX as f64
+}
+
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);
@@ -82,7 +89,10 @@ impl Duration {
     #[must_use]
     #[inline]
     pub fn picos(self) -> f64 {
-        self.0.min(i64::MAX as u64) as i64 as f64
+        match i64::try_from(self.0) {
+            Ok(picos) => picos as f64,
+            Err(_) => longest(),
+        }
     }
 
     /// So many microseconds.

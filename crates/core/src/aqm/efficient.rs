@@ -8,6 +8,8 @@
 //! A [`State`] is all that one queue changes: 32 bytes for RED, 64 for RIO. Queues alike share a [`Config`], and a table of them
 //! needs no more than that. What chance decides takes no branch, but for early drops and the first arrival after an average
 //! has come over min_th, which are rare; a processor would guess the others wrong at every third arrival.
+//! A packet that finds the link idle joins, whatever the average: dropped, it would leave the link idle for longer. So an
+//! idle stretch ends with the first arrival, and no state has to remember how much of it has been accounted for.
 //! Non-goals: the textbook's spacing, for published results rest on it; ns-2's.
 
 use std::hint::{self, select_unpredictable};
@@ -146,7 +148,8 @@ impl<const N: usize> Config<N> {
 /// Where the next drop will be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Place {
-    /// The next arrival's count: packets let by since the last drop and itself; 0 after an average below min_th.
+    /// The next arrival's count: packets let by since the last drop and itself; 0 after an average below min_th, and again
+    /// where a probability near 0 has let 2³² packets by.
     next: u32,
     /// The drawn number in 2⁻³², or [`NONE`].
     number: u32,
@@ -155,8 +158,6 @@ struct Place {
 /// What few arrivals touch.
 #[derive(Clone, Debug)]
 struct Aside<const N: usize> {
-    /// Until when idle time has aged the averages, where an arrival that found the link idle did not end that.
-    aged: Time,
     /// What the counts of 32 bits have run over: early, forced.
     carried: [[u64; 2]; N],
     overflow: [u64; N],
@@ -165,7 +166,7 @@ struct Aside<const N: usize> {
 
 impl<const N: usize> Default for Aside<N> {
     fn default() -> Aside<N> {
-        Aside { aged: Time::ZERO, carried: [[0; 2]; N], overflow: [0; N], marked: [0; N] }
+        Aside { carried: [[0; 2]; N], overflow: [0; N], marked: [0; N] }
     }
 }
 
@@ -269,7 +270,7 @@ impl Place {
             self.next = 0;
             self.draw(rng);
         }
-        self.next = self.next.saturating_add(1);
+        self.next = self.next.wrapping_add(1);
         due
     }
 
@@ -318,9 +319,9 @@ impl<const N: usize> State<N> {
             return self.decide_in_full(c, a, rng, why);
         }
         self.avg = averages;
-        let forced = !inside & (above >= 0);
+        let forced = above >= curve.span as i64;
         self.place[a.colour] = Place {
-            next: select_unpredictable(inside, place.next.saturating_add(1), u32::from(forced)),
+            next: select_unpredictable(inside, place.next.wrapping_add(1), u32::from(forced)),
             number: select_unpredictable(inside, place.number, NONE),
         };
         let count = &mut self.dropped[a.colour][1];
@@ -360,10 +361,6 @@ impl<const N: usize> State<N> {
                 self.restart(a.colour);
             }
         }
-        if a.idle.is_some() && matches!(verdict, Admission::Drop(_)) {
-            // The idle time goes on, and has been accounted for so far.
-            self.aside.get_or_insert_default().aged = a.now;
-        }
         verdict
     }
 
@@ -377,8 +374,7 @@ impl<const N: usize> State<N> {
     ) -> Fate {
         match a.idle {
             Some(since) if c.ages => {
-                let aged = self.aside.as_ref().map_or(Time::ZERO, |aside| aside.aged);
-                let left = c.scale.left_after(a.now.since(since.max(aged)));
+                let left = c.scale.left_after(a.now.since(since));
                 self.avg = self.avg.map(|avg| Scale::fade(avg, left));
             }
             _ => self.avg = self.sampled(c, a),
@@ -394,6 +390,10 @@ impl<const N: usize> State<N> {
         let above = self.avg[a.colour] - curve.min_th;
         if above < 0 {
             *place = Place::default();
+            return Fate::Pass;
+        }
+        if a.idle.is_some() {
+            place.next = place.next.wrapping_add(1);
             return Fate::Pass;
         }
         if above as u64 >= curve.span {

@@ -88,21 +88,19 @@ fn probabilities_are_the_curves() {
     }
 }
 
-/// A drop does not end an idle stretch: the next arrival ages by the rest of it.
+/// Idle time ages the average as so many empty queues would, and the packet that ends it joins.
 #[test]
-fn idle_time_counts_once() {
+fn what_finds_the_link_idle_joins() {
     let c = Config::new(weight(0.5), [Curve::new(1.0, 2.0, 0.1)], [[true]], RULE, false);
     let (mut state, mut rng) = (State::default(), Rng::for_component(1, "idle"));
-    state.decide(&c, finds(0, [32]), &mut rng, &mut Silent);
     let at = |ms: u64| Time(ms * 1_000_000_000);
-    let mut after = |ms| {
-        let arrival = Arrival { now: at(ms), idle: Some(at(10)), ..finds(0, [0]) };
-        let verdict = state.decide(&c, arrival, &mut rng, &mut Silent);
-        (verdict, (state.averages(&c)[0] * 1e3).round() / 1e3)
-    };
-    let forced = Admission::Drop(Cause::Forced);
-    assert_eq!([after(11), after(13)], [(forced, 8.0), (forced, 2.0)]);
-    assert_eq!(after(15), (Admission::Admit, 0.5));
+    assert_eq!(state.decide(&c, finds(0, [32]), &mut rng, &mut Silent), Admission::Drop(Cause::Forced));
+    let arrival = Arrival { now: at(13), idle: Some(at(10)), ..finds(0, [0]) };
+    assert_eq!(state.decide(&c, arrival, &mut rng, &mut Silent), Admission::Admit);
+    assert_eq!(state.averages(&c), [2.0]);
+    let too_long = Arrival { now: at(15), idle: Some(at(14)), fits: false, ..finds(0, [0]) };
+    assert_eq!(state.decide(&c, too_long, &mut rng, &mut Silent), Admission::Drop(Cause::Overflow));
+    assert_eq!((state.averages(&c), state.tally(0)), ([1.0], Tally::of([0, 1, 1, 0])));
 }
 
 /// Counts of 32 bits run over into ones of 64.
@@ -206,6 +204,8 @@ proptest! {
             let mut slow = if a.fits { Admission::Admit } else { dropped(Cause::Overflow) };
             if avg < curve.min_th {
                 (count, number) = (-1, None);
+            } else if a.idle.is_some() {
+                (count, number) = if a.fits { (count + 1, number) } else { (0, None) };
             } else if avg >= curve.end(rule.gentle) {
                 (count, number) = (0, None);
                 slow = dropped(Cause::Forced);
