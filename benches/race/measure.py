@@ -131,7 +131,7 @@ def compare(flows: int, seconds: float, ours: list[Row], theirs: list[Row]) -> R
 
 
 def mechanisms(bins: Path, dpdk: Peer | Missing, plan: Plan) -> list[Row]:
-    """Nanoseconds of CPU time a decision on one stream: in cache and far out of it, in bursts and one by one."""
+    """Nanoseconds of CPU time a decision on one stream: in cache and not, in bursts and one by one."""
     rows: list[Row] = []
     STORE.mkdir(parents=True, exist_ok=True)
     for objects in (1000, 1_000_000):
