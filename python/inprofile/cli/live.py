@@ -69,7 +69,8 @@ def in_user_namespace(hindered: str) -> NoReturn:
         why = trial.stderr.strip().removeprefix("unshare: ")
         raise Refused(
             f"{hindered}; here they are not ({why}): run it as root, or see"
-            " user.max_user_namespaces and kernel.apparmor_restrict_unprivileged_userns (inside a chroot nobody may)"
+            " user.max_user_namespaces and kernel.apparmor_restrict_unprivileged_userns"
+            " (inside a chroot nobody may)"
         )
     sys.stdout.flush()
     sys.stderr.flush()
