@@ -12,7 +12,7 @@ needs = @command -v $(1) >/dev/null || { echo "$(2)" >&2; exit 1; }
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce compare test soak fuzz trial lint test-rust test-python bench cost profile validate validate-live laws wheel requirements clean
+.PHONY: help build reproduce compare test soak fuzz trial wire lint test-rust test-python bench cost profile validate validate-live laws wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -33,11 +33,12 @@ lint: $(VENV)/.built
 	@cargo fmt --all --check
 	@cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	$(say) "Python: format, lints and types"
-	@$(BIN)/ruff format --quiet --check python docs validation benches
-	@$(BIN)/ruff check --quiet python docs validation benches
+	@$(BIN)/ruff format --quiet --check python docs validation benches packaging
+	@$(BIN)/ruff check --quiet python docs validation benches packaging
 	@$(BIN)/mypy
 	@MYPYPATH=benches/race $(BIN)/mypy benches/race
 	@MYPYPATH=validation $(BIN)/mypy validation
+	@$(BIN)/mypy packaging/wire.py
 
 test-rust: $(VENV)/.built
 	$(say) "Rust: tests"
@@ -77,6 +78,11 @@ trial: ## Try the router's unit under a systemd booted in namespaces (as root; t
 	$(say) "inprofiled.service under systemd"
 	@cargo build --quiet --locked -p inprofile-daemon
 	@packaging/trial.sh "$${CARGO_TARGET_DIR:-target}/debug/inprofiled"
+
+wire: ## Send iperf3 through the router and read the capture with tshark (as root it installs them; a minute)
+	@cargo build --quiet --locked --release -p inprofile-daemon
+	$(say) "iperf3 through the router, the capture read by tshark"
+	@$(PYTHON) packaging/wire.py "$${CARGO_TARGET_DIR:-target}/release/inprofiled"
 
 bench: ## Race ns-2, ns-3, DPDK and the kernel, installed if need be; write docs/benchmarks (half an hour; a quiet machine)
 	$(say) "Benchmarks"

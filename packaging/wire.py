@@ -5,8 +5,9 @@
 
     packaging/wire.py target/release/inprofiled
 
-Prints a line a flow and ends with 1 if something is wrong. Hosts, router and capture live in namespaces of this process's
-own, processes too: whatever ends it, nothing is left. Needs root, or user namespaces; as root it installs what is missing.
+Prints a line a flow and ends with 1 if something is wrong. Hosts, router and capture live in namespaces of
+this process's own, processes too: whatever ends it, nothing is left. Needs root, or user namespaces; as root
+it installs what is missing.
 """
 
 import argparse
@@ -19,14 +20,20 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 # The program, and Debian's package that it comes with.
-TOOLS = {"iperf3": "iperf3", "tshark": "tshark", "dumpcap": "wireshark-common", "ip": "iproute2"}
+TOOLS = {
+    "iperf3": "iperf3",
+    "tshark": "tshark",
+    "dumpcap": "wireshark-common",
+    "ip": "iproute2",
+    "ethtool": "ethtool",
+}
 SECONDS = 3
 # The link and the contract, Mbit/s; the contract's bucket, bytes.
 LINK, CONTRACT, DEPTH = 20, 4, 30_000
@@ -39,7 +46,12 @@ fix_offloads = true
 control.socket = "{WORK}/control.sock"
 [upstream]
 rate = "{LINK} Mbit/s"
-queue = {{ aqm = "rio", limit = "200 packets", ecn = true, in = {{ min_th = "90 packets", max_th = "150 packets", max_p = 0.02 }}, out = {{ min_th = "10 packets", max_th = "80 packets", max_p = 0.1 }} }}
+[upstream.queue]
+aqm = "rio"
+limit = "200 packets"
+ecn = true
+in = {{ min_th = "90 packets", max_th = "150 packets", max_p = 0.02 }}
+out = {{ min_th = "10 packets", max_th = "80 packets", max_p = 0.1 }}
 [[upstream.classes]]
 name = "voice"
 dscp = ["EF"]
@@ -68,9 +80,13 @@ FIELDS = [
     "ipv6.tclass.ecn",
     "ipv6.plen",
     "tcp.checksum.status",
-    "tcp.len",
     "udp.checksum.status",
+    "icmpv6.checksum.status",
 ]
+# The sums behind the IP header.
+SUMS = ["tcp.checksum.status", "udp.checksum.status", "icmpv6.checksum.status"]
+# iperf3 opens a UDP flow by a datagram of a few bytes, before it has set the DSCP.
+GREETING = 60
 
 
 @dataclass(frozen=True)
@@ -84,6 +100,10 @@ class Flow:
     # Whether its packets are metered by the customer's marker.
     metered: bool
     tcp: bool = False
+
+    def data(self, packets: list["Seen"]) -> list["Seen"]:
+        """Its packets, without the connection by which iperf3 sees to a UDP flow, and the greeting."""
+        return [p for p in packets if (p.tcp if self.tcp else p.udp and p.size > GREETING)]
 
 
 METERED = frozenset({AF11, AF12})
@@ -104,9 +124,8 @@ class Seen:
     ecn: int
     size: int
     tcp: bool
-    # Bytes of TCP payload.
-    payload: int
-    # Of IPv4's header, which IPv6 has none of; and of TCP or UDP.
+    udp: bool
+    # Of IPv4's header, which IPv6 has none of; and of TCP, UDP or ICMPv6.
     checksums: tuple[str, str]
 
 
@@ -160,29 +179,30 @@ def own_namespaces(program: str) -> int:
 
 
 @contextmanager
-def started(words: list[str], namespace: str, ready: str | None = None) -> Iterator["subprocess.Popen[str]"]:
+def started(words: list[str], namespace: str, ready: str) -> Iterator["subprocess.Popen[str]"]:
     """A program in a namespace, from when it says `ready` until the block is over."""
     command = ["ip", "netns", "exec", namespace, *words]
     log = WORK / f"{Path(words[0]).name}.log"
     with log.open("w+") as out:
         program = subprocess.Popen(command, stdout=out, stderr=out, text=True)
         try:
-            wait_for(lambda: ready is None or ready in log.read_text(), program, log)
+            wait_for(lambda: ready in log.read_text(), program, log)
             yield program
         finally:
-            program.send_signal(signal.SIGINT if program.poll() is None else 0)
+            # Nothing, if it has ended by itself.
+            program.send_signal(signal.SIGINT)
             program.wait(15)
 
 
-def wait_for(holds: Any, program: "subprocess.Popen[str]", log: Path) -> None:
+def wait_for(holds: Callable[[], bool], program: "subprocess.Popen[str]", log: Path) -> None:
     """Waits until something holds that a program brings about."""
     for _ in range(500):
         if holds():
             return
         if program.poll() is not None:
-            raise Broken(f"{program.args[4]} ended with {program.returncode}: {log.read_text()[-300:]}")
+            raise Broken(f"{log.stem} ended with {program.returncode}: {log.read_text()[-300:]}")
         time.sleep(0.02)
-    raise Broken(f"{program.args[4]} isn't ready: {log.read_text()[-300:]}")
+    raise Broken(f"{log.stem} isn't ready: {log.read_text()[-300:]}")
 
 
 def wire() -> None:
@@ -223,7 +243,7 @@ def capture(flow: Flow, six: bool, program: str) -> tuple[list[Seen], dict[str, 
     checks = " ".join(f"-o {p}.check_checksum:TRUE" for p in ("ip", "tcp", "udp"))
     fields = " ".join(f"-e {f}" for f in FIELDS)
     family = "ipv6" if six else "ip"
-    mine = f"{family}.src=={source}&&(tcp||udp)"
+    mine = f"{family}.src=={source}"
     text = run(f"tshark -r {file} {checks} -Y {mine} -T fields -E separator=, -E occurrence=f {fields}")
     return [seen(line) for line in text.splitlines()], stats
 
@@ -234,22 +254,21 @@ def seen(line: str) -> Seen:
     six = not of["ip.len"]
     size = int(of["ipv6.plen"]) + 40 if six else int(of["ip.len"])
     kind = "ipv6.tclass" if six else "ip.dsfield"
-    tcp = bool(of["tcp.checksum.status"])
     return Seen(
         at=float(of["frame.time_relative"]),
         dscp=int(of[f"{kind}.dscp"], 0),
         ecn=int(of[f"{kind}.ecn"], 0),
         size=size,
-        tcp=tcp,
-        payload=int(of["tcp.len"] or 0),
-        checksums=(GOOD if six else of["ip.checksum.status"], of[f"{'tcp' if tcp else 'udp'}.checksum.status"]),
+        tcp=bool(of["tcp.checksum.status"]),
+        udp=bool(of["udp.checksum.status"]),
+        checksums=(GOOD if six else of["ip.checksum.status"], next((of[s] for s in SUMS if of[s]), "none")),
     )
 
 
 def faults(flow: Flow, packets: list[Seen], stats: dict[str, Any]) -> list[str]:
     """What is wrong with it, in words."""
     found = []
-    data = [p for p in packets if p.tcp == flow.tcp]
+    data = flow.data(packets)
     points, marks = Counter(p.dscp for p in data), Counter(p.ecn for p in packets)
     if set(points) != flow.points:
         found.append(f"DSCPs {sorted(points)}, not {sorted(flow.points)}")
@@ -257,12 +276,13 @@ def faults(flow: Flow, packets: list[Seen], stats: dict[str, Any]) -> list[str]:
     if bad:
         found.append(f"{bad} checksums that aren't right")
     up = stats["directions"][0]
-    # IPv6's own messages, of no customer's address, may be among those that the router counts.
     for colour, point in (("in", AF11), ("out", AF12)):
         left, there = up["markers"][0]["left"][colour], sum(p.dscp == point for p in packets)
         dropped = sum(c[colour] for k in up["classes"] for c in k["dropped"].values())
         if not left - dropped <= there <= left:
-            found.append(f"{there} packets {NAMES[point]}, of {left} that the router marked, {dropped} dropped")
+            found.append(
+                f"{there} packets {NAMES[point]}, of {left} that the router marked, {dropped} dropped"
+            )
     marked = sum(sum(c["marked"].values()) for c in up["classes"])
     if marks[CE] != marked:
         found.append(f"{marks[CE]} packets CE, and the router marked {marked}")
@@ -276,7 +296,9 @@ def faults(flow: Flow, packets: list[Seen], stats: dict[str, Any]) -> list[str]:
         # RFC 2697's law of one bucket, and what a queue may have held up before the first of them.
         most = CONTRACT * 1e6 / 8 * (span + 0.2) + DEPTH
         if sum(p.size for p in green) > most:
-            found.append(f"{sum(p.size for p in green)} B AF11 in {span:.2f} s: the contract allows {most:.0f}")
+            found.append(
+                f"{sum(p.size for p in green)} B AF11 in {span:.2f} s: the contract allows {most:.0f}"
+            )
     if not up["adds_up"]:
         found.append("the router's accounts don't add up")
     return found
@@ -292,7 +314,7 @@ def inside(program: str) -> int:
             packets, stats = capture(flow, six, program)
             bad = faults(flow, packets, stats)
             wrong += bool(bad)
-            points = Counter(p.dscp for p in packets if p.tcp == flow.tcp)
+            points = Counter(p.dscp for p in flow.data(packets))
             marks = Counter(p.ecn for p in packets)
             right = sum(p.checksums == (GOOD, GOOD) for p in packets)
             shown = ", ".join(f"{NAMES.get(d, d)} {n}" for d, n in sorted(points.items()))
@@ -301,7 +323,9 @@ def inside(program: str) -> int:
             print(f"{name:<22}{len(packets):>8}  {shown:<22}{ecn}  {right} right", flush=True)
             for fault in bad:
                 print(f"  wrong: {fault}")
-    print("all as it should be" if not wrong else f"{wrong} of {2 * len(FLOWS)} flows are not as they should be")
+    print(
+        "all as it should be" if not wrong else f"{wrong} of {2 * len(FLOWS)} flows are not as they should be"
+    )
     return int(wrong > 0)
 
 

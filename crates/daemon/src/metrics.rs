@@ -49,7 +49,8 @@ fn converse(mut stream: TcpStream, hub: &Hub) -> io::Result<()> {
     let line = request.split(|b| *b == b'\r').next().unwrap_or_default();
     let mut words = std::str::from_utf8(line).unwrap_or("").split(' ');
     // Parameters, as Prometheus may be set to send, say nothing to us.
-    let path = |target: &'static str, word: Option<&str>| word.and_then(|w| w.split('?').next()) == Some(target);
+    let path =
+        |target: &'static str, word: Option<&str>| word.and_then(|w| w.split('?').next()) == Some(target);
     match (words.next(), words.next()) {
         (Some("GET"), word) if path("/metrics", word) => match hub.snapshot() {
             Ok(snapshot) => {

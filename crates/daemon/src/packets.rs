@@ -1,10 +1,12 @@
 //! The thread that has the packets: waits, takes them in, sends what is due, and answers commands in between.
 
+mod asked;
+
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::sync::mpsc::{Receiver, TryRecvError};
 
 use inprofile_core::units::{Duration, Time};
 use inprofile_live::io::afpacket::Oddities;
@@ -14,6 +16,8 @@ use crate::config::{Config, Fail};
 use crate::log::Log;
 use crate::router::Router;
 use crate::snapshot::Snapshot;
+
+pub use asked::{Asked, Waiting, ask};
 
 /// Commands wait no longer than this.
 const LOOK: Duration = Duration::from_millis(10);
@@ -37,15 +41,15 @@ impl Ports for inprofile_live::io::afpacket::AfPacket {
     }
 }
 
-/// What other threads ask for; each is answered.
+/// What other threads ask for; each is answered, unless whoever asked has withdrawn it.
 #[derive(Debug)]
 pub enum Command {
-    /// Set up from this.
-    Reload(Box<Config>, Sender<()>),
+    /// Set up from this; or why that failed.
+    Reload(Box<Config>, Asked<Result<(), String>>),
     /// Let everything pass, or not.
-    Bypass(bool, Sender<()>),
+    Bypass(bool, Asked<()>),
     /// Show everything.
-    Snapshot(Sender<Box<Snapshot>>),
+    Snapshot(Asked<Box<Snapshot>>),
     /// Send what waits, and end.
     Stop,
 }
@@ -103,7 +107,7 @@ pub fn run<P: Ports + ?Sized>(
         match commands.try_recv() {
             Ok(Command::Stop) => drain_until = drain_until.or(Some(this.io.now() + LONGEST_DRAIN)),
             Ok(command) => {
-                this.obey(command);
+                this.obey(command)?;
                 continue;
             }
             // Whoever could command is gone: so are we.
@@ -134,32 +138,50 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
         Loop { io, router: Some(router), log, seed, bypass: false, audit, until }
     }
 
-    fn obey(&mut self, command: Command) {
-        let now = self.until;
-        // Whoever asked may have gone: then nobody misses the answer.
+    fn obey(&mut self, command: Command) -> io::Result<()> {
         match command {
-            Command::Reload(config, done) => {
-                if let Some(router) = self.router.take() {
-                    let layer = self.io.layer();
-                    self.router = Some(router.set_up_anew(*config, layer, self.seed, now));
-                }
-                let _ = done.send(());
+            Command::Reload(config, asked) if asked.take() => {
+                let outcome = self.reload(*config);
+                asked.answer(outcome.clone());
+                return outcome.or_else(|fault| self.failed(fault));
             }
-            Command::Bypass(on, done) => {
+            Command::Bypass(on, asked) if asked.take() => {
                 self.bypass = on;
                 if let Some(router) = &mut self.router {
                     router.set_bypass(on);
                 }
-                let _ = done.send(());
+                asked.answer(());
             }
-            Command::Snapshot(answer) => {
+            Command::Snapshot(asked) if asked.take() => {
                 if let Some(router) = &self.router {
                     let ports = [0, 1].map(|p| (self.io.counts(p), self.io.odd(p)));
-                    let _ = answer.send(Box::new(Snapshot::of(router, now, self.bypass, ports)));
+                    asked.answer(Box::new(Snapshot::of(router, self.until, self.bypass, ports)));
                 }
             }
-            Command::Stop => {}
+            // Withdrawn; or the end, which is not ours to bring about.
+            _ => {}
         }
+        Ok(())
+    }
+
+    /// Sets up anew. Where a mechanism panics what waited is lost with it, and one from the configuration before takes its
+    /// place, so that there is something to fail open or closed.
+    fn reload(&mut self, config: Config) -> Result<(), String> {
+        let Some(router) = self.router.take() else { return Err("there is no router".into()) };
+        let (before, failure, since) = (router.config.clone(), router.failure.clone(), router.since_failure);
+        let (layer, seed, now) = (self.io.layer(), self.seed, self.until);
+        let work = catch_unwind(AssertUnwindSafe(|| router.set_up_anew(config, layer, seed, now)));
+        let (router, outcome) = match work {
+            Ok(router) => (router, Ok(())),
+            Err(panic) => {
+                let mut router = Router::new(before, layer, seed);
+                router.set_bypass(self.bypass);
+                (router.failure, router.since_failure) = (failure, since);
+                (router, Err(format!("the reload broke off: {}", why(panic.as_ref()))))
+            }
+        };
+        self.router = Some(router);
+        outcome
     }
 
     /// Waits, takes in, sends. While it drains it takes nothing in.

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use crate::config::{self, Config};
 use crate::log::Log;
 use crate::notify::Notify;
 use crate::offload::{self, Offloads};
-use crate::packets::{self, Command, Ended, Pulse};
+use crate::packets::{self, Asked, Command, Ended, Pulse};
 use crate::privileges::{self, People};
 use crate::router::Router;
 use crate::snapshot::Snapshot;
@@ -66,14 +66,11 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Hub {
-    /// Sends a command and waits for its answer.
-    fn command<T>(&self, make: impl FnOnce(Sender<T>) -> Command) -> Result<T, String> {
-        let (answer, wait) = channel();
-        lock(&self.commands).send(make(answer)).map_err(|_| "the packet loop has ended".to_owned())?;
-        wait.recv_timeout(PATIENCE).map_err(|e| match e {
-            RecvTimeoutError::Timeout => "the packet loop doesn't answer".to_owned(),
-            RecvTimeoutError::Disconnected => "the packet loop has ended".to_owned(),
-        })
+    /// Sends a command and waits for its answer; one that isn't taken up in time is withdrawn.
+    fn command<T>(&self, make: impl FnOnce(Asked<T>) -> Command) -> Result<T, String> {
+        let (asked, waiting) = packets::ask();
+        lock(&self.commands).send(make(asked)).map_err(|_| "the packet loop has ended".to_owned())?;
+        waiting.answer(PATIENCE)
     }
 
     /// The router now.
@@ -138,7 +135,7 @@ impl Hub {
                 changed.join("; ")
             ));
         }
-        self.command(|done| Command::Reload(Box::new(new.clone()), done))?;
+        self.command(|asked| Command::Reload(Box::new(new.clone()), asked))??;
         self.log.set_level(new.log.level);
         *running = new;
         Ok(())
@@ -162,7 +159,7 @@ impl Hub {
             Some("reload") => self.reload().map(|()| json!({})),
             Some("bypass") => {
                 let on = request.get("on").and_then(Json::as_bool).ok_or("\"on\" is true or false")?;
-                self.command(|done| Command::Bypass(on, done))?;
+                self.command(|asked| Command::Bypass(on, asked))?;
                 self.log.info("bypass", if on { "everything passes" } else { "back to normal" }, &[]);
                 Ok(json!({ "bypass": on }))
             }

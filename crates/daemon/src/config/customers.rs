@@ -58,8 +58,7 @@ fn shadowed(all: &[Customer]) -> Vec<(usize, usize)> {
         let prefixes = if customer.prefixes.is_empty() { &EVERYBODY } else { customer.prefixes.as_slice() };
         let takes_all = |early: &usize| {
             let ports = &all[*early].ports;
-            ports.is_empty()
-                || !customer.ports.is_empty() && customer.ports.iter().all(|p| ports.contains(p))
+            ports.is_empty() || !customer.ports.is_empty() && customer.ports.iter().all(|p| ports.contains(p))
         };
         // Whoever has a prefix of this prefix has its packets.
         let before = |p: &Prefix| {

@@ -125,7 +125,8 @@ fn words(value: &Json) -> String {
 /// `over 499.5 packets, 119.88 ms; from empty, 148 packets at once bring it to min_th`.
 fn followed(average: &serde_json::Map<String, Json>) -> String {
     let number = |key: &str| average.get(key).and_then(Json::as_f64).map(rounded);
-    let over = [("packets", "packets"), ("ms", "ms")].map(|(key, unit)| number(key).map(|n| format!("{n} {unit}")));
+    let over =
+        [("packets", "packets"), ("ms", "ms")].map(|(key, unit)| number(key).map(|n| format!("{n} {unit}")));
     let burst = number("burst").map(|n| format!("; from empty, {n} packets at once bring it to min_th"));
     format!("over {}{}", over.into_iter().flatten().collect::<Vec<_>>().join(", "), burst.unwrap_or_default())
 }

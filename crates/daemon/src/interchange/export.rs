@@ -1,16 +1,36 @@
 //! Our file as `tc` lines: what the kernel can do of it, and by name what it can't.
 //!
 //! Shape: a token bucket (`tbf`) at the set rate, strict priority (`prio`) under it, a queue each. Markers have no
-//! counterpart, and `gred` no classifier since dsmark left the kernel: these are named, not imitated.
+//! counterpart, and `gred` no classifier since dsmark left the kernel: these are named, not imitated. So is every setting that
+//! is not as it would be if it were left out, and that tc has no word for.
 
-use inprofile_core::params::{Value, Values};
+use inprofile_config::show;
+use inprofile_core::params::{Default, Value, Values};
 use inprofile_core::units::Bytes;
+use inprofile_live::code_points::Dscp;
 
 use super::wlog;
 use crate::config::{Class, Config, DIRECTIONS, Direction};
 
 /// The most packets a burst of `tc red` is looked for within.
 const LONGEST_BURST: u32 = 100_000;
+/// What the kernel counts of every packet beside its IP packet: the Ethernet header.
+const ETHERNET: u32 = 14;
+/// What becomes words of tc's; the rest of a discipline's settings it has no word for.
+const SAID: [&str; 12] = [
+    "min_th",
+    "max_th",
+    "max_p",
+    "w_q",
+    "mean_packet",
+    "ecn",
+    "averages",
+    "in",
+    "out",
+    "green",
+    "yellow",
+    "red",
+];
 
 /// Lines for a shell; those that begin with `#` say what is missing, and why.
 #[must_use]
@@ -35,10 +55,18 @@ fn one(config: &Config, d: &Direction, name: &str, dev: &str, out: &mut String) 
     let packet = config.full_packet();
     let rate = d.rate.0;
     // A burst of 1 ms, or of a packet with its Ethernet header.
-    let burst = (rate / 8_000).max(packet.0 + 14);
+    let burst = (rate / 8_000).max(packet.0 + u64::from(ETHERNET));
     let room: f64 = d.classes.iter().map(|c| c.limit.bytes(packet)).sum();
     let qdisc = |out: &mut String, line: &str| out.push_str(&format!("tc qdisc add dev {dev} {line}\n"));
-    qdisc(out, &format!("root handle 1: tbf rate {rate}bit burst {burst} limit {room:.0}"));
+    let more = config.overhead.saturating_sub(ETHERNET);
+    let overhead = if more > 0 { format!(" overhead {more}") } else { String::new() };
+    qdisc(out, &format!("root handle 1: tbf rate {rate}bit burst {burst} limit {room:.0}{overhead}"));
+    if config.overhead < ETHERNET {
+        let why = format!(
+            "tbf counts {ETHERNET} B, the Ethernet header, of every packet: somewhat less gets through"
+        );
+        cannot(out, &format!("overhead = {} B", config.overhead), &why);
+    }
     let bands = d.classes.len();
     let parent = if bands > 1 {
         // prio has at least two bands, and sends by priomap what no filter takes: to the last one.
@@ -59,20 +87,11 @@ fn one(config: &Config, d: &Direction, name: &str, dev: &str, out: &mut String) 
                 "prio serves a band without bound; put a tbf of this rate before its queue",
             );
         }
-        for dscp in &class.dscp {
-            let filter =
-                format!("u32 match ip dsfield {:#04x} 0xfc flowid 10:{:x}\n", dscp.value() << 2, i + 1);
-            out.push_str(&format!("tc filter add dev {dev} parent 10: protocol ip {filter}"));
-        }
+        class.dscp.iter().for_each(|dscp| filters(dev, *dscp, i, out));
     }
     if bands > 1 && d.assured + 1 < bands {
         for colour in inprofile_core::packet::Colour::ALL {
-            let filter = format!(
-                "u32 match ip dsfield {:#04x} 0xfc flowid 10:{:x}\n",
-                config.points.of(colour).value() << 2,
-                d.assured + 1
-            );
-            out.push_str(&format!("tc filter add dev {dev} parent 10: protocol ip {filter}"));
+            filters(dev, config.points.of(colour), d.assured, out);
         }
     }
     for customer in &d.customers {
@@ -81,6 +100,32 @@ fn one(config: &Config, d: &Direction, name: &str, dev: &str, out: &mut String) 
     }
     if let Some(marker) = &d.aggregate {
         cannot(out, &format!("{name}.aggregate: {}", marker.name), "the kernel has no such marker");
+    }
+}
+
+/// What sends a DSCP to a band: IPv4 and IPv6 each by its own words (RFC 2474 §3: the field is the same).
+fn filters(dev: &str, dscp: Dscp, band: usize, out: &mut String) {
+    for (protocol, field) in [("ip", "ip dsfield"), ("ipv6", "ip6 priority")] {
+        let (octet, band) = (dscp.value() << 2, band + 1);
+        out.push_str(&format!(
+            "tc filter add dev {dev} parent 10: protocol {protocol} u32 match {field} {octet:#04x} 0xfc flowid 10:{band:x}\n"
+        ));
+    }
+}
+
+/// Settings that tc has no word for: where they are not as if they were left out, or, as gentle, not as with tc.
+fn unsaid(path: &str, class: &Class, qdisc: &str, out: &mut String) {
+    for field in class.aqm.fields.iter().filter(|f| !SAID.contains(&f.name)) {
+        let Some(value) = class.aqm.values.get(field.name) else { continue };
+        let (same, why) = match (field.name, field.default) {
+            ("gentle", _) => (*value == Value::Flag(false), "drops everything above max"),
+            (_, Default::Value(left_out)) => (left_out() == *value, "has no such setting"),
+            _ => (false, "has no such setting"),
+        };
+        if same {
+            continue;
+        }
+        cannot(out, &format!("{path}.{} = {}", field.name, show::toml(value)), &format!("tc {qdisc} {why}"));
     }
 }
 
@@ -101,18 +146,17 @@ fn queue(
         inprofile_core::units::Backlog::Bytes(b) => format!("{at} bfifo limit {b:.0}"),
     };
     let bandwidth = class.rate.unwrap_or(d.rate).0;
+    // Above max ours drops.
+    let ecn = if v.get("ecn") == Some(&Value::Flag(true)) { " ecn harddrop" } else { "" };
     match class.aqm.name {
         "drop_tail" => qdisc(out, &plain),
         "red" => match curve(v, v, packet) {
             Some((settings, lossy)) => {
-                let ecn = if v.get("ecn") == Some(&Value::Flag(true)) { " ecn harddrop" } else { "" };
                 qdisc(out, &format!("{at} red limit {limit:.0} {settings} bandwidth {bandwidth}bit{ecn}"));
                 if let Some(lossy) = lossy {
                     cannot(out, &format!("{path}.w_q"), &lossy);
                 }
-                if v.get("gentle") == Some(&Value::Flag(true)) {
-                    cannot(out, &format!("{path}.gentle"), "tc red drops everything above max");
-                }
+                unsaid(path, class, "red", out);
             }
             None => {
                 qdisc(out, &plain);
@@ -130,7 +174,10 @@ fn queue(
                 qdisc(out, &plain);
                 return cannot(out, path, "tc gred finds no burst that gives these thresholds and this w_q");
             };
-            qdisc(out, &format!("{at} gred setup DPs {} default {}{grio}", lines.len(), lines.len() - 1));
+            qdisc(
+                out,
+                &format!("{at} gred setup DPs {} default {}{grio}{ecn}", lines.len(), lines.len() - 1),
+            );
             for (dp, (settings, lossy)) in lines.iter().enumerate() {
                 // tc's prio counts from 1; without grio equal ones share an average.
                 let prio = match v.get("averages") {
@@ -138,13 +185,14 @@ fn queue(
                     _ => dp + 1,
                 };
                 let line = format!(
-                    "{at} gred limit {limit:.0} {settings} bandwidth {bandwidth}bit DP {dp} prio {prio}"
+                    "{at} gred limit {limit:.0} {settings} bandwidth {bandwidth}bit DP {dp} prio {prio}{ecn}"
                 );
                 qdisc(out, &line);
                 if let (0, Some(lossy)) = (dp, lossy) {
                     cannot(out, &format!("{path}.w_q"), lossy);
                 }
             }
+            unsaid(path, class, "gred", out);
             cannot(
                 out,
                 &format!("{path}: colours by DSCP"),

@@ -13,6 +13,8 @@ use crate::config;
 const BANDWIDTH: u64 = 10_000_000;
 /// What tc takes for max_p if nothing is said.
 const PROBABILITY: f64 = 0.02;
+/// What is said beside ours.
+const ECN: &str = "ecn; above max ours drops, as with harddrop";
 const RED: [&str; 12] = [
     "limit",
     "min",
@@ -27,8 +29,20 @@ const RED: [&str; 12] = [
     "adaptive",
     "adaptative",
 ];
-const GRED: [&str; 10] =
-    ["limit", "min", "max", "avpkt", "burst", "bandwidth", "probability", "prio", "DP", "vq"];
+const GRED: [&str; 12] = [
+    "limit",
+    "min",
+    "max",
+    "avpkt",
+    "burst",
+    "bandwidth",
+    "probability",
+    "prio",
+    "DP",
+    "vq",
+    "ecn",
+    "harddrop",
+];
 
 /// Reads lines of tc's; `file` is its name in messages.
 ///
@@ -293,7 +307,7 @@ fn red(kind: Word<'_>, s: &Settings<'_>, c: &mut Complaints<'_>) -> Option<Draft
     draft.set("gentle", "false", "tc drops everything above max");
     draft.set("mean_packet", bytes(w.avpkt), "avpkt: how fast an idle link ages the average");
     if s.ecn {
-        draft.set("ecn", "true", "ecn; above max ours drops, as with harddrop");
+        draft.set("ecn", "true", ECN);
     }
     Some(draft)
 }
@@ -302,16 +316,21 @@ fn red(kind: Word<'_>, s: &Settings<'_>, c: &mut Complaints<'_>) -> Option<Draft
 struct Setup {
     dps: u32,
     grio: bool,
+    /// For all of them.
+    ecn: bool,
     limit: Option<f64>,
 }
 
 fn set_up<'a>(kind: Word<'a>, words: &[Word<'a>], c: &mut Complaints<'_>) -> (Word<'a>, Setup) {
-    let known = ["DPs", "vqs", "default", "grio", "limit"];
-    let mut setup = Setup { dps: 0, grio: false, limit: None };
+    let known = ["DPs", "vqs", "default", "grio", "limit", "ecn", "harddrop"];
+    let mut setup = Setup { dps: 0, grio: false, ecn: false, limit: None };
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match word.text {
             "grio" => setup.grio = true,
+            "ecn" => setup.ecn = true,
+            // As with red.
+            "harddrop" => {}
             "DPs" | "vqs" | "default" | "limit" => {
                 let value = words.next();
                 let number = value.and_then(|v| size(v.text));
@@ -373,6 +392,15 @@ fn gred<'a>(
             return None;
         }
     }
+    let ecn = setup.ecn || all[0].1.ecn;
+    if let Some((kind, ..)) = all.iter().find(|(_, s, _)| !setup.ecn && s.ecn != ecn) {
+        c.word(
+            kind,
+            "ecn is said of some DPs only",
+            "say it of all, or in the setup: ours marks every colour",
+        );
+        return None;
+    }
     let prios: Vec<_> = all.iter().map(|(_, s, _)| s.prio).collect();
     let shared = !setup.grio && prios.windows(2).any(|w| w[0] == w[1]);
     let (averages, from) = match (setup.grio, shared) {
@@ -403,5 +431,8 @@ fn gred<'a>(
     draft.set("w_q", value, from);
     draft.set("gentle", "false", "tc drops everything above max");
     draft.set("mean_packet", bytes(first.avpkt), "avpkt: how fast an idle link ages the average");
+    if ecn {
+        draft.set("ecn", "true", ECN);
+    }
     Some((*kind, draft))
 }

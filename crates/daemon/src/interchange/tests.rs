@@ -190,7 +190,59 @@ fn red_goes_to_tc_and_back() {
     let back = checked(&tc::import(red[0], "y").unwrap());
     let values = |c: &config::Config| c.directions[0].as_ref().unwrap().classes[0].aqm.values.clone();
     assert_eq!(values(&back), values(&there), "{out}");
-    assert!(!out.contains("cannot"), "{out}");
+    let cannot: Vec<&str> = out.lines().filter(|l| l.contains("cannot")).collect();
+    let header = "# cannot: overhead = 0 B: tbf counts 14 B, the Ethernet header, of every packet: somewhat less gets through";
+    assert_eq!(cannot, [header], "{out}");
+}
+
+/// gred's ecn, of the setup or of every DP; of some it would be half of it.
+#[test]
+fn gred_goes_to_tc_and_back_with_ecn() {
+    let dp = |n: u32, more: &str| {
+        format!(
+            "gred limit 60KB min 15K max 45K burst 20 avpkt 1000 bandwidth 10Mbit DP {n} probability 0.02 prio {n}{more}\n"
+        )
+    };
+    let of_all = "gred setup DPs 2 default 2 grio ecn\n".to_owned() + &dp(1, "") + &dp(2, "");
+    let of_each = "gred setup DPs 2 default 2 grio\n".to_owned() + &dp(1, " ecn harddrop") + &dp(2, " ecn");
+    for text in [of_all, of_each] {
+        let ours = tc::import(&text, "x").unwrap();
+        assert!(ours.contains("ecn = true # ecn; above max ours drops, as with harddrop\n"), "{ours}");
+        let out = export::tc(&checked(&ours));
+        let greds: Vec<&str> = out.lines().filter(|l| l.starts_with("tc ") && l.contains(" gred ")).collect();
+        assert!(greds.len() == 3 && greds.iter().all(|l| l.ends_with(" ecn harddrop")), "{out}");
+        assert_eq!(tc::import(&greds.join("\n"), "y").map(|t| t.contains("ecn = true")), Ok(true));
+    }
+    let of_one = "gred setup DPs 2 default 2 grio\n".to_owned() + &dp(1, " ecn") + &dp(2, "");
+    let problems = said(&tc::import(&of_one, "x").unwrap_err());
+    assert!(problems[0].starts_with("x:3:1: error: gred: ecn is said of some DPs only"), "{problems:#?}");
+}
+
+/// Whatever a file says is a word of tc's or is named: nothing goes in silence.
+#[test]
+fn what_tc_has_no_word_for_is_named() {
+    let file = |more: &str| {
+        let curve = "{ min_th = \"15 packets\", max_th = \"50 packets\", max_p = 0.1 }";
+        checked(&format!(
+            "inside = \"a\"\noutside = \"b\"\n{more}\n[upstream]\nrate = \"10 Mbit/s\"\nqueue = {{ aqm = \"rio\", limit = \"100 packets\", in = {curve}, out = {curve}, gentle = true, wait = true, ecn = true, byte_scaled = true, watch = false }}\nbest_effort = {{ aqm = \"red\", limit = \"100 packets\", min_th = \"15 packets\", max_th = \"50 packets\", max_p = 0.1, gentle = true }}\n"
+        ))
+    };
+    let out = export::tc(&file("overhead = \"38 B\""));
+    for named in [
+        "# cannot: upstream.assured.gentle = true: tc gred drops everything above max\n",
+        "# cannot: upstream.assured.wait = true: tc gred has no such setting\n",
+        "# cannot: upstream.assured.byte_scaled = true: tc gred has no such setting\n",
+        "# cannot: upstream.best_effort.gentle = true: tc red drops everything above max\n",
+        // 38 B beside the IP packet, of which the kernel counts 14 by itself.
+        " limit 307600 overhead 24\n",
+        "grio ecn harddrop\n",
+        "protocol ip u32 match ip dsfield 0x28 0xfc flowid 10:1\n",
+        "protocol ipv6 u32 match ip6 priority 0x28 0xfc flowid 10:1\n",
+    ] {
+        assert!(out.contains(named), "{named}\n{out}");
+    }
+    assert!(!out.contains("watch") && !out.contains("cannot: overhead"), "{out}");
+    assert!(export::tc(&file("")).contains("# cannot: overhead = 0 B: tbf counts 14 B"));
 }
 
 #[test]
@@ -200,10 +252,12 @@ fn the_example_as_tc_lines() {
     let wanted = "\
 # upstream: out of wan0
 tc qdisc add dev wan0 root handle 1: tbf rate 50000000bit burst 6250 limit 375000
+# cannot: overhead = 0 B: tbf counts 14 B, the Ethernet header, of every packet: somewhat less gets through
 tc qdisc add dev wan0 parent 1:1 handle 10: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
 tc qdisc add dev wan0 parent 10:1 handle 20: pfifo limit 50
 # cannot: upstream.voice.rate = 5 Mbit/s: prio serves a band without bound; put a tbf of this rate before its queue
 tc filter add dev wan0 parent 10: protocol ip u32 match ip dsfield 0xb8 0xfc flowid 10:1
+tc filter add dev wan0 parent 10: protocol ipv6 u32 match ip6 priority 0xb8 0xfc flowid 10:1
 tc qdisc add dev wan0 parent 10:2 handle 21: gred setup DPs 2 default 1 grio
 ";
     assert!(out.starts_with(wanted), "{out}");

@@ -79,6 +79,81 @@ fn a_fault_inside_leaves_the_way_open_or_closed() {
     assert_eq!(dscps, [12, 12]);
 }
 
+/// Six packets, 10 ms apart, and after the third a reload that panics: what came of it, of the loop, and the DSCPs that left.
+fn reload_that_panics(fail: &str) -> (Result<(), String>, io::Result<()>, Vec<u8>) {
+    let frame = |n: u8| {
+        let mut bytes = vec![0; 1000];
+        (bytes[0], bytes[8], bytes[9]) = (0x45, 64, 17);
+        bytes[2..4].copy_from_slice(&1000u16.to_be_bytes());
+        Frame { at: Time(u64::from(n) * 10_000_000_000), port: 0, bytes }
+    };
+    let mut io = Replay::new(Layer::Ip, (1..=6).map(frame).collect());
+    let mut before = config(fail);
+    let mut after = before.clone();
+    let marker = |c: &mut Config, name: &'static str, build: fn(&Values, &_) -> AnyMarker| {
+        let marker = &mut c.directions[0].as_mut().unwrap().customers[0].marker;
+        *marker = Mechanism { name, values: Values::default(), fields: &[], build };
+    };
+    marker(&mut before, "sound", |_, _| AnyMarker::Custom(Box::new(Sound)));
+    marker(&mut after, "unsound", |_, _| panic!("it can't be built"));
+    let (log, _) = Log::start(Level::Error, None).unwrap();
+    let mut this = Loop::new(&mut io, Router::new(before, Layer::Ip, 1), 1, log);
+    let (asked, waiting) = ask();
+    let mut asked = Some(asked);
+    let mut outcome = Ok(());
+    while outcome.is_ok() && !this.io.ended() {
+        outcome = this.round(true);
+        if outcome.is_ok()
+            && this.io.now() >= Time(30_000_000_000)
+            && let Some(asked) = asked.take()
+        {
+            outcome = this.obey(Command::Reload(Box::new(after.clone()), asked));
+        }
+    }
+    let answer = waiting.answer(std::time::Duration::ZERO).expect("it is answered");
+    (answer, outcome, io.into_sent().iter().map(|f| f.bytes[1] >> 2).collect())
+}
+
+/// Gives every packet OUT.
+struct Sound;
+
+impl Marker for Sound {
+    fn mark<W: Why + ?Sized>(&mut self, _: Time, _: &Packet, _: &mut Rng, _: &mut W) -> Mark {
+        Mark::Pass(Colour::OUT)
+    }
+}
+
+/// A reload is refused, with the reason, whatever becomes of the packets: they pass as they are, or nothing does.
+#[test]
+fn a_reload_that_panics_leaves_the_way_open_or_closed() {
+    let why = "the reload broke off: it can't be built";
+    let (answer, outcome, dscps) = reload_that_panics("open");
+    assert_eq!(answer, Err(why.to_owned()));
+    outcome.unwrap();
+    // Three had left.
+    assert_eq!(dscps, [12, 12, 12, 0, 0, 0]);
+    let (answer, outcome, dscps) = reload_that_panics("closed");
+    assert_eq!(answer, Err(why.to_owned()));
+    assert_eq!(outcome.unwrap_err().to_string(), format!("{why}; fail = closed"));
+    assert_eq!(dscps, [12, 12, 12]);
+}
+
+/// A reload that nobody waits for any more is not done after all.
+#[test]
+fn what_was_withdrawn_never_takes_effect() {
+    let mut io = Replay::new(Layer::Ip, Vec::new());
+    let (log, _) = Log::start(Level::Error, None).unwrap();
+    let mut this = Loop::new(&mut io, Router::new(config("open"), Layer::Ip, 1), 1, log);
+    let (asked, waiting) = ask();
+    assert!(waiting.answer(std::time::Duration::ZERO).is_err(), "nobody is there to answer");
+    this.obey(Command::Reload(Box::new(config("closed")), asked)).unwrap();
+    assert_eq!(this.router.as_ref().unwrap().config.fail, Fail::Open);
+    let (asked, waiting) = ask();
+    assert!(waiting.answer(std::time::Duration::ZERO).is_err());
+    this.obey(Command::Bypass(true, asked)).unwrap();
+    assert!(!this.bypass);
+}
+
 /// What was told to stop sends what waits.
 #[test]
 fn the_end_drains() {

@@ -118,7 +118,7 @@ fn fragments_are_metered_by_address() {
         assert_eq!(way(others, "10.0.1.9", "EF"), (voice, Colour::OUT, None, false));
         assert_eq!(way(others, "192.0.2.7", "BE"), (best_effort, Colour::OUT, None, false));
     }
-    assert_eq!(way("", "192.0.2.7", "AF11"), (assured, Colour::Green, None, true));
+    assert_eq!(way("", "192.0.2.7", "AF11"), (assured, Colour::Green, None, false));
     assert_eq!(way("others = \"best_effort\"", "192.0.2.7", "AF11"), (best_effort, Colour::OUT, None, false));
 }
 

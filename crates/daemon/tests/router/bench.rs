@@ -70,7 +70,10 @@ impl Bench {
         );
         // Keys of the root come before its tables.
         let (keys, tables) = rest.split_once("\n---\n").unwrap_or(("", rest));
-        fs::write(self.path("router.toml"), format!("{keys}\n{head}{tables}")).expect("the folder is ours");
+        // All at once: a reload by a signal may read it just now.
+        let new = self.path("router.toml.new");
+        fs::write(&new, format!("{keys}\n{head}{tables}")).expect("the folder is ours");
+        fs::rename(&new, self.path("router.toml")).expect("the folder is ours");
     }
 
     /// Starts the router and waits until it answers.

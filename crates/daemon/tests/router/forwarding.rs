@@ -37,7 +37,7 @@ fn customers_packets_leave_with_the_dscp_of_their_colour() {
         sent.push(Udp { number: 10 + number, ..base }.v6());
     }
     sent.extend((20..40).map(|number| Udp { number, port: 7777, from: 2, ..base }.v4()));
-    // Nobody's; a fragment; and no IP.
+    // Nobody's; a fragment, which its address makes a customer's; and no IP.
     sent.push(Udp { number: 40, from: 3, ..base }.v4());
     sent.push(Udp { number: 41, ..base }.fragment());
     sent.push(not_ip(42));
@@ -56,7 +56,7 @@ fn customers_packets_leave_with_the_dscp_of_their_colour() {
     let metered = octets(20..40);
     assert_eq!(&metered[..10], [[Some(10); 5], [Some(12); 5]].concat());
     assert!(metered[10..].iter().all(|o| *o == Some(14)), "{metered:?}");
-    assert_eq!(octets(40..43), [Some(0), Some(0), None]);
+    assert_eq!(octets(40..43), [Some(0), Some(12), None]);
     assert!(got.iter().filter_map(|g| g.octet).all(|o| o & 3 == 2), "ECN as it was");
     // Nothing but the octet and the checksum has changed.
     for (before, after) in sent.iter().filter_map(|f| crate::frames::read(f)).flat_map(|s| {
@@ -189,6 +189,8 @@ fn metrics_are_served_and_privileges_gone() {
         assert!(page.contains(line), "{line}\n{page}");
     }
     well_formed(page.split("\r\n\r\n").nth(1).unwrap());
+    assert!(get("GET /metrics?x=1 HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 200 OK\r\n"));
+    assert!(get("GET /metricsx HTTP/1.0\r\n\r\n").contains("404"));
     assert!(get("GET / HTTP/1.0\r\n\r\n").contains("404"));
     assert!(get("POST /metrics HTTP/1.0\r\n\r\n").contains("405"));
     assert!(get(&format!("GET /{} HTTP/1.0\r\n", "x".repeat(9000))).contains("400"));

@@ -1,0 +1,93 @@
+//! A question to the thread that has the packets: either it is taken up and answered, or it is withdrawn, never both.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// What the thread that is asked has of it.
+#[derive(Debug)]
+pub struct Asked<T> {
+    answer: Sender<T>,
+    decided: Arc<AtomicBool>,
+}
+
+/// What the thread that asks has of it.
+#[derive(Debug)]
+pub struct Waiting<T> {
+    answer: Receiver<T>,
+    decided: Arc<AtomicBool>,
+}
+
+/// Both ends.
+#[must_use]
+pub fn ask<T>() -> (Asked<T>, Waiting<T>) {
+    let (sender, receiver) = channel();
+    let decided = Arc::new(AtomicBool::new(false));
+    (Asked { answer: sender, decided: Arc::clone(&decided) }, Waiting { answer: receiver, decided })
+}
+
+impl<T> Asked<T> {
+    /// Takes it up; `false`: it was withdrawn.
+    #[must_use]
+    pub fn take(&self) -> bool {
+        !self.decided.swap(true, Ordering::AcqRel)
+    }
+
+    /// Answers.
+    pub fn answer(self, answer: T) {
+        // Whoever asked may have gone: then nobody misses the answer.
+        let _ = self.answer.send(answer);
+    }
+}
+
+impl<T> Waiting<T> {
+    /// The answer. If it isn't taken up within `patience` it never will be; once it is, it has as long again to be answered.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn answer(&self, patience: Duration) -> Result<T, String> {
+        let ended = || "the packet loop has ended".to_owned();
+        match self.answer.recv_timeout(patience) {
+            Ok(answer) => return Ok(answer),
+            Err(RecvTimeoutError::Disconnected) => return Err(ended()),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if !self.decided.swap(true, Ordering::AcqRel) {
+            return Err("the packet loop doesn't answer".into());
+        }
+        self.answer.recv_timeout(patience).map_err(|e| match e {
+            RecvTimeoutError::Timeout => "the packet loop has begun with it and doesn't end".into(),
+            RecvTimeoutError::Disconnected => ended(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_withdrawn_is_not_taken_up() {
+        let (asked, waiting) = ask::<()>();
+        assert_eq!(waiting.answer(Duration::from_millis(1)), Err("the packet loop doesn't answer".into()));
+        assert!(!asked.take(), "too late");
+    }
+
+    #[test]
+    fn what_is_taken_up_is_waited_for() {
+        let (asked, waiting) = ask();
+        assert!(asked.take());
+        let late = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            asked.answer(7);
+        });
+        assert_eq!(waiting.answer(Duration::from_millis(200)), Ok(7));
+        late.join().unwrap();
+        let (asked, waiting) = ask::<()>();
+        assert!(asked.take());
+        assert!(waiting.answer(Duration::from_millis(1)).unwrap_err().contains("has begun with it"));
+        drop(asked);
+        assert_eq!(waiting.answer(Duration::from_millis(1)), Err("the packet loop has ended".into()));
+    }
+}
