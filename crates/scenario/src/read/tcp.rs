@@ -53,7 +53,7 @@ inprofile_core::params! {
         delayed_ack: Option<Duration>;
         /// Least retransmission timeout. Left out: 1 s (rfc, RFC 6298 §2.4), 200 ms (ns2).
         min_rto: Option<Duration> [POSITIVE];
-        /// Congestion window at the start. Left out: 10 packets (rfc, RFC 6928), 2 packets (ns2).
+        /// Congestion window at the start. Left out: 10 packets of up to 1460 B, fewer of larger ones (rfc, RFC 6928), 2 packets (ns2).
         initial_window: Option<Backlog> [POSITIVE];
         /// Whether the first two duplicate acknowledgements send a new segment each (RFC 3042). Left out: true.
         limited_transmit: Option<bool>;
@@ -96,6 +96,11 @@ pub(crate) fn over(base: &Base, group: &Section<'_, '_>) -> Option<Config> {
     checked(&section, &values)
 }
 
+/// RFC 6928, Eq. (1), in whole segments: min(10 MSS, max(2 MSS, 14600 B)).
+fn initial_window(segment: u32) -> u32 {
+    (14_600 / segment).clamp(2, 10)
+}
+
 /// Fills in what the profile says.
 fn complete(tcp: &Tcp) -> Config {
     let rules = tcp.profile.unwrap_or(Rules::Rfc);
@@ -104,6 +109,7 @@ fn complete(tcp: &Tcp) -> Config {
     let delayed = tcp.delayed_ack.unwrap_or(Duration::from_millis(u64::from(by_profile(100, 0))));
     let packets = |b: Option<Backlog>| b.map(|b| b.amount() as u32);
     let bytes = |b: Option<Bytes>| b.map(|b| b.0.min(LARGEST_PACKET) as u32);
+    let segment = bytes(tcp.segment).unwrap_or(by_profile(1460, 1000));
     Config {
         profile: if ns2 { Profile::Ns2 } else { Profile::Rfc },
         congestion: match tcp.congestion.unwrap_or(Control::Reno) {
@@ -112,13 +118,13 @@ fn complete(tcp: &Tcp) -> Config {
             Control::Sack => Congestion::Sack,
             Control::Cubic => Congestion::Cubic { sack: tcp.sack.unwrap_or(true) },
         },
-        segment: bytes(tcp.segment).unwrap_or(by_profile(1460, 1000)),
+        segment,
         header: bytes(tcp.header).unwrap_or(40),
         window: packets(tcp.window).unwrap_or(by_profile(1000, 20)),
         jitter: tcp.jitter.unwrap_or(Duration::ZERO),
         delayed_ack: (delayed > Duration::ZERO).then_some(delayed),
         min_rto: tcp.min_rto.unwrap_or(Duration::from_millis(u64::from(by_profile(1000, 200)))),
-        initial_window: packets(tcp.initial_window).unwrap_or(by_profile(10, 2)),
+        initial_window: packets(tcp.initial_window).unwrap_or(by_profile(initial_window(segment), 2)),
         limited_transmit: tcp.limited_transmit.unwrap_or(true),
         ecn: tcp.ecn.unwrap_or(false),
     }
@@ -198,4 +204,18 @@ fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
         );
     }
     good.then_some(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 6928, Eq. (1), in bytes, against whole segments; its own examples: ten of 1460 B, two of jumbo frames.
+    #[test]
+    fn the_initial_window_is_ten_segments_or_14600_bytes() {
+        assert_eq!([1, 1460, 1461, 2000, 7300, 8960, 65_495].map(initial_window), [10, 10, 9, 7, 2, 2, 2]);
+        for mss in 1..65_536 {
+            assert_eq!(initial_window(mss), (10 * mss).min((2 * mss).max(14_600)) / mss, "{mss} B");
+        }
+    }
 }

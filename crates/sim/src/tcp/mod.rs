@@ -73,7 +73,7 @@ impl Congestion {
     }
 }
 
-/// What the receiver has beyond what it acknowledges (RFC 2018): up to three blocks, most recent first.
+/// What the receiver has beyond what it acknowledges (RFC 2018), most recent first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sack {
     /// From, to (excluded).
@@ -82,8 +82,8 @@ pub struct Sack {
 }
 
 impl Sack {
-    /// The most blocks that fit beside a timestamp.
-    pub const MOST: usize = 3;
+    /// The most blocks that fit into a header (RFC 2018 §3); beside a timestamp, which no profile has, it were three.
+    pub const MOST: usize = 4;
     /// Bytes a block takes in the header.
     pub const BYTES: u32 = 8;
 

@@ -4,6 +4,9 @@ use crate::clock::Clock;
 use crate::tcp::{Alarm, Config, Profile, Sack};
 use inprofile_core::units::Duration;
 
+/// `max_sack_blocks_`
+const NS2_MOST_BLOCKS: usize = 3;
+
 /// What to do about an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
@@ -39,8 +42,8 @@ pub struct Receiver {
     held_back: bool,
     /// The segment that came last.
     last: u32,
-    /// Blocks reported before, most recent first, if the flow selects.
-    reported: Option<Box<Sack>>,
+    /// The blocks of `beyond`, most recent first, as they were last reported; if the flow selects.
+    reported: Option<Vec<(u32, u32)>>,
     /// Acknowledgements carry ECN-Echo until the sender says that it has reduced its window.
     echoes: bool,
     /// Congestion was experienced by a segment that no acknowledgement covers yet.
@@ -58,7 +61,7 @@ impl Receiver {
             profile: config.profile,
             held_back: false,
             last: 0,
-            reported: config.congestion.selects().then(Box::default),
+            reported: config.congestion.selects().then(Vec::new),
             echoes: false,
             marked: false,
         }
@@ -158,27 +161,25 @@ impl Receiver {
     }
 
     /// What to say of segments beyond the one it waits for (RFC 2018 §4): first the block that holds the segment
-    /// that came last, then the blocks said most recently.
+    /// that came last, then the blocks said most recently, as many as fit.
     pub fn select(&mut self) -> Sack {
         let segment = self.last;
-        let Some(reported) = &mut self.reported else { return Sack::default() };
-        let before = std::mem::take(&mut **reported);
-        let mut now = Sack::default();
-        if self.beyond.is_empty() {
-            return now;
-        }
+        let mut sack = Sack::default();
+        let Some(reported) = &mut self.reported else { return sack };
         let newest = self.beyond.iter().copied().find(|&(from, to)| (from..to).contains(&segment));
-        if let Some(block) = newest {
-            now.push(block);
-        }
         let covered = newest.unwrap_or((0, self.next));
-        for &old in before.blocks() {
-            if !(covered.0 <= old.0 && covered.1 >= old.1) {
-                now.push(old);
-            }
+        reported.retain(|old| !(covered.0 <= old.0 && covered.1 >= old.1));
+        if let Some(block) = newest {
+            reported.insert(0, block);
         }
-        **reported = now;
-        now
+        if self.profile == Profile::Ns2 {
+            // ns-2 says three (`max_sack_blocks_`), and of what it once left out no more.
+            reported.truncate(NS2_MOST_BLOCKS);
+        }
+        for &block in reported.iter() {
+            sack.push(block);
+        }
+        sack
     }
 
     /// The timer of delayed acknowledgements expired; an acknowledgement is sent.

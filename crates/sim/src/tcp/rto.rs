@@ -59,9 +59,12 @@ impl Rto {
         self.rto = (self.rto * 2.0).min(self.max());
     }
 
-    /// RFC 6298 §5.7: the SYN was lost, so the first data waits for three seconds.
+    /// RFC 6298 §5.7: the SYN was lost, so the first data waits for three seconds, however long the SYN has waited;
+    /// unless no timeout is ever that short.
     pub fn syn_was_lost(&mut self) {
-        self.rto = self.rto.max(3.0);
+        if self.min < 3.0 {
+            self.rto = 3.0;
+        }
     }
 
     /// How long to wait, in seconds.

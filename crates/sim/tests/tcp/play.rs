@@ -160,6 +160,7 @@ impl Play {
         }
         match (what, &mut self.end) {
             (What::Start, End::Sender(s)) => s.start(&mut self.world),
+            (What::End, End::Sender(s)) => s.end_here(),
             (What::AcksCome { next, times, sack, echo }, End::Sender(s)) => {
                 for next in next.iter().flat_map(|n| std::iter::repeat_n(*n, *times as usize)) {
                     s.acknowledged(Ack { next, sack, echo: *echo }, &mut self.world);

@@ -10,7 +10,7 @@
 //! > data 0 [ect] [cwr]          sent, in this order          > ack 4 [sack 5 2-3] [ece]
 //! 0.1 < ack 1 [x3] [sack 3-5 8] [ece]   `ack 1-3`: one each  > nothing [until 0.3]
 //! > nothing [until 0.3]                                      +0.1 timeout
-//! 1.3 timeout    delay over                                  expect delivered 3
+//! 1.3 timeout    delay over    end (no more data)            expect delivered 3
 //! expect cwnd 10 ssthresh inf flight 10 timer 1.3
 //! ```
 //!
@@ -67,6 +67,8 @@ pub enum When {
 pub enum What {
     /// The application has data.
     Start,
+    /// The application has no more data than was sent.
+    End,
     /// Acknowledgements come in: each of `next`, so many times.
     AcksCome { next: Vec<u32>, times: u32, sack: Sack, echo: bool },
     /// Segments come in.
@@ -167,6 +169,10 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
                     _ => return Err(format!("{key}={value}: write reno, newreno, sack or cubic")),
                 }
             }
+            "sack" => match &mut config.congestion {
+                Congestion::Cubic { sack } => *sack = switch()?,
+                _ => return Err("sack: goes after congestion=cubic".into()),
+            },
             "window" => config.window = count()?,
             "initial_window" => config.initial_window = count()?,
             "min_rto" => config.min_rto = seconds(value)?,
@@ -176,7 +182,7 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
             "ecn" => config.ecn = switch()?,
             _ => {
                 return Err(format!(
-                    "\"{key}\": known are congestion, window, initial_window, min_rto, jitter, delayed_ack, limited_transmit, ecn"
+                    "\"{key}\": known are congestion, sack, window, initial_window, min_rto, jitter, delayed_ack, limited_transmit, ecn"
                 ));
             }
         }
@@ -196,6 +202,7 @@ fn statement(side: Side, words: &[&str]) -> Result<(When, What), String> {
     };
     let what = match (words, side) {
         (["start"], Side::Sender) => What::Start,
+        (["end"], Side::Sender) => What::End,
         (["timeout"], _) => What::Timeout,
         (["delay", "over"], Side::Sender) => What::DelayOver,
         ([">", "nothing"], _) => What::Nothing { until: None },
@@ -221,7 +228,7 @@ fn statement(side: Side, words: &[&str]) -> Result<(When, What), String> {
         (["expect", rest @ ..], _) => expect(rest, FIGURES[side as usize])?,
         _ => {
             let known = match side {
-                Side::Sender => "start, < ack …, > data …, > nothing, timeout, delay over, expect …",
+                Side::Sender => "start, end, < ack …, > data …, > nothing, timeout, delay over, expect …",
                 Side::Receiver => "< data …, > ack …, > nothing, timeout, expect …",
             };
             return Err(format!("\"{}\": a line is one of {known}", words.join(" ")));
@@ -333,6 +340,7 @@ fn wrong_lines_are_refused() {
         ("sender window=many", 1, "whole number"),
         ("sender ecn=yes", 1, "on or off"),
         ("sender min_rto=soon", 1, "in seconds"),
+        ("sender sack=off", 1, "after congestion=cubic"),
         ("sender congestion=vegas", 1, "reno, newreno, sack or cubic"),
         ("sender colour=red", 1, "known are congestion"),
         ("sender\n\n0 begin", 3, "a line is one of start"),
@@ -346,7 +354,7 @@ fn wrong_lines_are_refused() {
         ("sender\n0 < ack 1 twice", 2, "a segment such as 3"),
         ("sender\n0 < ack 1 xx", 2, "x3 for three times"),
         ("sender\n0 < ack 1 sack", 2, "sack: which segments"),
-        ("sender\n0 < ack 1 sack 3 5 7 9", 2, "no more than 3 blocks"),
+        ("sender\n0 < ack 1 sack 3 5 7 9 11", 2, "no more than 4 blocks"),
         ("sender\n> data 1 sack 3", 2, "go with what comes in"),
         ("sender\n> nothing until then", 2, "in seconds"),
         ("sender\nexpect cwnd", 2, "by turns"),

@@ -12,8 +12,8 @@ pub struct Board {
     blocks: Vec<(u32, u32)>,
     /// One past the highest segment retransmitted in this recovery (HighRxt + 1).
     pub repeated: u32,
-    /// Whether this recovery's rescue retransmission (§4, NextSeg rule 4) was spent.
-    pub rescued: bool,
+    /// One past the segment that has to be acknowledged before the next rescue retransmission (RescueRxt + 1).
+    pub rescued: u32,
 }
 
 impl Board {
@@ -41,7 +41,7 @@ impl Board {
     }
 
     /// How many segments of `from..to` the receiver has said it has.
-    fn has(&self, from: u32, to: u32) -> u32 {
+    pub fn has(&self, from: u32, to: u32) -> u32 {
         self.blocks.iter().map(|b| b.1.min(to).saturating_sub(b.0.max(from))).sum()
     }
 
@@ -57,9 +57,14 @@ impl Board {
         0
     }
 
-    /// One past the highest segment the receiver has; 0 if it has none beyond the hole.
-    pub fn highest(&self) -> u32 {
-        self.blocks.last().map_or(0, |b| b.1)
+    /// The first segment at or above this that the receiver has not.
+    pub fn lacks(&self, at: u32) -> u32 {
+        self.blocks.iter().find(|b| (b.0..b.1).contains(&at)).map_or(at, |b| b.1)
+    }
+
+    /// The last segment below `end` that the receiver has not; there is one, the segment it waits for.
+    pub fn lacks_last(&self, end: u32) -> u32 {
+        self.blocks.iter().rev().fold(end, |end, b| if b.1 == end { b.0 } else { end }) - 1
     }
 
     /// Segments believed to be on the way (SetPipe()): those neither sacked nor lost, and those repeated.
@@ -72,13 +77,7 @@ impl Board {
     /// (NextSeg() rules 1 and 3).
     pub fn hole(&self, una: u32, lost: bool) -> Option<u32> {
         let highest = self.blocks.last()?.1;
-        let mut at = self.repeated.max(una);
-        for &(from, to) in &self.blocks {
-            if at < from {
-                break;
-            }
-            at = at.max(to);
-        }
+        let at = self.lacks(self.repeated.max(una));
         let below = if lost { self.lost_below() } else { highest };
         (at < below.min(highest)).then_some(at)
     }
@@ -117,6 +116,9 @@ mod tests {
             let open = |s: &u32| *s >= repeated && !set.contains(s) && Some(*s) < highest;
             prop_assert_eq!(board.hole(una, true), (una..end).find(|s| open(s) && lost(*s)));
             prop_assert_eq!(board.hole(una, false), (una..end).find(open));
+            let lacks = |s: &u32| !set.contains(s);
+            prop_assert_eq!(board.lacks(repeated), (repeated..).find(lacks).unwrap());
+            prop_assert_eq!(board.lacks_last(end), (0..end).rfind(lacks).unwrap());
         }
     }
 }

@@ -98,19 +98,21 @@ impl<C: Clock> Sender<C> {
         if next > self.end || next < self.una {
             return;
         }
-        let flight = self.flight() - f64::from(self.beyond_window);
-        let news = match &mut self.recovery {
+        let out = self.out();
+        let in_window = out - self.beyond_window;
+        let duplicate = match &mut self.recovery {
+            // RFC 6675 §2: what tells something new of what is beyond the hole, and only that; be it cumulative.
             Recovery::Sack(board) => board.update(next, ack.sack),
-            _ => true,
+            _ => next == self.una && self.una < self.end,
         };
         if next > self.una {
-            self.new_data_acknowledged(next, ack.echo, host);
-        } else if self.una < self.end && news {
-            // With SACK only what tells something new counts (RFC 6675 §2).
+            self.new_data_acknowledged(next, ack.echo, out, host);
+        }
+        if duplicate {
             self.duplicate(host);
         }
         if self.ecn.is_some() {
-            self.hear(next, ack.echo, flight, host);
+            self.hear(next, ack.echo, f64::from(in_window), host);
         }
         self.send_window(false, host);
     }
@@ -133,7 +135,7 @@ impl<C: Clock> Sender<C> {
         } else {
             if !self.timed_out_before {
                 // RFC 5681, Eq. (4); held when the same segment times out again.
-                self.ssthresh = self.growth.timed_out(self.cwnd, self.flight()).max(2.0);
+                self.ssthresh = self.growth.timed_out(self.deflated(), self.flight()).max(2.0);
             }
             if let Some(ecn) = &mut self.ecn {
                 ecn.reduced(self.end, false);
@@ -162,7 +164,8 @@ impl<C: Clock> Sender<C> {
         self.send_window(true, host);
     }
 
-    fn new_data_acknowledged<H: Host<Clock = C>>(&mut self, next: u32, echo: bool, host: &mut H) {
+    /// `out`: how many segments were on the way when it came.
+    fn new_data_acknowledged<H: Host<Clock = C>>(&mut self, next: u32, echo: bool, out: u32, host: &mut H) {
         if let Some((segment, at)) = self.timed
             && next > segment
         {
@@ -183,7 +186,7 @@ impl<C: Clock> Sender<C> {
             }
         } else if !echo {
             // RFC 3168 §6.1.2: an acknowledgement that echoes congestion does not open the window.
-            self.open(next - self.una, host);
+            self.open(next - self.una, out, host);
         }
         self.duplicates = 0;
         self.beyond_window = 0;
@@ -200,9 +203,9 @@ impl<C: Clock> Sender<C> {
         }
     }
 
-    /// So many more segments are acknowledged: the window grows.
-    fn open<H: Host<Clock = C>>(&mut self, segments: u32, host: &mut H) {
-        let unused = || self.nxt - self.una < self.cwnd as u32 && !host.timer_is_set(Alarm::Send);
+    /// So many more segments are acknowledged, of `out` on the way: the window grows.
+    fn open<H: Host<Clock = C>>(&mut self, segments: u32, out: u32, host: &mut H) {
+        let unused = || out < self.cwnd as u32 && !host.timer_is_set(Alarm::Send);
         if self.growth.pause(|| unused().then(|| host.now().secs())) {
             return;
         }
@@ -219,6 +222,7 @@ impl<C: Clock> Sender<C> {
 
     /// What an acknowledgement says of congestion; `flight`: what was on the way when it came.
     fn hear<H: Host<Clock = C>>(&mut self, next: u32, echo: bool, flight: f64, host: &mut H) {
+        let cwnd = self.deflated();
         let Some(ecn) = &mut self.ecn else { return };
         if !echo {
             ecn.in_a_row = 0;
@@ -230,7 +234,7 @@ impl<C: Clock> Sender<C> {
         // RFC 3168 §6.1.2: as a loss, but for what is to be repaired. RFC 9438 §4.6: down to one segment.
         ecn.reduced(self.end, true);
         let single = self.cwnd < 2.0;
-        let left = self.growth.reduce(self.cwnd, flight);
+        let left = self.growth.reduce(cwnd, flight);
         self.ssthresh = left.max(2.0);
         self.cwnd = left.max(1.0).min(self.cwnd);
         if single {
@@ -243,19 +247,66 @@ impl<C: Clock> Sender<C> {
         }
     }
 
-    /// Segments on the way, as far as the sender knows (FlightSize).
+    /// Segments on the way, as far as the sender knows. RFC 6675 §5.1: after a timeout, what was sent since and has
+    /// neither been acknowledged nor selected.
+    fn out(&self) -> u32 {
+        self.nxt - self.una - if self.repairs() { self.selected() } else { 0 }
+    }
+
+    /// [`Sender::out`], in full segments (FlightSize).
     pub fn flight(&self) -> f64 {
-        f64::from(self.nxt - self.una)
+        f64::from(self.out())
+    }
+
+    /// Whether something that was out when the timer last expired is not acknowledged yet.
+    fn repairs(&self) -> bool {
+        self.una < self.recover
+    }
+
+    /// Segments of those on the way that the receiver has said it has.
+    fn selected(&self) -> u32 {
+        match &self.recovery {
+            Recovery::Sack(board) => board.has(self.una, self.nxt),
+            _ => 0,
+        }
+    }
+
+    /// The window without what duplicates have added to it (RFC 5681 §3.2, step 4).
+    fn deflated(&self) -> f64 {
+        if self.in_recovery { self.cwnd.min(self.ssthresh) } else { self.cwnd }
     }
 
     /// How far the windows reach, one past the last segment allowed (RFC 5681 §3.1: the smaller of the two counts).
     #[inline]
     fn limit(&self, mut cwnd: u32) -> u32 {
-        if self.limited_transmit && !self.in_recovery && self.nxt == self.end {
-            // RFC 3042 §2: a segment never sent before for each of the first two duplicates.
-            cwnd += self.duplicates.min(DUPLICATES - 1);
+        if self.duplicates > 0 || self.repairs() {
+            cwnd += self.beyond();
         }
         (self.una + cwnd.min(self.window)).min(self.last)
+    }
+
+    /// How many segments beyond the congestion window may be sent.
+    fn beyond(&self) -> u32 {
+        let by_duplicates = self.limited_transmit && !self.in_recovery;
+        match &self.recovery {
+            // RFC 6675 §5, step 3, and §5.1: the window is for the pipe, and what was selected has left it.
+            Recovery::Sack(_) if by_duplicates && self.duplicates > 0 || self.repairs() => self.selected(),
+            // RFC 3042 §2: a segment never sent before for each of the first two duplicates.
+            Recovery::Reno | Recovery::NewReno { .. } if by_duplicates && self.nxt == self.end => {
+                self.duplicates.min(DUPLICATES - 1)
+            }
+            _ => 0,
+        }
+    }
+
+    /// RFC 2018 §5 and RFC 6675 §5.1: what has been selected since the timeout is not sent again.
+    #[inline]
+    fn pass_over(&mut self) {
+        if self.repairs()
+            && let Recovery::Sack(board) = &self.recovery
+        {
+            self.nxt = board.lacks(self.nxt);
+        }
     }
 
     fn send_window<H: Host<Clock = C>>(&mut self, delay_over: bool, host: &mut H) {
@@ -267,14 +318,16 @@ impl<C: Clock> Sender<C> {
             return self.send_by_board(delay_over, host);
         }
         let cwnd = self.cwnd as u32;
+        self.pass_over();
         while self.nxt < self.limit(cwnd) {
             if self.jitter > 0.0 && !delay_over {
                 return self.delay(host);
             }
-            let by_limited_transmit = !self.in_recovery && self.nxt - self.una >= cwnd;
+            let by_limited_transmit = self.duplicates > 0 && !self.in_recovery && self.out() >= cwnd;
             self.beyond_window += u32::from(by_limited_transmit);
             self.transmit(self.nxt, host);
             self.nxt += 1;
+            self.pass_over();
         }
     }
 

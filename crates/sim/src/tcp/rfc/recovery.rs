@@ -86,7 +86,7 @@ impl<C: Clock> Sender<C> {
             _ => self.duplicates == DUPLICATES,
         };
         // RFC 6582 §3.2, steps 2 and 4: duplicates of what was repeated without need are no loss; the heuristics that
-        // tell more of them apart are not there. RFC 6675 §5.1: after a timeout, all that was out has to be
+        // tell more of them apart are not there. RFC 6675 §5.1: after a timeout, all that was out then has to be
         // acknowledged.
         let past = match &self.recovery {
             Recovery::Sack(_) => self.una >= self.recover,
@@ -113,8 +113,9 @@ impl<C: Clock> Sender<C> {
         self.cwnd = self.ssthresh;
         match &mut self.recovery {
             Recovery::Sack(board) => {
+                // RFC 6675 §5, step 4.3: no rescue either before something beyond it is acknowledged.
                 board.repeated = self.una + 1;
-                board.rescued = false;
+                board.rescued = self.una + 1;
             }
             Recovery::NewReno { partial } => {
                 *partial = false;
@@ -149,10 +150,11 @@ impl<C: Clock> Sender<C> {
         if let Some(at) = hole(board, false) {
             return Some(at);
         }
-        // Rule 4: once a recovery, the highest one not sacked, so that a lost tail needs no timeout.
-        let tail_open = board.highest() < self.recovery_point && board.repeated < self.recovery_point;
-        let rescue = tail_open && !board.rescued;
-        board.rescued |= rescue;
-        rescue.then(|| self.recovery_point - 1)
+        // Rule 4: once a recovery, the highest one that is out and not selected, so that a lost tail needs no timeout.
+        if self.una <= board.rescued {
+            return None;
+        }
+        board.rescued = self.recovery_point;
+        Some(board.lacks_last(self.end))
     }
 }
