@@ -9,13 +9,10 @@ whether the distributions are told apart.
 from __future__ import annotations
 
 import math
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +21,29 @@ from ._runner import threads
 from .results import Result
 from .scenario import Scenario
 from .stats import Interval, holm, jain, mean
-from .validate import SCRIPT, THEIRS, NotInNs2, Ns2Failed, Ns2Missing
+from .validate import PATIENCE, THEIRS, NotInNs2, Ns2, Ns2Failed
 
-__all__ = ["ALPHA", "Distribution", "Figure", "equivalent", "same_distribution", "validate_distribution"]
+__all__ = [
+    "ALPHA",
+    "Distribution",
+    "Figure",
+    "TooFewSeeds",
+    "equivalent",
+    "same_distribution",
+    "validate_distribution",
+]
 
 ALPHA = 0.05
 """Each one-sided test's, and of the Kolmogorov–Smirnov tests of one experiment together."""
 MARGINS = {"fi": 0.01, "lambda_in": 0.02, "lambda_out": 0.02, "throughput": 0.02, "drops": 0.03}
 """By how much means may differ: the fairness index by so much, all else by that share of ns-2's mean."""
-PATIENCE = 600
-"""Seconds after which one run of ns-2 is given up."""
+
+
+class TooFewSeeds(ValueError):
+    """A distribution of one run."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__(f"{file}: one seed is no distribution: at least two, seeds = 2 or --seeds 2")
 
 
 @dataclass(frozen=True)
@@ -170,20 +180,30 @@ def figures(ours: dict[str, list[float]], theirs: dict[str, list[float]]) -> tup
     return tuple(made)
 
 
-def validate_distribution(scenario: Scenario, seeds: int | None = None) -> Distribution:
+def validate_distribution(
+    scenario: Scenario, seeds: int | None = None, *, patience: float = PATIENCE
+) -> Distribution:
     """Run so many seeds (left out: as many as the file says) here, as many others in ns-2, and compare.
 
-    Raises `NotInNs2`, `Ns2Missing` and `Ns2Failed`.
+    Each run of ns-2 is given `patience` seconds. Raises `TooFewSeeds`, `NotInNs2`, `Ns2Missing` and
+    `Ns2Failed`.
     """
     n = len(scenario.seeds) if seeds is None else seeds
     if n < 2:
-        raise ValueError("one seed is no distribution: at least two")
-    program = shutil.which("ns")
-    scripts = {seed: _script(scenario, seed) for seed in range(n + 1, 2 * n + 1)}
-    if program is None:
-        raise Ns2Missing
+        raise TooFewSeeds(scenario.file)
+    scripts = [_script(scenario, seed) for seed in range(n + 1, 2 * n + 1)]
+    ns2 = Ns2(patience)
     with ThreadPoolExecutor(threads(None)) as pool:
-        runs = list(pool.map(lambda script: _run(program, script), scripts.values()))
+        under_way = [pool.submit(_run, ns2, script) for script in scripts]
+        try:
+            for run in as_completed(under_way):
+                run.result()
+        except BaseException:
+            # The pool waits for what its threads do.
+            pool.shutdown(wait=False, cancel_futures=True)
+            ns2.stop()
+            raise
+        runs = [run.result() for run in under_way]
     theirs = {name: [run[name] for run in runs] for name in runs[0]}
     return Distribution(scenario.title, scenario.file, n, figures(_ours(scenario.run(seeds=n)), theirs))
 
@@ -197,65 +217,55 @@ def _script(scenario: Scenario, seed: int) -> str:
     return script.partition("\n")[2]
 
 
-@lru_cache(maxsize=4096)
-def _run(program: str, script: str) -> dict[str, float]:
-    """One run of ns-2, in a folder of its own; experiments that are one script to ns-2 share its runs."""
+_KNOWN: dict[tuple[str, str], dict[str, float]] = {}
+"""What programs counted by scripts: experiments that are one script to ns-2 share its runs."""
+
+
+def _run(ns2: Ns2, script: str) -> dict[str, float]:
+    """One run of ns-2, in a folder of its own."""
+    key = ns2.program, script
+    if key in _KNOWN:
+        return _KNOWN[key]
     with tempfile.TemporaryDirectory(prefix="inprofile-") as name:
         folder = Path(name)
-        (folder / SCRIPT).write_text(script, encoding="utf-8")
-        try:
-            ran = subprocess.run(  # noqa: S603 - found on the path, with a script of our own
-                [program, SCRIPT, THEIRS],
-                cwd=folder,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                check=False,
-                timeout=PATIENCE,
-            )
-        except FileNotFoundError:
-            raise Ns2Missing from None
-        except subprocess.TimeoutExpired:
-            raise Ns2Failed(1, f"no end after {PATIENCE} s") from None
-        if ran.returncode != 0 or not (folder / THEIRS).exists():
-            raise Ns2Failed(ran.returncode, ran.stderr.strip() or ran.stdout)
+        ns2.run(script, folder)
         text = (folder / THEIRS).read_text(encoding="ascii", errors="replace")
     try:
-        return counted(text)
+        return _KNOWN.setdefault(key, counted(text))
     except (ValueError, KeyError, IndexError):
-        raise Ns2Failed(ran.returncode, f"its counts are not whole: {text!r}") from None
+        raise Ns2Failed(0, f"its counts are not whole: {text!r}") from None
 
 
 def counted(text: str) -> dict[str, float]:
     r"""The figures from what the script counted at both ends of the window.
 
-    >>> found = counted("span 10 size 1040\nflow 40 2120 1000 40\nqueue 0 0 0 0\nqueue 3 1 0 2")
+    >>> found = counted("span 10\nflow 40 2120 1000 40 1\npackets 1040 0 0 0 0\npackets 1040 3 1 0 2")
     >>> found["throughput"], found["drops"], found["lambda_out"]
     (1664.0, 2.0, 832.0)
     """
-    span = size = 0.0
-    short = 0.0
-    queues: list[list[float]] = []
+    span = 0.0
+    begun: list[float] = []
+    ends: list[tuple[float, list[float]]] = []
     wire: list[float] = []
     payload: list[float] = []
     for line in text.splitlines():
         what, *words = line.split()
-        if what == "span":
-            span, size = float(words[0]), float(words[2])
-            continue
         numbers = [float(word) for word in words]
-        if what == "flow":
-            before, after, segment, header = numbers
+        if what == "span":
+            (span,) = numbers
+        elif what == "flow":
+            before, after, segment, header, passes = numbers
             # The first packet of a flow is a header alone; all others are whole segments.
             useful = [max(0.0, x - header) * segment / (segment + header) for x in (before, after)]
-            # One packet of a flow that began in the window was a header, where all are counted as full.
-            short += size - header if before == 0 < after else 0.0
+            begun += [header] if passes and before == 0 < after else []
             wire.append(after - before)
             payload.append(useful[1] - useful[0])
         else:
-            queues.append(numbers)
-    first, last = queues
+            ends.append((1.0, numbers) if what == "bytes" else (numbers[0], numbers[1:]))
+    (size, first), (_, last) = ends
     green, yellow, red, drops = (b - a for a, b in zip(first, last, strict=True))
+    # Where packets are counted, one of each flow that began in the window was a header and no full packet.
+    short = 0.0 if size == 1.0 else math.fsum(size - header for header in begun)
     return {
         "fi": jain(payload),
         "throughput": 8 * math.fsum(wire) / span,

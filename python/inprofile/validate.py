@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
+import threading
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -29,6 +31,7 @@ __all__ = [
     "Divergence",
     "NotInNs2",
     "Ns2Failed",
+    "Ns2Late",
     "Ns2Missing",
     "Validation",
     "by_events",
@@ -39,6 +42,8 @@ __all__ = [
 
 CONTEXT = 10
 """Events shown of either side, the one that differs included."""
+PATIENCE = 600.0
+"""Seconds after which one run of ns-2 is given up."""
 SCRIPT, OURS, THEIRS = "experiment.tcl", "inprofile.tr", "ns2.tr"
 _NO_FLAGS = b" ------- "
 _FLAGS = re.compile(rb" [-A-Za-z]{7} ")
@@ -69,6 +74,68 @@ class Ns2Failed(RuntimeError):
         tail = "\n".join(f"  {line}" for line in said.strip().splitlines()[-CONTEXT:])
         how = f"was ended by signal {-code}" if code < 0 else f"left with exit code {code}"
         super().__init__(f"ns-2 {how}" + (f":\n{tail}" if tail else " and said nothing"))
+
+
+class Ns2Late(Ns2Failed):
+    """ns-2 had not come to the script's end in time."""
+
+    def __init__(self, patience: float) -> None:
+        """`patience` in seconds."""
+        self.code = -signal.SIGKILL
+        RuntimeError.__init__(
+            self,
+            f"ns-2 had not come to its end after {patience:g} s and was ended; --patience gives it longer",
+        )
+
+
+class Ns2:
+    """ns-2 as a program, and its runs under way, in whichever threads: none outlives `stop`."""
+
+    def __init__(self, patience: float = PATIENCE) -> None:
+        """One run may take `patience` seconds. Raises `Ns2Missing`."""
+        program = shutil.which("ns")
+        if program is None:
+            raise Ns2Missing
+        self.program = program
+        self.patience = patience
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+        self._stopped = False
+
+    def run(self, script: str, folder: Path) -> None:
+        """Run a script, which writes `THEIRS` in this folder. Raises `Ns2Failed`, `Ns2Late` among them."""
+        (folder / SCRIPT).write_text(script, encoding="utf-8")
+        (folder / THEIRS).unlink(missing_ok=True)
+        with self._lock:
+            if self._stopped:
+                raise Ns2Failed(-signal.SIGKILL, "no further run is started")
+            process = subprocess.Popen(  # noqa: S603 - found on the path, with a script of our own
+                [self.program, SCRIPT, THEIRS],
+                cwd=folder,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+            )
+            self._running.add(process)
+        try:
+            out, said = process.communicate(timeout=self.patience)
+        except subprocess.TimeoutExpired:
+            raise Ns2Late(self.patience) from None
+        finally:
+            # Whatever ended the wait, the program is not left behind.
+            process.kill()
+            with process, self._lock:
+                self._running.discard(process)
+        if process.returncode != 0 or not (folder / THEIRS).exists():
+            raise Ns2Failed(process.returncode, said.strip() or out)
+
+    def stop(self) -> None:
+        """End every run under way, and start none any more."""
+        with self._lock:
+            self._stopped = True
+            for process in self._running:
+                process.kill()
 
 
 @dataclass(frozen=True)
@@ -187,28 +254,18 @@ def _texts(before: list[bytes], last: bytes) -> tuple[str, ...]:
     return tuple(line.decode("utf-8", "replace").rstrip("\n") for line in lines)
 
 
-def validate(scenario: Scenario, seed: int = 1, keep: str | Path | None = None) -> Validation:
+def validate(
+    scenario: Scenario, seed: int = 1, keep: str | Path | None = None, *, patience: float = PATIENCE
+) -> Validation:
     """Run one seed here and in ns-2, and compare. `keep` is a folder for the script and both traces.
 
-    Raises `NotInNs2`, `Ns2Missing` and `Ns2Failed`; OSError where a trace can't be written.
+    ns-2 is given `patience` seconds. Raises `NotInNs2`, `Ns2Missing` and `Ns2Failed`; OSError where a trace
+    can't be written.
     """
     script = ns2_script(scenario, seed)
-    program = shutil.which("ns")
-    if program is None:
-        raise Ns2Missing
+    ns2 = Ns2(patience)
     with _folder(keep) as folder:
-        (folder / SCRIPT).write_text(script, encoding="utf-8")
-        (folder / THEIRS).unlink(missing_ok=True)
-        ran = subprocess.run(  # noqa: S603 - found on the path, with a script of our own
-            [program, SCRIPT, THEIRS],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-        if ran.returncode != 0 or not (folder / THEIRS).exists():
-            raise Ns2Failed(ran.returncode, ran.stderr.strip() or ran.stdout)
+        ns2.run(script, folder)
         packets = _internal.ns2_log(scenario._inner, seed, str(folder / OURS))
         with (folder / OURS).open("rb") as ours, (folder / THEIRS).open("rb") as theirs:
             comparison = compare(ours, theirs)

@@ -8,7 +8,16 @@ import pytest
 
 from inprofile import _internal, load
 from inprofile.cli import main
-from inprofile.validate import CONTEXT, NotInNs2, Ns2Failed, Ns2Missing, compare, ns2_script, validate
+from inprofile.validate import (
+    CONTEXT,
+    NotInNs2,
+    Ns2Failed,
+    Ns2Late,
+    Ns2Missing,
+    compare,
+    ns2_script,
+    validate,
+)
 from stand_in import put_ns
 
 SMALL = """
@@ -155,6 +164,21 @@ def test_ns2_that_is_killed_or_leaves_nothing(
     (tmp_path / "bin" / "ns").write_text("#!/bin/sh\n")
     with pytest.raises(Ns2Failed, match="said nothing"):
         validate(load(small))
+
+
+def test_ns2_that_does_not_end_is_given_up(
+    small: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put_ns(tmp_path, monkeypatch, "exec sleep 60")
+    with pytest.raises(Ns2Late) as caught:
+        validate(load(small), patience=0.2)
+    # It left with no code of its own.
+    assert "exit code" not in str(caught.value)
+    assert "0.2 s" in str(caught.value)
+    with pytest.raises(SystemExit) as left:
+        main(["validate", str(small), "--patience", "1"])
+    assert left.value.code == 2
+    assert "--patience" in capsys.readouterr().err
 
 
 def test_both_outcomes_end_to_end(

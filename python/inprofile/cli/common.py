@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,9 +37,10 @@ __all__ = [
     "resumable",
     "seeds_of",
     "show",
+    "terminable",
 ]
 
-BAD_INPUT, INTERRUPTED = 2, 130
+BAD_INPUT, INTERRUPTED, TERMINATED = 2, 130, 143
 
 File = Annotated[
     Path, typer.Argument(metavar="FILE", help="The experiment, a TOML file.", show_default=False)
@@ -74,6 +76,24 @@ class Refused(Exception):
     """Bad input of a kind that has no exception of its own; the text is for the user."""
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, where it is waited for."""
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Inside, SIGTERM is an exception: what must not outlive us, programs and folders, is cleared away."""
+
+    def end(*_: object) -> NoReturn:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def guarded(command: Callable[P, None]) -> Callable[P, None]:
     """Turn what a user can cause into a message and an exit code; anything else is an error of ours.
 
@@ -93,6 +113,9 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
             raise
         except OSError as error:
             fail(f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "), None, as_json)
+        except Terminated:
+            print("Terminated: nothing was written.", file=sys.stderr)
+            raise typer.Exit(TERMINATED) from None
         except KeyboardInterrupt:
             print("Interrupted: nothing was written.", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None

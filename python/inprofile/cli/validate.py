@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .common import File, Json, Refused, Set, emit, guarded, open_scenario
+from .common import File, Json, Refused, Set, emit, guarded, open_scenario, terminable
 
 DIFFERENT = 1
 
@@ -33,6 +33,9 @@ def validate(
             show_default=False,
         ),
     ] = None,
+    patience: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="After how long a run of ns-2 is given up.")
+    ] = 600.0,
     json_: Json = False,
 ) -> None:
     r"""Run an experiment here and in ns-2 2.35, and compare.
@@ -42,7 +45,7 @@ def validate(
     seeds are run, and fairness, rates and drops compared in distribution.
     Both need \[tcp] profile = "ns2".
     """
-    from ..distribution import Distribution, validate_distribution
+    from ..distribution import Distribution, TooFewSeeds, validate_distribution
     from ..validate import NotInNs2, Ns2Failed, Ns2Missing, Validation, by_events
     from ..validate import validate as run_both
 
@@ -54,8 +57,12 @@ def validate(
         raise Refused('--seed and --keep are for [engine] profile = "ns2"; here many --seeds are compared')
     found: Validation | Distribution
     try:
-        found = run_both(scenario, seed or 1, keep) if events else validate_distribution(scenario, seeds)
-    except (NotInNs2, Ns2Missing, Ns2Failed) as error:
+        with terminable():
+            if events:
+                found = run_both(scenario, seed or 1, keep, patience=patience)
+            else:
+                found = validate_distribution(scenario, seeds, patience=patience)
+    except (NotInNs2, Ns2Missing, Ns2Failed, TooFewSeeds) as error:
         raise Refused(str(error)) from None
     if json_:
         emit(found.to_json())

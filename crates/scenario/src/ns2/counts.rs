@@ -2,10 +2,11 @@
 //! in order and what the measured queue has seen.
 //!
 //! ```text
-//! span 100 size 1040                      the window in seconds, a full packet in bytes
-//! flow 1300040 2600040 1000 40            bytes in order at both ends; segment and header
-//! queue 1234 567 0 8                      green, yellow and red packets that came, packets dropped: at one end
-//! queue 2345 678 0 9                      and at the other
+//! span 100                                the window in seconds
+//! flow 1300040 2600040 1000 40 1          bytes in order at both ends; segment and header; whether it passes the measured queue
+//! packets 1040 1234 567 0 8               the size of a full packet; green, yellow and red ones that came, packets dropped: at one end
+//! packets 1040 2345 678 0 9               and at the other
+//! bytes 1283360 0 0 8                     where ns-2 counts bytes, these instead
 //! ```
 
 use inprofile_sim::network::{Network, Transport};
@@ -25,28 +26,39 @@ impl Script {
         }
         let (from, to) = (network.window.0.secs(), network.window.1.secs());
         let mut sizes = Vec::new();
+        let mut full = Vec::new();
         for flow in &network.flows {
             // Any other traffic has been named.
             let Transport::Tcp(c) = &flow.transport else { continue };
-            sizes.push(format!("{{{} {}}}", c.segment, c.header));
+            let passes = flow.path.contains(&(model.at as u32));
+            if passes && !full.contains(&packet(c).0) {
+                full.push(packet(c).0);
+            }
+            sizes.push(format!("{{{} {} {}}}", c.segment, c.header, u8::from(passes)));
         }
         let (link_from, link_to) = (at.from, at.to);
         let counts = if model.way(model.at).queue.one().is_some_and(|q| q.aqm.name == "red") {
             self.line(format_args!("set monitor [$ns monitor-queue $n({link_from}) $n({link_to}) {{}}]"));
-            "[$monitor set parrivals_] 0 0 [$monitor set pdrops_]"
+            "bytes [$monitor set barrivals_] 0 0 [$monitor set pdrops_]".to_owned()
         } else {
+            if full.len() > 1 {
+                let of = full.iter().map(|size| format!("{size} B")).collect::<Vec<_>>().join(" and ");
+                let text = "measure.at: packets of ";
+                self.lacks(format!("{text}{of} pass {}, and dsRED counts packets of any size", at.name));
+            }
             self.line(format_args!("set queue [[$ns link $n({link_from}) $n({link_to})] queue]"));
-            "[expr [$queue getStat pkts 0] + [$queue getStat pkts 10]] [$queue getStat pkts 11] [$queue getStat pkts 12] \
-             [expr [$queue getStat drops] + [$queue getStat edrops]]"
+            // Where no flow passes, nothing is counted.
+            format!(
+                "packets {} [expr [$queue getStat pkts 0] + [$queue getStat pkts 10]] [$queue getStat pkts 11] \
+                 [$queue getStat pkts 12] [expr [$queue getStat drops] + [$queue getStat edrops]]",
+                full.first().copied().unwrap_or(0)
+            )
         };
-        self.line(format_args!(
-            "proc seen {{}} {{\n    global queue monitor\n    return \"queue {counts}\"\n}}"
-        ));
+        self.line(format_args!("proc seen {{}} {{\n    global queue monitor\n    return \"{counts}\"\n}}"));
         self.text.push_str(BYTES);
-        let (sizes, size) = (sizes.join(" "), packet(&model.tcp).0);
-        let span = to - from;
+        let (sizes, span) = (sizes.join(" "), to - from);
         self.line(format_args!("$ns at {from} {{ set before [bytes]; set first [seen] }}"));
-        self.line(format_args!("$ns at {to} {{ write {span} {size} {{{sizes}}}; exit 0 }}"));
+        self.line(format_args!("$ns at {to} {{ write {span} {{{sizes}}}; exit 0 }}"));
     }
 }
 
@@ -58,9 +70,9 @@ proc bytes {} {
     return $all
 }
 
-proc write {span size sizes} {
+proc write {span sizes} {
     global out before first
-    puts $out \"span $span size $size\"
+    puts $out \"span $span\"
     foreach b $before a [bytes] s $sizes { puts $out \"flow $b $a $s\" }
     puts $out $first
     puts $out [seen]

@@ -37,8 +37,8 @@ impl fmt::Display for Inexpressible {
 
 impl std::error::Error for Inexpressible {}
 
-/// The largest seed that ns-2 reads as it is written.
-const MOST_SEED: u64 = i32::MAX as u64;
+/// The largest seed that ns-2 takes: 2^31 − 1 itself it refuses.
+const MOST_SEED: u64 = i32::MAX as u64 - 1;
 
 /// What a script is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +141,7 @@ impl Script {
             self.lacks("engine.profile: picoseconds and their order of events; write profile = \"ns2\"");
         }
         if network.seed > MOST_SEED {
-            self.lacks(format!("seed {}: ns-2's are below 2^31", network.seed));
+            self.lacks(format!("seed {}: ns-2 takes none above {MOST_SEED}", network.seed));
         }
         for s in &model.signals {
             self.lacks(format!("signals: from {} to {}", model.target_name(s.from), model.target_name(s.to)));
