@@ -81,9 +81,11 @@ fn a_second_router_is_refused() {
     bench.start(&plain("5 Mbit/s"));
     let (code, said) = bench.refused();
     assert!(code == Some(1) && said.contains("another inprofiled answers"), "{said}");
-    assert!(!bench.errors().contains("broke off"), "that somebody looked is no event: {}", bench.errors());
     bench.send(0, &[Udp::numbered(1).v4()]);
     assert_eq!(bench.receive(1, 1, QUIET).len(), 1);
+    bench.obey(&["stop"]);
+    assert_eq!(bench.ended(), Some(0));
+    assert!(!bench.errors().contains("broke off"), "that somebody looked is no event: {}", bench.errors());
 }
 
 /// What is no socket is somebody's file, whatever `control.socket` says.

@@ -170,7 +170,7 @@ fn a_stranger_may_not_use_the_control_socket() {
     fs::set_permissions(&socket, fs::Permissions::from_mode(0o666)).unwrap();
     let answer = ask().unwrap();
     assert!(answer.contains("\"ok\":false") && answer.contains("user 65534 may not"), "{answer}");
-    assert!(bench.errors().contains("a user without the right was turned away"), "{}", bench.errors());
+    wait_for("a line", || bench.errors().contains("a user without the right was turned away"));
     assert_eq!(bench.stats()["mode"], "normal", "it was not stopped");
 }
 
