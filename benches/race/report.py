@@ -267,11 +267,11 @@ side. Here, in 25 interleaved rounds of 10 flows on a busy machine (November 202
 round were, in thousands: ns-2 789 and 546, its best as elsewhere; ns-3 with ten hosts and the usual list of
 routing protocols 12.2 and 8.7; as raced 15.4 and 10.7. So the program raced is a quarter faster than that
 scenario's, and load takes the same share of both simulators. No setting comes near the difference:
-every second packet acknowledged, which is other traffic, takes 0.85 of the time a packet, and classic recovery
-in place of PRR changes it by no more than it varies. It is not the instructions either: PyPI's wheel executes
-0.84 of those of Debian's library and is no faster. What remains is how a machine's caches serve code of that size, and another machine may have
-ns-3 at twice the speed: at 30 thousand packets a second ours would be about 140 times as fast at 10 flows,
-and not 170.
+every second packet acknowledged, which is other traffic, takes 0.85 of the time a packet, and classic
+recovery in place of PRR changes it by no more than it varies. It is not the instructions either: PyPI's wheel
+executes 0.84 of those of Debian's library and is no faster. What remains, and was not shown, is how a
+machine's caches serve code of that size: another machine may have ns-3 at twice the speed, and at 30 thousand
+packets a second ours would be about 140 times as fast at 10 flows, and not 170.
 
 Loss in the table differs by up to a quarter of itself, by the laws of TCP and not by the networks. Against
 ns-2 with ns-2's own TCP and RED here (`profile = "ns2"`, `variant = "ns2"`; 100, 20 and 5 s, standard
