@@ -150,6 +150,20 @@ fn routes_and_delays_of_a_mesh() {
     assert_eq!((ns2.delayed_ack, ns2.min_rto), (None, Duration::from_millis(200)));
 }
 
+/// RFC 7323 §2.3: 2^30 B is the largest window.
+#[test]
+fn the_largest_window_is_a_gibibyte() {
+    let set = |window: &str| {
+        let set = [("tcp.segment", "1024 B"), ("tcp.window", window)].map(|(k, v)| (k.into(), v.into()));
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/good/two-flows.toml");
+        let parsed = Scenario::parse_bytes(&std::fs::read(path).unwrap(), "two", &set, &Registry::default());
+        parsed.map(|_| ()).map_err(|problems| problems[0].to_string())
+    };
+    assert_eq!(set("1048576 packets"), Ok(()));
+    let said = set("1048577 packets").expect_err("one more");
+    assert!(said.contains("more than TCP can offer"), "{said}");
+}
+
 #[test]
 fn the_same_experiment_has_one_canonical_text() {
     let (one, other) = (load("two-flows.toml"), load("two-flows-otherwise.toml"));

@@ -148,6 +148,7 @@ mod tests {
         assert_eq!(b.sample_ns2(&weight(0.25), at(1.0), 20.0, None), 12.5);
     }
 
+    /// Floyd and Jacobson 1993, §11.
     #[test]
     fn idle_time_ages_it_as_so_many_empty_queues_would() {
         let mut slow = 10.0;

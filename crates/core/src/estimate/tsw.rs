@@ -63,6 +63,7 @@ mod tests {
         Time(ms * 1_000_000_000)
     }
 
+    /// RFC 2859 §3, Fig. 2.
     #[test]
     fn by_hand() {
         // 8 kbit/s is 1,000 B/s. 500 B after half a window of 1 s: (1000 + 500) / 1.5.
@@ -96,7 +97,7 @@ mod tests {
             prop_assert!((tsw.bits_per_second() / rate - 1.0).abs() < 1e-6 * (start as f64 / rate).max(1.0));
         }
 
-        /// Twice the same from the definition, unrolled: each packet's bytes, faded by every stretch after it.
+        /// Clark and Fang 1998, §3.3: twice the same from the definition, unrolled: each packet's bytes, faded by every stretch after it.
         #[test]
         fn agrees_with_the_sum_over_all_packets(gaps in prop::collection::vec((0u64..3000, 40u32..1500), 1..60)) {
             let mut tsw = TswRate::new(Rate(800_000), Duration::from_millis(500));

@@ -183,7 +183,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
-        /// What is IN of a steady stream is the target, within chance (5 standard deviations).
+        /// RFC 2859 §4 and Clark and Fang 1998, §3.3: what is IN of a steady stream is the target, within chance (5 standard deviations).
         #[test]
         fn in_packets_keep_to_the_target(ctr in 100_000u64..1_000_000, times in 1.1f64..8.0, seed in 0u64..1000) {
             for variant in [Variant::Rfc2859, Variant::Ns2] {

@@ -159,6 +159,7 @@ mod tests {
         assert_eq!(text, "ggggggggyyyggggyyyyyggggRgygRRgRRygygRRygggygyggygggyRggggRg");
     }
 
+    /// RFC 2859 §4: P2 or P0, and P1.
     #[test]
     fn chances_by_hand() {
         assert_eq!(chances(100.0, 100.0, 200.0), (0.0, 0.0));

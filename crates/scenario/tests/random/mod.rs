@@ -89,19 +89,31 @@ impl Draft<'_> {
 
     fn tcp(&mut self) -> String {
         let profile = self.pick(&["rfc", "ns2"]);
-        let congestion = self.pick(&["reno", "newreno", "sack"]);
+        let rfc = profile == "rfc";
+        let cubic = rfc && self.chance(0.4);
+        let congestion = if cubic { "cubic" } else { self.pick(&["reno", "newreno", "sack"]) };
         let delayed = self.pick(&["0 s", "100 ms", "40 ms"]);
-        let window = self.pick(&[1, 2, 5, 20, 100]);
-        let segment = self.pick(&[100, 536, 1000, 1460]);
+        let window = self.pick(&[1, 2, 5, 20, 100, 1000, 10_000]);
+        let segment = self.pick(&[100, 536, 1000, 1460, 8960]);
         let mut text = format!(
             "profile = \"{profile}\", congestion = \"{congestion}\", delayed_ack = \"{delayed}\", \
              window = \"{window} packets\", segment = \"{segment} B\""
         );
-        if self.chance(0.2) {
-            text += ", jitter = \"1 ms\"";
-        }
-        if profile == "rfc" && self.chance(0.3) {
-            text += ", ecn = true";
+        let more = [
+            (cubic && self.chance(0.5), ", sack = false".into()),
+            (self.chance(0.2), ", jitter = \"1 ms\"".into()),
+            (
+                self.chance(0.4),
+                format!(", min_rto = \"{}\"", self.pick(&["1 ms", "50 ms", "200 ms", "1 s", "5 s"])),
+            ),
+            (self.chance(0.4), format!(", initial_window = \"{} packets\"", self.pick(&[1, 2, 4, 40]))),
+            (self.chance(0.3), ", limited_transmit = false".into()),
+            (rfc && self.chance(0.3), ", ecn = true".into()),
+        ];
+        for (said, what) in &more {
+            if *said {
+                text += what;
+            }
         }
         text
     }
@@ -195,6 +207,7 @@ impl Draft<'_> {
         ]);
         self.line(&format!("traffic = {traffic}"));
         if traffic.contains("bulk") && self.chance(0.3) {
+            // What `[tcp]` says of a congestion control may not go with another one; that draft is drawn again.
             let tcp = self.tcp();
             self.line(&format!("tcp = {{ {tcp} }}"));
         }

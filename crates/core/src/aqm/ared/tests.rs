@@ -55,7 +55,7 @@ fn max_p_by_hand() {
     near(&run(&Params { alpha: 0.005, beta: 0.5, ..params() }, &[12, 8]), &[0.105, 0.0525]);
 }
 
-/// 1,250 packets/s: 5 ms are 6.25 packets, so min_th is at its least; 40 ms are 50.
+/// Gummadi and Shenker 2001, §4.2 (w_q), §4.3 and §6 (thresholds). 1,250 packets/s: 5 ms are 6.25 packets, so min_th is at its least; 40 ms are 50.
 #[test]
 fn what_is_left_out_follows_from_the_link() {
     let p = Params { min_th: None, max_th: None, w_q: None, ..params() };

@@ -57,7 +57,7 @@ fn gauge(aqm: &Dwred, ms: u64, name: &str) -> f64 {
     found
 }
 
-/// Eq. (4) and (5) of ΣW = 40: thresholds of 6 and 40 packets.
+/// Bouras and Sevasti 2004, §4, Eq. (4) and (5) of ΣW = 40: thresholds of 6 and 40 packets.
 #[test]
 fn thresholds_follow_the_sum_of_windows() {
     assert_eq!((curve_of(40.0, 0.15, 0.1).min_th, curve_of(40.0, 0.15, 0.1).max_th), (6.0, 40.0));

@@ -127,6 +127,7 @@ fn the_efficient_algorithm_starts_anew_after_an_overflow() {
     assert!(gaps.len() > 150 && (2 * short).abs_diff(gaps.len()) < 60, "{short} of {}", gaps.len());
 }
 
+/// RFC 3168 §7: what is dropped for sure is dropped, not marked.
 #[test]
 fn ecn_marks_what_chance_picks_and_nothing_else() {
     let p = Params { ecn: true, ..params(1.0, true) };
@@ -192,7 +193,7 @@ fn arrivals() -> impl Strategy<Value = Vec<(u64, u32, Option<f64>)>> {
 }
 
 proptest! {
-    /// Everything recomputed from the whole past, at every arrival.
+    /// Floyd and Jacobson 1993, §4: everything recomputed from the whole past, at every arrival.
     #[test]
     fn agrees_with_the_oracle(steps in arrivals(), w_q in 0.01f64..=1.0, max_p in 0.01f64..=1.0,
                               gentle: bool, wait: bool, limit in 10u32..60, seed: u64) {

@@ -49,6 +49,7 @@ fn offer(ard: &mut Ard, from: Time, bits: [u64; 2]) {
     }
 }
 
+/// Hur 2006, Eq. (2) and the figures the paper gives for it.
 #[test]
 fn tpr_of_the_papers_two_topologies() {
     let kbit = |max, i, o| (next_tpr(0.0, max * 1e3, i * 1e3, o * 1e3, TprFloor::None) / 1e3).round();
@@ -56,6 +57,7 @@ fn tpr_of_the_papers_two_topologies() {
     assert_eq!(kbit(6000.0, 1658.0, 4102.0), 1727.0);
 }
 
+/// Hur 2006, Eq. (2); with a floor, Eq. (4).
 #[test]
 fn tpr_keeps_without_traffic_and_has_a_floor() {
     assert_eq!(next_tpr(5e5, 1.2e6, 0.0, 0.0, TprFloor::None), 5e5);
@@ -99,6 +101,7 @@ fn a_new_tpr_does_not_fill_the_past() {
     assert!((gauge(&ard, Time(100 * SECOND), "tokens") - 15.0).abs() < 1e-9);
 }
 
+/// Hur 2006, Eq. (1).
 #[test]
 fn equation_1() {
     assert_eq!([15.0, 7.5, 0.0].map(|tk| p_rem(tk, 15.0, 0.5)), [0.0, 0.25, 0.5]);
@@ -239,7 +242,7 @@ fn level(diary: &Diary, p: &Params, now: f64) -> f64 {
 }
 
 proptest! {
-    /// §2 of the paper, recomputed from the whole past at every arrival.
+    /// Hur 2006, §2.1, recomputed from the whole past at every arrival.
     #[test]
     fn agrees_with_the_oracle(p in options(), steps in arrivals(), seed: u64) {
         let mut ard = p.build(&CONTEXT);

@@ -163,6 +163,7 @@ fn the_inverse_rule_is_stationary_under_stop_and_wait() {
 }
 
 /// The share of lost probes: starts at 1; a probe that nobody repeats before the next one got through.
+/// Neglia et al. 2003, §4.
 #[test]
 fn out_loss_follows_the_probes_fate() {
     let p = Params { increase: Increase::ByOutLoss, a_init: 1.0, ..params() };
