@@ -45,7 +45,7 @@ fn arrive(wred: &mut Wred, at: u64, colour: Colour, queue: &mut Fake, rng: &mut 
     wred.arrive(Time(at), &packet, queue, rng, &mut Silent)
 }
 
-/// (colour, green, yellow and red waiting) → verdict; with w_q = 1 the averages are the lengths.
+/// RFC 2597 §4: levels of drop precedence. (colour, green, yellow and red waiting) → verdict; with w_q = 1 the averages are the lengths.
 #[test]
 fn golden_sequence() {
     let forced = Drop(Cause::Forced);
