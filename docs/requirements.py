@@ -200,9 +200,9 @@ def table(laws: dict[str, Law]) -> str:
         "Made by `make laws` from the comments that name a section or an equation; places are in `crates/`.",
         f"{len(laws)} laws, {tcp} of them TCP's, of which {len(untested(laws))} have no test that names them;"
         f" of the others {elsewhere}.",
-        "A test not named here may still cover a law: the table knows only what comments say. Formats of headers",
-        "(RFC 791, 1071, 1624, 4302, 8200, 9293) are tried with packets made by hand and at random, not section by section;",
-        "RFC 3246 §2.2 asks something of who sets the rates.",
+        "A test not named here may still cover a law: the table knows only what comments say.",
+        "Formats of headers (RFC 791, 1071, 1624, 4302, 8200, 9293) are tried with packets made by hand and",
+        "at random, not section by section; RFC 3246 §2.2 asks something of who sets the rates.",
     ]
     source = ""
     for law in sorted(laws, key=order):
