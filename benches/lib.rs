@@ -23,9 +23,39 @@ pub fn experiment(text: &str, set: &[(&str, &str)]) -> Scenario {
         .unwrap_or_else(|problems| panic!("{}", problems[0]))
 }
 
-/// `n` flows share `n` Mbit/s for so many seconds, and recover from loss as `congestion` says.
+/// Whose laws a dumbbell's TCP and RED follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Laws {
+    /// The RFCs' Reno, Floyd and Jacobson's RED.
+    Own,
+    /// ns-2's Reno and RED.
+    Ns2,
+    /// The RFCs' SACK, which ns-3's is made to follow, and ns-2's RED, which ns-3 has.
+    Ns3,
+}
+
+impl Laws {
+    /// As the command line has them.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "own" => Some(Self::Own),
+            "ns-2" => Some(Self::Ns2),
+            "ns-3" => Some(Self::Ns3),
+            _ => None,
+        }
+    }
+}
+
+/// `n` flows share `n` Mbit/s for so many seconds.
 #[must_use]
-pub fn dumbbell(n: u64, seconds: f64, congestion: &str) -> Scenario {
+pub fn dumbbell(n: u64, seconds: f64, laws: Laws) -> Scenario {
+    // ns-3's run is the same to the last packet with its LimitedTransmit off.
+    let (profile, congestion, limited, red) = match laws {
+        Laws::Own => ("rfc", "reno", "true", "floyd93"),
+        Laws::Ns2 => ("ns2", "reno", "true", "ns2"),
+        Laws::Ns3 => ("rfc", "sack", "false", "ns2"),
+    };
     let duration = format!("{seconds} s");
     let measure = format!("{{ from = \"0 s\", to = \"{duration}\", at = \"bottleneck\" }}");
     let packets = |k: u64| format!("{k} packets");
@@ -34,7 +64,10 @@ pub fn dumbbell(n: u64, seconds: f64, congestion: &str) -> Scenario {
         DUMBBELL,
         &[
             ("duration", &duration),
+            ("tcp.profile", profile),
             ("tcp.congestion", congestion),
+            ("tcp.limited_transmit", limited),
+            ("links.bottleneck.queue.variant", red),
             ("measure", &measure),
             ("flows.tcp.count", &n.to_string()),
             ("flows.tcp.start", &format!("uniform 0..{} s", (n as f64 * 0.001).min(1.0))),

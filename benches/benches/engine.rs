@@ -1,6 +1,6 @@
 //! Our side of the race alone, for who works on the engine: packets through the bottleneck per CPU second.
 
-use inprofile_benches::{dumbbell, experiment, median, peak_kib, run, through};
+use inprofile_benches::{Laws, dumbbell, experiment, median, peak_kib, run, through};
 
 const FOUR_FLOWS: &str = include_str!("../../python/inprofile/papers/ard/four-flows.toml");
 
@@ -10,14 +10,14 @@ fn main() {
         return;
     }
     // Memory first: the peak of the process never falls.
-    let events = run(&dumbbell(1000, 5.0, "reno"), 1).0.events;
+    let events = run(&dumbbell(1000, 5.0, Laws::Own), 1).0.events;
     let peak = peak_kib() as f64 / 1024.0;
     println!("{:<44} {peak:>8.1} MiB  ({events} events)", "dumbbell, 1,000 flows, peak memory");
 
     let bare = FOUR_FLOWS.split("[[monitors]]").next().unwrap_or(FOUR_FLOWS);
     speed("paper A, four flows, 200 s", &experiment(bare, &[]), 40);
     for (n, runs) in [(10, 10), (100, 3), (1000, 1)] {
-        speed(&format!("dumbbell, {n} flows, 100 s"), &dumbbell(n, 100.0, "reno"), runs);
+        speed(&format!("dumbbell, {n} flows, 100 s"), &dumbbell(n, 100.0, Laws::Own), runs);
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use inprofile_benches::{cpu_time, dumbbell, run, through};
+use inprofile_benches::{Laws, cpu_time, dumbbell, run, through};
 
 fn main() {
     let args: Vec<u64> = env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
@@ -16,7 +16,7 @@ fn main() {
         eprintln!("bench-sweep THREADS FIRST_SEED SEEDS SECONDS");
         std::process::exit(2);
     };
-    let scenario = dumbbell(100, seconds as f64, "reno");
+    let scenario = dumbbell(100, seconds as f64, Laws::Own);
     let next = AtomicU64::new(first);
     let packets = AtomicU64::new(0);
     let (wall, cpu) = (Instant::now(), cpu_time());

@@ -34,6 +34,34 @@ double CpuSeconds()
     return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
+// Halves what is not acknowledged (RFC 6675 §5 step 4.2; RFC 5681 Eq. (4), without what limited transmit sent), where
+// ns-3's halves what is under way without the segments selected or lost.
+class HalvesFlightSize : public TcpNewReno
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static const TypeId id = TypeId("HalvesFlightSize").SetParent<TcpNewReno>().AddConstructor<HalvesFlightSize>();
+        return id;
+    }
+
+    std::string GetName() const override
+    {
+        return "HalvesFlightSize";
+    }
+
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CopyObject<HalvesFlightSize>(this);
+    }
+
+    uint32_t GetSsThresh(Ptr<const TcpSocketState> state, uint32_t) override
+    {
+        const uint32_t flight = static_cast<uint32_t>(state->m_highTxMark.Get() - state->m_lastAckedSeq);
+        return std::max(2 * state->m_segmentSize, std::min(flight, state->m_cWnd.Get()) / 2);
+    }
+};
+
 PointToPointHelper Link(double mbps, const char* delay, const std::string& queue)
 {
     PointToPointHelper link;
@@ -61,7 +89,7 @@ int main(int argc, char* argv[])
     const uint32_t n = std::strtoul(argv[1], nullptr, 10);
     const double seconds = std::strtod(argv[2], nullptr);
 
-    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpNewReno::GetTypeId()));
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(HalvesFlightSize::GetTypeId()));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(1000));
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(2));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));

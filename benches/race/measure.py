@@ -17,16 +17,16 @@ Row = dict[str, Any]
 
 # Simulated seconds a number of flows: long enough to be past the start, short enough for ns-3.
 SECONDS = {10: 100, 100: 20, 1000: 5}
-# How each peer recovers from loss, and so do we against it.
-CONGESTION = {"ns-2": "reno", "ns-3": "sack"}
 # Ours alone.
 SCALE_SECONDS = {10: 100, 100: 20, 1000: 5, 10_000: 3, 100_000: 2}
 # Packets decided on at once: what the router takes from its ring, and one.
 BURSTS = (64, 1)
 # Bytes of a full packet on the wire.
 WIRE = 1040
-# How far utilisation and loss may be apart.
-UTILISATION, LOSS = 0.02, 0.02
+# How far utilisation may be apart, and loss as a share of the peer's: three times the standard deviation of
+# one seed's loss, 0.5 to 1 % of it at 10 and 100 flows and up to 4 % at 1,000, whose runs are mostly start.
+UTILISATION = 0.02
+LOSS = {10: 0.05, 100: 0.05, 1000: 0.12}
 
 
 @dataclass
@@ -92,7 +92,7 @@ def race(bins: Path, rivals: dict[str, Peer | Missing], plan: Plan) -> list[Row]
             say(f"race: {flows} flows, round {r + 1} of {plan.rounds}")
             for name, peer in present.items():
                 least = 0.1 if plan.quick else 0.5
-                mine = pinned(bins / "bench-dumbbell", flows, seconds, least, CONGESTION[name])[0]
+                mine = pinned(bins / "bench-dumbbell", flows, seconds, least, name)[0]
                 ours[name].append(mine)
                 extra = [0] if name == "ns-2" else []
                 theirs[name].append(counted.get(name, {}) | pinned(*peer.command, flows, seconds, *extra)[0])
@@ -112,9 +112,7 @@ def compare(flows: int, seconds: float, ours: list[Row], theirs: list[Row]) -> R
     utilisation = median(t["packets"] for t in theirs) * WIRE * 8 / (flows * 1e6 * seconds)
     loss = median(t["dropped"] / t["arrived"] for t in theirs)
     pair = {"utilisation": [ours[0]["utilisation"], utilisation], "loss": [ours[0]["loss"], loss]}
-    agrees = all(
-        abs(a - b) <= limit for (a, b), limit in zip(pair.values(), (UTILISATION, LOSS), strict=True)
-    )
+    agrees = alike(flows, pair["utilisation"], pair["loss"])
     return {
         "flows": flows,
         "seconds": seconds,
@@ -128,6 +126,15 @@ def compare(flows: int, seconds: float, ours: list[Row], theirs: list[Row]) -> R
         "raw_ours": [round(x) for x in mine],
         "raw_theirs": [round(x) for x in other],
     }
+
+
+def alike(flows: int, utilisation: list[float], loss: list[float]) -> bool:
+    """Whether ours and theirs carried the same traffic.
+
+    >>> alike(10, [0.990, 0.992], [0.0175, 0.0176]), alike(10, [0.994, 0.993], [0.021, 0.017])
+    (True, False)
+    """
+    return abs(utilisation[0] - utilisation[1]) <= UTILISATION and abs(loss[0] / loss[1] - 1) <= LOSS[flows]
 
 
 def mechanisms(bins: Path, dpdk: Peer | Missing, plan: Plan) -> list[Row]:
