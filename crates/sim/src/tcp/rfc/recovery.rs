@@ -107,6 +107,8 @@ impl<C: Clock> Sender<C> {
                 ecn.reduced(self.end, false);
             }
         }
+        // From here on they are flight as any other.
+        self.beyond_window = 0;
         self.in_recovery = true;
         self.recovery_point = self.end;
         self.timed = None;
