@@ -41,6 +41,7 @@ lint: $(VENV)/.built
 	@$(BIN)/mypy packaging/wire.py
 
 test-rust: $(VENV)/.built
+	$(call needs,ip,iproute2 is missing; tests between namespaces make their devices with it: apt-get install iproute2)
 	$(say) "Rust: tests"
 	@cargo test --quiet --locked --workspace --exclude inprofile-python
 
