@@ -1,8 +1,9 @@
 use super::*;
 use crate::aqm::curve::Law;
+use crate::aqm::thresholds::Paths;
 use crate::estimate::ewma::QueueAverage;
 use crate::rng::Rng;
-use crate::units::{Bytes, Duration, Rate};
+use crate::units::{Backlog, Bytes, Duration, Rate};
 use crate::verdict::{Notes, Silent};
 use proptest::prelude::*;
 
