@@ -12,7 +12,7 @@ needs = @command -v $(1) >/dev/null || { echo "$(2)" >&2; exit 1; }
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce compare test soak fuzz trial wire lint test-rust test-python bench cost profile validate validate-live laws wheel requirements clean
+.PHONY: help build reproduce compare test soak fuzz trial wire clock lint test-rust test-python bench cost profile validate validate-live laws wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -38,7 +38,7 @@ lint: $(VENV)/.built
 	@$(BIN)/mypy
 	@MYPYPATH=benches/race $(BIN)/mypy benches/race
 	@MYPYPATH=validation $(BIN)/mypy validation
-	@$(BIN)/mypy packaging/wire.py
+	@$(BIN)/mypy packaging/wire.py packaging/clock.py
 
 test-rust: $(VENV)/.built
 	$(call needs,ip,iproute2 is missing; tests between namespaces make their devices with it: apt-get install iproute2)
@@ -84,6 +84,11 @@ wire: ## Send iperf3 through the router and read the capture with tshark (as roo
 	@cargo build --quiet --locked --release -p inprofile-daemon
 	$(say) "iperf3 through the router, the capture read by tshark"
 	@$(PYTHON) packaging/wire.py "$${CARGO_TARGET_DIR:-target}/release/inprofiled"
+
+clock: ## Step the machine's clock under the router, an hour each way, and set it right again (as root; half a minute; not in CI)
+	@cargo build --quiet --locked --release -p inprofile-daemon
+	$(say) "The clock is set while the router forwards"
+	@$(PYTHON) packaging/clock.py "$${CARGO_TARGET_DIR:-target}/release/inprofiled"
 
 bench: ## Race ns-2, ns-3, DPDK and the kernel, installed if need be; write docs/benchmarks (half an hour; a quiet machine)
 	$(say) "Benchmarks"

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,9 +142,9 @@ def run(line: str, namespace: str | None = None) -> str:
     return done.stdout
 
 
-def have_tools() -> None:
+def have_tools(tools: dict[str, str]) -> None:
     """Installs what is missing, as root; else says what it is."""
-    missing = {tool: package for tool, package in TOOLS.items() if not shutil.which(tool)}
+    missing = {tool: package for tool, package in tools.items() if not shutil.which(tool)}
     if not missing:
         return
     remedy = "apt-get install " + " ".join(missing.values())
@@ -156,8 +156,8 @@ def have_tools() -> None:
         subprocess.run(["apt-get", *words.split()], env=quiet, stdout=subprocess.DEVNULL, check=True)
 
 
-def own_namespaces(program: str) -> int:
-    """Runs this file again where everything is its own; that ends with us, and with it all it has started."""
+def own_namespaces(script: str, program: str, keep: Sequence[int] = ()) -> int:
+    """Runs a script `--inside`, where all is its own; that ends with us, and with it what it has started."""
     inside = ["--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
     for rights in ([], ["--user", "--map-root-user"]):
         how = ["unshare", *rights, *inside]
@@ -167,7 +167,8 @@ def own_namespaces(program: str) -> int:
         raise Broken("no namespaces: run it as root, or where user namespaces are allowed")
     libc = ctypes.CDLL(None)
     child = subprocess.Popen(
-        [*how, sys.executable, __file__, "--inside", program],
+        [*how, sys.executable, script, "--inside", program],
+        pass_fds=keep,
         # PR_SET_PDEATHSIG: even if we are killed.
         preexec_fn=lambda: libc.prctl(1, signal.SIGKILL),
     )
@@ -340,10 +341,10 @@ def main() -> int:
     try:
         if given.inside:
             return inside(given.program)
-        have_tools()
+        have_tools(TOOLS)
         if not os.access(given.program, os.X_OK):
             raise Broken(f"{given.program}: no such program; cargo build -p inprofile-daemon makes it")
-        return own_namespaces(str(Path(given.program).resolve()))
+        return own_namespaces(__file__, str(Path(given.program).resolve()))
     except Broken as e:
         print(f"wire: {e}", file=sys.stderr)
         return 2
