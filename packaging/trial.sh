@@ -97,9 +97,10 @@ drive() { # As a unit of the booted systemd.
     until_is NRestarts 2
     until_is SubState running
     ip link del wan0
-    until_is SubState auto-restart
+    until_is StatusText '`wan0`: the interface was taken away'
     plug h1 wan0
-    until_is SubState running
+    until_is StatusText 'packets are forwarded'
+    until_is NRestarts 2
     systemctl stop inprofiled
     until_is Result success
     has $log '"left_behind":0'

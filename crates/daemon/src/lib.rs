@@ -29,6 +29,8 @@ pub mod offload;
 pub mod packets;
 pub mod policy;
 #[cfg(target_os = "linux")]
+pub mod presence;
+#[cfg(target_os = "linux")]
 pub mod privileges;
 pub mod router;
 #[cfg(target_os = "linux")]

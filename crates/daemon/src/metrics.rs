@@ -119,6 +119,26 @@ pub fn page(s: &Snapshot, reloads: &Reloads, (written, lost): (u64, u64)) -> Str
 }
 
 fn ports(p: &mut Page, s: &Snapshot) {
+    p.family("port_there", "gauge", "1 while there is an interface of the port's name.");
+    for port in &s.ports {
+        p.sample("port_there", &[("interface", &port.interface)], u8::from(port.standing.there().is_some()));
+    }
+    p.family(
+        "port_in_use",
+        "gauge",
+        "1 while packets come and go there; 0 if it is away or has wrong offloads.",
+    );
+    for port in &s.ports {
+        p.sample(
+            "port_in_use",
+            &[("interface", &port.interface)],
+            u8::from(port.standing.in_use().is_some()),
+        );
+    }
+    p.family("port_taken_away_total", "counter", "How often a port's interface was taken away.");
+    for port in &s.ports {
+        p.sample("port_taken_away_total", &[("interface", &port.interface)], port.taken_away);
+    }
     p.family("port_frames_total", "counter", "Frames at a port by what became of them.");
     for port in &s.ports {
         let (c, o) = (&port.counts, &port.oddities);

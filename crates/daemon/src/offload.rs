@@ -1,15 +1,18 @@
 //! Offloads of the two ports: what they hand over as one packet, or with a checksum still to be made, is no packet that
-//! could be metered or sent on. They are looked at before the start, refused or switched off, and restored at the end.
+//! could be metered or sent on. They are looked at before the start, and again at an interface that comes back; refused or
+//! switched off, and restored at the end.
 //!
-//! What was changed is noted in a file beside the control socket: if the process is killed, the next one restores it.
+//! What was changed is noted in a file beside the control socket: if the process is killed, the next one restores it. It belongs
+//! to one interface, by its number: where that has gone there is nothing to restore, whatever has its name now.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use inprofile_live::io::sys::interface_index;
 use serde_json::{Value as Json, json};
 
-use crate::sys::Ethtool;
+use crate::sys::{Account, Ethtool};
 
 /// Those that matter: who merges on receipt, who splits or sums on sending. As `ethtool -K` calls it, and the kernel's
 /// features it means; a `*` stands for anything.
@@ -23,14 +26,23 @@ const OFFLOADS: [(&str, &str); 7] = [
     ("tx", "tx-checksum-sctp"),
 ];
 
-/// An interface, and the kernel's name of a feature.
-pub type Feature = (String, String);
+/// What an interface can do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Feature {
+    interface: String,
+    /// The interface's number.
+    index: u32,
+    /// As the kernel calls it.
+    name: String,
+}
 
 /// What was switched off, and is restored when this goes, if it wasn't before.
 #[derive(Debug)]
 pub struct Offloads {
+    fix: bool,
     changed: Vec<Feature>,
-    note: PathBuf,
+    /// Where that is noted, if it has to be.
+    note: Option<PathBuf>,
 }
 
 /// What `ethtool -K` calls the offload that a feature belongs to; `None` if it does no harm.
@@ -76,10 +88,10 @@ fn switch(interface: &str, features: &[&str], to: bool) -> io::Result<()> {
 ///
 /// # Errors
 /// `InvalidInput`, with what to do, if some are on and `fix` is false; else what the system says.
-pub fn look(ports: &[String; 2], fix: bool) -> io::Result<Vec<Feature>> {
+pub fn look(ports: &[String], fix: bool) -> io::Result<Vec<Feature>> {
     let (mut all, mut refused) = (Vec::new(), Vec::new());
     for port in ports {
-        let on = on(port)?;
+        let (index, on) = (interface_index(port)?, on(port)?);
         let mut names: Vec<&str> = on.iter().filter_map(|f| offload(f)).collect();
         names.dedup();
         if !names.is_empty() && !fix {
@@ -90,7 +102,7 @@ pub fn look(ports: &[String; 2], fix: bool) -> io::Result<Vec<Feature>> {
                 off.join(" ")
             ));
         }
-        all.extend(on.into_iter().map(|f| (port.clone(), f)));
+        all.extend(on.into_iter().map(|name| Feature { interface: port.clone(), index, name }));
     }
     if refused.is_empty() {
         return Ok(all);
@@ -99,49 +111,98 @@ pub fn look(ports: &[String; 2], fix: bool) -> io::Result<Vec<Feature>> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{}\n  {how}", refused.join("\n"))))
 }
 
-/// Switches them off. `note` is where that is noted; what a process before us noted there and could not restore is ours too.
+/// Switches them off. `note` is where that is noted, for `user`, whom the process becomes, to note more there; what a process
+/// before us noted there and could not restore is ours too. With `fix` those of interfaces that come back will be as well.
 ///
 /// # Errors
 /// What the system says; what was switched by then is switched back.
-pub fn switch_off(ports: &[String; 2], features: Vec<Feature>, note: &Path) -> io::Result<Offloads> {
-    let mut changed = noted(note, ports);
-    changed.extend(features.iter().filter(|f| !changed.contains(f)).cloned().collect::<Vec<_>>());
-    let offloads = Offloads { changed, note: note.to_owned() };
-    if !features.is_empty() {
-        fs::write(note, offloads.json().to_string())
-            .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", note.display())))?;
-        for port in ports {
-            switch(port, &of(&features, port), false)?;
-        }
+pub fn switch_off(
+    ports: &[String; 2],
+    fix: bool,
+    features: &[Feature],
+    note: &Path,
+    user: Option<Account>,
+) -> io::Result<Offloads> {
+    let changed = noted(note, ports);
+    let noted = (fix || !changed.is_empty()).then(|| note.to_owned());
+    let mut offloads = Offloads { fix, changed, note: noted };
+    offloads.switch_off(features)?;
+    if let (Some(note), Some(account)) = (&offloads.note, user) {
+        std::os::unix::fs::chown(note, Some(account.uid), Some(account.gid)).map_err(|e| at(note, &e))?;
     }
     Ok(offloads)
 }
 
 fn of<'f>(features: &'f [Feature], port: &str) -> Vec<&'f str> {
-    features.iter().filter(|(p, _)| p == port).map(|(_, f)| f.as_str()).collect()
+    features.iter().filter(|f| f.interface == port).map(|f| f.name.as_str()).collect()
 }
 
-/// What a process before us switched off and could not restore.
+fn at(note: &Path, e: &io::Error) -> io::Error {
+    io::Error::new(e.kind(), format!("{}: {e}", note.display()))
+}
+
+/// What a process before us switched off and could not restore, of interfaces that are still there.
 fn noted(note: &Path, ports: &[String; 2]) -> Vec<Feature> {
     // Without a note, or with one that can't be read, nothing is known to have been changed.
     let Ok(text) = fs::read_to_string(note) else { return Vec::new() };
     let Ok(Json::Array(list)) = serde_json::from_str(&text) else { return Vec::new() };
     let one = |item: &Json| {
-        let port = item.get("port")?.as_str()?.to_owned();
-        let feature = item.get("feature")?.as_str().filter(|f| offload(f).is_some())?.to_owned();
-        ports.contains(&port).then_some((port, feature))
+        let interface = item.get("port")?.as_str()?.to_owned();
+        let index = u32::try_from(item.get("index")?.as_u64()?).ok()?;
+        let name = item.get("feature")?.as_str().filter(|f| offload(f).is_some())?.to_owned();
+        let feature = Feature { interface, index, name };
+        (ports.contains(&feature.interface) && feature.there()).then_some(feature)
     };
     list.iter().filter_map(one).collect()
+}
+
+impl Feature {
+    /// Whether its interface is still there.
+    fn there(&self) -> bool {
+        interface_index(&self.interface).is_ok_and(|index| index == self.index)
+    }
 }
 
 impl Offloads {
     /// What was changed: interface and feature.
     pub fn changed(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.changed.iter().map(|(p, f)| (p.as_str(), f.as_str()))
+        self.changed.iter().map(|f| (f.interface.as_str(), f.name.as_str()))
+    }
+
+    /// Whether offloads may have to be switched while it runs, or at its end.
+    #[must_use]
+    pub fn are_minded(&self) -> bool {
+        self.fix || !self.changed.is_empty()
+    }
+
+    /// Looks at an interface that has come: its offloads are off then, or switched off; which.
+    ///
+    /// # Errors
+    /// `InvalidInput`, with what to do, if some are on and may not be switched off; else what the system says.
+    pub fn take_up(&mut self, port: &str) -> io::Result<Vec<String>> {
+        let features = look(&[port.to_owned()], self.fix)?;
+        self.switch_off(&features)?;
+        Ok(features.into_iter().map(|f| f.name).collect())
+    }
+
+    /// Notes them first, then switches them off.
+    fn switch_off(&mut self, features: &[Feature]) -> io::Result<()> {
+        // What was switched off at an interface before of the same name has gone with it.
+        self.changed
+            .retain(|f| !features.iter().any(|new| new.interface == f.interface && new.index != f.index));
+        let new: Vec<Feature> = features.iter().filter(|f| !self.changed.contains(f)).cloned().collect();
+        self.changed.extend(new);
+        if let Some(note) = &self.note {
+            fs::write(note, self.json().to_string()).map_err(|e| at(note, &e))?;
+        }
+        let mut ports: Vec<&str> = features.iter().map(|f| f.interface.as_str()).collect();
+        ports.dedup();
+        ports.iter().try_for_each(|port| switch(port, &of(features, port), false))
     }
 
     fn json(&self) -> Json {
-        Json::Array(self.changed.iter().map(|(p, f)| json!({ "port": p, "feature": f })).collect())
+        let one = |f: &Feature| json!({ "port": f.interface, "index": f.index, "feature": f.name });
+        Json::Array(self.changed.iter().map(one).collect())
     }
 
     /// Switches on again what was on, at both ports even if one fails; then the note stays for the next start. Once is enough.
@@ -149,14 +210,24 @@ impl Offloads {
     /// # Errors
     /// The first failure.
     pub fn restore(&mut self) -> io::Result<()> {
-        let changed = std::mem::take(&mut self.changed);
-        if changed.is_empty() {
-            return Ok(());
-        }
-        let mut ports: Vec<&str> = changed.iter().map(|(p, _)| p.as_str()).collect();
+        let Some(note) = self.note.take() else { return Ok(()) };
+        let mut changed = std::mem::take(&mut self.changed);
+        changed.retain(Feature::there);
+        let mut ports: Vec<&str> = changed.iter().map(|f| f.interface.as_str()).collect();
+        ports.sort_unstable();
         ports.dedup();
         let switched = ports.iter().map(|p| switch(p, &of(&changed, p), true));
-        switched.fold(Ok(()), io::Result::and).and_then(|()| fs::remove_file(&self.note))
+        switched.fold(Ok(()), io::Result::and).and_then(|()| forget(&note))
+    }
+}
+
+/// Nothing is left to restore. Whoever may not take the note away from its folder can still say so in it.
+fn forget(note: &Path) -> io::Result<()> {
+    match fs::remove_file(note) {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            fs::write(note, "[]").map_err(|e| at(note, &e))
+        }
+        other => other.map_err(|e| at(note, &e)),
     }
 }
 

@@ -9,13 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use inprofile_core::units::{Duration, Time};
-use inprofile_live::io::afpacket::Oddities;
+use inprofile_live::io::afpacket::{AfPacket, Oddities};
 use inprofile_live::io::{Io, Port};
 
 use crate::config::{Config, Fail};
 use crate::log::Log;
+use crate::presence::Standing;
 use crate::router::Router;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{PortState, Snapshot};
 
 pub use asked::{Asked, Waiting, ask};
 
@@ -29,16 +30,34 @@ const LONGEST_DRAIN: Duration = Duration::from_millis(5000);
 /// Time counts picoseconds in 64 bits, enough for 213 days: before they are over it ends as if told to, to be started anew.
 const LONGEST_RUN: Time = Time(200 * 86_400 * inprofile_core::units::PS_PER_S);
 
-/// A driver that also tells what was odd about frames.
+/// A driver that also tells what was odd about frames, and whose ports' interfaces come and go.
 pub trait Ports: Io + Send {
     /// At this port.
     fn odd(&self, port: Port) -> Oddities;
+
+    /// From now on the port is the interface of this number, or none.
+    ///
+    /// # Errors
+    /// What the system says; then it is none.
+    fn bind(&mut self, port: Port, index: Option<u32>) -> io::Result<()>;
 }
 
-impl Ports for inprofile_live::io::afpacket::AfPacket {
+impl Ports for AfPacket {
     fn odd(&self, port: Port) -> Oddities {
         self.oddities(port)
     }
+
+    fn bind(&mut self, port: Port, index: Option<u32>) -> io::Result<()> {
+        AfPacket::bind(self, port, index)
+    }
+}
+
+/// A port's interface.
+#[derive(Clone, Debug)]
+struct Place {
+    standing: Standing,
+    /// How often it was taken away while it was in use.
+    taken_away: u64,
 }
 
 /// What other threads ask for; each is answered, unless whoever asked has withdrawn it.
@@ -50,6 +69,8 @@ pub enum Command {
     Bypass(bool, Asked<()>),
     /// Show everything.
     Snapshot(Asked<Box<Snapshot>>),
+    /// The interface of a port has gone or come; or what the system says against taking it up.
+    Port(Port, Standing, Asked<Result<(), String>>),
     /// Send what waits, and end.
     Stop,
 }
@@ -84,6 +105,7 @@ struct Loop<'a, P: ?Sized> {
     log: Log,
     seed: u64,
     bypass: bool,
+    places: [Place; 2],
     audit: Time,
     /// How far the router is: everything that came up to then has been taken in.
     until: Time,
@@ -96,12 +118,13 @@ struct Loop<'a, P: ?Sized> {
 pub fn run<P: Ports + ?Sized>(
     io: &mut P,
     router: Router,
+    standings: [Standing; 2],
     seed: u64,
     commands: &Receiver<Command>,
     pulse: &Pulse,
     log: Log,
 ) -> io::Result<Ended> {
-    let mut this = Loop::new(io, router, seed, log);
+    let mut this = Loop::new(io, router, standings, seed, log);
     let mut drain_until = None;
     loop {
         match commands.try_recv() {
@@ -133,9 +156,10 @@ pub fn run<P: Ports + ?Sized>(
 }
 
 impl<'a, P: Ports + ?Sized> Loop<'a, P> {
-    fn new(io: &'a mut P, router: Router, seed: u64, log: Log) -> Loop<'a, P> {
+    fn new(io: &'a mut P, router: Router, standings: [Standing; 2], seed: u64, log: Log) -> Loop<'a, P> {
         let (audit, until) = (Time::ZERO, Time::ZERO);
-        Loop { io, router: Some(router), log, seed, bypass: false, audit, until }
+        let places = standings.map(|standing| Place { standing, taken_away: 0 });
+        Loop { io, router: Some(router), log, seed, bypass: false, places, audit, until }
     }
 
     fn obey(&mut self, command: Command) -> io::Result<()> {
@@ -154,14 +178,34 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
             }
             Command::Snapshot(asked) if asked.take() => {
                 if let Some(router) = &self.router {
-                    let ports = [0, 1].map(|p| (self.io.counts(p), self.io.odd(p)));
+                    let ports = [0, 1].map(|p| self.port(p, &router.config.ports[p]));
                     asked.answer(Box::new(Snapshot::of(router, self.until, self.bypass, ports)));
                 }
             }
+            Command::Port(port, standing, asked) if asked.take() => asked.answer(self.change(port, standing)),
             // Withdrawn; or the end, which is not ours to bring about.
             _ => {}
         }
         Ok(())
+    }
+
+    /// A port now.
+    fn port(&self, port: Port, interface: &str) -> PortState {
+        let Place { standing, taken_away } = self.places[port].clone();
+        let (counts, oddities) = (self.io.counts(port), self.io.odd(port));
+        PortState { interface: interface.to_owned(), counts, oddities, standing, taken_away }
+    }
+
+    /// Lets a port's interface go, or takes one up.
+    fn change(&mut self, port: Port, standing: Standing) -> Result<(), String> {
+        let bound = self.io.bind(port, standing.in_use()).map_err(|e| e.to_string());
+        let place = &mut self.places[port];
+        place.taken_away += u64::from(place.standing.in_use().is_some() && standing == Standing::Away);
+        place.standing = match (standing, &bound) {
+            (Standing::InUse(index), Err(e)) => Standing::Unfit(index, e.clone()),
+            (standing, _) => standing,
+        };
+        bound
     }
 
     /// Sets up anew. Where a mechanism panics what waited is lost with it, and one from the configuration before takes its

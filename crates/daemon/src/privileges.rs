@@ -43,10 +43,11 @@ pub fn look_up(config: &Config) -> io::Result<People> {
 ///
 /// # Errors
 /// What the system says.
-pub fn drop(people: &People, restores_offloads: bool) -> io::Result<()> {
+pub fn drop(people: &People, minds_offloads: bool) -> io::Result<()> {
     if let Some(account) = people.user.filter(|a| a.uid != sys::own_uid()) {
         sys::become_user(account)?;
     }
-    // The ports are open: nothing is needed but, at the end, to restore their offloads.
-    sys::keep_capabilities(if restores_offloads { &[NET_ADMIN] } else { &[] })
+    // The ports are open, and binding them anew takes nothing: what is needed is for offloads alone, those of an interface that
+    // comes back and, at the end, those that are to be restored.
+    sys::keep_capabilities(if minds_offloads { &[NET_ADMIN] } else { &[] })
 }

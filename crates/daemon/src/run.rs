@@ -14,7 +14,7 @@ use inprofile_config::Severity;
 use inprofile_core::registry::Registry;
 use inprofile_live::io::Io;
 use inprofile_live::io::afpacket::{AfPacket, PortOptions};
-use inprofile_live::io::sys::{self as live, Clock, interface_index};
+use inprofile_live::io::sys::{self as live, Clock};
 use serde_json::{Value as Json, json};
 
 use crate::config::{self, Config};
@@ -22,6 +22,7 @@ use crate::log::Log;
 use crate::notify::Notify;
 use crate::offload::{self, Offloads};
 use crate::packets::{self, Asked, Command, Ended, Pulse};
+use crate::presence::Presence;
 use crate::privileges::{self, People};
 use crate::router::Router;
 use crate::snapshot::Snapshot;
@@ -223,7 +224,6 @@ struct Open {
     log: Option<File>,
     offloads: Offloads,
     people: People,
-    presence: Presence,
 }
 
 fn open_log(path: &Path) -> io::Result<File> {
@@ -235,7 +235,6 @@ fn open_log(path: &Path) -> io::Result<File> {
 fn open(config: &Config) -> io::Result<Open> {
     let people = privileges::look_up(config)?;
     control::look(&config.socket)?;
-    let presence = Presence::of(&config.ports)?;
     let to_switch = offload::look(&config.ports, config.fix_offloads)?;
     let log = config.log.file.as_deref().map(open_log).transpose()?;
     if let (Some(log), Some(account)) = (&log, people.user) {
@@ -251,34 +250,14 @@ fn open(config: &Config) -> io::Result<Open> {
         None => None,
     };
     let note = config.socket.with_extension("offloads");
-    let offloads = offload::switch_off(&config.ports, to_switch, &note)?;
+    let offloads = offload::switch_off(&config.ports, config.fix_offloads, &to_switch, &note, people.user)?;
     let ports = config.ports.each_ref().map(|interface| PortOptions {
         interface: interface.clone(),
         longest: config.packet.0 as u32 + AROUND,
         frames: RING,
     });
     let io = AfPacket::open(&ports, Clock::start())?;
-    Ok(Open { io, control, place, metrics, log, offloads, people, presence })
-}
-
-/// The ports as they were when they were opened. A port that is taken away is another when it comes back, though its name
-/// is the same, and opening it takes rights that are given up by then.
-struct Presence(Vec<(String, u32)>);
-
-impl Presence {
-    fn of(ports: &[String]) -> io::Result<Presence> {
-        ports.iter().map(|p| Ok((p.clone(), interface_index(p)?))).collect::<io::Result<_>>().map(Presence)
-    }
-
-    /// Whether all are still there; an error names the one that isn't.
-    fn look(&self) -> Result<(), String> {
-        match self.0.iter().find(|(name, index)| interface_index(name).ok() != Some(*index)) {
-            None => Ok(()),
-            Some((name, _)) => Err(format!(
-                "the interface `{name}` was taken away: inprofiled ends, and has to be started anew when it is back"
-            )),
-        }
-    }
+    Ok(Open { io, control, place, metrics, log, offloads, people })
 }
 
 /// Runs until it is told to stop.
@@ -293,11 +272,13 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     let file = fs::canonicalize(file).map_err(words)?;
     let notify = Notify::from_environment().map_err(words)?;
     let signals = Signals::take().map_err(words)?;
-    let Open { mut io, control, mut place, metrics: listener, log: to, mut offloads, people, presence } =
+    let Open { mut io, control, mut place, metrics: listener, log: to, mut offloads, people } =
         open(&config).map_err(words)?;
+    let mut presence = Presence::of(&config.ports, &io).map_err(words)?;
+    let standings = presence.standings();
     // This thread alone: those it starts run as usual.
     let first = live::run_first();
-    privileges::drop(&people, offloads.changed().next().is_some()).map_err(words)?;
+    privileges::drop(&people, offloads.are_minded()).map_err(words)?;
     let (log, log_thread) = Log::start(config.log.level, to).map_err(words)?;
     for (port, feature) in offloads.changed() {
         log.info("offload", "switched off", &[("interface", port.into()), ("feature", feature.into())]);
@@ -336,13 +317,13 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     let (sender, ended) = channel();
     let outcome = std::thread::scope(|scope| {
         let minder = scope.spawn(|| {
-            let outcome = mind(&signals, &notify, &hub, &pulse, ended, &presence);
+            let outcome = mind(&signals, &notify, &hub, &pulse, ended, &mut presence, &mut offloads);
             // Nobody minds the packets any more: if they haven't ended they do now.
             hub.stop();
             outcome
         });
         let beat = pulse.clone();
-        let packets = || packets::run(&mut io, router, seed, &queue, &beat, log.clone());
+        let packets = || packets::run(&mut io, router, standings, seed, &queue, &beat, log.clone());
         // Without an outcome, the minder knows that it panicked.
         if let Ok(outcome) = catch_unwind(AssertUnwindSafe(packets)) {
             // Nobody to tell: then the minder's own outcome is what counts.
@@ -368,10 +349,11 @@ fn mind(
     hub: &Hub,
     pulse: &Pulse,
     ended: Receiver<Result<Ended, String>>,
-    presence: &Presence,
+    presence: &mut Presence,
+    offloads: &mut Offloads,
 ) -> Result<Ended, String> {
     let words = |e: io::Error| e.to_string();
-    notify.tell("READY=1\nSTATUS=packets are forwarded").map_err(words)?;
+    notify.tell(&format!("READY=1\nSTATUS={}", status(hub, presence))).map_err(words)?;
     let every = notify.watchdog().map_or(LOOK, |w| (w / 3).min(LOOK));
     let mut last = None;
     loop {
@@ -379,11 +361,8 @@ fn mind(
             Some(libc::SIGHUP) => {
                 notify.tell("RELOADING=1").map_err(words)?;
                 // What is wrong has been logged and counted.
-                let status = match hub.reload() {
-                    Ok(()) => "packets are forwarded".to_owned(),
-                    Err(e) => format!("the last reload was refused: {}", e.lines().next().unwrap_or("")),
-                };
-                notify.tell(&format!("READY=1\nSTATUS={status}")).map_err(words)?;
+                let _ = hub.reload();
+                notify.tell(&format!("READY=1\nSTATUS={}", status(hub, presence))).map_err(words)?;
             }
             Some(libc::SIGUSR1) => hub.reopen_log(),
             Some(_) => {
@@ -397,7 +376,10 @@ fn mind(
             Err(std::sync::mpsc::TryRecvError::Disconnected) => return Err("the packet loop died".into()),
             Err(std::sync::mpsc::TryRecvError::Empty) => {}
         }
-        presence.look()?;
+        let tell = |port, standing| hub.command(|asked| Command::Port(port, standing, asked));
+        if presence.look(offloads, &hub.log, tell).map_err(words)? {
+            notify.tell(&format!("STATUS={}", status(hub, presence))).map_err(words)?;
+        }
         // Tied to the packets: a loop that hangs is no sign of life, whatever this thread does.
         let now = pulse.count();
         if last != Some(now) {
@@ -407,6 +389,16 @@ fn mind(
             }
         }
     }
+}
+
+/// How it stands, for the service manager.
+fn status(hub: &Hub, presence: &Presence) -> String {
+    let refused = hub
+        .reloads()
+        .error
+        .map(|e| format!("the last reload was refused: {}", e.lines().next().unwrap_or("")));
+    let trouble = presence.trouble().into_iter().chain(refused).reduce(|a, b| format!("{a}; {b}"));
+    trouble.unwrap_or_else(|| "packets are forwarded".to_owned())
 }
 
 fn finish(

@@ -11,6 +11,7 @@ use inprofile_live::io::afpacket::Oddities;
 use serde_json::{Map, Value as Json, json};
 
 use crate::config::DIRECTIONS;
+use crate::presence::Standing;
 use crate::router::{Lane, Router};
 
 /// Everything that is counted.
@@ -39,6 +40,10 @@ pub struct PortState {
     pub counts: PortCounts,
     /// What was odd about them.
     pub oddities: Oddities,
+    /// Whether the interface is there and in use.
+    pub standing: Standing,
+    /// How often it was taken away while it was in use.
+    pub taken_away: u64,
 }
 
 /// One direction. `came` = `passed` + `sent` + `dropped` + `marked_away` + `no_buffer` + `waiting`.
@@ -111,18 +116,13 @@ pub struct MarkerState {
 impl Snapshot {
     /// Taken now.
     #[must_use]
-    pub fn of(router: &Router, now: Time, bypass: bool, ports: [(PortCounts, Oddities); 2]) -> Snapshot {
-        let mut names = router.config.ports.iter();
+    pub fn of(router: &Router, now: Time, bypass: bool, ports: [PortState; 2]) -> Snapshot {
         Snapshot {
             uptime: now.secs(),
             bypass,
             failure: router.failure.clone(),
             since_failure: router.since_failure.iter().sum(),
-            ports: ports.map(|(counts, oddities)| PortState {
-                interface: names.next().cloned().unwrap_or_default(),
-                counts,
-                oddities,
-            }),
+            ports,
             directions: (0..2).map(|i| direction(router, i, &router.lanes[i], now)).collect(),
         }
     }
@@ -214,6 +214,10 @@ fn gather<T>(show: impl FnOnce(&mut dyn FnMut(&'static str, T))) -> Vec<(&'stati
 fn port(p: &PortState) -> Json {
     json!({
         "interface": p.interface,
+        "there": p.standing.there().is_some(),
+        "in_use": p.standing.in_use().is_some(),
+        "out_of_use": p.standing.why(),
+        "taken_away": p.taken_away,
         "received": p.counts.received,
         "missed": p.counts.missed,
         "sent": p.counts.sent,

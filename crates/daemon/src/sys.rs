@@ -131,10 +131,13 @@ struct CapData {
 /// _LINUX_CAPABILITY_VERSION_3.
 const CAP_VERSION: u32 = 0x2008_0522;
 
-/// Gives up every capability of this thread but these, which it must have, and what new privileges programs could give.
+/// Gives up every capability of this thread but these, if it has them, and what new privileges programs could give.
 pub fn keep_capabilities(keep: &[u32]) -> io::Result<()> {
-    let bits = keep.iter().fold(0, |bits, c| bits | 1u32 << c);
     let header = CapHeader { version: CAP_VERSION, pid: 0 };
+    let mut had = [CapData { effective: 0, permitted: 0, inheritable: 0 }; 2];
+    // SAFETY: two structures of the kernel's layout; it writes into the second, which has the room that this version takes.
+    check(unsafe { libc::syscall(libc::SYS_capget, &raw const header, had.as_mut_ptr()) } as libc::c_int)?;
+    let bits = keep.iter().fold(0, |bits, c| bits | 1u32 << c) & had[0].permitted;
     let low = CapData { effective: bits, permitted: bits, inheritable: 0 };
     let data = [low, CapData { effective: 0, permitted: 0, inheritable: 0 }];
     // SAFETY: numbers only; then two structures of the kernel's layout, which it only reads.

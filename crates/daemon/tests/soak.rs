@@ -14,6 +14,7 @@ use inprofile_core::units::{Duration, Time};
 use inprofile_daemon::config::Level;
 use inprofile_daemon::log::Log;
 use inprofile_daemon::packets::{self, Command, Ports, Pulse, Waiting};
+use inprofile_daemon::presence::Standing;
 use inprofile_daemon::router::{self, Router};
 use inprofile_daemon::snapshot::Snapshot;
 use inprofile_live::io::afpacket::Oddities;
@@ -190,6 +191,9 @@ impl Ports for Source {
     fn odd(&self, _: Port) -> Oddities {
         Oddities::default()
     }
+    fn bind(&mut self, _: Port, _: Option<u32>) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn memory_kib() -> u64 {
@@ -207,7 +211,9 @@ fn soak(most: u64) {
     let (log, _) = Log::start(Level::Error, None).expect("a thread");
     let router = Router::new(config, Layer::Ip, 1);
     let start = Instant::now();
-    let ended = packets::run(&mut source, router, 1, &queue, &Pulse::default(), log).expect("no fault");
+    let there = [1, 2].map(Standing::InUse);
+    let ended =
+        packets::run(&mut source, router, there, 1, &queue, &Pulse::default(), log).expect("no fault");
     let wall = start.elapsed().as_secs_f64();
     assert_eq!(ended.left_behind, 0);
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use inprofile_core::units::{Duration as Span, Time};
 use inprofile_live::io::afpacket::{AfPacket, PortOptions};
 use inprofile_live::io::frames::Frames;
-use inprofile_live::io::sys::Clock;
+use inprofile_live::io::sys::{Clock, interface_index};
 use inprofile_live::io::tun::{self, Tun};
 use inprofile_live::io::{Io, Port};
 use inprofile_live::packet::{Layer, Transport, checksum, parse};
@@ -235,6 +235,49 @@ fn trains_arrive_as_the_frames_they_are_made_of() {
         let mut a = open("va")?;
         pass(&mut a, &mut b, &sent[..500])?;
         assert_eq!((a.oddities(0).trains, a.counts(0).sent), (0, 500));
+
+        // A port is bound to none, and to another: by whether that has a queue it is sent trains or frames.
+        let (va, vb) = (interface_index("va")?, interface_index("vb")?);
+        ip("link add ua type veth peer name ub");
+        for port in ["ua", "ub"] {
+            without_offloads(port)?;
+            ip(&format!("link set {port} up"));
+        }
+        let (ua, ub) = (interface_index("ua")?, interface_index("ub")?);
+        let (to_a, to_b) = (a.binding(0)?, b.binding(0)?);
+        assert_eq!((to_a.index()?, to_b.index()?), (Some(va), Some(vb)));
+        a.bind(0, None)?;
+        assert_eq!(to_a.index()?, None);
+        let mut frames = Frames::default();
+        sent[..70].iter().for_each(|f| frames.push(Time::ZERO, f));
+        a.send_all(0, &frames)?;
+        assert_eq!((a.counts(0).sent, a.counts(0).refused), (500, 70));
+        a.bind(0, Some(ua))?;
+        b.bind(0, Some(ub))?;
+        assert_eq!((to_a.index()?, to_b.index()?), (Some(ua), Some(ub)));
+        let trains = |a: &AfPacket| a.oddities(0).trains;
+        pass(&mut a, &mut b, &sent[..500])?;
+        assert!(trains(&a) > 0);
+        a.bind(0, Some(va))?;
+        b.bind(0, Some(vb))?;
+        let before = trains(&a);
+        pass(&mut a, &mut b, &sent[..500])?;
+        assert_eq!(trains(&a), before);
+        // One that isn't there: bound to none.
+        ip("link del ua");
+        assert_eq!(a.bind(0, Some(ua)).unwrap_err().raw_os_error(), Some(libc::ENODEV));
+        assert_eq!(to_a.index()?, None);
+        // One that goes lets go of the port, and what came before is still there.
+        a.bind(0, Some(va))?;
+        let mut frames = Frames::default();
+        sent[..20].iter().for_each(|f| frames.push(Time::ZERO, f));
+        a.send_all(0, &frames)?;
+        std::thread::sleep(Duration::from_millis(50));
+        ip("link del va");
+        assert_eq!((to_a.index()?, to_b.index()?), (None, None));
+        a.send_all(0, &frames)?;
+        assert_eq!(a.counts(0).refused, 90);
+        assert_eq!(gather(&mut b, 20, wanted).len(), 20);
         Ok(())
     })
     .expect("namespaces work");

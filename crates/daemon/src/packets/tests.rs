@@ -15,9 +15,14 @@ use super::*;
 use crate::config::{self, Level};
 use crate::router;
 
+const THERE: [Standing; 2] = [Standing::InUse(1), Standing::InUse(2)];
+
 impl Ports for Replay {
     fn odd(&self, _: Port) -> Oddities {
         Oddities::default()
+    }
+    fn bind(&mut self, _: Port, index: Option<u32>) -> io::Result<()> {
+        if index == Some(9) { Err(io::Error::other("no such interface")) } else { Ok(()) }
     }
 }
 
@@ -58,7 +63,7 @@ fn play(fail: &str) -> (io::Result<Ended>, Vec<u8>) {
     let mut io = Replay::new(Layer::Ip, (1..=6).map(frame).collect());
     let router = Router::new(config(fail), Layer::Ip, 1);
     let (log, _) = Log::start(Level::Error, None).unwrap();
-    let mut this = Loop::new(&mut io, router, 1, log);
+    let mut this = Loop::new(&mut io, router, THERE, 1, log);
     let mut outcome = Ok(());
     while outcome.is_ok() && !this.io.ended() {
         outcome = this.round(true);
@@ -97,7 +102,7 @@ fn reload_that_panics(fail: &str) -> (Result<(), String>, io::Result<()>, Vec<u8
     marker(&mut before, "sound", |_, _| AnyMarker::Custom(Box::new(Sound)));
     marker(&mut after, "unsound", |_, _| panic!("it can't be built"));
     let (log, _) = Log::start(Level::Error, None).unwrap();
-    let mut this = Loop::new(&mut io, Router::new(before, Layer::Ip, 1), 1, log);
+    let mut this = Loop::new(&mut io, Router::new(before, Layer::Ip, 1), THERE, 1, log);
     let (asked, waiting) = ask();
     let mut asked = Some(asked);
     let mut outcome = Ok(());
@@ -143,7 +148,7 @@ fn a_reload_that_panics_leaves_the_way_open_or_closed() {
 fn what_was_withdrawn_never_takes_effect() {
     let mut io = Replay::new(Layer::Ip, Vec::new());
     let (log, _) = Log::start(Level::Error, None).unwrap();
-    let mut this = Loop::new(&mut io, Router::new(config("open"), Layer::Ip, 1), 1, log);
+    let mut this = Loop::new(&mut io, Router::new(config("open"), Layer::Ip, 1), THERE, 1, log);
     let (asked, waiting) = ask();
     assert!(waiting.answer(std::time::Duration::ZERO).is_err(), "nobody is there to answer");
     this.obey(Command::Reload(Box::new(config("closed")), asked)).unwrap();
@@ -152,6 +157,30 @@ fn what_was_withdrawn_never_takes_effect() {
     assert!(waiting.answer(std::time::Duration::ZERO).is_err());
     this.obey(Command::Bypass(true, asked)).unwrap();
     assert!(!this.bypass);
+}
+
+/// A port's interface goes, one comes that can't be taken up, goes again, and then one comes that can.
+#[test]
+fn a_port_goes_and_comes_and_is_shown() {
+    let mut io = Replay::new(Layer::Ip, Vec::new());
+    let (log, _) = Log::start(Level::Error, None).unwrap();
+    let mut this = Loop::new(&mut io, Router::new(config("open"), Layer::Ip, 1), THERE, 1, log);
+    let mut tell = |standing: Standing| {
+        let (asked, waiting) = ask();
+        this.obey(Command::Port(1, standing, asked)).unwrap();
+        let told = waiting.answer(std::time::Duration::ZERO).unwrap();
+        let (asked, waiting) = ask();
+        this.obey(Command::Snapshot(asked)).unwrap();
+        let shown = waiting.answer(std::time::Duration::ZERO).unwrap();
+        assert_eq!(shown.ports[0].standing, THERE[0], "the other goes on");
+        (told, shown.ports[1].standing.clone(), shown.ports[1].taken_away)
+    };
+    let said = "no such interface".to_owned();
+    assert_eq!(tell(Standing::Away), (Ok(()), Standing::Away, 1));
+    assert_eq!(tell(Standing::InUse(9)), (Err(said.clone()), Standing::Unfit(9, said), 1));
+    assert_eq!(tell(Standing::Away), (Ok(()), Standing::Away, 1));
+    assert_eq!(tell(Standing::InUse(3)), (Ok(()), Standing::InUse(3), 1));
+    assert_eq!(tell(Standing::Away), (Ok(()), Standing::Away, 2));
 }
 
 /// What was told to stop sends what waits.
@@ -168,7 +197,7 @@ fn the_end_drains() {
     let (config, _) = config::parse(text.as_bytes(), "r.toml", &router::registry()).unwrap();
     let router = Router::new(config, Layer::Ip, 1);
     let (log, _) = Log::start(Level::Error, None).unwrap();
-    let mut this = Loop::new(&mut io, router, 1, log.clone());
+    let mut this = Loop::new(&mut io, router, THERE, 1, log.clone());
     while !this.io.ended() {
         this.round(true).unwrap();
     }
@@ -176,7 +205,10 @@ fn the_end_drains() {
     assert_eq!(router.waiting(), 4);
     let (sender, commands) = channel();
     sender.send(Command::Stop).unwrap();
-    assert_eq!(run(&mut io, router, 1, &commands, &Pulse::default(), log).unwrap(), Ended { left_behind: 0 });
+    assert_eq!(
+        run(&mut io, router, THERE, 1, &commands, &Pulse::default(), log).unwrap(),
+        Ended { left_behind: 0 }
+    );
     // 1 ms each.
     assert!(io.now() <= Time(5_000_000_000), "{}", io.now());
     assert_eq!(io.into_sent().len(), 5);
@@ -226,6 +258,9 @@ impl Ports for Sleepy {
     fn odd(&self, _: Port) -> Oddities {
         Oddities::default()
     }
+    fn bind(&mut self, _: Port, _: Option<u32>) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// 1,000 packets of 1000 B, one every 0.8 ms, into 8 Mbit/s and a queue of four: a fifth has to go. Which ones left, how many
@@ -243,7 +278,7 @@ fn crowd(every: Duration) -> (Vec<u16>, u64, Duration) {
     let text = "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"8 Mbit/s\"\nqueue = { aqm = \"drop_tail\", limit = \"4 packets\" }\n";
     let (config, _) = config::parse(text.as_bytes(), "r.toml", &router::registry()).unwrap();
     let (log, _) = Log::start(Level::Error, None).unwrap();
-    let mut this = Loop::new(&mut io, Router::new(config, Layer::Ip, 1), 1, log);
+    let mut this = Loop::new(&mut io, Router::new(config, Layer::Ip, 1), THERE, 1, log);
     while !this.io.ended() || this.router.as_ref().unwrap().waiting() > 0 {
         this.round(true).unwrap();
     }

@@ -8,7 +8,7 @@ use std::{env, fs, thread};
 use inprofile_core::units::Duration as Span;
 use inprofile_live::io::Io;
 use inprofile_live::io::afpacket::{AfPacket, PortOptions};
-use inprofile_live::io::sys::Clock;
+use inprofile_live::io::sys::{Clock, interface_index};
 use inprofile_live::namespace::Namespace;
 use serde_json::Value as Json;
 
@@ -197,6 +197,11 @@ impl Bench {
                 ends()
             })
             .expect("namespaces work");
+    }
+
+    /// Whether there is an interface of this name in the namespace.
+    pub fn has(&self, interface: &str) -> bool {
+        self.namespace.within(|| interface_index(interface)).is_ok()
     }
 
     /// Runs `ip link` in the namespace.

@@ -154,7 +154,7 @@ fn a_start_that_is_refused_leaves_nothing_behind() {
     bench
         .namespace
         .within(|| {
-            let off = offload::switch_off(&ports, offload::look(&ports, true)?, &note)?;
+            let off = offload::switch_off(&ports, true, &offload::look(&ports, true)?, &note, None)?;
             assert!(off.changed().count() > 0 && offload::on("lan0")?.is_empty());
             drop(off);
             Ok(())

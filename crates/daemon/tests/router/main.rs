@@ -5,5 +5,6 @@ mod bench;
 mod faults;
 mod forwarding;
 mod frames;
+mod ports;
 mod reload;
 mod service;

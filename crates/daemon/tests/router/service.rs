@@ -15,7 +15,7 @@ use crate::frames::Udp;
 /// A user who is nobody in particular, everywhere.
 const NOBODY: u32 = 65_534;
 
-fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     let patience = Instant::now() + Duration::from_secs(10);
     while !holds() {
         assert!(Instant::now() < patience, "{what}");
@@ -24,7 +24,7 @@ fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// What a service manager hears within this time.
-fn heard(socket: &UnixDatagram, within: Duration) -> Vec<String> {
+pub fn heard(socket: &UnixDatagram, within: Duration) -> Vec<String> {
     let (mut all, until, mut room) = (Vec::new(), Instant::now() + within, [0; 512]);
     while let Some(left) = until.checked_duration_since(Instant::now()).filter(|d| !d.is_zero()) {
         socket.set_read_timeout(Some(left)).unwrap();
@@ -106,7 +106,7 @@ fn a_packet_loop_that_hangs_is_no_sign_of_life() {
 }
 
 /// A line of `/proc/PID/status`.
-fn status(pid: u32, key: &str) -> String {
+pub fn status(pid: u32, key: &str) -> String {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = text.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(':')).unwrap();
     line.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -228,26 +228,4 @@ fn a_disk_that_fills_up_costs_lines_until_there_is_room() {
     let text = fs::read_to_string(format!("{inside}/router.log")).unwrap();
     assert!(text.lines().last().unwrap().ends_with('}'), "a whole line: {text}");
     assert_adds_up(&bench.stats());
-}
-
-/// A port that is taken away is another when it comes back: the router ends, says which, and a new start finds it.
-#[test]
-fn a_port_that_is_taken_away_ends_it_and_a_new_start_finds_it() {
-    let Some(mut bench) = Bench::new("deleted") else { return };
-    bench.start(&plain("5 Mbit/s"));
-    for with_traffic in [false, true] {
-        bench.send(0, &[Udp::numbered(1).v4()]);
-        assert_eq!(bench.receive(1, 1, QUIET).len(), 1);
-        bench.link("del wan0");
-        if with_traffic {
-            bench.send(0, &(0..20).map(|n| Udp::numbered(n).v4()).collect::<Vec<_>>());
-        }
-        assert_eq!(bench.ended(), Some(1));
-        let errors = bench.errors();
-        assert!(errors.contains("the interface `wan0` was taken away"), "{errors}");
-        bench.plug();
-        bench.start_again();
-    }
-    bench.send(0, &[Udp::numbered(2).v4()]);
-    assert_eq!(bench.receive(1, 1, QUIET).len(), 1);
 }

@@ -165,6 +165,17 @@ pub(crate) fn bind_packet(socket: BorrowedFd<'_>, index: u32, protocol: libc::c_
     Ok(())
 }
 
+/// The number of the interface that a packet socket is bound to; `None`: to none, or one that has gone.
+pub(crate) fn bound_to(socket: BorrowedFd<'_>) -> io::Result<Option<u32>> {
+    // SAFETY: an address of zeros is a valid one: numbers only.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    let mut length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into `address`, in which any bytes are valid.
+    check(unsafe { libc::getsockname(socket.as_raw_fd(), (&raw mut address).cast(), &raw mut length) })?;
+    // Of one that has gone the kernel says −1.
+    Ok(u32::try_from(address.sll_ifindex).ok().filter(|index| *index > 0))
+}
+
 /// Sends messages, each of as many of `parts` as `counts` says, one after the other; how many went. An error is about
 /// the first of them.
 pub(crate) fn send_many(

@@ -28,6 +28,11 @@ const BATCH: usize = 64;
 /// How many frames are gathered before they are sent.
 const SEND_BATCH: usize = 64;
 
+/// The loopback's number in every network namespace: where a socket that is bound to no port waits for [`UNUSED`].
+const NOWHERE: u32 = 1;
+/// An EtherType that IANA keeps reserved, and that nothing has.
+const UNUSED: libc::c_int = 0xffff;
+
 /// How a port is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortOptions {
@@ -62,9 +67,25 @@ pub struct Oddities {
     pub trains: u64,
 }
 
+/// Which interface a port's socket is bound to, to be asked for by another thread.
+#[derive(Debug)]
+pub struct Binding(OwnedFd);
+
+impl Binding {
+    /// The interface's number; `None` once it was deleted or moved to another network namespace, whatever has its name now.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn index(&self) -> io::Result<Option<u32>> {
+        Ok(sys::bound_to(self.0.as_fd())?.filter(|index| *index != NOWHERE))
+    }
+}
+
 #[derive(Debug)]
 struct OnePort {
     socket: OwnedFd,
+    /// The interface whose frames are all taken, whomever they are for: that it is bound to, or was before it went.
+    all_of: Option<u32>,
     ring: Ring,
     outlet: Outlet,
     sent: Sent,
@@ -100,6 +121,27 @@ impl AfPacket {
         let poll = |p: &OnePort| libc::pollfd { fd: p.socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let polls = ports.iter().map(poll).collect();
         Ok(AfPacket { clock, until: Time::ZERO, ports, polls })
+    }
+
+    /// Binds a port to the interface of this number, or to none: then nothing comes in, and what is sent there is refused and
+    /// counted. Sockets and ring stay as they are, so that this takes no privilege; frames that came in before are still
+    /// handed over. Where it fails the port is bound to none.
+    ///
+    /// # Errors
+    /// What the system says: `ENODEV` if there is no such interface (any more).
+    pub fn bind(&mut self, port: Port, index: Option<u32>) -> io::Result<()> {
+        let port = &mut self.ports[port];
+        port.unbind()?;
+        let Some(index) = index else { return Ok(()) };
+        port.bind(index).or_else(|e| port.unbind().and(Err(e)))
+    }
+
+    /// To see what a port is bound to.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn binding(&self, port: Port) -> io::Result<Binding> {
+        self.ports[port].socket.try_clone().map(Binding)
     }
 
     /// What was odd about the frames that came in by a port.
@@ -199,20 +241,35 @@ impl OnePort {
         let fd = socket.as_fd();
         let on: libc::c_int = 1;
         sys::set_option(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &on)?;
-        let promiscuous = libc::packet_mreq {
-            mr_ifindex: index as libc::c_int,
-            mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
-            mr_alen: 0,
-            mr_address: [0; 8],
-        };
-        sys::set_option(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &promiscuous)?;
         let ring = Ring::new(fd, options.longest, options.frames)?;
-        sys::bind_packet(fd, index, libc::ETH_P_ALL)?;
-        let outlet = Outlet::open(&options.interface, index)?;
+        let outlet = Outlet::open(&options.interface)?;
         let counts = PortCounts::default();
         let oddities = Oddities::default();
         let (sent, gathered) = (Sent::default(), Frames::default());
-        Ok(OnePort { socket, ring, outlet, sent, counts, oddities, gathered })
+        let mut port = OnePort { socket, all_of: None, ring, outlet, sent, counts, oddities, gathered };
+        port.bind(index)?;
+        Ok(port)
+    }
+
+    fn bind(&mut self, index: u32) -> io::Result<()> {
+        self.outlet.bind(index)?;
+        let fd = self.socket.as_fd();
+        sys::set_option(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &promiscuous(index))?;
+        self.all_of = Some(index);
+        sys::bind_packet(fd, index, libc::ETH_P_ALL)
+    }
+
+    fn unbind(&mut self) -> io::Result<()> {
+        self.outlet.unbind()?;
+        let fd = self.socket.as_fd();
+        // The kernel takes number 0 for all interfaces, and protocol 0 for the one before.
+        sys::bind_packet(fd, NOWHERE, UNUSED)?;
+        let Some(index) = self.all_of.take() else { return Ok(()) };
+        match sys::set_option(fd, libc::SOL_PACKET, libc::PACKET_DROP_MEMBERSHIP, &promiscuous(index)) {
+            // It went with the interface.
+            Err(e) if e.raw_os_error() == Some(libc::EADDRNOTAVAIL) => Ok(()),
+            other => other,
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -227,6 +284,16 @@ impl OnePort {
     fn send_batch(&mut self, frames: &Frames) -> io::Result<()> {
         let frames: Vec<&[u8]> = frames.iter().collect();
         self.outlet.send(&frames, &mut self.sent)
+    }
+}
+
+/// What asks for all frames of an interface.
+fn promiscuous(index: u32) -> libc::packet_mreq {
+    libc::packet_mreq {
+        mr_ifindex: index as libc::c_int,
+        mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
+        mr_alen: 0,
+        mr_address: [0; 8],
     }
 }
 

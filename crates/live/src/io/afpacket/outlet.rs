@@ -1,6 +1,7 @@
 //! The way out of a port: a packet socket of its own, to which frames are handed in batches.
 //!
 //! Past the interface's own queue (PACKET_QDISC_BYPASS) where it has one; where it has none, in [trains](super::train).
+//! Which it is belongs to the interface, so both options are set with each binding.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};
@@ -40,23 +41,41 @@ pub struct Sent {
 }
 
 impl Outlet {
-    /// Opens one on this interface, which has this number.
+    /// Opens one, through which nothing leaves yet: for the interface of this name.
     ///
     /// # Errors
     /// What the system says.
-    pub fn open(interface: &str, index: u32) -> io::Result<Outlet> {
+    pub fn open(interface: &str) -> io::Result<Outlet> {
         // Protocol 0: nothing comes in here.
         let socket = sys::packet_socket()?;
         let fd = socket.as_fd();
-        let trains = Netlink::open()?.queue(index)? == NO_QUEUE;
-        let option = if trains { libc::PACKET_VNET_HDR } else { libc::PACKET_QDISC_BYPASS };
-        sys::set_option(fd, libc::SOL_PACKET, option, &(1 as libc::c_int))?;
         // Beyond what the system lets everybody have takes the machine's own CAP_NET_ADMIN; without, as much as there is.
         if sys::set_option(fd, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_MEMORY).is_err() {
             sys::set_option(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_MEMORY)?;
         }
-        sys::bind_packet(fd, index, 0)?;
-        Ok(Outlet { socket, interface: interface.to_owned(), trains })
+        Ok(Outlet { socket, interface: interface.to_owned(), trains: false })
+    }
+
+    /// From now on what is sent leaves by the interface of this number.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn bind(&mut self, index: u32) -> io::Result<()> {
+        let fd = self.socket.as_fd();
+        self.trains = Netlink::open()?.queue(index)? == NO_QUEUE;
+        for (option, on) in [(libc::PACKET_VNET_HDR, self.trains), (libc::PACKET_QDISC_BYPASS, !self.trains)]
+        {
+            sys::set_option(fd, libc::SOL_PACKET, option, &libc::c_int::from(on))?;
+        }
+        sys::bind_packet(fd, index, 0)
+    }
+
+    /// From now on nothing leaves: what is to be sent is refused.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn unbind(&self) -> io::Result<()> {
+        sys::bind_packet(self.socket.as_fd(), 0, 0)
     }
 
     /// Sends frames. One that can't be sent is counted, and the rest goes on.

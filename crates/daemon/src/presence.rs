@@ -1,0 +1,215 @@
+//! Whether the interfaces of the two ports are there, and what is done when one goes or comes back.
+//!
+//! An interface that is deleted, renamed or moved to another network namespace is taken away: the name is what the file
+//! says. Until one of that name is there again nothing comes in by the port, and what should leave by it is refused and
+//! counted; then the port is bound to it, if its offloads are as they have to be at the start.
+//! The thread that minds signals looks, by name: notifications of the kernel can be lost when many come, so that it would have to
+//! look all the same. What it finds it tells the thread that has the packets.
+
+use std::io;
+
+use inprofile_live::io::afpacket::{AfPacket, Binding};
+use inprofile_live::io::sys::interface_index;
+
+use crate::log::Log;
+use crate::offload::Offloads;
+
+/// What a port's interface is to the router.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// There, by its number, and in use.
+    InUse(u32),
+    /// There, by its number, and out of use: why.
+    Unfit(u32, String),
+    /// Taken away.
+    Away,
+}
+
+impl Standing {
+    /// The interface that packets come from and go to.
+    #[must_use]
+    pub fn in_use(&self) -> Option<u32> {
+        match self {
+            Standing::InUse(index) => Some(*index),
+            Standing::Unfit(..) | Standing::Away => None,
+        }
+    }
+
+    /// The interface that is there, in use or not.
+    #[must_use]
+    pub fn there(&self) -> Option<u32> {
+        match self {
+            Standing::InUse(index) | Standing::Unfit(index, _) => Some(*index),
+            Standing::Away => None,
+        }
+    }
+
+    /// Why it is out of use, if it is.
+    #[must_use]
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            Standing::InUse(_) => None,
+            Standing::Unfit(_, why) => Some(why),
+            Standing::Away => Some("the interface was taken away"),
+        }
+    }
+}
+
+/// A port, as it was seen last.
+struct Watched {
+    name: String,
+    binding: Binding,
+    standing: Standing,
+}
+
+/// The ports.
+pub struct Presence([Watched; 2]);
+
+/// Whether an interface that is in use has been taken away: its name stands for another, or for none, or the socket has lost it.
+fn lost(in_use: u32, named: Option<u32>, bound: Option<u32>) -> bool {
+    named != Some(in_use) || bound != Some(in_use)
+}
+
+impl Presence {
+    /// Of ports that were just opened.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn of(names: &[String; 2], io: &AfPacket) -> io::Result<Presence> {
+        let watched = |port: usize| {
+            let binding = io.binding(port)?;
+            let standing = binding.index()?.map_or(Standing::Away, Standing::InUse);
+            Ok::<_, io::Error>(Watched { name: names[port].clone(), binding, standing })
+        };
+        Ok(Presence([watched(0)?, watched(1)?]))
+    }
+
+    /// As they were seen last, by their numbers.
+    #[must_use]
+    pub fn standings(&self) -> [Standing; 2] {
+        self.0.each_ref().map(|w| w.standing.clone())
+    }
+
+    /// Which are out of use and why, for people; `None` if none is.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        let each = self.0.iter().filter_map(|w| Some(format!("`{}`: {}", w.name, w.standing.why()?)));
+        each.map(|text| text.lines().next().unwrap_or_default().to_owned()).reduce(|a, b| format!("{a}; {b}"))
+    }
+
+    /// Looks; whether anything has changed. `tell` tells the thread that has the packets: the outer error is that there is no
+    /// answer, and then it is tried again with the next look; the inner one what the system said of the port.
+    ///
+    /// # Errors
+    /// What the system says, if not of an interface.
+    pub fn look(
+        &mut self,
+        offloads: &mut Offloads,
+        log: &Log,
+        tell: impl Fn(usize, Standing) -> Result<Result<(), String>, String>,
+    ) -> io::Result<bool> {
+        let mut changed = false;
+        for (port, watched) in self.0.iter_mut().enumerate() {
+            let before = watched.standing.clone();
+            watched.look(offloads, log, |standing| tell(port, standing))?;
+            changed |= watched.standing != before;
+        }
+        Ok(changed)
+    }
+}
+
+impl Watched {
+    fn look(
+        &mut self,
+        offloads: &mut Offloads,
+        log: &Log,
+        tell: impl Fn(Standing) -> Result<Result<(), String>, String>,
+    ) -> io::Result<()> {
+        let named = interface_index(&self.name).ok();
+        let bound = self.binding.index()?;
+        let interface = ("interface", self.name.as_str().into());
+        if let Some(index) = self.standing.in_use() {
+            if !lost(index, named, bound) {
+                return Ok(());
+            }
+            let Ok(outcome) = tell(Standing::Away) else { return Ok(()) };
+            self.standing = Standing::Away;
+            log.warn(
+                "port",
+                "the interface was taken away: what should leave by it is refused until one of its name is there",
+                std::slice::from_ref(&interface),
+            );
+            if let Err(e) = outcome {
+                log.error(
+                    "port",
+                    "what was left of it can't be let go",
+                    &[interface.clone(), ("why", e.into())],
+                );
+            }
+        }
+        let Some(index) = named else {
+            // One that was never in use has gone again.
+            if self.standing != Standing::Away && tell(Standing::Away).is_ok() {
+                self.standing = Standing::Away;
+                log.warn("port", "the interface was taken away again", &[interface]);
+            }
+            return Ok(());
+        };
+        let found = match offloads.take_up(&self.name) {
+            // What comes to its place meanwhile is seen with the next look.
+            Ok(switched) => {
+                for feature in switched {
+                    log.info("offload", "switched off", &[interface.clone(), ("feature", feature.into())]);
+                }
+                Standing::InUse(index)
+            }
+            Err(e) => Standing::Unfit(index, e.to_string()),
+        };
+        if found == self.standing {
+            return Ok(());
+        }
+        let found = match tell(found.clone()) {
+            Ok(Ok(())) => found,
+            Ok(Err(e)) => Standing::Unfit(index, e),
+            Err(_) => return Ok(()),
+        };
+        if found == self.standing {
+            return Ok(());
+        }
+        match found.why() {
+            None => log.info("port", "the interface is there again, and in use", &[interface]),
+            Some(why) => log.error(
+                "port",
+                "an interface of its name is there, and stays out of use until this is put right",
+                &[interface, ("why", why.into())],
+            ),
+        }
+        self.standing = found;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The name decides (a rename), and the socket does: a new interface may have the number of the one before.
+    #[test]
+    fn an_interface_is_lost_by_its_name_and_by_its_socket() {
+        assert!(!lost(7, Some(7), Some(7)));
+        assert!(lost(7, None, None), "deleted, or in another namespace");
+        assert!(lost(7, None, Some(7)), "renamed");
+        assert!(lost(7, Some(8), None), "made again before anybody looked");
+        assert!(lost(7, Some(8), Some(7)), "renamed, and another has its name");
+        assert!(lost(7, Some(7), None), "made again with the same number");
+    }
+
+    #[test]
+    fn a_port_out_of_use_says_why() {
+        let unfit = Standing::Unfit(7, "gro on".into());
+        let shown = |s: &Standing| (s.there(), s.in_use(), s.why().map(str::to_owned));
+        assert_eq!(shown(&Standing::InUse(7)), (Some(7), Some(7), None));
+        assert_eq!(shown(&unfit), (Some(7), None, Some("gro on".into())));
+        assert_eq!(shown(&Standing::Away), (None, None, Some("the interface was taken away".into())));
+    }
+}
