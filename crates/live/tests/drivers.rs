@@ -291,6 +291,29 @@ fn an_interface_that_is_not_there_is_named() {
     assert_eq!(e.to_string(), "interface `nosuch0`: there is no interface `nosuch0`");
 }
 
+/// A layer-3 tunnel's packets would be read as Ethernet, wrongly.
+#[test]
+fn an_interface_without_ethernet_is_refused() {
+    let Some(ns) = namespace() else { return };
+    let (first, later) = ns
+        .within(|| {
+            let _device = tun::create("tunnel0")?;
+            ip("link add va type veth peer name vb");
+            let first = AfPacket::open(&[PortOptions::new("tunnel0")], Clock::start()).map(|_| ());
+            let mut io = AfPacket::open(&[PortOptions::new("va")], Clock::start())?;
+            let later = io.bind(0, Some(interface_index("tunnel0")?));
+            assert_eq!(io.binding(0)?.index()?, None);
+            Ok((first, later))
+        })
+        .expect("namespaces work");
+    let text = first.unwrap_err().to_string();
+    assert!(
+        text.starts_with("interface `tunnel0`: its frames have no Ethernet header (link type 65534)"),
+        "{text}"
+    );
+    assert_eq!(later.unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
+}
+
 #[test]
 fn a_tun_device_is_a_host_on_a_wire() {
     let Some(ns) = namespace() else { return };

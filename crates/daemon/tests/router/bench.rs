@@ -190,13 +190,24 @@ impl Bench {
 
     /// Makes the outside's pair anew, after it was taken away.
     pub fn plug(&mut self) {
+        self.plug_as("wan0");
+    }
+
+    /// The same, with these words of `ip link` after the port's name.
+    pub fn plug_as(&mut self, port: &str) {
+        let pair = format!("{port} h1");
         self.hosts = self
             .namespace
             .within(|| {
-                plug("h1 wan0");
+                plug(&pair);
                 ends()
             })
             .expect("namespaces work");
+    }
+
+    /// The number of an interface in the namespace.
+    pub fn index(&self, interface: &str) -> u32 {
+        self.namespace.within(|| interface_index(interface)).expect("it is there")
     }
 
     /// Whether there is an interface of this name in the namespace.
@@ -244,11 +255,12 @@ pub fn figure(stats: &Json, path: &str) -> u64 {
 
 pub const QUIET: Span = Span::from_millis(1_500);
 
-/// A cable: its two ends' names.
+/// A cable: its two ends' names, the first with what else `ip link` is told of it.
 fn plug(pair: &str) {
-    let (one, other) = pair.split_once(' ').expect("two names");
+    let (one, other) = pair.rsplit_once(' ').expect("two names");
     ip(&format!("add {one} type veth peer name {other}"));
-    [one, other].iter().for_each(|i| ip(&format!("set {i} up")));
+    let names = [one, other].map(|end| end.split(' ').next().unwrap_or(end));
+    names.iter().for_each(|i| ip(&format!("set {i} up")));
 }
 
 /// The hosts' ends, in the namespace of the calling thread.

@@ -185,6 +185,23 @@ fn a_port_that_is_renamed_or_moved_is_taken_away() {
     assert_adds_up(&bench.stats());
 }
 
+/// Gone and there again before anybody looked, with the same number: the socket has lost it all the same.
+#[test]
+fn a_port_that_is_made_again_at_once_is_another() {
+    let Some(mut bench) = Bench::new("at-once") else { return };
+    bench.start(&plain("5 Mbit/s"));
+    passes(&mut bench, 0, 0..10);
+    let before = bench.index("wan0");
+    bench.link("del wan0");
+    bench.plug_as(&format!("wan0 index {before}"));
+    assert_eq!(bench.index("wan0"), before);
+    wait_for("it is seen", || bench.figure("ports.1.taken_away") == 1);
+    wait_until_used(&bench, true);
+    passes(&mut bench, 0, 10..20);
+    passes(&mut bench, 1, 20..30);
+    assert_adds_up(&bench.stats());
+}
+
 /// A process that is ended with the test.
 struct Guard(std::process::Child);
 

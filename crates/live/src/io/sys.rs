@@ -165,15 +165,25 @@ pub(crate) fn bind_packet(socket: BorrowedFd<'_>, index: u32, protocol: libc::c_
     Ok(())
 }
 
-/// The number of the interface that a packet socket is bound to; `None`: to none, or one that has gone.
-pub(crate) fn bound_to(socket: BorrowedFd<'_>) -> io::Result<Option<u32>> {
+/// What a packet socket is bound to.
+fn packet_address(socket: BorrowedFd<'_>) -> io::Result<libc::sockaddr_ll> {
     // SAFETY: an address of zeros is a valid one: numbers only.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     let mut length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes into `address`, in which any bytes are valid.
     check(unsafe { libc::getsockname(socket.as_raw_fd(), (&raw mut address).cast(), &raw mut length) })?;
+    Ok(address)
+}
+
+/// The number of the interface that a packet socket is bound to; `None`: to none, or one that has gone.
+pub(crate) fn bound_to(socket: BorrowedFd<'_>) -> io::Result<Option<u32>> {
     // Of one that has gone the kernel says −1.
-    Ok(u32::try_from(address.sll_ifindex).ok().filter(|index| *index > 0))
+    Ok(u32::try_from(packet_address(socket)?.sll_ifindex).ok().filter(|index| *index > 0))
+}
+
+/// What the interface that a packet socket is bound to is on (ARPHRD_…, linux/if_arp.h).
+pub(crate) fn link_type(socket: BorrowedFd<'_>) -> io::Result<u16> {
+    Ok(packet_address(socket)?.sll_hatype)
 }
 
 /// Sends messages, each of as many of `parts` as `counts` says, one after the other; how many went. An error is about

@@ -109,7 +109,8 @@ impl AfPacket {
     /// Opens these interfaces, by the number of their port, and takes everything that comes in there.
     ///
     /// # Errors
-    /// `NotFound` for an interface that isn't there, `PermissionDenied` without CAP_NET_RAW, each with the name;
+    /// `NotFound` for an interface that isn't there, `InvalidInput` for one without Ethernet's header, `PermissionDenied` without
+    /// CAP_NET_RAW, each with the name;
     /// else what the system says.
     pub fn open(ports: &[PortOptions], clock: Clock) -> io::Result<AfPacket> {
         sys::sleep_precisely()?;
@@ -128,7 +129,8 @@ impl AfPacket {
     /// handed over. Where it fails the port is bound to none.
     ///
     /// # Errors
-    /// What the system says: `ENODEV` if there is no such interface (any more).
+    /// `InvalidInput` if its frames don't begin with Ethernet's header; else what the system says: `ENODEV` if there is no such
+    /// interface (any more).
     pub fn bind(&mut self, port: Port, index: Option<u32>) -> io::Result<()> {
         let port = &mut self.ports[port];
         port.unbind()?;

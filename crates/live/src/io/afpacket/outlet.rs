@@ -59,7 +59,7 @@ impl Outlet {
     /// From now on what is sent leaves by the interface of this number.
     ///
     /// # Errors
-    /// What the system says.
+    /// `InvalidInput` if its frames don't begin with Ethernet's header; else what the system says.
     pub fn bind(&mut self, index: u32) -> io::Result<()> {
         let fd = self.socket.as_fd();
         self.trains = Netlink::open()?.queue(index)? == NO_QUEUE;
@@ -67,7 +67,11 @@ impl Outlet {
         {
             sys::set_option(fd, libc::SOL_PACKET, option, &libc::c_int::from(on))?;
         }
-        sys::bind_packet(fd, index, 0)
+        sys::bind_packet(fd, index, 0)?;
+        match sys::link_type(fd)? {
+            libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Ok(()),
+            other => Err(not_ethernet(other)),
+        }
     }
 
     /// From now on nothing leaves: what is to be sent is refused.
@@ -181,6 +185,13 @@ fn runs(frames: &[&[u8]], mtu: Option<usize>) -> Vec<Run> {
         runs.push(run);
     }
     runs
+}
+
+fn not_ethernet(link_type: u16) -> io::Error {
+    let text = format!(
+        "its frames have no Ethernet header (link type {link_type}), as those of PPP links and layer-3 tunnels haven't: they can't be read\n  name an Ethernet interface: for a tunnel, one of its layer-2 kind (tap, gretap, vxlan)"
+    );
+    io::Error::new(io::ErrorKind::InvalidInput, text)
 }
 
 /// Whether an error is about one frame, or a port that is down or full for the moment.
