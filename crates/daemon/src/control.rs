@@ -14,8 +14,8 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 
 use crate::config::SOCKET;
+use crate::hub::Hub;
 use crate::privileges::People;
-use crate::run::Hub;
 use crate::sys;
 
 /// The longest request.

@@ -18,6 +18,8 @@ pub mod client;
 pub mod config;
 #[cfg(target_os = "linux")]
 pub mod control;
+#[cfg(target_os = "linux")]
+pub mod hub;
 pub mod interchange;
 pub mod log;
 #[cfg(target_os = "linux")]

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -36,6 +37,15 @@ struct Shared {
     level: AtomicU8,
     written: AtomicU64,
     lost: AtomicU64,
+}
+
+/// Opens a file to append to, or makes it.
+///
+/// # Errors
+/// What the system says, with the path.
+pub fn open(path: &Path) -> io::Result<File> {
+    let file = File::options().append(true).create(true).open(path);
+    file.map_err(|e| io::Error::new(e.kind(), format!("log {}: {e}", path.display())))
 }
 
 impl Log {

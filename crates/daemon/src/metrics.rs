@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use inprofile_core::packet::Colour;
 use inprofile_core::verdict::Cause;
 
-use crate::run::{Hub, Reloads};
+use crate::hub::{Hub, Reloads};
 use crate::snapshot::Snapshot;
 
 /// The longest request.

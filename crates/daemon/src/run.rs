@@ -5,9 +5,9 @@ use std::io;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use inprofile_config::Severity;
@@ -15,17 +15,16 @@ use inprofile_core::registry::Registry;
 use inprofile_live::io::Io;
 use inprofile_live::io::afpacket::{AfPacket, PortOptions};
 use inprofile_live::io::sys::{self as live, Clock};
-use serde_json::{Value as Json, json};
 
 use crate::config::{self, Config};
-use crate::log::Log;
+use crate::hub::Hub;
+use crate::log::{self, Log};
 use crate::notify::Notify;
 use crate::offload::{self, Offloads};
-use crate::packets::{self, Asked, Command, Ended, Pulse};
+use crate::packets::{self, Command, Ended, Pulse};
 use crate::presence::Presence;
 use crate::privileges::{self, People};
 use crate::router::Router;
-use crate::snapshot::Snapshot;
 use crate::sys::Signals;
 use crate::{control, metrics};
 
@@ -33,164 +32,8 @@ use crate::{control, metrics};
 const AROUND: u32 = 22;
 /// Frames that the kernel may keep for a port.
 const RING: u32 = 4096;
-/// How long the packet thread may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// How often the watchdog's answer is considered, if it doesn't ask for more.
 const LOOK: Duration = Duration::from_millis(250);
-
-/// How many configurations were taken since the start.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reloads {
-    /// Taken.
-    pub done: u64,
-    /// Refused; the one before was kept.
-    pub refused: u64,
-    /// Why the last was refused, if it was.
-    pub error: Option<String>,
-}
-
-/// What the threads beside the packets share.
-#[derive(Debug)]
-pub struct Hub {
-    commands: Mutex<Sender<Command>>,
-    /// The file, and what of it can only change with a restart.
-    file: PathBuf,
-    running: Mutex<Config>,
-    reloads: Mutex<Reloads>,
-    /// Logs.
-    pub log: Log,
-}
-
-/// A lock whose holder panicked holds what it held: each change is one assignment.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Hub {
-    /// Sends a command and waits for its answer; one that isn't taken up in time is withdrawn.
-    fn command<T>(&self, make: impl FnOnce(Asked<T>) -> Command) -> Result<T, String> {
-        let (asked, waiting) = packets::ask();
-        lock(&self.commands).send(make(asked)).map_err(|_| "the packet loop has ended".to_owned())?;
-        waiting.answer(PATIENCE)
-    }
-
-    /// The router now.
-    ///
-    /// # Errors
-    /// If the packet thread doesn't answer.
-    pub fn snapshot(&self) -> Result<Box<Snapshot>, String> {
-        self.command(Command::Snapshot)
-    }
-
-    /// Reloads so far.
-    #[must_use]
-    pub fn reloads(&self) -> Reloads {
-        lock(&self.reloads).clone()
-    }
-
-    /// Reads the file again and sets the router up from it; what is running stays if anything is wrong.
-    ///
-    /// # Errors
-    /// What is wrong.
-    pub fn reload(&self) -> Result<(), String> {
-        // One at a time: the lock is held to the end.
-        let mut running = lock(&self.running);
-        let outcome = self.try_reload(&mut running);
-        let mut reloads = lock(&self.reloads);
-        match &outcome {
-            Ok(()) => {
-                reloads.done += 1;
-                reloads.error = None;
-                self.log.info("reload", "the new configuration is in force", &[]);
-            }
-            Err(e) => {
-                reloads.refused += 1;
-                reloads.error = Some(e.clone());
-                self.log.error(
-                    "reload",
-                    "refused; the configuration before is kept",
-                    &[("why", e.as_str().into())],
-                );
-            }
-        }
-        outcome
-    }
-
-    fn try_reload(&self, running: &mut Config) -> Result<(), String> {
-        let (new, _) = read(&self.file, &crate::router::registry(), Some(&self.log))?;
-        let fixed: [(&str, bool); 8] = [
-            ("inside, outside", new.ports == running.ports),
-            ("packet", new.packet == running.packet),
-            ("flows", new.flows == running.flows),
-            ("user", new.user == running.user),
-            ("control", new.socket == running.socket && new.group == running.group),
-            ("metrics", new.metrics == running.metrics),
-            ("log.file", new.log.file == running.log.file),
-            ("fix_offloads", new.fix_offloads == running.fix_offloads),
-        ];
-        let changed: Vec<&str> = fixed.iter().filter(|(_, same)| !same).map(|(key, _)| *key).collect();
-        if !changed.is_empty() {
-            let file = self.file.display();
-            return Err(format!(
-                "{file}: {} can't change while it runs\n  restart inprofiled, or put back what was there",
-                changed.join("; ")
-            ));
-        }
-        self.command(|asked| Command::Reload(Box::new(new.clone()), asked))??;
-        self.log.set_level(new.log.level);
-        *running = new;
-        Ok(())
-    }
-
-    /// Answers a request that came over the control socket.
-    ///
-    /// # Errors
-    /// What is wrong, in words.
-    pub fn answer(&self, request: &Json) -> Result<Json, String> {
-        match request.get("do").and_then(Json::as_str) {
-            Some("stats") => {
-                let mut stats = self.snapshot()?.json();
-                let reloads = self.reloads();
-                stats["reloads"] =
-                    json!({ "done": reloads.done, "refused": reloads.refused, "error": reloads.error });
-                let (written, lost) = self.log.counts();
-                stats["log"] = json!({ "written": written, "lost": lost });
-                Ok(json!({ "stats": stats }))
-            }
-            Some("reload") => self.reload().map(|()| json!({})),
-            Some("bypass") => {
-                let on = request.get("on").and_then(Json::as_bool).ok_or("\"on\" is true or false")?;
-                self.command(|asked| Command::Bypass(on, asked))?;
-                self.log.info("bypass", if on { "everything passes" } else { "back to normal" }, &[]);
-                Ok(json!({ "bypass": on }))
-            }
-            Some("stop") => {
-                self.stop();
-                Ok(json!({}))
-            }
-            _ => Err("\"do\" is stats, reload, bypass or stop".into()),
-        }
-    }
-
-    /// Opens the log's file anew, for log rotation; the one before stays if that fails.
-    fn reopen_log(&self) {
-        let Some(path) = lock(&self.running).log.file.clone() else { return };
-        match open_log(&path).and_then(|file| self.log.change_to(file)) {
-            Ok(()) => self.log.info("log", "opened anew", &[]),
-            Err(e) => self.log.error(
-                "log",
-                "can't be opened anew; the file before is kept",
-                &[("why", e.to_string().into())],
-            ),
-        }
-    }
-
-    /// Tells the packet thread to drain and end.
-    pub fn stop(&self) {
-        // If it has ended already there is nothing to tell.
-        let _ = lock(&self.commands).send(Command::Stop);
-    }
-}
 
 /// Reads a configuration; warnings go to the log, or to standard error.
 ///
@@ -226,17 +69,12 @@ struct Open {
     people: People,
 }
 
-fn open_log(path: &Path) -> io::Result<File> {
-    let file = File::options().append(true).create(true).open(path);
-    file.map_err(|e| io::Error::new(e.kind(), format!("log {}: {e}", path.display())))
-}
-
 /// Looks first, then changes; what was changed is put back where something behind it fails.
 fn open(config: &Config) -> io::Result<Open> {
     let people = privileges::look_up(config)?;
     control::look(&config.socket)?;
     let to_switch = offload::look(&config.ports, config.fix_offloads)?;
-    let log = config.log.file.as_deref().map(open_log).transpose()?;
+    let log = config.log.file.as_deref().map(log::open).transpose()?;
     if let (Some(log), Some(account)) = (&log, people.user) {
         // So that it can be opened anew once we are that user.
         std::os::unix::fs::fchown(log, Some(account.uid), Some(account.gid))?;
@@ -288,13 +126,7 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     let (commands, queue) = channel();
     let (pulse, layer) = (Pulse::default(), io.layer());
     let router = Router::new(config.clone(), layer, seed);
-    let hub = Arc::new(Hub {
-        commands: Mutex::new(commands),
-        file,
-        running: Mutex::new(config.clone()),
-        reloads: Mutex::default(),
-        log: log.clone(),
-    });
+    let hub = Arc::new(Hub::new(commands, file, config.clone(), log.clone()));
     let start = |name: &str, work: Box<dyn FnOnce() + Send>| {
         std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(words)
     };

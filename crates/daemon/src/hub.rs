@@ -1,0 +1,178 @@
+//! What other threads than the packets' share: by it they ask that one, and the file is read again.
+
+use std::path::PathBuf;
+use std::sync::mpsc::Sender;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+
+use crate::config::Config;
+use crate::log::{self, Log};
+use crate::packets::{self, Asked, Command};
+use crate::run::read;
+use crate::snapshot::Snapshot;
+
+/// How long the packet thread may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How many configurations were taken since the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reloads {
+    /// Taken.
+    pub done: u64,
+    /// Refused; the one before was kept.
+    pub refused: u64,
+    /// Why the last was refused, if it was.
+    pub error: Option<String>,
+}
+
+/// What the threads beside the packets share.
+#[derive(Debug)]
+pub struct Hub {
+    commands: Mutex<Sender<Command>>,
+    /// The file, and what of it can only change with a restart.
+    file: PathBuf,
+    running: Mutex<Config>,
+    reloads: Mutex<Reloads>,
+    /// Logs.
+    pub log: Log,
+}
+
+/// A lock whose holder panicked holds what it held: each change is one assignment.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Hub {
+    /// Of a router that runs by this configuration, read from this file; it obeys what is sent here.
+    #[must_use]
+    pub fn new(commands: Sender<Command>, file: PathBuf, running: Config, log: Log) -> Hub {
+        let reloads = Mutex::default();
+        Hub { commands: Mutex::new(commands), file, running: Mutex::new(running), reloads, log }
+    }
+
+    /// Sends a command and waits for its answer; one that isn't taken up in time is withdrawn.
+    pub(crate) fn command<T>(&self, make: impl FnOnce(Asked<T>) -> Command) -> Result<T, String> {
+        let (asked, waiting) = packets::ask();
+        lock(&self.commands).send(make(asked)).map_err(|_| "the packet loop has ended".to_owned())?;
+        waiting.answer(PATIENCE)
+    }
+
+    /// The router now.
+    ///
+    /// # Errors
+    /// If the packet thread doesn't answer.
+    pub fn snapshot(&self) -> Result<Box<Snapshot>, String> {
+        self.command(Command::Snapshot)
+    }
+
+    /// Reloads so far.
+    #[must_use]
+    pub fn reloads(&self) -> Reloads {
+        lock(&self.reloads).clone()
+    }
+
+    /// Reads the file again and sets the router up from it; what is running stays if anything is wrong.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn reload(&self) -> Result<(), String> {
+        // One at a time: the lock is held to the end.
+        let mut running = lock(&self.running);
+        let outcome = self.try_reload(&mut running);
+        let mut reloads = lock(&self.reloads);
+        match &outcome {
+            Ok(()) => {
+                reloads.done += 1;
+                reloads.error = None;
+                self.log.info("reload", "the new configuration is in force", &[]);
+            }
+            Err(e) => {
+                reloads.refused += 1;
+                reloads.error = Some(e.clone());
+                self.log.error(
+                    "reload",
+                    "refused; the configuration before is kept",
+                    &[("why", e.as_str().into())],
+                );
+            }
+        }
+        outcome
+    }
+
+    fn try_reload(&self, running: &mut Config) -> Result<(), String> {
+        let (new, _) = read(&self.file, &crate::router::registry(), Some(&self.log))?;
+        let fixed: [(&str, bool); 8] = [
+            ("inside, outside", new.ports == running.ports),
+            ("packet", new.packet == running.packet),
+            ("flows", new.flows == running.flows),
+            ("user", new.user == running.user),
+            ("control", new.socket == running.socket && new.group == running.group),
+            ("metrics", new.metrics == running.metrics),
+            ("log.file", new.log.file == running.log.file),
+            ("fix_offloads", new.fix_offloads == running.fix_offloads),
+        ];
+        let changed: Vec<&str> = fixed.iter().filter(|(_, same)| !same).map(|(key, _)| *key).collect();
+        if !changed.is_empty() {
+            let file = self.file.display();
+            return Err(format!(
+                "{file}: {} can't change while it runs\n  restart inprofiled, or put back what was there",
+                changed.join("; ")
+            ));
+        }
+        self.command(|asked| Command::Reload(Box::new(new.clone()), asked))??;
+        self.log.set_level(new.log.level);
+        *running = new;
+        Ok(())
+    }
+
+    /// Answers a request that came over the control socket.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn answer(&self, request: &Json) -> Result<Json, String> {
+        match request.get("do").and_then(Json::as_str) {
+            Some("stats") => {
+                let mut stats = self.snapshot()?.json();
+                let reloads = self.reloads();
+                stats["reloads"] =
+                    json!({ "done": reloads.done, "refused": reloads.refused, "error": reloads.error });
+                let (written, lost) = self.log.counts();
+                stats["log"] = json!({ "written": written, "lost": lost });
+                Ok(json!({ "stats": stats }))
+            }
+            Some("reload") => self.reload().map(|()| json!({})),
+            Some("bypass") => {
+                let on = request.get("on").and_then(Json::as_bool).ok_or("\"on\" is true or false")?;
+                self.command(|asked| Command::Bypass(on, asked))?;
+                self.log.info("bypass", if on { "everything passes" } else { "back to normal" }, &[]);
+                Ok(json!({ "bypass": on }))
+            }
+            Some("stop") => {
+                self.stop();
+                Ok(json!({}))
+            }
+            _ => Err("\"do\" is stats, reload, bypass or stop".into()),
+        }
+    }
+
+    /// Opens the log's file anew, for log rotation; the one before stays if that fails.
+    pub(crate) fn reopen_log(&self) {
+        let Some(path) = lock(&self.running).log.file.clone() else { return };
+        match log::open(&path).and_then(|file| self.log.change_to(file)) {
+            Ok(()) => self.log.info("log", "opened anew", &[]),
+            Err(e) => self.log.error(
+                "log",
+                "can't be opened anew; the file before is kept",
+                &[("why", e.to_string().into())],
+            ),
+        }
+    }
+
+    /// Tells the packet thread to drain and end.
+    pub fn stop(&self) {
+        // If it has ended already there is nothing to tell.
+        let _ = lock(&self.commands).send(Command::Stop);
+    }
+}
