@@ -8,6 +8,7 @@ use inprofile_core::packet::{Colour, Ecn, FlowId, Kind, Packet};
 use inprofile_core::queue::scheduled::Setup;
 use inprofile_core::registry::{AnyMarker, AnyScheduler};
 use inprofile_core::rng::Rng;
+use inprofile_core::signal::Signal;
 use inprofile_core::units::{Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Mark};
 use inprofile_live::code_points::CodePoints;
@@ -185,6 +186,7 @@ impl Witness for Rows {
 pub fn live(
     arrivals: &[Arrival],
     marker: AnyMarker,
+    contracts: &[Option<Rate>],
     (classes, scheduler): (Vec<Setup>, AnyScheduler),
     rate: Rate,
     seed: u64,
@@ -210,6 +212,9 @@ pub fn live(
             buffers: 100_000,
         },
     );
+    for (i, rate) in (0..).zip(contracts).filter_map(|(i, rate)| Some((i, (*rate)?))) {
+        path.tell(0, Time::ZERO, &Signal { topic: "contract", flow: Some(FlowId(i)), value: rate.0 as f64 });
+    }
     let mut rows = Rows::default();
     while !driver.ended() {
         driver.wait(path.due()).expect("memory can be waited for");
