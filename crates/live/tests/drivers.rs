@@ -288,7 +288,10 @@ fn an_interface_that_is_not_there_is_named() {
     let Some(ns) = namespace() else { return };
     let e =
         ns.within(|| AfPacket::open(&[PortOptions::new("nosuch0")], Clock::start()).map(|_| ())).unwrap_err();
-    assert_eq!(e.to_string(), "interface `nosuch0`: there is no interface `nosuch0`");
+    assert_eq!(
+        e.to_string(),
+        "interface `nosuch0`: there is no interface `nosuch0`: `ip link` shows those there are"
+    );
 }
 
 /// A layer-3 tunnel's packets would be read as Ethernet, wrongly.

@@ -58,7 +58,12 @@ pub(crate) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
 /// # Errors
 /// `NotFound`, with the name.
 pub fn interface_index(name: &str) -> io::Result<u32> {
-    let missing = || io::Error::new(io::ErrorKind::NotFound, format!("there is no interface `{name}`"));
+    let missing = || {
+        io::Error::new(
+            io::ErrorKind::NotFound,
+            format!("there is no interface `{name}`: `ip link` shows those there are"),
+        )
+    };
     let text = CString::new(name).map_err(|_| missing())?;
     // SAFETY: the pointer is to a string that ends with 0 and lives through the call.
     match unsafe { libc::if_nametoindex(text.as_ptr()) } {
@@ -145,7 +150,18 @@ pub(crate) fn take_error(socket: BorrowedFd<'_>) -> io::Result<libc::c_int> {
 pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: no pointers; the descriptor that comes back is nobody else's.
-    Ok(unsafe { OwnedFd::from_raw_fd(check(libc::socket(libc::AF_PACKET, kind, 0))?) })
+    Ok(unsafe { OwnedFd::from_raw_fd(check(libc::socket(libc::AF_PACKET, kind, 0)).map_err(with_remedy)?) })
+}
+
+/// What to do where the system refuses a packet socket.
+fn with_remedy(e: io::Error) -> io::Error {
+    match e.kind() {
+        io::ErrorKind::PermissionDenied => io::Error::new(
+            e.kind(),
+            "packet sockets take CAP_NET_RAW: as root, or for ports of one's own through `unshare -Urn`",
+        ),
+        _ => e,
+    }
 }
 
 /// Binds a packet socket to an interface: to frames of this protocol, or to none with 0.
@@ -246,5 +262,19 @@ pub fn run_first() -> bool {
     // SAFETY: the kernel only reads the parameters; 0 is the calling thread.
     unsafe {
         libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_right_comes_with_its_remedy() {
+        let refused = with_remedy(io::Error::from_raw_os_error(libc::EPERM));
+        assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
+        assert!(refused.to_string().contains("CAP_NET_RAW") && refused.to_string().contains("unshare -Urn"));
+        let other = with_remedy(io::Error::from_raw_os_error(libc::ENODEV));
+        assert_eq!(other.raw_os_error(), Some(libc::ENODEV));
     }
 }
