@@ -6,13 +6,10 @@ What is measured runs in network namespaces of its own; this file is also the pr
 import json
 import os
 import re
-import socket
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +18,7 @@ from typing import Any
 
 import veth
 from peers import ROOT, TARGET, say
+from traffic import Flow, latency, tcp
 
 Row = dict[str, Any]
 
@@ -30,13 +28,15 @@ RATES = [10, 50, 100]
 ETHERNET = 14
 # Packets that both shapers hold at most.
 QUEUE = 200
-# The receiver's buffer: no window is larger than what the kernel's input queue takes (1,000 frames).
+# The receiver's buffer where the window is set: no more than what every queue on the way holds.
 WINDOW = 250_000
 # What `tbf` may send at once: bytes, or seconds of its rate, whichever is more. Woken by its timer it forgets
 # what it is owed beyond that: with 5 kB, 400 µs of 100 Mbit/s, every later wake-up costs it rate for good.
 BURST, BURST_TIME = 5_000, 0.004
 # As large as a rate may be: nothing ever waits.
 UNSHAPED = "100 Gbit/s"
+# What is compared unshaped, and the receiver's buffer there; `None`: as the system sets it up.
+FREE: dict[str, int | None] = {"TCP, unshaped": None, "TCP, unshaped, window of 250 kB": WINDOW}
 
 SETTINGS = """inside = "lan0"
 outside = "wan0"
@@ -194,69 +194,6 @@ def ours(program: str, cores: tuple[int, int], rate: int | None) -> Iterator[Box
             wire.close()
 
 
-def tcp(box: Box, warm: float, seconds: float) -> float:
-    """Mbit/s of payload that one connection's receiver reads, after so long to get going."""
-    door = box.wire.socket(1, socket.SOCK_STREAM)
-    door.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, WINDOW)
-    door.bind((box.addresses[1], 5000))
-    door.listen()
-    sender = box.wire.socket(0, socket.SOCK_STREAM)
-    sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
-    sender.connect((box.addresses[1], 5000))
-    receiver, _ = door.accept()
-    over = threading.Event()
-
-    def send() -> None:
-        chunk = bytes(1 << 18)
-        try:
-            while not over.is_set():
-                sender.sendall(chunk)
-        except OSError:
-            # The receiver has had enough.
-            pass
-
-    thread = threading.Thread(target=send)
-    thread.start()
-    room = bytearray(1 << 20)
-    total, start = 0, time.monotonic()
-    since, before = None, 0
-    while True:
-        total += receiver.recv_into(room)
-        now = time.monotonic()
-        if since is None and now - start >= warm:
-            since, before = now, total
-        if since is not None and now - since >= seconds:
-            break
-    over.set()
-    for s in (receiver, sender, door):
-        # At once, without a word: nobody waits for what is on its way.
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        s.close()
-    thread.join(5)
-    return (total - before) * 8e-6 / (now - since)
-
-
-def latency(box: Box, packets: int) -> tuple[float, float]:
-    """Microseconds from a host's call to the other's, a packet a millisecond: median, 99th percentile."""
-    receiver = box.wire.socket(1, socket.SOCK_DGRAM)
-    receiver.bind((box.addresses[1], 6000))
-    receiver.settimeout(2)
-    sender = box.wire.socket(0, socket.SOCK_DGRAM)
-    sender.connect((box.addresses[1], 6000))
-    took = []
-    for i in range(packets + 100):
-        time.sleep(0.001)
-        start = time.monotonic_ns()
-        sender.send(bytes(200))
-        receiver.recv(2000)
-        if i >= 100:
-            took.append((time.monotonic_ns() - start) / 1e3)
-    receiver.close()
-    sender.close()
-    took.sort()
-    return statistics.median(took), took[len(took) * 99 // 100]
-
-
 def spread(values: list[float]) -> list[float]:
     """Median, least, most."""
     return [statistics.median(values), min(values), max(values)]
@@ -284,7 +221,7 @@ def veth_soak(program: str, cores: tuple[int, int], seconds: float) -> Row:
     looks, memory, before = 6, [], 0.0
     with ours(program, cores, None) as box:
         for i in range(looks):
-            tcp(box, 0.1, seconds / looks)
+            tcp(box, 0.1, seconds / looks, WINDOW)
             if i == 0:
                 before = box.stats()["directions"][0]["came"]
             memory.append(box.memory_kib())
@@ -315,27 +252,46 @@ def inside(program: str, rounds: int, quick: bool) -> Row:
     cores = (host, box)
     os.sched_setaffinity(0, {host})
     warm, seconds, probes = (0.5, 2.0, 500) if quick else (2.0, 6.0, 3000)
-    free: list[tuple[float, float]] = []
+    free: dict[str, list[tuple[Flow, Flow]]] = {name: [] for name in FREE}
     shaped: dict[int, list[tuple[float, float]]] = {rate: [] for rate in RATES}
     waits: list[tuple[tuple[float, float], tuple[float, float]]] = []
-    for r in range(rounds):
-        say(f"router: round {r + 1} of {rounds}")
-        for rate in (None, *RATES):
-            found = []
-            for contestant in (ours(program, cores, rate), kernel(cores, rate)):
-                with contestant as between:
-                    found.append(tcp(between, warm, seconds if rate else seconds / 2))
-            (shaped[rate] if rate else free).append((found[0], found[1]))
-        with ours(program, cores, None) as between:
-            mine = latency(between, probes)
-        with kernel(cores, None) as between:
-            waits.append((mine, latency(between, probes)))
-    rows = [compared("TCP, unshaped", None, "Mbit/s", free)]
+    stolen = [veth.ticks(core) for core in cores]
+    with veth.awake() as awake:
+        for r in range(rounds):
+            say(f"router: round {r + 1} of {rounds}")
+            for name, window in FREE.items():
+                # Twice, each once before the other.
+                for ours_first in (True, False):
+                    found = {}
+                    for mine in (ours_first, not ours_first):
+                        with ours(program, cores, None) if mine else kernel(cores, None) as between:
+                            found[mine] = tcp(between, warm / 2, seconds / 2, window)
+                    free[name].append((found[True], found[False]))
+            for rate in RATES:
+                with ours(program, cores, rate) as between:
+                    payload = tcp(between, warm, seconds, WINDOW).rate
+                with kernel(cores, rate) as between:
+                    shaped[rate].append((payload, tcp(between, warm, seconds, WINDOW).rate))
+            with ours(program, cores, None) as between:
+                delay = latency(between, probes)
+            with kernel(cores, None) as between:
+                waits.append((delay, latency(between, probes)))
+    rows = []
+    for name, pairs in free.items():
+        row = compared(name, None, "Mbit/s", [(a.rate, b.rate) for a, b in pairs])
+        for who, flows in (("ours", [a for a, _ in pairs]), ("kernel", [b for _, b in pairs])):
+            row[f"busy_{who}"] = [
+                round(statistics.median(f.hosts for f in flows), 2),
+                round(statistics.median(f.box for f in flows), 2),
+            ]
+        rows.append(row)
     rows += [compared("TCP, shaped", rate, "Mbit/s", pairs) for rate, pairs in shaped.items()]
     for i, name in enumerate(("one-way delay, median", "one-way delay, 99th percentile")):
         rows.append(compared(name, None, "µs", [(a[i], b[i]) for a, b in waits]))
     say("router: soak over veth")
-    return {"rows": rows, "soak": [veth_soak(program, cores, 6 if quick else 60)]}
+    lost = [veth.stolen(old, veth.ticks(core)) for old, core in zip(stolen, cores, strict=True)]
+    head = {"awake": awake, "stolen": [round(x, 3) for x in lost]}
+    return head | {"rows": rows, "soak": [veth_soak(program, cores, 6 if quick else 60)]}
 
 
 if __name__ == "__main__":

@@ -75,10 +75,11 @@ the other is the router's (receive packet steering puts the work for each interf
 both contestants alike). One TCP connection, CUBIC; what counts is the payload that the receiver reads. The
 kernel shapes with `tbf`, whose burst is 5 kB or 4 ms of the rate, whichever is more: with less it loses rate
 whenever its timer comes late. Both count a frame as 14 B more than its IP packet and hold 200 packets.
-*Unshaped* is marker, RIO and a rate that nothing ever waits for. Delay is that of a small UDP packet every
-millisecond from one host's call to the other's. The soak under a virtual clock sends through the router's
-own packet loop a fifth more than a link of 10 Mbit/s carries in 20 hours; the other one is real packets,
-unshaped.
+*Unshaped* is marker, RIO and a rate that nothing ever waits for: with sockets as the system sets them up, and
+with a window of 250 kB, which is used up in less than a round trip, so that the cores wait for each other.
+Each is measured twice a round, once in either order. Delay is that of a small UDP packet every millisecond
+from one host's call to the other's. The soak under a virtual clock sends through the router's own packet loop
+a fifth more than a link of 10 Mbit/s carries in 20 hours; the other one is real packets, unshaped.
 """
 
 
@@ -89,11 +90,35 @@ def text(router: Result) -> str:
     added = {r["name"]: r["ours"] - r["kernel"] for r in router["rows"] if r["unit"] == "µs"}
     told = ", ".join(f"{added[name]:.0f} µs at the {name.split(', ')[1]}" for name in added)
     head = f"{router['rounds']} rounds; load before them {router['load_before']}. The router adds {told}."
-    return f"{TEXT}\n{head}{'' if results(router)[0][3] else WHY}\n"
+    return f"{TEXT}\n{head} {halting(router)}\n\n{busy(router)}\n"
 
 
-# Where the unshaped target is missed. Shares of the packet thread's time, by sampling.
+def halting(router: Result) -> str:
+    """How the cores were kept, and what they lacked."""
+    hosts, box = (f"{100 * share:.1f} %" for share in router["stolen"])
+    lost = f"the machine's host took {hosts} of the hosts' core and {box} of the router's"
+    if router["awake"]:
+        return f"Both cores were kept from halting when idle, for both contestants; {lost}."
+    return (
+        f"Cores that were idle could halt, as keeping them awake takes root: being woken counts too; {lost}."
+    )
+
+
+def busy(router: Result) -> str:
+    """Which core was full."""
+    told = []
+    for row in router["rows"]:
+        if "busy_ours" in row:
+            ours, kernel = row["busy_ours"], row["busy_kernel"]
+            told.append(
+                f"{row['name']}: the hosts' core {ours[0]:.0%} and the router's {ours[1]:.0%}; "
+                f"with the kernel forwarding {kernel[0]:.0%} and {kernel[1]:.0%}."
+            )
+    return "How busy the cores were, medians. " + " ".join(told) + WHY
+
+
+# Where the router's time goes. Shares of its core's time, by sampling.
 WHY = """
-Unshaped, the router's core is what is full, and the mechanisms are the least of it: user space takes a
-quarter of its time, the rest is the kernel's, half of all in `sendmmsg`: a segment is received, copied out,
-verified, copied in and cut anew, where forwarding passes it on."""
+Of the router's time the mechanisms and all else in user space take an eighth; the rest is the kernel's, half
+of all in `sendmmsg`: a segment is received, copied out, verified, copied in and cut anew, where forwarding
+passes it on."""

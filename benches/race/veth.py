@@ -10,8 +10,10 @@ import ctypes
 import os
 import shutil
 import socket
+import struct
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,43 @@ def run(*words: str) -> str:
 def ip(line: str) -> None:
     """Runs `ip`."""
     run("ip", *line.split())
+
+
+def ticks(core: int) -> list[int]:
+    """What a core did since the start: user, nice, system, idle, iowait, irq, softirq, steal."""
+    found = next(x for x in Path("/proc/stat").read_text().splitlines() if x.startswith(f"cpu{core} "))
+    return [int(word) for word in found.split()[1:9]]
+
+
+def busy(before: list[int], after: list[int]) -> float:
+    """The share of the time in which it had something to do and did it."""
+    spent = [b - a for a, b in zip(before, after, strict=True)]
+    return 1 - (spent[3] + spent[4] + spent[7]) / max(1, sum(spent))
+
+
+def stolen(before: list[int], after: list[int]) -> float:
+    """The share of the time in which it had something to do and the machine's host let it wait."""
+    spent = [b - a for a, b in zip(before, after, strict=True)]
+    return spent[7] / max(1, sum(spent))
+
+
+@contextmanager
+def awake() -> Iterator[bool]:
+    """Keeps all cores from halting when they have nothing to do; whether that could be had (it takes root).
+
+    A virtual machine's core that halts is woken by its host, some tens of microseconds later or, on a busy
+    one, many more: between two cores that wait for each other's packets that is much of what is measured.
+    """
+    with ExitStack() as open_files:
+        try:
+            latency = open_files.enter_context(Path("/dev/cpu_dma_latency").open("wb", buffering=0))
+            # Microseconds (Linux, Documentation/power/pm_qos_interface.rst).
+            latency.write(struct.pack("i", 0))
+        except OSError:
+            had = False
+        else:
+            had = True
+        yield had
 
 
 class Namespace:
@@ -99,6 +138,7 @@ class Wire:
     """The two hosts and the box, until it is closed; called in the box's namespace, which must be our own."""
 
     def __init__(self, host_core: int, box_core: int):
+        self.cores = (host_core, box_core)
         self.hosts = [Namespace.new(), Namespace.new()]
         # Interfaces made from now on don't speak IPv6 of their own accord.
         Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").write_text("1")

@@ -1,6 +1,6 @@
 //! Whose a packet is: its five-tuple, and a bounded table that gives each a number.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{DefaultHasher, Hasher};
 
 use inprofile_core::packet::FlowId;
 use inprofile_core::units::Time;
@@ -8,7 +8,7 @@ use inprofile_core::units::Time;
 use crate::packet::{Family, Headers, Transport};
 
 /// What tells one flow from another. A fragment, and a protocol without ports, has ports 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FiveTuple {
     family: Family,
     addresses: ([u8; 16], [u8; 16]),
@@ -38,9 +38,17 @@ impl FiveTuple {
     /// SipHash under a secret, so that nobody can choose flows that collide.
     #[must_use]
     pub fn hash_with(&self, secret: u64) -> u64 {
+        // All at once: piece by piece takes twice as long.
+        let mut key = [0; 46];
+        key[..8].copy_from_slice(&secret.to_ne_bytes());
+        key[8..24].copy_from_slice(&self.addresses.0);
+        key[24..40].copy_from_slice(&self.addresses.1);
+        key[40..42].copy_from_slice(&self.ports.0.to_ne_bytes());
+        key[42..44].copy_from_slice(&self.ports.1.to_ne_bytes());
+        key[44] = self.protocol;
+        key[45] = u8::from(self.family == Family::V6);
         let mut hasher = DefaultHasher::new();
-        secret.hash(&mut hasher);
-        self.hash(&mut hasher);
+        hasher.write(&key);
         hasher.finish()
     }
 }
@@ -171,5 +179,23 @@ mod tests {
         assert_eq!(tuple(3).reversed().reversed(), tuple(3));
         assert_ne!(tuple(3).reversed(), tuple(3));
         assert_ne!(tuple(3).hash_with(1), tuple(3).hash_with(2));
+    }
+
+    /// Whatever two flows differ in, they are spread by it.
+    #[test]
+    fn every_field_counts() {
+        let t = FiveTuple { ports: (1, 1), addresses: ([7; 16], [7; 16]), ..tuple(0) };
+        let others = [
+            FiveTuple { family: Family::V6, ..t },
+            FiveTuple { addresses: ([8; 16], [7; 16]), ..t },
+            FiveTuple { addresses: ([7; 16], [8; 16]), ..t },
+            FiveTuple { ports: (2, 1), ..t },
+            FiveTuple { ports: (1, 2), ..t },
+            FiveTuple { protocol: 17, ..t },
+        ];
+        let mut hashes: Vec<u64> = [t].iter().chain(&others).map(|t| t.hash_with(5)).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), 7);
     }
 }

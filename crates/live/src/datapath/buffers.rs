@@ -24,19 +24,21 @@ impl Buffers {
         self.most = most.min(u32::MAX as usize);
     }
 
-    /// Keeps a copy; `None` if there is no room left.
-    pub fn keep(&mut self, frame: &[u8]) -> Option<Slot> {
-        if let Some(slot) = self.free.pop() {
-            let place = &mut self.places[slot.0 as usize];
-            place.clear();
-            place.extend_from_slice(frame);
-            return Some(slot);
+    /// A place for a packet that may have to wait; `None` if there is no room left. What is there is of no use before it
+    /// is [filled](Buffers::fill).
+    pub fn take(&mut self) -> Option<Slot> {
+        if self.free.is_empty() && self.places.len() < self.most {
+            self.places.push(Vec::new());
+            return Some(Slot(self.places.len() as u32 - 1));
         }
-        if self.places.len() >= self.most {
-            return None;
-        }
-        self.places.push(frame.to_vec());
-        Some(Slot(self.places.len() as u32 - 1))
+        self.free.pop()
+    }
+
+    /// Keeps a copy there.
+    pub fn fill(&mut self, slot: Slot, frame: &[u8]) {
+        let place = &mut self.places[slot.0 as usize];
+        place.clear();
+        place.extend_from_slice(frame);
     }
 
     /// What is kept there.
@@ -70,11 +72,12 @@ mod tests {
     #[test]
     fn places_are_used_again_and_never_exceed_the_bound() {
         let mut b = Buffers::new(2);
-        let (x, y) = (b.keep(b"one").unwrap(), b.keep(b"two!").unwrap());
-        assert_eq!((b.keep(b"three"), b.used()), (None, 2));
+        let keep = |b: &mut Buffers, frame: &[u8]| b.take().inspect(|slot| b.fill(*slot, frame));
+        let (x, y) = (keep(&mut b, b"one").unwrap(), keep(&mut b, b"two!").unwrap());
+        assert_eq!((keep(&mut b, b"three"), b.used()), (None, 2));
         assert_eq!((b.get_mut(x).to_vec(), b.get_mut(y).to_vec()), (b"one".to_vec(), b"two!".to_vec()));
         b.release(x);
-        let z = b.keep(b"four and more").unwrap();
+        let z = keep(&mut b, b"four and more").unwrap();
         assert_eq!((z, b.get_mut(z).to_vec(), b.used()), (x, b"four and more".to_vec(), 2));
     }
 }

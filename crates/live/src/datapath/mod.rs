@@ -255,7 +255,7 @@ impl<P: Policy> Datapath<P> {
                 }
             }
         }
-        let Some(slot) = self.buffers.keep(frame) else {
+        let Some(slot) = self.buffers.take() else {
             self.totals.no_buffer += 1;
             return;
         };
@@ -270,8 +270,10 @@ impl<P: Policy> Datapath<P> {
             self.buffers.release(slot);
             return;
         }
-        if self.shaper.due().is_none() {
-            self.start_next(now, witness);
+        // What leaves at once is never copied here.
+        let left = self.shaper.due().is_none() && self.start_next(now, Some((slot, frame)), witness);
+        if !left {
+            self.buffers.fill(slot, frame);
         }
     }
 
@@ -315,15 +317,21 @@ impl<P: Policy> Datapath<P> {
     pub fn advance<W: Witness>(&mut self, now: Time, witness: &mut W) {
         while let Some(at) = self.due().filter(|at| *at <= now) {
             if self.service_due() == Some(at) {
-                self.start_next(at, witness);
+                self.start_next(at, None, witness);
             } else {
                 self.tick(at);
             }
         }
     }
 
-    /// The link has become free, or was idle.
-    fn start_next<W: Witness>(&mut self, at: Time, witness: &mut W) {
+    /// The link has become free, or was idle. `in_hand` is a packet that joined the queue but is not in its place yet;
+    /// whether that is the one that leaves.
+    fn start_next<W: Witness>(
+        &mut self,
+        at: Time,
+        in_hand: Option<(Slot, &mut [u8])>,
+        witness: &mut W,
+    ) -> bool {
         let (buffers, rng) = (&mut self.buffers, &mut self.rng);
         let next = self.queue.depart(
             at,
@@ -343,10 +351,12 @@ impl<P: Policy> Datapath<P> {
         let Some(held) = next else {
             self.shaper.rest();
             self.held_until = self.queue.next_ready().filter(|ready| *ready > at);
-            return;
+            return false;
         };
         self.shaper.start(at, Bytes(u64::from(held.packet.size)));
-        let frame = self.buffers.get_mut(held.slot);
+        let in_hand = in_hand.filter(|(slot, _)| *slot == held.slot);
+        let left = in_hand.is_some();
+        let frame = in_hand.map_or_else(|| self.buffers.get_mut(held.slot), |(_, frame)| frame);
         if let Some(paint) = held.paint {
             packet::set_dscp(frame, &held.headers, paint.of(held.packet.colour));
         }
@@ -356,6 +366,7 @@ impl<P: Policy> Datapath<P> {
         witness.send(at, held.number, frame);
         self.buffers.release(held.slot);
         self.totals.sent += 1;
+        left
     }
 
     /// Whoever's time has come: markers by their number, then the queue's discipline; then what they have to say to

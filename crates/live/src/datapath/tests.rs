@@ -6,7 +6,7 @@ use inprofile_core::params::{Context, Params};
 use inprofile_core::registry::Registry;
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Backlog, Duration};
-use proptest::prelude::{prop, prop_assert_eq, proptest};
+use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
 
 /// An IPv4 UDP packet of `size` bytes.
 fn packet(source: u8, size: usize, octet: u8) -> Vec<u8> {
@@ -239,6 +239,34 @@ proptest! {
         };
         let (exact, counts) = run(&[]);
         prop_assert_eq!((exact, counts), run(&looks));
+    }
+}
+
+proptest! {
+    /// Whether it leaves at once, waits for the link or for its class's set rate: nobody's bytes are another's.
+    #[test]
+    fn every_packet_leaves_with_its_own_bytes(
+        arrivals in prop::collection::vec((0u64..2 * MS, 40usize..1500, prop::bool::ANY), 1..80),
+    ) {
+        let class = |number, rate| Setup { number, limit: Backlog::Packets(4.0), aqm: drop_tail(), rate };
+        let classes = vec![class(46, Some(Rate(4_000_000))), class(0, None)];
+        let mut path = with_classes(classes, Vec::new(), 100);
+        path.policy.paint = None;
+        let (mut out, mut now, mut came) = (Sent::default(), 0, Vec::new());
+        for (number, (gap, size, first)) in (0u8..).zip(&arrivals) {
+            now += gap;
+            let mut frame = packet(if *first { 46 } else { 1 }, *size, 0);
+            frame[28..].fill(number);
+            came.push(frame.clone());
+            path.arrive(Time(now), &mut frame, &mut out);
+            path.check().unwrap();
+        }
+        path.advance(Time(now) + Duration::from_millis(1000), &mut out);
+        path.check().unwrap();
+        prop_assert!(!out.0.is_empty());
+        for (_, number, frame) in &out.0 {
+            prop_assert_eq!(frame, &came[*number as usize]);
+        }
     }
 }
 

@@ -2,14 +2,25 @@
 
 /// The one's complement sum of `bytes` in words of 16 bits, an odd last byte padded with zero; folded, not inverted.
 ///
-/// RFC 1071 §2 (B) and (C): in the machine's own order of bytes, two words at a time.
+/// RFC 1071 §2 (B) and (C): in the machine's own order of bytes, four words at a time, in four sums that don't wait for
+/// each other.
 #[must_use]
 pub fn sum(bytes: &[u8]) -> u16 {
-    let (pairs, rest) = bytes.as_chunks::<4>();
-    let mut last = [0; 4];
+    let (words, rest) = bytes.as_chunks::<8>();
+    let (fours, few) = words.as_chunks::<4>();
+    let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
-    let total: u64 = pairs.iter().chain([&last]).map(|p| u64::from(u32::from_ne_bytes(*p))).sum();
-    u16::from_be(fold(total))
+    let wide = |word: &[u8; 8]| u128::from(u64::from_ne_bytes(*word));
+    let mut sums = [0; 4];
+    for four in fours {
+        for (sum, word) in sums.iter_mut().zip(four) {
+            *sum += wide(word);
+        }
+    }
+    let total: u128 = sums.iter().sum::<u128>() + few.iter().chain([&last]).map(wide).sum::<u128>();
+    // 2^64 is 1 in one's complement arithmetic of 16 bits.
+    let (low, high) = (total as u64, (total >> 64) as u64);
+    u16::from_be(fold((low & 0xffff_ffff) + (low >> 32) + high))
 }
 
 /// The one's complement sum of two words.
@@ -57,7 +68,7 @@ mod tests {
     proptest! {
         /// RFC 1071 §1: word by word in network order.
         #[test]
-        fn a_sum_is_that_of_its_words(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn a_sum_is_that_of_its_words(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
             let words = bytes.chunks(2).map(|w| u64::from(w[0]) << 8 | w.get(1).map_or(0, |b| u64::from(*b)));
             let mut slow: u64 = words.sum();
             while slow > 0xffff {

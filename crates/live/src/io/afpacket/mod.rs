@@ -40,12 +40,12 @@ pub struct PortOptions {
     pub interface: String,
     /// The longest frame that is taken in, link layer included.
     pub longest: u32,
-    /// How many frames the kernel may keep for us; memory is this times the next power of two above `longest`.
+    /// How many frames the kernel may keep for us, at least; memory is about this times `longest`.
     pub frames: u32,
 }
 
 impl PortOptions {
-    /// For an MTU of 1500 with two VLAN tags, and 4096 frames: 8 MiB.
+    /// For an MTU of 1500 with two VLAN tags, and 4096 frames: 6.4 MiB.
     #[must_use]
     pub fn new(interface: &str) -> PortOptions {
         PortOptions { interface: interface.to_owned(), longest: 1522, frames: 4096 }

@@ -10,8 +10,10 @@ use crate::io::sys;
 
 /// Kept free before each frame, for a VLAN tag that is put back.
 const HEADROOM: usize = 4;
-/// Memory is asked for in blocks of at least this size.
+/// Memory is asked for in blocks of at least this size; a place lies within one.
 const BLOCK: usize = 1 << 16;
+/// What a processor's cache takes in at a time, in bytes.
+const LINE: usize = 64;
 /// IEEE 802.1Q, where the kernel doesn't say which tag it was.
 const TAG: u16 = 0x8100;
 
@@ -20,14 +22,44 @@ const TAG: u16 = 0x8100;
 pub struct Ring {
     memory: *mut u8,
     length: usize,
-    place: usize,
-    places: usize,
+    layout: Layout,
     next: usize,
     losing: bool,
 }
 
 // SAFETY: the mapping belongs to this ring alone, and every access to it needs `&mut self` or is atomic.
 unsafe impl Send for Ring {}
+
+/// Where the places are: blocks, in each as many places as fit in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Layout {
+    place: usize,
+    block: usize,
+    blocks: usize,
+}
+
+impl Layout {
+    /// At least so many places of so many bytes. A place is an odd number of cache lines long: with a power of two the
+    /// headers of all places, which are looked at before anything else, would share a few sets of the cache.
+    fn of(bytes: usize, places: usize) -> Layout {
+        let place = (bytes.div_ceil(LINE) | 1) * LINE;
+        let block = BLOCK.max(place.next_power_of_two());
+        Layout { place, block, blocks: places.div_ceil(block / place) }
+    }
+
+    fn in_block(&self) -> usize {
+        self.block / self.place
+    }
+
+    fn places(&self) -> usize {
+        self.blocks * self.in_block()
+    }
+
+    /// Where a place begins.
+    fn start(&self, place: usize) -> usize {
+        place / self.in_block() * self.block + place % self.in_block() * self.place
+    }
+}
 
 /// A frame in its place.
 pub struct Frame<'a> {
@@ -42,9 +74,9 @@ pub struct Frame<'a> {
 impl Ring {
     /// A ring of at least `places` frames of up to `longest` bytes on this socket.
     pub fn new(socket: BorrowedFd<'_>, longest: u32, places: u32) -> io::Result<Ring> {
-        let place = (libc::TPACKET2_HDRLEN + 16 + HEADROOM + longest as usize).next_power_of_two();
-        let block = BLOCK.max(place);
-        let length = (place * places.max(1) as usize).next_multiple_of(block);
+        let layout =
+            Layout::of(libc::TPACKET2_HDRLEN + 16 + HEADROOM + longest as usize, places.max(1) as usize);
+        let length = layout.block * layout.blocks;
         let too_much = || io::Error::new(io::ErrorKind::InvalidInput, "a ring of 4 GiB or more");
         let number = |n: usize| libc::c_uint::try_from(n).map_err(|_| too_much());
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
@@ -52,10 +84,10 @@ impl Ring {
         let reserve = HEADROOM as libc::c_int;
         sys::set_option(socket, libc::SOL_PACKET, libc::PACKET_RESERVE, &reserve)?;
         let request = libc::tpacket_req {
-            tp_block_size: number(block)?,
-            tp_block_nr: number(length / block)?,
-            tp_frame_size: number(place)?,
-            tp_frame_nr: number(length / place)?,
+            tp_block_size: number(layout.block)?,
+            tp_block_nr: number(layout.blocks)?,
+            tp_frame_size: number(layout.place)?,
+            tp_frame_nr: number(layout.places())?,
         };
         sys::set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -66,7 +98,7 @@ impl Ring {
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(Ring { memory: memory.cast(), length, place, places: length / place, next: 0, losing: false })
+        Ok(Ring { memory: memory.cast(), length, layout, next: 0, losing: false })
     }
 
     /// Whether a frame is there.
@@ -86,7 +118,7 @@ impl Ring {
     fn header(&self) -> libc::tpacket2_hdr {
         // SAFETY: the place lies within the mapping and begins with the header, aligned as the ring is; whatever is
         // there is numbers only, and the kernel writes nothing while the place is ours.
-        unsafe { self.memory.add(self.next * self.place).cast::<libc::tpacket2_hdr>().read() }
+        unsafe { self.memory.add(self.layout.start(self.next)).cast::<libc::tpacket2_hdr>().read() }
     }
 
     /// Shows the next frame to `see` and gives its place back to the kernel; whether there was a whole one.
@@ -97,13 +129,14 @@ impl Ring {
         }
         self.losing |= status & libc::TP_STATUS_LOSING != 0;
         let header = self.header();
-        // SAFETY: `next` is below `places`, so the place lies within the mapping; the status says it is ours, and
-        // nothing else refers to it while `self` is borrowed.
+        let Layout { place, .. } = self.layout;
+        // SAFETY: `next` is below the number of places, so the place lies within the mapping; the status says it is ours,
+        // and nothing else refers to it while `self` is borrowed.
         let place =
-            unsafe { std::slice::from_raw_parts_mut(self.memory.add(self.next * self.place), self.place) };
+            unsafe { std::slice::from_raw_parts_mut(self.memory.add(self.layout.start(self.next)), place) };
         let whole = frame(place, &header, status).map(see).is_some();
         self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
-        self.next = (self.next + 1) % self.places;
+        self.next = (self.next + 1) % self.layout.places();
         whole
     }
 
@@ -120,7 +153,7 @@ impl Ring {
     /// Whose the next place is: the header's first field.
     fn status(&self) -> &AtomicU32 {
         // SAFETY: within the mapping and aligned to 16 bytes; kernel and process only ever touch it atomically.
-        unsafe { AtomicU32::from_ptr(self.memory.add(self.next * self.place).cast()) }
+        unsafe { AtomicU32::from_ptr(self.memory.add(self.layout.start(self.next)).cast()) }
     }
 }
 
@@ -183,6 +216,22 @@ mod tests {
         let mut place: Vec<u8> = (0..40).collect();
         let f = frame(&mut place, &header(20, 7, 0), libc::TP_STATUS_VLAN_VALID).unwrap();
         assert_eq!(f.bytes[12..16], [0x81, 0, 0, 7]);
+    }
+
+    #[test]
+    fn places_lie_within_blocks_one_behind_the_other() {
+        for (bytes, places) in [(1_606, 4_096), (100, 1), (1_600, 3), (9_100, 64), (65_000, 7), (65_600, 2)] {
+            let layout = Layout::of(bytes, places);
+            assert!(layout.place >= bytes && layout.place % (2 * LINE) == LINE);
+            assert!(layout.places() >= places && layout.block.is_power_of_two());
+            let mut end = 0;
+            for place in 0..layout.places() {
+                let start = layout.start(place);
+                assert!(start >= end && start / layout.block == (start + layout.place - 1) / layout.block);
+                end = start + layout.place;
+            }
+            assert!(end <= layout.block * layout.blocks);
+        }
     }
 
     #[test]
