@@ -70,7 +70,13 @@ pub fn on(interface: &str) -> io::Result<Vec<String>> {
 /// Switches features of one interface on or off, and sees whether they are.
 fn switch(interface: &str, features: &[&str], to: bool) -> io::Result<()> {
     let ethtool = Ethtool::open()?;
-    ethtool.switch(interface, features, to).map_err(|e| named(interface, &e))?;
+    ethtool.switch(interface, features, to).map_err(|e| match e.kind() {
+        io::ErrorKind::PermissionDenied => io::Error::new(
+            e.kind(),
+            format!("interface `{interface}`: switching offloads takes CAP_NET_ADMIN: run it as root, or switch them before"),
+        ),
+        _ => named(interface, &e),
+    })?;
     let now = ethtool.features(interface).map_err(|e| named(interface, &e))?;
     let stay: Vec<&str> = now
         .iter()
@@ -92,7 +98,9 @@ pub fn look(ports: &[String], fix: bool) -> io::Result<Vec<Feature>> {
     let (mut all, mut refused) = (Vec::new(), Vec::new());
     for port in ports {
         let (index, on) = (interface_index(port)?, on(port)?);
-        let mut names: Vec<&str> = on.iter().filter_map(|f| offload(f)).collect();
+        let names = OFFLOADS.iter().map(|(name, _)| *name);
+        let mut names: Vec<&str> =
+            names.filter(|name| on.iter().any(|f| offload(f) == Some(*name))).collect();
         names.dedup();
         if !names.is_empty() && !fix {
             let off: Vec<String> = names.iter().map(|n| format!("{n} off")).collect();
@@ -197,7 +205,12 @@ impl Offloads {
         }
         let mut ports: Vec<&str> = features.iter().map(|f| f.interface.as_str()).collect();
         ports.dedup();
-        ports.iter().try_for_each(|port| switch(port, &of(features, port), false))
+        let outcome = ports.iter().try_for_each(|port| switch(port, &of(features, port), false));
+        if outcome.is_err() {
+            // What is still on was not switched, and is nothing to restore.
+            self.changed.retain(|f| !on(&f.interface).is_ok_and(|on| on.contains(&f.name)));
+        }
+        outcome
     }
 
     fn json(&self) -> Json {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use inprofile_core::units::Duration as Span;
 use inprofile_daemon::offload;
+use inprofile_daemon::privileges::{self, People};
 
 use crate::bench::{Bench, PROGRAM, QUIET, assert_adds_up, figure, plain};
 use crate::frames::{Udp, not_ip};
@@ -161,6 +162,29 @@ fn a_start_that_is_refused_leaves_nothing_behind() {
         })
         .unwrap();
     assert_eq!((features(&bench), note.exists()), (before, false));
+}
+
+/// What was never switched is nothing for the next start to restore.
+#[test]
+fn without_the_right_to_switch_offloads_nothing_is_noted() {
+    let Some(bench) = Bench::new("noright") else { return };
+    let (ports, note, before) = (["lan0", "wan0"].map(str::to_owned), bench.path("note"), features(&bench));
+    let said = bench.namespace.within(|| {
+        let all = offload::look(&ports, true)?;
+        // Of this thread alone.
+        privileges::drop(&People { user: None, group: None }, false)?;
+        Ok(offload::switch_off(&ports, true, &all, &note, None).map(drop).map_err(|e| e.to_string()))
+    });
+    let said = said.unwrap().unwrap_err();
+    assert!(said.contains("interface `lan0`") && said.contains("CAP_NET_ADMIN"), "{said}");
+    assert_eq!((features(&bench), note.exists()), (before, false));
+}
+
+#[test]
+fn offloads_are_named_once_each() {
+    let Some(bench) = Bench::new("named") else { return };
+    let said = bench.namespace.within(|| offload::look(&["lan0".to_owned()], false).map(drop)).unwrap_err();
+    assert_eq!(said.to_string().matches("tx off").count(), 1, "{said}");
 }
 
 #[test]
