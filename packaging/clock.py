@@ -27,7 +27,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -54,6 +54,8 @@ LINK, CONTRACT, TOLERANCE = 20, 10, 0.03
 # Nothing may be late, or missing at the far end, for so long. Seconds.
 LATE = 0.13
 WATCHDOG = 2.0
+# Both hosts give up when nothing has moved for so long.
+STALL = 5.0
 # Keeps TCP's window, in bytes, below what the queue holds.
 BUFFER = 150_000
 METRICS = ("127.0.0.1", 9474)
@@ -104,9 +106,11 @@ def send(until: float) -> None:
     """Host A: sends until that moment; prints how many segments had to be sent again."""
     with socket.create_connection(("10.0.0.2", 5000)) as to:
         to.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+        to.settimeout(STALL)
         data = bytes(16_384)
-        while time.monotonic() < until:
-            to.sendall(data)
+        with suppress(TimeoutError):
+            while time.monotonic() < until:
+                to.sendall(data)
         info = to.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 224)
         # tcpi_total_retrans, and tcpi_dsack_dups: of those how many the far end says it had, only later.
         print(struct.unpack_from("=I", info, 100)[0] - struct.unpack_from("=I", info, 216)[0])
@@ -122,7 +126,8 @@ def receive() -> None:
         peer, _ = listener.accept()
     total, last = 0, 0.0
     came: list[tuple[float, int]] = []
-    with peer:
+    peer.settimeout(STALL)
+    with peer, suppress(TimeoutError):
         while chunk := peer.recv(65_536):
             total, now = total + len(chunk), time.monotonic()
             if now >= last + 0.001:
@@ -289,6 +294,10 @@ def told(
     )
     for (name, _), faults, before, after in zip(PHASES, found, looks[:-1], looks[1:], strict=True):
         mine = [(t, n) for t, n in came if before.at <= t < after.at]
+        if len(mine) < 2:
+            print(f"{name:<18}  wrong: nothing came to host B")
+            faults.append("nothing came")
+            continue
         span = after.at - before.at
         rate = (mine[-1][1] - mine[0][1]) * 8 / (mine[-1][0] - mine[0][0]) / 1e6
         metered = (after.metered - before.metered) * 8 / span / 1e6
