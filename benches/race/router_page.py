@@ -77,9 +77,10 @@ kernel shapes with `tbf`, whose burst is 5 kB or 4 ms of the rate, whichever is 
 whenever its timer comes late. Both count a frame as 14 B more than its IP packet and hold 200 packets.
 *Unshaped* is marker, RIO and a rate that nothing ever waits for: with sockets as the system sets them up, and
 with a window of 250 kB, which is used up in less than a round trip, so that the cores wait for each other.
-Each is measured twice a round, once in either order. Delay is that of a small UDP packet every millisecond
-from one host's call to the other's. The soak under a virtual clock sends through the router's own packet loop
-a fifth more than a link of 10 Mbit/s carries in 20 hours; the other one is real packets, unshaped.
+The first is measured four times a round and the other twice, either contestant first by turns. Delay is that
+of a small UDP packet every millisecond from one host's call to the other's. The soak under a virtual clock
+sends through the router's own packet loop a fifth more than a link of 10 Mbit/s carries in 20 hours; the
+other one is real packets, unshaped.
 """
 
 

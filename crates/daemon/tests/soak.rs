@@ -126,6 +126,8 @@ impl Source {
     fn make(&mut self) {
         let n = self.made;
         self.made += 1;
+        // As the source made it: a router may have painted the one before in its place.
+        (self.frame[1], self.frame[10], self.frame[11]) = (0, 0, 0);
         self.frame[13] = (n % 3) as u8;
         self.frame[14..16].copy_from_slice(&((n / 3 % 1000) as u16).to_be_bytes());
         self.next = self.now + Duration((self.rng.uniform() * 2e9) as u64);
