@@ -89,9 +89,10 @@ def text(router: Result) -> str:
     if "not_run" in router:
         return TEXT
     added = {r["name"]: r["ours"] - r["kernel"] for r in router["rows"] if r["unit"] == "µs"}
-    told = ", ".join(f"{added[name]:.0f} µs at the {name.split(', ')[1]}" for name in added)
-    head = f"{router['rounds']} rounds; load before them {router['load_before']}. The router adds {told}."
-    return f"{TEXT}\n{head} {halting(router)}\n\n{busy(router)}\n"
+    told = ", ".join(f"{added[name]:+.0f} µs at the {name.split(', ')[1]}" for name in added)
+    head = f"{router['rounds']} rounds; load before them {router['load_before']}. {halting(router)}"
+    delay = f"Delay through the router, compared with the kernel's: {told}."
+    return f"{TEXT}\n{head} {delay}\n\n{busy(router)}\n"
 
 
 def halting(router: Result) -> str:
