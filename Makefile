@@ -55,7 +55,7 @@ soak: ## Ten thousand random experiments and fuzzed inputs, a million packets, a
 		--test services --test fuzz --test limits -- --include-ignored --nocapture
 	$(say) "Soak: $(or $(PACKETS),1000000) random and as many mutated packets"
 	@PACKETS=$(or $(PACKETS),1000000) cargo test --quiet --locked --release -p inprofile-live --test packets
-	$(say) "Soak: a million flows through the router"
+	$(say) "Soak: a million flows, and a million fragments, through the router"
 	@cargo test --quiet --locked --release -p inprofile-daemon --test router -- --ignored
 	$(say) "Soak: a day of 10 Mbit/s through the router, 72 million packets, under a virtual clock"
 	@cargo test --quiet --locked --release -p inprofile-daemon --test soak -- --ignored --nocapture

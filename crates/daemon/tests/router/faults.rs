@@ -312,3 +312,11 @@ fn a_million_flows_stay_within_bounds() {
     let Some(mut bench) = Bench::new("million") else { return };
     flood(&mut bench, 1_000_000, Fragments::Few);
 }
+
+#[test]
+#[ignore = "half a minute: make soak"]
+fn a_million_fragments_stay_within_bounds() {
+    let Some(mut bench) = Bench::new("fragments2") else { return };
+    flood(&mut bench, 1_000_000, Fragments::Most);
+    assert!(bench.figure("directions.0.frames.ipv4_fragment") > 800_000);
+}
