@@ -229,7 +229,8 @@ impl<P: Policy> Datapath<P> {
         }
     }
 
-    /// A frame comes in. Everything that was due before is done first.
+    /// A frame comes in. Everything that was due before is done first. One that leaves at once is painted where it lies; one
+    /// that waits is copied.
     pub fn arrive<W: Witness>(&mut self, now: Time, frame: &mut [u8], witness: &mut W) {
         self.advance(now, witness);
         let number = self.totals.came;
