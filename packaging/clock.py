@@ -31,7 +31,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import wire
@@ -159,7 +158,7 @@ class Look:
 
     @staticmethod
     def now(program: str) -> "Look":
-        """Asked for now."""
+        """What the router says at this moment."""
         at = time.monotonic()
         return Look(at, json.loads(wire.run(f"{program} stats --json --socket {CONTROL}")), scrape())
 
@@ -356,26 +355,22 @@ def main() -> int:
     parser.add_argument("--scrape", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--send", type=float, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    try:
-        if given.send:
-            send(given.send)
-            return 0
-        if given.receive or given.scrape:
-            receive() if given.receive else get()
-            return 0
-        if not given.program or not os.access(given.program, os.X_OK):
-            raise wire.Broken(f"{given.program}: no such program; cargo build -p inprofile-daemon makes it")
-        program = str(Path(given.program).resolve())
-        if given.inside:
-            return inside(program)
-        wire.have_tools({tool: wire.TOOLS[tool] for tool in ("ip", "ethtool")})
-        return outside(program)
-    except wire.Broken as e:
-        print(f"clock: {e}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
+    return wire.ending("clock", lambda: part(given))
+
+
+def part(given: argparse.Namespace) -> int:
+    """The part of the whole that the arguments ask for."""
+    if given.send:
+        send(given.send)
+        return 0
+    if given.receive or given.scrape:
+        receive() if given.receive else get()
+        return 0
+    program = wire.path_of(given.program)
+    if given.inside:
+        return inside(program)
+    wire.have_tools({tool: wire.TOOLS[tool] for tool in ("ip", "ethtool")})
+    return outside(program)
 
 
 if __name__ == "__main__":

@@ -336,17 +336,32 @@ def main() -> int:
     parser.add_argument("program", help="path of inprofiled")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.inside:
+        return ending("wire", lambda: inside(given.program))
+    return ending("wire", lambda: outside(given.program))
+
+
+def outside(program: str) -> int:
+    """Everything, where all is its own."""
+    have_tools(TOOLS)
+    return own_namespaces(__file__, path_of(program))
+
+
+def path_of(program: str | None) -> str:
+    """The router's program, from the root; Broken if it isn't there."""
+    if not program or not os.access(program, os.X_OK):
+        raise Broken(f"{program}: no such program; cargo build -p inprofile-daemon makes it")
+    return str(Path(program).resolve())
+
+
+def ending(name: str, work: Callable[[], int]) -> int:
+    """Does it; the exit code, what is wrong having been said in this name."""
     # An end by a signal is an end like any other: what has to be undone is.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        if given.inside:
-            return inside(given.program)
-        have_tools(TOOLS)
-        if not os.access(given.program, os.X_OK):
-            raise Broken(f"{given.program}: no such program; cargo build -p inprofile-daemon makes it")
-        return own_namespaces(__file__, str(Path(given.program).resolve()))
+        return work()
     except Broken as e:
-        print(f"wire: {e}", file=sys.stderr)
+        print(f"{name}: {e}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
