@@ -1,21 +1,18 @@
 """How a paper's claim is judged from paired runs.
 
 A claim is taken apart into *comparisons* (something is above or below something else, seed by seed)
-and *numbers* (a value the paper prints). The rules, the same for every paper:
+and *numbers* (a value the paper prints). The rules, the same for every paper (docs/decisions/0026):
 
-- **Direction**: the 95 % interval of the mean (Student's t over seeds) lies wholly on the claimed side of the
-  null value, and still does after Holm's correction over all comparisons of the paper.
-- **Number**: the paper's value lies inside our 95 % *prediction* interval, the range in which one more run of
-  ours would fall, because papers mostly report one run.
-- All comparisons and all numbers: ``reproduced``. All comparisons but not all numbers: ``in_part``.
-  A comparison that does not hold: ``not_reproduced``, and the reason says which do.
-  No comparison fails but one cannot be decided in the set-up: ``undecidable``, with the measured reason.
-- **Equivalence** (a comparison ``within`` two bounds): the mean is shown to lie above the lower and below
-  the upper one, by two one-sided tests.
-
-A comparison may be of a kind that is half answered where neither side is shown (`Comparison.partial`): then
-the claim is ``in_part``. A comparison counts as undecidable only where its set-up gives a measured reason
-*and* neither side is shown: a reason never hides a clear result.
+- A comparison **holds** where the 95 % interval of its mean lies wholly on the claimed side of the null
+  value, is **opposite** where it lies wholly on the other, and **open** otherwise. `within` two bounds: it
+  holds by two one-sided tests, and is opposite where the interval lies wholly outside them.
+- Where a comparison is open because the set-up cannot decide it, with a measured reason (`obstacle`), it is
+  **undecidable**. A reason never hides a clear result.
+- A claim asserts all its comparisons together, an intersection: each is judged at 95 % on its own, and
+  the claim's p is the largest of theirs. Holm's correction runs over the distinct claims of a set-up.
+- Its verdict: see `Verdict`. Printed numbers never change it; how many lie inside our 95 % *prediction*
+  interval, the range in which one more run of ours would fall, is counted beside it.
+- The same comparison twice in a claim (same sample, null and side) counts once.
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ from enum import StrEnum
 from typing import Literal
 
 from .quantity import quantity, scale
-from .stats import Interval, ci95, holm, mean, prediction95
+from .stats import FREE, Bounds, Interval, ci95, holm, mean, p_above, p_below, prediction95
 
 __all__ = [
     "ALPHA",
@@ -37,6 +34,7 @@ __all__ = [
     "JudgedComparison",
     "JudgedNumber",
     "Number",
+    "Outcome",
     "Verdict",
     "judge",
 ]
@@ -46,17 +44,30 @@ ALPHA = 0.05
 
 
 class Verdict(StrEnum):
-    """What became of a claim."""
+    """What became of a claim in a set-up."""
 
+    #: All comparisons hold, and the claim does after Holm's correction over the claims.
     REPRODUCED = "reproduced"
+    #: Two thirds or more hold, none is opposite.
+    MOSTLY = "mostly"
+    #: Some hold, otherwise.
     IN_PART = "in_part"
-    NOT_REPRODUCED = "not_reproduced"
+    #: None holds, none is opposite.
+    NOT_SHOWN = "not_shown"
+    #: None holds, at least one is opposite.
+    OPPOSITE = "opposite"
+    #: No comparison can be decided, for a measured reason.
     UNDECIDABLE = "undecidable"
 
     @property
     def words(self) -> str:
         """As a person reads it."""
-        return {"in_part": "in part", "not_reproduced": "not reproduced"}.get(self.value, self.value)
+        return {"in_part": "in part", "not_shown": "not shown"}.get(self.value, self.value)
+
+    @property
+    def sound(self) -> bool:
+        """Whether the claim can be said to hold: reproduced or mostly."""
+        return self in (Verdict.REPRODUCED, Verdict.MOSTLY)
 
 
 @dataclass(frozen=True)
@@ -76,8 +87,8 @@ class Comparison:
     obstacle: str | None = None
     #: The upper bound, of a comparison `within` two.
     upper: float = math.inf
-    #: Whether "neither side shown" answers the claim in part rather than not at all.
-    partial: bool = False
+    #: What the values cannot leave, and so neither the interval: `stats.SHARE`, `stats.UNLIKE`.
+    bounds: Bounds = FREE
 
 
 @dataclass(frozen=True)
@@ -91,7 +102,7 @@ class Number:
     unit: str = ""
     topology: str = ""
     #: Values outside cannot occur, so the prediction interval is cut there (a fairness index ends at 1).
-    bounds: tuple[float, float] = (-math.inf, math.inf)
+    bounds: Bounds = FREE
 
 
 @dataclass(frozen=True)
@@ -108,8 +119,8 @@ class Finding:
     obstacle: str | None = None
 
 
-#: What a comparison shows; `open`: neither side, which answers a `partial` one in part.
-Outcome = Literal["holds", "fails", "open", "undecidable"]
+#: What a comparison shows.
+Outcome = Literal["holds", "opposite", "open", "undecidable"]
 
 
 @dataclass(frozen=True)
@@ -118,12 +129,11 @@ class JudgedComparison:
 
     comparison: Comparison
     mean: float
+    #: 95 %, of the mean.
     interval: Interval
+    #: Of the claimed side: twice the one-sided p; of a comparison `within`, the larger of two one-sided ones.
     p: float
-    p_holm: float
     outcome: Outcome
-    #: Whether the opposite of what is claimed is shown.
-    opposite: bool
 
 
 @dataclass(frozen=True)
@@ -143,7 +153,7 @@ class Judged:
     claim: str
     setup: str
     verdict: Verdict
-    #: In a few words: how many comparisons came out as claimed, how many numbers match.
+    #: In a few words: how many comparisons hold, how many numbers match.
     summary: str
     #: What was measured beside it and explains it.
     notes: Sequence[str]
@@ -151,6 +161,20 @@ class Judged:
     why: str
     comparisons: Sequence[JudgedComparison]
     numbers: Sequence[JudgedNumber] = ()
+    #: The largest p of its comparisons, and the same after Holm over the set-up's claims; 1 without any.
+    p: float = 1.0
+    p_holm: float = 1.0
+    #: How many comparisons were left out because they stood there already.
+    duplicates: int = 0
+
+    def count(self, outcome: Outcome) -> int:
+        """How many of its comparisons came out so."""
+        return sum(c.outcome == outcome for c in self.comparisons)
+
+    @property
+    def inside(self) -> int:
+        """How many printed numbers lie inside our prediction intervals."""
+        return sum(n.inside for n in self.numbers)
 
 
 def _checked(values: Sequence[float]) -> list[float]:
@@ -160,57 +184,49 @@ def _checked(values: Sequence[float]) -> list[float]:
     return xs
 
 
-def _sure(interval: Interval | None) -> Interval:
+def _interval(xs: Sequence[float], comparison: Comparison) -> Interval:
+    if len(xs) < 2:
+        raise ValueError("an interval needs at least 2 seeds")
+    # Where a mechanism never acts, equal seeds give equal runs: that difference is exact, not a sample's.
+    if all(x == comparison.null for x in xs):
+        return Interval(comparison.null, comparison.null)
+    interval = ci95(xs, comparison.bounds)
     if interval is None:
         raise ValueError("an interval needs at least 2 seeds")
     return interval
 
 
-def _p_value(comparison: Comparison) -> float:
-    """Give p: two-sided against `null`, or the larger of two one-sided ones where it is `within`."""
-    xs = _checked(comparison.values)
-    if comparison.side != "within":
-        return min(1.0, 2 * min(_tail(xs, comparison.null), _tail([-x for x in xs], -comparison.null)))
-    return max(_tail(xs, comparison.null), _tail([-x for x in xs], -comparison.upper))
+def _p_value(xs: Sequence[float], c: Comparison) -> float:
+    if c.side == "within":
+        return max(p_above(xs, c.null, c.bounds), p_below(xs, c.upper, c.bounds))
+    tail = p_above if c.side == "above" else p_below
+    return min(1.0, 2 * tail(xs, c.null, c.bounds))
 
 
-def _tail(xs: Sequence[float], null: float) -> float:
-    """One-sided p of a t test that the mean lies above `null`; exact for samples without spread."""
-    from scipy.special import stdtr
-
-    _sure(ci95(xs))
-    centre = mean(xs)
-    spread = math.sqrt(math.fsum((x - centre) ** 2 for x in xs) / (len(xs) - 1))
-    # A sample that does not vary (a marker that never acts gives differences of exactly 0) has no t.
-    if spread <= 1e-12 * max(1.0, abs(centre)):
-        if math.isclose(centre, null, rel_tol=1e-12, abs_tol=1e-12):
-            return 0.5
-        return 0.0 if centre > null else 1.0
-    t = (centre - null) / (spread / math.sqrt(len(xs)))
-    return float(stdtr(len(xs) - 1, -t))
-
-
-def _weigh(comparison: Comparison, p: float, p_holm: float) -> JudgedComparison:
-    xs = _checked(comparison.values)
-    centre, interval = mean(xs), _sure(ci95(xs))
-    # Holm's adjusted p is at least p, so "shown" implies that the plain 95 % interval excludes the null too.
-    shown = p_holm < ALPHA
-    low, high = comparison.null, comparison.upper
-    if comparison.side == "within":
-        on_side, opposite = low < centre < high, interval.hi < low or interval.lo > high
-    else:
-        on_side = centre > low if comparison.side == "above" else centre < low
-        opposite = shown and not on_side
-    outcome: Outcome
-    if shown and on_side:
+def _weigh(comparison: Comparison) -> JudgedComparison:
+    c = comparison
+    xs = _checked(c.values)
+    interval = _interval(xs, c)
+    p = _p_value(xs, c)
+    outcome: Outcome = "open" if c.obstacle is None else "undecidable"
+    if p < ALPHA:
         outcome = "holds"
-    elif comparison.obstacle is not None and not opposite:
-        outcome = "undecidable"
-    elif comparison.partial and not opposite:
-        outcome = "open"
+    elif _opposite(xs, c):
+        outcome = "opposite"
+    return JudgedComparison(c, mean(xs), interval, p, outcome)
+
+
+def _opposite(xs: Sequence[float], c: Comparison) -> bool:
+    """Whether the other side is shown, at 95 % two-sided."""
+    below, above = ((p_below, c.null), (p_above, c.upper))
+    if c.side == "above":
+        shown = [below]
+    elif c.side == "below":
+        shown = [(p_above, c.null)]
     else:
-        outcome = "fails"
-    return JudgedComparison(comparison, centre, interval, p, p_holm, outcome, opposite)
+        # A bound that values cannot pass is none.
+        shown = [(tail, null) for tail, null in (below, above) if c.bounds[0] < null < c.bounds[1]]
+    return any(2 * tail(xs, null, c.bounds) < ALPHA for tail, null in shown)
 
 
 def per(unit: str, size: float) -> tuple[float, str]:
@@ -249,22 +265,16 @@ def _place(topology: str) -> str:
 
 def _describe(judged: JudgedComparison) -> str:
     c = judged.comparison
-    same = c.side != "within" and all(x == c.null for x in c.values)
-    figures = "the same in every seed" if same else _range(judged.interval, c.unit, judged.mean)
-    text = f"{c.label}{_place(c.topology)}: "
-    if judged.outcome == "holds":
-        return text + figures
+    figures = _range(judged.interval, c.unit, judged.mean)
+    if all(x == c.values[0] for x in c.values):
+        value = quantity(judged.mean, c.unit).replace("-", "−")
+        figures = f"{value} in each of {len(c.values)} seeds" if c.values[0] else "the same in every seed"
+    text = f"{c.label}{_place(c.topology)}: {figures}"
     if judged.outcome == "undecidable":
-        return f"{text}{figures}; {c.obstacle}"
-    if same:
-        return text + figures
-    if judged.opposite:
-        return f"{text}the opposite is shown, {figures}"
-    if c.side == "within":
-        bounds = f"{quantity(c.null, c.unit)} and {quantity(c.upper, c.unit)}"
-        return f"{text}not shown to lie between {bounds}, {figures}"
-    excluded = c.null not in judged.interval and (judged.mean > c.null) == (c.side == "above")
-    return f"{text}not shown{' after Holm' if excluded else ''}, {figures}"
+        return f"{text}; {c.obstacle}"
+    if c.side == "within" and judged.outcome != "holds":
+        return f"{text}, claimed from {quantity(c.null, c.unit)} to {quantity(c.upper, c.unit)}"
+    return text
 
 
 def _beside(judged: JudgedNumber) -> str:
@@ -274,31 +284,33 @@ def _beside(judged: JudgedNumber) -> str:
     )
 
 
-def _share(n: int, of: int, what: str) -> str:
-    return f"{n} of {of} {what}{'s' * (of != 1)}"
+def _share(of: int, what: str) -> str:
+    return f"{of} {what}{'s' * (of != 1)}"
 
 
 def _summary(comparisons: Sequence[JudgedComparison], numbers: Sequence[JudgedNumber]) -> str:
-    by = {o: sum(c.outcome == o for c in comparisons) for o in ("holds", "open", "undecidable")}
-    text = f"{_share(by['holds'], len(comparisons), 'comparison')} as claimed"
-    opposite = sum(c.opposite for c in comparisons)
-    if opposite:
-        text += f", {opposite} the other way round"
-    if by["open"]:
-        text += f", {by['open']} with neither side shown"
-    if by["undecidable"]:
-        text += f", {by['undecidable']} not decidable here"
+    def count(outcome: Outcome) -> int:
+        return sum(c.outcome == outcome for c in comparisons)
+
+    held = count("holds")
+    text = f"{held} of {_share(len(comparisons), 'comparison')} {'holds' if held == 1 else 'hold'}"
+    if n := count("opposite"):
+        text += f", {n} significantly opposite"
+    if n := count("open"):
+        text += f", {n} open"
+    if n := count("undecidable"):
+        text += f", {n} undecidable here"
     if numbers:
         inside = sum(n.inside for n in numbers)
-        text += f"; {_share(inside, len(numbers), 'printed number')} in our prediction intervals"
+        text += f"; {inside} of {_share(len(numbers), 'printed number')} in our prediction intervals"
     return text + "."
 
 
 def _why(comparisons: Sequence[JudgedComparison], numbers: Sequence[JudgedNumber]) -> str:
     parts: list[str] = []
     for outcome, lead in (
-        ("fails", "Does not hold"),
-        ("open", "Neither side is shown"),
+        ("opposite", "Significantly opposite"),
+        ("open", "Neither side is significant"),
         ("undecidable", "Cannot be decided"),
         ("holds", "Holds"),
     ):
@@ -306,7 +318,7 @@ def _why(comparisons: Sequence[JudgedComparison], numbers: Sequence[JudgedNumber
         if found:
             parts.append(f"{lead}: {'; '.join(found)}.")
     for inside, lead in (
-        (False, "The paper's number is not one our runs give"),
+        (False, "The paper's number lies outside our 95 % prediction interval"),
         (True, "The paper's number lies in our 95 % prediction interval"),
     ):
         found = [_beside(n) for n in numbers if n.inside == inside]
@@ -317,16 +329,46 @@ def _why(comparisons: Sequence[JudgedComparison], numbers: Sequence[JudgedNumber
 
 def _predict(number: Number) -> JudgedNumber:
     xs = _checked(number.values)
-    free = _sure(prediction95(xs))
-    low, high = number.bounds
-    prediction = Interval(max(free.lo, low), min(free.hi, high))
+    prediction = prediction95(xs, number.bounds)
+    if prediction is None:
+        raise ValueError("an interval needs at least 2 seeds")
     return JudgedNumber(number, mean(xs), prediction, inside=number.paper in prediction)
+
+
+def _distinct(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Each comparison once: the same sample against the same null and side is the same comparison.
+
+    Samples of one repeated value are told apart by their labels: where a mechanism never acts, all its
+    differences are 0, and they are not the same comparison.
+    """
+    seen: dict[object, Comparison] = {}
+    for c in comparisons:
+        sample = tuple(float(x) for x in c.values)
+        name = (c.label, c.topology) if len(set(sample)) == 1 else ()
+        key = (sample, c.side, c.null, c.upper, name)
+        # Of two, the one that has a reason stands: the order must not matter.
+        if key not in seen or (seen[key].obstacle is None and c.obstacle is not None):
+            seen[key] = c
+    return list(seen.values())
+
+
+def verdict_of(comparisons: Sequence[JudgedComparison], after_holm: bool = True) -> Verdict:
+    """Verdict of a claim from what its comparisons show; `after_holm`: whether it still holds then."""
+    outcomes = [c.outcome for c in comparisons]
+    holds, opposite = outcomes.count("holds"), outcomes.count("opposite")
+    if set(outcomes) <= {"undecidable"}:
+        return Verdict.UNDECIDABLE
+    if holds == len(outcomes):
+        return Verdict.REPRODUCED if after_holm else Verdict.MOSTLY
+    if holds:
+        return Verdict.MOSTLY if not opposite and 3 * holds >= 2 * len(outcomes) else Verdict.IN_PART
+    return Verdict.OPPOSITE if opposite else Verdict.NOT_SHOWN
 
 
 def judge(findings: Iterable[Finding]) -> list[Judged]:
     """Verdicts on `findings`, one each, in order.
 
-    Pass all findings of a paper at once: Holm's correction runs over every comparison among them.
+    Pass all findings of a paper at once: Holm's correction runs over the claims of each set-up.
 
     Raises `ValueError` where a finding has neither comparisons nor an obstacle, or a sample fewer than two
     seeds.
@@ -337,36 +379,56 @@ def judge(findings: Iterable[Finding]) -> list[Judged]:
             raise ValueError(
                 f"claim {finding.claim} ({finding.setup}) needs comparisons, or says why it has none"
             )
-    raw = [[_p_value(c) for c in f.comparisons] for f in findings]
-    adjusted = iter(holm([p for row in raw for p in row]))
-    return [_judge(f, row, [next(adjusted) for _ in row]) for f, row in zip(findings, raw, strict=True)]
+    weighed = [[_weigh(c) for c in _distinct(f.comparisons)] for f in findings]
+    family: dict[str, list[int]] = {}
+    for i, finding in enumerate(findings):
+        if finding.comparisons:
+            family.setdefault(finding.setup, []).append(i)
+    corrected: dict[int, tuple[float, int]] = {}
+    for members in family.values():
+        adjusted = holm([max(c.p for c in weighed[i]) for i in members])
+        corrected.update((i, (p, len(members))) for i, p in zip(members, adjusted, strict=True))
+    return [
+        _judge(finding, comparisons, *corrected.get(i, (1.0, 0)))
+        for i, (finding, comparisons) in enumerate(zip(findings, weighed, strict=True))
+    ]
 
 
-def _judge(finding: Finding, ps: Sequence[float], adjusted: Sequence[float]) -> Judged:
-    comparisons = [_weigh(c, p, h) for c, p, h in zip(finding.comparisons, ps, adjusted, strict=True)]
+def _judge(finding: Finding, comparisons: Sequence[JudgedComparison], p_holm: float, claims: int) -> Judged:
     numbers = [_predict(number) for number in finding.numbers]
-    notes = tuple(finding.notes)
+    notes = list(finding.notes)
     if finding.obstacle is not None:
-        why = " ".join([finding.obstacle, *notes])
+        summary = finding.obstacle
+        why = " ".join([summary, *notes, _why(comparisons, numbers)]).rstrip()
         return Judged(
             finding.claim,
             finding.setup,
             Verdict.UNDECIDABLE,
-            finding.obstacle,
-            notes,
+            summary,
+            tuple(notes),
             why,
             comparisons,
             numbers,
         )
-    outcomes = {c.outcome for c in comparisons}
-    if "fails" in outcomes:
-        verdict = Verdict.NOT_REPRODUCED
-    elif "undecidable" in outcomes:
-        verdict = Verdict.UNDECIDABLE
-    elif "open" not in outcomes and all(n.inside for n in numbers):
-        verdict = Verdict.REPRODUCED
-    else:
-        verdict = Verdict.IN_PART
+    verdict = verdict_of(comparisons, after_holm=p_holm < ALPHA)
+    p = max(c.p for c in comparisons)
+    if p < ALPHA <= p_holm:
+        notes.append(
+            f"Every comparison holds at 95 %, but among {claims} claims the weakest of them no longer does"
+            f" (p = {quantity(p, '', 2)}, after Holm {quantity(p_holm, '', 2)}): mostly."
+        )
     summary = _summary(comparisons, numbers)
     why = " ".join([summary, *notes, _why(comparisons, numbers)])
-    return Judged(finding.claim, finding.setup, verdict, summary, notes, why, comparisons, numbers)
+    return Judged(
+        finding.claim,
+        finding.setup,
+        verdict,
+        summary,
+        tuple(notes),
+        why,
+        comparisons,
+        numbers,
+        p,
+        p_holm,
+        len(finding.comparisons) - len(comparisons),
+    )

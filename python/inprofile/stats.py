@@ -2,6 +2,9 @@
 
 Runs with different seeds are independent draws from one distribution; nothing else is assumed to be.
 Sums are exact (`math.fsum`), so a result does not depend on the order of the seeds.
+
+A measure that cannot leave its `bounds` (a share, an index) has intervals inside them: Student's t on the
+logit scale where both ends are known, cut at the bound where one is (docs/decisions/0026).
 """
 
 from __future__ import annotations
@@ -11,6 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 __all__ = [
+    "FREE",
+    "SHARE",
+    "UNLIKE",
+    "Bounds",
     "Estimate",
     "Interval",
     "Paired",
@@ -20,9 +27,22 @@ __all__ = [
     "holm",
     "jain",
     "mean",
+    "p_above",
+    "p_below",
     "paired",
     "prediction95",
 ]
+
+Bounds = tuple[float, float]
+"""What a measure cannot leave: least and greatest value, ±inf where there is none."""
+FREE: Bounds = (-math.inf, math.inf)
+SHARE: Bounds = (0.0, 1.0)
+"""A share, a loss rate, a utilisation, a fairness index."""
+UNLIKE: Bounds = (-1.0, 1.0)
+"""A difference of two of those."""
+
+ENOUGH_ALIKE = 6
+"""So many equal values rule out at 95 % that half of all runs lie above them, or below: 2 · 2⁻⁶ < 0.05."""
 
 
 class Interval(NamedTuple):
@@ -88,51 +108,153 @@ def _student(df: int, probability: float) -> float:
     return float(stdtrit(df, probability))
 
 
-def ci95(values: Iterable[float]) -> Interval | None:
+def _checked(values: Iterable[float], bounds: Bounds) -> list[float]:
+    """The values, those beyond a bound by no more than rounding put on it."""
+    lo, hi = bounds
+    xs = [float(x) for x in values]
+    for i, x in enumerate(xs):
+        if not lo <= x <= hi:
+            inside = min(max(x, lo), hi)
+            if abs(x - inside) > 1e-9 * max(1.0, abs(inside)):
+                raise ValueError(f"{x} is outside {lo:g} to {hi:g}, which this measure cannot leave")
+            xs[i] = inside
+    return xs
+
+
+def _logit(x: float, bounds: Bounds) -> tuple[float, float]:
+    """The logit of a value inside two bounds, and its derivative there."""
+    lo, hi = bounds
+    z = (x - lo) / (hi - lo)
+    return math.log(z / (1 - z)), 1 / (z * (1 - z) * (hi - lo))
+
+
+def _around(m: float, half: float, bounds: Bounds) -> Interval:
+    """From `m − half` to `m + half` without bounds; with two, the same on the logit scale; else cut."""
+    lo, hi = bounds
+    if not (math.isfinite(lo) and math.isfinite(hi)) or not lo < m < hi:
+        return Interval(max(lo, m - half), min(hi, m + half))
+    at, slope = _logit(m, bounds)
+    low, high = (lo + (hi - lo) * _expit(at + sign * half * slope) for sign in (-1, 1))
+    # Rounding must not put the mean outside.
+    return Interval(min(low, m), max(high, m))
+
+
+def _expit(x: float) -> float:
+    if x >= 0:
+        return 1 / (1 + math.exp(-x))
+    return math.exp(x) / (1 + math.exp(x))
+
+
+def _same(xs: Sequence[float]) -> bool:
+    """Whether values differ by no more than rounding."""
+    # Below the second of these a square underflows.
+    return max(xs) - min(xs) <= max(1e-12 * max(map(abs, xs)), 1e-150)
+
+
+def _alike(x: float, n: int, bounds: Bounds) -> Interval:
+    """What `n` equal values tell of the mean.
+
+    From six on, the interval from the least to the greatest has 95 % confidence for the middle of the runs,
+    and it has no width. With fewer, what may have been missed counts: a share of 1 − 0.05^(1/n) of all runs,
+    which may lie anywhere inside the bounds. Without bounds nothing is known of those.
+    """
+    lo, hi = bounds
+    if n >= ENOUGH_ALIKE or not (math.isfinite(lo) and math.isfinite(hi)):
+        return Interval(x, x)
+    missed = 1 - 0.05 ** (1 / n)
+    return Interval(x - missed * (x - lo), x + missed * (hi - x))
+
+
+def ci95(values: Iterable[float], bounds: Bounds = FREE) -> Interval | None:
     """95 % confidence interval of the mean, by Student's t; `None` with fewer than two values.
 
     >>> lo, hi = ci95([1.0, 2.0, 3.0])
     >>> round(lo, 3), round(hi, 3)
     (-0.484, 4.484)
+    >>> lo, hi = ci95([0.95, 0.97, 0.999], SHARE)
+    >>> round(lo, 3), round(hi, 3)
+    (0.787, 0.997)
+
+    Raises ValueError for a value outside `bounds`.
     """
-    xs = list(values)
+    xs = _checked(values, bounds)
     if len(xs) < 2:
         return None
     m = mean(xs)
+    if _same(xs):
+        return _alike(m, len(xs), bounds)
     half = _student(len(xs) - 1, 0.975) * _deviation(xs, m) / math.sqrt(len(xs))
-    return Interval(m - half, m + half)
+    return _around(m, half, bounds)
 
 
-def prediction95(values: Iterable[float]) -> Interval | None:
+def prediction95(values: Iterable[float], bounds: Bounds = FREE) -> Interval | None:
     """Where one more run's value lies with 95 % probability; `None` with fewer than two values.
 
-    A paper that reports one run is compared with this, not with the interval of the mean. Normal
-    values are assumed: x̄ ± t(n−1)·s·√(1 + 1/n).
+    A paper that reports one run is compared with this, not with the interval of the mean. Normal values are
+    assumed: x̄ ± t(n−1)·s·√(1 + 1/n), cut at the bounds, beyond which no value can lie.
 
     >>> lo, hi = prediction95([1.0, 2.0, 3.0])
     >>> round(lo, 3), round(hi, 3)
     (-2.968, 6.968)
     """
-    xs = list(values)
+    xs = _checked(values, bounds)
     if len(xs) < 2:
         return None
     m = mean(xs)
     half = _student(len(xs) - 1, 0.975) * _deviation(xs, m) * math.sqrt(1 + 1 / len(xs))
-    return Interval(m - half, m + half)
+    return Interval(max(bounds[0], m - half), min(bounds[1], m + half))
 
 
-def estimate(values: Iterable[float]) -> Estimate:
+def p_above(values: Iterable[float], null: float, bounds: Bounds = FREE) -> float:
+    """One-sided p-value of "the mean lies above `null`", by the test that `ci95` inverts.
+
+    Equal values have no t. Of theirs it is the sign test's, 2⁻ⁿ for n values above; ½ where they are `null`.
+
+    >>> round(p_above([1.0, 2.0, 3.0], 0.0), 4), p_above([0.5] * 5, 0.0), p_above([0.0] * 5, 0.0)
+    (0.0371, 0.03125, 0.5)
+
+    Raises ValueError with fewer than two values, and for a `null` that is not inside the bounds.
+    """
+    from scipy.special import stdtr
+
+    lo, hi = bounds
+    if not lo < null < hi:
+        raise ValueError(f"nothing to compare with {null:g}: the measure cannot leave {lo:g} to {hi:g}")
+    xs = _checked(values, bounds)
+    if len(xs) < 2:
+        raise ValueError("a test needs at least 2 seeds")
+    m = mean(xs)
+    if _same(xs):
+        if math.isclose(m, null, rel_tol=1e-12, abs_tol=1e-12):
+            return 0.5
+        tail: float = 0.5 ** len(xs)
+        return tail if m > null else 1 - tail
+    error = _deviation(xs, m) / math.sqrt(len(xs))
+    if math.isfinite(lo) and math.isfinite(hi) and lo < m < hi:
+        at, slope = _logit(m, bounds)
+        t = (at - _logit(null, bounds)[0]) / (error * slope)
+    else:
+        t = (m - null) / error
+    return float(stdtr(len(xs) - 1, -t))
+
+
+def p_below(values: Iterable[float], null: float, bounds: Bounds = FREE) -> float:
+    """The same of "the mean lies below `null`"."""
+    return p_above([-x for x in values], -null, (-bounds[1], -bounds[0]))
+
+
+def estimate(values: Iterable[float], bounds: Bounds = FREE) -> Estimate:
     """Mean and interval together.
 
     >>> estimate([4.0])
     Estimate(mean=4.0, ci95=None, n=1)
     """
     xs = list(values)
-    return Estimate(mean(xs), ci95(xs), len(xs))
+    return Estimate(mean(xs), ci95(xs, bounds), len(xs))
 
 
-def paired(a: Mapping[int, float], b: Mapping[int, float]) -> Paired:
-    """Compare two schemes by the seeds they share: values by seed, difference a − b.
+def paired(a: Mapping[int, float], b: Mapping[int, float], bounds: Bounds = FREE) -> Paired:
+    """Compare two schemes by the seeds they share: values by seed, difference a − b (inside `bounds`).
 
     >>> paired({1: 2.0, 2: 3.0, 3: 4.0}, {1: 1.0, 2: 2.0, 3: 3.0}).difference
     Estimate(mean=1.0, ci95=Interval(lo=1.0, hi=1.0), n=3)
@@ -143,20 +265,14 @@ def paired(a: Mapping[int, float], b: Mapping[int, float]) -> Paired:
     if not seeds:
         raise ValueError("no seed is in both results: run them with the same seeds")
     xs = [a[s] - b[s] for s in seeds]
-    d = estimate(xs)
-    return Paired(d, _p_of_zero(xs, d.mean), seeds)
+    return Paired(estimate(xs, bounds), _p_of_zero(xs, bounds), seeds)
 
 
-def _p_of_zero(xs: Sequence[float], m: float) -> float | None:
+def _p_of_zero(xs: Sequence[float], bounds: Bounds) -> float | None:
     """Two-sided p-value of a mean of zero."""
     if len(xs) < 2:
         return None
-    s = _deviation(xs, m)
-    if s == 0:
-        return 1.0 if m == 0 else 0.0
-    from scipy.special import stdtr
-
-    return 2 * float(stdtr(len(xs) - 1, -abs(m) / (s / math.sqrt(len(xs)))))
+    return min(1.0, 2 * min(p_above(xs, 0.0, bounds), p_below(xs, 0.0, bounds)))
 
 
 def holm(ps: Sequence[float]) -> list[float]:
@@ -193,9 +309,9 @@ def jain(xs: Iterable[float]) -> float:
     return math.fsum(values) ** 2 / (len(values) * squares)
 
 
-def estimated(values: Sequence[float]) -> dict[str, Any]:
+def estimated(values: Sequence[float], bounds: Bounds = FREE) -> dict[str, Any]:
     """Mean, 95 % interval and every seed's value."""
-    e = estimate(values)
+    e = estimate(values, bounds)
     return {
         "mean": e.mean,
         "ci95": None if e.ci95 is None else [e.ci95.lo, e.ci95.hi],

@@ -155,20 +155,22 @@ def test_where_everything_is_as_claimed_it_reproduces() -> None:
     found = verdicts()
     for claim in ("A2", "A3", "A4", "A5", "A6", "A7", "A8"):
         assert found[claim, "as-described"].verdict == Verdict.REPRODUCED, found[claim, "as-described"].why
-    # The made-up indices have the paper's order but not its numbers.
+    # The made-up indices have the paper's order but not its numbers, which are counted apart.
     a1 = found["A1", "as-described"]
-    assert a1.verdict == Verdict.IN_PART
-    assert {c.outcome for c in a1.comparisons} == {"holds"}
+    assert a1.verdict == Verdict.REPRODUCED
+    assert a1.inside < len(a1.numbers)
 
 
 def test_where_the_core_drops_nothing_arm_cannot_be_judged() -> None:
     same = {"fi": 0.8, "std_total": 5e4, "drops_core": 0.0}
     found = verdicts(**same)
     a1 = found["A1", "tail-drop-edge"]
-    assert a1.verdict == Verdict.NOT_REPRODUCED  # ARD is not above ARM, and that could have shown
-    assert {c.outcome for c in a1.comparisons} == {"fails", "undecidable"}
+    assert a1.verdict == Verdict.NOT_SHOWN  # ARD is not above ARM, and that could have shown
+    assert {c.outcome for c in a1.comparisons} == {"open", "undecidable"}
     a8 = found["A8", "tail-drop-edge"]
-    assert a8.verdict == Verdict.UNDECIDABLE
+    # The core has nothing to drop; that the marker does is seen.
+    assert a8.verdict == Verdict.IN_PART
+    assert {c.outcome for c in a8.comparisons} == {"holds", "undecidable"}
     assert "none to move" in a8.why
     assert found["A8", "as-described"].verdict == Verdict.REPRODUCED
 
@@ -186,7 +188,7 @@ def test_where_the_core_drops_nothing_arm_cannot_be_judged() -> None:
 def test_without_an_effect_a_claim_does_not_reproduce(claim: str, change: dict[str, float]) -> None:
     found = verdicts(**change)
     assert found[claim, "as-described"].verdict == Verdict.REPRODUCED
-    assert found[claim, "tail-drop-edge"].verdict == Verdict.NOT_REPRODUCED
+    assert not found[claim, "tail-drop-edge"].verdict.sound
 
 
 def test_schemes_with_other_seeds_are_not_paired() -> None:

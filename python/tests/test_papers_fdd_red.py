@@ -156,7 +156,8 @@ def _cells(**changes: Mapping[str, float]) -> dict[Cell, Measures]:
                     continue
                 table: Mapping[Any, float] = {**by, **changes.get(name, {})}
                 value = table[c.scheme] if c.scheme in table else table[c.topology, c.scheme]
-                values[name] = value * wobble
+                # No two cells alike: the same sample twice would count as one comparison.
+                values[name] = value * wobble * (1 + 1e-6 * len(made))
             values["fi"] = np.minimum(values["fi"], 1.0)
             made[c] = Measures(SEEDS, values, {})
     return made
@@ -184,7 +185,7 @@ def test_where_everything_is_as_claimed_it_reproduces() -> None:
     ],
 )
 def test_without_its_effect_a_claim_does_not_reproduce(claim: str, measure: str, value: float) -> None:
-    assert _judged(**{measure: {"fdd": value}})[claim, "twenty-seconds"].verdict.value == "not_reproduced"
+    assert _judged(**{measure: {"fdd": value}})[claim, "twenty-seconds"].verdict.value != "reproduced"
 
 
 def test_claim_d2_looks_at_every_point_of_both_figures() -> None:
@@ -203,7 +204,7 @@ def test_variants_are_judged_on_their_own_runs() -> None:
     plain, other = (
         {j.claim: j.verdict.value for j in judge(claims.findings(PAPER, cells, v))} for v in ("", "overflow")
     )
-    assert (plain["D2"], other["D2"]) == ("reproduced", "not_reproduced")
+    assert (plain["D2"], other["D2"]) == ("reproduced", "opposite")
 
 
 def test_the_papers_own_indices_disagree_with_its_rates() -> None:

@@ -1,180 +1,228 @@
-"""The rules by which claims are judged, on samples made by hand."""
+"""The rules by which claims are judged, on samples made by hand and by their laws on any samples."""
 
 from __future__ import annotations
 
-import pytest
+import math
+from collections.abc import Sequence
+from random import Random
+from typing import Any
 
-from inprofile.judge import Comparison, Finding, Number, Verdict, judge
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inprofile.judge import Comparison, Finding, Judged, Number, Verdict, judge
+from inprofile.stats import SHARE, UNLIKE
 
 UP = [1.0, 1.2, 0.9, 1.1, 1.0, 1.05]
+MORE = [2.0, 2.2, 1.9, 2.1, 2.0, 2.05]
 NOISE = [0.4, -0.5, 0.1, -0.2, 0.3, -0.1]
 ZERO = [0.0] * 6
 
 
-def comparison(values: list[float], side: str = "above", **options: object) -> Comparison:
+def comparison(values: Sequence[float], side: str = "above", **options: Any) -> Comparison:
     return Comparison("ours above theirs", values, side, **options)  # type: ignore[arg-type]
 
 
-def number(paper: float, values: list[float] = UP, **options: object) -> Number:
-    return Number("ours", values, paper, "Table 1", **options)  # type: ignore[arg-type]
+def number(paper: float, values: list[float] = UP, **options: Any) -> Number:
+    return Number("ours", values, paper, "Table 1", **options)
 
 
-def verdict(*comparisons: Comparison, numbers: list[Number] | None = None) -> Verdict:
-    return judge([Finding("A1", "here", comparisons, numbers or [])])[0].verdict
+def one(*comparisons: Comparison, numbers: Sequence[Number] = ()) -> Judged:
+    return judge([Finding("A1", "here", comparisons, numbers)])[0]
 
 
-def test_direction_and_number_is_reproduced() -> None:
-    assert verdict(comparison(UP), numbers=[number(1.1)]) == Verdict.REPRODUCED
+def verdict(*comparisons: Comparison, numbers: Sequence[Number] = ()) -> Verdict:
+    return one(*comparisons, numbers=numbers).verdict
 
 
-def test_direction_without_a_printed_number_is_reproduced() -> None:
-    assert verdict(comparison(UP)) == Verdict.REPRODUCED
+HOLDS, OPPOSITE, OPEN = comparison(UP), comparison(UP, "below"), comparison(NOISE)
+STUCK = comparison(ZERO, obstacle="the queue is empty")
 
 
-def test_direction_alone_is_in_part() -> None:
-    judged = judge([Finding("A1", "here", [comparison(UP)], [number(1.1), number(2.0)])])[0]
-    assert judged.verdict == Verdict.IN_PART
+def several(kind: Comparison, n: int) -> list[Comparison]:
+    """Distinct comparisons of one outcome."""
+    if kind is STUCK:
+        return [Comparison(f"{i}", ZERO, "above", obstacle="empty") for i in range(n)]
+    return [Comparison(f"{i}", [x * (1 + 0.01 * i) for x in kind.values], kind.side) for i in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("holds", "opposite", "still_open", "stuck", "expected"),
+    [
+        (3, 0, 0, 0, "reproduced"),
+        (2, 0, 1, 0, "mostly"),
+        (2, 0, 0, 1, "mostly"),
+        (3, 0, 2, 0, "in_part"),
+        (8, 1, 0, 0, "in_part"),
+        (1, 0, 1, 0, "in_part"),
+        (0, 0, 3, 0, "not_shown"),
+        (0, 0, 1, 2, "not_shown"),
+        (0, 1, 2, 0, "opposite"),
+        (0, 1, 0, 2, "opposite"),
+        (0, 0, 0, 2, "undecidable"),
+    ],
+)
+def test_the_verdict_is_what_the_comparisons_add_up_to(
+    holds: int, opposite: int, still_open: int, stuck: int, expected: str
+) -> None:
+    made = [
+        *several(HOLDS, holds),
+        *several(OPPOSITE, opposite),
+        *several(OPEN, still_open),
+        *several(STUCK, stuck),
+    ]
+    judged = one(*made)
+    assert judged.verdict.value == expected
+    counts = [judged.count(o) for o in ("holds", "opposite", "open", "undecidable")]  # type: ignore[arg-type]
+    assert counts == [holds, opposite, still_open, stuck]
+
+
+def test_printed_numbers_are_counted_and_change_nothing() -> None:
+    judged = one(HOLDS, numbers=[number(1.1), number(2.0)])
+    assert judged.verdict == Verdict.REPRODUCED
     assert [n.inside for n in judged.numbers] == [True, False]
-    assert "not one our runs give: ours 2, ours [0.7" in judged.why
+    assert judged.inside == 1
+    assert "outside our 95 % prediction interval: ours 2, ours [0.7" in judged.why
 
 
-def test_the_opposite_is_not_reproduced_and_said() -> None:
-    judged = judge([Finding("A1", "here", [comparison(UP, "below")], [number(1.1)])])[0]
-    assert judged.verdict == Verdict.NOT_REPRODUCED
-    assert judged.comparisons[0].opposite
-    assert "the opposite is shown" in judged.why
+def test_a_claim_is_an_intersection_without_correction_inside() -> None:
+    # p near 0.02 alone; ten such comparisons of one claim are each judged at 95 %.
+    weak = [1.0, 2.0, -0.1, 1.4, 0.6, 0.8]
+    many = [Comparison(f"{i}", [x + 1e-6 * i for x in weak], "above") for i in range(10)]
+    judged = one(*many)
+    assert judged.verdict == Verdict.REPRODUCED
+    assert 0.01 < judged.p < 0.05
+    assert judged.p == judged.p_holm == max(c.p for c in judged.comparisons)
 
 
-def test_no_difference_is_not_reproduced_and_not_called_the_opposite() -> None:
-    judged = judge([Finding("A1", "here", [comparison(NOISE)])])[0]
-    assert judged.verdict == Verdict.NOT_REPRODUCED
-    assert not judged.comparisons[0].opposite
-    assert "not shown" in judged.why
+def test_holm_runs_over_the_claims_of_a_set_up_and_takes_back_to_mostly() -> None:
+    weak = comparison([1.0, 2.0, -0.1, 1.4, 0.6, 0.8])
+    alone = one(weak)
+    crowd = judge([Finding(f"A{i}", "here", [weak]) for i in range(10)])
+    assert {j.verdict for j in crowd} == {Verdict.MOSTLY}
+    assert crowd[0].p_holm == pytest.approx(min(1.0, 10 * alone.p))
+    assert "among 10 claims the weakest of them no longer does" in crowd[0].why
+    # In ten set-ups it is one claim of each.
+    apart = judge([Finding("A1", f"set-up {i}", [weak]) for i in range(10)])
+    assert {j.verdict for j in apart} == {Verdict.REPRODUCED}
 
 
-def test_one_comparison_that_fails_outweighs_the_others() -> None:
-    judged = judge([Finding("A1", "here", [comparison(UP), comparison(NOISE)])])[0]
-    assert judged.verdict == Verdict.NOT_REPRODUCED
-    assert [c.outcome for c in judged.comparisons] == ["holds", "fails"]
-    assert "Holds: ours above theirs: 1.042" in judged.why
-
-
-def test_an_obstacle_makes_no_difference_undecidable() -> None:
+def test_a_claim_that_compares_nothing_is_not_in_the_family() -> None:
+    weak = comparison([1.0, 2.0, -0.1, 1.4, 0.6, 0.8])
     judged = judge(
-        [Finding("A1", "here", [comparison(UP), comparison(ZERO, obstacle="the queue is empty")])]
-    )[0]
-    assert judged.verdict == Verdict.UNDECIDABLE
-    assert "the queue is empty" in judged.why
+        [Finding("A1", "s", [weak]), *(Finding(f"B{i}", "s", [], obstacle="no") for i in range(9))]
+    )
+    assert judged[0].verdict == Verdict.REPRODUCED
+    assert judged[0].p_holm == judged[0].p
+
+
+def test_the_same_comparison_counts_once() -> None:
+    judged = one(HOLDS, HOLDS, comparison(UP, null=0.5), OPEN)
+    assert (judged.duplicates, len(judged.comparisons)) == (1, 3)
+    assert judged.summary.startswith("2 of 3 comparisons hold, 1 open")
+    # All differences of a mechanism that never acts are 0: by that alone they are not the same comparison.
+    idle = [Comparison(label, ZERO, "above", obstacle="idle") for label in ("index", "spread", "index")]
+    judged = one(*idle)
+    assert (judged.duplicates, len(judged.comparisons)) == (1, 2)
+
+
+def test_the_opposite_is_said() -> None:
+    judged = one(OPPOSITE)
+    assert judged.verdict == Verdict.OPPOSITE
+    assert judged.summary == "0 of 1 comparison hold, 1 significantly opposite."
+    assert "Significantly opposite: ours above theirs: 1.042" in judged.why
 
 
 def test_an_obstacle_hides_no_clear_result() -> None:
     assert verdict(comparison(UP, obstacle="so they say")) == Verdict.REPRODUCED
-    assert verdict(comparison(UP, "below", obstacle="so they say")) == Verdict.NOT_REPRODUCED
-
-
-def test_what_fails_elsewhere_is_not_excused_by_an_obstacle_here() -> None:
-    assert verdict(comparison(NOISE), comparison(ZERO, obstacle="empty")) == Verdict.NOT_REPRODUCED
+    assert verdict(comparison(UP, "below", obstacle="so they say")) == Verdict.OPPOSITE
+    assert verdict(comparison(NOISE, obstacle="so they say")) == Verdict.UNDECIDABLE
 
 
 def test_null_is_what_a_ratio_has_to_beat() -> None:
     ratio = [0.98, 0.985, 0.979, 0.981, 0.983, 0.98]
     assert verdict(comparison(ratio, null=0.97)) == Verdict.REPRODUCED
-    assert verdict(comparison(ratio, null=1.0)) == Verdict.NOT_REPRODUCED
-
-
-def test_holm_runs_over_all_findings() -> None:
-    # p near 0.02 alone; with nine more of the same kind it would need p < 0.005.
-    weak = [1.0, 2.0, -0.1, 1.4, 0.6, 0.8]
-    alone = judge([Finding("A1", "here", [comparison(weak)])])[0]
-    assert 0.01 < alone.comparisons[0].p < 0.05
-    assert alone.verdict == Verdict.REPRODUCED
-    crowd = judge([Finding(f"A{i}", "here", [comparison(weak)]) for i in range(10)])
-    assert {j.verdict for j in crowd} == {Verdict.NOT_REPRODUCED}
-    assert "not shown after Holm, " in crowd[0].why
-    assert crowd[0].comparisons[0].p_holm == pytest.approx(min(1.0, 10 * alone.comparisons[0].p))
+    assert verdict(comparison(ratio, null=1.0)) == Verdict.OPPOSITE
 
 
 def test_differences_that_never_vary() -> None:
-    same = judge([Finding("A1", "here", [comparison(ZERO)])])[0].comparisons[0]
-    assert (same.p, same.outcome) == (1.0, "fails")
-    always = judge([Finding("A1", "here", [comparison([0.5] * 4)])])[0].comparisons[0]
-    assert (always.p, always.outcome) == (0.0, "holds")
+    same = one(comparison([0.0, 0.0, 0.0], bounds=UNLIKE)).comparisons[0]
+    # Equal seeds gave equal runs: this zero is exact.
+    assert (same.p, same.outcome, same.interval) == (1.0, "open", (0.0, 0.0))
+    # By the sign test, twice a half to the power of the seeds: six are needed.
+    five, six = (one(comparison([0.5] * n)).comparisons[0] for n in (5, 6))
+    assert (five.p, five.outcome) == (2 * 0.5**5, "open")
+    assert (six.p, six.outcome) == (2 * 0.5**6, "holds")
+
+
+def test_bounded_measures_have_bounded_intervals() -> None:
+    shares = [0.999, 0.9999, 1.0, 0.95, 0.998, 1.0]
+    free = one(comparison(shares, null=0.9)).comparisons[0]
+    bounded = one(comparison(shares, null=0.9, bounds=SHARE)).comparisons[0]
+    assert free.interval.hi > 1.0 > bounded.interval.hi
+    assert bounded.interval.lo < bounded.mean < bounded.interval.hi
+    # The test is the one that the interval inverts.
+    edge = one(comparison(shares, null=bounded.interval.lo, bounds=SHARE)).comparisons[0]
+    assert edge.p == pytest.approx(0.05, abs=1e-9)
+    with pytest.raises(ValueError, match="cannot leave 0 to 1"):
+        one(comparison(shares, null=1.0, bounds=SHARE))
+    with pytest.raises(ValueError, match="outside 0 to 1"):
+        one(comparison([0.9, 1.1], bounds=SHARE, null=0.5))
 
 
 def test_a_prediction_ends_where_values_do() -> None:
     indices = [0.99, 1.0, 0.98, 0.995]
-    judged = judge([Finding("A1", "here", [comparison(UP)], [number(1.004, indices, bounds=(0.0, 1.0))])])[0]
+    judged = one(HOLDS, numbers=[number(1.004, indices, bounds=SHARE)])
     assert judged.numbers[0].prediction.hi == 1.0
-    assert judged.verdict == Verdict.IN_PART
+    assert not judged.numbers[0].inside
 
 
 def test_the_summary_counts() -> None:
-    judged = judge(
-        [
-            Finding(
-                "A1",
-                "here",
-                [comparison(UP), comparison(UP, "below"), comparison(ZERO, obstacle="empty")],
-                [number(1.1), number(9.0)],
-                ["The link is idle."],
-            )
-        ]
-    )[0]
+    made = Finding(
+        "A1",
+        "here",
+        [HOLDS, OPPOSITE, STUCK, OPEN],
+        [number(1.1), number(9.0)],
+        ["The link is idle."],
+    )
+    judged = judge([made])[0]
     assert judged.summary == (
-        "1 of 3 comparisons as claimed, 1 the other way round, 1 not decidable here; "
+        "1 of 4 comparisons holds, 1 significantly opposite, 1 open, 1 undecidable here; "
         "1 of 2 printed numbers in our prediction intervals."
     )
-    assert judged.why.startswith(f"{judged.summary} The link is idle. Does not hold: ")
+    assert judged.why.startswith(f"{judged.summary} The link is idle. Significantly opposite: ")
+    assert "Cannot be decided: ours above theirs: the same in every seed; the queue is empty." in judged.why
 
 
 def test_values_that_never_differ_are_called_so() -> None:
-    judged = judge([Finding("A1", "here", [comparison(ZERO, unit="bit/s")])])[0]
-    assert "ours above theirs: the same in every seed." in judged.why
+    assert "ours above theirs: the same in every seed." in one(comparison(ZERO, unit="bit/s")).why
+    assert "ours above theirs: 1 in each of 6 seeds." in one(comparison([1.0] * 6)).why
 
 
 def test_rates_are_written_with_their_unit() -> None:
-    judged = judge(
-        [Finding("A6", "here", [comparison([-4e3, -5e3, -6e3], "below", unit="bit/s", topology="4 flows")])]
-    )
-    assert "ours above theirs (4 flows): −5.000 [−7.484, −2.516] kbit/s" in judged[0].why
+    judged = one(comparison([-4e3, -5e3, -6e3], "below", unit="bit/s", topology="4 flows"))
+    assert "ours above theirs (4 flows): −5.000 [−7.484, −2.516] kbit/s" in judged.why
 
 
 @pytest.mark.parametrize("values", [[1.0], [], [1.0, float("nan")]])
 def test_samples_that_cannot_be_judged_are_refused(values: list[float]) -> None:
     with pytest.raises(ValueError, match="interval"):
-        judge([Finding("A1", "here", [comparison(values)])])
-
-
-def test_a_finding_without_comparisons_is_refused() -> None:
-    with pytest.raises(ValueError, match="says why it has none"):
-        judge([Finding("A1", "here", [])])
+        one(comparison(values))
 
 
 def test_within_two_bounds_by_two_one_sided_tests() -> None:
-    def verdict(values: list[float]) -> str:
-        compared = Comparison("ratio", values, "within", null=0.9, upper=1.1)
-        return str(judge([Finding("C6", "s", [compared])])[0].verdict)
+    def found(values: list[float]) -> str:
+        return str(verdict(Comparison("ratio", values, "within", null=0.9, upper=1.1)))
 
-    assert verdict([0.99, 1.0, 1.01, 1.0]) == "reproduced"
+    assert found([0.99, 1.0, 1.01, 1.0]) == "reproduced"
     # In the middle, but far too scattered to say so; and shown to lie outside.
-    assert verdict([0.5, 1.5, 0.6, 1.4]) == "not_reproduced"
-    assert verdict([1.2, 1.21, 1.19, 1.2]) == "not_reproduced"
+    assert found([0.5, 1.5, 0.6, 1.4]) == "not_shown"
+    assert found([1.2, 1.21, 1.19, 1.2]) == "opposite"
     # One-sided at 5 %: t = 3.0 with 3 degrees of freedom is p = 0.029 below the upper bound.
     values = [1.1 - 0.01 * (3.0 / 2 + d) for d in (-(1.5**0.5), 0.0, 0.0, 1.5**0.5)]
-    judged = judge([Finding("C6", "s", [Comparison("r", values, "within", null=0.0, upper=1.1)])])[0]
+    judged = one(Comparison("r", values, "within", null=0.0, upper=1.1))
     assert judged.comparisons[0].p == pytest.approx(0.0288, abs=2e-4)
-
-
-def test_neither_side_shown_can_answer_in_part() -> None:
-    def verdict(values: list[float], **kind: bool) -> str:
-        compared = Comparison("slope", values, "below", **kind)
-        return str(judge([Finding("B2", "s", [compared])])[0].verdict)
-
-    unclear = [-1.0, 1.0, -0.5, 0.6]
-    assert verdict(unclear, partial=True) == "in_part"
-    assert verdict(unclear) == "not_reproduced"
-    assert verdict([1.0, 1.1, 0.9], partial=True) == "not_reproduced"
-    assert verdict([-1.0, -1.1, -0.9], partial=True) == "reproduced"
 
 
 def test_a_set_up_that_cannot_decide_says_why_and_compares_nothing() -> None:
@@ -182,3 +230,93 @@ def test_a_set_up_that_cannot_decide_says_why_and_compares_nothing() -> None:
     assert (judged.verdict, judged.summary) == ("undecidable", "there is no such queue here")
     with pytest.raises(ValueError, match="says why it has none"):
         judge([Finding("E6", "s", [])])
+
+
+# Laws.
+
+samples = st.lists(st.floats(-3, 3).map(lambda x: round(x, 3)), min_size=2, max_size=12)
+
+
+def made_up(random: Random) -> Comparison:
+    side = random.choice(["above", "below", "within"])
+    null = random.choice([-0.5, 0.0, 0.5])
+    # Around 0, well away from it, or one value only.
+    centre, spread = random.choice([(0.0, 1.0), (0.4, 0.5), (-1.2, 0.4), (1.2, 0.4), (0.0, 0.0), (1.0, 0.0)])
+    values = [round(random.gauss(centre, spread), 3) for _ in range(random.randint(2, 12))]
+    obstacle = random.choice([None, None, "idle"])
+    upper = null + 1.0 if side == "within" else math.inf
+    return Comparison(random.choice("abcdefgh"), values, side, null, obstacle=obstacle, upper=upper)  # type: ignore[arg-type]
+
+
+def made_up_claims(seed: int) -> list[list[Comparison]]:
+    random = Random(seed)  # noqa: S311 (no secret)
+    return [[made_up(random) for _ in range(random.randint(1, 5))] for _ in range(random.randint(1, 4))]
+
+
+#: A claim's comparisons; the comparisons of several claims.
+comparisons = st.integers(0, 2**32).map(lambda seed: made_up(Random(seed)))  # noqa: S311 (no secret)
+claims = st.integers(0, 2**32).map(made_up_claims)
+single = st.integers(0, 2**32).map(lambda seed: made_up_claims(seed)[0])
+
+
+def findings(made: list[list[Comparison]]) -> list[Finding]:
+    return [Finding(f"A{i}", "here", found) for i, found in enumerate(made)]
+
+
+@given(claims, st.randoms())
+def test_order_does_not_matter(made: list[list[Comparison]], random: Random) -> None:
+    shuffled = [random.sample(found, len(found)) for found in made]
+    order = random.sample(range(len(made)), len(made))
+    plain = judge(findings(made))
+    mixed = judge([findings(shuffled)[i] for i in order])
+    for i, judged in zip(order, mixed, strict=True):
+        assert judged.verdict == plain[i].verdict
+
+
+@given(claims, st.floats(-5, 5), samples)
+def test_a_printed_number_never_changes_a_verdict(
+    made: list[list[Comparison]], paper: float, values: list[float]
+) -> None:
+    with_number = [Finding(f.claim, f.setup, f.comparisons, [number(paper, values)]) for f in findings(made)]
+    assert [j.verdict for j in judge(with_number)] == [j.verdict for j in judge(findings(made))]
+
+
+@given(samples, st.sampled_from([-0.5, 0.0, 0.5]))
+def test_the_mirror_image_turns_opposite_into_holds(values: list[float], null: float) -> None:
+    outcomes = {"holds": "opposite", "opposite": "holds", "open": "open"}
+    plain, other = one(comparison(values, "above", null=null)), one(comparison(values, "below", null=null))
+    mirror = one(comparison([-x for x in values], "above", null=-null))
+    assert outcomes[plain.comparisons[0].outcome] == other.comparisons[0].outcome
+    assert other.comparisons[0].outcome == mirror.comparisons[0].outcome
+
+
+@given(samples, st.sampled_from(["above", "below"]), st.sampled_from([-0.5, 0.0, 0.5]))
+def test_a_comparison_holds_where_the_interval_leaves_the_null(
+    values: list[float], side: str, null: float
+) -> None:
+    judged = one(comparison(values, side, null=null)).comparisons[0]
+    if len(set(values)) > 1 and min(abs(null - end) for end in judged.interval) > 1e-9:
+        inside = null in judged.interval
+        on_side = (judged.mean > null) == (side == "above")
+        assert judged.outcome == ("open" if inside else "holds" if on_side else "opposite")
+
+
+@given(single)
+def test_a_duplicate_never_changes_a_verdict(made: list[Comparison]) -> None:
+    assert one(*made, *made).verdict == one(*made).verdict
+
+
+@given(claims, comparisons)
+def test_one_more_claim_never_makes_another_better(made: list[list[Comparison]], more: Comparison) -> None:
+    order = list(Verdict)
+    plain = judge(findings(made))
+    crowd = judge([*findings(made), Finding("B", "here", [more])])
+    for before, after in zip(plain, crowd, strict=False):
+        assert after.p_holm >= before.p_holm - 1e-12
+        assert order.index(after.verdict) >= order.index(before.verdict)
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=12))
+def test_an_interval_of_a_share_stays_inside_and_around_the_mean(values: list[float]) -> None:
+    judged = one(comparison(values, null=0.5, bounds=SHARE)).comparisons[0]
+    assert 0.0 <= judged.interval.lo <= judged.mean <= judged.interval.hi <= 1.0

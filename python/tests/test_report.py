@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import papers_synthetic as synthetic
+from inprofile.judge import Verdict
 from inprofile.report import render, report_json, write, write_overview
 from inprofile.report.curves import curve, frontier, lines
 from inprofile.report.data import measures_csv
@@ -87,7 +88,7 @@ def test_links_within_the_page_lead_somewhere(page: Page) -> None:
 
 def test_verdicts_are_words_not_only_colours(page: Page) -> None:
     text = " ".join(" ".join(page.words).split())
-    for words in ("reproduced", "in part", "not reproduced", "undecidable"):
+    for words in ("reproduced", "in part", "open: not significant", "undecidable"):
         assert words in text
 
 
@@ -131,7 +132,14 @@ def test_json_has_one_entry_a_claim_and_setup(tmp_path: Path) -> None:
         (f"A{i}", s) for i in range(1, 9) for s in ("as-described", "tail-drop-edge")
     ]
     for claim in data["claims"]:
-        assert claim["verdict"] in ("reproduced", "in_part", "not_reproduced", "undecidable")
+        assert claim["verdict"] in set(Verdict)
+        counts = claim["comparisons"]
+        assert counts["total"] == sum(counts[o] for o in ("holds", "opposite", "open", "undecidable"))
+        assert counts["total"] == len(claim["measured"]["comparisons"])
+        assert claim["numbers"] == {
+            "inside": sum(n["inside"] for n in claim["measured"]["numbers"]),
+            "total": len(claim["measured"]["numbers"]),
+        }
         assert claim["text"]
         assert claim["why"]
         assert claim["measured"]["comparisons"]

@@ -82,8 +82,9 @@ def test_pairs_need_a_seed_in_common() -> None:
         paired({1: 1.0}, {2: 1.0})
 
 
-def test_equal_differences_leave_no_doubt_and_no_difference_none() -> None:
-    assert paired({1: 2.0, 2: 3.0}, {1: 1.0, 2: 2.0}).p == 0.0
+def test_equal_differences_are_counted_and_no_difference_is_none() -> None:
+    # Of equal differences the sign test's: two of two on one side.
+    assert paired({1: 2.0, 2: 3.0}, {1: 1.0, 2: 2.0}).p == 0.5
     assert paired({1: 2.0, 2: 3.0}, {1: 2.0, 2: 3.0}).p == 1.0
     assert paired({1: 2.0}, {1: 1.0}).p is None
 

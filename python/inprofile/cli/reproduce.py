@@ -89,7 +89,7 @@ def as_text(report: Report) -> str:
     lines = [f"{paper.about['short']} ({by}), {report.seeds} seeds a scheme"]
     if report.quick:
         lines.append("Quick mode: fewer seeds than a judged run has; verdicts may change.")
-    wide = max(max(len(s["title"]) for s in paper.setups), len("not reproduced")) + 2
+    wide = max(max(len(s["title"]) for s in paper.setups), max(len(v.words) for v in Verdict)) + 2
     lines += ["", "claim  " + "".join(s["title"].ljust(wide) for s in paper.setups)]
     verdicts = {(j.claim, j.setup): j.verdict for j in report.judged}
     for claim in paper.claims:

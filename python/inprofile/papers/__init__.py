@@ -6,7 +6,7 @@ special to it:
 - `experiments`: `jobs(paper, quick, sweeps)`, what is run, in batches;
 - `measure`: `measure(result, cell, paper)`, what is kept of a cell's runs (`papers.measures.Measures`);
 - `claims`: `findings(paper, cells, variant)`, how each claim is judged, and `table(paper, cells)`, the
-  paper's tables beside ours;
+  paper's tables beside ours, whose rows may give the `bounds` of their values;
 - `page`: `context(report, charts)`, its part of the report, shown by `page.html.j2`.
 """
 

@@ -9,13 +9,15 @@ from collections.abc import Mapping
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
-from ..judge import Judged, JudgedComparison, JudgedNumber
-from ..stats import estimated
+from ..judge import Judged, JudgedComparison, JudgedNumber, Outcome
+from ..stats import FREE, Bounds, estimated
 
 if TYPE_CHECKING:
     from ..reproduce import Report
 
 __all__ = ["measures_csv", "report_json"]
+
+_OUTCOMES: tuple[Outcome, ...] = ("holds", "opposite", "open", "undecidable")
 
 
 def report_json(report: Report) -> dict[str, Any]:
@@ -35,7 +37,10 @@ def report_json(report: Report) -> dict[str, Any]:
         "setups": [{"id": s["id"], "title": s["title"], "text": s["text"]} for s in paper.setups],
         "claims": [_claim(report, j, variants) for j in report.judged],
         "tables": [
-            {**{k: v for k, v in row.items() if k != "values"}, "measured": estimated(row["values"])}
+            {
+                **{k: v for k, v in row.items() if k not in ("values", "bounds")},
+                "measured": estimated(row["values"], row.get("bounds", FREE)),
+            }
             for row in claims.table(paper, report.cells)
         ],
         **(claims.more(paper, report.cells) if hasattr(claims, "more") else {}),
@@ -81,6 +86,14 @@ def _claim(report: Report, judged: Judged, variants: Mapping[tuple[str, str, str
             "numbers": [_number(n) for n in judged.numbers],
         },
         "verdict": judged.verdict.value,
+        "comparisons": {
+            **{name: judged.count(name) for name in _OUTCOMES},
+            "total": len(judged.comparisons),
+            "duplicates": judged.duplicates,
+        },
+        "numbers": {"inside": judged.inside, "total": len(judged.numbers)},
+        "p": judged.p,
+        "p_holm": judged.p_holm,
         "why": judged.why,
         "variants": {
             v["id"]: {"verdict": other.verdict.value, "why": other.why}
@@ -88,6 +101,11 @@ def _claim(report: Report, judged: Judged, variants: Mapping[tuple[str, str, str
             if (other := variants.get((v["id"], judged.claim, judged.setup)))
         },
     }
+
+
+def _finite(bounds: Bounds) -> list[float | None]:
+    """Bounds as JSON has them: null where there is none."""
+    return [x if math.isfinite(x) else None for x in bounds]
 
 
 def _comparison(judged: JudgedComparison) -> dict[str, Any]:
@@ -99,11 +117,11 @@ def _comparison(judged: JudgedComparison) -> dict[str, Any]:
         "side": c.side,
         "null": c.null,
         "upper": None if c.upper == math.inf else c.upper,
-        **estimated(c.values),
+        **estimated(c.values, c.bounds),
+        "ci95": list(judged.interval),
+        "bounds": _finite(c.bounds),
         "p": judged.p,
-        "p_holm": judged.p_holm,
         "outcome": judged.outcome,
-        "opposite": judged.opposite,
         "obstacle": c.obstacle,
     }
 
@@ -116,7 +134,8 @@ def _number(judged: JudgedNumber) -> dict[str, Any]:
         "unit": n.unit or "1",
         "paper": n.paper,
         "where": n.where,
-        **estimated(n.values),
+        **estimated(n.values, n.bounds),
+        "bounds": _finite(n.bounds),
         "prediction95": [judged.prediction.lo, judged.prediction.hi],
         "inside": judged.inside,
     }

@@ -25,7 +25,14 @@ Charts = dict[str, Mapping[str, Any]]
 _TEMPLATES = Path(__file__).parent / "templates"
 
 #: A sign for each verdict, so that the matrix can be read without its colours.
-SIGNS = {"reproduced": "✓", "in_part": "◐", "not_reproduced": "✗", "undecidable": "?"}
+SIGNS = {
+    "reproduced": "✓",
+    "mostly": "◕",
+    "in_part": "◑",
+    "not_shown": "○",
+    "opposite": "✗",
+    "undecidable": "?",
+}
 
 
 def environment(*folders: Path) -> jinja2.Environment:
@@ -60,7 +67,6 @@ def render(report: Report, composed: tuple[dict[str, Any], Charts] | None = None
             about=paper.about,
             claims=_claims(report),
             tally=_tally(report),
-            compared=sum(len(j.comparisons) for j in report.judged),
             experiments=_experiments(report),
             seeds=sorted({job.seeds for job in report.jobs.values() if not job.cell.sweep} or {report.seeds}),
             signs=SIGNS,
@@ -132,6 +138,8 @@ def _claims(report: Report) -> list[dict[str, Any]]:
                     or any(n.number.topology for n in judged.numbers),
                     "comparisons": [_row(c) for c in judged.comparisons],
                     "numbers": [_number(n) for n in judged.numbers],
+                    "p": _p(judged.p),
+                    "p_holm": _p(judged.p_holm),
                 }
                 if (judged := plain.get((claim["id"], setup["id"])))
                 else None
@@ -153,10 +161,14 @@ def _experiments(report: Report) -> list[dict[str, Any]]:
 
 _OUTCOMES = {
     "holds": "holds",
-    "fails": "does not hold",
-    "open": "neither side is shown",
-    "undecidable": "cannot be decided",
+    "opposite": "significantly opposite",
+    "open": "open: not significant",
+    "undecidable": "undecidable here",
 }
+
+
+def _p(p: float) -> str:
+    return "< 0.001" if p < 0.001 else number(p, 2)
 
 
 def _row(judged: JudgedComparison) -> dict[str, Any]:
@@ -169,9 +181,9 @@ def _row(judged: JudgedComparison) -> dict[str, Any]:
         "topology": c.topology,
         "mean": f"{shown[0]} {name}".rstrip(),
         "interval": f"{shown[1]} to {shown[2]}",
-        "p": "< 0.001" if judged.p_holm < 0.001 else number(judged.p_holm, 2),
+        "p": _p(judged.p),
         "outcome": judged.outcome,
-        "words": "the opposite is shown" if judged.opposite else _OUTCOMES[judged.outcome],
+        "words": _OUTCOMES[judged.outcome],
         "obstacle": c.obstacle if judged.outcome == "undecidable" else None,
     }
 

@@ -188,7 +188,6 @@ def _b2(paper: Paper, cells: Cells, variant: str) -> Finding:
             list(slopes["rio-plus-out"]),
             "below",
             unit="packets per Mbit/s",
-            partial=True,
         ),
     ]
     return Finding("B2", "as-described", compared)

@@ -1,0 +1,60 @@
+"""Pairing by seed: what two cells' measures differ by, or are to each other, run by run.
+
+Schemes are compared on the same seeds, so every comparison first has to know that it has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .measures import Array, Measures
+
+__all__ = ["Measure", "paired", "ratios", "same_seeds"]
+
+#: A measure by its name, or made from several (a share of a sum).
+Measure = str | Callable[[Measures], Array]
+
+
+def same_seeds(*cells: Measures) -> tuple[int, ...]:
+    """The seeds that all `cells` were run with, in their order. Raises `ValueError` where they differ."""
+    first, *others = cells
+    for other in others:
+        if other.seeds != first.seeds:
+            raise ValueError(
+                f"nothing to pair: one was run with seeds {_listed(first)}, the other with {_listed(other)}"
+            )
+    return first.seeds
+
+
+def paired(a: Measures, b: Measures, measure: Measure) -> list[float]:
+    """`a` − `b`, one value a seed. Raises `ValueError` where the seeds differ.
+
+    >>> fast = Measures((1, 2), {"fi": np.array([0.9, 0.8])}, {})
+    >>> slow = Measures((1, 2), {"fi": np.array([0.5, 0.5])}, {})
+    >>> [round(x, 9) for x in paired(fast, slow, "fi")]
+    [0.4, 0.3]
+    """
+    same_seeds(a, b)
+    return [float(x) for x in _of(a, measure) - _of(b, measure)]
+
+
+def ratios(a: Measures, b: Measures, measure: Measure) -> list[float]:
+    """`a` / `b`, one value a seed. Raises `ValueError` where the seeds differ or a value of `b` is 0."""
+    same_seeds(a, b)
+    below = _of(b, measure)
+    if not np.all(below):
+        raise ValueError("a ratio to a measure that is 0 with some seed")
+    return [float(x) for x in _of(a, measure) / below]
+
+
+def _of(cell: Measures, measure: Measure) -> Array:
+    return cell[measure] if isinstance(measure, str) else measure(cell)
+
+
+def _listed(cell: Measures) -> str:
+    seeds = cell.seeds
+    if seeds == tuple(range(seeds[0], seeds[-1] + 1)) and len(seeds) > 1:
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(map(str, seeds))
