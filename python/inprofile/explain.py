@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .quantity import number, quantity
-from .stats import Estimate, estimate, mean, paired
+from .stats import POSITIVE, Estimate, estimate, mean, paired
 
 if TYPE_CHECKING:
     from .results import Result
@@ -153,7 +153,7 @@ class _Case:
 
     @cached_property
     def throughput(self) -> Estimate:
-        return estimate(row["throughput"] for row in self.mine)
+        return estimate((row["throughput"] for row in self.mine), POSITIVE)
 
     @cached_property
     def against_peers(self) -> Estimate | None:

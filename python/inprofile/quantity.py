@@ -57,21 +57,32 @@ def quantity(value: float, unit: str = "", digits: int = 4) -> str:
     return f"{number(value / factor, digits)} {name}".rstrip()
 
 
+#: From this ratio of its two arms on an interval is written with both ends.
+_LOPSIDED = 1.1
+
+
 def pm(estimate: Estimate, unit: str = "") -> str:
-    """Mean ± half the 95 % interval, as many decimals as the interval deserves.
+    """Mean ± half the 95 % interval, as many decimals as the interval deserves; lopsided, with both ends.
 
     >>> from inprofile.stats import Estimate, Interval
     >>> pm(Estimate(0.99712, Interval(0.9958, 0.9984), 20))
     '0.9971 ± 0.0013'
     >>> pm(Estimate(464200.0, Interval(459e3, 469.4e3), 10), "bit/s")
     '464.2 ± 5.2 kbit/s'
+    >>> pm(Estimate(0.995, Interval(0.981, 0.9987), 5))
+    '0.9950 [0.9810, 0.9987]'
     """
     half = estimate.half
-    if half is None or not math.isfinite(half):
+    if estimate.ci95 is None or half is None or not math.isfinite(half):
         return quantity(estimate.mean, unit)
     factor, name = scale(unit, max(abs(estimate.mean), half))
     m, h = estimate.mean / factor, half / factor
     if h == 0:
         return f"{number(m)} ± 0 {name}".rstrip()
     decimals = min(8, max(0, 1 - math.floor(math.log10(h))))
+    lo, hi = estimate.ci95
+    arms = sorted((estimate.mean - lo, hi - estimate.mean))
+    if arms[1] > _LOPSIDED * arms[0]:
+        low, high = (f"{x / factor:.{decimals}f}" for x in (lo, hi))
+        return f"{m:.{decimals}f} [{low}, {high}] {name}".rstrip()
     return f"{m:.{decimals}f} ± {h:.{decimals}f} {name}".rstrip()

@@ -39,7 +39,7 @@ class Plan:
 
     paper: Paper
     quick: bool
-    sweeps: bool
+    full: bool
     batches: Batches
 
     @property
@@ -62,17 +62,18 @@ class Plan:
         return {
             "paper": self.paper.name,
             "quick": self.quick,
+            "full": self.full,
             "experiments": sum(1 for _ in self.jobs),
             "runs": self.runs,
             "cpu_seconds": round(self.cpu_seconds, 1),
         }
 
 
-def plan(name: str, quick: bool = False, sweeps: bool = False) -> Plan:
+def plan(name: str, quick: bool = False, full: bool = False) -> Plan:
     """List what `reproduce` would run for one paper. Raises `papers.UnknownPaperError`."""
     paper = _papers.load(name)
-    batches = paper.module("experiments").jobs(paper, quick, sweeps)
-    return Plan(paper, quick, sweeps, batches)
+    batches = paper.module("experiments").jobs(paper, quick, full)
+    return Plan(paper, quick, full, batches)
 
 
 @dataclass
@@ -97,6 +98,12 @@ class Report:
     page: Path | None = None
 
     @property
+    def setups(self) -> list[dict[str, Any]]:
+        """The set-ups that were judged, in the paper's order."""
+        judged = {j.setup for j in self.judged}
+        return [s for s in self.paper.setups if s["id"] in judged]
+
+    @property
     def seeds(self) -> int:
         """How many seeds the verdicts rest on; the most, where experiments differ."""
         return max(job.seeds for job in self.jobs.values())
@@ -117,7 +124,7 @@ class Report:
 def reproduce(
     papers: Sequence[str] | None = None,
     quick: bool = False,
-    sweeps: bool = False,
+    full: bool = False,
     jobs: int | None = None,
     out: str | Path = "reports",
     cache: str | Path | None = CACHE,
@@ -126,14 +133,14 @@ def reproduce(
 ) -> list[Report]:
     """Reproduce `papers` (all of them if left out), write a page and its figures' data for each.
 
-    `quick` uses fewer seeds, and the page says so; `sweeps` varies more of the assumed parameters, for
-    every topology. `jobs` is the number of threads. The page is `<out>/<paper>/index.html`; beside it are
-    `results.json` and `measures.csv`, and `figures` ("svg" or "pdf") adds every figure fit to print.
-    `<out>/index.html` has the verdicts of all papers reproduced there.
+    `quick` uses fewer seeds, and the page says so; `full` adds the crossed readings, further set-ups and the
+    sweeps of assumed parameters. `jobs` is the number of threads. The page is `<out>/<paper>/index.html`;
+    beside it are `results.json` and `measures.csv`, and `figures` ("svg" or "pdf") adds every figure fit to
+    print. `<out>/index.html` has the verdicts of all papers reproduced there.
 
     Raises `papers.UnknownPaperError`, and KeyboardInterrupt when interrupted; `cache` has what is finished.
     """
-    plans = [plan(name, quick, sweeps) for name in (papers or _papers.names())]
+    plans = [plan(name, quick, full) for name in (papers or _papers.names())]
     total = sum(p.runs for p in plans)
     before = 0
     reports = []
@@ -181,11 +188,18 @@ def _run(planned: Plan, jobs: int | None, cache: Path | None, progress: Progress
         planned.quick,
         cells,
         judge(claims.findings(paper, cells)),
-        {v["id"]: judge(claims.findings(paper, cells, v["id"])) for v in paper.variants},
+        # Some variants run with `full` only.
+        {v: judge(claims.findings(paper, cells, v)) for v in _variants(paper, cells)},
         {job.cell: job for job in planned.jobs},
         digests,
         derived,
     )
+
+
+def _variants(paper: Paper, cells: Mapping[Cell, Any]) -> list[str]:
+    """The paper's variants that were run."""
+    ran = {cell.variant for cell in cells}
+    return [v["id"] for v in paper.variants if v["id"] in ran]
 
 
 def _scenario(

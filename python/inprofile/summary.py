@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from .quantity import pm, quantity
-from .stats import Estimate, estimate
+from .stats import POSITIVE, Bounds, Estimate, estimate
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["SHOWN", "Metric", "Row", "Rows", "Summary", "text_table", "unit_of"]
+__all__ = ["SHOWN", "Metric", "Row", "Rows", "Summary", "bounds_of", "text_table", "unit_of"]
 
 KEYS: Mapping[str, tuple[str, ...]] = {
     "flows": ("flow", "group"),
@@ -60,6 +60,20 @@ def unit_of(column: str) -> str:
     return _UNITS.get(column, "bit/s" if column.endswith("_rate") else "packets")
 
 
+def bounds_of(name: str, values: Iterable[float]) -> Bounds:
+    """What a figure of this name cannot leave.
+
+    A packet under way when the window opens counts whole, which can take a full link a little above 1: then
+    the largest of `values` is the bound.
+
+    >>> bounds_of("utilisation", [0.98, 1.0]), bounds_of("goodput", [494e3])
+    ((0.0, 1.0), (0.0, inf))
+    """
+    if name in ("fi", "utilisation") or name.startswith("loss_"):
+        return 0.0, max(1.0, *values)
+    return POSITIVE
+
+
 @dataclass(frozen=True)
 class Metric:
     """One figure over the seeds."""
@@ -79,7 +93,7 @@ class Metric:
     @property
     def estimate(self) -> Estimate:
         """Mean and 95 % interval."""
-        return estimate(self.values.values())
+        return estimate(self.values.values(), bounds_of(self.name, self.values.values()))
 
     @property
     def mean(self) -> float:
@@ -192,7 +206,7 @@ class Rows(Sequence[Row]):
                 Row(
                     dict(zip(keys, key, strict=True)),
                     {n: columns[n][at[0]] for n in given},
-                    {n: estimate(vs) for n, vs in known.items()},
+                    {n: estimate(vs, bounds_of(n, vs)) for n, vs in known.items()},
                     known,
                 )
             )

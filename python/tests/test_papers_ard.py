@@ -229,7 +229,7 @@ def test_the_tail_drop_edge_differs_only_in_what_was_fitted() -> None:
 
 
 def test_the_plan_counts_what_is_run() -> None:
-    full, quick, more = plan("ard"), plan("ard", quick=True), plan("ard", sweeps=True)
+    full, quick, more = plan("ard"), plan("ard", quick=True), plan("ard", full=True)
     judged = [job for job in full.jobs if not job.cell.sweep]
     assert len(judged) == 2 * 2 * 4 * 2
     assert {job.seeds for job in judged} == {30}

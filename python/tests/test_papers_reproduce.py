@@ -101,6 +101,20 @@ def test_plan_runs_nothing(small: Path) -> None:
     assert not any(small.iterdir())
 
 
+def test_sweeps_are_part_of_full_and_the_old_word_says_so(small: Path) -> None:
+    answer = CliRunner().invoke(app, ["reproduce", "ard", "--sweeps", "--plan"])
+    assert answer.exit_code == 2
+    assert "--sweeps is part of --full now: write --full" in answer.stderr
+    plain, full = (
+        json.loads(CliRunner().invoke(app, ["reproduce", "ard", *more, "--plan", "--json"]).stdout)["papers"][
+            0
+        ]
+        for more in ([], ["--full"])
+    )
+    assert (plain["full"], full["full"]) == (False, True)
+    assert plain["runs"] < full["runs"]
+
+
 def test_an_unknown_paper_is_refused() -> None:
     answer = CliRunner().invoke(app, ["reproduce", "adr"])
     assert answer.exit_code == 2

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import papers_synthetic as synthetic
 from inprofile.judge import Verdict
 from inprofile.report import render, report_json, write, write_overview
 from inprofile.report.curves import curve, frontier, lines
-from inprofile.report.data import measures_csv
+from inprofile.report.data import holds_where, measures_csv
 from inprofile.report.figures import write_figures
 
 
@@ -144,6 +145,25 @@ def test_json_has_one_entry_a_claim_and_setup(tmp_path: Path) -> None:
         assert claim["why"]
         assert claim["measured"]["comparisons"]
     assert data["quick"] is True
+
+
+def test_json_says_where_else_a_claim_holds(tmp_path: Path) -> None:
+    made = synthetic.report(drops_core=0.0, fi=0.8)
+    by = {(c["id"], c["setup"]): c for c in report_json(made)["claims"]}
+    # ARD is not fairer at the tail-drop edge, and is as described.
+    assert by["A1", "tail-drop-edge"]["verdict"] == "not_shown"
+    assert by["A1", "tail-drop-edge"]["holds_where"] == [{"setup": "as-described", "verdict": "reproduced"}]
+    assert by["A1", "as-described"]["holds_where"] == []
+    # With an atlas, the point nearest to the default as well.
+    folder = tmp_path / "ard"
+    folder.mkdir()
+    point = {"limit": 50.0, "rtt": "with_queue"}
+    entry = {"id": "A1", "nearest": {"point": point, "verdict": "mostly"}}
+    none = {"id": "A2", "nearest": None}
+    (folder / "atlas.json").write_text(json.dumps({"claims": [entry, none]}), "utf-8")
+    made.paper = replace(made.paper, folder=folder)
+    assert holds_where(made, "A1", "as-described") == [{"point": point, "verdict": "mostly"}]
+    assert holds_where(made, "A2", "tail-drop-edge") == [{"setup": "as-described", "verdict": "reproduced"}]
 
 
 def test_json_holds_table_1_with_every_seed() -> None:

@@ -7,7 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from inprofile.stats import Estimate, Interval, ci95, estimate, holm, jain, mean, paired, prediction95
+from inprofile.stats import (
+    POSITIVE,
+    SHARE,
+    UNLIKE,
+    Estimate,
+    Interval,
+    ci95,
+    estimate,
+    holm,
+    jain,
+    mean,
+    p_above,
+    p_below,
+    paired,
+    prediction95,
+)
 
 TEN = [4.1, 3.9, 4.4, 4.0, 4.2, 3.7, 4.3, 4.1, 4.0, 4.3]
 """Mean 4.1; squared deviations sum to 0.40, so s = √(0.4/9) = 0.2108; t(9) = 2.2622."""
@@ -130,3 +145,62 @@ def test_an_interval_holds_its_ends_and_numbers_only() -> None:
     assert 2.1 not in interval
     assert math.nan not in interval
     assert "1" not in interval
+
+
+def test_on_the_logit_scale_worked_by_hand() -> None:
+    # Mean 0.9, s = 0.1, n = 4: ± 3.182446·0.05 / (0.9·0.1) around logit 0.9 = 2.197225.
+    xs = [0.9 + 0.1 * d for d in (-0.5 * 3**0.5, 0.5 * 3**0.5, -0.5 * 3**0.5, 0.5 * 3**0.5)]
+    half = 3.182446305 * 0.05 / 0.09
+    lo, hi = (1 / (1 + math.exp(-(math.log(9) + sign * half))) for sign in (-1, 1))
+    assert ci95(xs, SHARE) == pytest.approx((lo, hi), rel=1e-6)
+    # A difference of two shares, in the middle of its bounds, has nearly Student's interval.
+    apart = [0.01, 0.02, -0.01, 0.015]
+    assert ci95(apart, UNLIKE) == pytest.approx(ci95(apart), abs=1e-4)
+
+
+def test_an_interval_of_shares_covers_where_student_s_does_not() -> None:
+    import numpy as np
+
+    # Utilisation: skewed to the left, just below 1.
+    draws = np.random.default_rng(26).beta(200, 1, (2000, 5)).tolist()
+    free, bounded = (
+        sum((200 / 201) in (ci95(row, b) or ()) for row in draws) for b in ((-1e9, math.inf), SHARE)
+    )
+    assert bounded > free + 40
+    assert bounded / 2000 > 0.915
+
+
+def test_equal_values_have_a_width_until_there_are_enough() -> None:
+    # Five of five: a share of 1 − 0.05^(1/5) of runs may have been missed.
+    assert ci95([1.0] * 5, SHARE) == pytest.approx((0.05**0.2, 1.0))
+    assert ci95([1.0] * 6, SHARE) == Interval(1.0, 1.0)
+    assert paired({1: 0.5, 2: 0.25}, {1: 0.5, 2: 0.25}, UNLIKE).difference.ci95 == Interval(0.0, 0.0)
+    # In a share of equal values that differ by rounding alone there is no spread either.
+    assert ci95([0.1 + 0.2] + [0.3] * 5, SHARE) == pytest.approx((0.3, 0.3))
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=30))
+def test_no_interval_leaves_the_bounds_or_the_mean(values: list[float]) -> None:
+    for bounds in (SHARE, POSITIVE):
+        interval, prediction = ci95(values, bounds), prediction95(values, bounds)
+        assert interval is not None
+        assert prediction is not None
+        for lo, hi in (interval, prediction):
+            assert bounds[0] <= lo <= mean(values) + 1e-12
+            assert mean(values) - 1e-12 <= hi <= bounds[1]
+
+
+@given(st.lists(st.floats(0.001, 0.999), min_size=2, max_size=20), st.floats(0.01, 0.99))
+def test_the_test_is_the_one_that_the_interval_inverts(values: list[float], null: float) -> None:
+    interval = ci95(values, SHARE)
+    assert interval is not None
+    if max(values) - min(values) > 1e-6 and min(abs(null - end) for end in interval) > 1e-9:
+        p = 2 * min(p_above(values, null, SHARE), p_below(values, null, SHARE))
+        assert (p >= 0.05) == (null in interval)
+
+
+def test_a_value_beyond_its_bounds_is_refused() -> None:
+    with pytest.raises(ValueError, match="outside 0 to 1"):
+        ci95([0.9, 1.1], SHARE)
+    # Rounding is not: an index of equal shares may come out a bit above 1.
+    assert ci95([1.0 + 2e-16, 0.9], SHARE) is not None

@@ -94,7 +94,7 @@ def as_text(comparison: Comparison) -> str:
                 best = f"{comparison.title(ranking.best)} {shown(measure, ranking.values[ranking.best])}"
                 alike = ", ".join(comparison.title(s) for s in ranking.alike)
                 lines.append(
-                    f"  {measure.title:<15}{best}{f'; not shown to be worse: {alike}' if alike else ''}"
+                    f"  {measure.title:<15}{best}{f'; statistically tied: {alike}' if alike else ''}"
                 )
         absent = [comparison.title(s) for s in one.frontiers if s not in one.reaching]
         if absent:

@@ -11,6 +11,7 @@ import typer
 from .common import Jobs, Json, Open, Planned, Refused, effort, emit, guarded, resumable
 
 if TYPE_CHECKING:
+    from ..judge import Judged
     from ..reproduce import Plan, Report
 
 
@@ -22,9 +23,11 @@ def reproduce(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds; the report says so.")] = False,
     plan: Planned = False,
-    sweeps: Annotated[
-        bool, typer.Option("--sweeps", help="Vary more of the assumed parameters, for every topology.")
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="Add the crossed readings, further set-ups and sweeps of assumptions."),
     ] = False,
+    sweeps: Annotated[bool, typer.Option("--sweeps", hidden=True)] = False,
     jobs: Jobs = None,
     out: Annotated[Path, typer.Option(help="The folder for the reports: one folder a paper.")] = Path(
         "reports"
@@ -42,16 +45,18 @@ def reproduce(
 
     if figures is not None and figures not in FORMATS:
         raise Refused(f"--figures {figures}: choose from {', '.join(FORMATS)}")
+    if sweeps:
+        raise Refused("--sweeps is part of --full now: write --full")
     wanted = papers or names()
     try:
-        plans = [work.plan(name, quick, sweeps) for name in wanted]
+        plans = [work.plan(name, quick, full) for name in wanted]
     except UnknownPaperError as error:
         raise Refused(str(error)) from None
     if plan:
         _print_plan(plans, jobs, json_)
         return
     with resumable(work.CACHE, sum(p.runs for p in plans)) as tell:
-        reports = work.reproduce(wanted, quick, sweeps, jobs, out, progress=tell, figures=figures)
+        reports = work.reproduce(wanted, quick, full, jobs, out, progress=tell, figures=figures)
     if json_:
         emit({"papers": [report.to_json() for report in reports]})
     else:
@@ -89,20 +94,33 @@ def as_text(report: Report) -> str:
     lines = [f"{paper.about['short']} ({by}), {report.seeds} seeds a scheme"]
     if report.quick:
         lines.append("Quick mode: fewer seeds than a judged run has; verdicts may change.")
-    wide = max(max(len(s["title"]) for s in paper.setups), max(len(v.words) for v in Verdict)) + 2
-    lines += ["", "claim  " + "".join(s["title"].ljust(wide) for s in paper.setups)]
-    verdicts = {(j.claim, j.setup): j.verdict for j in report.judged}
+    fitted = {s["id"]: " *" * bool(s.get("fitted")) for s in report.setups}
+    titles = [s["title"] + fitted[s["id"]] for s in report.setups]
+    # A verdict, and how many comparisons hold and are opposite of how many.
+    wide = max(*map(len, titles), max(len(v.words) for v in Verdict) + 12) + 2
+    lines += ["", "claim  " + "".join(title.ljust(wide) for title in titles)]
+    found = {(j.claim, j.setup): j for j in report.judged}
     for claim in paper.claims:
-        found = [verdicts.get((claim["id"], s["id"])) for s in paper.setups]
-        words = ["–" if v is None else Verdict(v).words for v in found]
+        cells = [found.get((claim["id"], s["id"])) for s in report.setups]
+        words = ["–" if j is None else f"{j.verdict.words} {_counts(j)}".rstrip() for j in cells]
         lines.append(f"{claim['id']:<7}" + "".join(word.ljust(wide) for word in words) + claim["text"])
+    lines += ["", "In brackets: comparisons that hold, of all; − n: n significantly opposite."]
+    if any(fitted.values()):
+        lines.append("* found after seeing the paper's numbers")
     return "\n".join(line.rstrip() for line in [*lines, *_tables(report)])
+
+
+def _counts(judged: Judged) -> str:
+    if not judged.comparisons:
+        return ""
+    opposite = judged.count("opposite")
+    return f"({judged.count('holds')}/{len(judged.comparisons)}{f' −{opposite}' if opposite else ''})"
 
 
 def _tables(report: Report) -> list[str]:
     """The paper's tables beside ours, and where the page is."""
-    from ..quantity import quantity
-    from ..stats import estimate
+    from ..quantity import pm, quantity
+    from ..stats import FREE, estimate
 
     paper = report.paper
     lines: list[str] = []
@@ -113,19 +131,18 @@ def _tables(report: Report) -> list[str]:
     for (table, what), by_label in rows.items():
         title = f"{table}: {what}"
         wide = max(30, 2 + max(map(len, [title, *by_label])))
-        heads = "".join(s["title"].ljust(_COLUMN) for s in paper.setups)
+        heads = "".join(s["title"].ljust(_COLUMN) for s in report.setups)
         lines += ["", title.ljust(wide) + "paper".ljust(14) + heads]
         for label, found in by_label.items():
             first = next(iter(found.values()))
             printed = "" if first["paper"] is None else quantity(first["paper"], first["unit"])
             cells = []
-            for setup in paper.setups:
+            for setup in report.setups:
                 if setup["id"] not in found:
                     cells.append("–".ljust(_COLUMN))
                     continue
-                e = estimate(found[setup["id"]]["values"])
-                half = "" if e.half is None else f" ± {quantity(e.half, first['unit'], 2)}"
-                cells.append(f"{quantity(e.mean, first['unit'])}{half}".ljust(_COLUMN))
+                r = found[setup["id"]]
+                cells.append(pm(estimate(r["values"], r.get("bounds", FREE)), r["unit"]).ljust(_COLUMN))
             lines.append(label.ljust(wide) + printed.ljust(14) + "".join(cells))
     if report.page is not None:
         lines += ["", f"Report: {report.page}"]

@@ -68,20 +68,23 @@ def render(comparison: Comparison) -> str:
 
 
 def shown(measure: Measure, values: Sequence[float], interval: bool = True) -> str:
-    """A mean with half its 95 % interval, as the page and the command write it.
+    """A mean with its 95 % interval, as the page and the command write it.
 
     >>> shown(MEASURES["kept"], [0.98, 0.99]), shown(MEASURES["fairness"], [0.9876, 0.9876])
-    ('98.5 ± 6.4 %', '0.9876 ± 0')
+    ('98.5 [47.1, 100.0] %', '0.9876 in each of 2 seeds')
     """
-    from ..stats import estimate
+    from ..stats import SHARE, estimate
 
-    e = estimate(values)
+    e = estimate(values, SHARE)
     scale, digits = (100, 1) if measure.percent else (1, 4)
     text = f"{scale * e.mean:.{digits}f}"
-    if interval and e.half is not None:
-        half = scale * e.half
-        text += f" ± {half:.{digits}f}" if half else " ± 0"
-    return f"{text} %" if measure.percent else text
+    unit = " %" if measure.percent else ""
+    if not interval or e.ci95 is None:
+        return text + unit
+    if min(values) == max(values):
+        return f"{text}{unit} in each of {len(values)} seeds"
+    lo, hi = (f"{scale * x:.{digits}f}" for x in e.ci95)
+    return f"{text} [{lo}, {hi}]{unit}"
 
 
 def _names(comparison: Comparison, schemes: Sequence[str]) -> str:
@@ -93,8 +96,8 @@ def _alike(comparison: Comparison, ranking: Ranking) -> str:
     if not ranking.alike:
         return ", ahead of every other scheme"
     if len(ranking.first) == len(ranking.order):
-        return ", but no other scheme is shown to be worse"
-    return f"; not shown to be worse: {_names(comparison, ranking.alike)}"
+        return ", statistically tied with every other scheme"
+    return f"; statistically tied: {_names(comparison, ranking.alike)}"
 
 
 def in_short(comparison: Comparison) -> Iterator[str]:
@@ -105,7 +108,7 @@ def in_short(comparison: Comparison) -> Iterator[str]:
         counts = "; ".join(f"{comparison.title(s)} {first} of {n}" for s, n, _, first in tally[:4])
         yield (
             f"{_names(comparison, top)} {'is' if len(top) == 1 else 'are'} most often at the top,"
-            f" alone or not shown to be worse than the best: {counts}."
+            f" alone or statistically tied with the best: {counts}."
         )
     for one in comparison.outcomes:
         place = f"{one.study.title}, {one.study.tcp_title}"
@@ -204,7 +207,7 @@ def _reach(reach: tuple[float, float]) -> str:
 
 
 def _frontiers(one: Compared, titles: dict[str, str], measure: Measure, charts: Charts) -> str:
-    from ..stats import estimate
+    from ..stats import POSITIVE, SHARE, estimate
 
     scale = 100 if measure.percent else 1
     rows = []
@@ -212,7 +215,7 @@ def _frontiers(one: Compared, titles: dict[str, str], measure: Measure, charts: 
         if measure.id not in f:
             continue
         for t, delay, values in zip(f.settings, f["delay"], f[measure.id], strict=True):
-            x, y = estimate((1e3 * delay).tolist()), estimate((scale * values).tolist())
+            x, y = estimate((1e3 * delay).tolist(), POSITIVE), estimate(values.tolist(), SHARE)
             x_range, y_range = x.ci95 or (x.mean, x.mean), y.ci95 or (y.mean, y.mean)
             rows.append(
                 {
@@ -223,10 +226,9 @@ def _frontiers(one: Compared, titles: dict[str, str], measure: Measure, charts: 
                     # A logarithmic axis ends above 0.
                     "x_lo": max(x_range[0], x.mean / 10),
                     "x_hi": x_range[1],
-                    "y": y.mean,
-                    # Shares and indices: an interval of few seeds must not stretch the axis.
-                    "y_lo": max(y_range[0], 0.0),
-                    "y_hi": min(y_range[1], scale),
+                    "y": scale * y.mean,
+                    "y_lo": scale * y_range[0],
+                    "y_hi": scale * y_range[1],
                 }
             )
     name = f"{one.study.id}-{measure.id}"

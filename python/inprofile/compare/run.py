@@ -17,7 +17,7 @@ from .._measured import Experiment, measure_all
 from .._version import __version__
 from ..papers.measures import Array, Measures
 from ..scenario import load
-from ..stats import estimated
+from ..stats import POSITIVE, SHARE, estimated
 from . import measure as _measure
 from .frontier import Frontier, common_delays
 from .measure import MEASURES, RANKED
@@ -253,7 +253,7 @@ def _outcome_json(one: Compared) -> dict[str, Any]:
         "seeds": list(one.seeds),
         "delays": [float(d) for d in one.delays],
         "at_equal_delay": {
-            name: {s: estimated(values) for s, values in found.items()}
+            name: {s: estimated(values, SHARE) for s, values in found.items()}
             for name in MEASURES
             if (found := one.at_equal_delay(name))
         },
@@ -278,7 +278,10 @@ def _outcome_json(one: Compared) -> dict[str, Any]:
                 "scheme": s,
                 "t": length,
                 "digest": one.digests[s, length],
-                **{name: estimated(values.tolist()) for name, values in point.values.items()},
+                **{
+                    name: estimated(values.tolist(), POSITIVE if name == "delay" else SHARE)
+                    for name, values in point.values.items()
+                },
             }
             for s, f in one.frontiers.items()
             for length, point in zip(f.settings, f.points, strict=True)

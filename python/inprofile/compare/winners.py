@@ -1,7 +1,7 @@
 """Who wins: the scheme with the best mean, and those that cannot be told from it.
 
 The best is compared with every other scheme seed by seed (paired t-tests); Holm's correction runs over all
-comparisons of one experiment. Who is not shown to be worse stands beside the best.
+comparisons of one experiment. Who is statistically tied with the best stands beside it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..judge import ALPHA
-from ..stats import Paired, holm, mean, paired
+from ..stats import UNLIKE, Paired, holm, mean, paired
 
 __all__ = ["Ranking", "rank"]
 
@@ -60,7 +60,7 @@ def rank(
         sign = -1 if higher[name] else 1
         order = sorted(values, key=lambda s: sign * mean(values[s]))
         by_seed = {s: dict(zip(seeds, values[s], strict=True)) for s in values}
-        made[name] = order, {s: paired(by_seed[order[0]], by_seed[s]) for s in order[1:]}
+        made[name] = order, {s: paired(by_seed[order[0]], by_seed[s], UNLIKE) for s in order[1:]}
     # One seed tells nothing of chance: nothing is shown.
     ps = [1.0 if d.p is None else d.p for _, differences in made.values() for d in differences.values()]
     adjusted = iter(holm(ps))

@@ -3,7 +3,8 @@
 A paper's folder holds `paper.toml` (what was run, claimed and printed), its scenario files, and the code
 special to it:
 
-- `experiments`: `jobs(paper, quick, sweeps)`, what is run, in batches;
+- `experiments`: `jobs(paper, quick, full)`, what is run, in batches; `full` adds crossed cells, further
+  set-ups and sweeps;
 - `measure`: `measure(result, cell, paper)`, what is kept of a cell's runs (`papers.measures.Measures`);
 - `claims`: `findings(paper, cells, variant)`, how each claim is judged, and `table(paper, cells)`, the
   paper's tables beside ours, whose rows may give the `bounds` of their values;

@@ -18,7 +18,7 @@ from typing import Any, ParamSpec
 import altair as alt
 from altair.utils.schemapi import debug_mode
 
-from ..stats import estimate
+from ..stats import FREE, Bounds, estimate
 
 __all__ = [
     "COLOURS",
@@ -298,15 +298,17 @@ def _bars_shape(
     return alt.layer(column, cloud, interval).properties(width="container", height=height)
 
 
-def row(scheme: str, values: Iterable[float], seeds: Iterable[int] = (), **more: Any) -> dict[str, Any]:
-    """Make a row of a chart: every seed's value, their mean and its 95 % interval.
+def row(
+    scheme: str, values: Iterable[float], seeds: Iterable[int] = (), bounds: Bounds = FREE, **more: Any
+) -> dict[str, Any]:
+    """Make a row of a chart: every seed's value, their mean and its 95 % interval, inside `bounds`.
 
     >>> made = row("RIO", [1.0, 3.0], [1, 2], kind="IN")
     >>> made["kind"], made["mean"], made["values"], made["seeds"]
     ('IN', 2.0, [1.0, 3.0], [1, 2])
     """
     own = [float(v) for v in values]
-    e = estimate(own)
+    e = estimate(own, bounds)
     lo, hi = e.ci95 or (e.mean, e.mean)
     return {
         "scheme": scheme,

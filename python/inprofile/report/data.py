@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import astuple
@@ -13,9 +14,10 @@ from ..judge import Judged, JudgedComparison, JudgedNumber, Outcome
 from ..stats import FREE, Bounds, estimated
 
 if TYPE_CHECKING:
+    from ..papers import Paper
     from ..reproduce import Report
 
-__all__ = ["measures_csv", "report_json"]
+__all__ = ["atlas_of", "holds_where", "measures_csv", "report_json"]
 
 _OUTCOMES: tuple[Outcome, ...] = ("holds", "opposite", "open", "undecidable")
 
@@ -34,7 +36,10 @@ def report_json(report: Report) -> dict[str, Any]:
         "quick": report.quick,
         "seeds": report.seeds,
         "version": report.version,
-        "setups": [{"id": s["id"], "title": s["title"], "text": s["text"]} for s in paper.setups],
+        "setups": [
+            {"id": s["id"], "title": s["title"], "text": s["text"], "fitted": bool(s.get("fitted"))}
+            for s in report.setups
+        ],
         "claims": [_claim(report, j, variants) for j in report.judged],
         "tables": [
             {
@@ -92,6 +97,7 @@ def _claim(report: Report, judged: Judged, variants: Mapping[tuple[str, str, str
             "duplicates": judged.duplicates,
         },
         "numbers": {"inside": judged.inside, "total": len(judged.numbers)},
+        "holds_where": holds_where(report, judged.claim, judged.setup),
         "p": judged.p,
         "p_holm": judged.p_holm,
         "why": judged.why,
@@ -101,6 +107,30 @@ def _claim(report: Report, judged: Judged, variants: Mapping[tuple[str, str, str
             if (other := variants.get((v["id"], judged.claim, judged.setup)))
         },
     }
+
+
+def atlas_of(paper: Paper) -> dict[str, Any] | None:
+    """The paper's committed atlas; None where there is none."""
+    place = paper.folder / "atlas.json"
+    if not place.exists():
+        return None
+    found: dict[str, Any] = json.loads(place.read_text("utf-8"))
+    return found
+
+
+def holds_where(report: Report, claim: str, setup: str) -> list[dict[str, Any]]:
+    """Other set-ups in which a claim is reproduced or mostly, and the nearest such point of the atlas."""
+    found: list[dict[str, Any]] = [
+        {"setup": j.setup, "verdict": j.verdict.value}
+        for j in report.judged
+        if j.claim == claim and j.setup != setup and j.verdict.sound
+    ]
+    atlas = atlas_of(report.paper) or {"claims": []}
+    for entry in atlas["claims"]:
+        nearest = entry["nearest"]
+        if entry["id"] == claim and nearest is not None:
+            found.append({"point": nearest["point"], "verdict": nearest["verdict"]})
+    return found
 
 
 def _finite(bounds: Bounds) -> list[float | None]:
