@@ -15,26 +15,28 @@ from .papers.measures import Measures
 
 if TYPE_CHECKING:
     from .results import Result
-    from .scenario import Scenario
+    from .scenario import Scenario, Seeds
 
 __all__ = ["Experiment", "measure_all"]
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is run with seeds 1 to `seeds`."""
+    """What is run with which seeds."""
 
     scenario: Scenario
-    seeds: int
+    #: How many (1 … n), or which.
+    seeds: Seeds
     #: Whatever else decides its measures: the way of measuring, as source text. JSON takes it.
     also: Sequence[object] = ()
 
     @property
     def key(self) -> str:
         """Digest of all that decides the measures."""
-        from ._runner import _engine
+        from ._runner import _engine, normalise
 
-        parts = [self.scenario.canonical, self.seeds, __version__, _engine(), *self.also]
+        seeds = self.seeds if isinstance(self.seeds, int) else list(normalise(self.seeds))
+        parts = [self.scenario.canonical, seeds, __version__, _engine(), *self.also]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
@@ -51,7 +53,7 @@ def measure_all(
     `measure(index, result)` reduces a result; `progress` is told how many runs are finished, those from the
     cache included. After KeyboardInterrupt the same call goes on where it was.
     """
-    from ._runner import run_many
+    from ._runner import normalise, run_many
 
     found: dict[int, Measures] = {}
     missing: list[tuple[int, Path | None]] = []
@@ -62,7 +64,7 @@ def measure_all(
             missing.append((index, place))
         else:
             found[index] = kept
-    finished = sum(experiments[index].seeds for index in found)
+    finished = sum(len(normalise(experiments[index].seeds)) for index in found)
     tell = progress or (lambda finished: None)
 
     def done(which: int, result: Result) -> None:

@@ -24,7 +24,7 @@ from .papers import Batches, Cell, Job, Paper
 if TYPE_CHECKING:
     from .scenario import Scenario
 
-__all__ = ["Plan", "Report", "plan", "reproduce"]
+__all__ = ["Plan", "Report", "measured_with", "plan", "reproduce", "scenario_of"]
 
 #: Where measures of finished cells are kept, from the working directory.
 CACHE = Path("results/cache")
@@ -172,7 +172,7 @@ def _run(planned: Plan, jobs: int | None, cache: Path | None, progress: Progress
     for batch in planned.batches:
         work = []
         for job in batch:
-            scenario, extra = _scenario(paper, job, cells, base)
+            scenario, extra = scenario_of(paper, job, cells, base)
             digests[job.cell] = hashlib.sha256(scenario.canonical.encode()).hexdigest()
             if extra:
                 derived[job.cell] = extra
@@ -202,7 +202,7 @@ def _variants(paper: Paper, cells: Mapping[Cell, Any]) -> list[str]:
     return [v["id"] for v in paper.variants if v["id"] in ran]
 
 
-def _scenario(
+def scenario_of(
     paper: Paper, job: Job, cells: Mapping[Cell, Any], base: dict[str, Scenario]
 ) -> tuple[Scenario, Mapping[str, object]]:
     """Build a cell's experiment, and those of its values that were derived from other cells' runs."""
@@ -230,7 +230,7 @@ def _batch(
     cells = [job.cell for job, _ in work]
     what = _common(cells)
     measured = measure_all(
-        [Experiment(scenario, job.seeds, _also(paper, job)) for job, scenario in work],
+        [Experiment(scenario, job.seeds, measured_with(paper, job)) for job, scenario in work],
         lambda index, result: measure(result, cells[index], paper),
         jobs=jobs,
         cache=None if cache is None else cache / paper.name,
@@ -248,7 +248,7 @@ def _common(cells: Sequence[Cell]) -> str:
     return f"{first.setup}, {first.topology}: {schemes}{first.variant and f', {first.variant}'}"
 
 
-def _also(paper: Paper, job: Job) -> list[object]:
+def measured_with(paper: Paper, job: Job) -> list[object]:
     """What decides a cell's measures beside its runs: the way of measuring."""
     from .papers import measures as _measures
 

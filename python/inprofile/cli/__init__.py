@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from . import check, compare, explain, list_, live, new, reproduce, run, schema, validate
+from . import atlas, check, compare, explain, list_, live, new, reproduce, run, schema, validate
 
 __all__ = ["app", "main"]
 
@@ -32,6 +32,7 @@ for name, command in (
     ("schema", schema.schema),
     ("explain", explain.explain),
     ("reproduce", reproduce.reproduce),
+    ("atlas", atlas.atlas),
     ("compare", compare.compare),
     ("validate", validate.validate),
 ):

@@ -8,7 +8,8 @@ special to it:
 - `measure`: `measure(result, cell, paper)`, what is kept of a cell's runs (`papers.measures.Measures`);
 - `claims`: `findings(paper, cells, variant)`, how each claim is judged, and `table(paper, cells)`, the
   paper's tables beside ours, whose rows may give the `bounds` of their values;
-- `page`: `context(report, charts)`, its part of the report, shown by `page.html.j2`.
+- `page`: `context(report, charts)`, its part of the report, shown by `page.html.j2`;
+- `atlas.json`: where each claim holds over the paper's readings and unstated inputs (`inprofile.atlas`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from .factors import Factor, factors_of
 
 __all__ = ["Batches", "Cell", "Job", "Paper", "UnknownPaperError", "load", "names"]
 
@@ -114,6 +117,11 @@ class Paper:
     def sweeps(self) -> list[dict[str, Any]]:
         """Assumed parameters to vary, one at a time."""
         return self._list("sweeps")
+
+    @property
+    def factors(self) -> list[Factor]:
+        """What the text leaves open and what it does not state: see `factors`. Raises `FactorError`."""
+        return factors_of(self.about)
 
     def find(self, table: str, identity: str) -> dict[str, Any]:
         """Find the entry of `table` with this id. Raises `KeyError`."""

@@ -1,0 +1,69 @@
+"""Which points an atlas visits: the default, each factor changed alone, and a Sobol design over the box.
+
+The points along each factor give the nearest place where a claim changes; the Sobol points (scrambled, from a
+seed that depends on the paper's name only) fill the box evenly and are what shares are taken over. A design of
+n points starts with the same points as a longer one has, so that a larger budget goes on from a smaller.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Literal
+
+from ..papers.factors import Factor, Point
+
+__all__ = ["Planned", "design"]
+
+Kind = Literal["default", "along", "sobol"]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A point of the design."""
+
+    kind: Kind
+    point: Point
+
+    def changed(self, factors: Sequence[Factor]) -> dict[str, str | float]:
+        """What differs from the default, by factor."""
+        return {f.id: self.point[f.id].value for f in factors if self.point[f.id].value != f.default.value}
+
+
+def design(factors: Sequence[Factor], budget: int, name: str) -> list[Planned]:
+    """List `budget` points of the box of `factors`: at most half of them along the axes.
+
+    Raises ValueError where there is nothing to vary or no budget.
+    """
+    if budget < 1:
+        raise ValueError(f"a budget of {budget} points visits nothing: give 1 or more")
+    if not factors:
+        raise ValueError("there are no readings and no inputs to vary")
+    default = {f.id: f.default for f in factors}
+    planned = [Planned("default", default)]
+    # First one change of every factor, then another: a small budget still sees each factor.
+    rounds = zip_longest(*([(f.id, c) for c in f.others()] for f in factors))
+    along = [change for changes in rounds for change in changes if change is not None]
+    planned += [Planned("along", {**default, **dict([change])}) for change in along[: (budget - 1) // 2]]
+    rest = budget - len(planned)
+    planned += [
+        Planned("sobol", {f.id: f.at(u) for f, u in zip(factors, row, strict=True)})
+        for row in _sobol(len(factors), rest, name)
+    ]
+    return planned
+
+
+def _sobol(dimensions: int, count: int, name: str) -> list[list[float]]:
+    """The first `count` points of a scrambled Sobol sequence in [0, 1)."""
+    if count == 0:
+        return []
+    from scipy.stats import qmc
+
+    seed = int.from_bytes(hashlib.sha256(f"atlas {name}".encode()).digest()[:4], "big")
+    sequence = qmc.Sobol(dimensions, scramble=True, rng=seed)
+    points = sequence.random_base2(math.ceil(math.log2(count)) if count > 1 else 0)
+    rows: list[list[float]] = points[:count].tolist()
+    return rows

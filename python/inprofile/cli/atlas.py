@@ -1,0 +1,129 @@
+"""`inprofile atlas`: where each claim holds, over the readings of a paper and the inputs it does not state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .common import Jobs, Json, Planned, Refused, effort, emit, guarded, resumable
+
+if TYPE_CHECKING:
+    from ..atlas import Atlas, Plan
+
+
+@guarded
+def atlas(
+    papers: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PAPER]…", help="Which papers; default: all.", show_default=False),
+    ] = None,
+    claim: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--claim", metavar="ID", help="Answer for this claim only. Repeatable.", show_default=False
+        ),
+    ] = None,
+    budget: Annotated[int, typer.Option(help="Points a paper.")] = 64,
+    plan: Planned = False,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Also write atlas.json of each paper into OUT/PAPER.", show_default=False),
+    ] = None,
+    json_: Json = False,
+) -> None:
+    """Map where each claim holds: readings × unstated inputs, all claims judged at every point."""
+    from .. import atlas as work
+    from ..atlas.store import NAME, atlas_json, write
+    from ..papers import UnknownPaperError, names
+    from ..papers.factors import FactorError
+
+    if budget < 1:
+        raise Refused(f"--budget {budget} visits no point: give 1 or more, such as --budget 64")
+    try:
+        plans = work.plans(papers or names(), budget, claim)
+    except (UnknownPaperError, work.UnknownClaimError) as error:
+        raise Refused(str(error)) from None
+    except (FactorError, ValueError) as error:
+        raise Refused(f"no atlas: {error}") from None
+    if plan:
+        _print_plan(plans, jobs, json_)
+        return
+    before, total = 0, sum(p.runs for p in plans)
+    made = []
+    with resumable(work.CACHE, total) as tell:
+        for planned in plans:
+
+            def more(done: int, runs: int, what: str, before: int = before) -> None:
+                tell(min(before + done, total), total, what)
+
+            try:
+                found = work.make(planned, jobs, progress=more)
+            except ValueError as error:
+                raise Refused(str(error)) from None
+            before += planned.runs
+            if out is not None:
+                folder = out / planned.paper.name
+                folder.mkdir(parents=True, exist_ok=True)
+                write(found, folder / NAME)
+            made.append(found)
+    if json_:
+        emit({"papers": [atlas_json(found) for found in made]})
+    else:
+        for found in made:
+            typer.echo(as_text(found))
+
+
+def _print_plan(plans: list[Plan], jobs: int | None, as_json: bool) -> None:
+    from ..atlas import CACHE
+
+    if as_json:
+        emit(
+            {
+                "papers": [
+                    {
+                        "paper": p.paper.name,
+                        "points": len(p.points),
+                        "runs": p.runs,
+                        "factors": len(p.factors),
+                    }
+                    for p in plans
+                ]
+            }
+        )
+        return
+    for p in plans:
+        typer.echo(
+            f"{p.paper.name}: {len(p.points)} points over {len(p.factors)} readings and inputs, {p.runs} runs,"
+            f" at most {effort(p.cpu_seconds, jobs, CACHE)}"
+        )
+
+
+def as_text(atlas: Atlas) -> str:
+    """Shares, decisive factors and the nearest point where it holds, a line a claim."""
+    planned = atlas.plan
+    head = (
+        f"{planned.paper.about['short']}: {len(atlas.visited)} points, {len(atlas.invalid)} of them invalid,"
+        f" {planned.seeds} seeds each"
+    )
+    lines = [
+        head,
+        "",
+        f"{'claim':<7}{'holds':>7}{'open':>7}{'opp.':>7}{'undec.':>8}   decisive; nearest point where it holds",
+    ]
+    for a in atlas.answers:
+        shares = [f"{100 * a.shares[k]:.0f} %" for k in ("holds", "open", "opposite", "undecidable")]
+        where = "nowhere"
+        if a.nearest is not None:
+            changed = a.nearest.planned.changed(planned.factors)
+            where = ", ".join(f"{k} = {v}" for k, v in changed.items()) or "the default"
+        lines.append(
+            f"{a.id:<7}{shares[0]:>7}{shares[1]:>7}{shares[2]:>7}{shares[3]:>8}"
+            f"   {', '.join(a.decisive) or 'none'}; {where}"
+        )
+    for v in atlas.invalid:
+        changed = ", ".join(f"{k} = {x}" for k, x in v.planned.changed(planned.factors).items())
+        lines.append(f"invalid: {changed or 'the default'}: {v.invalid}")
+    return "\n".join(lines)
