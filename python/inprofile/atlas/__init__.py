@@ -1,10 +1,11 @@
 """The atlas: where a paper's claims hold over the readings of its text and the inputs it does not state.
 
-For each paper a design of points (`design`) over all factors of its `paper.toml`; at each point the primary
-set-up is run with few seeds and every claim judged (`visit`); from these, for each claim, the shares of the box
-in which it holds, is open, is opposite or undecidable, what decides it, and the nearest point where it holds
-(`answers`). The best and the worst point of each claim are run again with fresh seeds. The result, design and
-counts included, is kept as `atlas.json` in the paper's folder (`store`), and shown on its page (`page`).
+For each paper a design of points (`design`) over all factors of its `paper.toml`; at each point the
+primary set-up is run with few seeds and every claim judged (`visit`). From these follow, for each claim, the
+shares of the box in which it holds, is open, is opposite or undecidable, what decides it, and the nearest
+point where it holds (`answers`). The best and the worst point of each claim are run again with fresh seeds.
+The result, design and counts included, is kept as `atlas.json` in the paper's folder (`store`) and shown on
+its page.
 """
 
 from __future__ import annotations
@@ -73,6 +74,16 @@ class Plan:
         """Roughly how much computing that is, on one core; shortened runs cost less."""
         return sum(job.seeds * job.cost for job in self._jobs())
 
+    def to_json(self) -> dict[str, object]:
+        """As `--plan --json` prints it."""
+        return {
+            "paper": self.paper.name,
+            "points": len(self.points),
+            "factors": len(self.factors),
+            "runs": self.runs,
+            "cpu_seconds": round(self.cpu_seconds, 1),
+        }
+
     def _jobs(self) -> Iterator[Job]:
         for point in self.points:
             for batch in cells_of(self.paper, self.factors, point.point, self.seeds):
@@ -129,8 +140,8 @@ def make(
 ) -> Atlas:
     """Visit all points, answer for every claim, and confirm the best and the worst with fresh seeds.
 
-    `jobs` is the number of threads and changes nothing. After KeyboardInterrupt the same call goes on where it
-    was. Raises ValueError where every point is invalid, with the first reason.
+    `jobs` is the number of threads and changes nothing. After KeyboardInterrupt the same call goes on where
+    it was. Raises ValueError where every point is invalid, with the first reason.
     """
     paper, factors = planned.paper, planned.factors
     place = None if cache is None else Path(cache)
@@ -163,7 +174,7 @@ def _confirm(
     cache: Path | None,
     progress: Callable[[int, int], None],
 ) -> list[Confirmed]:
-    """Run the claims' best and worst points again, with fresh and more seeds; a point that serves several, once."""
+    """Run the claims' best and worst points again, with more and fresh seeds, each of them once."""
     wanted = [
         (a.id, which, v)
         for a in answers

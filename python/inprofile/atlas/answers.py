@@ -1,12 +1,12 @@
 """What an atlas answers: in which share of the box a claim holds, what decides it, where it holds nearest.
 
-- **Shares** are over the Sobol points that are valid: *holds* is reproduced or mostly, *open* is in part or not
-  shown. They add up to 1.
+- **Shares** are over the Sobol points that are valid: *holds* is reproduced or mostly, *open* is in part or
+  not shown. They add up to 1.
 - **Importance** of a factor: the share of the variance of a claim's score (comparisons that hold less those
-  that are opposite, over all) that the factor's choice explains alone, ε² = (SS_between − (k − 1)·MS_within) /
-  SS_total, over its alternatives or, for a box, over bins of equal count. It is corrected for chance and may
-  be a little below 0. A factor is *decisive* where a permutation test over its labels gives p < 0.01 after
-  Holm over the factors and the factor explains a twentieth or more.
+  that are opposite, over all) that the factor's choice explains alone,
+  ε² = (SS_between − (k − 1)·MS_within) / SS_total, over its alternatives or, for a box, over bins of equal
+  count. It is corrected for chance and may be a little below 0. A factor is *decisive* where a permutation
+  test over its labels gives p < 0.01 after Holm over the factors, and it explains a twentieth or more.
 - **Nearest**: the valid point at the least distance from the default (a changed alternative counts 1, a
   number the part of its box by which it differs) at which the claim holds.
 """
@@ -63,7 +63,7 @@ class ClaimAnswer:
 
 
 def sampled(visited: Sequence[Visited]) -> list[Visited]:
-    """The points that shares are taken over: the valid Sobol points, or all valid ones where there is none."""
+    """The points that shares are taken over: the valid Sobol points; all valid ones without any."""
     valid = [v for v in visited if not v.invalid]
     return [v for v in valid if v.planned.kind == "sobol"] or valid
 
@@ -112,7 +112,8 @@ def bins(factor: Factor, over: Sequence[Visited]) -> NDArray[np.int64]:
         return np.rint(units * (len(factor.choices) - 1)).astype(np.int64)
     count = max(1, min(BINS, len(over) // PER_BIN))
     edges = np.quantile(units, np.linspace(0, 1, count + 1)[1:-1])
-    return np.searchsorted(edges, units, side="right").astype(np.int64)
+    labels: NDArray[np.int64] = np.searchsorted(edges, units, side="right").astype(np.int64)
+    return labels
 
 
 def _explained(y: Array, labels: NDArray[np.int64]) -> Array:

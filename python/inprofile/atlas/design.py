@@ -1,8 +1,8 @@
 """Which points an atlas visits: the default, each factor changed alone, and a Sobol design over the box.
 
 The points along each factor give the nearest place where a claim changes; the Sobol points (scrambled, from a
-seed that depends on the paper's name only) fill the box evenly and are what shares are taken over. A design of
-n points starts with the same points as a longer one has, so that a larger budget goes on from a smaller.
+seed that depends on the paper's name only) fill the box evenly and are what shares are taken over. A larger
+budget has all points of a smaller one, and goes on from what is in the cache.
 """
 
 from __future__ import annotations

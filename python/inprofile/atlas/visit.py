@@ -56,7 +56,7 @@ class Visited:
 
 
 def at(paper: Paper, point: Point) -> Paper:
-    """The paper in its primary set-up at a point: no variants, no sweeps, its tables as the point has them."""
+    """The paper in its primary set-up at a point: no variants, no sweeps, its tables as the point says."""
     about: dict[str, Any] = {**paper.about, "setups": paper.setups[:1], "variants": [], "sweeps": []}
     for choice in point.values():
         about.update(choice.paper)

@@ -1,4 +1,4 @@
-"""`inprofile atlas`: where each claim holds, over the readings of a paper and the inputs it does not state."""
+"""`inprofile atlas`: where each claim holds, over a paper's readings and the inputs it does not state."""
 
 from __future__ import annotations
 
@@ -72,32 +72,20 @@ def atlas(
     if json_:
         emit({"papers": [atlas_json(found) for found in made]})
     else:
-        for found in made:
-            typer.echo(as_text(found))
+        for each in made:
+            typer.echo(as_text(each))
 
 
 def _print_plan(plans: list[Plan], jobs: int | None, as_json: bool) -> None:
     from ..atlas import CACHE
 
     if as_json:
-        emit(
-            {
-                "papers": [
-                    {
-                        "paper": p.paper.name,
-                        "points": len(p.points),
-                        "runs": p.runs,
-                        "factors": len(p.factors),
-                    }
-                    for p in plans
-                ]
-            }
-        )
+        emit({"papers": [p.to_json() for p in plans]})
         return
     for p in plans:
         typer.echo(
-            f"{p.paper.name}: {len(p.points)} points over {len(p.factors)} readings and inputs, {p.runs} runs,"
-            f" at most {effort(p.cpu_seconds, jobs, CACHE)}"
+            f"{p.paper.name}: {len(p.points)} points over {len(p.factors)} readings and inputs,"
+            f" {p.runs} runs, {effort(p.cpu_seconds, jobs, CACHE)}"
         )
 
 
@@ -108,11 +96,8 @@ def as_text(atlas: Atlas) -> str:
         f"{planned.paper.about['short']}: {len(atlas.visited)} points, {len(atlas.invalid)} of them invalid,"
         f" {planned.seeds} seeds each"
     )
-    lines = [
-        head,
-        "",
-        f"{'claim':<7}{'holds':>7}{'open':>7}{'opp.':>7}{'undec.':>8}   decisive; nearest point where it holds",
-    ]
+    titles = f"{'claim':<7}{'holds':>7}{'open':>7}{'opp.':>7}{'undec.':>8}"
+    lines = [head, "", f"{titles}   decisive; nearest point where it holds"]
     for a in atlas.answers:
         shares = [f"{100 * a.shares[k]:.0f} %" for k in ("holds", "open", "opposite", "undecidable")]
         where = "nowhere"
@@ -124,6 +109,6 @@ def as_text(atlas: Atlas) -> str:
             f"   {', '.join(a.decisive) or 'none'}; {where}"
         )
     for v in atlas.invalid:
-        changed = ", ".join(f"{k} = {x}" for k, x in v.planned.changed(planned.factors).items())
-        lines.append(f"invalid: {changed or 'the default'}: {v.invalid}")
+        there = ", ".join(f"{k} = {x}" for k, x in v.planned.changed(planned.factors).items())
+        lines.append(f"invalid: {there or 'the default'}: {v.invalid}")
     return "\n".join(lines)

@@ -2,8 +2,8 @@
 
 A *reading* is one of several ways to understand a place of the text (`[[readings]]` in `paper.toml`); an
 *input* is a parameter of the experiment that the paper does not give, with the box of values that are
-plausible for its year and simulator (`[[inputs]]`). Both are factors: each has a default, and each choice says
-what it sets in the experiment. A *point* gives a choice for every factor.
+plausible for its year and simulator (`[[inputs]]`). Both are factors: each has a default, and each choice
+says what it sets in the experiment. A *point* gives a choice for every factor.
 """
 
 from __future__ import annotations
@@ -66,13 +66,11 @@ class Factor:
         if self.choices:
             return self.choices[int(u * len(self.choices))]
         if self.log:
-            value = self.low * (self.high / self.low) ** u
-        else:
-            value = self.low + (self.high - self.low) * u
+            return self._boxed(self.low * (self.high / self.low) ** u)
         if self.integer:
-            # Every whole number gets the same share of a linear box, the first and the last included.
-            value = math.floor(self.low + (self.high + 1 - self.low) * u) if not self.log else round(value)
-        return self._boxed(value)
+            # Every whole number gets the same share of the box, the first and the last included.
+            return self._boxed(math.floor(self.low + (self.high + 1 - self.low) * u))
+        return self._boxed(self.low + (self.high - self.low) * u)
 
     def others(self) -> list[Choice]:
         """The choices that differ from the default: of a list all others, of a box its two ends."""
@@ -107,11 +105,8 @@ class Factor:
         return self.default if value == self.default.value else self._boxed(value)
 
     def _boxed(self, value: float) -> Choice:
-        if self.integer:
-            value = round(value)
-        else:
-            # Four digits: what a person would write, and the same text on every machine.
-            value = float(f"{value:.4g}")
+        # Four digits: what a person would write, and the same text on every machine.
+        value = round(value) if self.integer else float(f"{value:.4g}")
         text = f"{value:g}"
         return Choice(value, text, {path: _filled(t, value, text) for path, t in self.template.items()})
 
