@@ -96,14 +96,14 @@ def test_a_claim_that_nothing_decides() -> None:
 
 
 def test_chance_is_not_decisive() -> None:
-    """A score unrelated to the factors: named decisive in about one of a hundred such claims."""
+    """A score unrelated to the factors: named decisive in few of a hundred such claims."""
     import random
 
     named = 0
-    for n in range(60):
+    for n in range(25):
         rng = random.Random(n)  # noqa: S311
         named += bool(answer("X1", FACTORS, _visited(lambda p, rng=rng: _by(rng.random() < 0.5))).decisive)
-    assert named <= 4
+    assert named <= 3
 
 
 def test_invalid_points_count_nowhere() -> None:

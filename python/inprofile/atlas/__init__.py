@@ -124,12 +124,12 @@ def plans(names: Sequence[str], budget: int = BUDGET, claims: Sequence[str] | No
 
     Raises `UnknownClaimError` where a claim is in none of them, and what `plan` raises.
     """
-    made = [plan(name, budget, claims) for name in names]
-    known = [c["id"] for p in made for c in p.paper.claims]
+    known = {name: [c["id"] for c in load_paper(name).claims] for name in names}
     for claim in claims or ():
-        if claim not in known:
-            raise UnknownClaimError(f"there is no claim {claim}: choose from {', '.join(known)}")
-    return [p for p in made if p.claims]
+        if not any(claim in ids for ids in known.values()):
+            everywhere = ", ".join(i for ids in known.values() for i in ids)
+            raise UnknownClaimError(f"there is no claim {claim}: choose from {everywhere}")
+    return [plan(n, budget, claims) for n in names if claims is None or set(claims) & set(known[n])]
 
 
 def make(

@@ -41,7 +41,7 @@ def design(factors: Sequence[Factor], budget: int, name: str) -> list[Planned]:
     if budget < 1:
         raise ValueError(f"a budget of {budget} points visits nothing: give 1 or more")
     if not factors:
-        raise ValueError("there are no readings and no inputs to vary")
+        raise ValueError("there is nothing to vary: no reading and no input is listed")
     default = {f.id: f.default for f in factors}
     planned = [Planned("default", default)]
     # First one change of every factor, then another: a small budget still sees each factor.
