@@ -109,7 +109,8 @@ def bins(factor: Factor, over: Sequence[Visited]) -> NDArray[np.int64]:
     """Label points by a factor: its alternative, or the bin of equal count that its value lies in."""
     units = np.array([factor.unit(v.planned.point[factor.id]) for v in over])
     if factor.choices:
-        return np.rint(units * (len(factor.choices) - 1)).astype(np.int64)
+        places: NDArray[np.int64] = np.rint(units * (len(factor.choices) - 1)).astype(np.int64)
+        return places
     count = max(1, min(BINS, len(over) // PER_BIN))
     edges = np.quantile(units, np.linspace(0, 1, count + 1)[1:-1])
     labels: NDArray[np.int64] = np.searchsorted(edges, units, side="right").astype(np.int64)
