@@ -94,6 +94,8 @@ class Report:
     #: Parameters that were derived from other cells' runs (a placebo's rate).
     derived: dict[Cell, Mapping[str, object]] = field(default_factory=dict)
     version: str = __version__
+    #: Its `atlas.json`: where each claim holds over the paper's readings and unstated inputs.
+    atlas: dict[str, Any] | None = None
     #: The page, once written.
     page: Path | None = None
 
@@ -130,13 +132,15 @@ def reproduce(
     cache: str | Path | None = CACHE,
     progress: Progress | None = None,
     figures: str | None = None,
+    atlas: bool = False,
 ) -> list[Report]:
     """Reproduce `papers` (all of them if left out), write a page and its figures' data for each.
 
     `quick` uses fewer seeds, and the page says so; `full` adds the crossed readings, further set-ups and the
     sweeps of assumed parameters. `jobs` is the number of threads. The page is `<out>/<paper>/index.html`;
     beside it are `results.json` and `measures.csv`, and `figures` ("svg" or "pdf") adds every figure fit to
-    print. `<out>/index.html` has the verdicts of all papers reproduced there.
+    print. `<out>/index.html` has the verdicts of all papers reproduced there. A page shows the atlas in
+    the paper's folder; with `atlas` one with as many points is made anew, shown, and written beside the page.
 
     Raises `papers.UnknownPaperError`, and KeyboardInterrupt when interrupted; `cache` has what is finished.
     """
@@ -145,7 +149,9 @@ def reproduce(
     before = 0
     reports = []
     for planned in plans:
-        report = _run(planned, jobs, None if cache is None else Path(cache), _from(progress, before, total))
+        place = None if cache is None else Path(cache)
+        report = _run(planned, jobs, place, _from(progress, before, total))
+        report.atlas = _atlas(planned.paper, Path(out), jobs, place, progress) if atlas else report.atlas
         before += planned.runs
         from .report import write, write_overview
 
@@ -153,6 +159,22 @@ def reproduce(
         reports.append(report)
         write_overview(Path(out))
     return reports
+
+
+def _atlas(
+    paper: Paper, out: Path, jobs: int | None, cache: Path | None, progress: Progress | None
+) -> dict[str, Any]:
+    """Make the paper's atlas anew, with as many points as the one in its folder has."""
+    from . import atlas as work
+    from .atlas.store import NAME, atlas_json, committed, write
+
+    before = committed(paper)
+    planned = work.plan(paper.name, work.BUDGET if before is None else before["points"])
+    found = work.make(planned, jobs, None if cache is None else cache / "atlas", progress)
+    folder = out / paper.name
+    folder.mkdir(parents=True, exist_ok=True)
+    write(found, folder / NAME)
+    return atlas_json(found)
 
 
 def _from(progress: Progress | None, before: int, total: int) -> Progress:
@@ -182,6 +204,8 @@ def _run(planned: Plan, jobs: int | None, cache: Path | None, progress: Progress
         cells.update((job.cell, measured[job.cell]) for job in batch)
         finished += sum(job.seeds for job in batch)
         progress(finished, planned.runs, "")
+    from .atlas.store import committed
+
     claims = paper.module("claims")
     return Report(
         paper,
@@ -193,6 +217,7 @@ def _run(planned: Plan, jobs: int | None, cache: Path | None, progress: Progress
         {job.cell: job for job in planned.jobs},
         digests,
         derived,
+        atlas=committed(paper),
     )
 
 

@@ -138,6 +138,7 @@ class _Place:
     def __init__(self, paper: Paper, factors: Sequence[Factor], planned: Planned, seeds: int) -> None:
         self.planned = planned
         self.paper = at(paper, planned.point)
+        self.tables = {k: v for choice in planned.point.values() for k, v in choice.paper.items()}
         self.batches = cells_of(paper, factors, planned.point, seeds)
         self.cells: dict[Cell, Measures] = {}
         self.invalid = ""
@@ -206,8 +207,9 @@ def _visit(
             Experiment(
                 scenario,
                 range(first, first + job.seeds),
-                # A measure that refused is kept as empty: it is what this experiment comes to.
-                [*measured_with(place.paper, job), "atlas"],
+                # The point's own tables decide what is measured. A measure that refused is kept as empty: it
+                # is what this experiment comes to.
+                [*measured_with(place.paper, job), place.tables],
             )
             for place, job, scenario in work
         ]

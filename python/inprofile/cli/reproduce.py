@@ -35,6 +35,10 @@ def reproduce(
     figures: Annotated[
         str | None, typer.Option(help="Also write every figure fit to print: svg or pdf.", show_default=False)
     ] = None,
+    atlas: Annotated[
+        bool,
+        typer.Option("--atlas", help="Make each paper's atlas anew (inprofile atlas --plan says how long)."),
+    ] = False,
     open_: Open = False,
     json_: Json = False,
 ) -> None:
@@ -56,7 +60,9 @@ def reproduce(
         _print_plan(plans, jobs, json_)
         return
     with resumable(work.CACHE, sum(p.runs for p in plans)) as tell:
-        reports = work.reproduce(wanted, quick, full, jobs, out, progress=tell, figures=figures)
+        reports = work.reproduce(
+            wanted, quick, full, jobs, out, progress=tell, figures=figures, atlas=atlas
+        )
     if json_:
         emit({"papers": [report.to_json() for report in reports]})
     else:

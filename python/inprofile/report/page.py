@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from ..judge import JudgedComparison, JudgedNumber, Verdict, aligned, per
 from ..quantity import number, quantity
+from .atlas import atlas_context
 
 if TYPE_CHECKING:
     from ..reproduce import Report
@@ -70,6 +71,7 @@ def render(report: Report, composed: tuple[dict[str, Any], Charts] | None = None
             experiments=_experiments(report),
             seeds=sorted({job.seeds for job in report.jobs.values() if not job.cell.sweep} or {report.seeds}),
             signs=SIGNS,
+            atlas=None if report.atlas is None else atlas_context(report.atlas, paper.claims),
             **page_parts(charts),
             **context,
         )
