@@ -60,9 +60,7 @@ def reproduce(
         _print_plan(plans, jobs, json_)
         return
     with resumable(work.CACHE, sum(p.runs for p in plans)) as tell:
-        reports = work.reproduce(
-            wanted, quick, full, jobs, out, progress=tell, figures=figures, atlas=atlas
-        )
+        reports = work.reproduce(wanted, quick, full, jobs, out, progress=tell, figures=figures, atlas=atlas)
     if json_:
         emit({"papers": [report.to_json() for report in reports]})
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import astuple
@@ -14,10 +13,9 @@ from ..judge import Judged, JudgedComparison, JudgedNumber, Outcome
 from ..stats import FREE, Bounds, estimated
 
 if TYPE_CHECKING:
-    from ..papers import Paper
     from ..reproduce import Report
 
-__all__ = ["atlas_of", "holds_where", "measures_csv", "report_json"]
+__all__ = ["holds_where", "measures_csv", "report_json"]
 
 _OUTCOMES: tuple[Outcome, ...] = ("holds", "opposite", "open", "undecidable")
 
@@ -109,15 +107,6 @@ def _claim(report: Report, judged: Judged, variants: Mapping[tuple[str, str, str
     }
 
 
-def atlas_of(paper: Paper) -> dict[str, Any] | None:
-    """The paper's committed atlas; None where there is none."""
-    place = paper.folder / "atlas.json"
-    if not place.exists():
-        return None
-    found: dict[str, Any] = json.loads(place.read_text("utf-8"))
-    return found
-
-
 def holds_where(report: Report, claim: str, setup: str) -> list[dict[str, Any]]:
     """Other set-ups in which a claim is reproduced or mostly, and the nearest such point of the atlas."""
     found: list[dict[str, Any]] = [
@@ -125,7 +114,7 @@ def holds_where(report: Report, claim: str, setup: str) -> list[dict[str, Any]]:
         for j in report.judged
         if j.claim == claim and j.setup != setup and j.verdict.sound
     ]
-    atlas = atlas_of(report.paper) or {"claims": []}
+    atlas = report.atlas or {"claims": []}
     for entry in atlas["claims"]:
         nearest = entry["nearest"]
         if entry["id"] == claim and nearest is not None:
