@@ -36,10 +36,11 @@ crate::choice! {
 crate::choice! {
     /// Which packets of a burst are IN, L being the packet's place in it.
     pub enum Boundary {
-        /// A − 1 of them: Fig. 1, "shorter than A".
-        Shorter = "L<A",
-        /// A of them: an OUT packet once the burst is "longer than A".
+        /// A of them: an OUT packet once the burst "has become longer than" A, so that one follows A IN packets, as §2's
+        /// stationary case has it.
         NotLonger = "L<=A",
+        /// A − 1 of them: IN only while the burst is "shorter than" A.
+        Shorter = "L<A",
     }
 }
 
@@ -64,7 +65,7 @@ crate::params! {
         /// How A grows after an OUT packet.
         increase: Increase = Increase::Double;
         /// Whether a burst of A packets is still IN.
-        boundary: Boundary = Boundary::Shorter;
+        boundary: Boundary = Boundary::NotLonger;
         /// Whether every repeated packet counts as a loss, or one in a window.
         loss: Loss = Loss::EachReplica;
         /// What A never falls below, in packets. The paper has no such bound.
@@ -131,7 +132,8 @@ fn up_to(a: u32, b: u32) -> bool {
     b.wrapping_sub(a) as i32 >= 0
 }
 
-/// §2, Fig. 1, left: A after a loss that ended a burst of `length`.
+/// §2, Fig. 1, left: A after a loss that ended a burst of `length`. That α weighs the burst, and 1 − α what A was, follows
+/// from §2's stationary case: A/(1 − α) undoes a loss at L = 0.
 #[must_use]
 #[inline]
 pub fn after_loss(permitted: f64, length: u32, alpha: f64, a_min: f64) -> f64 {
@@ -290,5 +292,7 @@ impl Marker for Probe {
     }
 }
 
+#[cfg(test)]
+mod laws;
 #[cfg(test)]
 mod tests;

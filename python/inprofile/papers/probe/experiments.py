@@ -1,70 +1,122 @@
-"""What is run for paper C: each study's schemes over thresholds, with 10 and 40 flows; the sweeps."""
+"""What is run for paper C: each study's schemes over thresholds, with 10 and 40 flows, in each set-up; the sweeps.
+
+A set-up is a RED law (`laws`), with ns-2's `wait` or without, and what it changes of TCP. The first one has the law
+and `wait` that stand at the top of `paper.toml`, where a reading may replace them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import Batches, Cell, Job, Paper
 
-__all__ = ["QUICK", "SETUP", "jobs", "swept", "thresholds"]
+__all__ = ["QUICK", "jobs", "law_of", "swept", "thresholds"]
 
-#: The only set-up.
-SETUP = "as-described"
 #: How long quick runs are, in seconds.
 QUICK = 100
-#: Bottleneck, in bit/s.
-RATE = 6_000_000
+#: How long the others are (§3).
+SECONDS = 1000
+
+Table = Mapping[str, Any]
 
 
-def thresholds(study: Mapping[str, Any], quick: bool) -> list[int]:
-    """Values of min_th that a study is run at."""
-    return list(study["quick"] if quick else study["values"])
+def thresholds(paper: Paper, study: Table, setup: Table, quick: bool, full: bool) -> list[int]:
+    """Values of min_th that a study is run at: fewer in a quick run, in a set-up that is run beside, in an atlas."""
+    if quick:
+        return list(study["quick"])
+    if paper.about.get("atlas"):
+        return list(study["atlas"])
+    beside = setup is not paper.setups[0] and not full
+    return list(study.get("beside", []) if beside else study["values"])
 
 
-def jobs(paper: Paper, quick: bool = False, sweeps: bool = False) -> Batches:
-    """List what `reproduce` runs: a batch for each study and number of flows, then the sweeps."""
-    seeds = paper.about["seeds"]
-    full, few = (seeds["quick"], seeds["sweep_quick"]) if quick else (seeds["full"], seeds["sweep"])
+def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
+    """List what `reproduce` runs: a batch for each set-up, study and number of flows, then the sweeps.
+
+    Without `full`: the first set-up whole, of the others what shows which one matters (`beside`), no sweeps.
+    """
     batches = [
         [
-            _job(paper, study, Cell(SETUP, topology["id"], scheme, "", study["id"], str(at)), full, quick)
-            for scheme in study["schemes"]
-            for at in thresholds(study, quick)
+            _job(paper, study, Cell(setup["id"], topology["id"], scheme, "", study["id"], str(at)), seeds, quick)
+            for scheme in _schemes(study, topology, full)
+            for at in thresholds(paper, study, setup, quick, full)
         ]
+        for setup in paper.setups
         for study in paper.about["studies"]
         for topology in paper.topologies
+        for seeds in [_seeds(paper, study, setup, quick, full)]
     ]
-    for sweep in paper.sweeps:
-        if sweeps or not sweep.get("more", False):
-            batches.append(list(_sweep(paper, sweep, few, quick)))
-    return batches
+    if full:
+        few = paper.about["seeds"]["sweep_quick" if quick else "sweep"]
+        batches += [list(_sweep(paper, sweep, few, quick)) for sweep in paper.sweeps]
+    return [batch for batch in batches if batch]
 
 
-def swept(sweep: Mapping[str, Any], value: str) -> str:
+def _seeds(paper: Paper, study: Table, setup: Table, quick: bool, full: bool) -> int:
+    """How many seeds a study is run with."""
+    seeds: dict[str, int] = paper.about["seeds"]
+    if quick:
+        return seeds["quick"]
+    if setup is not paper.setups[0]:
+        return seeds["beside"]
+    return max(seeds["full"], study.get("seeds", 0) if full else 0)
+
+
+def _schemes(study: Table, topology: Table, full: bool) -> list[str]:
+    """Schemes of a study; `more` are those that no claim is about."""
+    more = [] if full else study.get("more", {}).get(topology["id"], [])
+    return [scheme for scheme in study["schemes"] if scheme not in more]
+
+
+def swept(sweep: Table, value: str) -> str:
     """How the cells of one value of a sweep are called."""
     return f"{sweep['id']}: {value}"
 
 
-def _sweep(paper: Paper, sweep: Mapping[str, Any], seeds: int, quick: bool) -> Iterator[Job]:
+def _sweep(paper: Paper, sweep: Table, seeds: int, quick: bool) -> Iterator[Job]:
     """Every value of a sweep, at its thresholds; quick ones at the first and the last."""
-    study = next(s for s in paper.about["studies"] if s["id"] == sweep["study"])
-    thresholds = sorted({sweep["at"][0], sweep["at"][-1]}) if quick else sweep["at"]
+    study = paper.find("studies", sweep["study"])
+    values = sorted({sweep["at"][0], sweep["at"][-1]}) if quick else sweep["at"]
     for value, changes in paper.about[sweep["values"]].items():
         for scheme in sweep["schemes"]:
-            for at in thresholds:
-                cell = Cell(SETUP, sweep["topology"], scheme, "", swept(sweep, value), str(at))
+            for at in values:
+                setup = paper.setups[0]["id"]
+                cell = Cell(setup, sweep["topology"], scheme, "", swept(sweep, value), str(at))
                 job = _job(paper, study, cell, seeds, quick)
-                yield Job(cell, seeds, job.file, {**job.values, **changes, "monitors": []}, job.cost)
+                # A baseline has no marker to change.
+                marked = "marker" in paper.find("schemes", scheme) or "file" in study
+                changed = {k: v for k, v in changes.items() if marked or ".marker." not in k}
+                yield Job(cell, seeds, job.file, {**job.values, **changed, "monitors": []}, job.cost)
 
 
-def _job(paper: Paper, study: Mapping[str, Any], cell: Cell, seeds: int, quick: bool) -> Job:
+def law_of(paper: Paper, setup: Table) -> tuple[str, bool]:
+    """The RED law of a set-up, by its name among `laws`, and whether it waits."""
+    law: str = setup.get("law", paper.about["law"])
+    wait: bool = setup.get("wait", paper.about["wait"])
+    return law, wait
+
+
+def _environment(paper: Paper, setup: Table, two: bool) -> dict[str, object]:
+    """The set-up's law at every RED and RIO, and its TCP."""
+    law, wait = law_of(paper, setup)
+    entry = paper.about["laws"][law]
+    values: dict[str, object] = {f"tcp.{key}": value for key, value in setup.get("tcp", {}).items()}
+    for link in ["bottleneck", "domain-1"] if two else ["bottleneck"]:
+        values |= {f"links.{link}.queue.variant": law, f"links.{link}.queue.wait": wait}
+    if two:
+        values["links.bottleneck.queue.gentle"] = entry["red_gentle"]
+    return values
+
+
+def _job(paper: Paper, study: Table, cell: Cell, seeds: int, quick: bool) -> Job:
     topology, scheme = paper.find("topologies", cell.topology), paper.find("schemes", cell.scheme)
     flows: int = topology["flows"]
     at = int(cell.value)
-    free = flows // 2 if study.get("free") else 0
-    values: dict[str, object] = {"flows.marked.count": flows - free}
     two = "file" in study
+    values = _environment(paper, paper.find("setups", cell.setup), two)
+    free = round(flows * paper.about["free"]) if study.get("free") else 0
+    values["flows.marked.count"] = flows - free
     if free or two:
         values["flows.free.count"] = free
     if two:
@@ -78,27 +130,27 @@ def _job(paper: Paper, study: Mapping[str, Any], cell: Cell, seeds: int, quick: 
         if not study.get("load"):
             values["monitors"] = []
     if not two and "marker" in scheme:
-        values["flows.marked.marker"] = _marker(scheme, topology)
+        values["flows.marked.marker"] = _marker(paper, scheme, topology)
     values |= study.get("set", {})
-    seconds = QUICK if quick else 1000
+    seconds = QUICK if quick else SECONDS
     if quick:
         values |= {"duration": f"{seconds} s", "measure.to": f"{seconds} s"}
     cost = paper.about["cost"] * seconds * (1.3 if flows > 10 else 1.0)
     return Job(cell, seeds, study.get("file", "one-domain.toml"), values, cost)
 
 
-def _curve(queue: str, between: tuple[float, float]) -> dict[str, object]:
+def _curve(queue: str, between: Sequence[float]) -> dict[str, object]:
     return {
         f"{queue}.{name}": f"{value:.10g} packets"
         for name, value in zip(("min_th", "max_th"), between, strict=True)
     }
 
 
-def _marker(scheme: Mapping[str, Any], topology: Mapping[str, Any]) -> dict[str, object]:
+def _marker(paper: Paper, scheme: Table, topology: Table) -> dict[str, object]:
     """The scheme's marker; a bucket's rate and n are of the number of flows."""
     made = dict(scheme["marker"])
     if "share" in scheme:
-        made["rate"] = f"{round(scheme['share'] * RATE / topology['flows'])} bit/s"
+        made["rate"] = f"{round(scheme['share'] * paper.about['capacity'] / topology['flows'])} bit/s"
     if "n" in scheme:
         made["n"] = scheme["n"][topology["id"]]
     return made

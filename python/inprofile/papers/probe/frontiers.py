@@ -38,8 +38,10 @@ class Frontier:
         return np.stack([m[name] for m in self.points])
 
 
-def log_ratio(a: Frontier, b: Frontier, name: str = "delay", lowest: int = MATCHED) -> list[float] | None:
-    """Mean ln(a / b) at the `lowest` of ten matched goodputs, one a seed; None where they share none.
+def log_ratio(
+    a: Frontier, b: Frontier, name: str = "delay", at: slice = slice(MATCHED)
+) -> list[float] | None:
+    """Mean ln(a / b) at ten matched goodputs, or those of them that `at` names; one a seed, None where they share none.
 
     >>> import numpy as np
     >>> def at(goodput, delay):
@@ -55,7 +57,7 @@ def log_ratio(a: Frontier, b: Frontier, name: str = "delay", lowest: int = MATCH
         low, high = max(x[0] for x, _ in lines), min(x[-1] for x, _ in lines)
         if not low < high:
             return None
-        goodputs = np.linspace(low, high, MATCHED)[:lowest]
+        goodputs = np.linspace(low, high, MATCHED)[at]
         ours, theirs = (np.interp(goodputs, x, y) for x, y in lines)
         found.append(float(np.mean(ours - theirs)))
     return found

@@ -38,6 +38,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     arrived = {c: queue[f"arrived_{c}"] for c in ("in", "out")}
     values: dict[str, Array] = {
         "goodput": goodput[:, groups != "udp"].sum(axis=1),
+        "goodput_tcp": goodput[:, groups != "udp"].mean(axis=1),
         "delay": rows(result.metrics, seeds, name="delay_mean")["value"],
         "utilisation": queue["utilisation"],
         "loss": (queue["dropped_in"] + queue["dropped_out"]) / (arrived["in"] + arrived["out"]),

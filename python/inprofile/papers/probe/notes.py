@@ -1,0 +1,129 @@
+"""Measured circumstances beside paper C's claims: what a reader needs to understand a verdict. They don't change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .. import Paper
+from .experiments import swept
+from .frontiers import Frontier, log_ratio
+from .runs import Flows, Runs
+
+__all__ = ["notes"]
+
+
+def notes(claim: str, paper: Paper, runs: Runs, js: list[Flows]) -> list[str]:
+    """Sentences about a claim, made of what was measured in one set-up."""
+    return [*_beside(claim, runs, js), *_readings(claim, paper, runs)]
+
+
+def _signed(x: float) -> str:
+    return f"{x:+.2f}".replace("-", "−")
+
+
+def _percent(x: float, digits: int = 0) -> str:
+    return f"{100 * x:.{digits}f} %".replace("-", "−")
+
+
+def _swept(paper: Paper, runs: Runs, sweep: str, value: str, scheme: str) -> Frontier | None:
+    """One value of a sweep, if it was run."""
+    entry = paper.find("sweeps", sweep) if any(s["id"] == sweep for s in paper.sweeps) else None
+    if entry is None:
+        return None
+    key = (swept(entry, value), entry["topology"], scheme)
+    return runs.frontier(*key) if key in runs else None
+
+
+def _readings(claim: str, paper: Paper, runs: Runs) -> Iterator[str]:
+    """What another reading of the marker's rules would give: see the sweeps."""
+    if claim == "C5":
+        f = _swept(paper, runs, "reading-free", "A+1", "hard")
+        if f is not None:
+            share = f["goodput_marked"] / f["goodput_tcp"]
+            yield (
+                f"With the rule A+1 marked flows get {_percent(share.mean(), 1)} of the fair share"
+                " (10 flows, hard, min_in 24): what starves them is how often they probe."
+            )
+    if claim == "C7":
+        f = _swept(paper, runs, "reading-udp", "once per window", "soft")
+        ratio = None if f is None else log_ratio(f, runs.frontier("udp-1", "forty", "none"))
+        if ratio is not None:
+            yield (
+                f"Where a loss counts once per window, ln(delay, probe / all IN) is"
+                f" {_signed(float(np.mean(ratio)))} with 40 flows, soft, 1 s: a timeout's repeated packets"
+                " are what drives A down there."
+            )
+
+
+def _beside(claim: str, runs: Runs, js: list[Flows]) -> Iterator[str]:
+    """Overflow drops, the spread over seeds, the other number of flows, what a marker's share was."""
+    if claim == "C1":
+        yield _overflow(runs)
+        yield _spread(runs)
+    if claim == "C3":
+        last = js[1].frontier("hard").points[-1]
+        yield (
+            f"With 40 flows {_percent(last['loss_out'].mean())} of OUT packets and"
+            f" {_percent(last['loss_in'].mean(), 2)} of IN packets are lost there."
+        )
+    if claim == "C6":
+        yield from (_severe(j) for j in js)
+    if claim == "C9":
+        for j in js:
+            yield from _others(j)
+    if claim == "C10":
+        ratio = js[1].ratio("hard", name="load_variance")
+        if ratio is not None:
+            yield f"With 40 flows ln(variance of the load, probe / all IN) is {_signed(float(np.mean(ratio)))}."
+
+
+def _overflow(runs: Runs) -> str:
+    lost = sum(m["overflow"].sum() for key in runs.keys() for m in runs.points(*key).values())  # noqa: SIM118
+    if lost == 0:
+        return "No packet was lost to a full queue in any run, as the paper says of its own."
+    return f"{lost:.0f} packets were lost to a full queue, which the paper rules out."
+
+
+def _spread(runs: Runs) -> str:
+    """§3: the standard deviation over runs is below 1 % of the value."""
+    kept = total = 0
+    worst = 0.0
+    for key in runs.keys():  # noqa: SIM118
+        if key[0] == "frontier":
+            for m in runs.points(*key).values():
+                for name in ("goodput", "delay"):
+                    spread = float(m[name].std(ddof=1) / m[name].mean()) if m[name].size > 1 else 0.0
+                    kept, total, worst = kept + (spread < 0.01), total + 1, max(worst, spread)
+    return (
+        f"The standard deviation over seeds is below 1 % of goodput or delay, as the paper says of its own, in"
+        f" {kept} of {total} values of Fig. 3–6; the largest is {_percent(worst, 1)}."
+    )
+
+
+def _severe(j: Flows) -> str:
+    """C6: the marked flows' ratio threshold by threshold, at the setting that the paper calls pathological."""
+    f = j.frontier("out-0.1-0.3", "two-domains")
+    ratios = (f["goodput_marked"] / f["goodput_free"]).mean(axis=1)
+    told = ", ".join(f"{r:.2f} at {at}" for at, r in zip(f.values, ratios, strict=True))
+    return f"With {j.title} and OUT 0.1, 0.3, 1 marked over free flows by domain 2's min_th: {told}."
+
+
+def _others(j: Flows) -> Iterator[str]:
+    """C9: how much each marker sends OUT, and its delay."""
+    shares = [
+        _percent(1 - j.frontier(s, study)["share_in"].mean(), 1)
+        for s, study in (("hard", "frontier"), ("bucket", "others"), ("every-nth", "others"))
+    ]
+    yield (
+        f"With {j.title} {shares[0]} of the probe marker's packets are OUT, {shares[1]} of the token"
+        f" bucket's and {shares[2]} of the every-n-th marker's."
+    )
+    ratios = [
+        (words, j.ratio(scheme, study="others"))
+        for scheme, words in (("bucket", "the token bucket"), ("every-nth", "the every-n-th marker"))
+    ]
+    told = [f"{_signed(float(np.mean(r)))} for {words}" for words, r in ratios if r is not None]
+    if told:
+        yield f"Where goodputs can be matched ln(delay / all IN) is {' and '.join(told)}."

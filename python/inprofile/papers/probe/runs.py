@@ -1,0 +1,120 @@
+"""The measures of one set-up of paper C, by study, number of flows and scheme; and the comparisons made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from ...judge import Comparison
+from .. import Cell
+from ..measures import Array, Measures
+from .frontiers import MATCHED, Frontier, log_ratio
+
+__all__ = ["Cells", "Flows", "Runs", "minus", "per_seed"]
+
+Cells = Mapping[Cell, Measures]
+Side = Literal["above", "below"]
+
+
+class Runs:
+    """The measures of a set-up's studies, by what they are asked for."""
+
+    def __init__(self, cells: Cells, setup: str) -> None:
+        """`cells` as they were run."""
+        self._points: dict[tuple[str, str, str], dict[int, Measures]] = {}
+        for cell, measures in cells.items():
+            if cell.setup == setup:
+                key = (cell.sweep, cell.topology, cell.scheme)
+                self._points.setdefault(key, {})[int(cell.value)] = measures
+
+    def points(self, study: str, topology: str, scheme: str) -> dict[int, Measures]:
+        """Measures by threshold. Raises `KeyError`."""
+        return self._points[study, topology, scheme]
+
+    def frontier(self, study: str, topology: str, scheme: str) -> Frontier:
+        """The same as a frontier; the baseline of studies that have none of their own is the common one."""
+        if (study, topology, scheme) not in self._points:
+            study = "frontier"
+        return Frontier.of(self.points(study, topology, scheme))
+
+    def __contains__(self, key: tuple[str, str, str]) -> bool:
+        return key in self._points
+
+    def keys(self) -> list[tuple[str, str, str]]:
+        """Study, topology and scheme of everything that was run."""
+        return list(self._points)
+
+
+def per_seed(values: Array) -> list[float]:
+    """Mean over thresholds: thresholds × seeds to one a seed."""
+    return [float(x) for x in values.mean(axis=0)]
+
+
+def minus(a: Sequence[float] | None, b: Sequence[float] | None) -> list[float] | None:
+    """Difference seed by seed, where there are both."""
+    return None if a is None or b is None else [x - y for x, y in zip(a, b, strict=True)]
+
+
+class Flows:
+    """Comparisons with one number of flows."""
+
+    def __init__(self, runs: Runs, topology: Mapping[str, Any]) -> None:
+        """`topology`: the paper's entry, "ten" or "forty"."""
+        self.runs, self.id, self.title = runs, topology["id"], topology["title"]
+
+    def frontier(self, scheme: str, study: str = "frontier") -> Frontier:
+        """A scheme's frontier in a study."""
+        return self.runs.frontier(study, self.id, scheme)
+
+    def ratio(
+        self, a: str, b: str = "none", study: str = "frontier", name: str = "delay", at: slice = slice(MATCHED)
+    ) -> list[float] | None:
+        """Mean ln(a / b) at the matched goodputs `at`; None where there are none."""
+        return log_ratio(self.frontier(a, study), self.frontier(b, study), name, at)
+
+    def compare(
+        self, label: str, values: Sequence[float] | None, side: Side, null: float = 0.0, unit: str = ""
+    ) -> Comparison:
+        """A comparison; frontiers without a common goodput cannot be compared."""
+        if values is None:
+            count = self.frontier("none")["goodput"].shape[1]
+            why = "the two frontiers have no goodput in common in every seed"
+            return Comparison(label, [null] * count, side, null, unit, self.title, obstacle=why)
+        return Comparison(label, values, side, null, unit, self.title)
+
+    def within(self, label: str, values: Sequence[float], low: float, high: float) -> Comparison:
+        """A comparison between two bounds."""
+        return Comparison(label, values, "within", low, topology=self.title, upper=high)
+
+    def difference(self, name: str, scheme: str, study: str, base: str) -> list[float]:
+        """A measure in one study less in another, mean over the thresholds that both have.
+
+        Raises `ValueError` where they share none.
+        """
+        ours, theirs = (self.runs.points(s, self.id, scheme) for s in (study, base))
+        common = [at for at in ours if at in theirs]
+        if not common:
+            raise ValueError(f"{study} and {base} share no threshold: give the two studies one")
+        return per_seed(np.stack([ours[at][name] - theirs[at][name] for at in common]))
+
+    def over_free(self, scheme: str) -> list[float]:
+        """Two domains: goodput of a marked flow over that of a free one, mean over thresholds."""
+        f = self.frontier(scheme, "two-domains")
+        return per_seed(f["goodput_marked"] / f["goodput_free"])
+
+    def fair_share(self, how: str, study: str) -> Array:
+        """A marked flow's goodput over the mean of all flows', as thresholds × seeds."""
+        f = self.frontier(how, study)
+        return f["goodput_marked"] / f["goodput_tcp"]
+
+    def reach(self, label: str, a: str, b: str, side: Side, study: str = "frontier") -> Comparison:
+        """The most goodput that any threshold gives, of one scheme less another, at thresholds that both have."""
+        ours, theirs = self.frontier(a, study), self.frontier(b)
+        common = [at for at in ours.values if at in theirs.values]
+        most = [
+            np.stack([f["goodput"][list(f.values).index(at)] for at in common]).max(axis=0)
+            for f in (ours, theirs)
+        ]
+        return self.compare(label, [float(x) for x in most[0] - most[1]], side, unit="bit/s")
