@@ -1,7 +1,7 @@
 """How paper C's claims are measured and judged: frontiers, shares and losses, paired by seed.
 
-What the text states is compared as it stands: a sign, a range. Where it has a word without a number ("starves", "almost
-the same") the bound is ours, and the claim's text says so.
+What the text states is compared as it stands: a sign, a range. Where it has a word without a number
+("starves", "almost the same") the bound is ours, and the claim's text says so.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...judge import Comparison, Finding
+from ...stats import FREE, SHARE, UNLIKE
 from .. import Paper
 from .notes import notes
 from .runs import Cells, Flows, Runs, minus, per_seed
@@ -53,15 +54,17 @@ def _c2(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
     for j in js:
         for how in HOW:
             share = j.frontier(how)["share_in"]
-            least, greatest = ([float(x) for x in values] for values in (share.min(axis=0), share.max(axis=0)))
+            least, greatest = (
+                [float(x) for x in values] for values in (share.min(axis=0), share.max(axis=0))
+            )
             words = f"share of IN packets over the thresholds, {how}"
-            yield j.within(f"least {words}", least, LEAST[j.id] - ABOUT, LEAST[j.id] + ABOUT)
+            yield j.within(f"least {words}", least, LEAST[j.id] - ABOUT, LEAST[j.id] + ABOUT, SHARE)
             if j.id == "ten":
-                yield j.compare(f"greatest {words}", greatest, "above", 0.99)
+                yield j.compare(f"greatest {words}", greatest, "above", 0.99, bounds=SHARE)
             else:
-                yield j.within(f"greatest {words}", greatest, 0.97 - ABOUT, 0.97 + ABOUT)
+                yield j.within(f"greatest {words}", greatest, 0.97 - ABOUT, 0.97 + ABOUT, SHARE)
             rise = [float(x) for x in share[-1] - share[0]]
-            yield j.compare(f"share of IN packets, highest thresholds less lowest, {how}", rise, "above")
+            yield j.compare(f"share of IN packets, highest thresholds less lowest, {how}", rise, "above", bounds=UNLIKE)
 
 
 def _c3(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
@@ -69,8 +72,8 @@ def _c3(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
     j = js[0]
     last = j.frontier("hard").points[-1]
     label = "loss of {} packets at the highest thresholds"
-    yield j.compare(label.format("OUT"), list(last["loss_out"]), "above", NEAR_ALL)
-    yield j.compare(label.format("IN"), list(last["loss_in"]), "below", VERY_SMALL)
+    yield j.compare(label.format("OUT"), list(last["loss_out"]), "above", NEAR_ALL, bounds=SHARE)
+    yield j.compare(label.format("IN"), list(last["loss_in"]), "below", VERY_SMALL, bounds=SHARE)
 
 
 def _c4(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
@@ -81,7 +84,7 @@ def _c4(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
     yield _doubled(j, one, two)
     for scheme, rule, low, high in (("soft-one", "A+1", 0.15, 0.3), ("soft", "2A+1", 0.5, 0.6)):
         losses = per_seed(j.frontier(scheme)["loss_out"])
-        yield j.within(f"loss of OUT packets, {rule}, soft, mean over thresholds", losses, low, high)
+        yield j.within(f"loss of OUT packets, {rule}, soft, mean over thresholds", losses, low, high, SHARE)
     yield j.compare(label.format("hard"), j.ratio("hard-one", "hard"), "above")
 
 
@@ -239,5 +242,6 @@ def _rows(paper: Paper, setup: str, j: Flows, scheme: str) -> Iterator[dict[str,
                 "variant": "",
                 "paper": None,
                 "values": values,
+                "bounds": SHARE if what.startswith("share") else FREE,
                 "seeds": list(f.points[0].seeds),
             }

@@ -1,7 +1,7 @@
-"""What is run for paper C: each study's schemes over thresholds, with 10 and 40 flows, in each set-up; the sweeps.
+"""What is run for paper C: each study's schemes over thresholds, with 10 and 40 flows, and the sweeps.
 
-A set-up is a RED law (`laws`), with ns-2's `wait` or without, and what it changes of TCP. The first one has the law
-and `wait` that stand at the top of `paper.toml`, where a reading may replace them.
+A set-up is a RED law (`laws`), with ns-2's `wait` or without, and what it changes of TCP. The first has the
+law and `wait` that stand at the top of `paper.toml`, where a reading may replace them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Table = Mapping[str, Any]
 
 
 def thresholds(paper: Paper, study: Table, setup: Table, quick: bool, full: bool) -> list[int]:
-    """Values of min_th that a study is run at: fewer in a quick run, in a set-up that is run beside, in an atlas."""
+    """Values of min_th that a study is run at: fewer in a quick run, an atlas, a set-up run beside."""
     if quick:
         return list(study["quick"])
     if paper.about.get("atlas"):
@@ -38,7 +38,13 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
     """
     batches = [
         [
-            _job(paper, study, Cell(setup["id"], topology["id"], scheme, "", study["id"], str(at)), seeds, quick)
+            _job(
+                paper,
+                study,
+                Cell(setup["id"], topology["id"], scheme, "", study["id"], str(at)),
+                seeds,
+                quick,
+            )
             for scheme in _schemes(study, topology, full)
             for at in thresholds(paper, study, setup, quick, full)
         ]

@@ -41,7 +41,7 @@ class Frontier:
 def log_ratio(
     a: Frontier, b: Frontier, name: str = "delay", at: slice = slice(MATCHED)
 ) -> list[float] | None:
-    """Mean ln(a / b) at ten matched goodputs, or those of them that `at` names; one a seed, None where they share none.
+    """Mean ln(a / b) at ten matched goodputs, or those that `at` names, one a seed; None if there are none.
 
     >>> import numpy as np
     >>> def at(goodput, delay):

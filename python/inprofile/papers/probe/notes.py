@@ -1,4 +1,4 @@
-"""Measured circumstances beside paper C's claims: what a reader needs to understand a verdict. They don't change it."""
+"""Measured circumstances beside paper C's claims: they help to understand a verdict and don't change it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _swept(paper: Paper, runs: Runs, sweep: str, value: str, scheme: str) -> Fro
 def _readings(claim: str, paper: Paper, runs: Runs) -> Iterator[str]:
     """What another reading of the marker's rules would give: see the sweeps."""
     if claim == "C5":
-        f = _swept(paper, runs, "reading-free", "A+1", "hard")
+        f = _swept(paper, runs, "rules-free", "A+1", "hard")
         if f is not None:
             share = f["goodput_marked"] / f["goodput_tcp"]
             yield (
@@ -47,7 +47,7 @@ def _readings(claim: str, paper: Paper, runs: Runs) -> Iterator[str]:
                 " (10 flows, hard, min_in 24): what starves them is how often they probe."
             )
     if claim == "C7":
-        f = _swept(paper, runs, "reading-udp", "once per window", "soft")
+        f = _swept(paper, runs, "rules-udp", "once per window", "soft")
         ratio = None if f is None else log_ratio(f, runs.frontier("udp-1", "forty", "none"))
         if ratio is not None:
             yield (
@@ -76,7 +76,8 @@ def _beside(claim: str, runs: Runs, js: list[Flows]) -> Iterator[str]:
     if claim == "C10":
         ratio = js[1].ratio("hard", name="load_variance")
         if ratio is not None:
-            yield f"With 40 flows ln(variance of the load, probe / all IN) is {_signed(float(np.mean(ratio)))}."
+            told = _signed(float(np.mean(ratio)))
+            yield f"With 40 flows ln(variance of the load, probe / all IN) is {told}."
 
 
 def _overflow(runs: Runs) -> str:
@@ -97,13 +98,13 @@ def _spread(runs: Runs) -> str:
                     spread = float(m[name].std(ddof=1) / m[name].mean()) if m[name].size > 1 else 0.0
                     kept, total, worst = kept + (spread < 0.01), total + 1, max(worst, spread)
     return (
-        f"The standard deviation over seeds is below 1 % of goodput or delay, as the paper says of its own, in"
+        f"The standard deviation over seeds is below 1 % of goodput or delay, as in the paper, in"
         f" {kept} of {total} values of Fig. 3–6; the largest is {_percent(worst, 1)}."
     )
 
 
 def _severe(j: Flows) -> str:
-    """C6: the marked flows' ratio threshold by threshold, at the setting that the paper calls pathological."""
+    """C6: the marked flows' ratio by threshold, at the setting that the paper calls pathological."""
     f = j.frontier("out-0.1-0.3", "two-domains")
     ratios = (f["goodput_marked"] / f["goodput_free"]).mean(axis=1)
     told = ", ".join(f"{r:.2f} at {at}" for at, r in zip(f.values, ratios, strict=True))

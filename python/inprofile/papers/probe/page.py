@@ -1,4 +1,4 @@
-"""Paper C's own part of its report: frontiers, losses, on/off UDP, other flows and markers, options."""
+"""Paper C's own part of its report: which RED decides, frontiers, losses, UDP, other flows and markers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from ...report import charts as draw
 from ...report.curves import curve, frontier
 from ...stats import estimate
 from ..measures import Array
-from .claims import UDP, Runs
+from .claims import UDP
+from .environment import laws, paper_says
 from .experiments import swept
 from .frontiers import Frontier, log_ratio
+from .runs import Runs
 
 if TYPE_CHECKING:
     from ...reproduce import Report
@@ -34,37 +36,29 @@ FIGURES = (
     ("Fig. 5", "ten", "hard"),
     ("Fig. 6", "forty", "hard"),
 )
-#: Value and reason of what the paper does not state; the scenario files say the same beside each value.
-ASSUMED = (
-    ("Packet", "1460 B of data + 40 B of headers", "w_q = 0.0012 follows from M = 1500 B"),
-    ("TCP window", "1000 packets", "throughput is to be determined by the network alone"),
-    ("Minimum timeout", "1 s", "ns v2.1b8's"),
-    ("Access links", "100 Mbit/s; bottleneck's own delay 20 ms", "never the narrowest"),
-    ("Queue's limit", "2000 packets", "never reached, as the paper says of its own"),
-    ("RIO", "not gentle, no waiting between drops", "the algorithm as published"),
-    ("Free TCP", "half of all flows", "the paper gives no number"),
-    ("UDP", "packets of 1500 B, first on within the first second", "the paper gives the peak rate alone"),
-    ("Domain 1", "6 Mbit/s, 5 ms", "the capacity of Fig. 2"),
-    ("Token bucket", "97 % of the fair share, 10 packets deep", "the paper gives no values"),
-    ("Every n-th", "n = 50 (10 flows), 20 (40 flows)", "about as many OUT packets as the probe marker makes"),
-)
 
 
 def context(report: Report, charts: Charts) -> dict[str, Any]:
     """What the template shows, chart specifications put into `charts` by name."""
-    runs = Runs(report.cells)
+    runs = Runs(report.cells, report.paper.setups[0]["id"])
     titles = {t["id"]: t["title"] for t in report.paper.topologies}
+    panels = [(t, how) for how in ("hard", "soft") for t in titles]
     return {
         "short": list(_in_short(runs, titles)),
+        "laws": laws(report),
+        "paper_says": paper_says(),
+        "primary": report.paper.setups[0]["title"],
         "frontiers": [_frontier_figure(runs, *figure, titles, charts) for figure in FIGURES],
         "losses": [_losses(runs, how, charts) for how in HOW],
-        "udp": [_udp(runs, t, how, titles, charts) for how in ("hard", "soft") for t in titles],
+        "udp": [_udp(runs, t, how, titles, charts) for t, how in panels],
         "free": [_free(runs, t, titles, charts) for t in titles],
         "domains": [_domains(report, runs, t, titles, charts) for t in titles],
-        "others": [_others(report, runs, t, titles, charts) for t in titles],
+        "others": [_others(runs, t, titles, charts) for t in titles],
         "load": [_load(runs, t, titles, charts) for t in titles],
         "sweeps": list(_sweeps(report, runs, charts)),
-        "assumed": ASSUMED,
+        "readings": report.paper.about["readings"],
+        "inputs": report.paper.about["inputs"],
+        "assumed": report.paper.about["assumed"],
     }
 
 
@@ -123,12 +117,12 @@ def _frontier_figure(
     runs: Runs, title: str, topology: str, how: str, titles: Mapping[str, str], charts: Charts
 ) -> dict[str, Any]:
     lines = {
-        "All IN": runs.frontier("frontier", topology, "none"),
-        "Probe": runs.frontier("frontier", topology, how),
-        "Probe, A+1": runs.frontier("frontier", topology, f"{how}-one"),
+        title: runs.frontier("frontier", topology, scheme)
+        for title, scheme in (("All IN", "none"), ("Probe", how), ("Probe, A+1", f"{how}-one"))
+        if ("frontier", topology, scheme) in runs
     }
     words = []
-    for scheme in ("Probe", "Probe, A+1"):
+    for scheme in [title for title in lines if title != "All IN"]:
         ratio = log_ratio(lines[scheme], lines["All IN"])
         if ratio is not None:
             made = {k: 100 * np.expm1(v) for k, v in _range(ratio).items()}
@@ -161,7 +155,7 @@ def _losses(runs: Runs, how: str, charts: Charts) -> dict[str, Any]:
 def _udp(runs: Runs, topology: str, how: str, titles: Mapping[str, str], charts: Charts) -> dict[str, Any]:
     """Fig. 8 and its like: a panel a period."""
     panels = []
-    for study in UDP:
+    for study in [study for study in UDP if (study, topology, how) in runs]:
         lines = {
             "All IN": runs.frontier(study, topology, "none"),
             "Probe": runs.frontier(study, topology, how),
@@ -191,7 +185,7 @@ def _free(runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts) 
     for study, words in (("free-in", "free IN"), ("free-out", "free OUT")):
         for how in HOW:
             f = runs.frontier(study, topology, how)
-            share = 2 * f["goodput_marked"] / (f["goodput_marked"] + f["goodput_free"])
+            share = f["goodput_marked"] / f["goodput_tcp"]
             lines[f"{words}, {how}"] = (f.values, share)
     chart = _curves(lines, f"free-{topology}", "marked flow / fair share", charts)
     return {"what": titles[topology], "chart": chart}
@@ -212,9 +206,7 @@ def _domains(
     return {"what": titles[topology], "chart": chart}
 
 
-def _others(
-    report: Report, runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts
-) -> dict[str, Any]:
+def _others(runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts) -> dict[str, Any]:
     lines = {
         "All IN": runs.frontier("frontier", topology, "none"),
         "Probe": runs.frontier("frontier", topology, "hard"),
@@ -244,36 +236,45 @@ def _load(runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts) 
     return {"what": titles[topology], "chart": name}
 
 
+#: What a sweep shows, and its axis.
+SHOWN = {
+    "delay": "delay / all IN at equal goodput, less 1",
+    "share": "a marked flow's goodput / fair share",
+    "over_free": "marked / free goodput",
+    "goodput": "greatest goodput less all IN's (Mbit/s)",
+}
+
+
 def _sweeps(report: Report, runs: Runs, charts: Charts) -> Iterator[dict[str, Any]]:
     """How much a reading or an assumption matters: what the sweep shows, at each value."""
     for sweep in report.paper.sweeps:
         rows = []
         for value in report.paper.about[sweep["values"]]:
             study = swept(sweep, value)
-            for how in HOW:
-                if (study, sweep["topology"], how) in runs:
-                    shown = _shown(runs, sweep, study, how)
-                    label = f"{value}, {how}"
+            for scheme in [s for s in sweep["schemes"] if s != "none"]:
+                if (study, sweep["topology"], scheme) in runs:
+                    shown = _shown(runs, sweep, study, scheme)
+                    label = f"{value}, {report.paper.find('schemes', scheme)['title']}"
                     if shown is not None:
-                        rows.append({"label": label, "scheme": how, **_range(shown)})
+                        rows.append({"label": label, "scheme": scheme, **_range(shown)})
         if rows:
             name = f"sweep-{sweep['id']}"
-            x = {
-                "delay": "delay / all IN at equal goodput, less 1",
-                "share": "a marked flow's goodput / fair share",
-            }[sweep["shows"]]
-            charts[name] = draw.forest(rows, x=x)
+            charts[name] = draw.forest(rows, x=SHOWN[sweep["shows"]])
             seeds = next(j.seeds for c, j in report.jobs.items() if c.sweep.startswith(f"{sweep['id']}: "))
             flows = report.paper.find("topologies", sweep["topology"])["title"]
             yield {"title": sweep["title"], "chart": name, "seeds": seeds, "flows": flows}
 
 
-def _shown(runs: Runs, sweep: Mapping[str, Any], study: str, how: str) -> Sequence[float] | None:
-    """One value of a sweep: delay against all IN, or a marked flow's share of the fair share."""
-    found = runs.frontier(study, sweep["topology"], how)
-    if sweep["shows"] == "share":
-        share = 2 * found["goodput_marked"] / (found["goodput_marked"] + found["goodput_free"])
-        return [float(x) for x in share.mean(axis=0)]
+def _shown(runs: Runs, sweep: Mapping[str, Any], study: str, scheme: str) -> Sequence[float] | None:
+    """One value of a sweep."""
+    found = runs.frontier(study, sweep["topology"], scheme)
+    if sweep["shows"] in ("share", "over_free"):
+        under = {"share": "goodput_tcp", "over_free": "goodput_free"}[sweep["shows"]]
+        return [float(x) for x in (found["goodput_marked"] / found[under]).mean(axis=0)]
     base = study if (study, sweep["topology"], "none") in runs else sweep["study"]
-    ratio = log_ratio(found, runs.frontier(base, sweep["topology"], "none"))
+    none = runs.frontier(base, sweep["topology"], "none")
+    if sweep["shows"] == "goodput":
+        most = found["goodput"].max(axis=0) - none["goodput"].max(axis=0)[: found["goodput"].shape[1]]
+        return [float(x) / 1e6 for x in most]
+    ratio = log_ratio(found, none)
     return None if ratio is None else [float(np.expm1(r)) for r in ratio]

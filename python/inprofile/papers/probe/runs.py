@@ -1,4 +1,4 @@
-"""The measures of one set-up of paper C, by study, number of flows and scheme; and the comparisons made of them."""
+"""The measures of one set-up of paper C, by study, number of flows and scheme; comparisons of them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...judge import Comparison
+from ...stats import FREE, Bounds
 from .. import Cell
 from ..measures import Array, Measures
 from .frontiers import MATCHED, Frontier, log_ratio
@@ -69,24 +70,37 @@ class Flows:
         return self.runs.frontier(study, self.id, scheme)
 
     def ratio(
-        self, a: str, b: str = "none", study: str = "frontier", name: str = "delay", at: slice = slice(MATCHED)
+        self,
+        a: str,
+        b: str = "none",
+        study: str = "frontier",
+        name: str = "delay",
+        at: slice = slice(MATCHED),
     ) -> list[float] | None:
         """Mean ln(a / b) at the matched goodputs `at`; None where there are none."""
         return log_ratio(self.frontier(a, study), self.frontier(b, study), name, at)
 
     def compare(
-        self, label: str, values: Sequence[float] | None, side: Side, null: float = 0.0, unit: str = ""
+        self,
+        label: str,
+        values: Sequence[float] | None,
+        side: Side,
+        null: float = 0.0,
+        unit: str = "",
+        bounds: Bounds = FREE,
     ) -> Comparison:
         """A comparison; frontiers without a common goodput cannot be compared."""
         if values is None:
             count = self.frontier("none")["goodput"].shape[1]
             why = "the two frontiers have no goodput in common in every seed"
             return Comparison(label, [null] * count, side, null, unit, self.title, obstacle=why)
-        return Comparison(label, values, side, null, unit, self.title)
+        return Comparison(label, values, side, null, unit, self.title, bounds=bounds)
 
-    def within(self, label: str, values: Sequence[float], low: float, high: float) -> Comparison:
+    def within(
+        self, label: str, values: Sequence[float], low: float, high: float, bounds: Bounds = FREE
+    ) -> Comparison:
         """A comparison between two bounds."""
-        return Comparison(label, values, "within", low, topology=self.title, upper=high)
+        return Comparison(label, values, "within", low, topology=self.title, upper=high, bounds=bounds)
 
     def difference(self, name: str, scheme: str, study: str, base: str) -> list[float]:
         """A measure in one study less in another, mean over the thresholds that both have.
@@ -110,7 +124,7 @@ class Flows:
         return f["goodput_marked"] / f["goodput_tcp"]
 
     def reach(self, label: str, a: str, b: str, side: Side, study: str = "frontier") -> Comparison:
-        """The most goodput that any threshold gives, of one scheme less another, at thresholds that both have."""
+        """The most goodput that any threshold of both gives, of one scheme less another."""
         ours, theirs = self.frontier(a, study), self.frontier(b)
         common = [at for at in ours.values if at in theirs.values]
         most = [
