@@ -64,7 +64,9 @@ def _c2(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
             else:
                 yield j.within(f"greatest {words}", greatest, 0.97 - ABOUT, 0.97 + ABOUT, SHARE)
             rise = [float(x) for x in share[-1] - share[0]]
-            yield j.compare(f"share of IN packets, highest thresholds less lowest, {how}", rise, "above", bounds=UNLIKE)
+            yield j.compare(
+                f"share of IN packets, highest thresholds less lowest, {how}", rise, "above", bounds=UNLIKE
+            )
 
 
 def _c3(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:

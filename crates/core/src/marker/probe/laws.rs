@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::packet::FlowId;
+use crate::rng::Rng;
 use crate::units::Bytes;
 use crate::verdict::Silent;
 use proptest::prelude::*;
@@ -79,9 +80,15 @@ fn without_loss(boundary: Boundary) -> (Vec<u32>, Vec<f64>) {
 #[test]
 fn without_loss_a_doubles_and_one_more() {
     let (outs, a) = without_loss(Boundary::NotLonger);
-    assert_eq!((outs.as_slice(), a.as_slice()), ([11, 33, 77, 165].as_slice(), [10.0, 21.0, 43.0, 87.0, 175.0].as_slice()));
+    assert_eq!(
+        (outs.as_slice(), a.as_slice()),
+        ([11, 33, 77, 165].as_slice(), [10.0, 21.0, 43.0, 87.0, 175.0].as_slice())
+    );
     let (outs, a) = without_loss(Boundary::Shorter);
-    assert_eq!((outs.as_slice(), a.as_slice()), ([10, 31, 74, 161].as_slice(), [10.0, 21.0, 43.0, 87.0, 175.0].as_slice()));
+    assert_eq!(
+        (outs.as_slice(), a.as_slice()),
+        ([10, 31, 74, 161].as_slice(), [10.0, 21.0, 43.0, 87.0, 175.0].as_slice())
+    );
 }
 
 /// Neglia et al. 2003 §2: "an OUT packet should be marked every A IN packets". So many, by the default.
