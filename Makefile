@@ -12,7 +12,7 @@ needs = @command -v $(1) >/dev/null || { echo "$(2)" >&2; exit 1; }
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce compare test soak fuzz trial wire clock lint test-rust test-python bench cost profile validate validate-live laws wheel requirements clean
+.PHONY: help build reproduce compare atlas renew test soak fuzz trial wire clock lint test-rust test-python bench cost profile validate validate-live laws wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -25,6 +25,14 @@ reproduce: build ## Reproduce the papers: run, judge, write the report
 
 compare: build ## Compare all schemes at equal delay, apart from reproduce (two to three CPU minutes; the page joins its reports)
 	@$(BIN)/inprofile compare
+
+atlas: build ## Map where each paper's claims hold, coarsely (twenty minutes on two cores; BUDGET=n points a paper)
+	@$(BIN)/inprofile atlas --budget $(or $(BUDGET),64) --out reports
+
+renew: build ## Make anew what is committed of the atlases and of the comparison (an hour or more; BUDGET=n points a paper)
+	@$(BIN)/inprofile atlas --budget $(or $(BUDGET),64) --out reports
+	@$(BIN)/inprofile compare
+	@$(BIN)/python docs/renew.py reports
 
 test: lint test-rust test-python ## Run every check and test
 

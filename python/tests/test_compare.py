@@ -255,6 +255,14 @@ def test_from_the_command_to_the_page_the_same_on_one_thread_and_two(folder: Pat
     assert len(study["frontiers"]) == 11 * 3
     assert set(study["winners"]) == {"met", "kept", "fairness", "utilisation"}
     assert set(study["winners"]["kept"]["differences"]) < {s["id"] for s in found["schemes"]}
+    [advised] = json.loads((folder / "out-1" / "compare" / "results.json").read_text("utf-8"))["advice"]
+    kept = study["winners"]["kept"]
+    titles = {s["id"]: s["title"] for s in found["schemes"]}
+    first = [kept["best"], *kept["alike"]]
+    others = {s: study["at_equal_delay"]["best_effort"][s]["mean"] for s in first}
+    assert advised["use"] == titles[max(others, key=lambda s: others[s])]
+    assert sorted([advised["use"], *advised["tied"]]) == sorted(titles[s] for s in first)
+    assert advised["best_effort"]["mean"] == pytest.approx(max(others.values()), abs=1e-5)
     page = (folder / "out-1" / "compare" / "index.html").read_text("utf-8")
     assert "Two groups" in page
     assert "http://" not in page.replace("http://www.w3.org", "").split('<script type="application/json"')[0]

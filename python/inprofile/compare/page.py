@@ -13,6 +13,7 @@ from ..report.charts import colour_of
 from ..report.curves import frontier
 from ..report.page import Charts, environment, page_parts
 from ..storage import replace_text
+from .advice import advice
 from .measure import ENOUGH, MEASURES, RANKED, Measure
 from .run import Compared, Comparison
 
@@ -30,7 +31,11 @@ def write(comparison: Comparison, out: Path) -> Path:
     """Write `compare/index.html`, its data beside it, and the overview anew; return the page's path."""
     folder = out / "compare"
     folder.mkdir(parents=True, exist_ok=True)
-    data = {"short": list(in_short(comparison)), **comparison.to_json()}
+    data = {
+        "short": list(in_short(comparison)),
+        "advice": advice(comparison),
+        **comparison.to_json(),
+    }
     replace_text(
         folder / "results.json", json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
     )

@@ -19,12 +19,14 @@ def write_overview(folder: Path) -> Path:
     """Write `index.html` into `folder` from the `results.json` of each paper's folder in it."""
     found = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*/results.json"))]
     papers = [_row(data) for data in found if "claims" in data]
+    comparison = _comparison(folder)
     text = (
         environment()
         .get_template("overview.html.j2")
         .render(
             papers=papers,
-            comparison=_comparison(folder),
+            comparison=comparison,
+            advice=_advice(comparison),
             signs=SIGNS,
             verdicts=[(v, sum(p["counts"][v] for p in papers)) for v in Verdict],
             css=Markup(asset("page.css")),  # noqa: S704 (our own file)
@@ -42,6 +44,15 @@ def _comparison(folder: Path) -> dict[str, Any] | None:
         return None
     found: dict[str, Any] = json.loads(place.read_text("utf-8"))
     return found
+
+
+def _advice(comparison: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """What to use when: of the comparison beside the page if it is whole, else of the last whole one."""
+    from ..compare.advice import committed
+
+    if comparison is not None and not comparison["quick"] and "advice" in comparison:
+        return list(comparison["advice"])
+    return committed()
 
 
 def _row(data: dict[str, Any]) -> dict[str, Any]:

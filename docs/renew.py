@@ -1,0 +1,37 @@
+"""Take the atlases and the advice that were made anew from a folder of reports into the package.
+
+python docs/renew.py reports
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+from inprofile import papers
+from inprofile.atlas.store import NAME
+from inprofile.compare.advice import COMMITTED
+
+
+def renew(reports: Path) -> None:
+    """Copy each paper's `atlas.json`, and the advice of a whole comparison."""
+    for name in papers.names():
+        made = reports / name / NAME
+        if made.exists():
+            shutil.copyfile(made, papers.load(name).folder / NAME)
+            sys.stdout.write(f"{name}: atlas\n")
+    results = reports / "compare" / "results.json"
+    if results.exists():
+        found = json.loads(results.read_text("utf-8"))
+        if found["quick"]:
+            sys.exit(f"{results} is of a quick comparison: run inprofile compare without --quick")
+        COMMITTED.write_text(json.dumps(found["advice"], ensure_ascii=False, indent=1) + "\n", "utf-8")
+        sys.stdout.write("compare: advice\n")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("which folder of reports? python docs/renew.py reports")
+    renew(Path(sys.argv[1]))
