@@ -9,6 +9,7 @@
 `read` takes back what `Result.write` wrote.
 """
 
+from ._input import SeedsError, UnfitFile
 from ._version import __version__
 from .mechanisms import Mechanism, Parameter, mechanisms, schema
 from .results import FolderInUse, Result, ResultError, read
@@ -26,6 +27,8 @@ __all__ = [
     "ResultError",
     "Scenario",
     "ScenarioError",
+    "SeedsError",
+    "UnfitFile",
     "__version__",
     "load",
     "mechanisms",

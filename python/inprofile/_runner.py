@@ -11,40 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import _internal
+from ._input import MOST_THREADS, seeds_in_order
 from ._version import __version__
 from .results import Provenance, Result, ResultError, read
 
 if TYPE_CHECKING:
     from .scenario import Scenario, Seeds
 
-__all__ = ["normalise", "run_many", "threads"]
-
-
-def normalise(seeds: Seeds) -> tuple[int, ...]:
-    """Seeds in order: `3` is 1, 2, 3.
-
-    >>> normalise(3), normalise([7, 5])
-    ((1, 2, 3), (5, 7))
-
-    Raises ValueError for none, for one twice, and for one that is not 0 … 2⁶⁴ − 1.
-    """
-    numbers = range(1, seeds + 1) if isinstance(seeds, int) else tuple(seeds)
-    if not numbers:
-        raise ValueError(f"seeds={seeds!r} asks for no run: give a number above 0, or seeds")
-    ordered = tuple(sorted(numbers))
-    if len(set(ordered)) < len(ordered):
-        raise ValueError("the same seed twice is the same run twice: give each seed once")
-    if ordered[0] < 0 or ordered[-1] >= 1 << 64:
-        raise ValueError("a seed is a whole number from 0 to 2^64 − 1")
-    return ordered
+__all__ = ["run_many", "threads"]
 
 
 def threads(jobs: int | None) -> int:
     """How many threads: `jobs`, or one a core this process may use."""
     if jobs is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if jobs < 1:
-        raise ValueError(f"jobs={jobs}: at least one thread has to work")
+    if not 1 <= jobs <= MOST_THREADS:
+        raise ValueError(f"jobs={jobs}: give a number of threads from 1 to {MOST_THREADS}")
     return jobs
 
 
@@ -66,7 +48,7 @@ def run_many(
     soon as an experiment is finished.
     """
     count = threads(jobs)
-    jobs_to_do = [(scenario, normalise(seeds)) for scenario, seeds in work]
+    jobs_to_do = [(scenario, seeds_in_order(seeds)) for scenario, seeds in work]
     keys = [_key(scenario, seeds, trace) for scenario, seeds in jobs_to_do]
     places: dict[str, list[int]] = {}
     for index, key in enumerate(keys):

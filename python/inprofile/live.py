@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import _internal
-from ._runner import normalise
+from ._input import seeds_in_order
 from .results import Provenance, Result
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def run(
     """Run a scenario with real hosts: see `Scenario.live`."""
     if not HAS_LINUX:
         raise Unsupported(hindrance())
-    which = normalise(seeds)
+    which = seeds_in_order(seeds)
     tell = progress if progress is not None else (lambda _done, _all: None)
     try:
         raw, told = _internal.live(scenario._inner, list(which), trace, tell)

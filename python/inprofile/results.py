@@ -67,7 +67,7 @@ class Provenance:
         """As it was stored; raise ResultError where it does not fit together."""
         try:
             made = cls(
-                stored["title"],
+                str(stored["title"]),
                 stored["experiment"],
                 stored["effective"],
                 tuple(stored["seeds"]),
@@ -76,7 +76,9 @@ class Provenance:
             )
         except KeyError as missing:
             raise ResultError(f"the provenance lacks {missing}") from None
-        if made.digest != stored["digest"]:
+        except TypeError:
+            raise ResultError("the provenance is of another kind than is written: it was changed by hand") from None
+        if not isinstance(made.experiment, str) or made.digest != stored.get("digest"):
             raise ResultError("the stored experiment is not the one that was run: its digest differs")
         return made
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _internal
+from ._input import read_file, seeds_in_order, visible
 
 if TYPE_CHECKING:
     from .results import Result
@@ -38,7 +39,7 @@ class Problem:
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
         key = " = ".join(part for part in (self.path, self.value) if part)
         parts = [place, self.severity, key, self.problem] if key else [place, self.severity, self.problem]
-        return ": ".join(parts) + (f"\n  {self.remedy}" if self.remedy else "")
+        return visible(": ".join(parts) + (f"\n  {self.remedy}" if self.remedy else ""))
 
 
 class ScenarioError(_internal.ScenarioError):
@@ -134,6 +135,17 @@ class Scenario:
         items = [(key, toml(value)) for key, value in ({**(values or {}), **keyed}).items()]
         return Scenario(self._text, self.file, (*self._overrides, *items))
 
+    def expected_packets(self, seeds: Seeds | None = None) -> float:
+        """How many data packets its runs will send, estimated from rates and duration without running it.
+
+        >>> from inprofile import STARTER
+        >>> f"{parse(STARTER).expected_packets(seeds=1):.0f}"
+        '21454'
+
+        For `seeds` as `run` takes them; left out, as many as the experiment says.
+        """
+        return self._inner.expected_packets() * len(self.seeds if seeds is None else seeds_in_order(seeds))
+
     def check(self) -> Check:
         """What will run: effective values and warnings. Printing it draws the topology."""
         return Check(json.loads(self._inner.describe()), self.warnings)
@@ -154,6 +166,8 @@ class Scenario:
         >>> from inprofile import STARTER
         >>> parse(STARTER).with_(duration="30 s").run(seeds=[3, 7]).seeds
         (3, 7)
+
+        Raises `SeedsError` for seeds that cannot be run: none, more than 100,000, one twice, no seeds at all.
         """
         from ._runner import run_many
 
@@ -202,9 +216,10 @@ def parse(text: str, file: str = "experiment") -> Scenario:
 def load(path: str | Path, overrides: Iterable[tuple[str, str]] = ()) -> Scenario:
     """An experiment from a TOML file; `overrides` are keys and values as `--set` takes them.
 
-    Raises `ScenarioError` where it cannot run, `OSError` where it cannot be read.
+    Raises `ScenarioError` where it cannot run, `OSError` where it cannot be read: `UnfitFile` for a pipe, a
+    device, a folder, or a file of more than 16 MiB.
     """
-    data = Path(path).read_bytes()
+    data = read_file(path)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

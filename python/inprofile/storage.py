@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ._input import check_file, read_file
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -24,6 +26,8 @@ TABLES = ("metrics", "flows", "drops", "queues", "markers", "signals", "series",
 
 MANIFEST = "inprofile.json"
 FORMAT = 1
+LARGEST_MANIFEST = 64 << 20
+"""Bytes: it holds the whole experiment, up to a million round trips and contracts of it."""
 _KEY = b"inprofile"
 
 
@@ -95,10 +99,10 @@ def read_folder(folder: str | Path) -> tuple[dict[str, pa.Table], dict[str, Any]
     if not place.is_dir():
         raise FileNotFoundError(f"{folder}: there is no such folder of results")
     try:
-        manifest = json.loads((place / MANIFEST).read_text("utf-8"))
+        manifest = json.loads(read_file(place / MANIFEST, LARGEST_MANIFEST))
     except FileNotFoundError:
         raise ResultError(f"{folder} holds no results: {MANIFEST} is missing") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ResultError(f"{place / MANIFEST} cannot be read: {error}") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ResultError(f"{folder} was written in another format: run the experiment again")
@@ -106,12 +110,16 @@ def read_folder(folder: str | Path) -> tuple[dict[str, pa.Table], dict[str, Any]
     for name in TABLES:
         path = place / f"{name}.parquet"
         try:
+            check_file(path)
             table = pq.read_table(path)
         except FileNotFoundError:
             raise ResultError(f"{folder} is not whole: {path.name} is missing") from None
         except pa.ArrowException as error:
             raise ResultError(f"{path} cannot be read: {error}") from None
-        note = json.loads((table.schema.metadata or {}).get(_KEY, b"null"))
+        try:
+            note = json.loads((table.schema.metadata or {}).get(_KEY, b"null"))
+        except (ValueError, RecursionError) as error:
+            raise ResultError(f"{path} cannot be read: {error}") from None
         if note != manifest:
             raise ResultError(f"{path} belongs to another run than {MANIFEST}: results were mixed by hand")
         tables[name] = table.replace_schema_metadata(None)

@@ -188,50 +188,82 @@ class Rows(Sequence[Row]):
     """Rows of `flows`, `queues` or `markers`, in the order of the experiment; shown as a table."""
 
     def __init__(self, kind: str, table: pa.Table) -> None:
-        """From a result's table of that name."""
+        """From a result's table of that name. A row is made when it is asked for: there may be a million."""
+        import numpy as np
+
         self.kind = kind
         keys = KEYS[kind]
-        columns = {name: table.column(name).to_pylist() for name in table.column_names}
-        given = [n for n in GIVEN if n in columns]
+        self._keys = {n: table.column(n).combine_chunks() for n in keys}
+        given = [n for n in GIVEN if n in table.column_names]
         named = {"seed", *keys, *given}
         figures = [n for n in table.column_names if n not in named and _numeric(table, n)]
-        places: dict[tuple[str, ...], list[int]] = {}
-        for i in range(table.num_rows):
-            places.setdefault(tuple(columns[k][i] for k in keys), []).append(i)
-        self._rows = []
-        for key, at in places.items():
-            values = {n: [float(columns[n][i]) for i in at if _known(columns[n][i])] for n in figures}
-            known = {n: vs for n, vs in values.items() if vs}
-            self._rows.append(
-                Row(
-                    dict(zip(keys, key, strict=True)),
-                    {n: columns[n][at[0]] for n in given},
-                    {n: estimate(vs, bounds_of(n, vs)) for n, vs in known.items()},
-                    known,
-                )
-            )
+        # What is missing becomes NaN.
+        numbers_of = {n: table.column(n).to_numpy() for n in (*given, *figures)}
+        self._given = {n: numbers_of[n] for n in given}
+        self._figures = {n: numbers_of[n] for n in figures}
+        # Rows of the table with the same keys have the same number; numbers are in the order of their first rows.
+        codes = np.zeros(table.num_rows, dtype=np.int64)
+        for key in keys:
+            column = self._keys[key].dictionary_encode()
+            codes = codes * (len(column.dictionary) + 1) + column.indices.fill_null(-1).to_numpy() + 1
+        _, first, numbers = np.unique(codes, return_index=True, return_inverse=True)
+        order = np.argsort(first, kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        numbers = rank[numbers]
+        self._at = np.argsort(numbers, kind="stable")
+        self._starts = np.searchsorted(numbers[self._at], np.arange(len(first) + 1))
+        self._which = np.arange(len(first))
+
+    def _row(self, number: int) -> Row:
+        at = self._at[self._starts[number] : self._starts[number + 1]]
+        first = int(at[0])
+        values = {n: [float(v) for v in column[at] if v == v] for n, column in self._figures.items()}
+        known = {n: vs for n, vs in values.items() if vs}
+        given = {n: float(column[first]) for n, column in self._given.items()}
+        return Row(
+            {n: column[first].as_py() for n, column in self._keys.items()},
+            {n: value if _known(value) else None for n, value in given.items()},
+            {n: estimate(vs, bounds_of(n, vs)) for n, vs in known.items()},
+            known,
+        )
+
+    def names(self) -> list[str]:
+        """What each row is of: the flow, queue or place."""
+        firsts = self._at[self._starts[self._which]]
+        return list(self._keys[KEYS[self.kind][0]].take(firsts).to_pylist())
 
     def where(self, wanted: Callable[[Row], bool]) -> Rows:
         """Only some of them."""
+        return self._only([wanted(self._row(i)) for i in self._which])
+
+    def named(self, wanted: Callable[[str], bool]) -> Rows:
+        """Only those of which `wanted` takes the name."""
+        return self._only([wanted(name) for name in self.names()])
+
+    def _only(self, wanted: list[bool]) -> Rows:
+        import numpy as np
+
         part = copy(self)
-        part._rows = [row for row in self._rows if wanted(row)]
+        part._which = self._which[np.array(wanted, dtype=bool)]
         return part
 
     def __getitem__(self, index: Any) -> Any:
-        return self._rows[index]
+        found = self._which[index]
+        return [self._row(i) for i in found] if isinstance(index, slice) else self._row(found)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._which)
 
     def table(self, columns: Sequence[str] | None = None) -> tuple[list[str], list[list[str]]]:
         """Heading and rows, as text; `columns` are by default those that tell most. Counts are packets."""
-        rows = self._rows[:MOST_ROWS]
+        rows: list[Row] = self[:MOST_ROWS]
         wanted = columns or SHOWN[self.kind]
         shown = [c for c in wanted if any(c in row.figures or row.given.get(c) is not None for row in rows)]
         first = KEYS[self.kind][0]
         body = [[row.keys[first], *(row.text(c) for c in shown)] for row in rows]
-        if len(self._rows) > len(rows):
-            body.append([f"… {len(self._rows) - len(rows)} more", *("" for _ in shown)])
+        if len(self) > len(rows):
+            body.append([f"… {len(self) - len(rows)} more", *("" for _ in shown)])
         return [first, *(c.replace("_", " ") for c in shown)], body
 
     def __repr__(self) -> str:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _internal
+from ._input import seconds
 from .scenario import Scenario
 
 __all__ = [
@@ -92,12 +93,12 @@ class Ns2:
     """ns-2 as a program, and its runs under way, in whichever threads: none outlives `stop`."""
 
     def __init__(self, patience: float = PATIENCE) -> None:
-        """One run may take `patience` seconds. Raises `Ns2Missing`."""
+        """One run may take `patience` seconds. Raises `Ns2Missing`, ValueError where that is no time to wait."""
+        self.patience = seconds("patience", patience)
         program = shutil.which("ns")
         if program is None:
             raise Ns2Missing
         self.program = program
-        self.patience = patience
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[str]] = set()
         self._stopped = False

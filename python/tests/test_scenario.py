@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import inprofile
 from inprofile import STARTER, _internal, _runner, storage
-from inprofile._runner import normalise, run_many, threads
+from inprofile._input import seeds_in_order
+from inprofile._runner import run_many, threads
 from inprofile.explain import UnknownFlow, explain
 from inprofile.scenario import Scenario, toml
 from made import flow, result
@@ -113,7 +114,7 @@ def test_threads_change_nothing_and_seeds_are_independent_of_company() -> None:
 @pytest.mark.parametrize("seeds", [0, [], [1, 1], [-1], [2**64], range(0)])
 def test_seeds_that_ask_for_nothing_sensible_are_refused(seeds: Any) -> None:
     with pytest.raises(ValueError, match="seed"):
-        normalise(seeds)
+        seeds_in_order(seeds)
 
 
 def test_no_threads_cannot_work() -> None:

@@ -96,8 +96,8 @@ pub struct Document {
     root: Table,
 }
 
-/// Files beyond this are refused: 256 MiB is a thousand times the largest sensible experiment.
-const LARGEST_FILE: usize = 256 << 20;
+/// Texts beyond this are refused: a list of a million contracts fits.
+const LARGEST_FILE: usize = crate::file::LARGEST as usize;
 
 impl Document {
     /// From bytes, which must be UTF-8; `file` is its name in messages, `set` the overrides in order.

@@ -12,6 +12,7 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod document;
+pub mod file;
 pub mod mechanism;
 pub mod named;
 pub mod nearest;

@@ -1,5 +1,6 @@
 //! What is wrong with a text, said so that a person can act on it.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::Serialize;
@@ -35,9 +36,30 @@ pub struct Problem {
     pub severity: Severity,
 }
 
+/// Whether a character acts on a terminal instead of being shown: a control character, or one that turns the direction of
+/// what follows it (Unicode Annex 9).
+#[must_use]
+pub fn acts(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The same text with every character that acts on a terminal written out as TOML would have it, `\u001b`.
+#[must_use]
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if acts(c) { shown.push_str(&format!("\\u{:04x}", u32::from(c))) } else { shown.push(c) }
+    }
+    Cow::Owned(shown)
+}
+
 impl fmt::Display for Problem {
+    /// For a terminal or a log: see [`visible`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.file)?;
+        f.write_str(&visible(&self.file))?;
         if let Some(line) = self.line {
             write!(f, ":{line}")?;
         }
@@ -49,13 +71,13 @@ impl fmt::Display for Problem {
             Severity::Warning => ": warning: ",
         })?;
         match (self.path.is_empty(), &self.value) {
-            (false, Some(value)) => write!(f, "{} = {value}: ", self.path)?,
-            (false, None) => write!(f, "{}: ", self.path)?,
-            (true, Some(value)) => write!(f, "{value}: ")?,
+            (false, Some(value)) => write!(f, "{} = {}: ", visible(&self.path), visible(value))?,
+            (false, None) => write!(f, "{}: ", visible(&self.path))?,
+            (true, Some(value)) => write!(f, "{}: ", visible(value))?,
             (true, None) => {}
         }
-        f.write_str(&self.problem)?;
-        if self.remedy.is_empty() { Ok(()) } else { write!(f, "\n  {}", self.remedy) }
+        f.write_str(&visible(&self.problem))?;
+        if self.remedy.is_empty() { Ok(()) } else { write!(f, "\n  {}", visible(&self.remedy)) }
     }
 }
 
@@ -78,6 +100,23 @@ impl Wrong {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_acts_on_a_terminal_is_written_out() {
+        let esc = Problem {
+            file: "a\u{1b}[2J.toml".into(),
+            line: None,
+            column: None,
+            path: "title".into(),
+            value: Some("\"\u{9b}31m\u{202e}é\"".into()),
+            problem: "x\ry".into(),
+            remedy: "z\u{7f}".into(),
+            severity: Severity::Error,
+        };
+        let shown = esc.to_string();
+        assert!(shown.chars().all(|c| c == '\n' || !acts(c)), "{shown:?}");
+        assert_eq!(shown, "a\\u001b[2J.toml: error: title = \"\\u009b31m\\u202eé\": x\\u000dy\n  z\\u007f");
+    }
 
     #[test]
     fn a_problem_reads_as_place_key_value_fault_remedy() {

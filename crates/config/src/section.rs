@@ -150,6 +150,12 @@ impl<'d, 'r> Entry<'d, 'r> {
         if let Item::Text(t) = &self.node.item { Some(t) } else { None }
     }
 
+    /// The whole number, if it is one; nothing is reported.
+    #[must_use]
+    pub fn as_whole(&self) -> Option<u64> {
+        if let Item::Number(digits, true) = &self.node.item { digits.parse().ok() } else { None }
+    }
+
     /// Reports a problem of this value.
     pub fn wrong<T>(&self, wrong: Wrong) -> Option<T> {
         self.report.wrong(&self.place, wrong);

@@ -134,7 +134,7 @@ fn ask(a: &Arguments, request: &Json) -> Result<Json, Failure> {
 
 fn check(file: &Path, as_json: bool) -> Result<(), Failure> {
     let name = file.display().to_string();
-    let bytes = std::fs::read(file).map_err(|e| Failure::bad(format!("{name}: {e}")))?;
+    let bytes = inprofile_config::file::read(file).map_err(|e| Failure::bad(format!("{name}: {e}")))?;
     let (config, problems) = match config::parse(&bytes, &name, &router::registry()) {
         Ok((config, warnings)) => (Some(config), warnings),
         Err(problems) => (None, problems),
@@ -156,7 +156,9 @@ fn check(file: &Path, as_json: bool) -> Result<(), Failure> {
 }
 
 fn import(file: &str, read: fn(&str, &str) -> Imported) -> Result<(), Failure> {
-    let text = std::fs::read_to_string(file).map_err(|e| Failure::bad(format!("{file}: {e}")))?;
+    let bad = |e: &dyn std::fmt::Display| Failure::bad(format!("{file}: {e}"));
+    let bytes = inprofile_config::file::read(Path::new(file)).map_err(|e| bad(&e))?;
+    let text = String::from_utf8(bytes).map_err(|e| bad(&e))?;
     let ours = read(&text, file).map_err(|problems| {
         Failure::bad(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })?;

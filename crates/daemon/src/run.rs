@@ -41,7 +41,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// Everything that is wrong with it, in words.
 pub fn read(file: &Path, registry: &Registry, log: Option<&Log>) -> Result<(Config, usize), String> {
     let name = file.display().to_string();
-    let bytes = fs::read(file).map_err(|e| format!("{name}: {e}"))?;
+    let bytes = inprofile_config::file::read(file).map_err(|e| format!("{name}: {e}"))?;
     let told = |problems: &[inprofile_config::Problem]| {
         problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };

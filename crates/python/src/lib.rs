@@ -61,6 +61,11 @@ impl Scenario {
         &self.file
     }
 
+    /// Data packets that one run is expected to send.
+    fn expected_packets(&self) -> f64 {
+        self.inner.expected_packets()
+    }
+
     /// JSON list of problems that do not prevent a run.
     fn warnings(&self) -> String {
         json(self.inner.warnings())

@@ -273,12 +273,14 @@ impl Runs<'_> {
                 cells.extend(Cause::ALL.map(|c| Cell::Count(sum(&w.dropped[c as usize]))));
                 cells.extend(Colour::ALL.map(|c| Cell::Count(w.dropped_of(c))));
                 cells.push(sum(&w.marked).into());
-                let sent = self.rate(sum(&w.sent_bytes));
+                // The share of the window in which it was sending, and the rate that this is: of a packet under way when the
+                // window turns, the part inside.
+                let utilisation = l.sending.secs() / self.window;
                 cells.extend([
                     self.rate(w.arrived_bytes[0]).into(),
                     self.rate(w.arrived_bytes[1] + w.arrived_bytes[2]).into(),
-                    sent.into(),
-                    (sent / rate as f64).into(),
+                    (utilisation * rate as f64).into(),
+                    utilisation.into(),
                     l.queue_mean.into(),
                 ]);
                 let dropped: u64 = l.total.dropped.iter().map(|c| sum(c)).sum();

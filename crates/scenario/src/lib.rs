@@ -12,6 +12,7 @@ mod build;
 mod canonical;
 mod catalogue;
 mod describe;
+mod expect;
 pub mod metrics;
 pub mod model;
 pub mod ns2;
@@ -152,6 +153,12 @@ impl Scenario {
     #[must_use]
     pub fn canonical(&self) -> String {
         canonical::canonical(&self.model)
+    }
+
+    /// Data packets that one run is expected to send, by rates and duration: how long it will take, before it is run.
+    #[must_use]
+    pub fn expected_packets(&self) -> f64 {
+        expect::packets(&self.model)
     }
 
     /// The network of this seed; with `trace` every verdict is written down.

@@ -68,11 +68,9 @@ pub(crate) fn metrics(model: &Model, outcome: &Outcome) -> Vec<Metric> {
     if let Some(link) = outcome.links.get(model.at) {
         let c = &link.window;
         let sent: u64 = c.sent.iter().sum();
-        let sent_bytes: u64 = c.sent_bytes.iter().sum();
         put("lambda_in", "bit/s", bits(c.arrived_bytes[Colour::IN as usize]), &at, "wire");
         put("lambda_out", "bit/s", bits(out_of(&c.arrived_bytes)), &at, "wire");
-        let rate = model.way(model.at).rate.0 as f64;
-        put("utilisation", "1", bits(sent_bytes).map(|r| r / rate), &at, "wire");
+        put("utilisation", "1", Some(link.sending.secs() / window), &at, "wire");
         put("queue_mean", "packets", Some(link.queue_mean), &at, "wire");
         // Little's law: the mean number waiting is the rate at which packets pass times their mean wait.
         let delay = (sent > 0).then(|| link.queue_mean * window / sent as f64);
@@ -117,6 +115,7 @@ mod tests {
     use super::*;
     use crate::Scenario;
     use inprofile_core::registry::Registry;
+    use inprofile_core::units::Duration;
     use inprofile_sim::outcome::{FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts};
     use inprofile_sim::tcp::Tally;
 
@@ -148,6 +147,8 @@ mod tests {
         link.window.arrived_bytes = [832_000, 208_000, 104_000];
         link.window.sent = [796, 180, 60];
         link.window.sent_bytes = [827_840, 187_200, 62_400];
+        // Three quarters of 15 s.
+        link.sending = Duration::from_millis(11_250);
         link.window.dropped[0] = [4, 20, 30];
         link.window.dropped[2] = [0, 0, 10];
         let marker = MarkerOutcome {
@@ -178,7 +179,7 @@ mod tests {
             ("throughput", 499_200.0),
             ("lambda_in", 832_000.0 * 8.0 / 15.0),
             ("lambda_out", 312_000.0 * 8.0 / 15.0),
-            ("utilisation", 1_077_440.0 * 8.0 / 15.0 / 1.2e6),
+            ("utilisation", 0.75),
             ("queue_mean", 12.0),
             ("delay_mean", 12.0 / (1036.0 / 15.0)),
             ("loss_in", 4.0 / 800.0),

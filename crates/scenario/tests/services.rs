@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use inprofile_core::registry::Registry;
 use inprofile_scenario::Scenario;
 use inprofile_sim::engine;
-use inprofile_sim::outcome::Outcome;
+use inprofile_sim::outcome::{LinkOutcome, Outcome};
 use proptest::prelude::*;
 
 /// Equal delays and rates on purpose: many events fall on the same moment.
@@ -96,6 +96,7 @@ proptest! {
         for i in 0..4 {
             prop_assert_eq!(&computed.links[i].window, &stepped.links[i].window, "link {}", i);
             prop_assert_eq!(computed.links[i].queue_mean, stepped.links[i].queue_mean, "link {}", i);
+            prop_assert_eq!(computed.links[i].sending, stepped.links[i].sending, "link {}", i);
         }
     }
 }
@@ -108,13 +109,32 @@ fn cases() -> u64 {
     }
 }
 
+/// A link's utilisation, which is at most 1 and what its packets' bytes say but for one packet at each end of the window; its
+/// classes' add up to it.
+fn within_its_window(scenario: &Scenario, way: usize, link: &LinkOutcome, text: &str) -> f64 {
+    let (from, to) = scenario.window();
+    let window = (to - from).secs();
+    let utilisation = link.sending.secs() / window;
+    assert!((0.0..=1.0).contains(&utilisation), "link {way}: utilisation {utilisation}\n{text}");
+    let rate = scenario.model().way(way).rate.0 as f64;
+    let bits = 8.0 * link.window.sent_bytes.iter().sum::<u64>() as f64;
+    // The largest packet of a random experiment has 9,000 B.
+    let apart = (utilisation * rate * window - bits).abs();
+    assert!(apart <= 8.0 * 9000.0 + 1e-9 * bits, "link {way}: {apart} bits apart\n{text}");
+    if !link.classes.is_empty() {
+        let all: u64 = link.classes.iter().map(|c| c.sending.0).sum();
+        assert_eq!(all, link.sending.0, "link {way}: classes\n{text}");
+    }
+    utilisation
+}
+
 /// Whatever is put together: packets are conserved (the engine fails otherwise), time never runs back, computed and
 /// stepped service agree, nothing panics, no figure is NaN, and equal seeds leave equal bytes.
 #[test]
 fn any_experiment_keeps_the_books_and_repeats_itself() {
     let registry = Registry::default();
     let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
-    let (mut packets, mut events) = (0, 0);
+    let (mut packets, mut events, mut busiest) = (0, 0, 0.0f64);
     for number in 0..cases() {
         let drawn = random::draw(number, &registry);
         let scenario = &drawn.scenario;
@@ -134,7 +154,13 @@ fn any_experiment_keeps_the_books_and_repeats_itself() {
         assert_eq!(computed.signals, stepped.signals, "{}", drawn.text);
         for i in 0..2 * scenario.model().links.len() {
             let (a, b) = (&computed.links[i], &stepped.links[i]);
-            assert_eq!((a.window, a.queue_mean), (b.window, b.queue_mean), "link {i}\n{}", drawn.text);
+            assert_eq!(
+                (a.window, a.queue_mean, a.sending),
+                (b.window, b.queue_mean, b.sending),
+                "link {i}\n{}",
+                drawn.text
+            );
+            busiest = busiest.max(within_its_window(scenario, i, a, &drawn.text));
         }
         assert!(stepped.verdicts.windows(2).all(|w| w[0].at <= w[1].at), "time ran back\n{}", drawn.text);
         let markers = computed.edges.iter().chain(computed.flow_markers.iter().filter_map(|m| m.as_deref()));
@@ -150,7 +176,11 @@ fn any_experiment_keeps_the_books_and_repeats_itself() {
         packets += computed.flows.iter().map(|f| f.total.sent.iter().sum::<u64>()).sum::<u64>();
         events += computed.events;
     }
-    println!("{} random experiments, {packets} packets, {events} events; mechanisms: {seen:?}", cases());
+    println!(
+        "{} random experiments, {packets} packets, {events} events, utilisation up to {busiest}; mechanisms: {seen:?}",
+        cases()
+    );
+    assert!(busiest > 0.99, "no link was ever full: {busiest}");
     let queues = registry.aqms.iter().map(|e| e.name).chain(registry.schedulers.iter().map(|e| e.name));
     for name in registry.markers.iter().map(|e| e.name).chain(queues) {
         assert!(seen.contains_key(name), "{name} was never drawn");

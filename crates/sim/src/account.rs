@@ -2,7 +2,7 @@
 
 use inprofile_core::packet::Colour;
 use inprofile_core::queue::fifo::Counts;
-use inprofile_core::units::Time;
+use inprofile_core::units::{Duration, Time};
 
 use crate::clock::Clock;
 use crate::marking::MarkerState;
@@ -120,6 +120,21 @@ impl Accounts {
         drop(world.calendar);
         let window_ps = (self.window.1 - self.window.0).0 as f64;
         let mut outcome = Outcome { seed, events, ..Outcome::default() };
+        let last = world.links.iter().rposition(|l| l.listed).map_or(0, |i| i + 1);
+        for (i, l) in world.links.iter().enumerate() {
+            let wrong = |e| format!("link {i}: {e}");
+            if i >= last {
+                let seen = l.seen(None);
+                check_queue(&seen.counts, seen.waiting).map_err(wrong)?;
+                continue;
+            }
+            let queue =
+                |class: Option<usize>| queue_outcome(&l.seen(class), window_ps, now.time()).map_err(wrong);
+            let classes = (0..l.classes()).map(|c| queue(Some(c))).collect::<Result<Vec<_>, String>>()?;
+            outcome.links.push(LinkOutcome { classes, ..queue(None)? });
+        }
+        // A hundred thousand hosts have two hundred thousand links: they make room, too.
+        drop(world.links);
         outcome.flows.reserve_exact(world.flows.len());
         outcome.flow_markers.reserve_exact(world.flows.len());
         for (i, f) in world.flows.iter().enumerate() {
@@ -141,13 +156,6 @@ impl Accounts {
                 Box::new(marker_outcome(m, window, now.time()))
             }));
         }
-        for (i, l) in world.links.iter().enumerate() {
-            let queue = |class: Option<usize>| {
-                queue_outcome(&l.seen(class), window_ps, now.time()).map_err(|e| format!("link {i}: {e}"))
-            };
-            let classes = (0..l.classes()).map(|c| queue(Some(c))).collect::<Result<Vec<_>, String>>()?;
-            outcome.links.push(LinkOutcome { classes, ..queue(None)? });
-        }
         for (i, m) in world.edges.iter().enumerate() {
             outcome.edges.push(marker_outcome(m, counted.edges[i], now.time()));
         }
@@ -162,12 +170,19 @@ impl Accounts {
 /// What happened at one queue, or at all of a link's classes together; its books are checked.
 fn queue_outcome(seen: &Seen<'_>, window_ps: f64, now: Time) -> Result<LinkOutcome, String> {
     check_queue(&seen.counts, seen.waiting)?;
-    let (window, queue_mean) = match seen.books {
-        [b, e] => (since(&e.counts, &b.counts), (e.area - b.area) as f64 / window_ps),
-        _ => (Counts::default(), 0.0),
+    let (window, queue_mean, sending) = match seen.books {
+        [b, e] => {
+            let mean = (e.area - b.area) as f64 / window_ps;
+            (since(&e.counts, &b.counts), mean, Duration(e.sending - b.sending))
+        }
+        _ => (Counts::default(), 0.0, Duration::ZERO),
     };
+    if sending.0 as f64 > window_ps {
+        return Err(format!("it was sending for {sending}, longer than the measured window"));
+    }
     let waiting = seen.waiting.iter().map(|&n| u64::from(n)).sum();
-    let mut queue = LinkOutcome { total: seen.counts, window, queue_mean, waiting, ..LinkOutcome::default() };
+    let mut queue =
+        LinkOutcome { total: seen.counts, window, queue_mean, sending, waiting, ..LinkOutcome::default() };
     if let Some(aqm) = seen.aqm {
         aqm.stats(&mut |name, value| queue.stats.push((name, value)));
         aqm.gauges(now, &mut |name, value| queue.gauges.push((name, value)));

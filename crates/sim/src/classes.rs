@@ -21,8 +21,8 @@ pub struct Classes<C> {
     counted_to: Time,
     /// Each class's books at the turns of the window that have passed.
     books: Vec<Vec<Book>>,
-    /// When the link will have sent the packet it is sending.
-    pub free_at: C,
+    /// How long each class has been sending, the packet under way counted whole, in picoseconds.
+    sending: Vec<u64>,
     /// For when a departure is planned because until then no packet may leave.
     wakes_at: Option<C>,
 }
@@ -37,7 +37,7 @@ impl<C: Clock> Classes<C> {
             areas: vec![0; n],
             counted_to: Time::ZERO,
             books: vec![Vec::new(); n],
-            free_at: C::ZERO,
+            sending: vec![0; n],
             wakes_at: None,
         }
     }
@@ -61,11 +61,22 @@ impl<C: Clock> Classes<C> {
         self.counted_to = self.counted_to.max(now);
     }
 
-    /// The window turns: each class's books. What has waited in all classes together.
-    pub fn turn(&mut self, at: Time) -> u128 {
+    /// The class whose turn it is sends a packet that takes so many picoseconds.
+    pub fn sends(&mut self, takes: u64) {
+        if let Some(class) = self.queue.sending() {
+            self.sending[class] += takes;
+        }
+    }
+
+    /// The window turns: each class's books. What has waited in all classes together. `until`: when the packet under way
+    /// will have been sent, if one is.
+    pub fn turn(&mut self, at: Time, until: Time) -> u128 {
         self.count_to(at);
+        let under_way = self.queue.sending();
         for (i, class) in self.queue.classes().iter().enumerate() {
-            self.books[i].push(Book { counts: *class.queue.counts(), area: self.areas[i] });
+            let rest = if under_way == Some(i) { until.since(at).0 } else { 0 };
+            let sending = self.sending[i] - rest;
+            self.books[i].push(Book { counts: *class.queue.counts(), area: self.areas[i], sending });
         }
         self.areas.iter().sum()
     }

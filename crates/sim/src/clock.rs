@@ -27,6 +27,8 @@ pub trait Clock: Copy + PartialOrd + Debug + Send + 'static {
     fn span_secs(s: f64) -> Self::Span;
     /// A length of time in seconds.
     fn secs_of(span: Self::Span) -> f64;
+    /// A length of time in whole picoseconds.
+    fn span_ps(span: Self::Span) -> u64;
     /// Time to serialise a packet.
     fn serialise(rate: Rate, size: Bytes) -> Self::Span;
     /// Two lengths one after the other.
@@ -73,6 +75,9 @@ impl Clock for Exact {
     }
     fn secs_of(span: Duration) -> f64 {
         span.secs()
+    }
+    fn span_ps(span: Duration) -> u64 {
+        span.0
     }
     #[inline]
     fn serialise(rate: Rate, size: Bytes) -> Duration {
@@ -144,6 +149,9 @@ impl Clock for Seconds {
     }
     fn secs_of(span: f64) -> f64 {
         span
+    }
+    fn span_ps(span: f64) -> u64 {
+        Duration::from_secs(span).0
     }
     fn serialise(rate: Rate, size: Bytes) -> f64 {
         8.0 * size.0 as f64 / rate.0 as f64

@@ -17,7 +17,7 @@ use crate::marking::MarkerState;
 use crate::monitor::Watch;
 use crate::network::{Network, Profile, Target};
 use crate::outcome::{MarkerCounts, Outcome};
-use crate::plan::{answers_at_once, busiest, expected_events, fed_by_one_link, longest_delay, observers};
+use crate::plan::{answer_at_once, busiest, expected_events, fed_by_one_link, longest_delay, observers};
 use crate::route::Known;
 use crate::signals::{Oracles, Paths};
 use crate::tcp::{Ack, Alarm, Sack};
@@ -109,8 +109,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let window = [C::at(network.window.0), C::at(network.window.1)];
         let mut world = World::new(calendar, end, window, log);
 
-        let prompt: Vec<bool> =
-            (0..).zip(&network.flows).map(|(i, f)| answers_at_once(&network, i, f)).collect();
+        let prompt = answer_at_once(&network);
         // Links that only one other link feeds, perhaps by receivers that answer at once, and that nobody watches.
         let through = if stepped || hosts == Hosts::Outside {
             vec![false; network.links.len()]

@@ -126,6 +126,11 @@ pub struct Link<C: Clock> {
     area: u128,
     counted_to: Time,
     window: (Time, Time),
+    /// Time taken by the packets whose transmission has begun (computed service: by those admitted), in picoseconds. Only a
+    /// listed link counts it.
+    sending: u64,
+    /// Stepped service: when the packet being sent will have been sent.
+    sends_until: C,
     /// The books at the turns that have passed.
     pub(crate) books: Vec<Book>,
 }
@@ -164,6 +169,8 @@ impl<C: Clock> Link<C> {
             area: 0,
             counted_to: Time::ZERO,
             window,
+            sending: 0,
+            sends_until: C::ZERO,
             books: Vec::new(),
         };
         link.open();
@@ -190,6 +197,11 @@ impl<C: Clock> Link<C> {
         self.alike += 1;
         self.free_at = now.after(self.takes);
         Some(self.free_at.after(self.delay))
+    }
+
+    /// Time taken by all packets whose transmission has begun, or, with computed service, is known, in picoseconds.
+    fn sent_for(&self) -> u64 {
+        self.sending + self.alike * C::span_ps(self.takes)
     }
 
     /// Packets that found the link free and passed, by colour, and their bytes.
@@ -222,6 +234,9 @@ impl<C: Clock> Link<C> {
             self.area += u128::from(starts.time().since(now.time()).0);
         }
         self.free_at = starts.after(self.serialise(packet.size));
+        if self.listed {
+            self.sending += self.free_at.time().since(starts.time()).0;
+        }
         Ok(self.free_at.after(self.delay))
     }
 
@@ -279,8 +294,12 @@ impl<C: Clock> Link<C> {
             return None;
         };
         let takes = self.serialise(next.size);
+        self.sends_until = now.after(takes);
+        // The times as mechanisms see them: whole picoseconds do not add up to more than has passed.
+        let time = self.sends_until.time().since(now.time()).0;
+        self.sending += time;
         if let Some(classes) = &mut self.classes {
-            classes.free_at = now.after(takes);
+            classes.sends(time);
         }
         let there = now.after(C::join(takes, self.delay));
         Some((next, takes, there))
@@ -288,7 +307,7 @@ impl<C: Clock> Link<C> {
 
     /// Stepped service of classes: whether a packet is still being sent, so that a departure planned for `now` is not one.
     pub fn is_sending(&self, now: C) -> bool {
-        self.busy && self.classes.as_ref().is_some_and(|c| c.free_at > now)
+        self.busy && self.classes.is_some() && self.sends_until > now
     }
 
     /// Stepped service of classes, of which none may send now: when to try again, if that is not planned already.
@@ -359,18 +378,22 @@ impl<C: Clock> Link<C> {
     fn turn(&mut self) {
         let turn = self.turns_at;
         let mut area = self.area;
+        let mut sending = self.sent_for();
         if self.stepped {
             self.count_to(turn.time());
             area = self.area;
+            sending -= self.sends_until.time().since(turn.time()).0;
         } else {
             self.fifo.release(|head| head.starts < turn);
             // What those in the queue will have waited after the turn.
             area -= self.fifo.iter().map(|w| u128::from(w.starts.time().since(turn.time()).0)).sum::<u128>();
+            // They follow each other without a pause, so all that is left to be sent takes until the link is free.
+            sending -= self.free_at.time().since(turn.time()).0;
         }
         if let Some(classes) = &mut self.classes {
-            area = classes.turn(turn.time());
+            area = classes.turn(turn.time(), self.sends_until.time());
         }
-        self.books.push(Book { counts: self.seen(None).counts, area });
+        self.books.push(Book { counts: self.seen(None).counts, area, sending });
         self.turns_at = if self.books.len() < 2 { C::at(self.window.1) } else { C::NEVER };
         self.open();
     }
@@ -395,6 +418,7 @@ impl<C: Clock> Link<C> {
     #[cold]
     #[inline(never)]
     fn turn_to(&mut self, shape: Shape) {
+        self.sending = self.sent_for();
         self.passed = self.passed();
         self.alike = 0;
         if shape.size() != self.last.size() {

@@ -2,7 +2,7 @@
 
 use inprofile_core::packet::Colour;
 use inprofile_core::queue::fifo::Counts;
-use inprofile_core::units::Time;
+use inprofile_core::units::{Duration, Time};
 use inprofile_core::verdict::Cause;
 
 use crate::tcp::Tally;
@@ -14,7 +14,7 @@ pub struct Outcome {
     pub seed: u64,
     /// One row a flow, in the order of the network.
     pub flows: Vec<FlowOutcome>,
-    /// One row a link, in the order of the network.
+    /// One row a link, in the order of the network, up to the last one that is listed.
     pub links: Vec<LinkOutcome>,
     /// One row an edge, in the order of the network.
     pub edges: Vec<MarkerOutcome>,
@@ -90,6 +90,9 @@ pub struct LinkOutcome {
     pub window: Counts,
     /// Mean packets waiting over the window's time.
     pub queue_mean: f64,
+    /// How long it was sending within the window. Of a packet under way when the window begins or ends, the part inside
+    /// counts; `window` counts it whole, where its transmission begins.
+    pub sending: Duration,
     /// Packets waiting at the end.
     pub waiting: u64,
     /// The discipline's own counts over the whole run, by name.

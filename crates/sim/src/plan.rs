@@ -28,11 +28,16 @@ pub(crate) fn observers(network: &Network) -> BTreeMap<u32, Vec<u32>> {
     observers
 }
 
-/// Whether flow `i`'s receiver answers each packet at once, and nobody looks at its counts meanwhile.
-pub(crate) fn answers_at_once(network: &Network, i: u32, flow: &network::Flow) -> bool {
-    let Some(config) = flow.transport.tcp() else { return false };
-    let watched = network.monitors.iter().any(|m| m.target == Target::Flow(i));
-    config.delayed_ack.is_none() && !watched
+/// Of each flow: whether its receiver answers each packet at once, and nobody looks at its counts meanwhile.
+pub(crate) fn answer_at_once(network: &Network) -> Vec<bool> {
+    let at_once = |f: &network::Flow| f.transport.tcp().is_some_and(|config| config.delayed_ack.is_none());
+    let mut prompt: Vec<bool> = network.flows.iter().map(at_once).collect();
+    for m in &network.monitors {
+        if let Target::Flow(f) = m.target {
+            prompt[f as usize] = false;
+        }
+    }
+    prompt
 }
 
 /// The link at whose end the packets of most flows come by an event, where what they enter next is not one of `through`.

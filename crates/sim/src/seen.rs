@@ -13,6 +13,8 @@ pub struct Book {
     pub counts: Counts,
     /// Packets waiting, integrated over time since the start of the run, in packet-picoseconds.
     pub area: u128,
+    /// How long it has been sending since the start of the run, in picoseconds: of a packet under way the part that is sent.
+    pub sending: u64,
 }
 
 /// A queue as monitors and books see it: a link's only one, one of its classes, or all of them together.

@@ -139,36 +139,39 @@ impl Oracles {
     #[must_use]
     pub fn of(network: &Network) -> Oracles {
         let mut oracles = Oracles::default();
+        let flows = || (0..).zip(&network.flows);
         for (i, e) in (0..).zip(&network.edges) {
             // An edge sees what comes to its node by a link and goes on.
             let passes = |f: &Flow| match f.path.split_last() {
                 Some((_, on_the_way)) => on_the_way.iter().any(|&l| network.links[l as usize].to == e.node),
                 None => false,
             };
-            oracles.contracts(network, Target::Edge(i), passes);
-            oracles.ask(network, Target::Edge(i), e.marker.oracle(), passes);
+            let passing = || flows().filter(|(_, f)| passes(f));
+            oracles.contracts(Target::Edge(i), passing());
+            oracles.ask(network, Target::Edge(i), e.marker.oracle(), passing());
         }
         for (i, l) in (0..).zip(&network.links) {
             // Of several classes that ask for the same, one is enough: all of them are told.
             for wants in [Oracle::Rtt, Oracle::Window] {
                 if l.queue.aqms().any(|aqm| aqm.oracle() == Some(wants)) {
-                    oracles.ask(network, Target::Queue(i), Some(wants), |f| f.path.contains(&i));
+                    let passing = flows().filter(|(_, f)| f.path.contains(&i));
+                    oracles.ask(network, Target::Queue(i), Some(wants), passing);
                 }
             }
         }
-        for (i, f) in network.flows.iter().enumerate() {
-            let wants = f.marker.as_ref().and_then(|m| m.oracle());
-            if f.marker.is_some() {
-                oracles.contracts(network, Target::Flow(i as u32), |g| std::ptr::eq(f, g));
+        // A flow's own marker sees that flow alone.
+        for own in flows() {
+            if let Some(marker) = &own.1.marker {
+                oracles.contracts(Target::Flow(own.0), std::iter::once(own));
+                oracles.ask(network, Target::Flow(own.0), marker.oracle(), std::iter::once(own));
             }
-            oracles.ask(network, Target::Flow(i as u32), wants, |g| std::ptr::eq(f, g));
         }
         oracles
     }
 
     /// No secret: whoever runs a marker knows what was promised to the flows that pass it.
-    fn contracts(&mut self, network: &Network, who: Target, passes: impl Fn(&Flow) -> bool) {
-        for (i, f) in (0..).zip(&network.flows).filter(|(_, f)| passes(f)) {
+    fn contracts<'n>(&mut self, who: Target, flows: impl Iterator<Item = (u32, &'n Flow)>) {
+        for (i, f) in flows {
             if let Some(rate) = f.contract {
                 let signal = Signal { topic: "contract", flow: Some(FlowId(i)), value: rate.0 as f64 };
                 self.first.push((who, signal));
@@ -176,9 +179,15 @@ impl Oracles {
         }
     }
 
-    fn ask(&mut self, network: &Network, who: Target, wants: Option<Oracle>, passes: impl Fn(&Flow) -> bool) {
+    fn ask<'n>(
+        &mut self,
+        network: &Network,
+        who: Target,
+        wants: Option<Oracle>,
+        flows: impl Iterator<Item = (u32, &'n Flow)>,
+    ) {
         let Some(wants) = wants else { return };
-        for (i, f) in (0..).zip(&network.flows).filter(|(_, f)| passes(f)) {
+        for (i, f) in flows {
             match wants {
                 Oracle::Rtt => {
                     let links: &[LinkId] = &[f.path.as_slice(), f.back.as_slice()].concat();

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from .common import File, Json, Set, emit, guarded, open_scenario, show
+from .common import ASK_FROM, File, Json, Set, emit, guarded, open_scenario, packets_text, say, show
 
 
 @guarded
 def check(file: File, set_: Set = None, json_: Json = False) -> None:
     """Check an experiment: draw its topology, print every effective value and what looks odd."""
-    found = open_scenario(file, set_).check()
+    scenario = open_scenario(file, set_)
+    found = scenario.check()
+    each, runs = scenario.expected_packets(seeds=1), len(scenario.seeds)
     if json_:
-        emit({"effective": found.effective, "warnings": [asdict(w) for w in found.warnings]})
+        expected = {"packets_a_run": round(each), "runs": runs, "packets": round(each * runs)}
+        warnings = [asdict(w) for w in found.warnings]
+        emit({"effective": found.effective, "warnings": warnings, "expected": expected})
         return
     from ..topology import draw
 
     show(draw(found.effective, found.warnings))
+    asked = f": run asks for --yes from {ASK_FROM:,} on" if each * runs > ASK_FROM else ""
+    say(
+        f"\nTo be expected: {packets_text(each)} a run, {packets_text(each * runs)} in"
+        f" {runs:,} run{'s' * (runs != 1)}{asked}."
+    )

@@ -6,7 +6,7 @@ import functools
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec
 
 import typer
 
+from .._input import MOST_RUNS, MOST_SEED, MOST_THREADS, SeedsError, visible
 from ..scenario import Scenario, ScenarioError, Seeds, load
 from ..storage import FolderInUse, ResultError
 
@@ -28,6 +29,8 @@ __all__ = [
     "Planned",
     "Refused",
     "Set",
+    "Yes",
+    "affordable",
     "effort",
     "emit",
     "fail",
@@ -35,6 +38,7 @@ __all__ = [
     "open_scenario",
     "progress",
     "resumable",
+    "say",
     "seeds_of",
     "show",
     "terminable",
@@ -48,7 +52,9 @@ File = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", min=1, help="Threads; one a core if left out. Changes no result."),
+    typer.Option(
+        "--jobs", "-j", min=1, max=MOST_THREADS, help="Threads; one a core if left out. Changes no result."
+    ),
 ]
 Open = Annotated[bool, typer.Option("--open", help="Show the page in a browser.")]
 Planned = Annotated[
@@ -66,6 +72,9 @@ Set = Annotated[
         help='Put a value in place of the file\'s: --set links.bottleneck.rate="2 Mbit/s". Repeatable.',
         show_default=False,
     ),
+]
+Yes = Annotated[
+    bool, typer.Option("--yes", "-y", help="Run it however many packets are to be expected, without asking.")
 ]
 Trace = Annotated[bool, typer.Option(help="Keep every verdict with the figures behind it.")]
 
@@ -107,7 +116,7 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
             command(*args, **kwargs)
         except ScenarioError as error:
             fail(str(error), [asdict(problem) for problem in error.problems], as_json)
-        except (Refused, ResultError, FolderInUse) as error:
+        except (Refused, ResultError, FolderInUse, SeedsError) as error:
             fail(str(error), None, as_json)
         except BrokenPipeError:
             raise
@@ -125,15 +134,36 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
 
 def fail(text: str, problems: list[dict[str, Any]] | None, as_json: bool) -> NoReturn:
     """Refuse input: say why, leave with code 2."""
-    print(text, file=sys.stderr)
+    print(visible(text), file=sys.stderr)
     if as_json:
         emit({"error": text, "problems": problems or []})
     raise typer.Exit(BAD_INPUT) from None
 
 
-def emit(found: object) -> None:
-    """One JSON object on standard output."""
-    sys.stdout.write(json.dumps(found, ensure_ascii=False, allow_nan=False) + "\n")
+def say(text: str) -> None:
+    """Text on standard output; what would act on a terminal is written out."""
+    typer.echo(visible(text))
+
+
+def emit(found: Mapping[str, Any]) -> None:
+    """One JSON object on standard output. A value that is an iterator is a list, written as it comes."""
+    write = sys.stdout.write
+    for i, (key, value) in enumerate(found.items()):
+        write(f"{', ' if i else '{'}{_json(key)}: ")
+        if isinstance(value, Iterator):
+            write("[")
+            for j, item in enumerate(value):
+                write(f"{', ' if j else ''}{_json(item)}")
+            write("]")
+        else:
+            write(_json(value))
+    write("}\n" if found else "{}\n")
+
+
+def _json(value: object) -> str:
+    """JSON that shows letters as they are, and nothing that acts on a terminal."""
+    # Outside of texts JSON has no such character, and inside of them this is their JSON.
+    return visible(json.dumps(value, ensure_ascii=False, allow_nan=False), lines=False)
 
 
 def open_scenario(file: Path, overrides: list[str] | None) -> Scenario:
@@ -145,6 +175,39 @@ def open_scenario(file: Path, overrides: list[str] | None) -> Scenario:
             raise Refused(f'--set {text}: write KEY=VALUE, such as --set links.bottleneck.rate="2 Mbit/s"')
         pairs.append((key.strip(), value.strip()))
     return load(file, pairs)
+
+
+ASK_FROM = 1_000_000_000
+"""Data packets from which on a run is asked about: minutes to hours."""
+ASK_TRACED_FROM = 20_000_000
+"""The same where every verdict is kept in memory."""
+
+
+def packets_text(packets: float) -> str:
+    """A number of packets that is only an estimate.
+
+    >>> packets_text(21_454.3), packets_text(4.3e12)
+    ('about 21,000 packets', 'about 4.3e+12 packets')
+    """
+    shown = f"{float(f'{packets:.2g}'):,.0f}" if packets < 1e12 else f"{packets:.2g}"
+    return f"about {shown} packets"
+
+
+def affordable(packets: float, yes: bool, runs: int, *, traced: bool = False) -> None:
+    """Ask before very many packets are sent, on a terminal; elsewhere `--yes` has to be given."""
+    most = ASK_TRACED_FROM if traced else ASK_FROM
+    if yes or packets <= most:
+        return
+    what = f"{packets_text(packets)} are to be expected in {runs:,} run{'s' * (runs != 1)}"
+    kept = ", every verdict on them kept in memory" if traced else ""
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        if typer.confirm(f"{what}{kept}. Run it all the same?", err=True):
+            return
+        raise Refused("Nothing was run.")
+    raise Refused(
+        f"{what}{kept}, and more than {most:,} are run only with --yes: write --yes, a shorter duration,"
+        " lower rates, larger packets or fewer seeds"
+    )
 
 
 def effort(cpu_seconds: float, jobs: int | None, cache: Path) -> str:
@@ -170,11 +233,19 @@ def seeds_of(text: str) -> Seeds:
         first = int(low)
         last = int(high) if dots else first
     except ValueError:
-        raise Refused(f'--seeds "{text}" is no count and no range: write 20 for 1 to 20, or 5..9') from None
+        shown = text if len(text) <= 60 else f"{text[:59]}…"
+        raise Refused(f'--seeds "{shown}" is no count and no range: write 20 for 1 to 20, or 5..9') from None
     if min(first, last) < 0 or (not dots and first == 0):
         raise Refused(f'--seeds "{text}" asks for no run: write a number above 0, or a range such as 5..9')
     if last < first:
         raise Refused(f'--seeds "{text}" counts backwards: write {last}..{first}')
+    if dots and last > MOST_SEED:
+        raise Refused(f'--seeds "{text}" goes beyond the greatest seed: write seeds from 0 to {MOST_SEED}')
+    runs = last - first + 1 if dots else first
+    if runs > MOST_RUNS:
+        raise Refused(
+            f'--seeds "{text}" asks for {runs:,} runs: write at most {MOST_RUNS:,}, such as 30 or 1..30'
+        )
     return range(first, last + 1) if dots else first
 
 
@@ -200,11 +271,12 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     if not console.is_terminal:
         yield lambda finished, runs: None
         return
+    from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(what, total=None)
+        task = bar.add_task(escape(visible(what, lines=False)), total=None)
 
         def tell(finished: int, runs: int) -> None:
             bar.update(task, completed=finished, total=runs)
@@ -219,6 +291,7 @@ def resumable(cache: Path, runs: int) -> Iterator[Callable[[int, int, str], None
     What is interrupted says where `cache` has what is finished, and leaves with code 130.
     """
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}")
@@ -229,7 +302,9 @@ def resumable(cache: Path, runs: int) -> Iterator[Callable[[int, int, str], None
 
             def tell(finished: int, runs: int, what: str) -> None:
                 counted[:] = [finished, runs]
-                bar.update(task, completed=finished, total=runs, description=what)
+                bar.update(
+                    task, completed=finished, total=runs, description=escape(visible(what, lines=False))
+                )
 
             yield tell
     except KeyboardInterrupt:

@@ -8,7 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import Jobs, Json, Open, Planned, Refused, effort, emit, guarded, resumable
+from .common import (
+    Jobs,
+    Json,
+    Open,
+    Planned,
+    Refused,
+    Yes,
+    affordable,
+    effort,
+    emit,
+    guarded,
+    packets_text,
+    resumable,
+    say,
+)
 
 if TYPE_CHECKING:
     from ..compare import Comparison, Plan
@@ -37,6 +51,7 @@ def compare(
         Path, typer.Option(help="The folder for the reports; the page goes to compare/ there.")
     ] = (Path("reports")),
     open_: Open = False,
+    yes: Yes = False,
     json_: Json = False,
 ) -> None:
     """Compare schemes: drop-tail, RED, RIO, RI+O, ARM, ARD, … tuned alike, at equal mean queueing delay."""
@@ -55,12 +70,13 @@ def compare(
     if plan:
         _print_plan(made, jobs, json_)
         return
+    affordable(made.packets, yes, made.runs)
     with resumable(CACHE, made.runs) as tell:
         comparison = work(files, quick, names, jobs, out, progress=tell)
     if json_:
         emit(comparison.to_json())
     else:
-        typer.echo(as_text(comparison))
+        say(as_text(comparison))
     if open_ and comparison.page is not None:
         webbrowser.open(comparison.page.resolve().as_uri())
 
@@ -71,9 +87,9 @@ def _print_plan(plan: Plan, jobs: int | None, as_json: bool) -> None:
     if as_json:
         emit(plan.to_json())
         return
-    typer.echo(
+    say(
         f"{len(plan.schemes)} schemes on {len(plan.studies)} experiment{'s' * (len(plan.studies) != 1)}:"
-        f" {plan.runs} runs, {effort(plan.cpu_seconds, jobs, CACHE)}"
+        f" {plan.runs} runs, {packets_text(plan.packets)}, {effort(plan.cpu_seconds, jobs, CACHE)}"
     )
 
 

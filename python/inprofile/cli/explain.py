@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..quantity import number
-from .common import Jobs, Json, Refused, Set, emit, guarded, open_scenario, progress
+from .common import Jobs, Json, Refused, Set, Yes, affordable, emit, guarded, open_scenario, progress, say
 
 if TYPE_CHECKING:
     from ..explain import Explanation, Fate
@@ -32,6 +32,7 @@ def explain(
     ],
     set_: Set = None,
     jobs: Jobs = None,
+    yes: Yes = False,
     json_: Json = False,
 ) -> None:
     """Say in words and one picture why a flow got what it got."""
@@ -39,19 +40,20 @@ def explain(
     from ..explain import explain as reason
 
     try:
-        found = reason(_open(result, set_, jobs), flow)
+        found = reason(_open(result, set_, jobs, yes), flow)
     except UnknownFlow as error:
         raise Refused(str(error)) from None
     if json_:
         emit(found.to_json())
     else:
-        typer.echo(as_text(found))
+        say(as_text(found))
 
 
-def _open(place: Path, overrides: list[str] | None, jobs: int | None) -> Result:
+def _open(place: Path, overrides: list[str] | None, jobs: int | None, yes: bool) -> Result:
     """The result in a folder, or that of one traced run of a file."""
     if not place.is_dir():
         scenario = open_scenario(place, overrides)
+        affordable(scenario.expected_packets(seeds=1), yes, 1, traced=True)
         with progress(scenario.title) as tell:
             return scenario.run([1], jobs=jobs, trace=True, progress=tell)
     if overrides:

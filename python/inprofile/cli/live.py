@@ -12,7 +12,7 @@ import typer
 
 from ..live import NotLive, hindrance
 from ..storage import check_place
-from .common import File, Json, Out, Refused, Set, Trace, emit, guarded, open_scenario, progress, seeds_of
+from .common import File, Json, Out, Refused, Set, Trace, emit, guarded, open_scenario, progress, say, seeds_of
 from .run import as_json, as_text
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def live(
     if json_:
         emit({**as_json(result, scenario.file), "live": kept_time(result)})
     else:
-        typer.echo(as_text(result))
-        typer.echo("\n" + time_text(result))
+        say(as_text(result))
+        say("\n" + time_text(result))
 
 
 def in_user_namespace(hindered: str) -> NoReturn:

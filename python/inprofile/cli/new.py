@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..starter import starter
-from .common import Json, Refused, emit, guarded
+from .common import Json, Refused, emit, guarded, say
 
 
 @guarded
@@ -28,4 +28,4 @@ def new(
     if json_:
         emit({"file": str(path)})
     else:
-        typer.echo(f"Wrote {path}. Look at it, then:\n  inprofile check {path}\n  inprofile run {path}")
+        say(f"Wrote {path}. Look at it, then:\n  inprofile check {path}\n  inprofile run {path}")

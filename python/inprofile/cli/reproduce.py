@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Jobs, Json, Open, Planned, Refused, effort, emit, guarded, resumable
+from .common import Jobs, Json, Open, Planned, Refused, effort, emit, guarded, resumable, say
 
 if TYPE_CHECKING:
     from ..judge import Judged
@@ -65,7 +65,7 @@ def reproduce(
         emit({"papers": [report.to_json() for report in reports]})
     else:
         for report in reports:
-            typer.echo(as_text(report))
+            say(as_text(report))
     if open_:
         for report in reports:
             if report.page is not None:
@@ -80,7 +80,7 @@ def _print_plan(plans: list[Plan], jobs: int | None, as_json: bool) -> None:
         return
     for p in plans:
         experiments = sum(1 for _ in p.jobs)
-        typer.echo(
+        say(
             f"{p.paper.name}: {experiments} experiments, {p.runs} runs, {effort(p.cpu_seconds, jobs, CACHE)}"
         )
 

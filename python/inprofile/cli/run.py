@@ -7,8 +7,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._input import seeds_in_order
 from ..storage import check_place
-from .common import File, Jobs, Json, Out, Set, Trace, emit, guarded, open_scenario, progress, seeds_of
+from .common import (
+    File,
+    Jobs,
+    Json,
+    Out,
+    Set,
+    Trace,
+    Yes,
+    affordable,
+    emit,
+    guarded,
+    open_scenario,
+    packets_text,
+    progress,
+    say,
+    seeds_of,
+)
 
 if TYPE_CHECKING:
     from ..results import Result
@@ -28,6 +45,7 @@ def run(
     jobs: Jobs = None,
     out: Out = None,
     trace: Trace = False,
+    yes: Yes = False,
     json_: Json = False,
 ) -> None:
     """Run an experiment and print what came out, each figure with its 95 % interval over the seeds."""
@@ -35,19 +53,22 @@ def run(
     which = None if seeds is None else seeds_of(seeds)
     if out is not None:
         check_place(out)
-    with progress(scenario.title) as tell:
+    packets = scenario.expected_packets(which)
+    runs = len(scenario.seeds if which is None else seeds_in_order(which))
+    affordable(packets, yes, runs, traced=trace)
+    with progress(f"{scenario.title}, {packets_text(packets)}") as tell:
         result = scenario.run(which, jobs=jobs, trace=trace, progress=tell)
     if out is not None:
         result.write(out)
     if json_:
-        emit(as_json(result, scenario.file))
+        emit({**as_json(result, scenario.file), "expected_packets": round(packets)})
     else:
-        typer.echo(as_text(result))
+        say(as_text(result))
         if out is not None:
-            typer.echo(
+            say(
                 f"\nWritten to {out}: read it with inprofile.read, or look why a flow got what it got:"
             )
-            typer.echo(f"  inprofile explain {out} --flow {result.rows('flows')[0].keys['flow']}")
+            say(f"  inprofile explain {out} --flow {result.rows('flows')[0].keys['flow']}")
 
 
 def as_text(result: Result) -> str:
@@ -57,8 +78,8 @@ def as_text(result: Result) -> str:
     flows = result.rows("flows")
     measured = result.provenance.effective["measure"]["at"]
     queues = result.rows("queues").where(lambda row: row.keys["queue"] == measured or _busy(row))
-    hosts = {row.keys["flow"] for row in flows}
-    edges = result.rows("markers").where(lambda row: row.keys["place"] not in hosts)
+    hosts = set(flows.names())
+    edges = result.rows("markers").named(lambda place: place not in hosts)
     parts = [head, str(result.summary()), str(flows), *(str(r) for r in (queues, edges) if r)]
     return "\n\n".join(parts)
 
@@ -77,7 +98,8 @@ def as_json(result: Result, file: str) -> dict[str, Any]:
         "scenario": {"title": result.title, "file": file, "digest": provenance.digest},
         "seeds": list(result.seeds),
         "metrics": {name: metric.to_json() for name, metric in result.summary().items()},
-        **{kind: [row.to_json() for row in result.rows(kind)] for kind in ("flows", "queues", "markers")},
+        # Written one by one: a hundred thousand flows are not held as text.
+        **{kind: (row.to_json() for row in result.rows(kind)) for kind in ("flows", "queues", "markers")},
         "conservation": True,
         "provenance": {
             "version": provenance.version,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..mechanisms import schema as the_schema
-from .common import guarded
+from .common import guarded, say
 
 
 @guarded
@@ -16,4 +16,4 @@ def schema(
     json_: Annotated[bool, typer.Option("--json", help="The schema is JSON in any case.")] = False,
 ) -> None:
     """Print the JSON Schema of the experiment file."""
-    typer.echo(json.dumps(the_schema(), ensure_ascii=False, indent=2))
+    say(json.dumps(the_schema(), ensure_ascii=False, indent=2))

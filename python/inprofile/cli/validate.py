@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from .common import File, Json, Refused, Set, emit, guarded, open_scenario, terminable
+from .._input import MOST_RUNS, MOST_SEED, seconds
+from .common import File, Json, Refused, Set, Yes, affordable, emit, guarded, open_scenario, say, terminable
 
 DIFFERENT = 1
 
@@ -16,12 +17,14 @@ DIFFERENT = 1
 def validate(
     file: File,
     seed: Annotated[
-        int | None, typer.Option(min=1, help="Event by event: which seed both run.", show_default="1")
+        int | None, typer.Option(min=1, max=MOST_SEED, help="Event by event: which seed both run.", show_default="1")
     ] = None,
     seeds: Annotated[
         int | None,
         typer.Option(
-            min=2, help="In distribution: how many seeds each runs.", show_default="as many as the file says"
+            min=2,
+            max=MOST_RUNS,
+            help="In distribution: how many seeds each runs.", show_default="as many as the file says",
         ),
     ] = None,
     set_: Set = None,
@@ -34,8 +37,9 @@ def validate(
         ),
     ] = None,
     patience: Annotated[
-        float, typer.Option(min=1, metavar="SECONDS", help="After how long a run of ns-2 is given up.")
+        float, typer.Option(metavar="SECONDS", help="After how long a run of ns-2 is given up.")
     ] = 600.0,
+    yes: Yes = False,
     json_: Json = False,
 ) -> None:
     r"""Run an experiment here and in ns-2 2.35, and compare.
@@ -49,12 +53,18 @@ def validate(
     from ..validate import NotInNs2, Ns2Failed, Ns2Missing, Validation, by_events
     from ..validate import validate as run_both
 
+    try:
+        seconds("--patience", patience)
+    except ValueError as error:
+        raise Refused(str(error)) from None
     scenario = open_scenario(file, set_)
     events = by_events(scenario)
     if events and seeds is not None:
         raise Refused('--seeds: [engine] profile = "ns2" is compared event by event, one --seed at a time')
     if not events and (seed is not None or keep is not None):
         raise Refused('--seed and --keep are for [engine] profile = "ns2"; here many --seeds are compared')
+    runs = 1 if events else seeds or len(scenario.seeds)
+    affordable(scenario.expected_packets(seeds=1) * runs, yes, runs)
     found: Validation | Distribution
     try:
         with terminable():
@@ -67,7 +77,7 @@ def validate(
     if json_:
         emit(found.to_json())
     else:
-        typer.echo(str(found))
+        say(str(found))
     same = found.identical if isinstance(found, Validation) else found.equivalent
     if not same:
         raise typer.Exit(DIFFERENT)

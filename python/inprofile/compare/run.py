@@ -83,6 +83,12 @@ class Plan:
         """Roughly how much computing that is, on one core."""
         return sum(len(s.lengths) * s.seeds * s.cost for s in self.studies) * len(self.schemes)
 
+    @property
+    def packets(self) -> float:
+        """How many data packets are to be expected in all, estimated from rates and duration."""
+        each = (len(s.lengths) * s.seeds * s.scenario.expected_packets(seeds=1) for s in self.studies)
+        return sum(each) * len(self.schemes)
+
     def to_json(self) -> dict[str, Any]:
         """As `--plan --json` prints it."""
         return {
@@ -91,6 +97,7 @@ class Plan:
             "quick": self.quick,
             "experiments": self.experiments,
             "runs": self.runs,
+            "expected_packets": round(self.packets),
             "cpu_seconds": round(self.cpu_seconds, 1),
         }
 

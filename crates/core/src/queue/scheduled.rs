@@ -170,6 +170,12 @@ impl<T: Item> Scheduled<T> {
         }
     }
 
+    /// The class whose packet was taken last, if the link has not asked for another one since.
+    #[must_use]
+    pub fn sending(&self) -> Option<usize> {
+        self.sending
+    }
+
     /// When a packet that waits may leave at the earliest, as far as its class's set rate goes; `None` if none waits.
     #[must_use]
     pub fn next_ready(&self) -> Option<Time> {

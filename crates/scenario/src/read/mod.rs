@@ -15,18 +15,22 @@ pub mod tcp;
 mod watch;
 
 use inprofile_config::mechanism::defaults as mechanism_defaults;
-use inprofile_config::{Document, Entry, Problem, Report, Section};
+use inprofile_config::problem::acts;
+use inprofile_config::{Document, Entry, Place, Problem, Report, Section};
 use inprofile_core::registry::Registry;
 use inprofile_core::units::Duration;
 use inprofile_sim::network::Profile;
 
-use crate::model::{MOST_TABLES, Model};
+use crate::model::{MOST_FLOWS, MOST_TABLES, Model};
 
 /// Keys of the file's top level.
 const KEYS: [&str; 11] = [
     "title", "duration", "measure", "seeds", "engine", "tcp", "links", "flows", "edges", "signals",
     "monitors",
 ];
+
+/// The longest title, in characters.
+const LONGEST_TITLE: usize = 500;
 
 /// What reading needs beside the text.
 #[derive(Clone, Copy)]
@@ -84,7 +88,7 @@ fn read_root(root: &Section<'_, '_>, registry: &Registry) -> Option<Model> {
     let config = base.as_ref().and_then(|b| b.config.as_ref());
     let scope = Scope { registry, tcp: config };
     let links = tables(root, "links", true).map(|sections| links::read(&sections, scope));
-    let groups = tables(root, "flows", true).map(|sections| {
+    let groups = tables(root, "flows", true).filter(|sections| few_enough(root, sections)).map(|sections| {
         sections.iter().map(|s| flows::read(s, scope, base.as_ref(), duration)).collect::<Vec<_>>()
     });
     let edges = tables(root, "edges", false)
@@ -113,10 +117,34 @@ fn read_root(root: &Section<'_, '_>, registry: &Registry) -> Option<Model> {
     })
 }
 
+/// Whether the flows of all groups together are not too many: asked before anything is made for each of them.
+fn few_enough(root: &Section<'_, '_>, groups: &[Section<'_, '_>]) -> bool {
+    // A count that is none, or too large by itself, is told where it stands.
+    let good = |e: Entry<'_, '_>| e.as_whole().filter(|n| *n <= MOST_FLOWS).unwrap_or(0);
+    let total: u64 = groups.iter().map(|g| g.get("count").map_or(1, good)).sum();
+    if total <= MOST_FLOWS {
+        return true;
+    }
+    let place = Place { quoted: false, ..root.locate("flows") };
+    let problem = format!("{total} flows in all; the most is {MOST_FLOWS}");
+    root.report().error(&place, problem, "write smaller counts");
+    false
+}
+
 fn title(entry: &Entry<'_, '_>) -> Option<String> {
     let text = entry.text("a title in quotes")?;
     if text.trim().is_empty() {
         entry.report().error(entry.place(), "the title is empty", "write what the experiment is about");
+        return None;
+    }
+    if let Some(c) = text.chars().find(|c| acts(*c)) {
+        let problem = format!("the title has a control character, U+{:04X}", u32::from(c));
+        entry.report().error(entry.place(), problem, "leave it out: a title is one line of plain text");
+        return None;
+    }
+    if text.chars().count() > LONGEST_TITLE {
+        let problem = format!("the title has {} characters", text.chars().count());
+        entry.report().error(entry.place(), problem, format!("write at most {LONGEST_TITLE}"));
         return None;
     }
     Some(text.to_owned())

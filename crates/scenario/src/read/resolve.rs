@@ -7,7 +7,7 @@ use inprofile_config::{Place, Report, Section};
 use inprofile_core::params::Context;
 use inprofile_core::units::{Bytes, Duration, Time};
 
-use crate::model::{At, Edge, Group, Join, Link, MOST_FLOWS, Monitor, Route, Signals, Source, Way, packet};
+use crate::model::{At, Edge, Group, Join, Link, Monitor, Route, Signals, Source, Way, packet};
 use crate::read::flows;
 use crate::read::links;
 use crate::read::names::Names;
@@ -186,11 +186,6 @@ fn claim_groups(root: &Section<'_, '_>, drafts: &[flows::Draft<'_, '_>]) -> Name
     if total == 0 && drafts.iter().all(|d| d.count.is_some()) {
         let place = Place { quoted: false, ..root.locate("flows") };
         root.report().error(&place, "there are no flows at all", "give one group a count above 0");
-    }
-    if total > MOST_FLOWS {
-        let place = Place { quoted: false, ..root.locate("flows") };
-        let problem = format!("{total} flows in all; the most is {MOST_FLOWS}");
-        root.report().error(&place, problem, "write smaller counts");
     }
     names
 }
