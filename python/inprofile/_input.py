@@ -59,7 +59,7 @@ def read_file(path: str | Path, most: int = LARGEST_FILE) -> bytes:
     Nothing else is opened: a pipe may never end, a device neither. Raises `UnfitFile`, and `OSError` as
     `open` does.
     """
-    _fit(path, os.stat(path), most)
+    _fit(path, Path(path).stat(), most)
     # What was a file may be a pipe by now: opening one must not wait for its writer.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
     with os.fdopen(os.open(path, flags), "rb") as file:
@@ -72,7 +72,7 @@ def read_file(path: str | Path, most: int = LARGEST_FILE) -> bytes:
 
 def check_file(path: str | Path) -> None:
     """Raise `UnfitFile` unless it is a regular file, `OSError` where there is none."""
-    _fit(path, os.stat(path), MOST_SEED)
+    _fit(path, Path(path).stat(), MOST_SEED)
 
 
 def _fit(path: str | Path, found: os.stat_result, most: int) -> None:
@@ -155,7 +155,7 @@ _ACTING_BUT_LINES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-
 
 
 def visible(text: str, *, lines: bool = True) -> str:
-    r"""The same text with every character that acts on a terminal written out; `lines`: but for ends of lines.
+    r"""The same text, what acts on a terminal written out; `lines`: but for ends of lines.
 
     >>> visible("red: \x1b[31m\r\n")
     'red: \\u001b[31m\\u000d\n'

@@ -28,6 +28,8 @@ class Scenario:
     @property
     def file(self) -> str:
         """What messages call it."""
+    def expected_packets(self) -> float:
+        """Data packets that one run is expected to send."""
     def warnings(self) -> str:
         """JSON list of problems that do not prevent a run."""
     def describe(self) -> str:

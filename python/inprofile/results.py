@@ -77,7 +77,9 @@ class Provenance:
         except KeyError as missing:
             raise ResultError(f"the provenance lacks {missing}") from None
         except TypeError:
-            raise ResultError("the provenance is of another kind than is written: it was changed by hand") from None
+            raise ResultError(
+                "the provenance is of another kind than is written: it was changed by hand"
+            ) from None
         if not isinstance(made.experiment, str) or made.digest != stored.get("digest"):
             raise ResultError("the stored experiment is not the one that was run: its digest differs")
         return made

@@ -201,7 +201,7 @@ class Rows(Sequence[Row]):
         numbers_of = {n: table.column(n).to_numpy() for n in (*given, *figures)}
         self._given = {n: numbers_of[n] for n in given}
         self._figures = {n: numbers_of[n] for n in figures}
-        # Rows of the table with the same keys have the same number; numbers are in the order of their first rows.
+        # Rows with the same keys have the same number; numbers are in the order of their first rows.
         codes = np.zeros(table.num_rows, dtype=np.int64)
         for key in keys:
             column = self._keys[key].dictionary_encode()
@@ -235,7 +235,7 @@ class Rows(Sequence[Row]):
 
     def where(self, wanted: Callable[[Row], bool]) -> Rows:
         """Only some of them."""
-        return self._only([wanted(self._row(i)) for i in self._which])
+        return self._only([wanted(self._row(int(i))) for i in self._which])
 
     def named(self, wanted: Callable[[str], bool]) -> Rows:
         """Only those of which `wanted` takes the name."""
@@ -250,7 +250,7 @@ class Rows(Sequence[Row]):
 
     def __getitem__(self, index: Any) -> Any:
         found = self._which[index]
-        return [self._row(i) for i in found] if isinstance(index, slice) else self._row(found)
+        return [self._row(int(i)) for i in found] if isinstance(index, slice) else self._row(int(found))
 
     def __len__(self) -> int:
         return len(self._which)

@@ -93,7 +93,7 @@ class Ns2:
     """ns-2 as a program, and its runs under way, in whichever threads: none outlives `stop`."""
 
     def __init__(self, patience: float = PATIENCE) -> None:
-        """One run may take `patience` seconds. Raises `Ns2Missing`, ValueError where that is no time to wait."""
+        """One run may take `patience` seconds. Raises `Ns2Missing`, ValueError if none can."""
         self.patience = seconds("patience", patience)
         program = shutil.which("ns")
         if program is None:

@@ -12,7 +12,20 @@ import typer
 
 from ..live import NotLive, hindrance
 from ..storage import check_place
-from .common import File, Json, Out, Refused, Set, Trace, emit, guarded, open_scenario, progress, say, seeds_of
+from .common import (
+    File,
+    Json,
+    Out,
+    Refused,
+    Set,
+    Trace,
+    emit,
+    guarded,
+    open_scenario,
+    progress,
+    say,
+    seeds_of,
+)
 from .run import as_json, as_text
 
 if TYPE_CHECKING:

@@ -80,9 +80,7 @@ def _print_plan(plans: list[Plan], jobs: int | None, as_json: bool) -> None:
         return
     for p in plans:
         experiments = sum(1 for _ in p.jobs)
-        say(
-            f"{p.paper.name}: {experiments} experiments, {p.runs} runs, {effort(p.cpu_seconds, jobs, CACHE)}"
-        )
+        say(f"{p.paper.name}: {experiments} experiments, {p.runs} runs, {effort(p.cpu_seconds, jobs, CACHE)}")
 
 
 #: Room for a mean and half its interval, each with its unit.

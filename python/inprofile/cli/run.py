@@ -65,9 +65,7 @@ def run(
     else:
         say(as_text(result))
         if out is not None:
-            say(
-                f"\nWritten to {out}: read it with inprofile.read, or look why a flow got what it got:"
-            )
+            say(f"\nWritten to {out}: read it with inprofile.read, or look why a flow got what it got:")
             say(f"  inprofile explain {out} --flow {result.rows('flows')[0].keys['flow']}")
 
 

@@ -17,14 +17,16 @@ DIFFERENT = 1
 def validate(
     file: File,
     seed: Annotated[
-        int | None, typer.Option(min=1, max=MOST_SEED, help="Event by event: which seed both run.", show_default="1")
+        int | None,
+        typer.Option(min=1, max=MOST_SEED, help="Event by event: which seed both run.", show_default="1"),
     ] = None,
     seeds: Annotated[
         int | None,
         typer.Option(
             min=2,
             max=MOST_RUNS,
-            help="In distribution: how many seeds each runs.", show_default="as many as the file says",
+            help="In distribution: how many seeds each runs.",
+            show_default="as many as the file says",
         ),
     ] = None,
     set_: Set = None,
