@@ -36,8 +36,25 @@ crate::choice! {
         ClarkFang = "clark_fang",
         /// Both at every arrival.
         EveryArrival = "every_arrival",
+        /// Each at arrivals of its own colour only: the total at OUT, IN's at IN arrivals (the prose of Clark and Fang 1998 and
+        /// of Kim 1999 §2.2, read to the letter).
+        OwnColour = "own_colour",
         /// Both at IN arrivals only: a known fault of ns-2's Queue/RED/RIO.
         Ns2 = "ns2",
+    }
+}
+
+impl AvgUpdate {
+    /// `[colour][average]`, OUT and the total first: whether an arrival of this colour is a sample for this average, at an arrival
+    /// that finds the link busy.
+    #[must_use]
+    pub fn takes(self) -> [[bool; 2]; 2] {
+        match self {
+            AvgUpdate::ClarkFang => [[true, false], [true, true]],
+            AvgUpdate::EveryArrival => [[true, true], [true, true]],
+            AvgUpdate::OwnColour => [[true, false], [false, true]],
+            AvgUpdate::Ns2 => [[false, false], [true, true]],
+        }
     }
 }
 
@@ -113,7 +130,7 @@ impl Build for Params {
                 return Err(Fault {
                     field: "avg_update",
                     problem: "variant = \"efficient\" does not know ns-2's fault".into(),
-                    remedy: "avg_update = \"clark_fang\" or \"every_arrival\", or another variant".into(),
+                    remedy: "another avg_update, such as \"clark_fang\", or another variant".into(),
                 });
             }
             let curves = [(&self.r#in, "in.min_th", "in.max_th"), (&self.out, "out.min_th", "out.max_th")];
@@ -146,7 +163,7 @@ impl Params {
     #[must_use]
     pub fn whole(&self, context: &Context) -> efficient::Config<2> {
         let curves = [self.out.curve(), self.r#in.curve()];
-        let takes = [[true, self.avg_update == AvgUpdate::EveryArrival], [true, true]];
+        let takes = self.avg_update.takes();
         efficient::Config::new(
             self.weight(context),
             curves,

@@ -7,7 +7,8 @@
 //! thresholds shrink in a line as avg_in falls from IN's min_th to 0.
 //! The paper computes both averages whenever a packet arrives, so that their difference is the average of OUT packets:
 //! hence `avg_update = every_arrival`. Where IN's is updated at IN arrivals only, a negative difference counts as 0.
-//! Each RED spaces its own drops by its own count. Non-goal: more than two drop precedences.
+//! Each RED spaces its own drops by its own count, or (`counts = joint`) an OUT packet lost to either test restarts both.
+//! Non-goal: more than two drop precedences.
 
 use crate::aqm::curve::{Curve, Variant};
 use crate::aqm::rio::{self, AvgUpdate, Textbook, Thresholds};
@@ -22,6 +23,16 @@ use crate::rng::Rng;
 use crate::signal::Signal;
 use crate::units::{Bytes, Time};
 use crate::verdict::{Admission, Why};
+
+crate::choice! {
+    /// How the two tests of an OUT packet count the packets let by since the last drop: the paper does not say.
+    pub enum Counts {
+        /// Each since its own last drop: each is a RED by itself.
+        Each = "each",
+        /// Both since an OUT packet was last dropped by either.
+        Joint = "joint",
+    }
+}
 
 crate::params! {
     /// What an operator sets.
@@ -46,6 +57,8 @@ crate::params! {
         avg_update: AvgUpdate = AvgUpdate::EveryArrival;
         /// The probability is multiplied by the packet's size / mean_packet.
         byte_scaled: bool = false;
+        /// Whether an OUT packet's two tests count packets each since its own last drop, or both since the last of either.
+        counts: Counts = Counts::Each;
         /// Typical size on the wire: how fast an idle link ages the averages, and what byte_scaled divides
         /// by. Left out: a full packet.
         mean_packet: Option<Bytes> [POSITIVE];
@@ -71,6 +84,7 @@ pub struct RioPlusOut {
     rio: Textbook,
     curve: Curve,
     count: Countdown,
+    counts: Counts,
     strictness: f64,
     /// Where strictness ends.
     in_min_th: f64,
@@ -173,6 +187,7 @@ impl Build for Params {
             rio: self.as_rio().textbook(context),
             curve: self.out.curve(),
             count: Countdown::default(),
+            counts: self.counts,
             strictness: self.strictness,
             in_min_th: self.r#in.min_th.amount(),
             stats: Stats::default(),
@@ -203,6 +218,14 @@ impl<W: Why + ?Sized> Why for OfOut<'_, W> {
 }
 
 impl RioPlusOut {
+    /// An OUT packet failed either test, and the counts are one. ns-2's do not restart after a forced drop.
+    fn restart_both(&mut self, fate: Fate) {
+        if !(fate == Fate::Forced && self.rio.rule().law.is_ns2()) {
+            self.rio.restart_out();
+            self.count.restart();
+        }
+    }
+
     /// The third RED: an OUT packet that has passed the second.
     #[inline]
     fn test_out<Q: Queue + ?Sized, W: Why + ?Sized>(
@@ -253,6 +276,9 @@ impl Aqm for RioPlusOut {
             fate = self.test_out(packet, queue, rng, why);
         }
         let verdict = self.rio.conclude(packet, queue, fate);
+        if self.counts == Counts::Joint && !packet.colour.is_in() && fate != Fate::Pass {
+            self.restart_both(fate);
+        }
         // What found the queue full passed all tests, and restarts the counts as any dropped packet does.
         if third && fate == Fate::Pass && verdict != Admission::Admit && !self.rio.rule().law.is_ns2() {
             self.count.restart();

@@ -66,8 +66,9 @@ impl Vars {
                     self.r#in.average.age(w, now, since);
                 }
                 _ => {
-                    self.out.average.step(w.w_q(), all);
-                    self.r#in.average.step(c.in_weight[usize::from(is_in)], ins);
+                    let [of_all, of_in] = c.weights[usize::from(is_in)];
+                    self.out.average.step(of_all, all);
+                    self.r#in.average.step(of_in, ins);
                 }
             }
             return;
@@ -122,11 +123,17 @@ impl Vars {
                 let unseen = ns2.unseen.take().map(|since| secs - since);
                 sample(&mut self.r#in.average, ins, idle.or(unseen));
             }
-            AvgUpdate::ClarkFang if !is_in => {
+            AvgUpdate::ClarkFang | AvgUpdate::OwnColour if !is_in => {
                 sample(&mut self.out.average, all, idle);
                 if let Some(idle) = idle {
                     self.r#in.average.age_ns2_for(w, now, idle);
                 }
+            }
+            AvgUpdate::OwnColour => {
+                if let Some(idle) = idle {
+                    self.out.average.age_ns2_for(w, now, idle);
+                }
+                sample(&mut self.r#in.average, ins, idle);
             }
             AvgUpdate::ClarkFang | AvgUpdate::EveryArrival => {
                 sample(&mut self.out.average, all, idle);

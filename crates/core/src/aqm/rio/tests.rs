@@ -98,16 +98,20 @@ fn averages_by_option() {
     };
     assert_eq!(after(AvgUpdate::ClarkFang), [(6.0, 0.0), (9.0, 4.0)]);
     assert_eq!(after(AvgUpdate::EveryArrival), [(6.0, 4.0), (9.0, 6.0)]);
+    assert_eq!(after(AvgUpdate::OwnColour), [(6.0, 0.0), (6.0, 4.0)]);
     assert_eq!(after(AvgUpdate::Ns2), [(0.0, 0.0), (6.0, 4.0)]);
 }
 
 /// An idle stretch that an OUT packet ends ages IN's average all the same.
 #[test]
 fn idle_time_ages_both_averages() {
-    for avg_update in [AvgUpdate::ClarkFang, AvgUpdate::EveryArrival] {
+    for avg_update in [AvgUpdate::ClarkFang, AvgUpdate::EveryArrival, AvgUpdate::OwnColour] {
         let mut rio = Params { avg_update, ..params(0.5) }.textbook(&CONTEXT);
         let mut rng = Rng::for_component(1, "rio");
         arrive(&mut rio, 0, I, &mut Fake::of(8, 4), &mut rng);
+        if avg_update == AvgUpdate::OwnColour {
+            arrive(&mut rio, 0, O, &mut Fake::of(8, 4), &mut rng);
+        }
         let ms = 1_000_000_000;
         let mut idle = Fake { idle: Some(Time(10 * ms)), ..Fake::of(0, 0) };
         arrive(&mut rio, 12 * ms, O, &mut idle, &mut rng);
@@ -217,12 +221,15 @@ fn queue_of(now: u64, gap: u64, ins: u32, outs: u32, idle: Option<f64>) -> (Fake
     (queue, ps)
 }
 
+fn by_option() -> impl Strategy<Value = AvgUpdate> {
+    prop::sample::select(vec![AvgUpdate::ClarkFang, AvgUpdate::EveryArrival, AvgUpdate::OwnColour])
+}
+
 proptest! {
     /// Where all packets are of one colour, RIO is a RED with that colour's thresholds.
     #[test]
-    fn one_colour_alone_is_red(steps in arrivals(), out: bool, gentle: bool, wait: bool, every: bool,
+    fn one_colour_alone_is_red(steps in arrivals(), out: bool, gentle: bool, wait: bool, avg_update in by_option(),
                                w_q in 0.01f64..=1.0, seed: u64) {
-        let avg_update = if every { AvgUpdate::EveryArrival } else { AvgUpdate::ClarkFang };
         let p = Params { gentle, wait, avg_update, ..params(w_q) };
         let (mut rio, mut red) = (p.build(&CONTEXT), red_of(if out { &p.out } else { &p.r#in }, &p));
         let colour = if out { O } else { I };
@@ -241,9 +248,8 @@ proptest! {
 
     /// Everything recomputed from the whole past, at every arrival.
     #[test]
-    fn agrees_with_the_oracle(steps in arrivals(), gentle: bool, wait: bool, every: bool,
+    fn agrees_with_the_oracle(steps in arrivals(), gentle: bool, wait: bool, avg_update in by_option(),
                               w_q in 0.01f64..=1.0, seed: u64) {
-        let avg_update = if every { AvgUpdate::EveryArrival } else { AvgUpdate::ClarkFang };
         let p = Params { gentle, wait, avg_update, ..params(w_q) };
         let mut rio = p.textbook(&CONTEXT);
         let mut rng = Rng::for_component(seed, "rio");
@@ -259,7 +265,10 @@ proptest! {
             let fast = rio.arrive(Time(now), &packet, &mut queue, &mut rng, &mut notes);
 
             let sample = |q: u32| idle.map_or(Sample::Length(f64::from(q)), |ps| Sample::Idle(ps as f64 * 1e-9));
-            all.push(sample(ins + outs));
+            // Kim 1999, §2.2: "if it is an IN packet, the router calculates avg_in; if it is an OUT packet, … avg_total".
+            let own = avg_update == AvgUpdate::OwnColour;
+            let every = avg_update == AvgUpdate::EveryArrival;
+            if colour != I || !own || idle.is_some() { all.push(sample(ins + outs)); }
             if colour == I || every || idle.is_some() { ins_only.push(sample(ins)); }
             let (group, curve) = if colour == I {
                 (&rio.vars.r#in, &rio.config.r#in)

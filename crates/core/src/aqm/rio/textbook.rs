@@ -26,8 +26,8 @@ pub(super) struct Config {
     pub(super) r#in: Curve,
     pub(super) out: Curve,
     pub(super) rule: Rule,
-    /// Weight of an OUT and of an IN packet's sample in IN's average.
-    pub(super) in_weight: [f64; 2],
+    /// Weight of an OUT and of an IN packet's sample in the average of all packets and in that of IN.
+    pub(super) weights: [[f64; 2]; 2],
     pub(super) avg_update: AvgUpdate,
     pub(super) ecn: bool,
 }
@@ -65,7 +65,7 @@ impl Params {
             r#in: told(&self.r#in),
             out: told(&self.out),
             rule: self.rule(law, context),
-            in_weight: [if self.avg_update == AvgUpdate::EveryArrival { self.w_q } else { 0.0 }, self.w_q],
+            weights: self.avg_update.takes().map(|of| of.map(|takes| if takes { self.w_q } else { 0.0 })),
             avg_update: self.avg_update,
             ecn: self.ecn,
         };
@@ -144,6 +144,12 @@ impl Textbook {
             seen.note(packet.flow, v.out.average.get() - v.r#in.average.get());
         }
         verdict
+    }
+
+    /// An OUT packet was dropped by a test that shares RIO's count of OUT packets.
+    #[inline]
+    pub(in crate::aqm) fn restart_out(&mut self) {
+        self.vars.out.count.restart();
     }
 
     /// The average of all packets, and that of IN packets.

@@ -1,5 +1,6 @@
 use super::*;
 use crate::aqm::oracle::{Past, Sample, average, p_a};
+use crate::estimate::ewma::{QueueAverage, Weight};
 use crate::packet::{Ecn, FlowId};
 use crate::queue::fake::Fake;
 use crate::rng::Rng;
@@ -30,6 +31,7 @@ fn params(w_q: f64) -> Params {
         ecn: false,
         avg_update: AvgUpdate::EveryArrival,
         byte_scaled: false,
+        counts: Counts::Each,
         mean_packet: None,
         variant: Variant::Floyd93,
         watch: false,
@@ -107,7 +109,44 @@ fn averages_by_option() {
     };
     assert_eq!(after(AvgUpdate::EveryArrival), [0.0, 2.0, 1.0]);
     assert_eq!(after(AvgUpdate::ClarkFang), [0.0, 0.0, 0.0]);
+    assert_eq!(after(AvgUpdate::OwnColour), [0.0, 0.0, 0.0]);
     assert_eq!(after(AvgUpdate::Ns2), [0.0, 0.0, 0.0]);
+}
+
+/// §4: OUT is tested on avg_total, and "if the packet is not dropped" on avg_out. The first packet above the thresholds meets both at
+/// p_b, independently: 1 − (1 − p_total)(1 − p_out), at avg_total = 45 and avg_out = 20 0.061875.
+#[test]
+fn both_tests_drop_as_independent_ones() {
+    let joint = 1.0 - (1.0 - 0.05 * 15.0 / 60.0) * (1.0 - 0.1 * 10.0 / 20.0);
+    assert!((joint - 0.061875_f64).abs() < 1e-12);
+    let n = 200_000;
+    let dropped = (0..n)
+        .filter(|&seed| {
+            let mut rng = Rng::for_component(seed, "rio_plus_out");
+            let mut aqm = params(1.0).build(&CONTEXT);
+            // RED's count starts below min_th at −1: the first packet above has count 0, where p_a = p_b.
+            offer(&mut aqm, O, &mut Fake::of(25, 20), &mut rng, &mut Silent) != Admit
+        })
+        .count() as f64;
+    let sigma = (joint * (1.0 - joint) / n as f64).sqrt();
+    assert!((dropped / n as f64 - joint).abs() < 4.0 * sigma, "{}", dropped / n as f64);
+}
+
+/// With `wait` nothing is dropped for 1/p_b packets after a drop: after a drop by either test, where they count together; after its own,
+/// where each counts by itself.
+#[test]
+fn joint_counts_restart_with_either_drop() {
+    // 50 IN and 20 OUT wait: p_b is 0.0333 for the total and 0.05 for OUT, so 30 and 20 packets without a drop.
+    let closest = |counts| {
+        let mut aqm = Params { wait: true, counts, ..params(1.0) }.build(&CONTEXT);
+        let mut rng = Rng::for_component(1, "rio_plus_out");
+        let dropped: Vec<u32> = (0..20_000)
+            .filter(|_| offer(&mut aqm, O, &mut Fake::of(50, 20), &mut rng, &mut Silent) != Admit)
+            .collect();
+        dropped.windows(2).map(|w| w[1] - w[0]).min().unwrap()
+    };
+    assert!(closest(Counts::Joint) >= 20, "{}", closest(Counts::Joint));
+    assert!(closest(Counts::Each) < 10, "{}", closest(Counts::Each));
 }
 
 #[test]
@@ -211,6 +250,46 @@ proptest! {
             let ours = offer(&mut one, colour, &mut Fake::of(ins, outs), &mut a, &mut Silent);
             prop_assert_eq!(ours, offer(&mut other, colour, &mut Fake::of(ins, outs), &mut b, &mut Silent));
         }
+    }
+
+    /// §4: "with a single subtraction, obtains avg_out": it is the average that a RED on the OUT packets alone would keep, whatever
+    /// arrives, an idle link included; and so never negative.
+    #[test]
+    fn avg_out_is_the_average_of_the_out_queue(steps in arrivals(), idle in prop::collection::vec(prop::option::weighted(0.1, 1u64..50), 300),
+                                               w_q in 0.01f64..=1.0) {
+        let mut aqm = params(w_q).build(&CONTEXT);
+        let mut rng = Rng::for_component(1, "rio_plus_out");
+        let weight = Weight::new(w_q, CONTEXT.link_rate, CONTEXT.packet);
+        let mut alone = QueueAverage::default();
+        let ms = 1_000_000_000;
+        let mut now = Time::ZERO;
+        for ((colour, ins, outs), idle) in steps.into_iter().zip(idle) {
+            let since = now;
+            now = Time(now.0 + idle.unwrap_or(1) * ms);
+            let mut queue = match idle {
+                Some(_) => Fake { idle: Some(since), ..Fake::of(0, 0) },
+                None => Fake::of(ins, outs),
+            };
+            let outs = if idle.is_some() { 0 } else { outs };
+            let slow = alone.sample(&weight, now, f64::from(outs), idle.map(|_| since));
+            let packet = Packet { size: 1000, colour, ..Packet::default() };
+            aqm.arrive(now, &packet, &mut queue, &mut rng, &mut Silent);
+            let (total, ins) = aqm.rio.averages();
+            prop_assert!((total - ins - slow).abs() < 1e-9, "{} and {slow}", total - ins);
+        }
+    }
+
+    /// §4: from max_out on every OUT packet is dropped, whatever the other averages are, and no IN packet for that.
+    #[test]
+    fn beyond_max_out_every_out_packet_is_dropped(ins in 0u32..60, outs in 30u32..500, wait: bool, joint: bool, seed: u64) {
+        let counts = if joint { Counts::Joint } else { Counts::Each };
+        let mut aqm = Params { wait, counts, ..params(1.0) }.build(&CONTEXT);
+        let mut rng = Rng::for_component(seed, "rio_plus_out");
+        for colour in [O, R, O] {
+            let got = offer(&mut aqm, colour, &mut Fake::of(ins, outs), &mut rng, &mut Silent);
+            prop_assert!(matches!(got, Drop(_)), "{got:?}");
+        }
+        prop_assert_eq!(offer(&mut aqm, I, &mut Fake::of(ins, outs), &mut rng, &mut Silent), Admit);
     }
 
     /// It drops no packet less than the rules allow: everything recomputed from the whole past, by the paper's Fig. 4.
