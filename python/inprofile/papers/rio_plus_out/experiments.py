@@ -1,25 +1,37 @@
-"""What is run for paper B: Table I with its variants, the points of Fig. 1 and 7 to 9, bucket sizes."""
+"""What is run for paper B: Table I, Fig. 1 and 2, points of Fig. 7 to 9, and what is varied one at a time.
+
+A scenario file is RIO in the primary set-up. What a set-up changes, and what the atlas varies, is data:
+`bucket`, `rtt` and `access` of `paper.toml` (values that each flow has its own of), a set-up's `set`, `[[sweeps]]`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 from .. import Batches, Cell, Job, Paper
 
-__all__ = ["BEST_EFFORT", "BUCKETS", "LEVELS", "PROFILES", "STEPS", "SUBSCRIBED", "WEIGHTS", "jobs"]
+__all__ = ["BEST_EFFORT", "FIGURES", "LEVELS", "PROFILES", "STEPS", "SUBSCRIBED", "depth", "jobs"]
 
-#: RI+O in the place of RIO: the same, and the thresholds for the average of OUT packets.
-IN = {"min_th": "60 packets", "max_th": "180 packets", "max_p": 0.02}
-TOTAL = {"min_th": "30 packets", "max_th": "90 packets", "max_p": 0.05}
+#: §4: RI+O's third set of parameters, and its averages "whenever a packet arrives".
 OUT = {"min_th": "10 packets", "max_th": "30 packets", "max_p": 0.1}
-QUEUE = {"limit": "1000 packets", "w_q": 0.5, "in": IN, "avg_update": "every_arrival"}
-
-#: The averaging weight decides much, so it is swept in every full run; the file's own is the last.
-WEIGHTS = (0.002, 0.02, 0.1, 0.5)
+TOTAL = {"min_th": "30 packets", "max_th": "90 packets", "max_p": 0.05}
+SCHEMES: Mapping[str, Mapping[str, object]] = {
+    "rio": {},
+    "rio-plus-out": {
+        "links.bottleneck.queue.aqm": "rio_plus_out",
+        "links.bottleneck.queue.total": TOTAL,
+        "links.bottleneck.queue.out": OUT,
+        "links.bottleneck.queue.avg_update": "every_arrival",
+    },
+}
 
 #: Fig. 7: best-effort flows, at profiles of 2 and 2.5 Mbit/s (40 and 50 % subscribed).
 BEST_EFFORT = (0, 1, 2, 6, 11, 16, 26, 46)
-SUBSCRIBED = {"40 %": "2 Mbit/s", "50 %": "2.5 Mbit/s"}
+SUBSCRIBED = {"40 %": 2.0, "50 %": 2.5}
 #: Fig. 8: profile in Mbit/s, and subscription of 20 Mbit/s in per cent.
 PROFILES = (0.5, 1.0, 2.0)
 LEVELS = tuple(range(10, 101, 10))
@@ -30,117 +42,144 @@ STEPS = {
     "0.3": (7, "figure-9c.toml", 3),
     "0.4": (6, "figure-9d.toml", 2),
 }
-#: The study its conclusion speaks of: bucket of the 270 kbit/s flow in bytes, the others' in proportion.
-BUCKETS = (3200, 8000, 16000, 40000, 80000, 320000)
-#: Bytes of bucket per bit/s of profile, as in Table I.
-DEPTH = 8000 / 270e3
-
-TCP: Mapping[str, Mapping[str, object]] = {
-    "": {},
-    "sack": {"tcp.congestion": "sack"},
-    "rfc": {"tcp.profile": "rfc", "tcp.congestion": "sack"},
-    "cubic": {"tcp.profile": "rfc", "tcp.congestion": "cubic"},
-}
+#: Topologies whose cells are points of a figure.
+FIGURES = ("figure-7", "figure-8", "figure-9")
+#: Points of Fig. 7 and 8 where few are run (`--quick`, the atlas): ends, and where the paper's curves part.
+FEW_BEST_EFFORT, FEW_LEVELS = (0, 11, 26, 46), (20, 60, 80)
+#: The profile that `bucket` is given for: Table I's smallest.
+UNIT = 270e3
 
 
-def jobs(paper: Paper, quick: bool = False, sweeps: bool = False) -> Batches:
-    """List what `reproduce` runs."""
-    seeds = paper.about["seeds"]
-    tail = "_quick" if quick else ""
-    full, figures, study = seeds["quick" if quick else "full"], seeds[f"figures{tail}"], seeds[f"study{tail}"]
-    return [
-        [
-            *_table_1(paper, full, study, quick),
-            *_both(paper, Cell("as-described", "figure-1", ""), figures, "figure-1.toml"),
-            *_figure_7(paper, figures, quick),
-            *_figure_8(paper, figures, quick),
-            *_figure_9(paper, figures),
-            *_buckets(paper, study, quick),
-            *(_more(paper, study) if sweeps else ()),
-        ]
-    ]
+def depth(bucket: float, profile: float) -> str:
+    """Bucket of a profile (bit/s), in proportion to `bucket` bytes at 270 kbit/s.
+
+    >>> depth(320e3, 540e3)
+    '640000 B'
+    """
+    return f"{round(bucket * profile / UNIT)} B"
 
 
-def _both(
-    paper: Paper,
-    cell: Cell,
-    seeds: int,
-    file: str,
-    values: Mapping[str, object] | None = None,
-    **queue: object,
-) -> Iterator[Job]:
-    """The same experiment under RIO and under RI+O."""
-    cost = paper.find("topologies", cell.topology)["cost"]
-    rio = {"aqm": "rio", "out": TOTAL, **QUEUE, **queue}
-    plus = {"aqm": "rio_plus_out", "total": TOTAL, "out": OUT, **QUEUE, **queue}
-    for scheme, aqm in (("rio", rio), ("rio-plus-out", plus)):
-        here = Cell(cell.setup, cell.topology, scheme, cell.variant, cell.sweep, cell.value)
-        yield Job(here, seeds, file, {**(values or {}), "links.bottleneck.queue": aqm}, cost)
+def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
+    """List what `reproduce` runs: Table I and Fig. 1, 2 in every set-up, Fig. 7 to 9 in those that have them.
+
+    `full` adds Fig. 7 to 9 elsewhere, and the sweeps.
+    """
+    few = quick or bool(paper.about.get("coarse"))
+    made: list[Job] = []
+    for setup in paper.setups:
+        make = _Maker(paper, setup, quick)
+        made += make.table_1()
+        if full or setup.get("figures", True):
+            made += make.figures(few)
+    for sweep in paper.sweeps:
+        if full or not sweep.get("full", True):
+            made += _swept(paper, sweep, quick)
+    return [made]
 
 
-def _table_1(paper: Paper, full: int, study: int, quick: bool) -> Iterator[Job]:
-    for variant, tcp in TCP.items():
-        cell = Cell("as-described", "table-1", "", variant)
-        yield from _both(paper, cell, full if not variant else study, "table-1.toml", tcp, watch=True)
-    for w_q in WEIGHTS[:: len(WEIGHTS) - 1] if quick else WEIGHTS:
-        swept = Cell("as-described", "table-1", "", sweep="w_q", value=str(w_q))
-        yield from _both(paper, swept, study, "table-1.toml", w_q=w_q)
+class _Maker:
+    """Makes the jobs of one set-up."""
+
+    def __init__(self, paper: Paper, setup: Mapping[str, Any], quick: bool) -> None:
+        self.paper, self.setup = paper, setup
+        self.bucket = float(setup.get("bucket", paper.about["bucket"]))
+        self.seeds = paper.about["seeds"]
+        self.quick = quick
+
+    def both(
+        self,
+        topology: str,
+        key: str,
+        seeds: str,
+        sweep: str = "",
+        value: str = "",
+        *,
+        contract: float | None = None,
+        values: Mapping[str, object] | None = None,
+        schemes: Iterable[str] = SCHEMES,
+    ) -> Iterator[Job]:
+        """One experiment under each scheme; `contract` (bit/s) replaces the file's, `values` come last."""
+        file = self.setup.get("scenarios", self.paper.setups[0]["scenarios"])[key]
+        common = {**self.setup.get("set", {}), **self._values(file, contract), **(values or {})}
+        quick = "quick" if seeds == "full" else f"{seeds}_quick"
+        n = self.seeds[quick if self.quick else seeds]
+        cost = self.paper.find("topologies", topology)["cost"]
+        for scheme in schemes:
+            cell = Cell(self.setup["id"], topology, scheme, "", sweep, value)
+            yield Job(cell, n, file, {**SCHEMES[scheme], **common}, cost)
+
+    def _values(self, file: str, contract: float | None) -> dict[str, object]:
+        """Each flow's bucket, round-trip time and access link."""
+        values: dict[str, object] = {}
+        for name, promised in _groups(self.paper, file):
+            profile = contract if contract is not None and promised else promised
+            if profile:
+                values[f"flows.{name}.contract"] = f"{profile:g} bit/s"
+                values[f"flows.{name}.marker.depth"] = depth(self.bucket, profile)
+            values[f"flows.{name}.rtt"] = self.paper.about["rtt"]
+            values[f"flows.{name}.join.rate"] = self.paper.about["access"]
+        return values
+
+    def table_1(self) -> Iterator[Job]:
+        """Table I, Fig. 2 (with a large w_q, which is said of it alone), and Fig. 1."""
+        yield from self.both("table-1", "table-1", "full")
+        large = {
+            "links.bottleneck.queue.w_q": self.paper.about["large_w_q"],
+            "duration": "200 s",
+            "measure.to": "200 s",
+        }
+        yield from self.both("figure-2", "table-1", "full", values=large)
+        yield from self.both("figure-1", "figure-1", "full")
+
+    def figures(self, few: bool) -> Iterator[Job]:
+        """Fig. 7 to 9."""
+        for level, profile in SUBSCRIBED.items():
+            for n in FEW_BEST_EFFORT if few else BEST_EFFORT:
+                yield from self.both(
+                    "figure-7", "figure-7", "figures", level, str(n),
+                    contract=profile * 1e6, values={"flows.be.count": n},
+                )  # fmt: skip
+        for profile in PROFILES:
+            for percent in FEW_LEVELS if few else LEVELS:
+                count = {"flows.as.count": round(20 * percent / 100 / profile)}
+                yield from self.both(
+                    "figure-8", "figure-8", "figures", f"{profile:g} Mbit/s", str(percent),
+                    contract=profile * 1e6, values=count,
+                )  # fmt: skip
+        for step, (_, file, _) in STEPS.items():
+            yield from self.both("figure-9", file.removesuffix(".toml"), "figures", "step", step)
 
 
-def _figure_7(paper: Paper, seeds: int, quick: bool) -> Iterator[Job]:
-    for level, profile in SUBSCRIBED.items():
-        # At least the ends and one between: crossings are found between points.
-        for n in (0, 11, 46) if quick else BEST_EFFORT:
-            cell = Cell("as-described", "figure-7", "", sweep=level, value=str(n))
-            rate = float(profile.split()[0]) * 1e6
-            values = {
-                "flows.as.contract": profile,
-                "flows.as.marker.depth": f"{round(DEPTH * rate)} B",
-                "flows.be.count": n,
-            }
-            yield from _both(paper, cell, seeds, "figure-7.toml", values)
+def _swept(paper: Paper, sweep: Mapping[str, Any], quick: bool) -> Iterator[Job]:
+    """Table I with one parameter at several values, the rest as in the set-up."""
+    values = sweep["values"]
+    if quick:
+        values = [values[0], values[-1]]
+    for name in sweep["setups"]:
+        setup = paper.find("setups", name)
+        for value in values:
+            bucket = {"bucket": value} if sweep["key"] == "bucket" else {}
+            set_ = {} if bucket else {sweep["key"]: value}
+            make = _Maker(paper, {**setup, **bucket}, quick)
+            schemes = sweep.get("schemes", list(SCHEMES))
+            yield from make.both(
+                "table-1", "table-1", "study", sweep["id"], str(value), values=set_, schemes=schemes
+            )
 
 
-def _figure_8(paper: Paper, seeds: int, quick: bool) -> Iterator[Job]:
-    for profile in PROFILES:
-        for level in (20, 60, 100) if quick else LEVELS:
-            cell = Cell("as-described", "figure-8", "", sweep=f"{profile:g} Mbit/s", value=str(level))
-            count = round(20 * level / 100 / profile)
-            values = {
-                "flows.as.count": count,
-                "flows.as.contract": f"{profile:g} Mbit/s",
-                "flows.as.marker.depth": f"{round(DEPTH * profile * 1e6)} B",
-            }
-            yield from _both(paper, cell, seeds, "figure-8.toml", values)
+def _groups(paper: Paper, file: str) -> list[tuple[str, float]]:
+    """Groups of flows of a scenario file, and their profiles in bit/s (0: best effort)."""
+    return [(g["name"], _rate(g.get("contract"))) for g in _flows(str(paper.folder / file))]
 
 
-def _figure_9(paper: Paper, seeds: int) -> Iterator[Job]:
-    for step, (_, file, _) in STEPS.items():
-        yield from _both(paper, Cell("as-described", "figure-9", "", sweep="step", value=step), seeds, file)
+@cache
+def _flows(place: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = tomllib.loads(Path(place).read_text("utf-8"))["flows"]
+    return found
 
 
-def _depths(bucket: int) -> dict[str, object]:
-    return {f"flows.as{i}.marker.depth": f"{bucket * (i + 1)} B" for i in range(5)}
-
-
-def _buckets(paper: Paper, seeds: int, quick: bool) -> Iterator[Job]:
-    for bucket in (BUCKETS[0], BUCKETS[1], BUCKETS[-1]) if quick else BUCKETS:
-        cell = Cell("as-described", "table-1", "", sweep="bucket", value=str(bucket))
-        yield from _both(paper, cell, seeds, "table-1.toml", _depths(bucket))
-
-
-def _more(paper: Paper, seeds: int) -> Iterator[Job]:
-    """The sweeps that explain: parameters that had to be assumed, and the paper's future work."""
-    for update in ("clark_fang", "every_arrival", "ns2"):
-        cell = Cell("as-described", "table-1", "", sweep="avg_update", value=update)
-        yield from _both(paper, cell, seeds, "table-1.toml", avg_update=update)
-    for segment in ("536 B", "960 B", "1460 B"):
-        cell = Cell("as-described", "table-1", "", sweep="segment", value=segment)
-        yield from _both(paper, cell, seeds, "table-1.toml", {"tcp.segment": segment})
-    for strictness in (0.0, 0.25, 0.5, 0.75):
-        cell = Cell("as-described", "table-1", "rio-plus-out", sweep="strictness", value=str(strictness))
-        pair = list(_both(paper, cell, seeds, "table-1.toml"))
-        queue = pair[1].values["links.bottleneck.queue"]
-        assert isinstance(queue, Mapping)  # noqa: S101 (made above)
-        values = {**pair[1].values, "links.bottleneck.queue": {**queue, "strictness": strictness}}
-        yield Job(pair[1].cell, seeds, "table-1.toml", values, pair[1].cost)
+def _rate(written: str | None) -> float:
+    if written is None:
+        return 0.0
+    number, unit = written.split()
+    return float(number) * {"kbit/s": 1e3, "Mbit/s": 1e6}[unit]

@@ -15,10 +15,26 @@ if TYPE_CHECKING:
 
     from ...results import Result
 
-__all__ = ["measure", "slope"]
+__all__ = ["WINDOWS", "measure", "slope", "window"]
 
-#: Sizes on the wire and the round-trip time of every flow (Fig. 1: what window the profile is).
-PACKET, RTT = 576, 0.1
+#: Fig. 1: profiles of its two flows in bit/s.
+WINDOWS = {"large": 3e6, "small": 0.5e6}
+
+
+def window(profile: float, packet: float, rtt: float) -> float:
+    """The window in packets that sends a profile (bit/s), with packets of so many bytes on the wire.
+
+    >>> window(0.5e6, 576, 0.1)
+    10.850694444444445
+    """
+    return profile * rtt / 8 / packet
+
+
+def _sizes(result: Result) -> tuple[float, float]:
+    """Bytes of a packet on the wire, and the round-trip time in seconds, of the experiment that was run."""
+    experiment = json.loads(result.provenance.experiment)
+    tcp = experiment["tcp"]
+    return tcp["segment"] + tcp["header"], float(np.median(result.flows["rtt"].to_numpy()))
 
 
 def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
@@ -54,8 +70,8 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     values["queue_mean"] = queue["queue_mean"]
     traces: dict[str, Trace] = {}
     if cell.topology == "figure-1":
-        _windows(Series(result.series, seeds), seeds, paper.about["shown_seed"], values, traces)
-    if cell.topology == "table-1" and not cell.sweep:
+        _windows(result, seeds, paper.about["shown_seed"], values, traces)
+    if cell.topology == "figure-2":
         _seen(result.queues, seeds, values)
     return Measures(seeds, values, traces)
 
@@ -74,15 +90,17 @@ def _lost_out(result: Result, seeds: tuple[int, ...], names: list[str]) -> Array
 
 
 def _windows(
-    series: Series, seeds: tuple[int, ...], shown: int, values: dict[str, Array], traces: dict[str, Trace]
+    result: Result, seeds: tuple[int, ...], shown: int, values: dict[str, Array], traces: dict[str, Trace]
 ) -> None:
     """Fig. 1: the share of time each flow's window is above what its profile needs, and its trace."""
-    for group, profile in (("large", 3e6), ("small", 0.5e6)):
+    series, sizes = Series(result.series, seeds), _sizes(result)
+    for group, profile in WINDOWS.items():
         found = series.get(f"{group}.0", "cwnd")
         if found is None:
             raise ValueError(f"no monitor watches the window of {group}")
         t, cwnd = found
-        need = profile * RTT / 8 / PACKET
+        need = window(profile, *sizes)
+        values[f"need:{group}"] = np.full(len(seeds), need)
         inside = t >= 20.0
         values[f"above:{group}"] = (cwnd[:, inside] > need).mean(axis=1)
         low, mid, high = np.percentile(cwnd, (10, 50, 90), axis=0)
