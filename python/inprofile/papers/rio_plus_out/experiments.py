@@ -1,7 +1,7 @@
 """What is run for paper B: Table I, Fig. 1 and 2, points of Fig. 7 to 9, and what is varied one at a time.
 
 A scenario file is RIO in the primary set-up. What a set-up changes, and what the atlas varies, is data:
-`bucket`, `rtt` and `access` of `paper.toml` (values that each flow has its own of), a set-up's `set`, `[[sweeps]]`.
+`bucket`, `rtt` and `access` of `paper.toml` (of which each flow has its own), a set-up's `set`, `[[sweeps]]`.
 """
 
 from __future__ import annotations
