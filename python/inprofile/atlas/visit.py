@@ -58,6 +58,8 @@ class Visited:
 def at(paper: Paper, point: Point) -> Paper:
     """The paper in its primary set-up at a point: no variants, no sweeps, its tables as the point says."""
     about: dict[str, Any] = {**paper.about, "setups": paper.setups[:1], "variants": [], "sweeps": []}
+    # Asks `experiments` for fewer points of figures that have many.
+    about["coarse"] = True
     for choice in point.values():
         about.update(choice.paper)
     return replace(paper, about=about)
