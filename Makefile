@@ -12,7 +12,7 @@ needs = @command -v $(1) >/dev/null || { echo "$(2)" >&2; exit 1; }
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce compare atlas renew test soak fuzz trial wire clock lint test-rust test-python bench cost profile validate validate-live laws wheel requirements clean
+.PHONY: help build reproduce compare atlas renew test soak soak-ns2 ns2 fuzz trial wire clock lint test-rust test-python bench cost profile validate validate-live laws wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -57,7 +57,7 @@ test-python: $(VENV)/.built
 	$(say) "Python: tests"
 	@$(BIN)/pytest --quiet
 
-soak: ## Ten thousand random experiments and fuzzed inputs, a million packets, a day of the router (quarter of an hour; CASES=n for another number)
+soak: soak-ns2 ## Ten thousand random experiments and fuzzed inputs, two thousand against ns-2, a million packets, a day of the router (twenty minutes; CASES=n, NS2_CASES=n for other numbers)
 	$(say) "Soak: $(or $(CASES),10000) random experiments and inputs"
 	@INPROFILE_CASES=$(or $(CASES),10000) cargo test --quiet --locked --release -p inprofile-scenario -p inprofile-daemon \
 		--test services --test fuzz --test limits -- --include-ignored --nocapture
@@ -111,10 +111,16 @@ profile: ## Show where the time of the 100-flow dumbbell goes (FLOWS=1000 for an
 	$(say) "Profile"
 	@$(PYTHON) benches/race --profile $(or $(FLOWS),100)
 
-validate: build ## Compare with ns-2 and DPDK, event by event (as root it installs what is missing)
+ns2:
 	@command -v ns >/dev/null || { \
 		echo "ns-2 is missing: apt-get install ns2"; \
 		test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends ns2; }
+
+soak-ns2: build ns2 ## Compare experiments that nobody has seen with ns-2 (part of soak; NS2_CASES=n for another number than 2000)
+	$(say) "Soak: $(or $(NS2_CASES),2000) random experiments against ns-2"
+	@$(BIN)/python validation/random_runs.py --fresh --runs $(or $(NS2_CASES),2000)
+
+validate: build ns2 ## Compare with ns-2 and DPDK, event by event (as root it installs what is missing)
 	@pkg-config --exists libdpdk || test "$$(id -u)" != 0 || \
 		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends libdpdk-dev gcc pkg-config; }
 	$(say) "Against ns-2 and DPDK"

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import meters
 import profiles
+import random_runs
 from explained import EXPLAINED, Reason, accounted, paper_d
 
 from inprofile import load
@@ -46,6 +47,8 @@ def main() -> int:
     rows: list[Row] = []
     figures: list[Found] = []
     try:
+        drawn = random_runs.tally(1, random_runs.RUNS)
+        sys.stdout.write(f"{drawn.table()}\n")
         with ProcessPoolExecutor(threads(None)) as pool:
             for row in pool.map(by_events, sorted((ROOT / "validation" / "ns2").glob("*.toml"))):
                 tell(row[0], str(row[1]).splitlines()[0])
@@ -65,13 +68,14 @@ def main() -> int:
         return 2
     version = ns2_version()
     metered = meters.compare()
-    write(rows, figures, version, metered, paper_d())
+    write(rows, figures, drawn, version, metered, paper_d())
     identical = sum(row.identical for _, row, _ in rows)
     alike = sum(accounted(found, EXPLAINED.get(file.stem), reason) for file, found, reason in figures)
     sys.stdout.write(f"\n{identical} of {len(rows)} scenarios identical;")
+    sys.stdout.write(f" {drawn.counts(drawn.outcomes)[random_runs.IDENTICAL]} of {random_runs.RUNS} drawn ones;")
     sys.stdout.write(f" {alike} of {len(figures)} equivalent in distribution, or explained;")
     sys.stdout.write(" written: docs/validation.md, docs/validation.json\n")
-    return 0 if identical == len(rows) and alike == len(figures) and metered.agrees else 1
+    return 0 if identical == len(rows) and drawn.accounted and alike == len(figures) and metered.agrees else 1
 
 
 def tell(file: Path, what: str) -> None:
@@ -80,7 +84,14 @@ def tell(file: Path, what: str) -> None:
     sys.stdout.flush()
 
 
-def write(rows: list[Row], figures: list[Found], version: str, metered: meters.Found, in_step: str) -> None:
+def write(
+    rows: list[Row],
+    figures: list[Found],
+    drawn: random_runs.Tally,
+    version: str,
+    metered: meters.Found,
+    in_step: str,
+) -> None:
     """Both files."""
     found = {
         "ns2": version,
@@ -89,6 +100,7 @@ def write(rows: list[Row], figures: list[Found], version: str, metered: meters.F
             | {"file": str(file.relative_to(ROOT)), "profiles": [tied.to_json() for tied in ties]}
             for file, row, ties in rows
         ],
+        "drawn": drawn.to_json(),
         "distribution": [
             d.to_json() | {"file": str(file.relative_to(ROOT)), "explained": reason and asdict(reason)}
             for file, d, reason in figures
@@ -99,10 +111,17 @@ def write(rows: list[Row], figures: list[Found], version: str, metered: meters.F
     docs = ROOT / "docs"
     text = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
     (docs / "validation.json").write_text(text, encoding="utf-8")
-    (docs / "validation.md").write_text(page(rows, figures, version, metered, in_step), encoding="utf-8")
+    (docs / "validation.md").write_text(page(rows, figures, drawn, version, metered, in_step), encoding="utf-8")
 
 
-def page(rows: list[Row], figures: list[Found], version: str, metered: meters.Found, in_step: str) -> str:
+def page(
+    rows: list[Row],
+    figures: list[Found],
+    drawn: random_runs.Tally,
+    version: str,
+    metered: meters.Found,
+    in_step: str,
+) -> str:
     """The tables and what they mean."""
     identical = sum(row.identical for _, row, _ in rows)
     events = sum(row.comparison.events for _, row, _ in rows)
@@ -122,6 +141,7 @@ def page(rows: list[Row], figures: list[Found], version: str, metered: meters.Fo
         table="\n".join(table),
         seed=SEED,
         version=version,
+        drawn=drawn.section(),
         distribution=distribution_table(figures),
         in_step=in_step,
         profiles=profiles_table(rows),

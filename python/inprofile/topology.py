@@ -178,7 +178,7 @@ def _queues(effective: Json) -> Table:
     )
     for link, called, queue in queues:
         # Within a link of classes the discipline is each class's own.
-        skip = ("name",) if "classes" in link["queue"] else ("aqm",)
+        skip = ("limit_rule_from", "name" if "classes" in link["queue"] else "aqm")
         for i, (name, value) in enumerate(_flat(queue, skip=skip)):
             of = called if i == 0 else ""
             style = "dim" if "reverse_of" in link else None
@@ -186,7 +186,9 @@ def _queues(effective: Json) -> Table:
                 amounts = (number(value[unit], 6) for unit in ("packets", "bytes", "ms"))
                 table.add_row(of, name, *amounts, style=style)
             else:
-                table.add_row(of, f"{name} = {_plain(value)}", style=style)
+                follows = name == "limit_rule" and queue.get("limit_rule_from") == "tcp.profile"
+                because = ", as tcp.profile is" if follows else ""
+                table.add_row(of, f"{name} = {_plain(value)}{because}", style=style)
     return table
 
 

@@ -12,7 +12,7 @@ use crate::params::{Build, Context, Fault, Field, Params, Values, Warning};
 use crate::queue::Queue;
 use crate::rng::Rng;
 use crate::signal::{Oracle, Outbox, Signal};
-use crate::units::Time;
+use crate::units::{Backlog, Time};
 use crate::verdict::{Admission, Departure, Mark, Why};
 
 /// A mechanism as a user finds it.
@@ -265,6 +265,12 @@ impl AnyAqm {
     pub fn keeps_time(&self) -> bool {
         use crate::aqm::DynAqm;
         each_aqm!(self, m => m.keeps_time())
+    }
+
+    /// How it reads a limit, where that is a way of its own: see [`aqm::Aqm::joins_below`].
+    #[must_use]
+    pub fn joins_below(&self, limit: Backlog) -> Option<u64> {
+        each_aqm!(self, m => m.joins_below(limit))
     }
 
     /// The moment of the call that follows on ns-2's clock: see [`aqm::Aqm::tell_secs`].

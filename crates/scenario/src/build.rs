@@ -155,7 +155,7 @@ fn edge(model: &Model, edge: &crate::model::Edge) -> network::Edge {
     network::Edge { name: model.nodes[edge.node as usize].clone(), node: edge.node, marker }
 }
 
-fn one(Queue { aqm, limit }: &Queue, rate: Rate, packet: Bytes) -> network::Queue {
+fn one(Queue { aqm, limit, .. }: &Queue, rate: Rate, packet: Bytes) -> network::Queue {
     let context = Context { link_rate: Some(rate), contract: None, packet, limit: Some(*limit) };
     network::Queue::One { aqm: (aqm.build)(&aqm.values, &context), limit: *limit }
 }
@@ -164,7 +164,7 @@ fn classes(model: &Model, scheduled: &Scheduled, rate: Rate, packet: Bytes) -> n
     let context = Context { link_rate: Some(rate), contract: None, packet, limit: None };
     let values: Vec<Values> = scheduled.classes.iter().map(|c| c.values.clone()).collect();
     let class = |c: &crate::model::Class| {
-        let Queue { aqm, limit } = &c.queue;
+        let Queue { aqm, limit, .. } = &c.queue;
         let context = Context { link_rate: Some(c.rate_before(rate)), limit: Some(*limit), ..context };
         let (number, aqm) = (model.class_number(&c.name), (aqm.build)(&aqm.values, &context));
         network::Class { name: c.name.clone(), setup: Setup { number, limit: *limit, aqm, rate: c.rate } }

@@ -114,6 +114,9 @@ fn queues(queues: &Queues, rate: Rate, packet: Bytes) -> Json {
 fn queue(queue: &Queue, rate: Rate, packet: Bytes) -> Json {
     let mut out = mechanism("aqm", &queue.aqm, packet, Some(rate));
     out["limit"] = amount(queue.limit, packet, Some(rate));
+    if queue.follows_tcp {
+        out["limit_rule_from"] = json!("tcp.profile");
+    }
     out
 }
 

@@ -60,6 +60,8 @@ pub struct Queue {
     pub aqm: Mechanism<inprofile_core::registry::AnyAqm>,
     /// Its hard limit.
     pub limit: Backlog,
+    /// Whether `limit_rule` is ns-2's because `[tcp] profile` is, and not because the file says so.
+    pub follows_tcp: bool,
 }
 
 /// What waits before a link.

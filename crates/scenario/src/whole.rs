@@ -128,7 +128,7 @@ fn unheard(root: &Section<'_, '_>, model: &Model) {
     }
     for i in 0..2 * model.links.len() {
         let way = model.way(i);
-        let each = way.queue.each(way.rate).map(|(Queue { aqm, limit }, rate)| {
+        let each = way.queue.each(way.rate).map(|(Queue { aqm, limit, .. }, rate)| {
             let context = Context { link_rate: Some(rate), limit: Some(*limit), ..context };
             (aqm.name, (aqm.build)(&aqm.values, &context).sends())
         });

@@ -76,3 +76,104 @@ fn the_largest_seed_is_ns2s_own() {
         ["seed 2147483647: ns-2 takes none above 2147483646"]
     );
 }
+
+/// One flow of this traffic over one link, and what comes beside it in the flow's table.
+fn sending(traffic: &str, more: &str) -> Scenario {
+    let text = format!(
+        r#"
+title    = "traffic"
+duration = "2 s"
+[engine]
+profile = "ns2"
+[tcp]
+profile = "ns2"
+[[links]]
+name  = "a"
+from  = "A"
+to    = "B"
+rate  = "1 Mbit/s"
+delay = "10 ms"
+queue = {{ aqm = "drop_tail", limit = "5 packets" }}
+[[flows]]
+name    = "f"
+from    = "A"
+to      = "B"
+start   = "100 ms"
+traffic = {{ {traffic} }}
+{more}
+"#
+    );
+    Scenario::parse(&text, "traffic.toml", &[], &Registry::default()).unwrap()
+}
+
+fn commands(scenario: &Scenario, first: &str) -> Vec<String> {
+    let script = scenario.ns2_script(1).unwrap();
+    let said = script.lines().filter(|line| line.starts_with(&format!("{first} 0 1 ")));
+    said.map(str::to_owned).collect()
+}
+
+#[test]
+fn traffic_in_ns2s_words() {
+    let cbr = sending("kind = \"cbr\", rate = \"300 kbit/s\", packet = \"200 B\"", "stop = \"1.5 s\"");
+    assert_eq!(commands(&cbr, "cbr"), ["cbr 0 1 0.1 200 300000 1.5"]);
+    let transfer = sending("kind = \"transfer\", size = \"20500 B\"", "");
+    let flow = commands(&transfer, "flow");
+    assert!(flow.len() == 1 && flow[0].ends_with("{packetSize_ 40} never 21"), "{flow:?}");
+    let stopped = sending("kind = \"bulk\"", "stop = \"1.5 s\"");
+    assert!(commands(&stopped, "flow")[0].ends_with("{packetSize_ 40} 1.5"));
+    let bulk = sending("kind = \"bulk\"", "");
+    assert!(commands(&bulk, "flow")[0].ends_with("{packetSize_ 40}"));
+}
+
+/// 10 ms on, 90 ms off, 4 ms a packet at the peak: 0, 4, 8, then 12 is 2 ms into the next period.
+#[test]
+fn moments_are_listed_where_ns2_has_no_such_source() {
+    let on_off = "kind = \"on_off\", peak = \"2 Mbit/s\", packet = \"1000 B\", on = \"10 ms\", off = \"90 ms\"";
+    let said = commands(&sending(on_off, "stop = \"220 ms\""), "datagrams");
+    let times: Vec<f64> = said[0]
+        .split_once('{')
+        .and_then(|(_, list)| list.strip_suffix('}'))
+        .map(|list| list.split(' ').map(|t| t.parse().unwrap()).collect())
+        .unwrap();
+    let expected = [0.1, 0.104, 0.108, 0.202, 0.206];
+    assert_eq!(times.len(), expected.len());
+    assert!(times.iter().zip(expected).all(|(t, e)| (t - e).abs() < 1e-9), "{times:?}");
+    assert!(said[0].starts_with("datagrams 0 1 0.1 1000 {0.1 "), "{}", said[0]);
+    let dithered = sending("kind = \"cbr\", rate = \"1 Mbit/s\", dither = 0.5", "");
+    assert_eq!(commands(&dithered, "datagrams").len(), 1);
+}
+
+#[test]
+fn too_many_moments_are_refused_by_name() {
+    let on_off = "kind = \"on_off\", peak = \"10 Gbit/s\", packet = \"29 B\", on = \"1 s\", off = \"1 ms\"";
+    let missing = sending(on_off, "").ns2_script(1).unwrap_err().0;
+    assert_eq!(
+        missing,
+        ["flows.f.0: more than 1000000 datagrams, whose moments the script would list one by one"]
+    );
+}
+
+#[test]
+fn a_limit_in_bytes_goes_where_thresholds_are_in_bytes() {
+    let limit = |limit: &str, th: [&str; 2]| {
+        let queue = format!(
+            "{{ aqm = \"red\", variant = \"ns2\", limit = \"{limit}\", min_th = \"{}\", max_th = \"{}\", max_p = 0.1, mean_packet = \"500 B\" }}",
+            th[0], th[1]
+        );
+        let set = [("links.a.queue".to_owned(), queue)];
+        let text = include_str!("../../../validation/ns2/red-bytes-reno-5.toml").replace("bottleneck", "a");
+        let scenario = Scenario::parse(&text, "bytes.toml", &set, &Registry::default()).unwrap();
+        scenario.ns2_script(1).map_err(|missing| missing.0)
+    };
+    let bytes = ["1000 B", "2000 B"];
+    assert!(limit("3 packets", bytes).unwrap().contains(" RED {limit_ 3 thresh_ 2 "));
+    assert!(limit("1500 B", bytes).unwrap().contains(" RED {limit_ 3 thresh_ 2 "));
+    assert_eq!(
+        limit("1600 B", bytes).unwrap_err(),
+        ["links.a.queue.limit: 1600 B with packets of 500 B"]
+    );
+    assert_eq!(
+        limit("1500 B", ["1 packets", "2 packets"]).unwrap_err(),
+        ["links.a.queue.limit: bytes"]
+    );
+}

@@ -181,7 +181,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                 continue;
             }
             self.world.schedule(C::at(start), What::Start(f));
-            if let Some(stop) = stop.filter(|_| self.senders[f as usize].source.is_tcp()) {
+            if let Some(stop) = stop.filter(|_| C::NS2 || self.senders[f as usize].source.is_tcp()) {
                 self.world.schedule(C::at(stop), What::Halt(f));
             }
         }
@@ -223,7 +223,10 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                 let Origin { source, timers } = &mut self.senders[flow as usize];
                 source.start(&mut FlowHost { world: &mut self.world, timers, flow });
             }
-            What::Halt(flow) => self.senders[flow as usize].source.stop(),
+            What::Halt(flow) => {
+                let Origin { source, timers } = &mut self.senders[flow as usize];
+                source.stop(&mut FlowHost { world: &mut self.world, timers, flow });
+            }
             What::Sample(m) => {
                 let watch = &mut self.watches[m as usize];
                 watch.sample(&mut self.world, &self.senders);

@@ -161,7 +161,7 @@ impl<C: Clock> Link<C> {
             stepped,
             listed: link.listed,
             busy: false,
-            fifo: Fifo::new(limit),
+            fifo: Fifo::before(limit, &aqm),
             classes,
             rate: link.rate,
             aqm,

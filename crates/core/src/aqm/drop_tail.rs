@@ -24,7 +24,7 @@ crate::choice! {
 crate::params! {
     /// What an operator sets: beside the queue's limit, only how to read it.
     pub struct Params {
-        /// Whether a limit of n packets holds n waiting packets (`waiting`), or n − 1 as in ns-2 (`ns2`).
+        /// Whether a limit of n packets holds n waiting packets (`waiting`), or n − 1 as in ns-2 (`ns2`). Left out under `[tcp] profile = "ns2"`, a limit in packets is read as `ns2`, in any engine.
         limit_rule: LimitRule = LimitRule::Waiting;
     }
 }

@@ -24,6 +24,8 @@ use crate::rng::Rng;
 use crate::units::{Backlog, Bytes, Time};
 use crate::verdict::{Admission, Cause, Departure, Why};
 
+/// The count before the first packet: a colour whose first one finds the average above min_th has counted one then, not none.
+const UNSEEN: i32 = 0;
 /// The count while the average is at or below min_th.
 const BELOW: i32 = -1;
 
@@ -157,7 +159,7 @@ impl Build for Params {
             max_th: t.max_th.amount().trunc(),
             max_p_inv: 1.0 / t.max_p,
             avg: 0.0,
-            count: BELOW,
+            count: UNSEEN,
             idle: Some(0.0),
         });
         DsRed {

@@ -23,7 +23,7 @@ use crate::packet::{Direction, FlowId, Packet};
 use crate::queue::Queue;
 use crate::rng::Rng;
 use crate::signal::{Oracle, Outbox, Signal};
-use crate::units::Time;
+use crate::units::{Backlog, Time};
 use crate::verdict::{Admission, Departure, Why};
 
 /// Shows what a discipline keeps of each flow, by name.
@@ -76,6 +76,13 @@ pub trait Aqm: Send {
     ) -> Departure {
         let _ = (now, packet, queue, rng, why);
         Departure::Send
+    }
+
+    /// Where its source reads a limit otherwise than [`Queue::fits`] does: a packet joins while fewer bytes than this wait,
+    /// whatever its own size. `None`: all that waits, the packet included, is within the limit.
+    fn joins_below(&self, limit: Backlog) -> Option<u64> {
+        let _ = limit;
+        None
     }
 
     /// On ns-2's clock only: the moment of the call that follows, in its own seconds, which whole picoseconds can't
@@ -147,6 +154,8 @@ pub trait DynAqm: Send {
         rng: &mut Rng,
         why: &mut dyn Why,
     ) -> Departure;
+    /// See [`Aqm::joins_below`].
+    fn joins_below(&self, limit: Backlog) -> Option<u64>;
     /// See [`Aqm::tell_secs`].
     fn tell_secs(&mut self, secs: f64);
     /// See [`Aqm::tick`].
@@ -198,6 +207,9 @@ impl<A: Aqm> DynAqm for A {
         why: &mut dyn Why,
     ) -> Departure {
         Aqm::depart(self, now, packet, queue, rng, why)
+    }
+    fn joins_below(&self, limit: Backlog) -> Option<u64> {
+        Aqm::joins_below(self, limit)
     }
     fn tell_secs(&mut self, secs: f64) {
         Aqm::tell_secs(self, secs);

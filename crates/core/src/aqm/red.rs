@@ -50,7 +50,7 @@ crate::params! {
         /// Typical size on the wire: how fast an idle link ages the average, and what byte_scaled divides
         /// by. Left out: a full packet.
         mean_packet: Option<Bytes> [POSITIVE];
-        /// Floyd and Jacobson's algorithm, their efficient one, or ns-2's, random number by random number.
+        /// Floyd and Jacobson's algorithm, their efficient one, or ns-2's, random number by random number: with thresholds in bytes that counts the limit in bytes, too, a packet for mean_packet, and lets a packet join while fewer wait.
         variant: Variant = Variant::Floyd93;
     }
 }
@@ -63,6 +63,8 @@ struct Config {
     curve: Curve,
     rule: Rule,
     ecn: bool,
+    /// Typical size on the wire, in bytes.
+    mean: u64,
 }
 
 /// State of [`Textbook`] between packets.
@@ -149,6 +151,7 @@ impl Params {
             curve: Curve::new(self.min_th.amount(), self.max_th.amount(), max_p),
             rule: self.rule(law, context),
             ecn: self.ecn,
+            mean: self.mean_packet.unwrap_or(context.packet).0,
         };
         Textbook { vars: Vars::default(), config: Arc::new(config), stats: Tally::default() }
     }
@@ -220,6 +223,16 @@ impl Aqm for Textbook {
             self.vars.count.restart();
         }
         verdict
+    }
+
+    /// ns-2's RED in bytes (`queue_in_bytes_`) drops what finds `limit_` · `mean_pktsize_` bytes or more, whatever their
+    /// number and its own size.
+    fn joins_below(&self, limit: Backlog) -> Option<u64> {
+        let c = &*self.config;
+        (c.rule.law == Law::Ns2Red && c.rule.in_bytes).then(|| match limit {
+            Backlog::Packets(n) => (n as u64).saturating_mul(c.mean),
+            Backlog::Bytes(n) => n as u64,
+        })
     }
 
     fn gauges(&self, _: Time, show: Gauge<'_>) {
@@ -307,6 +320,13 @@ impl Aqm for Red {
         match self {
             Red::Textbook(red) => red.arrive(now, packet, queue, rng, why),
             Red::Efficient(Whole { config, state }) => state.arrive(config, now, packet, queue, rng, why),
+        }
+    }
+
+    fn joins_below(&self, limit: Backlog) -> Option<u64> {
+        match self {
+            Red::Textbook(red) => red.joins_below(limit),
+            Red::Efficient(_) => None,
         }
     }
 

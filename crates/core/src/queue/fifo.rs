@@ -85,6 +85,9 @@ pub struct Fifo<T> {
     limit: Backlog,
     /// The limit in whole packets, and in bytes: one of them is the most there is.
     most: (u32, u64),
+    /// How much of a packet that is to join counts towards the limit in bytes: all of it, or, where it is [only
+    /// that](crate::aqm::Aqm::joins_below) less than the limit waits, one byte.
+    counted: u32,
     idle_since: Option<Time>,
     /// See [`Fifo::tell_idle_secs`].
     idle_secs: Option<f64>,
@@ -106,10 +109,21 @@ impl<T: Item> Fifo<T> {
                 Backlog::Packets(n) => (n as u32, u64::MAX),
                 Backlog::Bytes(n) => (u32::MAX, n as u64),
             },
+            counted: u32::MAX,
             idle_since: Some(Time::ZERO),
             idle_secs: None,
             struck: Vec::new(),
             counts: Counts::default(),
+        }
+    }
+
+    /// Empty, with the limit as this discipline reads it.
+    #[must_use]
+    pub fn before(limit: Backlog, aqm: &AnyAqm) -> Fifo<T> {
+        let queue = Fifo::new(limit);
+        match aqm.joins_below(limit) {
+            Some(bytes) => Fifo { most: (u32::MAX, bytes), counted: 1, ..queue },
+            None => queue,
         }
     }
 
@@ -297,7 +311,7 @@ impl<T: Item> Queue for Fifo<T> {
     fn fits(&self, size: u32) -> bool {
         let (packets, bytes) = self.most;
         self.packets() < packets
-            && (bytes == u64::MAX || self.bytes().saturating_add(u64::from(size)) <= bytes)
+            && (bytes == u64::MAX || self.bytes().saturating_add(u64::from(size.min(self.counted))) <= bytes)
     }
     #[inline]
     fn idle_since(&self) -> Option<Time> {

@@ -78,7 +78,7 @@ impl<T: Item> Scheduled<T> {
             of[usize::from(class.number)] = i;
         }
         let class = |s: Setup| Class {
-            queue: Fifo::new(s.limit),
+            queue: Fifo::before(s.limit, &s.aqm),
             aqm: s.aqm,
             pace: s.rate.map(Pace::new),
             due: Some(Time::ZERO),

@@ -89,7 +89,8 @@ impl Marking {
             let ends = Some((flow.from, flow.to));
             let queues: Vec<_> =
                 flow.path.iter().map(|l| discipline(model, *l as usize, script.aim)).collect();
-            if flow.back.iter().any(|l| discipline(model, *l as usize, script.aim) == "rio") {
+            let answered = flow.transport.tcp().is_some();
+            if answered && flow.back.iter().any(|l| discipline(model, *l as usize, script.aim) == "rio") {
                 lacks_once(
                     script,
                     "rio on a way back: Queue/RED/RIO takes acknowledgements for OUT, here they are IN",
@@ -104,7 +105,7 @@ impl Marking {
                 }
                 continue;
             };
-            let full = packet(&group.tcp).0 as f64;
+            let full = group.packet().0 as f64;
             let Some(word) = word(marker, group.contract(i), full, &place, script) else { continue };
             let wrong = match word {
                 Word::Tag(_) => ("dsred", "dsRED doesn't see taggers' marks; write conforms = \"at_least\""),

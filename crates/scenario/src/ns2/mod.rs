@@ -1,6 +1,7 @@
 //! The same experiment for ns-2 2.35: its Tcl script, or all that ns-2 has no word for.
 //!
-//! `queues` has ns-2's disciplines, `markers` its markers, `counts` what a script writes down; here are network, agents and the whole.
+//! `queues` has ns-2's disciplines, `markers` its markers, `flows` its agents and their traffic, `counts` what a script writes
+//! down; here are network and the whole.
 //!
 //! The script is to give the same packets at the same times as the simulator's ns-2 profile. Two things
 //! need care for that. ns-2 has one stream of random numbers, and draws the phase of a sender's clock from it when the
@@ -9,6 +10,7 @@
 //! n packets means n − 1 to ns-2's drop-tail queue, so what waits is written, plus one.
 
 mod counts;
+mod flows;
 mod markers;
 mod queues;
 
@@ -17,8 +19,7 @@ use std::fmt;
 use std::fmt::Write as _;
 
 use inprofile_core::units::Bytes;
-use inprofile_sim::network::{Network, Profile, Transport};
-use inprofile_sim::tcp;
+use inprofile_sim::network::{Network, Profile};
 
 use crate::model::{Model, Queue, Source, packet};
 use markers::Marking;
@@ -102,24 +103,6 @@ proc tag {from to flow rate depth tokens} {
     global tagger
     [$tagger($from,$to) classifier] set-flowrate $flow $rate $depth $tokens
 }
-
-proc flow {from to sender sink start settings ack} {
-    global ns n agents
-    set tcp [new Agent/$sender]
-    foreach {name value} $settings { $tcp set $name $value }
-    set receiver [new Agent/$sink]
-    foreach {name value} $ack { $receiver set $name $value }
-    set flow [expr [llength $agents] / 2]
-    $tcp set fid_ $flow
-    $receiver set fid_ $flow
-    $ns attach-agent $n($from) $tcp
-    $ns attach-agent $n($to) $receiver
-    $ns connect $tcp $receiver
-    lappend agents $tcp $receiver
-    set ftp [$tcp attach-app FTP]
-    $ns at $start \"$ftp start\"
-}
-set agents {}
 ";
 
 /// The script of this seed.
@@ -147,15 +130,13 @@ impl Script {
             self.lacks(format!("signals: from {} to {}", model.target_name(s.from), model.target_name(s.to)));
         }
         for group in &model.groups {
-            if group.traffic.name != "bulk" || group.stop.is_some() {
-                self.lacks(format!("flows.{}: traffic other than TCP without end", group.name));
-            }
-            self.transport(&format!("flows.{}.tcp", group.name), &group.tcp);
+            self.group(group);
         }
         // The title stays in the comment, whatever it says.
         let title: String = model.title.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         self.line(format_args!("# {}, seed {}", title.trim_end_matches('\\'), network.seed));
         self.text.push_str(PROLOGUE);
+        self.text.push_str(flows::PROLOGUE);
         if self.aim == Aim::Events {
             self.text.push_str("$ns trace-all $out\n");
         }
@@ -166,17 +147,7 @@ impl Script {
         self.links(model, network);
         self.text.push('\n');
         for flow in &network.flows {
-            // Any other traffic has been named above.
-            let Transport::Tcp(config) = &flow.transport else { continue };
-            let (sender, sink) = agents(config);
-            self.line(format_args!(
-                "flow {} {} {sender} {sink} {} {{{}}} {{{}}}",
-                flow.from,
-                flow.to,
-                flow.start.secs(),
-                sender_settings(config),
-                sink_settings(config)
-            ));
+            self.flow(flow, network);
         }
         match self.aim {
             Aim::Events => {
@@ -220,12 +191,6 @@ impl Script {
             marking.write(i, (from, to), &mut self.text);
         }
     }
-
-    fn transport(&mut self, place: &str, config: &tcp::Config) {
-        if config.profile != tcp::Profile::Ns2 {
-            self.lacks(format!("{place}.profile: rfc; write profile = \"ns2\""));
-        }
-    }
 }
 
 /// The queue before each of a network's links, and the size of a full packet there; none where there are classes.
@@ -234,42 +199,10 @@ fn queues(model: &Model) -> impl Iterator<Item = (Option<&Queue>, Bytes)> {
     let links = model.links.iter().flat_map(move |l| l.ways.iter().map(move |w| (w.queue.one(), listed)));
     let joins = model.groups.iter().flat_map(|group| {
         let join = match &group.source {
-            Source::Hosts(join) => Some((Some(&join.queue), packet(&group.tcp))),
+            Source::Hosts(join) => Some((Some(&join.queue), group.packet())),
             Source::Node(_) => None,
         };
         join.into_iter().flat_map(|found| std::iter::repeat_n(found, 2 * group.count))
     });
     links.chain(joins)
-}
-
-fn agents(config: &tcp::Config) -> (&'static str, &'static str) {
-    let delays = config.delayed_ack.is_some();
-    match (config.congestion, delays) {
-        (tcp::Congestion::Sack | tcp::Congestion::Cubic { .. }, true) => {
-            ("TCP/Sack1", "TCPSink/Sack1/DelAck")
-        }
-        (tcp::Congestion::Sack | tcp::Congestion::Cubic { .. }, false) => ("TCP/Sack1", "TCPSink/Sack1"),
-        (tcp::Congestion::NewReno, true) => ("TCP/Newreno", "TCPSink/DelAck"),
-        (tcp::Congestion::NewReno, false) => ("TCP/Newreno", "TCPSink"),
-        (_, true) => ("TCP/Reno", "TCPSink/DelAck"),
-        (_, false) => ("TCP/Reno", "TCPSink"),
-    }
-}
-
-fn sender_settings(c: &tcp::Config) -> String {
-    format!(
-        "packetSize_ {} tcpip_base_hdr_size_ {} window_ {} windowInit_ {} minrto_ {} singledup_ {} overhead_ {}",
-        c.segment,
-        c.header,
-        c.window,
-        c.initial_window,
-        c.min_rto.secs(),
-        u8::from(c.limited_transmit),
-        c.jitter.secs()
-    )
-}
-
-fn sink_settings(c: &tcp::Config) -> String {
-    let delay = c.delayed_ack.map(|d| format!(" interval_ {}", d.secs())).unwrap_or_default();
-    format!("packetSize_ {}{delay}", c.header)
 }

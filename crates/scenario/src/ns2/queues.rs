@@ -37,8 +37,11 @@ pub(super) struct Class {
 impl Script {
     /// The class of a queue and its settings.
     pub(super) fn queue(&mut self, link: &str, queue: &Queue, size: Bytes, use_: Use) -> Option<Class> {
-        let Queue { aqm, limit } = queue;
+        let Queue { aqm, limit, .. } = queue;
         let dsred = if use_.polices { "dsRED/edge" } else { "dsRED/core" };
+        if aqm.name == "red" && !use_.polices {
+            return self.red(link, &red::Params::from_values(&aqm.values), *limit, size);
+        }
         let Backlog::Packets(limit) = *limit else {
             self.lacks(format!("links.{link}.queue.limit: bytes"));
             return None;
@@ -73,7 +76,6 @@ impl Script {
                 ));
                 None
             }
-            "red" => self.red(link, &red::Params::from_values(&aqm.values), limit, size),
             "rio" => self.rio(link, &rio::Params::from_values(&aqm.values), limit, size),
             name => {
                 self.lacks(format!("links.{link}.queue.aqm: {name}"));
@@ -82,7 +84,7 @@ impl Script {
         }
     }
 
-    fn red(&mut self, link: &str, p: &red::Params, limit: f64, size: Bytes) -> Option<Class> {
+    fn red(&mut self, link: &str, p: &red::Params, limit: Backlog, size: Bytes) -> Option<Class> {
         let before = self.missing.len();
         if p.variant != Variant::Ns2 && self.aim == Aim::Events {
             let text = format!("links.{link}.queue.variant: {}; write variant = \"ns2\"", p.variant.word());
@@ -100,13 +102,25 @@ impl Script {
             written
         };
         let (min, max) = (threshold("min_th", p.min_th.amount()), threshold("max_th", p.max_th.amount()));
+        // With thresholds in bytes ns-2 multiplies this by the mean size, too.
+        let limit = match limit {
+            Backlog::Packets(n) => n.floor(),
+            Backlog::Bytes(n) if in_bytes && p.variant == Variant::Ns2 && n % mean == 0.0 => n / mean,
+            Backlog::Bytes(n) if in_bytes && p.variant == Variant::Ns2 => {
+                self.lacks(format!("links.{link}.queue.limit: {n} B with packets of {mean} B"));
+                n
+            }
+            Backlog::Bytes(n) => {
+                self.lacks(format!("links.{link}.queue.limit: bytes"));
+                n
+            }
+        };
         if self.missing.len() > before {
             return None;
         }
         let settings = format!(
-            "limit_ {} thresh_ {min} maxthresh_ {max} linterm_ {} q_weight_ {} mean_pktsize_ {mean} bytes_ {} \
+            "limit_ {limit} thresh_ {min} maxthresh_ {max} linterm_ {} q_weight_ {} mean_pktsize_ {mean} bytes_ {} \
              queue_in_bytes_ {in_bytes} gentle_ {} wait_ {} setbit_ {}",
-            limit.floor(),
             1.0 / p.max_p,
             p.w_q,
             p.byte_scaled,

@@ -45,11 +45,15 @@ pub(crate) fn queue_in(
     let limit_entry = section.need("limit", "\"100 packets\"");
     let limit = limit_entry.as_ref().and_then(|e| limit(e, rate, scope.tcp.map(packet)));
     let (mut found, limit, tcp) = (found?, limit?, scope.tcp?);
+    let mut follows_tcp = false;
     if section.get("limit_rule").is_none() {
-        follow_ns2(&mut found.mechanism.values, limit, tcp);
+        follows_tcp = follow_ns2(&mut found.mechanism.values, limit, tcp);
+        if follows_tcp && let Some(entry) = &limit_entry {
+            holds_something(entry, limit, ", or limit_rule = \"waiting\", under which it waits")?;
+        }
     }
     let context = Context { link_rate: Some(rate?), contract: None, packet: packet(tcp), limit: Some(limit) };
-    found.fits(&context, true).then_some(Queue { aqm: found.mechanism, limit })
+    found.fits(&context, true).then_some(Queue { aqm: found.mechanism, limit, follows_tcp })
 }
 
 /// A drop-tail queue before a link of this rate, where only a limit can be given; without one there is room for all.
@@ -65,7 +69,10 @@ pub(crate) fn drop_tail(
     };
     let known = scope.registry.aqms.iter().find(|e| e.name == "drop_tail")?;
     let mut values = mechanism::defaults(known.fields)?;
-    follow_ns2(&mut values, limit, tcp?);
+    let follows_tcp = follow_ns2(&mut values, limit, tcp?);
+    if follows_tcp && let Some(entry) = given {
+        holds_something(entry, limit, "")?;
+    }
     let context = Context { link_rate: rate, contract: None, packet: packet(tcp?), limit: Some(limit) };
     match ((known.check)(&values, &context), given) {
         (Err(fault), Some(entry)) => {
@@ -74,17 +81,31 @@ pub(crate) fn drop_tail(
         _ => Some(Queue {
             aqm: Mechanism { name: known.name, values, fields: known.fields, build: known.build },
             limit,
+            follows_tcp,
         }),
     }
 }
 
-/// Under ns-2's TCP profile a limit in packets is read as ns-2 reads it, unless the file says otherwise.
-fn follow_ns2(values: &mut Values, limit: Backlog, tcp: &tcp::Config) {
-    if tcp.profile == Profile::Ns2 && matches!(limit, Backlog::Packets(_)) {
-        for (name, value) in &mut values.0 {
-            if *name == "limit_rule" {
-                *value = Value::Choice("ns2");
-            }
-        }
+/// Under ns-2's TCP profile a limit in packets is read as ns-2 reads it, unless the file says otherwise. True: so it is here.
+fn follow_ns2(values: &mut Values, limit: Backlog, tcp: &tcp::Config) -> bool {
+    if tcp.profile != Profile::Ns2 || !matches!(limit, Backlog::Packets(_)) {
+        return false;
     }
+    let rule = values.0.iter_mut().find(|(name, _)| *name == "limit_rule");
+    let found = rule.is_some();
+    if let Some((_, value)) = rule {
+        *value = Value::Choice("ns2");
+    }
+    found
+}
+
+/// Reports a limit that ns-2's rule, which the file doesn't name, makes nothing of.
+fn holds_something(entry: &Entry<'_, '_>, limit: Backlog, or: &str) -> Option<()> {
+    if !matches!(limit, Backlog::Packets(n) if n < 2.0) {
+        return Some(());
+    }
+    let problem = format!(
+        "under [tcp] profile = \"ns2\" a drop-tail queue of n packets holds n - 1 waiting ones, as in ns-2: of {limit} none"
+    );
+    entry.wrong(Wrong::new(problem, format!("write a limit of at least \"2 packets\"{or}")))
 }

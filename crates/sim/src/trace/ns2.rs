@@ -19,15 +19,15 @@ use inprofile_core::packet::Kind;
 
 use crate::engine::{self, Failure};
 use crate::log::{Code, LogRow};
-use crate::network::Network;
+use crate::network::{Flow, Network, Transport};
 use crate::outcome::Outcome;
 use crate::packet::kind_name;
 
 /// Writes lines of the trace.
 #[derive(Clone, Debug)]
 pub struct Lines {
-    /// By flow: where data comes from and where it goes, as node.port.
-    ends: Vec<(String, String)>,
+    /// By flow: where data comes from and where it goes, as node.port, and what ns-2 calls its datagrams.
+    ends: Vec<(String, String, &'static str)>,
 }
 
 impl Lines {
@@ -40,7 +40,11 @@ impl Lines {
             *port += 1;
             format!("{node}.{}", *port - 1)
         };
-        Lines { ends: network.flows.iter().map(|f| (end(f.from), end(f.to))).collect() }
+        let datagrams = |f: &Flow| match &f.transport {
+            Transport::Udp(config) if config.is_steady() => "cbr",
+            _ => kind_name(Kind::Datagram),
+        };
+        Lines { ends: network.flows.iter().map(|f| (end(f.from), end(f.to), datagrams(f))).collect() }
     }
 
     /// Writes one line, its end included.
@@ -56,7 +60,8 @@ impl Lines {
             Code::Drop => 'd',
         };
         let flow = t.packet.flow.0;
-        let (sender, receiver) = &self.ends[flow as usize];
+        let (sender, receiver, datagram) = &self.ends[flow as usize];
+        let kind = if t.packet.kind == Kind::Datagram { datagram } else { kind_name(t.packet.kind) };
         let (from, back) = if t.forward { (sender, receiver) } else { (receiver, sender) };
         // An acknowledgement names the last segment in order, we the one that is waited for.
         let sequence = i64::from(t.segment) - i64::from(t.packet.kind == Kind::Ack);
@@ -64,12 +69,8 @@ impl Lines {
         write_time(row.at, to)?;
         writeln!(
             to,
-            " {} {} {} {} ------- {flow} {from} {back} {sequence} {}",
-            row.from,
-            row.to,
-            kind_name(t.packet.kind),
-            t.packet.size,
-            row.number
+            " {} {} {kind} {} ------- {flow} {from} {back} {sequence} {}",
+            row.from, row.to, t.packet.size, row.number
         )
     }
 }

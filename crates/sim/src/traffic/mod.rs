@@ -7,7 +7,7 @@ pub mod udp;
 use crate::clock::Clock;
 use crate::flow::FlowHost;
 use crate::network::Transport;
-use crate::tcp::{Ack, Alarm, Sender, Tally};
+use crate::tcp::{Ack, Alarm, Host, Sender, Tally};
 use crate::timer::{Timer, Timers};
 
 /// Where a flow's packets come from: its sender, with the timers that most of its acknowledgements set.
@@ -67,9 +67,11 @@ impl<C: Clock> Source<C> {
     }
 
     /// The application has no more data.
-    pub fn stop(&mut self) {
-        if let Source::Tcp(sender) = self {
-            sender.end_here();
+    pub fn stop<const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
+        match self {
+            Source::Tcp(sender) => sender.end_here(),
+            Source::Udp(_) => host.cancel_timer(Alarm::Send),
+            Source::Outside(_) => {}
         }
     }
 

@@ -5,9 +5,9 @@
 //! stays lost. Non-goal: any control of congestion.
 
 use inprofile_core::rng::Rng;
-use inprofile_core::units::{Duration, Rate, Time};
+use inprofile_core::units::{Bytes, Duration, Rate, Time};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Seconds};
 use crate::flow::FlowHost;
 use crate::tcp::{Alarm, Host};
 use crate::traffic::law::Law;
@@ -26,6 +26,14 @@ pub struct Config {
     pub dither: f64,
     /// Periods on and off; `None`: always on.
     pub periods: Option<Periods>,
+}
+
+impl Config {
+    /// Whether every packet is a fixed time after the last one: what ns-2 calls CBR.
+    #[must_use]
+    pub fn is_steady(&self) -> bool {
+        self.periods.is_none() && self.dither == 0.0
+    }
 }
 
 /// Periods on and off, the first one on.
@@ -127,22 +135,47 @@ impl Source {
 
     /// Its first packet is due now.
     pub fn start<C: Clock, const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
+        if C::NS2 && self.schedule.config.is_steady() {
+            return self.due(host);
+        }
         let first = self.schedule.begin(host.world.now.time());
         wait(first, host);
     }
 
     /// A packet is due.
     pub fn due<C: Clock, const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
-        host.world.send_datagram(host.flow, self.sent, self.schedule.config.packet);
+        let Config { rate, packet, .. } = self.schedule.config;
+        host.world.send_datagram(host.flow, self.sent, packet);
         self.sent = self.sent.wrapping_add(1);
+        if C::NS2 && self.schedule.config.is_steady() {
+            // ns-2's CBR adds its interval to the time of the last packet: sums of doubles, which drift.
+            return host.set_timer(Alarm::Send, C::serialise(rate, Bytes(u64::from(packet))));
+        }
         wait(self.schedule.following(), host);
     }
 }
 
-fn wait<C: Clock, const TRACE: bool>(until: Option<Time>, host: &mut FlowHost<'_, C, TRACE>) {
-    if let Some(at) = until {
-        let now = host.world.now.time();
-        let span = C::span(Duration(at.0.saturating_sub(now.0)));
+/// When a source that is not [steady](Config::is_steady) and starts at `start` sends in the ns-2 profile: in seconds, each the
+/// sum of the one before and the time to wait.
+pub fn moments(config: Config, start: Time, stop: Option<Time>, rng: Rng) -> impl Iterator<Item = f64> {
+    let mut schedule = Schedule::new(config, stop, rng);
+    let mut due = schedule.begin(start);
+    let mut now = Seconds::at(start);
+    std::iter::from_fn(move || {
+        now = now.after(Seconds::span(until(due?, now)));
+        due = schedule.following();
+        Some(now.secs())
+    })
+}
+
+/// How long to wait for a moment.
+fn until<C: Clock>(at: Time, now: C) -> Duration {
+    Duration(at.0.saturating_sub(now.time().0))
+}
+
+fn wait<C: Clock, const TRACE: bool>(due: Option<Time>, host: &mut FlowHost<'_, C, TRACE>) {
+    if let Some(at) = due {
+        let span = C::span(until(at, host.world.now));
         host.set_timer(Alarm::Send, span);
     }
 }

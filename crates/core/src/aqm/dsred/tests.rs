@@ -126,6 +126,28 @@ fn idle_time_fades_by_whole_packets() {
     assert_eq!(q.vars.level[1].avg, 0.75);
 }
 
+/// ns-2 sets a count of −1 only at a packet that finds the average at or below min_th: a colour's first one that finds it above is the
+/// first that counts, and p_a is p_b / (1 − p_b). From a count of −1 it would be p_b.
+#[test]
+fn a_late_first_packet_counts_as_one() {
+    let p = Params { yellow: thresholds(10.0, 20.0, 0.5), ..params(Averages::Shared, 1.0) };
+    let mut q = p.build(&CONTEXT);
+    let mut notes = Notes::default();
+    let second = |q: &mut DsRed, notes: &mut Notes| {
+        q.arrive(Time::ZERO, &packet(Y), &mut of([15, 0, 0]), &mut Rng::ns2(7), notes)
+    };
+    second(&mut q, &mut notes);
+    let noted_of = |what| noted(&notes, what).expect("between the thresholds");
+    assert_eq!((noted_of("count"), noted_of("p_b")), (1.0, 0.25));
+    assert!((noted_of("p_a") - 1.0 / 3.0).abs() < 1e-12);
+    // Once the average was below, the count begins at none.
+    let mut q = p.build(&CONTEXT);
+    arrive(&mut q, 0, Y, [5, 0, 0], &mut Rng::ns2(7));
+    let mut notes = Notes::default();
+    second(&mut q, &mut notes);
+    assert_eq!(noted(&notes, "count"), Some(0.0));
+}
+
 #[test]
 fn an_endless_idle_time_ends() {
     assert_eq!(faded(10.0, 0.002, i64::MAX, std::iter::once(5.0)), f64::from(0.01f32));

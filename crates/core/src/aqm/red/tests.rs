@@ -1,6 +1,8 @@
 use super::*;
 use crate::aqm::oracle::{Past, Sample, average, p_a};
 use crate::queue::fake::Fake;
+use crate::queue::fifo::Fifo;
+use crate::registry::AnyAqm;
 use crate::rng::Rng;
 use crate::units::{Duration, Rate};
 use crate::verdict::{Notes, Silent};
@@ -150,6 +152,41 @@ fn a_full_queue_updates_the_average_and_overflows() {
     assert_eq!(arrive(&mut red, 0, &mut full, &mut rng, Ecn::NotCapable), Drop(Cause::Overflow));
     assert_eq!(red.vars.average.get(), 2.0);
     assert_eq!((red.stats.dropped(), red.stats.early()), (1, 0));
+}
+
+/// ns-2's `qlen >= qlim` with `queue_in_bytes_`: bytes that wait against `limit_` · `mean_pktsize_`, before the packet joins.
+#[test]
+fn ns2_in_bytes_reads_the_limit_in_bytes() {
+    let in_bytes = |variant, limit| {
+        let p = Params {
+            min_th: Backlog::Bytes(1e6),
+            max_th: Backlog::Bytes(2e6),
+            mean_packet: Some(Bytes(500)),
+            variant,
+            ..params(0.002, false)
+        };
+        let aqm = AnyAqm::Red(p.build(&CONTEXT));
+        (Fifo::<Packet>::before(limit, &aqm), aqm)
+    };
+    // How many packets of this size it takes until one is dropped.
+    let holds = |(mut queue, mut aqm): (Fifo<Packet>, AnyAqm), size| {
+        let mut rng = Rng::ns2(1);
+        let packet = Packet { size, ..Packet::default() };
+        let mut join = || queue.arrive(Time(0), &packet, packet, &mut aqm, &mut rng, &mut Silent);
+        (0..1000).take_while(|_| join() == Admit).count()
+    };
+    // 1500 B: 38 packets of 40 B are the first 1500 B or more, two of 1000 B, and one of 1500 B that finds none.
+    for limit in [Backlog::Packets(3.0), Backlog::Packets(3.9), Backlog::Bytes(1500.0)] {
+        let ns2 = |size| holds(in_bytes(Variant::Ns2, limit), size);
+        assert_eq!([40, 500, 1000, 1499, 1500, 9000].map(ns2), [38, 3, 2, 2, 1, 1]);
+    }
+    let plain = |limit, size| holds(in_bytes(Variant::Floyd93, limit), size);
+    assert_eq!([40, 500, 1000].map(|size| plain(Backlog::Packets(3.0), size)), [3, 3, 3]);
+    assert_eq!([40, 500, 1000].map(|size| plain(Backlog::Bytes(1500.0), size)), [37, 3, 1]);
+    // In packets ns-2's is a limit in packets.
+    let p = Params { variant: Variant::Ns2, ..params(0.002, false) };
+    let aqm = AnyAqm::Red(p.build(&CONTEXT));
+    assert_eq!(holds((Fifo::before(Backlog::Packets(3.0), &aqm), aqm), 40), 3);
 }
 
 #[test]

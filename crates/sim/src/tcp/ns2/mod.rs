@@ -205,11 +205,11 @@ impl<C: Clock> Base<C> {
         }
     }
 
-    /// Halves: the threshold in whole segments, the window exactly (`precisionReduce_`).
+    /// Halves: the threshold in whole segments, the window exactly (`precisionReduce_`): to half a segment, if it was one.
     fn slow_down(&mut self, window_in_use: f64) {
         let half = window_in_use / 2.0;
         self.ssthresh = (half as i32).max(2);
-        self.cwnd = half.max(1.0);
+        self.cwnd = half;
     }
 
     /// A loss is suspected and the timer starts anew, without timing what is outstanding (`reset_rtx_timer(1, 0)`).
@@ -291,3 +291,6 @@ impl<C: Clock> Base<C> {
         host.set_timer(Alarm::Retransmit, C::span_secs(self.rto.timeout()));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -105,6 +105,8 @@ impl Sack1 {
         loop {
             let open =
                 if self.recovering { self.pipe < b.cwnd as i32 } else { b.next <= self.last_ack + window };
+            // It looks at no more than whether all has been acknowledged (`last_ack_ + 1 < curseq_`).
+            let open = open && self.last_ack < b.last;
             if !open || b.waits(delay_over, host) {
                 return;
             }
