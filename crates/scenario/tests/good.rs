@@ -222,7 +222,9 @@ fn describe_shows_what_was_left_out() {
         (&min_th["packets"], &min_th["bytes"], &min_th["ms"]),
         (&45.0.into(), &46_800.0.into(), &312.0.into())
     );
+    // Nobody wrote it: it is said where it comes from.
     assert_eq!(d["links"][3]["queue"]["limit_rule"], "ns2");
+    assert_eq!(d["links"][3]["queue"]["limit_rule_from"], "tcp.profile");
     assert_eq!(d["links"][3]["queue"]["limit"]["packets"], 10_000.0);
     let flows = &d["flows"][0];
     assert_eq!(flows["marker"]["rate"], "the flow's contract");
@@ -231,7 +233,13 @@ fn describe_shows_what_was_left_out() {
     assert_eq!(flows["join"]["delay"], serde_json::json!(["7 ms", "8 ms"]));
     assert_eq!(d["edges"][0]["marker"]["p_drop"], 0.02);
     // The RFC profile reads a limit as it stands.
-    assert_eq!(load("mesh.toml").describe()["links"][2]["queue"]["limit_rule"], "waiting");
+    let mesh = load("mesh.toml").describe();
+    assert_eq!(mesh["links"][2]["queue"]["limit_rule"], "waiting");
+    assert!(mesh["links"][2]["queue"].get("limit_rule_from").is_none());
+    // What is written is not from elsewhere.
+    let written = with("two-flows.toml", &[("links.edge.queue.limit_rule", "\"ns2\"")]).describe();
+    assert_eq!(written["links"][0]["queue"]["limit_rule"], "ns2");
+    assert!(written["links"][0]["queue"].get("limit_rule_from").is_none());
 }
 
 #[test]
