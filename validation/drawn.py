@@ -1,8 +1,8 @@
-"""Experiments drawn from seeds for the comparison with ns-2: small ones, where every packet is lost, late or at a tie.
+"""Experiments drawn from seeds for the comparison with ns-2: small ones, full of losses and of ties.
 
-Buffers of a few packets, limits in bytes, timeouts without end, colours whose first packet finds a long queue, everything on
-one grid of times, up to twelve hops; whatever ns-2 has of disciplines, markers, TCP and traffic. A seed is an
-experiment, on every machine.
+Buffers of a few packets, limits in bytes, timeouts without end, colours whose first packet finds a long
+queue, everything on one grid of times, up to twelve hops; whatever ns-2 has of disciplines, markers, TCP and
+traffic. A seed is an experiment, on every machine.
 """
 
 from __future__ import annotations
@@ -101,7 +101,9 @@ class _Draft:
             self.link(hop)
         for group in range(pen.pick((1, 1, 2, 3))):
             self.group(group, seconds)
-        self.traits.add(f"{'1 hop' if self.hops == 1 else '2 to 5 hops' if self.hops < 6 else '6 to 12 hops'}")
+        self.traits.add(
+            f"{'1 hop' if self.hops == 1 else '2 to 5 hops' if self.hops < 6 else '6 to 12 hops'}"
+        )
         if self.grid:
             self.traits.add("one grid of times")
         return Drawn(self.seed, "\n".join(self.lines) + "\n", self.queue, sorted(self.traits))
@@ -132,14 +134,17 @@ class _Draft:
         if self.grid:
             rate, delay = pen.pick((400, 800, 800, 1600, 8000)), pen.pick((1, 10))
         else:
-            rate, delay = pen.pick((100, 300, 1000, 3000)) + pen.within(0, 200), pen.within(0, 60 // self.hops + 1)
+            rate, delay = (
+                pen.pick((100, 300, 1000, 3000)) + pen.within(0, 200),
+                pen.within(0, 60 // self.hops + 1),
+            )
         self.delays.append(delay)
         self.line(
             f'[[links]]\nname = "hop{hop}"\nfrom = "{NODES[hop]}"\nto = "{NODES[hop + 1]}"\n'
             f'rate = "{rate} kbit/s"\ndelay = "{delay} ms"\nqueue = {{ {self.discipline(hop)} }}'
         )
         if not (self.rio or self.dsred) and pen.chance(0.15):
-            self.line(f'reverse = {{ queue = {{ {self.drop_tail()} }} }}')
+            self.line(f"reverse = {{ queue = {{ {self.drop_tail()} }} }}")
 
     def discipline(self, hop: int) -> str:
         kind = self.queue
@@ -183,7 +188,10 @@ class _Draft:
     def red(self) -> str:
         limit, low, high = self.within_limit()
         scaled = ", byte_scaled = true" if self.pen.chance(0.2) else ""
-        return f'aqm = "red", limit = "{limit} packets", min_th = "{low} packets", max_th = "{high} packets"{self.red_rest()}{scaled}'
+        return (
+            f'aqm = "red", limit = "{limit} packets", min_th = "{low} packets", max_th = "{high} packets"'
+            f"{self.red_rest()}{scaled}"
+        )
 
     def red_bytes(self) -> str:
         pen = self.pen
@@ -196,7 +204,8 @@ class _Draft:
         )
 
     def threshold(self, low: int, high: int) -> str:
-        return f'{{ min_th = "{low} packets", max_th = "{high} packets", max_p = {self.pen.pick((0.02, 0.1, 0.4, 1.0))} }}'
+        max_p = self.pen.pick((0.02, 0.1, 0.4, 1.0))
+        return f'{{ min_th = "{low} packets", max_th = "{high} packets", max_p = {max_p} }}'
 
     def rio_queue(self) -> str:
         pen = self.pen
@@ -205,7 +214,8 @@ class _Draft:
         high_in = max(high_out, low_in + 1) + pen.within(0, 8)
         return (
             f'aqm = "rio", variant = "ns2", avg_update = "ns2", limit = "{limit} packets", '
-            f"in = {self.threshold(low_in, high_in)}, out = {self.threshold(low_out, high_out)}, w_q = {self.weight()}, "
+            f"in = {self.threshold(low_in, high_in)}, out = {self.threshold(low_out, high_out)}, "
+            f"w_q = {self.weight()}, "
             f"gentle = {str(pen.chance(0.3)).lower()}, wait = {str(pen.chance(0.5)).lower()}"
         )
 
@@ -297,10 +307,13 @@ class _Draft:
             self.traits.add("tagger")
         else:
             kind = pen.pick(("token_bucket", "token_bucket", "tsw2cm", "tsw3cm"))
-            text = {
-                "token_bucket": f'kind = "token_bucket", depth = "{pen.within(1, 8)} packets", conforms = "at_least"',
-                "tsw2cm": f'kind = "tsw2cm", variant = "ns2", win_length = "{pen.pick((0.1, 0.5, 1))} s"',
-                "tsw3cm": f'kind = "tsw3cm", variant = "ns2", ptr = "{rate + pen.pick((100, 400))} kbit/s"',
-            }[kind]
+            text = (
+                f'kind = "{kind}", '
+                + {
+                    "token_bucket": f'depth = "{pen.within(1, 8)} packets", conforms = "at_least"',
+                    "tsw2cm": f'variant = "ns2", win_length = "{pen.pick((0.1, 0.5, 1))} s"',
+                    "tsw3cm": f'variant = "ns2", ptr = "{rate + pen.pick((100, 400))} kbit/s"',
+                }[kind]
+            )
             self.traits.add(kind)
         self.line(f'contract = "{rate} kbit/s"\nmarker = {{ {text} }}')

@@ -4,7 +4,8 @@
     python validation/random_runs.py --first 77 --runs 1  one of them again
     python validation/random_runs.py --fresh --runs 500   seeds that nobody has seen
 
-What differs is written to `target/diverged`, with the command that shows it again. Leaves with 1 if anything does.
+What differs is written to `target/diverged`, with the command that shows it again; with any such the program
+leaves with 1.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ PATIENCE = 120.0
 IDENTICAL, DIED, REFUSED, LATE, OPEN = "identical", "division by zero", "refused", "late", "diverged"
 OUTCOMES = {
     IDENTICAL: "every event is the same",
-    DIED: "ns-2 divided by zero and was ended; every event up to there is the same, and dsRED here counted the division",
+    DIED: "ns-2 divided by zero and was ended: events are the same up to there, and dsRED here counted it",
     REFUSED: "ns-2 has no word for something in it",
     LATE: f"ns-2 had not come to its end in {PATIENCE:g} s",
     OPEN: "the events differ, or ns-2 failed otherwise",
@@ -104,7 +105,7 @@ def divisions(scenario: Scenario) -> int:
 
 
 def up_to_its_end(scenario: Scenario, folder: Path) -> tuple[int, str]:
-    """What of an ns-2 that failed is in its trace: events that are the same, and where they differ, if they do."""
+    """What of an ns-2 that failed is in its trace: events that are the same, and where the rest differs."""
     from inprofile import _internal
 
     theirs = (folder / THEIRS).read_bytes() if (folder / THEIRS).exists() else b""
@@ -125,7 +126,8 @@ def diverged(drawn: Drawn, outcome: Outcome) -> Outcome:
 def told(outcome: Outcome) -> str:
     """What to look at, and how to see it again."""
     file = (DIVERGED / f"drawn-{outcome.seed}.toml").relative_to(ROOT)
-    return f"seed {outcome.seed} ({QUEUES[outcome.queue]}): {outcome.why}\nagain: inprofile validate {file} --seed 1"
+    what = f"seed {outcome.seed} ({QUEUES[outcome.queue]}): {outcome.why}"
+    return f"{what}\nagain: inprofile validate {file} --seed 1"
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,9 @@ class Tally:
             "kinds": self.kinds(),
             "refused": self.refusals(),
             "diverged": [
-                {"seed": o.seed, "kind": QUEUES[o.queue], "why": o.why} for o in self.outcomes if o.word == OPEN
+                {"seed": o.seed, "kind": QUEUES[o.queue], "why": o.why}
+                for o in self.outcomes
+                if o.word == OPEN
             ],
         }
 
@@ -191,7 +195,6 @@ class Tally:
             cells = [name, *(f"{n[key]:,}" for key in ("runs", *OUTCOMES, "events"))]
             rows.append("| " + " | ".join(cells) + " |")
         return "\n".join(rows)
-
 
     def section(self) -> str:
         """For the page: what came of them, and by kind."""

@@ -72,7 +72,9 @@ def main() -> int:
     identical = sum(row.identical for _, row, _ in rows)
     alike = sum(accounted(found, EXPLAINED.get(file.stem), reason) for file, found, reason in figures)
     sys.stdout.write(f"\n{identical} of {len(rows)} scenarios identical;")
-    sys.stdout.write(f" {drawn.counts(drawn.outcomes)[random_runs.IDENTICAL]} of {random_runs.RUNS} drawn ones;")
+    sys.stdout.write(
+        f" {drawn.counts(drawn.outcomes)[random_runs.IDENTICAL]} of {random_runs.RUNS} drawn ones;"
+    )
     sys.stdout.write(f" {alike} of {len(figures)} equivalent in distribution, or explained;")
     sys.stdout.write(" written: docs/validation.md, docs/validation.json\n")
     return 0 if identical == len(rows) and drawn.accounted and alike == len(figures) and metered.agrees else 1
@@ -111,7 +113,9 @@ def write(
     docs = ROOT / "docs"
     text = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
     (docs / "validation.json").write_text(text, encoding="utf-8")
-    (docs / "validation.md").write_text(page(rows, figures, drawn, version, metered, in_step), encoding="utf-8")
+    (docs / "validation.md").write_text(
+        page(rows, figures, drawn, version, metered, in_step), encoding="utf-8"
+    )
 
 
 def page(
