@@ -128,7 +128,8 @@ fn traffic_in_ns2s_words() {
 /// 10 ms on, 90 ms off, 4 ms a packet at the peak: 0, 4, 8, then 12 is 2 ms into the next period.
 #[test]
 fn moments_are_listed_where_ns2_has_no_such_source() {
-    let on_off = "kind = \"on_off\", peak = \"2 Mbit/s\", packet = \"1000 B\", on = \"10 ms\", off = \"90 ms\"";
+    let on_off =
+        "kind = \"on_off\", peak = \"2 Mbit/s\", packet = \"1000 B\", on = \"10 ms\", off = \"90 ms\"";
     let said = commands(&sending(on_off, "stop = \"220 ms\""), "datagrams");
     let times: Vec<f64> = said[0]
         .split_once('{')
@@ -168,12 +169,6 @@ fn a_limit_in_bytes_goes_where_thresholds_are_in_bytes() {
     let bytes = ["1000 B", "2000 B"];
     assert!(limit("3 packets", bytes).unwrap().contains(" RED {limit_ 3 thresh_ 2 "));
     assert!(limit("1500 B", bytes).unwrap().contains(" RED {limit_ 3 thresh_ 2 "));
-    assert_eq!(
-        limit("1600 B", bytes).unwrap_err(),
-        ["links.a.queue.limit: 1600 B with packets of 500 B"]
-    );
-    assert_eq!(
-        limit("1500 B", ["1 packets", "2 packets"]).unwrap_err(),
-        ["links.a.queue.limit: bytes"]
-    );
+    assert_eq!(limit("1600 B", bytes).unwrap_err(), ["links.a.queue.limit: 1600 B with packets of 500 B"]);
+    assert_eq!(limit("1500 B", ["1 packets", "2 packets"]).unwrap_err(), ["links.a.queue.limit: bytes"]);
 }
