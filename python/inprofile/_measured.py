@@ -33,9 +33,10 @@ class Experiment:
     @property
     def key(self) -> str:
         """Digest of all that decides the measures."""
-        from ._runner import _engine, normalise
+        from ._input import seeds_in_order
+        from ._runner import _engine
 
-        seeds = self.seeds if isinstance(self.seeds, int) else list(normalise(self.seeds))
+        seeds = self.seeds if isinstance(self.seeds, int) else list(seeds_in_order(self.seeds))
         parts = [self.scenario.canonical, seeds, __version__, _engine(), *self.also]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
@@ -53,7 +54,8 @@ def measure_all(
     `measure(index, result)` reduces a result; `progress` is told how many runs are finished, those from the
     cache included. After KeyboardInterrupt the same call goes on where it was.
     """
-    from ._runner import normalise, run_many
+    from ._input import seeds_in_order
+    from ._runner import run_many
 
     found: dict[int, Measures] = {}
     missing: list[tuple[int, Path | None]] = []
@@ -64,7 +66,7 @@ def measure_all(
             missing.append((index, place))
         else:
             found[index] = kept
-    finished = sum(len(normalise(experiments[index].seeds)) for index in found)
+    finished = sum(len(seeds_in_order(experiments[index].seeds)) for index in found)
     tell = progress or (lambda finished: None)
 
     def done(which: int, result: Result) -> None:
