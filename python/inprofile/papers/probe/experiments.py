@@ -25,10 +25,13 @@ def thresholds(paper: Paper, study: Table, setup: Table, quick: bool, full: bool
     """Values of min_th that a study is run at: fewer in a quick run, an atlas, a set-up run beside."""
     if quick:
         return list(study["quick"])
-    if paper.about.get("atlas"):
+    if paper.about.get("coarse"):
         return list(study["atlas"])
-    beside = setup is not paper.setups[0] and not full
-    return list(study.get("beside", []) if beside else study["values"])
+    if full:
+        return list(study["full"])
+    if setup is not paper.setups[0]:
+        return list(study.get("beside", {}).get("values", []))
+    return list(study["values"])
 
 
 def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
@@ -45,7 +48,7 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
                 seeds,
                 quick,
             )
-            for scheme in _schemes(study, topology, full)
+            for scheme in _schemes(paper, study, topology, setup, full)
             for at in thresholds(paper, study, setup, quick, full)
         ]
         for setup in paper.setups
@@ -69,10 +72,13 @@ def _seeds(paper: Paper, study: Table, setup: Table, quick: bool, full: bool) ->
     return max(seeds["full"], study.get("seeds", 0) if full else 0)
 
 
-def _schemes(study: Table, topology: Table, full: bool) -> list[str]:
-    """Schemes of a study; `more` are those that no claim is about."""
-    more = [] if full else study.get("more", {}).get(topology["id"], [])
-    return [scheme for scheme in study["schemes"] if scheme not in more]
+def _schemes(paper: Paper, study: Table, topology: Table, setup: Table, full: bool) -> list[str]:
+    """Schemes of a study; without `full` not `more`, those that no claim is about."""
+    if full:
+        return list(study["schemes"])
+    beside = study.get("beside", {}) if setup is not paper.setups[0] else {}
+    more = study.get("more", {}).get(topology["id"], [])
+    return [scheme for scheme in beside.get("schemes", study["schemes"]) if scheme not in more]
 
 
 def swept(sweep: Table, value: str) -> str:
