@@ -36,6 +36,16 @@ crate::choice! {
 }
 
 crate::choice! {
+    /// When the bucket has run out of tokens.
+    pub enum Empty {
+        /// When it holds less than the packet needs: no packet is let by on credit.
+        BelowOne = "below_one",
+        /// When it holds nothing: the last packet may overdraw it by less than itself.
+        Zero = "zero",
+    }
+}
+
+crate::choice! {
     /// What the TPR never falls below.
     pub enum TprFloor {
         /// Nothing: Eq. (2) alone.
@@ -64,6 +74,8 @@ crate::params! {
         drop: DropOrder = DropOrder::BeforeRemark;
         /// Whether a token lets a packet by or a byte.
         token: Token = Token::Packet;
+        /// Whether the bucket is out of tokens at less than a packet's worth or at nothing.
+        empty: Empty = Empty::BelowOne;
         /// What the TPR never falls below.
         tpr_floor: TprFloor = TprFloor::None;
         /// If false it only watches: bucket and meters run, and no packet changes.
@@ -86,6 +98,8 @@ crate::params! {
         interval: Duration [POSITIVE] = Duration::from_millis(100_000);
         /// Whether a token lets a packet by or a byte.
         token: Token = Token::Packet;
+        /// Whether the bucket is out of tokens at less than a packet's worth or at nothing.
+        empty: Empty = Empty::BelowOne;
         /// What the TPR never falls below.
         tpr_floor: TprFloor = TprFloor::None;
         /// If false it only watches: bucket and meters run, and no packet changes.
@@ -144,6 +158,7 @@ pub struct Ard {
     interval: Duration,
     drop: DropOrder,
     token: Token,
+    empty: Empty,
     tpr_floor: TprFloor,
     act: bool,
     stats: Stats,
@@ -230,6 +245,7 @@ impl Build for Params {
             interval: self.interval,
             drop: self.drop,
             token: self.token,
+            empty: self.empty,
             tpr_floor: self.tpr_floor,
             act: self.act,
             stats: Stats::default(),
@@ -242,9 +258,9 @@ impl Build for Params {
 impl ArmParams {
     /// ARM is ARD that never drops.
     fn as_ard(&self) -> Params {
-        let ArmParams { tpr_max, bucket, t_rd, max_rem, interval, token, tpr_floor, act } = *self;
+        let ArmParams { tpr_max, bucket, t_rd, max_rem, interval, token, empty, tpr_floor, act } = *self;
         let drop = DropOrder::BeforeRemark;
-        Params { tpr_max, bucket, t_rd, max_rem, p_drop: 0.0, interval, drop, token, tpr_floor, act }
+        Params { tpr_max, bucket, t_rd, max_rem, p_drop: 0.0, interval, drop, token, empty, tpr_floor, act }
     }
 }
 
@@ -277,7 +293,11 @@ impl Ard {
     fn regulate<W: Why + ?Sized>(&mut self, need: f64, rng: &mut Rng, why: &mut W) -> Mark {
         let tokens = self.vars.tokens;
         let s = &mut self.stats;
-        if tokens < need {
+        let out_of_tokens = match self.empty {
+            Empty::BelowOne => tokens < need,
+            Empty::Zero => tokens <= 0.0,
+        };
+        if out_of_tokens {
             if self.act && rng.chance("u_drop", self.p_drop, why) {
                 s.dropped_empty += 1;
                 return Mark::Drop(Cause::Edge);
@@ -373,5 +393,7 @@ impl Marker for Ard {
     }
 }
 
+#[cfg(test)]
+mod laws;
 #[cfg(test)]
 mod tests;

@@ -19,6 +19,7 @@ fn params() -> Params {
         interval: Duration(100 * SECOND),
         drop: DropOrder::BeforeRemark,
         token: Token::Packet,
+        empty: Empty::BelowOne,
         tpr_floor: TprFloor::None,
         act: true,
     }
@@ -200,17 +201,19 @@ fn arrivals() -> impl Strategy<Value = Vec<(u64, bool, u32)>> {
 }
 
 fn options() -> impl Strategy<Value = Params> {
-    (0.0f64..=1.0, 0.0f64..=1.0, any::<bool>(), any::<bool>(), any::<bool>(), 1u64..20, 5.0f64..70.0)
-        .prop_map(|(max_rem, p_drop, of_remarked, byte, floor, tenths, t_rd)| Params {
+    (0.0f64..=1.0, 0.0f64..=1.0, any::<[bool; 4]>(), 1u64..20, 5.0f64..70.0).prop_map(
+        |(max_rem, p_drop, [of_remarked, byte, floor, zero], tenths, t_rd)| Params {
             max_rem,
             p_drop,
             t_rd: Backlog::Packets(t_rd),
             drop: if of_remarked { DropOrder::OfRemarked } else { DropOrder::BeforeRemark },
             token: if byte { Token::Byte } else { Token::Packet },
+            empty: if zero { Empty::Zero } else { Empty::BelowOne },
             tpr_floor: if floor { TprFloor::LambdaIn } else { TprFloor::None },
             interval: Duration(tenths * SECOND / 10),
             ..params()
-        })
+        },
+    )
 }
 
 /// What the slow marker remembers: everything.
@@ -280,7 +283,7 @@ proptest! {
             let remark = (t_rd - noted) * p.max_rem / t_rd;
             let slow = if !is_in {
                 Mark::Pass(O)
-            } else if noted < need {
+            } else if if p.empty == Empty::Zero { noted <= 0.0 } else { noted < need } {
                 if falls(p.p_drop) { Mark::Drop(Cause::Edge) } else { Mark::Pass(O) }
             } else if noted >= t_rd {
                 Mark::Pass(I)
@@ -311,7 +314,8 @@ proptest! {
             let mark = ard.mark(now, &packet(colour, *size), &mut rng, &mut Silent);
             prop_assert!(*is_in || mark == Mark::Pass(O));
             prop_assert!(act || mark == Mark::Pass(colour));
-            prop_assert!((0.0..=ard.depth).contains(&ard.vars.tokens));
+            let least = if p.empty == Empty::BelowOne { 0.0 } else if p.token == Token::Byte { -1500.0 } else { -1.0 };
+            prop_assert!((least..=ard.depth).contains(&ard.vars.tokens));
         }
         let mut counted = 0;
         Marker::stats(&ard, &mut |_, n| counted += n);
@@ -321,8 +325,8 @@ proptest! {
     /// ARM is ARD that never drops; equal seeds decide alike.
     #[test]
     fn arm_is_ard_without_drops(p in options(), steps in arrivals(), seed: u64) {
-        let Params { tpr_max, bucket, t_rd, max_rem, interval, token, tpr_floor, act, .. } = p.clone();
-        let arm = ArmParams { tpr_max, bucket, t_rd, max_rem, interval, token, tpr_floor, act };
+        let Params { tpr_max, bucket, t_rd, max_rem, interval, token, empty, tpr_floor, act, .. } = p.clone();
+        let arm = ArmParams { tpr_max, bucket, t_rd, max_rem, interval, token, empty, tpr_floor, act };
         let run = |mut ard: Ard| {
             let mut rng = Rng::for_component(seed, "ard");
             let mut now = Time::ZERO;
