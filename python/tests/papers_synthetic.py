@@ -39,7 +39,16 @@ def tables(seeds: tuple[int, ...] = (1, 2), with_series: bool = True, order: int
         return pa.Table.from_pylist(rows)
 
     flows = [
-        {"seed": s, "flow": f"tcp.{i}", "rtt": rtt, "throughput": rate * s, "received_in_rate": rate * s / 2}
+        {
+            "seed": s,
+            "flow": f"tcp.{i}",
+            "rtt": rtt,
+            "throughput": rate * s,
+            "received_in_rate": rate * s / 2,
+            "sent_in": 300,
+            "sent_out": 100,
+            "dropped_edge": 4 * (i + 1),
+        }
         for s in seeds
         for i, (rtt, rate) in enumerate([(0.03, 100e3), (0.02, 300e3)])
     ]
@@ -54,6 +63,8 @@ def tables(seeds: tuple[int, ...] = (1, 2), with_series: bool = True, order: int
                     ("ER", "tpr", 1.2e6 if t < 100 else 5e5),
                     ("ER", "lambda_in", 0.0 if t < 100 else 4e5),
                     ("ER", "lambda_out", 0.0 if t < 100 else 5e5),
+                    # A second with more, a second with less.
+                    ("ER", "left_in", 4.5e5 + (1e5 if int(t - 0.05) % 2 else -1e5)),
                 ):
                     series.append({"seed": s, "monitor": monitor, "what": what, "t": t, "value": value})
             for k in range(201):
@@ -79,6 +90,8 @@ def tables(seeds: tuple[int, ...] = (1, 2), with_series: bool = True, order: int
                     "dropped_in": s,
                     "dropped_out": 10 * s,
                     "queue_mean": 2.5,
+                    "arrived_in": 6000,
+                    "arrived_out": 4800,
                     "arrived_in_rate": 5e5,
                     "arrived_out_rate": 4e5,
                 }
@@ -94,6 +107,7 @@ def tables(seeds: tuple[int, ...] = (1, 2), with_series: bool = True, order: int
                     "arrived_in": 1000,
                     "arrived_out": 800,
                     "left_out": 850,
+                    "left_in_rate": 4.5e5,
                     "arrived_in_rate": 5e5,
                     "arrived_out_rate": 4e5,
                     "dropped": 10 * s,
@@ -119,12 +133,18 @@ AS_CLAIMED = {
     "queue_cycle": {"rio": 0.8, "arm": 0.7, "ard": 0.2, "placebo": 0.5},
     "queue_avg": {"rio": 20.0, "arm": 20.0, "ard": 20.0, "placebo": 20.0},
     "tokens_low": {"rio": 0.2, "arm": 0.5, "ard": 0.985, "placebo": 0.0},
-    "lambda_in": {"rio": 494e3, "arm": 530e3, "ard": 570e3, "placebo": 490e3},
+    "tokens_mean": {"rio": 50.0, "arm": 20.0, "ard": 9.0, "placebo": 0.0},
+    "lambda_in": {"rio": 494e3, "arm": 640e3, "ard": 700e3, "placebo": 490e3},
+    "admitted_in": {"rio": 494e3, "arm": 570e3, "ard": 570e3, "placebo": 480e3},
+    "admitted_over_tpr": {"rio": 0.87, "arm": 1.0, "ard": 1.0, "placebo": 0.84},
+    "admitted_std": {"rio": 80e3, "arm": 40e3, "ard": 20e3, "placebo": 80e3},
+    "best": {"rio": 420e3, "arm": 340e3, "ard": 310e3, "placebo": 360e3},
+    "worst": {"rio": 180e3, "arm": 260e3, "ard": 290e3, "placebo": 240e3},
     "lambda_out": {"rio": 546e3, "arm": 520e3, "ard": 500e3, "placebo": 540e3},
     "lambda_in_before": {"rio": 494e3, "arm": 494e3, "ard": 494e3, "placebo": 494e3},
     "lambda_out_before": {"rio": 546e3, "arm": 546e3, "ard": 546e3, "placebo": 546e3},
     "tpr": {"rio": 570e3, "arm": 570e3, "ard": 570e3, "placebo": 570e3},
-    "lambda_in_over_tpr": {"rio": 0.87, "arm": 0.93, "ard": 1.0, "placebo": 0.86},
+    "lambda_in_over_tpr": {"rio": 0.87, "arm": 1.12, "ard": 1.23, "placebo": 0.86},
     "drops_core": {"rio": 300.0, "arm": 280.0, "ard": 200.0, "placebo": 250.0},
     "drops_upstream": {"rio": 0.0, "arm": 0.0, "ard": 0.0, "placebo": 0.0},
     "drops_marker": {"rio": 0.0, "arm": 0.0, "ard": 100.0, "placebo": 100.0},
@@ -154,7 +174,15 @@ def measures(scheme: str, seed: int, traces: bool = True, **changes: float) -> M
     t = np.arange(101.0, 111.0)
     trace = Trace(t, 0 * t + 10, 0 * t + 9, 0 * t + 10, 0 * t + 11)
     shown = dict.fromkeys(("queue", "fastest", "slowest", "tokens"), trace)
-    return Measures(SEEDS, values, shown if traces else {})
+    # Flow 0 is the greediest in every seed, flow 1 the most damaged.
+    shape = np.array([values["fastest"], values["slowest"], values["total"] / 4, values["total"] / 4]).T
+    each = {
+        "rtt": np.broadcast_to([0.026, 0.032, 0.028, 0.03], shape.shape),
+        "throughput": shape,
+        "in_share": np.full(shape.shape, 0.5),
+        "edge_loss": np.full(shape.shape, 0.01),
+    }
+    return Measures(SEEDS, values, shown if traces else {}, each)
 
 
 def cells(paper: Paper, **changes: float) -> dict[Cell, Measures]:
@@ -179,12 +207,13 @@ def report(**changes: float) -> Report:
     jittered = judge(claims.findings(paper, made, "jitter"))
     sweep = paper.sweeps[0]
     swept = dict(made)
-    for value in values_of(sweep, "four-flows"):
-        for i, scheme in enumerate(("rio", "arm", "ard")):
-            cell = Cell("as-described", "four-flows", scheme, sweep=sweep["id"], value=value)
-            swept[cell] = measures(scheme, 1000 + i, traces=False)
+    for setup in sweep["setups"]:
+        for value in values_of(sweep):
+            for i, scheme in enumerate(("rio", "arm", "ard", "placebo")):
+                cell = Cell(setup, "four-flows", scheme, sweep=sweep["id"], value=value)
+                swept[cell] = measures(scheme, 1000 + i, traces=False)
     derived = {c: claims.derived("placebo", made[c]) for c in made if c.scheme == "placebo"}
-    known = {job.cell: job for batch in jobs(paper, sweeps=True) for job in batch}
+    known = {job.cell: job for batch in jobs(paper, full=True) for job in batch}
     ran = {cell: Job(cell, len(SEEDS), known[cell].file, known[cell].values) for cell in swept}
     digests = dict.fromkeys(swept, "0" * 64)
     return Report(paper, True, swept, judged, {"jitter": jittered}, ran, digests, derived)

@@ -1,68 +1,132 @@
-"""Every parameter of a paper's scenario files is quoted from the paper or listed as assumed."""
+"""Every parameter of a paper's scenario files is quoted from the paper or listed as assumed.
+
+A paper's `paper.toml` lists `[[quoted]]` (path, where: section and short quote) and `[[assumed]]` (path, why).
+A path is dotted as in `Scenario.with_`, with globs; `files`, globs too, names the scenario files an entry is
+about where it is not all. `[[readings]]` and `[[inputs]]` vary what the paper leaves open, and nothing else.
+"""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
 
 from inprofile import papers
+from inprofile.papers import Job, Paper
+from inprofile.scenario import load
 
 #: Papers whose parameters are listed.
 LISTED = [name for name in papers.names() if "quoted" in papers.load(name).about]
+TABLES = (("quoted", "where"), ("assumed", "why"))
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[str]:
-    """Dotted paths of a scenario file's values; tables of a list by name or, without one, by number."""
+    """Dotted paths of a scenario file's values; tables of a list by name or node, else by number."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _leaves(inner, f"{path}.{key}".lstrip("."))
     elif isinstance(value, list) and value and all(isinstance(x, dict) for x in value):
         for index, inner in enumerate(value):
-            yield from _leaves(inner, f"{path}.{inner.get('name', index)}")
+            yield from _leaves(inner, f"{path}.{inner.get('name', inner.get('node', index))}")
     else:
         yield path
 
 
-def _listed(paper: papers.Paper) -> list[str]:
-    return [entry["path"] for table in ("quoted", "assumed") for entry in paper.about.get(table, [])]
+def _parameters(paper: Paper) -> Iterator[tuple[str, str]]:
+    """Every scenario file of the paper's folder with each of its parameters."""
+    for place in sorted(paper.folder.glob("*.toml")):
+        if place.name != "paper.toml":
+            for leaf in dict.fromkeys(_leaves(tomllib.loads(place.read_text("utf-8")))):
+                yield place.name, leaf
 
 
-def _parameters(paper: papers.Paper) -> set[str]:
-    files = sorted(path for path in paper.folder.glob("*.toml") if path.name != "paper.toml")
-    return {leaf for path in files for leaf in _leaves(tomllib.loads(path.read_text("utf-8")))}
+def _about(entry: Mapping[str, Any], file: str, leaf: str) -> bool:
+    named = any(fnmatchcase(file, pattern) for pattern in entry.get("files", ["*"]))
+    return named and fnmatchcase(leaf, entry["path"])
 
 
 @pytest.mark.parametrize("name", LISTED)
 def test_every_parameter_is_quoted_or_assumed(name: str) -> None:
     paper = papers.load(name)
-    listed = _listed(paper)
-    unlisted = {leaf for leaf in _parameters(paper) if not any(fnmatchcase(leaf, path) for path in listed)}
+    entries = [entry for table, _ in TABLES for entry in paper.about.get(table, [])]
+    unlisted = {(f, leaf) for f, leaf in _parameters(paper) if not any(_about(e, f, leaf) for e in entries)}
     assert not unlisted
 
 
 @pytest.mark.parametrize("name", LISTED)
 def test_every_entry_is_of_a_parameter_and_says_where_or_why(name: str) -> None:
     paper = papers.load(name)
-    leaves = _parameters(paper)
-    idle = {path for path in _listed(paper) if not any(fnmatchcase(leaf, path) for leaf in leaves)}
-    assert not idle
-    for table, key in (("quoted", "where"), ("assumed", "why")):
+    parameters = list(_parameters(paper))
+    for table, key in TABLES:
         for entry in paper.about.get(table, []):
-            assert entry.keys() == {"path", key}
+            assert entry.keys() - {"files"} == {"path", key}
             assert entry[key]
+            assert any(_about(entry, file, leaf) for file, leaf in parameters), entry["path"]
 
 
 @pytest.mark.parametrize("name", LISTED)
 def test_no_parameter_is_both(name: str) -> None:
     paper = papers.load(name)
-    tables = {table: [e["path"] for e in paper.about.get(table, [])] for table in ("quoted", "assumed")}
     both = {
-        leaf
-        for leaf in _parameters(paper)
-        if all(any(fnmatchcase(leaf, path) for path in paths) for paths in tables.values())
+        (file, leaf)
+        for file, leaf in _parameters(paper)
+        if all(any(_about(e, file, leaf) for e in paper.about.get(table, [])) for table, _ in TABLES)
     }
     assert not both
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_an_input_varies_nothing_that_the_paper_states(name: str) -> None:
+    paper = papers.load(name)
+    files = {job.file for job in _primary(paper)}
+    stated = {
+        leaf
+        for file, leaf in _parameters(paper)
+        if file in files and any(_about(e, file, leaf) for e in paper.about["quoted"])
+    }
+    for entry in paper.about.get("inputs", []):
+        for values in _choices(entry, "values"):
+            for path in values:
+                assert not [s for s in stated if s == path or s.startswith(f"{path}.")], entry["id"]
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_readings_and_inputs_are_experiments(name: str) -> None:
+    """Every alternative of every reading and input makes a scenario of each cell it applies to."""
+    paper = papers.load(name)
+    jobs = {(job.cell.topology, job.cell.scheme): job for job in _primary(paper) if job.after is None}
+    assert jobs
+    for table, listed in (("readings", "alternatives"), ("inputs", "values")):
+        for entry in paper.about.get(table, []):
+            meant = [job for job in jobs.values() if _applies(entry, job)]
+            assert meant, entry["id"]
+            for values in _choices(entry, listed):
+                for job in meant:
+                    load(paper.folder / job.file).with_({**job.values, **values}).check()
+
+
+def _primary(paper: Paper) -> list[Job]:
+    """What is run of the primary set-up, without variants."""
+    first = paper.setups[0]["id"]
+    jobs = (job for batch in paper.module("experiments").jobs(paper) for job in batch)
+    return [job for job in jobs if job.cell.setup == first and not job.cell.variant]
+
+
+def _applies(entry: Mapping[str, Any], job: Job) -> bool:
+    schemes, topologies = entry.get("schemes"), entry.get("topologies")
+    return (not schemes or job.cell.scheme in schemes) and (not topologies or job.cell.topology in topologies)
+
+
+def _choices(entry: Mapping[str, Any], listed: str) -> Iterator[Mapping[str, object]]:
+    """What each alternative sets, or the two ends of a box."""
+    if listed in entry:
+        yield from (choice.get("set", {}) for choice in entry[listed])
+        return
+    for end in (entry["low"], entry["high"]):
+        yield {
+            path: end if text == "{}" else text.replace("{}", f"{end:g}")
+            for path, text in entry["set"].items()
+        }

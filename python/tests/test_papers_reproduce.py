@@ -17,11 +17,13 @@ from inprofile.papers import Paper
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Paper A with two seeds, four flows and no sweeps, in an empty working directory."""
+    """Paper A with two set-ups, few seeds and one sweep, in an empty working directory."""
     real = papers.load("ard")
     about = copy.deepcopy(real.about)
-    about.update(seeds={"full": 3, "quick": 2, "sweep": 2, "sweep_quick": 2}, sweeps=about["sweeps"][3:4])
-    about["sweeps"][0]["values"] = ["20 packets", "40 packets"]
+    about["seeds"] = {"full": 3, "quick": 2, "sweep": 2, "sweep_quick": 2}
+    about["setups"] = [s for s in about["setups"] if s["id"] in ("as-described", "tail-drop-edge")]
+    about["sweeps"] = [s for s in about["sweeps"] if s["id"] == "window"]
+    about["sweeps"][0].update(values=["20 packets", "40 packets"], setups=["as-described", "tail-drop-edge"])
     monkeypatch.setattr(papers, "load", lambda _: Paper("ard", real.folder, about))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -29,16 +31,19 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def test_from_plan_to_page_and_again_from_the_cache(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[int, int]] = []
-    reports = work.reproduce(["ard"], quick=True, progress=lambda done, total, _: told.append((done, total)))
+    reports = work.reproduce(
+        ["ard"], quick=True, sweeps=True, progress=lambda done, total, _: told.append((done, total))
+    )
     page = small / "reports" / "ard" / "index.html"
     assert reports[0].page == Path("reports/ard/index.html")
     first, data = page.read_bytes(), json.loads((page.parent / "results.json").read_text("utf-8"))
-    planned = work.plan("ard", quick=True)
+    planned = work.plan("ard", quick=True, sweeps=True)
     assert told[-1] == (planned.runs, planned.runs)
     assert told == sorted(told)
     assert len(data["claims"]) == 16
     sweeps = [m for m in data["measures"] if m["sweep"]]
-    assert [m["value"] for m in sweeps[::3]] == ["20 packets", "40 packets"] * 2
+    assert [m["value"] for m in sweeps if m["scheme"] == "ard"] == ["20 packets", "40 packets"] * 2
+    assert [m["value"] for m in sweeps if m["scheme"] == "placebo"] == ["20 packets", "40 packets"] * 2
     # The swept value that is the file's own gives the file's own result.
     alike = [
         m
@@ -56,7 +61,7 @@ def test_from_plan_to_page_and_again_from_the_cache(small: Path, monkeypatch: py
         raise AssertionError("what is in the cache was run again")
 
     monkeypatch.setattr("inprofile._runner.run_many", never)
-    work.reproduce(["ard"], quick=True)
+    work.reproduce(["ard"], quick=True, sweeps=True)
     assert page.read_bytes() == first
 
 
@@ -95,9 +100,9 @@ def test_the_command_says_how_to_go_on(small: Path, monkeypatch: pytest.MonkeyPa
 def test_plan_runs_nothing(small: Path) -> None:
     answer = CliRunner().invoke(app, ["reproduce", "--plan"])
     assert answer.exit_code == 0
-    assert answer.stdout.startswith("ard: 44 experiments, 120 runs, about ")
+    assert answer.stdout.startswith("ard: 32 experiments, 96 runs, about ")
     as_json = CliRunner().invoke(app, ["reproduce", "ard", "--plan", "--json"])
-    assert json.loads(as_json.stdout)["papers"][0]["runs"] == 120
+    assert json.loads(as_json.stdout)["papers"][0]["runs"] == 96
     assert not any(small.iterdir())
 
 

@@ -13,11 +13,14 @@ from pathlib import Path
 import pytest
 
 import papers_synthetic as synthetic
+from inprofile import papers
 from inprofile.judge import Verdict
 from inprofile.report import render, report_json, write, write_overview
 from inprofile.report.curves import curve, frontier, lines
 from inprofile.report.data import holds_where, measures_csv
 from inprofile.report.figures import write_figures
+
+SETUPS = [s["id"] for s in papers.load("ard").setups]
 
 
 class Page(HTMLParser):
@@ -76,7 +79,7 @@ def test_it_is_small(html: str) -> None:
 
 
 def test_every_claim_and_setup_has_one_entry(page: Page) -> None:
-    wanted = [f"A{i}-{s}" for i in range(1, 9) for s in ("as-described", "tail-drop-edge")]
+    wanted = [f"A{i}-{s}" for i in range(1, 9) for s in SETUPS]
     assert [i for i in page.ids if re.fullmatch(r"A\d-.*", i)] == wanted
     assert len(set(page.ids)) == len(page.ids)
 
@@ -99,9 +102,9 @@ def test_every_chart_has_a_specification_and_every_specification_a_chart(html: s
     )  # type: ignore[index]
     shown = [a["data-chart"] for _, a in page.elements if "data-chart" in a]
     assert sorted(shown) == sorted(specs)  # type: ignore[type-var]
-    # Figures 4 to 6: 2 set-ups × jitter × 3 schemes × 3 panels × 2 topologies; Fig. 7: 6, Fig. 8: 4 each.
-    assert sum(name.startswith("Fig. ") for name in specs) == 72
-    assert sum(name.startswith("tokens-") for name in specs) == 24
+    # Figures 4 to 6: 3 set-ups × jitter × 3 schemes × 3 panels × 2 topologies; Fig. 7: 6, Fig. 8: 4 each.
+    assert sum(name.startswith("Fig. ") for name in specs) == 108
+    assert sum(name.startswith("tokens-") for name in specs) == 36
     assert all(spec["width"] == "container" for spec in specs.values())
 
 
@@ -130,7 +133,7 @@ def test_json_has_one_entry_a_claim_and_setup(tmp_path: Path) -> None:
     data = json.loads((path.parent / "results.json").read_text("utf-8"))
     assert data == json.loads(json.dumps(report_json(made)))
     assert [(c["id"], c["setup"]) for c in data["claims"]] == [
-        (f"A{i}", s) for i in range(1, 9) for s in ("as-described", "tail-drop-edge")
+        (f"A{i}", s) for i in range(1, 9) for s in SETUPS
     ]
     for claim in data["claims"]:
         assert claim["verdict"] in set(Verdict)

@@ -7,7 +7,7 @@ A cell's runs fill tens of millions of values; a claim needs a few per seed. Als
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from zipfile import BadZipFile
@@ -46,6 +46,8 @@ class Measures:
     values: Mapping[str, Array]
     #: Empty where the runs kept no series (sweeps).
     traces: Mapping[str, Trace]
+    #: What is kept of every flow, seeds × flows in the order of the scenario; often nothing.
+    by_flow: Mapping[str, Array] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Array:
         return self.values[name]
@@ -54,6 +56,7 @@ class Measures:
         """Write them as NumPy's npz; `read` takes them back."""
         arrays: dict[str, NDArray[Any]] = {"seeds": np.asarray(self.seeds, dtype=np.uint64)}
         arrays.update({f"value:{name}": x for name, x in self.values.items()})
+        arrays.update({f"flows:{name}": x for name, x in self.by_flow.items()})
         for name, trace in self.traces.items():
             arrays.update({f"trace:{name}:{f.name}": getattr(trace, f.name) for f in fields(Trace)})
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
@@ -76,6 +79,7 @@ class Measures:
             tuple(int(s) for s in found["seeds"]),
             {key.removeprefix("value:"): x for key, x in found.items() if key.startswith("value:")},
             {name: Trace(**parts) for name, parts in traces.items()},
+            {key.removeprefix("flows:"): x for key, x in found.items() if key.startswith("flows:")},
         )
 
 

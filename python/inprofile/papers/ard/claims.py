@@ -1,33 +1,37 @@
 """How claims A1–A8 are judged: what is compared with what, seed by seed.
 
-Every claim is about both topologies, so each set-up's finding holds the comparisons of both. Where the
-core drops next to nothing, a remarked packet fares like any other: there, whatever ARM should do by
-remarking cannot show, and the comparison carries that as its obstacle.
+Every claim is about both topologies, so each set-up's finding holds the comparisons of both. A marker that
+hardly ever acts decides nothing: whatever would be compared of it is undecidable, with the measured reason.
+Likewise where its remarks are without consequence, because the queue that drops does not look at colours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ...judge import Comparison, Finding, Number
-from ...stats import ci95, estimated
+from ...stats import FREE, SHARE, UNLIKE, ci95, estimated
 from .. import Cell, Paper
-from ..measures import Measures
+from ..measures import Array, Measures
+from ..pairing import paired, ratios
 from .experiments import VARIANTS
 from .measure import placebo_rate
 
-__all__ = ["derived", "findings", "more", "placebo_comparisons", "table"]
+__all__ = ["derived", "findings", "level", "more", "placebo_comparisons", "ranked", "table"]
 
 Cells = Mapping[Cell, Measures]
 
+#: A marker that remarks or drops less than this share of the IN packets is inert (our bound).
+INERT = 0.001
 #: Below so many drops a run at the RIO queue, colours decide nothing.
 FEW_DROPS = 1.0
-#: "No decrease": at least this share of RIO's rate is kept (claim A3).
-KEPT = 0.97
-#: Share of the token level's samples that have to lie in the remarking region (claim A5).
+#: "No large decrease": at least this share of RIO's rate is kept (claim A3); how near to the TPR "to the TPR"
+#: is (claims A5 and A7). Both bounds are ours.
+KEPT = 0.95
+#: Share of the token level's samples that have to lie in the remarking region (claim A5; ours).
 MOSTLY = 0.95
 
 ORDER = (("rio", "arm"), ("arm", "ard"))
@@ -35,11 +39,11 @@ TITLES = {"rio": "RIO", "arm": "ARM", "ard": "ARD", "placebo": "placebo"}
 #: Words and units of the measures that papers' numbers are compared with.
 MEASURES = {
     "fi": ("fairness index", ""),
-    "fastest": ("shortest-RTT flow's throughput", "bit/s"),
-    "slowest": ("longest-RTT flow's throughput", "bit/s"),
-    "lambda_in_over_tpr": ("IN rate over TPR", ""),
+    "greedy": ("greediest flow's throughput", "bit/s"),
+    "damaged": ("most damaged flow's throughput", "bit/s"),
+    "admitted_over_tpr": ("admitted IN over TPR", ""),
 }
-BOUNDS = {"fi": (0.0, 1.0), "fastest": (0.0, np.inf), "slowest": (0.0, np.inf)}
+BOUNDS = {"fi": SHARE, "greedy": (0.0, np.inf), "damaged": (0.0, np.inf)}
 
 
 class _Schemes:
@@ -48,6 +52,7 @@ class _Schemes:
     def __init__(self, cells: Cells, setup: str, topology: Mapping[str, Any], variant: str) -> None:
         self.title = str(topology["title"])
         self.flows = int(topology["flows"])
+        self.stated: Mapping[str, Any] = topology["stated"]
         self._runs = {
             scheme: cells[cell]
             for scheme in ("rio", "arm", "ard", "placebo")
@@ -57,30 +62,68 @@ class _Schemes:
     def __getitem__(self, scheme: str) -> Measures:
         return self._runs[scheme]
 
-    def difference(self, measure: str, scheme: str, base: str) -> Sequence[float]:
+    def difference(self, measure: str, scheme: str, base: str) -> list[float]:
         """`scheme` − `base`, seed by seed."""
-        a, b = self[scheme], self[base]
-        if a.seeds != b.seeds:
-            raise ValueError(f"{scheme} and {base} were run with different seeds: nothing to pair")
-        return list(a[measure] - b[measure])
+        return paired(self[scheme], self[base], measure)
 
-    def ratio(self, measure: str, scheme: str, base: str) -> Sequence[float]:
-        """`scheme` / `base`, seed by seed."""
-        a, b = self[scheme], self[base]
-        if a.seeds != b.seeds:
-            raise ValueError(f"{scheme} and {base} were run with different seeds: nothing to pair")
-        return list(a[measure] / b[measure])
-
-    def idle_core(self, *schemes: str) -> str | None:
-        """Why remarking cannot matter here, if it cannot: the RIO queue hardly drops."""
-        drops = max(float(self[s]["drops_core"].mean()) for s in schemes)
-        held = float(self["rio"]["queue_core"].mean())
-        if drops >= FEW_DROPS:
+    def inert(self, scheme: str) -> str | None:
+        """Why this marker cannot matter here, if it cannot: it hardly touches a packet."""
+        m = self[scheme]
+        touched, came = float((m["remarked"] + m["drops_marker"]).mean()), float(m["arrived_in"].mean())
+        if touched >= INERT * came:
             return None
+        ratio, tokens = (float(m[name].mean()) for name in ("lambda_in_over_tpr", "tokens_mean"))
         return (
-            f"the RIO queue drops {drops:.2g} packets in 100 s and holds {held:.2g} on average, so a remarked"
-            " packet fares like any other"
+            f"{TITLES[scheme]} is inert: it touches {touched:.2g} of {came:.0f} IN packets in 100 s, as λ_IN"
+            f" is {ratio:.2f} of the TPR and the bucket stays at {tokens:.0f} of {self.stated['bucket']:g}"
+            " packets"
         )
+
+    def idle(self, base: str, scheme: str) -> str | None:
+        """Why `scheme` cannot differ from `base` here, if so: it is inert, or its remarks mean nothing."""
+        reason = self.inert(scheme)
+        if reason or scheme == "ard":
+            return reason
+        drops = max(float(self[s]["drops_core"].mean()) for s in (base, scheme))
+        if drops < FEW_DROPS:
+            held = float(self["rio"]["queue_core"].mean())
+            return (
+                f"the RIO queue drops {drops:.2g} packets in 100 s and holds {held:.2g} on average, so a"
+                " remarked packet fares like any other"
+            )
+        if not np.any(self.difference("fi", scheme, base)):
+            remarked = float(self[scheme]["remarked"].mean())
+            return (
+                f"{TITLES[scheme]} remarks {remarked:.0f} packets in 100 s and every seed's rates stay"
+                f" exactly {TITLES[base]}'s: the queue that drops does not look at colours"
+            )
+        return None
+
+
+def ranked(rio: Array, seed: int) -> tuple[int, int]:
+    """Greediest and most damaged flow, by throughput under RIO in all seeds but this one.
+
+    `rio` is seeds × flows; `seed` the index. Ranked on the seed itself, either would regress to the mean
+    under any scheme.
+    """
+    mean = np.delete(rio, seed, axis=0).mean(axis=0)
+    return int(mean.argmax()), int(mean.argmin())
+
+
+def _of_rank(s: _Schemes, scheme: str, which: int) -> Array:
+    """Throughput of the greediest (0) or most damaged (1) flow under a scheme, ranked on other seeds."""
+    rio, own = s["rio"].by_flow["throughput"], s[scheme].by_flow["throughput"]
+    return np.array([own[i, ranked(rio, i)[which]] for i in range(len(rio))])
+
+
+def level(lambda_in: Array, tpr: Array, stated: Mapping[str, Any], p_drop: float) -> Array:
+    """Token level at which as much is admitted as fills up (§2.1, Eq. 1), in packets.
+
+    (1 − P_drop)(1 − P_rem)·λ_IN = TPR. NaN where that is not inside (0, T_rd): the bucket fills, or runs out.
+    """
+    share = 1 - tpr / ((1 - p_drop) * lambda_in)
+    inside = (share > 0) & (share < stated["max_rem"])
+    return np.where(inside, stated["t_rd"] * (1 - share / stated["max_rem"]), np.nan)
 
 
 def _a1(s: _Schemes) -> list[Comparison]:
@@ -90,7 +133,8 @@ def _a1(s: _Schemes) -> list[Comparison]:
             s.difference("fi", better, base),
             "above",
             topology=s.title,
-            obstacle=s.idle_core(base, better) if better == "arm" else None,
+            obstacle=s.idle(base, better),
+            bounds=UNLIKE,
         )
         for base, better in ORDER
     ]
@@ -105,7 +149,7 @@ def _a2(s: _Schemes) -> list[Comparison]:
             unit="bit/s",
             topology=s.title,
             # IN throughput counts colours, so it shows remarking even where no packet's fate depends on it.
-            obstacle=s.idle_core(base, better) if better == "arm" and measure == "std_total" else None,
+            obstacle=s.idle(base, better) if measure == "std_total" else s.inert(better),
         )
         for measure, what in (("std_in", "IN"), ("std_total", "total"))
         for base, better in ORDER
@@ -116,13 +160,15 @@ def _a3(s: _Schemes) -> list[Comparison]:
     return [
         Comparison(
             f"{what} throughput of {TITLES[scheme]} at least {KEPT:g} of RIO's",
-            s.ratio(measure, scheme, "rio"),
+            ratios(s[scheme], s["rio"], measure),
             "above",
             null=KEPT,
             topology=s.title,
         )
         for measure, what in (("total", "total"), ("total_in", "IN"))
         for scheme in ("arm", "ard")
+        # A marker that does nothing costs nothing: that is no answer.
+        if s.inert(scheme) is None
     ]
 
 
@@ -134,15 +180,19 @@ def _a4(s: _Schemes) -> list[Comparison]:
             "below",
             unit=unit,
             topology=s.title,
+            obstacle=s.inert("ard"),
+            bounds=bounds,
         )
-        for measure, what, unit in (
-            ("queue_std", "standard deviation", "packets"),
-            ("queue_cycle", "autocorrelation peak", ""),
+        for measure, what, unit, bounds in (
+            ("queue_std", "standard deviation", "packets", FREE),
+            ("queue_cycle", "autocorrelation peak", "", UNLIKE),
         )
     ]
 
 
 def _a5(s: _Schemes) -> list[Comparison]:
+    if s.inert("ard"):
+        return []
     return [
         Comparison(
             f"share of token levels at or below T_rd above {MOSTLY:g}",
@@ -150,44 +200,61 @@ def _a5(s: _Schemes) -> list[Comparison]:
             "above",
             null=MOSTLY,
             topology=s.title,
-        )
+            bounds=SHARE,
+        ),
+        Comparison(
+            "admitted IN over TPR",
+            list(s["ard"]["admitted_over_tpr"]),
+            "within",
+            null=KEPT,
+            upper=2 - KEPT,
+            topology=s.title,
+        ),
     ]
 
 
 def _a6(s: _Schemes) -> list[Comparison]:
+    def change(which: int) -> list[float]:
+        return list(_of_rank(s, "ard", which) - _of_rank(s, "rio", which))
+
+    reason = s.inert("ard")
     return [
-        Comparison(
-            "shortest-RTT flow loses, ARD − RIO",
-            s.difference("fastest", "ard", "rio"),
-            "below",
-            unit="bit/s",
-            topology=s.title,
-        ),
-        Comparison(
-            "longest-RTT flow gains, ARD − RIO",
-            s.difference("slowest", "ard", "rio"),
-            "above",
-            unit="bit/s",
-            topology=s.title,
-        ),
+        Comparison("greediest flow loses, ARD − RIO", change(0), "below", 0.0, "bit/s", s.title, reason),
+        Comparison("most damaged flow gains, ARD − RIO", change(1), "above", 0.0, "bit/s", s.title, reason),
     ]
 
 
 def _a7(s: _Schemes) -> list[Comparison]:
+    if s.inert("ard"):
+        return []
     ard = s["ard"]
     return [
         Comparison(
-            "IN rate under ARD above that of the interval before",
-            list(ard["lambda_in"] - ard["lambda_in_before"]),
+            "admitted IN above λ_IN of the interval before",
+            list(ard["admitted_in"] - ard["lambda_in_before"]),
             "above",
             unit="bit/s",
             topology=s.title,
         ),
         # Without this a rise that comes with time alone would pass for the marker's doing.
         Comparison(
-            "IN rate under ARD above RIO's in the same interval",
-            s.difference("lambda_in", "ard", "rio"),
+            "admitted IN above RIO's IN in the same interval",
+            s.difference("admitted_in", "ard", "rio"),
             "above",
+            unit="bit/s",
+            topology=s.title,
+        ),
+        Comparison(
+            f"admitted IN at least {KEPT:g} of the TPR",
+            list(ard["admitted_over_tpr"]),
+            "above",
+            null=KEPT,
+            topology=s.title,
+        ),
+        Comparison(
+            "standard deviation of admitted IN (per second) below RIO's",
+            s.difference("admitted_std", "ard", "rio"),
+            "below",
             unit="bit/s",
             topology=s.title,
         ),
@@ -196,8 +263,8 @@ def _a7(s: _Schemes) -> list[Comparison]:
 
 def _a8(s: _Schemes) -> list[Comparison]:
     base = float(s["rio"]["drops_core"].mean())
-    obstacle = None
-    if base < FEW_DROPS:
+    obstacle = s.inert("ard")
+    if obstacle is None and base < FEW_DROPS:
         before, after = (float(s[scheme]["drops_upstream"].mean()) for scheme in ("rio", "ard"))
         obstacle = (
             f"the core drops {base:.2g} packets in 100 s under RIO, so there are none to move; the queue"
@@ -212,12 +279,18 @@ def _a8(s: _Schemes) -> list[Comparison]:
             topology=s.title,
             obstacle=obstacle,
         ),
-        Comparison(
-            "drops by the edge marker, ARD above RIO",
-            s.difference("drops_marker", "ard", "rio"),
-            "above",
-            unit="packets",
-            topology=s.title,
+        *(
+            [
+                Comparison(
+                    "drops by the edge marker, ARD above RIO",
+                    s.difference("drops_marker", "ard", "rio"),
+                    "above",
+                    unit="packets",
+                    topology=s.title,
+                )
+            ]
+            if s.inert("ard") is None
+            else []
         ),
     ]
 
@@ -226,23 +299,42 @@ _CLAIMS = {"A1": _a1, "A2": _a2, "A3": _a3, "A4": _a4, "A5": _a5, "A6": _a6, "A7
 
 
 def _notes(claim: str, s: _Schemes) -> list[str]:
-    """Circumstances behind a verdict: a marker that never acts, flows that are not the greedy ones."""
+    """Circumstances behind a verdict: an inert marker, who is greedy, where the level should be."""
     notes = []
-    ard = s["ard"]
-    if float((ard["remarked"] + ard["drops_marker"]).mean()) < 1:
-        notes.append(
-            f"With {s.title} the edge marker never acts: the TPR it sets itself"
-            f" ({ard['tpr'].mean() / 1e3:.0f} kbit/s) stays above the rate of IN packets"
-            f" ({ard['lambda_in'].mean() / 1e3:.0f} kbit/s), so its bucket does not run low."
-        )
+    for scheme in ("arm", "ard"):
+        if (scheme == "ard" or claim in ("A1", "A2", "A3")) and (reason := s.inert(scheme)):
+            notes.append(f"With {s.title} {reason}.")
+    if claim in ("A5", "A7") and s.inert("ard") is None:
+        notes.append(_level_words(s))
     if claim == "A6":
-        fastest, slowest = (float(s["rio"][name].mean()) / 1e3 for name in ("fastest", "slowest"))
-        share = float(s["rio"]["total"].mean()) / s.flows / 1e3
+        rio = s["rio"]
+        damaged, greedy = (float(_of_rank(s, "rio", which).mean()) / 1e3 for which in (1, 0))
+        picked = [float(rio[name].mean()) / 1e3 for name in ("best", "worst")]
+        share = float(rio["total"].mean()) / s.flows / 1e3
         notes.append(
-            f"Under RIO, with {s.title}, the shortest-RTT flow gets {fastest:.0f} kbit/s and the longest-RTT"
-            f" flow {slowest:.0f}; an equal share of what gets through is {share:.0f}."
+            f"Under RIO, with {s.title}, the flow that is greediest in the other seeds gets {greedy:.0f}"
+            f" kbit/s, the most damaged {damaged:.0f}; picked by each seed's own outcome, as the paper does,"
+            f" {picked[0]:.0f} and {picked[1]:.0f}. An equal share of what gets through is {share:.0f}."
         )
     return notes
+
+
+def _level_words(s: _Schemes) -> str:
+    """Input, admitted and level beside what §2.1 makes of the input."""
+    ard = s["ard"]
+    expected = level(ard["lambda_in"], ard["tpr"], s.stated, s.stated["p_drop"])
+    inside = expected[np.isfinite(expected)]
+    text = (
+        f"With {s.title} λ_IN arrives at {ard['lambda_in_over_tpr'].mean():.2f} times the TPR and"
+        f" {ard['admitted_over_tpr'].mean():.3f} times the TPR is admitted; mean token level"
+        f" {ard['tokens_mean'].mean():.1f}"
+    )
+    if not len(inside):
+        return f"{text}, where Eq. (1) has no level inside the region in any seed."
+    return (
+        f"{text}, {inside.mean():.1f} by the fixed point of Eq. (1) in the {len(inside)} of"
+        f" {len(expected)} seeds that have one."
+    )
 
 
 def derived(scheme: str, source: Measures) -> Mapping[str, object]:
@@ -269,20 +361,25 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
                     for entry in claim.get("numbers", ())
                     if entry["topology"] == topology["id"]
                 ]
-            found.append(Finding(claim["id"], setup["id"], comparisons, numbers, notes))
+            # Every marker that the claim is about is inert: its notes say so, measured.
+            nothing = None if comparisons else "No comparison can be made: the markers do not act."
+            found.append(Finding(claim["id"], setup["id"], comparisons, numbers, notes, nothing))
     return found
 
 
 def _number(schemes: _Schemes, entry: Mapping[str, Any]) -> Number:
     words, unit = MEASURES[entry["measure"]]
+    ranks = {"greedy": 0, "damaged": 1}
+    scheme, measure = entry["scheme"], entry["measure"]
+    values = _of_rank(schemes, scheme, ranks[measure]) if measure in ranks else schemes[scheme][measure]
     return Number(
-        f"{words}, {TITLES[entry['scheme']]}",
-        list(schemes[entry["scheme"]][entry["measure"]]),
+        f"{words}, {TITLES[scheme]}",
+        list(values),
         entry["value"],
         entry["where"],
         unit,
         schemes.title,
-        BOUNDS.get(entry["measure"], (-np.inf, np.inf)),
+        BOUNDS.get(measure, FREE),
     )
 
 
@@ -301,6 +398,7 @@ def placebo_comparisons(paper: Paper, cells: Cells, setup: str, variant: str) ->
                     s.difference("fi", scheme, base),
                     "above",
                     topology=topology["id"],
+                    bounds=UNLIKE,
                 )
             )
     return compared
@@ -327,6 +425,7 @@ def table(paper: Paper, cells: Cells) -> list[dict[str, Any]]:
             "paper": printed.get((cell.topology, cell.scheme)),
             "values": [float(x) for x in measures["fi"]],
             "seeds": list(measures.seeds),
+            "bounds": SHARE,
         }
         for cell, measures in cells.items()
         if not cell.sweep
@@ -343,7 +442,7 @@ def more(paper: Paper, cells: Cells) -> dict[str, Any]:
                 "variant": variant,
                 "compared": c.label,
                 "differs": _excludes_zero(c),
-                **estimated(c.values),
+                **estimated(c.values, c.bounds),
             }
             for setup in paper.setups
             for variant in VARIANTS
@@ -353,5 +452,5 @@ def more(paper: Paper, cells: Cells) -> dict[str, Any]:
 
 
 def _excludes_zero(c: Comparison) -> bool:
-    interval = ci95(c.values)
+    interval = ci95(c.values, c.bounds)
     return interval is not None and 0.0 not in interval

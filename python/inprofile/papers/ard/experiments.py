@@ -7,60 +7,66 @@ from typing import Any
 
 from .. import Batches, Cell, Job, Paper
 
-__all__ = ["VARIANTS", "jobs", "values_of"]
+__all__ = ["VARIANTS", "jobs", "sweep_jobs", "values_of"]
 
 #: Without and with sender jitter.
 VARIANTS = ("", "jitter")
+#: Where everything that the edge marker is set to begins: the placebo has none of it.
+_EDGE = "edges.ER.marker"
 
 
-def jobs(paper: Paper, quick: bool = False, sweeps: bool = False) -> Batches:
+def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
     """List what `reproduce` runs; derived schemes come after those they are derived from."""
-    seeds = paper.about["seeds"]
-    full, few = (seeds["quick"], seeds["sweep_quick"]) if quick else (seeds["full"], seeds["sweep"])
-    first = [s["id"] for s in paper.schemes if "after" not in s]
-    later = [s["id"] for s in paper.schemes if "after" in s]
+    seeds = paper.about["seeds"]["quick" if quick else "full"]
     batches = [
-        [_job(paper, Cell(setup["id"], topology["id"], scheme, variant), full) for scheme in schemes]
+        [_job(paper, Cell(setup["id"], topology["id"], scheme, variant), seeds) for scheme in schemes]
         for variant in VARIANTS
         for setup in paper.setups
         for topology in paper.topologies
-        for schemes in (first, later)
+        for schemes in _turns(paper, None)
     ]
+    return batches + (list(sweep_jobs(paper, quick)) if full else [])
+
+
+def sweep_jobs(paper: Paper, quick: bool = False) -> Iterator[list[Job]]:
+    """Batches of all sweeps: one parameter varied at a time, on the first topology, few seeds."""
+    seeds = paper.about["seeds"]["sweep_quick" if quick else "sweep"]
+    topology = paper.topologies[0]["id"]
     for sweep in paper.sweeps:
-        if sweeps or not sweep.get("more", False):
-            batches += [[_job(paper, c, few) for c in group] for group in _sweep_cells(paper, sweep, sweeps)]
-    return batches
+        for setup in sweep["setups"]:
+            for schemes in _turns(paper, sweep):
+                yield [
+                    _job(paper, Cell(setup, topology, scheme, sweep=sweep["id"], value=value), seeds)
+                    for value in values_of(sweep)
+                    for scheme in schemes
+                ]
 
 
-def values_of(sweep: Mapping[str, Any], topology: str) -> list[Any]:
-    """Values of a sweep: the same for every topology, or its own for each."""
-    values = sweep["values"]
-    return list(values[topology] if isinstance(values, Mapping) else values)
+def values_of(sweep: Mapping[str, Any]) -> list[str]:
+    """Values of a sweep as cells name them."""
+    return [str(value) for value in sweep["values"]]
 
 
-def _sweep_cells(paper: Paper, sweep: Mapping[str, Any], everything: bool) -> Iterator[list[Cell]]:
-    """Cells of a sweep, by set-up and topology; the first topology alone unless `everything`."""
-    schemes = sweep.get("schemes") or [s["id"] for s in paper.schemes if "after" not in s]
-    for setup in sweep["setups"]:
-        for topology in paper.topologies if everything else paper.topologies[:1]:
-            yield [
-                Cell(setup, topology["id"], scheme, sweep=sweep["id"], value=str(value))
-                for value in values_of(sweep, topology["id"])
-                for scheme in schemes
-            ]
+def _turns(paper: Paper, sweep: Mapping[str, Any] | None) -> list[list[str]]:
+    """Schemes that run at once, and those that are derived from them."""
+    wanted = None if sweep is None else sweep.get("schemes")
+    schemes = [s for s in paper.schemes if wanted is None or s["id"] in wanted]
+    return [[s["id"] for s in schemes if ("after" in s) == later] for later in (False, True)]
 
 
 def _job(paper: Paper, cell: Cell, seeds: int) -> Job:
     topology, scheme = paper.find("topologies", cell.topology), paper.find("schemes", cell.scheme)
-    values: dict[str, object] = dict(scheme.get("set", {}))
+    setup = paper.find("setups", cell.setup)
+    values: dict[str, object] = {**setup.get("set", {}).get(cell.topology, {}), **scheme.get("set", {})}
     if cell.variant == "jitter":
         values["tcp.jitter"] = topology["jitter"]
     if cell.sweep:
         sweep = paper.find("sweeps", cell.sweep)
-        written = {str(v): v for v in values_of(sweep, cell.topology)}
-        values[sweep["key"]] = written[cell.value]
+        values[sweep["key"]] = dict(zip(values_of(sweep), sweep["values"], strict=True))[cell.value]
         # A sweep needs rates and drops only.
         values["monitors"] = []
-    after = Cell(cell.setup, cell.topology, scheme["after"], cell.variant) if "after" in scheme else None
-    file = paper.find("setups", cell.setup)["scenarios"][cell.topology]
-    return Job(cell, seeds, file, values, topology["cost"], after)
+    after = None
+    if "after" in scheme:
+        after = Cell(cell.setup, cell.topology, scheme["after"], cell.variant, cell.sweep, cell.value)
+        values = {path: value for path, value in values.items() if not path.startswith(_EDGE)}
+    return Job(cell, seeds, setup["scenarios"][cell.topology], values, topology["cost"], after)

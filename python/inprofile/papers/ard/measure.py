@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["averaged_queue", "cycle_peak", "measure", "placebo_rate"]
 
-#: The measured window, in seconds (the paper's second interval of nτ = 100 s).
-WINDOW = (100.0, 200.0)
-#: Threshold T_rd of the remarking region, in packets.
-T_RD = 15.0
 #: Lags among which a cycle of the average queue is looked for, in seconds (claim A4).
 LAGS = (0.5, 20.0)
 #: Weight of a RED average, per arrival, for queues that keep none (see `averaged_queue`).
@@ -85,6 +81,8 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     The set-up's `queue` names the queue that drops; `shown_seed` is the seed whose trace is a line.
     """
     setup, shown_seed = paper.find("setups", cell.setup), paper.about["shown_seed"]
+    stated = paper.find("topologies", cell.topology)["stated"]
+    start, end = stated["window"]
     seeds = result.seeds
     flows = result.flows
     throughput = by_flow(flows, seeds, "throughput")
@@ -114,6 +112,8 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
         "arrived_in": edge["arrived_in"],
         "drops_marker": edge["dropped"],
         "remarked": edge["left_out"] - edge["arrived_out"],
+        # What its marker lets by as IN; under RIO what comes.
+        "admitted_in": edge["left_in_rate"],
         "drops_core": core["dropped_in"] + core["dropped_out"],
         "drops_upstream": upstream["dropped_in"] + upstream["dropped_out"],
         # Where the aggregate leaves the edge link: what is lost before it no longer counts.
@@ -122,8 +122,16 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
         "queue_core": core["queue_mean"],
         "queue_upstream": upstream["queue_mean"],
     }
+    sent = by_flow(flows, seeds, "sent_in") + by_flow(flows, seeds, "sent_out")
+    each = {
+        "rtt": by_flow(flows, seeds, "rtt"),
+        "throughput": throughput,
+        # As the flow's own host marked them.
+        "in_share": by_flow(flows, seeds, "sent_in") / sent,
+        "edge_loss": by_flow(flows, seeds, "dropped_edge") / sent,
+    }
     if result.series.num_rows == 0:
-        return Measures(seeds, values, {})
+        return Measures(seeds, values, {}, each)
 
     series = Series(result.series, seeds)
     names = _flow_names(flows, seeds)
@@ -132,20 +140,30 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
 
     tokens, tpr = series.get("ER", "tokens"), series.get("ER", "tpr")
     lambda_in, lambda_out = series.get("ER", "lambda_in"), series.get("ER", "lambda_out")
-    if tokens and tpr and lambda_in and lambda_out:
+    admitted = series.get("ER", "left_in")
+    if tokens and tpr and lambda_in and lambda_out and admitted:
         t, level = tokens
-        inside = (t > WINDOW[0]) & (t < WINDOW[1])
-        values["tokens_low"] = (level[:, inside] <= T_RD).mean(axis=1)
+        inside = (t > start) & (t < end)
+        values["tokens_low"] = (level[:, inside] <= stated["t_rd"]).mean(axis=1)
+        values["tokens_mean"] = level[:, inside].mean(axis=1)
         # Constant during the window: set at its start from the interval before.
         values["tpr"] = tpr[1][:, inside].mean(axis=1)
         values["lambda_in_before"] = lambda_in[1][:, inside].mean(axis=1)
         values["lambda_out_before"] = lambda_out[1][:, inside].mean(axis=1)
         values["lambda_in_over_tpr"] = values["lambda_in"] / values["tpr"]
+        values["admitted_over_tpr"] = values["admitted_in"] / values["tpr"]
+        # Of what is admitted second by second: the marker of §2.2 makes it steady.
+        t, rate = admitted
+        rate = rate[:, (t > start) & (t <= end)]
+        whole = rate.shape[1] // 10 * 10
+        values["admitted_std"] = rate[:, :whole].reshape(len(rate), -1, 10).mean(axis=2).std(axis=1)
         # Levels, not means: Fig. 7 shows where the level is, and a mean over a second would hide its swings.
-        traces["tokens"] = _trace(t, level, index, step=None, start=WINDOW[0])
+        traces["tokens"] = _trace(*tokens, index, step=None, start=start)
 
-    t, average = _average_queue(series, setup["queue"])
-    inside = (t >= WINDOW[0]) & (t < WINDOW[1])
+    arrivals = core["arrived_in"] + core["arrived_out"]
+    bits = float(((core["arrived_in_rate"] + core["arrived_out_rate"]) * (end - start) / arrivals).mean())
+    t, average = _average_queue(series, setup["queue"], bits)
+    inside = (t >= start) & (t < end)
     every = float(t[1] - t[0])
     values["queue_std"] = average[:, inside].std(axis=1)
     values["queue_avg"] = average[:, inside].mean(axis=1)
@@ -156,15 +174,18 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
         found = series.get(names[flow], "received")
         if found:
             traces[name] = _trace(*found, index)
-    return Measures(seeds, values, traces)
+    return Measures(seeds, values, traces, each)
 
 
 def _flow_names(flows: pa.Table, seeds: tuple[int, ...]) -> list[str]:
     return [str(name) for name in flows["flow"].to_pylist()[: flows.num_rows // len(seeds)]]
 
 
-def _average_queue(series: Series, queue: str) -> tuple[Array, Array]:
-    """Average of the queue that drops: its own where it keeps one, else as RED would have kept it."""
+def _average_queue(series: Series, queue: str, bits: float) -> tuple[Array, Array]:
+    """Average of the queue that drops: its own where it keeps one, else as RED would have kept it.
+
+    `bits`: of a packet, headers included.
+    """
     own = series.get(queue, "avg")
     if own:
         return own
@@ -173,7 +194,6 @@ def _average_queue(series: Series, queue: str) -> tuple[Array, Array]:
     if not (length and arrived_in and arrived_out):
         raise ValueError(f'no monitor watches the queue "{queue}"')
     t, packets = length
-    bits = 8 * 1040.0
     every = float(t[1] - t[0])
     return t, averaged_queue(packets, (arrived_in[1] + arrived_out[1]) * every / bits)
 

@@ -1,18 +1,19 @@
-"""Paper A's own part of its report: Table 1, the placebo, Fig. 4–8, rates, drops, assumed parameters."""
+"""Paper A's own part of its report: Table 1, the placebo, when it helps, Fig. 4–8, rates, what is open."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...judge import Comparison
 from ...quantity import number
 from ...report import charts as draw
 from ...stats import estimate, prediction95
 from .. import Cell
-from .claims import placebo_comparisons
+from .claims import level, placebo_comparisons
 from .experiments import VARIANTS
-from .measure import T_RD
 from .rows import SCHEMES, side
 from .sweeps import sweeps
 
@@ -39,84 +40,75 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
     return {
         "short": list(_in_short(report)),
         "views": list(_views(report, charts)),
+        "pictured": _pictured(report),
         "fairness": [_fairness(report, variant, charts) for variant in VARIANTS],
         "rates": _rates(report),
         "drops": _drops(report),
         "sweeps": sweeps(report, charts),
-        "assumed": ASSUMED,
+        "readings": _readings(report),
+        "inputs": report.paper.about["inputs"],
         "shown_seed": report.paper.about["shown_seed"],
         "colours": draw.COLOURS,
     }
 
 
-#: Value and reason of what the paper does not state; the scenario files say the same beside each value.
-ASSUMED = (
-    ("Packet", "1000 B of data + 40 B of headers", "ns-2's default"),
-    (
-        "Host marker",
-        "token bucket, 2 packets deep (4 flows), 1.5 (20 flows)",
-        "of 1, 1.5, 2, 2.5 and 3 the one whose IN rate is nearest the paper's; tail-drop edge: 3.5, 1.5",
-    ),
-    (
-        "Access links",
-        "10 Mbit/s; edge link 10 Mbit/s, 1 ms; bottleneck 5 ms",
-        "never the narrowest; tail-drop edge: 1.04 and 5.76 Mbit/s, limit 50, fitted",
-    ),
-    ("RIO averages", "w_q = 0.002, not gentle, no waiting", "the value RED's and RIO's authors recommend"),
-    ("TCP window", "20 packets", "ns-2's default"),
-    ("ACKs", "one for every packet", "ns-2's default"),
-    ("Start", "uniform in the first second", "the paper gives no starting times"),
-    (
-        "Edge marker",
-        "bucket full at first; dropper before remarking; a token lets one packet by",
-        "one reading of §2.1",
-    ),
-)
+def _readings(report: Report) -> list[dict[str, Any]]:
+    """Ambiguous places with their readings, the default first."""
+    return [
+        {**r, "alternatives": sorted(r["alternatives"], key=lambda a, r=r: a["id"] != r["default"])}  # type: ignore[misc]
+        for r in report.paper.about["readings"]
+    ]
 
 
 def _in_short(report: Report) -> Iterator[str]:
-    """What the runs say in a few sentences, each of them decided by the figures it gives."""
+    """What the runs say, a sentence a set-up, each decided by the figures it gives."""
     paper = report.paper
 
     def fi(setup: str, topology: str, scheme: str = "rio", variant: str = "") -> Any:
         return report.cells[Cell(setup, topology, scheme, variant)]["fi"]
 
-    def listed(setup: str, scheme: str = "rio", variant: str = "") -> str:
-        return " and ".join(
-            f"{fi(setup, t['id'], scheme, variant).mean():.3f} ({t['title']})" for t in paper.topologies
-        )
+    def listed(setup: str, scheme: str, variant: str = "") -> str:
+        return " and ".join(f"{fi(setup, t['id'], scheme, variant).mean():.3f}" for t in paper.topologies)
 
-    for setup in paper.setups:
-        printed = [_printed(report, t["id"], "fi")["RIO"] for t in paper.topologies]
-        predicted = [prediction95([float(x) for x in fi(setup["id"], t["id"])]) for t in paper.topologies]
-        matches = [p is not None and value in p for value, p in zip(printed, predicted, strict=True)]
-        low = [p is not None and value < p.lo for value, p in zip(printed, predicted, strict=True)]
-        words = " and ".join(f"{value:.3f}" for value in printed)
-        text = f"{setup['title']}: the RIO baseline has a fairness index of {listed(setup['id'])};"
-        if all(matches):
-            text += f" the paper's {words} are among the values our runs give."
-        elif all(low):
-            text += f" the paper prints {words}. Here RIO alone is fair, and there is little to repair."
-        else:
-            text += f" the paper prints {words}."
-        better = [
-            t["title"]
+    def agreed(setup: str, scheme: str, base: str) -> int | None:
+        """On which side of 0 the differences of all topologies lie; None where they lie on several."""
+        sides = {
+            side([float(x) for x in fi(setup, t["id"], scheme) - fi(setup, t["id"], base)])
             for t in paper.topologies
-            if side([float(x) for x in fi(setup["id"], t["id"], "ard") - fi(setup["id"], t["id"])]) > 0
-        ]
-        text += (
-            f" ARD is fairer than RIO with {' and '.join(better)}."
-            if better
-            else " ARD is not shown to be fairer than RIO."
-        )
-        gains = [
-            fi(setup["id"], t["id"], variant="jitter") - fi(setup["id"], t["id"]) for t in paper.topologies
-        ]
+        }
+        return sides.pop() if len(sides) == 1 else None
+
+    flows = " and ".join(str(t["flows"]) for t in paper.topologies)
+    for setup in paper.setups:
+        name = setup["id"]
+        printed = [_printed(report, t["id"], "fi")["RIO"] for t in paper.topologies]
+        predicted = [prediction95([float(x) for x in fi(name, t["id"])]) for t in paper.topologies]
+        matches = [p is not None and value in p for value, p in zip(printed, predicted, strict=True)]
+        words = " and ".join(f"{value:.3f}" for value in printed)
+        text = f"{setup['title']}: RIO alone has a fairness index of {listed(name, 'rio')} ({flows} flows),"
+        text += f" the paper {words}"
+        text += " (among ours)" if all(matches) else ""
+        changes = {
+            1: "ARD raises it to",
+            0: "ARD is not shown to change it:",
+            -1: "ARD lowers it to",
+            None: "ARD takes it to",
+        }[agreed(name, "ard", "rio")]
+        text += f". {changes} {listed(name, 'ard')}"
+        blind = {
+            1: "more than blind drops at the same rate",
+            -1: "less than blind drops at the same rate",
+            0: "not shown to differ from blind drops at the same rate",
+            None: "where blind drops at the same rate give",
+        }[agreed(name, "ard", "placebo")]
+        text += f", {blind} ({listed(name, 'placebo')})"
+        same = all(not (fi(name, t["id"], "arm") - fi(name, t["id"])).any() for t in paper.topologies)
+        text += "; ARM changes nothing in any seed." if same else f"; ARM {listed(name, 'arm')}."
+        gains = [fi(name, t["id"], variant="jitter") - fi(name, t["id"]) for t in paper.topologies]
         if all(side([float(x) for x in gain]) > 0 and gain.mean() > NOTABLE for gain in gains):
             text += (
-                f" A little jitter at the senders, with no marker at all, takes RIO to"
-                f" {listed(setup['id'], variant='jitter')},"
-                " as it would where the unfairness is a phase effect."
+                " A little jitter at the senders, with no marker at all, gives"
+                f" {listed(name, 'rio', 'jitter')}: the unfairness is a phase effect."
             )
         yield text
 
@@ -209,9 +201,14 @@ def _placebo_words(versus: list[Comparison]) -> str:
     return f"{gains}; {against}."
 
 
+def _pictured(report: Report) -> list[Mapping[str, Any]]:
+    """Set-ups whose figures over time are shown: none twice."""
+    return [setup for setup in report.paper.setups if "variant_of" not in setup]
+
+
 def _views(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
     """Fig. 4–8, once a set-up and jitter."""
-    for setup in report.paper.setups:
+    for setup in _pictured(report):
         for variant in VARIANTS:
             yield {
                 "setup": setup,
@@ -293,7 +290,7 @@ def _tokens(report: Report, setup: Mapping[str, Any], variant: str, charts: Char
                 unit="packets",
                 top=62,
                 seed=report.paper.about["shown_seed"],
-                rules=[T_RD],
+                rules=[topology["stated"]["t_rd"]],
                 height=150,
             )
             share = estimate(float(v) for v in measures["tokens_low"])
@@ -303,6 +300,7 @@ def _tokens(report: Report, setup: Mapping[str, Any], variant: str, charts: Char
                     "scheme": SCHEMES[scheme] + (" (passive bucket)" if scheme == "rio" else ""),
                     "topology": topology,
                     "share": f"{100 * share.mean:.0f} %",
+                    "t_rd": topology["stated"]["t_rd"],
                 }
             )
     return shown
@@ -346,13 +344,23 @@ def _rates(report: Report) -> list[dict[str, Any]]:
                     "lambda_out": _kbit(ard["lambda_out_before"]),
                     "tpr": _kbit(ard["tpr"]),
                     "second_ard": _kbit(ard["lambda_in"]),
+                    "admitted": _kbit(ard["admitted_in"]),
                     "second_rio": _kbit(rio["lambda_in"]),
+                    "level": _count(ard["tokens_mean"]),
+                    "expected": _expected(ard, topology["stated"]),
                     "above": bool((ard["tpr"] > ard["lambda_in_before"]).mean() > 0.5),
-                    "core_in": _kbit(rio["core_in"]),
-                    "core_out": _kbit(rio["core_out"]),
                 }
             )
     return rows
+
+
+def _expected(ard: Any, stated: Mapping[str, Any]) -> str:
+    """The fixed point's level, of the seeds that have one."""
+    levels = level(ard["lambda_in"], ard["tpr"], stated, stated["p_drop"])
+    inside = levels[~np.isnan(levels)]
+    if not len(inside):
+        return "none"
+    return f"{number(float(inside.mean()), 3)} ({len(inside)} of {len(levels)} seeds)"
 
 
 def _count(values: Any) -> str:

@@ -1,89 +1,246 @@
-"""How much each parameter that had to be assumed matters: charts and a sentence for each sweep."""
+"""When ARD helps and when it hurts, and what assumed parameters do: sweeps, kept in `sweeps.json`.
+
+Sweeps run with `inprofile reproduce ard --full`. Without it the page shows the last ones that were kept:
+`python -m inprofile.papers.ard.sweeps` runs them and writes the file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
-from itertools import pairwise
+import json
+from collections.abc import Mapping, MutableMapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...quantity import number
 from ...report import charts as draw
+from ...stats import ci95
+from .. import Cell, Paper
 from ..measures import Measures
+from .experiments import sweep_jobs, values_of
 from .rows import SCHEMES, side
 
 if TYPE_CHECKING:
     from ...reproduce import Report
 
-__all__ = ["sweeps"]
+__all__ = ["kept", "reduce", "renew", "sweeps"]
 
 Charts = MutableMapping[str, Mapping[str, Any]]
 
-
-def sweeps(report: Report, charts: Charts) -> list[dict[str, Any]]:
-    """How much each assumed parameter matters: fairness and IN rate at each of its values."""
-    shown = []
-    for sweep in report.paper.sweeps:
-        panels = []
-        for setup in report.paper.setups:
-            for topology in report.paper.topologies:
-                cells = {
-                    (cell.value, cell.scheme): m
-                    for cell, m in report.cells.items()
-                    if (cell.sweep, cell.setup, cell.topology) == (sweep["id"], setup["id"], topology["id"])
-                }
-                if cells:
-                    panels.append(_sweep_panel(sweep, setup, topology, cells, charts))
-        if panels:
-            shown.append({"sweep": sweep, "panels": panels, "seeds": panels[0]["seeds"]})
-    return shown
+FILE = Path(__file__).parent / "sweeps.json"
+#: Shown of every sweep: measure, label, unit.
+SHOWN = (("fi", "fairness index", 1.0), ("lambda_in", "IN rate (kbit/s)", 1e3))
+#: Pairs whose difference in fairness is told, and what they ask.
+PAIRS = (("ard", "rio"), ("ard", "placebo"))
+#: Of each flow, in the sweep of round-trip times.
+BY_FLOW = ("rtt", "throughput", "in_share", "edge_loss")
 
 
-def _sweep_panel(
+def reduce(paper: Paper, cells: Mapping[Cell, Measures]) -> dict[str, Any]:
+    """What is kept of swept cells: means with intervals, the sign of paired differences, figures by flow."""
+    panels = []
+    topology = paper.topologies[0]["id"]
+    for sweep in paper.sweeps:
+        for setup in sweep["setups"]:
+            found = {
+                (cell.value, cell.scheme): m
+                for cell, m in cells.items()
+                if (cell.sweep, cell.setup, cell.topology) == (sweep["id"], setup, topology)
+            }
+            if found:
+                points = _points(paper, sweep, setup, found, cells)
+                panels.append({"sweep": sweep["id"], "setup": setup, "points": points})
+    return {"topology": topology, "seeds": paper.about["seeds"]["sweep"], "panels": panels}
+
+
+def _points(
+    paper: Paper,
     sweep: Mapping[str, Any],
-    setup: Mapping[str, Any],
-    topology: Mapping[str, Any],
-    cells: Mapping[tuple[str, str], Measures],
-    charts: Charts,
-) -> dict[str, Any]:
-    values = list(dict.fromkeys(value for value, _ in cells))
-    schemes = [SCHEMES[s] for s in SCHEMES if any(scheme == s for _, scheme in cells)]
-    assumed = sweep.get("assumed", {}).get(setup["id"], {}).get(topology["id"])
-    name = f"sweep-{sweep['id']}-{setup['id']}-{topology['id']}"
-    shown = {}
-    for measure, label, factor in (("fi", "fairness index", 1.0), ("lambda_in", "IN rate (kbit/s)", 1e3)):
-        rows = [
-            draw.row(SCHEMES[scheme], m[measure] / factor, value=value)
-            for (value, scheme), m in cells.items()
+    setup: str,
+    found: Mapping[tuple[str, str], Measures],
+    cells: Mapping[Cell, Measures],
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "value": value,
+            "schemes": {s: _figures(found[value, s], sweep) for s in SCHEMES if (value, s) in found},
+            "sides": {
+                f"{a}-{b}": side([float(x) for x in pair[0]["fi"] - pair[1]["fi"]])
+                for a, b in PAIRS
+                if (pair := _pair(paper, setup, value, a, b, found, cells)) is not None
+            },
+        }
+        for value in values_of(sweep)
+    ]
+
+
+def _pair(
+    paper: Paper,
+    setup: str,
+    value: str,
+    a: str,
+    b: str,
+    found: Mapping[tuple[str, str], Measures],
+    cells: Mapping[Cell, Measures],
+) -> tuple[Measures, Measures] | None:
+    """Both schemes at a value; where RIO has no such parameter, RIO as the scenario file stands."""
+    ours, theirs = found.get((value, a)), found.get((value, b))
+    if theirs is None:
+        first = paper.sweeps[0]
+        as_it_stands = first["assumed"][paper.topologies[0]["id"]]
+        theirs = cells.get(Cell(setup, paper.topologies[0]["id"], b, sweep=first["id"], value=as_it_stands))
+    if ours is None or theirs is None or ours.seeds != theirs.seeds:
+        return None
+    return ours, theirs
+
+
+def _figures(m: Measures, sweep: Mapping[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for name, _, _ in SHOWN:
+        values = [float(x) for x in m[name]]
+        lo, hi = ci95(values) or (values[0], values[0])
+        made[name] = [_short(x) for x in (m[name].mean(), lo, hi)]
+    if sweep["id"] == "rtt":
+        made["by_flow"] = {name: [_short(x) for x in m.by_flow[name].mean(axis=0)] for name in BY_FLOW}
+    return made
+
+
+def _short(x: float) -> float:
+    return float(f"{x:.5g}")
+
+
+def kept() -> dict[str, Any]:
+    """The sweeps that were kept last."""
+    found: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
+    return found
+
+
+def renew(jobs: int | None = None) -> None:
+    """Run all sweeps and keep them."""
+    from ... import papers
+    from ..._measured import Experiment, measure_all
+    from ...scenario import load
+    from .claims import derived
+    from .measure import measure
+
+    paper = papers.load("ard")
+    cells: dict[Cell, Measures] = {}
+    for batch in sweep_jobs(paper):
+        work = [
+            Experiment(
+                load(paper.folder / job.file).with_(
+                    {**job.values, **(derived(job.cell.scheme, cells[job.after]) if job.after else {})}
+                ),
+                job.seeds,
+            )
+            for job in batch
         ]
-        charts[f"{name}-{measure}"] = draw.response(
-            rows, values, schemes, x=sweep["title"], y=label, assumed=assumed
+        cells.update(
+            zip(
+                (job.cell for job in batch),
+                measure_all(work, lambda i, r, batch=batch: measure(r, batch[i].cell, paper), jobs=jobs),  # type: ignore[misc]
+                strict=True,
+            )
         )
-        shown[measure] = f"{name}-{measure}"
-    first = next(iter(cells.values()))
+    text = json.dumps(reduce(paper, cells), ensure_ascii=False, indent=None, separators=(",", ":"))
+    FILE.write_text(text.replace('{"sweep"', '\n{"sweep"').replace('{"value"', '\n {"value"') + "\n", "utf-8")
+
+
+def sweeps(report: Report, charts: Charts) -> dict[str, Any]:
+    """Charts and a sentence for each sweep, from this run's cells or from those kept; figures by flow."""
+    ran = any(cell.sweep for cell in report.cells)
+    found = reduce(report.paper, report.cells) if ran else kept()
+    seeds = max((len(m.seeds) for c, m in report.cells.items() if c.sweep), default=found["seeds"])
+    when: list[dict[str, Any]] = []
+    rest: list[dict[str, Any]] = []
+    for sweep in report.paper.sweeps:
+        panels = [
+            _panel(report.paper, sweep, panel, found["topology"], charts)
+            for panel in found["panels"]
+            if panel["sweep"] == sweep["id"]
+        ]
+        if panels:
+            (when if sweep.get("when") else rest).append({"sweep": sweep, "panels": panels})
+    return {"when": when, "rest": rest, "seeds": seeds, "ran": ran, "by_flow": _by_flow(report.paper, found)}
+
+
+def _panel(
+    paper: Paper, sweep: Mapping[str, Any], panel: Mapping[str, Any], topology: str, charts: Charts
+) -> dict[str, Any]:
+    setup = paper.find("setups", panel["setup"])
+    points = panel["points"]
+    values = [p["value"] for p in points]
+    schemes = [title for s, title in SCHEMES.items() if any(s in p["schemes"] for p in points)]
+    shown = {}
+    for measure, label, factor in SHOWN:
+        rows = [
+            {
+                "scheme": SCHEMES[s],
+                "value": p["value"],
+                **dict(zip(("mean", "lo", "hi"), figures, strict=True)),
+            }
+            for p in points
+            for s, f in p["schemes"].items()
+            for figures in [[x / factor for x in f[measure]]]
+        ]
+        name = f"sweep-{sweep['id']}-{setup['id']}-{measure}"
+        assumed = sweep.get("assumed", {}).get(topology)
+        charts[name] = draw.response(rows, values, schemes, x=sweep["title"], y=label, assumed=assumed)
+        shown[measure] = name
     return {
         "setup": setup,
-        "topology": topology,
+        "topology": paper.find("topologies", topology),
         "charts": shown,
-        "seeds": len(first.seeds),
-        "words": _sweep_words(values, cells),
+        "words": words(points),
     }
 
 
-def _sweep_words(values: list[str], cells: Mapping[tuple[str, str], Measures]) -> str:
-    """How far fairness moves with the parameter, and where the paper's order RIO < ARM < ARD shows."""
+def words(points: Sequence[Mapping[str, Any]]) -> str:
+    """Where ARD is fairer or less fair than RIO and than the placebo, by paired 95 % intervals.
+
+    >>> words([{"value": "a", "sides": {"ard-rio": 1}}, {"value": "b", "sides": {"ard-rio": -1}}])
+    'Against RIO, ARD is fairer at a and less fair at b.'
+    """
     parts = []
-    for scheme, title in SCHEMES.items():
-        means = [float(cells[v, scheme]["fi"].mean()) for v in values if (v, scheme) in cells]
-        if means:
-            parts.append(f"{title} {number(min(means), 3)} to {number(max(means), 3)}")
-    text = f"Mean fairness: {', '.join(parts)}."
-    if all((v, s) in cells for v in values for s in ("rio", "arm", "ard")):
-        ordered = [v for v in values if _rises(cells[v, "rio"], cells[v, "arm"], cells[v, "ard"])]
-        where = f"at {', '.join(ordered)}" if ordered else "at none of these values"
-        text += f" RIO < ARM < ARD (both paired 95 % intervals above 0): {where}."
-    return text
+    for pair, base in (("ard-rio", "RIO"), ("ard-placebo", "the placebo")):
+        told = [(p["value"], p["sides"][pair]) for p in points if pair in p["sides"]]
+        if not told:
+            continue
+        fairer, less = ([str(v) for v, s in told if s == sign] for sign in (1, -1))
+        said = [f"fairer at {_list(fairer)}"] * bool(fairer) + [f"less fair at {_list(less)}"] * bool(less)
+        parts.append(f"Against {base}, ARD is {' and '.join(said) or 'not shown to differ anywhere'}.")
+    return " ".join(parts)
 
 
-def _rises(*steps: Measures) -> bool:
-    """Whether the fairness index rises at every step: the paired 95 % interval lies above 0."""
-    return all(side([float(x) for x in b["fi"] - a["fi"]]) > 0 for a, b in pairwise(steps))
+def _list(values: Sequence[str]) -> str:
+    return ", ".join(values)
+
+
+def _by_flow(paper: Paper, found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Rates, IN share and edge loss of each flow at the widest spread of round-trip times."""
+    shown = []
+    for panel in found["panels"]:
+        if panel["sweep"] != "rtt":
+            continue
+        point = panel["points"][-2]
+        by = {s: f["by_flow"] for s, f in point["schemes"].items()}
+        shown.append(
+            {
+                "setup": paper.find("setups", panel["setup"]),
+                "value": point["value"],
+                "rows": [
+                    {
+                        "rtt": number(1e3 * by["rio"]["rtt"][i], 3),
+                        **{s: number(by[s]["throughput"][i] / 1e3, 3) for s in SCHEMES},
+                        "in_share": f"{100 * by['ard']['in_share'][i]:.0f}",
+                        "ard_loss": f"{100 * by['ard']['edge_loss'][i]:.2f}",
+                        "placebo_loss": f"{100 * by['placebo']['edge_loss'][i]:.2f}",
+                    }
+                    for i in range(len(by["rio"]["rtt"]))
+                ],
+            }
+        )
+    return shown
+
+
+if __name__ == "__main__":
+    renew()
