@@ -288,7 +288,7 @@ def test_schemes_with_other_seeds_are_not_paired() -> None:
     made = synthetic.cells(paper)
     cell = next(c for c in made if c.scheme == "ard")
     made[cell] = Measures((7, 8, 9, 10, 11, 12), made[cell].values, {}, made[cell].by_flow)
-    with pytest.raises(ValueError, match="different seeds"):
+    with pytest.raises(ValueError, match="nothing to pair"):
         paper.module("claims").findings(paper, made)
 
 

@@ -265,7 +265,7 @@ def _traces(
 
 def _thresholds(setup: Mapping[str, Any], topology: Mapping[str, Any]) -> list[float]:
     """RIO's OUT thresholds, where the RIO queue is the one that is shown."""
-    return list(topology["out_thresholds"]) if setup["queue"] == "bottleneck" else []
+    return list(topology["out_thresholds"]) if setup.get("thresholds") else []
 
 
 def _threshold_words(setup: Mapping[str, Any], topology: Mapping[str, Any]) -> str:

@@ -149,6 +149,8 @@ def sweeps(report: Report, charts: Charts) -> dict[str, Any]:
     """Charts and a sentence for each sweep, from this run's cells or from those kept; figures by flow."""
     ran = any(cell.sweep for cell in report.cells)
     found = reduce(report.paper, report.cells) if ran else kept()
+    known = {setup["id"] for setup in report.paper.setups}
+    found["panels"] = [panel for panel in found["panels"] if panel["setup"] in known]
     seeds = max((len(m.seeds) for c, m in report.cells.items() if c.sweep), default=found["seeds"])
     when: list[dict[str, Any]] = []
     rest: list[dict[str, Any]] = []
@@ -171,7 +173,7 @@ def _panel(
     values = [p["value"] for p in points]
     schemes = [title for s, title in SCHEMES.items() if any(s in p["schemes"] for p in points)]
     shown = {}
-    for measure, label, factor in SHOWN:
+    for measure, label, factor in SHOWN[:1] if sweep.get("when") else SHOWN:
         rows = [
             {
                 "scheme": SCHEMES[s],
