@@ -13,12 +13,11 @@ import papers_synthetic as synthetic
 from inprofile import papers
 from inprofile.judge import Judged, Verdict, judge
 from inprofile.papers import Cell, Paper
-from inprofile.papers.ard import experiments
 from inprofile.papers.ard.claims import level, ranked
 from inprofile.papers.ard.measure import averaged_queue, cycle_peak, measure, placebo_rate
 from inprofile.papers.ard.sweeps import kept
 from inprofile.papers.measures import Measures
-from inprofile.reproduce import Plan, plan
+from inprofile.reproduce import plan
 
 PAPER = papers.load("ard")
 CELL = Cell("made", "two-flows", "rio")
@@ -358,11 +357,7 @@ def test_the_narrow_edge_sets_tpr_max_to_the_narrowest_link() -> None:
 
 
 def test_the_plan_counts_what_is_run() -> None:
-    default, quick, full = (
-        plan("ard"),
-        plan("ard", quick=True),
-        Plan(PAPER, False, True, experiments.jobs(PAPER, full=True)),
-    )
+    default, quick, full = plan("ard"), plan("ard", quick=True), plan("ard", full=True)
     judged = [job for job in default.jobs if not job.cell.sweep]
     assert len(judged) == len(SETUPS) * 2 * 4 * 2 == len(list(default.jobs))
     assert {job.seeds for job in judged} == {PAPER.about["seeds"]["full"]}

@@ -32,12 +32,12 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_from_plan_to_page_and_again_from_the_cache(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[int, int]] = []
     reports = work.reproduce(
-        ["ard"], quick=True, sweeps=True, progress=lambda done, total, _: told.append((done, total))
+        ["ard"], quick=True, full=True, progress=lambda done, total, _: told.append((done, total))
     )
     page = small / "reports" / "ard" / "index.html"
     assert reports[0].page == Path("reports/ard/index.html")
     first, data = page.read_bytes(), json.loads((page.parent / "results.json").read_text("utf-8"))
-    planned = work.plan("ard", quick=True, sweeps=True)
+    planned = work.plan("ard", quick=True, full=True)
     assert told[-1] == (planned.runs, planned.runs)
     assert told == sorted(told)
     assert len(data["claims"]) == 16
@@ -61,7 +61,7 @@ def test_from_plan_to_page_and_again_from_the_cache(small: Path, monkeypatch: py
         raise AssertionError("what is in the cache was run again")
 
     monkeypatch.setattr("inprofile._runner.run_many", never)
-    work.reproduce(["ard"], quick=True, sweeps=True)
+    work.reproduce(["ard"], quick=True, full=True)
     assert page.read_bytes() == first
 
 
