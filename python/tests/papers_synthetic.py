@@ -186,14 +186,14 @@ def measures(scheme: str, seed: int, traces: bool = True, **changes: float) -> M
 
 
 def cells(paper: Paper, **changes: float) -> dict[Cell, Measures]:
-    """All cells outside sweeps; `changes` are put into every scheme of the tail-drop edge."""
+    """All cells outside sweeps; `changes` are put into every scheme of all set-ups but the first."""
     made = {}
     for i, variant in enumerate(VARIANTS):
         for j, setup in enumerate(paper.setups):
             for k, topology in enumerate(paper.topologies):
                 for m, scheme in enumerate(paper.schemes):
                     cell = Cell(setup["id"], topology["id"], scheme["id"], variant)
-                    own = changes if setup["id"] == "tail-drop-edge" else {}
+                    own = changes if j else {}
                     made[cell] = measures(scheme["id"], 64 * i + 16 * j + 4 * k + m, **own)
     return made
 

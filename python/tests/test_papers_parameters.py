@@ -1,8 +1,8 @@
 """Every parameter of a paper's scenario files is quoted from the paper or listed as assumed.
 
-A paper's `paper.toml` lists `[[quoted]]` (path, where: section and short quote) and `[[assumed]]` (path, why).
-A path is dotted as in `Scenario.with_`, with globs; `files`, globs too, names the scenario files an entry is
-about where it is not all. `[[readings]]` and `[[inputs]]` vary what the paper leaves open, and nothing else.
+A paper's `paper.toml` lists `[[quoted]]` (path, where: section, short quote) and `[[assumed]]` (path, why).
+A path is dotted as in `Scenario.with_`, with globs; `files`, globs too, names the scenario files that an
+entry is about where it is not all. `[[readings]]` and `[[inputs]]` vary what is open, and nothing else.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pytest
 
 from inprofile import papers
 from inprofile.papers import Job, Paper
+from inprofile.papers.factors import Factor
 from inprofile.scenario import load
 
 #: Papers whose parameters are listed.
@@ -87,10 +88,11 @@ def test_an_input_varies_nothing_that_the_paper_states(name: str) -> None:
         for file, leaf in _parameters(paper)
         if file in files and any(_about(e, file, leaf) for e in paper.about["quoted"])
     }
-    for entry in paper.about.get("inputs", []):
-        for values in _choices(entry, "values"):
-            for path in values:
-                assert not [s for s in stated if s == path or s.startswith(f"{path}.")], entry["id"]
+    for factor in paper.factors:
+        if factor.kind == "input":
+            for choice in (factor.default, *factor.others()):
+                for path in choice.set:
+                    assert not [s for s in stated if s == path or s.startswith(f"{path}.")], factor.id
 
 
 @pytest.mark.parametrize("name", LISTED)
@@ -99,13 +101,12 @@ def test_readings_and_inputs_are_experiments(name: str) -> None:
     paper = papers.load(name)
     jobs = {(job.cell.topology, job.cell.scheme): job for job in _primary(paper) if job.after is None}
     assert jobs
-    for table, listed in (("readings", "alternatives"), ("inputs", "values")):
-        for entry in paper.about.get(table, []):
-            meant = [job for job in jobs.values() if _applies(entry, job)]
-            assert meant, entry["id"]
-            for values in _choices(entry, listed):
-                for job in meant:
-                    load(paper.folder / job.file).with_({**job.values, **values}).check()
+    for factor in paper.factors:
+        meant = [job for job in jobs.values() if _applies(factor, job)]
+        assert meant, factor.id
+        for choice in (factor.default, *factor.others()):
+            for job in meant:
+                load(paper.folder / job.file).with_({**job.values, **choice.set}).check()
 
 
 def _primary(paper: Paper) -> list[Job]:
@@ -115,18 +116,6 @@ def _primary(paper: Paper) -> list[Job]:
     return [job for job in jobs if job.cell.setup == first and not job.cell.variant]
 
 
-def _applies(entry: Mapping[str, Any], job: Job) -> bool:
-    schemes, topologies = entry.get("schemes"), entry.get("topologies")
-    return (not schemes or job.cell.scheme in schemes) and (not topologies or job.cell.topology in topologies)
-
-
-def _choices(entry: Mapping[str, Any], listed: str) -> Iterator[Mapping[str, object]]:
-    """What each alternative sets, or the two ends of a box."""
-    if listed in entry:
-        yield from (choice.get("set", {}) for choice in entry[listed])
-        return
-    for end in (entry["low"], entry["high"]):
-        yield {
-            path: end if text == "{}" else text.replace("{}", f"{end:g}")
-            for path, text in entry["set"].items()
-        }
+def _applies(factor: Factor, job: Job) -> bool:
+    scheme, topology = job.cell.scheme, job.cell.topology
+    return scheme in (factor.schemes or [scheme]) and topology in (factor.topologies or [topology])
