@@ -2,7 +2,8 @@
 //!
 //! A [time-sliding window](crate::estimate::tsw) measures the rate; while it is at most the target every packet is IN, and above it each
 //! is OUT with probability (rate − target) / rate, so that what is IN stays at the target on average. Being random, it spreads the OUT
-//! packets over a flow's window, where a token bucket makes runs of them.
+//! packets over a flow's window, where a token bucket makes runs of them. Paper E (Bouras and Sevasti 2004, §5.2) has packets OUT
+//! "when the flow r_i is exceeded": with `excess = "all"` every one is, while the measured rate is above the target.
 //! Source: Clark and Fang 1998, §3.3; RFC 2859 §4 without a peak rate; paper E. Non-goal: a bound on bursts, which it does not give.
 
 use crate::estimate::tsw::TswRate;
@@ -23,6 +24,16 @@ crate::choice! {
     }
 }
 
+crate::choice! {
+    /// What is OUT while the measured rate is above the target.
+    pub enum Excess {
+        /// As large a share of the packets as the rate is above the target (RFC 2859).
+        Share = "share",
+        /// Every packet (Bouras and Sevasti 2004, §5.2, to the letter).
+        All = "all",
+    }
+}
+
 crate::params! {
     /// What an operator sets.
     pub struct Params {
@@ -32,6 +43,8 @@ crate::params! {
         win_length: Duration [POSITIVE] = Duration::from_millis(1000);
         /// RFC 2859's algorithm, or ns-2's to the last bit.
         variant: Variant = Variant::Rfc2859;
+        /// What is OUT while the rate is above the target: the share by which it is, or every packet.
+        excess: Excess = Excess::Share;
     }
 }
 
@@ -51,6 +64,7 @@ pub struct Tsw2cm {
     ctr: f64,
     rate: TswRate,
     variant: Variant,
+    excess: Excess,
     stats: Stats,
 }
 
@@ -85,6 +99,7 @@ impl Build for Params {
             ctr: ctr.0 as f64 / 8.0,
             rate: TswRate::new(ctr, self.win_length),
             variant: self.variant,
+            excess: self.excess,
             stats: Stats::default(),
         }
     }
@@ -102,6 +117,8 @@ impl Marker for Tsw2cm {
         let rate = self.rate.packet(now, packet.size);
         why.note("rate", rate * 8.0);
         let out = match self.variant {
+            // Bouras and Sevasti 2004, §5.2
+            _ if self.excess == Excess::All => rate > self.ctr,
             Variant::Rfc2859 => rng.chance("u", p_out(rate, self.ctr), why),
             Variant::Ns2 if rate > self.ctr => {
                 let u = rng.uniform();
@@ -140,7 +157,7 @@ mod tests {
     fn marker(ctr: u64, variant: Variant) -> Tsw2cm {
         let context =
             Context { link_rate: None, contract: Some(Rate(ctr)), packet: Bytes(1000), limit: None };
-        let p = Params { ctr: None, win_length: Duration::from_millis(1000), variant };
+        let p = Params { ctr: None, win_length: Duration::from_millis(1000), variant, excess: Excess::Share };
         p.check(&context).expect("a contract is enough");
         p.build(&context)
     }
@@ -173,10 +190,35 @@ mod tests {
         }
     }
 
+    /// Bouras and Sevasti 2004, §5.2: with `excess = "all"` a packet is OUT exactly when the rate after it is above the target.
+    #[test]
+    fn every_packet_is_out_while_the_rate_is_exceeded() {
+        for variant in [Variant::Rfc2859, Variant::Ns2] {
+            let mut m = Tsw2cm { excess: Excess::All, ..marker(80_000, variant) };
+            let (mut rng, mut untouched) = (Rng::for_component(1, "x"), Rng::for_component(1, "x"));
+            // 160 kbit/s: from the first packet on, (10,000 + 1,000) B / 1.05 s > 10,000 B/s.
+            assert!(steady(&mut m, 50_000, 100, &mut rng).iter().all(|is_in| !is_in));
+            assert_eq!((m.stats.marked_in, m.stats.marked_out), (0, 100));
+            // After a minute's silence the estimate is next to nothing, and 40 kbit/s is within the target.
+            let late = Packet { size: 1000, ..Packet::default() };
+            let ins = (0..100).filter(|i| {
+                m.mark(Time((65_000 + i * 200) * 1_000_000_000), &late, &mut rng, &mut Silent)
+                    == Mark::Pass(Colour::IN)
+            });
+            assert_eq!(ins.count(), 100);
+            assert_eq!(rng.uniform(), untouched.uniform());
+        }
+    }
+
     #[test]
     fn a_flow_without_contract_needs_a_rate() {
         let context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
-        let p = Params { ctr: None, win_length: Duration::from_millis(1), variant: Variant::Rfc2859 };
+        let p = Params {
+            ctr: None,
+            win_length: Duration::from_millis(1),
+            variant: Variant::Rfc2859,
+            excess: Excess::Share,
+        };
         assert_eq!(p.check(&context).expect_err("no rate").field, "ctr");
         assert_eq!(Params { ctr: Some(Rate(1)), ..p }.check(&context), Ok(vec![]));
     }

@@ -1,15 +1,18 @@
 //! TWAM, the TCP-window aware marker: what is IN is shared out by contract, not by the windows that flows happen to have.
 //!
-//! Every α round-trip times, p_i = min(1, r_i·ΣW / Σ(r·W)), where r are the contracts of the flows that enter here and W
-//! their congestion windows; until the next time each packet of flow i is IN with probability p_i. So the windows'
-//! sum, which is what the path holds, is coloured in proportion to the contracts, and no rate has to be measured for it.
+//! Every α round-trip times, p_i = min(1, r_i·ΣW / (Σr·W_i)): flow i's share of the contracts over its share of the windows.
+//! Until the next time each packet of flow i is IN with probability p_i. So the sum of the windows, which is what the path
+//! holds, is coloured in proportion to the contracts (p_i·W_i = min(W_i, r_i·ΣW/Σr)), whatever window each flow has now, and
+//! no rate has to be measured for it. Windows in proportion to the contracts are the fixed point: then every packet is IN.
 //! Source: Bouras and Sevasti 2004 (paper E), §3, Eq. (1)–(3). It tells its queue ΣW each time (§4): signal `sum_window`,
 //! in packets.
+//! Eq. (3) can also be read with Σ(r·W) for Σr·W_i (`shares = "weighted"`), against §3's words; see docs/readings/twam.md.
 //! The contracts are told: signal `contract` for each flow, in bits per second. Memory is a record for each of them.
 //!
-//! Whatever is undefined in Eq. (3) is defined so: only ratios of contracts matter, equal ones make every packet IN, to the
-//! last bit; without traffic p stays as it was (1 at first) and no sum is told; flows without a contract have r = 0, so
-//! that they are OUT as soon as somebody has one, and IN where nobody has. A packet that comes as OUT stays so.
+//! Whatever is undefined in Eq. (3) is defined so: a flow without a contract is OUT as soon as somebody has one, also with
+//! W_i = 0, and IN where nobody has; otherwise W_i = 0 is "otherwise" in Eq. (3): p = 1. Σ goes over the flows with a
+//! contract; what the queue is told goes over all, as all wait there. Without traffic p stays as it was (1 at first) and no
+//! sum is told. A packet that comes as OUT stays so.
 //! Non-goal: flows of unequal round-trip times behind one marker; the paper gives each such class a marker of its own.
 
 use std::collections::BTreeMap;
@@ -41,9 +44,21 @@ crate::choice! {
     }
 }
 
+crate::choice! {
+    /// What the sum in Eq. (3)'s denominator goes over.
+    pub enum Sharing {
+        /// The contracts: p_i = r_i·ΣW / (Σr·W_i).
+        Contract = "contract",
+        /// The products of contract and window: p_i = r_i·ΣW / Σ(r·W). A flow's own window then does not count.
+        Weighted = "weighted",
+    }
+}
+
 crate::params! {
     /// What an operator sets.
     pub struct Params {
+        /// How Eq. (3) is read: contract, the share of the contracts over the share of the windows; or weighted.
+        shares: Sharing = Sharing::Contract;
         /// How many round-trip times an interval has (α).
         alpha: u64 [POSITIVE] = 1;
         /// The round-trip time of the path. Left out: the mean of each flow's latest, queues included, as data and
@@ -102,32 +117,45 @@ impl Vars {
     }
 }
 
-/// Eq. (3), ready to be asked for any contract.
-///
-/// Contracts are taken relative to the largest, so that equal ones give exactly 1 and a common factor changes nothing.
+/// Eq. (3), ready to be asked for any flow with a contract.
 #[derive(Clone, Copy, Debug)]
 pub struct Shares {
-    /// The largest r.
-    largest: f64,
+    sharing: Sharing,
     /// ΣW.
-    sum: f64,
-    /// Σ(r·W), r relative to the largest.
-    weighted: f64,
+    windows: f64,
+    /// Σr.
+    contracts: f64,
+    /// Σ(r·W).
+    products: f64,
 }
 
 impl Shares {
-    /// From every flow's contract and window; `None` where Eq. (3) is undefined: nobody with a contract has a window.
-    pub fn of(flows: impl Iterator<Item = (f64, f64)> + Clone) -> Option<Shares> {
-        let largest = flows.clone().map(|(r, _)| r).fold(0.0, f64::max);
-        let sum = flows.clone().map(|(_, w)| w).sum();
-        let weighted = if largest > 0.0 { flows.map(|(r, w)| r / largest * w).sum() } else { 0.0 };
-        (weighted > 0.0).then_some(Shares { largest, sum, weighted })
+    /// From contract and window of every flow with a contract; `None` where none of them has a window.
+    pub fn of(sharing: Sharing, flows: impl Iterator<Item = (f64, f64)>) -> Option<Shares> {
+        let mut sums = Shares { sharing, windows: 0.0, contracts: 0.0, products: 0.0 };
+        for (contract, window) in flows {
+            sums.windows += window;
+            sums.contracts += contract;
+            sums.products += contract * window;
+        }
+        (sums.products > 0.0).then_some(sums)
     }
 
-    /// p of a flow with this contract.
+    /// p of a flow with this contract and window.
+    ///
+    /// Compared before divided, as the paper writes it: windows in proportion to the contracts give exactly 1.
     #[must_use]
-    pub fn p(&self, contract: f64) -> f64 {
-        (contract / self.largest * self.sum / self.weighted).min(1.0)
+    pub fn p(&self, contract: f64, window: f64) -> f64 {
+        if contract <= 0.0 {
+            return 0.0;
+        }
+        // §3, Eq. (3)
+        let entitled = contract * self.windows;
+        let has = match self.sharing {
+            Sharing::Contract => self.contracts * window,
+            Sharing::Weighted => self.products,
+        };
+        if entitled < has { entitled / has } else { 1.0 }
     }
 }
 
@@ -182,18 +210,17 @@ impl Twam {
 
     /// Eq. (3), and ΣW for the queue.
     fn share_out(&mut self, outbox: &mut Outbox) {
-        let all = || self.flows.values().chain([&self.others]);
-        let sum: f64 = all().map(|f| f.window).sum();
-        let shares = Shares::of(all().map(|f| (f.contract, f.window)));
+        let sum: f64 = self.flows.values().chain([&self.others]).map(|f| f.window).sum();
         if sum <= 0.0 {
             return;
         }
         self.sum_window = sum;
         self.stats.intervals += 1;
         outbox.signals.push(Signal { topic: "sum_window", flow: None, value: sum });
-        let Some(shares) = shares else { return };
+        let flows = self.flows.values().map(|f| (f.contract, f.window));
+        let Some(shares) = Shares::of(self.params.shares, flows) else { return };
         for flow in self.flows.values_mut() {
-            flow.p = shares.p(flow.contract);
+            flow.p = shares.p(flow.contract, flow.window);
         }
     }
 }
@@ -309,5 +336,7 @@ impl Marker for Twam {
     }
 }
 
+#[cfg(test)]
+mod laws;
 #[cfg(test)]
 mod tests;

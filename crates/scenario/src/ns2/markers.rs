@@ -251,6 +251,10 @@ fn word(
         "tsw2cm" => {
             let p = tsw2cm::Params::from_values(&marker.values);
             needs_ns2(p.variant, place, script)?;
+            if p.excess != tsw2cm::Excess::Share {
+                lacks_once(script, &format!("{place}.excess: all; ns-2's is the share"));
+                return None;
+            }
             police("TSW2CM", "11", format!("{} {}", rate(p.ctr), p.win_length.secs()))
         }
         "tsw3cm" => {
