@@ -81,11 +81,49 @@ fn signals_lost_for_good_leave_the_fallback() {
     assert!(stat(&half, "signals") > 20 && gauge(&half, "guided") == 1.0);
 }
 
-/// Equal contracts: everything is IN, and thresholds for OUT have nothing to act on.
+/// Bouras and Sevasti 2004, §4, Eq. (4), (5): with ΣW in flight the queue holds ΣW less the 48.1 packets of the wire, so drops
+/// begin where 0.15·ΣW is exceeded, at a queue of 0.176 of the wire: 8.5 packets. (A packet in transmission does not wait, nor do
+/// 0.4 of one on the hosts' own links.)
 #[test]
-fn equal_contracts_make_a_tail_drop_queue_of_it() {
+fn drops_begin_at_a_part_of_what_the_wire_holds() {
+    let wire = 4e6 * 0.1 / (8.0 * 1040.0);
+    for (window, drops) in [(18, false), (20, true)] {
+        // The receiver holds each of the three to this window, and thresholds act on every packet.
+        let limited = run(&[
+            ("tcp.window", &format!("{window} packets")),
+            ("links.core.queue.colours", "both"),
+            ("links.core.queue.w_q", "0.05"),
+        ]);
+        let sum = f64::from(3 * window);
+        let told = gauge(&limited, "max_th");
+        assert!((told / sum - 1.0).abs() < 0.12, "told {told}, in flight {sum}");
+        let early = stat(&limited, "early_in") + stat(&limited, "early_out");
+        assert_eq!(early > 0, drops, "{early} early drops with windows of {window}");
+        assert_eq!(stat(&limited, "forced_in") + stat(&limited, "forced_out"), 0, "the queue is below ΣW");
+        if !drops {
+            let queue = core(&limited).queue_mean;
+            assert!((queue - (sum - wire - 1.4)).abs() < 0.3, "{queue} waiting of {sum}, {wire} on the wire");
+        }
+    }
+}
+
+/// Equal contracts: whoever has the larger window has OUT packets, and thresholds for OUT act on them.
+#[test]
+fn equal_contracts_have_out_packets_where_windows_differ() {
+    let outcome = run(&[("flows.tcp.contract", "2 Mbit/s")]);
+    assert!(core(&outcome).total.arrived[1] > 0);
+    assert!(stat(&outcome, "early_out") + stat(&outcome, "forced_out") > 0);
+}
+
+/// The weighted reading of Eq. (3): with equal contracts everything is IN, and thresholds for OUT have nothing to act on.
+#[test]
+fn weighted_shares_of_equal_contracts_make_a_tail_drop_queue_of_it() {
     let drops = |colours: &str| {
-        let outcome = run(&[("flows.tcp.contract", "2 Mbit/s"), ("links.core.queue.colours", colours)]);
+        let outcome = run(&[
+            ("flows.tcp.contract", "2 Mbit/s"),
+            ("edges.E.marker.shares", "weighted"),
+            ("links.core.queue.colours", colours),
+        ]);
         assert_eq!(core(&outcome).total.arrived[1], 0, "nothing is OUT");
         (stat(&outcome, "early_in") + stat(&outcome, "forced_in"), stat(&outcome, "overflow_in"))
     };

@@ -75,6 +75,23 @@ fn thresholds_follow_the_sum_of_windows() {
     assert!((gauge(&aqm, 100, "p_b") - 0.05).abs() < 1e-12);
 }
 
+/// Bouras and Sevasti 2004, §4, Eq. (4), (5), with what is in flight on a wire and in the queue as ΣW: the queue is below max_th
+/// whatever it is, drops begin at 0.15/0.85 = 0.176 of the wire, and p is 0.1·(1 − wire/(0.85·ΣW)), always below 0.1.
+#[test]
+fn with_true_windows_the_queue_stays_below_max_th() {
+    for wire in [50.0, 216.3, 1000.0] {
+        for part in [0.0, 0.1, 0.17, 0.176, 0.177, 0.2, 0.25, 0.5, 1.0, 10.0, 1000.0] {
+            let queue = part * wire;
+            let curve = curve_of(wire + queue, 0.15, 0.1);
+            assert!(queue < curve.max_th);
+            let expected = (0.1 * (1.0 - wire / (0.85 * curve.max_th))).max(0.0);
+            let found = curve.p_b(queue, false);
+            assert!((found - expected).abs() < 1e-12 && found < 0.1, "{part}: {found} {expected}");
+            assert_eq!(found > 0.0, part > 0.15 / 0.85, "{part}");
+        }
+    }
+}
+
 /// (ms, told before, colour, waiting) → verdict.
 #[test]
 fn golden_sequence() {
