@@ -40,6 +40,12 @@ fn beyond(a: u32, b: u32) -> i32 {
 }
 
 impl WindowEstimate {
+    /// A packet of the sender passes, and only the count is wanted.
+    #[inline]
+    pub fn count(&mut self, packet: &Packet) {
+        self.packets += u64::from(packet.payload > 0);
+    }
+
     /// A packet of the sender passes.
     #[inline]
     pub fn came(&mut self, packet: &Packet) {

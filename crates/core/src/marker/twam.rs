@@ -45,19 +45,23 @@ crate::choice! {
 }
 
 crate::choice! {
-    /// What the sum in Eq. (3)'s denominator goes over.
+    /// What the sum in Eq. (3)'s denominator goes over; or no Eq. (3).
     pub enum Sharing {
         /// The contracts: p_i = r_i·ΣW / (Σr·W_i).
         Contract = "contract",
         /// The products of contract and window: p_i = r_i·ΣW / Σ(r·W). A flow's own window then does not count.
         Weighted = "weighted",
+        /// Nothing is shared out: packets keep their colours, and only the sum of the windows is told, for a DWRED behind other
+        /// markers.
+        None = "none",
     }
 }
 
 crate::params! {
     /// What an operator sets.
     pub struct Params {
-        /// How Eq. (3) is read: contract, the share of the contracts over the share of the windows; or weighted.
+        /// How Eq. (3) is read: contract, the share of the contracts over the share of the windows, or weighted; none: colours
+        /// stay, only the windows' sum is told.
         shares: Sharing = Sharing::Contract;
         /// How many round-trip times an interval has (α).
         alpha: u64 [POSITIVE] = 1;
@@ -104,6 +108,8 @@ pub struct Twam {
     flows: BTreeMap<FlowId, Vars>,
     /// All flows without a contract.
     others: Vars,
+    /// The flow with a contract that came last, and its p: a packet is observed, then marked.
+    latest: Option<(FlowId, f64)>,
     /// When the present interval began; `None` before the run.
     since: Option<Time>,
     /// ΣW of the last interval with traffic.
@@ -146,7 +152,7 @@ impl Shares {
     /// Compared before divided, as the paper writes it: windows in proportion to the contracts give exactly 1.
     #[must_use]
     pub fn p(&self, contract: f64, window: f64) -> f64 {
-        if contract <= 0.0 {
+        if contract <= 0.0 && self.sharing != Sharing::None {
             return 0.0;
         }
         // §3, Eq. (3)
@@ -154,6 +160,7 @@ impl Shares {
         let has = match self.sharing {
             Sharing::Contract => self.contracts * window,
             Sharing::Weighted => self.products,
+            Sharing::None => return 1.0,
         };
         if entitled < has { entitled / has } else { 1.0 }
     }
@@ -172,6 +179,7 @@ impl Build for Params {
             packet: context.packet.0 as f64,
             flows: BTreeMap::new(),
             others: Vars::new(0.0),
+            latest: None,
             since: None,
             sum_window: 0.0,
             stats: Stats::default(),
@@ -189,6 +197,15 @@ impl Twam {
             Some(Duration(mean as u64))
         });
         set.map(|rtt| rtt.max(SHORTEST))
+    }
+
+    /// p of a flow, known or not.
+    fn p(&self, flow: FlowId) -> f64 {
+        match self.flows.get(&flow) {
+            Some(flow) => flow.p,
+            None if self.flows.is_empty() || self.params.shares == Sharing::None => 1.0,
+            None => 0.0,
+        }
     }
 
     /// The windows of the interval that ends now, `rtts` round-trip times long.
@@ -228,26 +245,45 @@ impl Twam {
 impl Marker for Twam {
     const SENDS: bool = true;
 
+    #[inline]
     fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
         let timed = self.params.rtt.is_none();
-        let known = self.flows.get_mut(&packet.flow);
-        let one = known.is_some();
-        let flow = known.unwrap_or(&mut self.others);
+        let counted = self.params.window_source == WindowSource::Estimated;
+        // With a known round-trip time, windows that are counted or told need no acknowledgements.
+        if !timed
+            && (direction == Direction::Reverse && counted
+                || self.params.window_source == WindowSource::Oracle)
+        {
+            return;
+        }
+        let Some(flow) = self.flows.get_mut(&packet.flow) else {
+            // Several flows' numbers make no sense together.
+            if direction == Direction::Forward {
+                self.others.seen.count(packet);
+            }
+            return;
+        };
         match direction {
             Direction::Forward => {
-                flow.seen.came(packet);
-                if timed && one {
+                if counted {
+                    flow.seen.count(packet);
+                } else {
+                    flow.seen.came(packet);
+                }
+                if timed {
                     flow.rtt.came(now, packet);
                     flow.rtt.left(now, packet);
                 }
+                self.latest = Some((packet.flow, flow.p));
             }
-            Direction::Reverse if one => {
-                flow.seen.acknowledged(packet);
+            Direction::Reverse => {
+                if !counted {
+                    flow.seen.acknowledged(packet);
+                }
                 if timed {
                     flow.rtt.acknowledged(now, packet);
                 }
             }
-            Direction::Reverse => {}
         }
     }
 
@@ -257,10 +293,9 @@ impl Marker for Twam {
             self.stats.passed_out += 1;
             return Mark::Pass(packet.colour);
         }
-        let p = match self.flows.get(&packet.flow) {
-            Some(flow) => flow.p,
-            None if self.flows.is_empty() => 1.0,
-            None => 0.0,
+        let p = match self.latest {
+            Some((flow, p)) if flow == packet.flow => p,
+            _ => self.p(packet.flow),
         };
         why.note("p", p);
         if rng.chance("u", p, why) {
@@ -273,6 +308,7 @@ impl Marker for Twam {
     }
 
     fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
+        self.latest = None;
         let Some(rtt) = self.rtt() else {
             // What has passed so far belongs to no interval.
             self.look(1.0);
@@ -293,6 +329,7 @@ impl Marker for Twam {
     /// `contract`: a flow's, in bits per second; 0 or less takes it away. `window`: a flow's, in bytes on the wire.
     fn signal(&mut self, _: Time, signal: &Signal) {
         let Some(id) = signal.flow else { return };
+        self.latest = None;
         match signal.topic {
             "contract" if signal.value > 0.0 => {
                 self.flows.entry(id).or_insert(Vars::new(0.0)).contract = signal.value;

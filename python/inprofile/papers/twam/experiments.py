@@ -1,4 +1,8 @@
-"""What is run for paper E: scenario × scheme, readings of the baseline and of DWRED, and the sweeps."""
+"""What is run for paper E: scenario × scheme, readings of both, and the sweeps.
+
+What the paper leaves open stands in `paper.toml` by what it is (`contracts`, `rtt`, `limit`, …); here it becomes
+paths of the scenario files, which differ from scenario to scenario.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,9 @@ from typing import Any
 
 from .. import Batches, Cell, Job, Paper
 
-__all__ = ["BASELINE", "OURS", "cell_of", "jobs"]
+__all__ = ["BASELINE", "OURS", "cell_of", "jobs", "late"]
 
-#: The scheme whose queue a set-up changes; all others are the same in every set-up.
+#: What the paper compares with.
 BASELINE = "tsw2cm"
 #: The paper's own.
 OURS = "twam"
@@ -18,94 +22,134 @@ OURS = "twam"
 def cell_of(paper: Paper, setup: str, topology: str, scheme: str, variant: str = "") -> Cell:
     """Find the cell whose runs stand for a scheme in a set-up and under a variant.
 
-    Only the baseline differs between set-ups, and only DWRED under variants: what is the same is run once.
+    Set-ups differ in static WRED's colours, and a variant changes one scheme: what is the same is run once.
     """
-    if scheme == BASELINE:
-        return Cell(setup, topology, scheme)
-    return Cell(paper.setups[0]["id"], topology, scheme, variant)
+    changed = {} if variant == "" else paper.find("variants", variant)
+    if changed.get("scheme") != scheme:
+        variant, changed = "", {}
+    if paper.find("schemes", scheme).get("core") != "static" or "static" in changed:
+        setup = paper.setups[0]["id"]
+    return Cell(setup, topology, scheme, variant)
 
 
-def jobs(paper: Paper, quick: bool = False, sweeps: bool = False) -> Batches:
-    """List what `reproduce` runs."""
-    cells = list(dict.fromkeys(_cells(paper)))
+def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
+    """List what `reproduce` runs; variants and sweeps only with `full`.
+
+    A point of the atlas, which has no sweeps, is what the claims compare and nothing beside.
+    """
+    cells = list(dict.fromkeys(_cells(paper, variants=full, beside=bool(paper.sweeps))))
     batches = [
         [_job(paper, cell, quick) for cell in cells if cell.topology == topology["id"]]
         for topology in paper.topologies
     ]
     first = paper.topologies[0]["id"]
-    for sweep in paper.sweeps:
-        if sweeps or not (quick or sweep.get("more", False)):
-            swept = [
-                Cell(paper.setups[0]["id"], first, OURS, sweep=sweep["id"], value=str(v))
-                for v in sweep["values"]
-            ]
-            batches.append([_job(paper, cell, quick) for cell in swept])
-    return batches
+    for sweep in paper.sweeps if full else ():
+        values = map(str, sweep["values"])
+        swept = [Cell(paper.setups[0]["id"], first, OURS, sweep=sweep["id"], value=value) for value in values]
+        batches.append([_job(paper, cell, quick) for cell in swept])
+    return [batch for batch in batches if batch]
 
 
-def _cells(paper: Paper) -> Iterator[Cell]:
+def _cells(paper: Paper, variants: bool, beside: bool) -> Iterator[Cell]:
     for topology in paper.topologies:
-        for scheme in topology["schemes"]:
+        schemes = [*topology.get("schemes", ()), *(topology.get("beside", ()) if beside else ())]
+        for scheme in schemes:
             for setup in paper.setups:
                 yield cell_of(paper, setup["id"], topology["id"], scheme)
-        if OURS in topology["schemes"]:
-            for variant in paper.variants:
-                yield cell_of(paper, paper.setups[0]["id"], topology["id"], OURS, variant["id"])
+                for variant in paper.variants if variants and scheme in topology.get("schemes", ()) else ():
+                    yield cell_of(paper, setup["id"], topology["id"], scheme, variant["id"])
+
+
+def late(contracts: Sequence[float]) -> list[bool]:
+    """Which flows start late in scenario 3: the last of each group of equal contracts (§5.3).
+
+    >>> late([1e6, 1e6, 2e6, 2e6, 2e6])
+    [False, True, False, False, True]
+    """
+    last = {contract: index for index, contract in enumerate(contracts)}
+    return [last[contract] == index for index, contract in enumerate(contracts)]
 
 
 def _job(paper: Paper, cell: Cell, quick: bool) -> Job:
     topology, scheme = paper.find("topologies", cell.topology), paper.find("schemes", cell.scheme)
     values: dict[str, object] = {**topology.get("set", {}), **scheme.get("set", {})}
-    if cell.scheme == BASELINE:
-        values.update(_queues(topology["hops"], paper.find("setups", cell.setup)["queue"]))
-    if cell.variant:
-        change = paper.find("variants", cell.variant)["set"]
-        values.update({f"{path}.{key}": v for path in _paths(topology["hops"]) for key, v in change.items()})
-    if cell.sweep:
-        values.update(_swept(paper, topology, cell))
     seeds = paper.about["seeds"]
     if quick:
         values.update(topology.get("quick", {}))
-        return Job(cell, seeds["quick"], topology["file"], values, topology["cost"])
-    return Job(
-        cell, seeds["sweep"] if cell.sweep else topology["seeds"], topology["file"], values, topology["cost"]
-    )
+    if "hops" in topology:
+        values.update(_assumed(paper, cell, topology, quick))
+    if cell.sweep:
+        values.update(_swept(paper, cell, topology))
+    count = seeds["quick"] if quick else seeds["sweep"] if cell.sweep else topology["seeds"]
+    return Job(cell, count, topology["file"], values, topology["cost"])
 
 
-def _paths(hops: Sequence[str]) -> list[str]:
-    """Where each hop's assured queue stands in the file: `hop2/af` is a class of a scheduler.
+def _assumed(paper: Paper, cell: Cell, topology: Mapping[str, Any], quick: bool) -> dict[str, object]:
+    """What the paper leaves open, as `paper.toml` has it."""
+    about = paper.about
+    scheme = paper.find("schemes", cell.scheme)
+    static = scheme["core"] == "static"
+    change: Mapping[str, Any] = paper.find("variants", cell.variant) if cell.variant else {}
+    values: dict[str, object] = {
+        "flows.af.contract": [f"{r / 1e6:g} Mbit/s" for r in about["contracts"]],
+        "flows.af.rtt": f"{about['rtt'] * 1e3:g} ms",
+    }
+    if "late" in topology:
+        key = "quick" if quick else "full" if paper.sweeps else "atlas"
+        when = topology["late"][key]
+        values["flows.af.start"] = [when if x else "0 s" for x in late(about["contracts"])]
+    if static:
+        colours = about.get("static_colours") or paper.find("setups", cell.setup)["static_colours"]
+        law = change.get("static", about["static"][colours])
+    else:
+        law = {"aqm": "dwred", **about["dwred"], **change.get("dwred", {})}
+        values.update(_windows(about, scheme.get("windows", about["windows"])))
+    queue = {"limit": about["limit"], "w_q": about["w_q"], "wait": about["wait"], **law}
+    values.update(_queues(topology["hops"], queue))
+    values.update(change.get("set", {}))
+    return values
 
-    >>> _paths(["hop1", "hop2/af"])
-    ['links.hop1.queue', 'links.hop2.queue.classes.af']
-    """
-    split = (hop.split("/") for hop in hops)
-    return [f"links.{link}.queue" + "".join(f".classes.{name}" for name in rest) for link, *rest in split]
+
+def _windows(about: Mapping[str, Any], windows: str) -> dict[str, object]:
+    """What counts as a window at the edge."""
+    marker: dict[str, str] = {
+        "per_rtt": {"window_source": "estimated"},
+        "per_base_rtt": {"window_source": "estimated", "rtt": f"{about['rtt'] * 1e3:g} ms"},
+        "outstanding": {"window_source": "outstanding"},
+        "cwnd": {"window_source": "oracle"},
+    }[windows]
+    return {f"edges.R1.marker.{key}": value for key, value in marker.items()}
 
 
 def _queues(hops: Sequence[str], queue: Mapping[str, Any]) -> dict[str, object]:
-    """Each hop's assured queue replaced; a class keeps its name."""
+    """Each hop's assured queue replaced: `hop2/af` is a class of a scheduler, and keeps its name.
+
+    >>> _queues(["hop1", "hop2/af"], {"aqm": "drop_tail"})["links.hop2.queue.classes.af"]
+    {'name': 'af', 'aqm': 'drop_tail'}
+    """
+    split = [hop.split("/") for hop in hops]
     return {
-        path: {"name": path.rpartition(".")[2], **queue} if ".classes." in path else dict(queue)
-        for path in _paths(hops)
+        f"links.{link}.queue" + "".join(f".classes.{name}" for name in rest): {
+            **{"name": name for name in rest},
+            **queue,
+        }
+        for link, *rest in split
     }
 
 
-def _swept(paper: Paper, topology: Mapping[str, Any], cell: Cell) -> dict[str, object]:
-    """What a sweep's value changes."""
-    value = {str(v): v for v in paper.find("sweeps", cell.sweep)["values"]}[cell.value]
-    match cell.sweep:
-        case "limit" | "w_q":
-            return {f"{path}.{cell.sweep}": value for path in _paths(topology["hops"])}
-        case "in_factor":
-            change = {"colours": "both", "in_factor": value}
-            return {f"{path}.{key}": v for path in _paths(topology["hops"]) for key, v in change.items()}
-        case "loss":
-            return {"signals": [{"from": "R1", "to": hop, "loss": value} for hop in topology["hops"]]}
-        case "alpha":
-            return {"edges.R1.marker.alpha": value}
-        case "congestion":
-            return {"tcp.congestion": value}
-        case "rfc":
-            return {"tcp.profile": "rfc", "tcp.congestion": value}
-        case unknown:
-            raise KeyError(unknown)
+def _swept(paper: Paper, cell: Cell, topology: Mapping[str, Any]) -> dict[str, object]:
+    """What a sweep's value changes: a choice of the input or reading of that name, or as said here."""
+    for table, listed in (("inputs", "values"), ("readings", "alternatives")):
+        for entry in paper.about.get(table, ()):
+            if entry["id"] == cell.sweep:
+                [choice] = [c for c in entry[listed] if c["id"] == cell.value]
+                there = Paper(paper.name, paper.folder, {**paper.about, **choice.get("paper", {})})
+                return {**_assumed(there, cell, topology, False), **choice.get("set", {})}
+    if cell.sweep == "loss":
+        lossy = [{"from": "R1", "to": hop, "loss": float(cell.value)} for hop in topology["hops"]]
+        return {"signals": lossy}
+    if cell.sweep == "rfc":
+        return {"tcp.profile": "rfc", "tcp.congestion": cell.value}
+    raise KeyError(cell.sweep)
+
+

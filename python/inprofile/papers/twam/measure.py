@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ...results import Result
 
-__all__ = ["contracts", "fairness", "measure", "relative_error", "within"]
+__all__ = ["PACKET", "contracts", "fairness", "measure", "relative_error", "within"]
 
 #: A full packet on the wire, in bits.
 PACKET = 8 * 1040.0
@@ -87,12 +87,12 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     mean = windows[:, :, inside].mean(axis=2).T
     values.update({f"cwnd.{i}": w for i, w in enumerate(mean.T, 1)})
     values["cwnd"] = mean.mean(axis=1)
-    if "rtt" in topology:
-        pipe = topology["capacity"] * share / PACKET
-        values["window_error"] = relative_error(mean, pipe * topology["rtt"])
+    if "hops" in topology:
+        pipe, rtt = topology["capacity"] * share / PACKET, paper.about["rtt"]
+        values["window_error"] = relative_error(mean, pipe * rtt)
         # The same with the time in queues, by flows' own round trips.
         values["window_error_queued"] = relative_error(
-            mean, np.outer(topology["rtt"] + values["delay"], pipe)
+            mean, np.outer(rtt + values["delay"], pipe)
         )
     shown = SHOWN.get(cell.topology)
     if shown and not (cell.sweep or cell.variant):
@@ -100,7 +100,8 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
 
     t, rates = _sampled(series, names, "received")
     if "bursts" in topology:
-        burst = within(t, topology["bursts"])
+        # Of shortened runs only the bursts that lie in the measured window.
+        burst = within(t, [b for b in topology["bursts"] if start <= b[0] and b[1] <= end])
         values.update({f"burst.{i}": x for i, x in enumerate(rates[:, :, burst].mean(axis=2), 1)})
         values["fi_worst"] = fairness(np.moveaxis(rates[:, :, burst], 0, 2) / promised).min(axis=1)
     if shown and not (cell.sweep or cell.variant):
@@ -122,7 +123,7 @@ def _window(result: Result) -> tuple[float, float]:
 
 def _queues(table: pa.Table, topology: Mapping[str, Any], seeds: tuple[int, ...]) -> dict[str, Array]:
     """Means, losses and delay of the assured queues on the way."""
-    hops = [rows(table, seeds, queue=hop) for hop in topology["hops"]]
+    hops = [rows(table, seeds, queue=hop) for hop in topology.get("hops", ["shared"])]
     values = {f"queue.{n}": hop["queue_mean"] for n, hop in enumerate(hops, 1)}
     # Little's law: the time in a queue is what waits over the rate at which packets pass.
     values["delay"] = np.sum([hop["queue_mean"] * PACKET / hop["sent_rate"] for hop in hops], axis=0)
@@ -131,6 +132,7 @@ def _queues(table: pa.Table, topology: Mapping[str, Any], seeds: tuple[int, ...]
     for colour in ("in", "out"):
         dropped = np.sum([hop[f"dropped_{colour}"] for hop in hops], axis=0)
         values[f"loss_{colour}"] = dropped / np.maximum(1.0, hops[0][f"arrived_{colour}"])
+    values["overflow"] = np.sum([hop["overflow"] for hop in hops], axis=0) / (arrived_in + arrived_out)
     return values
 
 

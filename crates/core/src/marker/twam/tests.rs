@@ -231,3 +231,20 @@ fn outstanding_windows_need_no_count() {
     // Nothing more comes: 4 and 10 are still on their way, then none.
     assert_eq!((end(&mut m, 2), end(&mut m, 3)), (vec![14.0], vec![]));
 }
+
+/// For DWRED behind another marker: colours stay as they come, and the sum is told.
+#[test]
+fn with_no_shares_only_the_sum_is_told() {
+    let mut m = twam(&Params { shares: Sharing::None, ..params() }, &[1e6, 2e6, 0.0]);
+    for (flow, packets) in [(0, 40), (1, 5), (7, 5)] {
+        pass(&mut m, flow, packets);
+    }
+    assert_eq!(end(&mut m, 1), [50.0]);
+    let mut rng = Rng::for_component(1, "twam");
+    for flow in [0, 1, 7] {
+        for colour in [Colour::IN, Colour::OUT] {
+            let packet = Packet { flow: FlowId(flow), colour, ..Packet::default() };
+            assert_eq!(m.mark(Time::ZERO, &packet, &mut rng, &mut Silent), Mark::Pass(colour));
+        }
+    }
+}
