@@ -21,7 +21,7 @@ use inprofile_core::verdict::Silent;
 /// Contracts in Mbit/s.
 const CONTRACTS: [u64; 10] = [1, 1, 2, 2, 3, 3, 4, 4, 5, 5];
 /// Data packets of a round.
-const PACKETS: usize = 200_000;
+const PACKETS: usize = 20_000;
 /// Payload and header.
 const SIZES: (u32, u32) = (1000, 40);
 /// From data to its acknowledgement.
@@ -155,7 +155,7 @@ fn machine() -> String {
 }
 
 fn main() {
-    let rounds: usize = env::args().nth(1).map_or(30, |n| n.parse().expect("a number of rounds"));
+    let rounds: usize = env::args().nth(1).map_or(100, |n| n.parse().expect("a number of rounds"));
     let stream = stream();
     let measures: [&dyn Fn() -> f64; 4] = [
         &|| twam(&stream, Knows::Nothing),

@@ -1,7 +1,7 @@
 """What is run for paper E: scenario × scheme, readings of both, and the sweeps.
 
-What the paper leaves open stands in `paper.toml` by what it is (`contracts`, `rtt`, `limit`, …); here it becomes
-paths of the scenario files, which differ from scenario to scenario.
+What the paper leaves open stands in `paper.toml` by what it is (`contracts`, `rtt`, `limit`, …); here it
+becomes paths of the scenario files, which differ from scenario to scenario.
 """
 
 from __future__ import annotations
@@ -127,14 +127,14 @@ def _queues(hops: Sequence[str], queue: Mapping[str, Any]) -> dict[str, object]:
     >>> _queues(["hop1", "hop2/af"], {"aqm": "drop_tail"})["links.hop2.queue.classes.af"]
     {'name': 'af', 'aqm': 'drop_tail'}
     """
-    split = [hop.split("/") for hop in hops]
-    return {
-        f"links.{link}.queue" + "".join(f".classes.{name}" for name in rest): {
-            **{"name": name for name in rest},
-            **queue,
-        }
-        for link, *rest in split
-    }
+    found: dict[str, object] = {}
+    for hop in hops:
+        link, _, name = hop.partition("/")
+        if name:
+            found[f"links.{link}.queue.classes.{name}"] = {"name": name, **queue}
+        else:
+            found[f"links.{link}.queue"] = dict(queue)
+    return found
 
 
 def _swept(paper: Paper, cell: Cell, topology: Mapping[str, Any]) -> dict[str, object]:
@@ -151,5 +151,3 @@ def _swept(paper: Paper, cell: Cell, topology: Mapping[str, Any]) -> dict[str, o
     if cell.sweep == "rfc":
         return {"tcp.profile": "rfc", "tcp.congestion": cell.value}
     raise KeyError(cell.sweep)
-
-

@@ -91,9 +91,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
         pipe, rtt = topology["capacity"] * share / PACKET, paper.about["rtt"]
         values["window_error"] = relative_error(mean, pipe * rtt)
         # The same with the time in queues, by flows' own round trips.
-        values["window_error_queued"] = relative_error(
-            mean, np.outer(rtt + values["delay"], pipe)
-        )
+        values["window_error_queued"] = relative_error(mean, np.outer(rtt + values["delay"], pipe))
     shown = SHOWN.get(cell.topology)
     if shown and not (cell.sweep or cell.variant):
         traces.update(_traces("cwnd", t, windows, index, shown))
@@ -132,7 +130,9 @@ def _queues(table: pa.Table, topology: Mapping[str, Any], seeds: tuple[int, ...]
     for colour in ("in", "out"):
         dropped = np.sum([hop[f"dropped_{colour}"] for hop in hops], axis=0)
         values[f"loss_{colour}"] = dropped / np.maximum(1.0, hops[0][f"arrived_{colour}"])
-    values["overflow"] = np.sum([hop["overflow"] for hop in hops], axis=0) / (arrived_in + arrived_out)
+    values["overflow"] = np.sum([hop["dropped_overflow"] for hop in hops], axis=0) / (
+        arrived_in + arrived_out
+    )
     return values
 
 

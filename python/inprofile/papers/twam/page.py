@@ -1,4 +1,4 @@
-"""Paper E's own part of its report: Fig. 2–5, queues, windows seen at the edge, two paths, assumptions."""
+"""Paper E's own part of its report: what is open, ablation, Fig. 2–5, queues, windows seen, two paths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .. import Cell
 from ..measures import Array, Measures
 from .experiments import BASELINE, OURS, cell_of
 from .figures import lines
-from .measure import contracts
+from .measure import PACKET, contracts
 
 if TYPE_CHECKING:
     from ...reproduce import Report
@@ -24,27 +24,6 @@ __all__ = ["context"]
 Charts = MutableMapping[str, Mapping[str, Any]]
 
 THEORY = "Theory"
-#: Value and reason of what the paper does not state; the scenario files say the same beside each value.
-ASSUMED = (
-    (
-        "Contracts",
-        "pairs of 1, 2, 3, 4 and 5 Mbit/s",
-        "lost with Fig. 1; they add up to scenario 1's capacity",
-    ),
-    ("Round trip", "60 ms for all, 3 hops of 5 ms", "the paper asks for equal ones"),
-    ("TCP", "Reno, 1000 B + 40 B, minimum RTO 1 s, ACK for every packet", "ns-2's of the time"),
-    ("Window", "1000 packets", "the receiver never limits"),
-    ("Queues", "500 packets for the assured class, 50 for the priority queue", "above every threshold"),
-    (
-        "IN under DWRED",
-        "no thresholds: dropped only where the queue is full",
-        "one reading of §4; both are judged",
-    ),
-    ("Averages", "w_q = 0.002, not gentle, no waiting", "the value RED's authors recommend"),
-    ("TSW2CM", "window of 1 s", "RFC 2859's example"),
-    ("TWAM", "interval of one round-trip time, windows as the edge counts them", "α = 1"),
-    ("Bursts", "50 s on, 50 s off", "the paper says regular intervals"),
-)
 
 
 def context(report: Report, charts: Charts) -> dict[str, Any]:
@@ -56,35 +35,46 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
         "sources": list(_sources(report)),
         "paths": list(_paths(report)),
         "sweeps": [_sweep(report, sweep, charts) for sweep in report.paper.sweeps if _swept(report, sweep)],
-        "assumed": ASSUMED,
+        "ablation": list(_ablation(report)),
+        "readings": _open(report, "readings", "alternatives"),
+        "inputs": _open(report, "inputs", "values"),
         "shown_seed": report.paper.about["shown_seed"],
     }
 
 
 def _in_short(report: Report) -> Iterator[str]:
     """What the runs say in a few sentences, each of them decided by the figures it gives."""
-    paper, setup = report.paper, report.paper.setups[0]["id"]
-    ours = _cell(report, setup, "scenario-1", OURS)
-    top = (ours["x.9"] + ours["x.10"]) / ours["total"]
+    paper = report.paper
+    first, like = (s["id"] for s in paper.setups)
+
+    def index(scheme: str, setup: str = first, topology: str = "scenario-1") -> str:
+        return _pm(_cell(report, setup, topology, scheme)["fi"])
+
+    two = "scenario-2"
     yield (
-        "By Eq. (3) flows of the largest contract are always IN: r·ΣW is never below Σ(r·W) for them. Where"
-        " DWRED's thresholds are for OUT packets alone nothing but a full queue holds these flows back: in"
-        f" scenario 1 the two flows of 5 Mbit/s take {100 * float(top.mean()):.0f} % of what gets through; a"
-        " third of all contracts is theirs."
-    )
-    indices = ", ".join(
-        f"{float(_cell(report, setup, 'scenario-1', OURS, v['id'])['fi'].mean()):.3f} {v['title']}"
-        for v in paper.variants
-    )
-    base = ", ".join(
-        f"{float(_cell(report, s['id'], 'scenario-1', BASELINE)['fi'].mean()):.3f} ({s['title']})"
-        for s in paper.setups
+        "Shares as contracts, by Jain's index of throughput over contract:"
+        f" {index(OURS)} with TWAM and DWRED in scenario 1 and {index(OURS, topology=two)} in scenario 2;"
+        f" TSW2CM and WRED have {index(BASELINE)} and {index(BASELINE, topology=two)} with the thresholds as"
+        f" printed, {index(BASELINE, like)} and {index(BASELINE, like, two)} with them for OUT alone."
     )
     yield (
-        "Shares as contracts, by Jain's index of throughput over contract in scenario 1:"
-        f" {ours['fi'].mean():.3f} with TWAM and DWRED for OUT packets, {indices};"
-        f" {base} with TSW2CM and WRED."
+        "Taken apart (scenarios 1 and 2, thresholds for OUT alone): the paper's queue behind TSW2CM has"
+        f" {index('tsw2cm-dwred', like)} and {index('tsw2cm-dwred', like, two)}, its marker before WRED"
+        f" {index('twam-wred', like)} and {index('twam-wred', like, two)}."
     )
+    ours, base = (_cell(report, first, "scenario-1", s) for s in (OURS, BASELINE))
+    queues = (_pm(_cell(report, first, t, OURS)["queue.1"], _pipe(report, t), 2) for t in ("scenario-1", two))
+    yield (
+        f"Slow starts do not end: {_pm(ours['timeouts'])} a run in scenario 1 under TWAM and DWRED,"
+        f" {_pm(base['timeouts'])} under the baseline as printed. The first hop's queue is"
+        f" {' and '.join(queues)} of bandwidth times delay in scenarios 1 and 2."
+    )
+
+
+def _pipe(report: Report, topology: str) -> float:
+    """Bandwidth times propagation delay, in packets."""
+    about = report.paper.find("topologies", topology)
+    return float(about["capacity"] * report.paper.about["rtt"] / PACKET)
 
 
 def _cell(report: Report, setup: str, topology: str, scheme: str, variant: str = "") -> Measures:
@@ -146,9 +136,7 @@ def _bars(report: Report, setup: str, topology: str, what: str, charts: Charts) 
             draw.row(title, measures[f"{what}.{i}"] / factor, measures.seeds, kind=str(i))
             for i in range(1, len(promised) + 1)
         ]
-    wanted = (
-        about["capacity"] * share / factor if what == "x" else about["capacity"] * about["rtt"] * share / 8320
-    )
+    wanted = about["capacity"] * share / factor if what == "x" else _pipe(report, topology) * share
     rows += [
         {"scheme": THEORY, "kind": str(i), "seeds": [], "values": [], "mean": w, "lo": w, "hi": w}
         for i, w in enumerate(map(float, wanted), 1)
@@ -175,9 +163,9 @@ def _queues(report: Report) -> Iterator[dict[str, Any]]:
     paper = report.paper
     for cell, m in report.cells.items():
         topology = paper.find("topologies", cell.topology)
-        if cell.sweep or "rtt" not in topology or cell.scheme not in (BASELINE, OURS):
+        if cell.sweep or "hops" not in topology or cell.scheme not in (BASELINE, OURS):
             continue
-        pipe = topology["capacity"] * topology["rtt"] / 8320
+        pipe = _pipe(report, cell.topology)
         title = paper.find("schemes", cell.scheme)["title"]
         if cell.scheme == BASELINE:
             title += f", {paper.find('setups', cell.setup)['title']}"
@@ -193,23 +181,51 @@ def _queues(report: Report) -> Iterator[dict[str, Any]]:
             "in_share": _pm(100 * m["in_share"]),
             "total": _pm(m["total"], 1e6, 4),
             "timeouts": _pm(m["timeouts"]),
+            "overflow": _pm(100 * m["overflow"], digits=2),
             "fi": _pm(m["fi"], digits=4),
         }
 
 
+def _ablation(report: Report) -> Iterator[dict[str, Any]]:
+    """Marker and queue changed one at a time: rows of marker and queue, a column a scenario."""
+    paper = report.paper
+    topologies = [t["id"] for t in paper.topologies if "tsw2cm-dwred" in t.get("beside", ())]
+    for setup in paper.setups:
+        for scheme in (BASELINE, "tsw2cm-dwred", "twam-wred", OURS):
+            cells = [_cell(report, setup["id"], topology, scheme) for topology in topologies]
+            yield {
+                "setup": setup["title"],
+                "scheme": paper.find("schemes", scheme)["title"],
+                "found": [(_pm(m["fi"]), _pm(m["timeouts"])) for m in cells],
+            }
+
+
+def _open(report: Report, table: str, listed: str) -> list[dict[str, Any]]:
+    """What the text leaves open, with its choices in words, the default first."""
+    found = []
+    for entry in report.paper.about[table]:
+        choices = {str(c["id"]): str(c.get("title", c["id"])) for c in entry.get(listed, ())}
+        default = choices.pop(str(entry["default"]), str(entry["default"]))
+        others = list(choices.values()) or [f"{entry['low']:g} to {entry['high']:g}"]
+        found.append({**entry, "taken": default, "others": ", ".join(others)})
+    return found
+
+
 def _sources(report: Report) -> Iterator[dict[str, Any]]:
-    """Estimated windows against the senders' own."""
+    """What the edge takes for a window, against the senders' own."""
+    first = report.paper.setups[0]["id"]
     for topology in report.paper.topologies:
-        known = [s for s in topology["schemes"] if s.startswith(OURS)]
-        for scheme in known if len(known) > 1 else ():
-            m = _cell(report, report.paper.setups[0]["id"], topology["id"], scheme)
+        known = [s for s in topology.get("beside", ()) if "windows" in report.paper.find("schemes", s)]
+        for scheme in [OURS, *known] if known else ():
+            m = _cell(report, first, topology["id"], scheme)
             yield {
                 "topology": topology["title"],
                 "scheme": report.paper.find("schemes", scheme)["title"],
                 "fi": _pm(m["fi"], digits=4),
                 "rate_error": _pm(m["rate_error"]),
                 "window_error": _pm(m["window_error"]),
-                "queue": _pm(m["queue.1"]),
+                "queue": _pm(m["queue.1"], _pipe(report, topology["id"])),
+                "timeouts": _pm(m["timeouts"]),
                 "total": _pm(m["total"], 1e6, 4),
             }
 
@@ -218,7 +234,7 @@ def _paths(report: Report) -> Iterator[dict[str, Any]]:
     """Two paths of unequal round trips: by turns, and in one queue."""
     topology = report.paper.find("topologies", "two-paths")
     half = len(topology["contracts"]) // 2
-    for scheme in topology["schemes"]:
+    for scheme in topology["beside"]:
         m = _cell(report, report.paper.setups[0]["id"], topology["id"], scheme)
         near, far = (
             np.sum([m[f"x.{i}"] for i in span], axis=0)
