@@ -79,7 +79,7 @@ fn some_flows() -> impl Strategy<Value = Vec<(u32, u32)>> {
 }
 
 proptest! {
-    /// Bouras and Sevasti 2004 §3, Eq. (3), against exact fractions.
+    /// Bouras and Sevasti 2004 §3, Eq. (1)–(3), against exact fractions.
     #[test]
     fn agrees_with_the_text(flows in prop::collection::vec((0u32..1_000_000, 0u32..500), 1..20)) {
         prop_assume!(flows.iter().any(|(r, w)| *r > 0 && *w > 0));
