@@ -36,6 +36,7 @@ __all__ = [
     "Number",
     "Outcome",
     "Verdict",
+    "describe",
     "judge",
 ]
 
@@ -263,7 +264,8 @@ def _place(topology: str) -> str:
     return f" ({topology})" if topology else ""
 
 
-def _describe(judged: JudgedComparison) -> str:
+def describe(judged: JudgedComparison) -> str:
+    """One comparison with its figures, as a phrase."""
     c = judged.comparison
     figures = _range(judged.interval, c.unit, judged.mean)
     if all(x == c.values[0] for x in c.values):
@@ -314,7 +316,7 @@ def _why(comparisons: Sequence[JudgedComparison], numbers: Sequence[JudgedNumber
         ("undecidable", "Cannot be decided"),
         ("holds", "Holds"),
     ):
-        found = [_describe(c) for c in comparisons if c.outcome == outcome]
+        found = [describe(c) for c in comparisons if c.outcome == outcome]
         if found:
             parts.append(f"{lead}: {'; '.join(found)}.")
     for inside, lead in (

@@ -19,6 +19,7 @@ from inprofile.report import render, report_json, write, write_overview
 from inprofile.report.curves import curve, frontier, lines
 from inprofile.report.data import holds_where, measures_csv
 from inprofile.report.figures import write_figures
+from inprofile.report.short import in_three
 
 SETUPS = [s["id"] for s in papers.load("ard").setups]
 
@@ -113,6 +114,75 @@ def test_quick_mode_says_so(html: str) -> None:
     full = synthetic.report()
     full.quick = False
     assert "Quick mode." not in render(full)
+
+
+def test_the_page_opens_with_what_when_and_why_not(page: Page) -> None:
+    made = synthetic.report(drops_core=0.0, fi=0.8)
+    what, when, why = (sentence for _, sentence in in_three(made, None))
+    assert what.startswith(
+        "In the primary set-up, “As described”, all 8 claims are reproduced; 8 of 12 printed"
+    )
+    assert when == "Under “Tail-drop edge” A1 and A8 no longer hold."
+    assert why == "No claim falls short in the primary set-up."
+    text = " ".join(" ".join(page.words).split())
+    assert all(sentence in text for sentence in (what, when, why))
+    # The other way round: the primary set-up is the one that falls short.
+    made.paper.about["setups"].reverse()
+    what, when, why = (sentence for _, sentence in in_three(made, None))
+    assert "of 8 claims A2, A3, A4, A5, A6 and A7 are reproduced, A8 is in part" in what
+    assert when == "Under “As described” A1 and A8 hold too."
+    assert why.startswith("A8 is in part (drops at the core, ARD below RIO (4 flows)")
+    assert "A1 is not shown (fairness index of" in why
+
+
+def test_the_atlas_is_part_of_the_answer() -> None:
+    claims = [
+        {"id": f"A{i}", "share_holds": share, "decisive": ["rtt"] if i < 3 else []}
+        for i, share in enumerate((1.0, 0.5, 0.0, 0.02), 1)
+    ]
+    atlas = {"points": 64, "claims": claims, "factors": [{"id": "rtt", "title": "What an RTT is"}]}
+    when = dict(in_three(synthetic.report(), atlas))["When"]
+    assert when.endswith(
+        "Over 64 points of readings and unstated inputs, hold: A1 in nine tenths or more, A2 in some,"
+        " A3 and A4 in less than a tenth; what decides most is “What an RTT is”."
+    )
+
+
+def test_what_was_fitted_says_so_wherever_it_is_named() -> None:
+    made = synthetic.report()
+    made.paper.about["setups"][1]["fitted"] = True
+    html = render(made)
+    # The tally, the matrix, the description, and each claim in full.
+    assert html.count("found after seeing the paper’s numbers") == 3 + 8
+    assert [s["fitted"] for s in report_json(made)["setups"]] == [False, True]
+    made.variants.clear()
+    assert "found after seeing" not in render(synthetic.report())
+
+
+def test_without_scripts_there_are_still_pictures(html: str) -> None:
+    pictures = re.findall(r"<svg data-still.*?</svg>", html, re.S)
+    assert 4 <= len(pictures) <= 16
+    assert all("<path" in svg and len(svg) < 60_000 for svg in pictures)
+    # A chart's element holds nothing else until its script has drawn it.
+    assert re.search(r'data-chart="fi-[^>]*><svg data-still', html)
+
+
+def test_it_prints_whole_charts(html: str) -> None:
+    printed = html.split("@media print {")[1].split("</style>")[0]
+    assert re.search(r"\.chart svg \{[^}]*width: 100% !important", printed)
+    assert "break-inside: avoid" in printed
+    assert "downloadFileName: named(" in html
+
+
+def test_lines_differ_without_colour() -> None:
+    names = [f"flow {i}" for i in range(12)]
+    rows = [{"scheme": n, "x": float(t), "mean": 1.0, "lo": 0.9, "hi": 1.1} for n in names for t in (1, 2)]
+    spec = curve(rows, names, x="x", y="y")
+    found = [layer["encoding"] for layer in spec["layer"]]
+    dashes = next(e["strokeDash"]["scale"]["range"] for e in found if "strokeDash" in e)
+    marks = next(e["shape"]["scale"]["range"] for e in found if "shape" in e)
+    pairs = {(tuple(dash), mark) for dash, mark in zip(dashes, marks, strict=True)}
+    assert len(pairs) == len(names)
 
 
 def test_text_is_escaped() -> None:
@@ -225,3 +295,6 @@ def test_the_overview_has_every_verdict_of_every_paper(tmp_path: Path) -> None:
     for judged in made.judged:
         assert f"verdict {judged.verdict.value}" in verdicts
     assert "Quick mode" in page.words
+    text = " ".join(" ".join(page.words).split())
+    assert "Claims by verdict ✓ 8 reproduced" in text
+    assert "In the primary set-ups ✓ 8 reproduced In all set-ups ✓ 14 reproduced" in text

@@ -122,7 +122,8 @@ def _counts(judged: Judged) -> str:
 def _tables(report: Report) -> list[str]:
     """The paper's tables beside ours, and where the page is."""
     from ..quantity import pm, quantity
-    from ..stats import FREE, estimate
+    from ..report.data import bounds_of_row
+    from ..stats import estimate
 
     paper = report.paper
     lines: list[str] = []
@@ -144,7 +145,7 @@ def _tables(report: Report) -> list[str]:
                     cells.append("–".ljust(_COLUMN))
                     continue
                 r = found[setup["id"]]
-                cells.append(pm(estimate(r["values"], r.get("bounds", FREE)), r["unit"]).ljust(_COLUMN))
+                cells.append(pm(estimate(r["values"], bounds_of_row(r)), r["unit"]).ljust(_COLUMN))
             lines.append(label.ljust(wide) + printed.ljust(14) + "".join(cells))
     if report.page is not None:
         lines += ["", f"Report: {report.page}"]

@@ -52,7 +52,7 @@ def render(comparison: Comparison) -> str:
     views = [_view(comparison, one, charts) for one in comparison.outcomes]
     experiments = {o.study.experiment: o.study.title for o in comparison.outcomes}
     return (
-        environment(Path(__file__).parent)
+        environment(Path(__file__).parent, charts=charts)
         .get_template("page.html.j2")
         .render(
             comparison=comparison,

@@ -35,6 +35,8 @@ __all__ = [
     "rounded",
     "row",
     "scheme_colour",
+    "scheme_dash",
+    "scheme_mark",
     "shape",
     "trace",
 ]
@@ -129,7 +131,40 @@ def colour_of(lines: Sequence[str]) -> list[str]:
 def scheme_colour(schemes: Sequence[str], legend: bool = False) -> alt.Color:
     """Colour by scheme."""
     scale = alt.Scale(domain=list(schemes), range=colour_of(schemes))
-    return alt.Color("scheme:N", scale=scale, legend=alt.Legend(title=None, orient="top") if legend else None)
+    return alt.Color("scheme:N", scale=scale, legend=_legend(legend))
+
+
+#: Dashes of lines and marks of points, in the order of a chart's schemes: told apart without colour. How many
+#: there are of each has no common divisor, so that 56 lines differ.
+DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [4, 4], [12, 3], [1, 3])
+MARKS = (
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "cross",
+    "triangle-down",
+    "triangle-right",
+    "triangle-left",
+)
+
+
+def _legend(shown: bool) -> alt.Legend | None:
+    return alt.Legend(title=None, orient="top") if shown else None
+
+
+def scheme_dash(schemes: Sequence[str], legend: bool = False) -> alt.StrokeDash:
+    """Dash by scheme, in the legend of its colour."""
+    dashes = [DASHES[i % len(DASHES)] for i in range(len(schemes))]
+    return alt.StrokeDash(
+        "scheme:N", scale=alt.Scale(domain=list(schemes), range=dashes), legend=_legend(legend)
+    )
+
+
+def scheme_mark(schemes: Sequence[str], legend: bool = False) -> alt.Shape:
+    """Mark by scheme, in the legend of its colour."""
+    marks = [MARKS[i % len(MARKS)] for i in range(len(schemes))]
+    return alt.Shape("scheme:N", scale=alt.Scale(domain=list(schemes), range=marks), legend=_legend(legend))
 
 
 def _mean_tips(first: Sequence[str]) -> list[alt.Tooltip]:
@@ -278,9 +313,11 @@ def _bars_shape(
     scale = alt.Scale(domainMin=0, nice=True) if floor else alt.Scale()
     tips = _mean_tips(["kind", "scheme"])
     base = chart_of("means").encode(x=across, xOffset=offset, tooltip=tips)
-    column = base.mark_bar(opacity=0.75).encode(
+    column = base.mark_bar(opacity=0.75, stroke="#2f3640", strokeWidth=1.2).encode(
         y=alt.Y("mean:Q", title=y, scale=scale, axis=alt.Axis(tickCount=5)),
         color=scheme_colour(schemes, legend=True),
+        # Columns differ by the dash of their outline.
+        strokeDash=scheme_dash(schemes, legend=True),
     )
     cloud = (
         chart_of("seeds")
@@ -370,13 +407,16 @@ def _response_shape(values: tuple[str, ...], schemes: tuple[str, ...], x: str, y
     scale = alt.Scale(zero=False, nice=True)
     base = chart_of("rows").encode(x=across, color=scheme_colour(schemes, legend=True))
     line = base.mark_line(strokeWidth=1.6, opacity=0.7).encode(
-        y=alt.Y("mean:Q", title=y, scale=scale, axis=alt.Axis(tickCount=4))
+        y=alt.Y("mean:Q", title=y, scale=scale, axis=alt.Axis(tickCount=4)),
+        strokeDash=scheme_dash(schemes, legend=True),
     )
     interval = base.mark_rule(strokeWidth=2.5, opacity=0.55).encode(
         y=alt.Y("lo:Q", title=y, scale=scale), y2=alt.Y2("hi:Q")
     )
     point = base.mark_point(filled=True, size=55).encode(
-        y=alt.Y("mean:Q", title=y, scale=scale), tooltip=_mean_tips(["value", "scheme"])
+        y=alt.Y("mean:Q", title=y, scale=scale),
+        shape=scheme_mark(schemes, legend=True),
+        tooltip=_mean_tips(["value", "scheme"]),
     )
     mark = chart_of("assumed").mark_rule(strokeWidth=14, opacity=0.12, color=PAPER).encode(x=across)
     return alt.layer(mark, line, interval, point).properties(width="container", height=height)

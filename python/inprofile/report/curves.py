@@ -10,7 +10,7 @@ from typing import Any
 
 import altair as alt
 
-from .charts import PAPER, Spec, chart_of, fill, rounded, scheme_colour, shape
+from .charts import PAPER, Spec, chart_of, fill, rounded, scheme_colour, scheme_dash, scheme_mark, shape
 
 __all__ = ["curve", "frontier", "lines"]
 
@@ -29,7 +29,8 @@ def _curve_shape(
     scale = _scale(log[1], zero)
     base = chart_of("rows").encode(x=across, color=scheme_colour(schemes, legend=True))
     line = base.mark_line(strokeWidth=1.6, opacity=0.8).encode(
-        y=alt.Y("mean:Q", title=y, scale=scale, axis=alt.Axis(tickCount=5))
+        y=alt.Y("mean:Q", title=y, scale=scale, axis=alt.Axis(tickCount=5)),
+        strokeDash=scheme_dash(schemes, legend=True),
     )
     interval = base.mark_rule(strokeWidth=2.5, opacity=0.5).encode(
         y=alt.Y("lo:Q", title=y, scale=scale), y2=alt.Y2("hi:Q")
@@ -42,7 +43,7 @@ def _curve_shape(
         alt.Tooltip("hi:Q", title="to"),
     ]
     point = base.mark_point(filled=True, size=45).encode(
-        y=alt.Y("mean:Q", title=y, scale=scale), tooltip=tips
+        y=alt.Y("mean:Q", title=y, scale=scale), shape=scheme_mark(schemes, legend=True), tooltip=tips
     )
     layers = [line, interval, point]
     if printed:
@@ -89,7 +90,9 @@ def _frontier_shape(
     base = chart_of("rows").encode(color=colour, order="order:Q")
     along = alt.X("x:Q", title=x, scale=scales[0], axis=alt.Axis(tickCount=6))
     up = alt.Y("y:Q", title=y, scale=scales[1], axis=alt.Axis(tickCount=5))
-    line = base.mark_line(strokeWidth=1.6, opacity=0.8).encode(x=along, y=up)
+    line = base.mark_line(strokeWidth=1.6, opacity=0.8).encode(
+        x=along, y=up, strokeDash=scheme_dash(schemes, legend)
+    )
     across = base.mark_rule(strokeWidth=2, opacity=0.45).encode(
         x=alt.X("x_lo:Q", title=x, scale=scales[0]), x2=alt.X2("x_hi:Q"), y=up
     )
@@ -102,7 +105,9 @@ def _frontier_shape(
         alt.Tooltip("x:Q", title=x),
         alt.Tooltip("y:Q", title=y),
     ]
-    point = base.mark_point(filled=True, size=45).encode(x=along, y=up, tooltip=tips)
+    point = base.mark_point(filled=True, size=45).encode(
+        x=along, y=up, shape=scheme_mark(schemes, legend), tooltip=tips
+    )
     return alt.layer(line, across, upright, point).properties(width="container", height=height)
 
 
@@ -131,9 +136,13 @@ def _lines_shape(names: tuple[str, ...], x: str, y: str, height: int) -> Any:
     up = alt.Y("y:Q", title=y, axis=alt.Axis(tickCount=5))
     tips = [alt.Tooltip("scheme:N", title="line"), alt.Tooltip("x:Q", title=x), alt.Tooltip("y:Q", title=y)]
     made = chart_of("rows").mark_line(strokeWidth=1.2, opacity=0.9)
-    return made.encode(x=across, y=up, color=scheme_colour(names, legend=True), tooltip=tips).properties(
-        width="container", height=height
-    )
+    return made.encode(
+        x=across,
+        y=up,
+        color=scheme_colour(names, legend=True),
+        strokeDash=scheme_dash(names, legend=True),
+        tooltip=tips,
+    ).properties(width="container", height=height)
 
 
 def lines(rows: Rows, names: Sequence[str], *, x: str, y: str, height: int = 190) -> Spec:

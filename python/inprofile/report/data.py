@@ -10,12 +10,12 @@ from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
 from ..judge import Judged, JudgedComparison, JudgedNumber, Outcome
-from ..stats import FREE, Bounds, estimated
+from ..stats import FREE, SHARE, Bounds, estimated
 
 if TYPE_CHECKING:
     from ..reproduce import Report
 
-__all__ = ["holds_where", "measures_csv", "report_json"]
+__all__ = ["bounds_of_row", "holds_where", "measures_csv", "report_json"]
 
 _OUTCOMES: tuple[Outcome, ...] = ("holds", "opposite", "open", "undecidable")
 
@@ -42,7 +42,7 @@ def report_json(report: Report) -> dict[str, Any]:
         "tables": [
             {
                 **{k: v for k, v in row.items() if k not in ("values", "bounds")},
-                "measured": estimated(row["values"], row.get("bounds", FREE)),
+                "measured": estimated(row["values"], bounds_of_row(row)),
             }
             for row in claims.table(paper, report.cells)
         ],
@@ -105,6 +105,19 @@ def _claim(report: Report, judged: Judged, variants: Mapping[tuple[str, str, str
             if (other := variants.get((v["id"], judged.claim, judged.setup)))
         },
     }
+
+
+def bounds_of_row(row: Mapping[str, Any]) -> Bounds:
+    """What a table row's values cannot leave: its own `bounds`, else those of an index, a share or a loss.
+
+    >>> bounds_of_row({"unit": "", "what": "fairness index"}), bounds_of_row({"unit": "", "what": "slope"})
+    ((0.0, 1.0), (-inf, inf))
+    """
+    if "bounds" in row:
+        lo, hi = row["bounds"]
+        return float(lo), float(hi)
+    what = str(row["what"]).replace("_", " ").split(",")[0].split()
+    return SHARE if not row["unit"] and {"index", "share", "loss"} & set(what) else FREE
 
 
 def holds_where(report: Report, claim: str, setup: str) -> list[dict[str, Any]]:

@@ -27,6 +27,7 @@ def write_overview(folder: Path) -> Path:
             papers=papers,
             comparison=comparison,
             advice=_advice(comparison),
+            primary={v: sum(p["by_setup"][0]["counts"][v] for p in papers if p["by_setup"]) for v in Verdict},
             signs=SIGNS,
             verdicts=[(v, sum(p["counts"][v] for p in papers)) for v in Verdict],
             css=Markup(asset("page.css")),  # noqa: S704 (our own file)
@@ -61,11 +62,24 @@ def _row(data: dict[str, Any]) -> dict[str, Any]:
     claims: dict[str, dict[str, Any]] = {}
     for c in data["claims"]:
         row = claims.setdefault(c["id"], {"id": c["id"], "text": c["text"], "verdicts": {}})
-        row["verdicts"][c["setup"]] = {"verdict": Verdict(c["verdict"]), "why": c["why"]}
+        row["verdicts"][c["setup"]] = {
+            "verdict": Verdict(c["verdict"]),
+            "comparisons": c["comparisons"] if c["comparisons"]["total"] else None,
+        }
     return {
         **{key: data[key] for key in ("paper", "title", "authors", "year", "quick", "version")},
         "short": data["short"],
         "setups": setups,
         "claims": list(claims.values()),
         "counts": {v: sum(c["verdict"] == v for c in data["claims"]) for v in Verdict},
+        "by_setup": [
+            {
+                "setup": s,
+                "counts": {
+                    v: sum(c["verdict"] == v for c in data["claims"] if c["setup"] == s["id"])
+                    for v in Verdict
+                },
+            }
+            for s in setups
+        ],
     }

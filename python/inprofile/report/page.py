@@ -14,6 +14,8 @@ from markupsafe import Markup
 from ..judge import JudgedComparison, JudgedNumber, Verdict, aligned, per
 from ..quantity import number, quantity
 from .atlas import atlas_context
+from .short import in_three
+from .stills import Stills
 
 if TYPE_CHECKING:
     from ..reproduce import Report
@@ -36,8 +38,11 @@ SIGNS = {
 }
 
 
-def environment(*folders: Path) -> jinja2.Environment:
-    """Where templates are found: in `folders`, then among the common ones."""
+def environment(*folders: Path, charts: Charts | None = None) -> jinja2.Environment:
+    """Where templates are found: in `folders`, then among the common ones.
+
+    Where a template asks for `still`, it gets a still picture of the chart of that name, if there is one.
+    """
     made = jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.FileSystemLoader(folder) for folder in (*folders, _TEMPLATES)]),
         autoescape=True,
@@ -46,6 +51,7 @@ def environment(*folders: Path) -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     made.filters["figures"] = figure
+    made.globals["still"] = Stills(charts or {})
     return made
 
 
@@ -60,12 +66,14 @@ def render(report: Report, composed: tuple[dict[str, Any], Charts] | None = None
     paper = report.paper
     context, charts = composed or compose(report)
     return (
-        environment(paper.folder)
+        environment(paper.folder, charts=charts)
         .get_template("page.html.j2")
         .render(
             report=report,
             paper=paper,
             about=paper.about,
+            setups=report.setups,
+            answers=in_three(report, report.atlas),
             claims=_claims(report),
             tally=_tally(report),
             experiments=_experiments(report),
@@ -145,7 +153,7 @@ def _claims(report: Report) -> list[dict[str, Any]]:
                 }
                 if (judged := plain.get((claim["id"], setup["id"])))
                 else None
-                for setup in report.paper.setups
+                for setup in report.setups
             ],
         }
         for claim in report.paper.claims
@@ -216,5 +224,5 @@ def _tally(report: Report) -> list[dict[str, Any]]:
                 for verdict in Verdict
             ],
         }
-        for setup in report.paper.setups
+        for setup in report.setups
     ]

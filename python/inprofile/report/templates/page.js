@@ -1,7 +1,9 @@
-// Draws each chart when it comes near the screen, again when light and dark change, and all before printing.
+// Draws each chart when it comes near the screen, the others while nothing else is to do, so that a print has them
+// all; again when light and dark change.
 (() => {
   "use strict";
   const specs = JSON.parse(document.getElementById("charts").textContent);
+  document.documentElement.classList.add("js");
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const drawn = new Map();
 
@@ -33,13 +35,18 @@
     return row <= room ? 0 : Math.max(1, Math.floor(room / Math.max(...widths)));
   }
 
+  // What a saved figure is called: the page and the chart.
+  function named(chart) {
+    return `${document.title.split(":")[0]} ${chart}`.toLowerCase().replace(/[^a-z0-9.+]+/g, "-").replace(/^-+|-+$/g, "");
+  }
+
   async function draw(element) {
     const spec = specs[element.dataset.chart];
     if (!spec) throw new Error(`no chart ${element.dataset.chart}`);
     const look = theme();
     look.legend.columns = columns(spec, element.clientWidth);
     drawn.get(element)?.finalize();
-    const options = { mode: "vega-lite", renderer: "svg", actions: { export: true, source: false, compiled: false, editor: false },
+    const options = { mode: "vega-lite", renderer: "svg", downloadFileName: named(element.dataset.chart), actions: { export: true, source: false, compiled: false, editor: false },
                       config: look, tooltip: { theme: dark.matches ? "dark" : "light" } };
     drawn.set(element, await window.vegaEmbed(element, spec, options));
   }
@@ -56,6 +63,16 @@
   const report = (error) => { console.error(error); };
   const all = [...document.querySelectorAll("[data-chart]")];
   all.forEach((element) => watcher.observe(element));
+
+  const soon = window.requestIdleCallback ?? ((work) => setTimeout(work, 50));
+  async function drawNext() {
+    const next = all.find((element) => visible(element) && !drawn.has(element));
+    if (!next) return;
+    drawn.set(next, null);
+    await draw(next).catch(report);
+    soon(drawNext);
+  }
+  window.addEventListener("load", () => soon(drawNext));
 
   dark.addEventListener("change", () => {
     for (const element of drawn.keys()) draw(element).catch(report);
@@ -87,5 +104,6 @@
     form.addEventListener("change", show);
     form.addEventListener("submit", (event) => event.preventDefault());
     show();
+    form.addEventListener("change", () => soon(drawNext));
   });
 })();

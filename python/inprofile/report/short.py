@@ -1,0 +1,147 @@
+"""What a paper's page opens with: what holds, when, and why not otherwise, from verdicts and the atlas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..judge import Judged, Verdict, describe
+
+if TYPE_CHECKING:
+    from ..reproduce import Report
+
+__all__ = ["in_three", "listed"]
+
+#: So many claims are named with their reasons; all are in the matrix.
+NAMED = 3
+
+
+def listed(words: Sequence[str]) -> str:
+    """Join words as a sentence does.
+
+    >>> listed(["A1"]), listed(["A1", "A2"]), listed(["A1", "A2", "A3"])
+    ('A1', 'A1 and A2', 'A1, A2 and A3')
+    """
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def in_three(report: Report, atlas: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """The three sentences, each with its heading; `atlas` is the paper's committed one."""
+    by = {(j.setup, j.claim): j for j in report.judged}
+    claims = list(dict.fromkeys(j.claim for j in report.judged))
+    return [
+        ("What holds", _what(report, claims, by)),
+        ("When", _when(report, claims, by, atlas)),
+        ("Why not otherwise", _why_not(report, claims, by)),
+    ]
+
+
+def _title(setup: Mapping[str, Any]) -> str:
+    return f"“{setup['title']}”"
+
+
+def _what(report: Report, claims: Sequence[str], by: Mapping[tuple[str, str], Judged]) -> str:
+    first = report.setups[0]
+    found = [by[first["id"], c] for c in claims if (first["id"], c) in by]
+    parts = [
+        f"{listed(ids)} {'is' if len(ids) == 1 else 'are'} {verdict.words}"
+        for verdict in (Verdict.REPRODUCED, Verdict.MOSTLY, Verdict.IN_PART)
+        if (ids := [j.claim for j in found if j.verdict is verdict])
+    ]
+    numbers, inside = sum(len(j.numbers) for j in found), sum(j.inside for j in found)
+    printed = f"; {inside} of {numbers} printed numbers lie in our prediction intervals" if numbers else ""
+    said = f"of {len(found)} claims {', '.join(parts)}"
+    if parts and not any(j.verdict.sound for j in found):
+        said = f"none of {len(found)} claims is reproduced, {', '.join(parts)}"
+    if all(j.verdict is Verdict.REPRODUCED for j in found):
+        said = f"all {len(found)} claims are reproduced"
+    if not parts:
+        said = f"none of {len(found)} claims holds, even in part"
+    return f"In the primary set-up, {_title(first)}, {said}{printed}."
+
+
+def _when(
+    report: Report,
+    claims: Sequence[str],
+    by: Mapping[tuple[str, str], Judged],
+    atlas: Mapping[str, Any] | None,
+) -> str:
+    first, *others = report.setups
+    here = {c for c in claims if _sound(by.get((first["id"], c)))}
+    parts = []
+    for setup in others:
+        there = {c for c in claims if _sound(by.get((setup["id"], c)))}
+        told = " (found after seeing the paper's numbers)" if setup.get("fitted") else ""
+        more, fewer = _in_order(claims, there - here), _in_order(claims, here - there)
+        said = [f"{listed(more)} {_verb(more)} too"] if more else []
+        said += [f"{listed(fewer)} no longer {_verb(fewer)}"] if fewer else []
+        if said:
+            parts.append(f"under {_title(setup)}{told} {' but '.join(said)}")
+    text = "; ".join(parts) + "." if parts else ""
+    if not others:
+        text = "One set-up was run."
+    elif not parts:
+        which = "the other set-up" if len(others) == 1 else f"all {len(others)} other set-ups"
+        text = f"The same claims hold in {which}." if here else f"None holds in {which} either."
+    return f"{text[0].upper()}{text[1:]} {_box(atlas)}".rstrip()
+
+
+def _verb(ids: Sequence[str]) -> str:
+    return "holds" if len(ids) == 1 else "hold"
+
+
+def _box(atlas: Mapping[str, Any] | None) -> str:
+    """The atlas in a sentence: which claims hold nearly everywhere or hardly anywhere; what decides."""
+    if atlas is None:
+        return ""
+    shares = {c["id"]: c["share_holds"] for c in atlas["claims"]}
+    kinds = [
+        (listed(ids), words)
+        for ids, words in (
+            ([c for c, x in shares.items() if x >= 0.9], "in nine tenths or more"),
+            ([c for c, x in shares.items() if 0.1 <= x < 0.9], "in some"),
+            ([c for c, x in shares.items() if x < 0.1], "in less than a tenth"),
+        )
+        if ids
+    ]
+    decisive: dict[str, int] = {}
+    titles = {f["id"]: f["title"] for f in atlas.get("factors", ())}
+    for claim in atlas["claims"]:
+        for name in claim["decisive"][:1]:
+            decisive[titles.get(name, name)] = decisive.get(titles.get(name, name), 0) + 1
+    top = sorted(decisive, key=lambda name: (-decisive[name], name))[:2]
+    said = ", ".join(f"{ids} {words}" for ids, words in kinds)
+    decides = f"; what decides most is {listed([f'“{name}”' for name in top])}" if top else ""
+    return f"Over {atlas['points']} points of readings and unstated inputs, hold: {said}{decides}."
+
+
+def _why_not(report: Report, claims: Sequence[str], by: Mapping[tuple[str, str], Judged]) -> str:
+    first = report.setups[0]["id"]
+    found = [by[first, c] for c in claims if (first, c) in by and not _sound(by[first, c])]
+    if not found:
+        return "No claim falls short in the primary set-up."
+    order = (Verdict.OPPOSITE, Verdict.IN_PART, Verdict.NOT_SHOWN, Verdict.UNDECIDABLE)
+    found.sort(key=lambda j: order.index(j.verdict))
+    said = [f"{j.claim} is {j.verdict.words} ({_reason(j)})" for j in found[:NAMED]]
+    rest = [j.claim for j in found[NAMED:]]
+    more = f"; {listed(rest)} {'falls' if len(rest) == 1 else 'fall'} short too" if rest else ""
+    return f"{'; '.join(said)}{more}."
+
+
+def _reason(judged: Judged) -> str:
+    """The comparison that tells most against it."""
+    for outcome in ("opposite", "open", "undecidable"):
+        against = [c for c in judged.comparisons if c.outcome == outcome]
+        if against:
+            # The one that is furthest from what is claimed: the largest p of the claimed side.
+            return describe(max(against, key=lambda c: c.p))
+    return judged.summary.rstrip(".")
+
+
+def _sound(judged: Judged | None) -> bool:
+    return judged is not None and judged.verdict.sound
+
+
+def _in_order(claims: Sequence[str], some: Iterable[str]) -> list[str]:
+    wanted = set(some)
+    return [c for c in claims if c in wanted]
