@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -220,7 +219,7 @@ def test_json_has_one_entry_a_claim_and_setup(tmp_path: Path) -> None:
     assert data["quick"] is True
 
 
-def test_json_says_where_else_a_claim_holds(tmp_path: Path) -> None:
+def test_json_says_where_else_a_claim_holds() -> None:
     made = synthetic.report(drops_core=0.0, fi=0.8)
     by = {(c["id"], c["setup"]): c for c in report_json(made)["claims"]}
     # ARD is not fairer at the tail-drop edge, and is as described.
@@ -228,13 +227,9 @@ def test_json_says_where_else_a_claim_holds(tmp_path: Path) -> None:
     assert by["A1", "tail-drop-edge"]["holds_where"] == [{"setup": "as-described", "verdict": "reproduced"}]
     assert by["A1", "as-described"]["holds_where"] == []
     # With an atlas, the point nearest to the default as well.
-    folder = tmp_path / "ard"
-    folder.mkdir()
     point = {"limit": 50.0, "rtt": "with_queue"}
     entry = {"id": "A1", "nearest": {"point": point, "verdict": "mostly"}}
-    none = {"id": "A2", "nearest": None}
-    (folder / "atlas.json").write_text(json.dumps({"claims": [entry, none]}), "utf-8")
-    made.paper = replace(made.paper, folder=folder)
+    made.atlas = {"claims": [entry, {"id": "A2", "nearest": None}]}
     assert holds_where(made, "A1", "as-described") == [{"point": point, "verdict": "mostly"}]
     assert holds_where(made, "A2", "tail-drop-edge") == [{"setup": "as-described", "verdict": "reproduced"}]
 
