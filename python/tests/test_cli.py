@@ -102,6 +102,7 @@ def test_run_as_json_has_what_programs_build_on(folder: Path) -> None:
     found = json.loads(out)
     assert set(found) == {
         "scenario", "seeds", "metrics", "flows", "queues", "markers", "conservation", "provenance",
+        "expected_packets",
     }  # fmt: skip
     assert found["seeds"] == [2, 3, 4]
     assert found["conservation"] is True
