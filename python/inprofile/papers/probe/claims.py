@@ -108,7 +108,7 @@ def _c5(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
             share = per_seed(j.fair_share(how, "free-in"))
             label = f"a marked flow's share of the fair share, {how}"
             yield j.compare(label, share, "below", 1.0)
-            yield j.compare(label, share, "below", STARVES)
+            yield j.compare(f"{label}: starving", share, "below", STARVES)
 
 
 def _c6(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:

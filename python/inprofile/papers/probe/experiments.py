@@ -1,7 +1,7 @@
 """What is run for paper C: each study's schemes over thresholds, with 10 and 40 flows, and the sweeps.
 
-A set-up is a RED law (`laws`), with ns-2's `wait` or without, and what it changes of TCP. The first has the
-law and `wait` that stand at the top of `paper.toml`, where a reading may replace them.
+A set-up is a RED law (`laws`), with ns-2's `wait` or without. The first has the law and `wait` that stand at the
+top of `paper.toml`, where a reading may replace them.
 """
 
 from __future__ import annotations
@@ -110,10 +110,10 @@ def law_of(paper: Paper, setup: Table) -> tuple[str, bool]:
 
 
 def _environment(paper: Paper, setup: Table, two: bool) -> dict[str, object]:
-    """The set-up's law at every RED and RIO, and its TCP."""
+    """The set-up's law at every RED and RIO."""
     law, wait = law_of(paper, setup)
     entry = paper.about["laws"][law]
-    values: dict[str, object] = {f"tcp.{key}": value for key, value in setup.get("tcp", {}).items()}
+    values: dict[str, object] = {}
     for link in ["bottleneck", "domain-1"] if two else ["bottleneck"]:
         values |= {f"links.{link}.queue.variant": law, f"links.{link}.queue.wait": wait}
     if two:
