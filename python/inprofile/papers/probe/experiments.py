@@ -1,7 +1,7 @@
 """What is run for paper C: each study's schemes over thresholds, with 10 and 40 flows, and the sweeps.
 
-A set-up is a RED law (`laws`), with ns-2's `wait` or without. The first has the law and `wait` that stand at the
-top of `paper.toml`, where a reading may replace them.
+A set-up is a RED law (`laws`), with ns-2's `wait` or without. The first has the law and `wait` that stand at
+the top of `paper.toml`, where a reading may replace them.
 """
 
 from __future__ import annotations
