@@ -185,30 +185,32 @@ class Tally:
             ],
         }
 
-    def table(self) -> str:
-        """A row a kind."""
-        rows = [
-            "| | runs | identical | ns-2 died | refused | late | diverged | events compared |",
-            "|---|---:|---:|---:|---:|---:|---:|---:|",
-        ]
-        for name, n in [*self.kinds().items(), ("**all**", self.counts(self.outcomes))]:
-            cells = [name, *(f"{n[key]:,}" for key in ("runs", *OUTCOMES, "events"))]
-            rows.append("| " + " | ".join(cells) + " |")
-        return "\n".join(rows)
 
-    def section(self) -> str:
-        """For the page: what came of them, and by kind."""
-        n = self.counts(self.outcomes)
-        said = [f"{n[word]:,} {OUTCOMES[word]}" for word in (DIED, REFUSED, LATE, OPEN) if n[word]]
-        refused = ", ".join(f"{what} ({times})" for what, times in self.refusals().items())
-        text = (
-            f"Of {n['runs']:,} experiments drawn from seeds {self.first} to {self.first + n['runs'] - 1}, "
-            f"{n[IDENTICAL]:,} are identical, {n['events']:,} events in all"
-        )
-        text += "".join(f"; in {what}" for what in said) + "."
-        if refused:
-            text += f" Refused: {refused}."
-        return f"{text}\n\n{self.table()}"
+def table(found: dict[str, Any]) -> str:
+    """A row a kind, of what [`Tally.to_json`] says."""
+    rows = [
+        "| | runs | identical | ns-2 died | refused | late | diverged | events compared |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for name, n in [*found["kinds"].items(), ("**all**", found["all"])]:
+        cells = [name, *(f"{n[key]:,}" for key in ("runs", *OUTCOMES, "events"))]
+        rows.append("| " + " | ".join(cells) + " |")
+    return "\n".join(rows)
+
+
+def section(found: dict[str, Any]) -> str:
+    """For the page: what came of them, and by kind."""
+    n, (first, last) = found["all"], found["seeds"]
+    said = [f"{n[word]:,} {OUTCOMES[word]}" for word in (DIED, REFUSED, LATE, OPEN) if n[word]]
+    refused = ", ".join(f"{what} ({times})" for what, times in found["refused"].items())
+    text = (
+        f"Of {n['runs']:,} experiments drawn from seeds {first} to {last}, "
+        f"{n[IDENTICAL]:,} are identical, {n['events']:,} events in all"
+    )
+    text += "".join(f"; in {what}" for what in said) + "."
+    if refused:
+        text += f" Refused: {refused}."
+    return f"{text}\n\n{table(found)}"
 
 
 def tally(first: int, runs: int) -> Tally:
@@ -237,7 +239,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Ns2Missing as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    sys.stdout.write((json.dumps(found.to_json(), indent=2) if options.json else found.table()) + "\n")
+    sys.stdout.write(
+        (json.dumps(found.to_json(), indent=2) if options.json else table(found.to_json())) + "\n"
+    )
     took = time.monotonic() - began
     sys.stderr.write(f"seeds {first} to {first + options.runs - 1}, {took:.0f} s\n")
     return 0 if found.accounted else 1

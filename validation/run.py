@@ -48,7 +48,7 @@ def main() -> int:
     figures: list[Found] = []
     try:
         drawn = random_runs.tally(1, random_runs.RUNS)
-        sys.stdout.write(f"{drawn.table()}\n")
+        sys.stdout.write(f"{random_runs.table(drawn.to_json())}\n")
         with ProcessPoolExecutor(threads(None)) as pool:
             for row in pool.map(by_events, sorted((ROOT / "validation" / "ns2").glob("*.toml"))):
                 tell(row[0], str(row[1]).splitlines()[0])
@@ -72,9 +72,7 @@ def main() -> int:
     identical = sum(row.identical for _, row, _ in rows)
     alike = sum(accounted(found, EXPLAINED.get(file.stem), reason) for file, found, reason in figures)
     sys.stdout.write(f"\n{identical} of {len(rows)} scenarios identical;")
-    sys.stdout.write(
-        f" {drawn.counts(drawn.outcomes)[random_runs.IDENTICAL]} of {random_runs.RUNS} drawn ones;"
-    )
+    sys.stdout.write(f" {drawn.to_json()['all'][random_runs.IDENTICAL]} of {random_runs.RUNS} drawn ones;")
     sys.stdout.write(f" {alike} of {len(figures)} equivalent in distribution, or explained;")
     sys.stdout.write(" written: docs/validation.md, docs/validation.json\n")
     return 0 if identical == len(rows) and drawn.accounted and alike == len(figures) and metered.agrees else 1
@@ -145,7 +143,7 @@ def page(
         table="\n".join(table),
         seed=SEED,
         version=version,
-        drawn=drawn.section(),
+        drawn=random_runs.section(drawn.to_json()),
         distribution=distribution_table(figures),
         in_step=in_step,
         profiles=profiles_table(rows),

@@ -271,6 +271,21 @@ def test_check_warns_of_what_is_allowed_but_odd(folder: Path) -> None:
     assert found["effective"]["title"] == "Four flows with a contract share a link"
 
 
+def test_a_limit_rule_that_nobody_wrote_says_where_it_is_from(folder: Path) -> None:
+    queue = 'links.bottleneck.queue={ aqm = "drop_tail", limit = "%s packets"%s }'
+    ns2 = ["--set", 'tcp.profile="ns2"']
+    out = inprofile_("check", "e.toml", *ns2, "--set", queue % (9, ""), cwd=folder)[0]
+    assert re.search(r"bottleneck +limit .*\n +limit_rule = ns2, as tcp\.profile is\n", out)
+    written = queue % (9, ', limit_rule = "ns2"')
+    out = inprofile_("check", "e.toml", *ns2, "--set", written, cwd=folder)[0]
+    assert re.search(r"bottleneck +limit .*\n +limit_rule = ns2 *\n", out)
+    err = inprofile_("check", "e.toml", *ns2, "--set", queue % (1, ""), cwd=folder, code=2)[1]
+    assert 'under [tcp] profile = "ns2" a drop-tail queue of n packets holds n - 1' in err
+    assert 'limit_rule = "waiting"' in err
+    listed = inprofile_("list", "drop_tail", cwd=folder)[0]
+    assert '[tcp] profile = "ns2"' in " ".join(listed.split())
+
+
 # list, schema
 
 
