@@ -124,6 +124,7 @@ def test_what_ns2_lacks_is_all_named(small: Path, capsys: pytest.CaptureFixture[
     assert [what.partition(":")[0] for what in caught.value.missing] == [
         "engine.profile",
         "flows.tcp.tcp.profile",
+        "links.bottleneck.queue.variant",
         "links.bottleneck.queue.limit",
     ]
     with pytest.raises(SystemExit) as left:
