@@ -99,7 +99,7 @@ def _in_short(report: Report) -> Iterator[str]:
             1: "more than blind drops at the same rate",
             -1: "less than blind drops at the same rate",
             0: "not shown to differ from blind drops at the same rate",
-            None: "where blind drops at the same rate give",
+            None: "compared with blind drops at the same rate",
         }[agreed(name, "ard", "placebo")]
         text += f", {blind} ({listed(name, 'placebo')})"
         same = all(not (fi(name, t["id"], "arm") - fi(name, t["id"])).any() for t in paper.topologies)
