@@ -99,6 +99,19 @@ def test_runs_that_contradict_are_not() -> None:
     assert "RI+O: no IN packet dropped" in why
 
 
+def test_where_nothing_crosses_it_is_undecidable() -> None:
+    made = cells()
+    for cell, m in made.items():
+        if cell.topology == "figure-7":
+            m.values["throughput:as"][:] = 3e6  # type: ignore[index]
+    judged = judge(claims.findings(PAPER, made))
+    assert verdicts(judged)["B3"] == "undecidable"
+    b3 = next(j for j in judged if j.claim == "B3")
+    assert "kept against all 46 flows" in b3.why
+    # Printed numbers are counted apart.
+    assert (b3.inside, len(b3.numbers)) == (0, 4)
+
+
 def test_the_paper_is_shown_to_contradict_its_words() -> None:
     b1c = next(f for f in claims.findings(PAPER, cells()) if f.claim == "B1c")
     assert "+279, +325, +285, +259, +203" in b1c.notes[0]

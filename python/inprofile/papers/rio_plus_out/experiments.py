@@ -147,7 +147,7 @@ class _Maker:
                     contract=profile * 1e6, values=count,
                 )  # fmt: skip
         for step, (_, file, _) in STEPS.items():
-            yield from self.both("figure-9", file.removesuffix(".toml"), "figures", "step", step)
+            yield from self.both("figure-9", file.removesuffix(".toml"), "steps", "step", step)
 
 
 def _swept(paper: Paper, sweep: Mapping[str, Any], quick: bool) -> Iterator[Job]:
