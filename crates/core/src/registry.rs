@@ -253,7 +253,7 @@ fn apart<M, Q, W>(
 }
 
 impl AnyAqm {
-    /// Whether the queue has to be served packet by packet: see [`aqm::Aqm::SERVES`].
+    /// Whether the queue has to be served packet by packet: see [`aqm::Aqm::serves_as_set`].
     #[must_use]
     pub fn serves(&self) -> bool {
         use crate::aqm::DynAqm;

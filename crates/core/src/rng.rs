@@ -62,6 +62,13 @@ impl Rng {
         debug_assert!(n > 0);
         ((self.uniform() * f64::from(n)) as u32).min(n - 1)
     }
+
+    /// Uniform among 0 … n − 1 as ns-2's `Random::integer` draws it: 31 bits, of which the remainder is taken; n must not be 0.
+    #[inline]
+    pub fn below_ns2(&mut self, n: u32) -> u32 {
+        debug_assert!(n > 0);
+        (self.uniform() * f64::from(1u32 << 31)) as u32 % n
+    }
 }
 
 /// The upper 53 bits, as a fraction.

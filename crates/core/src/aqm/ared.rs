@@ -137,6 +137,7 @@ impl Params {
             byte_scaled: self.byte_scaled,
             mean_packet: self.mean_packet,
             variant: Variant::Floyd93,
+            drop: red::DropAt::Tail,
         }
     }
 }

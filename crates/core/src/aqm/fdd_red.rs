@@ -4,8 +4,10 @@
 //! most loses a packet and is credited with one. So drops are spread evenly, and a flow with a short round-trip time, which
 //! would take more than its share, bears more of them.
 //! Source: Hashemi, Jamali and Motarez 2014 (paper D), §II and Fig. 2; RED as in [red](super::red). Round-trip times come
-//! from what passes ([`RttEstimate`]) or from an oracle (topic `"rtt"`, seconds, by flow). State is kept of the flows seen
-//! within the last avgRTT, and their estimates beyond that, both up to `flows`.
+//! from what passes ([`RttEstimate`]) or from an oracle (topic `"rtt"`, seconds, by flow). State is kept of the flows of which
+//! something waits or has passed within the last avgRTT, and their estimates beyond that, both up to `flows`.
+//! A full queue is a decision too: Fig. 10 has fewer drops from a buffer of 10 packets on, where an average below min_th = 25
+//! decides nothing, and in ns-2's RED, which the authors extended, overflow is one of the kinds of drop that a victim is picked for.
 //! Where the paper is silent: a flow without an estimate counts as average; whoever loses the packet is credited; a drop that
 //! the ledger is not asked about (`applies_to`) is not entered. With `ecn`, what chance picks is marked where its transport
 //! understands that; an overflow is never a mark. Non-goal: flows that share a number.
@@ -13,7 +15,7 @@
 pub mod ledger;
 mod params;
 
-pub use params::{AppliesTo, IdlePenalty, NoPacket, Params, Rtt, RttSource, VictimPacket};
+pub use params::{AppliesTo, IdlePenalty, NoPacket, Params, Rtt, RttSource, VictimFlow, VictimPacket};
 
 use std::collections::BTreeMap;
 
@@ -76,6 +78,7 @@ pub struct FddRed {
 #[derive(Clone, Copy, Debug)]
 struct Options {
     ecn: bool,
+    victim_flow: VictimFlow,
     victim_packet: VictimPacket,
     no_packet: NoPacket,
     applies_to: AppliesTo,
@@ -114,12 +117,13 @@ impl Build for Params {
         let flows = usize::try_from(self.flows).unwrap_or(usize::MAX);
         FddRed {
             red: self.as_red().build(context),
-            ledger: Ledger::new(flows, self.latest, self.ties),
+            ledger: Ledger::new(flows, self.latest, self.charge, self.ties),
             known: FlowTable::new(flows),
             told: BTreeMap::new(),
             link: context.link_rate.filter(|_| self.rtt == Rtt::WithQueue),
             options: Options {
                 ecn: self.ecn,
+                victim_flow: self.victim_flow,
                 victim_packet: self.victim_packet,
                 no_packet: self.no_packet,
                 applies_to: self.applies_to,
@@ -133,7 +137,7 @@ impl Build for Params {
 
 impl FddRed {
     /// Enters an arrival: its flow's estimate, its account, and who has been away for too long.
-    fn enter(&mut self, now: Time, packet: &Packet, extra: Duration) {
+    fn enter<Q: Queue + ?Sized>(&mut self, now: Time, packet: &Packet, queue: &Q, extra: Duration) {
         let known = self.known.touch(now, packet.flow).state;
         let rtt = match self.options.rtt_source {
             RttSource::Estimated => {
@@ -144,18 +148,19 @@ impl FddRed {
         };
         let aside = std::mem::take(&mut known.account);
         // Before it is seen again, so that a flow that was away itself is treated alike.
-        let keep = self.options.idle_penalty == IdlePenalty::Keep;
         let mut returning = aside;
-        self.ledger.close_idle(now, extra, |flow, account| {
-            if !keep {
-                return;
-            }
-            if flow == packet.flow {
-                returning = account;
-            } else if let Some(known) = self.known.get_mut(flow) {
-                known.account = account;
-            }
-        });
+        let waits = |flow| queue.has(flow);
+        match self.options.idle_penalty {
+            IdlePenalty::Forget => self.ledger.close_idle(now, extra, waits, |_, _| {}),
+            IdlePenalty::Keep => self.ledger.close_idle(now, extra, waits, |flow, account| {
+                if flow == packet.flow {
+                    returning = account;
+                } else if let Some(known) = self.known.get_mut(flow) {
+                    known.account = account;
+                }
+            }),
+            IdlePenalty::Never => {}
+        }
         self.ledger.came(now, packet.flow, rtt, || returning);
     }
 
@@ -174,7 +179,12 @@ impl FddRed {
         rng: &mut Rng,
         why: &mut W,
     ) -> Option<Lost> {
-        let mut victim = self.ledger.penalise(packet.flow, self.extra(queue), rng);
+        let has = |flow| flow == packet.flow || queue.has(flow);
+        let mut victim = match self.options.victim_flow {
+            VictimFlow::Ledger => self.ledger.penalise(packet.flow, self.extra(queue), rng),
+            VictimFlow::Own => packet.flow,
+            VictimFlow::Random => self.ledger.anyone(rng, has).unwrap_or(packet.flow),
+        };
         let mut lost = self.take(victim, packet, queue, can_mark, rng);
         if lost.is_none() {
             self.stats.no_packet += 1;
@@ -277,7 +287,7 @@ impl Aqm for FddRed {
         why: &mut W,
     ) -> Admission {
         let extra = self.extra(queue);
-        self.enter(now, packet, extra);
+        self.enter(now, packet, queue, extra);
         let fate = self.red.test(now, packet, queue, rng, why);
         let fits = queue.fits(packet.size);
         let Admission::Drop(cause) = admission(fate, self.red.law(), false, fits) else {
@@ -324,6 +334,7 @@ impl Aqm for FddRed {
         if let Some(known) = self.known.get_mut(packet.flow) {
             known.rtt.left(now, packet);
         }
+        self.ledger.left(now, packet.flow);
         Departure::Send
     }
 

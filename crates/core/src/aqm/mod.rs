@@ -49,6 +49,11 @@ pub trait Aqm: Send {
     /// Whether its ticks send signals: an experiment that connects it to nobody is warned about.
     const SENDS: bool = false;
 
+    /// [`SERVES`](Aqm::SERVES), for a discipline of which only some settings take packets out of the queue.
+    fn serves_as_set(&self) -> bool {
+        Self::SERVES
+    }
+
     /// Sees an acknowledgement come to the node of this queue over the link's other direction, if it belongs to a flow
     /// whose data passes this queue (data is seen in `arrive`). Only where [`SEES_REVERSE`](Aqm::SEES_REVERSE) says so.
     fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
@@ -126,7 +131,7 @@ pub trait Aqm: Send {
 
 /// [`Aqm`] as an object: what [`AnyAqm::Custom`](crate::registry::AnyAqm) holds. Every `Aqm` is one.
 pub trait DynAqm: Send {
-    /// See [`Aqm::SERVES`].
+    /// See [`Aqm::serves_as_set`].
     fn serves(&self) -> bool;
     /// See [`Aqm::KEEPS_TIME`].
     fn keeps_time(&self) -> bool;
@@ -174,7 +179,7 @@ pub trait DynAqm: Send {
 
 impl<A: Aqm> DynAqm for A {
     fn serves(&self) -> bool {
-        A::SERVES
+        Aqm::serves_as_set(self)
     }
     fn keeps_time(&self) -> bool {
         A::KEEPS_TIME

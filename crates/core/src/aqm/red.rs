@@ -2,7 +2,7 @@
 //!
 //! Each arrival updates the average. Below min_th all join; between the thresholds some are dropped, evenly
 //! spaced, so that flows are hit in proportion to their share and not in lockstep; above, all are dropped.
-//! Source: Floyd and Jacobson 1993, Fig. 2; gentle: Floyd 2000; marking: RFC 3168 §7. On the thresholds
+//! Source: Floyd and Jacobson 1993, Fig. 2; gentle: Floyd 2000; marking: RFC 3168 §7; `drop`: ns-2.35, red.cc. On the thresholds
 //! themselves: at min_th p = 0, at max_th (gentle: 2·max_th) p = 1. A packet that finds the queue full
 //! has updated the average first, and restarts the count as any dropped packet does.
 //! [`Textbook`] is Fig. 2, and ns-2's reading of it, in doubles; `variant = "efficient"` is Fig. 17 in [whole numbers](super::efficient).
@@ -20,13 +20,25 @@ use crate::estimate::ewma::{QueueAverage, Weight};
 use crate::marker::Gauge;
 use crate::packet::{Ecn, Packet};
 use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::Queue;
+use crate::queue::{Queue, Strike};
 use crate::rng::Rng;
 use crate::units::{Backlog, Bytes, Time};
 use crate::verdict::{Admission, Cause, Why};
 
 /// What is counted, by name.
 const NAMES: [&str; 4] = ["early", "forced", "overflow", "marked"];
+
+crate::choice! {
+    /// Which packet goes when an arrival finds the queue full. What chance picks is always the arrival.
+    pub enum DropAt {
+        /// The arrival: ns-2's `drop_tail_`.
+        Tail = "tail",
+        /// The next to leave; `variant = "ns2"`: the one behind it, as ns-2's `drop_front_` has it.
+        Front = "front",
+        /// Any, with equal chances, the arrival included: ns-2's `drop_rand_`.
+        Random = "random",
+    }
+}
 
 crate::params! {
     /// What an operator sets.
@@ -52,6 +64,8 @@ crate::params! {
         mean_packet: Option<Bytes> [POSITIVE];
         /// Floyd and Jacobson's algorithm, their efficient one, or ns-2's, random number by random number: with thresholds in bytes that counts the limit in bytes, too, a packet for mean_packet, and lets a packet join while fewer wait.
         variant: Variant = Variant::Floyd93;
+        /// Which packet goes when the queue is full: the arrival, one at the front, or any. Early drops are of the arrival.
+        drop: DropAt = DropAt::Tail;
     }
 }
 
@@ -65,6 +79,7 @@ struct Config {
     ecn: bool,
     /// Typical size on the wire, in bytes.
     mean: u64,
+    drop: DropAt,
 }
 
 /// State of [`Textbook`] between packets.
@@ -100,6 +115,13 @@ impl Build for Params {
         check_thresholds(self.min_th, self.max_th, paths, context, &mut warnings)?;
         if self.variant == Variant::Efficient {
             efficient::check(self.w_q, self.min_th, self.max_th, self.max_p, paths)?;
+            if self.drop != DropAt::Tail {
+                return Err(Fault {
+                    field: "drop",
+                    problem: "variant = \"efficient\" takes no waiting packet out of the queue".into(),
+                    remedy: "drop = \"tail\", or variant = \"floyd93\" or \"ns2\"".into(),
+                });
+            }
         }
         Ok(warnings)
     }
@@ -152,6 +174,7 @@ impl Params {
             rule: self.rule(law, context),
             ecn: self.ecn,
             mean: self.mean_packet.unwrap_or(context.packet).0,
+            drop: self.drop,
         };
         Textbook { vars: Vars::default(), config: Arc::new(config), stats: Tally::default() }
     }
@@ -185,6 +208,25 @@ impl Textbook {
         v.count.test(&c.curve, &c.rule, Found { avg, size: packet.size }, || queued, rng, why)
     }
 
+    /// The queue is full: takes a waiting packet out of it in place of the arrival, as `drop` says. The verdict on the
+    /// arrival.
+    #[cold]
+    fn make_room<Q: Queue + ?Sized>(&self, packet: &Packet, queue: &mut Q, rng: &mut Rng) -> Admission {
+        let waiting = queue.packets();
+        let ns2 = self.config.rule.law.is_ns2();
+        // red.cc, pickPacketToDrop: the arrival is in the queue already, as its last.
+        let place = match self.config.drop {
+            DropAt::Tail => waiting,
+            DropAt::Front => u32::from(ns2).min(waiting),
+            DropAt::Random if ns2 => rng.below_ns2(waiting + 1),
+            DropAt::Random => rng.below(waiting + 1),
+        };
+        if queue.strike_at(place, Strike::Drop) && queue.fits(packet.size) {
+            return Admission::Admit;
+        }
+        Admission::Drop(Cause::Overflow)
+    }
+
     /// The average as of the last arrival.
     pub(super) fn avg(&self) -> f64 {
         self.vars.average.get()
@@ -206,6 +248,10 @@ impl Textbook {
 impl Aqm for Textbook {
     const KEEPS_TIME: bool = false;
 
+    fn serves_as_set(&self) -> bool {
+        self.config.drop != DropAt::Tail
+    }
+
     #[inline]
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
@@ -221,6 +267,7 @@ impl Aqm for Textbook {
         self.stats.count(verdict);
         if verdict == Admission::Drop(Cause::Overflow) {
             self.vars.count.restart();
+            return self.make_room(packet, queue, rng);
         }
         verdict
     }
@@ -307,6 +354,13 @@ impl Red {
 
 impl Aqm for Red {
     const KEEPS_TIME: bool = false;
+
+    fn serves_as_set(&self) -> bool {
+        match self {
+            Red::Textbook(red) => red.serves_as_set(),
+            Red::Efficient(_) => false,
+        }
+    }
 
     #[inline]
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(

@@ -53,4 +53,7 @@ impl Queue for Fake {
     fn strike(&mut self, _: FlowId, _: End, _: Strike) -> bool {
         false
     }
+    fn strike_at(&mut self, _: u32, _: Strike) -> bool {
+        false
+    }
 }

@@ -336,8 +336,11 @@ impl<T: Item> Queue for Fifo<T> {
             End::Nth(n) => nth(n),
             End::Tail => self.ring.iter().rposition(|item| item.flow() == flow),
         };
-        let Some(at) = found else { return false };
-        let colour = self.ring[at].colour() as usize;
+        found.is_some_and(|at| self.strike_at(at as u32, how))
+    }
+    fn strike_at(&mut self, place: u32, how: Strike) -> bool {
+        let at = place as usize;
+        let Some(colour) = self.ring.get(at).map(|item| item.colour() as usize) else { return false };
         match how {
             Strike::Mark => {
                 let marked = self.ring[at].mark();

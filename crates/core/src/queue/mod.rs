@@ -58,4 +58,6 @@ pub trait Queue {
     fn packets_of_flow(&self, flow: FlowId) -> u32;
     /// Drops or marks a waiting packet of this flow; false if there was none to strike.
     fn strike(&mut self, flow: FlowId, end: End, how: Strike) -> bool;
+    /// Drops or marks the waiting packet before which so many others would leave; false if there was none to strike.
+    fn strike_at(&mut self, place: u32, how: Strike) -> bool;
 }

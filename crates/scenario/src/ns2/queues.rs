@@ -2,6 +2,7 @@
 
 use inprofile_core::aqm::curve::Variant;
 use inprofile_core::aqm::drop_tail::{self, LimitRule};
+use inprofile_core::aqm::red::DropAt;
 use inprofile_core::aqm::rio::AvgUpdate;
 use inprofile_core::aqm::wred::Averages;
 use inprofile_core::aqm::{dsred, red, rio, wred};
@@ -120,13 +121,18 @@ impl Script {
         }
         let settings = format!(
             "limit_ {limit} thresh_ {min} maxthresh_ {max} linterm_ {} q_weight_ {} mean_pktsize_ {mean} bytes_ {} \
-             queue_in_bytes_ {in_bytes} gentle_ {} wait_ {} setbit_ {}",
+             queue_in_bytes_ {in_bytes} gentle_ {} wait_ {} setbit_ {}{}",
             1.0 / p.max_p,
             p.w_q,
             p.byte_scaled,
             p.gentle,
             p.wait,
-            p.ecn
+            p.ecn,
+            match p.drop {
+                DropAt::Tail => "",
+                DropAt::Front => " drop_front_ true",
+                DropAt::Random => " drop_rand_ true",
+            }
         );
         Some(Class { class: "RED", settings, after: None })
     }

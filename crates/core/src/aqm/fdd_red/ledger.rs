@@ -18,6 +18,17 @@ crate::choice! {
 }
 
 crate::choice! {
+    /// Whom a decision charges.
+    pub enum Charge {
+        /// The arrival's flow and its partner, a share each: Fig. 2, lines 3 and 4. Each decision adds two shares and takes one
+        /// packet, so that debts drift upwards together.
+        Both = "both",
+        /// The partner alone: as much comes in as goes out, where all round-trip times are equal.
+        Partner = "partner",
+    }
+}
+
+crate::choice! {
     /// Who is chosen among equals.
     pub enum Ties {
         /// Any, with equal chances.
@@ -49,6 +60,7 @@ pub struct Ledger {
     /// Over accounts whose round-trip time is known.
     sum: Sum,
     latest: Latest,
+    charge: Charge,
     ties: Ties,
 }
 
@@ -62,8 +74,8 @@ pub fn share(avg: Duration, rtt: Duration, extra: Duration) -> f64 {
 impl Ledger {
     /// Nobody owes anything.
     #[must_use]
-    pub fn new(flows: usize, latest: Latest, ties: Ties) -> Ledger {
-        Ledger { accounts: FlowTable::new(flows), sum: Sum::default(), latest, ties }
+    pub fn new(flows: usize, latest: Latest, charge: Charge, ties: Ties) -> Ledger {
+        Ledger { accounts: FlowTable::new(flows), sum: Sum::default(), latest, charge, ties }
     }
 
     /// Flows that have an account.
@@ -79,12 +91,23 @@ impl Ledger {
         (flows > 0).then(|| Duration((ps / u128::from(flows)) as u64))
     }
 
-    /// Closes the accounts of flows not seen for avgRTT + `extra`; while no round-trip time is known, of none.
-    pub fn close_idle(&mut self, now: Time, extra: Duration, mut closed: impl FnMut(FlowId, Account)) {
-        while let Some((_, seen)) = self.accounts.oldest() {
+    /// Closes the accounts of flows not seen for avgRTT + `extra`; while no round-trip time is known, of none. A flow of which
+    /// a packet still `waits` has not passed yet (§II: "have passed through the queue during the last RTTavg"): it is seen now.
+    pub fn close_idle(
+        &mut self,
+        now: Time,
+        extra: Duration,
+        waits: impl Fn(FlowId) -> bool,
+        mut closed: impl FnMut(FlowId, Account),
+    ) {
+        while let Some((flow, seen)) = self.accounts.oldest() {
             let Some(avg) = self.avg_rtt() else { return };
             if now.since(seen) <= avg + extra {
                 return;
+            }
+            if waits(flow) {
+                self.accounts.touch(now, flow);
+                continue;
             }
             if let Some((flow, account)) = self.accounts.remove_oldest() {
                 self.sum.take(account.rtt);
@@ -116,8 +139,16 @@ impl Ledger {
         self.sum.take(evicted);
     }
 
+    /// A packet of `flow` left: what passes is seen until then.
+    #[inline]
+    pub fn left(&mut self, now: Time, flow: FlowId) {
+        if self.accounts.get(flow).is_some() {
+            self.accounts.touch(now, flow);
+        }
+    }
+
     /// Fig. 2, lines 1 to 5 of PenalizeFlow: a packet is to go as a packet of `flow` arrives, which has an account. Charges
-    /// the flow and the one that the last drops point at; returns who owes most. A flow whose round-trip time is not known
+    /// the flow and the one that the last drops point at, or only this one; returns who owes most. A flow whose round-trip time is not known
     /// counts as average.
     pub fn penalise(&mut self, flow: FlowId, extra: Duration, rng: &mut Rng) -> FlowId {
         let anyone = |_| true;
@@ -126,7 +157,8 @@ impl Ledger {
             Latest::Newest => self.first_by(rng, |a| a.last_drop, anyone),
         };
         let avg = self.avg_rtt();
-        for charged in [Some(flow), partner].into_iter().flatten() {
+        let own = (self.charge == Charge::Both).then_some(flow);
+        for charged in [own, partner].into_iter().flatten() {
             if let Some(a) = self.accounts.get_mut(charged) {
                 a.penalty += match (avg, a.rtt) {
                     (Some(avg), Some(rtt)) => share(avg, rtt, extra),
@@ -135,6 +167,20 @@ impl Ledger {
             }
         }
         self.next_victim(rng, anyone).unwrap_or(flow)
+    }
+
+    /// Any of the flows that `can` lose a packet, whatever they owe.
+    #[must_use]
+    pub fn anyone(&self, rng: &mut Rng, can: impl Fn(FlowId) -> bool) -> Option<FlowId> {
+        let mut found = None;
+        let mut of = 0;
+        for (flow, _) in self.accounts.iter().filter(|(flow, _)| can(*flow)) {
+            of += 1;
+            if rng.below(of) == 0 {
+                found = Some(flow);
+            }
+        }
+        found
     }
 
     /// Who owes most of those that `can` lose a packet.
@@ -220,5 +266,7 @@ impl Sum {
     }
 }
 
+#[cfg(test)]
+mod laws;
 #[cfg(test)]
 mod tests;

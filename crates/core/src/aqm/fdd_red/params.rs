@@ -1,17 +1,29 @@
 //! What an operator sets of FDD-RED: RED's parameters, and an option for whatever the paper leaves open.
 
-use super::ledger::{Latest, Ties};
+use super::ledger::{Charge, Latest, Ties};
 use crate::aqm::curve::Variant;
 use crate::aqm::red;
 use crate::units::{Backlog, Bytes};
 
 crate::choice! {
-    /// Which packet of the victim goes.
+    /// Whose packet goes.
+    pub enum VictimFlow {
+        /// That of the flow which owes most: Fig. 2, line 5.
+        Ledger = "ledger",
+        /// Placebo: that of the arrival's own flow.
+        Own = "own",
+        /// Placebo: that of any flow which has a packet here, with equal chances.
+        Random = "random",
+    }
+}
+
+crate::choice! {
+    /// Which packet of the victim goes: "select a packet from flow" says no more.
     pub enum VictimPacket {
+        /// The next to leave; the arrival, if it is the victim's and none of the victim's waits.
+        Head = "head",
         /// The last that came: the arrival itself, if it is the victim's.
         Tail = "tail",
-        /// The next to leave.
-        Head = "head",
         /// Any, with equal chances, the arrival included if it is the victim's.
         Random = "random",
     }
@@ -32,10 +44,10 @@ crate::choice! {
 crate::choice! {
     /// Which drops the ledger decides on.
     pub enum AppliesTo {
+        /// Those that RED's average decides, and those of a full queue.
+        EarlyAndOverflow = "early_and_overflow",
         /// Those that RED's average decides.
         Early = "early",
-        /// Those, and those for want of room.
-        EarlyAndOverflow = "early_and_overflow",
     }
 }
 
@@ -50,12 +62,14 @@ crate::choice! {
 }
 
 crate::choice! {
-    /// What becomes of the account of a flow not seen for avgRTT.
+    /// What becomes of the account of a flow of which nothing has passed or waited for avgRTT.
     pub enum IdlePenalty {
         /// It is closed, and a new one opened when the flow comes back.
         Forget = "forget",
         /// It is put aside, as long as there is room, and goes on when the flow comes back.
         Keep = "keep",
+        /// It stays open, and the flow a partner and a victim, as long as there is room: Fig. 2 closes none.
+        Never = "never",
     }
 }
 
@@ -94,15 +108,19 @@ crate::params! {
         latest: Latest = Latest::Oldest;
         /// Who is chosen among equals.
         ties: Ties = Ties::Random;
+        /// Whom a decision charges: the arrival's flow and its partner, or the partner alone.
+        charge: Charge = Charge::Both;
+        /// Whose packet goes: the ledger's choice, or a placebo's.
+        victim_flow: VictimFlow = VictimFlow::Ledger;
         /// Which packet of the victim goes.
-        victim_packet: VictimPacket = VictimPacket::Tail;
+        victim_packet: VictimPacket = VictimPacket::Head;
         /// What happens if the victim has no packet here.
         no_packet: NoPacket = NoPacket::Arrival;
         /// Whether the ledger also decides who goes when the queue is full.
-        applies_to: AppliesTo = AppliesTo::Early;
+        applies_to: AppliesTo = AppliesTo::EarlyAndOverflow;
         /// Whether round-trip times are taken without or with the wait in this queue.
         rtt: Rtt = Rtt::Base;
-        /// What becomes of the penalty of a flow not seen for avgRTT.
+        /// What becomes of the penalty of a flow of which nothing has passed or waited for avgRTT.
         idle_penalty: IdlePenalty = IdlePenalty::Forget;
         /// Who says what the round-trip times are.
         rtt_source: RttSource = RttSource::Estimated;
@@ -115,7 +133,7 @@ impl Params {
     /// The RED that decides that a packet goes. Whether it is marked is decided here.
     pub(super) fn as_red(&self) -> red::Params {
         let Params { min_th, max_th, max_p, w_q, gentle, wait, mean_packet, variant, .. } = *self;
-        let (ecn, byte_scaled) = (false, false);
-        red::Params { min_th, max_th, max_p, w_q, gentle, wait, ecn, byte_scaled, mean_packet, variant }
+        let (ecn, byte_scaled, drop) = (false, false, red::DropAt::Tail);
+        red::Params { min_th, max_th, max_p, w_q, gentle, wait, ecn, byte_scaled, mean_packet, variant, drop }
     }
 }

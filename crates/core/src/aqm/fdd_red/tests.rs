@@ -1,4 +1,4 @@
-use super::ledger::{Latest, Ties};
+use super::ledger::{Charge, Latest, Ties};
 use super::*;
 use crate::aqm::curve::Variant;
 use crate::packet::Kind;
@@ -28,6 +28,8 @@ fn params() -> Params {
         variant: Variant::Floyd93,
         latest: Latest::Oldest,
         ties: Ties::First,
+        charge: Charge::Both,
+        victim_flow: VictimFlow::Ledger,
         victim_packet: VictimPacket::Tail,
         no_packet: NoPacket::Arrival,
         applies_to: AppliesTo::Early,
@@ -104,6 +106,13 @@ impl Bench {
         for _ in 0..packets {
             self.queue.pop();
         }
+    }
+
+    /// The next packet leaves, and the discipline sees it leave.
+    fn depart(&mut self) {
+        let now = Time::ZERO + Duration::from_millis(self.at);
+        let lost = |_, _| panic!("dropped as it left");
+        self.queue.depart(now, |h| *h, &mut self.aqm, &mut self.rng, &mut Silent, lost);
     }
 
     fn waiting(&self) -> Vec<u32> {
@@ -266,6 +275,44 @@ fn what_becomes_of_a_flow_that_was_away() {
     assert_eq!([after(IdlePenalty::Keep, 1), after(IdlePenalty::Keep, 5)], [1.0, 1.0]);
 }
 
+/// What waits has not passed yet: its flow's account stays open, however long that takes, and avgRTT beyond its departure.
+#[test]
+fn no_account_is_closed_while_packets_wait() {
+    let mut b = Bench::new(&params(), 100.0).tell(&RTTS).fill(&[0, 1, 2]);
+    b.offer(1);
+    assert_eq!((b.penalty(0), b.waiting()), (1.0, vec![1, 2, 1]));
+    // Half a second, five times avgRTT, in which only flow 2's packets come; those of flow 1 wait.
+    let came_again = |b: &mut Bench, ms| {
+        b.at += ms;
+        b.offer(2);
+        [b.penalty(0), b.penalty(1)].map(f64::is_finite)
+    };
+    assert_eq!(came_again(&mut b, 500), [false, true], "flow 0 has no packet here, flow 1 has");
+    while b.waiting().contains(&1) {
+        b.depart();
+    }
+    assert_eq!(came_again(&mut b, 50)[1], true, "within avgRTT of its departure");
+    assert_eq!(came_again(&mut b, 500)[1], false);
+}
+
+/// A placebo takes the arrival's own flow, or any that has a packet here, and charges nobody.
+#[test]
+fn placebos_ask_no_ledger() {
+    let victim = |victim_flow, seed| {
+        let p = Params { victim_flow, victim_packet: VictimPacket::Head, ..params() };
+        let mut b = Bench::new(&p, 10.0).tell(&RTTS).fill(&[0, 0, 1]);
+        b.rng = Rng::for_component(seed, "placebo");
+        b.offer(1);
+        assert_eq!([b.penalty(0), b.penalty(1)], [0.0, 0.0]);
+        b.struck()
+    };
+    let count = |victim_flow, flow| (0..2000).filter(|seed| victim(victim_flow, *seed) == [flow]).count();
+    assert_eq!(count(VictimFlow::Own, 1), 2000);
+    // Flow 0 has twice as many packets here, and no more chances.
+    let zero = count(VictimFlow::Random, 0);
+    assert!((900..1100).contains(&zero) && count(VictimFlow::Random, 1) == 2000 - zero, "{zero}");
+}
+
 /// 50 and 150 ms around 100: shares of 2 and 2/3; with 3 ms waiting, 103/53 and 103/153.
 #[test]
 fn the_queues_own_time_counts_if_it_says_so() {
@@ -338,8 +385,8 @@ fn a_flow_whose_number_is_given_away_is_forgotten() {
 }
 
 fn any_params() -> impl Strategy<Value = Params> {
-    let some = (0usize..3, 0usize..3, any::<[bool; 8]>(), 1u64..6);
-    some.prop_map(|(victim, missing, [a, b, c, d, e, f, g, h], flows)| Params {
+    let some = (0usize..3, 0usize..3, 0usize..3, 0usize..3, any::<[bool; 8]>(), 1u64..6);
+    some.prop_map(|(victim, missing, idle, whose, [a, b, c, d, e, f, g, h], flows)| Params {
         gentle: a,
         ecn: b,
         latest: if c { Latest::Oldest } else { Latest::Newest },
@@ -347,7 +394,9 @@ fn any_params() -> impl Strategy<Value = Params> {
         victim_packet: [VictimPacket::Tail, VictimPacket::Head, VictimPacket::Random][victim],
         no_packet: [NoPacket::Arrival, NoPacket::NextVictim, NoPacket::Defer][missing],
         applies_to: if e { AppliesTo::Early } else { AppliesTo::EarlyAndOverflow },
-        idle_penalty: if f { IdlePenalty::Forget } else { IdlePenalty::Keep },
+        idle_penalty: [IdlePenalty::Forget, IdlePenalty::Keep, IdlePenalty::Never][idle],
+        charge: if f { Charge::Both } else { Charge::Partner },
+        victim_flow: [VictimFlow::Ledger, VictimFlow::Own, VictimFlow::Random][whose],
         variant: if g { Variant::Floyd93 } else { Variant::Ns2 },
         rtt: if h { Rtt::Base } else { Rtt::WithQueue },
         max_p: 0.5,

@@ -1,5 +1,6 @@
 use super::*;
 use crate::aqm::oracle::{Past, Sample, average, p_a};
+use crate::packet::FlowId;
 use crate::queue::fake::Fake;
 use crate::queue::fifo::Fifo;
 use crate::registry::AnyAqm;
@@ -25,6 +26,7 @@ fn params(w_q: f64, gentle: bool) -> Params {
         byte_scaled: false,
         mean_packet: None,
         variant: Variant::Floyd93,
+        drop: DropAt::Tail,
     }
 }
 
@@ -38,6 +40,58 @@ fn verdicts(p: &Params, ecn: Ecn, lengths: &[u32]) -> Vec<Admission> {
     let mut red = p.build(&CONTEXT);
     let mut rng = Rng::for_component(1, "red");
     lengths.iter().map(|q| arrive(&mut red, 0, &mut Fake::of(*q, 0), &mut rng, ecn)).collect()
+}
+
+/// A full queue of flows 0 … 3, at which flow 9 arrives: the verdict on it, and who waits then.
+fn at_a_full_queue(drop: DropAt, variant: Variant, seed: u32) -> (Admission, Vec<u32>, [u64; 2]) {
+    let p = Params {
+        min_th: Backlog::Packets(50.0),
+        max_th: Backlog::Packets(90.0),
+        drop,
+        variant,
+        ..params(0.5, true)
+    };
+    let mut aqm = AnyAqm::Red(p.build(&CONTEXT));
+    assert_eq!(aqm.serves(), drop != DropAt::Tail);
+    let mut queue: Fifo<Packet> = Fifo::new(Backlog::Packets(4.0));
+    queue.went_busy();
+    let mut rng = Rng::ns2(seed);
+    let mut last = Admit;
+    for flow in [0, 1, 2, 3, 9] {
+        let packet = Packet { flow: FlowId(flow), size: 1000, ..Packet::default() };
+        last = queue.arrive(Time::ZERO, &packet, packet, &mut aqm, &mut rng, &mut Silent);
+    }
+    let struck = std::iter::from_fn(|| queue.take_struck()).count() as u64;
+    let mut overflow = 0;
+    aqm.stats(&mut |name, n| {
+        if name == "overflow" {
+            overflow = n
+        }
+    });
+    (last, queue.iter().map(|p| p.flow.0).collect(), [overflow, struck])
+}
+
+/// ns-2.35, red.cc: the arrival is enqueued, then the packet in place min(1, length − 1) goes (`drop_front_`), or any of them
+/// (`drop_rand_`), or the last (`drop_tail_`).
+#[test]
+fn which_packet_goes_when_the_queue_is_full() {
+    let of = |drop, variant| at_a_full_queue(drop, variant, 1);
+    for variant in [Variant::Floyd93, Variant::Ns2] {
+        assert_eq!(of(DropAt::Tail, variant), (Drop(Cause::Overflow), vec![0, 1, 2, 3], [1, 0]));
+    }
+    assert_eq!(of(DropAt::Front, Variant::Ns2), (Admit, vec![0, 2, 3, 9], [1, 1]));
+    assert_eq!(of(DropAt::Front, Variant::Floyd93), (Admit, vec![1, 2, 3, 9], [1, 1]));
+    for variant in [Variant::Floyd93, Variant::Ns2] {
+        let mut gone = [0; 10];
+        for seed in 1..=2000 {
+            let (_, waiting, _) = at_a_full_queue(DropAt::Random, variant, seed);
+            assert_eq!(waiting.len(), 4);
+            gone[[0, 1, 2, 3, 9].into_iter().find(|f| !waiting.contains(f)).unwrap() as usize] += 1;
+        }
+        assert!([0, 1, 2, 3, 9].iter().all(|f: &usize| (330..470).contains(&gone[*f])), "{gone:?}");
+    }
+    let efficient = Params { variant: Variant::Efficient, drop: DropAt::Front, ..params(1.0 / 512.0, true) };
+    assert_eq!(efficient.check(&CONTEXT).map_err(|f| f.field), Err("drop"));
 }
 
 #[test]

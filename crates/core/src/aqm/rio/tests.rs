@@ -199,7 +199,8 @@ fn odd_parameters_are_refused_or_remarked_on() {
 fn red_of(t: &Thresholds, p: &Params) -> Red {
     let Thresholds { min_th, max_th, max_p } = t.clone();
     let Params { w_q, gentle, wait, ecn, byte_scaled, mean_packet, variant, .. } = *p;
-    red::Params { min_th, max_th, max_p, w_q, gentle, wait, ecn, byte_scaled, mean_packet, variant }
+    let drop = red::DropAt::Tail;
+    red::Params { min_th, max_th, max_p, w_q, gentle, wait, ecn, byte_scaled, mean_packet, variant, drop }
         .build(&CONTEXT)
 }
 

@@ -193,7 +193,7 @@ proptest! {
         let mut red: Red = red::Params {
             min_th: Backlog::Packets(20.0), max_th: Backlog::Packets(30.0), max_p: 0.02, w_q: 0.2,
             gentle: false, wait: false, ecn: false, byte_scaled: false, mean_packet: None,
-            variant: crate::aqm::curve::Variant::Floyd93,
+            variant: crate::aqm::curve::Variant::Floyd93, drop: crate::aqm::red::DropAt::Tail,
         }.build(&CONTEXT);
         let (mut one, mut other) = (Rng::for_component(3, "x"), Rng::for_component(3, "x"));
         let packet = Packet { size: 1000, ..Packet::default() };

@@ -17,7 +17,7 @@ fn rng() -> Rng {
 
 /// Flows 0, 1, 2 with round-trip times of 50, 100, 150 ms: shares of 2, 1 and 2/3.
 fn three(latest: Latest) -> Ledger {
-    let mut l = Ledger::new(8, latest, Ties::First);
+    let mut l = Ledger::new(8, latest, Charge::Both, Ties::First);
     for flow in 0..3 {
         l.came(at(0), FlowId(flow), Some(ms(50 * u64::from(flow + 1))), Account::default);
     }
@@ -51,7 +51,7 @@ fn four_decisions_by_hand() {
 /// added; the partners charged are the four others in turn, N/4 each: they lose N/4 − N/5, and flow 0 N − N/5.
 #[test]
 fn it_evens_out_debts_rather_than_drops() {
-    let mut l = Ledger::new(8, Latest::Oldest, Ties::First);
+    let mut l = Ledger::new(8, Latest::Oldest, Charge::Both, Ties::First);
     (0..5).for_each(|f| l.came(at(0), FlowId(f), Some(ms(100)), Account::default));
     let mut drops = [0; 5];
     for t in 1..=1000 {
@@ -66,13 +66,13 @@ fn it_evens_out_debts_rather_than_drops() {
 
 #[test]
 fn a_flow_without_an_estimate_counts_as_average() {
-    let mut l = Ledger::new(8, Latest::Oldest, Ties::First);
+    let mut l = Ledger::new(8, Latest::Oldest, Charge::Both, Ties::First);
     l.came(at(0), FlowId(4), None, Account::default);
     assert_eq!(l.avg_rtt(), None);
     l.penalise(FlowId(4), Duration::ZERO, &mut rng());
     assert_eq!(l.accounts.get(FlowId(4)).unwrap().penalty, 2.0);
     // Nobody's estimate, nobody's account is ever closed.
-    l.close_idle(at(1_000_000), Duration::ZERO, |flow, _| panic!("{flow:?} closed"));
+    l.close_idle(at(1_000_000), Duration::ZERO, |_| false, |flow, _| panic!("{flow:?} closed"));
     l.came(at(0), FlowId(4), Some(ms(80)), Account::default);
     assert_eq!(l.avg_rtt(), Some(ms(80)));
 }
@@ -93,21 +93,21 @@ fn accounts_are_closed_after_avg_rtt() {
     let mut l = three(Latest::Oldest);
     l.came(at(90), FlowId(1), Some(ms(100)), Account::default);
     let mut closed = Vec::new();
-    l.close_idle(at(100), Duration::ZERO, |flow, _| closed.push(flow.0));
+    l.close_idle(at(100), Duration::ZERO, |_| false, |flow, _| closed.push(flow.0));
     assert!(closed.is_empty(), "100 ms is within an average of 100 ms");
     // Without flow 0 the average is 125 ms: flow 2 may stay.
-    l.close_idle(at(101), Duration::ZERO, |flow, _| closed.push(flow.0));
+    l.close_idle(at(101), Duration::ZERO, |_| false, |flow, _| closed.push(flow.0));
     assert_eq!((closed.as_slice(), l.avg_rtt(), l.flows()), ([0].as_slice(), Some(ms(125)), 2));
     // Where the queue counts, its time is added.
-    l.close_idle(at(150), ms(50), |flow, _| closed.push(flow.0));
+    l.close_idle(at(150), ms(50), |_| false, |flow, _| closed.push(flow.0));
     assert_eq!(closed, [0]);
-    l.close_idle(at(1000), Duration::ZERO, |flow, _| closed.push(flow.0));
+    l.close_idle(at(1000), Duration::ZERO, |_| false, |flow, _| closed.push(flow.0));
     assert_eq!((closed.as_slice(), l.avg_rtt(), l.flows()), ([0, 2, 1].as_slice(), None, 0));
 }
 
 #[test]
 fn a_flood_of_flows_leaves_the_sum_exact() {
-    let mut l = Ledger::new(10, Latest::Oldest, Ties::Random);
+    let mut l = Ledger::new(10, Latest::Oldest, Charge::Both, Ties::Random);
     for flow in 0..10_000 {
         l.came(at(u64::from(flow)), FlowId(flow), Some(ms(100 + u64::from(flow % 7))), Account::default);
     }
@@ -118,7 +118,7 @@ fn a_flood_of_flows_leaves_the_sum_exact() {
 #[test]
 fn ties_are_broken_by_chance_or_by_number() {
     let chosen = |ties, seed| {
-        let mut l = Ledger::new(8, Latest::Oldest, ties);
+        let mut l = Ledger::new(8, Latest::Oldest, Charge::Both, ties);
         (0..4).for_each(|f| l.came(at(0), FlowId(f), None, Account::default));
         l.next_victim(&mut Rng::for_component(seed, "ties"), |_| true).unwrap().0 as usize
     };
@@ -174,13 +174,13 @@ proptest! {
     ) {
         let rtts = [Some(50), Some(100), None, Some(200), Some(50), Some(100)];
         let latest = if oldest { Latest::Oldest } else { Latest::Newest };
-        let mut fast = Ledger::new(8, latest, Ties::First);
+        let mut fast = Ledger::new(8, latest, Charge::Both, Ties::First);
         let mut slow = Slow::default();
         let mut now = 0;
         for (gap, flow, decides) in steps {
             now += gap;
             if forget {
-                fast.close_idle(at(now), Duration::ZERO, |_, _| {});
+                fast.close_idle(at(now), Duration::ZERO, |_| false, |_, _| {});
                 // Who was seen longest ago goes first, and the average follows.
                 while let Some((&f, &seen)) = slow.seen.iter().min_by_key(|(_, seen)| **seen) {
                     let Some(avg) = slow.avg(&rtts) else { break };
