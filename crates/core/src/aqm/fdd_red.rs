@@ -205,7 +205,9 @@ impl FddRed {
                 }
             }
         }
-        self.ledger.pay(now, victim);
+        if self.options.victim_flow == VictimFlow::Ledger {
+            self.ledger.pay(now, victim);
+        }
         why.note("victim", f64::from(victim.0));
         lost
     }

@@ -21,8 +21,11 @@ FLOWS = 5
 SETTLED = 5.0
 #: Claim D5: the share of the link's rate that counts as full, and over how many seconds it is taken.
 FULL, STEP = 0.95, 0.5
-#: The link's rate in bit/s.
+#: Bits a second of the link.
 RATE = 1e6
+
+#: Variants whose queue estimates no round-trip times.
+TOLD = ("oracle", "front", "random")
 
 _CAUSES = ("early", "forced", "overflow", "evicted")
 
@@ -64,12 +67,16 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     values: dict[str, Array] = {
         # Jain's index of the flows' rates: the same figure as the metric `fi`.
         "fi": rows(result.metrics, seeds, name="fi")["value"],
+        # What the link sent, and what receivers got in order: the paper's sums exceed the link in one case.
+        "link": queue["sent_rate"],
         "total": throughput.sum(axis=1),
         "drops": drops.sum(axis=1),
         "drops_overflow": queue["dropped_overflow"],
         "drops_early": queue["dropped_early"] + queue["dropped_forced"],
         "drops_evicted": queue["dropped_evicted"],
         "spread_drops": spread(drops),
+        "spread_packets": drops.std(axis=1),
+        "spread_goal_packets": (drops / share).std(axis=1),
         # Eq. (1) as it is printed, and what the text, Fig. 2 and the ledger even out: its inverse weights.
         "spread_eq1": spread(drops * share),
         "spread_goal": spread(drops / share),
@@ -80,7 +87,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
         for i in range(FLOWS):
             values[f"flow{i}"] = throughput[:, i]
             values[f"drops{i}"] = drops[:, i]
-    if cell.scheme == "fdd" and cell.variant != "oracle":
+    if cell.scheme == "fdd" and cell.variant not in TOLD:
         values["rtt_error"], values["rtt_known"] = _estimates(result, seeds, rtt)
     if result.series.num_rows == 0:
         return Measures(seeds, values, {})

@@ -43,7 +43,7 @@ fn verdicts(p: &Params, ecn: Ecn, lengths: &[u32]) -> Vec<Admission> {
 }
 
 /// A full queue of flows 0 … 3, at which flow 9 arrives: the verdict on it, and who waits then.
-fn at_a_full_queue(drop: DropAt, variant: Variant, seed: u32) -> (Admission, Vec<u32>, [u64; 2]) {
+fn at_a_full_queue(drop: DropAt, variant: Variant, seed: u64) -> (Admission, Vec<u32>, [u64; 2]) {
     let p = Params {
         min_th: Backlog::Packets(50.0),
         max_th: Backlog::Packets(90.0),
@@ -55,7 +55,7 @@ fn at_a_full_queue(drop: DropAt, variant: Variant, seed: u32) -> (Admission, Vec
     assert_eq!(aqm.serves(), drop != DropAt::Tail);
     let mut queue: Fifo<Packet> = Fifo::new(Backlog::Packets(4.0));
     queue.went_busy();
-    let mut rng = Rng::ns2(seed);
+    let mut rng = Rng::for_component(seed, "full");
     let mut last = Admit;
     for flow in [0, 1, 2, 3, 9] {
         let packet = Packet { flow: FlowId(flow), size: 1000, ..Packet::default() };

@@ -7,6 +7,8 @@ use crate::rng::Rng;
 const UNEQUAL: [u64; 5] = [20, 40, 60, 80, 100];
 const EQUAL: [u64; 5] = [100; 5];
 
+type Options = (Latest, Charge, Ties);
+
 struct Run {
     hits: [u32; 5],
     drops: [u32; 5],
@@ -27,8 +29,8 @@ impl Run {
 }
 
 /// Decisions whose arrivals are of each flow with chances `hits`, nobody forgotten.
-fn run(rtts: [u64; 5], hits: [f64; 5], latest: Latest, charge: Charge, decisions: u32) -> Run {
-    let mut l = Ledger::new(8, latest, charge, Ties::Random);
+fn run(rtts: [u64; 5], hits: [f64; 5], (latest, charge, ties): Options, decisions: u32) -> Run {
+    let mut l = Ledger::new(8, latest, charge, ties);
     for (flow, rtt) in (0..).zip(rtts) {
         l.came(Time::ZERO, FlowId(flow), Some(Duration::from_millis(rtt)), Account::default);
     }
@@ -80,7 +82,7 @@ fn a_flow_is_charged_its_share() {
 fn nothing_is_lost_between_charges_and_drops() {
     for (charge, each) in [(Charge::Both, 2.0), (Charge::Partner, 1.0)] {
         for rtts in [EQUAL, UNEQUAL] {
-            let run = run(rtts, [0.4, 0.25, 0.2, 0.1, 0.05], Latest::Oldest, charge, 5000);
+            let run = run(rtts, [0.4, 0.25, 0.2, 0.1, 0.05], (Latest::Oldest, charge, Ties::Random), 5000);
             let charges = run.charges(rtts);
             assert!(charges.iter().all(|n| (n - n.round()).abs() < 1e-6), "{charges:?}");
             assert!((charges.iter().sum::<f64>() - each * 5000.0).abs() < 1e-6);
@@ -95,33 +97,36 @@ fn nothing_is_lost_between_charges_and_drops() {
 #[test]
 fn debts_drift_by_one_a_decision() {
     for (charge, drift) in [(Charge::Both, 1.0), (Charge::Partner, 0.0)] {
-        let run = run(EQUAL, [0.4, 0.25, 0.2, 0.1, 0.05], Latest::Oldest, charge, 1000);
+        let run = run(EQUAL, [0.4, 0.25, 0.2, 0.1, 0.05], (Latest::Oldest, charge, Ties::Random), 1000);
         assert!((run.penalty.iter().sum::<f64>() - drift * 1000.0).abs() < 1e-9);
         // Together: no debt is further from the mean than a decision moves it.
         assert!(run.penalty.iter().all(|p| (p - drift * 200.0).abs() <= 2.0), "{:?}", run.penalty);
     }
 }
 
-/// Shares of the drops where the partner is the flow whose last drop is longest ago.
+/// Shares of the drops where the partner is the flow whose last drop is longest ago. Where debts are often equal, who is chosen
+/// among equals moves them by up to 0.007.
 #[test]
 fn shares_of_the_drops() {
-    let of = |rtts, hits| run(rtts, hits, Latest::Oldest, Charge::Both, 200_000).shares();
-    near(of(EQUAL, [0.2; 5]), [0.2; 5], 0.004);
-    near(of(UNEQUAL, [0.2; 5]), [0.448, 0.202, 0.145, 0.111, 0.094], 0.004);
-    near(of(EQUAL, [0.4, 0.25, 0.2, 0.1, 0.05]), [0.288, 0.220, 0.198, 0.158, 0.135], 0.004);
+    for (ties, within) in [(Ties::First, 0.004), (Ties::Random, 0.009)] {
+        let of = |rtts, hits| run(rtts, hits, (Latest::Oldest, Charge::Both, ties), 200_000).shares();
+        near(of(EQUAL, [0.2; 5]), [0.2; 5], 0.004);
+        near(of(UNEQUAL, [0.2; 5]), [0.448, 0.202, 0.145, 0.111, 0.094], within);
+        near(of(EQUAL, [0.4, 0.25, 0.2, 0.1, 0.05]), [0.288, 0.220, 0.198, 0.158, 0.135], within);
+    }
 }
 
 /// Charged alone, partners take turns, whoever's arrivals draw the decisions.
 #[test]
 fn partners_alone_share_drops_evenly() {
-    let of = |rtts| run(rtts, [0.4, 0.25, 0.2, 0.1, 0.05], Latest::Oldest, Charge::Partner, 20_000).shares();
-    near(of(EQUAL), [0.2; 5], 1e-3);
+    let options = (Latest::Oldest, Charge::Partner, Ties::Random);
+    near(run(EQUAL, [0.4, 0.25, 0.2, 0.1, 0.05], options, 20_000).shares(), [0.2; 5], 1e-3);
 }
 
 /// The other reading of "latest time" is degenerate: the last victim's charge cancels its drop, so debts grow by hits alone,
 /// and the flow that is hit most loses all.
 #[test]
 fn charged_with_the_last_victim_one_flow_loses_all() {
-    let run = run(EQUAL, [0.4, 0.25, 0.2, 0.1, 0.05], Latest::Newest, Charge::Both, 20_000);
+    let run = run(EQUAL, [0.4, 0.25, 0.2, 0.1, 0.05], (Latest::Newest, Charge::Both, Ties::Random), 20_000);
     assert!(run.shares()[0] > 0.99, "{:?}", run.shares());
 }
