@@ -52,6 +52,11 @@ class Measures:
     def __getitem__(self, name: str) -> Array:
         return self.values[name]
 
+    def first(self, seeds: int) -> Measures:
+        """The figures of the first `seeds` seeds, without traces: to pair with runs of fewer."""
+        values = {name: x[:seeds] for name, x in self.values.items()}
+        return Measures(self.seeds[:seeds], values, {})
+
     def write(self, file: BinaryIO) -> None:
         """Write them as NumPy's npz; `read` takes them back."""
         arrays: dict[str, NDArray[Any]] = {"seeds": np.asarray(self.seeds, dtype=np.uint64)}

@@ -15,7 +15,9 @@
 pub mod ledger;
 mod params;
 
-pub use params::{AppliesTo, IdlePenalty, NoPacket, Params, Rtt, RttSource, VictimFlow, VictimPacket};
+pub use params::{
+    AppliesTo, IdleFrom, IdlePenalty, NoPacket, Params, Rtt, RttSource, VictimFlow, VictimPacket,
+};
 
 use std::collections::BTreeMap;
 
@@ -83,6 +85,7 @@ struct Options {
     no_packet: NoPacket,
     applies_to: AppliesTo,
     idle_penalty: IdlePenalty,
+    idle_from: IdleFrom,
     rtt_source: RttSource,
 }
 
@@ -128,6 +131,7 @@ impl Build for Params {
                 no_packet: self.no_packet,
                 applies_to: self.applies_to,
                 idle_penalty: self.idle_penalty,
+                idle_from: self.idle_from,
                 rtt_source: self.rtt_source,
             },
             stats: Stats::default(),
@@ -149,7 +153,8 @@ impl FddRed {
         let aside = std::mem::take(&mut known.account);
         // Before it is seen again, so that a flow that was away itself is treated alike.
         let mut returning = aside;
-        let waits = |flow| queue.has(flow);
+        let from_departure = self.options.idle_from == IdleFrom::Departure;
+        let waits = |flow| from_departure && queue.has(flow);
         match self.options.idle_penalty {
             IdlePenalty::Forget => self.ledger.close_idle(now, extra, waits, |_, _| {}),
             IdlePenalty::Keep => self.ledger.close_idle(now, extra, waits, |flow, account| {
@@ -336,7 +341,9 @@ impl Aqm for FddRed {
         if let Some(known) = self.known.get_mut(packet.flow) {
             known.rtt.left(now, packet);
         }
-        self.ledger.left(now, packet.flow);
+        if self.options.idle_from == IdleFrom::Departure {
+            self.ledger.left(now, packet.flow);
+        }
         Departure::Send
     }
 

@@ -8,12 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from ...judge import Comparison, Finding, Number
+from ...judge import Comparison, Finding, Number, judge
+from ...stats import ci95, estimate
 from .. import Cell, Paper
 from ..measures import Measures
-from .experiments import point_values
+from .experiments import crossed, point_values
 
-__all__ = ["MEASURES", "TITLES", "at_point", "findings", "jain", "more", "table"]
+__all__ = [
+    "ADDED",
+    "MEASURES",
+    "PLACEBOS",
+    "TITLES",
+    "added",
+    "at_point",
+    "crossing",
+    "findings",
+    "jain",
+    "more",
+    "table",
+]
 
 Cells = Mapping[Cell, Measures]
 
@@ -22,7 +35,17 @@ TITLES = {"red": "RED", "fdd": "FDD-RED"}
 MEASURES = {
     "fi": ("fairness index", ""),
     "drops": ("packets dropped", "packets"),
-    "total": ("aggregate throughput", "bit/s"),
+    "link": ("aggregate throughput at the link", "bit/s"),
+}
+#: Variants in which no ledger decides.
+PLACEBOS = ("front", "random", "own", "blind")
+#: What FDD-RED is compared with its placebos by: words, unit, and whether more is better (1) or less (−1).
+ADDED: Mapping[str, tuple[str, str, int]] = {
+    "fi": ("fairness index", "", 1),
+    "drops": ("packets dropped", "packets", -1),
+    "link": ("throughput at the link", "bit/s", 1),
+    "queue_std": ("standard deviation of the queue", "packets", -1),
+    "spread_packets": ("standard deviation of drops over flows", "packets", -1),
 }
 BOUNDS = {"fi": (0.0, 1.0), "drops": (0.0, np.inf)}
 #: Table 2 of the paper: each flow's throughput in bit/s.
@@ -88,6 +111,18 @@ class _View:
     def pairs(self) -> Iterator[_Pair]:
         return (self.pair(t["id"]) for t in self.paper.topologies)
 
+    @property
+    def ran(self) -> bool:
+        """Whether the variant was run in this set-up."""
+        return all(
+            Cell(self.setup, t["id"], "fdd", self.variant) in self.cells for t in self.paper.topologies
+        )
+
+    @property
+    def long(self) -> bool:
+        """Whether the start is left out: then the paper's numbers are not its."""
+        return bool(self.paper.find("setups", self.setup)["window"][0] > 0)
+
     def points(self) -> Iterator[tuple[Mapping[str, Any], int, _Pair]]:
         """Pairs at every point of Fig. 10 and 11 that was run beside the main runs."""
         topology = self.paper.topologies[0]["id"]
@@ -111,7 +146,8 @@ def _d2(v: _View) -> list[Comparison]:
 
 
 def _d3(v: _View) -> list[Comparison]:
-    return [p.compare("aggregate throughput, FDD-RED − RED", "total", "above", "bit/s") for p in v.pairs()]
+    label = "throughput at the link, FDD-RED − RED"
+    return [p.compare(label, "link", "above", "bit/s") for p in v.pairs()]
 
 
 def _d4(v: _View) -> list[Comparison]:
@@ -132,8 +168,17 @@ def _d5(v: _View) -> list[Comparison]:
 def _d6(v: _View) -> list[Comparison]:
     equal, unequal = v.pair("equal"), v.pair("unequal")
     return [
-        equal.compare("variation of drops over flows, FDD-RED − RED", "spread_drops", "below"),
-        unequal.compare("variation of drops · RTT/avgRTT over flows, FDD-RED − RED", "spread_goal", "below"),
+        equal.compare(
+            "standard deviation of drops over flows, FDD-RED − RED", "spread_packets", "below", "packets"
+        ),
+        equal.compare("the same over their mean, FDD-RED − RED", "spread_drops", "below"),
+        unequal.compare(
+            "standard deviation of drops · RTT/avgRTT over flows, FDD-RED − RED",
+            "spread_goal_packets",
+            "below",
+            "packets",
+        ),
+        unequal.compare("the same over their mean, FDD-RED − RED", "spread_goal", "below"),
     ]
 
 
@@ -166,7 +211,7 @@ def _notes(claim: str, v: _View) -> list[str]:
             f"RED's own index, {equal.title}, is {_mean(equal.red, 'fi'):.3f} with a standard deviation of"
             f" {spread:.3f} from seed to seed."
         ]
-        if v.setup == "twenty-seconds":
+        if not v.long:
             odd = [(k, jain(PRINTED[k])) for k in (("equal", "red"), ("unequal", "fdd"))]
             words = " and ".join(
                 f"{x:.4f} ({TITLES[s]}, {v.paper.find('topologies', t)['title']})" for (t, s), x in odd
@@ -179,11 +224,21 @@ def _notes(claim: str, v: _View) -> list[str]:
         over, all_ = _mean(equal.red, "drops_overflow"), _mean(equal.red, "drops")
         return [
             f"With {equal.title}, {over:.0f} of RED's {all_:.0f} drops are for want of room,"
-            " which RED's average does not decide."
+            " which RED's average does not decide.",
+            *_placebo_drops(v, equal),
         ]
     if claim == "D3":
         used = 100 * _mean(equal.red, "utilisation")
-        return [f"Under RED the link is used to {used:.1f} % already, {equal.title}."]
+        got = " and ".join(
+            f"{(_mean(p.fdd, 'total') - _mean(p.red, 'total')) / 1e3:+.1f} kbit/s ({p.title})".replace(
+                "-", "−"
+            )
+            for p in (equal, unequal)
+        )
+        return [
+            f"Under RED the link is used to {used:.1f} % already, {equal.title}.",
+            f"What receivers get in order, without what was sent twice, changes by {got}.",
+        ]
     if claim == "D6":
         eq1, goal = (
             f"{_mean(unequal.red, name):.2f} under RED and {_mean(unequal.fdd, name):.2f} under FDD-RED"
@@ -200,15 +255,36 @@ def _notes(claim: str, v: _View) -> list[str]:
     return []
 
 
+def _placebo_drops(v: _View, equal: _Pair) -> list[str]:
+    """What the placebos drop beside the ledger, where they were run."""
+    topology = v.paper.topologies[0]["id"]
+    shown = [
+        f"{variant['title'].removeprefix('placebo: ')} {_mean(m, 'drops'):.1f}"
+        for variant in v.paper.variants
+        if variant["id"] in PLACEBOS and (m := v.cells.get(Cell(v.setup, topology, "fdd", variant["id"])))
+    ]
+    if v.variant or not shown:
+        return []
+    return [
+        f"Which packet goes decides most of it. Without any ledger, {equal.title}: {', '.join(shown)} drops;"
+        f" FDD-RED {_mean(equal.fdd, 'drops'):.1f}."
+    ]
+
+
 def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
-    """Collect what was measured about every claim in every set-up, in the order of the paper's tables."""
+    """Collect what was measured about every claim in every set-up, in the order of the paper's tables.
+
+    `variant` is one of the paper's, or a cell of the crossed readings; set-ups without its runs are left out.
+    """
     found = []
     for claim in paper.claims:
         for setup in paper.setups:
             view = _View(paper, cells, setup["id"], variant)
+            if variant and not view.ran:
+                continue
             comparisons = _CLAIMS[claim["id"]](view)
             # The paper's numbers are of 20 s.
-            numbers = claim.get("numbers", ()) if setup["id"] == "twenty-seconds" else ()
+            numbers = () if view.long else claim.get("numbers", ())
             found.append(
                 Finding(
                     claim["id"],
@@ -247,7 +323,8 @@ def table(paper: Paper, cells: Cells) -> list[dict[str, Any]]:
         rates = PRINTED[cell.topology, cell.scheme]
         rows: list[tuple[str, str, str, str, float | None]] = [
             ("Table 2", "fairness index", "fi", "", _printed(paper, "fi", cell)),
-            ("Table 2", "aggregate throughput", "total", "bit/s", float(sum(rates))),
+            ("Table 2", "aggregate throughput at the link", "link", "bit/s", float(sum(rates))),
+            ("Table 2", "aggregate throughput at receivers", "total", "bit/s", float(sum(rates))),
             ("Table 1", "packets dropped", "drops", "packets", _printed(paper, "drops", cell)),
         ]
         rows += [
@@ -264,7 +341,7 @@ def table(paper: Paper, cells: Cells) -> list[dict[str, Any]]:
                     "topology": cell.topology,
                     "scheme": cell.scheme,
                     "variant": cell.variant,
-                    "paper": value if cell.setup == "twenty-seconds" else None,
+                    "paper": None if _View(paper, cells, cell.setup, "").long else value,
                     "values": [float(x) for x in m[name]],
                     "seeds": list(m.seeds),
                 }
@@ -278,6 +355,75 @@ def _printed(paper: Paper, measure: str, cell: Cell) -> float | None:
             if (n["measure"], n["topology"], n["scheme"]) == (measure, cell.topology, cell.scheme):
                 return float(n["value"])
     return None
+
+
+def added(paper: Paper, cells: Cells) -> list[dict[str, Any]]:
+    """What the ledger adds over every placebo: FDD-RED less the placebo, seed by seed.
+
+    One entry a set-up, topology, placebo and measure, with `mean`, `ci95` and `better` (1, 0 or −1: FDD-RED
+    is shown to be better, neither is, the placebo is). RED itself is the placebo `tail`.
+    """
+    made = []
+    for setup in paper.setups:
+        for topology in paper.topologies:
+            fdd = cells[Cell(setup["id"], topology["id"], "fdd")]
+            placebos = [("tail", cells[Cell(setup["id"], topology["id"], "red")])]
+            placebos += [
+                (name, m)
+                for name in PLACEBOS
+                if (m := cells.get(Cell(setup["id"], topology["id"], "fdd", name)))
+            ]
+            for name, placebo in placebos:
+                for measure, (_, _, good) in ADDED.items():
+                    difference = [float(x) for x in fdd[measure] - placebo[measure]]
+                    e = estimate(difference)
+                    interval = ci95(difference)
+                    side = 0 if interval is None else (interval.lo > 0) - (interval.hi < 0)
+                    made.append(
+                        {
+                            "setup": setup["id"],
+                            "topology": topology["id"],
+                            "placebo": name,
+                            "measure": measure,
+                            "mean": e.mean,
+                            "ci95": None if interval is None else list(interval),
+                            "better": good * side,
+                        }
+                    )
+    return made
+
+
+def crossing(paper: Paper, cells: Cells) -> list[dict[str, Any]]:
+    """Verdicts of every claim in every cell of the crossed readings that was run, with its main figures."""
+    made = []
+    for name, values in crossed(paper).items():
+        judged = judge(findings(paper, _paired(paper, cells, name), name))
+        if not judged:
+            continue
+        setup = paper.about["crossed"]["setup"]
+        main = {t["id"]: cells[Cell(setup, t["id"], "fdd", name)] for t in paper.topologies}
+        made.append(
+            {
+                "readings": dict(zip(paper.about["crossed"]["readings"], name.split("/"), strict=True)),
+                "set": values,
+                "verdicts": {j.claim: j.verdict.value for j in judged},
+                "inside": sum(n.inside for j in judged for n in j.numbers),
+                "numbers": sum(len(j.numbers) for j in judged),
+                **{f"{what}_{t}": _mean(m, what) for t, m in main.items() for what in ("drops", "fi")},
+            }
+        )
+    return made
+
+
+def _paired(paper: Paper, cells: Cells, name: str) -> Cells:
+    """The cells of a crossed reading, and those of RED cut to the same seeds."""
+    setup = paper.about["crossed"]["setup"]
+    mine = {c: m for c, m in cells.items() if c.setup == setup and c.variant == name}
+    red = {
+        (key := Cell(setup, c.topology, "red", "", c.sweep, c.value)): cells[key].first(len(m.seeds))
+        for c, m in mine.items()
+    }
+    return {**red, **mine}
 
 
 def more(paper: Paper, cells: Cells) -> dict[str, Any]:
@@ -304,5 +450,7 @@ def more(paper: Paper, cells: Cells) -> dict[str, Any]:
             for cell, m in cells.items()
             if not cell.sweep and "rtt_error" in m.values
         ],
+        "ledger_adds": added(paper, cells),
+        "crossed": crossing(paper, cells),
         "points": [{"point": point["id"], "values": point_values(point)} for point in paper.about["points"]],
     }

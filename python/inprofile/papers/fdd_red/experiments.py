@@ -1,4 +1,4 @@
-"""What is run for paper D: the main runs and their variants, Fig. 10 and 11, the crossed readings, the sweeps."""
+"""What is run for paper D: main runs and variants, Fig. 10 and 11, crossed readings, sweeps."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _main(paper: Paper, quick: bool) -> Iterator[Job]:
 
 
 def _points(paper: Paper, quick: bool, full: bool) -> Iterator[Job]:
-    """Fig. 10 and 11, of the first topology; quick: of the first set-up; in steady state only where `full`."""
+    """Fig. 10 and 11, of the first topology; quick: of the first set-up; in steady state only if `full`."""
     seeds = paper.about["seeds"]
     topology = paper.topologies[0]["id"]
     for setup in paper.setups:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
+from ...judge import Verdict
 from ...quantity import number
 from ...report import charts as draw
 from ...report import curves
 from ...stats import ci95, estimate
 from .. import Cell
 from ..measures import Measures, Trace
-from .claims import PRINTED, TITLES, at_point, jain
+from .claims import ADDED, PRINTED, TITLES, added, at_point, crossing, jain
 from .experiments import point_values
 from .measure import FLOWS
 
@@ -22,17 +23,7 @@ __all__ = ["context"]
 
 Charts = MutableMapping[str, Mapping[str, Any]]
 
-#: What is shown as a scheme: title, scheme and variant.
-LINES = (
-    ("RED", "red", ""),
-    ("FDD-RED", "fdd", ""),
-    ("FDD-RED, overflows too", "fdd", "overflow"),
-    ("FDD-RED, true RTTs", "fdd", "oracle"),
-    ("FDD-RED, queue in RTTs", "fdd", "queue"),
-    ("FDD-RED, penalties kept", "fdd", "keep"),
-    ("FDD-RED, both of these", "fdd", "both"),
-)
-SHORT = "twenty-seconds"
+SHORT = "a"
 
 
 def context(report: Report, charts: Charts) -> dict[str, Any]:
@@ -45,41 +36,24 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
         "points": list(_points(report, charts)),
         "spreads": list(_spreads(report)),
         "sweeps": list(_sweeps(report)),
-        "assumed": ASSUMED,
+        "placebos": list(_placebos(report)),
+        "readings": list(_readings(report)),
+        "crossed": _crossed(report),
+        "quoted": report.paper.about["quoted"],
+        "assumed": report.paper.about["assumed"],
         "shown_seed": report.paper.about["shown_seed"],
     }
 
 
-#: Value and reason of what the paper does not state; the scenario files say the same beside each value.
-ASSUMED = (
-    (
-        "Packet, TCP, starts",
-        "500 + 40 B; SACK, window of 1,000 packets, one acknowledgement a packet; all flows at 0.1 s",
-        "pinned: the digits of Table 2, and RED's 149 drops and 977 kbit/s in ns-2",
-    ),
-    (
-        "Links",
-        "hosts at 10 Mbit/s; bottleneck 4 ms each way",
-        "never the narrowest; the paper gives round-trip times only",
-    ),
-    ("RED", "gentle, waiting, ns-2's variant", "ns-2's defaults; the paper extended ns-2's RED"),
-    (
-        "Round-trip times",
-        "estimated at the router from what passes",
-        "the paper refers to estimators of others",
-    ),
-    (
-        "Partner charged",
-        "the flow whose last drop is longest ago",
-        "Fig. 2 says “latest time”; the other reading is swept",
-    ),
-    ("Victim's packet", "its last; without one, the arrival", "Fig. 2: “a packet from flow”; swept"),
-    (
-        "Overflows",
-        "not the ledger's",
-        "Fig. 2 speaks of RED's probability; the other reading is judged beside",
-    ),
-)
+def _lines(report: Report, setup: str) -> list[tuple[str, str, str]]:
+    """What is shown of a set-up as a scheme: title, scheme and variant."""
+    topology = report.paper.topologies[0]["id"]
+    others = [
+        (v["title"], "fdd", v["id"])
+        for v in report.paper.variants
+        if Cell(setup, topology, "fdd", v["id"]) in report.cells
+    ]
+    return [("RED", "red", ""), ("FDD-RED", "fdd", ""), *others]
 
 
 def _figures(values: Any, scale: float = 1.0, digits: int = 4) -> str:
@@ -98,19 +72,36 @@ def _side(values: Any) -> int:
 def _in_short(report: Report) -> Iterator[str]:
     """What the runs say in a few sentences, each of them decided by the figures it gives."""
     for setup in report.paper.setups:
-        yield f"{setup['title']}: {_against_red(report, setup, '')}."
-        yield (
-            f"{setup['title']}, with the wait in the queue counted as round-trip time and the penalties of"
-            f" flows that were away kept: {_against_red(report, setup, 'both')}."
-        )
-    printed = report.paper.find("claims", "D2")["numbers"]
-    overflow = report.cell(SHORT, "equal", "fdd", "overflow")
-    yield (
-        f"The paper prints {printed[0]['value']} drops for RED and {printed[1]['value']} for FDD-RED."
-        " Most of RED's come in the first slow start and for want of room, before any mechanism here"
-        " decides anything; when the ledger places those too, there are"
-        f" {overflow['drops'].mean():.0f}: placing a drop does not save one."
+        if setup["window"][0] == 0:
+            yield f"{setup['title']}: {_against_red(report, setup, '')}."
+    printed = {n["scheme"]: n["value"] for n in report.paper.find("claims", "D2")["numbers"]}
+    counts = ", ".join(
+        f"{number(float(report.cell(s['id'], 'equal', 'fdd')['drops'].mean()), 3)} in {s['title']}"
+        for s in report.paper.setups
+        if s["window"][0] == 0
     )
+    yield (
+        f"Of drops the paper prints {printed['red']} for RED and {printed['fdd']} for FDD-RED; here RED has"
+        f" {number(float(report.cell(SHORT, 'equal', 'red')['drops'].mean()), 3)}, and FDD-RED {counts}."
+        " Most of RED's come as the first slow start overruns the buffer: whether the ledger decides these,"
+        " and from which end of the queue it takes the packet, decides the count."
+    )
+    yield from (_ledger_adds(report, topology) for topology in report.paper.topologies)
+
+
+def _ledger_adds(report: Report, topology: Mapping[str, Any]) -> str:
+    """Which placebos FDD-RED is better or worse than, by each measure, in A over 20 s."""
+    entries = [
+        e
+        for e in added(report.paper, report.cells)
+        if (e["setup"], e["topology"]) == (SHORT, topology["id"]) and e["placebo"] != "tail"
+    ]
+    parts = []
+    for measure, (words, _, _) in ADDED.items():
+        of = [e["better"] for e in entries if e["measure"] == measure]
+        better, worse = of.count(1), of.count(-1)
+        parts.append(f"{words} better than {better} and worse than {worse} of {len(of)}")
+    return f"Beside placebos that take the packet without a ledger, {topology['title']}: {'; '.join(parts)}."
 
 
 def _against_red(report: Report, setup: Mapping[str, Any], variant: str) -> str:
@@ -132,7 +123,7 @@ def _against_red(report: Report, setup: Mapping[str, Any], variant: str) -> str:
 
 def _tables(report: Report, setup: Mapping[str, Any], charts: Charts) -> dict[str, Any]:
     """Table 2 with a column a network and scheme, the paper's beside ours; Table 1."""
-    printed = setup["id"] == SHORT
+    printed = setup["window"][0] == 0
     columns, cells = [], []
     for topology in report.paper.topologies:
         for scheme, title in TITLES.items():
@@ -147,7 +138,12 @@ def _tables(report: Report, setup: Mapping[str, Any], charts: Charts) -> dict[st
                 }
             )
             cells.append(_measured_column(report.cell(setup["id"], topology["id"], scheme)))
-    labels = [*(f"Flow{i} (kbit/s)" for i in range(FLOWS)), "Sum (kbit/s)", "Fairness index"]
+    labels = [
+        *(f"Flow{i} (kbit/s)" for i in range(FLOWS)),
+        "Sum (kbit/s)",
+        "At the link (kbit/s)",
+        "Fairness index",
+    ]
     rows = [{"what": label, "cells": [c[i] for c in cells]} for i, label in enumerate(labels)]
     return {
         "setup": setup,
@@ -164,13 +160,14 @@ def _printed_column(report: Report, topology: str, scheme: str) -> list[str]:
     index = _printed(report, topology, scheme)
     own = jain(rates)
     odd = f" ({own:.4f})" if abs(own - index) > 0.001 else ""
-    return [*(f"{x / 1e3:.1f}" for x in rates), f"{sum(rates) / 1e3:.1f}", f"{index:.3f}{odd}"]
+    return [*(f"{x / 1e3:.1f}" for x in rates), f"{sum(rates) / 1e3:.1f}", "–", f"{index:.3f}{odd}"]
 
 
 def _measured_column(m: Measures) -> list[str]:
     return [
         *(_figures(m[f"flow{i}"], 1e3) for i in range(FLOWS)),
         _figures(m["total"], 1e3),
+        _figures(m["link"], 1e3),
         _figures(m["fi"]),
     ]
 
@@ -186,19 +183,19 @@ def _fairness(
 ) -> dict[str, Any]:
     rows = [
         draw.row(title, m["fi"], m.seeds)
-        for title, scheme, variant in LINES
+        for title, scheme, variant in _lines(report, setup["id"])
         if (m := report.cell(setup["id"], topology["id"], scheme, variant))
     ]
     paper = (
         {title: _printed(report, topology["id"], scheme) for scheme, title in TITLES.items()}
-        if setup["id"] == SHORT
+        if setup["window"][0] == 0
         else {}
     )
     low = min([*paper.values(), *(v for row in rows for v in row["values"])])
     name = f"fi-{setup['id']}-{topology['id']}"
     charts[name] = draw.dots(
         rows,
-        [line[0] for line in LINES],
+        [line[0] for line in _lines(report, setup["id"])],
         x="fairness index",
         paper=paper,
         domain=(round(low - 0.01, 3), 1.001),
@@ -210,9 +207,9 @@ def _drops(report: Report, setup: Mapping[str, Any]) -> Iterator[dict[str, str]]
     printed = {n["scheme"]: n["value"] for n in report.paper.find("claims", "D2")["numbers"]}
     seconds = setup["window"][1] - setup["window"][0]
     for topology in report.paper.topologies:
-        for title, scheme, variant in LINES:
+        for title, scheme, variant in _lines(report, setup["id"]):
             m = report.cell(setup["id"], topology["id"], scheme, variant)
-            shown = not variant and topology["id"] == "equal" and setup["id"] == SHORT
+            shown = not variant and topology["id"] == "equal" and setup["window"][0] == 0
             yield {
                 "scheme": title,
                 "topology": topology["title"],
@@ -283,18 +280,19 @@ def _points(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
     topology = report.paper.topologies[0]["id"]
     for setup in report.paper.setups:
         panels = []
+        lines = [line for line in _lines(report, setup["id"]) if line[2] != "oracle"]
         for point in report.paper.about["points"]:
             rows = []
-            for title, scheme, variant in LINES[:3]:
+            for title, scheme, variant in lines:
                 for value in point_values(point):
                     cell = Cell(setup["id"], topology, scheme, variant)
                     m = at_point(report.cells, topology, point, value, cell)
                     if m is not None:
                         rows.append(draw.row(title, m["drops"], x=float(value)))
-            if len(rows) > len(LINES[:3]):
+            if len(rows) > len(lines):
                 name = f"{point['id']}-{setup['id']}"
                 charts[name] = curves.curve(
-                    rows, [line[0] for line in LINES[:3]], x=point["axis"], y="packets dropped", zero=True
+                    rows, [line[0] for line in lines], x=point["axis"], y="packets dropped", zero=True
                 )
                 panels.append({"chart": name, "title": point["title"]})
         if panels:
@@ -304,19 +302,101 @@ def _points(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
 def _spreads(report: Report) -> Iterator[dict[str, str]]:
     for setup in report.paper.setups:
         for topology in report.paper.topologies:
-            for title, scheme, variant in LINES:
+            for title, scheme, variant in _lines(report, setup["id"]):
                 m = report.cell(setup["id"], topology["id"], scheme, variant)
                 known = "rtt_error" in m.values
                 yield {
                     "setup": setup["title"],
                     "topology": topology["title"],
                     "scheme": title,
+                    "packets": _figures(m["spread_packets"], digits=3),
                     "drops": _figures(m["spread_drops"], digits=3),
                     "eq1": _figures(m["spread_eq1"], digits=3),
                     "goal": _figures(m["spread_goal"], digits=3),
                     "fi": _figures(m["fi"]),
                     "error": f"{100 * float(m['rtt_error'].mean()):.1f} %" if known else "–",
                 }
+
+
+def _placebos(report: Report) -> Iterator[dict[str, Any]]:
+    """What the ledger adds over each placebo: one row a placebo, FDD-RED less it."""
+    titles = {"tail": "RED as it is (the arrival)", **{v["id"]: v["title"] for v in report.paper.variants}}
+    entries = added(report.paper, report.cells)
+    for setup in report.paper.setups:
+        for topology in report.paper.topologies:
+            here = [e for e in entries if (e["setup"], e["topology"]) == (setup["id"], topology["id"])]
+            names = list(dict.fromkeys(e["placebo"] for e in here))
+            if len(names) < 2:
+                continue
+            yield {
+                "setup": setup,
+                "topology": topology,
+                "columns": [words for words, _, _ in ADDED.values()],
+                "rows": [
+                    {
+                        "title": titles[name].removeprefix("placebo: "),
+                        "cells": [_added(e) for e in here if e["placebo"] == name],
+                    }
+                    for name in names
+                ],
+            }
+
+
+def _added(entry: Mapping[str, Any]) -> dict[str, Any]:
+    unit = ADDED[entry["measure"]][1]
+    factor = 1e3 if unit == "bit/s" else 1.0
+    text = number(entry["mean"] / factor, 3)
+    if entry["ci95"]:
+        text += f" ± {number((entry['ci95'][1] - entry['ci95'][0]) / 2 / factor, 2)}"
+    text = text.replace("-", "−") + (" kbit/s" if unit == "bit/s" else "")
+    return {"text": text, "words": {1: "better", 0: "open", -1: "worse"}[entry["better"]]}
+
+
+def _readings(report: Report) -> Iterator[dict[str, Any]]:
+    for reading in report.paper.about["readings"]:
+        chosen = next(a for a in reading["alternatives"] if a["id"] == reading["default"])
+        others = [a["title"] for a in reading["alternatives"] if a is not chosen]
+        yield {**reading, "chosen": chosen["title"], "others": others}
+
+
+def _crossed(report: Report) -> dict[str, Any] | None:
+    """Verdicts in every cell of the crossed readings; None where they were not run."""
+    rows = crossing(report.paper, report.cells)
+    if not rows:
+        return None
+    claims = [claim["id"] for claim in report.paper.claims]
+    names = report.paper.about["crossed"]["readings"]
+    titles = {
+        (name, a["id"]): a["title"]
+        for name in names
+        for a in report.paper.find("readings", name)["alternatives"]
+    }
+    return {
+        "claims": claims,
+        "readings": [report.paper.find("readings", name)["title"] for name in names],
+        "rows": [
+            {
+                "readings": [titles[name, row["readings"][name]] for name in names],
+                "verdicts": [Verdict(row["verdicts"][claim]) for claim in claims],
+                "numbers": f"{row['inside']} of {row['numbers']}",
+                **{
+                    f"{what}_{t['id']}": number(row[f"{what}_{t['id']}"], digits)
+                    for t in report.paper.topologies
+                    for what, digits in (("drops", 3), ("fi", 4))
+                },
+            }
+            for row in rows
+        ],
+        "counts": {
+            claim: {
+                verdict.words: n
+                for verdict in Verdict
+                if (n := sum(row["verdicts"][claim] == verdict.value for row in rows))
+            }
+            for claim in claims
+        },
+        "seeds": report.paper.about["seeds"]["crossed"],
+    }
 
 
 def _sweeps(report: Report) -> Iterator[dict[str, Any]]:

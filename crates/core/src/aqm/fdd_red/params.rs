@@ -74,6 +74,16 @@ crate::choice! {
 }
 
 crate::choice! {
+    /// From when on a flow is idle: §II keeps those that "have passed through the queue during the last RTTavg".
+    pub enum IdleFrom {
+        /// Its last packet's departure: what waits has not passed yet, and no account is closed with packets waiting.
+        Departure = "departure",
+        /// Its last packet's arrival, though packets of it may wait: with a queue of more than avgRTT accounts are closed all the time.
+        Arrival = "arrival",
+    }
+}
+
+crate::choice! {
     /// Who says what the round-trip times are.
     pub enum RttSource {
         /// The router estimates them from what passes.
@@ -122,6 +132,8 @@ crate::params! {
         rtt: Rtt = Rtt::Base;
         /// What becomes of the penalty of a flow of which nothing has passed or waited for avgRTT.
         idle_penalty: IdlePenalty = IdlePenalty::Forget;
+        /// From when on a flow is idle: its last departure, or its last arrival.
+        idle_from: IdleFrom = IdleFrom::Departure;
         /// Who says what the round-trip times are.
         rtt_source: RttSource = RttSource::Estimated;
         /// Flows it keeps state of at most: of more, those seen longest ago are forgotten.

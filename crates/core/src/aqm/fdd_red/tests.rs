@@ -35,6 +35,7 @@ fn params() -> Params {
         applies_to: AppliesTo::Early,
         rtt: Rtt::Base,
         idle_penalty: IdlePenalty::Forget,
+        idle_from: IdleFrom::Departure,
         rtt_source: RttSource::Oracle,
         flows: 16,
     }
@@ -293,6 +294,10 @@ fn no_account_is_closed_while_packets_wait() {
     }
     assert_eq!(came_again(&mut b, 50)[1], true, "within avgRTT of its departure");
     assert_eq!(came_again(&mut b, 500)[1], false);
+    // By arrivals alone it is closed though its packet waits.
+    let p = Params { idle_from: IdleFrom::Arrival, ..params() };
+    let mut b = Bench::new(&p, 100.0).tell(&RTTS).fill(&[0, 1, 2]);
+    assert_eq!(came_again(&mut b, 500), [false, false]);
 }
 
 /// A placebo takes the arrival's own flow, or any that has a packet here, and charges nobody.
