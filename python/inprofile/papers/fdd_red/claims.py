@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...judge import Comparison, Finding, Number, judge
-from ...stats import ci95, estimate
+from ...stats import FREE, SHARE, UNLIKE, ci95, estimate
 from .. import Cell, Paper
 from ..measures import Measures
 from .experiments import crossed, point_values
@@ -47,7 +47,7 @@ ADDED: Mapping[str, tuple[str, str, int]] = {
     "queue_std": ("standard deviation of the queue", "packets", -1),
     "spread_packets": ("standard deviation of drops over flows", "packets", -1),
 }
-BOUNDS = {"fi": (0.0, 1.0), "drops": (0.0, np.inf)}
+BOUNDS = {"fi": SHARE, "drops": (0.0, np.inf)}
 #: Table 2 of the paper: each flow's throughput in bit/s.
 PRINTED: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("equal", "red"): (203056, 244312, 182320, 196576, 151216),
@@ -85,6 +85,7 @@ class _Pair:
             "above" if side == "above" else "below",
             unit=unit,
             topology=self.title,
+            bounds=UNLIKE if name == "fi" else FREE,
         )
 
 
@@ -343,6 +344,7 @@ def table(paper: Paper, cells: Cells) -> list[dict[str, Any]]:
                     "variant": cell.variant,
                     "paper": None if _View(paper, cells, cell.setup, "").long else value,
                     "values": [float(x) for x in m[name]],
+                    "bounds": BOUNDS.get(name, FREE),
                     "seeds": list(m.seeds),
                 }
             )
@@ -377,7 +379,7 @@ def added(paper: Paper, cells: Cells) -> list[dict[str, Any]]:
                 for measure, (_, _, good) in ADDED.items():
                     difference = [float(x) for x in fdd[measure] - placebo[measure]]
                     e = estimate(difference)
-                    interval = ci95(difference)
+                    interval = ci95(difference, UNLIKE if measure == "fi" else FREE)
                     side = 0 if interval is None else (interval.lo > 0) - (interval.hi < 0)
                     made.append(
                         {
