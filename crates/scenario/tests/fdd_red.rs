@@ -97,11 +97,9 @@ fn at_ten_packets_the_ledger_has_the_full_queue_to_decide_on() {
             [&[Cause::Early, Cause::Forced][..], &[Cause::Overflow], &[Cause::Evicted]]
                 .map(|c| dropped(&outcome, c))
         };
+        // Where the victim has no packet among ten, the arrival goes.
         let [early, overflow, evicted] = of(&[]);
-        assert!(
-            early == 0 && evicted > 10 * (overflow + 1),
-            "{early} early, {overflow} overflow, {evicted} evicted"
-        );
+        assert!(early == 0 && evicted > overflow, "{early} early, {overflow} overflow, {evicted} evicted");
         let [early, overflow, evicted] = of(&[("links.bottleneck.queue.applies_to", "early")]);
         assert!(early == 0 && evicted == 0 && overflow > 50, "{early}, {overflow}, {evicted}");
     }
