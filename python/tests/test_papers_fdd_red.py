@@ -39,7 +39,7 @@ Q = "links.bottleneck.queue."
 
 
 def test_the_schemes_differ_in_nothing_but_the_ledger() -> None:
-    made = {job.cell: job for batch in jobs(PAPER, quick=True) for job in batch}
+    made = {job.cell: job for batch in jobs(PAPER, quick=True, full=True) for job in batch}
     red = made[Cell("b-long", "unequal", "red")]
     fdd = made[Cell("b-long", "unequal", "fdd")]
     assert fdd.values == {
@@ -208,7 +208,7 @@ def _cells(**changes: Mapping[str, float]) -> dict[Cell, Measures]:
     """Measures of every cell outside the sweeps; `changes` by measure and scheme."""
     wobble = 1 + 1e-3 * (np.array(SEEDS) - np.mean(SEEDS))
     made = {}
-    for batch in jobs(PAPER, quick=False, full=False):
+    for batch in jobs(PAPER):
         for job in batch:
             c = job.cell
             values = {}

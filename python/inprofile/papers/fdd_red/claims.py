@@ -281,7 +281,7 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
     for claim in paper.claims:
         for setup in paper.setups:
             view = _View(paper, cells, setup["id"], variant)
-            if variant and not view.ran:
+            if not view.ran:
                 continue
             comparisons = _CLAIMS[claim["id"]](view)
             # The paper's numbers are of 20 s.
@@ -368,7 +368,9 @@ def added(paper: Paper, cells: Cells) -> list[dict[str, Any]]:
     made = []
     for setup in paper.setups:
         for topology in paper.topologies:
-            fdd = cells[Cell(setup["id"], topology["id"], "fdd")]
+            fdd = cells.get(Cell(setup["id"], topology["id"], "fdd"))
+            if fdd is None:
+                continue
             placebos = [("tail", cells[Cell(setup["id"], topology["id"], "red")])]
             placebos += [
                 (name, m)

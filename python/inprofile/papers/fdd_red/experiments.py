@@ -14,10 +14,10 @@ __all__ = ["crossed", "jobs", "point_values"]
 def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
     """List what has to be run: nothing depends on anything else, a batch is what progress names.
 
-    `full` adds Fig. 10 and 11 in steady state, the crossed readings, and the sweeps.
+    `full` adds further set-ups and Fig. 10 and 11 in steady state, the crossed readings, and the sweeps.
     """
     return [
-        [*_main(paper, quick)],
+        [*_main(paper, quick, full)],
         [*_points(paper, quick, full)],
         *([[*_crossed(paper)]] if full else []),
         *([*_sweep(paper, sweep)] for sweep in paper.sweeps if full),
@@ -50,13 +50,18 @@ def crossed(paper: Paper) -> dict[str, dict[str, object]]:
     }
 
 
+def _setups(paper: Paper, full: bool) -> list[dict[str, Any]]:
+    """The set-ups that are run: some in a full run only."""
+    return [s for s in paper.setups if full or not s.get("full")]
+
+
 def _of_setup(variant: Mapping[str, Any], setup: Mapping[str, Any]) -> bool:
     return setup["id"] in variant["setups"]
 
 
-def _main(paper: Paper, quick: bool) -> Iterator[Job]:
+def _main(paper: Paper, quick: bool, full: bool) -> Iterator[Job]:
     seeds = paper.about["seeds"]
-    for setup in paper.setups:
+    for setup in _setups(paper, full):
         long = setup["window"][0] > 0
         n = seeds["quick_long" if long else "quick"] if quick else seeds["long" if long else "full"]
         for topology in paper.topologies:
@@ -71,7 +76,7 @@ def _points(paper: Paper, quick: bool, full: bool) -> Iterator[Job]:
     """Fig. 10 and 11, of the first topology; quick: of the first set-up; in steady state only if `full`."""
     seeds = paper.about["seeds"]
     topology = paper.topologies[0]["id"]
-    for setup in paper.setups:
+    for setup in _setups(paper, full):
         long = setup["window"][0] > 0
         if (quick and setup is not paper.setups[0]) or (long and not full):
             continue

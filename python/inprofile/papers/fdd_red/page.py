@@ -30,7 +30,7 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
     """What the template shows, chart specifications put into `charts` by name."""
     return {
         "short": list(_in_short(report)),
-        "tables": [_tables(report, setup, charts) for setup in report.paper.setups],
+        "tables": [_tables(report, setup, charts) for setup in report.setups],
         "panels": list(_panels(report, charts)),
         "averages": [_averages(report, topology, charts) for topology in report.paper.topologies],
         "points": list(_points(report, charts)),
@@ -41,6 +41,7 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
         "crossed": _crossed(report),
         "quoted": report.paper.about["quoted"],
         "assumed": report.paper.about["assumed"],
+        "setups": report.setups,
         "shown_seed": report.paper.about["shown_seed"],
     }
 
@@ -71,13 +72,13 @@ def _side(values: Any) -> int:
 
 def _in_short(report: Report) -> Iterator[str]:
     """What the runs say in a few sentences, each of them decided by the figures it gives."""
-    for setup in report.paper.setups:
+    for setup in report.setups:
         if setup["window"][0] == 0:
             yield f"{setup['title']}: {_against_red(report, setup, '')}."
     printed = {n["scheme"]: n["value"] for n in report.paper.find("claims", "D2")["numbers"]}
     counts = ", ".join(
         f"{number(float(report.cell(s['id'], 'equal', 'fdd')['drops'].mean()), 3)} in {s['title']}"
-        for s in report.paper.setups
+        for s in report.setups
         if s["window"][0] == 0
     )
     yield (
@@ -278,7 +279,7 @@ def _averages(report: Report, topology: Mapping[str, Any], charts: Charts) -> di
 
 def _points(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
     topology = report.paper.topologies[0]["id"]
-    for setup in report.paper.setups:
+    for setup in report.setups:
         panels = []
         lines = [line for line in _lines(report, setup["id"]) if line[2] != "oracle"]
         for point in report.paper.about["points"]:
@@ -300,7 +301,7 @@ def _points(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
 
 
 def _spreads(report: Report) -> Iterator[dict[str, str]]:
-    for setup in report.paper.setups:
+    for setup in report.setups:
         for topology in report.paper.topologies:
             for title, scheme, variant in _lines(report, setup["id"]):
                 m = report.cell(setup["id"], topology["id"], scheme, variant)
@@ -322,7 +323,7 @@ def _placebos(report: Report) -> Iterator[dict[str, Any]]:
     """What the ledger adds over each placebo: one row a placebo, FDD-RED less it."""
     titles = {"tail": "RED as it is (the arrival)", **{v["id"]: v["title"] for v in report.paper.variants}}
     entries = added(report.paper, report.cells)
-    for setup in report.paper.setups:
+    for setup in report.setups:
         for topology in report.paper.topologies:
             here = [e for e in entries if (e["setup"], e["topology"]) == (setup["id"], topology["id"])]
             names = list(dict.fromkeys(e["placebo"] for e in here))
