@@ -111,6 +111,9 @@ impl Queue for Seen<'_> {
     fn strike(&mut self, _: FlowId, _: End, _: Strike) -> bool {
         false
     }
+    fn strike_at(&mut self, _: u32, _: Strike) -> bool {
+        false
+    }
 }
 
 /// One object on a cache line of its own, as a table of flows or queues would keep it.
@@ -229,6 +232,7 @@ fn decide(file: &[u8], burst: usize) {
         byte_scaled: false,
         mean_packet: None,
         variant: Variant::Efficient,
+        drop: red::DropAt::Tail,
     };
     let (shared, fresh) = (red.whole(&context), HalfLine(State::<1>::default()));
     stream.time(
