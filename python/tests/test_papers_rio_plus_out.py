@@ -198,5 +198,7 @@ def test_the_window_that_a_profile_needs_goes_by_the_packet(segment: str, need: 
     """Fig. 1: 0.5 Mbit/s in 100 ms are 6250 bytes."""
     job = next(j for b in jobs(PAPER) for j in b if j.cell == Cell("as-printed", "figure-1", "rio"))
     short = {**job.values, "duration": "30 s", "measure.to": "30 s", "tcp.segment": segment}
-    m = measure.measure(load_scenario(PAPER.folder / job.file).with_(short).run(seeds=2), job.cell, PAPER)
+    # Fresh seeds, as an atlas confirms with: the seed that the page draws is not among them.
+    result = load_scenario(PAPER.folder / job.file).with_(short).run(seeds=[1001, 1002])
+    m = measure.measure(result, job.cell, PAPER)
     assert m["need:small"].tolist() == pytest.approx([need, need], abs=0.01)

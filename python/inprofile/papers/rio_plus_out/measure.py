@@ -104,7 +104,9 @@ def _windows(
         inside = t >= 20.0
         values[f"above:{group}"] = (cwnd[:, inside] > need).mean(axis=1)
         low, mid, high = np.percentile(cwnd, (10, 50, 90), axis=0)
-        traces[group] = Trace(t, cwnd[seeds.index(shown)], low, mid, high)
+        # What is confirmed with fresh seeds shows its first.
+        line = cwnd[seeds.index(shown) if shown in seeds else 0]
+        traces[group] = Trace(t, line, low, mid, high)
 
 
 def _seen(queues: pa.Table, seeds: tuple[int, ...], values: dict[str, Array]) -> None:
