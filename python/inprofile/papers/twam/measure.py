@@ -99,7 +99,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     t, rates = _sampled(series, names, "received")
     if "bursts" in topology:
         # Of shortened runs only the bursts that lie in the measured window.
-        burst = within(t, [b for b in topology["bursts"] if start <= b[0] and b[1] <= end])
+        burst = within(t, [(start + a, start + b) for a, b in topology["bursts"] if start + b <= end])
         values.update({f"burst.{i}": x for i, x in enumerate(rates[:, :, burst].mean(axis=2), 1)})
         values["fi_worst"] = fairness(np.moveaxis(rates[:, :, burst], 0, 2) / promised).min(axis=1)
     if shown and not (cell.sweep or cell.variant):
