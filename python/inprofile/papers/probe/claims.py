@@ -74,7 +74,8 @@ def _c3(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
     j = js[0]
     last = j.frontier("hard").points[-1]
     label = "loss of {} packets at the highest thresholds"
-    yield j.compare(label.format("OUT"), list(last["loss_out"]), "above", NEAR_ALL, bounds=SHARE)
+    # Without a share's bounds: where all are lost in some seeds, its own scale has no end to measure from.
+    yield j.compare(label.format("OUT"), list(last["loss_out"]), "above", NEAR_ALL)
     yield j.compare(label.format("IN"), list(last["loss_in"]), "below", VERY_SMALL, bounds=SHARE)
 
 
