@@ -177,7 +177,7 @@ def test_what_an_oracle_tells_is_no_estimate() -> None:
 
 
 #: A world in which everything is as claimed, by scheme.
-AS_CLAIMED = {
+AS_CLAIMED: dict[str, dict[Any, float]] = {
     "fi": {
         ("equal", "red"): 0.967,
         ("equal", "fdd"): 0.996,
@@ -207,7 +207,7 @@ AS_CLAIMED = {
 def _cells(**changes: Mapping[str, float]) -> dict[Cell, Measures]:
     """Measures of every cell outside the sweeps; `changes` by measure and scheme."""
     wobble = 1 + 1e-3 * (np.array(SEEDS) - np.mean(SEEDS))
-    made = {}
+    made: dict[Cell, Measures] = {}
     for batch in jobs(PAPER):
         for job in batch:
             c = job.cell
