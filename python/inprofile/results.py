@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ._input import visible
 from ._version import __version__
 from .storage import TABLES, FolderInUse, ResultError, read_folder, write_folder
 from .summary import Rows, Summary
@@ -195,7 +196,7 @@ class Result:
         from html import escape
 
         n = len(self.seeds)
-        head = f"<p><b>{escape(self.title)}</b>, {n} seed{'s' * (n != 1)}</p>"
+        head = f"<p><b>{escape(visible(self.title))}</b>, {n} seed{'s' * (n != 1)}</p>"
         return head + self.summary()._repr_html_() + self.rows("flows")._repr_html_()
 
 

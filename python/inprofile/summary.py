@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from ._input import visible
 from .quantity import pm, quantity
 from .stats import POSITIVE, Bounds, Estimate, estimate
 
@@ -281,7 +282,7 @@ def text_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     tcp.0        1
     x           22
     """
-    lines = [list(heading), *(list(row) for row in rows)]
+    lines = [[visible(cell, lines=False) for cell in row] for row in (heading, *rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(heading))]
     return "\n".join(
         "  ".join(
@@ -293,8 +294,10 @@ def text_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _html_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in heading)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    head = "".join(f"<th>{escape(visible(cell))}</th>" for cell in heading)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(visible(cell))}</td>" for cell in row) + "</tr>" for row in rows
+    )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
