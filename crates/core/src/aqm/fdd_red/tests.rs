@@ -292,8 +292,8 @@ fn no_account_is_closed_while_packets_wait() {
     while b.waiting().contains(&1) {
         b.depart();
     }
-    assert_eq!(came_again(&mut b, 50)[1], true, "within avgRTT of its departure");
-    assert_eq!(came_again(&mut b, 500)[1], false);
+    assert!(came_again(&mut b, 50)[1], "within avgRTT of its departure");
+    assert!(!came_again(&mut b, 500)[1]);
     // By arrivals alone it is closed though its packet waits.
     let p = Params { idle_from: IdleFrom::Arrival, ..params() };
     let mut b = Bench::new(&p, 100.0).tell(&RTTS).fill(&[0, 1, 2]);
