@@ -41,7 +41,6 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
         "crossed": _crossed(report),
         "quoted": report.paper.about["quoted"],
         "assumed": report.paper.about["assumed"],
-        "setups": report.setups,
         "shown_seed": report.paper.about["shown_seed"],
     }
 

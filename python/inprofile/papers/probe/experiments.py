@@ -78,7 +78,7 @@ def _schemes(paper: Paper, study: Table, topology: Table, setup: Table, full: bo
         return list(study["schemes"])
     beside = study.get("beside", {}) if setup is not paper.setups[0] else {}
     more = study.get("more", {}).get(topology["id"], [])
-    schemes: list[str] = beside.get("schemes", study["schemes"])
+    schemes = list(beside.get("schemes") or study["schemes"])
     return [scheme for scheme in schemes if scheme not in more]
 
 
