@@ -27,10 +27,10 @@ compare: build ## Compare all schemes at equal delay, apart from reproduce (two 
 	@$(BIN)/inprofile compare
 
 atlas: build ## Map where each paper's claims hold, coarsely (twenty minutes on two cores; BUDGET=n points a paper)
-	@$(BIN)/inprofile atlas --budget $(or $(BUDGET),64) --out reports
+	@$(BIN)/inprofile atlas --budget $(or $(BUDGET),48) --out reports
 
 renew: build ## Make anew what is committed of the atlases and of the comparison (an hour or more; BUDGET=n points a paper)
-	@$(BIN)/inprofile atlas --budget $(or $(BUDGET),64) --out reports
+	@$(BIN)/inprofile atlas --budget $(or $(BUDGET),48) --out reports
 	@$(BIN)/inprofile compare
 	@$(BIN)/python docs/renew.py reports
 

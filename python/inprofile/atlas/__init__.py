@@ -10,7 +10,6 @@ its page.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,11 +26,11 @@ __all__ = ["BUDGET", "Atlas", "Confirmed", "Plan", "UnknownClaimError", "make", 
 #: Where measures of finished cells are kept, from the working directory.
 CACHE = Path("results/cache/atlas")
 #: Points a paper, unless told.
-BUDGET = 64
+BUDGET = 48
 #: The first of the fresh seeds that confirm; atlas points have 1, 2, 3 ….
 FRESH = 1001
 #: Seeds a point and scheme, unless the paper says (`seeds.atlas`), and how many times as many confirm.
-SEEDS, CONFIRM = 3, 3
+SEEDS, CONFIRM = 3, 2
 
 Progress = Callable[[int, int, str], None]
 """Told runs finished, runs in all, and what is being run."""
@@ -188,7 +187,7 @@ def _confirm(
         planned.paper,
         planned.factors,
         points,
-        seeds=math.ceil(CONFIRM * planned.seeds),
+        seeds=CONFIRM * planned.seeds,
         first=FRESH,
         jobs=jobs,
         cache=cache,

@@ -25,7 +25,7 @@ def atlas(
             "--claim", metavar="ID", help="Answer for this claim only. Repeatable.", show_default=False
         ),
     ] = None,
-    budget: Annotated[int, typer.Option(help="Points a paper.")] = 64,
+    budget: Annotated[int, typer.Option(help="Points a paper.")] = 48,
     plan: Planned = False,
     jobs: Jobs = None,
     out: Annotated[
@@ -41,7 +41,7 @@ def atlas(
     from ..papers.factors import FactorError
 
     if budget < 1:
-        raise Refused(f"--budget {budget} visits no point: give 1 or more, such as --budget 64")
+        raise Refused(f"--budget {budget} visits no point: give 1 or more, such as --budget 48")
     try:
         plans = work.plans(papers or names(), budget, claim)
     except (UnknownPaperError, work.UnknownClaimError) as error:
