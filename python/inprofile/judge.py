@@ -197,9 +197,15 @@ def _interval(xs: Sequence[float], comparison: Comparison) -> Interval:
     return interval
 
 
+def _passable(null: float, c: Comparison) -> bool:
+    """Whether values can lie beyond this bound; one that they cannot pass is none."""
+    return c.bounds[0] < null < c.bounds[1]
+
+
 def _p_value(xs: Sequence[float], c: Comparison) -> float:
     if c.side == "within":
-        return max(p_above(xs, c.null, c.bounds), p_below(xs, c.upper, c.bounds))
+        sides = ((p_above, c.null), (p_below, c.upper))
+        return max(tail(xs, null, c.bounds) for tail, null in sides if _passable(null, c))
     tail = p_above if c.side == "above" else p_below
     return min(1.0, 2 * tail(xs, c.null, c.bounds))
 
@@ -225,8 +231,7 @@ def _opposite(xs: Sequence[float], c: Comparison) -> bool:
     elif c.side == "below":
         shown = [(p_above, c.null)]
     else:
-        # A bound that values cannot pass is none.
-        shown = [(tail, null) for tail, null in (below, above) if c.bounds[0] < null < c.bounds[1]]
+        shown = [(tail, null) for tail, null in (below, above) if _passable(null, c)]
     return any(2 * tail(xs, null, c.bounds) < ALPHA for tail, null in shown)
 
 
@@ -295,7 +300,8 @@ def _summary(comparisons: Sequence[JudgedComparison], numbers: Sequence[JudgedNu
         return sum(c.outcome == outcome for c in comparisons)
 
     held = count("holds")
-    text = f"{held} of {_share(len(comparisons), 'comparison')} {'holds' if held == 1 else 'hold'}"
+    verb = "holds" if 1 in (held, len(comparisons)) else "hold"
+    text = f"{held} of {_share(len(comparisons), 'comparison')} {verb}"
     if n := count("opposite"):
         text += f", {n} significantly opposite"
     if n := count("open"):

@@ -130,7 +130,7 @@ def test_the_same_comparison_counts_once() -> None:
 def test_the_opposite_is_said() -> None:
     judged = one(OPPOSITE)
     assert judged.verdict == Verdict.OPPOSITE
-    assert judged.summary == "0 of 1 comparison hold, 1 significantly opposite."
+    assert judged.summary == "0 of 1 comparison holds, 1 significantly opposite."
     assert "Significantly opposite: ours above theirs: 1.042" in judged.why
 
 
@@ -209,6 +209,17 @@ def test_rates_are_written_with_their_unit() -> None:
 def test_samples_that_cannot_be_judged_are_refused(values: list[float]) -> None:
     with pytest.raises(ValueError, match="interval"):
         one(comparison(values))
+
+
+def test_a_bound_that_values_cannot_pass_is_none() -> None:
+    shares = [0.99, 0.98, 0.97, 0.99, 0.98, 0.975]
+    above = one(Comparison("share", shares, "above", null=0.95, bounds=SHARE))
+    within = one(Comparison("share", shares, "within", null=0.95, upper=1.0, bounds=SHARE))
+    assert within.verdict is above.verdict is Verdict.REPRODUCED
+    assert within.p == pytest.approx(above.p / 2)
+    assert (
+        one(Comparison("share", shares, "within", null=0.0, upper=0.95, bounds=SHARE)).verdict == "opposite"
+    )
 
 
 def test_within_two_bounds_by_two_one_sided_tests() -> None:

@@ -269,9 +269,10 @@ def test_the_table_has_a_row_a_cell() -> None:
 def test_the_cost_is_measured_in_turns_and_says_where() -> None:
     measured = cost.measured()
     for which in ("twam", "twam_rtt_known", "twam_told"):
-        ratios = measured.ratios(which)
-        assert len(ratios) == len(measured.tsw2cm) >= 20
-        assert all(0 < ratio < 100 for ratio in ratios)
+        times = getattr(measured, which)
+        assert len(times) == len(measured.tsw2cm) >= 20
+        assert all(0 < a / b < 100 for a, b in zip(times, measured.tsw2cm, strict=True))
+        assert measured.differences(which) == [a - b for a, b in zip(times, measured.tsw2cm, strict=True)]
     assert measured.machine in measured.words
 
 
@@ -293,9 +294,15 @@ def test_the_page_shows_every_figure() -> None:
             if cell.topology in ("scenario-1", "scenario-4")
             else {}
         )
-        found[cell] = Measures(m.seeds, m.values, traced)
+        # The baseline's shares are less fair, but in scenario 2.
+        times = 1.0 if cell.scheme != BASELINE else 1.1 if cell.topology == "scenario-2" else 0.8
+        found[cell] = Measures(m.seeds, {**m.values, "fi": m.values["fi"] * times}, traced)
     charts: dict[str, Any] = {}
     shown = context(Made(PAPER, found), charts)  # type: ignore[arg-type]
+    assert "are thus fairer in scenario 1 and less fair in scenario 2." in " ".join(shown["short"])
+    # A flow's contract is told by its line without colour too.
+    windows = json.dumps(charts["cwnd-scenario-1-as-printed-twam"])
+    assert '"strokeDash": {"field": "contract"' in windows
     assert [len(view["bars"]) for view in shown["views"]] == [4, 4]
     assert {row["topology"] for row in shown["queues"]} == {f"scenario {n}" for n in (1, 2, 3, 4)}
     assert len(shown["paths"]) == 2

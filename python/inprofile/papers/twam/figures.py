@@ -7,18 +7,20 @@ from typing import Any
 
 import altair as alt
 
-from ...report.charts import Spec, chart_of, fill, shape
+from ...report.charts import DASHES, Spec, chart_of, fill, shape
 from ..measures import Array
 
 __all__ = ["lines"]
 
-#: Light to dark by contract, the two flows of a pair alike.
-COLOURS = ("#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08306b")
+#: By contract, the two flows of a pair alike; told apart on white and on black, and without colour by dash.
+COLOURS = ("#d08a1d", "#8f9a2a", "#2f9e7e", "#2c7fd6", "#8a63c9")
 
 
 @shape
 def _lines_shape(names: tuple[str, ...], y: str, height: int) -> Any:
     scale = alt.Scale(domain=list(names), range=list(COLOURS[: len(names)]))
+    legend = alt.Legend(title=None, orient="top")
+    dashes = alt.Scale(domain=list(names), range=[DASHES[i % len(DASHES)] for i in range(len(names))])
     time = alt.X("t:Q", title="time (s)", scale=alt.Scale(nice=False, zero=False), axis=alt.Axis(tickCount=6))
     value = alt.Y(
         "v:Q",
@@ -33,7 +35,8 @@ def _lines_shape(names: tuple[str, ...], y: str, height: int) -> Any:
             x=time,
             y=value,
             detail="flow:N",
-            color=alt.Color("contract:N", scale=scale, legend=alt.Legend(title=None, orient="top")),
+            color=alt.Color("contract:N", scale=scale, legend=legend),
+            strokeDash=alt.StrokeDash("contract:N", scale=dashes, legend=legend),
             tooltip=[
                 alt.Tooltip("flow:N"),
                 alt.Tooltip("contract:N"),
@@ -49,7 +52,7 @@ def _lines_shape(names: tuple[str, ...], y: str, height: int) -> Any:
 def lines(
     t: Array, flows: Mapping[str, Array], contracts: Sequence[str], *, y: str, top: float, height: int = 190
 ) -> Spec:
-    """Plot one line a flow over time, coloured by contract; `contracts` has one a flow, in order."""
+    """Plot one line a flow over time, colour and dash by contract; `contracts` has one a flow, in order."""
     rows = [
         {"flow": name, "contract": contract, "t": float(f"{a:.5g}"), "v": float(f"{b:.4g}")}
         for (name, values), contract in zip(flows.items(), contracts, strict=True)

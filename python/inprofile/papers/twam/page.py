@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...quantity import number
+from ...quantity import pm
 from ...report import charts as draw
-from ...stats import estimate
+from ...stats import UNLIKE, ci95, estimate
 from .. import Cell
 from ..measures import Array, Measures
+from ..pairing import paired
 from .experiments import BASELINE, OURS, cell_of
 from .figures import lines
 from .measure import PACKET, contracts
@@ -51,24 +52,50 @@ def _in_short(report: Report) -> Iterator[str]:
         return _pm(_cell(report, setup, topology, scheme)["fi"])
 
     two = "scenario-2"
+    kept = " and ".join(_largest(report, setup, two) for setup in (first, like))
     yield (
-        "Shares as contracts, by Jain's index of throughput over contract:"
-        f" {index(OURS)} with TWAM and DWRED in scenario 1 and {index(OURS, topology=two)} in scenario 2;"
-        f" TSW2CM and WRED have {index(BASELINE)} and {index(BASELINE, topology=two)} with the thresholds as"
-        f" printed, {index(BASELINE, like)} and {index(BASELINE, like, two)} with them for OUT alone."
+        "The paper prints one triple of thresholds for static WRED, and not which packets it is for."
+        f" Jain's index of throughput over contract in scenarios 1 and 2: TWAM and DWRED {index(OURS)} and"
+        f" {index(OURS, topology=two)}; the baseline {index(BASELINE)} and {index(BASELINE, topology=two)}"
+        f" with the triple for IN and OUT alike, {index(BASELINE, like)} and {index(BASELINE, like, two)}"
+        " with it for OUT alone, as DWRED's are."
     )
     yield (
-        "Taken apart (scenarios 1 and 2, thresholds for OUT alone): the paper's queue behind TSW2CM has"
-        f" {index('tsw2cm-dwred', like)} and {index('tsw2cm-dwred', like, two)}, its marker before WRED"
-        f" {index('twam-wred', like)} and {index('twam-wred', like, two)}."
+        f"Like against like, TWAM and DWRED are thus {_against(report, like, 'scenario-1')} in scenario 1 and"
+        f" {_against(report, like, two)} in scenario 2. There the baseline's flows of the largest contract"
+        f" get {kept} times that contract, with the triple for both colours and for OUT alone."
+    )
+    yield (
+        f"Taken apart: DWRED behind TSW2CM has {index('tsw2cm-dwred')} and"
+        f" {index('tsw2cm-dwred', topology=two)}; TWAM before static WRED {index('twam-wred')} and"
+        f" {index('twam-wred', topology=two)} with thresholds for both colours, where no marker can matter,"
+        f" {index('twam-wred', like)} and {index('twam-wred', like, two)} with them for OUT alone."
     )
     ours, base = (_cell(report, first, "scenario-1", s) for s in (OURS, BASELINE))
-    queues = (_pm(_cell(report, first, t, OURS)["queue.1"], _pipe(report, t), 2) for t in ("scenario-1", two))
+    fair = _cell(report, like, "scenario-1", BASELINE)
+    queues = (_pm(_cell(report, first, t, OURS)["queue.1"], _pipe(report, t)) for t in ("scenario-1", two))
     yield (
-        f"Slow starts do not end: {_pm(ours['timeouts'])} a run in scenario 1 under TWAM and DWRED,"
-        f" {_pm(base['timeouts'])} under the baseline as printed. The first hop's queue is"
-        f" {' and '.join(queues)} of bandwidth times delay in scenarios 1 and 2."
+        f"Slow starts a run in scenario 1: {_pm(ours['timeouts'])} under TWAM and DWRED,"
+        f" {_pm(base['timeouts'])} and {_pm(fair['timeouts'])} under the two baselines."
+        f" DWRED's first queue is {' and '.join(queues)} of bandwidth times delay in scenarios 1 and 2."
     )
+
+
+def _against(report: Report, setup: str, topology: str) -> str:
+    """Ours beside the baseline, seed by seed, by the index of throughput over contract."""
+    ours, base = (_cell(report, setup, topology, s) for s in (OURS, BASELINE))
+    interval = ci95(paired(ours, base, "fi"), UNLIKE)
+    if interval is None or 0.0 in interval:
+        return "not clearly different"
+    return "fairer" if interval.lo > 0 else "less fair"
+
+
+def _largest(report: Report, setup: str, topology: str) -> str:
+    """What the flows of the largest contract get of it under the baseline."""
+    promised = contracts(report.paper, report.paper.find("topologies", topology))
+    base = _cell(report, setup, topology, BASELINE)
+    flows = np.flatnonzero(promised == promised.max())
+    return _pm(np.mean([base[f"x.{i + 1}"] for i in flows], axis=0), float(promised.max()))
 
 
 def _pipe(report: Report, topology: str) -> float:
@@ -153,9 +180,8 @@ def _bars(report: Report, setup: str, topology: str, what: str, charts: Charts) 
     }
 
 
-def _pm(values: Array, factor: float = 1.0, digits: int = 3) -> str:
-    e = estimate(float(v) / factor for v in values)
-    return number(e.mean, digits) if e.half is None else f"{number(e.mean, digits)} ± {number(e.half, 2)}"
+def _pm(values: Array, factor: float = 1.0) -> str:
+    return pm(estimate(float(v) / factor for v in values))
 
 
 def _queues(report: Report) -> Iterator[dict[str, Any]]:
@@ -176,13 +202,13 @@ def _queues(report: Report) -> Iterator[dict[str, Any]]:
             "scheme": title,
             "queues": [_pm(m[f"queue.{n}"]) for n in range(1, len(topology["hops"]) + 1)],
             "ratio": _pm(m["queue.1"], pipe),
-            "loss_in": _pm(100 * m["loss_in"], digits=2),
-            "loss_out": _pm(100 * m["loss_out"], digits=2),
+            "loss_in": _pm(100 * m["loss_in"]),
+            "loss_out": _pm(100 * m["loss_out"]),
             "in_share": _pm(100 * m["in_share"]),
-            "total": _pm(m["total"], 1e6, 4),
+            "total": _pm(m["total"], 1e6),
             "timeouts": _pm(m["timeouts"]),
-            "overflow": _pm(100 * m["overflow"], digits=2),
-            "fi": _pm(m["fi"], digits=4),
+            "overflow": _pm(100 * m["overflow"]),
+            "fi": _pm(m["fi"]),
         }
 
 
@@ -221,12 +247,12 @@ def _sources(report: Report) -> Iterator[dict[str, Any]]:
             yield {
                 "topology": topology["title"],
                 "scheme": report.paper.find("schemes", scheme)["title"],
-                "fi": _pm(m["fi"], digits=4),
+                "fi": _pm(m["fi"]),
                 "rate_error": _pm(m["rate_error"]),
                 "window_error": _pm(m["window_error"]),
                 "queue": _pm(m["queue.1"], _pipe(report, topology["id"])),
                 "timeouts": _pm(m["timeouts"]),
-                "total": _pm(m["total"], 1e6, 4),
+                "total": _pm(m["total"], 1e6),
             }
 
 
@@ -244,7 +270,7 @@ def _paths(report: Report) -> Iterator[dict[str, Any]]:
             "scheme": report.paper.find("schemes", scheme),
             "near": _pm(near, 1e6),
             "far": _pm(far, 1e6),
-            "fi": _pm(m["fi"], digits=4),
+            "fi": _pm(m["fi"]),
         }
 
 
