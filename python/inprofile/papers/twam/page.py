@@ -131,8 +131,13 @@ def _over_time(report: Report, setup: str, topology: str, what: str, charts: Cha
     flows = {
         scheme: _lines_of(_cell(report, setup, topology, scheme), what, factor) for scheme in (OURS, BASELINE)
     }
-    # The start of a connection, which overshoots, does not set the scale.
-    top = max(float(np.percentile(line, 99.8)) for _, found in flows.values() for line in found.values())
+    # Slow start at the beginning of a connection, which overshoots, does not set the scale of windows.
+    after = 0.1 if what == "cwnd" else 0.0
+    top = max(
+        float(np.percentile(line[int(after * len(line)) :], 99.8))
+        for _, found in flows.values()
+        for line in found.values()
+    )
     shown = []
     for scheme, (t, found) in flows.items():
         name = f"{what}-{topology}-{setup}-{scheme}"
