@@ -44,7 +44,7 @@ def _what(report: Report, claims: Sequence[str], by: Mapping[tuple[str, str], Ju
     first = report.setups[0]
     found = [by[first["id"], c] for c in claims if (first["id"], c) in by]
     parts = [
-        f"{listed(ids)} {'is' if len(ids) == 1 else 'are'} {_fully(verdict)}"
+        f"{listed(ids)} {'is' if len(ids) == 1 else 'are'} {verdict.words}"
         for verdict in (Verdict.REPRODUCED, Verdict.MOSTLY, Verdict.IN_PART)
         if (ids := [j.claim for j in found if j.verdict is verdict])
     ]
@@ -58,11 +58,6 @@ def _what(report: Report, claims: Sequence[str], by: Mapping[tuple[str, str], Ju
     if not parts:
         said = f"none of {len(found)} claims holds, even in part"
     return f"In the primary set-up, {_title(first)}, {said}{printed}."
-
-
-def _fully(verdict: Verdict) -> str:
-    """The verdict as a sentence needs it."""
-    return "mostly reproduced" if verdict is Verdict.MOSTLY else verdict.words
 
 
 def _when(
