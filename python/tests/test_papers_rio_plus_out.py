@@ -107,7 +107,7 @@ def test_where_nothing_crosses_it_is_undecidable() -> None:
     judged = judge(claims.findings(PAPER, made))
     assert verdicts(judged)["B3"] == "undecidable"
     b3 = next(j for j in judged if j.claim == "B3")
-    assert "kept against all 46 flows" in b3.why
+    assert "kept against all 46 best-effort flows" in b3.why
     # Printed numbers are counted apart.
     assert (b3.inside, len(b3.numbers)) == (0, 4)
 

@@ -127,7 +127,7 @@ def test_the_page_opens_with_what_when_and_why_not() -> None:
     made = two_setups()
     what, when, why = (sentence for _, sentence in in_three(made, None))
     assert what.startswith(
-        "In the primary set-up, “As described”, all 8 claims are reproduced; 8 of 12 printed"
+        "In the primary set-up, “As described”, all 8 claims are reproduced; 2 of 8 printed"
     )
     fitted = "(found after seeing the paper's numbers)"
     assert when == f"Under “Tail-drop edge” {fitted} A1 and A8 no longer hold."

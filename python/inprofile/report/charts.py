@@ -382,7 +382,7 @@ def _forest_shape(labels: tuple[str, ...], schemes: tuple[str, ...], x: str, hei
     base = chart_of("rows").encode(y=line, color=scheme_colour(schemes), tooltip=_mean_tips(["label"]))
     zero = chart_of("zero").mark_rule(strokeDash=[4, 3], color="#8a93a3").encode(x=alt.X("x:Q", title=x))
     interval = base.mark_rule(strokeWidth=3).encode(
-        x=alt.X("lo:Q", title=x, axis=alt.Axis(tickCount=5)), x2=alt.X2("hi:Q")
+        x=alt.X("lo:Q", title=x, axis=alt.Axis(tickCount=5), scale=alt.Scale(padding=10)), x2=alt.X2("hi:Q")
     )
     mean = base.mark_point(filled=True, size=90).encode(x=alt.X("mean:Q", title=x))
     return alt.layer(zero, interval, mean).properties(width="container", height=height * len(labels))

@@ -40,10 +40,8 @@ TITLES = {"rio": "RIO", "arm": "ARM", "ard": "ARD", "placebo": "placebo"}
 MEASURES = {
     "fi": ("fairness index", ""),
     "greedy": ("greediest flow's throughput", "bit/s"),
-    "damaged": ("most damaged flow's throughput", "bit/s"),
-    "admitted_over_tpr": ("admitted IN over TPR", ""),
 }
-BOUNDS = {"fi": SHARE, "greedy": (0.0, np.inf), "damaged": (0.0, np.inf)}
+BOUNDS = {"fi": SHARE, "greedy": (0.0, np.inf)}
 
 
 class _Schemes:
@@ -89,7 +87,7 @@ class _Schemes:
             held = float(self["rio"]["queue_core"].mean())
             return (
                 f"the RIO queue drops {drops:.2g} packets in 100 s and holds {held:.2g} on average, so a"
-                " remarked packet fares like any other"
+                " remarked packet is treated like any other"
             )
         if not np.any(self.difference("fi", scheme, base)):
             remarked = float(self[scheme]["remarked"].mean())
@@ -195,7 +193,7 @@ def _a5(s: _Schemes) -> list[Comparison]:
         return []
     return [
         Comparison(
-            f"share of token levels at or below T_rd above {MOSTLY:g}",
+            f"share of token levels at or below T_rd, above {MOSTLY:g}",
             list(s["ard"]["tokens_low"]),
             "above",
             null=MOSTLY,
@@ -203,7 +201,7 @@ def _a5(s: _Schemes) -> list[Comparison]:
             bounds=SHARE,
         ),
         Comparison(
-            "admitted IN over TPR",
+            "admitted IN equal to the TPR, as a ratio",
             list(s["ard"]["admitted_over_tpr"]),
             "within",
             null=KEPT,
@@ -369,9 +367,8 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
 
 def _number(schemes: _Schemes, entry: Mapping[str, Any]) -> Number:
     words, unit = MEASURES[entry["measure"]]
-    ranks = {"greedy": 0, "damaged": 1}
     scheme, measure = entry["scheme"], entry["measure"]
-    values = _of_rank(schemes, scheme, ranks[measure]) if measure in ranks else schemes[scheme][measure]
+    values = _of_rank(schemes, scheme, 0) if measure == "greedy" else schemes[scheme][measure]
     return Number(
         f"{words}, {TITLES[scheme]}",
         list(values),

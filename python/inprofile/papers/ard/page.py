@@ -85,30 +85,30 @@ def _in_short(report: Report) -> Iterator[str]:
         predicted = [prediction95([float(x) for x in fi(name, t["id"])]) for t in paper.topologies]
         matches = [p is not None and value in p for value, p in zip(printed, predicted, strict=True)]
         words = " and ".join(f"{value:.3f}" for value in printed)
-        text = f"{setup['title']}: RIO alone has a fairness index of {listed(name, 'rio')} ({flows} flows),"
-        text += f" the paper {words}"
-        text += " (among ours)" if all(matches) else ""
+        text = f"{setup['title']}: without an aggregate marker the fairness index is {listed(name, 'rio')}"
+        text += f" ({flows} flows); the paper has {words}"
+        text += ", inside our prediction intervals" if all(matches) else ""
         changes = {
             1: "ARD raises it to",
-            0: "ARD is not shown to change it:",
+            0: "With ARD it is not significantly different:",
             -1: "ARD lowers it to",
-            None: "ARD takes it to",
+            None: "With ARD it is",
         }[agreed(name, "ard", "rio")]
         text += f". {changes} {listed(name, 'ard')}"
         blind = {
-            1: "more than blind drops at the same rate",
-            -1: "less than blind drops at the same rate",
-            0: "not shown to differ from blind drops at the same rate",
-            None: "compared with blind drops at the same rate",
+            1: ", less fair than ARD",
+            -1: ", fairer than ARD",
+            0: ", not significantly different from ARD",
+            None: "",
         }[agreed(name, "ard", "placebo")]
-        text += f", {blind} ({listed(name, 'placebo')})"
+        text += f"; blind drops at the same rate give {listed(name, 'placebo')}{blind}"
         same = all(not (fi(name, t["id"], "arm") - fi(name, t["id"])).any() for t in paper.topologies)
-        text += "; ARM changes nothing in any seed." if same else f"; ARM {listed(name, 'arm')}."
+        text += "; ARM changes no rate in any seed." if same else f"; ARM gives {listed(name, 'arm')}."
         gains = [fi(name, t["id"], variant="jitter") - fi(name, t["id"]) for t in paper.topologies]
         if all(side([float(x) for x in gain]) > 0 and gain.mean() > NOTABLE for gain in gains):
             text += (
-                " A little jitter at the senders, with no marker at all, gives"
-                f" {listed(name, 'rio', 'jitter')}: the unfairness is a phase effect."
+                " Sender jitter alone, without any marker, raises it to"
+                f" {listed(name, 'rio', 'jitter')}: at least part of the unfairness is a phase effect."
             )
         yield text
 
@@ -179,13 +179,13 @@ def _difference(c: Comparison) -> dict[str, Any]:
 
 
 def _placebo_words(versus: list[Comparison]) -> str:
-    """In words, whether ARD does better than equal drops without its wits."""
+    """In words, whether ARD does better than blind drops at the same rate."""
     placebo_rio, ard_rio, ard_placebo = versus
     if not any(c for comparison in versus for c in comparison.values):
         return "ARD drops and remarks nothing here, so there is nothing for a placebo to imitate."
 
     against = {
-        1: "ARD is fairer than the placebo: its gain is more than randomness",
+        1: "ARD is fairer than the placebo: more than randomness",
         0: "ARD and the placebo cannot be told apart",
         -1: "the placebo is fairer than ARD: blind drops do better",
     }[side(list(ard_placebo.values))]

@@ -172,8 +172,8 @@ def _b1c(paper: Paper, cells: Cells, setup: str) -> Finding:
     rio, plus = (next(t["throughput"] for t in paper.about["table1"] if t["scheme"] == s) for s in SCHEMES)
     printed = ", ".join(f"{(b - a) / 1e3:+.0f}" for a, b in zip(rio[:-1], plus[:-1], strict=True))
     note = (
-        f"Gains by profile: {ours} kbit/s; in the paper's own Table I {printed}, which is against its words,"
-        " and as parts of the profile all the more."
+        f"Gains by profile: {ours} kbit/s; in the paper's own Table I {printed}, which contradicts its words,"
+        " the more so relative to the profile."
     )
     return Finding("B1c", setup, compared, notes=[note])
 
@@ -210,7 +210,7 @@ def _b3(paper: Paper, cells: Cells, setup: str) -> Finding:
                 "above",
                 unit="flows",
                 # A profile that is kept against all flows crosses nowhere.
-                obstacle=f"the profile is kept against all {most:g} flows under both in every seed"
+                obstacle=f"the profile is kept against all {most:g} best-effort flows by both in every seed"
                 if kept
                 else None,
             )
