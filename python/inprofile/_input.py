@@ -13,6 +13,7 @@ from pathlib import Path
 
 __all__ = [
     "LARGEST_FILE",
+    "MOST_POINTS",
     "MOST_RUNS",
     "MOST_SEED",
     "MOST_THREADS",
@@ -26,9 +27,11 @@ __all__ = [
 ]
 
 LARGEST_FILE = 16 << 20
-"""Bytes an experiment file may have: a list of a million contracts fits."""
+"""Bytes an experiment file may have."""
 MOST_RUNS = 100_000
 """The most seeds of one call: as many as an experiment file may ask for."""
+MOST_POINTS = 4096
+"""The most points of a paper's atlas: many times what answers its questions."""
 MOST_SEED = (1 << 64) - 1
 """The greatest seed."""
 MOST_THREADS = 1024

@@ -336,8 +336,10 @@ def _find(names: Sequence[str], flow: str | int) -> str:
     text = str(flow)
     if text in names:
         return text
-    if text.isdigit() and int(text) < len(names):
+    # More digits than the number of flows has are no flow's number; other scripts' digits are no digits here.
+    if text.isascii() and text.isdigit() and len(text) <= 18 and int(text) < len(names):
         return names[int(text)]
+    text = text if len(text) <= 80 else f"{text[:79]}…"
     shown = ", ".join(names[:8]) + (f", … ({len(names)} flows)" if len(names) > 8 else "")
     raise UnknownFlow(f'no flow is called "{text}"; there are: {shown}, or their numbers from 0')
 

@@ -7,6 +7,7 @@ provenance in its metadata, and `inprofile.json` with the same for a reader with
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -19,7 +20,15 @@ from ._input import check_file, read_file
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["TABLES", "FolderInUse", "ResultError", "check_place", "read_folder", "write_folder"]
+__all__ = [
+    "TABLES",
+    "FolderInUse",
+    "ResultError",
+    "check_folder",
+    "check_place",
+    "read_folder",
+    "write_folder",
+]
 
 TABLES = ("metrics", "flows", "drops", "queues", "markers", "signals", "series", "verdicts")
 """The tables of a result, each a file `<name>.parquet`."""
@@ -46,6 +55,7 @@ def check_place(folder: str | Path) -> Path:
     """
     place = Path(folder).resolve()
     if not place.exists():
+        check_folder(place.parent)
         return place
     if not place.is_dir():
         raise FolderInUse(f"{folder} is a file, not a folder: choose another place for the results")
@@ -57,6 +67,16 @@ def check_place(folder: str | Path) -> Path:
             f"{folder} holds other things ({what}): choose a new or an empty folder for the results"
         )
     return place
+
+
+def check_folder(folder: str | Path) -> None:
+    """Raise OSError where no folder can be made or written into: before hours of runs, not after them."""
+    place = Path(folder).absolute()
+    there = next(p for p in (place, *place.parents) if os.path.lexists(p))
+    if not there.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "is a file, not a folder: choose another place", str(there))
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, "cannot be written into: choose another place", str(there))
 
 
 def write_folder(folder: str | Path, tables: Mapping[str, pa.Table], provenance: Mapping[str, Any]) -> None:

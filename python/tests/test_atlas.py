@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from inprofile import atlas
@@ -17,6 +19,7 @@ from inprofile.atlas.visit import Answer, Visited
 from inprofile.cli import main
 from inprofile.judge import Verdict
 from inprofile.papers.factors import Factor, factors_of
+from inprofile.papers.measures import Measures, Trace
 from test_factors import BOX, READING
 
 FACTORS = factors_of({"readings": [READING], "inputs": [BOX]})
@@ -142,3 +145,89 @@ def test_bad_input(arguments: list[str], says: str, capsys: pytest.CaptureFixtur
 def test_kinds_are_told_apart() -> None:
     assert {p.kind for p in design(FACTORS, 16, "x")} == {"default", "along", "sobol"}
     assert Planned("default", {f.id: f.default for f in FACTORS}).changed(FACTORS) == {}
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> atlas.Plan:
+    """Three points of paper A with two seeds each, in an empty working directory."""
+    real = atlas.load_paper("ard")
+    about = {**real.about, "seeds": {**real.about["seeds"], "atlas": 2}}
+    monkeypatch.setattr(atlas, "load_paper", lambda _: replace(real, about=about))
+    monkeypatch.chdir(tmp_path)
+    return atlas.plan("ard", 3, ["A1"])
+
+
+def test_interrupted_it_goes_on_where_it_was(small: atlas.Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was measured is not run again, and the outcome is that of an uninterrupted run."""
+    monkeypatch.setattr(sys.modules["inprofile.atlas.visit"], "TOGETHER", 8)
+    whole = atlas_json(atlas.make(small, cache=None))
+
+    def interrupt(done: int, total: int, what: str) -> None:
+        if done >= small.runs // 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        atlas.make(small, progress=interrupt)
+    kept = {p: p.stat().st_mtime_ns for p in Path("results/cache/atlas/ard").iterdir()}
+    assert kept
+    assert not any(p.name.endswith(".part") for p in kept)
+    assert atlas_json(atlas.make(small)) == whole
+    assert {p: p.stat().st_mtime_ns for p in kept} == kept
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("what is in the cache was run again")
+
+    monkeypatch.setattr("inprofile._runner.run_many", never)
+    assert atlas_json(atlas.make(small)) == whole
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_damage_of_a_cell_is_an_error(seed: int, tmp_path: Path) -> None:
+    """Bytes changed and ends cut off, anywhere: nothing is read, or what was written."""
+    import random
+
+    def trace() -> Trace:
+        return Trace(*(np.arange(4.0) for _ in range(5)))
+
+    written = Measures((1, 2), {"fi": np.array([0.1, 0.2])}, {"queue": trace()}, {"goodput": np.ones((2, 3))})
+    place = tmp_path / "cell.npz"
+    with place.open("wb") as file:
+        written.write(file)
+    good = place.read_bytes()
+    rng = random.Random(seed)  # noqa: S311
+    whole = 0
+    for _ in range(300):
+        data = bytearray(good[: rng.randrange(len(good))] if rng.random() < 0.3 else good)
+        for _ in range(rng.randrange(4) if data else 0):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        place.write_bytes(data)
+        found = Measures.read(place)
+        if found is not None:
+            whole += 1
+            assert found.seeds == (1, 2)
+            assert found.values.keys() == {"fi"}
+            assert found["fi"].tolist() == [0.1, 0.2]
+    assert 0 < whole < 300
+
+
+def test_arrays_that_do_not_fit_each_other_are_not_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arrays: dict[str, dict[str, Any]] = {
+        "seeds": {"value:fi": np.ones(2)},
+        "shape": {"seeds": np.arange(2), "value:fi": np.ones(3)},
+        "kind": {"seeds": np.arange(2), "other:fi": np.ones(2)},
+        "parts": {"seeds": np.arange(2), "trace:q:line": np.ones(2)},
+    }
+    for name, found in arrays.items():
+        np.savez(tmp_path / f"{name}.npz", **found)
+        assert Measures.read(tmp_path / f"{name}.npz") is None
+        assert f"{name}.npz is damaged" in capsys.readouterr().err
+    assert Measures.read(tmp_path / "none.npz") is None
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("budget", [-5, 0, 4097, 10**30])
+def test_a_budget_out_of_bounds(budget: int) -> None:
+    with pytest.raises(ValueError, match="a budget of"):
+        design(FACTORS, budget, "a paper")

@@ -170,7 +170,7 @@ def test_the_result_written_is_the_result_printed(folder: Path) -> None:
     ("arguments", "says"),
     [
         (["run", "nowhere.toml"], "nowhere.toml: No such file or directory"),
-        (["run", "."], "Is a directory"),
+        (["run", "."], "is a folder"),
         (["run", "e.toml", "--set", "duration"], "--set duration: write KEY=VALUE"),
         (["run", "e.toml", "--set", "=3"], "--set =3: write KEY=VALUE"),
         (["run", "e.toml", "--set", "links.nolink.rate=1 Mbit/s"], "nolink"),

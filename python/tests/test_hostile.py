@@ -97,6 +97,18 @@ def assert_plain(text: str) -> None:
     assert visible(text) == text, ascii(text[:200])
 
 
+MUCH = {
+    "wide.toml": "1,",
+    "nested.toml": "[",
+    "keys.toml": "\nabc = 1",
+    "groups.toml": "\n[[flows]]",
+    "tables.toml": "{a=1},",
+    "words.toml": "a ",
+    "parts.toml": "\na.b.c.d.e.f.g.h.i.j = 1",
+}
+"""Files of 15 MiB, by what they repeat: each would take from 300 MiB to several GiB."""
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with an experiment, and with much else that is none."""
@@ -108,8 +120,11 @@ def folder(tmp_path: Path) -> Path:
         file.truncate(20 << 30)
     (tmp_path / "latin1.toml").write_bytes(STARTER.replace("Four", "F\xfcnf").encode("latin-1", "replace"))
     (tmp_path / "nul.toml").write_bytes(b"\0" * 1000)
-    (tmp_path / "deep.toml").write_text("a = " + "[" * 1_000_000)
-    (tmp_path / "wide.toml").write_text("a = [" + "1," * 2_000_000 + "]")
+    (tmp_path / "deep.toml").write_text("a = " + "[" * 100_000)
+    (tmp_path / "loop.toml").symlink_to("loop.toml")
+    for name, part in MUCH.items():
+        (tmp_path / name).write_text("a = [" + part * ((15 << 20) // len(part)))
+    (tmp_path / "dotted.toml").write_text(".".join(["a"] * 100_000) + " = 1")
     groups = "".join(
         f'[[flows]]\nname = "g{i}"\ncount = 1000000\nfrom = "H*"\nto = "server"\nrtt = "40..80 ms"\n'
         'join = { node = "edge", rate = "100 Mbit/s" }\n'
@@ -132,7 +147,10 @@ UNFIT = {
     "latin1.toml": "the file is not UTF-8 text save it as UTF-8",
     "nul.toml": "not TOML",
     "deep.toml": "not TOML",
+    "dotted.toml": "not TOML",
+    "loop.toml": "Too many levels of symbolic links",
     "gone.toml": "No such file or directory",
+    **dict.fromkeys(MUCH, "MiB of memory; the most is 150 MiB"),
     "millions.toml": "300000000 flows in all; the most is 1000000 write smaller counts",
 }
 COMMANDS = {
@@ -168,7 +186,13 @@ NUMBERS: dict[tuple[str, ...], str] = {
     ("run", "good.toml", "--seeds", "18446744073709551615"): "runs: write at most 100,000",
     ("run", "good.toml", "--seeds", "1..18446744073709551616"): "goes beyond the greatest seed",
     ("run", "good.toml", "--seeds", HUGE): "write at most 100,000",
-    ("run", "good.toml", "--seeds", "9" * 5000): "is no count and no range",
+    ("run", "good.toml", "--seeds", "9" * 5000): "write at most 100,000",
+    ("run", "good.toml", "--seeds", ""): "is no count and no range",
+    ("run", "good.toml", "--seeds", "5.."): "is no count and no range",
+    ("run", "good.toml", "--seeds", "..5"): "is no count and no range",
+    ("run", "good.toml", "--seeds", "\u0663"): "is no count and no range",
+    ("run", "good.toml", "--seeds", "1_0"): "is no count and no range",
+    ("run", "good.toml", "--seeds=-3..2"): "asks for no run",
     ("run", "good.toml", "--seeds", "nan"): "is no count and no range",
     ("run", "good.toml", "--seeds", "inf"): "is no count and no range",
     ("run", "good.toml", "--seeds", "1e3"): "is no count and no range",
@@ -178,6 +202,19 @@ NUMBERS: dict[tuple[str, ...], str] = {
     ("run", "good.toml", "--jobs", "99999999"): "Invalid value for '--jobs'",
     ("run", "good.toml", "--jobs", HUGE): "Invalid value for '--jobs'",
     ("run", "good.toml", "--jobs", "nan"): "Invalid value for '--jobs'",
+    ("run", "good.toml", "--jobs", "9" * 5000): "Invalid value for '--jobs'",
+    ("run", "good.toml", "--set", "duration=1e300 s"): "no number of at most 24 digits",
+    ("run", "good.toml", "--set", "links.bottleneck.rate=1e-300 bit/s"): "no number of at most 24 digits",
+    ("run", "good.toml", "--set", "links.bottleneck.rate=0 bit/s"): "a rate of 0 passes nothing",
+    ("run", "good.toml", "--set", "links.bottleneck.delay=-1 ms"): "a time can't be negative",
+    ("run", "9" * 5000): "File name too long",
+    ("run", "good.toml", "--out", "/dev/null/x"): "is a file, not a folder",
+    ("atlas", "--budget", "0"): "visits no point",
+    ("atlas", "--budget", "1000000000"): "is more than 4096 points",
+    ("atlas", "--budget", HUGE): "is more than 4096 points",
+    ("atlas", "--out", "/dev/null/x"): "is a file, not a folder",
+    ("reproduce", "--out", "/dev/null/x"): "is a file, not a folder",
+    ("compare", "--out", "/dev/null/x"): "is a file, not a folder",
     ("run", "good.toml", "--jobs", "[/red]\x1b[2J"): "Invalid value for '--jobs'",
     ("run", "good.toml", "--set", "duration=1e400"): "duration",
     ("run", "good.toml", "--set", "seeds=-1"): "the number is out of bounds",
@@ -202,6 +239,8 @@ NUMBERS: dict[tuple[str, ...], str] = {
     ("reproduce", "\x1b[2J"): r"\u001b[2J",
     ("explain", "good.toml", "--flow", "-1"): "-1",
     ("explain", "good.toml", "--flow", HUGE): "flow",
+    ("explain", "good.toml", "--flow", "9" * 5000): "no flow is called",
+    ("explain", "good.toml", "--flow", "\u00b2"): "no flow is called",
     ("explain", "good.toml", "--flow", "nan"): "nan",
     ("explain", "good.toml", "--flow", "\x1b[2J"): r"\u001b[2J",
     ("explain", "good.toml", "--flow", "0", "--jobs", HUGE): "Invalid value for '--jobs'",
@@ -219,7 +258,15 @@ def test_a_number_or_a_text_that_cannot_be_meant(arguments: tuple[str, ...], fol
 
 
 def test_a_refusal_as_json_names_the_remedy(folder: Path) -> None:
-    for arguments in (["run", "fast.toml"], ["run", "zero.toml"], ["run", "good.toml", "--seeds", "inf"]):
+    for arguments in (
+        ["run", "fast.toml"],
+        ["run", "zero.toml"],
+        ["run", "good.toml", "--seeds", "inf"],
+        ["run", "good.toml", "--jobs", "0"],
+        ["run", "good.toml", "--sedes", "3"],
+        ["validate", "good.toml", "--seed", "99999999999999999999"],
+        ["run"],
+    ):
         ended = command(*arguments, "--json", folder=folder)
         assert json.loads(ended.out)["error"].strip() == ended.err.strip()
 

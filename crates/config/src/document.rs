@@ -96,8 +96,25 @@ pub struct Document {
     root: Table,
 }
 
-/// Texts beyond this are refused: a list of a million contracts fits.
+/// Texts beyond this are refused.
 const LARGEST_FILE: usize = crate::file::LARGEST as usize;
+/// The most memory that a text's tree may take while it is built, in bytes, by [`tree_size`].
+const LARGEST_TREE: usize = 150 << 20;
+
+/// About the most memory that a text's tree takes, in bytes, by what stands in it, as measured: nothing is built yet. What
+/// stands in quotes and comments is counted, too. A hundred thousand flows may have a contract each.
+fn tree_size(text: &str) -> usize {
+    let takes = |byte| match byte {
+        // The end of a value or a line, the begin of a list.
+        b',' | b'=' | b'[' | b'\n' => 300,
+        // A table, perhaps.
+        b'{' => 1500,
+        b'.' => 900,
+        b' ' | b'\t' | b']' | b'}' => 60,
+        _ => 0,
+    };
+    text.bytes().map(takes).sum()
+}
 
 impl Document {
     /// From bytes, which must be UTF-8; `file` is its name in messages, `set` the overrides in order.
@@ -148,6 +165,20 @@ impl Document {
                 false,
                 format!("the file has {size} MiB; the most is {} MiB", LARGEST_FILE >> 20),
                 "give flows a count, and lists in the place of single flows".into(),
+            )]);
+        }
+        let size = tree_size(text);
+        if size > LARGEST_TREE {
+            return Err(vec![document.problem(
+                "",
+                Origin::default(),
+                false,
+                format!(
+                    "the file's values, keys and lines would take about {} MiB of memory; the most is {} MiB",
+                    size >> 20,
+                    LARGEST_TREE >> 20
+                ),
+                "give flows a count in the place of a table or value each".into(),
             )]);
         }
         let (root, errors) = DeTable::parse_recoverable(text);
@@ -246,7 +277,7 @@ impl Document {
         for error in errors.iter().take(1000) {
             let span = error.span().unwrap_or(0..0);
             let (line, column) = self.line_column(span.start);
-            let written = text.lines().nth(line as usize - 1).unwrap_or("").trim();
+            let written = text[self.lines[line as usize - 1]..].lines().next().unwrap_or("").trim();
             let duplicate = error.message() == "duplicate key";
             let unquoted = error.message().starts_with("string values must be quoted");
             // The same complaint again is an echo, and after an open list all is.
@@ -293,7 +324,7 @@ fn syntax_remedy(message: &str, line: &str) -> String {
         && !value.contains(['"', '\'', '{', '['])
         && !value.is_empty()
     {
-        return format!("put texts and quantities in quotes: {} = \"{value}\"", key.trim());
+        return format!("put texts and quantities in quotes: {} = \"{}\"", clip(key.trim()), clip(value));
     }
     "write key = value, [table] or [[list of tables]]; texts and quantities stand in quotes".to_owned()
 }
@@ -373,6 +404,25 @@ mod tests {
         assert_eq!(item("z"), Some(Item::Number("0.10".into(), false)));
         assert_eq!(item("a"), Some(Item::Number("16".into(), true)));
         assert_eq!(item("m"), Some(Item::Number("1000".into(), true)));
+    }
+
+    #[test]
+    fn a_text_that_would_take_much_memory_is_refused_before_its_tree_is_built() {
+        let contracts = format!("a = [{}]", "\"1.5 Mbit/s\", ".repeat(100_000));
+        assert!(Document::parse(&contracts, "f", &[]).is_ok());
+        for part in ["[", "1,", "{", "\n", "a=", "[[t]]\n", "{a=1},", "a ", "a.b.", "]"] {
+            let text = format!("a = [{}", part.repeat((15 << 20) / part.len()));
+            let refused = Document::parse(&text, "f", &[]).unwrap_err();
+            assert!(refused[0].problem.contains("the most is 150 MiB"), "{part}: {:?}", refused[0]);
+        }
+    }
+
+    #[test]
+    fn what_is_no_toml_is_quoted_shortened() {
+        let text = format!("{} = 1 x", vec!["a"; 100_000].join("."));
+        for p in Document::parse(&text, "f", &[]).unwrap_err() {
+            assert!(p.to_string().len() < 500, "{} bytes", p.to_string().len());
+        }
     }
 
     #[test]

@@ -60,11 +60,17 @@ impl<'d> Report<'d> {
     /// A place in words: `line 12`, or the override it came from.
     #[must_use]
     pub fn whereabouts(&self, place: &Place) -> String {
-        if self.problems.borrow().len() >= SHOWN {
+        if self.is_full() {
             return String::new(); // Nobody will read it, and finding a line takes time.
         }
         let at = self.document.problem("", place.origin, false, String::new(), String::new());
         at.line.map_or(at.file, |line| format!("line {line}"))
+    }
+
+    /// Whether what follows is only counted: its words need not be looked for.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.problems.borrow().len() >= SHOWN
     }
 
     /// Whether anything stops the experiment.

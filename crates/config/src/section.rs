@@ -108,6 +108,10 @@ impl<'d, 'r> Section<'d, 'r> {
                 // From the command line the key is in the message already.
                 let origin = if origin.source == 0 { *origin } else { node.origin };
                 let place = Place { path: self.path(&quantity::clip(key)), origin, quoted: false };
+                if self.report.is_full() {
+                    self.report.error(&place, "unknown key", "");
+                    continue;
+                }
                 self.report.error(&place, "unknown key", suggest(key, known));
                 self.misspelt.borrow_mut().extend(nearest(key, known.iter().copied()).map(str::to_owned));
             }

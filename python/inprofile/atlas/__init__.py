@@ -107,8 +107,8 @@ class Atlas:
 def plan(name: str, budget: int = BUDGET, claims: Sequence[str] | None = None) -> Plan:
     """List what an atlas of one paper visits.
 
-    Raises `papers.UnknownPaperError`, `papers.factors.FactorError`, and ValueError for a budget below 1 or a
-    paper without factors.
+    Raises `papers.UnknownPaperError`, `papers.factors.FactorError`, and ValueError for a budget below 1 or
+    too large, or a paper without factors.
     """
     paper = load_paper(name)
     factors = paper.factors

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal
 
+from .._input import MOST_POINTS
 from ..papers.factors import Factor, Point
 
 __all__ = ["Planned", "design"]
@@ -36,10 +37,12 @@ class Planned:
 def design(factors: Sequence[Factor], budget: int, name: str) -> list[Planned]:
     """List `budget` points of the box of `factors`: at most half of them along the axes.
 
-    Raises ValueError where there is nothing to vary or no budget.
+    Raises ValueError where there is nothing to vary, and for a budget of none or too large.
     """
     if budget < 1:
         raise ValueError(f"a budget of {budget} points visits nothing: give 1 or more")
+    if budget > MOST_POINTS:
+        raise ValueError(f"a budget of more than {MOST_POINTS} points: give fewer; 48 to 256 will do")
     if not factors:
         raise ValueError("there is nothing to vary: no reading and no input is listed")
     default = {f.id: f.default for f in factors}

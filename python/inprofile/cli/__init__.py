@@ -5,12 +5,14 @@ Exit codes: 0 done, 1 ran but a check fell short, 2 bad input, 130 interrupted.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from . import atlas, check, compare, explain, list_, live, new, reproduce, run, schema, validate
+from .common import BAD_INPUT, INTERRUPTED, fail, shortened
 
 __all__ = ["app", "main"]
 
@@ -57,5 +59,34 @@ def _options(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; leaves by SystemExit with the exit code."""
-    app(args=arguments, prog_name="inprofile")
+    """Run the command line; leaves by SystemExit with the exit code.
+
+    Options that Typer refuses are refused as all input is: in plain lines, with `--json` as an object too.
+    """
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        code = app(args=given, prog_name="inprofile", standalone_mode=False)
+    except _UsageError as error:
+        _refuse(error, "--json" in given)
+    except typer.Abort:
+        print("Interrupted: nothing was run.", file=sys.stderr)
+        code = INTERRUPTED
+    sys.exit(code)
+
+
+# What is wrong with options and arguments; Typer gives a name to one kind of it only.
+_UsageError = typer.BadParameter.__mro__[1]
+
+
+def _refuse(error: Exception, as_json: bool) -> NoReturn:
+    text = error.format_message()  # type: ignore[attr-defined]
+    # Without a command there is no problem to tell: the help has been shown.
+    if text:
+        context = getattr(error, "ctx", None)
+        place = "inprofile" if context is None else context.command_path
+        hint = f"{place} -h shows what can be given."
+        try:
+            fail(f"{shortened(text)}\n{hint}", None, as_json)
+        except typer.Exit as left:
+            sys.exit(left.exit_code)
+    sys.exit(BAD_INPUT)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import Jobs, Json, Planned, Refused, effort, emit, guarded, resumable
+from .._input import MOST_POINTS
+from ..storage import check_folder
+from .common import Jobs, Json, Planned, Refused, effort, emit, guarded, resumable, shortened
 
 if TYPE_CHECKING:
     from ..atlas import Atlas, Plan
@@ -35,13 +37,19 @@ def atlas(
     json_: Json = False,
 ) -> None:
     """Map where each claim holds: readings × unstated inputs, all claims judged at every point."""
+    if budget < 1:
+        raise Refused(f"--budget {budget} visits no point: give 1 or more, such as --budget 48")
+    if budget > MOST_POINTS:
+        given = shortened(str(budget), 60)
+        raise Refused(f"--budget {given} is more than {MOST_POINTS} points: give fewer, such as --budget 48")
+    if out is not None:
+        check_folder(out)
+
     from .. import atlas as work
     from ..atlas.store import NAME, atlas_json, write
     from ..papers import UnknownPaperError, names
     from ..papers.factors import FactorError
 
-    if budget < 1:
-        raise Refused(f"--budget {budget} visits no point: give 1 or more, such as --budget 48")
     try:
         plans = work.plans(papers or names(), budget, claim)
     except (UnknownPaperError, work.UnknownClaimError) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 __all__ = [
+    "BAD_INPUT",
+    "INTERRUPTED",
     "File",
     "Jobs",
     "Json",
@@ -40,6 +43,7 @@ __all__ = [
     "resumable",
     "say",
     "seeds_of",
+    "shortened",
     "show",
     "terminable",
 ]
@@ -121,7 +125,8 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
         except BrokenPipeError:
             raise
         except OSError as error:
-            fail(f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "), None, as_json)
+            name = shortened(str(error.filename or ""), 200)
+            fail(f"{name}: {error.strerror or error}".removeprefix(": "), None, as_json)
         except Terminated:
             print("Terminated: nothing was written.", file=sys.stderr)
             raise typer.Exit(TERMINATED) from None
@@ -138,6 +143,16 @@ def fail(text: str, problems: list[dict[str, Any]] | None, as_json: bool) -> NoR
     if as_json:
         emit({"error": text, "problems": problems or []})
     raise typer.Exit(BAD_INPUT) from None
+
+
+def shortened(text: str, most: int = 400) -> str:
+    """The same text, cut in the middle where it is long: a refusal quotes what was given.
+
+    >>> shortened("9" * 1000, 9)
+    '9999…9999'
+    """
+    half = most // 2
+    return text if len(text) <= most else f"{text[:half]}…{text[-half:]}"
 
 
 def say(text: str) -> None:
@@ -228,13 +243,18 @@ def seeds_of(text: str) -> Seeds:
     >>> seeds_of("20"), seeds_of("5..9")
     (20, range(5, 10))
     """
-    low, dots, high = text.partition("..")
-    try:
-        first = int(low)
-        last = int(high) if dots else first
-    except ValueError:
-        shown = text if len(text) <= 60 else f"{text[:59]}…"
-        raise Refused(f'--seeds "{shown}" is no count and no range: write 20 for 1 to 20, or 5..9') from None
+    parts = re.fullmatch(r"(-?[0-9]+)(\.\.(-?[0-9]+))?", text)
+    if parts is None:
+        shown = shortened(text, 60)
+        raise Refused(f'--seeds "{shown}" is no count and no range: write 20 for 1 to 20, or 5..9')
+    if len(text) > 60:
+        shown = shortened(text, 60)
+        raise Refused(
+            f'--seeds "{shown}" asks for too much: write at most {MOST_RUNS:,}, such as 30 or 1..30'
+        )
+    dots = parts[2] is not None
+    first = int(parts[1])
+    last = int(parts[3]) if dots else first
     if min(first, last) < 0 or (not dots and first == 0):
         raise Refused(f'--seeds "{text}" asks for no run: write a number above 0, or a range such as 5..9')
     if last < first:

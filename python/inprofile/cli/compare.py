@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..storage import check_folder
 from .common import (
     Jobs,
     Json,
@@ -71,6 +72,7 @@ def compare(
         _print_plan(made, jobs, json_)
         return
     affordable(made.packets, yes, made.runs)
+    check_folder(out)
     with resumable(CACHE, made.runs) as tell:
         comparison = work(files, quick, names, jobs, out, progress=tell)
     if json_:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..storage import check_folder
 from .common import Jobs, Json, Open, Planned, Refused, effort, emit, guarded, resumable, say
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def reproduce(
     if plan:
         _print_plan(plans, jobs, json_)
         return
+    check_folder(out)
     with resumable(work.CACHE, sum(p.runs for p in plans)) as tell:
         reports = work.reproduce(wanted, quick, full, jobs, out, progress=tell, figures=figures, atlas=atlas)
     if json_:

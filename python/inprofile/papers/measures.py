@@ -6,8 +6,12 @@ A cell's runs fill tens of millions of values; a claim needs a few per seed. Als
 
 from __future__ import annotations
 
+import struct
+import tokenize
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from zipfile import BadZipFile
@@ -68,24 +72,52 @@ class Measures:
 
     @staticmethod
     def read(place: Path) -> Measures | None:
-        """Take back what `write` wrote; None where there is nothing whole."""
+        """Take back what `write` wrote; None where there is nothing, or nothing whole.
+
+        What is not whole is told on standard error: its runs are made again.
+        """
         try:
-            with place.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                found = {name: arrays[name] for name in arrays.files}
-        except (FileNotFoundError, ValueError, EOFError, BadZipFile):
+            data = place.read_bytes()
+        except FileNotFoundError:
             return None
-        traces: dict[str, dict[str, Array]] = {}
-        for key, array in found.items():
-            kind, _, rest = key.partition(":")
-            if kind == "trace":
-                name, _, part = rest.partition(":")
-                traces.setdefault(name, {})[part] = array
-        return Measures(
-            tuple(int(s) for s in found["seeds"]),
-            {key.removeprefix("value:"): x for key, x in found.items() if key.startswith("value:")},
-            {name: Trace(**parts) for name, parts in traces.items()},
-            {key.removeprefix("flows:"): x for key, x in found.items() if key.startswith("flows:")},
-        )
+        try:
+            with np.load(BytesIO(data), allow_pickle=False) as arrays:
+                found = {name: arrays[name] for name in arrays.files}
+            return _from_arrays(found)
+        except _NOT_WHOLE as error:
+            str(error) or type(error).__name__
+            return None
+
+
+#: What reading a damaged file leads to, depending on where the damage is: in the archive, in the compressed
+#: data, in an array's head (which NumPy parses), or in what arrays there are.
+_NOT_WHOLE = (
+    AttributeError, BadZipFile, EOFError, LookupError, MemoryError, OSError, OverflowError, RuntimeError,
+    SyntaxError, TypeError, ValueError, struct.error, tokenize.TokenError, zlib.error,
+)  # fmt: skip
+
+
+def _from_arrays(found: Mapping[str, NDArray[Any]]) -> Measures:
+    """The measures of these arrays; KeyError, TypeError or ValueError where `write` wrote no such."""
+    seeds = tuple(int(s) for s in found["seeds"])
+    kinds: dict[str, dict[str, Array]] = {"value": {}, "flows": {}, "trace": {}}
+    for key, array in found.items():
+        if key != "seeds":
+            kind, _, name = key.partition(":")
+            kinds[kind][name] = array
+    for name, array in (*kinds["value"].items(), *kinds["flows"].items()):
+        if array.shape[:1] != (len(seeds),):
+            raise ValueError(f"{name} has the shape {array.shape} for {len(seeds)} seeds")
+    traces: dict[str, dict[str, Array]] = {}
+    for key, array in kinds["trace"].items():
+        name, _, part = key.partition(":")
+        traces.setdefault(name, {})[part] = array
+    return Measures(
+        seeds,
+        kinds["value"],
+        {name: Trace(**parts) for name, parts in traces.items()},
+        kinds["flows"],
+    )
 
 
 class Series:
