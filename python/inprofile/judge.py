@@ -281,6 +281,8 @@ def describe(judged: JudgedComparison) -> str:
         return f"{text}; {c.obstacle}"
     if c.side == "within" and judged.outcome != "holds":
         return f"{text}, claimed from {quantity(c.null, c.unit)} to {quantity(c.upper, c.unit)}"
+    if judged.outcome != "holds" and any(x != c.values[0] for x in c.values):
+        return f"{text}, claimed {c.side} {quantity(c.null, c.unit)}"
     return text
 
 

@@ -137,9 +137,9 @@ def test_the_page_opens_with_what_when_and_why_not() -> None:
     # The other way round: the primary set-up is the one that falls short.
     made.paper.about["setups"].reverse()
     what, when, why = (sentence for _, sentence in in_three(made, None))
-    assert "of 8 claims A2, A3, A4, A5, A6 and A7 are reproduced, A8 is in part" in what
+    assert "of 8 claims A2, A3, A4, A5, A6 and A7 are reproduced, A8 is reproduced in part" in what
     assert when == "Under “As described” A1 and A8 hold too."
-    assert why.startswith("A8 is in part (drops at the core, ARD below RIO (4 flows)")
+    assert why.startswith("A8 holds only in part (drops at the core, ARD below RIO (4 flows)")
     assert "A1 is not shown (fairness index of" in why
 
 

@@ -15,6 +15,19 @@ __all__ = ["in_three", "listed"]
 #: So many claims are named with their reasons; all are in the matrix.
 NAMED = 3
 
+_FITTED = " (found after seeing the paper's numbers)"
+_ARE = {
+    Verdict.REPRODUCED: "reproduced",
+    Verdict.MOSTLY: "mostly reproduced",
+    Verdict.IN_PART: "reproduced in part",
+}
+_FALLS_SHORT = {
+    Verdict.OPPOSITE: "comes out opposite",
+    Verdict.IN_PART: "holds only in part",
+    Verdict.NOT_SHOWN: "is not shown",
+    Verdict.UNDECIDABLE: "is undecidable",
+}
+
 
 def listed(words: Sequence[str]) -> str:
     """Join words as a sentence does.
@@ -44,8 +57,8 @@ def _what(report: Report, claims: Sequence[str], by: Mapping[tuple[str, str], Ju
     first = report.setups[0]
     found = [by[first["id"], c] for c in claims if (first["id"], c) in by]
     parts = [
-        f"{listed(ids)} {'is' if len(ids) == 1 else 'are'} {verdict.words}"
-        for verdict in (Verdict.REPRODUCED, Verdict.MOSTLY, Verdict.IN_PART)
+        f"{listed(ids)} {'is' if len(ids) == 1 else 'are'} {words}"
+        for verdict, words in _ARE.items()
         if (ids := [j.claim for j in found if j.verdict is verdict])
     ]
     numbers, inside = sum(len(j.numbers) for j in found), sum(j.inside for j in found)
@@ -57,7 +70,8 @@ def _what(report: Report, claims: Sequence[str], by: Mapping[tuple[str, str], Ju
         said = f"all {len(found)} claims are reproduced"
     if not parts:
         said = f"none of {len(found)} claims holds, even in part"
-    return f"In the primary set-up, {_title(first)}, {said}{printed}."
+    told = _FITTED if first.get("fitted") else ""
+    return f"In the primary set-up, {_title(first)}{told}, {said}{printed}."
 
 
 def _when(
@@ -71,12 +85,18 @@ def _when(
     parts = []
     for setup in others:
         there = {c for c in claims if _sound(by.get((setup["id"], c)))}
-        told = " (found after seeing the paper's numbers)" if setup.get("fitted") else ""
-        more, fewer = _in_order(claims, there - here), _in_order(claims, here - there)
+        told = _FITTED if setup.get("fitted") else ""
+        judged = {c for c in claims if (setup["id"], c) in by}
+        unsure = {c for c in judged if by[setup["id"], c].verdict is Verdict.UNDECIDABLE}
+        more = _in_order(claims, there - here)
+        fewer = _in_order(claims, (here & judged) - there - unsure)
         said = [f"{listed(more)} {_verb(more)} too"] if more else []
         said += [f"{listed(fewer)} no longer {_verb(fewer)}"] if fewer else []
-        if said:
-            parts.append(f"under {_title(setup)}{told} {' but '.join(said)}")
+        text = " but ".join(said)
+        if lost := _in_order(claims, here & unsure):
+            text += f"{' and ' if text else ''}{listed(lost)} cannot be decided"
+        if text:
+            parts.append(f"under {_title(setup)}{told} {text}")
     text = "; ".join(parts) + "." if parts else ""
     if not others:
         text = "One set-up was run."
@@ -122,7 +142,7 @@ def _why_not(report: Report, claims: Sequence[str], by: Mapping[tuple[str, str],
         return "No claim falls short in the primary set-up."
     order = (Verdict.OPPOSITE, Verdict.IN_PART, Verdict.NOT_SHOWN, Verdict.UNDECIDABLE)
     found.sort(key=lambda j: order.index(j.verdict))
-    said = [f"{j.claim} is {j.verdict.words} ({_reason(j)})" for j in found[:NAMED]]
+    said = [f"{j.claim} {_FALLS_SHORT[j.verdict]} ({_reason(j)})" for j in found[:NAMED]]
     rest = [j.claim for j in found[NAMED:]]
     more = f"; {listed(rest)} {'falls' if len(rest) == 1 else 'fall'} short too" if rest else ""
     return f"{'; '.join(said)}{more}."

@@ -172,14 +172,20 @@ def _d6(v: _View) -> list[Comparison]:
         equal.compare(
             "standard deviation of drops over flows, FDD-RED − RED", "spread_packets", "below", "packets"
         ),
-        equal.compare("the same over their mean, FDD-RED − RED", "spread_drops", "below"),
+        equal.compare(
+            "relative standard deviation of drops over flows, FDD-RED − RED", "spread_drops", "below"
+        ),
         unequal.compare(
             "standard deviation of drops · RTT/avgRTT over flows, FDD-RED − RED",
             "spread_goal_packets",
             "below",
             "packets",
         ),
-        unequal.compare("the same over their mean, FDD-RED − RED", "spread_goal", "below"),
+        unequal.compare(
+            "relative standard deviation of drops · RTT/avgRTT over flows, FDD-RED − RED",
+            "spread_goal",
+            "below",
+        ),
     ]
 
 
@@ -195,7 +201,7 @@ _CLAIMS: Mapping[str, Callable[[_View], list[Comparison]]] = {
 
 def _obstacle(claim: str, comparisons: list[Comparison]) -> str | None:
     if claim == "D5" and not comparisons:
-        return "The first 100 s, in which the link fills, are left out here."
+        return "The first 100 s, in which the link fills, are not measured here."
     return None
 
 
@@ -224,8 +230,8 @@ def _notes(claim: str, v: _View) -> list[str]:
     if claim == "D2":
         over, all_ = _mean(equal.red, "drops_overflow"), _mean(equal.red, "drops")
         return [
-            f"With {equal.title}, {over:.0f} of RED's {all_:.0f} drops are for want of room,"
-            " which RED's average does not decide.",
+            f"With {equal.title}, {over:.0f} of RED's {all_:.0f} drops are overflow,"
+            " not decided by RED's average.",
             *_placebo_drops(v, equal),
         ]
     if claim == "D3":
@@ -237,8 +243,8 @@ def _notes(claim: str, v: _View) -> list[str]:
             for p in (equal, unequal)
         )
         return [
-            f"Under RED the link is used to {used:.1f} % already, {equal.title}.",
-            f"What receivers get in order, without what was sent twice, changes by {got}.",
+            f"Under RED the link's utilisation is already {used:.1f} %, {equal.title}.",
+            f"Counted at the receivers, in order and without repeated packets, the sum changes by {got}.",
         ]
     if claim == "D6":
         eq1, goal = (
@@ -246,9 +252,9 @@ def _notes(claim: str, v: _View) -> list[str]:
             for name in ("spread_eq1", "spread_goal")
         )
         return [
-            "The ledger of Fig. 2 evens out what flows owe, not what they lose: a flow loses a packet for"
-            " every decision at its own arrivals and for every time it is charged as partner, each in its"
-            " share, less what all owe alike. Whose arrivals draw RED's decisions goes on losing most.",
+            "Fig. 2 evens out penalties, not drops: a flow is charged for every decision at its own arrivals"
+            " and for every time it is the partner. A flow at whose arrivals RED decides more often goes on"
+            " losing more.",
             "Eq. (1) as printed would even out drops · avgRTT/RTT, and so give short round-trip times"
             f" fewer drops; the text and Fig. 2 do the opposite. With {unequal.title} its variation over"
             f" flows is {eq1}; that of drops · RTT/avgRTT {goal}.",
@@ -267,8 +273,8 @@ def _placebo_drops(v: _View, equal: _Pair) -> list[str]:
     if v.variant or not shown:
         return []
     return [
-        f"Which packet goes decides most of it. Without any ledger, {equal.title}: {', '.join(shown)} drops;"
-        f" FDD-RED {_mean(equal.fdd, 'drops'):.1f}."
+        f"Most of the fall is due to which packet is dropped. Without any ledger, {equal.title}:"
+        f" {', '.join(shown)} drops; FDD-RED {_mean(equal.fdd, 'drops'):.1f}."
     ]
 
 
