@@ -181,6 +181,24 @@ def test_interrupted_it_goes_on_where_it_was(small: atlas.Plan, monkeypatch: pyt
     assert atlas_json(atlas.make(small)) == whole
 
 
+def test_a_damaged_cell_is_run_again_and_told(small: atlas.Plan, capfd: pytest.CaptureFixture[str]) -> None:
+    whole = atlas_json(atlas.make(small))
+    first, second, third, *_ = sorted(Path("results/cache/atlas/ard").iterdir())
+    good = first.read_bytes()
+    middle = len(good) // 2
+    first.write_bytes(good[:middle] + bytes(64) + good[middle + 64 :])
+    second.write_bytes(second.read_bytes()[:100])
+    third.write_bytes(b"")
+    capfd.readouterr()
+    assert atlas_json(atlas.make(small)) == whole
+    told = capfd.readouterr().err
+    for place in (first, second, third):
+        assert f"{place} is damaged" in told
+    assert first.read_bytes() == good
+    assert atlas_json(atlas.make(small)) == whole
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_no_damage_of_a_cell_is_an_error(seed: int, tmp_path: Path) -> None:
     """Bytes changed and ends cut off, anywhere: nothing is read, or what was written."""

@@ -7,6 +7,7 @@ A cell's runs fill tens of millions of values; a claim needs a few per seed. Als
 from __future__ import annotations
 
 import struct
+import sys
 import tokenize
 import zlib
 from collections.abc import Mapping
@@ -18,6 +19,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .._input import visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,7 +88,8 @@ class Measures:
                 found = {name: arrays[name] for name in arrays.files}
             return _from_arrays(found)
         except _NOT_WHOLE as error:
-            str(error) or type(error).__name__
+            why = str(error) or type(error).__name__
+            sys.stderr.write(visible(f"{place} is damaged ({why}): it is made again.\n"))
             return None
 
 
