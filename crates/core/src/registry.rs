@@ -63,7 +63,8 @@ impl Default for Registry {
 }
 
 /// One table, one line a mechanism: its name, type and parameters, where it comes from, what it does. Makes the list
-/// of entries, the enum, and a macro that calls whichever mechanism an enum holds.
+/// of entries, the enum, and a macro that calls whichever mechanism an enum holds. What takes much room is boxed, as
+/// every host has a queue, and may have a marker, of its own.
 macro_rules! mechanisms {
     (
         ($d:tt) $(#[$meta:meta])* $any:ident: $dyn:path, $list:ident, $each:ident {
@@ -76,7 +77,7 @@ macro_rules! mechanisms {
             source: $source,
             fields: <$params as Params>::FIELDS,
             check: |v, c| <$params as Params>::from_values(v).check(c),
-            build: |v, c| $any::$variant(<$params as Params>::from_values(v).build(c)),
+            build: |v, c| $any::$variant(<$params as Params>::from_values(v).build(c).into()),
         }, )* ];
 
         $(#[$meta])*
@@ -155,34 +156,34 @@ mechanisms! { ($)
     "tsw2cm" = Tsw2cm(marker::tsw2cm::Tsw2cm, marker::tsw2cm::Params),
         "Clark and Fang 1998, §3.3; RFC 2859 with two colours",
         "Measures the rate over a time-sliding window; OUT with the probability by which it is above the target.";
-    "tsw3cm" = Tsw3cm(marker::tsw3cm::Tsw3cm, marker::tsw3cm::Params),
+    "tsw3cm" = Tsw3cm(Box<marker::tsw3cm::Tsw3cm>, marker::tsw3cm::Params),
         "RFC 2859",
         "Measures the rate over a time-sliding window; yellow between committed and peak target, red above, at random.";
-    "arm" = Arm(marker::ard::Ard, marker::ard::ArmParams),
+    "arm" = Arm(Box<marker::ard::Ard>, marker::ard::ArmParams),
         "paper A, §2.1",
         "Aggregate bucket at an adaptive rate that remarks IN packets at random when it runs low.";
-    "ard" = Ard(marker::ard::Ard, marker::ard::Params),
+    "ard" = Ard(Box<marker::ard::Ard>, marker::ard::Params),
         "paper A, §2.1–2.2",
         "The arm marker with a dropper: some of the packets that find the bucket low are dropped instead.";
     "blind_drop" = BlindDrop(marker::blind_drop::BlindDrop, marker::blind_drop::Params),
         "placebo for paper A",
         "Drops packets at random at a set probability, whatever the traffic does.";
-    "probe" = Probe(marker::probe::Probe, marker::probe::Params),
+    "probe" = Probe(Box<marker::probe::Probe>, marker::probe::Params),
         "paper C, §2",
         "Nearly all IN, and an occasional OUT packet that finds out early about congestion.";
-    "every_nth" = EveryNth(marker::every_nth::EveryNth, marker::every_nth::Params),
+    "every_nth" = EveryNth(Box<marker::every_nth::EveryNth>, marker::every_nth::Params),
         "paper C, footnote 1",
         "Every n-th packet OUT, whatever the traffic does.";
-    "twam" = Twam(marker::twam::Twam, marker::twam::Params),
+    "twam" = Twam(Box<marker::twam::Twam>, marker::twam::Params),
         "paper E, §3",
         "IN with a probability that shares out the sum of the flows' windows by their contracts.";
-    "srtcm" = SrTcm(marker::meter::srtcm::SrTcm, marker::meter::srtcm::Params),
+    "srtcm" = SrTcm(Box<marker::meter::srtcm::SrTcm>, marker::meter::srtcm::Params),
         "RFC 2697",
         "Single-rate three-colour marker: one rate, a committed and an excess burst.";
-    "trtcm" = TrTcm(marker::meter::trtcm::TrTcm, marker::meter::trtcm::Params),
+    "trtcm" = TrTcm(Box<marker::meter::trtcm::TrTcm>, marker::meter::trtcm::Params),
         "RFC 2698",
         "Two-rate three-colour marker: red above the peak rate, else yellow above the committed rate.";
-    "rfc4115" = Rfc4115(marker::meter::rfc4115::Rfc4115, marker::meter::rfc4115::Params),
+    "rfc4115" = Rfc4115(Box<marker::meter::rfc4115::Rfc4115>, marker::meter::rfc4115::Params),
         "RFC 4115",
         "Two-rate three-colour marker whose green packets cost no excess tokens.";
     "colour" = Colour(marker::colour::Constant, marker::colour::Params),
@@ -197,28 +198,28 @@ mechanisms! { ($)
     "drop_tail" = DropTail(aqm::drop_tail::DropTail, aqm::drop_tail::Params),
         "RFC 7567 §2",
         "Drops what finds the queue full.";
-    "red" = Red(aqm::red::Red, aqm::red::Params),
+    "red" = Red(Box<aqm::red::Red>, aqm::red::Params),
         "Floyd and Jacobson 1993; gentle: Floyd 2000",
         "Drops at random, the more the longer the average queue, before it is full.";
-    "ared" = Ared(aqm::ared::Ared, aqm::ared::Params),
+    "ared" = Ared(Box<aqm::ared::Ared>, aqm::ared::Params),
         "Floyd, Gummadi and Shenker 2001",
         "RED that moves max_p until the average queue is halfway between thresholds that follow from a delay.";
-    "rio" = Rio(aqm::rio::Rio, aqm::rio::Params),
+    "rio" = Rio(Box<aqm::rio::Rio>, aqm::rio::Params),
         "Clark and Fang 1998",
         "Two REDs in one queue: IN packets by the average of IN packets, OUT packets by that of all.";
-    "rio_plus_out" = RioPlusOut(aqm::rio_plus_out::RioPlusOut, aqm::rio_plus_out::Params),
+    "rio_plus_out" = RioPlusOut(Box<aqm::rio_plus_out::RioPlusOut>, aqm::rio_plus_out::Params),
         "paper B, §4 (RI+O)",
         "RIO with a third RED on the average of OUT packets, for OUT packets that have passed the second.";
-    "fdd_red" = FddRed(aqm::fdd_red::FddRed, aqm::fdd_red::Params),
+    "fdd_red" = FddRed(Box<aqm::fdd_red::FddRed>, aqm::fdd_red::Params),
         "paper D (FDD-RED)",
         "RED decides that a packet goes, a ledger whose: drops are spread evenly, more to short round-trip times.";
-    "dwred" = Dwred(aqm::dwred::Dwred, aqm::dwred::Params),
+    "dwred" = Dwred(Box<aqm::dwred::Dwred>, aqm::dwred::Params),
         "paper E, §4 (DWRED)",
         "WRED whose thresholds follow the sum of the flows' windows, as the edge tells it.";
-    "wred" = Wred(aqm::wred::Wred, aqm::wred::Params),
+    "wred" = Wred(Box<aqm::wred::Wred>, aqm::wred::Params),
         "Floyd and Jacobson 1993; RFC 2597 §4",
         "RED with a curve per colour, on one average of the whole queue or on an average per colour.";
-    "dsred" = DsRed(aqm::dsred::DsRed, aqm::dsred::Params),
+    "dsred" = DsRed(Box<aqm::dsred::DsRed>, aqm::dsred::Params),
         "ns-2.35, dsRED/core",
         "ns-2's own RIO-C, RIO-D and WRED, with its faults: for comparing with what it published.";
     }

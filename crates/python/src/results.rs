@@ -29,9 +29,12 @@ pub struct Results {
 
 /// What the numbers of a network's parts are called, and what its transfers carry.
 pub struct Names {
-    links: Vec<LinkNames>,
+    /// Of every link.
+    links: Packed,
+    /// Of links up to the last one that is listed.
+    listed: Vec<LinkNames>,
     edges: Vec<String>,
-    flows: Vec<String>,
+    flows: Packed,
     /// Payload of each transfer in bytes.
     sizes: Vec<Option<f64>>,
     monitors: Vec<String>,
@@ -39,33 +42,66 @@ pub struct Names {
     signals: Vec<(String, String, f64, f64)>,
 }
 
-/// One link: what it and its classes are called, whether it is in the results, and its rate in bit/s.
+/// One link: what its classes are called, whether it is in the results, and its rate in bit/s.
 struct LinkNames {
-    name: String,
     classes: Vec<String>,
     listed: bool,
     rate: u64,
 }
 
+/// What one of a link's classes is called.
+fn class_name(link: &Link, class: usize) -> String {
+    format!("{}/{}", link.name, link.queue.classes()[class].name)
+}
+
 impl LinkNames {
     fn of(link: &Link) -> LinkNames {
-        let classes = link.queue.classes().iter().map(|c| format!("{}/{}", link.name, c.name));
         LinkNames {
-            name: link.name.clone(),
-            classes: classes.collect(),
+            classes: (0..link.queue.classes().len()).map(|c| class_name(link, c)).collect(),
             listed: link.listed,
             rate: link.rate.0,
         }
     }
 }
 
+/// Texts one behind the other, as a hundred thousand hosts have three hundred thousand names.
+struct Packed {
+    all: String,
+    /// Where each ends.
+    ends: Vec<usize>,
+}
+
+impl Packed {
+    fn of<'a>(texts: impl ExactSizeIterator<Item = &'a String> + Clone) -> Packed {
+        let mut packed = Packed {
+            all: String::with_capacity(texts.clone().map(String::len).sum()),
+            ends: Vec::with_capacity(texts.len()),
+        };
+        for text in texts {
+            packed.all.push_str(text);
+            packed.ends.push(packed.all.len());
+        }
+        packed
+    }
+
+    fn get(&self, i: u32) -> &str {
+        let i = i as usize;
+        let from = if i == 0 { 0 } else { self.ends[i - 1] };
+        &self.all[from..self.ends[i]]
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.ends.len() as u32).map(|i| self.get(i))
+    }
+}
+
 impl Names {
     /// Those of a network.
     pub fn of(network: &Network) -> Names {
-        let links: Vec<LinkNames> = network.links.iter().map(LinkNames::of).collect();
+        let last = network.links.iter().rposition(|l| l.listed).map_or(0, |i| i + 1);
         let name = |target: Target| match target {
-            Target::Queue(l) => links[l as usize].name.clone(),
-            Target::Class(l, c) => links[l as usize].classes[c as usize].clone(),
+            Target::Queue(l) => network.links[l as usize].name.clone(),
+            Target::Class(l, c) => class_name(&network.links[l as usize], c as usize),
             Target::Flow(f) => network.flows[f as usize].name.clone(),
             Target::Edge(e) => network.edges[e as usize].name.clone(),
         };
@@ -74,18 +110,19 @@ impl Names {
         Names {
             monitors: network.monitors.iter().map(|m| name(m.target)).collect(),
             signals,
-            links,
+            links: Packed::of(network.links.iter().map(|l| &l.name)),
+            listed: network.links[..last].iter().map(LinkNames::of).collect(),
             edges: network.edges.iter().map(|e| e.name.clone()).collect(),
-            flows: network.flows.iter().map(|f| f.name.clone()).collect(),
+            flows: Packed::of(network.flows.iter().map(|f| &f.name)),
             sizes: network.flows.iter().map(|f| size(&f.transport)).collect(),
         }
     }
 
     fn place(&self, place: Place, flow: u32) -> &str {
         match place {
-            Place::Queue(l) => &self.links[l as usize].name,
+            Place::Queue(l) => self.links.get(l),
             Place::Edge(e) => &self.edges[e as usize],
-            Place::Host => &self.flows[flow as usize],
+            Place::Host => self.flows.get(flow),
         }
     }
 }
@@ -234,7 +271,7 @@ impl Runs<'_> {
             for d in &o.drops {
                 t.row(&[
                     o.seed.into(),
-                    (&names.flows[d.flow as usize]).into(),
+                    names.flows.get(d.flow).into(),
                     names.place(d.place, d.flow).into(),
                     d.cause.name().into(),
                     d.packets[0].into(),
@@ -260,10 +297,10 @@ impl Runs<'_> {
         columns.push(("stats", Texts));
         let mut t = Columns::new(&columns);
         for (names, o) in self.runs {
-            let listed = o.links.iter().zip(&names.links).filter(|(_, n)| n.listed);
-            let each = listed.flat_map(|(l, names)| {
-                let of_classes = l.classes.iter().zip(&names.classes);
-                [(l, &names.name)].into_iter().chain(of_classes).map(|(l, name)| (l, name, names.rate))
+            let all = o.links.iter().zip(names.links.iter()).zip(&names.listed);
+            let each = all.filter(|(_, n)| n.listed).flat_map(|((l, name), names)| {
+                let of_classes = l.classes.iter().zip(names.classes.iter().map(String::as_str));
+                [(l, name)].into_iter().chain(of_classes).map(|(l, name)| (l, name, names.rate))
             });
             for (l, name, rate) in each {
                 let w = &l.window;
@@ -289,7 +326,7 @@ impl Runs<'_> {
                 let mut stats = figures(&l.stats, &l.gauges);
                 let mut by_flow = Object::new();
                 for &(flow, what, value) in &l.by_flow {
-                    let flow = by_flow.entry(&names.flows[flow as usize]).or_insert(Object::new().into());
+                    let flow = by_flow.entry(names.flows.get(flow)).or_insert(Object::new().into());
                     flow[what] = value.into();
                 }
                 if !by_flow.is_empty() {
@@ -341,7 +378,7 @@ impl Runs<'_> {
             for ((m, name), edge) in o.edges.iter().zip(&names.edges).zip(&model.edges) {
                 row(name, edge.marker.name, m);
             }
-            for ((m, name), kind) in o.flow_markers.iter().zip(&names.flows).zip(&of_flows) {
+            for ((m, name), kind) in o.flow_markers.iter().zip(names.flows.iter()).zip(&of_flows) {
                 if let Some(m) = m {
                     row(name, kind, m);
                 }
@@ -415,7 +452,7 @@ impl Runs<'_> {
                     o.seed.into(),
                     v.at.0.into(),
                     v.packet.into(),
-                    (&names.flows[v.flow as usize]).into(),
+                    names.flows.get(v.flow).into(),
                     names.place(v.place, v.flow).into(),
                     v.verdict.into(),
                     v.cause.map(Cause::name).into(),

@@ -137,7 +137,8 @@ impl Accounts {
         drop(world.links);
         outcome.flows.reserve_exact(world.flows.len());
         outcome.flow_markers.reserve_exact(world.flows.len());
-        for (i, f) in world.flows.iter().enumerate() {
+        let mut hosts = counted.hosts.into_iter();
+        for (i, f) in world.flows.into_iter().enumerate() {
             let [data, acks] = in_flight[i].map(u64::from);
             let flow = FlowOutcome {
                 total: f.counts,
@@ -151,10 +152,8 @@ impl Accounts {
             };
             flow.check().map_err(|e| format!("flow {i}: {e}"))?;
             outcome.flows.push(flow);
-            outcome.flow_markers.push(f.marker.as_ref().map(|m| {
-                let window = counted.hosts[i].as_deref().copied().unwrap_or_default();
-                Box::new(marker_outcome(m, window, now.time()))
-            }));
+            let window = hosts.next().flatten().map_or_else(MarkerCounts::default, |counts| *counts);
+            outcome.flow_markers.push(f.marker.map(|m| Box::new(marker_outcome(&m, window, now.time()))));
         }
         for (i, m) in world.edges.iter().enumerate() {
             outcome.edges.push(marker_outcome(m, counted.edges[i], now.time()));
@@ -195,6 +194,9 @@ fn marker_outcome(m: &MarkerState, window: MarkerCounts, now: Time) -> MarkerOut
     let (mut stats, mut gauges) = (Vec::new(), Vec::new());
     m.marker.stats(&mut |name, value| stats.push((name, value)));
     m.marker.gauges(now, &mut |name, value| gauges.push((name, value)));
+    // A hundred thousand hosts may have markers, and few figures each.
+    stats.shrink_to_fit();
+    gauges.shrink_to_fit();
     MarkerOutcome { total: m.counts, window, stats, gauges }
 }
 

@@ -9,13 +9,14 @@
 use inprofile_core::aqm::drop_tail::DropTail;
 use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Packet};
 use inprofile_core::queue::Queue;
-use inprofile_core::queue::fifo::{Fifo, Item};
+use inprofile_core::queue::fifo::Item;
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::rng::Rng;
 use inprofile_core::signal::{Outbox, Signal};
 use inprofile_core::units::{Backlog, Bytes, Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Silent, Why};
 
+use crate::before::{Before, QueueState};
 use crate::classes::Classes;
 use crate::clock::Clock;
 use crate::network;
@@ -112,27 +113,12 @@ pub struct Link<C: Clock> {
     pub listed: bool,
     /// Stepped service: whether a packet is being sent.
     busy: bool,
-    /// The queue, unless there are classes.
-    pub(crate) fifo: Fifo<Waiting<C>>,
-    /// The queues of classes, if a scheduler shares the link out.
-    pub(crate) classes: Option<Box<Classes<C>>>,
     rate: Rate,
-    /// The discipline, unless there are classes.
-    pub aqm: AnyAqm,
-    /// The random numbers of the discipline, or of those of all classes.
-    pub rng: Rng,
-    /// Packets waiting, integrated over time in packet-picoseconds. Computed service: each packet's waiting is added when it
-    /// is admitted. Stepped: up to `counted_to`.
-    area: u128,
-    counted_to: Time,
-    window: (Time, Time),
     /// Time taken by the packets whose transmission has begun (computed service: by those admitted), in picoseconds. Only a
     /// listed link counts it.
     sending: u64,
-    /// Stepped service: when the packet being sent will have been sent.
-    sends_until: C,
-    /// The books at the turns that have passed.
-    pub(crate) books: Vec<Book>,
+    /// What waits, and the books.
+    pub(crate) before: Before<C>,
 }
 
 impl<C: Clock> Link<C> {
@@ -147,6 +133,11 @@ impl<C: Clock> Link<C> {
             }
         };
         let roomy = matches!(limit, Backlog::Packets(n) if n >= 2.0);
+        let plain = !stepped && roomy && matches!(aqm, AnyAqm::DropTail(_));
+        let before = match aqm {
+            AnyAqm::DropTail(aqm) if plain && !link.listed => Before::Nothing(aqm, limit),
+            aqm => Before::Queue(Box::new(QueueState::new(limit, aqm, classes, rng, window))),
+        };
         let mut link = Link {
             free_at: C::ZERO,
             open_until: C::ZERO,
@@ -157,21 +148,13 @@ impl<C: Clock> Link<C> {
             passed: [(0, 0); 3],
             turns_at: if link.listed { C::at(window.0) } else { C::NEVER },
             end,
-            plain: !stepped && roomy && matches!(aqm, AnyAqm::DropTail(_)),
+            plain,
             stepped,
             listed: link.listed,
             busy: false,
-            fifo: Fifo::before(limit, &aqm),
-            classes,
             rate: link.rate,
-            aqm,
-            rng,
-            area: 0,
-            counted_to: Time::ZERO,
-            window,
             sending: 0,
-            sends_until: C::ZERO,
-            books: Vec::new(),
+            before,
         };
         link.open();
         link
@@ -225,13 +208,14 @@ impl<C: Clock> Link<C> {
         }
         let starts = now.max(self.free_at);
         let item = Waiting::new(starts, slot, packet);
-        match self.fifo.arrive(now.time(), packet, item, &mut self.aqm, &mut self.rng, &mut Silent) {
+        let q = self.before.needed();
+        match q.fifo.arrive(now.time(), packet, item, &mut q.aqm, &mut q.rng, &mut Silent) {
             Admission::Drop(cause) => return Err(cause),
             Admission::Mark => packet.ecn = Ecn::Experienced,
             Admission::Admit => {}
         }
         if self.listed {
-            self.area += u128::from(starts.time().since(now.time()).0);
+            q.area += u128::from(starts.time().since(now.time()).0);
         }
         self.free_at = starts.after(self.serialise(packet.size));
         if self.listed {
@@ -251,14 +235,15 @@ impl<C: Clock> Link<C> {
     ) -> Admission {
         self.settle(now);
         let item = Waiting::new(now, slot, packet);
+        let q = self.before.needed();
         if C::NS2 {
-            self.fifo.tell_idle_secs(C::secs_of(now.since(self.free_at)));
-            self.aqm.tell_secs(now.secs());
+            q.fifo.tell_idle_secs(C::secs_of(now.since(self.free_at)));
+            q.aqm.tell_secs(now.secs());
         }
-        let rng = shared.unwrap_or(&mut self.rng);
-        match &mut self.classes {
+        let rng = shared.unwrap_or(&mut q.rng);
+        match &mut q.classes {
             Some(classes) => classes.queue.arrive(now.time(), packet, item, rng, why),
-            None => self.fifo.arrive(now.time(), packet, item, &mut self.aqm, rng, why),
+            None => q.fifo.arrive(now.time(), packet, item, &mut q.aqm, rng, why),
         }
     }
 
@@ -278,27 +263,30 @@ impl<C: Clock> Link<C> {
         dropped: impl FnMut(Waiting<C>, Cause),
     ) -> Option<(Waiting<C>, C::Span, C)> {
         self.settle(now);
+        let q = self.before.needed();
         if C::NS2 {
-            self.aqm.tell_secs(now.secs());
+            q.aqm.tell_secs(now.secs());
         }
-        let rng = shared.unwrap_or(&mut self.rng);
+        let rng = shared.unwrap_or(&mut q.rng);
         let packet = |w: &Waiting<C>| Packet { ecn: w.ecn, ..packets.get(w.slot).packet };
-        let next = match &mut self.classes {
+        let next = match &mut q.classes {
             Some(classes) => classes.queue.depart(now.time(), packet, rng, why, dropped),
-            None => self.fifo.depart(now.time(), packet, &mut self.aqm, rng, why, dropped),
+            None => q.fifo.depart(now.time(), packet, &mut q.aqm, rng, why, dropped),
         };
         self.busy = next.is_some();
         let Some(next) = next else {
             self.free_at = now;
-            self.fifo.went_idle(now.time());
+            q.fifo.went_idle(now.time());
             return None;
         };
         let takes = self.serialise(next.size);
-        self.sends_until = now.after(takes);
+        let until = now.after(takes);
         // The times as mechanisms see them: whole picoseconds do not add up to more than has passed.
-        let time = self.sends_until.time().since(now.time()).0;
+        let time = until.time().since(now.time()).0;
         self.sending += time;
-        if let Some(classes) = &mut self.classes {
+        let q = self.before.needed();
+        q.sends_until = until;
+        if let Some(classes) = &mut q.classes {
             classes.sends(time);
         }
         let there = now.after(C::join(takes, self.delay));
@@ -307,43 +295,47 @@ impl<C: Clock> Link<C> {
 
     /// Stepped service of classes: whether a packet is still being sent, so that a departure planned for `now` is not one.
     pub fn is_sending(&self, now: C) -> bool {
-        self.busy && self.classes.is_some() && self.sends_until > now
+        self.busy && self.before.queue().is_some_and(|q| q.classes.is_some() && q.sends_until > now)
     }
 
     /// Stepped service of classes, of which none may send now: when to try again, if that is not planned already.
     pub fn wake(&mut self, now: C) -> Option<C> {
-        self.classes.as_mut()?.wake(now)
+        self.before.queue_mut()?.classes.as_mut()?.wake(now)
     }
 
     /// The discipline is due, or that of some class.
     pub fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
-        match &mut self.classes {
+        let q = self.before.queue_mut()?;
+        match &mut q.classes {
             Some(classes) => classes.queue.tick(now, outbox),
-            None => self.aqm.tick(now, outbox),
+            None => q.aqm.tick(now, outbox),
         }
     }
 
     /// A signal has arrived for the discipline; or, where there are classes, for that of one of them or for all.
     pub fn signal(&mut self, now: Time, class: Option<usize>, signal: &Signal) {
-        match &mut self.classes {
+        let Some(q) = self.before.queue_mut() else { return };
+        match &mut q.classes {
             Some(classes) => classes.queue.signal(now, class, signal),
-            None => self.aqm.signal(now, signal),
+            None => q.aqm.signal(now, signal),
         }
     }
 
     /// A packet passes in front of the discipline, or of that of its class.
     pub fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
-        match &mut self.classes {
+        let Some(q) = self.before.queue_mut() else { return };
+        match &mut q.classes {
             Some(classes) => classes.queue.observe(now, packet, direction),
-            None => self.aqm.observe(now, packet, direction),
+            None => q.aqm.observe(now, packet, direction),
         }
     }
 
     /// A packet that the discipline struck out of the queue.
     pub fn take_struck(&mut self) -> Option<Waiting<C>> {
-        match &mut self.classes {
+        let q = self.before.queue_mut()?;
+        match &mut q.classes {
             Some(classes) => classes.queue.take_struck(),
-            None => self.fifo.take_struck(),
+            None => q.fifo.take_struck(),
         }
     }
 
@@ -354,9 +346,10 @@ impl<C: Clock> Link<C> {
             self.turn();
         }
         if self.stepped {
-            match &mut self.classes {
+            let q = self.before.needed();
+            match &mut q.classes {
                 Some(classes) => classes.count_to(now.time()),
-                None if self.listed => self.count_to(now.time()),
+                None if self.listed => q.count_to(now.time()),
                 None => {}
             }
             return;
@@ -367,9 +360,10 @@ impl<C: Clock> Link<C> {
     /// Computed service: everything leaves whose transmission has started by `now`.
     #[inline(always)]
     fn release(&mut self, now: C) {
-        self.fifo.release(|head| head.starts <= now);
-        if self.free_at <= now && self.fifo.idle_since().is_none() {
-            self.fifo.went_idle(self.free_at.time());
+        let Some(q) = self.before.queue_mut() else { return };
+        q.fifo.release(|head| head.starts <= now);
+        if self.free_at <= now && q.fifo.idle_since().is_none() {
+            q.fifo.went_idle(self.free_at.time());
         }
     }
 
@@ -377,33 +371,28 @@ impl<C: Clock> Link<C> {
     #[cold]
     fn turn(&mut self) {
         let turn = self.turns_at;
-        let mut area = self.area;
         let mut sending = self.sent_for();
+        let q = self.before.needed();
+        let mut area = q.area;
         if self.stepped {
-            self.count_to(turn.time());
-            area = self.area;
-            sending -= self.sends_until.time().since(turn.time()).0;
+            q.count_to(turn.time());
+            area = q.area;
+            sending -= q.sends_until.time().since(turn.time()).0;
         } else {
-            self.fifo.release(|head| head.starts < turn);
+            q.fifo.release(|head| head.starts < turn);
             // What those in the queue will have waited after the turn.
-            area -= self.fifo.iter().map(|w| u128::from(w.starts.time().since(turn.time()).0)).sum::<u128>();
+            area -= q.fifo.iter().map(|w| u128::from(w.starts.time().since(turn.time()).0)).sum::<u128>();
             // They follow each other without a pause, so all that is left to be sent takes until the link is free.
             sending -= self.free_at.time().since(turn.time()).0;
         }
-        if let Some(classes) = &mut self.classes {
-            area = classes.turn(turn.time(), self.sends_until.time());
+        if let Some(classes) = &mut q.classes {
+            area = classes.turn(turn.time(), q.sends_until.time());
         }
-        self.books.push(Book { counts: self.seen(None).counts, area, sending });
-        self.turns_at = if self.books.len() < 2 { C::at(self.window.1) } else { C::NEVER };
+        let counts = self.seen(None).counts;
+        let q = self.before.needed();
+        q.books.push(Book { counts, area, sending });
+        self.turns_at = if q.books.len() < 2 { C::at(q.window.1) } else { C::NEVER };
         self.open();
-    }
-
-    fn count_to(&mut self, now: Time) {
-        let waiting = self.fifo.packets();
-        if waiting > 0 {
-            self.area += u128::from(waiting) * u128::from(now.since(self.counted_to).0);
-        }
-        self.counted_to = self.counted_to.max(now);
     }
 
     #[inline]

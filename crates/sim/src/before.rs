@@ -1,0 +1,122 @@
+//! What waits before a link: a queue, or, at most hosts' links for most of the time, nothing.
+
+use inprofile_core::aqm::drop_tail::DropTail;
+use inprofile_core::queue::Queue;
+use inprofile_core::queue::fifo::Fifo;
+use inprofile_core::registry::AnyAqm;
+use inprofile_core::rng::Rng;
+use inprofile_core::units::{Backlog, Time};
+
+use crate::classes::Classes;
+use crate::clock::Clock;
+use crate::link::Waiting;
+use crate::seen::Book;
+
+/// What waits before a link.
+#[derive(Debug)]
+pub(crate) enum Before<C: Clock> {
+    /// Nothing ever has, at a link that is not listed and whose queue is drop-tail: how that will read its limit. Every host
+    /// has two such links.
+    Nothing(DropTail, Backlog),
+    /// A queue, which may be empty.
+    Queue(Box<QueueState<C>>),
+}
+
+impl<C: Clock> Before<C> {
+    /// The queue, if there has been need of one.
+    #[inline]
+    pub fn queue(&self) -> Option<&QueueState<C>> {
+        match self {
+            Before::Queue(queue) => Some(queue),
+            Before::Nothing(..) => None,
+        }
+    }
+
+    /// The queue, if there has been need of one.
+    #[inline]
+    pub fn queue_mut(&mut self) -> Option<&mut QueueState<C>> {
+        match self {
+            Before::Queue(queue) => Some(queue),
+            Before::Nothing(..) => None,
+        }
+    }
+
+    /// The queue, of which there is need now.
+    #[inline(always)]
+    pub fn needed(&mut self) -> &mut QueueState<C> {
+        if let Before::Nothing(..) = self {
+            self.make();
+        }
+        match self {
+            Before::Queue(queue) => queue,
+            Before::Nothing(..) => unreachable!("it has just been made"),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make(&mut self) {
+        if let Before::Nothing(aqm, limit) = self {
+            let aqm = AnyAqm::DropTail(aqm.clone());
+            // Drop-tail draws no random numbers, and a link that is not listed has no window.
+            let rng = Rng::for_component(0, "drop-tail");
+            let window = (Time::ZERO, Time::ZERO);
+            *self = Before::Queue(Box::new(QueueState::new(*limit, aqm, None, rng, window)));
+        }
+    }
+}
+
+/// The queue before a link in the middle of a run, and its books.
+#[derive(Debug)]
+pub(crate) struct QueueState<C: Clock> {
+    /// The queue, unless there are classes.
+    pub fifo: Fifo<Waiting<C>>,
+    /// The discipline, unless there are classes.
+    pub aqm: AnyAqm,
+    /// The random numbers of the discipline, or of those of all classes.
+    pub rng: Rng,
+    /// The queues of classes, if a scheduler shares the link out.
+    pub classes: Option<Box<Classes<C>>>,
+    /// Packets waiting, integrated over time in packet-picoseconds. Computed service: each packet's waiting is added when it
+    /// is admitted. Stepped: up to `counted_to`.
+    pub area: u128,
+    counted_to: Time,
+    /// What is measured.
+    pub window: (Time, Time),
+    /// Stepped service: when the packet being sent will have been sent.
+    pub sends_until: C,
+    /// The books at the turns that have passed.
+    pub books: Vec<Book>,
+}
+
+impl<C: Clock> QueueState<C> {
+    /// Empty.
+    pub fn new(
+        limit: Backlog,
+        aqm: AnyAqm,
+        classes: Option<Box<Classes<C>>>,
+        rng: Rng,
+        window: (Time, Time),
+    ) -> QueueState<C> {
+        QueueState {
+            fifo: Fifo::before(limit, &aqm),
+            aqm,
+            rng,
+            classes,
+            area: 0,
+            counted_to: Time::ZERO,
+            window,
+            sends_until: C::ZERO,
+            books: Vec::new(),
+        }
+    }
+
+    /// Stepped service: the packets that wait have done so up to now.
+    pub fn count_to(&mut self, now: Time) {
+        let waiting = self.fifo.packets();
+        if waiting > 0 {
+            self.area += u128::from(waiting) * u128::from(now.since(self.counted_to).0);
+        }
+        self.counted_to = self.counted_to.max(now);
+    }
+}
