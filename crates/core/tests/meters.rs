@@ -89,7 +89,7 @@ fn srtcm_as_derived_by_hand() {
     let done = hold(include_str!("../../../validation/meters/srtcm.toml"), |v| {
         let (cbs, ebs) = (v.depth("cbs"), v.depth("ebs"));
         let p = srtcm::Params { cir: Some(v.rate("cir")), cbs, ebs, mode: v.mode() };
-        AnyMarker::SrTcm(p.build(&CONTEXT))
+        AnyMarker::SrTcm(Box::new(p.build(&CONTEXT)))
     });
     assert_eq!(done, (21, 74));
 }
@@ -100,7 +100,7 @@ fn trtcm_as_derived_by_hand() {
     let done = hold(include_str!("../../../validation/meters/trtcm.toml"), |v| {
         let (cir, pir) = (Some(v.rate("cir")), v.rate("pir"));
         let p = trtcm::Params { cir, pir, cbs: v.depth("cbs"), pbs: v.depth("pbs"), mode: v.mode() };
-        AnyMarker::TrTcm(p.build(&CONTEXT))
+        AnyMarker::TrTcm(Box::new(p.build(&CONTEXT)))
     });
     assert_eq!(done, (18, 66));
 }
@@ -118,7 +118,7 @@ fn rfc4115_as_derived_by_hand() {
             mode: v.mode(),
             boundary: if prose { rfc4115::Boundary::MoreThan } else { rfc4115::Boundary::AtLeast },
         };
-        AnyMarker::Rfc4115(p.build(&CONTEXT))
+        AnyMarker::Rfc4115(Box::new(p.build(&CONTEXT)))
     });
     assert_eq!(done, (16, 65));
 }

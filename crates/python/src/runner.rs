@@ -91,6 +91,8 @@ pub fn run(
                         if left[task.job] == 0 {
                             let runs: Vec<_> = open[task.job].drain(..).flatten().collect();
                             let results = Results::new(&scenarios[task.job], &runs)?;
+                            // The tables have it all.
+                            drop(runs);
                             done.call1(py, (task.job, results))?;
                         }
                     }

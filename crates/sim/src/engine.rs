@@ -127,6 +127,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             let rng = Rng::for_component(seed, &format!("edge {}", e.name));
             world.edges.push(MarkerState { marker: e.marker, rng, counts: MarkerCounts::default() });
         }
+        world.links.reserve_exact(network.links.len());
         for l in network.links {
             let rng = Rng::for_component(seed, &format!("queue {}", l.name));
             world.links.push(Link::new(l, rng, stepped, network.window, end));
@@ -135,6 +136,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let mut senders = Vec::with_capacity(network.flows.len());
         let mut starts = Vec::with_capacity(network.flows.len());
         let mut known = Known::new();
+        world.flows.reserve_exact(network.flows.len());
         for (f, prompt) in network.flows.into_iter().zip(prompt) {
             let mut rng = Rng::for_component(seed, &format!("flow {}", f.name));
             let times = udp::times(seed, &f.name);

@@ -88,7 +88,6 @@ pub struct Link {
 
 /// What waits before a link.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly every link has the larger one")]
 pub enum Queue {
     /// One queue for all packets, whatever their class.
     One {

@@ -132,7 +132,7 @@ fn aqm(queue: &Queue, rate: Rate, limit: Backlog) -> AnyAqm {
             set("gentle", Value::Flag(false));
             set("wait", Value::Flag(true));
             set("variant", Value::Choice("ns2"));
-            AnyAqm::Red(red::Params::from_values(&values).build(&context))
+            AnyAqm::Red(Box::new(red::Params::from_values(&values).build(&context)))
         }
     }
 }

@@ -65,7 +65,7 @@ struct Bench {
 impl Bench {
     fn new(p: &Params, limit: f64) -> Bench {
         let limit = Backlog::Packets(limit);
-        let aqm = AnyAqm::FddRed(p.build(&Context { limit: Some(limit), ..CONTEXT }));
+        let aqm = AnyAqm::FddRed(Box::new(p.build(&Context { limit: Some(limit), ..CONTEXT })));
         let rng = Rng::for_component(1, "fdd_red");
         let mut queue = Fifo::new(limit);
         queue.went_busy();
@@ -452,7 +452,7 @@ proptest! {
         let p = Params { applies_to, max_p: 0.5, max_th: Backlog::Packets(6.0), ..params() };
         let mut ours = Bench::new(&p, 8.0);
         let mut red = Bench::new(&p, 8.0);
-        red.aqm = AnyAqm::Red(p.as_red().build(&CONTEXT));
+        red.aqm = AnyAqm::Red(Box::new(p.as_red().build(&CONTEXT)));
         for b in [&mut ours, &mut red] {
             b.rng = Rng::for_component(seed, "red");
         }

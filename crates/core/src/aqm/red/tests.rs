@@ -51,7 +51,7 @@ fn at_a_full_queue(drop: DropAt, variant: Variant, seed: u64) -> (Admission, Vec
         variant,
         ..params(0.5, true)
     };
-    let mut aqm = AnyAqm::Red(p.build(&CONTEXT));
+    let mut aqm = AnyAqm::Red(Box::new(p.build(&CONTEXT)));
     assert_eq!(aqm.serves(), drop != DropAt::Tail);
     let mut queue: Fifo<Packet> = Fifo::new(Backlog::Packets(4.0));
     queue.went_busy();
@@ -219,7 +219,7 @@ fn ns2_in_bytes_reads_the_limit_in_bytes() {
             variant,
             ..params(0.002, false)
         };
-        let aqm = AnyAqm::Red(p.build(&CONTEXT));
+        let aqm = AnyAqm::Red(Box::new(p.build(&CONTEXT)));
         (Fifo::<Packet>::before(limit, &aqm), aqm)
     };
     // How many packets of this size it takes until one is dropped.
@@ -239,7 +239,7 @@ fn ns2_in_bytes_reads_the_limit_in_bytes() {
     assert_eq!([40, 500, 1000].map(|size| plain(Backlog::Bytes(1500.0), size)), [37, 3, 1]);
     // In packets ns-2's is a limit in packets.
     let p = Params { variant: Variant::Ns2, ..params(0.002, false) };
-    let aqm = AnyAqm::Red(p.build(&CONTEXT));
+    let aqm = AnyAqm::Red(Box::new(p.build(&CONTEXT)));
     assert_eq!(holds((Fifo::before(Backlog::Packets(3.0), &aqm), aqm), 40), 3);
 }
 

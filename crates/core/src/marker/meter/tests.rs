@@ -34,13 +34,15 @@ impl Setup {
         let (cir, second) = (Some(rate(self.rates[0])), rate(self.rates[1]));
         let (cbs, other, mode) = (depth(self.depths[0]), depth(self.depths[1]), self.mode);
         match self.law {
-            Law::SrTcm => AnyMarker::SrTcm(srtcm::Params { cir, cbs, ebs: other, mode }.build(&CONTEXT)),
-            Law::TrTcm => {
-                AnyMarker::TrTcm(trtcm::Params { cir, pir: second, cbs, pbs: other, mode }.build(&CONTEXT))
+            Law::SrTcm => {
+                AnyMarker::SrTcm(Box::new(srtcm::Params { cir, cbs, ebs: other, mode }.build(&CONTEXT)))
             }
-            Law::Rfc4115(boundary) => AnyMarker::Rfc4115(
+            Law::TrTcm => AnyMarker::TrTcm(Box::new(
+                trtcm::Params { cir, pir: second, cbs, pbs: other, mode }.build(&CONTEXT),
+            )),
+            Law::Rfc4115(boundary) => AnyMarker::Rfc4115(Box::new(
                 rfc4115::Params { cir, eir: second, cbs, ebs: other, mode, boundary }.build(&CONTEXT),
-            ),
+            )),
         }
     }
 
@@ -193,7 +195,7 @@ fn nothing_drifts() {
         ebs: Backlog::Bytes(0.0),
         mode: Mode::ColourBlind,
     };
-    let mut meter = AnyMarker::SrTcm(params.build(&CONTEXT));
+    let mut meter = AnyMarker::SrTcm(Box::new(params.build(&CONTEXT)));
     let mut rng = Rng::for_component(0, "unused");
     let (mut at, mut taken) = (Time::ZERO, 0u128);
     let all = Packet { size: 1_000_000_000, ..Packet::default() };
