@@ -435,12 +435,16 @@ def _peak(folder: Path, flows: int, *more: str) -> int:
     return ended.peak
 
 
-@pytest.mark.parametrize("more", [(), ("--json",), ("--out", "kept")], ids=["text", "json", "out"])
-def test_a_flow_takes_at_most_2_kib(more: tuple[str, ...], folder: Path) -> None:
-    """From reading its contract to writing its row."""
+@pytest.mark.parametrize(
+    ("more", "kib"),
+    [((), 2), (("--json",), 2.5), (("--out", "kept"), 2.5)],
+    ids=["text", "json", "out"],
+)
+def test_a_flow_takes_2_kib(more: tuple[str, ...], kib: float, folder: Path) -> None:
+    """From reading its contract to writing its row; a little more where every row is written out."""
     few, many = 10_000, 30_000
     each = (_peak(folder, many, *more) - _peak(folder, few, *more)) / (many - few)
-    assert each <= 2 * 1024, f"{each:.0f} B a flow"
+    assert each <= kib * 1024, f"{each:.0f} B a flow"
 
 
 @pytest.fixture(autouse=True)
