@@ -452,3 +452,15 @@ def nothing_left_behind(folder: Path) -> Iterator[None]:
     """No part of a result is left by what was refused."""
     yield
     assert not list(folder.glob(".*.part"))
+
+
+def test_no_shipped_experiment_asks_for_yes() -> None:
+    """Everything that is shipped stays below the number of packets from which `--yes` is asked for."""
+    from inprofile.cli.common import ASK_FROM
+
+    root = Path(inprofile.__file__).parent
+    tables = {"paper.toml", "schemes.toml"}
+    files = [f for f in sorted(root.rglob("*.toml")) if f.name not in tables]
+    assert len(files) > 10
+    for file in files:
+        assert load(file).expected_packets() < ASK_FROM, file
