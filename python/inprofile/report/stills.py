@@ -23,7 +23,7 @@ _LOOK = {
     "font": "system-ui, sans-serif",
     "view": {"stroke": None},
     "axis": {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": 500, "gridColor": "#e4e4e4"},
-    "legend": {"labelFontSize": 12, "orient": "top"},
+    "legend": {"labelFontSize": 12, "labelLimit": 280, "orient": "top"},
 }
 
 

@@ -18,7 +18,7 @@
       view: { stroke: "transparent" },
       axis: { labelColor: text, titleColor: text, gridColor: grid, domainColor: grid, tickColor: grid,
               titleFontWeight: 500, labelFontSize: 11, titleFontSize: 11 },
-      legend: { labelColor: text, titleColor: text, labelFontSize: 12, symbolSize: 90, rowPadding: 4 },
+      legend: { labelColor: text, titleColor: text, labelFontSize: 12, symbolSize: 90, rowPadding: 4, labelLimit: 280 },
     };
   }
 
