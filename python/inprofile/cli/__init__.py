@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated, NoReturn
+from typing import Annotated, NoReturn, cast
 
 import typer
 
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 # What is wrong with options and arguments; Typer gives a name to one kind of it only.
-_UsageError = typer.BadParameter.__mro__[1]
+_UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
 
 
 def _refuse(error: Exception, as_json: bool) -> NoReturn:
