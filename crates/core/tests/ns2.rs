@@ -27,6 +27,9 @@ fn build(name: &str, mut own: Vec<(&'static str, Value)>) -> AnyAqm {
         ("mean_packet", Value::Bytes(Bytes(1000))),
         ("variant", Value::Choice("ns2")),
     ]);
+    if name == "red" {
+        own.push(("drop", Value::Choice("tail")));
+    }
     let context =
         Context { link_rate: Some(Rate(1_500_000)), contract: None, packet: Bytes(1040), limit: None };
     let registry = Registry::default();
