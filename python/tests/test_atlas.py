@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inprofile import atlas
+from inprofile import atlas, papers
 from inprofile.atlas.answers import answer
 from inprofile.atlas.design import Planned, design
-from inprofile.atlas.store import atlas_json, write
+from inprofile.atlas.store import atlas_json, committed, stale, write
 from inprofile.atlas.visit import Answer, Visited
 from inprofile.cli import main
 from inprofile.judge import Verdict
 from inprofile.papers.factors import Factor, factors_of
 from inprofile.papers.measures import Measures, Trace
+from inprofile.report.atlas import atlas_context
 from test_factors import BOX, READING
 
 FACTORS = factors_of({"readings": [READING], "inputs": [BOX]})
@@ -249,3 +250,16 @@ def test_arrays_that_do_not_fit_each_other_are_not_whole(
 def test_a_budget_out_of_bounds(budget: int) -> None:
     with pytest.raises(ValueError, match="a budget of"):
         design(FACTORS, budget, "a paper")
+
+
+@pytest.mark.parametrize("name", papers.names())
+def test_the_committed_atlas_is_of_this_paper(name: str) -> None:
+    paper = papers.load(name)
+    found = committed(paper)
+    assert found is not None, f"{name} has no atlas: make renew"
+    assert stale(paper, found) == "", f"the atlas of {name} is of other {stale(paper, found)}: make renew"
+    for claim in found["claims"]:
+        shares = [claim[f"share_{k}"] for k in ("holds", "open", "opposite", "undecidable")]
+        assert sum(shares) == pytest.approx(1, abs=1e-5)
+    assert len(found["design"]) == found["points"]
+    assert atlas_context(found, paper.claims)["claims"]
