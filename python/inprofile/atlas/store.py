@@ -89,6 +89,11 @@ def _factor(f: Factor) -> dict[str, Any]:
     }
 
 
+def _varied(factor: dict[str, Any]) -> dict[str, Any]:
+    """A factor without its titles, which say the same in other words."""
+    return {key: value for key, value in factor.items() if key not in ("title", "titles")}
+
+
 def write(atlas: Atlas, path: Path) -> None:
     """Write it, whole or not at all: a line a point, so that a change of one is seen as one."""
     data = atlas_json(atlas)
@@ -104,12 +109,15 @@ def committed(paper: Paper) -> dict[str, Any] | None:
     if not place.exists():
         return None
     found: dict[str, Any] = json.loads(place.read_text("utf-8"))
+    if not stale(paper, found):
+        # Titles as the paper's file has them now.
+        found["factors"] = [_factor(f) for f in paper.factors]
     return found
 
 
 def stale(paper: Paper, found: dict[str, Any]) -> str:
     """Say what of the paper has changed since its atlas was made; empty where nothing has."""
-    if found["factors"] != [_factor(f) for f in paper.factors]:
+    if [_varied(f) for f in found["factors"]] != [_varied(_factor(f)) for f in paper.factors]:
         return "its readings or inputs"
     if [c["id"] for c in found["claims"]] != [c["id"] for c in paper.claims]:
         return "its claims"
