@@ -126,9 +126,9 @@ def _checked(values: Iterable[float], bounds: Bounds) -> list[float]:
 
 def _logit(x: float, bounds: Bounds) -> tuple[float, float]:
     """The logit of a value inside two bounds, and its derivative there."""
-    lo, hi = bounds
-    z = (x - lo) / (hi - lo)
-    return math.log(z / (1 - z)), 1 / (z * (1 - z) * (hi - lo))
+    # By the distances from both bounds, which are not 0 however near the value is to one of them.
+    below, above = x - bounds[0], bounds[1] - x
+    return math.log(below) - math.log(above), 1 / below + 1 / above
 
 
 def _around(m: float, half: float, bounds: Bounds) -> Interval:
