@@ -72,7 +72,8 @@ def measure_all(
     def done(which: int, result: Result) -> None:
         index, place = missing[which]
         measures = measure(index, result)
-        if place is not None:
+        # What could not be measured is not kept: whoever asks again is told why again.
+        if place is not None and measures.values:
             _keep(place, measures)
         found[index] = measures
 

@@ -48,7 +48,9 @@ class Confirmed:
     #: "best" or "worst".
     which: str
     visited: Visited
-    fresh: Answer
+    #: None where it could not be measured with the fresh seeds, for the reason `invalid`.
+    fresh: Answer | None
+    invalid: str = ""
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,7 @@ def _confirm(
     )
     fresh = {id(p): v for p, v in zip(points, again, strict=True)}
     return [
-        Confirmed(claim, which, v, fresh[id(v.planned)].answers[claim])
+        Confirmed(claim, which, v, found.answers.get(claim), found.invalid)
         for claim, which, v in wanted
-        if not fresh[id(v.planned)].invalid
+        for found in [fresh[id(v.planned)]]
     ]

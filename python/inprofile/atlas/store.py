@@ -68,8 +68,13 @@ def _point(atlas: Atlas, claim: str, visited: Visited) -> dict[str, Any]:
 
 
 def _confirmed(atlas: Atlas, claim: str, visited: Visited, found: Confirmed | None) -> dict[str, Any]:
-    fresh = None if found is None else {"verdict": found.fresh.verdict.value, "counts": _answer(found.fresh)}
-    return {**_point(atlas, claim, visited), "fresh_seeds": fresh}
+    return {**_point(atlas, claim, visited), "fresh_seeds": None if found is None else _fresh(found)}
+
+
+def _fresh(found: Confirmed) -> dict[str, Any]:
+    if found.fresh is None:
+        return {"invalid": found.invalid}
+    return {"verdict": found.fresh.verdict.value, "counts": _answer(found.fresh)}
 
 
 def _answer(a: Answer) -> list[str | int]:

@@ -209,8 +209,7 @@ def _visit(
             Experiment(
                 scenario,
                 range(first, first + job.seeds),
-                # The point's own tables decide what is measured. A measure that refused is kept as empty: it
-                # is what this experiment comes to.
+                # The point's own tables decide what is measured.
                 [*measured_with(place.paper, job), place.tables],
             )
             for place, job, scenario in work

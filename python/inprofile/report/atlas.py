@@ -73,6 +73,9 @@ def _confirmed(claim: Mapping[str, Any]) -> list[str]:
         point = claim[which]
         if point is not None and point["fresh_seeds"] is not None:
             fresh = point["fresh_seeds"]
+            if "invalid" in fresh:
+                said.append(f"{which} point, fresh seeds: could not be measured, {fresh['invalid']}")
+                continue
             words = Verdict(fresh["verdict"]).words
             said.append(
                 f"{which} point, fresh seeds: {words} ({fresh['counts'][1]} of {fresh['counts'][3]} hold)"
