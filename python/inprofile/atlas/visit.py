@@ -169,6 +169,14 @@ def _answer(finding: Any) -> Answer:
     return Answer(judged.verdict, by.count("holds"), by.count("opposite"), len(by), why)
 
 
+def _reason(error: ScenarioError) -> str:
+    """Why an experiment is refused: its first error, by key and value and not by file."""
+    wrong = next(p for p in error.problems if p.severity == "error")
+    return (
+        f"{wrong.path} = {wrong.value}: {wrong.problem}" if wrong.value else f"{wrong.path}: {wrong.problem}"
+    )
+
+
 def _visit(
     paper: Paper,
     factors: Sequence[Factor],
@@ -192,7 +200,7 @@ def _visit(
                 try:
                     scenario, _ = scenario_of(place.paper, job, place.cells, base)
                 except ScenarioError as error:
-                    place.refuse(str(error.problems[0]))
+                    place.refuse(_reason(error))
                     continue
                 work.append((place, job, scenario))
 
