@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -44,40 +43,19 @@ class Ended:
 
 def command(*arguments: str, folder: Path, addresses: int = ADDRESSES) -> Ended:
     """Run `inprofile` with these arguments, bounded."""
-
-    def bounded() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (addresses, addresses))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-    with (folder / "out").open("wb+") as out, (folder / "err").open("wb+") as err:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "inprofile", *arguments],
+    runner = [sys.executable, "-S", str(Path(__file__).with_name("bounded.py"))]
+    bounds = [str(SECONDS), str(addresses), "ended"]
+    with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
+        subprocess.run(
+            [*runner, *bounds, sys.executable, "-m", "inprofile", *arguments],
             cwd=folder,
-            stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
-            preexec_fn=bounded,
+            check=True,
         )
-        with Alarm(process):
-            _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+    ended = json.loads((folder / "ended").read_text("utf-8"))
     texts = [(folder / name).read_text("utf-8") for name in ("out", "err")]
-    return Ended(process.returncode, *texts, used.ru_maxrss << 10)
-
-
-class Alarm:
-    """Ends a process that has not ended after `SECONDS`."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        import threading
-
-        self.timer = threading.Timer(SECONDS, process.kill)
-
-    def __enter__(self) -> None:
-        self.timer.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.timer.cancel()
+    return Ended(ended["code"], *texts, ended["peak"] << 10)
 
 
 def refused(ended: Ended, *said: str) -> None:
