@@ -140,7 +140,7 @@ class Scenario:
 
         >>> from inprofile import STARTER
         >>> f"{parse(STARTER).expected_packets(seeds=1):.0f}"
-        '21454'
+        '14875'
 
         For `seeds` as `run` takes them; left out, as many as the experiment says.
         """

@@ -91,7 +91,7 @@ def test_run_prints_metrics_flows_and_queues(folder: Path) -> None:
     lines = out.splitlines()
     assert lines[0] == "Four flows with a contract share a link: seeds 1–3"
     assert re.search(r"^fi +0\.\d+ (± 0\.\d+|\[0\.\d+, 0\.\d+\]) +3 +receivers +payload$", out, re.MULTILINE)
-    assert re.search(r"^utilisation +[01]\.\d+ ± \S+ +3 +bottleneck +wire$", out, re.MULTILINE)
+    assert re.search(r"^utilisation +[01]\.\d+ (± \S+|\[\S+, \S+\]) +3 +bottleneck +wire$", out, re.MULTILINE)
     assert re.search(r"^assured\.3 +800 kbit/s +\S+ ± \S+ [kM]bit/s", out, re.MULTILINE)
     assert max(map(len, lines)) <= 110
 
