@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import inprofile
 from inprofile.cli import app
 from inprofile.cli.common import Refused, seeds_of
+from wrong_files import WrongFile, wrong_files
 
 SHORT = ["--set", "duration=20 s", "--set", 'measure={ from = "5 s", to = "20 s" }']
 
@@ -228,22 +229,23 @@ def test_interrupted_it_writes_nothing_and_says_so(folder: Path, tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
-WRONG = sorted((Path(__file__).parents[2] / "crates/scenario/tests/bad").glob("*.toml"))
+WRONG = wrong_files()
 
 
 def test_there_are_wrong_files_to_refuse() -> None:
-    assert len(WRONG) >= 25
+    assert len(WRONG) >= 110
 
 
 @pytest.mark.parametrize("command", ["check", "run"])
-@pytest.mark.parametrize("path", WRONG, ids=lambda path: path.stem)
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.name)
 def test_a_wrong_file_is_refused_with_its_message(
-    path: Path, command: str, monkeypatch: pytest.MonkeyPatch
+    wrong: WrongFile, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(path.parent)
-    done = CliRunner().invoke(app, [command, path.name])
+    monkeypatch.chdir(tmp_path)
+    Path(f"{wrong.name}.toml").write_bytes(wrong.content)
+    done = CliRunner().invoke(app, [command, f"{wrong.name}.toml"])
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr == path.with_suffix(".txt").read_text()
+    assert done.stderr == wrong.said
 
 
 # check
