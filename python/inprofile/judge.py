@@ -10,6 +10,9 @@ and *numbers* (a value the paper prints). The rules, the same for every paper (d
   **undecidable**. A reason never hides a clear result.
 - A claim asserts all its comparisons together, an intersection: each is judged at 95 % on its own, and
   the claim's p is the largest of theirs. Holm's correction runs over the distinct claims of a set-up.
+- "None holds, one is opposite" is a union: the more comparisons a claim has, the likelier one of them is
+  opposite by chance. So a claim is `opposite` only where one still is after Holm's correction over the
+  claim's own comparisons.
 - Its verdict: see `Verdict`. Printed numbers never change it; how many lie inside our 95 % *prediction*
   interval, the range in which one more run of ours would fall, is counted beside it.
 - The same comparison twice in a claim (same sample, null and side) counts once.
@@ -53,9 +56,9 @@ class Verdict(StrEnum):
     MOSTLY = "mostly"
     #: Some hold, otherwise.
     IN_PART = "in_part"
-    #: None holds, none is opposite.
+    #: None holds, and none is opposite after Holm's correction over the claim's comparisons.
     NOT_SHOWN = "not_shown"
-    #: None holds, at least one is opposite.
+    #: None holds, and at least one is opposite after that correction.
     OPPOSITE = "opposite"
     #: No comparison can be decided, for a measured reason.
     UNDECIDABLE = "undecidable"
@@ -135,6 +138,8 @@ class JudgedComparison:
     #: Of the claimed side: twice the one-sided p; of a comparison `within`, the larger of two one-sided ones.
     p: float
     outcome: Outcome
+    #: Of the other side, two-sided.
+    p_opposite: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -215,24 +220,24 @@ def _weigh(comparison: Comparison) -> JudgedComparison:
     xs = _checked(c.values)
     interval = _interval(xs, c)
     p = _p_value(xs, c)
+    p_opposite = _p_opposite(xs, c)
     outcome: Outcome = "open" if c.obstacle is None else "undecidable"
     if p < ALPHA:
         outcome = "holds"
-    elif _opposite(xs, c):
+    elif p_opposite < ALPHA:
         outcome = "opposite"
-    return JudgedComparison(c, mean(xs), interval, p, outcome)
+    return JudgedComparison(c, mean(xs), interval, p, outcome, p_opposite)
 
 
-def _opposite(xs: Sequence[float], c: Comparison) -> bool:
-    """Whether the other side is shown, at 95 % two-sided."""
-    below, above = ((p_below, c.null), (p_above, c.upper))
-    if c.side == "above":
-        shown = [below]
-    elif c.side == "below":
-        shown = [(p_above, c.null)]
-    else:
-        shown = [(tail, null) for tail, null in (below, above) if _passable(null, c)]
-    return any(2 * tail(xs, null, c.bounds) < ALPHA for tail, null in shown)
+def _p_opposite(xs: Sequence[float], c: Comparison) -> float:
+    """Two-sided p of the other side; of a comparison `within`, of the side that is further out."""
+    sides = {
+        "above": [(p_below, c.null)],
+        "below": [(p_above, c.null)],
+        "within": [(p_below, c.null), (p_above, c.upper)],
+    }[c.side]
+    passable = [(tail, null) for tail, null in sides if c.side != "within" or _passable(null, c)]
+    return min((2 * tail(xs, null, c.bounds) for tail, null in passable), default=1.0)
 
 
 def per(unit: str, size: float) -> tuple[float, str]:
@@ -372,7 +377,12 @@ def verdict_of(comparisons: Sequence[JudgedComparison], after_holm: bool = True)
         return Verdict.REPRODUCED if after_holm else Verdict.MOSTLY
     if holds:
         return Verdict.MOSTLY if not opposite and 3 * holds >= 2 * len(outcomes) else Verdict.IN_PART
-    return Verdict.OPPOSITE if opposite else Verdict.NOT_SHOWN
+    return Verdict.OPPOSITE if _shown_opposite(comparisons) else Verdict.NOT_SHOWN
+
+
+def _shown_opposite(comparisons: Sequence[JudgedComparison]) -> bool:
+    """Whether any is opposite after Holm's correction over the claim's comparisons."""
+    return min(holm([min(1.0, c.p_opposite) for c in comparisons])) < ALPHA
 
 
 def judge(findings: Iterable[Finding]) -> list[Judged]:
@@ -426,6 +436,11 @@ def _judge(finding: Finding, comparisons: Sequence[JudgedComparison], p_holm: fl
         notes.append(
             f"Every comparison holds at 95 %, but among {claims} claims the weakest of them no longer does"
             f" (p = {quantity(p, '', 2)}, after Holm {quantity(p_holm, '', 2)}): mostly."
+        )
+    if verdict is Verdict.NOT_SHOWN and any(c.outcome == "opposite" for c in comparisons):
+        notes.append(
+            f"No comparison is significantly opposite after Holm's correction over the claim's"
+            f" {len(comparisons)}: not shown."
         )
     summary = _summary(comparisons, numbers)
     why = " ".join([summary, *notes, _why(comparisons, numbers)])

@@ -273,8 +273,12 @@ def _common(cells: Sequence[Cell]) -> str:
     return f"{first.setup}, {first.topology}: {schemes}{first.variant and f', {first.variant}'}"
 
 
+#: Words for people, and estimates of time: they decide no measure, so changing them keeps the cache.
+_WORDS = frozenset({"title", "text", "where", "fitted", "cost"})
+
+
 def measured_with(paper: Paper, job: Job) -> list[object]:
-    """What decides a cell's measures beside its runs: the way of measuring."""
+    """What decides a cell's measures beside its runs: how it is measured, and what that reads."""
     from .papers import measures as _measures
 
     return [
@@ -283,11 +287,16 @@ def measured_with(paper: Paper, job: Job) -> list[object]:
         # A cell's place decides what is measured of it; so may anything else in the paper's own file.
         astuple(job.cell),
         {
-            key: paper.about[key]
-            for key in ("setups", "topologies", "schemes", "shown_seed")
+            key: [_without_words(entry) for entry in paper.about[key]]
+            for key in ("setups", "topologies", "schemes")
             if key in paper.about
         },
+        paper.about.get("shown_seed"),
     ]
+
+
+def _without_words(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key not in _WORDS}
 
 
 def minutes(seconds: float) -> str:

@@ -13,9 +13,10 @@ from typer.testing import CliRunner
 from inprofile import parse
 from inprofile.cli import app
 from inprofile.compare import schemes as entries
+from inprofile.compare.advice import Advice, advice
 from inprofile.compare.frontier import MATCHED, Frontier, common_delays
 from inprofile.compare.measure import measure
-from inprofile.compare.run import outcome, plan
+from inprofile.compare.run import Comparison, outcome, plan
 from inprofile.compare.schemes import Place, about, choose, lengths
 from inprofile.compare.winners import rank
 from inprofile.papers.measures import Measures
@@ -201,6 +202,64 @@ def test_a_scheme_without_a_point_at_the_common_delays_is_not_ranked() -> None:
     assert "met" not in one.rankings
 
 
+def advised(best_effort: dict[str, list[float]]) -> Advice:
+    """The advice where three schemes keep as much as each other, and a fourth less."""
+    made = plan(quick=True, schemes=["red", "rio", "rio-plus-out", "ard"])
+    study = next(s for s in made.studies if s.experiment == "unequal-contracts")
+    kept = {
+        "red": [0.50, 0.52, 0.51, 0.49, 0.50, 0.51],
+        "rio": [0.980, 0.991, 0.985, 0.988, 0.983, 0.990],
+        "rio-plus-out": [0.981, 0.990, 0.986, 0.987, 0.984, 0.989],
+        "ard": [0.982, 0.989, 0.984, 0.989, 0.982, 0.991],
+    }
+    points = {
+        (s, t): Measures(
+            tuple(range(1, 7)),
+            {
+                "delay": t * np.ones(6),
+                "kept": np.array(kept[s]),
+                "best_effort": np.array(best_effort[s]),
+            },
+            {},
+        )
+        for s in kept
+        for t in study.lengths
+    }
+    one = outcome(study, list(kept), points, dict.fromkeys(points, "0"))
+    (row,) = advice(Comparison(made, [one]))
+    return row
+
+
+def test_advice_names_all_that_are_statistically_tied() -> None:
+    tied = advised(
+        {
+            "red": [0.30] * 6,
+            "rio": [0.20, 0.21, 0.19, 0.20, 0.22, 0.18],
+            "rio-plus-out": [0.21, 0.20, 0.20, 0.19, 0.21, 0.19],
+            "ard": [0.20, 0.20, 0.20, 0.21, 0.20, 0.19],
+        }
+    )
+    assert [u["scheme"] for u in tied["use"]] == ["RIO", "RI+O", "ARD"], "in the order of the schemes' file"
+    assert tied["costlier"] == []
+    assert all(u["value"]["ci95"] and u["best_effort"]["ci95"] for u in tied["use"])
+    assert tied["best_effort_most"] is not None
+    assert tied["best_effort_most"]["scheme"] == "RED"
+    assert tied["last"]["scheme"] == "RED"
+
+
+def test_advice_prefers_what_leaves_best_effort_significantly_more() -> None:
+    apart = advised(
+        {
+            "red": [0.30] * 6,
+            "rio": [0.20, 0.21, 0.19, 0.20, 0.22, 0.18],
+            "rio-plus-out": [0.21, 0.20, 0.20, 0.19, 0.21, 0.19],
+            "ard": [0.11, 0.10, 0.10, 0.11, 0.09, 0.10],
+        }
+    )
+    assert [u["scheme"] for u in apart["use"]] == ["RIO", "RI+O"]
+    assert [u["scheme"] for u in apart["costlier"]] == ["ARD"]
+
+
 def test_an_unknown_scheme_is_refused_with_the_nearest(folder: Path) -> None:
     answer = CliRunner().invoke(app, ["compare", "--schemes", "rio,fddred"])
     assert answer.exit_code == 2
@@ -260,9 +319,13 @@ def test_from_the_command_to_the_page_the_same_on_one_thread_and_two(folder: Pat
     titles = {s["id"]: s["title"] for s in found["schemes"]}
     first = [kept["best"], *kept["alike"]]
     others = {s: study["at_equal_delay"]["best_effort"][s]["mean"] for s in first}
-    assert advised["use"] == titles[max(others, key=lambda s: others[s])]
-    assert sorted([advised["use"], *advised["tied"]]) == sorted(titles[s] for s in first)
-    assert advised["best_effort"]["mean"] == pytest.approx(max(others.values()), abs=1e-5)
+    best = titles[max(others, key=lambda s: others[s])]
+    used, costlier = ([u["scheme"] for u in advised[key]] for key in ("use", "costlier"))
+    assert best in used
+    assert sorted([*used, *costlier]) == sorted(titles[s] for s in first)
+    for entry in [*advised["use"], *advised["costlier"]]:
+        assert entry["best_effort"]["ci95"] is not None
+        assert entry["value"]["ci95"] is not None
     page = (folder / "out-1" / "compare" / "index.html").read_text("utf-8")
     assert "Two groups" in page
     assert "http://" not in page.replace("http://www.w3.org", "").split('<script type="application/json"')[0]

@@ -124,3 +124,18 @@ def test_an_unknown_paper_is_refused() -> None:
     answer = CliRunner().invoke(app, ["reproduce", "adr"])
     assert answer.exit_code == 2
     assert 'there is no paper "adr" here: choose from ard' in answer.stderr
+
+
+def test_words_of_a_paper_are_no_part_of_the_cache_key() -> None:
+    real = papers.load("ard")
+    job = work.plan("ard").batches[0][0]
+    before = work.measured_with(real, job)
+    for table in ("setups", "topologies", "schemes"):
+        for word in ("title", "text", "where", "fitted", "cost"):
+            about = copy.deepcopy(real.about)
+            about[table][0][word] = "in other words"
+            assert work.measured_with(Paper("ard", real.folder, about), job) == before, (table, word)
+    # What is measured by is.
+    about = copy.deepcopy(real.about)
+    about["topologies"][0]["stated"]["window"] = [50.0, 200.0]
+    assert work.measured_with(Paper("ard", real.folder, about), job) != before

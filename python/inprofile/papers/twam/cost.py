@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from ...quantity import pm
 from ...stats import estimate
 
 __all__ = ["Cost", "measured"]
@@ -43,26 +44,35 @@ class Cost:
         """
         return [a - b for a, b in zip(getattr(self, which), self.tsw2cm, strict=True)]
 
+    def _against(self, which: Literal["twam", "twam_rtt_known", "twam_told"], case: str) -> str:
+        """The difference to TSW2CM with its interval, in a case, and in per cent where it is significant."""
+        e = estimate(self.differences(which))
+        text = pm(e, "ns")
+        if e.ci95 is None or 0.0 in e.ci95:
+            return f"{text} {case}, statistically tied"
+        percent = 100 * e.mean / estimate(self.tsw2cm).mean
+        return f"{text} ({abs(percent):.0f} % {'more' if percent > 0 else 'less'}) {case}"
+
     @property
     def words(self) -> str:
         """What was measured, for the page."""
         twam, known, told, tsw2cm = (
             estimate(x).mean for x in (self.twam, self.twam_rtt_known, self.twam_told, self.tsw2cm)
         )
-        percent = (known / tsw2cm - 1) * 100
-        apart = f"{abs(percent):.0f} % {'more' if percent > 0 else 'less'} is what this code takes"
-        if abs(percent) < COMPILER:
-            apart += (
-                ", and as much can come of how a compiler lays it out: it speaks against “much” less (§6)"
-                " and says no more"
-            )
+        caution = (
+            " As much can come of how a compiler lays code out: it speaks against “much” less (§6) and says"
+            " no more."
+        )
         return (
             f"TSW2CM takes {tsw2cm:.0f} ns a data packet; TWAM {known:.0f} ns where it knows the round-trip"
             f" time and counts packets, {told:.0f} ns where it is told windows too, {twam:.0f} ns where it"
             " looks at data and acknowledgements to see both"
             f" (CPU time on {self.machine}, {len(self.twam)} rounds in turns of {self.packets} packets)."
-            " Both look the flow up for every packet; TSW2CM then divides, and TWAM draws a number."
-            f" {apart}. The same measurement stands in both set-ups."
+            " Both look the flow up for every packet; TSW2CM then divides, and TWAM draws a number. TWAM less"
+            f" TSW2CM is {self._against('twam_rtt_known', 'in the first case')},"
+            f" {self._against('twam_told', 'in the second')}."
+            f"{caution if abs(known / tsw2cm - 1) * 100 < COMPILER else ''}"
+            " The same measurement stands in both set-ups."
             " The measurement is not part of the runs: `make cost` repeats it."
         )
 
