@@ -1,0 +1,94 @@
+//! The router without its ports, under a virtual clock: what went in, what came out, and when.
+
+use inprofile_core::rng::Rng;
+use inprofile_core::units::{Duration, Time};
+use inprofile_daemon::config::{self, Config};
+use inprofile_daemon::router::{self, Router};
+use inprofile_live::packet::Layer;
+
+use crate::frames::Frame;
+
+/// A file in effect, with its warnings.
+pub fn config(text: &str) -> Config {
+    let (config, _) =
+        config::parse(text.as_bytes(), "attack.toml", &router::registry()).unwrap_or_else(|p| panic!("{p:#?}"));
+    config
+}
+
+/// What came out of the other port.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Out {
+    /// Frames, and their bytes behind the link layer.
+    pub frames: u64,
+    pub bytes: u64,
+    /// Bytes that left as IN, and as EF.
+    pub green: u64,
+    pub ef: u64,
+}
+
+impl Out {
+    fn add(&mut self, frame: &[u8]) {
+        let frame = Frame(frame.to_vec());
+        self.frames += 1;
+        self.bytes += frame.bytes();
+        match frame.dscp() {
+            Some(10) => self.green += frame.bytes(),
+            Some(46) => self.ef += frame.bytes(),
+            _ => {}
+        }
+    }
+}
+
+/// The router, and what has come out of its upstream direction.
+pub struct Bench {
+    pub router: Option<Router>,
+    pub now: Time,
+    pub out: Out,
+    pub rng: Rng,
+}
+
+impl Bench {
+    pub fn new(text: &str) -> Bench {
+        let router = Router::new(config(text), Layer::Ethernet, 1);
+        let rng = Rng::for_component(7, "attacker");
+        Bench { router: Some(router), now: Time::ZERO, out: Out::default(), rng }
+    }
+
+    fn router(&mut self) -> &mut Router {
+        self.router.as_mut().expect("a reload is over at once")
+    }
+
+    /// A frame comes in at the inside port after this gap.
+    pub fn send(&mut self, gap: Duration, frame: &Frame) {
+        self.now += gap;
+        let now = self.now;
+        self.router().arrive(now, 0, Layer::Ethernet, &mut frame.0.clone());
+        self.collect();
+    }
+
+    /// Nothing comes for so long.
+    pub fn wait(&mut self, time: Duration) {
+        self.now += time;
+        let now = self.now;
+        self.router().advance(now);
+        self.collect();
+    }
+
+    /// Set up anew from this file.
+    pub fn reload(&mut self, text: &str) {
+        let router = self.router.take().expect("a reload is over at once");
+        self.router = Some(router.set_up_anew(config(text), Layer::Ethernet, 1, self.now));
+    }
+
+    fn collect(&mut self) {
+        let Bench { router, out, .. } = self;
+        let leaving = &mut router.as_mut().expect("a reload is over at once").lanes[0].leaving;
+        leaving.iter().for_each(|frame| out.add(frame));
+        leaving.clear();
+    }
+
+    /// The accounts.
+    pub fn check(&self) {
+        self.router.as_ref().expect("a reload is over at once").check().unwrap();
+    }
+}

@@ -1,0 +1,172 @@
+//! Frames of every encapsulation, right or with something wrong about them, and where their IP packets begin.
+
+use inprofile_live::packet::checksum;
+
+/// What stands between the Ethernet addresses and the IP header, outermost first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrap {
+    /// A VLAN tag: its protocol identifier and its control information.
+    Tag(u16, u16),
+    /// A PPPoE session.
+    Pppoe(u16),
+    /// This many MPLS labels, each with this traffic class.
+    Mpls(u8, u8),
+}
+
+/// An IP packet in a frame.
+#[derive(Clone, Debug)]
+pub struct Ip {
+    pub v6: bool,
+    /// Last byte of the source address: 1 is the customer, others are strangers.
+    pub from: u8,
+    pub port: u16,
+    /// DSCP and ECN.
+    pub octet: u8,
+    pub protocol: u8,
+    /// Bytes of the packet that are there.
+    pub bytes: usize,
+    /// What the length field says, if not that.
+    pub says: Option<u16>,
+    /// IPv4's flags and offset.
+    pub fragment: u16,
+    /// IPv4's options, in words.
+    pub options: u8,
+    pub wraps: Vec<Wrap>,
+}
+
+impl Default for Ip {
+    /// 1500 bytes of UDP over IPv4 from the customer.
+    fn default() -> Ip {
+        Ip {
+            v6: false,
+            from: 1,
+            port: 4000,
+            octet: 0,
+            protocol: 17,
+            bytes: 1500,
+            says: None,
+            fragment: 0,
+            options: 0,
+            wraps: Vec::new(),
+        }
+    }
+}
+
+/// A frame, whose source address says where its payload begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame(pub Vec<u8>);
+
+impl Frame {
+    /// Bytes behind link headers and tags, whatever any length field says.
+    pub fn bytes(&self) -> u64 {
+        (self.0.len() - self.at()) as u64
+    }
+
+    /// Where its IP header, if it has one, begins.
+    pub fn at(&self) -> usize {
+        usize::from(self.0[7])
+    }
+
+    /// Its DSCP, if it has an IP header.
+    pub fn dscp(&self) -> Option<u8> {
+        let ip = &self.0[self.at()..];
+        match ip.first()? >> 4 {
+            4 => Some(ip.get(1)? >> 2),
+            6 => Some((ip[0] << 4 | ip.get(1)? >> 4) >> 2),
+            _ => None,
+        }
+    }
+}
+
+fn ethernet(at: usize) -> Vec<u8> {
+    vec![2, 0, 0, 0, 0, 9, 2, at as u8, 0, 0, 0, 8]
+}
+
+/// Any payload under an EtherType.
+pub fn other(kind: u16, payload: &[u8]) -> Frame {
+    let mut f = ethernet(14);
+    f.extend(kind.to_be_bytes());
+    f.extend(payload);
+    Frame(f)
+}
+
+impl Ip {
+    /// The frame.
+    pub fn frame(&self) -> Frame {
+        let ip = self.packet();
+        let kind: u16 = if self.v6 { 0x86dd } else { 0x0800 };
+        let mut link = Vec::new();
+        // Whether the number of what follows has been written by the header before it.
+        let mut told = false;
+        for (i, wrap) in self.wraps.iter().enumerate() {
+            let rest: usize = self.wraps[i + 1..].iter().map(size).sum::<usize>() + ip.len();
+            match *wrap {
+                Wrap::Tag(tpid, tci) => {
+                    link.extend(tpid.to_be_bytes());
+                    link.extend(tci.to_be_bytes());
+                }
+                Wrap::Pppoe(session) => {
+                    link.extend(0x8864u16.to_be_bytes());
+                    link.extend([0x11, 0]);
+                    link.extend(session.to_be_bytes());
+                    link.extend(((rest + 2) as u16).to_be_bytes());
+                    link.extend(if self.v6 { [0, 0x57] } else { [0, 0x21] });
+                    told = true;
+                }
+                Wrap::Mpls(labels, class) => {
+                    link.extend(0x8847u16.to_be_bytes());
+                    for label in 1..=labels {
+                        link.extend([0, label, class << 1 | u8::from(label == labels), 64]);
+                    }
+                    told = true;
+                }
+            }
+        }
+        if !told {
+            link.extend(kind.to_be_bytes());
+        }
+        let mut f = ethernet(12 + link.len());
+        f.extend(link);
+        f.extend(ip);
+        Frame(f)
+    }
+
+    fn packet(&self) -> Vec<u8> {
+        let mut p = if self.v6 {
+            let length = self.says.unwrap_or((self.bytes - 40) as u16).to_be_bytes();
+            let mut h = vec![0x60 | self.octet >> 4, self.octet << 4, 0, 0];
+            h.extend(length);
+            h.extend([self.protocol, 64]);
+            for last in [self.from, 99] {
+                h.extend([0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
+            }
+            h
+        } else {
+            let words = 5 + self.options;
+            let length = self.says.unwrap_or(self.bytes as u16).to_be_bytes();
+            let fragment = self.fragment.to_be_bytes();
+            let mut h = vec![0x40 | words, self.octet, length[0], length[1], 0, 7, fragment[0], fragment[1]];
+            h.extend([64, self.protocol, 0, 0, 10, 0, 0, self.from, 10, 0, 1, 1]);
+            h.resize(4 * usize::from(words), 1);
+            let sum = checksum::check(&h).to_be_bytes();
+            h[10..12].copy_from_slice(&sum);
+            h
+        };
+        let header = p.len();
+        p.extend(self.port.to_be_bytes());
+        p.extend([0, 9]);
+        p.extend(((self.bytes.saturating_sub(header)) as u16).to_be_bytes());
+        p.extend([0, 0]);
+        p.resize(self.bytes, 0x5a);
+        p
+    }
+}
+
+fn size(wrap: &Wrap) -> usize {
+    match wrap {
+        Wrap::Tag(..) => 4,
+        // Behind a PPPoE header the protocol's number takes the place of the EtherType.
+        Wrap::Pppoe(_) => 8,
+        Wrap::Mpls(labels, _) => 4 * usize::from(*labels),
+    }
+}

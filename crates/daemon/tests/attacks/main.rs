@@ -1,0 +1,5 @@
+//! Attempts to cheat the meter, the queues and the shaper: what a customer may send, and what comes of it.
+
+mod bench;
+mod frames;
+mod meter;

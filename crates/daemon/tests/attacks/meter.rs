@@ -1,0 +1,112 @@
+//! A customer with a contract sends twice as much as he bought, in every way there is to hide it. What leaves as IN is
+//! counted in bytes behind the link layer, by the test's own knowledge of where that ends.
+
+use inprofile_core::units::Duration;
+
+use crate::bench::Bench;
+use crate::frames::{Frame, Ip, Wrap};
+
+/// What the customer bought, in bits per second; he sends twice that, into a link of three times that.
+const CONTRACTS: [u64; 4] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
+/// How deep his bucket is.
+const DEPTH: u64 = 30_000;
+/// The long-run rate is right to this.
+const WITHIN: f64 = 0.001;
+
+fn file(contract: u64) -> String {
+    format!(
+        "inside = \"a\"\noutside = \"b\"\npacket = \"9000 B\"\n[upstream]\nrate = \"{} bit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"500 packets\" }}\n[[upstream.customers]]\nname = \"alice\"\nprefix = [\"10.0.0.1\", \"2001:db8::1\"]\ncontract = \"{contract} bit/s\"\nmarker = {{ kind = \"token_bucket\", depth = \"{DEPTH} B\" }}\n",
+        contract * 3
+    )
+}
+
+/// The n-th frame of an attack.
+type Make = fn(u64) -> Frame;
+
+fn ip(change: impl FnOnce(&mut Ip)) -> Frame {
+    let mut ip = Ip::default();
+    change(&mut ip);
+    ip.frame()
+}
+
+/// Every way to look smaller, better or somebody else's than one is.
+const ATTACKS: &[(&str, Make)] = &[
+    ("honest", |_| ip(|_| {})),
+    ("total length 28", |_| ip(|p| p.says = Some(28))),
+    ("total length 20", |_| ip(|p| p.says = Some(20))),
+    ("total length 0", |_| ip(|p| p.says = Some(0))),
+    ("total length 65535", |_| ip(|p| p.says = Some(65_535))),
+    ("IPv6 payload length 8", |_| ip(|p| (p.v6, p.says) = (true, Some(8)))),
+    ("IPv6 payload length 0", |_| ip(|p| (p.v6, p.says) = (true, Some(0)))),
+    ("IPv6 jumbogram", |_| ip(|p| (p.v6, p.says, p.protocol) = (true, Some(0), 0))),
+    ("IPv6 payload length 65535", |_| ip(|p| (p.v6, p.says) = (true, Some(65_535)))),
+    ("one VLAN tag", |_| ip(|p| p.wraps = vec![Wrap::Tag(0x8100, 0xe064)])),
+    ("QinQ", |_| ip(|p| p.wraps = vec![Wrap::Tag(0x88a8, 5), Wrap::Tag(0x8100, 6)])),
+    ("five VLAN tags", |_| ip(|p| p.wraps = vec![Wrap::Tag(0x8100, 0xe064); 5])),
+    ("PPPoE session", |_| ip(|p| p.wraps = vec![Wrap::Pppoe(7)])),
+    ("PPPoE session, total length 28", |_| ip(|p| (p.wraps, p.says) = (vec![Wrap::Pppoe(7)], Some(28)))),
+    ("MPLS, three labels", |_| ip(|p| p.wraps = vec![Wrap::Mpls(3, 5)])),
+    ("MPLS in QinQ, over IPv6", |_| {
+        ip(|p| (p.v6, p.wraps) = (true, vec![Wrap::Tag(0x9100, 1), Wrap::Tag(0x8100, 2), Wrap::Mpls(2, 7)]))
+    }),
+    ("fragments", |n| ip(|p| p.fragment = if n.is_multiple_of(2) { 0x2000 } else { 0x00b9 })),
+    ("IPv4 options", |_| ip(|p| p.options = 10)),
+    ("comes as AF11", |_| ip(|p| p.octet = 10 << 2)),
+    ("comes as EF", |_| ip(|p| p.octet = 46 << 2)),
+    ("every code point in turn", |n| ip(|p| p.octet = (n % 64 << 2) as u8)),
+    ("a stranger's, as AF11", |_| ip(|p| (p.from, p.octet) = (77, 10 << 2))),
+    ("jumbo frames", |_| ip(|p| p.bytes = 9000)),
+    ("28 bytes", |_| ip(|p| p.bytes = 28)),
+    ("28 bytes, padded to 60", |_| ip(|p| (p.bytes, p.says) = (46, Some(28)))),
+    ("sizes that change", |n| ip(|p| p.bytes = 28 + (n * 977 % 1473) as usize)),
+    ("a new flow each", |n| ip(|p| p.port = n as u16)),
+    ("an ARP request of 1500 bytes", |_| crate::frames::other(0x0806, &[0x5a; 1500])),
+    ("no IP", |_| crate::frames::other(0x88b5, &[0x5a; 1500])),
+    ("SNAP", |_| crate::frames::other(1500, &[&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0][..], &[0x45; 1492][..]].concat())),
+];
+
+/// What came out in a second of an attack, in multiples of the contract: as IN, and altogether of the link's rate.
+#[derive(Clone, Copy, Debug)]
+struct Shares {
+    green: f64,
+    ef: f64,
+    link: f64,
+}
+
+/// So many frames at `times` the contract; the first tenth, in which the bucket empties and the queue fills, isn't counted.
+fn attack(contract: u64, frames: u64, times: u64, make: Make) -> Shares {
+    let mut bench = Bench::new(&file(contract));
+    let mut from = (bench.now, bench.out);
+    for n in 0..frames {
+        let frame = make(n);
+        let gap = Duration(frame.bytes() * 8 * 1_000_000_000_000 / (contract * times));
+        bench.send(gap, &frame);
+        if n == frames / 10 {
+            from = (bench.now, bench.out);
+        }
+    }
+    bench.check();
+    let seconds = bench.now.since(from.0).secs();
+    let rate = |bytes: u64| bytes as f64 * 8.0 / seconds / contract as f64;
+    Shares {
+        green: rate(bench.out.green - from.1.green),
+        ef: rate(bench.out.ef - from.1.ef),
+        link: rate(bench.out.bytes - from.1.bytes) / 3.0,
+    }
+}
+
+/// Whatever a customer does, in the long run he gets what he bought as IN, and nothing as EF; and nobody gets more of the
+/// link than its rate.
+#[test]
+fn nobody_gets_more_than_he_bought() {
+    let mut won = Vec::new();
+    for (name, make) in ATTACKS {
+        // Six times the contract: twice the link.
+        let s = attack(CONTRACTS[1], 40_000, 6, *make);
+        println!("{name:<32} IN {:8.4}  EF {:8.4}  link {:8.4}", s.green, s.ef, s.link);
+        if s.green > 1.0 + WITHIN || s.ef > 0.0 || s.link > 1.0 + WITHIN {
+            won.push((name, s));
+        }
+    }
+    assert!(won.is_empty(), "{won:#?}");
+}
