@@ -8,7 +8,7 @@ pub fn run(bytes: &[u8]) {
     let Some((&how, frame)) = bytes.split_first() else { return };
     let layer = if how & 1 == 0 { Layer::Ip } else { Layer::Ethernet };
     let Ok(h) = parse(layer, frame) else { return };
-    assert!(h.at + h.size as usize <= frame.len());
+    assert!(h.link.at + h.size as usize <= frame.len());
     assert!(h.payload < h.size);
     let mut changed = frame.to_vec();
     let dscp = Dscp::new(h.dscp.value() ^ 63).expect("six bits");
@@ -18,6 +18,6 @@ pub fn run(bytes: &[u8]) {
     assert_eq!(parse(layer, &changed).map(|c| (c.dscp, c.size)), Ok((dscp, h.size)));
     // Only DSCP, ECN and IPv4's checksum.
     let differ = frame.iter().zip(&changed).enumerate().filter(|(_, (a, b))| a != b);
-    let places: Vec<usize> = differ.map(|(i, _)| i - h.at).collect();
+    let places: Vec<usize> = differ.map(|(i, _)| i - h.link.at).collect();
     assert!(places.iter().all(|i| [0, 1, 10, 11].contains(i)), "changed: {places:?}");
 }

@@ -15,6 +15,7 @@ use inprofile_core::registry::Registry;
 use inprofile_live::io::Io;
 use inprofile_live::io::afpacket::{AfPacket, PortOptions};
 use inprofile_live::io::sys::{self as live, Clock};
+use inprofile_live::packet::MOST_BEFORE_IP;
 
 use crate::config::{self, Config};
 use crate::hub::Hub;
@@ -28,8 +29,6 @@ use crate::router::Router;
 use crate::sys::Signals;
 use crate::{control, metrics};
 
-/// Link layer and VLAN tags around a full packet.
-const AROUND: u32 = 22;
 /// Frames that the kernel may keep for a port.
 const RING: u32 = 4096;
 /// How often the watchdog's answer is considered, if it doesn't ask for more.
@@ -91,7 +90,7 @@ fn open(config: &Config) -> io::Result<Open> {
     let offloads = offload::switch_off(&config.ports, config.fix_offloads, &to_switch, &note, people.user)?;
     let ports = config.ports.each_ref().map(|interface| PortOptions {
         interface: interface.clone(),
-        longest: config.packet.0 as u32 + AROUND,
+        longest: config.packet.0 as u32 + MOST_BEFORE_IP as u32,
         frames: RING,
     });
     let io = AfPacket::open(&ports, Clock::start())?;

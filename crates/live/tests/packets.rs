@@ -3,6 +3,7 @@
 #[path = "../../../fuzz/bodies/packet.rs"]
 mod body;
 
+use inprofile_live::packet::checksum;
 use proptest::prelude::*;
 
 /// An IP header's worth of what the mutations start from: IPv4 plain, with options, a fragment; IPv6 plain, and behind
@@ -17,6 +18,8 @@ fn good_packets() -> Vec<Vec<u8>> {
         ]);
         let length = p.len() as u16;
         p[2..4].copy_from_slice(&length.to_be_bytes());
+        let sum = checksum::check(&p[..usize::from(words) * 4]).to_be_bytes();
+        p[10..12].copy_from_slice(&sum);
         p
     };
     let v6 = |next: u8, body: &[u8]| {
@@ -38,16 +41,53 @@ fn good_packets() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Each bare and behind Ethernet headers with up to two tags, with the byte that tells the body.
+/// What stands before a packet: VLAN tags, a PPPoE session or MPLS labels, or some of each.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    tags: u8,
+    session: bool,
+    labels: u8,
+}
+
+fn before() -> impl Strategy<Value = Before> {
+    (0u8..=5, any::<bool>(), prop::sample::select(vec![0u8, 0, 0, 1, 3, 8, 9]))
+        .prop_map(|(tags, session, labels)| Before { tags, session, labels })
+}
+
+/// Behind Ethernet's header and what stands before it.
+fn framed(before: Before, ip: &[u8]) -> Vec<u8> {
+    let v4 = ip[0] >> 4 == 4;
+    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+    for tag in 0..before.tags {
+        frame.extend([[0x88, 0xa8], [0x81, 0], [0x91, 0]][usize::from(tag) % 3]);
+        frame.extend([0xe0, 0x64]);
+    }
+    let labels: Vec<u8> =
+        (1..=before.labels).flat_map(|n| [0, n, 0x0a | u8::from(n == before.labels), 64]).collect();
+    let (ether, ppp) = match (before.labels > 0, v4) {
+        (true, _) => ([0x88, 0x47], [0x02, 0x81]),
+        (false, true) => ([0x08, 0x00], [0x00, 0x21]),
+        (false, false) => ([0x86, 0xdd], [0x00, 0x57]),
+    };
+    if before.session {
+        frame.extend([0x88, 0x64, 0x11, 0, 0, 7]);
+        frame.extend(((labels.len() + ip.len() + 2) as u16).to_be_bytes());
+        frame.extend(ppp);
+    } else {
+        frame.extend(ether);
+    }
+    frame.extend(labels);
+    frame.extend(ip);
+    frame
+}
+
+/// Each bare, or in a frame of any encapsulation, with the byte that tells the body.
 fn good() -> impl Strategy<Value = Vec<u8>> {
-    let tags = prop::sample::select(vec![None, Some(0), Some(1), Some(2)]);
-    (prop::sample::select(good_packets()), tags).prop_map(|(ip, tags)| {
-        let Some(tags) = tags else { return [&[0], &ip[..]].concat() };
-        let mut frame = vec![1, 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
-        (0..tags).for_each(|_| frame.extend([0x81, 0, 0xe0, 0x64]));
-        frame.extend(if ip[0] >> 4 == 4 { [0x08, 0x00] } else { [0x86, 0xdd] });
-        frame.extend(ip);
-        frame
+    (prop::sample::select(good_packets()), prop::option::weighted(0.8, before())).prop_map(|(ip, before)| {
+        match before {
+            None => [&[0], &ip[..]].concat(),
+            Some(before) => [&[1], &framed(before, &ip)[..]].concat(),
+        }
     })
 }
 

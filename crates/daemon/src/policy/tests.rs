@@ -1,5 +1,5 @@
 use inprofile_live::code_points::Dscp;
-use inprofile_live::packet::Passes;
+use inprofile_live::packet::{Control, Link, Opaque};
 
 use super::*;
 use crate::config::{self, Config};
@@ -45,15 +45,16 @@ fn packet(source: &str, destination: &str, ports: (u16, u16), dscp: Dscp) -> Hea
     let ((family, from), (_, to)) = (bytes(source), bytes(destination));
     Headers {
         family,
-        at: 0,
+        link: Link::default(),
         size: 100,
+        length_disagrees: false,
         payload: 72,
         dscp,
         ecn: inprofile_core::packet::Ecn::NotCapable,
         protocol: 17,
         addresses: (from, to),
         transport: Transport::Udp { ports },
-        tags: 0,
+        control: None,
     }
 }
 
@@ -139,7 +140,7 @@ fn the_inside_is_the_destination_on_the_way_back() {
 fn what_is_not_ip_and_the_bypass_pass() {
     let config = config("");
     let mut c = classifier(&config, true);
-    assert_eq!(c.way(Time(1), &Err(Passes::Arp)), None);
+    assert_eq!(c.way(Time(1), &Err(Opaque::Control(Control::Arp))), None);
     c.set_bypass(true);
     let headers = packet("10.0.1.9", "192.0.2.1", (80, 5), Dscp::DEFAULT);
     assert_eq!((c.way(Time(1), &Ok(headers)), c.bypassed()), (None, 1));

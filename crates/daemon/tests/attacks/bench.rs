@@ -10,8 +10,8 @@ use crate::frames::Frame;
 
 /// A file in effect, with its warnings.
 pub fn config(text: &str) -> Config {
-    let (config, _) =
-        config::parse(text.as_bytes(), "attack.toml", &router::registry()).unwrap_or_else(|p| panic!("{p:#?}"));
+    let (config, _) = config::parse(text.as_bytes(), "attack.toml", &router::registry())
+        .unwrap_or_else(|p| panic!("{p:#?}"));
     config
 }
 

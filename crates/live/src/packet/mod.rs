@@ -1,12 +1,14 @@
 //! A frame's headers: read without ever panicking, and the few bits of them that may be written.
 //!
-//! What is not IP, or is broken, is not an error: it [passes](Passes) and is [counted](Census). Nothing is
-//! believed about lengths that the frame itself does not have.
+//! What is not IP, or is broken, is not an error: it is [opaque](Opaque), and [counted](Census). No length field is
+//! believed about how much there is: a packet is as long as what was received of it.
 
 pub mod checksum;
+mod link;
 mod read;
 mod write;
 
+pub use link::{Link, MOST_BEFORE_IP, MOST_LABELS, MOST_TAGS};
 pub use read::parse;
 pub use write::{congestion_experienced, set_dscp};
 
@@ -62,10 +64,13 @@ pub enum Transport {
 pub struct Headers {
     /// Which IP.
     pub family: Family,
-    /// Where the IP header begins in the frame: what the link layer puts before it.
-    pub at: usize,
-    /// Bytes of the IP packet as its header says; never more than the frame has.
+    /// What stands before the IP header.
+    pub link: Link,
+    /// Bytes received behind the link layer, whatever the length field says; the padding of a short frame isn't among
+    /// them.
     pub size: u32,
+    /// A length field says something else than that.
+    pub length_disagrees: bool,
     /// Bytes of what the transport carries; of the IP payload where there is no transport known.
     pub payload: u32,
     /// DSCP.
@@ -78,8 +83,8 @@ pub struct Headers {
     pub addresses: ([u8; 16], [u8; 16]),
     /// The transport's header.
     pub transport: Transport,
-    /// VLAN tags before the IP header.
-    pub tags: u8,
+    /// It keeps neighbours up.
+    pub control: Option<Control>,
 }
 
 impl Headers {
@@ -103,22 +108,65 @@ impl Headers {
     }
 }
 
-/// Why a frame is not looked into: it goes on as it is.
+/// What keeps links and neighbours up, and is no customer's traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Passes {
-    /// ARP.
+pub enum Control {
+    /// ARP (RFC 826) and RARP.
     Arp = 0,
-    /// Some other protocol over Ethernet.
+    /// IPv6 neighbour discovery (RFC 4861).
+    NeighbourDiscovery,
+    /// IEEE 802.1AB.
+    Lldp,
+    /// IEEE 802.1D and its successors.
+    SpanningTree,
+    /// LACP, OAM and what else IEEE 802.3 calls slow protocols.
+    SlowProtocols,
+    /// IEEE 802.1X.
+    Eapol,
+    /// PPPoE's discovery stage (RFC 2516).
+    PppoeDiscovery,
+    /// PPP's link and network control within a PPPoE session (RFC 1661).
+    Ppp,
+}
+
+impl Control {
+    /// All of them, in order.
+    pub const ALL: [Control; 8] = [
+        Control::Arp,
+        Control::NeighbourDiscovery,
+        Control::Lldp,
+        Control::SpanningTree,
+        Control::SlowProtocols,
+        Control::Eapol,
+        Control::PppoeDiscovery,
+        Control::Ppp,
+    ];
+
+    /// Its name in counts.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Census::NAMES[8 + self as usize]
+    }
+}
+
+/// Why a frame is not looked into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Opaque {
+    /// It keeps links or neighbours up.
+    Control(Control),
+    /// Some other protocol.
     NotIp,
+    /// Behind more VLAN tags or MPLS labels than are looked behind.
+    TooDeep,
     /// Cut off within the headers it claims to have.
     Truncated,
-    /// An IP header that can't be: a wrong version, a length shorter than itself.
+    /// A header that can't be: a wrong version, a length shorter than itself.
     Malformed,
 }
 
 /// What a frame turned out to be.
-pub type Seen = Result<Headers, Passes>;
+pub type Seen = Result<Headers, Opaque>;
 
 /// Frames by what they turned out to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,7 +176,7 @@ pub struct Census {
 
 impl Census {
     /// The kinds, in the order of [`Census::iter`].
-    pub const NAMES: [&'static str; 12] = [
+    pub const NAMES: [&'static str; 20] = [
         "ipv4_tcp",
         "ipv4_udp",
         "ipv4_other",
@@ -138,7 +186,15 @@ impl Census {
         "ipv6_other",
         "ipv6_fragment",
         "arp",
+        "neighbour_discovery",
+        "lldp",
+        "spanning_tree",
+        "slow_protocols",
+        "eapol",
+        "pppoe_discovery",
+        "ppp_control",
         "not_ip",
+        "too_deep",
         "truncated",
         "malformed",
     ];
@@ -146,6 +202,9 @@ impl Census {
     /// Counts one frame.
     pub fn count(&mut self, seen: &Seen) {
         let index = match seen {
+            Ok(Headers { control: Some(control), .. }) | Err(Opaque::Control(control)) => {
+                8 + *control as usize
+            }
             Ok(h) => {
                 let transport = match h.transport {
                     Transport::Tcp { .. } => 0,
@@ -155,7 +214,10 @@ impl Census {
                 };
                 transport + if h.family == Family::V4 { 0 } else { 4 }
             }
-            Err(passes) => 8 + *passes as usize,
+            Err(Opaque::NotIp) => 16,
+            Err(Opaque::TooDeep) => 17,
+            Err(Opaque::Truncated) => 18,
+            Err(Opaque::Malformed) => 19,
         };
         self.counts[index] += 1;
     }

@@ -1,20 +1,9 @@
-//! Reading: Ethernet with VLAN tags, IPv4 with options, IPv6 with extension headers, TCP, UDP.
+//! Reading: IPv4 with options, IPv6 with extension headers, TCP, UDP; behind what the [link](super::link) puts before.
 
 use inprofile_core::packet::Ecn;
 
-use super::{Family, Headers, Layer, Passes, Seen, Transport};
+use super::{Control, Family, Headers, Layer, Link, Opaque, Seen, Transport, checksum};
 use crate::code_points::Dscp;
-
-/// IEEE 802: what an Ethernet frame carries.
-mod ether {
-    pub const IPV4: u16 = 0x0800;
-    pub const ARP: u16 = 0x0806;
-    pub const IPV6: u16 = 0x86dd;
-    /// IEEE 802.1Q and 802.1ad, and the number stacked tags had before that.
-    pub const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
-    pub const HEADER: usize = 14;
-    pub const TAG: usize = 4;
-}
 
 /// IANA's protocol numbers.
 mod protocol {
@@ -25,78 +14,85 @@ mod protocol {
     pub const FRAGMENT: u8 = 44;
     pub const AUTHENTICATION: u8 = 51;
     pub const DESTINATION: u8 = 60;
+    pub const ICMP_V6: u8 = 58;
     pub const MOBILITY: u8 = 135;
 }
 
-/// The most VLAN tags that are looked behind.
-const MOST_TAGS: u8 = 4;
 /// The most extension headers that are looked behind: RFC 8200 §4.1 lists fewer.
 const MOST_EXTENSIONS: u32 = 10;
 
 /// Reads a frame's headers.
 pub fn parse(layer: Layer, frame: &[u8]) -> Seen {
-    let (at, tags) = match layer {
-        Layer::Ip => (0, 0),
-        Layer::Ethernet => network_layer(frame)?,
+    let (link, version) = match layer {
+        Layer::Ip => (Link::default(), Ok(0)),
+        Layer::Ethernet => Link::read(frame),
     };
-    let ip = frame.get(at..).ok_or(Passes::Truncated)?;
-    let mut headers = match ip.first().ok_or(Passes::Truncated)? >> 4 {
-        4 => ipv4(ip)?,
-        6 => ipv6(ip)?,
-        _ => return Err(Passes::Malformed),
+    let version = version?;
+    let ip = frame.get(link.at..).ok_or(Opaque::Truncated)?;
+    let first = ip.first().ok_or(Opaque::Truncated)? >> 4;
+    let padded = layer == Layer::Ethernet && link.may_be_padded(frame);
+    let mut headers = match first {
+        4 | 6 if version != 0 && version != first => return Err(Opaque::Malformed),
+        4 => ipv4(ip, padded)?,
+        6 => ipv6(ip, padded)?,
+        // Behind labels anything may stand.
+        _ if link.labels > 0 => return Err(Opaque::NotIp),
+        _ => return Err(Opaque::Malformed),
     };
-    (headers.at, headers.tags) = (at, tags);
+    if link.labels > 0 && !is_surely_ip(ip, &headers) {
+        return Err(Opaque::NotIp);
+    }
+    headers.length_disagrees |= link.disagrees;
+    headers.link = link;
     Ok(headers)
 }
 
-/// Where the IP header begins, and how many tags come before it.
-fn network_layer(frame: &[u8]) -> Result<(usize, u8), Passes> {
-    let mut at = ether::HEADER - 2;
-    for tags in 0..=MOST_TAGS {
-        let kind = word(frame, at).ok_or(Passes::Truncated)?;
-        match kind {
-            ether::IPV4 | ether::IPV6 => {
-                let version = frame.get(at + 2).ok_or(Passes::Truncated)? >> 4;
-                let right = if kind == ether::IPV4 { 4 } else { 6 };
-                return if version == right { Ok((at + 2, tags)) } else { Err(Passes::Malformed) };
-            }
-            ether::ARP => return Err(Passes::Arp),
-            k if ether::TAGS.contains(&k) => at += ether::TAG,
-            _ => return Err(Passes::NotIp),
-        }
-    }
-    Err(Passes::NotIp)
+/// Behind labels it is only by its first bits that a packet looks like IP: so could the addresses of an Ethernet frame.
+fn is_surely_ip(ip: &[u8], headers: &Headers) -> bool {
+    let right = match headers.family {
+        Family::V4 => ip.get(..usize::from(ip[0] & 15) * 4).is_some_and(|h| checksum::check(h) == 0),
+        Family::V6 => true,
+    };
+    right && !headers.length_disagrees
+}
+
+/// How long a packet is, and whether its length field says so. What is there counts, but for the padding of a short
+/// frame.
+fn size(says: usize, header: usize, there: usize, padded: bool) -> (usize, bool) {
+    if padded && (header..there).contains(&says) { (says, false) } else { (there, says != there) }
+}
+
+/// What the packet carries: as far as its length field says, as who receives it will take it; all that is there if the field
+/// can't be right.
+fn body(ip: &[u8], header: usize, says: usize) -> Option<&[u8]> {
+    ip.get(header..says).or_else(|| ip.get(header..))
 }
 
 /// RFC 791 §3.1.
-fn ipv4(ip: &[u8]) -> Seen {
-    let fixed: &[u8; 20] = ip.first_chunk().ok_or(Passes::Truncated)?;
+fn ipv4(ip: &[u8], padded: bool) -> Seen {
+    let fixed: &[u8; 20] = ip.first_chunk().ok_or(Opaque::Truncated)?;
     let header = usize::from(fixed[0] & 15) * 4;
-    let size = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
-    if header < 20 || size < header {
-        return Err(Passes::Malformed);
+    let says = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
+    if header < 20 {
+        return Err(Opaque::Malformed);
     }
-    // Ethernet pads short packets: what counts is the length the header says, if the frame has it.
-    let body = ip.get(header..size).ok_or(Passes::Truncated)?;
+    let body = body(ip, header, says).ok_or(Opaque::Truncated)?;
     let (mut source, mut destination) = ([0; 16], [0; 16]);
     source[..4].copy_from_slice(&fixed[12..16]);
     destination[..4].copy_from_slice(&fixed[16..20]);
     // More fragments follow, or this is not the first.
     let fragment = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff != 0;
-    let octet = fixed[1];
-    Ok(with_transport(Family::V4, octet, size, fixed[9], (source, destination), body, fragment))
+    let size = size(says, header, ip.len(), padded);
+    Ok(with_transport(Family::V4, fixed[1], size, fixed[9], (source, destination), body, fragment))
 }
 
 /// RFC 8200 §3 and §4.
-fn ipv6(ip: &[u8]) -> Seen {
-    let fixed: &[u8; 40] = ip.first_chunk().ok_or(Passes::Truncated)?;
-    let length = usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
-    // A payload length of 0 with a hop-by-hop option says "jumbo" (RFC 2675): longer than a frame can be.
-    if length == 0 && fixed[6] == protocol::HOP_BY_HOP {
-        return Err(Passes::Malformed);
-    }
-    let size = 40 + length;
-    let mut body = ip.get(40..size).ok_or(Passes::Truncated)?;
+fn ipv6(ip: &[u8], padded: bool) -> Seen {
+    let fixed: &[u8; 40] = ip.first_chunk().ok_or(Opaque::Truncated)?;
+    // A payload length of 0 with a hop-by-hop option says "jumbo" (RFC 2675): longer than a frame can be, so a lie.
+    let says = 40 + usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
+    let mut body = body(ip, 40, says).ok_or(Opaque::Truncated)?;
+    let size = size(says, 40, ip.len(), padded);
     let (mut source, mut destination) = ([0; 16], [0; 16]);
     source.copy_from_slice(&fixed[8..24]);
     destination.copy_from_slice(&fixed[24..40]);
@@ -125,13 +121,21 @@ fn ipv6(ip: &[u8]) -> Seen {
         let Some(rest) = body.get(length..) else { break };
         (next, body) = (body[0], rest);
     }
-    Ok(with_transport(Family::V6, octet, size, next, (source, destination), body, fragment))
+    let mut headers = with_transport(Family::V6, octet, size, next, (source, destination), body, fragment);
+    headers.control = neighbour_discovery(fixed[7], next, fragment, body);
+    Ok(headers)
+}
+
+/// RFC 4861 §4 and §6.1, §7.1: solicitations, advertisements, redirects, of a neighbour and of no one further away.
+fn neighbour_discovery(hops: u8, next: u8, fragment: bool, body: &[u8]) -> Option<Control> {
+    let is = next == protocol::ICMP_V6 && hops == 255 && !fragment && matches!(body, [133..=137, 0, ..]);
+    is.then_some(Control::NeighbourDiscovery)
 }
 
 fn with_transport(
     family: Family,
     octet: u8,
-    size: usize,
+    (size, length_disagrees): (usize, bool),
     protocol: u8,
     addresses: ([u8; 16], [u8; 16]),
     body: &[u8],
@@ -150,15 +154,16 @@ fn with_transport(
     };
     Headers {
         family,
-        at: 0,
+        link: Link::default(),
         size: size as u32,
+        length_disagrees,
         payload: body.len().saturating_sub(header) as u32,
         dscp: Dscp::of_octet(octet),
         ecn,
         protocol,
         addresses,
         transport,
-        tags: 0,
+        control: None,
     }
 }
 
@@ -179,8 +184,4 @@ fn udp(body: &[u8]) -> (Transport, usize) {
     let Some(h) = body.first_chunk::<8>() else { return (Transport::Other, 0) };
     let ports = (u16::from_be_bytes([h[0], h[1]]), u16::from_be_bytes([h[2], h[3]]));
     (Transport::Udp { ports }, 8)
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
 }

@@ -49,7 +49,7 @@ const TCP: Transport =
 #[test]
 fn tcp_over_ipv4_with_options() {
     let h = parse(Layer::Ip, &v4(&[1, 1, 1, 0], 6, &tcp(0x10, 100), 0x4000)).unwrap();
-    assert_eq!((h.family, h.at, h.size, h.payload), (Family::V4, 0, 24 + 24 + 100, 100));
+    assert_eq!((h.family, h.link.at, h.size, h.payload), (Family::V4, 0, 24 + 24 + 100, 100));
     // 0x29: DSCP 10, ECT(1).
     assert_eq!((h.dscp.value(), h.ecn, h.protocol, h.transport), (10, Ecn::Capable, 6, TCP));
     assert_eq!((&h.addresses.0[..5], &h.addresses.1[..5]), (&[10, 0, 0, 1, 0][..], &[10, 0, 0, 2, 0][..]));
@@ -73,10 +73,163 @@ fn what_a_mechanism_sees() {
 
 #[test]
 fn padding_of_a_short_frame_is_not_payload() {
-    let mut frame = ethernet(&[0x0800], &v4(&[], 6, &tcp(0x10, 0), 0));
-    frame.resize(120, 0);
-    let h = parse(Layer::Ethernet, &frame).unwrap();
-    assert_eq!((h.at, h.size, h.payload, h.tags), (14, 44, 0, 0));
+    for (kinds, ip) in [
+        (&[0x0800][..], v4(&[], 17, &[0; 8], 0)),
+        (&[0x8100, 0x0800], v4(&[], 17, &[0; 8], 0)),
+        (&[0x86dd], v6(59, &[])),
+    ] {
+        let size = ip.len() as u32;
+        let mut frame = ethernet(kinds, &ip);
+        let shortest = 60 + 4 * (kinds.len() - 1);
+        frame.resize(shortest, 0);
+        let h = parse(Layer::Ethernet, &frame).unwrap();
+        assert_eq!((h.size, h.length_disagrees), (size, false));
+        // What follows the packet in a longer frame is no padding, and counts.
+        frame.push(0);
+        let h = parse(Layer::Ethernet, &frame).unwrap();
+        assert_eq!((h.size as usize, h.length_disagrees), (frame.len() - h.link.at, true));
+    }
+}
+
+/// A length field that says too little, too much, nothing or less than the header: what was received counts, and whose it is
+/// can still be told.
+#[test]
+fn a_length_field_is_not_believed() {
+    let good = v4(&[], 17, &[1; 1480], 0);
+    for says in [0u16, 19, 20, 28, 1499, 1501, u16::MAX] {
+        let mut ip = good.clone();
+        ip[2..4].copy_from_slice(&says.to_be_bytes());
+        for frame in [ethernet(&[0x0800], &ip), ethernet(&[0x8864], &pppoe(0x21, &ip))] {
+            let h = parse(Layer::Ethernet, &frame).unwrap();
+            assert_eq!(
+                (h.size, h.length_disagrees, h.addresses.0[..4].to_vec()),
+                (1500, true, vec![10, 0, 0, 1])
+            );
+        }
+    }
+    let good = v6(17, &[1; 1460]);
+    for (says, next) in [(0u16, 17), (0, 0), (8, 17), (1459, 17), (1461, 17), (u16::MAX, 17)] {
+        let mut ip = good.clone();
+        ip[4..6].copy_from_slice(&says.to_be_bytes());
+        ip[6] = next;
+        let h = parse(Layer::Ip, &ip).unwrap();
+        assert_eq!((h.size, h.length_disagrees, h.addresses.0[0]), (1500, true, 0xfd), "{says}");
+    }
+    // PPPoE's own.
+    for says in [0u16, 1501, 1503, u16::MAX] {
+        let mut frame = ethernet(&[0x8864], &pppoe(0x21, &v4(&[], 17, &[1; 1480], 0)));
+        frame[18..20].copy_from_slice(&says.to_be_bytes());
+        let h = parse(Layer::Ethernet, &frame).unwrap();
+        assert_eq!((h.size, h.length_disagrees), (1500, true), "{says}");
+    }
+}
+
+/// Session 0x0102 and this protocol before an IP packet.
+fn pppoe(protocol: u16, ip: &[u8]) -> Vec<u8> {
+    let mut p = vec![0x11, 0, 1, 2];
+    p.extend((ip.len() as u16 + 2).to_be_bytes());
+    p.extend(protocol.to_be_bytes());
+    p.extend(ip);
+    p
+}
+
+/// So many labels, traffic class 5, before whatever follows.
+fn labelled(labels: u8, rest: &[u8]) -> Vec<u8> {
+    let each = (1..=labels).flat_map(|n| [0, n, 5 << 1 | u8::from(n == labels), 64]);
+    each.chain(rest.iter().copied()).collect()
+}
+
+#[test]
+fn sessions_and_labels_are_looked_behind() {
+    const UDP: Transport = Transport::Udp { ports: (1, 2) };
+    let (four, six) =
+        (v4(&[1, 1, 1, 0], 17, &[0, 1, 0, 2, 0, 8, 0, 0], 0), v6(17, &[0, 1, 0, 2, 0, 8, 0, 0]));
+    for (kinds, rest, at) in [
+        (&[0x8864][..], pppoe(0x0021, &four), 22),
+        (&[0x8864], pppoe(0x0057, &six), 22),
+        (&[0x88a8, 0x8100, 0x8864], pppoe(0x0057, &six), 30),
+        (&[0x9100, 0x88a8, 0x8100, 0x8100, 0x8864], pppoe(0x0281, &labelled(8, &four)), 70),
+        (&[0x8847], labelled(1, &four), 18),
+        (&[0x8848], labelled(8, &six), 46),
+    ] {
+        let h = parse(Layer::Ethernet, &ethernet(kinds, &rest)).unwrap();
+        assert_eq!((h.link.at, h.transport, h.length_disagrees), (at, UDP, false));
+        assert_eq!(h.link.tags as usize, kinds.len() - 1);
+        assert_eq!(h.link.session, (kinds.last() == Some(&0x8864)).then_some(0x0102));
+        assert_eq!(h.link.vlans[0], (kinds.len() > 1).then_some(100));
+        assert!(h.link.at <= MOST_BEFORE_IP);
+    }
+    // The protocol in one byte (RFC 1661 §2).
+    let mut short = pppoe(0x2121, &four);
+    short.remove(6);
+    short[5] -= 1;
+    let h = parse(Layer::Ethernet, &ethernet(&[0x8864], &short)).unwrap();
+    assert_eq!((h.link.at, h.transport, h.length_disagrees), (21, UDP, false));
+}
+
+#[test]
+fn what_only_looks_like_ip_behind_labels_is_not_ip() {
+    let seen = |rest: &[u8]| parse(Layer::Ethernet, &ethernet(&[0x8847], &labelled(2, rest)));
+    let four = v4(&[], 17, &[0; 60], 0);
+    assert!(seen(&four).is_ok());
+    // The addresses of an Ethernet frame may begin with a 4.
+    let mut other = four.clone();
+    other[9] ^= 1;
+    assert_eq!(seen(&other), Err(Opaque::NotIp));
+    assert_eq!(seen(&[0; 60]), Err(Opaque::NotIp));
+    let mut six = v6(17, &[0; 60]);
+    six[5] ^= 1;
+    assert_eq!(seen(&six), Err(Opaque::NotIp));
+    assert_eq!(parse(Layer::Ethernet, &ethernet(&[0x8847], &labelled(9, &four))), Err(Opaque::TooDeep));
+    assert_eq!(parse(Layer::Ethernet, &ethernet(&[0x8847], &[0, 1, 0, 64])), Err(Opaque::Truncated));
+}
+
+#[test]
+fn what_keeps_links_and_neighbours_up_is_known() {
+    let seen = |kinds: &[u16], rest: &[u8]| match parse(Layer::Ethernet, &ethernet(kinds, rest)) {
+        Ok(h) => h.control,
+        Err(Opaque::Control(control)) => Some(control),
+        Err(_) => None,
+    };
+    let ppp = |protocol| pppoe(protocol, &[0; 40]);
+    for (kind, rest, control) in [
+        (0x0806, vec![0; 46], Control::Arp),
+        (0x8035, vec![0; 46], Control::Arp),
+        (0x88cc, vec![2, 7], Control::Lldp),
+        (0x0026, [0x42, 0x42, 3, 0, 0].to_vec(), Control::SpanningTree),
+        (0x0032, [0xaa, 0xaa, 3, 0, 0, 0xc, 1, 0xb, 0].to_vec(), Control::SpanningTree),
+        (0x8809, vec![1, 1], Control::SlowProtocols),
+        (0x888e, vec![1, 1], Control::Eapol),
+        (0x8863, vec![0x11, 9], Control::PppoeDiscovery),
+        (0x8864, ppp(0xc021), Control::Ppp),
+        (0x8864, ppp(0x8057), Control::Ppp),
+    ] {
+        assert_eq!(seen(&[kind], &rest), Some(control));
+        assert_eq!(seen(&[0x88a8, 0x8100, kind], &rest), Some(control), "in VLANs");
+    }
+    // RFC 4861: solicitations and advertisements, from next door.
+    let nd = |kind, code, hops| {
+        let mut p = v6(58, &[kind, code, 0, 0, 0, 0, 0, 0]);
+        p[7] = hops;
+        p
+    };
+    for kind in 133..=137 {
+        assert_eq!(seen(&[0x86dd], &nd(kind, 0, 255)), Some(Control::NeighbourDiscovery));
+        assert_eq!(seen(&[0x8864], &pppoe(0x57, &nd(kind, 0, 255))), Some(Control::NeighbourDiscovery));
+        assert_eq!(seen(&[0x86dd], &nd(kind, 1, 255)), None);
+        assert_eq!(seen(&[0x86dd], &nd(kind, 0, 254)), None, "routed: anybody may send it from anywhere");
+    }
+    assert_eq!(seen(&[0x86dd], &nd(128, 0, 255)), None, "an echo request");
+    for (kind, rest) in [
+        (0x88b5, vec![0; 46]),
+        (0x0026, vec![0xe0, 0xe0, 3]),
+        (0x05ff, [0xaa, 0xaa, 3, 0, 0, 0, 8, 0].to_vec()),
+        (0x8864, ppp(0x00fd)),
+        (0x8864, vec![0x11, 1, 0, 0, 0, 0, 0, 0x21]),
+        (0x0806, vec![]),
+    ] {
+        assert_eq!(seen(&[kind], &rest), (kind == 0x0806).then_some(Control::Arp), "{kind:x}");
+    }
 }
 
 #[test]
@@ -112,28 +265,31 @@ fn fragments_are_known_as_such() {
 fn tags_are_looked_behind() {
     let ip = v6(17, &[0, 1, 0, 2, 0, 8, 0, 0]);
     let h = parse(Layer::Ethernet, &ethernet(&[0x88a8, 0x8100, 0x86dd], &ip)).unwrap();
-    assert_eq!((h.at, h.tags, h.transport), (22, 2, Transport::Udp { ports: (1, 2) }));
-    assert_eq!(parse(Layer::Ethernet, &ethernet(&[0x8100, 0x0806], &[0; 28])), Err(Passes::Arp));
-    assert_eq!(parse(Layer::Ethernet, &ethernet(&[0x8100; 9], &ip)), Err(Passes::NotIp));
+    assert_eq!((h.link.at, h.link.tags, h.transport), (22, 2, Transport::Udp { ports: (1, 2) }));
+    assert_eq!(
+        parse(Layer::Ethernet, &ethernet(&[0x8100, 0x0806], &[0; 28])),
+        Err(Opaque::Control(Control::Arp))
+    );
+    assert_eq!(parse(Layer::Ethernet, &ethernet(&[0x8100; 9], &ip)), Err(Opaque::TooDeep));
 }
 
 #[test]
-fn what_is_no_ip_passes_and_says_why() {
+fn what_is_no_ip_says_why() {
     let good = v4(&[], 6, &tcp(0x10, 8), 0);
     let with = |at: usize, byte: u8| {
         let mut p = good.clone();
         p[at] = byte;
         parse(Layer::Ip, &p)
     };
-    assert_eq!(parse(Layer::Ip, &[]), Err(Passes::Truncated));
-    assert_eq!(parse(Layer::Ip, &good[..19]), Err(Passes::Truncated));
-    assert_eq!(parse(Layer::Ip, &good[..40]), Err(Passes::Truncated));
-    assert_eq!(with(0, 0x44), Err(Passes::Malformed));
-    assert_eq!(with(0, 0x55), Err(Passes::Malformed));
-    assert_eq!(with(3, 19), Err(Passes::Malformed));
-    assert_eq!(parse(Layer::Ethernet, &ethernet(&[0x86dd], &good)), Err(Passes::Malformed));
-    assert_eq!(parse(Layer::Ethernet, &ethernet(&[0x88cc], &good)), Err(Passes::NotIp));
-    assert_eq!(parse(Layer::Ethernet, &[0; 13]), Err(Passes::Truncated));
+    assert_eq!(parse(Layer::Ip, &[]), Err(Opaque::Truncated));
+    assert_eq!(parse(Layer::Ip, &good[..19]), Err(Opaque::Truncated));
+    assert!(parse(Layer::Ip, &good[..40]).is_ok_and(|h| h.size == 40 && h.length_disagrees));
+    assert_eq!(with(0, 0x44), Err(Opaque::Malformed));
+    assert_eq!(with(0, 0x55), Err(Opaque::Malformed));
+    assert_eq!(parse(Layer::Ip, &[&[0x4f][..], &good[1..40]].concat()), Err(Opaque::Truncated));
+    assert_eq!(parse(Layer::Ethernet, &ethernet(&[0x86dd], &good)), Err(Opaque::Malformed));
+    assert_eq!(parse(Layer::Ethernet, &ethernet(&[0x88b5], &good)), Err(Opaque::NotIp));
+    assert_eq!(parse(Layer::Ethernet, &[0; 13]), Err(Opaque::Truncated));
     // A transport header that is cut off or lies about its length is no transport, but the packet is IP.
     assert_eq!(parse(Layer::Ip, &v4(&[], 6, &[0; 19], 0)).unwrap().transport, Transport::Other);
     let mut long = tcp(0x10, 0);
@@ -146,9 +302,13 @@ fn what_is_no_ip_passes_and_says_why() {
 fn the_census_has_a_place_for_each() {
     let mut census = Census::default();
     let fragment = parse(Layer::Ip, &v4(&[], 6, &tcp(0, 0), 1));
-    for seen in
-        [parse(Layer::Ip, &v6(17, &[0; 8])), fragment, fragment, Err(Passes::Arp), Err(Passes::Malformed)]
-    {
+    for seen in [
+        parse(Layer::Ip, &v6(17, &[0; 8])),
+        fragment,
+        fragment,
+        Err(Opaque::Control(Control::Arp)),
+        Err(Opaque::Malformed),
+    ] {
         census.count(&seen);
     }
     let seen: Vec<_> = census.iter().filter(|(_, n)| *n > 0).collect();

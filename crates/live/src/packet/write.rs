@@ -17,7 +17,7 @@ pub fn congestion_experienced(frame: &mut [u8], headers: &Headers) -> bool {
 /// Changes the octet that holds DSCP and ECN. A checksum that was wrong stays wrong by as much: no damage is
 /// covered up.
 fn rewrite(frame: &mut [u8], headers: &Headers, change: impl Fn(u8) -> u8) -> bool {
-    let Some(ip) = frame.get_mut(headers.at..) else { return false };
+    let Some(ip) = frame.get_mut(headers.link.at..) else { return false };
     match headers.family {
         Family::V4 => {
             let Some(h) = ip.first_chunk_mut::<20>() else { return false };

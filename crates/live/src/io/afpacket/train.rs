@@ -103,7 +103,8 @@ impl<'a> Segment<'a> {
             Family::V6 => (IP + 40, frame[IP + 6] == TCP),
         };
         // Nothing behind the packet either: padding would be lost.
-        let whole = headers.at == IP && IP + headers.size as usize == frame.len();
+        let whole =
+            headers.link.at == IP && IP + headers.size as usize == frame.len() && !headers.length_disagrees;
         let plain = plain && whole && flags & !(flag::PSH | flag::ECE) == flag::ACK;
         let body = frame.len() - headers.payload as usize;
         let segment = Segment { frame, family: headers.family, tcp, body, seq, flags };
