@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use inprofile_config::{Problem, Severity};
 use inprofile_daemon::config::{self, describe};
 use inprofile_daemon::interchange::{Imported, cisco, export, tc};
-use inprofile_daemon::{client, control, router, run};
+use inprofile_daemon::{client, control, ports, router, run};
 use serde_json::{Value as Json, json};
 
 const HELP: &str = "\
@@ -139,15 +139,17 @@ fn check(file: &Path, as_json: bool) -> Result<(), Failure> {
         Ok((config, warnings)) => (Some(config), warnings),
         Err(problems) => (None, problems),
     };
+    let ports = config.as_ref().map_or_else(Vec::new, |c| ports::warnings(&c.ports));
     if as_json {
         let of = |severity: Severity| json_of(problems.iter().filter(|p| p.severity == severity));
         let effective = config.as_ref().map(describe::json);
         println!(
             "{}",
-            json!({ "file": name, "ok": config.is_some(), "errors": of(Severity::Error), "warnings": of(Severity::Warning), "effective": effective })
+            json!({ "file": name, "ok": config.is_some(), "errors": of(Severity::Error), "warnings": of(Severity::Warning), "ports": ports.iter().map(|w| json!({ "interface": w.interface, "problem": w.text })).collect::<Vec<_>>(), "effective": effective })
         );
     } else {
         problems.iter().for_each(|p| eprintln!("{p}"));
+        ports.iter().for_each(|w| eprintln!("{name}: warning: {}", w.text));
         if let Some(config) = &config {
             print!("{}", describe::text(config));
         }

@@ -2,11 +2,12 @@
 //!
 //! `{"do": "stats"}`, `{"do": "reload"}`, `{"do": "bypass", "on": true}`, `{"do": "stop"}` →
 //! `{"ok": true, …}` or `{"ok": false, "error": "…"}`. The socket has mode 0660; who connects must be root, the user the
-//! router runs as, or in the group the file names. Requests are short and must come at once.
+//! router runs as, or in the group the file names; that group is let in by an access list where the router may not give the
+//! socket away. Requests are short and must come at once.
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,7 +17,7 @@ use serde_json::{Value as Json, json};
 use crate::config::SOCKET;
 use crate::hub::Hub;
 use crate::privileges::People;
-use crate::sys;
+use crate::{acl, files, sys};
 
 /// The longest request.
 const LONGEST_REQUEST: usize = 4096;
@@ -52,7 +53,7 @@ impl Drop for Place {
 }
 
 fn named(path: &Path, e: &io::Error) -> io::Error {
-    io::Error::new(e.kind(), format!("control socket {}: {e}", path.display()))
+    io::Error::new(e.kind(), format!("control socket {}: {e}{}", path.display(), files::remedy(e)))
 }
 
 /// What is at the path, looked at and not touched: whether it is a socket that a killed process left behind.
@@ -88,19 +89,34 @@ pub fn open(path: &Path, people: &People) -> io::Result<(UnixListener, Place)> {
     if look(path)? {
         fs::remove_file(path).map_err(named)?;
     }
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(named)?;
-    }
+    files::trusted_folder(path).map_err(named)?;
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let made = !folder.exists();
+    fs::create_dir_all(folder).map_err(named)?;
     let listener = sys::with_umask(0o117, || UnixListener::bind(path)).map_err(named)?;
     let there = fs::symlink_metadata(path).map_err(named)?;
     let place = Place { path: path.to_owned(), ours: Some((there.dev(), there.ino())) };
     fs::set_permissions(path, fs::Permissions::from_mode(0o660)).map_err(named)?;
-    let owner = people.user.map(|a| a.uid);
-    let group = people.group.or(people.user.map(|a| a.gid));
-    if owner.is_some() || group.is_some() {
-        std::os::unix::fs::chown(path, owner, group).map_err(named)?;
+    if let Some(account) = people.user {
+        let group = people.group.unwrap_or(account.gid);
+        chown(path, Some(account.uid), Some(group)).map_err(named)?;
+    } else if let Some(group) = people.group {
+        // Giving it to a group that we aren't in takes a privilege; letting that group in doesn't.
+        chown(path, None, Some(group)).or_else(|_| acl::grant(path, group, 6)).map_err(named)?;
+    }
+    if let Some(group) = people.group {
+        let_through(folder, group, made).map_err(|e| files::at(folder, &e)).map_err(named)?;
     }
     Ok((listener, place))
+}
+
+/// Lets a group through the socket's folder, if that is ours: made by us, or given to us by the service manager. What others
+/// have made says itself whom it lets through.
+fn let_through(folder: &Path, group: u32, made: bool) -> io::Result<()> {
+    let found = fs::metadata(folder)?;
+    let (uid, own) = (sys::own_uid(), found.uid() == sys::own_uid());
+    let passes = found.mode() & 0o001 != 0 || found.gid() == group && found.mode() & 0o010 != 0;
+    if passes || !made && (uid == 0 || !own) { Ok(()) } else { acl::grant(folder, group, 1) }
 }
 
 /// Answers for ever.

@@ -5,6 +5,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use inprofile_live::io::link::Link;
 use serde_json::{Value as Json, json};
 
 use crate::config::Config;
@@ -35,6 +36,8 @@ pub struct Hub {
     file: PathBuf,
     running: Mutex<Config>,
     reloads: Mutex<Reloads>,
+    /// The ports' links, which the thread that minds them looks at.
+    links: Mutex<[Option<Link>; 2]>,
     /// Logs.
     pub log: Log,
 }
@@ -48,8 +51,8 @@ impl Hub {
     /// Of a router that runs by this configuration, read from this file; it obeys what is sent here.
     #[must_use]
     pub fn new(commands: Sender<Command>, file: PathBuf, running: Config, log: Log) -> Hub {
-        let reloads = Mutex::default();
-        Hub { commands: Mutex::new(commands), file, running: Mutex::new(running), reloads, log }
+        let (reloads, links) = (Mutex::default(), Mutex::default());
+        Hub { commands: Mutex::new(commands), file, running: Mutex::new(running), reloads, links, log }
     }
 
     /// Sends a command and waits for its answer; one that isn't taken up in time is withdrawn.
@@ -64,7 +67,17 @@ impl Hub {
     /// # Errors
     /// If the packet thread doesn't answer.
     pub fn snapshot(&self) -> Result<Box<Snapshot>, String> {
-        self.command(Command::Snapshot)
+        let mut snapshot = self.command(Command::Snapshot)?;
+        let links = lock(&self.links).clone();
+        for (port, link) in snapshot.ports.iter_mut().zip(links) {
+            port.link = link;
+        }
+        Ok(snapshot)
+    }
+
+    /// The links of the ports now.
+    pub(crate) fn set_links(&self, links: [Option<Link>; 2]) {
+        *lock(&self.links) = links;
     }
 
     /// Reloads so far.
@@ -103,7 +116,7 @@ impl Hub {
 
     fn try_reload(&self, running: &mut Config) -> Result<(), String> {
         let (new, _) = read(&self.file, &crate::router::registry(), Some(&self.log))?;
-        let fixed: [(&str, bool); 8] = [
+        let fixed: [(&str, bool); 9] = [
             ("inside, outside", new.ports == running.ports),
             ("packet", new.packet == running.packet),
             ("flows", new.flows == running.flows),
@@ -111,6 +124,7 @@ impl Hub {
             ("control", new.socket == running.socket && new.group == running.group),
             ("metrics", new.metrics == running.metrics),
             ("log.file", new.log.file == running.log.file),
+            ("link_loss", new.link_loss == running.link_loss),
             ("fix_offloads", new.fix_offloads == running.fix_offloads),
         ];
         let changed: Vec<&str> = fixed.iter().filter(|(_, same)| !same).map(|(key, _)| *key).collect();

@@ -14,13 +14,19 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 #[cfg(target_os = "linux")]
+mod acl;
+#[cfg(target_os = "linux")]
 pub mod client;
 pub mod config;
 #[cfg(target_os = "linux")]
 pub mod control;
 #[cfg(target_os = "linux")]
+pub mod files;
+#[cfg(target_os = "linux")]
 pub mod hub;
 pub mod interchange;
+#[cfg(target_os = "linux")]
+pub mod link_loss;
 pub mod log;
 #[cfg(target_os = "linux")]
 pub mod metrics;
@@ -30,6 +36,8 @@ pub mod notify;
 pub mod offload;
 pub mod packets;
 pub mod policy;
+#[cfg(target_os = "linux")]
+pub mod ports;
 #[cfg(target_os = "linux")]
 pub mod presence;
 #[cfg(target_os = "linux")]

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+#[cfg(target_os = "linux")]
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -42,10 +43,10 @@ struct Shared {
 /// Opens a file to append to, or makes it.
 ///
 /// # Errors
-/// What the system says, with the path.
+/// As [`crate::files::append`].
+#[cfg(target_os = "linux")]
 pub fn open(path: &Path) -> io::Result<File> {
-    let file = File::options().append(true).create(true).open(path);
-    file.map_err(|e| io::Error::new(e.kind(), format!("log {}: {e}", path.display())))
+    crate::files::append(path).map_err(|e| io::Error::new(e.kind(), format!("log.file {e}")))
 }
 
 impl Log {

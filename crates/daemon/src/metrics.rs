@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use inprofile_core::packet::Colour;
 use inprofile_core::verdict::Cause;
+use inprofile_live::io::link::Link;
 
 use crate::hub::{Hub, Reloads};
 use crate::snapshot::Snapshot;
@@ -134,6 +135,22 @@ fn ports(p: &mut Page, s: &Snapshot) {
             &[("interface", &port.interface)],
             u8::from(port.standing.in_use().is_some()),
         );
+    }
+    p.family("port_carrier", "gauge", "1 while the port hears its neighbour.");
+    for port in &s.ports {
+        let carrier = port.link.as_ref().is_some_and(|l| l.carrier);
+        p.sample("port_carrier", &[("interface", &port.interface)], u8::from(carrier));
+    }
+    p.family("port_up", "gauge", "1 while packets can pass the port's link; its state as RFC 2863 names it.");
+    for port in &s.ports {
+        let state = port.link.as_ref().map_or("notpresent", |l| l.operstate.name());
+        let passes = port.link.as_ref().is_some_and(Link::passes);
+        p.sample("port_up", &[("interface", &port.interface), ("operstate", state)], u8::from(passes));
+    }
+    p.family("port_carrier_changes_total", "counter", "How often the carrier came or went.");
+    for port in &s.ports {
+        let changes = port.link.as_ref().map_or(0, |l| l.carrier_changes);
+        p.sample("port_carrier_changes_total", &[("interface", &port.interface)], changes);
     }
     p.family("port_taken_away_total", "counter", "How often a port's interface was taken away.");
     for port in &s.ports {

@@ -5,13 +5,13 @@
 //! What was changed is noted in a file beside the control socket: if the process is killed, the next one restores it. It belongs
 //! to one interface, by its number: where that has gone there is nothing to restore, whatever has its name now.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use inprofile_live::io::sys::interface_index;
 use serde_json::{Value as Json, json};
 
+use crate::files;
 use crate::sys::{Account, Ethtool};
 
 /// Those that matter: who merges on receipt, who splits or sums on sending. As `ethtool -K` calls it, and the kernel's
@@ -135,8 +135,8 @@ pub fn switch_off(
     let noted = (fix || !changed.is_empty()).then(|| note.to_owned());
     let mut offloads = Offloads { fix, changed, note: noted };
     offloads.switch_off(features)?;
-    if let (Some(note), Some(account)) = (&offloads.note, user) {
-        std::os::unix::fs::chown(note, Some(account.uid), Some(account.gid)).map_err(|e| at(note, &e))?;
+    if let Some(note) = &offloads.note {
+        files::give(note, user)?;
     }
     Ok(offloads)
 }
@@ -145,14 +145,10 @@ fn of<'f>(features: &'f [Feature], port: &str) -> Vec<&'f str> {
     features.iter().filter(|f| f.interface == port).map(|f| f.name.as_str()).collect()
 }
 
-fn at(note: &Path, e: &io::Error) -> io::Error {
-    io::Error::new(e.kind(), format!("{}: {e}", note.display()))
-}
-
 /// What a process before us switched off and could not restore, of interfaces that are still there.
 fn noted(note: &Path, ports: &[String; 2]) -> Vec<Feature> {
     // Without a note, or with one that can't be read, nothing is known to have been changed.
-    let Ok(text) = fs::read_to_string(note) else { return Vec::new() };
+    let text = files::read(note).unwrap_or_default();
     let Ok(Json::Array(list)) = serde_json::from_str(&text) else { return Vec::new() };
     let one = |item: &Json| {
         let interface = item.get("port")?.as_str()?.to_owned();
@@ -201,7 +197,7 @@ impl Offloads {
         let new: Vec<Feature> = features.iter().filter(|f| !self.changed.contains(f)).cloned().collect();
         self.changed.extend(new);
         if let Some(note) = &self.note {
-            fs::write(note, self.json().to_string()).map_err(|e| at(note, &e))?;
+            files::write(note, &self.json().to_string())?;
         }
         let mut ports: Vec<&str> = features.iter().map(|f| f.interface.as_str()).collect();
         ports.dedup();
@@ -230,17 +226,7 @@ impl Offloads {
         ports.sort_unstable();
         ports.dedup();
         let switched = ports.iter().map(|p| switch(p, &of(&changed, p), true));
-        switched.fold(Ok(()), io::Result::and).and_then(|()| forget(&note))
-    }
-}
-
-/// Nothing is left to restore. Whoever may not take the note away from its folder can still say so in it.
-fn forget(note: &Path) -> io::Result<()> {
-    match fs::remove_file(note) {
-        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-            fs::write(note, "[]").map_err(|e| at(note, &e))
-        }
-        other => other.map_err(|e| at(note, &e)),
+        switched.fold(Ok(()), io::Result::and).and_then(|()| files::forget(&note))
     }
 }
 

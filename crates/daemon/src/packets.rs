@@ -193,7 +193,7 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
     fn port(&self, port: Port, interface: &str) -> PortState {
         let Place { standing, taken_away } = self.places[port].clone();
         let (counts, oddities) = (self.io.counts(port), self.io.odd(port));
-        PortState { interface: interface.to_owned(), counts, oddities, standing, taken_away }
+        PortState { interface: interface.to_owned(), counts, oddities, standing, taken_away, link: None }
     }
 
     /// Lets a port's interface go, or takes one up.

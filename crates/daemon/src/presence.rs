@@ -1,16 +1,21 @@
-//! Whether the interfaces of the two ports are there, and what is done when one goes or comes back.
+//! Whether the interfaces of the two ports are there and their links up, and what is done when one goes or comes back.
 //!
 //! An interface that is deleted, renamed or moved to another network namespace is taken away: the name is what the file
 //! says. Until one of that name is there again nothing comes in by the port, and what should leave by it is refused and
-//! counted; then the port is bound to it, if its offloads are as they have to be at the start.
+//! counted; then the port is bound to it, if its offloads are as they have to be at the start. One that is put into a bridge, which
+//! would forward too, is out of use until it is taken out.
+//! A link that is down changes nothing about what is bound: it is told, and passed on by choice ([`LinkLoss`]).
 //! The thread that minds signals looks, by name: notifications of the kernel can be lost when many come, so that it would have to
 //! look all the same. What it finds it tells the thread that has the packets.
 
 use std::io;
 
-use inprofile_live::io::afpacket::{AfPacket, Binding};
+use inprofile_live::io::afpacket::{AfPacket, Binding, claim};
+use inprofile_live::io::link::Link;
+use inprofile_live::io::netlink::Netlink;
 use inprofile_live::io::sys::interface_index;
 
+use crate::link_loss::LinkLoss;
 use crate::log::Log;
 use crate::offload::Offloads;
 
@@ -60,10 +65,23 @@ struct Watched {
     name: String,
     binding: Binding,
     standing: Standing,
+    /// `None` while it is away.
+    link: Option<Link>,
 }
 
 /// The ports.
 pub struct Presence([Watched; 2]);
+
+/// What is wrong with a link, for people; `None` if packets can pass.
+#[must_use]
+pub fn fault(link: &Link) -> Option<String> {
+    match link {
+        link if link.passes() => None,
+        Link { up: false, .. } => Some("the interface is switched off".to_owned()),
+        Link { carrier: false, .. } => Some("no carrier".to_owned()),
+        Link { operstate, .. } => Some(format!("the link is {}", operstate.name())),
+    }
+}
 
 /// Whether an interface that is in use has been taken away: its name stands for another, or for none, or the socket has lost it.
 fn lost(in_use: u32, named: Option<u32>, bound: Option<u32>) -> bool {
@@ -79,7 +97,8 @@ impl Presence {
         let watched = |port: usize| {
             let binding = io.binding(port)?;
             let standing = binding.index()?.map_or(Standing::Away, Standing::InUse);
-            Ok::<_, io::Error>(Watched { name: names[port].clone(), binding, standing })
+            let link = standing.there().and_then(link_of);
+            Ok::<_, io::Error>(Watched { name: names[port].clone(), binding, standing, link })
         };
         Ok(Presence([watched(0)?, watched(1)?]))
     }
@@ -90,10 +109,17 @@ impl Presence {
         self.0.each_ref().map(|w| w.standing.clone())
     }
 
-    /// Which are out of use and why, for people; `None` if none is.
+    /// Their links, as they were seen last.
+    #[must_use]
+    pub fn links(&self) -> [Option<Link>; 2] {
+        self.0.each_ref().map(|w| w.link.clone())
+    }
+
+    /// Which are out of use or without a link, and why, for people; `None` if none is.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
-        let each = self.0.iter().filter_map(|w| Some(format!("`{}`: {}", w.name, w.standing.why()?)));
+        let why = |w: &Watched| w.standing.why().map(str::to_owned).or_else(|| fault(w.link.as_ref()?));
+        let each = self.0.iter().filter_map(|w| Some(format!("`{}`: {}", w.name, why(w)?)));
         each.map(|text| text.lines().next().unwrap_or_default().to_owned()).reduce(|a, b| format!("{a}; {b}"))
     }
 
@@ -105,17 +131,25 @@ impl Presence {
     pub fn look(
         &mut self,
         offloads: &mut Offloads,
+        link_loss: &mut LinkLoss,
         log: &Log,
         tell: impl Fn(usize, Standing) -> Result<Result<(), String>, String>,
     ) -> io::Result<bool> {
         let mut changed = false;
         for (port, watched) in self.0.iter_mut().enumerate() {
-            let before = watched.standing.clone();
+            let before = (watched.standing.clone(), watched.link.clone());
             watched.look(offloads, log, |standing| tell(port, standing))?;
-            changed |= watched.standing != before;
+            watched.look_at_link(link_loss.is_off(port), log);
+            changed |= (&watched.standing, &watched.link) != (&before.0, &before.1);
         }
+        link_loss.look(self.0.each_ref().map(|w| w.standing.there().zip(w.link.as_ref())), log);
         Ok(changed)
     }
+}
+
+/// `None` if the interface has gone.
+fn link_of(index: u32) -> Option<Link> {
+    Netlink::open().and_then(|n| n.link(index)).ok()
 }
 
 impl Watched {
@@ -130,7 +164,7 @@ impl Watched {
         let interface = ("interface", self.name.as_str().into());
         if let Some(index) = self.standing.in_use() {
             if !lost(index, named, bound) {
-                return Ok(());
+                return self.stay_out_of_bridges(index, log, tell);
             }
             let Ok(outcome) = tell(Standing::Away) else { return Ok(()) };
             self.standing = Standing::Away;
@@ -186,6 +220,51 @@ impl Watched {
         }
         self.standing = found;
         Ok(())
+    }
+
+    /// One that is in use and has been put into a bridge, or the like, is out of use from now on.
+    fn stay_out_of_bridges(
+        &mut self,
+        index: u32,
+        log: &Log,
+        tell: impl Fn(Standing) -> Result<Result<(), String>, String>,
+    ) -> io::Result<()> {
+        let Err(e) = claim::shared(index) else { return Ok(()) };
+        if e.kind() != io::ErrorKind::AddrInUse {
+            // It is going just now: seen with the next look.
+            return Ok(());
+        }
+        let unfit = Standing::Unfit(index, e.to_string());
+        if let Ok(outcome) = tell(unfit.clone()) {
+            let why = outcome.err().unwrap_or_else(|| e.to_string());
+            let fields = [("interface", self.name.as_str().into()), ("why", why.into())];
+            log.error("port", "out of use until this is put right", &fields);
+            self.standing = unfit;
+        }
+        Ok(())
+    }
+
+    /// What has changed about the link is said; `ours`: it is off by our own doing.
+    fn look_at_link(&mut self, ours: bool, log: &Log) {
+        let now = self.standing.there().and_then(link_of);
+        let interface = ("interface", self.name.as_str().into());
+        if let (Some(before), Some(now)) = (&self.link, &now)
+            && !ours
+        {
+            let state = ("operstate", now.operstate.name().into());
+            let changes = ("carrier_changes", now.carrier_changes.into());
+            match (fault(before), fault(now)) {
+                (Some(_), None) => log.info("link", "the link is up again", &[interface, state, changes]),
+                (before, Some(fault)) if before.as_ref() != Some(&fault) => {
+                    log.warn("link", &fault, &[interface, state, changes]);
+                }
+                (None, None) if now.carrier_changes != before.carrier_changes => {
+                    log.warn("link", "the link was down for a moment", &[interface, state, changes]);
+                }
+                _ => {}
+            }
+        }
+        self.link = now;
     }
 }
 

@@ -43,11 +43,11 @@ pub fn look_up(config: &Config) -> io::Result<People> {
 ///
 /// # Errors
 /// What the system says.
-pub fn drop(people: &People, minds_offloads: bool) -> io::Result<()> {
+pub fn drop(people: &People, sets_up_ports: bool) -> io::Result<()> {
     if let Some(account) = people.user.filter(|a| a.uid != sys::own_uid()) {
         sys::become_user(account)?;
     }
-    // The ports are open, and binding them anew takes nothing: what is needed is for offloads alone, those of an interface that
-    // comes back and, at the end, those that are to be restored.
-    sys::keep_capabilities(if minds_offloads { &[NET_ADMIN] } else { &[] })
+    // The ports are open, and binding them anew takes nothing: what is needed is for offloads, those of an interface that comes
+    // back and, at the end, those that are to be restored, and for switching a port off when the other's link is lost.
+    sys::keep_capabilities(if sets_up_ports { &[NET_ADMIN] } else { &[] })
 }

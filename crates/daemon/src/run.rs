@@ -19,6 +19,7 @@ use inprofile_live::packet::MOST_BEFORE_IP;
 
 use crate::config::{self, Config};
 use crate::hub::Hub;
+use crate::link_loss::LinkLoss;
 use crate::log::{self, Log};
 use crate::notify::Notify;
 use crate::offload::{self, Offloads};
@@ -27,7 +28,7 @@ use crate::presence::Presence;
 use crate::privileges::{self, People};
 use crate::router::Router;
 use crate::sys::Signals;
-use crate::{control, metrics};
+use crate::{control, metrics, ports};
 
 /// Frames that the kernel may keep for a port.
 const RING: u32 = 4096;
@@ -65,6 +66,7 @@ struct Open {
     metrics: Option<TcpListener>,
     log: Option<File>,
     offloads: Offloads,
+    link_loss: LinkLoss,
     people: People,
 }
 
@@ -92,9 +94,13 @@ fn open(config: &Config) -> io::Result<Open> {
         interface: interface.clone(),
         longest: config.packet.0 as u32 + MOST_BEFORE_IP as u32,
         frames: RING,
+        alone: true,
     });
     let io = AfPacket::open(&ports, Clock::start())?;
-    Ok(Open { io, control, place, metrics, log, offloads, people })
+    let note = config.socket.with_extension("links");
+    let pass_on = config.link_loss == config::LinkLoss::PassOn;
+    let link_loss = LinkLoss::start(pass_on, &config.ports, &note, people.user)?;
+    Ok(Open { io, control, place, metrics, log, offloads, link_loss, people })
 }
 
 /// Runs until it is told to stop.
@@ -109,16 +115,20 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     let file = fs::canonicalize(file).map_err(words)?;
     let notify = Notify::from_environment().map_err(words)?;
     let signals = Signals::take().map_err(words)?;
-    let Open { mut io, control, mut place, metrics: listener, log: to, mut offloads, people } =
+    let Open { mut io, control, mut place, metrics: listener, log: to, mut offloads, mut link_loss, people } =
         open(&config).map_err(words)?;
     let mut presence = Presence::of(&config.ports, &io).map_err(words)?;
     let standings = presence.standings();
     // This thread alone: those it starts run as usual.
     let first = live::run_first();
-    privileges::drop(&people, offloads.are_minded()).map_err(words)?;
+    privileges::drop(&people, offloads.are_minded() || link_loss.is_on()).map_err(words)?;
     let (log, log_thread) = Log::start(config.log.level, to).map_err(words)?;
     for (port, feature) in offloads.changed() {
         log.info("offload", "switched off", &[("interface", port.into()), ("feature", feature.into())]);
+    }
+
+    for warning in ports::addresses(&config.ports) {
+        log.warn("port", &warning.text, &[("interface", warning.interface.as_str().into())]);
     }
 
     let seed = seed();
@@ -129,6 +139,7 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     let start = |name: &str, work: Box<dyn FnOnce() + Send>| {
         std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(words)
     };
+    hub.set_links(presence.links());
     let h = Arc::clone(&hub);
     start("control", Box::new(move || control::serve(&control, &people, &h)))?;
     if let Some(listener) = listener {
@@ -148,7 +159,8 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     let (sender, ended) = channel();
     let outcome = std::thread::scope(|scope| {
         let minder = scope.spawn(|| {
-            let outcome = mind(&signals, &notify, &hub, &pulse, ended, &mut presence, &mut offloads);
+            let outcome =
+                mind(&signals, &notify, &hub, &pulse, ended, &mut presence, &mut offloads, &mut link_loss);
             // Nobody minds the packets any more: if they haven't ended they do now.
             hub.stop();
             outcome
@@ -163,7 +175,7 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
         drop(sender);
         minder.join().unwrap_or_else(|_| Err("the thread that minds the packets died".into()))
     });
-    finish(&mut place, &mut offloads, &notify, &log, &outcome);
+    finish(&mut place, &mut offloads, &mut link_loss, &notify, &log, &outcome);
     drop((hub, log));
     // The control and metrics threads hold a log too: the line may be on its way for as long as this.
     let patience = Instant::now() + Duration::from_millis(200);
@@ -182,6 +194,7 @@ fn mind(
     ended: Receiver<Result<Ended, String>>,
     presence: &mut Presence,
     offloads: &mut Offloads,
+    link_loss: &mut LinkLoss,
 ) -> Result<Ended, String> {
     let words = |e: io::Error| e.to_string();
     notify.tell(&format!("READY=1\nSTATUS={}", status(hub, presence))).map_err(words)?;
@@ -208,7 +221,8 @@ fn mind(
             Err(std::sync::mpsc::TryRecvError::Empty) => {}
         }
         let tell = |port, standing| hub.command(|asked| Command::Port(port, standing, asked));
-        if presence.look(offloads, &hub.log, tell).map_err(words)? {
+        if presence.look(offloads, link_loss, &hub.log, tell).map_err(words)? {
+            hub.set_links(presence.links());
             notify.tell(&format!("STATUS={}", status(hub, presence))).map_err(words)?;
         }
         // Tied to the packets: a loop that hangs is no sign of life, whatever this thread does.
@@ -235,12 +249,16 @@ fn status(hub: &Hub, presence: &Presence) -> String {
 fn finish(
     place: &mut control::Place,
     offloads: &mut Offloads,
+    link_loss: &mut LinkLoss,
     notify: &Notify,
     log: &Log,
     outcome: &Result<Ended, String>,
 ) {
     if let Err(e) = offloads.restore() {
         log.error("offload", "could not be restored", &[("why", e.to_string().into())]);
+    }
+    if let Err(e) = link_loss.end() {
+        log.error("link", "could not be switched on again", &[("why", e.to_string().into())]);
     }
     match outcome {
         Ok(ended) => log.info("stop", "ended", &[("left_behind", ended.left_behind.into())]),

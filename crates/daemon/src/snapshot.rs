@@ -8,6 +8,7 @@ use inprofile_live::datapath::lateness::Lateness;
 use inprofile_live::datapath::marking::MarkerCounts;
 use inprofile_live::io::PortCounts;
 use inprofile_live::io::afpacket::Oddities;
+use inprofile_live::io::link::Link;
 use serde_json::{Map, Value as Json, json};
 
 use crate::config::DIRECTIONS;
@@ -44,6 +45,8 @@ pub struct PortState {
     pub standing: Standing,
     /// How often it was taken away while it was in use.
     pub taken_away: u64,
+    /// Its link, as it was seen last; `None`: away.
+    pub link: Option<Link>,
 }
 
 /// One direction. `came` = `passed` + `sent` + `dropped` + `marked_away` + `no_buffer` + `waiting`.
@@ -218,6 +221,9 @@ fn port(p: &PortState) -> Json {
         "in_use": p.standing.in_use().is_some(),
         "out_of_use": p.standing.why(),
         "taken_away": p.taken_away,
+        "carrier": p.link.as_ref().is_some_and(|l| l.carrier),
+        "operstate": p.link.as_ref().map_or("notpresent", |l| l.operstate.name()),
+        "carrier_changes": p.link.as_ref().map_or(0, |l| l.carrier_changes),
         "received": p.counts.received,
         "missed": p.counts.missed,
         "sent": p.counts.sent,

@@ -1,9 +1,11 @@
 //! System calls that the standard library lacks, each wrapped once.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 /// A user, as the system knows him.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +62,14 @@ pub fn group(name: &str) -> io::Result<Option<u32>> {
 pub fn own_uid() -> u32 {
     // SAFETY: no arguments; it can't fail.
     unsafe { libc::geteuid() }
+}
+
+/// Sets an extended attribute of a file.
+pub fn set_attribute(path: &Path, name: &CStr, value: &[u8]) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: both strings end with 0, pointer and length describe `value`, and all live through the call, which only reads.
+    check(unsafe { libc::setxattr(path.as_ptr(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0) })?;
+    Ok(())
 }
 
 /// Who is at the other end of a socket: user, and all groups.

@@ -15,6 +15,7 @@ pub fn json(config: &Config) -> Json {
         "inside": config.ports[0],
         "outside": config.ports[1],
         "fail": config.fail.name(),
+        "link_loss": config.link_loss.name(),
         "packet": config.packet.to_string(),
         "overhead": format!("{} B", config.overhead),
         "flows": config.flows,

@@ -44,6 +44,8 @@ pub struct Config {
     pub points: CodePoints,
     /// Flows that can be told apart at a time.
     pub flows: u32,
+    /// Whether the loss of a link at one port is passed on to the other.
+    pub link_loss: LinkLoss,
     /// Whether offloads of the ports are switched off at the start and restored at the end.
     pub fix_offloads: bool,
     /// Whom to become once everything is open.
@@ -74,6 +76,23 @@ impl Fail {
     #[must_use]
     pub fn name(self) -> &'static str {
         ["open", "closed"][self as usize]
+    }
+}
+
+/// What to do when the link at one port goes down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkLoss {
+    /// The other port stays as it is.
+    Ignore,
+    /// The other port is switched off for as long, as its neighbour would see at the end of a cable.
+    PassOn,
+}
+
+impl LinkLoss {
+    /// As in the file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        ["ignore", "pass_on"][self as usize]
     }
 }
 

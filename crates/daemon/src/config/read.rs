@@ -9,7 +9,7 @@ use inprofile_core::registry::Registry;
 use inprofile_core::units::Bytes;
 use inprofile_live::code_points::{CodePoints, Dscp};
 
-use super::{Config, DIRECTIONS, Fail, Level, Log, SOCKET, advice, direction};
+use super::{Config, DIRECTIONS, Fail, Level, LinkLoss, Log, SOCKET, advice, direction};
 
 /// The longest name of an interface (IFNAMSIZ, less the end).
 const LONGEST_INTERFACE: usize = 15;
@@ -37,6 +37,7 @@ fn root(report: &Report<'_>, registry: &Registry) -> Option<Config> {
         "inside",
         "outside",
         "fail",
+        "link_loss",
         "packet",
         "overhead",
         "flows",
@@ -65,6 +66,10 @@ fn root(report: &Report<'_>, registry: &Registry) -> Option<Config> {
         }
         None => Some(Fail::Closed),
     };
+    let link_loss = root.get("link_loss").map_or(Some(LinkLoss::Ignore), |e| {
+        let word = e.word(&["ignore", "pass_on"], "choice")?;
+        [LinkLoss::Ignore, LinkLoss::PassOn].into_iter().find(|l| l.name() == word)
+    });
     let packet = root.get("packet").map_or(Some(1500), |e| e.bytes_in(68..=65_535));
     let overhead = root.get("overhead").map_or(Some(0), |e| e.bytes_in(0..=1_000));
     let flows = root.get("flows").map_or(Some(65_536), |e| e.count_in(1..=4_000_000));
@@ -99,6 +104,7 @@ fn root(report: &Report<'_>, registry: &Registry) -> Option<Config> {
         overhead,
         points,
         flows: u32::try_from(flows?).ok()?,
+        link_loss: link_loss?,
         fix_offloads: fix_offloads?,
         user: user?,
         socket: socket?,

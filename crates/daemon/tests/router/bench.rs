@@ -1,6 +1,8 @@
 //! A namespace with two pairs of interfaces, the router between them, and a host's hand at either end.
 
-use std::path::PathBuf;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
@@ -21,6 +23,8 @@ pub struct Bench {
     pub namespace: Namespace,
     /// Ends inside and outside: what a test sends and receives.
     pub hosts: AfPacket,
+    /// Where the router is asked.
+    pub socket: PathBuf,
     folder: PathBuf,
     router: Option<Child>,
 }
@@ -48,14 +52,15 @@ impl Bench {
         let hosts = namespace
             .within(|| {
                 fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1")?;
-                ip("set lo up");
+                ip("link set lo up");
                 ["h0 lan0", "h1 wan0"].iter().for_each(|pair| plug(pair));
                 ends()
             })
             .expect("namespaces work");
         let folder = env::temp_dir().join(format!("inprofiled-{}-{name}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder for the test");
-        Some(Bench { namespace, hosts, folder, router: None })
+        let socket = folder.join("control.sock");
+        Some(Bench { namespace, hosts, socket, folder, router: None })
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -112,8 +117,13 @@ impl Bench {
 
     /// Runs it to its end, which comes at once as it is refused: the exit code, and what it says.
     pub fn refused(&self) -> (Option<i32>, String) {
-        let file = self.path("router.toml");
-        let run = self.namespace.within(|| Command::new(PROGRAM).arg("run").arg(&file).output());
+        self.refused_by(&self.path("router.toml"))
+    }
+
+    /// The same, by another file.
+    pub fn refused_by(&self, file: &Path) -> (Option<i32>, String) {
+        let mut command = Command::new("timeout");
+        let run = self.namespace.within(|| command.args(["5", PROGRAM, "run"]).arg(file).output());
         let out = run.expect("the router starts");
         (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
     }
@@ -124,8 +134,7 @@ impl Bench {
 
     /// Runs a command of the client's.
     pub fn tell(&self, words: &[&str]) -> Output {
-        let socket = self.path("control.sock");
-        Command::new(PROGRAM).args(words).arg("--socket").arg(socket).output().expect("the client runs")
+        Command::new(PROGRAM).args(words).arg("--socket").arg(&self.socket).output().expect("the client runs")
     }
 
     pub fn obey(&self, words: &[&str]) {
@@ -217,12 +226,30 @@ impl Bench {
 
     /// Runs `ip link` in the namespace.
     pub fn link(&self, words: &str) {
+        self.ip(&format!("link {words}"));
+    }
+
+    /// Runs `ip` in the namespace.
+    pub fn ip(&self, words: &str) {
         self.namespace
             .within(|| {
                 ip(words);
                 Ok(())
             })
             .expect("namespaces work");
+    }
+
+    /// What is served at 127.0.0.1:9474 of the namespace, head and all.
+    pub fn page(&self) -> String {
+        self.namespace
+            .within(|| {
+                let mut stream = TcpStream::connect("127.0.0.1:9474")?;
+                stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+                stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
+                let mut text = String::new();
+                stream.read_to_string(&mut text).map(|_| text)
+            })
+            .expect("metrics are served")
     }
 
     /// One figure of the stats: `directions.0.came`.
@@ -258,9 +285,9 @@ pub const QUIET: Span = Span::from_millis(1_500);
 /// A cable: its two ends' names, the first with what else `ip link` is told of it.
 fn plug(pair: &str) {
     let (one, other) = pair.rsplit_once(' ').expect("two names");
-    ip(&format!("add {one} type veth peer name {other}"));
+    ip(&format!("link add {one} type veth peer name {other}"));
     let names = [one, other].map(|end| end.split(' ').next().unwrap_or(end));
-    names.iter().for_each(|i| ip(&format!("set {i} up")));
+    names.iter().for_each(|i| ip(&format!("link set {i} up")));
 }
 
 /// The hosts' ends, in the namespace of the calling thread.
@@ -270,12 +297,8 @@ fn ends() -> std::io::Result<AfPacket> {
 }
 
 fn ip(words: &str) {
-    let run = Command::new("ip")
-        .arg("link")
-        .args(words.split_whitespace())
-        .output()
-        .expect("iproute2 is installed");
-    assert!(run.status.success(), "ip link {words}: {}", String::from_utf8_lossy(&run.stderr));
+    let run = Command::new("ip").args(words.split_whitespace()).output().expect("iproute2 is installed");
+    assert!(run.status.success(), "ip {words}: {}", String::from_utf8_lossy(&run.stderr));
 }
 
 impl Drop for Bench {

@@ -5,6 +5,7 @@ mod bench;
 mod faults;
 mod forwarding;
 mod frames;
+mod links;
 mod ports;
 mod reload;
 mod service;

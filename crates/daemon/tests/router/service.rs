@@ -207,7 +207,7 @@ fn a_disk_that_fills_up_costs_lines_until_there_is_room() {
     let disk = bench.path("disk");
     fs::create_dir(&disk).unwrap();
     let line = format!(
-        "mount -t tmpfs -o size=64k tmpfs {0}; head -c 61440 /dev/zero > {0}/other; exec \"$@\"",
+        "mount -t tmpfs -o size=64k,mode=755 tmpfs {0}; head -c 61440 /dev/zero > {0}/other; exec \"$@\"",
         disk.display()
     );
     bench.start_behind(&line, &format!("[log]\nfile = {:?}\n{}", disk.join("router.log"), plain("5 Mbit/s")));

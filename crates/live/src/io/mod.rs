@@ -7,6 +7,8 @@
 pub mod afpacket;
 pub mod frames;
 #[cfg(target_os = "linux")]
+pub mod link;
+#[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "socket calls that the standard library lacks; each with its reason")]
 pub mod netlink;
 pub mod pcap;

@@ -8,9 +8,16 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use crate::io::sys;
 
 /// The kernel's numbers that the `libc` crate doesn't have (linux/if_link.h, linux/rtnetlink.h).
-mod number {
+pub(super) mod number {
+    pub const IFLA_IFNAME: u16 = 3;
     pub const IFLA_MTU: u16 = 4;
     pub const IFLA_QDISC: u16 = 6;
+    pub const IFLA_MASTER: u16 = 10;
+    pub const IFLA_OPERSTATE: u16 = 16;
+    pub const IFLA_LINKINFO: u16 = 18;
+    pub const IFLA_INFO_KIND: u16 = 1;
+    pub const IFLA_CARRIER: u16 = 33;
+    pub const IFLA_CARRIER_CHANGES: u16 = 35;
     pub const RTAX_LOCK: u16 = 1;
     pub const RTAX_RTO_MIN: u16 = 13;
     pub const RTAX_INITCWND: u16 = 11;
@@ -19,7 +26,7 @@ mod number {
 }
 
 /// struct nlmsghdr.
-const HEADER: usize = 16;
+pub(super) const HEADER: usize = 16;
 
 /// What TCP does on a route. `None`: as the kernel will.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,11 +46,21 @@ pub struct Metrics {
 pub struct Netlink(OwnedFd);
 
 /// A request under construction.
-struct Message(Vec<u8>);
+pub(super) struct Message(Vec<u8>);
 
 impl Message {
-    fn new(kind: u16, flags: libc::c_int, body: &[u8]) -> Message {
-        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | flags) as u16;
+    /// That something be done; it is acknowledged.
+    pub(super) fn new(kind: u16, flags: libc::c_int, body: &[u8]) -> Message {
+        Message::with(kind, libc::NLM_F_ACK | flags, body)
+    }
+
+    /// That something be told: the answer is all there is.
+    pub(super) fn question(kind: u16, flags: libc::c_int, body: &[u8]) -> Message {
+        Message::with(kind, flags, body)
+    }
+
+    fn with(kind: u16, flags: libc::c_int, body: &[u8]) -> Message {
+        let flags = (libc::NLM_F_REQUEST | flags) as u16;
         let mut bytes = vec![0; 4];
         bytes.extend(kind.to_ne_bytes());
         bytes.extend(flags.to_ne_bytes());
@@ -52,7 +69,7 @@ impl Message {
         Message(bytes)
     }
 
-    fn attribute(mut self, kind: u16, value: &[u8]) -> Message {
+    pub(super) fn attribute(mut self, kind: u16, value: &[u8]) -> Message {
         self.0.extend((4 + value.len() as u16).to_ne_bytes());
         self.0.extend(kind.to_ne_bytes());
         self.0.extend(value);
@@ -64,7 +81,7 @@ impl Message {
         self.attribute(kind, &value.to_ne_bytes())
     }
 
-    fn finish(mut self) -> Vec<u8> {
+    pub(super) fn finish(mut self) -> Vec<u8> {
         let length = self.0.len() as u32;
         self.0[..4].copy_from_slice(&length.to_ne_bytes());
         self.0
@@ -150,7 +167,7 @@ impl Netlink {
         // struct ifinfomsg: family, pad, type, index, flags, which flags.
         let mut body = vec![0; 4];
         body.extend([device, 0, 0].iter().flat_map(|w| w.to_ne_bytes()));
-        let answer = self.converse(Message::new(libc::RTM_GETLINK, 0, &body))?;
+        let answer = self.converse(Message::question(libc::RTM_GETLINK, 0, &body))?;
         let about = answer.get(HEADER + body.len()..).unwrap_or_default();
         let name = attribute(about, number::IFLA_QDISC).and_then(|value| value.strip_suffix(b"\0"));
         name.map(|n| String::from_utf8_lossy(n).into_owned()).ok_or_else(|| {
@@ -159,18 +176,50 @@ impl Netlink {
     }
 
     /// Sends a request that is acknowledged.
-    fn ask(&self, message: Message) -> io::Result<()> {
+    pub(super) fn ask(&self, message: Message) -> io::Result<()> {
         self.converse(message).map(|_| ())
     }
 
     /// Sends a request and reads the first message of the answer.
-    fn converse(&self, message: Message) -> io::Result<Vec<u8>> {
+    pub(super) fn converse(&self, message: Message) -> io::Result<Vec<u8>> {
+        self.send(message)?;
+        let answer = self.receive()?;
+        // An error follows as struct nlmsgerr, which begins with its number: 0 for an acknowledgement.
+        match (kind(&answer), word(&answer, HEADER)) {
+            (Some(libc::NLMSG_ERROR), Some(error)) if error != 0 => Err(io::Error::from_raw_os_error(-error)),
+            (Some(_), Some(_)) => Ok(answer),
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+
+    /// Sends a request whose answer is a list, and shows each message of it.
+    pub(super) fn dump(&self, message: Message, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        self.send(message)?;
+        loop {
+            let answer = self.receive()?;
+            let mut rest = answer.as_slice();
+            while let Some(length) = word(rest, 0).and_then(|n| usize::try_from(n).ok()) {
+                let (Some(message), true) = (rest.get(..length), length >= HEADER) else { break };
+                match (kind(message), word(message, HEADER)) {
+                    (Some(libc::NLMSG_DONE), _) => return Ok(()),
+                    (Some(libc::NLMSG_ERROR), Some(error)) if error != 0 => {
+                        return Err(io::Error::from_raw_os_error(-error));
+                    }
+                    _ => each(message),
+                }
+                rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+            }
+        }
+    }
+
+    fn send(&self, message: Message) -> io::Result<()> {
         let bytes = message.finish();
         // SAFETY: pointer and length describe `bytes`, which the kernel only reads.
         let sent = unsafe { libc::send(self.0.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
-        if sent < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    fn receive(&self) -> io::Result<Vec<u8>> {
         let mut answer = vec![0u8; 1 << 15];
         // SAFETY: pointer and length describe `answer`, in which any bytes are valid.
         let got = unsafe { libc::recv(self.0.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0) };
@@ -178,21 +227,21 @@ impl Netlink {
             return Err(io::Error::last_os_error());
         }
         answer.truncate(got as usize);
-        let word = |at: usize| answer.get(at..at + 4)?.try_into().ok().map(i32::from_ne_bytes);
-        // struct nlmsghdr: length, type, flags, number, port. An error follows as struct nlmsgerr, which begins with its
-        // number: 0 for an acknowledgement.
-        match (word(4).map(|w| w as u16), word(HEADER)) {
-            (Some(kind), Some(error)) if libc::c_int::from(kind) == libc::NLMSG_ERROR && error != 0 => {
-                Err(io::Error::from_raw_os_error(-error))
-            }
-            (Some(_), Some(_)) => Ok(answer),
-            _ => Err(io::ErrorKind::UnexpectedEof.into()),
-        }
+        Ok(answer)
     }
 }
 
+fn word(message: &[u8], at: usize) -> Option<i32> {
+    message.get(at..at + 4)?.try_into().ok().map(i32::from_ne_bytes)
+}
+
+/// The type of a message: struct nlmsghdr is length, type, flags, number, port.
+fn kind(message: &[u8]) -> Option<libc::c_int> {
+    word(message, 4).map(|w| libc::c_int::from(w as u16))
+}
+
 /// The value of an attribute among these, each a length, a kind, and a value filled up to four bytes.
-fn attribute(mut rest: &[u8], wanted: u16) -> Option<&[u8]> {
+pub(super) fn attribute(mut rest: &[u8], wanted: u16) -> Option<&[u8]> {
     loop {
         let (&[a, b, c, d], _) = rest.split_first_chunk()?;
         let length = usize::from(u16::from_ne_bytes([a, b]));

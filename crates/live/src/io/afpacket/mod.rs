@@ -7,6 +7,7 @@
 //! Non-goal: super-packets. A frame longer than the ring's places is counted as missed; switch GRO, TSO and checksum
 //! offload off at both ends.
 
+pub mod claim;
 pub mod outlet;
 mod ring;
 pub mod train;
@@ -20,6 +21,7 @@ use super::frames::Frames;
 use super::sys::{self, Clock};
 use super::{Io, Port, PortCounts, Received};
 use crate::packet::Layer;
+use claim::Claim;
 use outlet::{Outlet, Sent};
 use ring::Ring;
 
@@ -42,13 +44,15 @@ pub struct PortOptions {
     pub longest: u32,
     /// How many frames the kernel may keep for us, at least; memory is about this times `longest`.
     pub frames: u32,
+    /// Refuse an interface that another process has [taken](claim) or that is in a bridge, now and whenever one is bound.
+    pub alone: bool,
 }
 
 impl PortOptions {
-    /// For an MTU of 1500 with two VLAN tags, and 4096 frames: 6.4 MiB.
+    /// For an MTU of 1500 with two VLAN tags, and 4096 frames: 6.4 MiB; beside others.
     #[must_use]
     pub fn new(interface: &str) -> PortOptions {
-        PortOptions { interface: interface.to_owned(), longest: 1522, frames: 4096 }
+        PortOptions { interface: interface.to_owned(), longest: 1522, frames: 4096, alone: false }
     }
 }
 
@@ -84,6 +88,8 @@ impl Binding {
 #[derive(Debug)]
 struct OnePort {
     socket: OwnedFd,
+    /// Keeps others from the interface, if they are to be kept.
+    claim: Option<Claim>,
     /// The interface whose frames are all taken, whomever they are for: that it is bound to, or was before it went.
     all_of: Option<u32>,
     ring: Ring,
@@ -109,9 +115,8 @@ impl AfPacket {
     /// Opens these interfaces, by the number of their port, and takes everything that comes in there.
     ///
     /// # Errors
-    /// `NotFound` for an interface that isn't there, `InvalidInput` for one without Ethernet's header, `PermissionDenied` without
-    /// CAP_NET_RAW, each with the name;
-    /// else what the system says.
+    /// `NotFound` for an interface that isn't there, `InvalidInput` for one without Ethernet's header, `AddrInUse` for one that
+    /// others have, `PermissionDenied` without CAP_NET_RAW, each with the name; else what the system says.
     pub fn open(ports: &[PortOptions], clock: Clock) -> io::Result<AfPacket> {
         sys::sleep_precisely()?;
         let open = |options: &PortOptions| {
@@ -129,8 +134,8 @@ impl AfPacket {
     /// handed over. Where it fails the port is bound to none.
     ///
     /// # Errors
-    /// `InvalidInput` if its frames don't begin with Ethernet's header; else what the system says: `ENODEV` if there is no such
-    /// interface (any more).
+    /// `InvalidInput` if its frames don't begin with Ethernet's header; `AddrInUse` if others have it; else what the system says:
+    /// `ENODEV` if there is no such interface (any more).
     pub fn bind(&mut self, port: Port, index: Option<u32>) -> io::Result<()> {
         let port = &mut self.ports[port];
         port.unbind()?;
@@ -245,15 +250,20 @@ impl OnePort {
         sys::set_option(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &on)?;
         let ring = Ring::new(fd, options.longest, options.frames)?;
         let outlet = Outlet::open(&options.interface)?;
+        let claim = options.alone.then(Claim::new).transpose()?;
         let counts = PortCounts::default();
         let oddities = Oddities::default();
         let (sent, gathered) = (Sent::default(), Frames::default());
-        let mut port = OnePort { socket, all_of: None, ring, outlet, sent, counts, oddities, gathered };
+        let mut port =
+            OnePort { socket, claim, all_of: None, ring, outlet, sent, counts, oddities, gathered };
         port.bind(index)?;
         Ok(port)
     }
 
     fn bind(&mut self, index: u32) -> io::Result<()> {
+        if let Some(claim) = &self.claim {
+            claim.take(index)?;
+        }
         self.outlet.bind(index)?;
         let fd = self.socket.as_fd();
         sys::set_option(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &promiscuous(index))?;
@@ -262,6 +272,9 @@ impl OnePort {
     }
 
     fn unbind(&mut self) -> io::Result<()> {
+        if let Some(claim) = &self.claim {
+            claim.leave()?;
+        }
         self.outlet.unbind()?;
         let fd = self.socket.as_fd();
         // The kernel takes number 0 for all interfaces, and protocol 0 for the one before.
