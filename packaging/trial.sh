@@ -24,6 +24,7 @@ boot() { # In the namespaces: makes the root, then becomes systemd.
     mount -t tmpfs tmpfs tmp
     install -m 755 trial/inprofiled usr/bin/inprofiled
     install -m 644 trial/inprofiled.service etc/systemd/system/
+    chroot . systemd-sysusers /trial/inprofiled.sysusers
     # Only this unit and what it needs, not all that a machine starts.
     mkdir -p etc/systemd/system/inprofiled.service.d
     printf '[Unit]\nDefaultDependencies=no\n' >etc/systemd/system/inprofiled.service.d/trial.conf
@@ -33,6 +34,8 @@ boot() { # In the namespaces: makes the root, then becomes systemd.
 inside = "lan0"
 outside = "wan0"
 fix_offloads = true
+[control]
+group = "games"
 [log]
 file = "/var/log/inprofiled/inprofiled.log"
 [upstream]
@@ -78,6 +81,13 @@ drive() { # As a unit of the booted systemd.
     has "$status" 'CapEff:.0000000000001000'
     has "$status" 'NoNewPrivs:.1'
     has "$status" 'Seccomp:.2'
+    member=$(setpriv --reuid=1234 --regid=games --clear-groups inprofiled stats 2>&1) || {
+        echo "FAIL a member of control.group: $member"
+        exit 1
+    }
+    echo "ok   a member of control.group may ask"
+    ! setpriv --reuid=1234 --regid=daemon --clear-groups inprofiled stats 2>/dev/null || { echo "FAIL a stranger may ask"; exit 1; }
+    echo "ok   a stranger may not"
     systemctl reload inprofiled
     until_is StatusText 'packets are forwarded'
     mv $log $log.1
@@ -104,6 +114,10 @@ drive() { # As a unit of the booted systemd.
     systemctl stop inprofiled
     until_is Result success
     has $log '"left_behind":0'
+    # What the first process, which was killed, had switched off is on again: started without leave to switch it is refused.
+    sed '/fix_offloads/d' /etc/good.toml >/etc/refused.toml
+    inprofiled run /etc/refused.toml >/trial/refused 2>&1 || true
+    has /trial/refused 'lan0.*tx on'
     echo done
 }
 
@@ -115,7 +129,7 @@ drive) drive ;;
     export trial
     trap 'rm -rf "$trial"' EXIT
     cp "$1" "$trial/inprofiled"
-    cp "$here/inprofiled.service" "$0" "$trial/"
+    cp "$here/inprofiled.service" "$here/inprofiled.sysusers" "$0" "$trial/"
     timeout -k 5 90 unshare --pid --mount --fork --uts --net --cgroup --ipc --kill-child sh "$trial/trial.sh" boot || true
     cat "$trial/result"
     [ "$(tail -n 1 "$trial/result")" = done ]
