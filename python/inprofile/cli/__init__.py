@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 ran but a check fell short, 2 bad input, 130 interrupted.
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections.abc import Sequence
 from typing import Annotated, NoReturn, cast
@@ -64,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Options that Typer refuses are refused as all input is: in plain lines, with `--json` as an object too.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
+    _return_large_blocks()
     try:
         code = app(args=given, prog_name="inprofile", standalone_mode=False)
     except _UsageError as error:
@@ -73,6 +75,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = INTERRUPTED
     sys.exit(code)
 
+
+def _return_large_blocks() -> None:
+    """Have glibc return every large block to the system when it is freed.
+
+    Once it has freed a large block, glibc serves blocks of that size from its heaps, and keeps them: an experiment of many
+    flows would take twice the memory that it holds. Only the command line does this; importing the library leaves the
+    allocator alone. Other C libraries have no `mallopt` and no need of it.
+    """
+    if (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
+        mallopt(_M_MMAP_THRESHOLD, _LARGE)
+
+
+# mallopt(3): blocks from this size on are mapped on their own; setting it also ends glibc's adjusting of it.
+_M_MMAP_THRESHOLD = -3
+_LARGE = 128 * 1024
 
 # What is wrong with options and arguments; Typer gives a name to one kind of it only.
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
