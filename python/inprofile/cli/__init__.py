@@ -79,9 +79,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _return_large_blocks() -> None:
     """Have glibc return every large block to the system when it is freed.
 
-    Once it has freed a large block, glibc serves blocks of that size from its heaps, and keeps them: an experiment of many
-    flows would take twice the memory that it holds. Only the command line does this; importing the library leaves the
-    allocator alone. Other C libraries have no `mallopt` and no need of it.
+    Once it has freed a large block, glibc serves blocks of that size from its heaps, and keeps them: an
+    experiment of many flows would take twice the memory that it holds. Only the command line does this;
+    importing the library leaves the allocator alone. Other C libraries have no `mallopt` and do not need it.
     """
     if (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
         mallopt(_M_MMAP_THRESHOLD, _LARGE)
