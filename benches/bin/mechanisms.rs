@@ -4,15 +4,14 @@
 //! peer reads the same file. Little-endian: u32 objects, u32 packets, then records of [`Record::BYTES`] bytes.
 //! One record for every object comes first and is not timed: it takes the object's bucket and averages somewhere
 //! within their range, so that the timed packets meet every case.
-//! Packets come in bursts, as a router takes them from its ring: the objects of a burst are touched, then decided on.
+//! Packets come in bursts, as a router takes them from its ring: the buckets of a burst are touched, then decided on.
 
 use std::time::Duration;
 use std::{env, fs, hint};
 
 use inprofile_benches::cpu_time;
 use inprofile_core::aqm::curve::Variant;
-use inprofile_core::aqm::efficient::State;
-use inprofile_core::aqm::{red, rio};
+use inprofile_core::aqm::{Aqm, red, rio};
 use inprofile_core::marker::Marker;
 use inprofile_core::marker::token_bucket::{self, TokenBucket};
 use inprofile_core::packet::{Colour, FlowId, Packet};
@@ -121,11 +120,6 @@ impl Queue for Seen<'_> {
 #[derive(Clone)]
 struct Line<T>(T);
 
-/// Two objects a line.
-#[repr(align(32))]
-#[derive(Clone)]
-struct HalfLine<T>(T);
-
 fn main() {
     let args: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -231,15 +225,16 @@ fn decide(file: &[u8], burst: usize) {
         ecn: false,
         byte_scaled: false,
         mean_packet: None,
-        variant: Variant::Efficient,
+        variant: Variant::Floyd93,
         drop: red::DropAt::Tail,
     };
-    let (shared, fresh) = (red.whole(&context), HalfLine(State::<1>::default()));
+    // What these two hold is not fetched ahead: neither simulator nor router does.
+    let fresh = Line(red.build(&context));
     stream.time(
         "red",
         fresh,
-        |red| red.0.touch(),
-        |HalfLine(red), r| admitted(red.arrive(&shared, r.at, &packet(r), &Seen(r), &mut rng, &mut Silent)),
+        |_| (),
+        |Line(red), r| admitted(red.arrive(r.at, &packet(r), &mut Seen(r), &mut rng, &mut Silent)),
     );
 
     let rio = rio::Params {
@@ -252,15 +247,15 @@ fn decide(file: &[u8], burst: usize) {
         avg_update: rio::AvgUpdate::ClarkFang,
         byte_scaled: false,
         mean_packet: None,
-        variant: Variant::Efficient,
+        variant: Variant::Floyd93,
         watch: false,
     };
-    let (shared, fresh) = (rio.whole(&context), Line(State::<2>::default()));
+    let fresh = Line(rio.build(&context));
     stream.time(
         "rio",
         fresh,
-        |rio| rio.0.touch(),
-        |Line(rio), r| admitted(rio.arrive(&shared, r.at, &packet(r), &Seen(r), &mut rng, &mut Silent)),
+        |_| (),
+        |Line(rio), r| admitted(rio.arrive(r.at, &packet(r), &mut Seen(r), &mut rng, &mut Silent)),
     );
 }
 

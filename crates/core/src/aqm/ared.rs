@@ -9,7 +9,7 @@
 
 use crate::aqm::Aqm;
 use crate::aqm::curve::Variant;
-use crate::aqm::red::{self, Textbook};
+use crate::aqm::red::{self, Red};
 use crate::marker::Gauge;
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
@@ -62,7 +62,7 @@ crate::params! {
 /// The discipline.
 #[derive(Clone, Debug)]
 pub struct Ared {
-    red: Textbook,
+    red: Red,
     /// Where the average is meant to be: from, to.
     target: (f64, f64),
     max_p: f64,
@@ -166,7 +166,7 @@ impl Build for Params {
         let (min_th, range) = (p.min_th.amount(), p.max_th.amount() - p.min_th.amount());
         Ared {
             target: (min_th + TARGET.0 * range, min_th + TARGET.1 * range),
-            red: p.textbook(context),
+            red: p.discipline(context),
             max_p: self.max_p,
             interval: self.interval,
             alpha: self.alpha,

@@ -11,8 +11,6 @@ crate::choice! {
     pub enum Variant {
         /// Floyd and Jacobson 1993, Fig. 2: a random number at every arrival that it decides.
         Floyd93 = "floyd93",
-        /// Floyd and Jacobson 1993, Fig. 17, their efficient algorithm, in whole numbers: a random number a drop.
-        Efficient = "efficient",
         /// ns-2 2.35, to the last bit and random number.
         Ns2 = "ns2",
     }

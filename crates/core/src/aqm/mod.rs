@@ -5,7 +5,6 @@ pub mod curve;
 pub mod drop_tail;
 pub mod dsred;
 pub mod dwred;
-pub mod efficient;
 pub mod fdd_red;
 #[cfg(test)]
 mod oracle;

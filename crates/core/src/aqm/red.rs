@@ -5,14 +5,12 @@
 //! Source: Floyd and Jacobson 1993, Fig. 2; gentle: Floyd 2000; marking: RFC 3168 §7; `drop`: ns-2.35, red.cc. On the thresholds
 //! themselves: at min_th p = 0, at max_th (gentle: 2·max_th) p = 1. A packet that finds the queue full
 //! has updated the average first, and restarts the count as any dropped packet does.
-//! [`Textbook`] is Fig. 2, and ns-2's reading of it, in doubles; `variant = "efficient"` is Fig. 17 in [whole numbers](super::efficient).
 //! Non-goal: choosing its own parameters ([adaptive RED](super::ared)).
 
 use std::sync::Arc;
 
 use crate::aqm::Aqm;
 use crate::aqm::curve::{self, Curve, Law, Rule, Variant};
-use crate::aqm::efficient::{self, Arrival, State, Whole};
 use crate::aqm::spacing::{Countdown, Fate, Found, admission};
 use crate::aqm::tally::Tally;
 use crate::aqm::thresholds::{Paths, check_thresholds};
@@ -62,14 +60,14 @@ crate::params! {
         /// Typical size on the wire: how fast an idle link ages the average, and what byte_scaled divides
         /// by. Left out: a full packet.
         mean_packet: Option<Bytes> [POSITIVE];
-        /// Floyd and Jacobson's algorithm, their efficient one, or ns-2's, random number by random number: with thresholds in bytes that counts the limit in bytes, too, a packet for mean_packet, and lets a packet join while fewer wait.
+        /// Floyd and Jacobson's algorithm, or ns-2's, random number by random number: with thresholds in bytes that counts the limit in bytes, too, a packet for mean_packet, and lets a packet join while fewer wait.
         variant: Variant = Variant::Floyd93;
         /// Which packet goes when the queue is full: the arrival, one at the front, or any. Early drops are of the arrival.
         drop: DropAt = DropAt::Tail;
     }
 }
 
-/// What no arrival changes in [`Textbook`]. Copies of a queue share it: of a million queues alike each keeps one cache line, and this is
+/// What no arrival changes in [`Red`]. Copies of a queue share it: of a million queues alike each keeps one cache line, and this is
 /// read from the nearest cache.
 #[derive(Clone, Debug)]
 struct Config {
@@ -82,28 +80,19 @@ struct Config {
     drop: DropAt,
 }
 
-/// State of [`Textbook`] between packets.
+/// State of [`Red`] between packets.
 #[derive(Clone, Debug, Default)]
 pub struct Vars {
     average: QueueAverage,
     count: Countdown,
 }
 
-/// RED in doubles: all that an arrival writes, its counts too, is one cache line.
+/// The discipline: all that an arrival writes, its counts too, is one cache line.
 #[derive(Clone, Debug)]
-pub struct Textbook {
+pub struct Red {
     vars: Vars,
     config: Arc<Config>,
     stats: Tally,
-}
-
-/// The discipline.
-#[derive(Clone, Debug)]
-pub enum Red {
-    /// `floyd93` and `ns2`.
-    Textbook(Textbook),
-    /// `efficient`.
-    Efficient(Whole<1>),
 }
 
 impl Build for Params {
@@ -113,41 +102,15 @@ impl Build for Params {
         let mut warnings = Vec::new();
         let paths = Paths { min_th: "min_th", max_th: "max_th" };
         check_thresholds(self.min_th, self.max_th, paths, context, &mut warnings)?;
-        if self.variant == Variant::Efficient {
-            efficient::check(self.w_q, self.min_th, self.max_th, self.max_p, paths)?;
-            if self.drop != DropAt::Tail {
-                return Err(Fault {
-                    field: "drop",
-                    problem: "variant = \"efficient\" takes no waiting packet out of the queue".into(),
-                    remedy: "drop = \"tail\", or variant = \"floyd93\" or \"ns2\"".into(),
-                });
-            }
-        }
         Ok(warnings)
     }
 
     fn build(&self, context: &Context) -> Red {
-        match self.variant {
-            Variant::Efficient => Red::Efficient(Whole::new(self.whole(context))),
-            _ => Red::Textbook(self.textbook(context)),
-        }
+        self.discipline(context)
     }
 }
 
 impl Params {
-    /// What a table of queues with `variant = "efficient"` shares; each of them needs no more than a [`State`] of its own.
-    #[must_use]
-    pub fn whole(&self, context: &Context) -> efficient::Config<1> {
-        let curve = Curve::new(self.min_th.amount(), self.max_th.amount(), self.max_p);
-        efficient::Config::new(
-            self.weight(context),
-            [curve],
-            [[true]],
-            self.rule(Law::Floyd93, context),
-            self.ecn,
-        )
-    }
-
     fn weight(&self, context: &Context) -> Weight {
         Weight::new(self.w_q, context.link_rate, self.mean_packet.unwrap_or(context.packet))
     }
@@ -163,8 +126,7 @@ impl Params {
         }
     }
 
-    /// The discipline in doubles, whichever variant is set but `ns2` being `floyd93`.
-    pub(super) fn textbook(&self, context: &Context) -> Textbook {
+    pub(super) fn discipline(&self, context: &Context) -> Red {
         let law = if self.variant == Variant::Ns2 { Law::Ns2Red } else { Law::Floyd93 };
         // ns-2 is told 1 / max_p (`linterm_`).
         let max_p = if law == Law::Ns2Red { 1.0 / (1.0 / self.max_p) } else { self.max_p };
@@ -176,11 +138,11 @@ impl Params {
             mean: self.mean_packet.unwrap_or(context.packet).0,
             drop: self.drop,
         };
-        Textbook { vars: Vars::default(), config: Arc::new(config), stats: Tally::default() }
+        Red { vars: Vars::default(), config: Arc::new(config), stats: Tally::default() }
     }
 }
 
-impl Textbook {
+impl Red {
     /// Brings the average up to date with an arrival and tests it.
     #[inline(always)]
     pub(super) fn test<Q: Queue + ?Sized, W: Why + ?Sized>(
@@ -227,6 +189,16 @@ impl Textbook {
         Admission::Drop(Cause::Overflow)
     }
 
+    /// Whose algorithm.
+    pub(super) fn law(&self) -> Law {
+        self.config.rule.law
+    }
+
+    /// A packet was dropped that the test had let by.
+    pub(super) fn restart(&mut self) {
+        self.vars.count.restart();
+    }
+
     /// The average as of the last arrival.
     pub(super) fn avg(&self) -> f64 {
         self.vars.average.get()
@@ -245,7 +217,7 @@ impl Textbook {
     }
 }
 
-impl Aqm for Textbook {
+impl Aqm for Red {
     const KEEPS_TIME: bool = false;
 
     fn serves_as_set(&self) -> bool {
@@ -290,115 +262,6 @@ impl Aqm for Textbook {
 
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
         self.stats.show(NAMES, show);
-    }
-}
-
-impl State<1> {
-    /// Decides on an arrival at one of the queues that share `c`.
-    #[inline(always)]
-    pub fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        c: &efficient::Config<1>,
-        now: Time,
-        packet: &Packet,
-        queue: &Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        self.decide(c, arrival(c, now, packet, queue), rng, why)
-    }
-}
-
-/// What RED looks at.
-#[inline(always)]
-fn arrival<Q: Queue + ?Sized>(c: &efficient::Config<1>, now: Time, packet: &Packet, queue: &Q) -> Arrival<1> {
-    let queued = if c.rule().in_bytes { queue.bytes() } else { u64::from(queue.packets()) };
-    Arrival::new(now, 0, [queued], packet, queue)
-}
-
-impl Red {
-    /// Brings the average up to date with an arrival and tests it.
-    #[inline]
-    pub(super) fn test<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Fate {
-        match self {
-            Red::Textbook(red) => red.test(now, packet, queue, rng, why),
-            Red::Efficient(Whole { config: c, state }) => {
-                state.test(c, &arrival(c, now, packet, queue), rng, why)
-            }
-        }
-    }
-
-    /// Whose algorithm.
-    pub(super) fn law(&self) -> Law {
-        match self {
-            Red::Textbook(red) => red.config.rule.law,
-            Red::Efficient(red) => red.config.rule().law,
-        }
-    }
-
-    /// A packet was dropped that the test had let by.
-    pub(super) fn restart(&mut self) {
-        match self {
-            Red::Textbook(red) => red.vars.count.restart(),
-            Red::Efficient(red) => red.state.restart(0),
-        }
-    }
-}
-
-impl Aqm for Red {
-    const KEEPS_TIME: bool = false;
-
-    fn serves_as_set(&self) -> bool {
-        match self {
-            Red::Textbook(red) => red.serves_as_set(),
-            Red::Efficient(_) => false,
-        }
-    }
-
-    #[inline]
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        match self {
-            Red::Textbook(red) => red.arrive(now, packet, queue, rng, why),
-            Red::Efficient(Whole { config, state }) => state.arrive(config, now, packet, queue, rng, why),
-        }
-    }
-
-    fn joins_below(&self, limit: Backlog) -> Option<u64> {
-        match self {
-            Red::Textbook(red) => red.joins_below(limit),
-            Red::Efficient(_) => None,
-        }
-    }
-
-    fn gauges(&self, now: Time, show: Gauge<'_>) {
-        match self {
-            Red::Textbook(red) => red.gauges(now, show),
-            Red::Efficient(red) => {
-                show("avg", red.averages()[0]);
-                show("p_b", red.p_b(0));
-            }
-        }
-    }
-
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        match self {
-            Red::Textbook(red) => Aqm::stats(red, show),
-            Red::Efficient(red) => red.state.tally(0).show(NAMES, show),
-        }
     }
 }
 

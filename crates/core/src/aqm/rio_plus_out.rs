@@ -11,7 +11,7 @@
 //! Non-goal: more than two drop precedences.
 
 use crate::aqm::curve::{Curve, Variant};
-use crate::aqm::rio::{self, AvgUpdate, Textbook, Thresholds};
+use crate::aqm::rio::{self, AvgUpdate, Rio, Thresholds};
 use crate::aqm::spacing::{Countdown, Fate, Found};
 use crate::aqm::thresholds::{Paths, check_thresholds};
 use crate::aqm::{Aqm, FlowGauge};
@@ -81,7 +81,7 @@ pub struct Stats {
 /// The discipline.
 #[derive(Clone, Debug)]
 pub struct RioPlusOut {
-    rio: Textbook,
+    rio: Rio,
     curve: Curve,
     count: Countdown,
     counts: Counts,
@@ -142,15 +142,6 @@ impl Build for Params {
     type Mechanism = RioPlusOut;
 
     fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
-        if self.variant == Variant::Efficient {
-            return Err(Fault {
-                field: "variant",
-                problem:
-                    "RI+O has no efficient variant: its third RED goes by a difference of averages in doubles"
-                        .into(),
-                remedy: "variant = \"floyd93\" or \"ns2\"".into(),
-            });
-        }
         let rename = |text: &str| text.replace("out.m", "total.m");
         let mut warnings = self.as_rio().check(context).map_err(|f| Fault {
             field: renamed(f.field),
@@ -184,7 +175,7 @@ impl Build for Params {
 
     fn build(&self, context: &Context) -> RioPlusOut {
         RioPlusOut {
-            rio: self.as_rio().textbook(context),
+            rio: self.as_rio().discipline(context),
             curve: self.out.curve(),
             count: Countdown::default(),
             counts: self.counts,

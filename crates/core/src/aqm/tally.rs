@@ -11,11 +11,6 @@ type Show<'a> = &'a mut dyn FnMut(&'static str, u64);
 pub struct Tally([u64; 4]);
 
 impl Tally {
-    /// Early, forced, overflow, marked.
-    pub(super) fn of(counts: [u64; 4]) -> Tally {
-        Tally(counts)
-    }
-
     /// One verdict. Takes no branch on it: it is chance's.
     #[inline]
     pub fn count(&mut self, verdict: Admission) {

@@ -28,19 +28,6 @@ impl Weight {
         Weight { w_q, ptc, fade }
     }
 
-    /// Of the newest sample.
-    #[must_use]
-    #[inline]
-    pub fn w_q(&self) -> f64 {
-        self.w_q
-    }
-
-    /// Binary logarithm of what a picosecond of idle time leaves of an average.
-    #[must_use]
-    pub fn fade(&self) -> f64 {
-        self.fade
-    }
-
     /// Whether idle time ages averages.
     #[must_use]
     #[inline]

@@ -1,7 +1,6 @@
 //! What mechanisms measure of the traffic that passes them.
 
 pub mod ewma;
-pub mod fixed;
 pub mod rtt;
 pub mod tsw;
 pub mod window;

@@ -90,8 +90,6 @@ fn which_packet_goes_when_the_queue_is_full() {
         }
         assert!([0, 1, 2, 3, 9].iter().all(|f: &usize| (330..470).contains(&gone[*f])), "{gone:?}");
     }
-    let efficient = Params { variant: Variant::Efficient, drop: DropAt::Front, ..params(1.0 / 512.0, true) };
-    assert_eq!(efficient.check(&CONTEXT).map_err(|f| f.field), Err("drop"));
 }
 
 #[test]
@@ -145,44 +143,6 @@ fn at_least_one_in_every_1_over_p() {
     assert!(seen.windows(40).all(|w| w.contains(&Drop(Cause::Early))));
 }
 
-/// p_b = 0.05: a drop within 20 packets of the last, in the mean 10.5; and as many whoever asks why.
-#[test]
-fn the_efficient_algorithm_spaces_drops_alike() {
-    let p = Params { variant: Variant::Efficient, ..params(1.0, false) };
-    let seen = verdicts(&p, Ecn::NotCapable, &[10; 20_000]);
-    assert!(seen.windows(20).all(|w| w.contains(&Drop(Cause::Early))));
-    let drops = seen.iter().filter(|v| **v != Admit).count();
-    assert!((1850..1960).contains(&drops), "{drops}");
-    let (mut red, mut rng) = (p.build(&CONTEXT), Rng::for_component(1, "red"));
-    let asked: Vec<_> = (0..20_000)
-        .map(|_| {
-            let packet = Packet { size: 1000, ..Packet::default() };
-            red.arrive(Time::ZERO, &packet, &mut Fake::of(10, 0), &mut rng, &mut Notes::default())
-        })
-        .collect();
-    assert_eq!(asked, seen);
-}
-
-/// An overflow is a drop: the next is spaced from there, by a number of its own. The old one would be too large, for it
-/// has let ten packets by.
-#[test]
-fn the_efficient_algorithm_starts_anew_after_an_overflow() {
-    let p = Params { variant: Variant::Efficient, ..params(1.0, false) };
-    let mut gaps = Vec::new();
-    for seed in 0..400 {
-        let (mut red, mut rng) = (p.build(&CONTEXT), Rng::for_component(seed, "red"));
-        let mut next = |limit| {
-            let mut queue = Fake { limit, ..Fake::of(10, 0) };
-            arrive(&mut red, 0, &mut queue, &mut rng, Ecn::NotCapable)
-        };
-        if (0..10).all(|_| next(100.0) == Admit) && next(10.0) == Drop(Cause::Overflow) {
-            gaps.push((1..=20).find(|_| next(100.0) != Admit).expect("a drop within 1/p_b"));
-        }
-    }
-    let short = gaps.iter().filter(|n| **n <= 10).count();
-    assert!(gaps.len() > 150 && (2 * short).abs_diff(gaps.len()) < 60, "{short} of {}", gaps.len());
-}
-
 /// RFC 3168 §7: what is dropped for sure is dropped, not marked.
 #[test]
 fn ecn_marks_what_chance_picks_and_nothing_else() {
@@ -200,7 +160,7 @@ fn ecn_marks_what_chance_picks_and_nothing_else() {
 
 #[test]
 fn a_full_queue_updates_the_average_and_overflows() {
-    let mut red = params(0.5, true).textbook(&CONTEXT);
+    let mut red = params(0.5, true).discipline(&CONTEXT);
     let mut rng = Rng::for_component(1, "red");
     let mut full = Fake { limit: 4.0, ..Fake::of(4, 0) };
     assert_eq!(arrive(&mut red, 0, &mut full, &mut rng, Ecn::NotCapable), Drop(Cause::Overflow));
@@ -253,7 +213,7 @@ fn bytes_count_bytes_and_large_packets_go_first() {
     };
     let mut rng = Rng::for_component(1, "red");
     let rate = |size: u32, rng: &mut Rng| {
-        let mut red = p.textbook(&CONTEXT);
+        let mut red = p.discipline(&CONTEXT);
         let packet = Packet { size, ..Packet::default() };
         for _ in 0..20_000 {
             red.arrive(Time::ZERO, &packet, &mut Fake::of(10, 0), rng, &mut Silent);
@@ -289,7 +249,7 @@ proptest! {
     fn agrees_with_the_oracle(steps in arrivals(), w_q in 0.01f64..=1.0, max_p in 0.01f64..=1.0,
                               gentle: bool, wait: bool, limit in 10u32..60, seed: u64) {
         let p = Params { max_p, wait, ..params(w_q, gentle) };
-        let mut red = p.textbook(&CONTEXT);
+        let mut red = p.discipline(&CONTEXT);
         let curve = red.config.curve;
         let mut rng = Rng::for_component(seed, "red");
         let (mut now, mut samples, mut past) = (0u64, Vec::new(), Vec::<Past>::new());

@@ -1,7 +1,7 @@
 //! RIO's two averages: which arrivals move them, and what idle time does to them, in Floyd and Jacobson's reading and in ns-2's.
 
 use super::AvgUpdate;
-use super::textbook::{Aside, Config};
+use super::discipline::{Aside, Config};
 use crate::aqm::spacing::Countdown;
 use crate::estimate::ewma::{QueueAverage, Weight};
 use crate::units::Time;

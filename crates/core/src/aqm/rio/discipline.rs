@@ -39,11 +39,11 @@ pub(super) struct Aside {
     pub(super) ns2: Ns2Idle,
 }
 
-/// The discipline in doubles. An arrival that joins touches one cache line, one that is dropped two; in C's order, so that the
+/// The discipline. An arrival that joins touches one cache line, one that is dropped two; in C's order, so that the
 /// first holds all but the counts.
 #[derive(Clone, Debug)]
 #[repr(C)]
-pub struct Textbook {
+pub struct Rio {
     pub(super) vars: Vars,
     pub(super) config: Arc<Config>,
     pub(super) aside: Option<Box<Aside>>,
@@ -52,8 +52,7 @@ pub struct Textbook {
 }
 
 impl Params {
-    /// The discipline in doubles, whichever variant is set but `ns2` being `floyd93`.
-    pub(in crate::aqm) fn textbook(&self, context: &Context) -> Textbook {
+    pub(in crate::aqm) fn discipline(&self, context: &Context) -> Rio {
         let law = if self.variant == Variant::Ns2 { Law::Ns2Rio } else { Law::Floyd93 };
         // ns-2 is told 1 / max_p (`linterm_`).
         let told = |t: &Thresholds| match law {
@@ -70,7 +69,7 @@ impl Params {
             ecn: self.ecn,
         };
         let watch = || Box::new(Aside { seen: Some(OutSeen::default()), ..Aside::default() });
-        Textbook {
+        Rio {
             vars: Vars::default(),
             config: Arc::new(config),
             aside: self.watch.then(watch),
@@ -79,7 +78,7 @@ impl Params {
     }
 }
 
-impl Textbook {
+impl Rio {
     /// Brings the averages up to date with an arrival and tests it against its colour's curve.
     #[inline]
     pub(in crate::aqm) fn test<Q: Queue + ?Sized, W: Why + ?Sized>(
@@ -165,7 +164,7 @@ impl Textbook {
     }
 }
 
-impl Aqm for Textbook {
+impl Aqm for Rio {
     const KEEPS_TIME: bool = false;
 
     fn tell_secs(&mut self, secs: f64) {
