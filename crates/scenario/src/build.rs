@@ -8,7 +8,6 @@ use inprofile_sim::network::{self, Network, SignalPath, Target as Seen, Transpor
 use inprofile_sim::traffic::law::Law;
 
 use crate::model::{Delay, Group, Model, Queue, Queues, Scheduled, Signals, Source, Start, Target, packet};
-use crate::read::signals::joining;
 use crate::traffic::{Traffic, segments};
 
 /// The network of this seed. Links of the file come first, forward 2k and reverse 2k + 1; then two for
@@ -104,18 +103,13 @@ fn paths<'m>(model: &'m Model, s: &'m Signals, first: &'m [u32]) -> impl Iterato
             delay: match s.delay {
                 Delay::Set(delay) => delay,
                 Delay::Route(route) => {
-                    joining(&model.groups, sender, i, true)
-                        + route
-                        + joining(&model.groups, receiver, j, false)
+                    let [up, _] = model.joining_delays(sender, i);
+                    let [_, down] = model.joining_delays(receiver, j);
+                    up + route + down
                 }
             },
         })
     })
-}
-
-/// `tcp.0`.
-pub(crate) fn flow_name(group: &Group, i: usize) -> String {
-    format!("{}.{i}", group.name)
 }
 
 /// The start of the i-th flow; `arrival`: the time drawn so far between the arrivals of its group, in ps.
@@ -143,7 +137,7 @@ fn transport(group: &Group, i: usize, seed: u64) -> Transport {
         Traffic::Bulk => Transport::Tcp(group.tcp.clone()),
         Traffic::Udp(udp) => Transport::Udp(udp),
         Traffic::Transfer(size, law) => {
-            let mut rng = Rng::for_component(seed, &format!("size {}", flow_name(group, i)));
+            let mut rng = Rng::for_component(seed, &format!("size {}", group.flow_name(i)));
             let drawn = law.draw(size.amount(), &mut rng);
             Transport::Transfer(group.tcp.clone(), segments(size, drawn, group.tcp.segment))
         }
@@ -177,7 +171,7 @@ fn classes(model: &Model, scheduled: &Scheduled, rate: Rate, packet: Bytes) -> n
 
 /// The i-th flow of a group; its host and the two ways of its joining link are added to the network.
 fn flow(net: &mut Network, group: &Group, i: usize, start: Time, class: u8) -> network::Flow {
-    let name = flow_name(group, i);
+    let name = group.flow_name(i);
     let size = group.packet();
     let contract = group.contract(i);
     let context = Context { link_rate: None, contract, packet: size, limit: None };

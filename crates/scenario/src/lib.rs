@@ -133,7 +133,7 @@ impl Scenario {
     pub fn flow_rows(&self) -> impl Iterator<Item = FlowRow<'_>> {
         self.model.groups.iter().flat_map(|group| {
             (0..group.count).map(move |i| FlowRow {
-                name: build::flow_name(group, i),
+                name: group.flow_name(i),
                 group: &group.name,
                 contract: group.contract(i),
                 rtt: group.rtt(i),

@@ -250,6 +250,12 @@ pub struct Group {
 }
 
 impl Group {
+    /// The name of its i-th flow: `tcp.0`.
+    #[must_use]
+    pub fn flow_name(&self, i: usize) -> String {
+        format!("{}.{i}", self.name)
+    }
+
     /// What its flows send.
     #[must_use]
     pub fn sends(&self) -> Traffic {
@@ -402,9 +408,19 @@ impl Model {
                 format!("{}/{}", self.way_name(way), self.way(way).queue.classes()[class].name)
             }
             Target::Group(g) => self.groups[g].name.clone(),
-            Target::Flow(g, i) => crate::build::flow_name(&self.groups[g], i),
+            Target::Flow(g, i) => self.groups[g].flow_name(i),
             Target::Edge(e) => self.nodes[self.edges[e].node as usize].clone(),
         }
+    }
+
+    /// Delays of the joining link of the host at which a target stands, as the `i`-th flow of its group: from the host to
+    /// the network, and back. Zero where there is no host.
+    #[must_use]
+    pub fn joining_delays(&self, target: Target, i: usize) -> [Duration; 2] {
+        let (Target::Group(g) | Target::Flow(g, _)) = target else { return [Duration::ZERO; 2] };
+        let Source::Hosts(join) = &self.groups[g].source else { return [Duration::ZERO; 2] };
+        // Checked when the experiment was read: every round-trip time leaves room for the links.
+        self.groups[g].route.joining(join.rtt.get(i)).map_or([Duration::ZERO; 2], |(up, down)| [up, down])
     }
 
     /// The number of a class that packets carry: from 1, in the order in which links name them; 0 where no link does.

@@ -1,5 +1,6 @@
 //! `traffic = { kind = "…", … }`: what the flows of a group send.
 
+use inprofile_config::named::Mechanism;
 use inprofile_core::params::{Context, Fault, Params, Values, Warning};
 use inprofile_core::registry::Entry;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate};
@@ -222,14 +223,9 @@ pub fn segments(size: Backlog, drawn: f64, payload: u32) -> u32 {
 
 /// Bulk TCP: what is sent where nothing is said.
 #[must_use]
-pub fn bulk() -> crate::model::Mechanism<Traffic> {
+pub fn bulk() -> Mechanism<Traffic> {
     let bulk = &KINDS[0];
-    crate::model::Mechanism {
-        name: bulk.name,
-        values: Values::default(),
-        fields: bulk.fields,
-        build: bulk.build,
-    }
+    Mechanism { name: bulk.name, values: Values::default(), fields: bulk.fields, build: bulk.build }
 }
 
 /// What parameters of traffic are told of their place: nothing that matters to them.

@@ -8,9 +8,9 @@ use inprofile_core::registry::SchedulerEntry;
 use inprofile_core::units::Rate;
 
 use crate::model::{Class, MOST_CLASSES, Queues, Scheduled, packet};
-use crate::read::flows::Draft;
 use crate::read::names::Names;
-use crate::read::{Scope, mechanism, names};
+use crate::read::scope::Scope;
+use crate::read::{mechanism, names};
 
 /// Reads `queue = { aqm = …, limit = …, … }` or `queue = { scheduler = …, classes = [ … ] }` before a link of this rate.
 pub(crate) fn queues(entry: &Entry<'_, '_>, scope: Scope<'_>, rate: Option<Rate>) -> Option<Queues> {
@@ -102,32 +102,6 @@ fn class(
         }
     }
     Some(Class { name: String::new(), queue, rate, values })
-}
-
-/// The class of a group of flows, given what they cross, there and back: every scheduler must know it. `None` if
-/// something was reported.
-pub(crate) fn of_flow<'q>(
-    report: &Report<'_>,
-    draft: &Draft<'_, '_>,
-    crossed: impl Iterator<Item = (String, &'q Queues)>,
-) -> Option<Option<String>> {
-    let given = draft.class.as_ref()?;
-    for (link, queues) in crossed.filter(|(_, q)| !q.classes().is_empty()) {
-        match given {
-            Some(name) => {
-                find(report, &name.place, &link, queues.classes(), &name.value)?;
-            }
-            None => {
-                let all: Vec<String> =
-                    queues.classes().iter().take(20).map(|c| format!("class = \"{}\"", c.name)).collect();
-                let problem = format!("the flows cross {link}, which serves classes, and have none");
-                let place = Place { quoted: false, ..draft.section.place().clone() };
-                report.error(&place, problem, format!("write {}", all.join(" or ")));
-                return None;
-            }
-        }
-    }
-    Some(given.as_ref().map(|name| name.value.clone()))
 }
 
 /// The place of a class in a link's scheduler; one that isn't there is reported.

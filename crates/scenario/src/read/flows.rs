@@ -9,7 +9,8 @@ use inprofile_sim::tcp::Config;
 use inprofile_sim::traffic::law::Law;
 
 use crate::model::{At, MOST_FLOWS, Mechanism, PerFlow, Queue, Start};
-use crate::read::{Scope, mechanism, moment, names, tcp};
+use crate::read::scope::{Scope, moment};
+use crate::read::{mechanism, names, tcp};
 use crate::traffic::{Traffic, bulk, nowhere};
 
 /// A group as read: what is `None` was wrong and has been reported.

@@ -4,7 +4,8 @@ use inprofile_config::{Entry, Section};
 use inprofile_core::units::{Duration, Rate};
 
 use crate::model::{At, Queues, Way};
-use crate::read::{Scope, classes, mechanism, names};
+use crate::read::scope::Scope;
+use crate::read::{classes, mechanism, names};
 
 /// A link as read: what is `None` was wrong and has been reported.
 pub(crate) struct Draft {

@@ -10,18 +10,20 @@ mod mechanism;
 mod names;
 mod places;
 mod resolve;
+mod scope;
 pub(crate) mod signals;
 pub mod tcp;
+mod topology;
 mod watch;
 
 use inprofile_config::mechanism::defaults as mechanism_defaults;
 use inprofile_config::problem::acts;
 use inprofile_config::{Document, Entry, Place, Problem, Report, Section};
 use inprofile_core::registry::Registry;
-use inprofile_core::units::Duration;
 use inprofile_sim::network::Profile;
 
 use crate::model::{MOST_FLOWS, MOST_TABLES, Model};
+use crate::read::scope::Scope;
 
 /// Keys of the file's top level.
 const KEYS: [&str; 11] = [
@@ -31,15 +33,6 @@ const KEYS: [&str; 11] = [
 
 /// The longest title, in characters.
 const LONGEST_TITLE: usize = 500;
-
-/// What reading needs beside the text.
-#[derive(Clone, Copy)]
-pub(crate) struct Scope<'a> {
-    /// The mechanisms that may be named.
-    pub registry: &'a Registry,
-    /// TCP's defaults in this experiment; `None` if they could not be read.
-    pub tcp: Option<&'a inprofile_sim::tcp::Config>,
-}
 
 /// Reads and checks the whole experiment.
 ///
@@ -181,9 +174,4 @@ fn tables<'d, 'r>(root: &Section<'d, 'r>, key: &'static str, needed: bool) -> Op
         return None;
     }
     Some(sections)
-}
-
-/// A length of time as the moment that long after the start.
-pub(crate) fn moment(d: Duration) -> inprofile_core::units::Time {
-    inprofile_core::units::Time(d.0)
 }

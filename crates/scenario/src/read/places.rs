@@ -7,7 +7,8 @@ use inprofile_core::registry::AnyMarker;
 use inprofile_core::units::{Duration, Time};
 
 use crate::model::At;
-use crate::read::{Scope, mechanism, moment, names};
+use crate::read::scope::{Scope, moment};
+use crate::read::{mechanism, names};
 
 /// An edge as read.
 pub(crate) struct EdgeDraft<'d, 'r> {

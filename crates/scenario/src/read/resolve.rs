@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use inprofile_config::nearest::suggest;
 use inprofile_config::{Place, Report, Section};
 use inprofile_core::params::Context;
 use inprofile_core::units::{Bytes, Duration, Time};
 
-use crate::model::{At, Edge, Group, Join, Link, Monitor, Route, Signals, Source, Way, packet};
+use crate::model::{Edge, Group, Join, Link, Monitor, Queues, Route, Signals, Source, Way, packet};
 use crate::read::flows;
 use crate::read::links;
 use crate::read::names::Names;
 use crate::read::places::{EdgeDraft, Measure, MonitorDraft};
-use crate::read::{Scope, classes, signals, watch};
-use crate::routes::{Found, Graph, Tree, reversed};
+use crate::read::scope::Scope;
+use crate::read::topology::Topology;
+use crate::read::{classes, signals, watch};
+use crate::routes::{Found, Tree, reversed};
 use crate::traffic::{Traffic, nowhere};
 
 /// All parts, complete.
@@ -26,18 +27,6 @@ pub(crate) struct Resolved {
     pub edges: Vec<Edge>,
     pub signals: Vec<Signals>,
     pub monitors: Vec<Monitor>,
-}
-
-/// Nodes and links by name.
-pub(crate) struct Map<'d, 'r> {
-    pub report: &'r Report<'d>,
-    /// Whether every link's ends could be read: else a node may be there that nobody knows of.
-    whole: bool,
-    pub nodes: Names,
-    pub node_names: Vec<String>,
-    pub links: Names,
-    pub link_names: Vec<String>,
-    ends: Vec<Option<(u32, u32)>>,
 }
 
 /// All parts as read; what is `None` could not be read as a whole.
@@ -58,21 +47,25 @@ pub(crate) fn all<'d, 'r>(
     drafts: Drafts<'d, 'r>,
 ) -> Option<Resolved> {
     let Drafts { links, groups, edges, signals, monitors, measure, duration } = drafts;
-    let map = map(root.report(), &links);
+    let topology = Topology::new(root.report(), &links);
     let ways: Vec<Option<&[Way; 2]>> = links.iter().map(|l| l.ways.as_ref()).collect();
     let group_names = groups.as_ref().map(|g| claim_groups(root, g));
     let counts: Option<Vec<Option<usize>>> = groups.as_ref().map(|g| g.iter().map(|d| d.count).collect());
-    let edges = edges.map(|e| place_edges(&map, scope, e));
+    let edges = edges.map(|e| place_edges(&topology, scope, e));
     let monitors = monitors.zip(counts).zip(group_names.as_ref()).map(|((drafts, counts), groups)| {
-        let seen =
-            watch::Seen { map: &map, groups, counts: &counts, edges: edges.as_ref().map(|e| &e.names) };
+        let seen = watch::Seen {
+            topology: &topology,
+            groups,
+            counts: &counts,
+            edges: edges.as_ref().map(|e| &e.names),
+        };
         watch::monitors(&seen, &ways, drafts, duration)
     });
-    let at = watch::measured(&map, &ways, measure.at);
-    let groups = groups.and_then(|drafts| place_groups(&map, &ways, drafts));
+    let at = watch::measured(&topology, &ways, measure.at);
+    let groups = groups.and_then(|drafts| place_groups(&topology, &ways, drafts));
     let links = links
         .into_iter()
-        .zip(&map.ends)
+        .zip(&topology.ends)
         .map(|(draft, ends)| Some(Link { name: draft.name?.value, ends: (*ends)?, ways: draft.ways? }))
         .collect::<Option<Vec<Link>>>()?;
     let groups = groups?;
@@ -80,97 +73,24 @@ pub(crate) fn all<'d, 'r>(
     let edges = edges?;
     let edge_nodes: Vec<u32> = edges.iter().map(|e| e.node).collect();
     let ends = signals::Ends {
-        map: &map,
+        topology: &topology,
         links: &links,
         groups: &groups,
         group_names: &group_names?,
         edges: &edge_names,
         edge_nodes: &edge_nodes,
     };
-    let signals = signals::resolve(&ends, &map.graph(), signals?)?;
+    let signals = signals::resolve(&ends, &topology.graph(), signals?)?;
     Some(Resolved {
         window: measure.window,
         at,
-        nodes: map.node_names,
+        nodes: topology.node_names,
         links,
         groups,
         edges,
         signals,
         monitors: monitors??,
     })
-}
-
-/// Numbers nodes and links in the order of the file.
-fn map<'d, 'r>(report: &'r Report<'d>, drafts: &[links::Draft]) -> Map<'d, 'r> {
-    let mut map = Map {
-        report,
-        whole: true,
-        nodes: Names::default(),
-        node_names: Vec::new(),
-        links: Names::default(),
-        link_names: Vec::new(),
-        ends: Vec::with_capacity(drafts.len()),
-    };
-    for (k, draft) in drafts.iter().enumerate() {
-        match &draft.name {
-            Some(name) => {
-                map.links.claim(report, name, k, "a link");
-                map.link_names.push(name.value.clone());
-            }
-            None => {
-                map.links.incomplete();
-                map.link_names.push(format!("links.{k}"));
-            }
-        }
-        let mut node = |name: &Option<At<String>>| {
-            let Some(name) = name else {
-                map.whole = false;
-                return None;
-            };
-            let index = map.nodes.get(&name.value).unwrap_or_else(|| {
-                map.nodes.claim(report, name, map.node_names.len(), "a node");
-                map.node_names.push(name.value.clone());
-                map.node_names.len() - 1
-            });
-            Some(index as u32)
-        };
-        let (from, to) = (node(&draft.from), node(&draft.to));
-        map.whole &= from != to;
-        map.ends.push(from.zip(to));
-    }
-    map
-}
-
-impl Map<'_, '_> {
-    /// The number of a node; an unknown one is reported, unless it may be the end of a link that could not be read.
-    pub fn node(&self, name: &At<String>) -> Option<u32> {
-        let found = self.nodes.get(&name.value);
-        if found.is_none() && self.whole {
-            let remedy = suggest(&name.value, &self.nodes.some());
-            self.report.error(&name.place, "no link starts or ends at such a node", remedy);
-        }
-        found.map(|i| i as u32)
-    }
-
-    /// The name of one direction of a link.
-    pub fn way_name(&self, way: u32) -> String {
-        let name = &self.link_names[way as usize / 2];
-        if way.is_multiple_of(2) { name.clone() } else { format!("{name}.reverse") }
-    }
-
-    fn graph(&self) -> Graph {
-        let mut graph = Graph::new(self.node_names.len());
-        for (k, ends) in self.ends.iter().enumerate() {
-            if let Some((from, to)) = ends {
-                graph.join(k as u32, *from, *to);
-            }
-        }
-        graph
-    }
-
-    fn spell(&self, path: &[u32]) -> String {
-        path.iter().map(|w| self.way_name(*w)).collect::<Vec<_>>().join(", ")
-    }
 }
 
 /// Claims each group's name, and counts the flows.
@@ -196,7 +116,7 @@ struct Edges {
     edges: Option<Vec<Edge>>,
 }
 
-fn place_edges(map: &Map<'_, '_>, scope: Scope<'_>, drafts: Vec<EdgeDraft<'_, '_>>) -> Edges {
+fn place_edges(topology: &Topology<'_, '_>, scope: Scope<'_>, drafts: Vec<EdgeDraft<'_, '_>>) -> Edges {
     let mut names = Names::default();
     let mut edges = Some(Vec::with_capacity(drafts.len()));
     for (i, draft) in drafts.into_iter().enumerate() {
@@ -204,8 +124,8 @@ fn place_edges(map: &Map<'_, '_>, scope: Scope<'_>, drafts: Vec<EdgeDraft<'_, '_
             names.incomplete();
         }
         let node = draft.node.as_ref().and_then(|name| {
-            names.claim(map.report, name, i, "an edge");
-            map.node(name)
+            names.claim(topology.report, name, i, "an edge");
+            topology.node(name)
         });
         let marker = draft.marker.zip(scope.tcp).and_then(|(found, tcp)| {
             let context = Context { link_rate: None, contract: None, packet: packet(tcp), limit: None };
@@ -221,20 +141,20 @@ fn place_edges(map: &Map<'_, '_>, scope: Scope<'_>, drafts: Vec<EdgeDraft<'_, '_
 
 /// Gives each group its route, checks its round trips and its marker.
 fn place_groups(
-    map: &Map<'_, '_>,
+    topology: &Topology<'_, '_>,
     ways: &[Option<&[Way; 2]>],
     drafts: Vec<flows::Draft<'_, '_>>,
 ) -> Option<Vec<Group>> {
-    let graph = map.graph();
+    let graph = topology.graph();
     // One search a source, whatever the number of groups; done with before the next is made.
     let mut by_source: BTreeMap<u32, Vec<(usize, u32)>> = BTreeMap::new();
     for (i, draft) in drafts.iter().enumerate() {
         let entry = match &draft.source {
-            Some(flows::Source::Node(name)) => map.node(name),
-            Some(flows::Source::Hosts(join)) => join.node.as_ref().and_then(|n| map.node(n)),
+            Some(flows::Source::Node(name)) => topology.node(name),
+            Some(flows::Source::Hosts(join)) => join.node.as_ref().and_then(|n| topology.node(n)),
             None => None,
         };
-        let to = draft.to.as_ref().and_then(|name| map.node(name));
+        let to = draft.to.as_ref().and_then(|name| topology.node(name));
         if let (Some(entry), Some(to)) = (entry, to) {
             by_source.entry(entry).or_default().push((i, to));
         }
@@ -243,12 +163,12 @@ fn place_groups(
     for (source, wanted) in by_source {
         let tree = graph.from(source);
         for (i, to) in wanted {
-            paths[i] = path(map, &tree, source, to, &drafts[i]).map(|p| (source, to, p));
+            paths[i] = path(topology, &tree, source, to, &drafts[i]).map(|p| (source, to, p));
         }
     }
     let mut groups = Some(Vec::with_capacity(drafts.len()));
     for (draft, path) in drafts.into_iter().zip(paths) {
-        match (group(map, ways, draft, path), &mut groups) {
+        match (group(topology, ways, draft, path), &mut groups) {
             (Some(group), Some(all)) => all.push(group),
             _ => groups = None,
         }
@@ -258,18 +178,18 @@ fn place_groups(
 
 /// The one shortest path, or a report.
 fn path(
-    map: &Map<'_, '_>,
+    topology: &Topology<'_, '_>,
     tree: &Tree,
     from: u32,
     to: u32,
     draft: &flows::Draft<'_, '_>,
 ) -> Option<Vec<u32>> {
     let place = draft.to.as_ref().map_or(draft.section.place(), |t| &t.place);
-    let name = |node: u32| map.node_names[node as usize].as_str();
+    let name = |node: u32| topology.node_names[node as usize].as_str();
     match tree.to(to) {
         Found::Route(path) => {
             if path.is_empty() && matches!(draft.source, Some(flows::Source::Node(_))) {
-                map.report.error(place, "the flow ends where it starts", "name another node");
+                topology.report.error(place, "the flow ends where it starts", "name another node");
                 return None;
             }
             Some(path)
@@ -279,27 +199,27 @@ fn path(
                 "two routes from {} to {} are equally short: {}; and {}",
                 name(from),
                 name(to),
-                map.spell(&one),
-                map.spell(&other)
+                topology.spell(&one),
+                topology.spell(&other)
             );
             let remedy = "leave one of the links out, or make one way longer by a node; \
                           the way back is a link's own, set with reverse = { … }";
-            map.report.error(place, problem, remedy);
+            topology.report.error(place, problem, remedy);
             None
         }
-        Found::Nothing if !map.whole => None,
+        Found::Nothing if !topology.is_complete() => None,
         Found::Nothing => {
             let near: Vec<&str> = tree.reached().filter(|n| *n != from).take(20).map(name).collect();
             let problem = format!("no links lead from {} to {}", name(from), name(to));
             let remedy = format!("add a link; links from {} lead to: {}", name(from), near.join(", "));
-            map.report.error(place, problem, remedy);
+            topology.report.error(place, problem, remedy);
             None
         }
     }
 }
 
 fn group(
-    map: &Map<'_, '_>,
+    topology: &Topology<'_, '_>,
     ways: &[Option<&[Way; 2]>],
     draft: flows::Draft<'_, '_>,
     path: Option<(u32, u32, Vec<u32>)>,
@@ -309,14 +229,14 @@ fn group(
     let route = route(ways, path)?;
     let crossed = route.path.iter().chain(&route.back);
     let crossed =
-        crossed.filter_map(|w| Some((map.way_name(*w), &ways[*w as usize / 2]?[*w as usize % 2].queue)));
-    let class = classes::of_flow(map.report, &draft, crossed);
+        crossed.filter_map(|w| Some((topology.way_name(*w), &ways[*w as usize / 2]?[*w as usize % 2].queue)));
+    let class = class_of(topology.report, &draft, crossed);
     let source = match draft.source? {
         flows::Source::Node(_) => Source::Node(entry),
         flows::Source::Hosts(join) => {
             let (rtt, place) = join.rtt?;
             let count = draft.count?;
-            long_enough(map.report, &route, &rtt, count, &place)?;
+            long_enough(topology.report, &route, &rtt, count, &place)?;
             Source::Hosts(Join { node: entry, rate: join.rate?, queue: join.queue?, rtt })
         }
     };
@@ -337,6 +257,32 @@ fn group(
         tcp: draft.tcp?,
         route,
     })
+}
+
+/// The class of a group of flows, given what they cross, there and back: every scheduler must know it. `None` if
+/// something was reported.
+fn class_of<'q>(
+    report: &Report<'_>,
+    draft: &flows::Draft<'_, '_>,
+    crossed: impl Iterator<Item = (String, &'q Queues)>,
+) -> Option<Option<String>> {
+    let given = draft.class.as_ref()?;
+    for (link, queues) in crossed.filter(|(_, q)| !q.classes().is_empty()) {
+        match given {
+            Some(name) => {
+                classes::find(report, &name.place, &link, queues.classes(), &name.value)?;
+            }
+            None => {
+                let all: Vec<String> =
+                    queues.classes().iter().take(20).map(|c| format!("class = \"{}\"", c.name)).collect();
+                let problem = format!("the flows cross {link}, which serves classes, and have none");
+                let place = Place { quoted: false, ..draft.section.place().clone() };
+                report.error(&place, problem, format!("write {}", all.join(" or ")));
+                return None;
+            }
+        }
+    }
+    Some(given.as_ref().map(|name| name.value.clone()))
 }
 
 /// Sums the delays of a path and of the same links backwards.

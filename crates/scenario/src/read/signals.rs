@@ -5,10 +5,10 @@ use inprofile_config::problem::Wrong;
 use inprofile_config::{Place, Section};
 use inprofile_core::units::Duration;
 
-use crate::model::{At, Delay, Group, Link, MOST_FLOWS, Signals, Source, Target};
+use crate::model::{At, Delay, Group, Link, MOST_FLOWS, Signals, Target};
+use crate::read::classes;
 use crate::read::names::Names;
-use crate::read::resolve::Map;
-use crate::read::{classes, watch};
+use crate::read::topology::Topology;
 use crate::routes::{Found, Graph};
 
 /// A connection as read: what is `None` was wrong and has been reported.
@@ -53,7 +53,7 @@ pub(crate) fn read<'d, 'r>(section: &Section<'d, 'r>) -> Draft<'d, 'r> {
 
 /// What a connection can join.
 pub(crate) struct Ends<'a, 'd, 'r> {
-    pub map: &'a Map<'d, 'r>,
+    pub topology: &'a Topology<'d, 'r>,
     pub links: &'a [Link],
     pub groups: &'a [Group],
     pub group_names: &'a Names,
@@ -68,7 +68,7 @@ pub(crate) fn resolve(
     graph: &Graph,
     drafts: Vec<Draft<'_, '_>>,
 ) -> Option<Vec<Signals>> {
-    let report = ends.map.report;
+    let report = ends.topology.report;
     let mut paths: u64 = 0;
     let mut all = Some(Vec::with_capacity(drafts.len()));
     for draft in drafts {
@@ -80,7 +80,7 @@ pub(crate) fn resolve(
                 report.error(
                     place,
                     "the classes of a link send together",
-                    format!("write \"{}\"", ends.map.way_name(link as u32)),
+                    format!("write \"{}\"", ends.topology.way_name(link as u32)),
                 );
                 return None;
             }
@@ -113,7 +113,7 @@ pub(crate) fn resolve(
 impl Ends<'_, '_, '_> {
     /// The mechanism of this name: an edge's by its node, a flow's own, a queue's by its link.
     fn find(&self, name: &At<String>) -> Option<Target> {
-        let report = self.map.report;
+        let report = self.topology.report;
         let edge = self.edges.get(&name.value).map(Target::Edge);
         let group = self.group_names.get(&name.value).map(Target::Group);
         let flow = name.value.split_once('.').and_then(|(group, i)| {
@@ -126,11 +126,12 @@ impl Ends<'_, '_, '_> {
             Some(link) => (link, 1),
             None => (name.value.as_str(), 0),
         };
-        let queue = self.map.links.get(link).map(|k| Target::Queue(2 * k + reverse));
+        let queue = self.topology.links.get(link).map(|k| Target::Queue(2 * k + reverse));
         if let Some((link, class)) = name.value.split_once('/') {
-            let link = watch::way(self.map, &At { value: link.to_owned(), place: name.place.clone() })?;
+            let link = self.topology.way(&At { value: link.to_owned(), place: name.place.clone() })?;
             let classes = self.links[link / 2].ways[link % 2].queue.classes();
-            let found = classes::find(report, &name.place, &self.map.way_name(link as u32), classes, class)?;
+            let found =
+                classes::find(report, &name.place, &self.topology.way_name(link as u32), classes, class)?;
             return Some(Target::Class(link, found));
         }
         let found: Vec<Target> = [edge, group.or(flow), queue].into_iter().flatten().collect();
@@ -146,7 +147,7 @@ impl Ends<'_, '_, '_> {
                 Some(*one)
             }
             [] => {
-                let known = [self.edges.some(), self.group_names.some(), self.map.links.some()].concat();
+                let known = [self.edges.some(), self.group_names.some(), self.topology.links.some()].concat();
                 let problem = "there is no edge at a node, group of flows, flow or link of this name";
                 report.error(&name.place, problem, suggest(&name.value, &known));
                 None
@@ -188,16 +189,7 @@ impl Ends<'_, '_, '_> {
             Found::Tie(..) => "two routes from sender to receiver are equally short",
             Found::Nothing => "no links lead from sender to receiver",
         };
-        self.map.report.error(place, problem, "say how long a signal takes: delay = \"10 ms\"");
+        self.topology.report.error(place, problem, "say how long a signal takes: delay = \"10 ms\"");
         None
     }
-}
-
-/// The delay of a host's joining link, from the host to the network or back; none where there is no host.
-pub(crate) fn joining(groups: &[Group], target: Target, i: usize, leaving: bool) -> Duration {
-    let (Target::Group(g) | Target::Flow(g, _)) = target else { return Duration::ZERO };
-    let Source::Hosts(join) = &groups[g].source else { return Duration::ZERO };
-    // Checked when the experiment was read: every round trip has room for its links.
-    let (up, down) = groups[g].route.joining(join.rtt.get(i)).unwrap_or_default();
-    if leaving { up } else { down }
 }

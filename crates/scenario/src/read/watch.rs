@@ -9,11 +9,11 @@ use crate::model::{At, MOST_SAMPLES, Monitor, Target, Way};
 use crate::read::classes;
 use crate::read::names::Names;
 use crate::read::places::{Kind, MonitorDraft};
-use crate::read::resolve::Map;
+use crate::read::topology::Topology;
 
 /// What can be looked at.
 pub(crate) struct Seen<'a, 'd, 'r> {
-    pub map: &'a Map<'d, 'r>,
+    pub topology: &'a Topology<'d, 'r>,
     pub groups: &'a Names,
     pub counts: &'a [Option<usize>],
     /// Numbers of edges by node; `None` if they could not be read.
@@ -27,7 +27,7 @@ pub(crate) fn monitors(
     drafts: Vec<MonitorDraft>,
     duration: Option<Duration>,
 ) -> Option<Vec<Monitor>> {
-    let report = seen.map.report;
+    let report = seen.topology.report;
     let mut monitors = Some(Vec::with_capacity(drafts.len()));
     let mut taken = BTreeSet::new();
     let mut samples: u64 = 0;
@@ -68,7 +68,7 @@ fn find(
     kind: Kind,
     name: &At<String>,
 ) -> Option<Target> {
-    let report = seen.map.report;
+    let report = seen.topology.report;
     let unknown = |what: &str, known: &Names| {
         if known.is_complete() {
             let remedy = suggest(&name.value, &known.some());
@@ -79,13 +79,13 @@ fn find(
     match kind {
         Kind::Queue => match name.value.split_once('/') {
             Some((link, class)) => {
-                let link = way(seen.map, &At { value: link.to_owned(), place: name.place.clone() })?;
+                let link = seen.topology.way(&At { value: link.to_owned(), place: name.place.clone() })?;
                 let classes = ways[link / 2]?[link % 2].queue.classes();
                 let found =
-                    classes::find(report, &name.place, &seen.map.way_name(link as u32), classes, class)?;
+                    classes::find(report, &name.place, &seen.topology.way_name(link as u32), classes, class)?;
                 Some(Target::Class(link, found))
             }
-            None => way(seen.map, name).map(Target::Queue),
+            None => seen.topology.way(name).map(Target::Queue),
         },
         Kind::Edge => match (seen.edges?.get(&name.value), seen.edges) {
             (Some(edge), _) => Some(Target::Edge(edge)),
@@ -115,27 +115,14 @@ fn find(
     }
 }
 
-/// One direction of a link by its name, with `.reverse` for the way back.
-pub(crate) fn way(map: &Map<'_, '_>, name: &At<String>) -> Option<usize> {
-    let (link, reverse) = match name.value.strip_suffix(".reverse") {
-        Some(link) => (link, 1),
-        None => (name.value.as_str(), 0),
-    };
-    let found = map.links.get(link);
-    if found.is_none() && map.links.is_complete() {
-        map.report.error(&name.place, "there is no link of this name", suggest(link, &map.links.some()));
-    }
-    found.map(|k| 2 * k + reverse)
-}
-
 /// The measured link: the one named, else the slowest, of equals the first.
 pub(crate) fn measured(
-    map: &Map<'_, '_>,
+    topology: &Topology<'_, '_>,
     ways: &[Option<&[Way; 2]>],
     named: Option<Option<At<String>>>,
 ) -> Option<usize> {
     if let Some(name) = named? {
-        return way(map, &name);
+        return topology.way(&name);
     }
     let rates = ways.iter().map(|w| w.map(|pair| pair[0].rate)).collect::<Option<Vec<_>>>()?;
     let slowest = (0..rates.len()).min_by_key(|k| rates[*k])?;
