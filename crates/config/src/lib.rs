@@ -23,6 +23,7 @@ pub mod report;
 pub mod schema;
 pub mod section;
 pub mod show;
+pub mod tree;
 
 pub use document::Document;
 pub use problem::{Problem, Severity};

@@ -3,11 +3,13 @@
 use inprofile_core::params::{Context, Fault, Field, Value, Values, Warning};
 use inprofile_core::registry;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate};
+use serde_json::{Value as Json, json};
 
 use crate::mechanism;
 use crate::nearest::suggest;
 use crate::problem::Wrong;
 use crate::section::{Entry, Section};
+use crate::show;
 
 /// The shortest time a mechanism may be given to repeat something: a run must come to an end.
 const SHORTEST: Duration = Duration::from_micros(1);
@@ -33,6 +35,20 @@ pub struct Mechanism<M: 'static> {
 impl<M> Clone for Mechanism<M> {
     fn clone(&self) -> Mechanism<M> {
         Mechanism { name: self.name, values: self.values.clone(), fields: self.fields, build: self.build }
+    }
+}
+
+impl<M> Mechanism<M> {
+    /// Its name under `key`, and its parameters beside it; see [`show::values`].
+    #[must_use]
+    pub fn show(&self, key: &str, packet: Bytes, rate: Option<Rate>) -> Json {
+        let mut out = show::values(&self.values, packet, rate);
+        // A default that follows from the mechanism's place is described in words.
+        for field in self.fields.iter().filter(|f| self.values.get(f.name).is_none()) {
+            out[field.name] = json!(show::derived(field));
+        }
+        out[key] = json!(self.name);
+        out
     }
 }
 

@@ -6,39 +6,31 @@
 
 use toml::de::DeValue;
 
-use crate::document::{Document, Item, Node, Origin, Table, node};
 use crate::nearest::suggest;
-use crate::problem::Problem;
+use crate::problem::Wrong;
 use crate::quantity::clip;
+use crate::tree::{Item, Node, Origin, Table, node};
 
-/// Puts every override in its place.
+/// Puts one override in its place; `source` is its number, from 1.
 ///
 /// # Errors
-/// Every override whose key leads nowhere.
-pub(crate) fn apply(document: &mut Document, set: &[(String, String)]) -> Result<(), Vec<Problem>> {
-    let mut problems = Vec::new();
-    for (key, value) in set {
-        let source = document.push_override(key, value);
-        let node = match DeValue::parse(value) {
-            Ok(parsed) => node(parsed.get_ref(), parsed.span(), source),
-            Err(_) => {
-                let origin = Origin { source, start: 0, end: value.len() as u32 };
-                Node { item: Item::Text(value.clone()), origin }
-            }
-        };
-        let parts: Vec<&str> = key.split('.').map(str::trim).collect();
-        let placed = if parts.iter().any(|p| p.is_empty()) {
-            Err(("the key is empty or has an empty part".to_owned(), EXAMPLE.to_owned()))
-        } else if parts.len() > DEEPEST {
-            Err(("no key has so many parts".to_owned(), EXAMPLE.to_owned()))
-        } else {
-            place(document.root_mut(), &parts, node)
-        };
-        if let Err((problem, remedy)) = placed {
-            problems.push(document.override_problem(source as usize, &clip(key), problem, remedy));
+/// A key that names no place.
+pub(crate) fn put(root: &mut Table, key: &str, value: &str, source: u32) -> Result<(), Wrong> {
+    let node = match DeValue::parse(value) {
+        Ok(parsed) => node(parsed.get_ref(), parsed.span(), source),
+        Err(_) => {
+            let origin = Origin { source, start: 0, end: value.len() as u32 };
+            Node { item: Item::Text(value.to_owned()), origin }
         }
+    };
+    let parts: Vec<&str> = key.split('.').map(str::trim).collect();
+    if parts.iter().any(|p| p.is_empty()) {
+        Err(Wrong::new("the key is empty or has an empty part", EXAMPLE))
+    } else if parts.len() > DEEPEST {
+        Err(Wrong::new("no key has so many parts", EXAMPLE))
+    } else {
+        place(root, &parts, node)
     }
-    if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
 /// More parts than any key of an experiment has.
@@ -47,9 +39,9 @@ const DEEPEST: usize = 16;
 const EXAMPLE: &str = "write a key such as links.bottleneck.queue.limit";
 
 /// Walks down `parts` from `table` and puts `value` at the end; missing tables are made on the way.
-fn place(table: &mut Table, parts: &[&str], value: Node) -> Result<(), (String, String)> {
+fn place(table: &mut Table, parts: &[&str], value: Node) -> Result<(), Wrong> {
     let [key, rest @ ..] = parts else {
-        return Err(("the key names a table".into(), EXAMPLE.into()));
+        return Err(Wrong::new("the key names a table", EXAMPLE));
     };
     if rest.is_empty() {
         match table.get_mut(key) {
@@ -66,16 +58,16 @@ fn place(table: &mut Table, parts: &[&str], value: Node) -> Result<(), (String, 
         Some(Node { item: Item::Table(inner), .. }) => place(inner, rest, value),
         Some(Node { item: Item::List(list), .. }) => within(list, key, rest, value),
         Some(Node { item, .. }) => {
-            Err((format!("\"{key}\" is {}; it has no parts", item.noun()), EXAMPLE.into()))
+            Err(Wrong::new(format!("\"{key}\" is {}; it has no parts", item.noun()), EXAMPLE))
         }
-        None => Err(("the key leads nowhere".into(), EXAMPLE.into())),
+        None => Err(Wrong::new("the key leads nowhere", EXAMPLE)),
     }
 }
 
 /// Finds the element of `list` that the first of `parts` names, and goes on from there.
-fn within(list: &mut [Node], list_key: &str, parts: &[&str], value: Node) -> Result<(), (String, String)> {
+fn within(list: &mut [Node], list_key: &str, parts: &[&str], value: Node) -> Result<(), Wrong> {
     let [which, rest @ ..] = parts else {
-        return Err(("the key names a list".into(), EXAMPLE.into()));
+        return Err(Wrong::new("the key names a list", EXAMPLE));
     };
     let by_name = list.iter().position(|n| matches!(&n.item, Item::Table(t) if t.own_name() == Some(*which)));
     let found = by_name.or_else(|| which.parse().ok().filter(|i: &usize| *i < list.len()));
@@ -85,7 +77,7 @@ fn within(list: &mut [Node], list_key: &str, parts: &[&str], value: Node) -> Res
             .filter_map(|n| if let Item::Table(t) = &n.item { t.own_name() } else { None })
             .take(20)
             .collect();
-        return Err((
+        return Err(Wrong::new(
             format!("nothing in \"{list_key}\" is called \"{}\"", clip(which)),
             suggest(which, &names),
         ));
@@ -97,7 +89,7 @@ fn within(list: &mut [Node], list_key: &str, parts: &[&str], value: Node) -> Res
         }
         (Item::Table(inner), false) => place(inner, rest, value),
         (other, false) => {
-            Err((format!("\"{list_key}.{which}\" is {}; it has no parts", other.noun()), EXAMPLE.into()))
+            Err(Wrong::new(format!("\"{list_key}.{which}\" is {}; it has no parts", other.noun()), EXAMPLE))
         }
     }
 }
@@ -105,6 +97,7 @@ fn within(list: &mut [Node], list_key: &str, parts: &[&str], value: Node) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Document, Problem};
 
     const FILE: &str = "a = 1\n[[links]]\nname = \"x\"\nrate = \"1 Mbit/s\"\n[[links]]\nname = \"y\"\n";
 

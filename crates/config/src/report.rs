@@ -2,8 +2,9 @@
 
 use std::cell::{Cell, RefCell};
 
-use crate::document::{Document, Origin};
+use crate::document::Document;
 use crate::problem::{Problem, Severity, Wrong};
+use crate::tree::Origin;
 
 /// More than anybody reads at once; the rest is counted.
 const SHOWN: usize = 100;

@@ -8,11 +8,11 @@ use std::ops::RangeInclusive;
 
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate};
 
-use crate::document::{Item, Node, Origin, Table};
 use crate::nearest::{nearest, suggest};
 use crate::problem::Wrong;
 use crate::quantity::{self, Unit};
 use crate::report::{Place, Report};
+use crate::tree::{Item, Node, Origin, Table};
 
 /// A table being read.
 #[derive(Clone, Debug)]

@@ -4,8 +4,6 @@ use inprofile_core::params::{Field, Value, Values};
 use inprofile_core::units::{Backlog, Bytes, Rate};
 use serde_json::{Map, Value as Json, json};
 
-use crate::named::Mechanism;
-
 /// As in an experiment file: `"1.2 Mbit/s"`, `0.02`, `{ min_th = "45 packets" }`.
 #[must_use]
 pub fn toml(value: &Value) -> String {
@@ -78,18 +76,6 @@ pub fn derived(field: &Field) -> String {
         Some((_, rest)) => rest.trim_end_matches('.').to_owned(),
         None => "derived".to_owned(),
     }
-}
-
-/// A mechanism's name under `key`, and its parameters beside it.
-#[must_use]
-pub fn mechanism<M>(key: &str, mechanism: &Mechanism<M>, packet: Bytes, rate: Option<Rate>) -> Json {
-    let mut out = values(&mechanism.values, packet, rate);
-    // What follows from its place is said in words.
-    for field in mechanism.fields.iter().filter(|f| mechanism.values.get(f.name).is_none()) {
-        out[field.name] = json!(derived(field));
-    }
-    out[key] = json!(mechanism.name);
-    out
 }
 
 /// Values as JSON; amounts of queue as [`amount`] has them.

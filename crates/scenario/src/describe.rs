@@ -1,6 +1,6 @@
 //! Every value in effect, for people: with units, and amounts of queue in packets, bytes and time.
 
-use inprofile_config::show::{amount, mechanism, values};
+use inprofile_config::show::{amount, values};
 use inprofile_core::units::{Bytes, Duration, Rate};
 use inprofile_sim::tcp;
 use inprofile_sim::traffic::law::Law;
@@ -29,7 +29,7 @@ pub(crate) fn describe(model: &Model) -> Json {
         "flows_in_all": model.flows(),
         "edges": model.edges.iter().map(|e| json!({
             "node": model.nodes[e.node as usize],
-            "marker": mechanism("kind", &e.marker, packet(&model.tcp), None),
+            "marker": e.marker.show("kind", packet(&model.tcp), None),
         })).collect::<Vec<_>>(),
         "signals": model.signals.iter().map(|s| json!({
             "from": model.target_name(s.from),
@@ -112,7 +112,7 @@ fn queues(queues: &Queues, rate: Rate, packet: Bytes) -> Json {
 }
 
 fn queue(queue: &Queue, rate: Rate, packet: Bytes) -> Json {
-    let mut out = mechanism("aqm", &queue.aqm, packet, Some(rate));
+    let mut out = queue.aqm.show("aqm", packet, Some(rate));
     out["limit"] = amount(queue.limit, packet, Some(rate));
     if queue.follows_tcp {
         out["limit_rule_from"] = json!("tcp.profile");
@@ -128,9 +128,9 @@ fn group(model: &Model, g: &Group) -> Json {
         "to": model.nodes[g.to as usize],
         "start": start(&g.start),
         "contract": g.contract.as_ref().map(per_flow),
-        "marker": g.marker.as_ref().map(|m| mechanism("kind", m, g.packet(), None)),
+        "marker": g.marker.as_ref().map(|m| m.show("kind", g.packet(), None)),
         "stop": g.stop.as_ref().map(per_flow),
-        "traffic": mechanism("kind", &g.traffic, g.packet(), None),
+        "traffic": g.traffic.show("kind", g.packet(), None),
         "tcp": tcp_table(&g.tcp),
         "route": g.route.path.iter().map(name).collect::<Vec<_>>(),
         "back": g.route.back.iter().map(name).collect::<Vec<_>>(),

@@ -39,14 +39,14 @@ fn one(direction: &Direction, packet: Bytes) -> Json {
         "classes": direction.classes.iter().map(|c| class(c, direction, packet)).collect::<Vec<_>>(),
         "assured": direction.classes[direction.assured].name,
         "promised": direction.promised().map(|r| r.to_string()),
-        "aggregate": direction.aggregate.as_ref().map(|m| show::mechanism("kind", m, packet, None)),
+        "aggregate": direction.aggregate.as_ref().map(|m| m.show("kind", packet, None)),
         "customers": direction.customers.iter().map(|c| customer(c, packet)).collect::<Vec<_>>(),
     })
 }
 
 fn class(class: &Class, direction: &Direction, packet: Bytes) -> Json {
     let rate = class.rate.unwrap_or(direction.rate);
-    let mut out = show::mechanism("aqm", &class.aqm, packet, Some(rate));
+    let mut out = class.aqm.show("aqm", packet, Some(rate));
     out["name"] = json!(class.name);
     out["dscp"] = json!(class.dscp.iter().map(ToString::to_string).collect::<Vec<_>>());
     out["limit"] = show::amount(class.limit, packet, Some(rate));
@@ -71,7 +71,7 @@ fn customer(customer: &Customer, packet: Bytes) -> Json {
         "port": customer.ports,
         "dscp": customer.dscp.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "contract": customer.contract.map(|r| r.to_string()),
-        "marker": show::mechanism("kind", &customer.marker, packet, None),
+        "marker": customer.marker.show("kind", packet, None),
     })
 }
 
