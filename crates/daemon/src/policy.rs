@@ -1,28 +1,31 @@
 //! Whose a packet is and where it goes: by customer (RFC 2475's multi-field classifier), else by the DSCP it carries
 //! (its behaviour-aggregate classifier).
 
-use std::net::IpAddr;
+mod whose;
 
-use inprofile_core::packet::Colour;
+use std::collections::HashMap;
+
+use inprofile_core::packet::{Colour, FlowId};
 use inprofile_core::signal::Signal;
 use inprofile_core::units::Time;
 use inprofile_live::code_points::CodePoints;
-use inprofile_live::datapath::{Policy, Way};
+use inprofile_live::datapath::{MOST_MARKERS, Policy, Way};
 use inprofile_live::flow::{FiveTuple, Flows, Numbered};
-use inprofile_live::packet::{Family, Headers, Seen, Transport};
+use inprofile_live::packet::{Headers, Seen, Transport};
 
-use crate::config::{Customer, Direction, Prefix};
+use crate::config::{Customer, Direction};
+
+pub use whose::Whose;
 
 /// The most newcomers that are remembered between two batches of packets.
 const MOST_NEWCOMERS: usize = 4096;
 
-/// Whose packets a flow's are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Owner {
-    /// Nobody has looked yet.
-    Unknown,
-    Nobody,
-    Customer(u16),
+/// Whose packets the flow with some number has.
+#[derive(Clone, Copy, Debug, Default)]
+struct Owner {
+    customer: Option<u16>,
+    /// Looked up since the last reload.
+    known: bool,
 }
 
 /// One direction's classifier.
@@ -44,6 +47,7 @@ struct Rules {
     /// The customer's address is the source; else the destination.
     inside_is_source: bool,
     customers: Vec<Customer>,
+    whose: Whose,
     points: CodePoints,
     trust: bool,
     /// The class of each DSCP that isn't a colour.
@@ -74,6 +78,7 @@ impl Classifier {
             Rules {
                 inside_is_source: upstream,
                 customers: d.customers.clone(),
+                whose: Whose::new(&d.customers),
                 points,
                 trust: d.trust,
                 class_of,
@@ -82,11 +87,12 @@ impl Classifier {
                 aggregate: d.aggregate.as_ref().map(|_| d.customers.len() as u16),
             }
         });
-        let owners = vec![Owner::Unknown; flows.capacity() as usize];
+        let owners = vec![Owner::default(); flows.capacity() as usize];
         Classifier { rules, bypass: false, bypassed: 0, flows, owners, newcomers: Vec::new() }
     }
 
-    /// Another in its place: the numbers of flows, the bypass and its count go on.
+    /// Another in its place: the numbers of flows, the bypass and its count go on. Flows are looked up anew; those of a
+    /// customer who stays are still known as his, by the new number of his marker.
     #[must_use]
     pub fn succeeded_by(
         &mut self,
@@ -96,7 +102,21 @@ impl Classifier {
     ) -> Classifier {
         let flows = std::mem::replace(&mut self.flows, Flows::new(1, 0));
         let new = Classifier::new(direction, upstream, points, flows);
-        Classifier { bypass: self.bypass, bypassed: self.bypassed, ..new }
+        let stays = self.who_stays(direction);
+        let mut owners = std::mem::take(&mut self.owners);
+        for owner in &mut owners {
+            let customer = owner.customer.and_then(|c| stays[usize::from(c)]);
+            *owner = Owner { customer, known: false };
+        }
+        Classifier { owners, bypass: self.bypass, bypassed: self.bypassed, ..new }
+    }
+
+    /// Each customer's number among those to come, by his name.
+    fn who_stays(&self, direction: Option<&Direction>) -> Vec<Option<u16>> {
+        let names = direction.into_iter().flat_map(|d| d.customers.iter().map(|c| c.name.as_str()));
+        let new: HashMap<&str, u16> = names.zip(0..).collect();
+        let old = self.rules.iter().flat_map(|r| &r.customers);
+        old.map(|c| new.get(c.name.as_str()).copied()).collect()
     }
 
     /// Lets everything pass, or stops doing so.
@@ -132,35 +152,42 @@ impl Classifier {
         let (a, b) = headers.addresses;
         let turned = Headers { addresses: (b, a), ..*headers };
         let tuple = FiveTuple::of(headers).reversed();
-        let owner = self.owner(now, &tuple, &turned)?;
+        let Found { flow, forget, customer } = self.found(now, &tuple, &turned)?;
         let rules = self.rules.as_ref()?;
-        let markers = match owner.1 {
-            Owner::Customer(c) => [Some(c), rules.aggregate],
-            _ => [None, rules.aggregate],
-        };
-        let (Numbered { flow, new }, class) = (owner.0, rules.assured);
-        Some(Way { flow, new, class, colour: Colour::IN, markers, paint: None })
+        let markers = [customer, rules.aggregate];
+        Some(Way { flow, forget, class: rules.assured, colour: Colour::IN, markers, paint: None })
     }
 
     /// The number and the owner of a flow.
-    fn owner(&mut self, now: Time, tuple: &FiveTuple, headers: &Headers) -> Option<(Numbered, Owner)> {
+    fn found(&mut self, now: Time, tuple: &FiveTuple, headers: &Headers) -> Option<Found> {
         let rules = self.rules.as_ref()?;
-        let numbered = self.flows.number(now, tuple);
-        let slot = &mut self.owners[numbered.flow.0 as usize];
-        if numbered.new || *slot == Owner::Unknown {
-            *slot = rules.find(headers);
+        let Numbered { flow, new } = self.flows.number(now, tuple);
+        let owner = &mut self.owners[flow.0 as usize];
+        let mut forget = None;
+        if new || !owner.known {
+            let (before, customer) = (owner.customer, rules.find(headers));
+            *owner = Owner { customer, known: true };
+            // Another flow's number, or a reload has given the flow to somebody else. What anybody keeps under this number
+            // was seen by the marker it passed, the aggregate's, or a queue.
+            if new || before != customer {
+                forget = Some([before, rules.aggregate]);
+            }
             if rules.aggregate.is_some() && self.newcomers.len() < MOST_NEWCOMERS {
-                let contract = match *slot {
-                    Owner::Customer(c) => {
-                        rules.customers[usize::from(c)].contract.map_or(0.0, |r| r.0 as f64)
-                    }
-                    _ => 0.0,
-                };
-                self.newcomers.push(Signal { topic: "contract", flow: Some(numbered.flow), value: contract });
+                let contract = customer.and_then(|c| rules.customers[usize::from(c)].contract);
+                let value = contract.map_or(0.0, |r| r.0 as f64);
+                self.newcomers.push(Signal { topic: "contract", flow: Some(flow), value });
             }
         }
-        Some((numbered, *slot))
+        Some(Found { flow, forget, customer: owner.customer })
     }
+}
+
+/// A flow that was found, or made.
+struct Found {
+    flow: FlowId,
+    /// See [`Way::forget`].
+    forget: Option<[Option<u16>; MOST_MARKERS]>,
+    customer: Option<u16>,
 }
 
 impl Policy for Classifier {
@@ -170,58 +197,32 @@ impl Policy for Classifier {
             return None;
         }
         let headers = seen.as_ref().ok()?;
-        let (Numbered { flow, new }, owner) = self.owner(now, &FiveTuple::of(headers), headers)?;
+        let Found { flow, forget, customer } = self.found(now, &FiveTuple::of(headers), headers)?;
         let rules = self.rules.as_ref()?;
         let colour = rules.points.colour(headers.dscp);
-        let customer = match owner {
-            Owner::Customer(c) if rules.customers[usize::from(c)].dscp.contains(&headers.dscp) => Some(c),
-            _ => None,
-        };
+        let customer = customer.filter(|c| rules.customers[usize::from(*c)].dscp.contains(&headers.dscp));
         if customer.is_none() && !(rules.trust && colour.is_some()) {
             let class = match colour {
                 Some(_) => rules.best_effort,
                 None => rules.class_of[usize::from(headers.dscp.value())],
             };
-            return Some(Way { flow, new, class, colour: Colour::OUT, markers: [None; 2], paint: None });
+            return Some(Way { flow, forget, class, colour: Colour::OUT, markers: [None; 2], paint: None });
         }
         let markers = [customer, rules.aggregate];
         let paint = markers.iter().any(Option::is_some).then_some(rules.points);
-        Some(Way { flow, new, class: rules.assured, colour: colour.unwrap_or(Colour::IN), markers, paint })
+        Some(Way { flow, forget, class: rules.assured, colour: colour.unwrap_or(Colour::IN), markers, paint })
     }
 }
 
 impl Rules {
-    /// The first customer in the file that a packet fits. Fragments may lack the ports that say whose they are: one is his
-    /// who is known by address alone.
-    fn find(&self, headers: &Headers) -> Owner {
-        let inside = if self.inside_is_source { headers.addresses.0 } else { headers.addresses.1 };
+    /// Whose a packet is. Fragments may lack the ports that say so: one is his who is known by address alone.
+    fn find(&self, headers: &Headers) -> Option<u16> {
+        let inside = if self.inside_is_source { &headers.addresses.0 } else { &headers.addresses.1 };
         let ports = match headers.transport {
             Transport::Tcp { ports, .. } | Transport::Udp { ports } => Some(ports),
             Transport::Other | Transport::Fragment => None,
         };
-        let fits = |c: &Customer| {
-            let port = |(a, b): (u16, u16)| c.ports.contains(&a) || c.ports.contains(&b);
-            (c.prefixes.is_empty() || c.prefixes.iter().any(|p| holds(p, headers.family, &inside)))
-                && (c.ports.is_empty() || ports.is_some_and(port))
-        };
-        let found = self.customers.iter().position(fits);
-        found.map_or(Owner::Nobody, |i| Owner::Customer(i as u16))
-    }
-}
-
-/// Whether an address is among those of a prefix.
-fn holds(prefix: &Prefix, family: Family, address: &[u8; 16]) -> bool {
-    let same = |a: u128, b: u128, width: u32| {
-        let beyond = width - u32::from(prefix.bits);
-        a.checked_shr(beyond).unwrap_or(0) == b.checked_shr(beyond).unwrap_or(0)
-    };
-    match (prefix.address, family) {
-        (IpAddr::V4(a), Family::V4) => {
-            let b = u32::from_be_bytes([address[0], address[1], address[2], address[3]]);
-            same(u128::from(u32::from(a)), u128::from(b), 32)
-        }
-        (IpAddr::V6(a), Family::V6) => same(u128::from(a), u128::from_be_bytes(*address), 128),
-        _ => false,
+        self.whose.find(headers.family, inside, ports)
     }
 }
 

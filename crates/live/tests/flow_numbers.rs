@@ -45,7 +45,8 @@ impl Policy for Everything {
         let Transport::Tcp { ports, .. } = headers.transport else { return None };
         let (colour, marker) =
             if self.1 == Some(ports.0) { (Colour::OUT, None) } else { (Colour::IN, Some(0)) };
-        Some(Way { flow, new, class: 0, colour, markers: [marker, None], paint: None })
+        let forget = new.then_some([Some(0), None]);
+        Some(Way { flow, forget, class: 0, colour, markers: [marker, None], paint: None })
     }
 }
 

@@ -1,7 +1,7 @@
 //! `[[…customers]]`: whose packets they are, by prefix or port, what was promised, and the marker that meters it.
 
-use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::collections::HashSet;
+use std::net::IpAddr;
 
 use inprofile_config::problem::Wrong;
 use inprofile_config::{Entry, Section};
@@ -12,6 +12,7 @@ use inprofile_core::units::Bytes;
 use inprofile_live::code_points::{CodePoints, Dscp};
 
 use super::{Customer, MOST_CUSTOMERS, Prefix, direction, read};
+use crate::policy::Whose;
 
 /// Reads all of them.
 pub(super) fn read(
@@ -28,50 +29,41 @@ pub(super) fn read(
     }
     let all: Vec<Option<Customer>> = tables.iter().map(|t| customer(t, registry, packet, points)).collect();
     let all: Vec<Customer> = all.into_iter().collect::<Option<_>>()?;
-    let mut names: Vec<&str> = all.iter().map(|c| c.name.as_str()).collect();
-    names.sort_unstable();
-    if let Some(twice) = names.windows(2).find(|w| w[0] == w[1]) {
-        return entry
-            .wrong(Wrong::new(format!("two customers are called {}", twice[0]), "give each its own name"));
-    }
-    for (late, early) in shadowed(&all) {
-        tables[late].report().warning(
-            &tables[late].locate("name"),
-            format!("no packet is ever his: all that fit him are {}'s, who comes first", all[early].name),
-            format!("the first that fits counts: move {} before {}", all[late].name, all[early].name),
-        );
-    }
-    Some(all)
+    let named_once = names(&all, &tables);
+    (owners(&all, &tables) && named_once).then_some(all)
 }
 
-/// Everybody's addresses, for who names none.
-const EVERYBODY: [Prefix; 2] = [
-    Prefix { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), bits: 0 },
-    Prefix { address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), bits: 0 },
-];
-
-/// Customers whose every packet fits one before them in the file, each with the first such one.
-fn shadowed(all: &[Customer]) -> Vec<(usize, usize)> {
-    let mut seen: HashMap<Prefix, Vec<usize>> = HashMap::new();
-    let mut found = Vec::new();
-    for (i, customer) in all.iter().enumerate() {
-        let prefixes = if customer.prefixes.is_empty() { &EVERYBODY } else { customer.prefixes.as_slice() };
-        let takes_all = |early: &usize| {
-            let ports = &all[*early].ports;
-            ports.is_empty() || !customer.ports.is_empty() && customer.ports.iter().all(|p| ports.contains(p))
-        };
-        // Whoever has a prefix of this prefix has its packets.
-        let before = |p: &Prefix| {
-            let wider =
-                (0..=p.bits).filter_map(|bits| seen.get(&Prefix { address: masked(p.address, bits), bits }));
-            wider.flatten().copied().filter(takes_all).min()
-        };
-        if let Some(first) = prefixes.iter().map(before).collect::<Option<Vec<_>>>() {
-            found.extend(first.into_iter().max().map(|early| (i, early)));
+/// Whether nobody is named twice.
+fn names(all: &[Customer], tables: &[Section<'_, '_>]) -> bool {
+    let mut seen = HashSet::new();
+    let mut once = true;
+    for (customer, table) in all.iter().zip(tables) {
+        if !seen.insert(customer.name.as_str()) {
+            let place = table.locate("name");
+            table.report().error(&place, "another customer has this name", "give each its own");
+            once = false;
         }
-        prefixes.iter().for_each(|p| seen.entry(*p).or_default().push(i));
     }
-    found
+    once
+}
+
+/// Whether no packet is two customers'.
+fn owners(all: &[Customer], tables: &[Section<'_, '_>]) -> bool {
+    let mut whose = Whose::default();
+    let mut one = true;
+    for (number, (customer, table)) in (0u16..).zip(all.iter().zip(tables)) {
+        if let Err((prefix, other)) = whose.add(number, customer) {
+            let key = if customer.prefixes.is_empty() { "port" } else { "prefix" };
+            let other = &all[usize::from(other)].name;
+            table.report().error(
+                &table.locate(key),
+                format!("packets of {prefix} are {other}'s already"),
+                "a longer prefix goes before a shorter one; of equal ones each needs ports of its own",
+            );
+            one = false;
+        }
+    }
+    one
 }
 
 fn customer(

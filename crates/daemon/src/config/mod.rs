@@ -24,7 +24,7 @@ pub use read::parse;
 pub const SOCKET: &str = "/run/inprofiled/control.sock";
 /// The names of the directions, by the port where packets come in.
 pub const DIRECTIONS: [&str; 2] = ["upstream", "downstream"];
-/// The most customers of one direction: each packet of a new flow is compared with all.
+/// The most customers of one direction.
 pub const MOST_CUSTOMERS: usize = 10_000;
 /// The most classes of one direction.
 pub const MOST_CLASSES: usize = 16;

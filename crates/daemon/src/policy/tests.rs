@@ -1,5 +1,8 @@
+use std::net::IpAddr;
+
 use inprofile_live::code_points::Dscp;
-use inprofile_live::packet::{Control, Link, Opaque};
+use inprofile_live::packet::{Control, Family, Link, Opaque};
+use proptest::prelude::{any, prop, prop_assert_eq, proptest};
 
 use super::*;
 use crate::config::{self, Config};
@@ -88,6 +91,135 @@ fn packets_find_their_customer_class_and_colour() {
     // Contracts of the flows that came, by their order: with one, and without.
     let told: Vec<f64> = c.newcomers().map(|s| s.value).collect();
     assert_eq!(told[..2], [1e6, 0.0]);
+}
+
+/// The longest prefix counts, wherever its customer stands in the file; at equal length a port that is named.
+#[test]
+fn the_longest_prefix_counts() {
+    let customers = |all: &[(&str, &str)]| {
+        let table = |(name, whose): &(&str, &str)| {
+            format!(
+                "[[upstream.customers]]\nname = \"{name}\"\n{whose}\nmarker = {{ kind = \"colour\", colour = \"red\" }}\n"
+            )
+        };
+        let tables: String = all.iter().map(table).collect();
+        let text = format!(
+            "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"8 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\n{tables}"
+        );
+        config::parse(text.as_bytes(), "r.toml", &router::registry())
+            .map_err(|p| format!("{p:#?}"))
+            .unwrap()
+            .0
+    };
+    let mut all = vec![
+        ("everybody", "prefix = [\"0.0.0.0/0\", \"::/0\"]"),
+        ("net", "prefix = [\"10.0.0.0/8\", \"2001:db8::/32\"]"),
+        ("site", "prefix = [\"10.0.1.0/24\", \"2001:db8:1::/48\"]"),
+        ("web", "prefix = \"10.0.1.0/24\"\nport = [80, 443]"),
+        ("host", "prefix = [\"10.0.1.7\", \"2001:db8:1::7\"]"),
+        ("mail", "prefix = \"10.0.1.7\"\nport = 25"),
+        ("names", "port = 53"),
+    ];
+    for _ in 0..all.len() {
+        all.rotate_left(1);
+        let config = customers(&all);
+        let mut c = classifier(&config, true);
+        let mut whose = |source: &str, port: u16| {
+            let headers = packet(source, "192.0.2.1", (port, 5000), Dscp::DEFAULT);
+            let way = c.way(Time(1), &Ok(headers)).unwrap();
+            way.markers[0].map(|n| all[usize::from(n)].0)
+        };
+        for (source, port, owner) in [
+            ("10.0.1.7", 25, "mail"),
+            ("10.0.1.7", 80, "host"),
+            ("10.0.1.8", 80, "web"),
+            ("10.0.1.8", 53, "site"),
+            ("10.0.2.8", 53, "net"),
+            ("11.0.0.1", 53, "names"),
+            ("11.0.0.1", 54, "everybody"),
+            ("2001:db8:1::7", 25, "host"),
+            ("2001:db8:1::8", 80, "site"),
+            ("2001:db8:2::8", 80, "net"),
+            ("2001:db9::", 80, "everybody"),
+            ("2001:db9::", 53, "names"),
+        ] {
+            assert_eq!(whose(source, port), Some(owner), "{source} {port}, {:?} first", all[0].0);
+        }
+    }
+}
+
+/// A number that goes to another flow is forgotten by the marker that the flow before passed, and by the aggregate's; also
+/// where a reload came between, which renumbered the markers, or gave the flow itself to another customer.
+#[test]
+fn who_knew_a_flow_is_told_to_forget_it() {
+    let file = config("aggregate = { kind = \"colour\", colour = \"out\" }");
+    let of = |port| packet("10.0.1.9", "192.0.2.1", (port, 5), Dscp::DEFAULT);
+    let mut c = Classifier::new(file.directions[0].as_ref(), true, file.points, Flows::new(1, 1));
+    let mut now = 0;
+    let mut forget = |c: &mut Classifier, port: u16| {
+        now += 1;
+        c.way(Time(now), &Ok(of(port))).unwrap().forget
+    };
+    // Places for eight: customer 0 has port 80, customer 1 the others.
+    assert_eq!(forget(&mut c, 80), Some([None, Some(2)]));
+    assert_eq!(forget(&mut c, 80), None);
+    for port in 1000..1007 {
+        assert_eq!(forget(&mut c, port), Some([None, Some(2)]));
+    }
+    assert_eq!(forget(&mut c, 2000), Some([Some(0), Some(2)]), "it has the number of the flow of port 80");
+    // The customers change places, and there is one more: 1000's flow is looked up anew, and is still his.
+    let mut other = file.clone();
+    let direction = other.directions[0].as_mut().unwrap();
+    direction.customers.reverse();
+    let mut c = c.succeeded_by(other.directions[0].as_ref(), true, file.points);
+    assert_eq!(forget(&mut c, 1006), None);
+    // The oldest is that of port 1000, who is customer 0 now.
+    assert_eq!(forget(&mut c, 80), Some([Some(0), Some(2)]));
+    // He goes: nobody's marker is told, and what was his is the other's.
+    other.directions[0].as_mut().unwrap().customers.remove(0);
+    let mut c = c.succeeded_by(other.directions[0].as_ref(), true, file.points);
+    assert_eq!(forget(&mut c, 1006), None, "nobody's now; nobody keeps anything of it");
+    // And comes again while the flow goes on: it is his from now on.
+    let mut c = c.succeeded_by(file.directions[0].as_ref(), true, file.points);
+    assert_eq!(forget(&mut c, 1006), Some([None, Some(2)]));
+}
+
+proptest! {
+    /// As one who looks at every prefix of every customer.
+    #[test]
+    fn prefixes_are_found_as_by_looking_at_all(
+        prefixes in prop::collection::vec((any::<bool>(), any::<u32>(), 0u8..=32, prop::option::of(0u16..4)), 1..40),
+        asked in prop::collection::vec((any::<prop::sample::Index>(), any::<u32>(), 0u8..=32, 0u16..4), 1..60),
+    ) {
+        // The first 32 bits of either family.
+        let wide = |v6: bool, a: u32| if v6 { u128::from(a) << 96 } else { u128::from(a) };
+        let mask = |a: u32, bits: u8| a & u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);
+        let template = config("").directions[0].as_ref().unwrap().customers[0].clone();
+        let mut whose = Whose::default();
+        let mut known: Vec<(bool, u32, u8, Option<u16>, u16)> = Vec::new();
+        for (number, &(v6, a, bits, port)) in (0..).zip(&prefixes) {
+            let a = mask(a, bits);
+            let address = if v6 { IpAddr::V6(wide(true, a).into()) } else { IpAddr::V4(a.into()) };
+            let ports = port.into_iter().collect();
+            let customer = Customer { prefixes: vec![config::Prefix { address, bits }], ports, ..template.clone() };
+            let taken = known.iter().any(|k| (k.0, k.1, k.2, k.3) == (v6, a, bits, port));
+            prop_assert_eq!(whose.add(number, &customer).is_err(), taken);
+            if !taken { known.push((v6, a, bits, port, number)); }
+        }
+        for (near, noise, keep, port) in asked {
+            // Near one of the prefixes, so that there is something to find.
+            let (v6, a, ..) = prefixes[near.index(prefixes.len())];
+            let a = mask(a, keep) | (noise & !mask(u32::MAX, keep));
+            let best = known.iter()
+                .filter(|k| k.0 == v6 && mask(a, k.2) == k.1 && k.3.is_none_or(|p| p == port))
+                .max_by_key(|k| (k.2, k.3.is_some()))
+                .map(|k| k.4);
+            let mut address = [0; 16];
+            address[..4].copy_from_slice(&a.to_be_bytes());
+            let family = if v6 { Family::V6 } else { Family::V4 };
+            prop_assert_eq!(whose.find(family, &address, Some((9, port))), best);
+        }
+    }
 }
 
 #[test]

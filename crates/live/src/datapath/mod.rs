@@ -11,6 +11,9 @@ pub mod lateness;
 pub mod marking;
 pub mod shaper;
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Packet};
 use inprofile_core::queue::fifo::{Counts, Item};
 use inprofile_core::queue::scheduled::{Class, Heir, Scheduled, Setup};
@@ -34,8 +37,9 @@ pub const MOST_MARKERS: usize = 2;
 pub struct Way {
     /// Whose it is.
     pub flow: FlowId,
-    /// The flow has this number since now: what mechanisms keep under it was another's.
-    pub new: bool,
+    /// The flow has this number since now: what mechanisms keep under it was another's, and these markers, beside the
+    /// queues' disciplines, may keep something: those that it passed.
+    pub forget: Option<[Option<u16>; MOST_MARKERS]>,
     /// The class a scheduler serves it in.
     pub class: u8,
     /// The colour it comes with.
@@ -172,15 +176,17 @@ pub struct Datapath<P> {
     buffers: Buffers,
     census: Census,
     totals: Totals,
-    /// The earliest tick of all mechanisms.
-    next_tick: Option<Time>,
+    /// When markers tick, by their number: only those that tick cost anything.
+    ticks: BinaryHeap<Reverse<(Time, u16)>>,
 }
 
 impl<P: Policy> Datapath<P> {
     /// Empty and idle.
     pub fn new(policy: P, parts: Parts) -> Datapath<P> {
+        let ticks = (0..).zip(&parts.markers).filter_map(|(n, m)| Some(Reverse((m.next_tick()?, n))));
         Datapath {
             policy,
+            ticks: ticks.collect(),
             layer: parts.layer,
             overhead: parts.overhead,
             markers: parts.markers,
@@ -192,7 +198,6 @@ impl<P: Policy> Datapath<P> {
             buffers: Buffers::new(parts.buffers),
             census: Census::default(),
             totals: Totals::default(),
-            next_tick: Some(Time::ZERO),
         }
     }
 
@@ -211,7 +216,7 @@ impl<P: Policy> Datapath<P> {
         new.buffers = self.buffers;
         new.buffers.set_most(most);
         (new.rng, new.census, new.totals) = (self.rng, self.census, self.totals);
-        (new.queue_tick, new.next_tick) = (Some(now), Some(now));
+        new.queue_tick = Some(now);
         // What was held back by a class's set rate may have another now.
         new.held_until = self.held_until.filter(|_| sending.is_none()).map(|_| now);
         new
@@ -293,12 +298,11 @@ impl<P: Policy> Datapath<P> {
         }
     }
 
-    /// Where a flow has its number since now, every mechanism forgets whose it was: also those that it doesn't pass, as
-    /// the next one with this number may.
+    /// Where a flow has its number since now, whoever knew the one that had it before forgets that.
     fn make_known(&mut self, now: Time, way: &Way) {
-        if way.new {
+        if let Some(markers) = way.forget {
             let signal = Signal { topic: FORGET, flow: Some(way.flow), value: 0.0 };
-            self.markers.iter_mut().for_each(|m| m.marker.signal(now, &signal));
+            markers.into_iter().flatten().for_each(|m| self.tell(m, now, &signal));
             self.queue.signal(now, None, &signal);
         }
     }
@@ -306,7 +310,12 @@ impl<P: Policy> Datapath<P> {
     /// When something is next due, if nothing comes in before.
     #[must_use]
     pub fn due(&self) -> Option<Time> {
-        self.service_due().into_iter().chain(self.next_tick).min()
+        self.service_due().into_iter().chain(self.next_tick()).min()
+    }
+
+    /// The earliest tick of all mechanisms.
+    fn next_tick(&self) -> Option<Time> {
+        self.ticks.peek().map(|Reverse((at, _))| *at).into_iter().chain(self.queue_tick).min()
     }
 
     /// When the link may take its next packet, if one waits or it is sending.
@@ -374,8 +383,13 @@ impl<P: Policy> Datapath<P> {
     /// each other. Edge and core are one box here, so a signal arrives at once.
     fn tick(&mut self, at: Time) {
         let (mut from_markers, mut from_queue) = (Outbox::default(), Outbox::default());
-        for m in &mut self.markers {
-            m.tick(at, &mut from_markers);
+        while let Some(Reverse((due, number))) =
+            self.ticks.peek().copied().filter(|Reverse((due, _))| *due <= at)
+        {
+            self.ticks.pop();
+            let marking = &mut self.markers[usize::from(number)];
+            marking.tick(due, &mut from_markers);
+            self.ticks.extend(marking.next_tick().map(|next| Reverse((next, number))));
         }
         if self.queue_tick.is_some_and(|t| t <= at) {
             // A mechanism that asked for a moment that has passed would tick for ever.
@@ -387,8 +401,6 @@ impl<P: Policy> Datapath<P> {
         for signal in &from_queue.signals {
             self.markers.iter_mut().for_each(|m| m.marker.signal(at, signal));
         }
-        let ticks = self.markers.iter().filter_map(Marking::next_tick).chain(self.queue_tick);
-        self.next_tick = ticks.min();
     }
 
     /// The markers, by their number.

@@ -35,7 +35,7 @@ impl Policy for All {
         let colour = points.colour(headers.dscp).unwrap_or(Colour::IN);
         Some(Way {
             flow,
-            new,
+            forget: new.then_some(self.markers),
             class: headers.addresses.0[3],
             colour,
             markers: self.markers,

@@ -136,7 +136,7 @@ fn way(seen: &Seen, classes: u32) -> Option<Way> {
     let points = CodePoints::default();
     let colour = points.colour(headers.dscp)?;
     let class = (flow.0 % classes) as u8;
-    Some(Way { flow, new: false, class, colour, markers: [Some(0), None], paint: Some(points) })
+    Some(Way { flow, forget: None, class, colour, markers: [Some(0), None], paint: Some(points) })
 }
 
 impl Policy for ByAddress {
