@@ -21,7 +21,8 @@ const SIZE: usize = 50;
 fn file(n: u32) -> Config {
     let mut text = "inside = \"a\"\noutside = \"b\"\nflows = 65536\n[upstream]\nrate = \"100 Gbit/s\"\nqueue = { aqm = \"drop_tail\", limit = \"1000 packets\" }\n".to_owned();
     for i in 0..n {
-        let prefix = if n == 1 { "10.0.0.0/8".to_owned() } else { format!("10.{}.{}.0/24", i / 100, i % 100) };
+        let prefix =
+            if n == 1 { "10.0.0.0/8".to_owned() } else { format!("10.{}.{}.0/24", i / 100, i % 100) };
         text += &format!(
             "[[upstream.customers]]\nname = \"c{i}\"\nprefix = \"{prefix}\"\ncontract = \"1 Mbit/s\"\nmarker = {{ kind = \"token_bucket\", depth = \"15 kB\" }}\n"
         );

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use inprofile_core::packet::{Colour, FlowId};
 use inprofile_core::signal::Signal;
 use inprofile_core::units::Time;
-use inprofile_live::code_points::CodePoints;
+use inprofile_live::code_points::{CodePoints, Dscp};
 use inprofile_live::datapath::{MOST_MARKERS, Policy, Way};
 use inprofile_live::flow::{FiveTuple, Flows, Numbered};
 use inprofile_live::packet::{Headers, Seen, Transport};
@@ -46,7 +46,8 @@ pub struct Classifier {
 struct Rules {
     /// The customer's address is the source; else the destination.
     inside_is_source: bool,
-    customers: Vec<Customer>,
+    names: Vec<String>,
+    terms: Vec<Terms>,
     whose: Whose,
     points: CodePoints,
     trust: bool,
@@ -56,6 +57,26 @@ struct Rules {
     best_effort: u8,
     /// The aggregate's marker, behind all the customers'.
     aggregate: Option<u16>,
+}
+
+/// What each packet of a customer's is asked for, close together: with ten thousand of them what is far apart is slow.
+#[derive(Clone, Copy, Debug)]
+struct Terms {
+    /// A bit for each DSCP that is metered.
+    metered: u64,
+    /// Bits per second; 0: nothing was promised.
+    contract: f64,
+}
+
+impl Terms {
+    fn of(customer: &Customer) -> Terms {
+        let metered = customer.dscp.iter().fold(0, |all, d| all | 1 << d.value());
+        Terms { metered, contract: customer.contract.map_or(0.0, |r| r.0 as f64) }
+    }
+
+    fn meters(self, dscp: Dscp) -> bool {
+        self.metered >> dscp.value() & 1 == 1
+    }
 }
 
 impl Classifier {
@@ -77,7 +98,8 @@ impl Classifier {
             }
             Rules {
                 inside_is_source: upstream,
-                customers: d.customers.clone(),
+                names: d.customers.iter().map(|c| c.name.clone()).collect(),
+                terms: d.customers.iter().map(Terms::of).collect(),
                 whose: Whose::new(&d.customers),
                 points,
                 trust: d.trust,
@@ -115,8 +137,8 @@ impl Classifier {
     fn who_stays(&self, direction: Option<&Direction>) -> Vec<Option<u16>> {
         let names = direction.into_iter().flat_map(|d| d.customers.iter().map(|c| c.name.as_str()));
         let new: HashMap<&str, u16> = names.zip(0..).collect();
-        let old = self.rules.iter().flat_map(|r| &r.customers);
-        old.map(|c| new.get(c.name.as_str()).copied()).collect()
+        let old = self.rules.iter().flat_map(|r| &r.names);
+        old.map(|name| new.get(name.as_str()).copied()).collect()
     }
 
     /// Lets everything pass, or stops doing so.
@@ -173,8 +195,7 @@ impl Classifier {
                 forget = Some([before, rules.aggregate]);
             }
             if rules.aggregate.is_some() && self.newcomers.len() < MOST_NEWCOMERS {
-                let contract = customer.and_then(|c| rules.customers[usize::from(c)].contract);
-                let value = contract.map_or(0.0, |r| r.0 as f64);
+                let value = customer.map_or(0.0, |c| rules.terms[usize::from(c)].contract);
                 self.newcomers.push(Signal { topic: "contract", flow: Some(flow), value });
             }
         }
@@ -200,7 +221,7 @@ impl Policy for Classifier {
         let Found { flow, forget, customer } = self.found(now, &FiveTuple::of(headers), headers)?;
         let rules = self.rules.as_ref()?;
         let colour = rules.points.colour(headers.dscp);
-        let customer = customer.filter(|c| rules.customers[usize::from(*c)].dscp.contains(&headers.dscp));
+        let customer = customer.filter(|c| rules.terms[usize::from(*c)].meters(headers.dscp));
         if customer.is_none() && !(rules.trust && colour.is_some()) {
             let class = match colour {
                 Some(_) => rules.best_effort,

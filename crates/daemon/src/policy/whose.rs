@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use prefix_trie::PrefixMap;
+use prefix_trie::{self as trie, PrefixMap};
 
 use crate::config::{Customer, Prefix};
 use inprofile_live::packet::Family;
@@ -79,16 +79,24 @@ impl Whose {
     /// Whose it is. `ports`: `None` where there are none to go by.
     #[must_use]
     pub fn find(&self, family: Family, address: &[u8; 16], ports: Option<(u16, u16)>) -> Option<u16> {
-        // From the shortest prefix to the longest: the last that has a customer for it counts.
         match family {
             Family::V4 => {
                 let a = u32::from_be_bytes([address[0], address[1], address[2], address[3]]);
-                self.v4.cover(&(a, 32)).filter_map(|(_, sharers)| sharers.of(ports)).last()
+                longest(&self.v4, &(a, 32), ports)
             }
-            Family::V6 => {
-                let a = u128::from_be_bytes(*address);
-                self.v6.cover(&(a, 128)).filter_map(|(_, sharers)| sharers.of(ports)).last()
-            }
+            Family::V6 => longest(&self.v6, &(u128::from_be_bytes(*address), 128), ports),
         }
     }
+}
+
+/// The customer of the longest prefix that has one for these ports.
+fn longest<P: trie::Prefix>(
+    prefixes: &PrefixMap<P, Sharers>,
+    address: &P,
+    ports: Option<(u16, u16)>,
+) -> Option<u16> {
+    let (_, sharers) = prefixes.get_lpm(address)?;
+    // Mostly that is his alone; else all that hold the address are asked, the longest last.
+    let found = sharers.of(ports);
+    found.or_else(|| prefixes.cover(address).filter_map(|(_, sharers)| sharers.of(ports)).last())
 }
