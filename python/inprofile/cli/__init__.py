@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn, cast
 
 import typer
 
-from . import atlas, check, compare, explain, list_, live, new, reproduce, run, schema, validate
+from . import atlas, check, compare, explain, glossary, list_, live, new, reproduce, run, schema, validate
 from .common import BAD_INPUT, INTERRUPTED, fail, shortened
 
 __all__ = ["app", "main"]
@@ -32,6 +32,7 @@ for name, command in (
     ("check", check.check),
     ("new", new.new),
     ("list", list_.list_),
+    ("glossary", glossary.glossary),
     ("schema", schema.schema),
     ("explain", explain.explain),
     ("reproduce", reproduce.reproduce),

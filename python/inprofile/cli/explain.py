@@ -87,7 +87,8 @@ def as_text(found: Explanation) -> str:
         )
     parts.append(
         f"Rates and marks: {found.window[0]} to {found.window[1]}."
-        " Losses, retransmissions and the picture: the whole run."
+        " Losses, retransmissions and the picture: the whole run.\n"
+        "What the words mean: inprofile glossary"
     )
     return "\n\n".join(parts)
 

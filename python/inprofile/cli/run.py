@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from ..summary import Row
 
 
+GLOSSARY = "What the columns mean: inprofile glossary"
+
+
 @guarded
 def run(
     file: File,
@@ -79,7 +82,7 @@ def as_text(result: Result) -> str:
     hosts = set(flows.names())
     edges = result.rows("markers").named(lambda place: place not in hosts)
     parts = [head, str(result.summary()), str(flows), *(str(r) for r in (queues, edges) if r)]
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, GLOSSARY])
 
 
 def _busy(row: Row) -> bool:

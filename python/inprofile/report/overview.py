@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from ..glossary import entries
 from ..judge import Verdict
 from ..storage import replace_text
 from .page import SIGNS, asset, environment
@@ -19,7 +21,7 @@ __all__ = ["write_overview"]
 
 
 def write_overview(folder: Path) -> Path:
-    """Write `index.html` into `folder` from the `results.json` of each paper's folder in it."""
+    """Write `index.html` and the glossary into `folder`, from the `results.json` of each paper's folder."""
     found = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*/results.json"))]
     papers = [_row(data) for data in found if "claims" in data]
     comparison = _comparison(folder)
@@ -38,7 +40,20 @@ def write_overview(folder: Path) -> Path:
     )
     page = folder / "index.html"
     replace_text(page, text)
+    replace_text(folder / "glossary.html", _glossary())
     return page
+
+
+def _glossary() -> str:
+    """The page that reports link their words to."""
+    return (
+        environment()
+        .get_template("glossary.html.j2")
+        .render(
+            sections=[(section, list(rows)) for section, rows in groupby(entries(), lambda e: e.section)],
+            css=Markup(asset("page.css")),  # noqa: S704 (our own file)
+        )
+    )
 
 
 def _comparison(folder: Path) -> dict[str, Any] | None:
