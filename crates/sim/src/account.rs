@@ -5,7 +5,7 @@ use inprofile_core::queue::fifo::Counts;
 use inprofile_core::units::{Duration, Time};
 
 use crate::clock::Clock;
-use crate::marking::MarkerState;
+use crate::marker::MarkerState;
 use crate::outcome::{DropRow, FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts, MarkerOutcome, Outcome};
 use crate::seen::Seen;
 use crate::tcp::Tally;

@@ -9,8 +9,7 @@ use inprofile_core::units::{Backlog, Time};
 
 use crate::classes::Classes;
 use crate::clock::Clock;
-use crate::link::Waiting;
-use crate::seen::Book;
+use crate::waiting::{Book, Waiting};
 
 /// What waits before a link.
 #[derive(Debug)]

@@ -7,9 +7,8 @@ use inprofile_core::queue::scheduled::Scheduled;
 use inprofile_core::units::Time;
 
 use crate::clock::Clock;
-use crate::link::Waiting;
 use crate::network;
-use crate::seen::Book;
+use crate::waiting::{Book, Waiting};
 
 /// The classes of one link.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Kind, Packet};
 use crate::clock::Clock;
 use crate::event::What;
 use crate::tcp::receiver::Delay;
-use crate::tcp::{Alarm, Bits};
+use crate::tcp::{Alarm, Bits, sequence_number};
 use crate::world::{Emerged, World};
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
@@ -18,7 +18,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             flow: FlowId(flow),
             size: f.header + payload,
             payload,
-            seq: byte_of(segment, f.segment),
+            seq: sequence_number(segment, f.segment),
             ack: 0,
             colour: Colour::IN,
             kind,
@@ -112,10 +112,4 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.packets.remove(slot);
         self.emerged.push(Emerged { at: self.now.time(), slot, packet: t.packet, forward: t.forward });
     }
-}
-
-/// The number of a segment's first byte, modulo 2³²: the SYN takes one number, data follows.
-#[inline]
-pub(crate) fn byte_of(segment: u32, size: u32) -> u32 {
-    if segment == 0 { 0 } else { (segment - 1).wrapping_mul(size).wrapping_add(1) }
 }

@@ -1,22 +1,19 @@
-//! A flow in the middle of a run: its routes, its receiver and its books, and the world as its sender sees it.
+//! A flow in the middle of a run, but for its sender: its routes, its receiver and its counts.
 
 use inprofile_core::packet::{Ecn, Kind, Packet};
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Duration, Time};
 
 use crate::clock::Clock;
-use crate::ends::byte_of;
-use crate::event::What;
-use crate::marking::MarkerState;
+use crate::marker::MarkerState;
 use crate::network::Transport;
 use crate::outcome::FlowCounts;
 use crate::packet::Travelling;
 use crate::route::Route;
 use crate::tcp::receiver::{Delay, Receiver, Reply};
-use crate::tcp::{Alarm, Bits, Host, Sack};
-use crate::timer::{Timer, Timers};
+use crate::tcp::{Sack, sequence_number};
+use crate::timer::Timer;
 use crate::traffic::udp;
-use crate::world::World;
 
 /// A flow in the middle of a run, but for its sender. What every packet touches comes first.
 #[derive(Debug)]
@@ -53,7 +50,7 @@ pub struct FlowState<C: Clock> {
     /// When the receiver had all of a transfer.
     pub completed: Option<Time>,
     /// Its random numbers, if its sends are jittered.
-    jitter: Option<Box<Rng>>,
+    pub(crate) jitter: Option<Box<Rng>>,
 }
 
 impl<C: Clock> FlowState<C> {
@@ -170,7 +167,7 @@ impl<C: Clock> FlowState<C> {
         let packet = Packet {
             flow: t.packet.flow,
             size: self.header + said,
-            ack: byte_of(expects, self.segment),
+            ack: sequence_number(expects, self.segment),
             kind: Kind::Ack,
             class: self.class,
             ..Packet::default()
@@ -185,47 +182,5 @@ impl<C: Clock> FlowState<C> {
         let with_data = u64::from(if first == 0 { n.saturating_sub(1) } else { n });
         let payload = with_data * u64::from(self.segment);
         (payload, payload + u64::from(n) * u64::from(self.header))
-    }
-}
-
-/// What a flow's sender sees of the world.
-pub struct FlowHost<'a, C: Clock, const TRACE: bool> {
-    /// The world.
-    pub world: &'a mut World<C, TRACE>,
-    /// The sender's timers.
-    pub timers: &'a mut Timers<C>,
-    /// The flow.
-    pub flow: u32,
-}
-
-impl<C: Clock, const TRACE: bool> Host for FlowHost<'_, C, TRACE> {
-    type Clock = C;
-
-    #[inline]
-    fn now(&self) -> C {
-        self.world.now
-    }
-    #[inline(always)]
-    fn send(&mut self, segment: u32, bits: Bits) {
-        self.world.send(self.flow, segment, bits);
-    }
-    #[inline]
-    fn set_timer(&mut self, which: Alarm, after: C::Span) {
-        let what = What::Alarm(self.flow, which);
-        let due = self.world.due(what, after);
-        if self.timers[which as usize].set(due) {
-            self.world.put_back(due, what);
-        }
-    }
-    fn cancel_timer(&mut self, which: Alarm) {
-        self.timers[which as usize].cancel();
-    }
-    #[inline]
-    fn timer_is_set(&self, which: Alarm) -> bool {
-        self.timers[which as usize].is_set()
-    }
-    fn uniform(&mut self) -> f64 {
-        let own = self.world.flows[self.flow as usize].jitter.as_deref_mut();
-        self.world.shared.as_mut().or(own).expect("only senders that jitter draw").uniform()
     }
 }

@@ -7,9 +7,8 @@
 //! shares the link out to are stepped, too.
 
 use inprofile_core::aqm::drop_tail::DropTail;
-use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Packet};
+use inprofile_core::packet::{Colour, Direction, Ecn, Packet};
 use inprofile_core::queue::Queue;
-use inprofile_core::queue::fifo::Item;
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::rng::Rng;
 use inprofile_core::signal::{Outbox, Signal};
@@ -21,46 +20,7 @@ use crate::classes::Classes;
 use crate::clock::Clock;
 use crate::network;
 use crate::packet::Slab;
-use crate::seen::Book;
-
-/// A packet waiting at a link: where it is kept, and what the queue has to know of it.
-#[derive(Clone, Copy, Debug)]
-pub struct Waiting<C> {
-    /// Computed service: when its transmission starts.
-    starts: C,
-    /// Where the packet is kept.
-    pub slot: u32,
-    size: u32,
-    flow: FlowId,
-    colour: Colour,
-    /// Its ECN bits, perhaps changed while it waited.
-    pub ecn: Ecn,
-}
-
-impl<C> Waiting<C> {
-    #[inline]
-    fn new(starts: C, slot: u32, packet: &Packet) -> Waiting<C> {
-        let &Packet { size, flow, colour, ecn, .. } = packet;
-        Waiting { starts, slot, size, flow, colour, ecn }
-    }
-}
-
-impl<C> Item for Waiting<C> {
-    #[inline]
-    fn size(&self) -> u32 {
-        self.size
-    }
-    #[inline]
-    fn colour(&self) -> Colour {
-        self.colour
-    }
-    fn flow(&self) -> FlowId {
-        self.flow
-    }
-    fn mark(&mut self) -> bool {
-        self.ecn.mark()
-    }
-}
+use crate::waiting::{Book, Waiting};
 
 /// What a link has to know of a packet that finds it free: size and colour, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,60 +1,11 @@
-//! A marker in the middle of a run: the mechanism, its random numbers and its counts; and where on a packet's way it decides.
+//! Where on a packet's path markers decide: at its own host, and at an edge.
 
-use inprofile_core::packet::{Direction, Packet};
-use inprofile_core::registry::AnyMarker;
-use inprofile_core::rng::Rng;
-use inprofile_core::verdict::{Mark, Notes, Silent};
+use inprofile_core::packet::Direction;
+use inprofile_core::verdict::Mark;
 
 use crate::clock::Clock;
-use crate::outcome::{MarkerCounts, Place};
+use crate::outcome::Place;
 use crate::world::World;
-
-/// A marker in the middle of a run.
-#[derive(Debug)]
-pub struct MarkerState {
-    /// The mechanism.
-    pub marker: AnyMarker,
-    /// Its random numbers.
-    pub rng: Rng,
-    /// Counts since the start of the run.
-    pub counts: MarkerCounts,
-}
-
-impl MarkerState {
-    /// Counts the packet and asks the mechanism. The random numbers are its own, or `shared`.
-    #[inline]
-    pub fn decide<C: Clock, const TRACE: bool>(
-        &mut self,
-        clock: C,
-        packet: &Packet,
-        shared: Option<&mut Rng>,
-        notes: &mut Notes,
-    ) -> Mark {
-        let now = clock.time();
-        if C::NS2 {
-            self.marker.tell_secs(now, clock.secs());
-        }
-        let (came, size) = (packet.colour as usize, u64::from(packet.size));
-        self.counts.arrived[came] += 1;
-        self.counts.arrived_bytes[came] += size;
-        self.marker.observe(now, packet, Direction::Forward);
-        let rng = shared.unwrap_or(&mut self.rng);
-        let verdict = if TRACE {
-            notes.clear();
-            self.marker.mark(now, packet, rng, notes)
-        } else {
-            self.marker.mark(now, packet, rng, &mut Silent)
-        };
-        match verdict {
-            Mark::Pass(colour) => {
-                self.counts.left[colour as usize] += 1;
-                self.counts.left_bytes[colour as usize] += size;
-            }
-            Mark::Drop(_) => self.counts.dropped[came] += 1,
-        }
-        verdict
-    }
-}
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// The flow's own marker decides. False: it dropped the packet.

@@ -5,17 +5,7 @@ use inprofile_core::registry::AnyAqm;
 
 use crate::clock::Clock;
 use crate::link::Link;
-
-/// A link's books at one moment.
-#[derive(Clone, Debug)]
-pub struct Book {
-    /// Counts since the start of the run.
-    pub counts: Counts,
-    /// Packets waiting, integrated over time since the start of the run, in packet-picoseconds.
-    pub area: u128,
-    /// How long it has been sending since the start of the run, in picoseconds: of a packet under way the part that is sent.
-    pub sending: u64,
-}
+use crate::waiting::Book;
 
 /// A queue as monitors and books see it: a link's only one, one of its classes, or all of them together.
 #[derive(Debug)]

@@ -10,10 +10,11 @@ use inprofile_core::verdict::{Admission, Cause, Silent};
 use crate::calendar::Event;
 use crate::clock::Clock;
 use crate::event::What;
-use crate::link::{Shape, Waiting};
+use crate::link::Shape;
 use crate::log::Code;
 use crate::outcome::Place;
 use crate::route::{Hop, Then};
+use crate::waiting::Waiting;
 use crate::world::World;
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {

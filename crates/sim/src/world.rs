@@ -13,7 +13,7 @@ use crate::event::What;
 use crate::flow::FlowState;
 use crate::link::Link;
 use crate::log::{Code, Log, LogRow};
-use crate::marking::MarkerState;
+use crate::marker::MarkerState;
 use crate::network::NodeId;
 use crate::outcome::{FlowCounts, Place, VerdictRow};
 use crate::packet::Slab;

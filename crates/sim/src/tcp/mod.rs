@@ -122,6 +122,13 @@ pub struct Bits {
     pub cwr: bool,
 }
 
+/// The sequence number of a segment's first byte, modulo 2³²: the SYN takes one number, data follows.
+#[inline]
+#[must_use]
+pub fn sequence_number(segment: u32, size: u32) -> u32 {
+    if segment == 0 { 0 } else { (segment - 1).wrapping_mul(size).wrapping_add(1) }
+}
+
 pub mod ns2;
 pub mod receiver;
 pub mod rfc;

@@ -5,7 +5,7 @@ pub mod outside;
 pub mod udp;
 
 use crate::clock::Clock;
-use crate::flow::FlowHost;
+use crate::host::FlowHost;
 use crate::network::Transport;
 use crate::tcp::{Ack, Alarm, Host, Sender, Tally};
 use crate::timer::{Timer, Timers};
@@ -61,7 +61,11 @@ impl<C: Clock> Source<C> {
     pub fn start<const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
         match self {
             Source::Tcp(sender) => sender.start(host),
-            Source::Udp(source) => source.start(host),
+            Source::Udp(source) if source.is_ns2_cbr::<C>() => send_datagram(source, host),
+            Source::Udp(source) => {
+                let first = source.start(host.now());
+                wait(first, host);
+            }
             Source::Outside(_) => {}
         }
     }
@@ -87,7 +91,7 @@ impl<C: Clock> Source<C> {
     pub fn alarm<const TRACE: bool>(&mut self, which: Alarm, host: &mut FlowHost<'_, C, TRACE>) {
         match self {
             Source::Tcp(sender) => sender.alarm(which, host),
-            Source::Udp(source) => source.due(host),
+            Source::Udp(source) => send_datagram(source, host),
             Source::Outside(_) => {}
         }
     }
@@ -113,5 +117,19 @@ impl<C: Clock> Source<C> {
             Source::Outside(sender) => sender.map_or_else(Tally::default, |s| s.tally),
             Source::Udp(_) => Tally::default(),
         }
+    }
+}
+
+/// A datagram is due: it is sent, and the timer set for the next one.
+fn send_datagram<C: Clock, const TRACE: bool>(source: &mut udp::Source, host: &mut FlowHost<'_, C, TRACE>) {
+    let (number, size) = source.packet();
+    host.world.send_datagram(host.flow, number, size);
+    let next = source.next(host.now());
+    wait(next, host);
+}
+
+fn wait<C: Clock, const TRACE: bool>(span: Option<C::Span>, host: &mut FlowHost<'_, C, TRACE>) {
+    if let Some(span) = span {
+        host.set_timer(Alarm::Send, span);
     }
 }

@@ -8,8 +8,6 @@ use inprofile_core::rng::Rng;
 use inprofile_core::units::{Bytes, Duration, Rate, Time};
 
 use crate::clock::{Clock, Seconds};
-use crate::flow::FlowHost;
-use crate::tcp::{Alarm, Host};
 use crate::traffic::law::Law;
 
 /// IPv4 (20 B) and UDP (8 B).
@@ -133,25 +131,31 @@ impl Source {
         Source { schedule: Schedule::new(config, stop, rng), sent: 0 }
     }
 
-    /// Its first packet is due now.
-    pub fn start<C: Clock, const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
-        if C::NS2 && self.schedule.config.is_steady() {
-            return self.due(host);
-        }
-        let first = self.schedule.begin(host.world.now.time());
-        wait(first, host);
+    /// It starts now: how long until its first packet; `None`: it sends none.
+    pub fn start<C: Clock>(&mut self, now: C) -> Option<C::Span> {
+        Some(C::span(until(self.schedule.begin(now.time())?, now)))
     }
 
-    /// A packet is due.
-    pub fn due<C: Clock, const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
-        let Config { rate, packet, .. } = self.schedule.config;
-        host.world.send_datagram(host.flow, self.sent, packet);
+    /// A packet is due now: its number and its size on the wire.
+    pub fn packet(&mut self) -> (u32, u32) {
+        let number = self.sent;
         self.sent = self.sent.wrapping_add(1);
-        if C::NS2 && self.schedule.config.is_steady() {
-            // ns-2's CBR adds its interval to the time of the last packet: sums of doubles, which drift.
-            return host.set_timer(Alarm::Send, C::serialise(rate, Bytes(u64::from(packet))));
+        (number, self.schedule.config.packet)
+    }
+
+    /// How long until the packet after the one that was due now; `None`: that was the last.
+    pub fn next<C: Clock>(&mut self, now: C) -> Option<C::Span> {
+        if self.is_ns2_cbr::<C>() {
+            let Config { rate, packet, .. } = self.schedule.config;
+            return Some(C::serialise(rate, Bytes(u64::from(packet))));
         }
-        wait(self.schedule.following(), host);
+        Some(C::span(until(self.schedule.following()?, now)))
+    }
+
+    /// ns-2's CBR sends its first packet as it starts, and adds its interval to the time of the last packet: sums of
+    /// doubles, which drift.
+    pub fn is_ns2_cbr<C: Clock>(&self) -> bool {
+        C::NS2 && self.schedule.config.is_steady()
     }
 }
 
@@ -171,13 +175,6 @@ pub fn moments(config: Config, start: Time, stop: Option<Time>, rng: Rng) -> imp
 /// How long to wait for a moment.
 fn until<C: Clock>(at: Time, now: C) -> Duration {
     Duration(at.0.saturating_sub(now.time().0))
-}
-
-fn wait<C: Clock, const TRACE: bool>(due: Option<Time>, host: &mut FlowHost<'_, C, TRACE>) {
-    if let Some(at) = due {
-        let span = C::span(until(at, host.world.now));
-        host.set_timer(Alarm::Send, span);
-    }
 }
 
 /// A moment, or [`NEVER`] if it lies beyond all numbers.

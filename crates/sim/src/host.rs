@@ -1,0 +1,49 @@
+//! The world as a flow's sender sees it: the clock, its timers, and where its segments go.
+
+use crate::clock::Clock;
+use crate::event::What;
+use crate::tcp::{Alarm, Bits, Host};
+use crate::timer::Timers;
+use crate::world::World;
+
+/// What a flow's sender sees of the world.
+pub struct FlowHost<'a, C: Clock, const TRACE: bool> {
+    /// The world.
+    pub world: &'a mut World<C, TRACE>,
+    /// The sender's timers.
+    pub timers: &'a mut Timers<C>,
+    /// The flow.
+    pub flow: u32,
+}
+
+impl<C: Clock, const TRACE: bool> Host for FlowHost<'_, C, TRACE> {
+    type Clock = C;
+
+    #[inline]
+    fn now(&self) -> C {
+        self.world.now
+    }
+    #[inline(always)]
+    fn send(&mut self, segment: u32, bits: Bits) {
+        self.world.send(self.flow, segment, bits);
+    }
+    #[inline]
+    fn set_timer(&mut self, which: Alarm, after: C::Span) {
+        let what = What::Alarm(self.flow, which);
+        let due = self.world.due(what, after);
+        if self.timers[which as usize].set(due) {
+            self.world.put_back(due, what);
+        }
+    }
+    fn cancel_timer(&mut self, which: Alarm) {
+        self.timers[which as usize].cancel();
+    }
+    #[inline]
+    fn timer_is_set(&self, which: Alarm) -> bool {
+        self.timers[which as usize].is_set()
+    }
+    fn uniform(&mut self) -> f64 {
+        let own = self.world.flows[self.flow as usize].jitter.as_deref_mut();
+        self.world.shared.as_mut().or(own).expect("only senders that jitter draw").uniform()
+    }
+}

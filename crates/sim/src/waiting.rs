@@ -1,0 +1,54 @@
+//! A packet that waits in a queue, and the counters of a queue at one moment.
+
+use inprofile_core::packet::{Colour, Ecn, FlowId, Packet};
+use inprofile_core::queue::fifo::{Counts, Item};
+
+/// A packet waiting at a link: where it is kept, and what the queue has to know of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting<C> {
+    /// Computed service: when its transmission starts.
+    pub(crate) starts: C,
+    /// Where the packet is kept.
+    pub slot: u32,
+    pub(crate) size: u32,
+    flow: FlowId,
+    colour: Colour,
+    /// Its ECN bits, perhaps changed while it waited.
+    pub ecn: Ecn,
+}
+
+impl<C> Waiting<C> {
+    #[inline]
+    pub(crate) fn new(starts: C, slot: u32, packet: &Packet) -> Waiting<C> {
+        let &Packet { size, flow, colour, ecn, .. } = packet;
+        Waiting { starts, slot, size, flow, colour, ecn }
+    }
+}
+
+impl<C> Item for Waiting<C> {
+    #[inline]
+    fn size(&self) -> u32 {
+        self.size
+    }
+    #[inline]
+    fn colour(&self) -> Colour {
+        self.colour
+    }
+    fn flow(&self) -> FlowId {
+        self.flow
+    }
+    fn mark(&mut self) -> bool {
+        self.ecn.mark()
+    }
+}
+
+/// A link's books at one moment.
+#[derive(Clone, Debug)]
+pub struct Book {
+    /// Counts since the start of the run.
+    pub counts: Counts,
+    /// Packets waiting, integrated over time since the start of the run, in packet-picoseconds.
+    pub area: u128,
+    /// How long it has been sending since the start of the run, in picoseconds: of a packet under way the part that is sent.
+    pub sending: u64,
+}
