@@ -13,6 +13,7 @@ use inprofile_benches::cpu_time;
 use inprofile_core::aqm::curve::Variant;
 use inprofile_core::aqm::{Aqm, red, rio};
 use inprofile_core::marker::Marker;
+use inprofile_core::marker::action::Action;
 use inprofile_core::marker::token_bucket::{self, TokenBucket};
 use inprofile_core::packet::{Colour, FlowId, Packet};
 use inprofile_core::params::{Build, Context};
@@ -205,6 +206,7 @@ fn decide(file: &[u8], burst: usize) {
         depth: Backlog::Bytes(DEPTH as f64),
         starts_full: true,
         conforms: token_bucket::Conforms::AtLeast,
+        action: Action::Mark,
     };
     let stream = Stream { objects, records: &records, burst };
     let (fresh, touch) = (Line(bucket.build(&context)), |bucket: &Line<TokenBucket>| bucket.0.touch());

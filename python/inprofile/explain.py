@@ -329,6 +329,7 @@ _CAUSES: Mapping[str, str] = {
     "overflow": "overflow (the queue at its limit)",
     "edge": "drops by the marker",
     "evicted": "evictions (taken out of the queue for another)",
+    "policed": "drops by a policer (out of profile)",
 }
 
 

@@ -16,19 +16,21 @@ pub enum Cause {
     Edge = 3,
     /// Already queued, taken out in favour of another.
     Evicted = 4,
+    /// By a policer: out of profile.
+    Policed = 5,
 }
 
 impl Cause {
     /// How many causes there are.
-    pub const COUNT: usize = 5;
+    pub const COUNT: usize = 6;
     /// In the order of their numbers.
     pub const ALL: [Cause; Cause::COUNT] =
-        [Cause::Early, Cause::Forced, Cause::Overflow, Cause::Edge, Cause::Evicted];
+        [Cause::Early, Cause::Forced, Cause::Overflow, Cause::Edge, Cause::Evicted, Cause::Policed];
 
     /// The name in results.
     #[must_use]
     pub fn name(self) -> &'static str {
-        ["early", "forced", "overflow", "edge", "evicted"][self as usize]
+        ["early", "forced", "overflow", "edge", "evicted", "policed"][self as usize]
     }
 }
 

@@ -1,5 +1,6 @@
 //! The meters on the hand-derived vectors of `validation/meters`.
 
+use inprofile_core::marker::action::Action;
 use inprofile_core::marker::meter::{Mode, rfc4115, srtcm, trtcm};
 use inprofile_core::packet::{Colour, Packet};
 use inprofile_core::params::{Build, Context};
@@ -88,7 +89,7 @@ fn hold(file: &str, build: impl Fn(&Vector<'_>) -> AnyMarker) -> (usize, usize) 
 fn srtcm_as_derived_by_hand() {
     let done = hold(include_str!("../../../validation/meters/srtcm.toml"), |v| {
         let (cbs, ebs) = (v.depth("cbs"), v.depth("ebs"));
-        let p = srtcm::Params { cir: Some(v.rate("cir")), cbs, ebs, mode: v.mode() };
+        let p = srtcm::Params { cir: Some(v.rate("cir")), cbs, ebs, mode: v.mode(), action: Action::Mark };
         AnyMarker::SrTcm(Box::new(p.build(&CONTEXT)))
     });
     assert_eq!(done, (21, 74));
@@ -99,7 +100,14 @@ fn srtcm_as_derived_by_hand() {
 fn trtcm_as_derived_by_hand() {
     let done = hold(include_str!("../../../validation/meters/trtcm.toml"), |v| {
         let (cir, pir) = (Some(v.rate("cir")), v.rate("pir"));
-        let p = trtcm::Params { cir, pir, cbs: v.depth("cbs"), pbs: v.depth("pbs"), mode: v.mode() };
+        let p = trtcm::Params {
+            cir,
+            pir,
+            cbs: v.depth("cbs"),
+            pbs: v.depth("pbs"),
+            mode: v.mode(),
+            action: Action::Mark,
+        };
         AnyMarker::TrTcm(Box::new(p.build(&CONTEXT)))
     });
     assert_eq!(done, (18, 66));
@@ -117,6 +125,7 @@ fn rfc4115_as_derived_by_hand() {
             ebs: v.depth("ebs"),
             mode: v.mode(),
             boundary: if prose { rfc4115::Boundary::MoreThan } else { rfc4115::Boundary::AtLeast },
+            action: Action::Mark,
         };
         AnyMarker::Rfc4115(Box::new(p.build(&CONTEXT)))
     });

@@ -12,6 +12,16 @@ use crate::tables::{Cell, Columns, Holds, Table};
 
 use Holds::{Counts, Numbers, Texts};
 
+/// A column for each cause of a drop, in their order.
+const DROPPED: [&str; Cause::COUNT] = [
+    "dropped_early",
+    "dropped_forced",
+    "dropped_overflow",
+    "dropped_edge",
+    "dropped_evicted",
+    "dropped_policed",
+];
+
 /// What one experiment's runs left, one or more seeds in one table each.
 #[pyclass(frozen, get_all, module = "inprofile._internal")]
 pub struct Results {
@@ -214,9 +224,7 @@ impl Runs<'_> {
         columns.extend(["contract", "rtt", "start", "throughput", "goodput"].map(|n| (n, Numbers)));
         columns.extend(["sent_in", "sent_out", "received_in", "received_out"].map(|n| (n, Counts)));
         columns.extend(["received_in_rate", "received_out_rate"].map(|n| (n, Numbers)));
-        let dropped =
-            ["dropped_early", "dropped_forced", "dropped_overflow", "dropped_edge", "dropped_evicted"];
-        columns.extend(dropped.map(|n| (n, Counts)));
+        columns.extend(DROPPED.map(|n| (n, Counts)));
         columns.extend(["sent", "received", "dropped", "in_flight"].map(|n| (n, Counts)));
         columns.extend(["timeouts", "fast_retransmits", "retransmissions"].map(|n| (n, Counts)));
         columns.push(("traffic", Texts));
@@ -287,9 +295,7 @@ impl Runs<'_> {
         let mut columns = vec![("seed", Counts), ("queue", Texts)];
         let of_colours = ["arrived_in", "arrived_out", "arrived_red", "sent_in", "sent_out", "sent_red"];
         columns.extend(of_colours.map(|n| (n, Counts)));
-        let by_cause =
-            ["dropped_early", "dropped_forced", "dropped_overflow", "dropped_edge", "dropped_evicted"];
-        columns.extend(by_cause.map(|n| (n, Counts)));
+        columns.extend(DROPPED.map(|n| (n, Counts)));
         columns.extend(["dropped_in", "dropped_out", "dropped_red", "marked"].map(|n| (n, Counts)));
         let rates = ["arrived_in_rate", "arrived_out_rate", "sent_rate", "utilisation", "queue_mean"];
         columns.extend(rates.map(|n| (n, Numbers)));

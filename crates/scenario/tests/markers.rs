@@ -4,6 +4,7 @@
 use std::sync::atomic::AtomicBool;
 
 use inprofile_core::registry::Registry;
+use inprofile_core::verdict::Cause;
 use inprofile_scenario::Scenario;
 use inprofile_sim::engine;
 use inprofile_sim::outcome::Outcome;
@@ -116,5 +117,36 @@ fn a_probe_marker_at_an_edge_keeps_flows_apart() {
         // No losses between the hosts and the edge, so both see the same packets in the same order.
         assert_eq!(own, shared);
         assert!((0.8..1.0).contains(&own), "{own}");
+    }
+}
+
+/// A policer at the edge: nothing out of profile gets past it, and every drop has its word.
+#[test]
+fn a_policer_lets_no_packet_out_of_profile_past() {
+    for (kind, worst) in [
+        ("kind = \"token_bucket\", rate = \"1 Mbit/s\", depth = \"15 kB\"", 1),
+        ("kind = \"srtcm\", cir = \"1 Mbit/s\", cbs = \"10 kB\", ebs = \"5 kB\"", 2),
+        ("kind = \"trtcm\", cir = \"500 kbit/s\", pir = \"1 Mbit/s\", cbs = \"10 kB\", pbs = \"15 kB\"", 2),
+        (
+            "kind = \"rfc4115\", cir = \"500 kbit/s\", eir = \"500 kbit/s\", cbs = \"10 kB\", ebs = \"5 kB\"",
+            2,
+        ),
+    ] {
+        let edge =
+            |action: &str| format!("[[edges]]\nnode = \"E\"\nmarker = {{ {kind}, action = \"{action}\" }}\n");
+        let policed = run(&edge("drop"), &[]);
+        let drops =
+            |o: &Outcome| -> u64 { o.flows.iter().map(|f| f.window.dropped[Cause::Policed as usize]).sum() };
+        assert!(drops(&policed) > 100, "{kind}: {}", drops(&policed));
+        let received = policed.flows.iter().fold([0; 3], |mut all, f| {
+            all.iter_mut().zip(f.window.received).for_each(|(a, n)| *a += n);
+            all
+        });
+        assert_eq!(received[worst..], [0, 0][worst - 1..], "{kind}");
+        // 1 Mbit/s for 50 s, less than a burst more; packets have 1,040 B.
+        let bytes = received.iter().sum::<u64>() * 1_040;
+        assert!(bytes as f64 <= 1e6 / 8.0 * 50.0 + 15_000.0 + 2.0 * 20_800.0, "{kind}: {bytes}");
+        assert!(bytes as f64 >= 0.5 * 1e6 / 8.0 * 50.0, "{kind}: {bytes}");
+        assert_eq!(drops(&run(&edge("mark"), &[])), 0, "{kind}");
     }
 }

@@ -1,5 +1,6 @@
 //! Markers (traffic conditioners): they set a packet's colour at the edge, and some drop there.
 
+pub mod action;
 pub mod ard;
 pub mod blind_drop;
 pub mod colour;

@@ -7,6 +7,7 @@
 
 use std::hint;
 
+use crate::marker::action::Action;
 use crate::marker::{Gauge, Marker};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
@@ -35,6 +36,8 @@ crate::params! {
         starts_full: bool = true;
         /// Whether a packet is IN if the tokens are at least its size, or only if they are more.
         conforms: Conforms = Conforms::AtLeast;
+        /// What becomes of what is out of profile: it goes on as OUT, or a policer drops it.
+        action: Action = Action::Mark;
     }
 }
 
@@ -57,6 +60,7 @@ pub struct TokenBucket {
     /// Packets that left as OUT, and as IN.
     marked: [u64; 2],
     conforms: Conforms,
+    action: Action,
     /// The last moment told, on ns-2's clock only.
     told: f64,
 }
@@ -111,6 +115,7 @@ impl Build for Params {
             vars: Vars { tokens, at: Time::ZERO },
             marked: [0; 2],
             conforms: self.conforms,
+            action: self.action,
             told: 0.0,
         }
     }
@@ -150,7 +155,7 @@ impl Marker for TokenBucket {
             Mark::Pass(Colour::IN)
         } else {
             self.marked[0] += 1;
-            Mark::Pass(Colour::OUT)
+            self.action.on(Colour::OUT, Colour::OUT)
         }
     }
 
@@ -169,7 +174,7 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
     use crate::units::Bytes;
-    use crate::verdict::Silent;
+    use crate::verdict::{Cause, Silent};
     use proptest::prelude::*;
 
     fn bucket(rate: u64, depth: f64) -> TokenBucket {
@@ -179,6 +184,7 @@ mod tests {
             depth: Backlog::Bytes(depth),
             starts_full: true,
             conforms: Conforms::AtLeast,
+            action: Action::Mark,
         };
         p.build(&context)
     }
@@ -224,6 +230,7 @@ mod tests {
             depth: Backlog::Packets(packets),
             starts_full: true,
             conforms,
+            action: Action::Mark,
         };
         let burst = |conforms| verdicts(&mut of(conforms, 2.0).build(&context), &[(0, 1000), (0, 1000)]);
         assert_eq!(burst(Conforms::AtLeast), [Colour::IN, Colour::IN]);
@@ -247,6 +254,32 @@ mod tests {
     }
 
     proptest! {
+        /// RFC 2475 §2.3.3.3: a policer drops exactly what would be OUT, and what it passes is never more than rate·t + depth.
+        #[test]
+        fn a_policer_drops_what_would_be_out(rate in 1_000u64..100_000_000, depth in 1500f64..100_000.0,
+                    gaps in prop::collection::vec((0u64..5_000, 40u32..1500), 1..200)) {
+            let mut policer = TokenBucket { action: Action::Drop, ..bucket(rate, depth) };
+            let mut t = 0;
+            let arrivals: Vec<_> = gaps.iter().map(|&(g, s)| { t += g; (t, s) }).collect();
+            let colours = verdicts(&mut bucket(rate, depth), &arrivals);
+            let mut rng = Rng::for_component(0, "unused");
+            let mut passed = Vec::new();
+            for (&(us, size), colour) in arrivals.iter().zip(colours) {
+                let p = Packet { size, ..Packet::default() };
+                let verdict = policer.mark(Time(us * 1_000_000), &p, &mut rng, &mut Silent);
+                let out = colour == Colour::OUT;
+                prop_assert_eq!(verdict, if out { Mark::Drop(Cause::Policed) } else { Mark::Pass(Colour::IN) });
+                if !out { passed.push((us, f64::from(size))); }
+            }
+            for (i, first) in passed.iter().enumerate() {
+                let mut sum = 0.0;
+                for (at, size) in &passed[i..] {
+                    sum += size;
+                    prop_assert!(sum <= rate as f64 / 8.0 * (at - first.0) as f64 * 1e-6 + depth + 1e-6);
+                }
+            }
+        }
+
         /// Never more than rate·t + depth, over every stretch of the run.
         #[test]
         fn conforms(rate in 1_000u64..100_000_000, depth in 1500f64..100_000.0,

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use inprofile_core::marker::action::Action;
 use inprofile_core::marker::token_bucket::{self, Conforms};
 use inprofile_core::marker::tsw2cm::{self, Variant};
 use inprofile_core::marker::tsw3cm;
@@ -235,6 +236,13 @@ fn word(
     match marker.name {
         "token_bucket" => {
             let p = token_bucket::Params::from_values(&marker.values);
+            if p.action == Action::Drop {
+                lacks_once(
+                    script,
+                    &format!("{place}.action: drop; ns-2's taggers and dsRED's policers only mark"),
+                );
+                return None;
+            }
             let (rate, depth) = (rate(p.rate), p.depth.bytes(inprofile_core::units::Bytes(full as u64)));
             match p.conforms {
                 Conforms::MoreThan => {

@@ -8,6 +8,7 @@
 //! RFC 2697 and 2698, and a bucket's depth is then the longest burst that passes. Non-goal: packet counting.
 
 use super::{Bucket, Mode, Stats, committed, inflow, one_needed, show_buckets, wanted};
+use crate::marker::action::Action;
 use crate::marker::{Gauge, Marker};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
@@ -40,6 +41,8 @@ crate::params! {
         mode: Mode = Mode::ColourBlind;
         /// Whether the last token may be spent.
         boundary: Boundary = Boundary::AtLeast;
+        /// What becomes of red packets: they go on as red, or a policer drops them.
+        action: Action = Action::Mark;
     }
 }
 
@@ -61,6 +64,7 @@ pub struct Rfc4115 {
     mode: Mode,
     boundary: Boundary,
     vars: Vars,
+    action: Action,
     stats: Stats,
 }
 
@@ -107,8 +111,8 @@ impl Build for Params {
             Vars { c: Bucket::new(self.cbs, context), e: Bucket::new(self.ebs, context), at: Time::ZERO };
         // `check` has passed: there is a rate.
         let cir = committed(self.cir, context).unwrap_or_default();
-        let Params { eir, mode, boundary, .. } = *self;
-        Rfc4115 { cir, eir, mode, boundary, vars, stats: Stats::default() }
+        let Params { eir, mode, boundary, action, .. } = *self;
+        Rfc4115 { cir, eir, mode, boundary, vars, action, stats: Stats::default() }
     }
 }
 
@@ -121,7 +125,7 @@ impl Marker for Rfc4115 {
         why.note("tc", self.vars.c.bytes());
         why.note("te", self.vars.e.bytes());
         let colour = self.vars.meter(self.mode.sees(packet), packet.size, self.boundary);
-        Mark::Pass(self.stats.count(colour))
+        self.action.on(self.stats.count(colour), Colour::Red)
     }
 
     fn gauges(&self, now: Time, show: Gauge<'_>) {

@@ -6,6 +6,7 @@
 //! Non-goal: a peak rate (see [`trtcm`](super::trtcm)).
 
 use super::{Bucket, Mode, Stats, committed, inflow, one_needed, show_buckets, wanted};
+use crate::marker::action::Action;
 use crate::marker::{Gauge, Marker};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
@@ -24,6 +25,8 @@ crate::params! {
         ebs: Backlog [NON_NEGATIVE];
         /// Whether the colour a packet comes with counts.
         mode: Mode = Mode::ColourBlind;
+        /// What becomes of red packets: they go on as red, or a policer drops them.
+        action: Action = Action::Mark;
     }
 }
 
@@ -43,6 +46,7 @@ pub struct SrTcm {
     cir: Rate,
     mode: Mode,
     vars: Vars,
+    action: Action,
     stats: Stats,
 }
 
@@ -85,7 +89,7 @@ impl Build for Params {
             Vars { c: Bucket::new(self.cbs, context), e: Bucket::new(self.ebs, context), at: Time::ZERO };
         // `check` has passed: there is a rate.
         let cir = committed(self.cir, context).unwrap_or_default();
-        SrTcm { cir, mode: self.mode, vars, stats: Stats::default() }
+        SrTcm { cir, mode: self.mode, vars, action: self.action, stats: Stats::default() }
     }
 }
 
@@ -98,7 +102,7 @@ impl Marker for SrTcm {
         why.note("tc", self.vars.c.bytes());
         why.note("te", self.vars.e.bytes());
         let colour = self.vars.meter(self.mode.sees(packet), packet.size);
-        Mark::Pass(self.stats.count(colour))
+        self.action.on(self.stats.count(colour), Colour::Red)
     }
 
     fn gauges(&self, now: Time, show: Gauge<'_>) {

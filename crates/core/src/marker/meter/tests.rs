@@ -2,11 +2,12 @@
 
 use super::*;
 use crate::marker::Marker;
+use crate::marker::action::Action;
 use crate::params::Build;
 use crate::registry::AnyMarker;
 use crate::rng::Rng;
 use crate::units::{Bytes, Duration};
-use crate::verdict::{Mark, Silent};
+use crate::verdict::{Cause, Mark, Silent};
 use proptest::prelude::*;
 
 const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
@@ -29,19 +30,23 @@ struct Setup {
 
 impl Setup {
     fn build(&self) -> AnyMarker {
+        self.build_as(Action::Mark)
+    }
+
+    fn build_as(&self, action: Action) -> AnyMarker {
         let rate = |n: u64| Rate(n * 8000);
         let depth = |n: u64| Backlog::Bytes(n as f64);
         let (cir, second) = (Some(rate(self.rates[0])), rate(self.rates[1]));
         let (cbs, other, mode) = (depth(self.depths[0]), depth(self.depths[1]), self.mode);
         match self.law {
-            Law::SrTcm => {
-                AnyMarker::SrTcm(Box::new(srtcm::Params { cir, cbs, ebs: other, mode }.build(&CONTEXT)))
-            }
+            Law::SrTcm => AnyMarker::SrTcm(Box::new(
+                srtcm::Params { cir, cbs, ebs: other, mode, action }.build(&CONTEXT),
+            )),
             Law::TrTcm => AnyMarker::TrTcm(Box::new(
-                trtcm::Params { cir, pir: second, cbs, pbs: other, mode }.build(&CONTEXT),
+                trtcm::Params { cir, pir: second, cbs, pbs: other, mode, action }.build(&CONTEXT),
             )),
             Law::Rfc4115(boundary) => AnyMarker::Rfc4115(Box::new(
-                rfc4115::Params { cir, eir: second, cbs, ebs: other, mode, boundary }.build(&CONTEXT),
+                rfc4115::Params { cir, eir: second, cbs, ebs: other, mode, boundary, action }.build(&CONTEXT),
             )),
         }
     }
@@ -147,6 +152,24 @@ proptest! {
         prop_assert_eq!(colours(&mut setup.build(), fast), setup.by_the_word(&slow));
     }
 
+    /// RFC 2475 §2.3.3.3: a policer drops exactly what the meter would make red; the rest has the same colours.
+    #[test]
+    fn a_policer_drops_what_would_be_red(setup in setup(), steps in arrivals()) {
+        let (mut meter, mut policer) = (setup.build(), setup.build_as(Action::Drop));
+        let mut rng = Rng::for_component(0, "unused");
+        let mut t = 0;
+        for (us, size, colour) in steps {
+            t += us * 700_000_001;
+            let packet = Packet { size, colour, ..Packet::default() };
+            let metered = meter.mark(Time(t), &packet, &mut rng, &mut Silent);
+            let policed = policer.mark(Time(t), &packet, &mut rng, &mut Silent);
+            let red = metered == Mark::Pass(Colour::Red);
+            prop_assert_eq!(policed, if red { Mark::Drop(Cause::Policed) } else { metered });
+        }
+        let stats = |m: &AnyMarker| { let mut all = Vec::new(); m.stats(&mut |n, c| all.push((n, c))); all };
+        prop_assert_eq!(stats(&meter), stats(&policer));
+    }
+
     /// RFC 2697 §3, 2698 §3, 4115 §3: in the colour-aware mode no packet is improved.
     #[test]
     fn colour_aware_never_improves(setup in setup(), steps in arrivals()) {
@@ -194,6 +217,7 @@ fn nothing_drifts() {
         cbs: Backlog::Bytes(1e9),
         ebs: Backlog::Bytes(0.0),
         mode: Mode::ColourBlind,
+        action: Action::Mark,
     };
     let mut meter = AnyMarker::SrTcm(Box::new(params.build(&CONTEXT)));
     let mut rng = Rng::for_component(0, "unused");
@@ -221,7 +245,13 @@ fn nothing_drifts() {
 fn what_cannot_be_is_refused_and_what_is_odd_is_remarked_on() {
     let rate = |n| Some(Rate(n));
     let b = Backlog::Bytes;
-    let sr = |cir, cbs, ebs| srtcm::Params { cir, cbs: b(cbs), ebs: b(ebs), mode: Mode::ColourBlind };
+    let sr = |cir, cbs, ebs| srtcm::Params {
+        cir,
+        cbs: b(cbs),
+        ebs: b(ebs),
+        mode: Mode::ColourBlind,
+        action: Action::Mark,
+    };
     assert_eq!(sr(None, 1e4, 0.0).check(&CONTEXT).map_err(|f| f.field), Err("cir"));
     assert_eq!(sr(rate(1), 999.0, 999.0).check(&CONTEXT).map_err(|f| f.field), Err("cbs"));
     assert_eq!(sr(rate(1), 0.0, 1e4).check(&CONTEXT).map(|w| w.len()), Ok(1));
@@ -235,6 +265,7 @@ fn what_cannot_be_is_refused_and_what_is_odd_is_remarked_on() {
         cbs: b(cbs),
         pbs: b(pbs),
         mode: Mode::ColourBlind,
+        action: Action::Mark,
     };
     assert_eq!(tr(99, 1e4, 1e4).check(&CONTEXT).map_err(|f| f.field), Err("pir"));
     assert_eq!(tr(100, 1e4, 999.0).check(&CONTEXT).map_err(|f| f.field), Err("pbs"));
@@ -248,6 +279,7 @@ fn what_cannot_be_is_refused_and_what_is_odd_is_remarked_on() {
         ebs: b(ebs),
         mode: Mode::ColourAware,
         boundary: rfc4115::Boundary::AtLeast,
+        action: Action::Mark,
     };
     assert_eq!(excess(1.0, 1.0).check(&CONTEXT).map_err(|f| f.field), Err("cbs"));
     assert_eq!(excess(1e4, 0.0).check(&CONTEXT).map(|w| w[0].field), Ok("ebs"));
@@ -261,6 +293,7 @@ fn counts_by_the_colour_that_left() {
         cbs: Backlog::Packets(2.0),
         ebs: Backlog::Packets(1.0),
         mode: Mode::ColourBlind,
+        action: Action::Mark,
     };
     let mut meter = params.build(&CONTEXT);
     let mut rng = Rng::for_component(0, "unused");

@@ -6,6 +6,7 @@
 //! (see [`rfc4115`](super::rfc4115)).
 
 use super::{Bucket, Mode, Stats, committed, inflow, needed, show_buckets, wanted};
+use crate::marker::action::Action;
 use crate::marker::{Gauge, Marker};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
@@ -26,6 +27,8 @@ crate::params! {
         pbs: Backlog [POSITIVE];
         /// Whether the colour a packet comes with counts.
         mode: Mode = Mode::ColourBlind;
+        /// What becomes of red packets: they go on as red, or a policer drops them.
+        action: Action = Action::Mark;
     }
 }
 
@@ -46,6 +49,7 @@ pub struct TrTcm {
     pir: Rate,
     mode: Mode,
     vars: Vars,
+    action: Action,
     stats: Stats,
 }
 
@@ -102,7 +106,7 @@ impl Build for Params {
             Vars { c: Bucket::new(self.cbs, context), p: Bucket::new(self.pbs, context), at: Time::ZERO };
         // `check` has passed: there is a rate.
         let cir = committed(self.cir, context).unwrap_or_default();
-        TrTcm { cir, pir: self.pir, mode: self.mode, vars, stats: Stats::default() }
+        TrTcm { cir, pir: self.pir, mode: self.mode, vars, action: self.action, stats: Stats::default() }
     }
 }
 
@@ -115,7 +119,7 @@ impl Marker for TrTcm {
         why.note("tc", self.vars.c.bytes());
         why.note("tp", self.vars.p.bytes());
         let colour = self.vars.meter(self.mode.sees(packet), packet.size);
-        Mark::Pass(self.stats.count(colour))
+        self.action.on(self.stats.count(colour), Colour::Red)
     }
 
     fn gauges(&self, now: Time, show: Gauge<'_>) {

@@ -1,0 +1,25 @@
+//! What a meter does about what is out of profile: it marks it, or, as a policer, drops it (RFC 2475 §2.3.3.3).
+//!
+//! Either way the meter decides and counts the same: a policer drops exactly what would have been marked out of profile.
+
+use crate::packet::Colour;
+use crate::verdict::{Cause, Mark};
+
+crate::choice! {
+    /// What becomes of what is out of profile.
+    pub enum Action {
+        /// It goes on with its colour.
+        Mark = "mark",
+        /// It is dropped: the meter is a policer.
+        Drop = "drop",
+    }
+}
+
+impl Action {
+    /// The verdict on a packet of which the meter says this; out of profile is this colour and whatever is worse.
+    #[inline]
+    #[must_use]
+    pub fn on(self, metered: Colour, out: Colour) -> Mark {
+        if self == Action::Drop && metered >= out { Mark::Drop(Cause::Policed) } else { Mark::Pass(metered) }
+    }
+}
