@@ -11,6 +11,7 @@ use std::{env, fs, hint};
 
 use inprofile_benches::cpu_time;
 use inprofile_core::marker::{Marker, tsw2cm, twam};
+use inprofile_core::mechanism::Mechanism;
 use inprofile_core::packet::{Direction, FlowId, Kind, Packet};
 use inprofile_core::params::{Build, Context};
 use inprofile_core::rng::Rng;

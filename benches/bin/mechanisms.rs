@@ -6,6 +6,7 @@
 //! within their range, so that the timed packets meet every case.
 //! Packets come in bursts, as a router takes them from its ring: the buckets of a burst are touched, then decided on.
 
+use inprofile_core::aqm::spacing::{EARLY, FORCED};
 use std::time::Duration;
 use std::{env, fs, hint};
 
@@ -268,7 +269,7 @@ fn packet(r: &Record) -> Packet {
 
 #[inline]
 fn admitted(verdict: Admission) -> bool {
-    !matches!(verdict, Admission::Drop(Cause::Early | Cause::Forced | Cause::Overflow))
+    !matches!(verdict, Admission::Drop(EARLY | FORCED | Cause::OVERFLOW))
 }
 
 /// What is decided on.

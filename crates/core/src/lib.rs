@@ -10,6 +10,7 @@ pub mod aqm;
 pub mod estimate;
 pub mod flow_table;
 pub mod marker;
+pub mod mechanism;
 pub mod packet;
 pub mod params;
 pub mod queue;

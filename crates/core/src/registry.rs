@@ -5,14 +5,16 @@ mod schedulers;
 
 pub use schedulers::{AnyScheduler, SchedulerEntry};
 
+use std::ops::{Deref, DerefMut};
+
 use crate::aqm::{self, Aqm};
-use crate::marker::{self, Gauge, Marker};
+use crate::marker::{self, Marker};
+use crate::mechanism::Mechanism;
 use crate::packet::{Direction, Packet};
 use crate::params::{Build, Context, Fault, Field, Params, Values, Warning};
 use crate::queue::Queue;
 use crate::rng::Rng;
-use crate::signal::{Oracle, Outbox, Signal};
-use crate::units::{Backlog, Time};
+use crate::units::Time;
 use crate::verdict::{Admission, Departure, Mark, Why};
 
 /// A mechanism as a user finds it.
@@ -64,10 +66,11 @@ impl Default for Registry {
 
 /// One table, one line a mechanism: its name, type and parameters, where it comes from, what it does. Makes the list
 /// of entries, the enum, and a macro that calls whichever mechanism an enum holds. What takes much room is boxed, as
-/// every host has a queue, and may have a marker, of its own.
+/// every host has a queue, and may have a marker, of its own. What is no decision (ticks, signals, gauges, …) is called on the
+/// mechanism as an object, to which the enum dereferences.
 macro_rules! mechanisms {
     (
-        ($d:tt) $(#[$meta:meta])* $any:ident: $dyn:path, $list:ident, $each:ident {
+        ($d:tt) $(#[$meta:meta])* $any:ident: $kind:path, $custom:path, $list:ident, $each:ident {
             $( $name:literal = $variant:ident($t:ty, $params:ty), $source:literal, $summary:literal; )*
         }
     ) => {
@@ -84,14 +87,15 @@ macro_rules! mechanisms {
         pub enum $any {
             $( #[doc = concat!("`", $name, "`: ", $summary)] $variant($t), )*
             /// A user's own.
-            Custom(Box<dyn $dyn>),
+            Custom(Box<dyn $custom>),
         }
 
+        /// One of ours by its type, a user's own as an object.
         macro_rules! $each {
-            ($d self:expr, $d m:ident => $d body:expr) => {
+            ($d self:expr, $d m:ident => $d ours:expr, $d custom:expr) => {
                 match $d self {
-                    $( $any::$variant($d m) => $d body, )*
-                    $any::Custom($d m) => $d body,
+                    $( $any::$variant($d m) => $d ours, )*
+                    $any::Custom($d m) => $d custom,
                 }
             };
         }
@@ -105,43 +109,18 @@ macro_rules! mechanisms {
             }
         }
 
-        impl $any {
-            /// Whether it looks at what passes in the reverse direction: see the trait's `SEES_REVERSE`.
-            #[must_use]
-            pub fn sees_reverse(&self) -> bool {
-                use $dyn as _;
-                $each!(self, m => m.sees_reverse())
+        impl Deref for $any {
+            type Target = dyn $kind;
+            fn deref(&self) -> &(dyn $kind + 'static) {
+                use $custom as _;
+                $each!(self, m => m.object(), m.object())
             }
-            /// Whether its ticks send signals: see the trait's `SENDS`.
-            #[must_use]
-            pub fn sends(&self) -> bool {
-                use $dyn as _;
-                $each!(self, m => m.sends())
-            }
-            /// Sees a packet pass.
-            #[inline]
-            pub fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
-                $each!(self, m => m.observe(now, packet, direction));
-            }
-            /// Called at the start of the run and then at each time it returned.
-            pub fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
-                $each!(self, m => m.tick(now, outbox))
-            }
-            /// A signal has arrived.
-            pub fn signal(&mut self, now: Time, signal: &Signal) {
-                $each!(self, m => m.signal(now, signal));
-            }
-            /// What it wants to be told of the truth, if anything.
-            pub fn oracle(&self) -> Option<Oracle> {
-                $each!(self, m => m.oracle())
-            }
-            /// Shows the state at `now`.
-            pub fn gauges(&self, now: Time, show: Gauge<'_>) {
-                $each!(self, m => m.gauges(now, show));
-            }
-            /// Shows the counts.
-            pub fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-                $each!(self, m => m.stats(show));
+        }
+
+        impl DerefMut for $any {
+            fn deref_mut(&mut self) -> &mut (dyn $kind + 'static) {
+                use $custom as _;
+                $each!(self, m => m.object_mut(), m.object_mut())
             }
         }
     };
@@ -149,7 +128,7 @@ macro_rules! mechanisms {
 
 mechanisms! { ($)
     /// Any marker.
-    AnyMarker: marker::DynMarker, MARKERS, each_marker {
+    AnyMarker: marker::Marker, marker::DynMarker, MARKERS, each_marker {
     "token_bucket" = TokenBucket(marker::token_bucket::TokenBucket, marker::token_bucket::Params),
         "RFC 2697 §3 (committed bucket); papers A and B",
         "IN while the bucket holds the packet's size in tokens, else OUT.";
@@ -194,7 +173,7 @@ mechanisms! { ($)
 
 mechanisms! { ($)
     /// Any queue discipline.
-    AnyAqm: aqm::DynAqm, AQMS, each_aqm {
+    AnyAqm: aqm::Aqm, aqm::DynAqm, AQMS, each_aqm {
     "drop_tail" = DropTail(aqm::drop_tail::DropTail, aqm::drop_tail::Params),
         "RFC 7567 §2",
         "Drops what finds the queue full.";
@@ -226,57 +205,57 @@ mechanisms! { ($)
 }
 
 impl AnyMarker {
-    /// The moment of the call that follows on ns-2's clock: see [`marker::Marker::tell_secs`].
+    /// The moment of the call that follows on ns-2's clock, in its own seconds. They are sums of doubles that whole
+    /// picoseconds can't hold, and decide where a bucket holds exactly a packet or an idle stretch exactly a whole number.
     pub fn tell_secs(&mut self, now: Time, secs: f64) {
-        each_marker!(self, m => m.tell_secs(now, secs));
+        match self {
+            AnyMarker::TokenBucket(m) => m.tell_secs(now, secs),
+            AnyMarker::Tsw2cm(m) => m.tell_secs(secs),
+            AnyMarker::Tsw3cm(m) => m.tell_secs(secs),
+            _ => {}
+        }
     }
 
-    /// Decides on a packet.
+    /// Shows it a packet that goes forward, and asks for its verdict.
     #[inline]
     pub fn mark<W: Why>(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
-        each_marker!(self, m => m.mark(now, packet, rng, why))
+        each_marker!(self, m => {
+            m.observe(now, packet, Direction::Forward);
+            m.mark(now, packet, rng, why)
+        }, {
+            m.observe(now, packet, Direction::Forward);
+            m.mark_dyn(now, packet, rng, why)
+        })
     }
 }
 
-/// Calls a discipline's `arrive` as a function of its own: all of them in one would be for each to save what registers any
-/// of them needs.
-#[inline(never)]
-fn apart<M, Q, W>(
-    m: &mut M,
-    now: Time,
-    packet: &Packet,
-    queue: &mut Q,
-    rng: &mut Rng,
-    why: &mut W,
-    arrive: impl FnOnce(&mut M, Time, &Packet, &mut Q, &mut Rng, &mut W) -> Admission,
-) -> Admission {
-    arrive(m, now, packet, queue, rng, why)
+/// [`Aqm::arrive`] as a function of its own: all disciplines' in one would be for each to save what registers any of them
+/// needs.
+trait Apart: Aqm + Sized {
+    #[inline(never)]
+    fn arrive_apart<Q: Queue, W: Why>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        self.arrive(now, packet, queue, rng, why)
+    }
 }
+
+impl<A: Aqm> Apart for A {}
 
 impl AnyAqm {
-    /// Whether the queue has to be served packet by packet: see [`aqm::Aqm::serves_as_set`].
-    #[must_use]
-    pub fn serves(&self) -> bool {
-        use crate::aqm::DynAqm;
-        each_aqm!(self, m => m.serves())
-    }
-
-    /// Whether it sees more than arrivals in their order: see [`aqm::Aqm::KEEPS_TIME`].
-    #[must_use]
-    pub fn keeps_time(&self) -> bool {
-        use crate::aqm::DynAqm;
-        each_aqm!(self, m => m.keeps_time())
-    }
-
-    /// How it reads a limit, where that is a way of its own: see [`aqm::Aqm::joins_below`].
-    #[must_use]
-    pub fn joins_below(&self, limit: Backlog) -> Option<u64> {
-        each_aqm!(self, m => m.joins_below(limit))
-    }
-
-    /// The moment of the call that follows on ns-2's clock: see [`aqm::Aqm::tell_secs`].
+    /// The moment of the call that follows on ns-2's clock, in its own seconds, which whole picoseconds can't hold.
+    /// Traffic in step leaves a link idle for exactly whole packets, and then the last bit counts.
     pub fn tell_secs(&mut self, secs: f64) {
-        each_aqm!(self, m => m.tell_secs(secs));
+        match self {
+            AnyAqm::Rio(m) => m.tell_secs(secs),
+            AnyAqm::DsRed(m) => m.tell_secs(secs),
+            _ => {}
+        }
     }
 
     /// Decides on an arrival.
@@ -289,27 +268,24 @@ impl AnyAqm {
         rng: &mut Rng,
         why: &mut W,
     ) -> Admission {
-        each_aqm!(self, m => apart(m, now, packet, queue, rng, why, |m, now, packet, queue, rng, why| {
-            m.arrive(now, packet, queue, rng, why)
-        }))
+        each_aqm!(self, m => m.arrive_apart(now, packet, queue, rng, why), m.arrive_dyn(now, packet, queue, rng, why))
     }
 
-    /// Shows what it keeps of each flow: see [`aqm::Aqm::flow_gauges`].
-    pub fn flow_gauges(&self, now: Time, show: aqm::FlowGauge<'_>) {
-        each_aqm!(self, m => m.flow_gauges(now, show));
-    }
-
-    /// Decides on a departure.
+    /// Decides on a departure: of a packet that came at `since`.
     #[inline]
     pub fn depart<Q: Queue, W: Why>(
         &mut self,
         now: Time,
         packet: &Packet,
+        since: Time,
         queue: &mut Q,
         rng: &mut Rng,
         why: &mut W,
     ) -> Departure {
-        each_aqm!(self, m => m.depart(now, packet, queue, rng, why))
+        each_aqm!(self,
+            m => m.depart(now, packet, since, queue, rng, why),
+            m.depart_dyn(now, packet, since, queue, rng, why)
+        )
     }
 }
 

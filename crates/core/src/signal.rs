@@ -20,8 +20,7 @@ pub const FORGET: &str = "forget";
 
 /// Signals a mechanism wants delivered to the peers that the experiment connected it to (`[[signals]]`): each after the
 /// connection's delay, in the order they were sent, but for those the connection loses. Only a tick sends, so that a
-/// packet never waits for a message. A mechanism that sends says so: [`Marker::SENDS`](crate::marker::Marker::SENDS),
-/// [`Aqm::SENDS`](crate::aqm::Aqm::SENDS).
+/// packet never waits for a message. A mechanism that sends says so: [`Mechanism::sends`](crate::mechanism::Mechanism::sends).
 #[derive(Clone, Debug, Default)]
 pub struct Outbox {
     /// In the order they were sent.

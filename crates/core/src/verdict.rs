@@ -2,36 +2,91 @@
 
 use crate::packet::Colour;
 
-/// Why a packet was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Cause {
-    /// By chance, before it was necessary: the average lay between the thresholds.
-    Early = 0,
-    /// The average lay above the upper threshold.
-    Forced = 1,
-    /// The queue was at its limit.
-    Overflow = 2,
-    /// By a marker, at the edge.
-    Edge = 3,
-    /// Already queued, taken out in favour of another.
-    Evicted = 4,
-    /// By a policer: out of profile.
-    Policed = 5,
+/// Why a packet was dropped, in the word of whoever dropped it. A law declares its causes beside itself, with what they
+/// mean: `pub const EARLY: Cause = Cause::named("early")`. A queue's own are here.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cause(u8);
+
+/// Every cause there is, in the order of the columns of results: a new law's is one word more at the end.
+macro_rules! causes {
+    ($($name:literal),+ $(,)?) => {
+        const NAMES: &[&str] = &[$($name),+];
+        const COLUMNS: &[&str] = &[$(concat!("dropped_", $name)),+];
+    };
 }
+causes!["early", "forced", "overflow", "edge", "evicted", "policed", "unmarkable"];
 
 impl Cause {
+    /// The queue was at its limit.
+    pub const OVERFLOW: Cause = Cause::named("overflow");
+    /// Already queued, taken out in favour of another.
+    pub const EVICTED: Cause = Cause::named("evicted");
+    /// A discipline would have marked it without asking whether its transport understands marks, which it does not.
+    pub const UNMARKABLE: Cause = Cause::named("unmarkable");
+
     /// How many causes there are.
-    pub const COUNT: usize = 6;
-    /// In the order of their numbers.
-    pub const ALL: [Cause; Cause::COUNT] =
-        [Cause::Early, Cause::Forced, Cause::Overflow, Cause::Edge, Cause::Evicted, Cause::Policed];
+    pub const COUNT: usize = NAMES.len();
+    /// In the order of their columns.
+    pub const ALL: [Cause; Cause::COUNT] = {
+        let mut all = [Cause(0); Cause::COUNT];
+        let mut i = 0;
+        while i < Cause::COUNT {
+            all[i] = Cause(i as u8);
+            i += 1;
+        }
+        all
+    };
+
+    /// The cause of this name; none that is missing from the list compiles as a constant.
+    ///
+    /// # Panics
+    /// If there is no such cause.
+    #[must_use]
+    pub const fn named(name: &str) -> Cause {
+        let mut i = 0;
+        while i < NAMES.len() {
+            if same(NAMES[i], name) {
+                return Cause(i as u8);
+            }
+            i += 1;
+        }
+        panic!("no cause of drops has this name")
+    }
+
+    /// Its place in arrays of [`Cause::COUNT`].
+    #[must_use]
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
 
     /// The name in results.
     #[must_use]
     pub fn name(self) -> &'static str {
-        ["early", "forced", "overflow", "edge", "evicted", "policed"][self as usize]
+        NAMES[self.index()]
     }
+
+    /// The name of its column in tables of counts.
+    #[must_use]
+    pub fn column(self) -> &'static str {
+        COLUMNS[self.index()]
+    }
+}
+
+impl std::fmt::Debug for Cause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Whether two texts are equal, where a constant is computed.
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut i = 0;
+    while i < a.len() && i < b.len() && a[i] == b[i] {
+        i += 1;
+    }
+    i == a.len() && i == b.len()
 }
 
 /// A marker's verdict.
@@ -148,7 +203,8 @@ mod tests {
     #[test]
     fn every_cause_has_its_own_name_and_place() {
         for (i, cause) in Cause::ALL.into_iter().enumerate() {
-            assert_eq!(cause as usize, i);
+            assert_eq!((cause.index(), Cause::named(cause.name())), (i, cause));
+            assert_eq!(cause.column(), format!("dropped_{}", cause.name()));
             assert!(Cause::ALL[..i].iter().all(|c| c.name() != cause.name()));
         }
     }

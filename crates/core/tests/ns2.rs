@@ -6,7 +6,7 @@
 
 use inprofile_core::packet::{Colour, Packet};
 use inprofile_core::params::{Context, Value, Values};
-use inprofile_core::queue::fifo::Fifo;
+use inprofile_core::queue::fifo::{Fifo, Stamped};
 use inprofile_core::registry::{AnyAqm, Registry};
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
@@ -64,7 +64,14 @@ fn relive(golden: &str, limit: f64, mut aqm: AnyAqm, draws: u32) -> String {
             }
             let colour = if matches!(event, 'O' | 'o') { Colour::OUT } else { Colour::IN };
             let packet = Packet { size: 1040, colour, ..Packet::default() };
-            let verdict = queue.arrive(now, &packet, packet, &mut aqm, &mut rng, &mut Silent);
+            let verdict = queue.arrive(
+                now,
+                &packet,
+                Stamped { packet: packet, since: now },
+                &mut aqm,
+                &mut rng,
+                &mut Silent,
+            );
             let (joined, dropped) = match event {
                 '+' | 'x' => ('+', 'x'),
                 'O' | 'o' => ('O', 'o'),

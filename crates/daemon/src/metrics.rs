@@ -251,7 +251,7 @@ fn classes(p: &mut Page, s: &Snapshot) {
                 p.sample(
                     "class_dropped_packets_total",
                     &labels,
-                    class.counts.dropped[cause as usize][colour as usize],
+                    class.counts.dropped[cause.index()][colour as usize],
                 );
             }
         }

@@ -277,7 +277,7 @@ impl ClassState {
         let c = &self.counts;
         let dropped: Map<String, Json> = Cause::ALL
             .iter()
-            .map(|cause| (cause.name().to_owned(), colours(c.dropped[*cause as usize])))
+            .map(|cause| (cause.name().to_owned(), colours(c.dropped[cause.index()])))
             .collect();
         json!({
             "name": self.name,

@@ -12,16 +12,6 @@ use crate::tables::{Cell, Columns, Holds, Table};
 
 use Holds::{Counts, Numbers, Texts};
 
-/// A column for each cause of a drop, in their order.
-const DROPPED: [&str; Cause::COUNT] = [
-    "dropped_early",
-    "dropped_forced",
-    "dropped_overflow",
-    "dropped_edge",
-    "dropped_evicted",
-    "dropped_policed",
-];
-
 /// What one experiment's runs left, one or more seeds in one table each.
 #[pyclass(frozen, get_all, module = "inprofile._internal")]
 pub struct Results {
@@ -224,7 +214,7 @@ impl Runs<'_> {
         columns.extend(["contract", "rtt", "start", "throughput", "goodput"].map(|n| (n, Numbers)));
         columns.extend(["sent_in", "sent_out", "received_in", "received_out"].map(|n| (n, Counts)));
         columns.extend(["received_in_rate", "received_out_rate"].map(|n| (n, Numbers)));
-        columns.extend(DROPPED.map(|n| (n, Counts)));
+        columns.extend(Cause::ALL.map(|c| (c.column(), Counts)));
         columns.extend(["sent", "received", "dropped", "in_flight"].map(|n| (n, Counts)));
         columns.extend(["timeouts", "fast_retransmits", "retransmissions"].map(|n| (n, Counts)));
         columns.push(("traffic", Texts));
@@ -295,7 +285,7 @@ impl Runs<'_> {
         let mut columns = vec![("seed", Counts), ("queue", Texts)];
         let of_colours = ["arrived_in", "arrived_out", "arrived_red", "sent_in", "sent_out", "sent_red"];
         columns.extend(of_colours.map(|n| (n, Counts)));
-        columns.extend(DROPPED.map(|n| (n, Counts)));
+        columns.extend(Cause::ALL.map(|c| (c.column(), Counts)));
         columns.extend(["dropped_in", "dropped_out", "dropped_red", "marked"].map(|n| (n, Counts)));
         let rates = ["arrived_in_rate", "arrived_out_rate", "sent_rate", "utilisation", "queue_mean"];
         columns.extend(rates.map(|n| (n, Numbers)));
@@ -313,7 +303,7 @@ impl Runs<'_> {
                 let mut cells: Vec<Cell<'_>> = vec![o.seed.into(), name.into()];
                 cells.extend(w.arrived.map(Cell::Count));
                 cells.extend(w.sent.map(Cell::Count));
-                cells.extend(Cause::ALL.map(|c| Cell::Count(sum(&w.dropped[c as usize]))));
+                cells.extend(Cause::ALL.map(|c| Cell::Count(sum(&w.dropped[c.index()]))));
                 cells.extend(Colour::ALL.map(|c| Cell::Count(w.dropped_of(c))));
                 cells.push(sum(&w.marked).into());
                 // The share of the window in which it was sending, and the rate that this is: of a packet under way when the

@@ -213,7 +213,7 @@ impl Sum {
             rows.iter().flatten().for_each(|n| self.number(*n));
             // By name, so that another discipline's cause changes nothing.
             for cause in Cause::ALL {
-                let dropped = counts.dropped[cause as usize];
+                let dropped = counts.dropped[cause.index()];
                 if dropped != [0; 3] {
                     self.text(cause.name());
                     dropped.iter().for_each(|n| self.number(*n));

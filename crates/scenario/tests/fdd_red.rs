@@ -1,5 +1,6 @@
 //! FDD-RED in a network: round-trip times estimated from what passes, against the true ones, and whose packets go.
 
+use inprofile_core::aqm::spacing::{EARLY, FORCED};
 use std::sync::atomic::AtomicBool;
 
 use inprofile_core::registry::Registry;
@@ -83,7 +84,7 @@ fn an_oracle_tells_propagation() {
 }
 
 fn dropped(outcome: &Outcome, causes: &[Cause]) -> u64 {
-    outcome.flows.iter().flat_map(|f| causes.iter().map(|c| f.total.dropped[*c as usize])).sum()
+    outcome.flows.iter().flat_map(|f| causes.iter().map(|c| f.total.dropped[c.index()])).sum()
 }
 
 /// Fig. 10 has fewer drops from a buffer of 10 packets on, where the average stays below min_th = 25 and RED decides nothing:
@@ -94,8 +95,7 @@ fn at_ten_packets_the_ledger_has_the_full_queue_to_decide_on() {
         let of = |set: &[(&str, &str)]| {
             let ten = ("links.bottleneck.queue.limit", "10 packets");
             let outcome = run("ns2", seed, &[&[ten], set].concat());
-            [&[Cause::Early, Cause::Forced][..], &[Cause::Overflow], &[Cause::Evicted]]
-                .map(|c| dropped(&outcome, c))
+            [&[EARLY, FORCED][..], &[Cause::OVERFLOW], &[Cause::EVICTED]].map(|c| dropped(&outcome, c))
         };
         // Where the victim has no packet among ten, the arrival goes.
         let [early, overflow, evicted] = of(&[]);
@@ -114,10 +114,10 @@ fn twenty_seconds_hold_at_most_a_hundred_early_drops() {
             let red = [("links.bottleneck.queue.aqm", "red"), ("links.bottleneck.queue.wait", wait)];
             let rtt = [("flows.tcp.rtt", "100 ms"), ("links.bottleneck.queue.variant", "ns2")];
             let outcome = run("ns2", seed, &[red, rtt].concat());
-            let early = dropped(&outcome, &[Cause::Early, Cause::Forced]);
+            let early = dropped(&outcome, &[EARLY, FORCED]);
             let all = dropped(&outcome, &Cause::ALL);
             assert!(early <= 100, "{early} early drops");
-            assert!(all > 120 && dropped(&outcome, &[Cause::Overflow]) == all - early, "{early} of {all}");
+            assert!(all > 120 && dropped(&outcome, &[Cause::OVERFLOW]) == all - early, "{early} of {all}");
         }
     }
 }
@@ -131,7 +131,7 @@ fn evictions_are_booked() {
     ];
     let outcome = run("ns2", 1, &set);
     let evicted =
-        |o: &Outcome| -> u64 { o.flows.iter().map(|f| f.total.dropped[Cause::Evicted as usize]).sum() };
+        |o: &Outcome| -> u64 { o.flows.iter().map(|f| f.total.dropped[Cause::EVICTED.index()]).sum() };
     assert!(evicted(&outcome) > 50, "{}", evicted(&outcome));
     let queue = outcome.links.iter().find(|l| l.stats.iter().any(|s| s.0 == "struck")).unwrap();
     let struck = queue.stats.iter().find(|s| s.0 == "struck").unwrap().1;

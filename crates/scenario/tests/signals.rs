@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use inprofile_core::aqm::Aqm;
 use inprofile_core::marker::Marker;
+use inprofile_core::mechanism::Mechanism;
 use inprofile_core::packet::{Direction, FlowId, Kind, Packet};
 use inprofile_core::queue::Queue;
 use inprofile_core::registry::{AnyAqm, AnyMarker, Entry, Registry};
@@ -34,13 +35,15 @@ struct Sender {
     oracle: Option<Oracle>,
 }
 
-impl Marker for Sender {
-    const SENDS: bool = true;
-    const SEES_REVERSE: bool = false;
-
-    fn mark<W: Why + ?Sized>(&mut self, _: Time, packet: &Packet, _: &mut Rng, _: &mut W) -> Mark {
-        Mark::Pass(packet.colour)
+impl Mechanism for Sender {
+    fn sends(&self) -> bool {
+        true
     }
+
+    fn sees_reverse(&self) -> bool {
+        false
+    }
+
     fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
         for _ in 0..2 {
             outbox.signals.push(Signal { topic: "number", flow: None, value: self.sent });
@@ -48,20 +51,45 @@ impl Marker for Sender {
         }
         Some(now + Duration::from_millis(100))
     }
+
     fn signal(&mut self, now: Time, signal: &Signal) {
         tell("marker", now, signal);
     }
+
     fn oracle(&self) -> Option<Oracle> {
         self.oracle
+    }
+}
+
+impl Marker for Sender {
+    fn mark<W: Why + ?Sized>(&mut self, _: Time, packet: &Packet, _: &mut Rng, _: &mut W) -> Mark {
+        Mark::Pass(packet.colour)
     }
 }
 
 /// Drop-tail that writes down what it is told and shown.
 struct Listener;
 
-impl Aqm for Listener {
-    const SEES_REVERSE: bool = true;
+impl Mechanism for Listener {
+    fn sees_reverse(&self) -> bool {
+        true
+    }
 
+    fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
+        assert_eq!((direction, packet.kind), (Direction::Reverse, Kind::Ack));
+        SEEN.with_borrow_mut(|s| s.push((now, packet.flow)));
+    }
+
+    fn signal(&mut self, now: Time, signal: &Signal) {
+        tell("queue", now, signal);
+    }
+
+    fn oracle(&self) -> Option<Oracle> {
+        Some(Oracle::Rtt)
+    }
+}
+
+impl Aqm for Listener {
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         _: Time,
@@ -70,17 +98,7 @@ impl Aqm for Listener {
         _: &mut Rng,
         _: &mut W,
     ) -> Admission {
-        if queue.fits(packet.size) { Admission::Admit } else { Admission::Drop(Cause::Overflow) }
-    }
-    fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
-        assert_eq!((direction, packet.kind), (Direction::Reverse, Kind::Ack));
-        SEEN.with_borrow_mut(|s| s.push((now, packet.flow)));
-    }
-    fn signal(&mut self, now: Time, signal: &Signal) {
-        tell("queue", now, signal);
-    }
-    fn oracle(&self) -> Option<Oracle> {
-        Some(Oracle::Rtt)
+        if queue.fits(packet.size) { Admission::Admit } else { Admission::Drop(Cause::OVERFLOW) }
     }
 }
 

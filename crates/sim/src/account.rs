@@ -53,7 +53,7 @@ impl Counted {
             self.flows[flow as usize].take_back(&now.since(&then));
         }
         for &(_, flow, cause) in world.losses_to_come() {
-            self.flows[flow as usize].dropped[cause as usize] -= 1;
+            self.flows[flow as usize].dropped[cause.index()] -= 1;
         }
         for (counted, sender) in self.tallies.iter_mut().zip(senders) {
             *counted = sender.source.tally().since(counted);

@@ -321,7 +321,7 @@ impl<C: Clock> Link<C> {
     #[inline(always)]
     fn release(&mut self, now: C) {
         let Some(q) = self.before.queue_mut() else { return };
-        q.fifo.release(|head| head.starts <= now);
+        q.fifo.release(|head| head.at <= now);
         if self.free_at <= now && q.fifo.idle_since().is_none() {
             q.fifo.went_idle(self.free_at.time());
         }
@@ -339,9 +339,9 @@ impl<C: Clock> Link<C> {
             area = q.area;
             sending -= q.sends_until.time().since(turn.time()).0;
         } else {
-            q.fifo.release(|head| head.starts < turn);
+            q.fifo.release(|head| head.at < turn);
             // What those in the queue will have waited after the turn.
-            area -= q.fifo.iter().map(|w| u128::from(w.starts.time().since(turn.time()).0)).sum::<u128>();
+            area -= q.fifo.iter().map(|w| u128::from(w.at.time().since(turn.time()).0)).sum::<u128>();
             // They follow each other without a pause, so all that is left to be sent takes until the link is free.
             sending -= self.free_at.time().since(turn.time()).0;
         }

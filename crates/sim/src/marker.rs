@@ -1,6 +1,6 @@
 //! A marker in the middle of a run: the mechanism, its random numbers and its counts.
 
-use inprofile_core::packet::{Direction, Packet};
+use inprofile_core::packet::Packet;
 use inprofile_core::registry::AnyMarker;
 use inprofile_core::rng::Rng;
 use inprofile_core::verdict::{Mark, Notes, Silent};
@@ -36,7 +36,6 @@ impl MarkerState {
         let (came, size) = (packet.colour as usize, u64::from(packet.size));
         self.counts.arrived[came] += 1;
         self.counts.arrived_bytes[came] += size;
-        self.marker.observe(now, packet, Direction::Forward);
         let rng = shared.unwrap_or(&mut self.rng);
         let verdict = if TRACE {
             notes.clear();

@@ -131,19 +131,19 @@ impl Queue {
     /// Whether it has to be served packet by packet.
     #[must_use]
     pub fn serves(&self) -> bool {
-        matches!(self, Queue::Scheduled(_)) || self.aqms().any(AnyAqm::serves)
+        matches!(self, Queue::Scheduled(_)) || self.aqms().any(|aqm| aqm.serves())
     }
 
     /// Whether it sees more than arrivals in their order.
     #[must_use]
     pub fn keeps_time(&self) -> bool {
-        self.aqms().any(AnyAqm::keeps_time)
+        self.aqms().any(|aqm| aqm.keeps_time())
     }
 
     /// Whether it looks at the acknowledgements of what it queues.
     #[must_use]
     pub fn sees_reverse(&self) -> bool {
-        self.aqms().any(AnyAqm::sees_reverse)
+        self.aqms().any(|aqm| aqm.sees_reverse())
     }
 
     /// Its classes, if it has several.

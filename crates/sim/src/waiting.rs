@@ -2,12 +2,15 @@
 
 use inprofile_core::packet::{Colour, Ecn, FlowId, Packet};
 use inprofile_core::queue::fifo::{Counts, Item};
+use inprofile_core::units::Time;
+
+use crate::clock::Clock;
 
 /// A packet waiting at a link: where it is kept, and what the queue has to know of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting<C> {
-    /// Computed service: when its transmission starts.
-    pub(crate) starts: C,
+    /// Computed service: when its transmission starts. Stepped: when it came.
+    pub(crate) at: C,
     /// Where the packet is kept.
     pub slot: u32,
     pub(crate) size: u32,
@@ -19,13 +22,13 @@ pub struct Waiting<C> {
 
 impl<C> Waiting<C> {
     #[inline]
-    pub(crate) fn new(starts: C, slot: u32, packet: &Packet) -> Waiting<C> {
+    pub(crate) fn new(at: C, slot: u32, packet: &Packet) -> Waiting<C> {
         let &Packet { size, flow, colour, ecn, .. } = packet;
-        Waiting { starts, slot, size, flow, colour, ecn }
+        Waiting { at, slot, size, flow, colour, ecn }
     }
 }
 
-impl<C> Item for Waiting<C> {
+impl<C: Clock> Item for Waiting<C> {
     #[inline]
     fn size(&self) -> u32 {
         self.size
@@ -36,6 +39,10 @@ impl<C> Item for Waiting<C> {
     }
     fn flow(&self) -> FlowId {
         self.flow
+    }
+    /// With stepped service, where a discipline decides at departure.
+    fn since(&self) -> Time {
+        self.at.time()
     }
     fn mark(&mut self) -> bool {
         self.ecn.mark()

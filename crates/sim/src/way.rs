@@ -140,7 +140,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             self.packets.get_mut(slot).packet.ecn = Ecn::Experienced;
         }
         while let Some(victim) = self.links[link as usize].take_struck() {
-            self.lose(victim.slot, Place::Queue(link), Cause::Evicted, at);
+            self.lose(victim.slot, Place::Queue(link), Cause::EVICTED, at);
         }
         if let Admission::Drop(cause) = verdict {
             self.lose(slot, Place::Queue(link), cause, at);
@@ -231,7 +231,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let t = *self.packets.get(slot);
         let flow = t.packet.flow.0;
         if t.forward {
-            self.flows[flow as usize].counts.dropped[cause as usize] += 1;
+            self.flows[flow as usize].counts.dropped[cause.index()] += 1;
             if at > self.now {
                 if self.to_come.len() >= self.gather {
                     let now = self.now;

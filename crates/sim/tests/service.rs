@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use inprofile_core::aqm::Aqm;
+use inprofile_core::mechanism::Mechanism;
 use inprofile_core::packet::Packet;
 use inprofile_core::params::{Context, Default as Fallback, Field, Value, Values};
 use inprofile_core::queue::Queue;
@@ -19,9 +20,20 @@ use proptest::prelude::*;
 /// Drop-tail that says it has to be served packet by packet, though it drops nothing at departure.
 struct Served;
 
+impl Mechanism for Served {
+    fn keeps_time(&self) -> bool {
+        false
+    }
+
+    fn sees_reverse(&self) -> bool {
+        false
+    }
+}
+
 impl Aqm for Served {
-    const SERVES: bool = true;
-    const KEEPS_TIME: bool = false;
+    fn serves(&self) -> bool {
+        true
+    }
 
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
@@ -32,13 +44,14 @@ impl Aqm for Served {
         _: &mut W,
     ) -> Admission {
         let full = !queue.fits(packet.size);
-        if full { Admission::Drop(inprofile_core::verdict::Cause::Overflow) } else { Admission::Admit }
+        if full { Admission::Drop(inprofile_core::verdict::Cause::OVERFLOW) } else { Admission::Admit }
     }
 
     fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         _: Time,
         _: &Packet,
+        _: Time,
         _: &mut Q,
         _: &mut Rng,
         _: &mut W,

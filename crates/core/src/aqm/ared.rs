@@ -10,7 +10,7 @@
 use crate::aqm::Aqm;
 use crate::aqm::curve::Variant;
 use crate::aqm::red::{self, Red};
-use crate::marker::Gauge;
+use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
@@ -177,18 +177,9 @@ impl Build for Params {
     }
 }
 
-impl Aqm for Ared {
-    #[inline]
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        why.note("max_p", self.max_p);
-        self.red.arrive(now, packet, queue, rng, why)
+impl Mechanism for Ared {
+    fn sees_reverse(&self) -> bool {
+        false
     }
 
     fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {
@@ -209,9 +200,24 @@ impl Aqm for Ared {
     }
 
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        Aqm::stats(&self.red, show);
+        Mechanism::stats(&self.red, show);
         show("raised", self.stats.raised);
         show("lowered", self.stats.lowered);
+    }
+}
+
+impl Aqm for Ared {
+    #[inline]
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        why.note("max_p", self.max_p);
+        self.red.arrive(now, packet, queue, rng, why)
     }
 }
 

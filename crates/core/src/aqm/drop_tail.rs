@@ -4,6 +4,7 @@
 //! (Floyd and Jacobson 1992), which is what the active disciplines are for.
 
 use crate::aqm::Aqm;
+use crate::mechanism::Mechanism;
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
@@ -65,9 +66,17 @@ impl Build for Params {
     }
 }
 
-impl Aqm for DropTail {
-    const KEEPS_TIME: bool = false;
+impl Mechanism for DropTail {
+    fn keeps_time(&self) -> bool {
+        false
+    }
 
+    fn sees_reverse(&self) -> bool {
+        false
+    }
+}
+
+impl Aqm for DropTail {
     #[inline]
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
@@ -82,7 +91,7 @@ impl Aqm for DropTail {
             (LimitRule::Ns2, Backlog::Packets(n)) => f64::from(queue.packets()) + 1.0 < n,
             _ => queue.fits(packet.size),
         };
-        if room { Admission::Admit } else { Admission::Drop(Cause::Overflow) }
+        if room { Admission::Admit } else { Admission::Drop(Cause::OVERFLOW) }
     }
 }
 
@@ -101,7 +110,7 @@ mod tests {
         let admitted = |waiting| {
             let mut queue = Fake { limit, ..Fake::of(waiting, 0) };
             let verdict = aqm.arrive(Time::ZERO, &Packet::default(), &mut queue, &mut rng, &mut Silent);
-            assert!(matches!(verdict, Admission::Admit | Admission::Drop(Cause::Overflow)));
+            assert!(matches!(verdict, Admission::Admit | Admission::Drop(Cause::OVERFLOW)));
             verdict == Admission::Admit
         };
         (0..10).map(admitted).filter(|a| *a).count() as u32

@@ -15,8 +15,9 @@
 
 use crate::aqm::Aqm;
 use crate::aqm::rio::Thresholds;
+use crate::aqm::spacing::{EARLY, FORCED};
 use crate::aqm::wred::{Averages, check_colours};
-use crate::marker::Gauge;
+use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
@@ -198,85 +199,19 @@ impl DsRed {
     }
 }
 
-impl Aqm for DsRed {
-    /// It looks at departures: idle time begins with them.
-    const SERVES: bool = true;
-    const KEEPS_TIME: bool = false;
-
-    fn tell_secs(&mut self, secs: f64) {
+impl DsRed {
+    pub(crate) fn tell_secs(&mut self, secs: f64) {
         self.vars.told = Some(secs);
     }
+}
 
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        let secs = self.secs(now);
-        let colour = packet.colour as usize;
-        if !queue.fits(packet.size) {
-            self.stats[colour].overflow += 1;
-            return Admission::Drop(Cause::Overflow);
-        }
-        let lengths = Colour::ALL.map(|c| f64::from(queue.packets_of(c)));
-        self.update(secs, colour, lengths);
-        let l = &mut self.vars.level[colour];
-        why.note("queued", self.averages.length(self.averages.of(colour), lengths));
-        why.note("avg", l.avg);
-        if l.avg <= l.min_th {
-            l.count = BELOW;
-        } else if l.avg <= l.max_th {
-            l.count = l.count.saturating_add(1);
-            let (p_b, p_a) = l.p_a();
-            self.division_by_zero += u64::from(p_a.is_infinite());
-            let u = rng.uniform();
-            why.note("count", f64::from(l.count));
-            why.note("p_b", p_b);
-            why.note("p_a", p_a);
-            why.note("u", u);
-            if u <= p_a {
-                l.count = 0;
-                self.stats[colour].early += 1;
-                return Admission::Drop(Cause::Early);
-            }
-        } else {
-            l.count = 0;
-            self.stats[colour].forced += 1;
-            return Admission::Drop(Cause::Forced);
-        }
-        for i in self.averages.sampled(colour) {
-            self.vars.level[i].idle = None;
-        }
-        Admission::Admit
+impl Mechanism for DsRed {
+    fn keeps_time(&self) -> bool {
+        false
     }
 
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Departure {
-        let secs = self.secs(now);
-        let waits = Colour::ALL.map(|c| queue.packets_of(c) > 0);
-        let colour = packet.colour as usize;
-        if !waits[colour] {
-            let level = &mut self.vars.level;
-            match self.averages {
-                Averages::Shared => level[0].idle = Some(secs),
-                Averages::Decoupled => level[colour].idle = Some(secs),
-                Averages::Coupled if waits[..colour].contains(&true) => {}
-                Averages::Coupled => {
-                    let empty = (colour..3).take_while(|i| !waits[*i]);
-                    empty.for_each(|i| level[i].idle = Some(secs));
-                }
-            }
-        }
-        Departure::Send
+    fn sees_reverse(&self) -> bool {
+        false
     }
 
     fn gauges(&self, _: Time, show: Gauge<'_>) {
@@ -298,6 +233,86 @@ impl Aqm for DsRed {
             }
         }
         show("division_by_zero", self.division_by_zero);
+    }
+}
+
+impl Aqm for DsRed {
+    /// It looks at departures: idle time begins with them.
+    fn serves(&self) -> bool {
+        true
+    }
+
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        let secs = self.secs(now);
+        let colour = packet.colour as usize;
+        if !queue.fits(packet.size) {
+            self.stats[colour].overflow += 1;
+            return Admission::Drop(Cause::OVERFLOW);
+        }
+        let lengths = Colour::ALL.map(|c| f64::from(queue.packets_of(c)));
+        self.update(secs, colour, lengths);
+        let l = &mut self.vars.level[colour];
+        why.note("queued", self.averages.length(self.averages.of(colour), lengths));
+        why.note("avg", l.avg);
+        if l.avg <= l.min_th {
+            l.count = BELOW;
+        } else if l.avg <= l.max_th {
+            l.count = l.count.saturating_add(1);
+            let (p_b, p_a) = l.p_a();
+            self.division_by_zero += u64::from(p_a.is_infinite());
+            let u = rng.uniform();
+            why.note("count", f64::from(l.count));
+            why.note("p_b", p_b);
+            why.note("p_a", p_a);
+            why.note("u", u);
+            if u <= p_a {
+                l.count = 0;
+                self.stats[colour].early += 1;
+                return Admission::Drop(EARLY);
+            }
+        } else {
+            l.count = 0;
+            self.stats[colour].forced += 1;
+            return Admission::Drop(FORCED);
+        }
+        for i in self.averages.sampled(colour) {
+            self.vars.level[i].idle = None;
+        }
+        Admission::Admit
+    }
+
+    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        _: Time,
+        queue: &mut Q,
+        _: &mut Rng,
+        _: &mut W,
+    ) -> Departure {
+        let secs = self.secs(now);
+        let waits = Colour::ALL.map(|c| queue.packets_of(c) > 0);
+        let colour = packet.colour as usize;
+        if !waits[colour] {
+            let level = &mut self.vars.level;
+            match self.averages {
+                Averages::Shared => level[0].idle = Some(secs),
+                Averages::Decoupled => level[colour].idle = Some(secs),
+                Averages::Coupled if waits[..colour].contains(&true) => {}
+                Averages::Coupled => {
+                    let empty = (colour..3).take_while(|i| !waits[*i]);
+                    empty.for_each(|i| level[i].idle = Some(secs));
+                }
+            }
+        }
+        Departure::Send
     }
 }
 

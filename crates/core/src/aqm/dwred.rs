@@ -14,7 +14,7 @@ use crate::aqm::curve::{Curve, Law, Rule};
 use crate::aqm::spacing::{Countdown, Found, admission};
 use crate::aqm::tally::Tally;
 use crate::estimate::ewma::{QueueAverage, Weight};
-use crate::marker::Gauge;
+use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Ecn, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
@@ -177,38 +177,9 @@ impl Dwred {
     }
 }
 
-impl Aqm for Dwred {
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        let queued = f64::from(queue.packets());
-        let avg = self.vars.average.sample(&self.weight, now, queued, queue.idle_since());
-        self.unguided += u64::from(!self.guided(now));
-        let mut curve = self.curve(now);
-        why.note("queued", queued);
-        why.note("avg", avg);
-        why.note("max_th", curve.max_th);
-        let is_in = packet.colour.is_in();
-        if is_in {
-            let scaled = |threshold| {
-                if self.in_factor.is_finite() { self.in_factor * threshold } else { f64::INFINITY }
-            };
-            curve = Curve::new(scaled(curve.min_th), scaled(curve.max_th), curve.max_p);
-        }
-        let count = &mut self.vars.counts[usize::from(is_in)];
-        let fate = count.test(&curve, &self.rule, Found { avg, size: packet.size }, || queued, rng, why);
-        let can_mark = self.ecn && packet.ecn != Ecn::NotCapable;
-        let verdict = admission(fate, self.rule.law, can_mark, queue.fits(packet.size));
-        self.stats[usize::from(is_in)].count(verdict);
-        if verdict == Admission::Drop(Cause::Overflow) {
-            count.restart();
-        }
-        verdict
+impl Mechanism for Dwred {
+    fn sees_reverse(&self) -> bool {
+        false
     }
 
     fn signal(&mut self, now: Time, signal: &Signal) {
@@ -238,6 +209,41 @@ impl Aqm for Dwred {
         show("signals", self.signals.0);
         show("signals_refused", self.signals.1);
         show("unguided", self.unguided);
+    }
+}
+
+impl Aqm for Dwred {
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        let queued = f64::from(queue.packets());
+        let avg = self.vars.average.sample(&self.weight, now, queued, queue.idle_since());
+        self.unguided += u64::from(!self.guided(now));
+        let mut curve = self.curve(now);
+        why.note("queued", queued);
+        why.note("avg", avg);
+        why.note("max_th", curve.max_th);
+        let is_in = packet.colour.is_in();
+        if is_in {
+            let scaled = |threshold| {
+                if self.in_factor.is_finite() { self.in_factor * threshold } else { f64::INFINITY }
+            };
+            curve = Curve::new(scaled(curve.min_th), scaled(curve.max_th), curve.max_p);
+        }
+        let count = &mut self.vars.counts[usize::from(is_in)];
+        let fate = count.test(&curve, &self.rule, Found { avg, size: packet.size }, || queued, rng, why);
+        let can_mark = self.ecn && packet.ecn != Ecn::NotCapable;
+        let verdict = admission(fate, self.rule.law, can_mark, queue.fits(packet.size));
+        self.stats[usize::from(is_in)].count(verdict);
+        if verdict == Admission::Drop(Cause::OVERFLOW) {
+            count.restart();
+        }
+        verdict
     }
 }
 

@@ -19,14 +19,15 @@ pub use params::{
     AppliesTo, IdleFrom, IdlePenalty, NoPacket, Params, Rtt, RttSource, VictimFlow, VictimPacket,
 };
 
+use crate::aqm::spacing::{EARLY, FORCED};
 use std::collections::BTreeMap;
 
+use crate::aqm::Aqm;
 use crate::aqm::red::Red;
 use crate::aqm::spacing::{Fate, admission};
-use crate::aqm::{Aqm, FlowGauge};
 use crate::estimate::rtt::RttEstimate;
 use crate::flow_table::FlowTable;
-use crate::marker::Gauge;
+use crate::mechanism::{FlowGauge, Gauge, Mechanism};
 use crate::packet::{Direction, Ecn, FlowId, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::{End, Queue, Strike};
@@ -256,8 +257,8 @@ impl FddRed {
             return Admission::Mark;
         }
         match cause {
-            Cause::Early => self.stats.early += 1,
-            Cause::Forced => self.stats.forced += 1,
+            EARLY => self.stats.early += 1,
+            FORCED => self.stats.forced += 1,
             _ => self.stats.overflow += 1,
         }
         Admission::Drop(cause)
@@ -269,13 +270,14 @@ impl FddRed {
             return Admission::Admit;
         }
         self.stats.overflow += 1;
-        Admission::Drop(Cause::Overflow)
+        Admission::Drop(Cause::OVERFLOW)
     }
 }
 
-impl Aqm for FddRed {
-    const SERVES: bool = true;
-    const SEES_REVERSE: bool = true;
+impl Mechanism for FddRed {
+    fn sees_reverse(&self) -> bool {
+        true
+    }
 
     fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
         if direction == Direction::Reverse
@@ -283,68 +285,6 @@ impl Aqm for FddRed {
         {
             known.rtt.acknowledged(now, packet);
         }
-    }
-
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        let extra = self.extra(queue);
-        self.enter(now, packet, queue, extra);
-        let fate = self.red.test(now, packet, queue, rng, why);
-        let fits = queue.fits(packet.size);
-        let Admission::Drop(cause) = admission(fate, self.red.law(), false, fits) else {
-            let owes = self.ledger.account_mut(packet.flow).filter(|a| a.owed > 0);
-            return match owes {
-                Some(account) => {
-                    account.owed -= 1;
-                    self.stats.deferred += 1;
-                    self.lose_arrival(packet, self.options.ecn, fits, Cause::Early)
-                }
-                None => Admission::Admit,
-            };
-        };
-        if cause == Cause::Overflow {
-            self.red.restart();
-            if self.options.applies_to == AppliesTo::Early {
-                return self.lose_arrival(packet, false, fits, cause);
-            }
-        }
-        let markable = cause == Cause::Early && fate == Fate::Early { markable: true };
-        let can_mark = self.options.ecn && markable;
-        match self.sentence(now, packet, queue, can_mark, rng, why) {
-            Some(Lost::Arrival) => self.lose_arrival(packet, can_mark, fits, cause),
-            Some(Lost::Waiting) => {
-                self.stats.struck += 1;
-                self.let_join(packet, queue)
-            }
-            Some(Lost::Marked) => {
-                self.stats.marked += 1;
-                self.let_join(packet, queue)
-            }
-            None => self.let_join(packet, queue),
-        }
-    }
-
-    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        _: &mut Q,
-        _: &mut Rng,
-        _: &mut W,
-    ) -> Departure {
-        if let Some(known) = self.known.get_mut(packet.flow) {
-            known.rtt.left(now, packet);
-        }
-        if self.options.idle_from == IdleFrom::Departure {
-            self.ledger.left(now, packet.flow);
-        }
-        Departure::Send
     }
 
     fn signal(&mut self, _: Time, signal: &Signal) {
@@ -396,6 +336,75 @@ impl Aqm for FddRed {
         show("marked", marked);
         show("no_packet", no_packet);
         show("deferred", deferred);
+    }
+}
+
+impl Aqm for FddRed {
+    fn serves(&self) -> bool {
+        true
+    }
+
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        let extra = self.extra(queue);
+        self.enter(now, packet, queue, extra);
+        let fate = self.red.test(now, packet, queue, rng, why);
+        let fits = queue.fits(packet.size);
+        let Admission::Drop(cause) = admission(fate, self.red.law(), false, fits) else {
+            let owes = self.ledger.account_mut(packet.flow).filter(|a| a.owed > 0);
+            return match owes {
+                Some(account) => {
+                    account.owed -= 1;
+                    self.stats.deferred += 1;
+                    self.lose_arrival(packet, self.options.ecn, fits, EARLY)
+                }
+                None => Admission::Admit,
+            };
+        };
+        if cause == Cause::OVERFLOW {
+            self.red.restart();
+            if self.options.applies_to == AppliesTo::Early {
+                return self.lose_arrival(packet, false, fits, cause);
+            }
+        }
+        let markable = cause == EARLY && fate == Fate::Early { markable: true };
+        let can_mark = self.options.ecn && markable;
+        match self.sentence(now, packet, queue, can_mark, rng, why) {
+            Some(Lost::Arrival) => self.lose_arrival(packet, can_mark, fits, cause),
+            Some(Lost::Waiting) => {
+                self.stats.struck += 1;
+                self.let_join(packet, queue)
+            }
+            Some(Lost::Marked) => {
+                self.stats.marked += 1;
+                self.let_join(packet, queue)
+            }
+            None => self.let_join(packet, queue),
+        }
+    }
+
+    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        _: Time,
+        _: &mut Q,
+        _: &mut Rng,
+        _: &mut W,
+    ) -> Departure {
+        if let Some(known) = self.known.get_mut(packet.flow) {
+            known.rtt.left(now, packet);
+        }
+        if self.options.idle_from == IdleFrom::Departure {
+            self.ledger.left(now, packet.flow);
+        }
+        Departure::Send
     }
 }
 

@@ -3,8 +3,8 @@
 //! Paper B's Fig. 2 and 6: while a flow sends IN, what is queued as OUT is mostly others'. Kept for as many flows as the
 //! table holds, whoever was seen last. Non-goal: deciding anything.
 
-use crate::aqm::FlowGauge;
 use crate::flow_table::FlowTable;
+use crate::mechanism::FlowGauge;
 use crate::packet::FlowId;
 use crate::signal::{FORGET, Signal};
 use crate::units::Time;

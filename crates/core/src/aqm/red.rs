@@ -15,7 +15,7 @@ use crate::aqm::spacing::{Countdown, Fate, Found, admission};
 use crate::aqm::tally::Tally;
 use crate::aqm::thresholds::{Paths, check_thresholds};
 use crate::estimate::ewma::{QueueAverage, Weight};
-use crate::marker::Gauge;
+use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Ecn, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::{Queue, Strike};
@@ -186,7 +186,7 @@ impl Red {
         if queue.strike_at(place, Strike::Drop) && queue.fits(packet.size) {
             return Admission::Admit;
         }
-        Admission::Drop(Cause::Overflow)
+        Admission::Drop(Cause::OVERFLOW)
     }
 
     /// Whose algorithm.
@@ -217,10 +217,28 @@ impl Red {
     }
 }
 
-impl Aqm for Red {
-    const KEEPS_TIME: bool = false;
+impl Mechanism for Red {
+    fn keeps_time(&self) -> bool {
+        false
+    }
 
-    fn serves_as_set(&self) -> bool {
+    fn sees_reverse(&self) -> bool {
+        false
+    }
+
+    fn gauges(&self, _: Time, show: Gauge<'_>) {
+        let (avg, c) = (self.avg(), &self.config);
+        show("avg", avg);
+        show("p_b", c.curve.p_b(avg, c.rule.gentle));
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        self.stats.show(NAMES, show);
+    }
+}
+
+impl Aqm for Red {
+    fn serves(&self) -> bool {
         self.config.drop != DropAt::Tail
     }
 
@@ -237,7 +255,7 @@ impl Aqm for Red {
         let can_mark = self.config.ecn && packet.ecn != Ecn::NotCapable;
         let verdict = admission(fate, self.config.rule.law, can_mark, queue.fits(packet.size));
         self.stats.count(verdict);
-        if verdict == Admission::Drop(Cause::Overflow) {
+        if verdict == Admission::Drop(Cause::OVERFLOW) {
             self.vars.count.restart();
             return self.make_room(packet, queue, rng);
         }
@@ -252,16 +270,6 @@ impl Aqm for Red {
             Backlog::Packets(n) => (n as u64).saturating_mul(c.mean),
             Backlog::Bytes(n) => n as u64,
         })
-    }
-
-    fn gauges(&self, _: Time, show: Gauge<'_>) {
-        let (avg, c) = (self.avg(), &self.config);
-        show("avg", avg);
-        show("p_b", c.curve.p_b(avg, c.rule.gentle));
-    }
-
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        self.stats.show(NAMES, show);
     }
 }
 

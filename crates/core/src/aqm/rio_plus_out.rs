@@ -10,12 +10,12 @@
 //! Each RED spaces its own drops by its own count, or (`counts = joint`) an OUT packet lost to either test restarts both.
 //! Non-goal: more than two drop precedences.
 
+use crate::aqm::Aqm;
 use crate::aqm::curve::{Curve, Variant};
 use crate::aqm::rio::{self, AvgUpdate, Rio, Thresholds};
 use crate::aqm::spacing::{Countdown, Fate, Found};
 use crate::aqm::thresholds::{Paths, check_thresholds};
-use crate::aqm::{Aqm, FlowGauge};
-use crate::marker::Gauge;
+use crate::mechanism::{FlowGauge, Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
@@ -249,9 +249,40 @@ impl RioPlusOut {
     }
 }
 
-impl Aqm for RioPlusOut {
-    const KEEPS_TIME: bool = false;
+impl Mechanism for RioPlusOut {
+    fn keeps_time(&self) -> bool {
+        false
+    }
 
+    fn sees_reverse(&self) -> bool {
+        false
+    }
+
+    fn signal(&mut self, now: Time, signal: &Signal) {
+        self.rio.signal(now, signal);
+    }
+
+    fn gauges(&self, now: Time, show: Gauge<'_>) {
+        self.rio.gauges(now, show);
+        let (total, ins) = self.rio.averages();
+        let avg = avg_out(total, ins);
+        show("avg_out", avg);
+        let curve = strict(&self.curve, self.strictness, ins, self.in_min_th);
+        show("p_b_of_out", curve.p_b(avg, self.rio.rule().gentle));
+    }
+
+    fn flow_gauges(&self, now: Time, show: FlowGauge<'_>) {
+        self.rio.flow_gauges(now, show);
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        Mechanism::stats(&self.rio, show);
+        show("picked_of_out", self.stats.picked);
+        show("forced_of_out", self.stats.forced);
+    }
+}
+
+impl Aqm for RioPlusOut {
     #[inline]
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
@@ -275,29 +306,6 @@ impl Aqm for RioPlusOut {
             self.count.restart();
         }
         verdict
-    }
-
-    fn signal(&mut self, now: Time, signal: &Signal) {
-        self.rio.signal(now, signal);
-    }
-
-    fn gauges(&self, now: Time, show: Gauge<'_>) {
-        self.rio.gauges(now, show);
-        let (total, ins) = self.rio.averages();
-        let avg = avg_out(total, ins);
-        show("avg_out", avg);
-        let curve = strict(&self.curve, self.strictness, ins, self.in_min_th);
-        show("p_b_of_out", curve.p_b(avg, self.rio.rule().gentle));
-    }
-
-    fn flow_gauges(&self, now: Time, show: FlowGauge<'_>) {
-        self.rio.flow_gauges(now, show);
-    }
-
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        Aqm::stats(&self.rio, show);
-        show("picked_of_out", self.stats.picked);
-        show("forced_of_out", self.stats.forced);
     }
 }
 

@@ -11,6 +11,11 @@ use crate::aqm::curve::{Curve, Law, Rule};
 use crate::rng::Rng;
 use crate::verdict::{Admission, Cause, Why};
 
+/// By chance, before it was necessary: the average lay between the thresholds.
+pub const EARLY: Cause = Cause::named("early");
+/// The average lay above the upper threshold.
+pub const FORCED: Cause = Cause::named("forced");
+
 /// ns-2's `mark_p_`: above this p_b its RED drops even what it could mark.
 const NS2_MARK_P: f64 = 0.1;
 /// The countdown while the average is below min_th.
@@ -254,10 +259,10 @@ impl Countdown {
 #[inline]
 pub fn admission(fate: Fate, law: Law, can_mark: bool, fits: bool) -> Admission {
     match fate {
-        _ if !fits && law.is_ns2() => Admission::Drop(Cause::Overflow),
-        Fate::Forced => Admission::Drop(Cause::Forced),
-        Fate::Early { markable } if !(markable && can_mark) => Admission::Drop(Cause::Early),
-        _ if !fits => Admission::Drop(Cause::Overflow),
+        _ if !fits && law.is_ns2() => Admission::Drop(Cause::OVERFLOW),
+        Fate::Forced => Admission::Drop(FORCED),
+        Fate::Early { markable } if !(markable && can_mark) => Admission::Drop(EARLY),
+        _ if !fits => Admission::Drop(Cause::OVERFLOW),
         Fate::Early { .. } => Admission::Mark,
         Fate::Pass => Admission::Admit,
     }

@@ -1,6 +1,7 @@
 //! What REDs count of one colour: the packets that did not simply join, by what happened to them.
 
-use crate::verdict::{Admission, Cause};
+use crate::aqm::spacing::{EARLY, FORCED};
+use crate::verdict::Admission;
 
 /// Shows counts by name.
 type Show<'a> = &'a mut dyn FnMut(&'static str, u64);
@@ -15,8 +16,8 @@ impl Tally {
     #[inline]
     pub fn count(&mut self, verdict: Admission) {
         let place = match verdict {
-            Admission::Drop(Cause::Early) | Admission::Admit => 0,
-            Admission::Drop(Cause::Forced) => 1,
+            Admission::Drop(EARLY) | Admission::Admit => 0,
+            Admission::Drop(FORCED) => 1,
             Admission::Drop(_) => 2,
             Admission::Mark => 3,
         };
@@ -66,16 +67,17 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verdict::Cause;
 
     #[test]
     fn every_verdict_but_to_join_is_counted_in_its_place() {
         let mut tally = Tally::default();
         let verdicts = [
             Admission::Admit,
-            Admission::Drop(Cause::Early),
-            Admission::Drop(Cause::Forced),
-            Admission::Drop(Cause::Forced),
-            Admission::Drop(Cause::Overflow),
+            Admission::Drop(EARLY),
+            Admission::Drop(FORCED),
+            Admission::Drop(FORCED),
+            Admission::Drop(Cause::OVERFLOW),
             Admission::Mark,
         ];
         for v in verdicts {

@@ -14,7 +14,7 @@ use crate::aqm::spacing::{Countdown, Found, admission};
 use crate::aqm::tally::Tally;
 use crate::aqm::thresholds::{Paths, check_thresholds};
 use crate::estimate::ewma::{QueueAverage, Weight};
-use crate::marker::Gauge;
+use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Ecn, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
@@ -188,34 +188,13 @@ pub(crate) fn lengths<Q: Queue + ?Sized>(queue: &Q, in_bytes: bool) -> [f64; 3] 
     Colour::ALL.map(|c| if in_bytes { queue.bytes_of(c) as f64 } else { f64::from(queue.packets_of(c)) })
 }
 
-impl Aqm for Wred {
-    const KEEPS_TIME: bool = false;
+impl Mechanism for Wred {
+    fn keeps_time(&self) -> bool {
+        false
+    }
 
-    #[inline]
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        let v = &mut self.vars;
-        let colour = packet.colour as usize;
-        let lengths = lengths(queue, v.rule.in_bytes);
-        let avg = v.update(now, colour, lengths, queue.idle_since());
-        let queued = v.averages.length(v.averages.of(colour), lengths);
-        why.note("queued", queued);
-        why.note("avg", avg);
-        let found = Found { avg, size: packet.size };
-        let fate = v.count[colour].test(&v.curve[colour], &v.rule, found, || queued, rng, why);
-        let can_mark = self.ecn && packet.ecn != Ecn::NotCapable;
-        let verdict = admission(fate, v.rule.law, can_mark, queue.fits(packet.size));
-        self.stats[colour].count(verdict);
-        if verdict == Admission::Drop(Cause::Overflow) {
-            v.count[colour].restart();
-        }
-        verdict
+    fn sees_reverse(&self) -> bool {
+        false
     }
 
     fn gauges(&self, _: Time, show: Gauge<'_>) {
@@ -240,6 +219,35 @@ impl Aqm for Wred {
         for (names, tally) in NAMES.into_iter().zip(&self.stats) {
             tally.show(names, show);
         }
+    }
+}
+
+impl Aqm for Wred {
+    #[inline]
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        let v = &mut self.vars;
+        let colour = packet.colour as usize;
+        let lengths = lengths(queue, v.rule.in_bytes);
+        let avg = v.update(now, colour, lengths, queue.idle_since());
+        let queued = v.averages.length(v.averages.of(colour), lengths);
+        why.note("queued", queued);
+        why.note("avg", avg);
+        let found = Found { avg, size: packet.size };
+        let fate = v.count[colour].test(&v.curve[colour], &v.rule, found, || queued, rng, why);
+        let can_mark = self.ecn && packet.ecn != Ecn::NotCapable;
+        let verdict = admission(fate, v.rule.law, can_mark, queue.fits(packet.size));
+        self.stats[colour].count(verdict);
+        if verdict == Admission::Drop(Cause::OVERFLOW) {
+            v.count[colour].restart();
+        }
+        verdict
     }
 }
 

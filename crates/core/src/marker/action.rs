@@ -5,6 +5,9 @@
 use crate::packet::Colour;
 use crate::verdict::{Cause, Mark};
 
+/// By a policer: out of profile.
+pub const POLICED: Cause = Cause::named("policed");
+
 crate::choice! {
     /// What becomes of what is out of profile.
     pub enum Action {
@@ -20,6 +23,6 @@ impl Action {
     #[inline]
     #[must_use]
     pub fn on(self, metered: Colour, out: Colour) -> Mark {
-        if self == Action::Drop && metered >= out { Mark::Drop(Cause::Policed) } else { Mark::Pass(metered) }
+        if self == Action::Drop && metered >= out { Mark::Drop(POLICED) } else { Mark::Pass(metered) }
     }
 }

@@ -7,13 +7,15 @@
 //! Source: Hur 2006 (paper A), §2.1 and Eq. (1)–(4). The bucket starts full; the paper doesn't say.
 //! Non-goal: per-flow state; a flow's own contract is its host marker's business.
 
-use crate::marker::{Gauge, Marker};
+use crate::marker::EDGE;
+use crate::marker::Marker;
+use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::rng::Rng;
 use crate::signal::Outbox;
 use crate::units::{Backlog, Duration, PS_PER_S, Rate, Time};
-use crate::verdict::{Cause, Mark, Why};
+use crate::verdict::{Mark, Why};
 
 crate::choice! {
     /// Which packets the dropper sees while the bucket is low.
@@ -300,7 +302,7 @@ impl Ard {
         if out_of_tokens {
             if self.act && rng.chance("u_drop", self.p_drop, why) {
                 s.dropped_empty += 1;
-                return Mark::Drop(Cause::Edge);
+                return Mark::Drop(EDGE);
             }
             if self.act {
                 s.remarked_empty += 1;
@@ -325,7 +327,7 @@ impl Ard {
             };
             if drop {
                 s.dropped_low += 1;
-                return Mark::Drop(Cause::Edge);
+                return Mark::Drop(EDGE);
             }
             if remark {
                 s.remarked_early += 1;
@@ -338,26 +340,9 @@ impl Ard {
     }
 }
 
-impl Marker for Ard {
-    const SEES_REVERSE: bool = false;
-
-    #[inline]
-    fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
-        self.vars.tokens = self.tokens_at(now);
-        self.vars.at = now;
-        why.note("tokens", self.vars.tokens);
-        why.note("tpr", self.vars.tpr);
-        let is_in = packet.colour.is_in();
-        self.vars.arrived[usize::from(!is_in)] += u64::from(packet.size);
-        if !is_in {
-            self.stats.passed_out += 1;
-            return Mark::Pass(packet.colour);
-        }
-        let need = match self.token {
-            Token::Packet => 1.0,
-            Token::Byte => f64::from(packet.size),
-        };
-        self.regulate(need, rng, why)
+impl Mechanism for Ard {
+    fn sees_reverse(&self) -> bool {
+        false
     }
 
     /// Renews the TPR from what came since the last time.
@@ -390,6 +375,27 @@ impl Marker for Ard {
         show("dropped_empty", s.dropped_empty);
         show("passed_in", s.passed_in);
         show("passed_out", s.passed_out);
+    }
+}
+
+impl Marker for Ard {
+    #[inline]
+    fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
+        self.vars.tokens = self.tokens_at(now);
+        self.vars.at = now;
+        why.note("tokens", self.vars.tokens);
+        why.note("tpr", self.vars.tpr);
+        let is_in = packet.colour.is_in();
+        self.vars.arrived[usize::from(!is_in)] += u64::from(packet.size);
+        if !is_in {
+            self.stats.passed_out += 1;
+            return Mark::Pass(packet.colour);
+        }
+        let need = match self.token {
+            Token::Packet => 1.0,
+            Token::Byte => f64::from(packet.size),
+        };
+        self.regulate(need, rng, why)
     }
 }
 

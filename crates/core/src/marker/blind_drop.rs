@@ -4,12 +4,14 @@
 //! if it doesn't, it was the randomness that helped (Floyd and Jacobson 1992 on phase effects).
 //! Non-goal: anything else. It keeps no state and changes no colour.
 
+use crate::marker::EDGE;
 use crate::marker::Marker;
+use crate::mechanism::Mechanism;
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
 use crate::rng::Rng;
 use crate::units::Time;
-use crate::verdict::{Cause, Mark, Why};
+use crate::verdict::{Mark, Why};
 
 crate::choice! {
     /// Which packets it may drop.
@@ -65,24 +67,28 @@ impl Build for Params {
     }
 }
 
-impl Marker for BlindDrop {
-    const SEES_REVERSE: bool = false;
-
-    #[inline]
-    fn mark<W: Why + ?Sized>(&mut self, _: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
-        let eligible = self.of == Of::Any || packet.colour.is_in();
-        if eligible && rng.chance("u", self.p, why) {
-            self.stats.dropped += 1;
-            Mark::Drop(Cause::Edge)
-        } else {
-            self.stats.passed += 1;
-            Mark::Pass(packet.colour)
-        }
+impl Mechanism for BlindDrop {
+    fn sees_reverse(&self) -> bool {
+        false
     }
 
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
         show("dropped", self.stats.dropped);
         show("passed", self.stats.passed);
+    }
+}
+
+impl Marker for BlindDrop {
+    #[inline]
+    fn mark<W: Why + ?Sized>(&mut self, _: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
+        let eligible = self.of == Of::Any || packet.colour.is_in();
+        if eligible && rng.chance("u", self.p, why) {
+            self.stats.dropped += 1;
+            Mark::Drop(EDGE)
+        } else {
+            self.stats.passed += 1;
+            Mark::Pass(packet.colour)
+        }
     }
 }
 
@@ -115,15 +121,14 @@ mod tests {
         let (marks, ins) = verdicts(0.02, Of::In, &colours, 1);
         assert!(ins.dropped.abs_diff(200) < 70, "{ins:?}");
         for (mark, colour) in marks.iter().zip(&colours) {
-            assert!(*mark == Mark::Pass(*colour) || colour.is_in() && *mark == Mark::Drop(Cause::Edge));
+            assert!(*mark == Mark::Pass(*colour) || colour.is_in() && *mark == Mark::Drop(EDGE));
         }
     }
 
     #[test]
     fn golden_sequence() {
         let (marks, _) = verdicts(0.3, Of::Any, &[Colour::IN; 30], 1);
-        let text: String =
-            marks.iter().map(|m| if *m == Mark::Drop(Cause::Edge) { 'x' } else { '.' }).collect();
+        let text: String = marks.iter().map(|m| if *m == Mark::Drop(EDGE) { 'x' } else { '.' }).collect();
         assert_eq!(text, ".....x...x....xx.xx....xxx...x");
     }
 

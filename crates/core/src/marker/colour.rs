@@ -4,6 +4,7 @@
 //! always IN. Non-goal: anything else.
 
 use crate::marker::Marker;
+use crate::mechanism::Mechanism;
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::rng::Rng;
@@ -53,9 +54,13 @@ impl Build for Params {
     }
 }
 
-impl Marker for Constant {
-    const SEES_REVERSE: bool = false;
+impl Mechanism for Constant {
+    fn sees_reverse(&self) -> bool {
+        false
+    }
+}
 
+impl Marker for Constant {
     #[inline]
     fn mark<W: Why + ?Sized>(&mut self, _: Time, _: &Packet, _: &mut Rng, _: &mut W) -> Mark {
         Mark::Pass(self.colour)

@@ -6,7 +6,8 @@
 //! Non-goal: adapting to anything.
 
 use crate::flow_table::FlowTable;
-use crate::marker::{Gauge, Marker};
+use crate::marker::Marker;
+use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Direction, Kind, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::rng::Rng;
@@ -76,7 +77,7 @@ impl Build for Params {
     }
 }
 
-impl Marker for EveryNth {
+impl Mechanism for EveryNth {
     fn observe(&mut self, _: Time, packet: &Packet, direction: Direction) {
         if direction == Direction::Reverse
             && packet.kind == Kind::Ack
@@ -87,6 +88,25 @@ impl Marker for EveryNth {
         }
     }
 
+    /// Of the flow that was marked last: packets since its last OUT.
+    fn signal(&mut self, _: Time, signal: &Signal) {
+        if let Some(flow) = signal.flow.filter(|_| signal.topic == FORGET) {
+            self.flows.remove(flow);
+        }
+    }
+
+    fn gauges(&self, _: Time, show: Gauge<'_>) {
+        show("count", self.count as f64);
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        show("marked_in", self.stats.marked_in);
+        show("marked_out", self.stats.marked_out);
+        show("protected", self.stats.protected);
+    }
+}
+
+impl Marker for EveryNth {
     #[inline]
     fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, _: &mut Rng, why: &mut W) -> Mark {
         if packet.kind == Kind::Ack && packet.payload == 0 {
@@ -124,23 +144,6 @@ impl Marker for EveryNth {
         why.note("count", flow.count as f64);
         *(if out { &mut self.stats.marked_out } else { &mut self.stats.marked_in }) += 1;
         Mark::Pass(if out { Colour::OUT } else { Colour::IN })
-    }
-
-    /// Of the flow that was marked last: packets since its last OUT.
-    fn signal(&mut self, _: Time, signal: &Signal) {
-        if let Some(flow) = signal.flow.filter(|_| signal.topic == FORGET) {
-            self.flows.remove(flow);
-        }
-    }
-
-    fn gauges(&self, _: Time, show: Gauge<'_>) {
-        show("count", self.count as f64);
-    }
-
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        show("marked_in", self.stats.marked_in);
-        show("marked_out", self.stats.marked_out);
-        show("protected", self.stats.protected);
     }
 }
 

@@ -10,7 +10,8 @@
 //! Non-goal: a promised rate. All flows share what there is.
 
 use crate::flow_table::FlowTable;
-use crate::marker::{Gauge, Marker};
+use crate::marker::Marker;
+use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Kind, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::rng::Rng;
@@ -239,9 +240,36 @@ impl Build for Params {
     }
 }
 
-impl Marker for Probe {
-    const SEES_REVERSE: bool = false;
+impl Mechanism for Probe {
+    fn sees_reverse(&self) -> bool {
+        false
+    }
 
+    /// Of the flow that was marked last: `permitted` (A), `length` (L), `out_loss`.
+    fn signal(&mut self, _: Time, signal: &Signal) {
+        if let Some(flow) = signal.flow.filter(|_| signal.topic == FORGET) {
+            self.flows.remove(flow);
+        }
+    }
+
+    fn gauges(&self, _: Time, show: Gauge<'_>) {
+        show("permitted", self.last.permitted);
+        show("length", f64::from(self.last.length));
+        show("out_loss", self.last.out_loss);
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        let s = &self.stats;
+        show("marked_in", s.marked_in);
+        show("marked_out", s.marked_out);
+        show("repeated", s.repeated);
+        show("losses", s.losses);
+        show("probes_lost", s.probes_lost);
+        show("forgotten", s.forgotten);
+    }
+}
+
+impl Marker for Probe {
     #[inline]
     fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, _: &mut Rng, why: &mut W) -> Mark {
         let opens = packet.kind == Kind::Syn;
@@ -266,29 +294,6 @@ impl Marker for Probe {
         why.note("length", f64::from(self.last.length));
         why.note("permitted", self.last.permitted);
         Mark::Pass(colour)
-    }
-
-    /// Of the flow that was marked last: `permitted` (A), `length` (L), `out_loss`.
-    fn signal(&mut self, _: Time, signal: &Signal) {
-        if let Some(flow) = signal.flow.filter(|_| signal.topic == FORGET) {
-            self.flows.remove(flow);
-        }
-    }
-
-    fn gauges(&self, _: Time, show: Gauge<'_>) {
-        show("permitted", self.last.permitted);
-        show("length", f64::from(self.last.length));
-        show("out_loss", self.last.out_loss);
-    }
-
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        let s = &self.stats;
-        show("marked_in", s.marked_in);
-        show("marked_out", s.marked_out);
-        show("repeated", s.repeated);
-        show("losses", s.losses);
-        show("probes_lost", s.probes_lost);
-        show("forgotten", s.forgotten);
     }
 }
 

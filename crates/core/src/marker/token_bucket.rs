@@ -7,8 +7,9 @@
 
 use std::hint;
 
+use crate::marker::Marker;
 use crate::marker::action::Action;
-use crate::marker::{Gauge, Marker};
+use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::rng::Rng;
@@ -130,18 +131,33 @@ impl TokenBucket {
     }
 }
 
-impl Marker for TokenBucket {
-    const SEES_REVERSE: bool = false;
-
+impl TokenBucket {
     /// Brings the bucket up to date in ns-2's arithmetic; nothing is left for [`refill`] to add.
-    fn tell_secs(&mut self, now: Time, secs: f64) {
+    pub(crate) fn tell_secs(&mut self, now: Time, secs: f64) {
         // The rate in bit/s was a whole number, and is one again.
         let rate = libm::round(self.rate * 8e12) / 8.0;
         self.vars.tokens = (self.vars.tokens + rate * (secs - self.told)).min(self.depth);
         self.vars.at = now;
         self.told = secs;
     }
+}
 
+impl Mechanism for TokenBucket {
+    fn sees_reverse(&self) -> bool {
+        false
+    }
+
+    fn gauges(&self, now: Time, show: Gauge<'_>) {
+        show("tokens", refill(self.vars.tokens, self.rate, self.vars.at, now, self.depth));
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        show("marked_in", self.marked[1]);
+        show("marked_out", self.marked[0]);
+    }
+}
+
+impl Marker for TokenBucket {
     #[inline]
     fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, _: &mut Rng, why: &mut W) -> Mark {
         let v = &mut self.vars;
@@ -158,15 +174,6 @@ impl Marker for TokenBucket {
             self.action.on(Colour::OUT, Colour::OUT)
         }
     }
-
-    fn gauges(&self, now: Time, show: Gauge<'_>) {
-        show("tokens", refill(self.vars.tokens, self.rate, self.vars.at, now, self.depth));
-    }
-
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        show("marked_in", self.marked[1]);
-        show("marked_out", self.marked[0]);
-    }
 }
 
 #[cfg(test)]
@@ -174,7 +181,7 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
     use crate::units::Bytes;
-    use crate::verdict::{Cause, Silent};
+    use crate::verdict::Silent;
     use proptest::prelude::*;
 
     fn bucket(rate: u64, depth: f64) -> TokenBucket {
@@ -268,7 +275,7 @@ mod tests {
                 let p = Packet { size, ..Packet::default() };
                 let verdict = policer.mark(Time(us * 1_000_000), &p, &mut rng, &mut Silent);
                 let out = colour == Colour::OUT;
-                prop_assert_eq!(verdict, if out { Mark::Drop(Cause::Policed) } else { Mark::Pass(Colour::IN) });
+                prop_assert_eq!(verdict, if out { Mark::Drop(crate::marker::action::POLICED) } else { Mark::Pass(Colour::IN) });
                 if !out { passed.push((us, f64::from(size))); }
             }
             for (i, first) in passed.iter().enumerate() {

@@ -7,7 +7,8 @@
 //! Source: Clark and Fang 1998, §3.3; RFC 2859 §4 without a peak rate; paper E. Non-goal: a bound on bursts, which it does not give.
 
 use crate::estimate::tsw::TswRate;
-use crate::marker::{Gauge, Marker};
+use crate::marker::Marker;
+use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::rng::Rng;
@@ -105,13 +106,29 @@ impl Build for Params {
     }
 }
 
-impl Marker for Tsw2cm {
-    const SEES_REVERSE: bool = false;
-
-    fn tell_secs(&mut self, _: Time, secs: f64) {
+impl Tsw2cm {
+    /// The moment of the next packet, in seconds, where the clock is finer than [`Time`].
+    pub(crate) fn tell_secs(&mut self, secs: f64) {
         self.rate.tell_secs(secs);
     }
+}
 
+impl Mechanism for Tsw2cm {
+    fn sees_reverse(&self) -> bool {
+        false
+    }
+
+    fn gauges(&self, _: Time, show: Gauge<'_>) {
+        show("rate", self.rate.bits_per_second());
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        show("marked_in", self.stats.marked_in);
+        show("marked_out", self.stats.marked_out);
+    }
+}
+
+impl Marker for Tsw2cm {
     #[inline]
     fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
         let rate = self.rate.packet(now, packet.size);
@@ -134,15 +151,6 @@ impl Marker for Tsw2cm {
             self.stats.marked_in += 1;
             Mark::Pass(Colour::IN)
         }
-    }
-
-    fn gauges(&self, _: Time, show: Gauge<'_>) {
-        show("rate", self.rate.bits_per_second());
-    }
-
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        show("marked_in", self.stats.marked_in);
-        show("marked_out", self.stats.marked_out);
     }
 }
 

@@ -5,8 +5,9 @@
 //! Source: RFC 2859 §4, Fig. 3. Non-goal: colour-aware metering; it takes no notice of the colour a packet comes with.
 
 use crate::estimate::tsw::TswRate;
+use crate::marker::Marker;
 use crate::marker::tsw2cm::{Variant, target};
-use crate::marker::{Gauge, Marker};
+use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::rng::Rng;
@@ -76,13 +77,31 @@ impl Build for Params {
     }
 }
 
-impl Marker for Tsw3cm {
-    const SEES_REVERSE: bool = false;
-
-    fn tell_secs(&mut self, _: Time, secs: f64) {
+impl Tsw3cm {
+    /// The moment of the next packet, in seconds, where the clock is finer than [`Time`].
+    pub(crate) fn tell_secs(&mut self, secs: f64) {
         self.rate.tell_secs(secs);
     }
+}
 
+impl Mechanism for Tsw3cm {
+    fn sees_reverse(&self) -> bool {
+        false
+    }
+
+    fn gauges(&self, _: Time, show: Gauge<'_>) {
+        show("rate", self.rate.bits_per_second());
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        let [green, yellow, red] = self.marked;
+        show("marked_green", green);
+        show("marked_yellow", yellow);
+        show("marked_red", red);
+    }
+}
+
+impl Marker for Tsw3cm {
     #[inline]
     fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
         let rate = self.rate.packet(now, packet.size);
@@ -111,17 +130,6 @@ impl Marker for Tsw3cm {
         };
         self.marked[colour as usize] += 1;
         Mark::Pass(colour)
-    }
-
-    fn gauges(&self, _: Time, show: Gauge<'_>) {
-        show("rate", self.rate.bits_per_second());
-    }
-
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        let [green, yellow, red] = self.marked;
-        show("marked_green", green);
-        show("marked_yellow", yellow);
-        show("marked_red", red);
     }
 }
 

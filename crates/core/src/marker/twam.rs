@@ -19,7 +19,8 @@ use std::collections::BTreeMap;
 
 use crate::estimate::rtt::RttEstimate;
 use crate::estimate::window::WindowEstimate;
-use crate::marker::{Gauge, Marker};
+use crate::marker::Marker;
+use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Direction, FlowId, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::rng::Rng;
@@ -242,8 +243,10 @@ impl Twam {
     }
 }
 
-impl Marker for Twam {
-    const SENDS: bool = true;
+impl Mechanism for Twam {
+    fn sends(&self) -> bool {
+        true
+    }
 
     #[inline]
     fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
@@ -284,26 +287,6 @@ impl Marker for Twam {
                     flow.rtt.acknowledged(now, packet);
                 }
             }
-        }
-    }
-
-    #[inline]
-    fn mark<W: Why + ?Sized>(&mut self, _: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
-        if !packet.colour.is_in() {
-            self.stats.passed_out += 1;
-            return Mark::Pass(packet.colour);
-        }
-        let p = match self.latest {
-            Some((flow, p)) if flow == packet.flow => p,
-            _ => self.p(packet.flow),
-        };
-        why.note("p", p);
-        if rng.chance("u", p, why) {
-            self.stats.marked_in += 1;
-            Mark::Pass(Colour::IN)
-        } else {
-            self.stats.marked_out += 1;
-            Mark::Pass(Colour::OUT)
         }
     }
 
@@ -370,6 +353,28 @@ impl Marker for Twam {
         show("marked_out", self.stats.marked_out);
         show("passed_out", self.stats.passed_out);
         show("intervals", self.stats.intervals);
+    }
+}
+
+impl Marker for Twam {
+    #[inline]
+    fn mark<W: Why + ?Sized>(&mut self, _: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
+        if !packet.colour.is_in() {
+            self.stats.passed_out += 1;
+            return Mark::Pass(packet.colour);
+        }
+        let p = match self.latest {
+            Some((flow, p)) if flow == packet.flow => p,
+            _ => self.p(packet.flow),
+        };
+        why.note("p", p);
+        if rng.chance("u", p, why) {
+            self.stats.marked_in += 1;
+            Mark::Pass(Colour::IN)
+        } else {
+            self.stats.marked_out += 1;
+            Mark::Pass(Colour::OUT)
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The container: first in, first out, within a hard limit. It holds packets, obeys its discipline and counts.
 
 use std::collections::VecDeque;
+use std::ops::Deref;
 
 use crate::packet::{Colour, FlowId, Packet};
 use crate::queue::{End, Queue, Strike};
@@ -17,23 +18,43 @@ pub trait Item {
     fn colour(&self) -> Colour;
     /// Whose it is.
     fn flow(&self) -> FlowId;
+    /// When it came to the queue. Asked as it departs, where the discipline decides then.
+    fn since(&self) -> Time;
     /// Sets congestion experienced; false if its transport doesn't understand ECN.
     fn mark(&mut self) -> bool;
 }
 
-/// A packet that nothing else is known of.
-impl Item for Packet {
+/// A packet of which a queue knows nothing more than when it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamped {
+    /// The packet.
+    pub packet: Packet,
+    /// When it came to the queue.
+    pub since: Time,
+}
+
+impl Deref for Stamped {
+    type Target = Packet;
+    fn deref(&self) -> &Packet {
+        &self.packet
+    }
+}
+
+impl Item for Stamped {
     fn size(&self) -> u32 {
-        self.size
+        self.packet.size
     }
     fn colour(&self) -> Colour {
-        self.colour
+        self.packet.colour
     }
     fn flow(&self) -> FlowId {
-        self.flow
+        self.packet.flow
+    }
+    fn since(&self) -> Time {
+        self.since
     }
     fn mark(&mut self) -> bool {
-        self.ecn.mark()
+        self.packet.ecn.mark()
     }
 }
 
@@ -145,14 +166,14 @@ impl<T: Item> Fifo<T> {
         self.counts.arrived_bytes[colour] += u64::from(packet.size);
         let mut verdict = aqm.arrive(now, packet, self, rng, why);
         if !matches!(verdict, Admission::Drop(_)) && !self.fits(packet.size) {
-            verdict = Admission::Drop(Cause::Overflow);
+            verdict = Admission::Drop(Cause::OVERFLOW);
         }
         if verdict == Admission::Mark && !item.mark() {
-            verdict = Admission::Drop(Cause::Early);
+            verdict = Admission::Drop(Cause::UNMARKABLE);
         }
         match verdict {
             Admission::Drop(cause) => {
-                self.counts.dropped[cause as usize][colour] += 1;
+                self.counts.dropped[cause.index()][colour] += 1;
                 return verdict;
             }
             Admission::Mark => self.counts.marked[colour] += 1,
@@ -203,13 +224,13 @@ impl<T: Item> Fifo<T> {
         while let Some(mut item) = self.ring.pop_front() {
             self.forget(&item);
             let colour = item.colour() as usize;
-            let mut verdict = aqm.depart(now, &as_packet(&item), self, rng, why);
+            let mut verdict = aqm.depart(now, &as_packet(&item), item.since(), self, rng, why);
             if verdict == Departure::Mark && !item.mark() {
-                verdict = Departure::Drop(Cause::Early);
+                verdict = Departure::Drop(Cause::UNMARKABLE);
             }
             match verdict {
                 Departure::Drop(cause) => {
-                    self.counts.dropped[cause as usize][colour] += 1;
+                    self.counts.dropped[cause.index()][colour] += 1;
                     dropped(item, cause);
                     continue;
                 }
@@ -350,7 +371,7 @@ impl<T: Item> Queue for Fifo<T> {
             Strike::Drop => {
                 let Some(victim) = self.ring.remove(at) else { return false };
                 self.forget(&victim);
-                self.counts.dropped[Cause::Evicted as usize][colour] += 1;
+                self.counts.dropped[Cause::EVICTED.index()][colour] += 1;
                 self.struck.push(victim);
                 true
             }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::mechanism::Mechanism;
 use crate::params::{Default as Fallback, Kind, Value};
 use crate::queue;
 use crate::queue::scheduler::Scheduler;
@@ -148,6 +149,8 @@ fn parameters_can_be_read_back_as_written() {
 #[test]
 fn a_registry_takes_more() {
     struct AllOut;
+    impl Mechanism for AllOut {}
+
     impl Marker for AllOut {
         fn mark<W: Why + ?Sized>(&mut self, _: Time, _: &Packet, _: &mut Rng, _: &mut W) -> Mark {
             Mark::Pass(crate::packet::Colour::OUT)

@@ -29,6 +29,8 @@ impl Ports for Replay {
 /// Breaks at the third packet.
 struct Breaks(u32);
 
+impl inprofile_core::mechanism::Mechanism for Breaks {}
+
 impl Marker for Breaks {
     fn mark<W: Why + ?Sized>(&mut self, _: Time, _: &Packet, _: &mut Rng, _: &mut W) -> Mark {
         self.0 += 1;
@@ -121,6 +123,8 @@ fn reload_that_panics(fail: &str) -> (Result<(), String>, io::Result<()>, Vec<u8
 
 /// Gives every packet OUT.
 struct Sound;
+
+impl inprofile_core::mechanism::Mechanism for Sound {}
 
 impl Marker for Sound {
     fn mark<W: Why + ?Sized>(&mut self, _: Time, _: &Packet, _: &mut Rng, _: &mut W) -> Mark {

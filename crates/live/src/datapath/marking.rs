@@ -56,7 +56,6 @@ impl Marking {
         let (came, size) = (packet.colour as usize, u64::from(packet.size));
         self.counts.arrived[came] += 1;
         self.counts.arrived_bytes[came] += size;
-        self.marker.observe(now, packet, Direction::Forward);
         let verdict = self.marker.mark(now, packet, &mut self.rng, &mut Silent);
         match verdict {
             Mark::Pass(colour) => {

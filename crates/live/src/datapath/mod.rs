@@ -82,6 +82,7 @@ struct Held {
     paint: Option<CodePoints>,
     slot: Slot,
     number: u64,
+    since: Time,
 }
 
 impl Item for Held {
@@ -94,8 +95,11 @@ impl Item for Held {
     fn flow(&self) -> FlowId {
         self.packet.flow
     }
+    fn since(&self) -> Time {
+        self.since
+    }
     fn mark(&mut self) -> bool {
-        self.packet.mark()
+        self.packet.ecn.mark()
     }
 }
 
@@ -265,12 +269,12 @@ impl<P: Policy> Datapath<P> {
             self.totals.no_buffer += 1;
             return;
         };
-        let held = Held { packet, headers, paint: way.paint, slot, number };
+        let held = Held { packet, headers, paint: way.paint, slot, number, since: now };
         let verdict = self.queue.arrive(now, &packet, held, &mut self.rng, &mut Silent);
         witness.queued(now, number, verdict);
         while let Some(victim) = self.queue.take_struck() {
             self.buffers.release(victim.slot);
-            witness.lost(now, victim.number, Cause::Evicted);
+            witness.lost(now, victim.number, Cause::EVICTED);
         }
         if let Admission::Drop(_) = verdict {
             self.buffers.release(slot);
@@ -355,7 +359,7 @@ impl<P: Policy> Datapath<P> {
         );
         while let Some(victim) = self.queue.take_struck() {
             self.buffers.release(victim.slot);
-            witness.lost(at, victim.number, Cause::Evicted);
+            witness.lost(at, victim.number, Cause::EVICTED);
         }
         self.held_until = None;
         let Some(held) = next else {

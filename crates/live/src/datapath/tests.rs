@@ -116,7 +116,7 @@ fn packets_leave_at_their_deadlines_in_order() {
     }
     // One on the link, three waiting, two too many.
     assert_eq!(
-        (class(&path).counts().dropped[Cause::Overflow as usize], class(&path).waiting()),
+        (class(&path).counts().dropped[Cause::OVERFLOW.index()], class(&path).waiting()),
         ([2, 0, 0], [3, 0, 0])
     );
     assert_eq!(path.due(), Some(Time(MS / 2 + MS)));

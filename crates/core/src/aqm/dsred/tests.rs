@@ -1,4 +1,5 @@
 use super::*;
+use crate::aqm::spacing::{EARLY, FORCED};
 use crate::queue::fake::Fake;
 use crate::rng::Rng;
 use crate::units::Rate;
@@ -45,7 +46,7 @@ fn arrive(q: &mut DsRed, ms: u64, colour: Colour, waiting: [u32; 3], rng: &mut R
 
 fn depart(q: &mut DsRed, ms: u64, colour: Colour, left: [u32; 3]) {
     let mut rng = Rng::ns2(1);
-    q.depart(Time(ms * MS), &packet(colour), &mut of(left), &mut rng, &mut Silent);
+    q.depart(Time(ms * MS), &packet(colour), Time::ZERO, &mut of(left), &mut rng, &mut Silent);
 }
 
 /// On the thresholds: min_th itself never drops, max_th itself only by chance; that is where WRED differs.
@@ -56,9 +57,9 @@ fn golden_sequence() {
         arrive(&mut q, 0, colour, waiting, &mut Rng::ns2(1))
     };
     assert_eq!(verdict(Y, [5, 5, 90]), Admit);
-    assert_eq!(verdict(Y, [10, 11, 0]), Drop(Cause::Forced));
-    assert_eq!(verdict(G, [30, 90, 90]), Drop(Cause::Early)); // ns-2's first number is 0.0003
-    assert_eq!(verdict(R, [3, 3, 5]), Drop(Cause::Forced));
+    assert_eq!(verdict(Y, [10, 11, 0]), Drop(FORCED));
+    assert_eq!(verdict(G, [30, 90, 90]), Drop(EARLY)); // ns-2's first number is 0.0003
+    assert_eq!(verdict(R, [3, 3, 5]), Drop(FORCED));
 }
 
 /// 20.9 packets are 20 to ns-2, and a queue that is full teaches the average nothing.
@@ -69,7 +70,7 @@ fn cut_off_and_unseen() {
     assert_eq!((q.vars.level[1].min_th, q.vars.level[1].max_th), (10.0, 20.0));
     let mut full = Fake { limit: 15.0, ..of([0, 15, 0]) };
     let verdict = q.arrive(Time::ZERO, &packet(Y), &mut full, &mut Rng::ns2(1), &mut Silent);
-    assert_eq!(verdict, Drop(Cause::Overflow));
+    assert_eq!(verdict, Drop(Cause::OVERFLOW));
     assert_eq!(q.vars.level[1].avg, 0.0);
     let fault = |min, max| Params { red: Some(thresholds(min, max, 0.1)), ..p.clone() }.check(&CONTEXT);
     assert_eq!(fault(5.2, 5.8).expect_err("one whole number").field, "red.min_th");
@@ -90,7 +91,7 @@ fn the_missing_guard() {
     assert_eq!(q.division_by_zero, 0);
     // Exactly 1: ns-2 dies of it.
     q.vars.level[1].count = 1;
-    assert_eq!(arrive(&mut q, 0, Y, [0, 5, 0], &mut rng), Drop(Cause::Early));
+    assert_eq!(arrive(&mut q, 0, Y, [0, 5, 0], &mut rng), Drop(EARLY));
     assert_eq!(q.division_by_zero, 1);
 }
 
@@ -186,8 +187,8 @@ proptest! {
             let drawn = noted(&notes, "u");
             prop_assert_eq!(drawn.is_some(), l.avg > l.min_th && l.avg <= l.max_th);
             let expected = match drawn {
-                Some(u) if u <= noted(&notes, "p_a").expect("noted with the number") => Drop(Cause::Early),
-                None if l.avg > l.max_th => Drop(Cause::Forced),
+                Some(u) if u <= noted(&notes, "p_a").expect("noted with the number") => Drop(EARLY),
+                None if l.avg > l.max_th => Drop(FORCED),
                 _ => Admit,
             };
             prop_assert_eq!(verdict, expected);

@@ -1,5 +1,6 @@
 use super::*;
 use crate::aqm::oracle::{Past, Sample, average, p_a};
+use crate::aqm::spacing::{EARLY, FORCED};
 use crate::packet::{Colour, FlowId};
 use crate::queue::fake::Fake;
 use crate::rng::Rng;
@@ -95,7 +96,7 @@ fn with_true_windows_the_queue_stays_below_max_th() {
 /// (ms, told before, colour, waiting) → verdict.
 #[test]
 fn golden_sequence() {
-    let forced = Drop(Cause::Forced);
+    let forced = Drop(FORCED);
     let script = [
         (0, None, O, 99, Admit),      // no signal yet: thresholds of the limit of 100
         (1, Some(40.0), O, 5, Admit), // below min_th
@@ -103,7 +104,7 @@ fn golden_sequence() {
         (3, None, O, 40, forced),     // at max_th
         (4, None, R, 40, forced),     // red is out of profile too
         (5, None, I, 99, Admit),      // IN has no thresholds
-        (6, None, I, 100, Drop(Cause::Overflow)),
+        (6, None, I, 100, Drop(Cause::OVERFLOW)),
         (7, Some(90.0), O, 13, Admit), // the queue may grow now
         (8, Some(0.01), O, 1, forced), // a single packet is the least max_th
     ];
@@ -116,7 +117,7 @@ fn golden_sequence() {
         assert_eq!(got, verdict, "at {ms} ms");
     }
     let mut counted = std::collections::BTreeMap::new();
-    Aqm::stats(&aqm, &mut |name, n| assert!(counted.insert(name, n).is_none()));
+    Mechanism::stats(&aqm, &mut |name, n| assert!(counted.insert(name, n).is_none()));
     assert_eq!(
         (counted["forced_out"], counted["overflow_in"], counted["signals"], counted["unguided"]),
         (3, 1, 3, 1)
@@ -130,7 +131,7 @@ fn both_colours_or_one() {
         tell(&mut aqm, 0, 40.0);
         offer(&mut aqm, 0, colour, 50, &mut Rng::for_component(1, "dwred"))
     };
-    let forced = Drop(Cause::Forced);
+    let forced = Drop(FORCED);
     assert_eq!([verdict(Colours::Out, O), verdict(Colours::Out, I)], [forced, Admit]);
     assert_eq!([verdict(Colours::Both, O), verdict(Colours::Both, I)], [forced, forced]);
 }
@@ -142,7 +143,7 @@ fn thresholds_of_in_packets_may_be_a_multiple() {
         tell(&mut aqm, 0, 40.0);
         offer(&mut aqm, 0, colour, waiting, &mut Rng::for_component(1, "dwred"))
     };
-    let forced = Drop(Cause::Forced);
+    let forced = Drop(FORCED);
     // OUT from 6 to 40, IN from 12 to 80.
     assert_eq!([verdict(2.0, O, 40), verdict(2.0, I, 11)], [forced, Admit]);
     assert_eq!([verdict(2.0, I, 80), verdict(1.0, I, 40)], [forced, forced]);
@@ -237,8 +238,8 @@ proptest! {
             let picked = p >= 1.0 || p > 0.0 && slow.uniform() < p;
             let end = if gentle { 2.0 * sum } else { sum };
             let expect = match picked {
-                true if avg >= end => Drop(Cause::Forced),
-                true => Drop(Cause::Early),
+                true if avg >= end => Drop(FORCED),
+                true => Drop(EARLY),
                 false => Admit,
             };
             prop_assert_eq!(fast, expect);

@@ -1,8 +1,9 @@
 use super::ledger::{Charge, Latest, Ties};
 use super::*;
 use crate::aqm::curve::Variant;
+use crate::aqm::spacing::{EARLY, FORCED};
 use crate::packet::Kind;
-use crate::queue::fifo::Fifo;
+use crate::queue::fifo::{Fifo, Stamped};
 use crate::registry::AnyAqm;
 use crate::rng::Rng;
 use crate::units::Backlog;
@@ -54,7 +55,7 @@ fn by_chance() -> Params {
 
 /// A queue under FDD-RED, fed by hand.
 struct Bench {
-    queue: Fifo<Packet>,
+    queue: Fifo<Stamped>,
     aqm: AnyAqm,
     rng: Rng,
     at: u64,
@@ -93,7 +94,14 @@ impl Bench {
         let packet =
             Packet { flow: FlowId(flow), size: 1000, payload: 960, ecn: self.ecn, ..Packet::default() };
         self.notes.clear();
-        self.queue.arrive(now, &packet, packet, &mut self.aqm, &mut self.rng, &mut self.notes)
+        self.queue.arrive(
+            now,
+            &packet,
+            Stamped { packet: packet, since: now },
+            &mut self.aqm,
+            &mut self.rng,
+            &mut self.notes,
+        )
     }
 
     fn fill(mut self, flows: &[u32]) -> Bench {
@@ -113,7 +121,7 @@ impl Bench {
     fn depart(&mut self) {
         let now = Time::ZERO + Duration::from_millis(self.at);
         let lost = |_, _| panic!("dropped as it left");
-        self.queue.depart(now, |h| *h, &mut self.aqm, &mut self.rng, &mut Silent, lost);
+        self.queue.depart(now, |h| h.packet, &mut self.aqm, &mut self.rng, &mut Silent, lost);
     }
 
     fn waiting(&self) -> Vec<u32> {
@@ -146,7 +154,7 @@ const RTTS: [(u32, f64); 3] = [(0, 0.05), (1, 0.1), (2, 0.15)];
 #[test]
 fn golden_sequence() {
     let mut b = Bench::new(&params(), 10.0).tell(&RTTS).fill(&[0, 1, 2]);
-    let forced = Drop(Cause::Forced);
+    let forced = Drop(FORCED);
     let script: [(u32, Admission, &[u32], &[u32]); 4] = [
         (1, Admit, &[0], &[1, 2, 1]), // 0 owes 2: its only packet goes, and 1 joins
         (1, forced, &[], &[1, 2, 1]), // 1 owes most, and the arrival is its last packet
@@ -178,12 +186,11 @@ fn which_packet_of_the_victim_goes() {
         b.rng = Rng::for_component(seed, "own");
         (b.offer(0), b.waiting())
     };
-    assert_eq!(own(VictimPacket::Tail, 1), (Drop(Cause::Forced), vec![0, 1, 0]));
+    assert_eq!(own(VictimPacket::Tail, 1), (Drop(FORCED), vec![0, 1, 0]));
     assert_eq!(own(VictimPacket::Head, 1), (Admit, vec![1, 0, 0]));
     let random: Vec<_> = (0..3000).map(|seed| own(VictimPacket::Random, seed)).collect();
     let share = |what: (Admission, &[u32])| random.iter().filter(|r| (r.0, &r.1[..]) == what).count();
-    let thirds =
-        [share((Drop(Cause::Forced), &[0, 1, 0])), share((Admit, &[1, 0, 0])), share((Admit, &[0, 1, 0]))];
+    let thirds = [share((Drop(FORCED), &[0, 1, 0])), share((Admit, &[1, 0, 0])), share((Admit, &[0, 1, 0]))];
     assert_eq!(thirds.iter().sum::<usize>(), 3000);
     assert!(thirds.iter().all(|n| (900..1100).contains(n)), "{thirds:?}");
 }
@@ -198,15 +205,15 @@ fn absent(no_packet: NoPacket) -> Bench {
 #[test]
 fn a_victim_without_a_packet() {
     let mut b = absent(NoPacket::Arrival);
-    assert_eq!((b.offer(1), b.waiting()), (Drop(Cause::Forced), vec![1, 2, 2]));
+    assert_eq!((b.offer(1), b.waiting()), (Drop(FORCED), vec![1, 2, 2]));
     // Who lost the packet is credited; flow 0 goes on owing.
     assert_eq!((b.penalty(0), b.penalty(1), b.stat("no_packet")), (2.0, 0.0, 1));
 
     // Flow 1 owes 1, flow 2 nothing: the arrival is flow 1's last packet.
     let mut b = absent(NoPacket::NextVictim);
-    assert_eq!((b.offer(1), b.penalty(0), b.penalty(1)), (Drop(Cause::Forced), 2.0, 0.0));
+    assert_eq!((b.offer(1), b.penalty(0), b.penalty(1)), (Drop(FORCED), 2.0, 0.0));
     // Now flow 2 arrives, is charged 2/3 with flow 0, which never lost, and owes most of those here.
-    assert_eq!((b.offer(2), b.waiting()), (Drop(Cause::Forced), vec![1, 2, 2]));
+    assert_eq!((b.offer(2), b.waiting()), (Drop(FORCED), vec![1, 2, 2]));
     assert!((b.penalty(2) + 1.0 / 3.0).abs() < 1e-12);
     assert_eq!(b.stat("no_packet"), 2);
 
@@ -215,7 +222,7 @@ fn a_victim_without_a_packet() {
     assert_eq!((b.penalty(0), b.stat("no_packet")), (1.0, 1));
     // Later, with no decision due, flow 0's next packet goes, and only that.
     b.pop(3);
-    assert_eq!([b.offer(0), b.offer(0)], [Drop(Cause::Early), Admit]);
+    assert_eq!([b.offer(0), b.offer(0)], [Drop(EARLY), Admit]);
     assert_eq!((b.stat("deferred"), b.stat("early")), (1, 1));
 }
 
@@ -226,7 +233,7 @@ fn a_full_queue_is_the_ledgers_business_only_if_it_says_so() {
         let mut b = Bench::new(&Params { applies_to, ..params() }, 2.0).tell(&RTTS).fill(&[0, 2]);
         (b.offer(1), b.waiting(), b.struck(), b.stat("overflow"), b.penalty(0))
     };
-    assert_eq!(run(AppliesTo::Early), (Drop(Cause::Overflow), vec![0, 2], vec![], 1, 0.0));
+    assert_eq!(run(AppliesTo::Early), (Drop(Cause::OVERFLOW), vec![0, 2], vec![], 1, 0.0));
     assert_eq!(run(AppliesTo::EarlyAndOverflow), (Admit, vec![2, 1], vec![0], 0, 1.0));
 }
 
@@ -236,7 +243,7 @@ fn a_mark_stands_in_for_what_chance_drops() {
         let mut b = Bench::new(p, 10.0).tell(&RTTS);
         b.ecn = ecn;
         let mut b = b.fill(&[0, 1, 2]);
-        let is_marked = |h: &Packet| h.ecn == Ecn::Experienced;
+        let is_marked = |h: &Stamped| h.ecn == Ecn::Experienced;
         let verdict = b.offer(1);
         let marked = b.queue.iter().any(is_marked);
         let first = (verdict, marked, b.struck());
@@ -247,11 +254,11 @@ fn a_mark_stands_in_for_what_chance_drops() {
     };
     // Flow 0's waiting packet is marked, then flow 1's arrival.
     assert_eq!(run(&by_chance(), Ecn::Capable), ((Admit, true, vec![]), Mark, 2));
-    let dropped = ((Admit, false, vec![0]), Drop(Cause::Early), 0);
+    let dropped = ((Admit, false, vec![0]), Drop(EARLY), 0);
     assert_eq!(run(&by_chance(), Ecn::NotCapable), dropped);
     assert_eq!(run(&Params { ecn: false, ..by_chance() }, Ecn::Capable), dropped);
     // Above the curve's end nothing is marked.
-    let forced = ((Admit, false, vec![0]), Drop(Cause::Forced), 0);
+    let forced = ((Admit, false, vec![0]), Drop(FORCED), 0);
     assert_eq!(run(&Params { ecn: true, ..params() }, Ecn::Capable), forced);
 }
 
@@ -353,12 +360,19 @@ fn it_estimates_from_what_passes() {
         });
         told
     };
-    b.queue.arrive(at(0), &syn, syn, &mut b.aqm, &mut b.rng, &mut Silent);
-    let sent = b.queue.depart(at(5), |h| *h, &mut b.aqm, &mut b.rng, &mut Silent, |_, _| {});
+    b.queue.arrive(at(0), &syn, Stamped { packet: syn, since: at(0) }, &mut b.aqm, &mut b.rng, &mut Silent);
+    let sent = b.queue.depart(at(5), |h| h.packet, &mut b.aqm, &mut b.rng, &mut Silent, |_, _| {});
     assert!(sent.is_some());
     b.aqm.observe(at(75), &ack, Direction::Reverse);
     assert_eq!(told(&b), None);
-    b.queue.arrive(at(105), &data, data, &mut b.aqm, &mut b.rng, &mut Silent);
+    b.queue.arrive(
+        at(105),
+        &data,
+        Stamped { packet: data, since: at(105) },
+        &mut b.aqm,
+        &mut b.rng,
+        &mut Silent,
+    );
     assert_eq!(told(&b), Some(0.1));
 }
 
@@ -426,7 +440,7 @@ proptest! {
                 dropped += u64::from(matches!(verdict, Drop(_)));
                 marked += u64::from(verdict == Mark);
                 let gone = b.struck().len() as u64;
-                assert!(gone + u64::from(matches!(verdict, Drop(c) if c != Cause::Overflow)) <= 1);
+                assert!(gone + u64::from(matches!(verdict, Drop(c) if c != Cause::OVERFLOW)) <= 1);
                 struck += gone;
                 assert!(b.queue.iter().count() <= limit as usize);
                 log.push((verdict, b.waiting()));

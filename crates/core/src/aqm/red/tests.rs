@@ -1,8 +1,9 @@
 use super::*;
 use crate::aqm::oracle::{Past, Sample, average, p_a};
+use crate::aqm::spacing::{EARLY, FORCED};
 use crate::packet::FlowId;
 use crate::queue::fake::Fake;
-use crate::queue::fifo::Fifo;
+use crate::queue::fifo::{Fifo, Stamped};
 use crate::registry::AnyAqm;
 use crate::rng::Rng;
 use crate::units::{Duration, Rate};
@@ -53,13 +54,20 @@ fn at_a_full_queue(drop: DropAt, variant: Variant, seed: u64) -> (Admission, Vec
     };
     let mut aqm = AnyAqm::Red(Box::new(p.build(&CONTEXT)));
     assert_eq!(aqm.serves(), drop != DropAt::Tail);
-    let mut queue: Fifo<Packet> = Fifo::new(Backlog::Packets(4.0));
+    let mut queue: Fifo<Stamped> = Fifo::new(Backlog::Packets(4.0));
     queue.went_busy();
     let mut rng = Rng::for_component(seed, "full");
     let mut last = Admit;
     for flow in [0, 1, 2, 3, 9] {
         let packet = Packet { flow: FlowId(flow), size: 1000, ..Packet::default() };
-        last = queue.arrive(Time::ZERO, &packet, packet, &mut aqm, &mut rng, &mut Silent);
+        last = queue.arrive(
+            Time::ZERO,
+            &packet,
+            Stamped { packet: packet, since: Time::ZERO },
+            &mut aqm,
+            &mut rng,
+            &mut Silent,
+        );
     }
     let struck = std::iter::from_fn(|| queue.take_struck()).count() as u64;
     let mut overflow = 0;
@@ -77,7 +85,7 @@ fn at_a_full_queue(drop: DropAt, variant: Variant, seed: u64) -> (Admission, Vec
 fn which_packet_goes_when_the_queue_is_full() {
     let of = |drop, variant| at_a_full_queue(drop, variant, 1);
     for variant in [Variant::Floyd93, Variant::Ns2] {
-        assert_eq!(of(DropAt::Tail, variant), (Drop(Cause::Overflow), vec![0, 1, 2, 3], [1, 0]));
+        assert_eq!(of(DropAt::Tail, variant), (Drop(Cause::OVERFLOW), vec![0, 1, 2, 3], [1, 0]));
     }
     assert_eq!(of(DropAt::Front, Variant::Ns2), (Admit, vec![0, 2, 3, 9], [1, 1]));
     assert_eq!(of(DropAt::Front, Variant::Floyd93), (Admit, vec![1, 2, 3, 9], [1, 1]));
@@ -121,14 +129,14 @@ fn golden_sequence() {
 
 #[test]
 fn on_and_above_the_thresholds() {
-    let forced = Drop(Cause::Forced);
+    let forced = Drop(FORCED);
     assert_eq!(
         verdicts(&params(1.0, false), Ecn::NotCapable, &[4, 5, 15, 16]),
         [Admit, Admit, forced, forced]
     );
     // Gentle: chance up to twice max_th, certainty from there on.
     let seen = verdicts(&params(1.0, true), Ecn::NotCapable, &[29; 40]);
-    assert!(seen.contains(&Drop(Cause::Early)) && !seen.contains(&forced));
+    assert!(seen.contains(&Drop(EARLY)) && !seen.contains(&forced));
     assert_eq!(verdicts(&params(1.0, true), Ecn::NotCapable, &[30]), [forced]);
 }
 
@@ -136,11 +144,11 @@ fn on_and_above_the_thresholds() {
 fn at_least_one_in_every_1_over_p() {
     // p_b = 0.05: the 20th after a drop is certain to go.
     let seen = verdicts(&params(1.0, false), Ecn::NotCapable, &[10; 5000]);
-    assert!(seen.windows(20).all(|w| w.contains(&Drop(Cause::Early))));
+    assert!(seen.windows(20).all(|w| w.contains(&Drop(EARLY))));
     let waits = Params { wait: true, ..params(1.0, false) };
     let seen = verdicts(&waits, Ecn::NotCapable, &[10; 5000]);
     assert!(seen.windows(20).all(|w| w.iter().filter(|v| **v != Admit).count() <= 1));
-    assert!(seen.windows(40).all(|w| w.contains(&Drop(Cause::Early))));
+    assert!(seen.windows(40).all(|w| w.contains(&Drop(EARLY))));
 }
 
 /// RFC 3168 §7: what is dropped for sure is dropped, not marked.
@@ -151,9 +159,9 @@ fn ecn_marks_what_chance_picks_and_nothing_else() {
     let not = verdicts(&p, Ecn::NotCapable, &[20; 100]);
     assert!(capable.contains(&Mark));
     for (c, n) in capable.iter().zip(&not) {
-        assert!(matches!((c, n), (Admit, Admit) | (Mark, Drop(Cause::Early))));
+        assert!(matches!((c, n), (Admit, Admit) | (Mark, Drop(EARLY))));
     }
-    assert_eq!(verdicts(&p, Ecn::Capable, &[31]), [Drop(Cause::Forced)]);
+    assert_eq!(verdicts(&p, Ecn::Capable, &[31]), [Drop(FORCED)]);
     let off = Params { ecn: false, ..p };
     assert_eq!(verdicts(&off, Ecn::Capable, &[20; 100]), not);
 }
@@ -163,7 +171,7 @@ fn a_full_queue_updates_the_average_and_overflows() {
     let mut red = params(0.5, true).discipline(&CONTEXT);
     let mut rng = Rng::for_component(1, "red");
     let mut full = Fake { limit: 4.0, ..Fake::of(4, 0) };
-    assert_eq!(arrive(&mut red, 0, &mut full, &mut rng, Ecn::NotCapable), Drop(Cause::Overflow));
+    assert_eq!(arrive(&mut red, 0, &mut full, &mut rng, Ecn::NotCapable), Drop(Cause::OVERFLOW));
     assert_eq!(red.vars.average.get(), 2.0);
     assert_eq!((red.stats.dropped(), red.stats.early()), (1, 0));
 }
@@ -180,13 +188,22 @@ fn ns2_in_bytes_reads_the_limit_in_bytes() {
             ..params(0.002, false)
         };
         let aqm = AnyAqm::Red(Box::new(p.build(&CONTEXT)));
-        (Fifo::<Packet>::before(limit, &aqm), aqm)
+        (Fifo::<Stamped>::before(limit, &aqm), aqm)
     };
     // How many packets of this size it takes until one is dropped.
-    let holds = |(mut queue, mut aqm): (Fifo<Packet>, AnyAqm), size| {
+    let holds = |(mut queue, mut aqm): (Fifo<Stamped>, AnyAqm), size| {
         let mut rng = Rng::ns2(1);
         let packet = Packet { size, ..Packet::default() };
-        let mut join = || queue.arrive(Time(0), &packet, packet, &mut aqm, &mut rng, &mut Silent);
+        let mut join = || {
+            queue.arrive(
+                Time(0),
+                &packet,
+                Stamped { packet: packet, since: Time(0) },
+                &mut aqm,
+                &mut rng,
+                &mut Silent,
+            )
+        };
         (0..1000).take_while(|_| join() == Admit).count()
     };
     // 1500 B: 38 packets of 40 B are the first 1500 B or more, two of 1000 B, and one of 1500 B that finds none.
@@ -273,9 +290,9 @@ proptest! {
             let p = noted.unwrap_or(p);
             let picked = p >= 1.0 || p > 0.0 && slow_rng.uniform() < p;
             let slow = match picked {
-                true if avg >= if gentle { 30.0 } else { 15.0 } => Drop(Cause::Forced),
-                true => Drop(Cause::Early),
-                false if packets >= limit => Drop(Cause::Overflow),
+                true if avg >= if gentle { 30.0 } else { 15.0 } => Drop(FORCED),
+                true => Drop(EARLY),
+                false if packets >= limit => Drop(Cause::OVERFLOW),
                 false => Admit,
             };
             prop_assert_eq!(fast, slow);

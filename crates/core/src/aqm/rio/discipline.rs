@@ -1,16 +1,17 @@
 //! RIO in doubles: Floyd and Jacobson's Fig. 2 for each colour, or ns-2's reading of it.
 
+use crate::aqm::spacing::FORCED;
 use std::sync::Arc;
 
 use super::averages::{Ns2Idle, Vars};
 use super::{AvgUpdate, Params, Thresholds};
+use crate::aqm::Aqm;
 use crate::aqm::curve::{Curve, Law, Rule, Variant};
 use crate::aqm::out_seen::OutSeen;
 use crate::aqm::spacing::{Fate, Found, admission};
 use crate::aqm::tally::Tally;
-use crate::aqm::{Aqm, FlowGauge};
 use crate::estimate::ewma::Weight;
-use crate::marker::Gauge;
+use crate::mechanism::{FlowGauge, Gauge, Mechanism};
 use crate::packet::{Colour, Ecn, Packet};
 use crate::params::Context;
 use crate::queue::Queue;
@@ -128,10 +129,10 @@ impl Rio {
             self.stats[usize::from(is_in)].count(verdict);
             // An overflow restarts the count; ns-2: so does a forced drop, and neither does OUT's.
             match verdict {
-                Admission::Drop(Cause::Overflow) if is_in || !c.rule.law.is_ns2() => {
+                Admission::Drop(Cause::OVERFLOW) if is_in || !c.rule.law.is_ns2() => {
                     v.of(is_in).count.restart()
                 }
-                Admission::Drop(Cause::Forced) if c.rule.law.is_ns2() => v.restart_ns2(is_in),
+                Admission::Drop(FORCED) if c.rule.law.is_ns2() => v.restart_ns2(is_in),
                 _ => {}
             }
         }
@@ -164,26 +165,21 @@ impl Rio {
     }
 }
 
-impl Aqm for Rio {
-    const KEEPS_TIME: bool = false;
-
-    fn tell_secs(&mut self, secs: f64) {
+impl Rio {
+    pub(crate) fn tell_secs(&mut self, secs: f64) {
         if self.config.rule.law.is_ns2() {
             self.aside.get_or_insert_default().ns2.told = Some(secs);
         }
     }
+}
 
-    #[inline]
-    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        queue: &mut Q,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Admission {
-        let fate = self.test(now, packet, queue, rng, why);
-        self.conclude(packet, queue, fate)
+impl Mechanism for Rio {
+    fn keeps_time(&self) -> bool {
+        false
+    }
+
+    fn sees_reverse(&self) -> bool {
+        false
     }
 
     fn gauges(&self, _: Time, show: Gauge<'_>) {
@@ -207,5 +203,20 @@ impl Aqm for Rio {
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
         let [out, r#in] = &self.stats;
         Tally::show_both(r#in, out, show);
+    }
+}
+
+impl Aqm for Rio {
+    #[inline]
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        let fate = self.test(now, packet, queue, rng, why);
+        self.conclude(packet, queue, fate)
     }
 }

@@ -2,11 +2,13 @@ use super::*;
 use crate::aqm::Aqm;
 use crate::aqm::oracle::{Past, Sample, average, p_a};
 use crate::aqm::red::{self, Red};
+use crate::aqm::spacing::{EARLY, FORCED};
+use crate::mechanism::Mechanism;
 use crate::packet::{Colour, Ecn, Packet};
 use crate::queue::fake::Fake;
 use crate::rng::Rng;
 use crate::units::{Duration, Rate, Time};
-use crate::verdict::{Admission, Cause, Notes, Silent};
+use crate::verdict::{Admission, Notes, Silent};
 use Admission::{Admit, Drop};
 use Colour::{Green as I, Red as R, Yellow as O};
 use proptest::prelude::*;
@@ -44,7 +46,7 @@ fn arrive(rio: &mut impl Aqm, at: u64, colour: Colour, queue: &mut Fake, rng: &m
 /// (colour, IN waiting, OUT waiting) → verdict; with w_q = 1 the averages are the lengths.
 #[test]
 fn golden_sequence() {
-    let forced = Drop(Cause::Forced);
+    let forced = Drop(FORCED);
     let script = [
         (O, 0, 19, Admit),   // below min_OUT
         (O, 10, 30, forced), // 40 in all: max_OUT, however few of them are OUT
@@ -149,7 +151,7 @@ fn thresholds_in_bytes_count_bytes_of_each_colour() {
     let mut rio = p.discipline(&CONTEXT);
     assert_eq!(arrive(&mut rio, 0, I, &mut Fake::of(44, 50), &mut rng), Admit);
     assert_eq!((rio.vars.out.average.get(), rio.vars.r#in.average.get()), (94_000.0, 44_000.0));
-    assert_eq!(arrive(&mut rio, 0, I, &mut Fake::of(60, 0), &mut rng), Drop(Cause::Forced));
+    assert_eq!(arrive(&mut rio, 0, I, &mut Fake::of(60, 0), &mut rng), Drop(FORCED));
 }
 
 #[test]
@@ -284,15 +286,15 @@ proptest! {
             let picked = p >= 1.0 || p > 0.0 && slow_rng.uniform() < p;
             let end = curve.max_th * if gentle { 2.0 } else { 1.0 };
             let slow = match picked {
-                true if avg >= end => Drop(Cause::Forced),
-                true => Drop(Cause::Early),
+                true if avg >= end => Drop(FORCED),
+                true => Drop(EARLY),
                 false => Admit,
             };
             prop_assert_eq!(fast, slow);
             past.push(Past { avg, dropped: fast != Admit });
         }
         let mut counted = 0;
-        Aqm::stats(&rio, &mut |_, n| counted += n);
+        Mechanism::stats(&rio, &mut |_, n| counted += n);
         let dropped = past_in.iter().chain(&past_out).filter(|p| p.dropped).count();
         prop_assert_eq!(counted, dropped as u64);
     }

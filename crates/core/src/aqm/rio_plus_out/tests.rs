@@ -1,5 +1,6 @@
 use super::*;
 use crate::aqm::oracle::{Past, Sample, average, p_a};
+use crate::aqm::spacing::{EARLY, FORCED};
 use crate::estimate::ewma::{QueueAverage, Weight};
 use crate::packet::{Ecn, FlowId};
 use crate::queue::fake::Fake;
@@ -52,7 +53,7 @@ fn offer(
 /// (colour, IN waiting, OUT waiting) → verdict; with w_q = 1 the averages are the lengths.
 #[test]
 fn golden_sequence() {
-    let forced = Drop(Cause::Forced);
+    let forced = Drop(FORCED);
     let script = [
         (O, 0, 9, Admit),    // below min_OUT
         (O, 0, 10, Admit),   // at min_OUT p = 0
@@ -164,7 +165,7 @@ fn out_thresholds_are_stricter_while_little_is_in() {
         let mut aqm = Params { strictness, ..params(1.0) }.build(&CONTEXT);
         offer(&mut aqm, O, &mut Fake::of(ins, 16), &mut rng, &mut Silent)
     };
-    assert_eq!([verdict(0.0, 0), verdict(0.5, 0), verdict(0.5, 60)], [Admit, Drop(Cause::Forced), Admit]);
+    assert_eq!([verdict(0.0, 0), verdict(0.5, 0), verdict(0.5, 60)], [Admit, Drop(FORCED), Admit]);
 }
 
 #[test]
@@ -180,7 +181,7 @@ fn what_it_marks_is_counted_with_rios() {
             })
             .count() as u64;
         let mut all = std::collections::BTreeMap::new();
-        Aqm::stats(&aqm, &mut |name, n| assert!(all.insert(name, n).is_none(), "{name} twice"));
+        Mechanism::stats(&aqm, &mut |name, n| assert!(all.insert(name, n).is_none(), "{name} twice"));
         (marked, all["marked_out"], all["early_out"], all["picked_of_out"])
     };
     let (marked, counted, early, picked) = run(Ecn::Capable);
@@ -194,7 +195,7 @@ fn a_full_queue_is_overflow() {
     let mut rng = Rng::for_component(1, "rio_plus_out");
     let mut queue = Fake { limit: 5.0, ..Fake::of(0, 5) };
     let verdict = offer(&mut params(1.0).build(&CONTEXT), O, &mut queue, &mut rng, &mut Silent);
-    assert_eq!(verdict, Drop(Cause::Overflow));
+    assert_eq!(verdict, Drop(Cause::OVERFLOW));
 }
 
 /// Fig. 2: what flows see as their IN packets join, under RI+O and under RIO.
@@ -317,7 +318,7 @@ proptest! {
             let mut ask = |p: f64| p >= 1.0 || p > 0.0 && slow.uniform() < p;
             let of = |t: &Thresholds| Curve::new(t.min_th.amount(), t.max_th.amount(), t.max_p);
             let end = |c: &Curve| c.max_th * if gentle { 2.0 } else { 1.0 };
-            let cause = |avg: f64, c: &Curve| if avg >= end(c) { Cause::Forced } else { Cause::Early };
+            let cause = |avg: f64, c: &Curve| if avg >= end(c) { FORCED } else { EARLY };
             let mut verdict = Admit;
             if colour == I {
                 let c = of(&p.r#in);

@@ -2,6 +2,7 @@ use super::*;
 use crate::aqm::oracle::{Past, Sample, average, p_a};
 use crate::aqm::red::{self, Red};
 use crate::aqm::rio::{self, Rio};
+use crate::aqm::spacing::{EARLY, FORCED};
 use crate::queue::fake::Fake;
 use crate::rng::Rng;
 use crate::units::{Duration, Rate};
@@ -48,7 +49,7 @@ fn arrive(wred: &mut Wred, at: u64, colour: Colour, queue: &mut Fake, rng: &mut 
 /// RFC 2597 §4: levels of drop precedence. (colour, green, yellow and red waiting) → verdict; with w_q = 1 the averages are the lengths.
 #[test]
 fn golden_sequence() {
-    let forced = Drop(Cause::Forced);
+    let forced = Drop(FORCED);
     let script = [
         (Averages::Shared, R, [9, 0, 1], forced), // 10 in all, however few of them red
         (Averages::Shared, Y, [9, 0, 1], Admit),
@@ -121,11 +122,8 @@ fn marks_where_ecn_is_on() {
         .map(|_| wred.arrive(Time::ZERO, &packet, &mut of([0, 9, 0]), &mut rng, &mut Silent))
         .collect();
     assert!(verdicts.contains(&Admission::Mark));
-    assert!(!verdicts.contains(&Drop(Cause::Early)));
-    assert_eq!(
-        wred.arrive(Time::ZERO, &packet, &mut of([0, 10, 0]), &mut rng, &mut Silent),
-        Drop(Cause::Forced)
-    );
+    assert!(!verdicts.contains(&Drop(EARLY)));
+    assert_eq!(wred.arrive(Time::ZERO, &packet, &mut of([0, 10, 0]), &mut rng, &mut Silent), Drop(FORCED));
 }
 
 /// One arrival: colour, what waits by colour, the gap to the one before in ms, and whether the link was idle before.

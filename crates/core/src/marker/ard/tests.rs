@@ -1,4 +1,5 @@
 use super::*;
+use crate::marker::EDGE;
 use crate::rng::Rng;
 use crate::units::Bytes;
 use crate::verdict::{Notes, Silent};
@@ -31,7 +32,7 @@ fn packet(colour: Colour, size: u32) -> Packet {
 
 fn gauge(ard: &Ard, now: Time, name: &str) -> f64 {
     let mut found = f64::NAN;
-    Marker::gauges(ard, now, &mut |n, v| {
+    Mechanism::gauges(ard, now, &mut |n, v| {
         if n == name {
             found = v;
         }
@@ -284,13 +285,13 @@ proptest! {
             let slow = if !is_in {
                 Mark::Pass(O)
             } else if if p.empty == Empty::Zero { noted <= 0.0 } else { noted < need } {
-                if falls(p.p_drop) { Mark::Drop(Cause::Edge) } else { Mark::Pass(O) }
+                if falls(p.p_drop) { Mark::Drop(EDGE) } else { Mark::Pass(O) }
             } else if noted >= t_rd {
                 Mark::Pass(I)
             } else if p.drop == DropOrder::BeforeRemark {
-                if falls(p.p_drop) { Mark::Drop(Cause::Edge) } else if falls(remark) { Mark::Pass(O) } else { Mark::Pass(I) }
+                if falls(p.p_drop) { Mark::Drop(EDGE) } else if falls(remark) { Mark::Pass(O) } else { Mark::Pass(I) }
             } else if falls(remark) {
-                if falls(p.p_drop) { Mark::Drop(Cause::Edge) } else { Mark::Pass(O) }
+                if falls(p.p_drop) { Mark::Drop(EDGE) } else { Mark::Pass(O) }
             } else {
                 Mark::Pass(I)
             };
@@ -318,7 +319,7 @@ proptest! {
             prop_assert!((least..=ard.depth).contains(&ard.vars.tokens));
         }
         let mut counted = 0;
-        Marker::stats(&ard, &mut |_, n| counted += n);
+        Mechanism::stats(&ard, &mut |_, n| counted += n);
         prop_assert_eq!(counted, steps.len() as u64);
     }
 

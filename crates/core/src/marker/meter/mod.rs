@@ -12,7 +12,7 @@ pub mod srtcm;
 mod tests;
 pub mod trtcm;
 
-use crate::marker::Gauge;
+use crate::mechanism::Gauge;
 use crate::packet::{Colour, Packet};
 use crate::params::{Context, Fault, Warning};
 use crate::units::{Backlog, PS_PER_S, Rate, Time};

@@ -8,8 +8,9 @@
 //! RFC 2697 and 2698, and a bucket's depth is then the longest burst that passes. Non-goal: packet counting.
 
 use super::{Bucket, Mode, Stats, committed, inflow, one_needed, show_buckets, wanted};
+use crate::marker::Marker;
 use crate::marker::action::Action;
-use crate::marker::{Gauge, Marker};
+use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::rng::Rng;
@@ -116,16 +117,9 @@ impl Build for Params {
     }
 }
 
-impl Marker for Rfc4115 {
-    const SEES_REVERSE: bool = false;
-
-    #[inline]
-    fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, _: &mut Rng, why: &mut W) -> Mark {
-        self.vars.fill(self.cir, self.eir, now);
-        why.note("tc", self.vars.c.bytes());
-        why.note("te", self.vars.e.bytes());
-        let colour = self.vars.meter(self.mode.sees(packet), packet.size, self.boundary);
-        self.action.on(self.stats.count(colour), Colour::Red)
+impl Mechanism for Rfc4115 {
+    fn sees_reverse(&self) -> bool {
+        false
     }
 
     fn gauges(&self, now: Time, show: Gauge<'_>) {
@@ -136,5 +130,16 @@ impl Marker for Rfc4115 {
 
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
         self.stats.show(show);
+    }
+}
+
+impl Marker for Rfc4115 {
+    #[inline]
+    fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, _: &mut Rng, why: &mut W) -> Mark {
+        self.vars.fill(self.cir, self.eir, now);
+        why.note("tc", self.vars.c.bytes());
+        why.note("te", self.vars.e.bytes());
+        let colour = self.vars.meter(self.mode.sees(packet), packet.size, self.boundary);
+        self.action.on(self.stats.count(colour), Colour::Red)
     }
 }

@@ -6,8 +6,9 @@
 //! Non-goal: a peak rate (see [`trtcm`](super::trtcm)).
 
 use super::{Bucket, Mode, Stats, committed, inflow, one_needed, show_buckets, wanted};
+use crate::marker::Marker;
 use crate::marker::action::Action;
-use crate::marker::{Gauge, Marker};
+use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::rng::Rng;
@@ -93,16 +94,9 @@ impl Build for Params {
     }
 }
 
-impl Marker for SrTcm {
-    const SEES_REVERSE: bool = false;
-
-    #[inline]
-    fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, _: &mut Rng, why: &mut W) -> Mark {
-        self.vars.fill(self.cir, now);
-        why.note("tc", self.vars.c.bytes());
-        why.note("te", self.vars.e.bytes());
-        let colour = self.vars.meter(self.mode.sees(packet), packet.size);
-        self.action.on(self.stats.count(colour), Colour::Red)
+impl Mechanism for SrTcm {
+    fn sees_reverse(&self) -> bool {
+        false
     }
 
     fn gauges(&self, now: Time, show: Gauge<'_>) {
@@ -113,5 +107,16 @@ impl Marker for SrTcm {
 
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
         self.stats.show(show);
+    }
+}
+
+impl Marker for SrTcm {
+    #[inline]
+    fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, _: &mut Rng, why: &mut W) -> Mark {
+        self.vars.fill(self.cir, now);
+        why.note("tc", self.vars.c.bytes());
+        why.note("te", self.vars.e.bytes());
+        let colour = self.vars.meter(self.mode.sees(packet), packet.size);
+        self.action.on(self.stats.count(colour), Colour::Red)
     }
 }

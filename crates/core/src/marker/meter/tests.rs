@@ -7,7 +7,7 @@ use crate::params::Build;
 use crate::registry::AnyMarker;
 use crate::rng::Rng;
 use crate::units::{Bytes, Duration};
-use crate::verdict::{Cause, Mark, Silent};
+use crate::verdict::{Mark, Silent};
 use proptest::prelude::*;
 
 const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
@@ -164,7 +164,7 @@ proptest! {
             let metered = meter.mark(Time(t), &packet, &mut rng, &mut Silent);
             let policed = policer.mark(Time(t), &packet, &mut rng, &mut Silent);
             let red = metered == Mark::Pass(Colour::Red);
-            prop_assert_eq!(policed, if red { Mark::Drop(Cause::Policed) } else { metered });
+            prop_assert_eq!(policed, if red { Mark::Drop(crate::marker::action::POLICED) } else { metered });
         }
         let stats = |m: &AnyMarker| { let mut all = Vec::new(); m.stats(&mut |n, c| all.push((n, c))); all };
         prop_assert_eq!(stats(&meter), stats(&policer));

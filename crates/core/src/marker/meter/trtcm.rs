@@ -6,8 +6,9 @@
 //! (see [`rfc4115`](super::rfc4115)).
 
 use super::{Bucket, Mode, Stats, committed, inflow, needed, show_buckets, wanted};
+use crate::marker::Marker;
 use crate::marker::action::Action;
-use crate::marker::{Gauge, Marker};
+use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::rng::Rng;
@@ -110,16 +111,9 @@ impl Build for Params {
     }
 }
 
-impl Marker for TrTcm {
-    const SEES_REVERSE: bool = false;
-
-    #[inline]
-    fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, _: &mut Rng, why: &mut W) -> Mark {
-        self.vars.fill(self.cir, self.pir, now);
-        why.note("tc", self.vars.c.bytes());
-        why.note("tp", self.vars.p.bytes());
-        let colour = self.vars.meter(self.mode.sees(packet), packet.size);
-        self.action.on(self.stats.count(colour), Colour::Red)
+impl Mechanism for TrTcm {
+    fn sees_reverse(&self) -> bool {
+        false
     }
 
     fn gauges(&self, now: Time, show: Gauge<'_>) {
@@ -130,5 +124,16 @@ impl Marker for TrTcm {
 
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
         self.stats.show(show);
+    }
+}
+
+impl Marker for TrTcm {
+    #[inline]
+    fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, _: &mut Rng, why: &mut W) -> Mark {
+        self.vars.fill(self.cir, self.pir, now);
+        why.note("tc", self.vars.c.bytes());
+        why.note("tp", self.vars.p.bytes());
+        let colour = self.vars.meter(self.mode.sees(packet), packet.size);
+        self.action.on(self.stats.count(colour), Colour::Red)
     }
 }

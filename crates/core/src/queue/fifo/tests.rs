@@ -1,6 +1,8 @@
 use super::*;
 use crate::aqm::Aqm;
 use crate::aqm::drop_tail::DropTail;
+use crate::aqm::spacing::{EARLY, FORCED};
+use crate::mechanism::Mechanism;
 use crate::packet::Ecn;
 use crate::rng::Rng;
 use crate::verdict::Silent;
@@ -12,8 +14,17 @@ struct Told {
     admit: VecDeque<Admission>,
     send: VecDeque<Departure>,
 }
+impl Mechanism for Told {
+    fn sees_reverse(&self) -> bool {
+        false
+    }
+}
+
 impl Aqm for Told {
-    const SERVES: bool = true;
+    fn serves(&self) -> bool {
+        true
+    }
+
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         _: Time,
@@ -24,10 +35,12 @@ impl Aqm for Told {
     ) -> Admission {
         self.admit.pop_front().unwrap_or(Admission::Admit)
     }
+
     fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         _: Time,
         _: &Packet,
+        _: Time,
         _: &mut Q,
         _: &mut Rng,
         _: &mut W,
@@ -40,16 +53,16 @@ fn packet(flow: u32, colour: Colour) -> Packet {
     Packet { flow: FlowId(flow), size: 1000, colour, ..Packet::default() }
 }
 
-fn join(q: &mut Fifo<Packet>, packet: Packet, aqm: &mut AnyAqm) -> Admission {
+fn join(q: &mut Fifo<Stamped>, packet: Packet, aqm: &mut AnyAqm) -> Admission {
     let mut rng = Rng::for_component(1, "unused");
-    q.arrive(Time::ZERO, &packet, packet, aqm, &mut rng, &mut Silent)
+    q.arrive(Time::ZERO, &packet, Stamped { packet: packet, since: Time::ZERO }, aqm, &mut rng, &mut Silent)
 }
 
-fn offer(q: &mut Fifo<Packet>, flow: u32, colour: Colour) -> Admission {
+fn offer(q: &mut Fifo<Stamped>, flow: u32, colour: Colour) -> Admission {
     join(q, packet(flow, colour), &mut AnyAqm::DropTail(DropTail::default()))
 }
 
-fn balances(q: &Fifo<Packet>) {
+fn balances(q: &Fifo<Stamped>) {
     let c = q.counts();
     for colour in Colour::ALL {
         let i = colour as usize;
@@ -66,7 +79,7 @@ fn what_arrives_is_sent_dropped_or_waits() {
         offer(&mut q, flow, if flow % 2 == 0 { Colour::IN } else { Colour::OUT });
     }
     assert_eq!((q.packets(), q.bytes()), (3, 3000));
-    assert_eq!(q.counts().dropped[Cause::Overflow as usize], [1, 1, 0]);
+    assert_eq!(q.counts().dropped[Cause::OVERFLOW.index()], [1, 1, 0]);
     assert!(q.strike(FlowId(1), End::Tail, Strike::Drop) && !q.has(FlowId(1)));
     assert_eq!(q.take_struck().map(|h| h.flow), Some(FlowId(1)));
     assert_eq!(q.pop().map(|h| h.flow), Some(FlowId(0)));
@@ -79,7 +92,7 @@ fn a_byte_limit_counts_bytes() {
     let mut q = Fifo::new(Backlog::Bytes(2500.0));
     assert_eq!(offer(&mut q, 0, Colour::IN), Admission::Admit);
     assert_eq!(offer(&mut q, 0, Colour::IN), Admission::Admit);
-    assert_eq!(offer(&mut q, 0, Colour::IN), Admission::Drop(Cause::Overflow));
+    assert_eq!(offer(&mut q, 0, Colour::IN), Admission::Drop(Cause::OVERFLOW));
 }
 
 #[test]
@@ -88,7 +101,7 @@ fn what_cant_be_marked_is_dropped() {
     let mut aqm = AnyAqm::Custom(Box::new(told));
     let mut q = Fifo::new(Backlog::Packets(9.0));
     let capable = Packet { ecn: Ecn::Capable, ..packet(1, Colour::OUT) };
-    assert_eq!(join(&mut q, packet(0, Colour::OUT), &mut aqm), Admission::Drop(Cause::Early));
+    assert_eq!(join(&mut q, packet(0, Colour::OUT), &mut aqm), Admission::Drop(Cause::UNMARKABLE));
     assert_eq!(join(&mut q, capable, &mut aqm), Admission::Mark);
     assert_eq!(q.head().map(|h| h.ecn), Some(Ecn::Experienced));
     assert_eq!(q.counts().marked, [0, 1, 0]);
@@ -98,9 +111,10 @@ fn what_cant_be_marked_is_dropped() {
     join(&mut q, capable, &mut aqm);
     let mut lost = Vec::new();
     let mut rng = Rng::for_component(1, "unused");
-    let sent = q.depart(Time::ZERO, |h| *h, &mut aqm, &mut rng, &mut Silent, |h, c| lost.push((h.flow, c)));
+    let sent =
+        q.depart(Time::ZERO, |h| h.packet, &mut aqm, &mut rng, &mut Silent, |h, c| lost.push((h.flow, c)));
     assert_eq!(sent.map(|h| (h.flow, h.ecn)), Some((FlowId(1), Ecn::Experienced)));
-    assert_eq!(lost, [(FlowId(0), Cause::Early)]);
+    assert_eq!(lost, [(FlowId(0), Cause::UNMARKABLE)]);
     balances(&q);
 }
 
@@ -109,17 +123,17 @@ fn the_hard_limit_overrules_the_discipline() {
     let mut aqm = AnyAqm::Custom(Box::new(Told::default()));
     let mut q = Fifo::new(Backlog::Packets(1.0));
     assert_eq!(join(&mut q, packet(0, Colour::IN), &mut aqm), Admission::Admit);
-    assert_eq!(join(&mut q, packet(0, Colour::IN), &mut aqm), Admission::Drop(Cause::Overflow));
+    assert_eq!(join(&mut q, packet(0, Colour::IN), &mut aqm), Admission::Drop(Cause::OVERFLOW));
 }
 
 #[test]
 fn a_full_queue_does_not_hide_the_disciplines_cause() {
-    let told = Told { admit: [Admission::Admit, Admission::Drop(Cause::Forced)].into(), ..Told::default() };
+    let told = Told { admit: [Admission::Admit, Admission::Drop(FORCED)].into(), ..Told::default() };
     let mut aqm = AnyAqm::Custom(Box::new(told));
     let mut q = Fifo::new(Backlog::Packets(1.0));
     join(&mut q, packet(0, Colour::IN), &mut aqm);
-    assert_eq!(join(&mut q, packet(0, Colour::IN), &mut aqm), Admission::Drop(Cause::Forced));
-    assert_eq!(q.counts().dropped[Cause::Forced as usize], [1, 0, 0]);
+    assert_eq!(join(&mut q, packet(0, Colour::IN), &mut aqm), Admission::Drop(FORCED));
+    assert_eq!(q.counts().dropped[FORCED.index()], [1, 0, 0]);
 }
 
 #[test]
@@ -136,7 +150,7 @@ fn a_strike_takes_the_end_it_is_told() {
         assert!(!q.strike(FlowId(7), End::Nth(2), Strike::Drop));
         assert!(q.strike(FlowId(7), end, Strike::Drop));
         assert_eq!(q.iter().map(|h| h.flow.0).collect::<Vec<_>>(), left);
-        assert_eq!(q.counts().dropped[Cause::Evicted as usize], [1, 0, 0]);
+        assert_eq!(q.counts().dropped[Cause::EVICTED.index()], [1, 0, 0]);
         assert!(!q.strike(FlowId(7), end, Strike::Mark), "not capable");
         balances(&q);
     }
@@ -167,11 +181,10 @@ fn step() -> impl Strategy<Value = Step> {
         Admission::Admit,
         Admission::Admit,
         Admission::Mark,
-        Admission::Drop(Cause::Early),
-        Admission::Drop(Cause::Forced),
+        Admission::Drop(EARLY),
+        Admission::Drop(FORCED),
     ]);
-    let departure =
-        prop::sample::select(vec![Departure::Send, Departure::Mark, Departure::Drop(Cause::Early)]);
+    let departure = prop::sample::select(vec![Departure::Send, Departure::Mark, Departure::Drop(EARLY)]);
     prop_oneof![
         4 => (0u32..4, 0usize..3, any::<bool>(), verdict).prop_map(|(f, c, e, v)| Step::Arrive(f, c, e, v)),
         1 => Just(Step::Pop),
@@ -200,7 +213,7 @@ proptest! {
                 Step::Pop => q.pop(),
                 Step::Depart(d) => {
                     let mut aqm = told(VecDeque::new(), [d].into());
-                    q.depart(Time::ZERO, |h| *h, &mut aqm, &mut rng, &mut Silent, |_, _| {})
+                    q.depart(Time::ZERO, |h| h.packet, &mut aqm, &mut rng, &mut Silent, |_, _| {})
                 }
                 Step::Strike(flow, head, mark) => {
                     let end = if head { End::Head } else { End::Tail };
@@ -223,6 +236,6 @@ proptest! {
         let mut taken = 0;
         while q.take_struck().is_some() { taken += 1; }
         prop_assert_eq!(taken, struck);
-        prop_assert_eq!(q.counts().dropped[Cause::Evicted as usize].iter().sum::<u64>(), struck);
+        prop_assert_eq!(q.counts().dropped[Cause::EVICTED.index()].iter().sum::<u64>(), struck);
     }
 }

@@ -1,8 +1,11 @@
 use super::*;
 use crate::aqm::Aqm;
 use crate::aqm::drop_tail::DropTail;
+use crate::aqm::spacing::EARLY;
+use crate::mechanism::Mechanism;
 use crate::packet::{Colour, FlowId};
 use crate::queue::drr::Drr;
+use crate::queue::fifo::Stamped;
 use crate::queue::priority::Priority;
 use crate::rng::Rng;
 use crate::units::Bytes;
@@ -16,18 +19,18 @@ fn setup(number: u8, limit: f64, rate: Option<u64>) -> Setup {
     Setup { number, limit: Backlog::Packets(limit), aqm, rate: rate.map(Rate) }
 }
 
-fn priority(classes: Vec<Setup>) -> Scheduled<Packet> {
+fn priority(classes: Vec<Setup>) -> Scheduled<Stamped> {
     Scheduled::new(AnyScheduler::Priority(Priority), classes)
 }
 
-fn drr(quanta: &[u64], limit: f64) -> Scheduled<Packet> {
+fn drr(quanta: &[u64], limit: f64) -> Scheduled<Stamped> {
     let classes = (1..).zip(quanta).map(|(n, _)| setup(n, limit, None)).collect();
     Scheduled::new(AnyScheduler::Drr(Drr::new(quanta.iter().copied())), classes)
 }
 
 /// A link that a scheduled queue feeds: arrivals in their order, departures whenever it is free.
 struct Line {
-    queue: Scheduled<Packet>,
+    queue: Scheduled<Stamped>,
     rng: Rng,
     now: Time,
     free_at: Time,
@@ -37,7 +40,7 @@ struct Line {
 }
 
 impl Line {
-    fn new(queue: Scheduled<Packet>) -> Line {
+    fn new(queue: Scheduled<Stamped>) -> Line {
         let rng = Rng::for_component(1, "unused");
         Line { queue, rng, now: Time::ZERO, free_at: Time::ZERO, sent: Vec::new(), dropped: Vec::new() }
     }
@@ -50,10 +53,11 @@ impl Line {
                 break;
             }
             let dropped = &mut self.dropped;
-            let next = self.queue.depart(at, |p| *p, &mut self.rng, &mut Silent, |p, _| dropped.push(p));
+            let next =
+                self.queue.depart(at, |p| p.packet, &mut self.rng, &mut Silent, |p, _| dropped.push(*p));
             match (next, self.queue.next_ready()) {
                 (Some(packet), _) => {
-                    self.sent.push((at, packet));
+                    self.sent.push((at, *packet));
                     self.free_at = at + LINK.serialise(packet.bytes());
                 }
                 (None, Some(ready)) => {
@@ -70,7 +74,8 @@ impl Line {
     /// At `at` this comes; the link wakes up if it waits for something later.
     fn offer(&mut self, at: Time, packet: Packet) -> Admission {
         self.serve(at);
-        let verdict = self.queue.arrive(at, &packet, packet, &mut self.rng, &mut Silent);
+        let verdict =
+            self.queue.arrive(at, &packet, Stamped { packet: packet, since: at }, &mut self.rng, &mut Silent);
         let sending = self.sent.last().map_or(Time::ZERO, |(began, p)| *began + LINK.serialise(p.bytes()));
         self.free_at = sending.max(at);
         verdict
@@ -120,7 +125,7 @@ fn each_class_has_its_own_limit_and_counts() {
             line.queue.arrive(
                 Time::ZERO,
                 &packet(1 + i % 2, 1000),
-                packet(1 + i % 2, 1000),
+                Stamped { packet: packet(1 + i % 2, 1000), since: Time::ZERO },
                 &mut line.rng,
                 &mut Silent,
             )
@@ -152,8 +157,30 @@ fn a_class_is_idle_by_itself() {
 /// Drops every second packet at its departure.
 #[derive(Default)]
 struct Thinning(bool);
+impl Mechanism for Thinning {
+    fn sees_reverse(&self) -> bool {
+        false
+    }
+
+    fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {
+        (now < Time(5 * MS)).then(|| now + crate::units::Duration(2 * MS))
+    }
+
+    /// Hears one signal: from then on its turn comes the other way round.
+    fn signal(&mut self, _: Time, _: &Signal) {
+        self.0 = !self.0;
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        show("turn", u64::from(self.0));
+    }
+}
+
 impl Aqm for Thinning {
-    const SERVES: bool = true;
+    fn serves(&self) -> bool {
+        true
+    }
+
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         _: Time,
@@ -164,26 +191,18 @@ impl Aqm for Thinning {
     ) -> Admission {
         Admission::Admit
     }
+
     fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         _: Time,
         _: &Packet,
+        _: Time,
         _: &mut Q,
         _: &mut Rng,
         _: &mut W,
     ) -> Departure {
         self.0 = !self.0;
-        if self.0 { Departure::Drop(Cause::Early) } else { Departure::Send }
-    }
-    fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {
-        (now < Time(5 * MS)).then(|| now + crate::units::Duration(2 * MS))
-    }
-    /// Hears one signal: from then on its turn comes the other way round.
-    fn signal(&mut self, _: Time, _: &Signal) {
-        self.0 = !self.0;
-    }
-    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        show("turn", u64::from(self.0));
+        if self.0 { Departure::Drop(EARLY) } else { Departure::Send }
     }
 }
 
@@ -191,7 +210,7 @@ impl Aqm for Thinning {
 fn signals_are_for_one_class_or_for_all() {
     let thin = |number| Setup { aqm: AnyAqm::Custom(Box::<Thinning>::default()), ..setup(number, 9.0, None) };
     let mut q = priority(vec![thin(1), thin(2)]);
-    let turns = |q: &Scheduled<Packet>| {
+    let turns = |q: &Scheduled<Stamped>| {
         let mut turns = Vec::new();
         q.classes().iter().for_each(|c| c.aqm.stats(&mut |_, turn| turns.push(turn)));
         turns
@@ -277,13 +296,74 @@ fn traffic() -> impl Strategy<Value = Vec<(u64, u8, u32)>> {
 }
 
 /// The scheduler by name.
-fn scheduled(kind: &str, rate: Option<u64>) -> Scheduled<Packet> {
+fn scheduled(kind: &str, rate: Option<u64>) -> Scheduled<Stamped> {
     let classes = vec![setup(1, 5.0, rate), setup(2, 20.0, None), setup(3, 20.0, None)];
     let scheduler = match kind {
         "priority" => AnyScheduler::Priority(Priority),
         _ => AnyScheduler::Drr(Drr::new([500, 1500, 3000].into_iter())),
     };
     Scheduled::new(scheduler, classes)
+}
+
+/// Notes how long each packet has been in the queue when it is asked about.
+struct Sojourns(std::sync::Arc<std::sync::Mutex<Vec<u64>>>);
+
+impl Mechanism for Sojourns {}
+
+impl Aqm for Sojourns {
+    fn serves(&self) -> bool {
+        true
+    }
+
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        _: Time,
+        _: &Packet,
+        _: &mut Q,
+        _: &mut Rng,
+        _: &mut W,
+    ) -> Admission {
+        Admission::Admit
+    }
+
+    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        _: &Packet,
+        since: Time,
+        _: &mut Q,
+        _: &mut Rng,
+        _: &mut W,
+    ) -> Departure {
+        self.0.lock().unwrap().push(now.since(since).0);
+        Departure::Send
+    }
+}
+
+/// 1,250 B take a millisecond: three packets at once wait for 0, 1 and 2 ms; one that is taken over by another set-up, which
+/// starts at 2.5 ms, has waited since it came all the same.
+#[test]
+fn a_discipline_is_told_since_when_a_packet_waits() {
+    let told = std::sync::Arc::default();
+    let class = || Setup {
+        number: 1,
+        limit: Backlog::Packets(9.0),
+        aqm: AnyAqm::Custom(Box::new(Sojourns(std::sync::Arc::clone(&told)))),
+        rate: None,
+    };
+    let ms = 1_000_000_000;
+    let mut line = Line::new(priority(vec![class()]));
+    for _ in 0..3 {
+        line.offer(Time::ZERO, packet(1, 1250));
+    }
+    line.offer(Time(ms / 2), packet(1, 1250));
+    line.serve(Time(5 * ms / 2));
+    let mut new = priority(vec![class()]);
+    let old = std::mem::replace(&mut line.queue, priority(vec![class()]));
+    new.take_over(old, &[Heir { class: 0, unchanged: false }], Time(5 * ms / 2));
+    line.queue = new;
+    line.serve(Time(9 * ms));
+    assert_eq!(*told.lock().unwrap(), [0, ms, 2 * ms, 3 * ms - ms / 2]);
 }
 
 proptest! {

@@ -1,0 +1,74 @@
+//! What markers and queue disciplines share: they see packets, act at times they ask for, take signals and show what they keep.
+//!
+//! A [`Marker`](crate::marker::Marker) and an [`Aqm`](crate::aqm::Aqm) are mechanisms that decide, each on its own kind of
+//! question. All hooks here have a default that does nothing, so a mechanism writes those it needs; all can be called on
+//! an object, so a hook is declared here, written where it is used, and nowhere else.
+
+use crate::packet::{Direction, FlowId, Packet};
+use crate::signal::{Oracle, Outbox, Signal};
+use crate::units::Time;
+
+/// Shows a mechanism's state by name, for monitors.
+pub type Gauge<'a> = &'a mut dyn FnMut(&'static str, f64);
+
+/// Shows what a mechanism keeps of each flow, by name.
+pub type FlowGauge<'a> = &'a mut dyn FnMut(FlowId, &'static str, f64);
+
+/// The hooks of every marker and discipline.
+pub trait Mechanism: Send {
+    /// Whether it ticks, or takes signals or observations. A discipline that doesn't sees nothing but arrivals in their
+    /// order, so a simulator may compute a packet's verdict as soon as it knows when the packet will arrive.
+    fn keeps_time(&self) -> bool {
+        true
+    }
+
+    /// Whether it looks at what passes in the reverse direction. One that doesn't says so, and needs no simulated event for it.
+    fn sees_reverse(&self) -> bool {
+        true
+    }
+
+    /// Whether its ticks send signals: an experiment that connects it to nobody is warned about.
+    fn sends(&self) -> bool {
+        false
+    }
+
+    /// Sees a packet pass. A marker sees data before its verdict on it, and acknowledgements: an edge's marker what passes its
+    /// node, a flow's own the flow's. A discipline sees the acknowledgements of flows whose data passes its queue, as
+    /// they come to its node over the link's other direction; data it sees as it arrives.
+    fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
+        let _ = (now, packet, direction);
+    }
+
+    /// Called at the start of the run and then at each time it returned; `None`: never again.
+    fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
+        let _ = (now, outbox);
+        None
+    }
+
+    /// A signal from another mechanism has arrived; or, topic `"contract"`, what whoever runs a marker knows of the flows
+    /// that pass it: each one's contract in bits per second, before the first tick and when it changes; or, topic
+    /// [`FORGET`](crate::signal::FORGET), that a flow's number is another's from now on.
+    fn signal(&mut self, now: Time, signal: &Signal) {
+        let _ = (now, signal);
+    }
+
+    /// What it wants to be told of the truth, if anything: see [`Oracle`].
+    fn oracle(&self) -> Option<Oracle> {
+        None
+    }
+
+    /// Shows the state at `now`, without changing it.
+    fn gauges(&self, now: Time, show: Gauge<'_>) {
+        let _ = (now, show);
+    }
+
+    /// Shows what it keeps of each flow, without changing it.
+    fn flow_gauges(&self, now: Time, show: FlowGauge<'_>) {
+        let _ = (now, show);
+    }
+
+    /// Counts since the start of the run, by name.
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        let _ = show;
+    }
+}
