@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use inprofile_core::units::Duration;
-use inprofile_sim::tcp::receiver::{Delay, Receiver};
-use inprofile_sim::tcp::{Alarm, Config, Congestion, Profile};
+use inprofile_sim::tcp::receiver::{Receiver, TimerAction};
+use inprofile_sim::tcp::{Config, Congestion, Profile};
 
 /// The first byte chooses the connection; then each byte is a segment near the one that is expected, or 0xff and four
 /// bytes any segment at all, or 0xfe the timer of delayed acknowledgements.
@@ -31,7 +31,7 @@ pub fn run(bytes: &[u8]) {
         let segment = match byte {
             0xfe => {
                 if waiting {
-                    receiver.alarm(Alarm::Acknowledge);
+                    receiver.on_delayed_ack_timer();
                     waiting = false;
                 }
                 continue;
@@ -45,7 +45,7 @@ pub fn run(bytes: &[u8]) {
             near => next.saturating_add(u32::from(near)).saturating_sub(64).min(u32::MAX - 1),
         };
         if config.ecn {
-            receiver.congestion(segment, byte & 1 != 0, byte & 2 != 0);
+            receiver.on_ecn_bits(segment, byte & 1 != 0, byte & 2 != 0);
         }
         let before = next;
         if segment >= next {
@@ -54,17 +54,17 @@ pub fn run(bytes: &[u8]) {
         while beyond.remove(&next) {
             next += 1;
         }
-        let reply = receiver.arrived(segment, waiting);
-        assert_eq!(receiver.expects(), next, "expects another segment");
+        let reply = receiver.on_segment(segment, waiting);
+        assert_eq!(receiver.rcv_nxt(), next, "expects another segment");
         assert_eq!(reply.delivered, next - before, "delivered another number");
         match reply.timer {
-            Delay::Leave => {}
-            Delay::Set => waiting = true,
-            Delay::Stop => waiting = false,
+            TimerAction::Leave => {}
+            TimerAction::Set => waiting = true,
+            TimerAction::Cancel => waiting = false,
         }
         assert!(reply.acknowledge || waiting, "nothing will be acknowledged");
-        if reply.acknowledge && receiver.selects() {
-            for &(from, to) in receiver.select().blocks() {
+        if reply.acknowledge && receiver.uses_sack() {
+            for &(from, to) in receiver.sack().blocks() {
                 assert!(from < to, "an empty block");
                 // Enough of a block to find what is not there, without counting millions.
                 let all = from <= next || (from..to).take(300).all(|s| beyond.contains(&s));

@@ -48,7 +48,7 @@ fn tcp_table(tcp: &tcp::Config) -> Json {
     json!({
         "profile": match tcp.profile { tcp::Profile::Rfc => "rfc", tcp::Profile::Ns2 => "ns2" },
         "congestion": tcp.congestion.name(),
-        "sack": tcp.congestion.selects(),
+        "sack": tcp.congestion.uses_sack(),
         "ecn": tcp.ecn,
         "segment": tcp.segment,
         "header": tcp.header,

@@ -4,14 +4,14 @@ use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Kind, Packet};
 
 use crate::clock::Clock;
 use crate::event::What;
-use crate::tcp::receiver::Delay;
-use crate::tcp::{Alarm, Bits, sequence_number};
+use crate::tcp::receiver::TimerAction;
+use crate::tcp::{EcnBits, TimerKind, sequence_number};
 use crate::world::{Emerged, World};
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// A flow's sender hands over a segment.
     #[inline(always)]
-    pub fn send(&mut self, flow: u32, segment: u32, bits: Bits) {
+    pub fn send(&mut self, flow: u32, segment: u32, bits: EcnBits) {
         let f = &self.flows[flow as usize];
         let (kind, payload) = if segment == 0 { (Kind::Syn, 0) } else { (Kind::Data, f.segment) };
         let packet = Packet {
@@ -22,7 +22,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             ack: 0,
             colour: Colour::IN,
             kind,
-            ecn: if bits.capable { Ecn::Capable } else { Ecn::NotCapable },
+            ecn: if bits.ect { Ecn::Capable } else { Ecn::NotCapable },
             class: f.class,
         };
         self.launch(packet, segment, bits.cwr);
@@ -57,7 +57,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             return true;
         }
         self.packets.remove(slot);
-        if reply.timer == Delay::Set {
+        if reply.timer == TimerAction::Set {
             self.hold_back(flow);
         }
         false
@@ -65,7 +65,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
 
     /// A flow's receiver holds an acknowledgement back.
     fn hold_back(&mut self, flow: u32) {
-        let what = What::Alarm(flow, Alarm::Acknowledge);
+        let what = What::Timer(flow, TimerKind::DelayedAck);
         let due = self.due(what, self.flows[flow as usize].delay());
         if self.flows[flow as usize].held_back.set(due) {
             self.put_back(due, what);

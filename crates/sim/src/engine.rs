@@ -21,7 +21,7 @@ use crate::outcome::{MarkerCounts, Outcome};
 use crate::plan::{answer_at_once, busiest, expected_events, fed_by_one_link, longest_delay, observers};
 use crate::route::Known;
 use crate::signals::{Oracles, Paths};
-use crate::tcp::{Ack, Alarm, Sack};
+use crate::tcp::{Ack, Sack, TimerKind};
 use crate::timer::{Due, Ring};
 use crate::traffic::{Origin, Source, outside, udp};
 use crate::world::World;
@@ -221,7 +221,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                 }
             }
             What::Departure(link) => self.world.departure(link),
-            What::Alarm(flow, which) => self.alarm(flow, which, (now, event.tie())),
+            What::Timer(flow, which) => self.timer(flow, which, (now, event.tie())),
             What::Start(flow) => {
                 let Origin { source, timers } = &mut self.senders[flow as usize];
                 source.start(&mut FlowHost { world: &mut self.world, timers, flow });
@@ -275,10 +275,10 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         if let Some(m) = &mut f.marker {
             m.marker.observe(self.world.now.time(), &t.packet, Direction::Reverse);
         }
-        let sack = if f.receiver.selects() { self.world.packets.sack(slot) } else { Sack::default() };
+        let sack = if f.receiver.uses_sack() { self.world.packets.sack(slot) } else { Sack::default() };
         self.world.packets.remove(slot);
         let host = &mut FlowHost { world: &mut self.world, timers, flow };
-        source.acknowledged(Ack { next, sack: &sack, echo }, host);
+        source.on_ack(Ack { next, sack: &sack, echo }, host);
     }
 
     /// A mechanism is due; an oracle tells it first what it asked for.
@@ -300,18 +300,19 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         self.world.tick(what);
     }
 
-    fn alarm(&mut self, flow: u32, which: Alarm, due: Due<C>) {
+    fn timer(&mut self, flow: u32, which: TimerKind, due: Due<C>) {
         let Origin { source, timers } = &mut self.senders[flow as usize];
         let f = &mut self.world.flows[flow as usize];
-        let timer = if which == Alarm::Acknowledge { &mut f.held_back } else { &mut timers[which as usize] };
+        let timer =
+            if which == TimerKind::DelayedAck { &mut f.held_back } else { &mut timers[which as usize] };
         match timer.event(due) {
             Ring::Stale => {}
-            Ring::Again(due) => self.world.put_back(due, What::Alarm(flow, which)),
-            Ring::Expired if which == Alarm::Acknowledge => {
-                f.receiver.alarm(which);
+            Ring::Again(due) => self.world.put_back(due, What::Timer(flow, which)),
+            Ring::Expired if which == TimerKind::DelayedAck => {
+                f.receiver.on_delayed_ack_timer();
                 self.world.acknowledge(flow);
             }
-            Ring::Expired => source.alarm(which, &mut FlowHost { world: &mut self.world, timers, flow }),
+            Ring::Expired => source.on_timer(which, &mut FlowHost { world: &mut self.world, timers, flow }),
         }
     }
 }

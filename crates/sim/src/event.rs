@@ -5,7 +5,7 @@
 //! is first. So the order doesn't depend on when an event was scheduled, and a run comes out the
 //! same whether its links are computed or stepped.
 
-use crate::tcp::Alarm;
+use crate::tcp::TimerKind;
 
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum What {
     /// A flow has no more data.
     Halt(u32),
     /// A flow's timer may have expired.
-    Alarm(u32, Alarm),
+    Timer(u32, TimerKind),
     /// A monitor takes a sample.
     Sample(u32),
     /// The run ends.
@@ -55,7 +55,7 @@ impl What {
             What::HostTick(f) => (5, f),
             What::Arrive(slot) => (6, slot),
             What::Start(f) => (7, f),
-            What::Alarm(f, which) => (8 + which as u32, f),
+            What::Timer(f, which) => (8 + which as u32, f),
             What::Sample(m) => (11, m),
             What::Stop => (12, 0),
             What::Signals(path) => (13, path),
@@ -78,7 +78,7 @@ impl What {
             5 => What::HostTick(index),
             6 => What::Arrive(index),
             7 => What::Start(index),
-            kind @ 8..=10 => What::Alarm(index, Alarm::ALL[kind as usize - 8]),
+            kind @ 8..=10 => What::Timer(index, TimerKind::ALL[kind as usize - 8]),
             11 => What::Sample(index),
             12 => What::Stop,
             13 => What::Signals(index),
@@ -99,7 +99,7 @@ impl What {
             What::Signals(path) => (2 << 29) | (1 << 28) | path,
             What::Arrive(_) => 3 << 29,
             What::Start(f) => (4 << 29) | (f * 4),
-            What::Alarm(f, which) => (4 << 29) | (f * 4 + 1 + which as u32),
+            What::Timer(f, which) => (4 << 29) | (f * 4 + 1 + which as u32),
             What::Halt(f) => (4 << 29) | (1 << 28) | f,
             What::Sample(m) => (5 << 29) | m,
             What::Stop => 6 << 29,
@@ -130,9 +130,9 @@ mod tests {
             What::Signals(2),
             What::Arrive((1 << 28) - 1),
             What::Start(3),
-            What::Alarm(3, Alarm::Retransmit),
-            What::Alarm(3, Alarm::Send),
-            What::Alarm(3, Alarm::Acknowledge),
+            What::Timer(3, TimerKind::Retransmit),
+            What::Timer(3, TimerKind::Send),
+            What::Timer(3, TimerKind::DelayedAck),
             What::Start(MOST - 1),
             What::Halt(3),
             What::Sample(2),

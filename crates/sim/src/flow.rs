@@ -10,7 +10,7 @@ use crate::network::Transport;
 use crate::outcome::FlowCounts;
 use crate::packet::Travelling;
 use crate::route::Route;
-use crate::tcp::receiver::{Delay, Receiver, Reply};
+use crate::tcp::receiver::{Receiver, Reply, TimerAction};
 use crate::tcp::{Sack, sequence_number};
 use crate::timer::Timer;
 use crate::traffic::udp;
@@ -122,7 +122,7 @@ impl<C: Clock> FlowState<C> {
 
     /// How long an acknowledgement may be held back.
     pub fn delay(&self) -> C::Span {
-        self.receiver.span::<C>()
+        self.receiver.max_ack_delay::<C>()
     }
 
     /// The receiver takes in data at `at`: what it does about it.
@@ -135,21 +135,21 @@ impl<C: Clock> FlowState<C> {
         if packet.kind == Kind::Datagram {
             c.in_order_payload_bytes += u64::from(packet.payload);
             c.in_order_wire_bytes += u64::from(packet.size);
-            return Reply { delivered: 0, acknowledge: false, timer: Delay::Leave };
+            return Reply { delivered: 0, acknowledge: false, timer: TimerAction::Leave };
         }
         if packet.ecn != Ecn::NotCapable {
-            self.receiver.congestion(t.segment, packet.ecn == Ecn::Experienced, t.flag);
+            self.receiver.on_ecn_bits(t.segment, packet.ecn == Ecn::Experienced, t.flag);
         }
-        let first = self.receiver.expects();
-        let reply = self.receiver.arrived(t.segment, self.held_back.is_set());
-        if reply.timer == Delay::Stop {
+        let first = self.receiver.rcv_nxt();
+        let reply = self.receiver.on_segment(t.segment, self.held_back.is_set());
+        if reply.timer == TimerAction::Cancel {
             self.held_back.cancel();
         }
         if reply.delivered > 0 {
             let (payload, wire) = self.bytes_of(first, reply.delivered);
             self.counts.in_order_payload_bytes += payload;
             self.counts.in_order_wire_bytes += wire;
-            if self.receiver.expects() == self.complete_at {
+            if self.receiver.rcv_nxt() == self.complete_at {
                 self.completed = Some(at.time());
             }
         }
@@ -161,9 +161,9 @@ impl<C: Clock> FlowState<C> {
     #[inline(always)]
     pub fn acknowledge(&mut self, t: &mut Travelling) -> Option<Sack> {
         self.acks[0] += 1;
-        let expects = self.receiver.expects();
-        let sack = self.receiver.selects().then(|| self.receiver.select());
-        let said = sack.map_or(0, |s| s.blocks().len() as u32 * Sack::BYTES);
+        let expects = self.receiver.rcv_nxt();
+        let sack = self.receiver.uses_sack().then(|| self.receiver.sack());
+        let said = sack.map_or(0, |s| s.blocks().len() as u32 * Sack::BLOCK_BYTES);
         let packet = Packet {
             flow: t.packet.flow,
             size: self.header + said,
@@ -172,7 +172,7 @@ impl<C: Clock> FlowState<C> {
             class: self.class,
             ..Packet::default()
         };
-        let flag = self.receiver.echo();
+        let flag = self.receiver.ecn_echo();
         *t = Travelling { packet, segment: expects, way: self.back.0, forward: false, flag };
         sack
     }

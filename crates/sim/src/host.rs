@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::event::What;
-use crate::tcp::{Alarm, Bits, Host};
+use crate::tcp::{EcnBits, Host, TimerKind};
 use crate::timer::Timers;
 use crate::world::World;
 
@@ -24,22 +24,22 @@ impl<C: Clock, const TRACE: bool> Host for FlowHost<'_, C, TRACE> {
         self.world.now
     }
     #[inline(always)]
-    fn send(&mut self, segment: u32, bits: Bits) {
+    fn send(&mut self, segment: u32, bits: EcnBits) {
         self.world.send(self.flow, segment, bits);
     }
     #[inline]
-    fn set_timer(&mut self, which: Alarm, after: C::Span) {
-        let what = What::Alarm(self.flow, which);
+    fn set_timer(&mut self, which: TimerKind, after: C::Span) {
+        let what = What::Timer(self.flow, which);
         let due = self.world.due(what, after);
         if self.timers[which as usize].set(due) {
             self.world.put_back(due, what);
         }
     }
-    fn cancel_timer(&mut self, which: Alarm) {
+    fn cancel_timer(&mut self, which: TimerKind) {
         self.timers[which as usize].cancel();
     }
     #[inline]
-    fn timer_is_set(&self, which: Alarm) -> bool {
+    fn timer_is_set(&self, which: TimerKind) -> bool {
         self.timers[which as usize].is_set()
     }
     fn uniform(&mut self) -> f64 {

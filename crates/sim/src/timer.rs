@@ -17,7 +17,7 @@ pub struct Timer<C> {
     queued_tie: u32,
 }
 
-/// A sender's timers, by [`Alarm`](crate::tcp::Alarm).
+/// A sender's timers, by [`TimerKind`](crate::tcp::TimerKind).
 pub type Timers<C> = [Timer<C>; 2];
 
 /// What to do with an event of a timer.

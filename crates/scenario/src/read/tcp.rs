@@ -173,7 +173,7 @@ fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
         }
     }
     if let Some(sack) = tcp.sack
-        && sack != config.congestion.selects()
+        && sack != config.congestion.uses_sack()
     {
         let name = config.congestion.name();
         fault(

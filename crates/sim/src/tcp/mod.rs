@@ -5,9 +5,9 @@ use inprofile_core::units::Duration;
 /// Which TCP a flow speaks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Whose rules.
+    /// Which implementation's rules.
     pub profile: Profile,
-    /// Which loss recovery and window growth.
+    /// Loss recovery and window growth.
     pub congestion: Congestion,
     /// Payload of a full segment in bytes.
     pub segment: u32,
@@ -17,9 +17,9 @@ pub struct Config {
     pub window: u32,
     /// A random delay of up to this much before each send opportunity (Floyd and Jacobson 1992, §5).
     pub jitter: Duration,
-    /// Whether the receiver acknowledges every packet, or every other one within a time.
+    /// Delayed acknowledgements (RFC 5681 §4.2): the longest delay; `None`: every segment is acknowledged at once.
     pub delayed_ack: Option<Duration>,
-    /// Least retransmission timeout.
+    /// The minimum retransmission timeout.
     pub min_rto: Duration,
     /// Initial window, in segments.
     pub initial_window: u32,
@@ -29,12 +29,12 @@ pub struct Config {
     pub ecn: bool,
 }
 
-/// Whose rules a connection follows.
+/// Which implementation a connection behaves like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// The RFCs'.
+    /// The RFCs.
     Rfc,
-    /// ns-2 2.35's one-way TCP.
+    /// The one-way TCP of ns-2 2.35.
     Ns2,
 }
 
@@ -43,13 +43,13 @@ pub enum Profile {
 pub enum Congestion {
     /// RFC 5681: fast retransmit and fast recovery.
     Reno,
-    /// RFC 6582: recovery lasts until all that was out is acknowledged.
+    /// RFC 6582: recovery lasts until everything outstanding at its start is acknowledged.
     NewReno,
-    /// RFC 2018 and 6675: recovery by what the receiver says it has.
+    /// RFC 2018 and 6675: recovery by selective acknowledgements.
     Sack,
     /// RFC 9438: the window grows by a cubic function of the time since the last loss.
     Cubic {
-        /// Whether recovery is by what the receiver says it has, or by RFC 6582.
+        /// Whether recovery is by RFC 6675 or by RFC 6582.
         sack: bool,
     },
 }
@@ -66,26 +66,27 @@ impl Congestion {
         }
     }
 
-    /// Whether the receiver says what it has beyond what it acknowledges.
+    /// Whether acknowledgements carry SACK blocks.
     #[must_use]
-    pub fn selects(self) -> bool {
+    pub fn uses_sack(self) -> bool {
         matches!(self, Congestion::Sack | Congestion::Cubic { sack: true })
     }
 }
 
-/// What the receiver has beyond what it acknowledges (RFC 2018), most recent first.
+/// The SACK option of an acknowledgement (RFC 2018): blocks received above the cumulative acknowledgement, most recent first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sack {
     /// From, to (excluded).
-    blocks: [(u32, u32); Sack::MOST],
+    blocks: [(u32, u32); Sack::MAX_BLOCKS],
     len: u8,
 }
 
 impl Sack {
-    /// The most blocks that fit into a header (RFC 2018 §3); beside a timestamp, which no profile has, it were three.
-    pub const MOST: usize = 4;
+    /// The most blocks that fit into a header (RFC 2018 §3); beside the timestamp option, which no profile has, only three
+    /// would.
+    pub const MAX_BLOCKS: usize = 4;
     /// Bytes a block takes in the header.
-    pub const BYTES: u32 = 8;
+    pub const BLOCK_BYTES: u32 = 8;
 
     /// The blocks, most recent first.
     #[must_use]
@@ -95,7 +96,7 @@ impl Sack {
 
     /// Adds a block if there is room.
     pub fn push(&mut self, block: (u32, u32)) {
-        if usize::from(self.len) < Sack::MOST {
+        if usize::from(self.len) < Sack::MAX_BLOCKS {
             self.blocks[usize::from(self.len)] = block;
             self.len += 1;
         }
@@ -105,20 +106,20 @@ impl Sack {
 /// An acknowledgement as the sender reads it.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack<'a> {
-    /// The segment the receiver waits for.
+    /// The next segment the receiver expects.
     pub next: u32,
-    /// What it has beyond.
+    /// What it has above that.
     pub sack: &'a Sack,
-    /// ECN-Echo: congestion was experienced on the way (RFC 3168 §6.1.3).
+    /// ECN-Echo: a router has marked a segment (RFC 3168 §6.1.3).
     pub echo: bool,
 }
 
-/// What the headers of a segment say of congestion.
+/// A data segment's ECN bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bits {
-    /// ECT(0): a queue may mark it instead of dropping it (RFC 3168 §5).
-    pub capable: bool,
-    /// The window was reduced (RFC 3168 §6.1.2).
+pub struct EcnBits {
+    /// ECT(0): a queue may mark the segment instead of dropping it (RFC 3168 §5).
+    pub ect: bool,
+    /// CWR: the sender has reduced its window (RFC 3168 §6.1.2).
     pub cwr: bool,
 }
 
@@ -136,54 +137,54 @@ pub mod rto;
 
 use crate::clock::Clock;
 
-/// What a sender asks of the world around it. Segment 0 is the SYN; data starts at segment 1.
+/// What a sender needs of its surroundings. Segment 0 is the SYN; data starts at segment 1.
 pub trait Host {
-    /// The clock it lives on.
+    /// The engine's clock.
     type Clock: Clock;
-    /// The present moment.
+    /// The current time.
     fn now(&self) -> Self::Clock;
     /// Sends a segment now.
-    fn send(&mut self, segment: u32, bits: Bits);
-    /// Sets one of the sender's timers, instead of whatever it was set to.
-    fn set_timer(&mut self, which: Alarm, after: <Self::Clock as Clock>::Span);
+    fn send(&mut self, segment: u32, bits: EcnBits);
+    /// Sets one of the sender's timers, replacing whatever it was set to.
+    fn set_timer(&mut self, which: TimerKind, after: <Self::Clock as Clock>::Span);
     /// Stops a timer.
-    fn cancel_timer(&mut self, which: Alarm);
+    fn cancel_timer(&mut self, which: TimerKind);
     /// Whether a timer is set.
-    fn timer_is_set(&self, which: Alarm) -> bool;
-    /// Uniform in [0, 1), from the flow's stream.
+    fn timer_is_set(&self, which: TimerKind) -> bool;
+    /// Uniform in [0, 1), from the flow's random stream.
     fn uniform(&mut self) -> f64;
 }
 
 /// A flow's timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Alarm {
+pub enum TimerKind {
     /// The sender's retransmission timer.
     Retransmit = 0,
-    /// The sender's random delay before it sends.
+    /// When the sender may send: the end of its random delay, or the next datagram.
     Send = 1,
     /// The receiver's delayed acknowledgement.
-    Acknowledge = 2,
+    DelayedAck = 2,
 }
 
-impl Alarm {
+impl TimerKind {
     /// In the order of their numbers.
-    pub const ALL: [Alarm; 3] = [Alarm::Retransmit, Alarm::Send, Alarm::Acknowledge];
+    pub const ALL: [TimerKind; 3] = [TimerKind::Retransmit, TimerKind::Send, TimerKind::DelayedAck];
 }
 
-/// What a sender has done so far.
+/// What a sender has done since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Fast retransmits.
     pub fast_retransmits: u64,
-    /// Segments sent again, counted at each repetition.
+    /// Retransmitted segments, each retransmission counted.
     pub retransmissions: u64,
 }
 
 impl Tally {
-    /// What was done since `before`.
+    /// What has been done since `before`.
     #[must_use]
     pub fn since(&self, before: &Tally) -> Tally {
         Tally {
@@ -197,9 +198,9 @@ impl Tally {
 /// A sender of either profile.
 #[derive(Clone, Debug)]
 pub enum Sender<C: Clock> {
-    /// By the RFCs.
+    /// As the RFCs have it.
     Rfc(rfc::Sender<C>),
-    /// As ns-2 does.
+    /// As ns-2 has it.
     Ns2(ns2::Sender<C>),
 }
 
@@ -221,34 +222,32 @@ impl<C: Clock> Sender<C> {
         }
     }
 
-    /// The application has data, without end.
+    /// The application has unlimited data.
     pub fn start<H: Host<Clock = C>>(&mut self, host: &mut H) {
         either!(self, s => s.start(host));
     }
 
     /// An acknowledgement arrived.
-    pub fn acknowledged<H: Host<Clock = C>>(&mut self, ack: Ack<'_>, host: &mut H) {
-        either!(self, s => s.acknowledged(ack, host));
+    pub fn on_ack<H: Host<Clock = C>>(&mut self, ack: Ack<'_>, host: &mut H) {
+        either!(self, s => s.on_ack(ack, host));
     }
 
     /// A timer of the sender expired.
-    pub fn alarm<H: Host<Clock = C>>(&mut self, which: Alarm, host: &mut H) {
-        match (self, which) {
-            (Sender::Rfc(s), Alarm::Retransmit) => s.timed_out(host),
-            (Sender::Ns2(s), Alarm::Retransmit) => s.timed_out(host),
-            (Sender::Rfc(s), _) => s.delay_over(host),
-            (Sender::Ns2(s), _) => s.delay_over(host),
+    pub fn on_timer<H: Host<Clock = C>>(&mut self, which: TimerKind, host: &mut H) {
+        match which {
+            TimerKind::Retransmit => either!(self, s => s.on_rto(host)),
+            TimerKind::Send | TimerKind::DelayedAck => either!(self, s => s.on_jitter_end(host)),
         }
     }
 
     /// The application's data ends before this segment.
-    pub fn end_before(&mut self, segment: u32) {
-        either!(self, s => s.end_before(segment));
+    pub fn set_data_end(&mut self, segment: u32) {
+        either!(self, s => s.set_data_end(segment));
     }
 
     /// The application has no more data than has been sent.
-    pub fn end_here(&mut self) {
-        either!(self, s => s.end_here());
+    pub fn stop(&mut self) {
+        either!(self, s => s.stop());
     }
 
     /// Congestion window in segments.
@@ -261,7 +260,7 @@ impl<C: Clock> Sender<C> {
         either!(self, s => s.ssthresh())
     }
 
-    /// What it has done so far.
+    /// What it has done since the start of the run.
     pub fn tally(&self) -> Tally {
         either!(self, s => s.tally())
     }

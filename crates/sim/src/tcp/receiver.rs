@@ -1,53 +1,53 @@
-//! The receiver: puts segments in order and says which it waits for.
+//! The receiver: puts segments in order, and acknowledges them at once or delayed (RFC 5681 §4.2), with SACK blocks (RFC 2018)
+//! and ECN-Echo (RFC 3168).
 
 use crate::clock::Clock;
-use crate::tcp::{Alarm, Config, Profile, Sack};
+use crate::tcp::ns2::sink;
+use crate::tcp::{Config, Profile, Sack};
 use inprofile_core::units::Duration;
 
-/// `max_sack_blocks_`
-const NS2_MOST_BLOCKS: usize = 3;
-
-/// What to do about an arrival.
+/// What to do about an arriving segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// Segments the application can now read.
+    /// Segments that the application can now read.
     pub delivered: u32,
     /// Whether to acknowledge now.
     pub acknowledge: bool,
-    /// What to do with the timer of delayed acknowledgements.
-    pub timer: Delay,
+    /// What to do with the delayed-acknowledgement timer.
+    pub timer: TimerAction,
 }
 
-/// What to do with the timer of delayed acknowledgements.
+/// What to do with the delayed-acknowledgement timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delay {
+pub enum TimerAction {
     /// Nothing.
     Leave,
     /// Set it.
     Set,
-    /// Stop it.
-    Stop,
+    /// Cancel it.
+    Cancel,
 }
 
 /// The receiver of one flow.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    /// The segment it waits for.
-    next: u32,
-    /// Segments that arrived beyond it: from, to (excluded); ascending, apart from each other.
-    beyond: Vec<(u32, u32)>,
-    delay: Option<Duration>,
+    /// RCV.NXT: the segment it waits for.
+    rcv_nxt: u32,
+    /// Ranges of segments received above that, from and to (excluded); ascending, with gaps between them.
+    out_of_order: Vec<(u32, u32)>,
+    /// The longest time an acknowledgement may be delayed; `None`: not at all.
+    max_ack_delay: Option<Duration>,
     profile: Profile,
-    /// RFC profile: an in-order segment waits for a second one.
-    held_back: bool,
-    /// The segment that came last.
-    last: u32,
-    /// The blocks of `beyond`, most recent first, as they were last reported; if the flow selects.
+    /// RFC profile: an in-order segment waits for a second one to be acknowledged with.
+    ack_delayed: bool,
+    /// The segment that arrived last.
+    last_arrived: u32,
+    /// With SACK: the ranges of `out_of_order` in the order in which they were last reported, most recent first.
     reported: Option<Vec<(u32, u32)>>,
     /// Acknowledgements carry ECN-Echo until the sender says that it has reduced its window.
-    echoes: bool,
-    /// Congestion was experienced by a segment that no acknowledgement covers yet.
-    marked: bool,
+    echoing: bool,
+    /// A segment that no acknowledgement covers yet was marked CE.
+    ce_unacknowledged: bool,
 }
 
 impl Receiver {
@@ -55,126 +55,118 @@ impl Receiver {
     #[must_use]
     pub fn new(config: &Config) -> Receiver {
         Receiver {
-            next: 0,
-            beyond: Vec::new(),
-            delay: config.delayed_ack,
+            max_ack_delay: config.delayed_ack,
             profile: config.profile,
-            held_back: false,
-            last: 0,
-            reported: config.congestion.selects().then(Vec::new),
-            echoes: false,
-            marked: false,
+            reported: config.congestion.uses_sack().then(Vec::new),
+            ..Receiver::idle()
         }
     }
 
-    /// That of a flow that isn't TCP: nothing ever arrives.
+    /// The receiver of a flow that is not TCP: no segment ever arrives.
     #[must_use]
     pub fn idle() -> Receiver {
         Receiver {
-            next: 0,
-            beyond: Vec::new(),
-            delay: None,
+            rcv_nxt: 0,
+            out_of_order: Vec::new(),
+            max_ack_delay: None,
             profile: Profile::Rfc,
-            held_back: false,
-            last: 0,
+            ack_delayed: false,
+            last_arrived: 0,
             reported: None,
-            echoes: false,
-            marked: false,
+            echoing: false,
+            ce_unacknowledged: false,
         }
     }
 
     /// The segment it waits for.
     #[must_use]
-    pub fn expects(&self) -> u32 {
-        self.next
+    pub fn rcv_nxt(&self) -> u32 {
+        self.rcv_nxt
     }
 
-    /// Whether its acknowledgements say what it has beyond the segment it waits for.
+    /// Whether its acknowledgements carry SACK blocks.
     #[must_use]
-    pub fn selects(&self) -> bool {
+    pub fn uses_sack(&self) -> bool {
         self.reported.is_some()
     }
 
-    /// How long an acknowledgement may be held back.
+    /// The longest time an acknowledgement may be delayed.
     #[must_use]
-    pub fn span<C: Clock>(&self) -> C::Span {
-        C::span(self.delay.unwrap_or(Duration::ZERO))
+    pub fn max_ack_delay<C: Clock>(&self) -> C::Span {
+        C::span(self.max_ack_delay.unwrap_or(Duration::ZERO))
     }
 
-    /// A segment arrived. `waiting`: whether the timer of delayed acknowledgements is set.
+    /// A segment arrived. `waiting`: whether the delayed-acknowledgement timer is set.
     #[inline]
-    pub fn arrived(&mut self, segment: u32, waiting: bool) -> Reply {
-        self.last = segment;
-        let had_gap = !self.beyond.is_empty();
-        let delivered = if segment == self.next && !had_gap {
-            self.next += 1;
+    pub fn on_segment(&mut self, segment: u32, waiting: bool) -> Reply {
+        self.last_arrived = segment;
+        let had_gap = !self.out_of_order.is_empty();
+        let delivered = if segment == self.rcv_nxt && !had_gap {
+            self.rcv_nxt += 1;
             1
         } else {
-            self.put(segment)
+            self.insert(segment)
         };
-        let now = Reply { delivered, acknowledge: true, timer: Delay::Leave };
-        if self.delay.is_some() { self.delayed(segment, now, had_gap, waiting) } else { now }
+        if self.max_ack_delay.is_none() {
+            return Reply { delivered, acknowledge: true, timer: TimerAction::Leave };
+        }
+        if self.delays_ack(segment, delivered, had_gap, waiting) {
+            return Reply { delivered, acknowledge: false, timer: TimerAction::Set };
+        }
+        let timer = if waiting { TimerAction::Cancel } else { TimerAction::Leave };
+        Reply { delivered, acknowledge: true, timer }
     }
 
-    /// The reply, which would be `now` had acknowledgements not to be held back.
-    fn delayed(&mut self, segment: u32, now: Reply, had_gap: bool, waiting: bool) -> Reply {
+    /// With delayed acknowledgements: whether this segment's waits for another segment or the timer.
+    fn delays_ack(&mut self, segment: u32, delivered: u32, had_gap: bool, waiting: bool) -> bool {
         match self.profile {
-            Profile::Ns2 => {
-                // A delayed one waits for the next arrival or the timer; the SYN and what fills a gap don't. The
-                // last segment in order may be there a second time.
-                let in_order = self.next == segment + 1 && self.beyond.is_empty();
-                if !waiting && in_order && segment != 0 {
-                    Reply { acknowledge: false, timer: Delay::Set, ..now }
-                } else {
-                    Reply { timer: if waiting { Delay::Stop } else { Delay::Leave }, ..now }
-                }
-            }
+            Profile::Ns2 => sink::delays_ack(segment, self.rcv_nxt, !self.out_of_order.is_empty(), waiting),
             Profile::Rfc => {
-                // RFC 5681 §4.2: at least every second full segment; at once out of order and in a gap.
-                let delay = now.delivered == 1 && !had_gap && segment != 0 && !self.held_back;
-                self.held_back = delay;
-                if delay {
-                    Reply { acknowledge: false, timer: Delay::Set, ..now }
-                } else {
-                    Reply { timer: if waiting { Delay::Stop } else { Delay::Leave }, ..now }
-                }
+                // RFC 5681 §4.2: at least every second full segment; at once if out of order or filling a gap.
+                self.ack_delayed = delivered == 1 && !had_gap && segment != 0 && !self.ack_delayed;
+                self.ack_delayed
             }
         }
     }
 
-    /// The headers of an arriving segment of a flow that understands ECN: whether congestion was experienced on its
-    /// way, and whether the sender has reduced its window. To be told before [`Receiver::arrived`].
-    pub fn congestion(&mut self, segment: u32, experienced: bool, reduced: bool) {
-        // RFC 3168 §6.1.5: nothing is heard from outside the window.
-        if segment < self.next {
+    /// The delayed-acknowledgement timer expired; the acknowledgement is sent now.
+    pub fn on_delayed_ack_timer(&mut self) {
+        self.ack_delayed = false;
+    }
+
+    /// The ECN bits of an arriving segment of a flow with ECN: whether it is marked CE, and whether it carries CWR. To be
+    /// called before [`Receiver::on_segment`].
+    pub fn on_ecn_bits(&mut self, segment: u32, ce: bool, cwr: bool) {
+        // RFC 3168 §6.1.5: the bits of segments outside the window are ignored.
+        if segment < self.rcv_nxt {
             return;
         }
-        // RFC 3168 §6.1.3: echoed until CWR, and again from the next one that experienced congestion.
-        self.echoes = experienced || (self.echoes && !reduced);
-        self.marked |= experienced;
+        // RFC 3168 §6.1.3: echo until CWR arrives, and again from the next CE on.
+        self.echoing = ce || (self.echoing && !cwr);
+        self.ce_unacknowledged |= ce;
     }
 
-    /// Whether the acknowledgement now sent carries ECN-Echo (RFC 3168 §6.1.3): so does one that was held back if
-    /// any segment it covers experienced congestion.
-    pub fn echo(&mut self) -> bool {
-        std::mem::take(&mut self.marked) || self.echoes
+    /// Whether the acknowledgement sent now carries ECN-Echo (RFC 3168 §6.1.3). A delayed one does if any segment that it
+    /// covers was marked.
+    pub fn ecn_echo(&mut self) -> bool {
+        std::mem::take(&mut self.ce_unacknowledged) || self.echoing
     }
 
-    /// What to say of segments beyond the one it waits for (RFC 2018 §4): first the block that holds the segment
-    /// that came last, then the blocks said most recently, as many as fit.
-    pub fn select(&mut self) -> Sack {
-        let segment = self.last;
+    /// The SACK option of the acknowledgement sent now (RFC 2018 §4): first the block with the segment that arrived last, then
+    /// the blocks reported most recently, as many as fit.
+    pub fn sack(&mut self) -> Sack {
+        let segment = self.last_arrived;
         let mut sack = Sack::default();
         let Some(reported) = &mut self.reported else { return sack };
-        let newest = self.beyond.iter().copied().find(|&(from, to)| (from..to).contains(&segment));
-        let covered = newest.unwrap_or((0, self.next));
+        let newest = self.out_of_order.iter().copied().find(|&(from, to)| (from..to).contains(&segment));
+        let covered = newest.unwrap_or((0, self.rcv_nxt));
         reported.retain(|old| !(covered.0 <= old.0 && covered.1 >= old.1));
         if let Some(block) = newest {
             reported.insert(0, block);
         }
         if self.profile == Profile::Ns2 {
-            // ns-2 says three (`max_sack_blocks_`), and of what it once left out no more.
-            reported.truncate(NS2_MOST_BLOCKS);
+            // A block that no longer fits is forgotten.
+            reported.truncate(sink::MAX_SACK_BLOCKS);
         }
         for &block in reported.iter() {
             sack.push(block);
@@ -182,38 +174,32 @@ impl Receiver {
         sack
     }
 
-    /// The timer of delayed acknowledgements expired; an acknowledgement is sent.
-    pub fn alarm(&mut self, which: Alarm) {
-        debug_assert_eq!(which, Alarm::Acknowledge);
-        self.held_back = false;
-    }
-
-    /// Takes a segment in, and returns how many can be read on account of it.
+    /// Stores a segment; how many segments the application can now read because of it.
     #[inline(never)]
-    fn put(&mut self, segment: u32) -> u32 {
-        if segment < self.next {
+    fn insert(&mut self, segment: u32) -> u32 {
+        if segment < self.rcv_nxt {
             return 0;
         }
-        if segment == self.next {
-            let before = self.next;
-            self.next += 1;
-            if self.beyond.first().is_some_and(|&(from, _)| from == self.next) {
-                self.next = self.beyond.remove(0).1;
+        if segment == self.rcv_nxt {
+            let before = self.rcv_nxt;
+            self.rcv_nxt += 1;
+            if self.out_of_order.first().is_some_and(|&(from, _)| from == self.rcv_nxt) {
+                self.rcv_nxt = self.out_of_order.remove(0).1;
             }
-            return self.next - before;
+            return self.rcv_nxt - before;
         }
-        let at = self.beyond.partition_point(|&(_, to)| to < segment);
-        match self.beyond.get_mut(at) {
+        let at = self.out_of_order.partition_point(|&(_, to)| to < segment);
+        match self.out_of_order.get_mut(at) {
             Some((from, to)) if *from <= segment && segment < *to => {}
             Some((_, to)) if *to == segment => {
                 *to += 1;
                 let end = *to;
-                if self.beyond.get(at + 1).is_some_and(|&(from, _)| from == end) {
-                    self.beyond[at].1 = self.beyond.remove(at + 1).1;
+                if self.out_of_order.get(at + 1).is_some_and(|&(from, _)| from == end) {
+                    self.out_of_order[at].1 = self.out_of_order.remove(at + 1).1;
                 }
             }
             Some((from, _)) if *from == segment + 1 => *from = segment,
-            _ => self.beyond.insert(at, (segment, segment + 1)),
+            _ => self.out_of_order.insert(at, (segment, segment + 1)),
         }
         0
     }
@@ -253,13 +239,13 @@ mod tests {
                 let before = next;
                 seen.insert(s);
                 while seen.contains(&next) { next += 1; }
-                let reply = r.arrived(s, false);
-                prop_assert_eq!(r.expects(), next);
+                let reply = r.on_segment(s, false);
+                prop_assert_eq!(r.rcv_nxt(), next);
                 prop_assert_eq!(reply.delivered, next - before);
-                let beyond: Vec<u32> = r.beyond.iter().flat_map(|&(a, b)| a..b).collect();
+                let beyond: Vec<u32> = r.out_of_order.iter().flat_map(|&(a, b)| a..b).collect();
                 let want: Vec<u32> = seen.iter().copied().filter(|&s| s > next).collect();
                 prop_assert_eq!(beyond, want);
-                prop_assert!(r.beyond.windows(2).all(|w| w[0].1 < w[1].0));
+                prop_assert!(r.out_of_order.windows(2).all(|w| w[0].1 < w[1].0));
             }
         }
     }
@@ -268,13 +254,16 @@ mod tests {
     #[test]
     fn ns2_delays_the_acknowledgement_of_a_repetition() {
         let mut r = receiver(Profile::Ns2, Some(100));
-        assert!(r.arrived(0, false).acknowledge);
-        assert_eq!(r.arrived(1, false).timer, Delay::Set);
-        assert!(r.arrived(2, true).acknowledge);
-        assert_eq!(r.arrived(2, false), Reply { delivered: 0, acknowledge: false, timer: Delay::Set });
+        assert!(r.on_segment(0, false).acknowledge);
+        assert_eq!(r.on_segment(1, false).timer, TimerAction::Set);
+        assert!(r.on_segment(2, true).acknowledge);
+        assert_eq!(
+            r.on_segment(2, false),
+            Reply { delivered: 0, acknowledge: false, timer: TimerAction::Set }
+        );
         // An older one, or one with a gap behind it, is acknowledged at once.
-        assert!(r.arrived(1, false).acknowledge);
-        assert!(r.arrived(5, false).acknowledge);
-        assert!(r.arrived(3, false).acknowledge);
+        assert!(r.on_segment(1, false).acknowledge);
+        assert!(r.on_segment(5, false).acknowledge);
+        assert!(r.on_segment(3, false).acknowledge);
     }
 }

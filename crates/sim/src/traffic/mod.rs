@@ -7,7 +7,7 @@ pub mod udp;
 use crate::clock::Clock;
 use crate::host::FlowHost;
 use crate::network::Transport;
-use crate::tcp::{Ack, Alarm, Host, Sender, Tally};
+use crate::tcp::{Ack, Host, Sender, Tally, TimerKind};
 use crate::timer::{Timer, Timers};
 
 /// Where a flow's packets come from: its sender, with the timers that most of its acknowledgements set.
@@ -50,7 +50,7 @@ impl<C: Clock> Source<C> {
             Transport::Transfer(config, segments) => {
                 let mut sender = Sender::new(config, uniform);
                 // Segment 0 is the SYN.
-                sender.end_before(segments.saturating_add(1));
+                sender.set_data_end(segments.saturating_add(1));
                 Source::Tcp(sender)
             }
             Transport::Udp(config) => Source::Udp(udp::Source::new(*config, stop, rng)),
@@ -73,24 +73,24 @@ impl<C: Clock> Source<C> {
     /// The application has no more data.
     pub fn stop<const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
         match self {
-            Source::Tcp(sender) => sender.end_here(),
-            Source::Udp(_) => host.cancel_timer(Alarm::Send),
+            Source::Tcp(sender) => sender.stop(),
+            Source::Udp(_) => host.cancel_timer(TimerKind::Send),
             Source::Outside(_) => {}
         }
     }
 
-    /// An acknowledgement arrived: see [`Sender::acknowledged`].
+    /// An acknowledgement arrived: see [`Sender::on_ack`].
     #[inline]
-    pub fn acknowledged<const TRACE: bool>(&mut self, ack: Ack<'_>, host: &mut FlowHost<'_, C, TRACE>) {
+    pub fn on_ack<const TRACE: bool>(&mut self, ack: Ack<'_>, host: &mut FlowHost<'_, C, TRACE>) {
         if let Source::Tcp(sender) = self {
-            sender.acknowledged(ack, host);
+            sender.on_ack(ack, host);
         }
     }
 
     /// One of its timers expired.
-    pub fn alarm<const TRACE: bool>(&mut self, which: Alarm, host: &mut FlowHost<'_, C, TRACE>) {
+    pub fn on_timer<const TRACE: bool>(&mut self, which: TimerKind, host: &mut FlowHost<'_, C, TRACE>) {
         match self {
-            Source::Tcp(sender) => sender.alarm(which, host),
+            Source::Tcp(sender) => sender.on_timer(which, host),
             Source::Udp(source) => send_datagram(source, host),
             Source::Outside(_) => {}
         }
@@ -130,6 +130,6 @@ fn send_datagram<C: Clock, const TRACE: bool>(source: &mut udp::Source, host: &m
 
 fn wait<C: Clock, const TRACE: bool>(span: Option<C::Span>, host: &mut FlowHost<'_, C, TRACE>) {
     if let Some(span) = span {
-        host.set_timer(Alarm::Send, span);
+        host.set_timer(TimerKind::Send, span);
     }
 }

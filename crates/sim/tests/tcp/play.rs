@@ -2,16 +2,16 @@
 
 use inprofile_core::units::{Duration, Time};
 use inprofile_sim::clock::{Clock, Exact};
-use inprofile_sim::tcp::receiver::{Delay, Receiver};
+use inprofile_sim::tcp::receiver::{Receiver, TimerAction};
 use inprofile_sim::tcp::rfc::Sender;
-use inprofile_sim::tcp::{Ack, Alarm, Bits, Host, Sack};
+use inprofile_sim::tcp::{Ack, EcnBits, Host, Sack, TimerKind};
 
 use crate::script::{Fault, Line, Number, Script, Side, What, When};
 
 /// What went out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Sent {
-    Data(u32, Bits),
+    Data(u32, EcnBits),
     Ack(u32, Sack, bool),
 }
 
@@ -20,7 +20,7 @@ impl std::fmt::Display for Sent {
         let flag = |on, word| if on { word } else { "" };
         match self {
             Sent::Data(segment, bits) => {
-                write!(f, "data {segment}{}{}", flag(bits.capable, " ect"), flag(bits.cwr, " cwr"))
+                write!(f, "data {segment}{}{}", flag(bits.ect, " ect"), flag(bits.cwr, " cwr"))
             }
             Sent::Ack(next, sack, echo) => {
                 write!(f, "ack {next}")?;
@@ -48,16 +48,16 @@ impl Host for World {
     fn now(&self) -> Exact {
         self.now
     }
-    fn send(&mut self, segment: u32, bits: Bits) {
+    fn send(&mut self, segment: u32, bits: EcnBits) {
         self.sent.push(Sent::Data(segment, bits));
     }
-    fn set_timer(&mut self, which: Alarm, after: Duration) {
+    fn set_timer(&mut self, which: TimerKind, after: Duration) {
         self.due[which as usize] = Some(self.now.after(after));
     }
-    fn cancel_timer(&mut self, which: Alarm) {
+    fn cancel_timer(&mut self, which: TimerKind) {
         self.due[which as usize] = None;
     }
-    fn timer_is_set(&self, which: Alarm) -> bool {
+    fn timer_is_set(&self, which: TimerKind) -> bool {
         self.due[which as usize].is_some()
     }
     fn uniform(&mut self) -> f64 {
@@ -113,7 +113,7 @@ impl Play {
         }
         let rings = match line.what {
             What::Timeout => Some(self.timer()),
-            What::DelayOver => Some(Alarm::Send),
+            What::DelayOver => Some(TimerKind::Send),
             _ => None,
         };
         self.pass(at, rings)?;
@@ -121,16 +121,16 @@ impl Play {
     }
 
     /// The timer that `timeout` means.
-    fn timer(&self) -> Alarm {
+    fn timer(&self) -> TimerKind {
         match self.end {
-            End::Sender(_) => Alarm::Retransmit,
-            End::Receiver(_) => Alarm::Acknowledge,
+            End::Sender(_) => TimerKind::Retransmit,
+            End::Receiver(_) => TimerKind::DelayedAck,
         }
     }
 
     /// Time goes on to `at`; no timer but the one that is said may expire.
-    fn pass(&mut self, at: Exact, rings: Option<Alarm>) -> Result<(), String> {
-        for which in Alarm::ALL {
+    fn pass(&mut self, at: Exact, rings: Option<TimerKind>) -> Result<(), String> {
+        for which in TimerKind::ALL {
             match self.world.due[which as usize] {
                 Some(due) if due < at => {
                     return Err(format!("the {which:?} timer expires at {} s, before this", due.secs()));
@@ -154,27 +154,27 @@ impl Play {
         Err(format!("was sent before this, and no line says so: {}", sent.join(", ")))
     }
 
-    fn happen(&mut self, what: &What, rings: Option<Alarm>) -> Result<(), String> {
+    fn happen(&mut self, what: &What, rings: Option<TimerKind>) -> Result<(), String> {
         if let Some(which) = rings {
             self.world.due[which as usize] = None;
         }
         match (what, &mut self.end) {
             (What::Start, End::Sender(s)) => s.start(&mut self.world),
-            (What::End, End::Sender(s)) => s.end_here(),
+            (What::End, End::Sender(s)) => s.stop(),
             (What::AcksCome { next, times, sack, echo }, End::Sender(s)) => {
                 for next in next.iter().flat_map(|n| std::iter::repeat_n(*n, *times as usize)) {
-                    s.acknowledged(Ack { next, sack, echo: *echo }, &mut self.world);
+                    s.on_ack(Ack { next, sack, echo: *echo }, &mut self.world);
                 }
             }
-            (What::Timeout, End::Sender(s)) => s.timed_out(&mut self.world),
-            (What::DelayOver, End::Sender(s)) => s.delay_over(&mut self.world),
+            (What::Timeout, End::Sender(s)) => s.on_rto(&mut self.world),
+            (What::DelayOver, End::Sender(s)) => s.on_jitter_end(&mut self.world),
             (What::DataComes { segments, experienced, reduced }, End::Receiver(_)) => {
                 for segment in segments {
                     self.data(*segment, *experienced, *reduced);
                 }
             }
             (What::Timeout, End::Receiver(r)) => {
-                r.alarm(Alarm::Acknowledge);
+                r.on_delayed_ack_timer();
                 self.answer();
             }
             (What::Sends { segments, bits }, _) => {
@@ -210,14 +210,14 @@ impl Play {
     /// The receiver under test gets a segment, and does what the simulator does on its answer.
     fn data(&mut self, segment: u32, experienced: bool, reduced: bool) {
         let End::Receiver(r) = &mut self.end else { unreachable!("data comes to a receiver") };
-        r.congestion(segment, experienced, reduced);
-        let reply = r.arrived(segment, self.world.timer_is_set(Alarm::Acknowledge));
-        let span = r.span::<Exact>();
+        r.on_ecn_bits(segment, experienced, reduced);
+        let reply = r.on_segment(segment, self.world.timer_is_set(TimerKind::DelayedAck));
+        let span = r.max_ack_delay::<Exact>();
         self.delivered += reply.delivered;
         match reply.timer {
-            Delay::Leave => {}
-            Delay::Stop => self.world.cancel_timer(Alarm::Acknowledge),
-            Delay::Set => self.world.set_timer(Alarm::Acknowledge, span),
+            TimerAction::Leave => {}
+            TimerAction::Cancel => self.world.cancel_timer(TimerKind::DelayedAck),
+            TimerAction::Set => self.world.set_timer(TimerKind::DelayedAck, span),
         }
         if reply.acknowledge {
             self.answer();
@@ -226,8 +226,8 @@ impl Play {
 
     fn answer(&mut self) {
         let End::Receiver(r) = &mut self.end else { unreachable!("a receiver answers") };
-        let sack = if r.selects() { r.select() } else { Sack::default() };
-        let ack = Sent::Ack(r.expects(), sack, r.echo());
+        let sack = if r.uses_sack() { r.sack() } else { Sack::default() };
+        let ack = Sent::Ack(r.rcv_nxt(), sack, r.ecn_echo());
         self.world.sent.push(ack);
     }
 
@@ -238,7 +238,7 @@ impl Play {
             (End::Receiver(_), _) => f64::from(self.delivered),
             (End::Sender(s), "cwnd") => s.cwnd(),
             (End::Sender(s), "ssthresh") => s.ssthresh(),
-            (End::Sender(s), "flight") => s.flight(),
+            (End::Sender(s), "flight") => s.flight_size(),
             (End::Sender(s), "timeouts") => s.tally().timeouts as f64,
             (End::Sender(s), "fast_retransmits") => s.tally().fast_retransmits as f64,
             (End::Sender(s), _) => s.tally().retransmissions as f64,
@@ -268,7 +268,7 @@ fn what_does_not_hold_is_found() {
         (
             "receiver delayed_ack=0.1\n0 < data 0\n> ack 1\n0 < data 1\n0.2 < data 2",
             5,
-            "the Acknowledge timer",
+            "the DelayedAck timer",
         ),
         ("receiver congestion=sack\n0 < data 0 2\n> ack 1 1", 3, "sent instead: ack 1, ack 1 sack 2-2"),
         ("receiver\n0 < data 0 ce\n> ack 1", 3, "sent instead: ack 1 ece"),

@@ -18,7 +18,7 @@
 //! error, and so is a timer that expires unsaid. `expect cwnd ~10.5` holds to the digits written.
 
 use inprofile_core::units::Duration;
-use inprofile_sim::tcp::{Bits, Config, Congestion, Profile, Sack};
+use inprofile_sim::tcp::{Config, Congestion, EcnBits, Profile, Sack};
 
 /// A trace.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ pub enum What {
     /// Segments come in.
     DataComes { segments: Vec<u32>, experienced: bool, reduced: bool },
     /// These segments are sent.
-    Sends { segments: Vec<u32>, bits: Bits },
+    Sends { segments: Vec<u32>, bits: EcnBits },
     /// These acknowledgements are sent.
     Answers { next: Vec<u32>, sack: Sack, echo: bool },
     /// Nothing is sent, if said until a later time.
@@ -213,7 +213,7 @@ fn statement(side: Side, words: &[&str]) -> Result<(When, What), String> {
         }
         ([">", "data", rest @ ..], Side::Sender) => {
             let p = packet(rest, &["ect", "cwr"])?.plain()?;
-            let bits = Bits { capable: p.flags.contains(&"ect"), cwr: p.flags.contains(&"cwr") };
+            let bits = EcnBits { ect: p.flags.contains(&"ect"), cwr: p.flags.contains(&"cwr") };
             What::Sends { segments: p.numbers, bits }
         }
         (["<", "data", rest @ ..], Side::Receiver) => {
@@ -271,10 +271,10 @@ fn packet<'a>(words: &[&'a str], flags: &[&str]) -> Result<Packets<'a>, String> 
             let (from, to) = range(word)?;
             if !in_sack {
                 p.numbers.extend(from..=to);
-            } else if p.sack.blocks().len() < Sack::MOST {
+            } else if p.sack.blocks().len() < Sack::MAX_BLOCKS {
                 p.sack.push((from, to + 1));
             } else {
-                return Err(format!("no more than {} blocks fit", Sack::MOST));
+                return Err(format!("no more than {} blocks fit", Sack::MAX_BLOCKS));
             }
         }
     }

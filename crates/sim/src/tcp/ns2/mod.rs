@@ -1,19 +1,22 @@
-//! One-way TCP as ns-2 2.35 does it (`Agent/TCP/Reno`, `/Newreno`, `/Sack1`), so that runs compare packet by packet.
+//! The one-way TCP of ns-2 2.35 (`Agent/TCP/Reno`, `/Newreno`, `/Sack1`), so that runs compare packet by packet.
 //!
-//! It counts in segments, times one segment a round trip on a coarse clock, and goes back N after a
-//! timeout. Comments name the variable of ns-2 where the law is its own and not an RFC's.
+//! It counts segments, measures one round-trip time per round trip on a coarse clock, and goes back N after a timeout.
+//! Where a rule is ns-2's own and not an RFC's, the comment names ns-2's variable or function.
 //! Non-goal: being right where ns-2 is not; that is what the RFC profile is for.
 
 mod reno;
+mod rto;
 mod sack;
+pub(super) mod sink;
 
 use crate::clock::Clock;
-use crate::tcp::{Ack, Alarm, Bits, Config, Congestion, Host, Tally, rto::TickRto};
+use crate::tcp::{Ack, Config, Congestion, EcnBits, Host, Tally, TimerKind};
 use reno::Reno;
+use rto::TickRto;
 use sack::Sack1;
 
 /// Duplicate acknowledgements that mean a loss (`numdupacks_`).
-const DUPLICATES: i32 = 3;
+const DUP_THRESH: i32 = 3;
 
 /// What last changed the window (`last_cwnd_action_`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,47 +59,47 @@ impl<C: Clock> Sender<C> {
     }
 
     /// An acknowledgement.
-    pub fn acknowledged<H: Host<Clock = C>>(&mut self, ack: Ack<'_>, host: &mut H) {
+    pub fn on_ack<H: Host<Clock = C>>(&mut self, ack: Ack<'_>, host: &mut H) {
         let highest = ack.next as i32 - 1;
         match &mut self.recovery {
-            Recovery::Reno(r) => r.acknowledged(&mut self.base, highest, host),
-            Recovery::Sack(r) => r.acknowledged(&mut self.base, highest, ack.sack, host),
+            Recovery::Reno(r) => r.on_ack(&mut self.base, highest, host),
+            Recovery::Sack(r) => r.on_ack(&mut self.base, highest, ack.sack, host),
         }
     }
 
     /// The retransmission timer expired: one segment a window, slow start, go back N.
-    pub fn timed_out<H: Host<Clock = C>>(&mut self, host: &mut H) {
+    pub fn on_rto<H: Host<Clock = C>>(&mut self, host: &mut H) {
         if self.base.acked >= self.base.last {
             // The application stopped while nothing was outstanding.
             return;
         }
         match &mut self.recovery {
-            Recovery::Reno(r) => r.timed_out(&mut self.base),
-            Recovery::Sack(r) => r.timed_out(&mut self.base),
+            Recovery::Reno(r) => r.on_rto(&mut self.base),
+            Recovery::Sack(r) => r.on_rto(&mut self.base),
         }
-        self.base.timed_out(host);
+        self.base.on_rto(host);
         self.send(false, host);
     }
 
     /// The random delay before a send is over.
-    pub fn delay_over<H: Host<Clock = C>>(&mut self, host: &mut H) {
+    pub fn on_jitter_end<H: Host<Clock = C>>(&mut self, host: &mut H) {
         self.send(true, host);
     }
 
-    fn send<H: Host<Clock = C>>(&mut self, delay_over: bool, host: &mut H) {
+    fn send<H: Host<Clock = C>>(&mut self, jitter_over: bool, host: &mut H) {
         match &mut self.recovery {
-            Recovery::Reno(r) => r.send(&mut self.base, delay_over, 0, host),
-            Recovery::Sack(r) => r.send(&mut self.base, delay_over, host),
+            Recovery::Reno(r) => r.send(&mut self.base, jitter_over, 0, host),
+            Recovery::Sack(r) => r.send(&mut self.base, jitter_over, host),
         }
     }
 
     /// The application's data ends before this segment.
-    pub fn end_before(&mut self, segment: u32) {
+    pub fn set_data_end(&mut self, segment: u32) {
         self.base.last = segment as i32 - 1;
     }
 
     /// The application has no more data than has been sent.
-    pub fn end_here(&mut self) {
+    pub fn stop(&mut self) {
         self.base.last = self.base.last.min(self.base.highest_sent);
     }
 
@@ -124,7 +127,7 @@ struct Base<C: Clock> {
     /// The receiver's window (`wnd_`).
     window: i32,
     initial_window: i32,
-    duplicates: i32,
+    dup_acks: i32,
     /// The last segment the application has data for (`curseq_` less one).
     last: i32,
     /// Next to send (`t_seqno_`).
@@ -155,7 +158,7 @@ impl<C: Clock> Base<C> {
             ssthresh: window,
             window,
             initial_window: config.initial_window as i32,
-            duplicates: 0,
+            dup_acks: 0,
             last: i32::MAX,
             next: 0,
             highest_sent: -1,
@@ -185,7 +188,7 @@ impl<C: Clock> Base<C> {
 
     /// New data is acknowledged, without opening the window (`newack`).
     fn advance<H: Host<Clock = C>>(&mut self, ack: i32, host: &mut H) {
-        self.duplicates = 0;
+        self.dup_acks = 0;
         self.acked = ack;
         self.next = self.next.max(ack + 1);
         if self.timing && ack >= self.timed {
@@ -201,7 +204,7 @@ impl<C: Clock> Base<C> {
         if more && self.next > ack || ack < self.highest_sent || self.cwnd < 1.0 {
             self.set_timer(host);
         } else {
-            host.cancel_timer(Alarm::Retransmit);
+            host.cancel_timer(TimerKind::Retransmit);
         }
     }
 
@@ -219,9 +222,9 @@ impl<C: Clock> Base<C> {
     }
 
     /// The part of a timeout that all variants share.
-    fn timed_out<H: Host<Clock = C>>(&mut self, host: &mut H) {
+    fn on_rto<H: Host<Clock = C>>(&mut self, host: &mut H) {
         self.tally.timeouts += 1;
-        self.duplicates = 0;
+        self.dup_acks = 0;
         self.recover = self.highest_sent;
         if self.cwnd < 1.0 {
             self.cwnd = 1.0;
@@ -242,10 +245,10 @@ impl<C: Clock> Base<C> {
         self.last_action = Action::Timeout;
     }
 
-    /// Limited transmit (RFC 3042): a new segment for each of the first two duplicates (`send_one`).
+    /// Limited transmit (RFC 3042): a new segment for each of the first two dup_acks (`send_one`).
     fn send_one<H: Host<Clock = C>>(&mut self, host: &mut H) {
         let allowed = self.next <= (self.acked + self.window).min(self.last)
-            && f64::from(self.next) <= f64::from(self.acked) + self.cwnd + f64::from(self.duplicates);
+            && f64::from(self.next) <= f64::from(self.acked) + self.cwnd + f64::from(self.dup_acks);
         if allowed {
             self.output(self.next, host);
             self.next += 1;
@@ -253,12 +256,12 @@ impl<C: Clock> Base<C> {
     }
 
     /// Whether to wait before sending, with jitter on; the delay starts here.
-    fn waits<H: Host<Clock = C>>(&mut self, delay_over: bool, host: &mut H) -> bool {
-        if self.jitter == 0.0 || delay_over {
+    fn waits<H: Host<Clock = C>>(&mut self, jitter_over: bool, host: &mut H) -> bool {
+        if self.jitter == 0.0 || jitter_over {
             return false;
         }
         let delay = self.jitter * host.uniform();
-        host.set_timer(Alarm::Send, C::span_secs(delay));
+        host.set_timer(TimerKind::Send, C::span_secs(delay));
         true
     }
 
@@ -269,7 +272,7 @@ impl<C: Clock> Base<C> {
         }
         let nothing_outstanding = self.acked == self.highest_sent;
         let again = segment <= self.highest_sent;
-        host.send(segment as u32, Bits::default());
+        host.send(segment as u32, EcnBits::default());
         if again {
             self.tally.retransmissions += 1;
         } else {
@@ -282,13 +285,13 @@ impl<C: Clock> Base<C> {
                 }
             }
         }
-        if nothing_outstanding || !host.timer_is_set(Alarm::Retransmit) {
+        if nothing_outstanding || !host.timer_is_set(TimerKind::Retransmit) {
             self.set_timer(host);
         }
     }
 
     fn set_timer<H: Host<Clock = C>>(&mut self, host: &mut H) {
-        host.set_timer(Alarm::Retransmit, C::span_secs(self.rto.timeout()));
+        host.set_timer(TimerKind::Retransmit, C::span_secs(self.rto.timeout()));
     }
 }
 

@@ -1,8 +1,8 @@
-//! ns-2's Reno and NewReno: the window is inflated while duplicates arrive.
+//! ns-2's Reno and NewReno: the window is inflated while dup_acks arrive.
 
-use super::{Action, Base, DUPLICATES};
+use super::{Action, Base, DUP_THRESH};
 use crate::clock::Clock;
-use crate::tcp::{Alarm, Host};
+use crate::tcp::{Host, TimerKind};
 
 /// Segments sent at most for one duplicate in NewReno's recovery.
 const RECOVERY_BURST: u32 = 2;
@@ -24,7 +24,7 @@ impl Reno {
         Reno { inflation: 0, new, partial_seen: false }
     }
 
-    pub fn acknowledged<C: Clock, H: Host<Clock = C>>(&mut self, b: &mut Base<C>, ack: i32, host: &mut H) {
+    pub fn on_ack<C: Clock, H: Host<Clock = C>>(&mut self, b: &mut Base<C>, ack: i32, host: &mut H) {
         if ack > b.acked {
             let partial = self.new && ack < b.recover && b.last_action == Action::Duplicates;
             if partial {
@@ -39,23 +39,23 @@ impl Reno {
                 b.new_data(ack, host);
             }
         } else if ack == b.acked {
-            b.duplicates += 1;
-            if b.duplicates == DUPLICATES {
+            b.dup_acks += 1;
+            if b.dup_acks == DUP_THRESH {
                 self.loss_suspected(b, host);
-            } else if b.duplicates > DUPLICATES && b.last_action == Action::Duplicates {
+            } else if b.dup_acks > DUP_THRESH && b.last_action == Action::Duplicates {
                 self.inflation += 1;
-            } else if b.duplicates < DUPLICATES && b.limited_transmit {
+            } else if b.dup_acks < DUP_THRESH && b.limited_transmit {
                 b.send_one(host);
             }
         }
-        if b.duplicates == 0 {
+        if b.dup_acks == 0 {
             self.send(b, false, 0, host);
-        } else if b.duplicates >= DUPLICATES {
+        } else if b.dup_acks >= DUP_THRESH {
             self.send(b, false, if self.new { RECOVERY_BURST } else { 0 }, host);
         }
     }
 
-    pub fn timed_out<C: Clock>(&mut self, _: &mut Base<C>) {
+    pub fn on_rto<C: Clock>(&mut self, _: &mut Base<C>) {
         self.inflation = 0;
     }
 
@@ -71,7 +71,7 @@ impl Reno {
         b.slow_down(self.window_in_use(b));
         b.restart_timer(host);
         b.output(b.acked + 1, host);
-        self.inflation = DUPLICATES;
+        self.inflation = DUP_THRESH;
     }
 
     /// NewReno: data acknowledged, but not all that was out when the loss was found. The window deflates by
@@ -107,16 +107,16 @@ impl Reno {
     pub fn send<C: Clock, H: Host<Clock = C>>(
         &mut self,
         b: &mut Base<C>,
-        delay_over: bool,
+        jitter_over: bool,
         burst: u32,
         host: &mut H,
     ) {
-        if !delay_over && host.timer_is_set(Alarm::Send) {
+        if !jitter_over && host.timer_is_set(TimerKind::Send) {
             return;
         }
         let mut sent = 0;
         while b.next <= (b.acked + (b.cwnd as i32 + self.inflation).min(b.window)).min(b.last) {
-            if b.waits(delay_over, host) {
+            if b.waits(jitter_over, host) {
                 return;
             }
             b.output(b.next, host);

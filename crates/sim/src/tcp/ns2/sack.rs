@@ -1,8 +1,8 @@
-//! ns-2's Sack1: a count of what is in the pipe, and a board of what the receiver has.
+//! ns-2's Sack1: a count of what is in the pipe, and a scoreboard of what the receiver has.
 
-use super::{Action, Base, DUPLICATES};
+use super::{Action, Base, DUP_THRESH};
 use crate::clock::Clock;
-use crate::tcp::{Alarm, Host, Sack};
+use crate::tcp::{Host, Sack, TimerKind};
 
 /// The state of recovery.
 #[derive(Clone, Debug)]
@@ -14,17 +14,23 @@ pub struct Sack1 {
     timed_out: bool,
     /// Highest acknowledged outside recovery (`last_ack_`).
     last_ack: i32,
-    board: Board,
+    scoreboard: Scoreboard,
 }
 
 impl Default for Sack1 {
     fn default() -> Sack1 {
-        Sack1 { pipe: -1, recovering: false, timed_out: false, last_ack: -1, board: Board::default() }
+        Sack1 {
+            pipe: -1,
+            recovering: false,
+            timed_out: false,
+            last_ack: -1,
+            scoreboard: Scoreboard::default(),
+        }
     }
 }
 
 impl Sack1 {
-    pub fn acknowledged<C: Clock, H: Host<Clock = C>>(
+    pub fn on_ack<C: Clock, H: Host<Clock = C>>(
         &mut self,
         b: &mut Base<C>,
         ack: i32,
@@ -36,19 +42,19 @@ impl Sack1 {
                 b.new_data(ack, host);
                 self.last_ack = ack;
                 self.timed_out = false;
-                self.board.clear();
+                self.scoreboard.clear();
             } else if ack == self.last_ack && !self.timed_out {
                 // Only an acknowledgement that tells something new is a duplicate.
-                if self.board.update(b.acked, sack) {
-                    b.duplicates += 1;
-                    if b.duplicates == DUPLICATES {
+                if self.scoreboard.update(b.acked, sack) {
+                    b.dup_acks += 1;
+                    if b.dup_acks == DUP_THRESH {
                         self.loss_suspected(b, host);
-                    } else if b.duplicates < DUPLICATES && b.limited_transmit {
+                    } else if b.dup_acks < DUP_THRESH && b.limited_transmit {
                         b.send_one(host);
                     }
                 }
             }
-            if b.duplicates == 0 {
+            if b.dup_acks == 0 {
                 self.send(b, false, host);
             }
             return;
@@ -60,25 +66,25 @@ impl Sack1 {
             b.advance(ack, host);
             self.last_ack = ack;
             self.timed_out = false;
-            self.board.clear();
+            self.scoreboard.clear();
         } else if ack > b.acked {
             // Partial: one more has left the pipe.
             b.acked = ack;
-            self.board.update(ack, sack);
+            self.scoreboard.update(ack, sack);
             self.pipe -= 1;
             b.new_timer(ack, host);
             b.rto.end_backoff();
-        } else if !self.timed_out && self.board.update(b.acked, sack) && b.duplicates > 0 {
-            b.duplicates += 1;
+        } else if !self.timed_out && self.scoreboard.update(b.acked, sack) && b.dup_acks > 0 {
+            b.dup_acks += 1;
         }
         self.send(b, false, host);
     }
 
-    pub fn timed_out<C: Clock>(&mut self, b: &mut Base<C>) {
+    pub fn on_rto<C: Clock>(&mut self, b: &mut Base<C>) {
         self.recovering = false;
         self.timed_out = true;
         self.last_ack = self.last_ack.max(b.acked);
-        self.board.clear();
+        self.scoreboard.clear();
     }
 
     fn loss_suspected<C: Clock, H: Host<Clock = C>>(&mut self, b: &mut Base<C>, host: &mut H) {
@@ -87,18 +93,18 @@ impl Sack1 {
         }
         b.tally.fast_retransmits += 1;
         b.recover = b.highest_sent;
-        self.pipe = b.highest_sent - b.acked - DUPLICATES;
+        self.pipe = b.highest_sent - b.acked - DUP_THRESH;
         b.restart_timer(host);
         self.recovering = true;
-        self.board.mark_sent_again(b.acked + 1);
+        self.scoreboard.mark_sent_again(b.acked + 1);
         b.last_action = Action::Duplicates;
         b.slow_down(b.cwnd.min(f64::from(b.window)));
         b.output(self.last_ack + 1, host);
     }
 
     /// Sends what the window allows; in recovery what the pipe does, holes first.
-    pub fn send<C: Clock, H: Host<Clock = C>>(&mut self, b: &mut Base<C>, delay_over: bool, host: &mut H) {
-        if !delay_over && host.timer_is_set(Alarm::Send) {
+    pub fn send<C: Clock, H: Host<Clock = C>>(&mut self, b: &mut Base<C>, jitter_over: bool, host: &mut H) {
+        if !jitter_over && host.timer_is_set(TimerKind::Send) {
             return;
         }
         let window = (b.cwnd.min(f64::from(b.window))) as i32;
@@ -107,17 +113,17 @@ impl Sack1 {
                 if self.recovering { self.pipe < b.cwnd as i32 } else { b.next <= self.last_ack + window };
             // It looks at no more than whether all has been acknowledged (`last_ack_ + 1 < curseq_`).
             let open = open && self.last_ack < b.last;
-            if !open || b.waits(delay_over, host) {
+            if !open || b.waits(jitter_over, host) {
                 return;
             }
             let reach = (b.acked + if self.recovering { b.window } else { window }).min(b.last);
-            let segment = match self.board.next_hole() {
+            let segment = match self.scoreboard.next_hole() {
                 None if b.next <= reach => {
                     b.next += 1;
                     b.next - 1
                 }
                 Some(hole) if b.recover > 0 && hole <= b.acked + b.window => {
-                    self.board.mark_sent_again(hole);
+                    self.scoreboard.mark_sent_again(hole);
                     hole
                 }
                 _ => return,
@@ -131,7 +137,7 @@ impl Sack1 {
 
 /// What the receiver has beyond the first hole, and how far holes have been filled again (`ScoreBoardRQ`).
 #[derive(Clone, Debug)]
-struct Board {
+struct Scoreboard {
     /// From, to (excluded); ascending, apart from each other.
     blocks: Vec<(i32, i32)>,
     /// Below this no hole is filled again (`h_seqno_`).
@@ -140,13 +146,13 @@ struct Board {
     least: i32,
 }
 
-impl Default for Board {
-    fn default() -> Board {
-        Board { blocks: Vec::new(), filled: -1, least: -1 }
+impl Default for Scoreboard {
+    fn default() -> Scoreboard {
+        Scoreboard { blocks: Vec::new(), filled: -1, least: -1 }
     }
 }
 
-impl Board {
+impl Scoreboard {
     fn clear(&mut self) {
         self.blocks.clear();
         self.filled = -1;

@@ -16,16 +16,16 @@ impl Host for Wire {
     fn now(&self) -> Seconds {
         Seconds(1.0)
     }
-    fn send(&mut self, segment: u32, _: Bits) {
+    fn send(&mut self, segment: u32, _: EcnBits) {
         self.sent.push(segment);
     }
-    fn set_timer(&mut self, which: Alarm, _: f64) {
+    fn set_timer(&mut self, which: TimerKind, _: f64) {
         self.set[which as usize] = true;
     }
-    fn cancel_timer(&mut self, which: Alarm) {
+    fn cancel_timer(&mut self, which: TimerKind) {
         self.set[which as usize] = false;
     }
-    fn timer_is_set(&self, which: Alarm) -> bool {
+    fn timer_is_set(&self, which: TimerKind) -> bool {
         self.set[which as usize]
     }
     fn uniform(&mut self) -> f64 {
@@ -50,11 +50,11 @@ fn config(congestion: Congestion) -> Config {
 }
 
 fn acknowledge(sender: &mut Sender<Seconds>, next: u32, wire: &mut Wire) {
-    sender.acknowledged(Ack { next, sack: &Sack::default(), echo: false }, wire);
+    sender.on_ack(Ack { next, sack: &Sack::default(), echo: false }, wire);
 }
 
 /// ns-2's `slowdown` halves the window whatever it was. A timeout before the first data is acknowledged makes it 1, and at
-/// `highest_ack_` 0 three duplicates are a fast retransmit all the same (`bugfix_ss_`): half a segment.
+/// `highest_ack_` 0 three dup_acks are a fast retransmit all the same (`bugfix_ss_`): half a segment.
 #[test]
 fn a_window_of_one_is_halved() {
     for congestion in [Congestion::Reno, Congestion::NewReno] {
@@ -62,7 +62,7 @@ fn a_window_of_one_is_halved() {
         let mut sender = Sender::new(&config(congestion), 0.0);
         sender.start(&mut wire);
         acknowledge(&mut sender, 1, &mut wire);
-        sender.timed_out(&mut wire);
+        sender.on_rto(&mut wire);
         assert_eq!((wire.sent.as_slice(), sender.cwnd()), ([0, 1, 2, 1].as_slice(), 1.0));
         for _ in 0..3 {
             acknowledge(&mut sender, 1, &mut wire);
@@ -82,14 +82,14 @@ fn sack_waits_for_nothing_after_the_end() {
     let jittered = Config { jitter: Duration::from_millis(1), ..config(Congestion::Sack) };
     let mut wire = Wire::default();
     let mut sender = Sender::new(&jittered, 0.0);
-    sender.end_before(2);
+    sender.set_data_end(2);
     sender.start(&mut wire);
     for next in [1, 2] {
-        assert!(wire.timer_is_set(Alarm::Send));
-        wire.cancel_timer(Alarm::Send);
-        sender.delay_over(&mut wire);
+        assert!(wire.timer_is_set(TimerKind::Send));
+        wire.cancel_timer(TimerKind::Send);
+        sender.on_jitter_end(&mut wire);
         acknowledge(&mut sender, next, &mut wire);
     }
     assert_eq!(wire.sent, [0, 1]);
-    assert!(!wire.timer_is_set(Alarm::Send));
+    assert!(!wire.timer_is_set(TimerKind::Send));
 }

@@ -1,36 +1,36 @@
-//! CUBIC's congestion avoidance (RFC 9438): the window is a cubic function of the time since the last loss, flat
-//! around where that loss happened, and never grows more slowly than Reno's.
+//! CUBIC's congestion avoidance (RFC 9438): the window is a cubic function of the time since the last congestion event, flat
+//! around the window at which that event happened, and never grows more slowly than Reno's.
 //!
-//! In whole segments and seconds. Slow start is Reno's, which the RFC allows; HyStart++, which it recommends, is not
-//! there. Spurious losses are not detected, and so nothing is undone.
+//! In segments and seconds. Slow start is Reno's, which the RFC allows; HyStart++, which it recommends, is not implemented.
+//! Spurious losses are not detected, so no reduction is undone.
 
 use libm::cbrt;
 
-/// RFC 9438 §4.6: what is kept of the window.
+/// RFC 9438 §4.6: the multiplicative decrease factor.
 const BETA: f64 = 0.7;
-/// RFC 9438 §5.1: how steep the function is, in segments per second cubed.
+/// RFC 9438 §5.1: the steepness of the function, in segments per second cubed.
 const C: f64 = 0.4;
-/// RFC 9438 §4.3: Reno's growth, in segments a round trip, that gives the same mean window with [`BETA`].
+/// RFC 9438 §4.3: the additive increase, in segments a round trip, with which [`BETA`] gives Reno's mean window.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-/// What is known of the last congestion, and of the present stage of congestion avoidance.
+/// The last congestion event, and the current stage of congestion avoidance.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cubic {
     /// Where the function is flat (W_max), in segments.
     w_max: f64,
-    /// The window just before it was last reduced.
+    /// The window just before the last reduction.
     cwnd_prior: f64,
     /// Seconds until the function reaches `w_max` (K).
     k: f64,
     /// The window Reno would have (W_est).
     w_est: f64,
-    /// When the present stage began, moved on by the time in which the window could not be used; `None`: at the next
+    /// When the current stage began, plus the time for which the window was not fully used; `None`: it begins with the next
     /// acknowledgement.
     epoch: Option<f64>,
     /// The last acknowledgement of the stage.
     last: f64,
-    /// The window was reduced by a loss or a mark, and by no timeout since.
-    remembers: bool,
+    /// The last reduction was by fast retransmit or ECN, not by a timeout: `w_max` is valid.
+    w_max_valid: bool,
 }
 
 /// RFC 9438 §4.2: the window at `t` seconds into the stage.
@@ -53,25 +53,25 @@ impl Cubic {
             None => self.begin(cwnd, now),
         };
         self.last = now;
-        // RFC 9438 §4.3: as fast as Reno once W_est has grown to where the window was reduced.
+        // RFC 9438 §4.3: as fast as Reno once W_est has reached cwnd_prior.
         let alpha = if self.w_est >= self.cwnd_prior { 1.0 } else { ALPHA };
         self.w_est += alpha * f64::from(segments) / cwnd;
         let t = now - began;
         if w_cubic(t, self.k, self.w_max) < self.w_est {
             return cwnd.max(self.w_est);
         }
-        // RFC 9438 §4.4 and §4.5: towards where the function is a round trip from now; §4.2: neither down nor, in
-        // a round trip, beyond one and a half times the window.
+        // RFC 9438 §4.4 and §4.5: towards the function's value one round trip ahead; §4.2: that target is neither below the
+        // window nor above one and a half times the window.
         let target = w_cubic(t + rtt, self.k, self.w_max).clamp(cwnd, 1.5 * cwnd);
         cwnd + (target - cwnd) / cwnd
     }
 
     /// Starts a stage with a window of `cwnd`.
     fn begin(&mut self, cwnd: f64, now: f64) -> f64 {
-        if self.remembers && cwnd < self.w_max {
+        if self.w_max_valid && cwnd < self.w_max {
             self.k = time_to(self.w_max, cwnd);
         } else {
-            // RFC 9438 §4.8, the first stage after a timeout, and §4.10, slow start left without a loss.
+            // RFC 9438 §4.8: the first stage after a timeout; §4.10: slow start ended without a loss.
             self.w_max = cwnd;
             self.k = 0.0;
         }
@@ -80,8 +80,8 @@ impl Cubic {
         now
     }
 
-    /// An acknowledgement while less was on the way than the window allows (RFC 9438 §5.8): the window stays, and by
-    /// §4.2 this time does not count.
+    /// An acknowledgement arrived while less was in flight than the window allows (RFC 9438 §5.8): the window stays, and by
+    /// §4.2 the function's time does not advance.
     pub fn pause(&mut self, now: f64) {
         if let Some(began) = &mut self.epoch {
             *began += now - self.last;
@@ -91,18 +91,18 @@ impl Cubic {
 
     /// Congestion: the slow-start threshold that follows, before it is bounded from below (RFC 9438 §4.6).
     pub fn reduce(&mut self, cwnd: f64, flight: f64) -> f64 {
-        // RFC 9438 §4.7, fast convergence: a window that did not come back to where it was makes room.
+        // RFC 9438 §4.7, fast convergence: a window that has not reached its previous maximum releases bandwidth.
         self.w_max = if cwnd < self.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
         self.cwnd_prior = cwnd;
         self.epoch = None;
-        self.remembers = true;
+        self.w_max_valid = true;
         flight * BETA
     }
 
-    /// As [`Cubic::reduce`], by a timeout (RFC 9438 §4.8).
+    /// As [`Cubic::reduce`], after a timeout (RFC 9438 §4.8).
     pub fn timed_out(&mut self, cwnd: f64, flight: f64) -> f64 {
         let ssthresh = self.reduce(cwnd, flight);
-        self.remembers = false;
+        self.w_max_valid = false;
         ssthresh
     }
 }
@@ -155,7 +155,7 @@ mod tests {
     /// RFC 9438 §4.3: at 10 ms and 20 segments the function is slower than Reno, whose mean window it keeps: 0.529
     /// segments a round trip up to where the window was, and one a round trip from there.
     #[test]
-    fn short_round_trips_are_renos() {
+    fn at_short_round_trips_the_window_is_renos() {
         let mut cubic = Cubic::default();
         let cwnd = cubic.reduce(20.0, 20.0);
         let windows = rounds(&mut cubic, cwnd, 0.01, 0.0, 40);
@@ -169,7 +169,7 @@ mod tests {
 
     /// RFC 9438 §4.7.
     #[test]
-    fn a_window_that_did_not_come_back_makes_room() {
+    fn fast_convergence_lowers_w_max() {
         let mut cubic = Cubic::default();
         cubic.reduce(100.0, 100.0);
         assert_eq!(cubic.w_max, 100.0);
@@ -201,7 +201,7 @@ mod tests {
 
     /// RFC 9438 §5.8 and §4.2.
     #[test]
-    fn time_in_which_the_window_was_not_used_does_not_count() {
+    fn time_with_an_unused_window_does_not_count() {
         let mut steady = Cubic::default();
         steady.reduce(1000.0, 1000.0);
         let mut paused = steady.clone();

@@ -1,52 +1,51 @@
-//! Explicit congestion notification in the sender (RFC 3168): what its segments say, and which echoes count.
+//! Explicit congestion notification at the sender (RFC 3168): the bits its segments carry, and which ECN-Echoes it reacts to.
 //!
-//! That both ends agree is a setting of the flow; the bits of the SYN that negotiate it are not modelled.
+//! That both ends use ECN is a setting of the flow; its negotiation in the SYN is not modelled.
 
-use crate::tcp::Bits;
+use crate::tcp::EcnBits;
 
-/// What the sender remembers of its reductions.
+/// What the sender remembers of its window reductions.
 #[derive(Clone, Debug, Default)]
 pub struct Ecn {
-    /// One past the highest segment sent when the window was last reduced.
+    /// SND.MAX when the window was last reduced.
     reduced_at: u32,
-    /// That reduction was on account of an echo.
+    /// That reduction was a reaction to an ECN-Echo.
     by_echo: bool,
-    /// The receiver is still to be told of it.
-    tell: bool,
-    /// The window is down to one segment and an echo came: nothing is sent until the timer expires.
-    pub stopped: bool,
-    /// How often in a row that was so.
-    pub in_a_row: u32,
+    /// The next new segment carries CWR.
+    send_cwr: bool,
+    /// An ECN-Echo arrived while the window was one segment: nothing is sent until the timer expires.
+    pub paused: bool,
+    /// How often in a row that has happened.
+    pub pauses: u32,
 }
 
 impl Ecn {
-    /// Whether an echo that acknowledges all before `next` tells of congestion that was not reacted to.
-    /// RFC 3168 §6.1.2: once a window of data. Echoes last until the receiver has seen CWR, which the first segment sent
+    /// Whether an ECN-Echo on the acknowledgement of everything before `ack` is a reason to reduce the window.
+    /// RFC 3168 §6.1.2: once a window of data. The receiver repeats the echo until it sees CWR, which the first new segment
     /// after a reduction carries.
-    pub fn tells_more(&self, next: u32) -> bool {
-        next > self.reduced_at
+    pub fn is_new_congestion(&self, ack: u32) -> bool {
+        ack > self.reduced_at
     }
 
-    /// Whether the window was already reduced on account of an echo since `segment` was sent: its loss is then no
-    /// further congestion (RFC 3168 §6.1.2).
-    pub fn covers(&self, segment: u32) -> bool {
+    /// Whether the window has been reduced because of an ECN-Echo since `segment` was sent: its loss is then no reason to
+    /// reduce it again (RFC 3168 §6.1.2).
+    pub fn has_reacted_to_loss_of(&self, segment: u32) -> bool {
         self.by_echo && segment < self.reduced_at
     }
 
-    /// The window was reduced, for whatever reason, when `end` was one past the highest segment sent: the next new
-    /// segment says so (RFC 3168 §6.1.2).
-    pub fn reduced(&mut self, end: u32, by_echo: bool) {
-        self.reduced_at = end;
+    /// The window was reduced, for whatever reason: the next new segment carries CWR (RFC 3168 §6.1.2).
+    pub fn on_reduction(&mut self, snd_max: u32, by_echo: bool) {
+        self.reduced_at = snd_max;
         self.by_echo = by_echo;
-        self.tell = true;
+        self.send_cwr = true;
     }
 
-    /// What a segment's headers say. RFC 3168 §6.1.1: a SYN is never ECT. §6.1.5: nor is what is sent again, and it
-    /// carries no CWR.
-    pub fn bits(&mut self, segment: u32, again: bool) -> Bits {
-        if segment == 0 || again {
-            return Bits::default();
+    /// The bits of a segment. RFC 3168 §6.1.1: a SYN is never ECT. §6.1.5: neither is a retransmission, and it carries no
+    /// CWR.
+    pub fn bits(&mut self, segment: u32, retransmission: bool) -> EcnBits {
+        if segment == 0 || retransmission {
+            return EcnBits::default();
         }
-        Bits { capable: true, cwr: std::mem::take(&mut self.tell) }
+        EcnBits { ect: true, cwr: std::mem::take(&mut self.send_cwr) }
     }
 }

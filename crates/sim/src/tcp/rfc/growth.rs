@@ -1,10 +1,11 @@
-//! How the window grows without loss, and how much of it congestion leaves: RFC 5681 or RFC 9438.
+//! The congestion window without loss recovery: how it grows in congestion avoidance, and by how much congestion reduces it.
+//! RFC 5681 or RFC 9438.
 
 use crate::tcp::{Config, Congestion};
 
 use super::cubic::Cubic;
 
-/// A congestion control but for its loss recovery, in segments and seconds.
+/// Growth and reduction of the window, in segments and seconds.
 #[derive(Clone, Debug)]
 pub enum Growth {
     /// RFC 5681.
@@ -14,7 +15,7 @@ pub enum Growth {
 }
 
 impl Growth {
-    /// As the flow is told.
+    /// As the flow's congestion control has it.
     pub fn new(config: &Config) -> Growth {
         match config.congestion {
             Congestion::Cubic { .. } => Growth::Cubic(Box::default()),
@@ -23,10 +24,10 @@ impl Growth {
     }
 
     /// The window after `segments` were acknowledged in congestion avoidance; `at`: the smoothed round-trip time and
-    /// the present.
+    /// the current time.
     pub fn avoid(&mut self, cwnd: f64, segments: u32, at: impl FnOnce() -> (f64, f64)) -> f64 {
         match self {
-            // RFC 5681, Eq. (3): a segment a round trip.
+            // RFC 5681, Eq. (3): one segment a round trip.
             Growth::Reno => cwnd + 1.0 / cwnd,
             Growth::Cubic(cubic) => {
                 let (rtt, now) = at();
@@ -35,7 +36,8 @@ impl Growth {
         }
     }
 
-    /// An acknowledgement came. `unused`: when, if less was on the way than the window allows. True if the window stays.
+    /// An acknowledgement arrived; `unused` gives the current time if less was in flight than the window allows. True: the
+    /// window must not grow.
     pub fn pause(&mut self, unused: impl FnOnce() -> Option<f64>) -> bool {
         match self {
             Growth::Reno => false,
@@ -47,16 +49,16 @@ impl Growth {
         }
     }
 
-    /// The share of `flight` that congestion leaves, not yet bounded from below.
+    /// The slow-start threshold after congestion, not yet bounded from below; `flight`: FlightSize.
     pub fn reduce(&mut self, cwnd: f64, flight: f64) -> f64 {
         match self {
-            // RFC 5681, Eq. (4): half of what was on the way.
+            // RFC 5681, Eq. (4): half of FlightSize.
             Growth::Reno => flight / 2.0,
             Growth::Cubic(cubic) => cubic.reduce(cwnd, flight),
         }
     }
 
-    /// As [`Growth::reduce`], by a timeout.
+    /// As [`Growth::reduce`], after a timeout.
     pub fn timed_out(&mut self, cwnd: f64, flight: f64) -> f64 {
         match self {
             Growth::Reno => flight / 2.0,
