@@ -256,7 +256,7 @@ impl<C: Clock> Sender<C> {
         self.snd_nxt - self.snd_una - if self.in_rto_recovery() { self.sacked_in_flight() } else { 0 }
     }
 
-    /// FlightSize in full segments (RFC 5681 §2).
+    /// FlightSize, in full segments.
     pub fn flight_size(&self) -> f64 {
         f64::from(self.in_flight())
     }
