@@ -4,6 +4,7 @@ pub mod drr;
 #[cfg(test)]
 pub mod fake;
 pub mod fifo;
+pub mod hierarchy;
 pub mod pace;
 pub mod priority;
 pub mod scheduled;

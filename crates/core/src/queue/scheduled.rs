@@ -148,9 +148,7 @@ impl<T: Item> Scheduled<T> {
         why: &mut W,
         mut dropped: impl FnMut(T, Cause),
     ) -> Option<T> {
-        if let Some(done) = self.sending.take() {
-            self.classes[done].rest(now);
-        }
+        self.finish(now);
         loop {
             self.heads.clear();
             self.heads.extend(self.classes.iter().map(|c| c.head(now)));
@@ -168,6 +166,19 @@ impl<T: Item> Scheduled<T> {
             self.sending = Some(at);
             return Some(item);
         }
+    }
+
+    /// The link has sent what was taken last.
+    pub fn finish(&mut self, now: Time) {
+        if let Some(done) = self.sending.take() {
+            self.classes[done].rest(now);
+        }
+    }
+
+    /// Packets waiting, in all classes.
+    #[must_use]
+    pub fn packets(&self) -> u32 {
+        self.classes.iter().map(|c| c.queue.packets()).sum()
     }
 
     /// The class whose packet was taken last, if the link has not asked for another one since.
