@@ -1,6 +1,7 @@
 use super::*;
 use crate::aqm::drop_tail::DropTail;
 use crate::packet::{Colour, FlowId};
+use crate::queue::fifo::Stamped;
 use crate::queue::priority::Priority;
 use crate::registry::AnyAqm;
 use crate::rng::Rng;
@@ -27,7 +28,7 @@ fn member(level: u8, quantum: u32, shape: Option<(u64, u64)>) -> MemberSetup {
 
 /// A link before the hierarchy; the flow of a packet is its member, its `seq` its number.
 struct Line {
-    queue: Hierarchy<Packet>,
+    queue: Hierarchy<Stamped>,
     rate: Rate,
     rng: Rng,
     free_at: Time,
@@ -51,7 +52,8 @@ impl Line {
     fn arrive_in(&mut self, now: Time, member: usize, class: u8, size: u32) -> Admission {
         let packet = Packet { flow: FlowId(member as u32), size, seq: self.came, class, ..Packet::default() };
         self.came += 1;
-        self.queue.arrive(now, member, &packet, packet, &mut self.rng, &mut Silent)
+        let held = Stamped { packet, since: now };
+        self.queue.arrive(now, member, &packet, held, &mut self.rng, &mut Silent)
     }
 
     /// Serves until `until`; `left` is told each departure and may bring something.
@@ -61,8 +63,8 @@ impl Line {
             if at >= until {
                 return;
             }
-            match self.queue.depart(at, |p| *p, &mut self.rng, &mut Silent, |_, _| ()) {
-                Some(packet) => {
+            match self.queue.depart(at, |p| p.packet, &mut self.rng, &mut Silent, |_, _| ()) {
+                Some(Stamped { packet, .. }) => {
                     self.free_at = at + self.rate.serialise(packet.bytes());
                     self.sent.push((at, packet));
                     left(self, at, packet);
@@ -244,16 +246,16 @@ proptest! {
                              arrivals in prop::collection::vec((0u64..30, 0u8..2, 40u32..1500), 1..100)) {
         let classes = || vec![class(0, 20.0, rates.0), class(1, 20.0, rates.1)];
         let mut line = Line::new(10_000_000, vec![MemberSetup { classes: classes(), ..member(0, 1500, None) }]);
-        let mut alone: Scheduled<Packet> = Scheduled::new(AnyScheduler::Priority(Priority), classes());
+        let mut alone: Scheduled<Stamped> = Scheduled::new(AnyScheduler::Priority(Priority), classes());
         let (mut rng, mut sent) = (Rng::for_component(1, "unused"), Vec::new());
         let (mut now, mut free_at) = (0, Time::ZERO);
-        let mut serve = |alone: &mut Scheduled<Packet>, from: Time, until: Time, rng: &mut Rng| {
+        let mut serve = |alone: &mut Scheduled<Stamped>, from: Time, until: Time, rng: &mut Rng| {
             let mut now = from;
             loop {
                 let at = free_at.max(now);
                 if at >= until { return; }
-                match alone.depart(at, |p| *p, rng, &mut Silent, |_, _| ()) {
-                    Some(p) => { free_at = at + Rate(10_000_000).serialise(p.bytes()); sent.push((at, p)); }
+                match alone.depart(at, |p| p.packet, rng, &mut Silent, |_, _| ()) {
+                    Some(p) => { free_at = at + Rate(10_000_000).serialise(p.packet.bytes()); sent.push((at, p.packet)); }
                     None => match alone.next_ready() { Some(ready) => now = ready, None => return },
                 }
             }
@@ -265,7 +267,7 @@ proptest! {
             now = next;
             let packet = Packet { size, seq: line.came, class, ..Packet::default() };
             let verdict = line.arrive_in(Time(now), 0, class, size);
-            prop_assert_eq!(verdict, alone.arrive(Time(now), &packet, packet, &mut rng, &mut Silent));
+            prop_assert_eq!(verdict, alone.arrive(Time(now), &packet, Stamped { packet, since: Time(now) }, &mut rng, &mut Silent));
         }
         line.serve(Time(now), Time(100 * PS_PER_S), |_, _, _| ());
         serve(&mut alone, Time(now), Time(100 * PS_PER_S), &mut rng);
@@ -294,7 +296,7 @@ proptest! {
             }
         }
         line.serve(Time(now), Time(1000 * PS_PER_S), |_, _, _| ());
-        let _ = line.queue.depart(Time(1000 * PS_PER_S), |p| *p, &mut line.rng, &mut Silent, |_, _| ());
+        let _ = line.queue.depart(Time(1000 * PS_PER_S), |p| p.packet, &mut line.rng, &mut Silent, |_, _| ());
         prop_assert_eq!(line.sent.len() as u32 + dropped, line.came);
         for m in 0..5 {
             let order: Vec<u32> = line.sent.iter().filter(|(_, p)| p.flow.0 == m).map(|(_, p)| p.seq).collect();
