@@ -63,10 +63,11 @@ name = "a"
 prefix = ["10.0.0.1", "fd00::1"]
 contract = "{CONTRACT} Mbit/s"
 marker = {{ kind = "token_bucket", depth = "{DEPTH} B" }}
+services = [{{ class = "voice", rate = "2 Mbit/s", burst = "15 kB" }}]
 """
 
-AF11, AF12, AF21, EF = 10, 12, 18, 46
-NAMES = {0: "BE", AF11: "AF11", AF12: "AF12", AF21: "AF21", EF: "EF"}
+BE, AF11, AF12, AF21, EF = 0, 10, 12, 18, 46
+NAMES = {BE: "BE", AF11: "AF11", AF12: "AF12", AF21: "AF21", EF: "EF"}
 NOT_ECT, ECT1, ECT0, CE = range(4)
 # As tshark has it (epan/proto.h): 0 bad, 1 good, 2 not looked at, 3 left out.
 GOOD = "1"
@@ -111,7 +112,7 @@ FLOWS = [
     Flow("TCP with ECN", "-C cubic", METERED, metered=True, tcp=True),
     Flow("UDP, 10 Mbit/s", "-u -b 10M -l 1200", METERED, metered=True),
     Flow("UDP as EF", "-u -b 1M -l 200 -S 0xb8", frozenset({EF}), metered=False),
-    Flow("UDP as AF21", "-u -b 2M -l 1200 -S 0x48", frozenset({AF21}), metered=False),
+    Flow("UDP as AF21", "-u -b 2M -l 1200 -S 0x48", frozenset({BE}), metered=False),
 ]
 
 

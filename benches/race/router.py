@@ -230,14 +230,15 @@ def veth_soak(program: str, cores: tuple[int, int], seconds: float) -> Row:
             memory.append(box.memory_kib())
         stats = box.stats()
     up = stats["directions"][0]
-    gone = up["sent"] + up["passed"] + up["dropped"] + up["marked_away"] + up["no_buffer"] + up["waiting"]
+    drops = sum(up[k] for k in ("dropped", "refused", "marked_away", "policed", "no_buffer", "too_late"))
+    gone = up["sent"] + up["passed"] + drops + up["waiting"]
     if up["came"] <= before:
         raise RuntimeError("the router stopped forwarding in the soak")
     return {
         "name": "veth",
         "packets": up["came"],
         "sent": up["sent"] + up["passed"],
-        "dropped": up["dropped"] + up["marked_away"] + up["no_buffer"],
+        "dropped": drops,
         "missed": stats["ports"][0]["missed"],
         "refused": stats["ports"][1]["refused"],
         "seconds": round(seconds, 1),

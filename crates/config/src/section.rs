@@ -63,6 +63,16 @@ impl<'d, 'r> Section<'d, 'r> {
         Some(Entry { node, place, report: self.report })
     }
 
+    /// Every value with its key, in the order of the file: of a table whose keys the user chooses.
+    pub fn entries(&self) -> impl Iterator<Item = (&'d str, Entry<'d, 'r>)> {
+        let entry = |node: &'d Node, key: &str| {
+            let place = Place { path: self.path(key), origin: node.origin, quoted: true };
+            Entry { node, place, report: self.report }
+        };
+        let table: &'d Table = self.table;
+        table.0.iter().map(move |(key, _, node)| (key.as_str(), entry(node, key)))
+    }
+
     /// The value under `key`, which must be there; `example` shows how to write it.
     #[must_use]
     pub fn need(&self, key: &str, example: &str) -> Option<Entry<'d, 'r>> {

@@ -95,7 +95,11 @@ fn act(a: &Arguments) -> Result<(), Failure> {
                 ));
             }
         }
-        ["reload"] => ask(a, &json!({ "do": "reload" })).map(drop)?,
+        ["reload"] => {
+            let answer = ask(a, &json!({ "do": "reload" }))?;
+            let roles = answer.get("roles").and_then(Json::as_array);
+            roles.into_iter().flatten().filter_map(Json::as_str).for_each(|role| println!("{role}"));
+        }
         ["stop"] => ask(a, &json!({ "do": "stop" })).map(drop)?,
         ["bypass", way @ ("on" | "off")] => {
             ask(a, &json!({ "do": "bypass", "on": *way == "on" })).map(drop)?
@@ -151,6 +155,7 @@ fn check(file: &Path, as_json: bool) -> Result<(), Failure> {
         problems.iter().for_each(|p| eprintln!("{p}"));
         ports.iter().for_each(|w| eprintln!("{name}: warning: {}", w.text));
         if let Some(config) = &config {
+            describe::roles(config).iter().for_each(|role| println!("{role}"));
             print!("{}", describe::text(config));
         }
     }

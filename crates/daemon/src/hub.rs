@@ -8,7 +8,7 @@ use std::time::Duration;
 use inprofile_live::io::link::Link;
 use serde_json::{Value as Json, json};
 
-use crate::config::Config;
+use crate::config::{Config, describe};
 use crate::log::{self, Log};
 use crate::packets::{self, Asked, Command};
 use crate::run::read;
@@ -100,6 +100,7 @@ impl Hub {
                 reloads.done += 1;
                 reloads.error = None;
                 self.log.info("reload", "the new configuration is in force", &[]);
+                self.tell_roles(&running);
             }
             Err(e) => {
                 reloads.refused += 1;
@@ -112,6 +113,11 @@ impl Hub {
             }
         }
         outcome
+    }
+
+    /// Says in the log what is done with what nobody has bought.
+    pub(crate) fn tell_roles(&self, config: &Config) {
+        describe::roles(config).iter().for_each(|role| self.log.info("role", role, &[]));
     }
 
     fn try_reload(&self, running: &mut Config) -> Result<(), String> {
@@ -156,7 +162,9 @@ impl Hub {
                 stats["log"] = json!({ "written": written, "lost": lost });
                 Ok(json!({ "stats": stats }))
             }
-            Some("reload") => self.reload().map(|()| json!({})),
+            Some("reload") => {
+                self.reload().map(|()| json!({ "roles": describe::roles(&lock(&self.running)) }))
+            }
             Some("bypass") => {
                 let on = request.get("on").and_then(Json::as_bool).ok_or("\"on\" is true or false")?;
                 self.command(|asked| Command::Bypass(on, asked))?;

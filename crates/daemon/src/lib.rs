@@ -35,6 +35,7 @@ pub mod notify;
 #[cfg(target_os = "linux")]
 pub mod offload;
 pub mod packets;
+pub mod policers;
 pub mod policy;
 #[cfg(target_os = "linux")]
 pub mod ports;

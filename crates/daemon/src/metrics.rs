@@ -184,7 +184,10 @@ fn frames(p: &mut Page, s: &Snapshot) {
             ("sent", d.sent),
             ("passed", d.passed),
             ("dropped", d.dropped),
+            ("refused", d.refused),
             ("marked_away", d.marked_away),
+            ("policed", d.policed),
+            ("too_late", d.too_late),
             ("no_buffer", d.no_buffer),
             ("bypassed", d.bypassed),
         ];

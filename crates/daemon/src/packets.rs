@@ -236,6 +236,7 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
         self.io.wait(Some(until))?;
         let (layer, now) = (self.io.layer(), self.io.now());
         let audit = now >= self.audit;
+        router.set_present(now);
         let (io, reached) = (&mut *self.io, &mut self.until);
         let work = catch_unwind(AssertUnwindSafe(|| -> io::Result<Result<(), String>> {
             // Late or not, everything is decided by when frames came and deadlines were, in that order.

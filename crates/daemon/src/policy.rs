@@ -9,11 +9,14 @@ use inprofile_core::packet::{Colour, FlowId};
 use inprofile_core::signal::Signal;
 use inprofile_core::units::Time;
 use inprofile_live::code_points::{CodePoints, Dscp};
-use inprofile_live::datapath::{MOST_MARKERS, Policy, Way};
+use inprofile_live::datapath::{Decision, MOST_MARKERS, Paint, Policy, Way};
 use inprofile_live::flow::{FiveTuple, Flows, Numbered};
-use inprofile_live::packet::{Headers, Seen, Transport};
+use inprofile_live::packet::{Control, Headers, Opaque, Seen, Transport};
 
-use crate::config::{Customer, Direction};
+use crate::config::frames::Frames;
+use crate::config::role::{Role, Unsold};
+use crate::config::{Config, Customer, Direction};
+use crate::policers;
 
 pub use whose::Whose;
 
@@ -50,7 +53,13 @@ struct Rules {
     terms: Vec<Terms>,
     whose: Whose,
     points: CodePoints,
-    trust: bool,
+    role: Role,
+    unsold: Unsold,
+    frames: Frames,
+    /// The markers of services: the class and the number of its policer, customer by customer.
+    services: Vec<(u8, u16)>,
+    /// The policer of the first kind of control frames.
+    control: u16,
     /// The class of each DSCP that isn't a colour.
     class_of: [u8; 64],
     assured: u8,
@@ -66,12 +75,15 @@ struct Terms {
     metered: u64,
     /// Bits per second; 0: nothing was promised.
     contract: f64,
+    /// Where his services are among all, and how many.
+    services: (u32, u32),
 }
 
 impl Terms {
-    fn of(customer: &Customer) -> Terms {
+    fn of(customer: &Customer, services_from: usize) -> Terms {
         let metered = customer.dscp.iter().fold(0, |all, d| all | 1 << d.value());
-        Terms { metered, contract: customer.contract.map_or(0.0, |r| r.0 as f64) }
+        let services = (services_from as u32, customer.services.len() as u32);
+        Terms { metered, contract: customer.contract.map_or(0.0, |r| r.0 as f64), services }
     }
 
     fn meters(self, dscp: Dscp) -> bool {
@@ -82,13 +94,17 @@ impl Terms {
 impl Classifier {
     /// That of a direction; `upstream`: from inside to outside.
     #[must_use]
-    pub fn new(
-        direction: Option<&Direction>,
-        upstream: bool,
-        points: CodePoints,
-        flows: Flows,
-    ) -> Classifier {
+    pub fn new(direction: Option<&Direction>, upstream: bool, config: &Config, flows: Flows) -> Classifier {
         let rules = direction.map(|d| {
+            let mut services = Vec::new();
+            let mut terms = Vec::with_capacity(d.customers.len());
+            for customer in &d.customers {
+                terms.push(Terms::of(customer, services.len()));
+                for service in &customer.services {
+                    services.push((service.class as u8, policers::first(d) + services.len() as u16));
+                }
+            }
+            let control = policers::first(d) + services.len() as u16;
             let best_effort = d.classes.len() as u8 - 1;
             let mut class_of = [best_effort; 64];
             for (i, class) in (0..).zip(&d.classes) {
@@ -99,10 +115,14 @@ impl Classifier {
             Rules {
                 inside_is_source: upstream,
                 names: d.customers.iter().map(|c| c.name.clone()).collect(),
-                terms: d.customers.iter().map(Terms::of).collect(),
+                terms,
+                services,
+                control,
                 whose: Whose::new(&d.customers),
-                points,
-                trust: d.trust,
+                points: config.points,
+                role: d.role,
+                unsold: d.unsold,
+                frames: config.frames,
                 class_of,
                 assured: d.assured as u8,
                 best_effort,
@@ -120,10 +140,10 @@ impl Classifier {
         &mut self,
         direction: Option<&Direction>,
         upstream: bool,
-        points: CodePoints,
+        config: &Config,
     ) -> Classifier {
         let flows = std::mem::replace(&mut self.flows, Flows::new(1, 0));
-        let new = Classifier::new(direction, upstream, points, flows);
+        let new = Classifier::new(direction, upstream, config, flows);
         let stays = self.who_stays(direction);
         let mut owners = std::mem::take(&mut self.owners);
         for owner in &mut owners {
@@ -169,7 +189,7 @@ impl Classifier {
         self.newcomers.drain(..)
     }
 
-    /// As [`Policy::way`], for a packet that goes the other way: that of the packets it answers.
+    /// What is done with the packets of a flow, for one that goes the other way and answers them.
     pub fn way_back(&mut self, now: Time, headers: &Headers) -> Option<Way> {
         let (a, b) = headers.addresses;
         let turned = Headers { addresses: (b, a), ..*headers };
@@ -177,7 +197,8 @@ impl Classifier {
         let Found { flow, forget, customer } = self.found(now, &tuple, &turned)?;
         let rules = self.rules.as_ref()?;
         let markers = [customer, rules.aggregate];
-        Some(Way { flow, forget, class: rules.assured, colour: Colour::IN, markers, paint: None })
+        let (class, colour, paint) = (rules.assured, Colour::IN, Paint::Keep);
+        Some(Way { flow, forget, class, colour, markers, paint, clear_link: false })
     }
 
     /// The number and the owner of a flow.
@@ -212,26 +233,117 @@ struct Found {
 }
 
 impl Policy for Classifier {
-    fn way(&mut self, now: Time, seen: &Seen) -> Option<Way> {
+    fn decide(&mut self, now: Time, seen: &Seen) -> Decision {
         if self.bypass {
             self.bypassed += 1;
+            return Decision::Pass;
+        }
+        let way = match seen {
+            Err(Opaque::Control(kind)) | Ok(Headers { control: Some(kind), .. }) => {
+                self.way_of_control(now, *kind, seen.as_ref().ok())
+            }
+            Ok(headers) => self.way_of_packet(now, headers),
+            Err(_) => self.way_of_unreadable(now),
+        };
+        match (way, &self.rules) {
+            (Some(way), _) => Decision::Queue(way),
+            (None, Some(_)) => Decision::Refuse,
+            // Nothing is done in this direction.
+            (None, None) => Decision::Pass,
+        }
+    }
+}
+
+impl Classifier {
+    /// A packet that somebody may have bought something for; `None` if it is refused.
+    fn way_of_packet(&mut self, now: Time, headers: &Headers) -> Option<Way> {
+        let rules = self.rules.as_ref()?;
+        if headers.length_disagrees && rules.frames.drop_length_mismatch {
             return None;
         }
-        let headers = seen.as_ref().ok()?;
         let Found { flow, forget, customer } = self.found(now, &FiveTuple::of(headers), headers)?;
         let rules = self.rules.as_ref()?;
-        let colour = rules.points.colour(headers.dscp);
-        let customer = customer.filter(|c| rules.terms[usize::from(*c)].meters(headers.dscp));
-        if customer.is_none() && !(rules.trust && colour.is_some()) {
-            let class = match colour {
-                Some(_) => rules.best_effort,
-                None => rules.class_of[usize::from(headers.dscp.value())],
-            };
-            return Some(Way { flow, forget, class, colour: Colour::OUT, markers: [None; 2], paint: None });
+        let (dscp, points) = (headers.dscp, rules.points);
+        let colour = points.colour(dscp);
+        let terms = customer.map(|c| rules.terms[usize::from(c)]);
+        let edge = rules.role == Role::Edge;
+        let bleach = rules.unsold.bleach;
+        if let Some(c) = customer.filter(|_| terms.is_some_and(|t| t.meters(dscp))) {
+            let (colour, markers) = (colour.unwrap_or(Colour::IN), [Some(c), rules.aggregate]);
+            let (paint, clear_link) = (Paint::Colour(points), edge && bleach);
+            return Some(Way { flow, forget, class: rules.assured, colour, markers, paint, clear_link });
         }
-        let markers = [customer, rules.aggregate];
-        let paint = markers.iter().any(Option::is_some).then_some(rules.points);
-        Some(Way { flow, forget, class: rules.assured, colour: colour.unwrap_or(Colour::IN), markers, paint })
+        if let Some(colour) = colour.filter(|_| !edge) {
+            let markers = [None, rules.aggregate];
+            let paint = if rules.aggregate.is_some() { Paint::Colour(points) } else { Paint::Keep };
+            let (class, clear_link) = (rules.assured, false);
+            return Some(Way { flow, forget, class, colour, markers, paint, clear_link });
+        }
+        let class = rules.class_of[usize::from(dscp.value())];
+        let (colour, paint, clear_link) = (Colour::OUT, Paint::Keep, false);
+        // Those that no class names are best effort's.
+        if class < rules.assured {
+            if let Some(policer) = terms.and_then(|t| rules.policer(t, class)) {
+                let markers = [Some(policer), None];
+                return Some(Way { flow, forget, class, colour, markers, paint, clear_link });
+            }
+            if !edge {
+                let markers = [None; 2];
+                return Some(Way { flow, forget, class, colour, markers, paint, clear_link });
+            }
+        }
+        Some(Way { flow, forget, ..rules.unsold(Some(headers)) })
+    }
+
+    /// What keeps links and neighbours up: a class of its own, of which each kind has its share.
+    fn way_of_control(&mut self, now: Time, kind: Control, headers: Option<&Headers>) -> Option<Way> {
+        let (flow, forget) = self.opaque(now)?;
+        let rules = self.rules.as_ref()?;
+        let markers = [Some(rules.control + kind as u16), None];
+        let class = Direction::CONTROL as u8;
+        let unsold = rules.unsold(headers);
+        Some(Way { flow, forget, class, colour: Colour::IN, markers, clear_link: false, ..unsold })
+    }
+
+    /// Anything else: best effort; `None` if it is refused.
+    fn way_of_unreadable(&mut self, now: Time) -> Option<Way> {
+        if self.rules.as_ref()?.frames.drop_unreadable {
+            return None;
+        }
+        let (flow, forget) = self.opaque(now)?;
+        Some(Way { flow, forget, ..self.rules.as_ref()?.unsold(None) })
+    }
+
+    /// The number that all frames share that aren't read as IP, and who has to forget whose it was.
+    fn opaque(&mut self, now: Time) -> Option<(FlowId, Option<[Option<u16>; MOST_MARKERS]>)> {
+        let rules = self.rules.as_ref()?;
+        let Numbered { flow, new } = self.flows.number(now, &FiveTuple::opaque());
+        let owner = &mut self.owners[flow.0 as usize];
+        let forget = new.then(|| [std::mem::take(owner).customer, rules.aggregate]);
+        Some((flow, forget))
+    }
+}
+
+impl Rules {
+    /// What is done with what nobody has bought.
+    fn unsold(&self, headers: Option<&Headers>) -> Way {
+        let becomes = headers.and_then(|h| self.unsold.becomes(h.dscp));
+        Way {
+            flow: FlowId::default(),
+            forget: None,
+            class: self.best_effort,
+            colour: Colour::OUT,
+            markers: [None; 2],
+            paint: becomes.map_or(Paint::Keep, Paint::As),
+            clear_link: self.unsold.bleach,
+        }
+    }
+
+    /// The policer of a class that somebody on these terms has bought.
+    fn policer(&self, terms: Terms, class: u8) -> Option<u16> {
+        let (from, count) = (terms.services.0 as usize, terms.services.1 as usize);
+        let his = self.services.get(from..from + count)?;
+        his.iter().find(|(bought, _)| *bought == class).map(|(_, policer)| *policer)
     }
 }
 

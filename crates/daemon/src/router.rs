@@ -16,6 +16,7 @@ use inprofile_live::io::frames::Frames;
 use inprofile_live::packet::{self, Layer};
 
 use crate::config::{Class, Config, DIRECTIONS, Direction, Fail};
+use crate::policers;
 use crate::policy::Classifier;
 
 /// Whatever limits say, no more packets than this wait in one direction.
@@ -63,7 +64,7 @@ impl Router {
         let lanes = [0, 1].map(|i| {
             let secret = Rng::for_component(seed, DIRECTIONS[i]).uniform().to_bits();
             let direction = config.directions[i].as_ref();
-            let policy = Classifier::new(direction, i == 0, config.points, Flows::new(config.flows, secret));
+            let policy = Classifier::new(direction, i == 0, &config, Flows::new(config.flows, secret));
             let markers = Vec::from_iter(direction.into_iter().flat_map(|d| markers(d, &config, seed)));
             let parts = parts(direction, &config, layer, seed, markers);
             let sees_reverse = sees_reverse(&parts);
@@ -82,7 +83,7 @@ impl Router {
             let i = index;
             index += 1;
             let (was, is) = (old.directions[i].as_ref(), config.directions[i].as_ref());
-            let policy = lane.path.policy.succeeded_by(is, i == 0, config.points);
+            let policy = lane.path.policy.succeeded_by(is, i == 0, &config);
             let kept = lane.path.take_markers();
             let markers = match is {
                 Some(is) => carry_over(kept, was, &old, is, &config, seed, now),
@@ -130,6 +131,11 @@ impl Router {
         }
     }
 
+    /// What time it is, before frames that came and what was due before that are seen to.
+    pub fn set_present(&mut self, now: Time) {
+        self.lanes.iter_mut().for_each(|l| l.path.set_present(now));
+    }
+
     /// When something is next due.
     #[must_use]
     pub fn due(&self) -> Option<Time> {
@@ -165,7 +171,7 @@ fn stream(seed: u64, name: &str) -> Rng {
     Rng::for_component(seed, &format!("marker {name}"))
 }
 
-/// The markers of a direction: its customers' in order, then the aggregate's. Before their first packet.
+/// The markers of a direction: its customers' in order, then the aggregate's, then policers. Before their first packet.
 fn markers(direction: &Direction, config: &Config, seed: u64) -> Vec<Marking> {
     let packet = config.full_packet();
     let of = direction
@@ -173,9 +179,10 @@ fn markers(direction: &Direction, config: &Config, seed: u64) -> Vec<Marking> {
         .iter()
         .map(|c| (&c.marker, direction.place_of_customer(c, packet), c.name.as_str()));
     let all = direction.aggregate.as_ref().map(|m| (m, direction.place_of_aggregate(packet), "aggregate"));
-    of.chain(all)
-        .map(|(m, place, name)| Marking::new((m.build)(&m.values, &place), stream(seed, name)))
-        .collect()
+    let markers =
+        of.chain(all).map(|(m, place, name)| Marking::new((m.build)(&m.values, &place), stream(seed, name)));
+    let policers = policers::of(direction).map(|p| Marking::new(p.build(packet), stream(seed, &p.name)));
+    markers.chain(policers).collect()
 }
 
 /// What a marker's mechanism depends on, as a text: equal texts, equal mechanisms.
@@ -201,7 +208,9 @@ fn carry_over(
             .aggregate
             .as_ref()
             .map(|m| ("aggregate".to_owned(), fingerprint(m, &d.place_of_aggregate(packet))));
-        of.chain(all).collect()
+        let policers =
+            policers::of(d).map(|p| (format!("policer {}", p.name), format!("{:?} {packet}", p.police)));
+        of.chain(all).chain(policers).collect()
     };
     let before = was.map_or_else(Vec::new, |d| describe(d, old_config.full_packet()));
     let mut old: std::collections::BTreeMap<String, (String, Marking)> =
@@ -269,6 +278,8 @@ fn parts(
         rng: Rng::for_component(seed, "queue"),
         rate: direction.map_or(inprofile_config::quantity::FASTEST, |d| d.rate),
         overhead: config.overhead,
+        mpu: config.mpu,
+        age_limit: direction.map(|_| config.frames.age_limit),
     }
 }
 

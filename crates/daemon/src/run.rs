@@ -146,6 +146,7 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
         let h = Arc::clone(&hub);
         start("metrics", Box::new(move || metrics::serve(&listener, &h)))?;
     }
+    hub.tell_roles(&config);
     log.info(
         "start",
         "packets are forwarded",

@@ -12,6 +12,7 @@ use inprofile_live::io::link::Link;
 use serde_json::{Map, Value as Json, json};
 
 use crate::config::DIRECTIONS;
+use crate::policers;
 use crate::presence::Standing;
 use crate::router::{Lane, Router};
 
@@ -49,19 +50,28 @@ pub struct PortState {
     pub link: Option<Link>,
 }
 
-/// One direction. `came` = `passed` + `sent` + `dropped` + `marked_away` + `no_buffer` + `waiting`.
+/// One direction. `came` = `passed` + `sent` + `dropped` + `refused` + `marked_away` + `policed` + `no_buffer` + `too_late` +
+/// `waiting`.
 #[derive(Clone, Debug)]
 pub struct DirectionState {
     /// `upstream` or `downstream`.
     pub name: &'static str,
     /// Frames that came in.
     pub came: u64,
-    /// Went on at once: not IP, or everything passes.
+    /// Went on at once, as everything passes.
     pub passed: u64,
     /// Of these: while the bypass was on.
     pub bypassed: u64,
+    /// Dropped by choice: not to be read, or with a wrong length field.
+    pub refused: u64,
     /// Dropped by markers.
     pub marked_away: u64,
+    /// Dropped by policers.
+    pub policed: u64,
+    /// Dropped as their turn had come too long ago.
+    pub too_late: u64,
+    /// Of those that came: with a length field that says something else than what was received.
+    pub length_disagrees: u64,
     /// Dropped for want of buffers.
     pub no_buffer: u64,
     /// Sent at the shaped rate.
@@ -175,7 +185,8 @@ fn direction(router: &Router, i: usize, lane: &Lane, now: Time) -> DirectionStat
         .collect();
     let of = config.into_iter().flat_map(|d| {
         let customers = d.customers.iter().map(|c| (c.name.clone(), c.marker.name));
-        customers.chain(d.aggregate.as_ref().map(|m| ("aggregate".to_owned(), m.name)))
+        let aggregate = d.aggregate.as_ref().map(|m| ("aggregate".to_owned(), m.name));
+        customers.chain(aggregate).chain(policers::of(d).map(|p| (p.name, "policer")))
     });
     let markers = of
         .zip(path.markers())
@@ -192,7 +203,11 @@ fn direction(router: &Router, i: usize, lane: &Lane, now: Time) -> DirectionStat
         came: totals.came,
         passed: totals.passed,
         bypassed: path.policy.bypassed(),
+        refused: totals.refused,
         marked_away: totals.marked_away,
+        policed: totals.policed,
+        too_late: totals.too_late,
+        length_disagrees: totals.length_disagrees,
         no_buffer: totals.no_buffer,
         sent: totals.sent,
         dropped: classes.iter().flat_map(|c| Colour::ALL.map(|x| c.counts.dropped_of(x))).sum(),
@@ -253,7 +268,11 @@ impl DirectionState {
             "bypassed": self.bypassed,
             "sent": self.sent,
             "dropped": self.dropped,
+            "refused": self.refused,
             "marked_away": self.marked_away,
+            "policed": self.policed,
+            "too_late": self.too_late,
+            "length_disagrees": self.length_disagrees,
             "no_buffer": self.no_buffer,
             "waiting": self.waiting,
             "adds_up": self.amiss.is_none(),

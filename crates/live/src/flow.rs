@@ -28,6 +28,12 @@ impl FiveTuple {
         FiveTuple { family, addresses, ports, protocol }
     }
 
+    /// That which all frames share that aren't read as IP. No packet has IANA's reserved protocol and no addresses.
+    #[must_use]
+    pub fn opaque() -> FiveTuple {
+        FiveTuple { family: Family::V4, addresses: ([0; 16], [0; 16]), ports: (0, 0), protocol: 255 }
+    }
+
     /// That of the packets that go the other way.
     #[must_use]
     pub fn reversed(self) -> FiveTuple {

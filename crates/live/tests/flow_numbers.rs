@@ -11,7 +11,7 @@ use inprofile_core::signal::Signal;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_core::verdict::Mark;
 use inprofile_live::datapath::marking::Marking;
-use inprofile_live::datapath::{Datapath, Parts, Policy, Way, Witness};
+use inprofile_live::datapath::{Datapath, Decision, Paint, Parts, Policy, Way, Witness};
 use inprofile_live::flow::{FiveTuple, Flows, Numbered};
 use inprofile_live::packet::{Layer, Seen, Transport, checksum, parse};
 
@@ -39,14 +39,15 @@ fn tuple(port: u16) -> FiveTuple {
 struct Everything(Flows, Option<u16>);
 
 impl Policy for Everything {
-    fn way(&mut self, now: Time, seen: &Seen) -> Option<Way> {
-        let headers = seen.as_ref().ok()?;
+    fn decide(&mut self, now: Time, seen: &Seen) -> Decision {
+        let Ok(headers) = seen else { return Decision::Pass };
         let Numbered { flow, new } = self.0.number(now, &FiveTuple::of(headers));
-        let Transport::Tcp { ports, .. } = headers.transport else { return None };
+        let Transport::Tcp { ports, .. } = headers.transport else { return Decision::Pass };
         let (colour, marker) =
             if self.1 == Some(ports.0) { (Colour::OUT, None) } else { (Colour::IN, Some(0)) };
         let forget = new.then_some([Some(0), None]);
-        Some(Way { flow, forget, class: 0, colour, markers: [marker, None], paint: None })
+        let (markers, paint) = ([marker, None], Paint::Keep);
+        Decision::Queue(Way { flow, forget, class: 0, colour, markers, paint, clear_link: false })
     }
 }
 
@@ -87,6 +88,8 @@ fn datapath(marker: AnyMarker, aqm: AnyAqm) -> Datapath<Everything> {
             rng: Rng::for_component(1, "queue"),
             rate: Rate(10_000_000),
             overhead: 0,
+            mpu: 0,
+            age_limit: None,
             buffers: 100,
         },
     )

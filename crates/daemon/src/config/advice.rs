@@ -4,6 +4,7 @@ use inprofile_config::Section;
 use inprofile_core::params::{Value, Values};
 use inprofile_core::units::Bytes;
 
+use super::role::Role;
 use super::{Class, Config, DIRECTIONS, Direction};
 
 /// A queue that takes longer than this to drain is worth a word.
@@ -18,10 +19,11 @@ pub(super) fn look(root: &Section<'_, '_>, config: &Config) {
     for (direction, key) in config.directions.iter().zip(DIRECTIONS) {
         if let Some(direction) = direction {
             contracts(root, direction, key);
-            for (i, class) in direction.classes.iter().enumerate() {
+            for (i, class) in direction.classes.iter().enumerate().skip(Direction::CONTROL + 1) {
                 queue(root, &path(direction, key, i), direction, class, config.full_packet());
             }
             starving(root, direction, key);
+            unbought(root, direction, key);
         }
     }
 }
@@ -49,11 +51,36 @@ fn contracts(root: &Section<'_, '_>, direction: &Direction, key: &str) {
 
 /// Strict priority without a bound starves what is behind it.
 fn starving(root: &Section<'_, '_>, direction: &Direction, key: &str) {
-    for class in direction.classes[..direction.assured].iter().filter(|c| c.rate.is_none()) {
+    for class in
+        direction.classes[Direction::CONTROL + 1..direction.assured].iter().filter(|c| c.rate.is_none())
+    {
         root.report().warning(
             &root.locate(&format!("{key}.classes")),
             format!("the class {} is served first and has no rate: it can take the whole link", class.name),
             "give it a rate, as RFC 3246 asks of expedited forwarding",
+        );
+    }
+}
+
+/// At an edge what nobody has bought stays empty.
+fn unbought(root: &Section<'_, '_>, direction: &Direction, key: &str) {
+    if direction.role == Role::Core {
+        return;
+    }
+    let sold = |class: usize| direction.customers.iter().any(|c| c.services.iter().any(|s| s.class == class));
+    for i in (Direction::CONTROL + 1..direction.assured).filter(|i| !sold(*i)) {
+        let name = &direction.classes[i].name;
+        root.report().warning(
+            &root.locate(&format!("{key}.classes")),
+            format!("nobody has bought the class {name}: at an edge no packet is ever in it"),
+            format!("give a customer services = [{{ class = \"{name}\", … }}], or write role = \"core\""),
+        );
+    }
+    if direction.customers.is_empty() {
+        root.report().warning(
+            &root.locate(key),
+            "an edge without customers: every packet is best effort",
+            "add customers, or write role = \"core\" where what comes in was metered before",
         );
     }
 }

@@ -11,7 +11,7 @@ use inprofile_core::registry::Registry;
 use inprofile_core::units::Bytes;
 use inprofile_live::code_points::{CodePoints, Dscp};
 
-use super::{Customer, MOST_CUSTOMERS, Prefix, direction, read};
+use super::{Class, Customer, MOST_CUSTOMERS, Prefix, direction, read, services};
 use crate::policy::Whose;
 
 /// Reads all of them.
@@ -20,6 +20,7 @@ pub(super) fn read(
     registry: &Registry,
     packet: Bytes,
     points: CodePoints,
+    classes: &[Class],
 ) -> Option<Vec<Customer>> {
     let Some(entry) = section.get("customers") else { return Some(Vec::new()) };
     let tables = entry.tables("[[…customers]]")?;
@@ -27,7 +28,8 @@ pub(super) fn read(
         let problem = format!("{} customers; the most is {MOST_CUSTOMERS}", tables.len());
         return entry.wrong(Wrong::new(problem, "give several prefixes to one customer"));
     }
-    let all: Vec<Option<Customer>> = tables.iter().map(|t| customer(t, registry, packet, points)).collect();
+    let all: Vec<Option<Customer>> =
+        tables.iter().map(|t| customer(t, registry, packet, points, classes)).collect();
     let all: Vec<Customer> = all.into_iter().collect::<Option<_>>()?;
     let named_once = names(&all, &tables);
     (owners(&all, &tables) && named_once).then_some(all)
@@ -71,8 +73,9 @@ fn customer(
     registry: &Registry,
     packet: Bytes,
     points: CodePoints,
+    classes: &[Class],
 ) -> Option<Customer> {
-    table.refuse_unknown(&["name", "prefix", "port", "dscp", "contract", "marker"]);
+    table.refuse_unknown(&["name", "prefix", "port", "dscp", "contract", "marker", "services"]);
     let name = table.need("name", "\"alice\"").and_then(|e| read::name(&e, "\"alice\""));
     let prefixes = several(table, "prefix", prefix);
     let ports = several(table, "port", |e| e.count_in(1..=65_535).map(|n| n as u16));
@@ -88,12 +91,13 @@ fn customer(
     let contract = contract?;
     let place = Context { link_rate: None, contract, packet, limit: None };
     let marker = marker.and_then(|e| direction::marker(&e, registry, &place));
+    let services = services::read(table, classes, packet);
     let dscp = match given? {
         list if list.is_empty() => metered(points),
         list => list,
     };
-    let customer =
-        Customer { name: name?, prefixes: prefixes?, ports: ports?, dscp, contract, marker: marker? };
+    let (prefixes, ports, services) = (prefixes?, ports?, services?);
+    let customer = Customer { name: name?, prefixes, ports, dscp, contract, marker: marker?, services };
     whose.then_some(customer)
 }
 

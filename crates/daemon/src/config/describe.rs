@@ -3,8 +3,12 @@
 use inprofile_config::show;
 use inprofile_core::packet::Colour;
 use inprofile_core::units::Bytes;
+use inprofile_live::code_points::Dscp;
 use serde_json::{Value as Json, json};
 
+use super::frames::Policing;
+use super::role::{Role, Unsold};
+use super::services::Service;
 use super::{Class, Config, Customer, DIRECTIONS, Direction, advice};
 
 /// The whole file.
@@ -18,6 +22,12 @@ pub fn json(config: &Config) -> Json {
         "link_loss": config.link_loss.name(),
         "packet": config.packet.to_string(),
         "overhead": format!("{} B", config.overhead),
+        "mpu": format!("{} B", config.mpu),
+        "frames": {
+            "unreadable": if config.frames.drop_unreadable { "drop" } else { "best_effort" },
+            "length_mismatch": if config.frames.drop_length_mismatch { "drop" } else { "charge" },
+            "age_limit": config.frames.age_limit.to_string(),
+        },
         "flows": config.flows,
         "fix_offloads": config.fix_offloads,
         "user": config.user,
@@ -35,13 +45,49 @@ pub fn json(config: &Config) -> Json {
 fn one(direction: &Direction, packet: Bytes) -> Json {
     json!({
         "rate": direction.rate.to_string(),
-        "others": if direction.trust { "trust" } else { "best_effort" },
+        "role": direction.role.name(),
+        "dscp": if direction.unsold.bleach { "bleach" } else { "keep" },
+        "remap": remap(&direction.unsold),
+        "control": policing(&direction.control),
         "classes": direction.classes.iter().map(|c| class(c, direction, packet)).collect::<Vec<_>>(),
         "assured": direction.classes[direction.assured].name,
         "promised": direction.promised().map(|r| r.to_string()),
         "aggregate": direction.aggregate.as_ref().map(|m| m.show("kind", packet, None)),
-        "customers": direction.customers.iter().map(|c| customer(c, packet)).collect::<Vec<_>>(),
+        "customers": direction.customers.iter().map(|c| customer(c, direction, packet)).collect::<Vec<_>>(),
     })
+}
+
+/// What is done with what nobody has bought, a sentence a direction: what whoever starts or reloads the router should read.
+#[must_use]
+pub fn roles(config: &Config) -> Vec<String> {
+    let directions = config.directions.iter().zip(DIRECTIONS);
+    directions
+        .map(|(direction, name)| match direction {
+            None => format!("{name}: everything passes as it is, unmetered and unshaped"),
+            Some(Direction { role: Role::Core, unsold, .. }) => {
+                let rest =
+                    if unsold.bleach { "other code points are bleached" } else { "all code points are kept" };
+                format!("{name}: core, the code points of what comes in are believed; {rest}")
+            }
+            Some(Direction { role: Role::Edge, unsold, .. }) => {
+                let rest =
+                    if unsold.bleach { "its code point is bleached" } else { "its code point is kept" };
+                format!("{name}: edge, what nobody has bought is best effort; {rest}")
+            }
+        })
+        .collect()
+}
+
+fn remap(unsold: &Unsold) -> Json {
+    let each = (0..64).filter_map(Dscp::new).filter_map(|from| {
+        let to = unsold.remap[usize::from(from.value())]?;
+        Some((from.to_string(), json!(to.to_string())))
+    });
+    Json::Object(each.collect())
+}
+
+fn policing(police: &Policing) -> Json {
+    json!({ "rate": police.rate.to_string(), "burst": police.burst.to_string() })
 }
 
 fn class(class: &Class, direction: &Direction, packet: Bytes) -> Json {
@@ -64,9 +110,15 @@ fn class(class: &Class, direction: &Direction, packet: Bytes) -> Json {
     out
 }
 
-fn customer(customer: &Customer, packet: Bytes) -> Json {
+fn customer(customer: &Customer, direction: &Direction, packet: Bytes) -> Json {
+    let service = |s: &Service| {
+        let mut out = policing(&s.police);
+        out["name"] = json!(direction.classes[s.class].name);
+        out
+    };
     json!({
         "name": customer.name,
+        "services": customer.services.iter().map(service).collect::<Vec<_>>(),
         "prefix": customer.prefixes.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "port": customer.ports,
         "dscp": customer.dscp.iter().map(ToString::to_string).collect::<Vec<_>>(),

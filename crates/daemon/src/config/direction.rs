@@ -5,30 +5,39 @@ use inprofile_config::problem::Wrong;
 use inprofile_config::{Entry, Section};
 use inprofile_core::params::Context;
 use inprofile_core::registry::{AnyMarker, Registry};
-use inprofile_core::units::{Bytes, Rate};
+use inprofile_core::units::{Backlog, Bytes, Rate};
 use inprofile_live::code_points::{CodePoints, Dscp};
 
+use super::frames::Frames;
+use super::role::{self, Said};
 use super::{Class, Direction, MOST_CLASSES, customers, read};
 
+/// The name of the class of control frames.
+const CONTROL: &str = "control";
+/// Its queue, in packets: policed, little ever waits there.
+const CONTROL_LIMIT: f64 = 100.0;
 /// The name of the class of the three colours.
 const ASSURED: &str = "assured";
 /// The name of the class of what is left.
 const BEST_EFFORT: &str = "best_effort";
 
+/// What the file says for all directions.
+pub(super) struct Above<'a> {
+    pub(super) registry: &'a Registry,
+    /// Size of a full packet on the link.
+    pub(super) packet: Bytes,
+    pub(super) points: CodePoints,
+    pub(super) role: Said,
+    pub(super) frames: Frames,
+}
+
 /// Reads one direction.
-pub(super) fn read(
-    entry: &Entry<'_, '_>,
-    registry: &Registry,
-    packet: Bytes,
-    points: CodePoints,
-) -> Option<Direction> {
-    let section =
-        entry.section(&["rate", "others", "queue", "classes", BEST_EFFORT, "aggregate", "customers"])?;
+pub(super) fn read(entry: &Entry<'_, '_>, above: &Above<'_>) -> Option<Direction> {
+    let Above { registry, packet, points, frames, .. } = *above;
+    let own = ["rate", "queue", "classes", BEST_EFFORT, "aggregate", "customers", role::OLD_KEY];
+    let section = entry.section(&[&own[..], &role::KEYS].concat())?;
     let rate = section.need("rate", "\"10 Mbit/s\"").and_then(|e| e.positive_rate());
-    let trust = match section.get("others") {
-        Some(e) => e.word(&["trust", BEST_EFFORT], "choice").map(|w| w == "trust"),
-        None => Some(true),
-    };
+    let said = Said::read(&section).and_then(|said| said.with_old_key(&section));
     let link = Link { rate, packet, registry };
     let before = classes(&section, &link, points);
     let example = "{ aqm = \"rio\", limit = \"100 packets\", … }";
@@ -40,18 +49,38 @@ pub(super) fn read(
         }
         None => Some(None),
     };
-    let customers = customers::read(&section, registry, packet, points);
-    let mut classes = before?;
+    let mut classes = vec![control_class(registry)?];
+    let before = before.map(|before| classes.extend(before));
+    let customers = customers::read(&section, registry, packet, points, &classes);
+    before?;
+    let (role, unsold) = said?.or(above.role).in_force();
+    let nothing_given_away = role::gives_nothing_away(&section, &unsold, &classes, points);
     let assured = classes.len();
     classes.push(queue?);
     classes.extend(last?);
     let (rate, customers) = (rate?, customers?);
-    let mut direction = Direction { rate, trust: trust?, classes, assured, customers, aggregate: None };
+    let control = frames.control(rate, packet);
+    let aggregate = None;
+    let mut direction = Direction { rate, role, unsold, control, classes, assured, customers, aggregate };
+    if direction.most_markers() > usize::from(u16::MAX) {
+        let problem = format!("{} markers and policers in one direction", direction.most_markers());
+        return section.get("customers")?.wrong(Wrong::new(problem, "give fewer customers services"));
+    }
+    nothing_given_away.then_some(())?;
     if let Some(entry) = section.get("aggregate") {
         let place = direction.place_of_aggregate(packet);
         direction.aggregate = Some(marker(&entry, registry, &place)?);
     }
     Some(direction)
+}
+
+/// That of control frames: nobody else's, and first served.
+fn control_class(registry: &Registry) -> Option<Class> {
+    let entry = registry.aqms.iter().find(|e| e.name == "drop_tail")?;
+    let values = inprofile_config::mechanism::defaults(entry.fields)?;
+    let aqm = Mechanism { name: entry.name, values, fields: entry.fields, build: entry.build };
+    let limit = Backlog::Packets(CONTROL_LIMIT);
+    Some(Class { name: CONTROL.to_owned(), dscp: Vec::new(), aqm, limit, rate: None })
 }
 
 /// What a class is told of its link.
@@ -86,7 +115,7 @@ fn one(table: &Section<'_, '_>, link: &Link<'_>, points: CodePoints, seen: &[Cla
     let list = table.need("dscp", "[\"EF\"]").and_then(|e| code_points(&e, points, seen));
     let class = class(table, name.as_deref().unwrap_or(""), &["name", "dscp"], link);
     let (entry, name) = (entry?, name?);
-    if [ASSURED, BEST_EFFORT].contains(&name.as_str()) || seen.iter().any(|c| c.name == name) {
+    if [CONTROL, ASSURED, BEST_EFFORT].contains(&name.as_str()) || seen.iter().any(|c| c.name == name) {
         return entry.wrong(Wrong::new("another class has this name", "give each its own"));
     }
     Some(Class { dscp: list?, ..class? })

@@ -4,7 +4,10 @@ mod advice;
 mod customers;
 pub mod describe;
 mod direction;
+pub mod frames;
 mod read;
+pub mod role;
+pub mod services;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +19,11 @@ use inprofile_core::params::Context;
 use inprofile_core::registry::{AnyAqm, AnyMarker};
 use inprofile_core::units::{Backlog, Bytes, Rate};
 use inprofile_live::code_points::{CodePoints, Dscp};
+use inprofile_live::packet::Control;
+
+use frames::{Frames, Policing};
+use role::{Role, Unsold};
+use services::Service;
 
 pub(crate) use read::interface_name;
 pub use read::parse;
@@ -40,6 +48,10 @@ pub struct Config {
     pub packet: Bytes,
     /// Bytes each packet takes on the link beside its IP packet.
     pub overhead: u32,
+    /// The fewest bytes a packet counts for, overhead included.
+    pub mpu: u32,
+    /// What becomes of frames that can't be metered as somebody's packets.
+    pub frames: Frames,
     /// DSCPs of the three colours.
     pub points: CodePoints,
     /// Flows that can be told apart at a time.
@@ -129,9 +141,14 @@ pub struct Log {
 pub struct Direction {
     /// The shaped rate.
     pub rate: Rate,
-    /// Packets of no customer are queued by their DSCP (`true`), or all as best effort.
-    pub trust: bool,
-    /// Classes, first served first: those before the assured one, the assured one, best effort if it has its own.
+    /// Whether code points of what comes in are believed.
+    pub role: Role,
+    /// What code points that nobody has bought become.
+    pub unsold: Unsold,
+    /// How much of each kind of control frames is let through.
+    pub control: Policing,
+    /// Classes, first served first: that of control frames, those before the assured one, the assured one, best effort if it
+    /// has its own.
     pub classes: Vec<Class>,
     /// The place of the assured class.
     pub assured: usize,
@@ -171,6 +188,8 @@ pub struct Customer {
     pub contract: Option<Rate>,
     /// What meters it.
     pub marker: Mechanism<AnyMarker>,
+    /// Classes he may use beside the assured one.
+    pub services: Vec<Service>,
 }
 
 /// Addresses that begin with the same bits.
@@ -197,6 +216,16 @@ impl Config {
 }
 
 impl Direction {
+    /// The place of the class of control frames.
+    pub const CONTROL: usize = 0;
+
+    /// How many markers and policers there are: customers', the aggregate's, services', and of control frames.
+    #[must_use]
+    pub fn most_markers(&self) -> usize {
+        let services: usize = self.customers.iter().map(|c| c.services.len()).sum();
+        self.customers.len() + 1 + services + Control::ALL.len()
+    }
+
     /// Where a class's discipline is.
     #[must_use]
     pub fn place_of(&self, class: &Class, packet: Bytes) -> Context {

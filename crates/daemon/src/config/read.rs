@@ -9,7 +9,9 @@ use inprofile_core::registry::Registry;
 use inprofile_core::units::Bytes;
 use inprofile_live::code_points::{CodePoints, Dscp};
 
-use super::{Config, DIRECTIONS, Fail, Level, LinkLoss, Log, SOCKET, advice, direction};
+use super::direction::Above;
+use super::role::Said;
+use super::{Config, DIRECTIONS, Fail, Level, LinkLoss, Log, SOCKET, advice, direction, frames};
 
 /// The longest name of an interface (IFNAMSIZ, less the end).
 const LONGEST_INTERFACE: usize = 15;
@@ -38,8 +40,13 @@ fn root(report: &Report<'_>, registry: &Registry) -> Option<Config> {
         "outside",
         "fail",
         "link_loss",
+        "role",
+        "dscp",
+        "remap",
         "packet",
         "overhead",
+        "mpu",
+        "frames",
         "flows",
         "fix_offloads",
         "user",
@@ -72,6 +79,8 @@ fn root(report: &Report<'_>, registry: &Registry) -> Option<Config> {
     });
     let packet = root.get("packet").map_or(Some(1500), |e| e.bytes_in(68..=65_535));
     let overhead = root.get("overhead").map_or(Some(0), |e| e.bytes_in(0..=1_000));
+    let mpu = root.get("mpu").map_or(Some(0), |e| e.bytes_in(0..=1_000));
+    let role = Said::read(&root);
     let flows = root.get("flows").map_or(Some(65_536), |e| e.count_in(1..=4_000_000));
     let fix_offloads = root.get("fix_offloads").map_or(Some(false), |e| e.flag());
     let user = optional(&root, "user", |e| name(&e, "\"inprofiled\""));
@@ -81,12 +90,14 @@ fn root(report: &Report<'_>, registry: &Registry) -> Option<Config> {
     let log = log(&root);
     let (packet, overhead) = (packet?, overhead?);
     let full = Bytes(u64::from(packet) + u64::from(overhead));
-    let points = points?;
+    let frames = frames::read(&root, Some(full));
+    let (points, frames, role) = (points?, frames?, role?);
+    let above = Above { registry, packet: full, points, role, frames };
     let mut directions = [None, None];
     let mut whole = true;
     for (slot, key) in directions.iter_mut().zip(DIRECTIONS) {
         if let Some(entry) = root.get(key) {
-            *slot = direction::read(&entry, registry, full, points);
+            *slot = direction::read(&entry, &above);
             whole &= slot.is_some();
         }
     }
@@ -102,6 +113,8 @@ fn root(report: &Report<'_>, registry: &Registry) -> Option<Config> {
         fail: fail?,
         packet: Bytes(u64::from(packet)),
         overhead,
+        mpu: mpu?,
+        frames,
         points,
         flows: u32::try_from(flows?).ok()?,
         link_loss: link_loss?,

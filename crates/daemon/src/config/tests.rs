@@ -1,6 +1,7 @@
 use inprofile_core::registry::Registry;
 use proptest::prelude::{any, prop, prop_assert, proptest};
 
+use super::role::Role;
 use super::*;
 
 const EXAMPLE: &str = include_str!("../../../../packaging/inprofiled.toml");
@@ -18,11 +19,12 @@ fn the_example_is_without_fault_and_says_what_it_means() {
     let (config, warnings) = read(EXAMPLE).unwrap();
     assert_eq!(warnings, Vec::<String>::new());
     let [Some(up), Some(down)] = &config.directions else { panic!("both directions") };
-    assert_eq!((up.classes.len(), up.assured, down.classes.len()), (2, 1, 1));
+    assert_eq!((up.classes.len(), up.assured, down.classes.len()), (3, 2, 2));
+    assert_eq!((up.role, down.role), (Role::Edge, Role::Core));
     assert_eq!(up.promised(), Some(Rate(30_000_000)));
     // 45 packets of 1500 B at 50 Mbit/s: 90 × 1500 × 8 / 50e6 = 21.6 ms.
     let json = describe::json(&config);
-    let min_th = &json["upstream"]["classes"][1]["in"]["min_th"];
+    let min_th = &json["upstream"]["classes"][2]["in"]["min_th"];
     assert_eq!(
         min_th,
         &serde_json::json!({ "is": "90 packets", "packets": 90.0, "bytes": 135_000.0, "ms": 21.6 })
@@ -130,7 +132,7 @@ marker = { kind = "token_bucket", depth = "15 kB" }
     .unwrap();
     let has =
         |text: &str| assert!(warnings.iter().any(|w| w.contains(text)), "{text} is not in {warnings:#?}");
-    assert_eq!(warnings.len(), 5, "{warnings:#?}");
+    assert_eq!(warnings.len(), 6, "{warnings:#?}");
     has(
         "r.toml:4:8: warning: upstream.rate = \"1 Mbit/s\": the contracts add up to 1.5 Mbit/s, 1.50 times the rate",
     );
@@ -138,6 +140,7 @@ marker = { kind = "token_bucket", depth = "15 kB" }
     has("a full queue of 200 packets takes 2.4 s to drain");
     has("w_q = 0.0001 averages over 9999 packets, 120 s at this rate");
     has("the class voice is served first and has no rate");
+    has("nobody has bought the class voice: at an edge no packet is ever in it");
 }
 
 /// What two customers would both have is told, with whose it is; a longer prefix, or ports of its own, make it one's.

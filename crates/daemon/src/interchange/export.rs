@@ -10,6 +10,7 @@ use inprofile_core::units::Bytes;
 use inprofile_live::code_points::Dscp;
 
 use super::wlog;
+use crate::config::role::Role;
 use crate::config::{Class, Config, DIRECTIONS, Direction};
 
 /// The most packets a burst of `tc red` is looked for within.
@@ -54,9 +55,12 @@ fn cannot(out: &mut String, what: &str, why: &str) {
 fn one(config: &Config, d: &Direction, name: &str, dev: &str, out: &mut String) {
     let packet = config.full_packet();
     let rate = d.rate.0;
+    // The kernel sends control frames by priomap, with what no filter takes.
+    let classes = &d.classes[Direction::CONTROL + 1..];
+    let assured = d.assured - (Direction::CONTROL + 1);
     // A burst of 1 ms, or of a packet with its Ethernet header.
     let burst = (rate / 8_000).max(packet.0 + u64::from(ETHERNET));
-    let room: f64 = d.classes.iter().map(|c| c.limit.bytes(packet)).sum();
+    let room: f64 = classes.iter().map(|c| c.limit.bytes(packet)).sum();
     let qdisc = |out: &mut String, line: &str| out.push_str(&format!("tc qdisc add dev {dev} {line}\n"));
     let more = config.overhead.saturating_sub(ETHERNET);
     let overhead = if more > 0 { format!(" overhead {more}") } else { String::new() };
@@ -67,7 +71,7 @@ fn one(config: &Config, d: &Direction, name: &str, dev: &str, out: &mut String) 
         );
         cannot(out, &format!("overhead = {} B", config.overhead), &why);
     }
-    let bands = d.classes.len();
+    let bands = classes.len();
     let parent = if bands > 1 {
         // prio has at least two bands, and sends by priomap what no filter takes: to the last one.
         let map = vec![(bands - 1).to_string(); 16].join(" ");
@@ -76,7 +80,7 @@ fn one(config: &Config, d: &Direction, name: &str, dev: &str, out: &mut String) 
     } else {
         "1:"
     };
-    for (i, class) in d.classes.iter().enumerate() {
+    for (i, class) in classes.iter().enumerate() {
         let at = format!("parent {parent}{} handle {}:", i + 1, 20 + i);
         let path = format!("{name}.{}", class.name);
         queue(&path, &at, d, class, packet, &qdisc, out);
@@ -89,10 +93,13 @@ fn one(config: &Config, d: &Direction, name: &str, dev: &str, out: &mut String) 
         }
         class.dscp.iter().for_each(|dscp| filters(dev, *dscp, i, out));
     }
-    if bands > 1 && d.assured + 1 < bands {
+    if bands > 1 && assured + 1 < bands {
         for colour in inprofile_core::packet::Colour::ALL {
-            filters(dev, config.points.of(colour), d.assured, out);
+            filters(dev, config.points.of(colour), assured, out);
         }
+    }
+    if d.role == Role::Edge {
+        cannot(out, &format!("{name}.role = edge"), "qdiscs believe the DSCP that a packet comes with");
     }
     for customer in &d.customers {
         let what = format!("{name}.customers.{}: marker {}", customer.name, customer.marker.name);

@@ -55,6 +55,7 @@ impl Draft {
             line(&mut out, "code_points", &points, "");
         }
         out.push_str("\n[upstream]\n");
+        line(&mut out, "role", "\"core\"", "there too the DSCP is believed that a packet comes with");
         line(&mut out, "rate", &quoted(&self.rate.0), &self.rate.1);
         out.push_str("\n[upstream.queue]\n");
         for (key, value, from) in &self.queue {

@@ -35,6 +35,7 @@ fn tc_red_is_read() {
 outside = "eth0" # dev
 
 [upstream]
+role = "core" # there too the DSCP is believed that a packet comes with
 rate = "10 Mbit/s" # bandwidth
 
 [upstream.queue]
@@ -106,6 +107,7 @@ outside = "outside" # not said there: the interface where packets go out
 code_points = { in = "AF11", out = "AF12", red = "AF13" }
 
 [upstream]
+role = "core" # there too the DSCP is believed that a packet comes with
 rate = "20 Mbit/s" # shape average
 
 [upstream.queue]
@@ -264,6 +266,7 @@ tc qdisc add dev wan0 parent 10:2 handle 21: gred setup DPs 2 default 1 grio
     for named in [
         "# cannot: upstream.assured.w_q: tc knows powers of two: 0.002 became 2^-9 = 0.001953125",
         "# cannot: upstream.assured: colours by DSCP: gred takes them from tc_index",
+        "# cannot: upstream.role = edge: qdiscs believe the DSCP that a packet comes with",
         "# cannot: upstream.customers.alice: marker token_bucket",
         "# cannot: upstream.customers.backup: marker srtcm",
         "# cannot: upstream.aggregate: ard",

@@ -8,10 +8,17 @@ use super::*;
 use crate::config::{self, Config};
 use crate::router;
 
-fn config(rest: &str) -> Config {
-    let text = format!(
+fn file(rest: &str) -> String {
+    format!(
         "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"8 Mbit/s\"\n{rest}\n[upstream.queue]\naqm = \"drop_tail\"\nlimit = \"9 packets\"\n{CLASSES}"
-    );
+    )
+}
+
+fn config(rest: &str) -> Config {
+    parsed(&file(rest))
+}
+
+fn parsed(text: &str) -> Config {
     config::parse(text.as_bytes(), "r.toml", &router::registry()).map_err(|p| format!("{p:#?}")).unwrap().0
 }
 
@@ -62,19 +69,27 @@ fn packet(source: &str, destination: &str, ports: (u16, u16), dscp: Dscp) -> Hea
 }
 
 fn classifier(config: &Config, upstream: bool) -> Classifier {
-    Classifier::new(config.directions[0].as_ref(), upstream, config.points, Flows::new(64, 1))
+    Classifier::new(config.directions[0].as_ref(), upstream, config, Flows::new(64, 1))
+}
+
+/// What is done with a packet that is queued.
+fn way(c: &mut Classifier, now: Time, seen: &Seen) -> Way {
+    match c.decide(now, seen) {
+        Decision::Queue(way) => way,
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
 fn packets_find_their_customer_class_and_colour() {
-    let config = config("aggregate = { kind = \"colour\", colour = \"out\" }");
+    let config = config("role = \"core\"\naggregate = { kind = \"colour\", colour = \"out\" }");
     let mut c = classifier(&config, true);
     let mut way = |source: &str, port: u16, dscp: &str| {
         let headers = packet(source, "192.0.2.1", (port, 5), Dscp::parse(dscp).unwrap());
-        let w = c.way(Time(1), &Ok(headers)).unwrap();
-        (w.class, w.colour, w.markers, w.paint.is_some())
+        let w = way(&mut c, Time(1), &Ok(headers));
+        (w.class, w.colour, w.markers, w.paint != Paint::Keep)
     };
-    let (voice, assured, best_effort) = (0, 1, 2);
+    let (voice, assured, best_effort) = (1, 2, 3);
     let (green, yellow, red) = (Colour::Green, Colour::Yellow, Colour::Red);
     // The first customer that fits; then the wider prefix; then nobody.
     assert_eq!(way("10.0.1.9", 80, "BE"), (assured, green, [Some(0), Some(2)], true));
@@ -126,7 +141,7 @@ fn the_longest_prefix_counts() {
         let mut c = classifier(&config, true);
         let mut whose = |source: &str, port: u16| {
             let headers = packet(source, "192.0.2.1", (port, 5000), Dscp::DEFAULT);
-            let way = c.way(Time(1), &Ok(headers)).unwrap();
+            let way = way(&mut c, Time(1), &Ok(headers));
             way.markers[0].map(|n| all[usize::from(n)].0)
         };
         for (source, port, owner) in [
@@ -154,11 +169,11 @@ fn the_longest_prefix_counts() {
 fn who_knew_a_flow_is_told_to_forget_it() {
     let file = config("aggregate = { kind = \"colour\", colour = \"out\" }");
     let of = |port| packet("10.0.1.9", "192.0.2.1", (port, 5), Dscp::DEFAULT);
-    let mut c = Classifier::new(file.directions[0].as_ref(), true, file.points, Flows::new(1, 1));
+    let mut c = Classifier::new(file.directions[0].as_ref(), true, &file, Flows::new(1, 1));
     let mut now = 0;
     let mut forget = |c: &mut Classifier, port: u16| {
         now += 1;
-        c.way(Time(now), &Ok(of(port))).unwrap().forget
+        way(c, Time(now), &Ok(of(port))).forget
     };
     // Places for eight: customer 0 has port 80, customer 1 the others.
     assert_eq!(forget(&mut c, 80), Some([None, Some(2)]));
@@ -171,16 +186,16 @@ fn who_knew_a_flow_is_told_to_forget_it() {
     let mut other = file.clone();
     let direction = other.directions[0].as_mut().unwrap();
     direction.customers.reverse();
-    let mut c = c.succeeded_by(other.directions[0].as_ref(), true, file.points);
+    let mut c = c.succeeded_by(other.directions[0].as_ref(), true, &other);
     assert_eq!(forget(&mut c, 1006), None);
     // The oldest is that of port 1000, who is customer 0 now.
     assert_eq!(forget(&mut c, 80), Some([Some(0), Some(2)]));
     // He goes: nobody's marker is told, and what was his is the other's.
     other.directions[0].as_mut().unwrap().customers.remove(0);
-    let mut c = c.succeeded_by(other.directions[0].as_ref(), true, file.points);
+    let mut c = c.succeeded_by(other.directions[0].as_ref(), true, &other);
     assert_eq!(forget(&mut c, 1006), None, "nobody's now; nobody keeps anything of it");
     // And comes again while the flow goes on: it is his from now on.
-    let mut c = c.succeeded_by(file.directions[0].as_ref(), true, file.points);
+    let mut c = c.succeeded_by(file.directions[0].as_ref(), true, &file);
     assert_eq!(forget(&mut c, 1006), Some([None, Some(2)]));
 }
 
@@ -222,13 +237,90 @@ proptest! {
     }
 }
 
+/// RFC 2475 §2.1.2: at an edge nothing is believed. What nobody has bought is best effort, and says so.
 #[test]
-fn others_may_not_be_trusted() {
-    let config = config("others = \"best_effort\"");
-    let mut c = classifier(&config, true);
-    let headers = packet("192.0.2.7", "192.0.2.1", (1, 2), Dscp::parse("AF11").unwrap());
-    let way = c.way(Time(1), &Ok(headers)).unwrap();
-    assert_eq!((way.class, way.colour, way.paint), (2, Colour::OUT, None));
+fn an_edge_gives_nothing_that_was_not_bought() {
+    let seen = |c: &mut Classifier, source: &str, dscp: &str| {
+        let headers = packet(source, "192.0.2.1", (80, 5), Dscp::parse(dscp).unwrap());
+        let w = way(c, Time(1), &Ok(headers));
+        (w.class, w.markers, w.paint, w.clear_link)
+    };
+    let (voice, assured, best_effort) = (1, 2, 3);
+    let bought = "services = [{ class = \"voice\", rate = \"1 Mbit/s\", burst = \"3 kB\" }]\n";
+    let text = file("role = \"edge\"").replace("name = \"net\"\n", &format!("name = \"net\"\n{bought}"));
+    let mut c = classifier(&parsed(&text), true);
+    let bleached = (best_effort, [None; 2], Paint::As(Dscp::DEFAULT), true);
+    for dscp in (0..64).filter_map(Dscp::new) {
+        // A stranger gets nothing, and a customer nothing beside what is metered.
+        assert_eq!(seen(&mut c, "192.0.2.7", &dscp.to_string()), bleached);
+        if !["BE", "CS0", "AF11", "AF12", "AF13"].contains(&dscp.to_string().as_str()) {
+            assert_eq!(seen(&mut c, "10.0.1.9", &dscp.to_string()), bleached, "{dscp}");
+        }
+    }
+    let paint = Paint::Colour(CodePoints::default());
+    assert_eq!(seen(&mut c, "10.0.1.9", "AF11"), (assured, [Some(0), None], paint, true));
+    // He has bought it: policed, by the marker behind those of the customers.
+    assert_eq!(seen(&mut c, "10.0.2.9", "EF"), (voice, [Some(2), None], Paint::Keep, false));
+    // Remapped, or kept: still best effort.
+    let text = file("remap = { EF = \"CS1\", 5 = 7 }\ndscp = \"keep\"");
+    let mut c = classifier(&parsed(&text), true);
+    let kept = |paint| (best_effort, [None; 2], paint, false);
+    assert_eq!(seen(&mut c, "10.0.2.9", "EF"), kept(Paint::As(Dscp::parse("CS1").unwrap())));
+    assert_eq!(seen(&mut c, "10.0.2.9", "5"), kept(Paint::As(Dscp::parse("7").unwrap())));
+    assert_eq!(seen(&mut c, "192.0.2.7", "AF11"), kept(Paint::Keep));
+    // In the core code points are believed.
+    let mut c = classifier(&config("role = \"core\""), true);
+    assert_eq!(seen(&mut c, "192.0.2.7", "AF11"), (assured, [None; 2], Paint::Keep, false));
+    assert_eq!(seen(&mut c, "192.0.2.7", "EF"), (voice, [None; 2], Paint::Keep, false));
+    assert_eq!(seen(&mut c, "192.0.2.7", "AF21"), kept(Paint::Keep));
+}
+
+/// Control frames have a class of their own, each kind with a policer of its own; what can't be read is best effort, or
+/// refused by choice, and so is what a length field is wrong of.
+#[test]
+fn nothing_passes_unless_everything_does() {
+    let mut c = classifier(&config(""), true);
+    let unreadable = [Opaque::NotIp, Opaque::TooDeep, Opaque::Truncated, Opaque::Malformed];
+    for kind in Control::ALL {
+        let w = way(&mut c, Time(1), &Err(Opaque::Control(kind)));
+        assert_eq!((w.class, w.markers), (0, [Some(2 + kind as u16), None]));
+        let nd = Headers { control: Some(kind), ..packet("10.0.1.9", "192.0.2.1", (1, 2), Dscp::EF) };
+        let w = way(&mut c, Time(1), &Ok(nd));
+        assert_eq!((w.class, w.paint), (0, Paint::As(Dscp::DEFAULT)));
+    }
+    for why in unreadable {
+        let w = way(&mut c, Time(1), &Err(why));
+        assert_eq!((w.class, w.colour, w.markers), (3, Colour::OUT, [None; 2]));
+    }
+    let lying = Headers { length_disagrees: true, ..packet("10.0.2.9", "192.0.2.1", (1, 2), Dscp::DEFAULT) };
+    assert_eq!(way(&mut c, Time(1), &Ok(lying)).markers, [Some(1), None], "charged");
+    let text = file("")
+        .replace("[upstream]", "[frames]\nunreadable = \"drop\"\nlength_mismatch = \"drop\"\n[upstream]");
+    let mut c = classifier(&parsed(&text), true);
+    for why in unreadable {
+        assert_eq!(c.decide(Time(1), &Err(why)), Decision::Refuse);
+    }
+    assert_eq!(c.decide(Time(1), &Ok(lying)), Decision::Refuse);
+    assert_eq!(way(&mut c, Time(1), &Err(Opaque::Control(Control::Arp))).class, 0);
+}
+
+/// The number that frames share that aren't IP was somebody's flow's: a packet with their tuple isn't his.
+#[test]
+fn an_opaque_frame_leaves_nobody_its_number() {
+    let file = config("");
+    let mut c = Classifier::new(file.directions[0].as_ref(), true, &file, Flows::new(1, 1));
+    for port in 1000..1008 {
+        way(&mut c, Time(u64::from(port)), &Ok(packet("10.0.1.9", "192.0.2.1", (port, 5), Dscp::DEFAULT)));
+    }
+    let w = way(&mut c, Time(2000), &Err(Opaque::NotIp));
+    assert_eq!(w.forget, Some([Some(1), None]));
+    let same = Headers {
+        protocol: 255,
+        transport: Transport::Other,
+        ..packet("0.0.0.0", "0.0.0.0", (0, 0), Dscp::DEFAULT)
+    };
+    let same = way(&mut c, Time(2001), &Ok(same));
+    assert_eq!((same.flow, same.markers), (w.flow, [None; 2]));
 }
 
 /// A fragment has no ports to go by: it is metered as his who is known by address alone, else treated as nobody's.
@@ -238,21 +330,22 @@ fn fragments_are_metered_by_address() {
         transport: Transport::Fragment,
         ..packet(source, "192.0.2.1", (80, 80), Dscp::parse(dscp).unwrap())
     };
-    let way = |others: &str, source: &str, dscp: &str| {
-        let way = classifier(&config(others), true).way(Time(1), &Ok(fragment(source, dscp))).unwrap();
-        (way.class, way.colour, way.markers[0], way.paint.is_some())
+    let way = |role: &str, source: &str, dscp: &str| {
+        let way = way(&mut classifier(&config(role), true), Time(1), &Ok(fragment(source, dscp)));
+        (way.class, way.colour, way.markers[0])
     };
-    let (voice, assured, best_effort) = (0, 1, 2);
+    let (voice, assured, best_effort) = (1, 2, 3);
     // The ports that would make it the first customer's are not asked: the second has the wider prefix and names none.
-    for others in ["", "others = \"best_effort\""] {
-        assert_eq!(way(others, "10.0.1.9", "BE"), (assured, Colour::IN, Some(1), true));
-        assert_eq!(way(others, "10.0.1.9", "AF11"), (assured, Colour::Green, Some(1), true));
-        assert_eq!(way(others, "2001:db8::9", "AF13"), (assured, Colour::Red, Some(1), true));
-        assert_eq!(way(others, "10.0.1.9", "EF"), (voice, Colour::OUT, None, false));
-        assert_eq!(way(others, "192.0.2.7", "BE"), (best_effort, Colour::OUT, None, false));
+    for role in ["role = \"core\"", "role = \"edge\""] {
+        assert_eq!(way(role, "10.0.1.9", "BE"), (assured, Colour::IN, Some(1)));
+        assert_eq!(way(role, "10.0.1.9", "AF11"), (assured, Colour::Green, Some(1)));
+        assert_eq!(way(role, "2001:db8::9", "AF13"), (assured, Colour::Red, Some(1)));
+        assert_eq!(way(role, "192.0.2.7", "BE"), (best_effort, Colour::OUT, None));
     }
-    assert_eq!(way("", "192.0.2.7", "AF11"), (assured, Colour::Green, None, false));
-    assert_eq!(way("others = \"best_effort\"", "192.0.2.7", "AF11"), (best_effort, Colour::OUT, None, false));
+    assert_eq!(way("role = \"core\"", "10.0.1.9", "EF"), (voice, Colour::OUT, None));
+    assert_eq!(way("role = \"core\"", "192.0.2.7", "AF11"), (assured, Colour::Green, None));
+    assert_eq!(way("role = \"edge\"", "10.0.1.9", "EF"), (best_effort, Colour::OUT, None));
+    assert_eq!(way("role = \"edge\"", "192.0.2.7", "AF11"), (best_effort, Colour::OUT, None));
 }
 
 #[test]
@@ -260,24 +353,31 @@ fn the_inside_is_the_destination_on_the_way_back() {
     let config = config("");
     let mut down = classifier(&config, false);
     let answer = packet("192.0.2.1", "10.0.1.9", (80, 6000), Dscp::DEFAULT);
-    assert_eq!(down.way(Time(1), &Ok(answer)).unwrap().markers, [Some(0), None]);
+    assert_eq!(way(&mut down, Time(1), &Ok(answer)).markers, [Some(0), None]);
     // Seen from the other direction's markers: the flow that it answers.
     let mut up = classifier(&config, true);
-    let there = up.way(Time(1), &Ok(packet("10.0.1.9", "192.0.2.1", (6000, 80), Dscp::DEFAULT))).unwrap();
+    let there = packet("10.0.1.9", "192.0.2.1", (6000, 80), Dscp::DEFAULT);
+    let there = way(&mut up, Time(1), &Ok(there));
     let back = up.way_back(Time(2), &answer).unwrap();
     assert_eq!((back.flow, back.markers), (there.flow, there.markers));
 }
 
 #[test]
-fn what_is_not_ip_and_the_bypass_pass() {
+fn with_the_bypass_on_everything_passes() {
     let config = config("");
     let mut c = classifier(&config, true);
-    assert_eq!(c.way(Time(1), &Err(Opaque::Control(Control::Arp))), None);
     c.set_bypass(true);
     let headers = packet("10.0.1.9", "192.0.2.1", (80, 5), Dscp::DEFAULT);
-    assert_eq!((c.way(Time(1), &Ok(headers)), c.bypassed()), (None, 1));
-    let mut next = c.succeeded_by(config.directions[0].as_ref(), true, config.points);
-    assert_eq!((next.way(Time(1), &Ok(headers)), next.bypassed()), (None, 2), "a reload doesn't end it");
+    assert_eq!((c.decide(Time(1), &Ok(headers)), c.bypassed()), (Decision::Pass, 1));
+    let mut next = c.succeeded_by(config.directions[0].as_ref(), true, &config);
+    assert_eq!(
+        (next.decide(Time(1), &Ok(headers)), next.bypassed()),
+        (Decision::Pass, 2),
+        "a reload doesn't end it"
+    );
     next.set_bypass(false);
-    assert!(next.way(Time(1), &Ok(headers)).is_some());
+    assert_ne!(next.decide(Time(1), &Ok(headers)), Decision::Pass);
+    // A direction that the file doesn't name.
+    let mut none = Classifier::new(None, true, &config, Flows::new(1, 1));
+    assert_eq!(none.decide(Time(1), &Err(Opaque::NotIp)), Decision::Pass);
 }

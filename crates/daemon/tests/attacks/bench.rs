@@ -44,6 +44,8 @@ pub struct Bench {
     pub router: Option<Router>,
     pub now: Time,
     pub out: Out,
+    /// When the last frame's turn came.
+    pub last: Time,
     pub rng: Rng,
 }
 
@@ -51,7 +53,8 @@ impl Bench {
     pub fn new(text: &str) -> Bench {
         let router = Router::new(config(text), Layer::Ethernet, 1);
         let rng = Rng::for_component(7, "attacker");
-        Bench { router: Some(router), now: Time::ZERO, out: Out::default(), rng }
+        let (now, last) = (Time::ZERO, Time::ZERO);
+        Bench { router: Some(router), now, out: Out::default(), last, rng }
     }
 
     fn router(&mut self) -> &mut Router {
@@ -66,25 +69,23 @@ impl Bench {
         self.collect();
     }
 
-    /// Nothing comes for so long.
-    pub fn wait(&mut self, time: Duration) {
-        self.now += time;
-        let now = self.now;
-        self.router().advance(now);
-        self.collect();
-    }
-
-    /// Set up anew from this file.
-    pub fn reload(&mut self, text: &str) {
-        let router = self.router.take().expect("a reload is over at once");
-        self.router = Some(router.set_up_anew(config(text), Layer::Ethernet, 1, self.now));
-    }
-
     fn collect(&mut self) {
-        let Bench { router, out, .. } = self;
+        let Bench { router, out, last, .. } = self;
         let leaving = &mut router.as_mut().expect("a reload is over at once").lanes[0].leaving;
         leaving.iter().for_each(|frame| out.add(frame));
+        *last = leaving.times().last().copied().unwrap_or(*last);
         leaving.clear();
+    }
+
+    /// Nothing comes until all that waits has left; then the accounts are right.
+    pub fn drain(&mut self) {
+        while self.router().waiting() > 0 {
+            let Some(due) = self.router().due() else { break };
+            self.now = self.now.max(due);
+            self.router().advance(due);
+            self.collect();
+        }
+        self.check();
     }
 
     /// The accounts.

@@ -57,9 +57,17 @@ impl Default for Ip {
 pub struct Frame(pub Vec<u8>);
 
 impl Frame {
-    /// Bytes behind link headers and tags, whatever any length field says.
+    /// Bytes behind link headers and tags, whatever any length field says, without padding.
     pub fn bytes(&self) -> u64 {
-        (self.0.len() - self.at()) as u64
+        (self.0.len() - self.at() - usize::from(self.0[8])) as u64
+    }
+
+    /// Made as long as a frame must be.
+    pub fn padded(mut self) -> Frame {
+        let padding = 60usize.saturating_sub(self.0.len());
+        self.0[8] += padding as u8;
+        self.0.resize(self.0.len() + padding, 0);
+        self
     }
 
     /// Where its IP header, if it has one, begins.

@@ -31,7 +31,9 @@ pub struct Bench {
 
 /// One queue for all, drop-tail, no customers.
 pub fn plain(rate: &str) -> String {
-    format!("[upstream]\nrate = \"{rate}\"\nqueue = {{ aqm = \"drop_tail\", limit = \"400 packets\" }}\n")
+    format!(
+        "[upstream]\nrole = \"core\"\nrate = \"{rate}\"\nqueue = {{ aqm = \"drop_tail\", limit = \"400 packets\" }}\n"
+    )
 }
 
 /// Whether a test may do what it needs to. It fails where it can't, unless `ALLOW_MISSING=live` says that this is fine.
@@ -262,7 +264,9 @@ impl Bench {
 pub fn assert_adds_up(stats: &Json) {
     for i in 0..2 {
         let of = |key: &str| figure(stats, &format!("directions.{i}.{key}"));
-        let gone = of("passed") + of("sent") + of("dropped") + of("marked_away") + of("no_buffer");
+        let fates =
+            ["passed", "sent", "dropped", "refused", "marked_away", "policed", "no_buffer", "too_late"];
+        let gone: u64 = fates.into_iter().map(of).sum();
         assert_eq!(of("came"), gone + of("waiting"), "{stats:#}");
         assert_eq!(stats["directions"][i]["adds_up"], true);
         assert_eq!(of("came"), figure(stats, &format!("ports.{i}.received")));

@@ -14,16 +14,16 @@ pub mod shaper;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Packet};
+use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Kind, Packet};
 use inprofile_core::queue::fifo::{Counts, Item};
 use inprofile_core::queue::scheduled::{Class, Heir, Scheduled, Setup};
 use inprofile_core::registry::{AnyAqm, AnyScheduler};
 use inprofile_core::rng::Rng;
 use inprofile_core::signal::{FORGET, Outbox, Signal};
-use inprofile_core::units::{Bytes, Rate, Time};
+use inprofile_core::units::{Bytes, Duration, Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Mark, Silent};
 
-use crate::code_points::CodePoints;
+use crate::code_points::{CodePoints, Dscp};
 use crate::packet::{self, Census, Headers, Layer, Seen};
 use buffers::{Buffers, Slot};
 use marking::Marking;
@@ -46,14 +46,38 @@ pub struct Way {
     pub colour: Colour,
     /// Markers it passes, in order, by their number.
     pub markers: [Option<u16>; MOST_MARKERS],
-    /// The code points its colour is written with when it leaves; `None`: its DSCP stays.
-    pub paint: Option<CodePoints>,
+    /// The DSCP it leaves with.
+    pub paint: Paint,
+    /// The classes of its VLAN tags and MPLS labels are taken off.
+    pub clear_link: bool,
 }
 
-/// Decides what is done with which packet.
+/// Which DSCP a packet leaves with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paint {
+    /// The one it came with.
+    Keep,
+    /// That of its colour.
+    Colour(CodePoints),
+    /// This one.
+    As(Dscp),
+}
+
+/// What becomes of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It goes on at once, unqueued and unmarked.
+    Pass,
+    /// It goes no further.
+    Refuse,
+    /// It is marked and queued.
+    Queue(Way),
+}
+
+/// Decides what is done with which frame.
 pub trait Policy {
-    /// What is done with this one; `None`: it goes on at once, unqueued and unmarked.
-    fn way(&mut self, now: Time, seen: &Seen) -> Option<Way>;
+    /// What is done with this one.
+    fn decide(&mut self, now: Time, seen: &Seen) -> Decision;
 }
 
 /// A packet that leaves, or what became of it. `number` counts the arrivals from 0.
@@ -78,11 +102,35 @@ pub trait Witness {
 #[derive(Clone, Copy, Debug)]
 struct Held {
     packet: Packet,
-    headers: Headers,
-    paint: Option<CodePoints>,
+    /// Of an IP packet: where its DSCP and ECN are.
+    headers: Option<Headers>,
+    paint: Paint,
+    clear_link: bool,
     slot: Slot,
     number: u64,
     since: Time,
+}
+
+impl Held {
+    /// Gives the frame the DSCP it leaves with, CE if a discipline has marked it, and takes its link's classes off.
+    fn write(&self, frame: &mut [u8]) {
+        if self.clear_link {
+            packet::clear_link_classes(frame);
+        }
+        let Some(headers) = &self.headers else { return };
+        match self.paint {
+            Paint::Keep => {}
+            Paint::Colour(points) => {
+                packet::set_dscp(frame, headers, points.of(self.packet.colour));
+            }
+            Paint::As(dscp) => {
+                packet::set_dscp(frame, headers, dscp);
+            }
+        }
+        if self.packet.ecn == Ecn::Experienced && headers.ecn != Ecn::Experienced {
+            packet::congestion_experienced(frame, headers);
+        }
+    }
 }
 
 impl Item for Held {
@@ -110,12 +158,20 @@ pub struct Totals {
     pub came: u64,
     /// Sent on without being queued.
     pub passed: u64,
-    /// Dropped by a marker.
+    /// Refused by the policy.
+    pub refused: u64,
+    /// Dropped by a marker, but not as out of profile.
     pub marked_away: u64,
+    /// Dropped by a marker as out of profile.
+    pub policed: u64,
     /// Dropped because every buffer was taken.
     pub no_buffer: u64,
     /// Sent at the shaped rate.
     pub sent: u64,
+    /// Thrown away when their turn came, as it had come too long ago.
+    pub too_late: u64,
+    /// Of those that came: packets with a length field that says something else than what was received.
+    pub length_disagrees: u64,
 }
 
 /// What a datapath is made of.
@@ -135,6 +191,10 @@ pub struct Parts {
     pub rate: Rate,
     /// Bytes a packet takes on the link beside its IP packet, as in `tc`'s overhead.
     pub overhead: u32,
+    /// The fewest bytes a packet counts for, overhead included, as in `tc`'s mpu.
+    pub mpu: u32,
+    /// Who looks this long after a packet's turn throws it away: sent all at once, they would leave faster than the rate.
+    pub age_limit: Option<Duration>,
     /// The most packets that are held at a time, whatever the limit says.
     pub buffers: usize,
 }
@@ -170,6 +230,10 @@ pub struct Datapath<P> {
     pub policy: P,
     layer: Layer,
     overhead: u32,
+    mpu: u32,
+    age_limit: Option<Duration>,
+    /// When it really is, as far as it was told: no earlier than what is done.
+    present: Time,
     markers: Vec<Marking>,
     queue: Scheduled<Held>,
     rng: Rng,
@@ -193,6 +257,9 @@ impl<P: Policy> Datapath<P> {
             ticks: ticks.collect(),
             layer: parts.layer,
             overhead: parts.overhead,
+            mpu: parts.mpu,
+            age_limit: parts.age_limit,
+            present: Time::ZERO,
             markers: parts.markers,
             queue: Scheduled::new(parts.scheduler, parts.classes),
             rng: parts.rng,
@@ -221,6 +288,7 @@ impl<P: Policy> Datapath<P> {
         new.buffers.set_most(most);
         (new.rng, new.census, new.totals) = (self.rng, self.census, self.totals);
         new.queue_tick = Some(now);
+        new.present = self.present;
         // What was held back by a class's set rate may have another now.
         new.held_until = self.held_until.filter(|_| sending.is_none()).map(|_| now);
         new
@@ -246,19 +314,35 @@ impl<P: Policy> Datapath<P> {
         self.totals.came += 1;
         let seen = packet::parse(self.layer, frame);
         self.census.count(&seen);
-        let (Some(way), Ok(headers)) = (self.policy.way(now, &seen), seen) else {
-            self.totals.passed += 1;
-            witness.send(now, number, frame);
-            return;
+        self.totals.length_disagrees += u64::from(seen.is_ok_and(|h| h.length_disagrees));
+        let way = match self.policy.decide(now, &seen) {
+            Decision::Queue(way) => way,
+            Decision::Pass => {
+                self.totals.passed += 1;
+                witness.send(now, number, frame);
+                return;
+            }
+            Decision::Refuse => {
+                self.totals.refused += 1;
+                return;
+            }
         };
         self.make_known(now, &way);
-        let mut packet = headers.packet(way.flow, way.colour, way.class);
-        packet.size += self.overhead;
+        let headers = seen.ok();
+        let mut packet = match headers {
+            Some(headers) => headers.packet(way.flow, way.colour, way.class),
+            None => self.opaque(frame, &way),
+        };
+        packet.size = (packet.size + self.overhead).max(self.mpu);
         for marker in way.markers.into_iter().flatten() {
             let verdict = self.markers[usize::from(marker)].decide(now, &packet);
             witness.marked(now, number, marker, verdict);
             match verdict {
                 Mark::Pass(colour) => packet.colour = colour,
+                Mark::Drop(Cause::Policed) => {
+                    self.totals.policed += 1;
+                    return;
+                }
                 Mark::Drop(_) => {
                     self.totals.marked_away += 1;
                     return;
@@ -269,7 +353,8 @@ impl<P: Policy> Datapath<P> {
             self.totals.no_buffer += 1;
             return;
         };
-        let held = Held { packet, headers, paint: way.paint, slot, number, since: now };
+        let (paint, clear_link) = (way.paint, way.clear_link && self.layer == Layer::Ethernet);
+        let held = Held { packet, headers, paint, clear_link, slot, number, since: now };
         let verdict = self.queue.arrive(now, &packet, held, &mut self.rng, &mut Silent);
         witness.queued(now, number, verdict);
         while let Some(victim) = self.queue.take_struck() {
@@ -287,6 +372,20 @@ impl<P: Policy> Datapath<P> {
         }
     }
 
+    /// What mechanisms see of a frame that isn't read as IP: all of it behind the link's first header counts, and no less
+    /// than the shortest there is.
+    fn opaque(&self, frame: &[u8], way: &Way) -> Packet {
+        let size = match self.layer {
+            Layer::Ethernet => {
+                frame.len().saturating_sub(packet::ETHERNET_HEADER).max(packet::SHORTEST_PAYLOAD)
+            }
+            Layer::Ip => frame.len().max(packet::SHORTEST_IP),
+        };
+        let Way { flow, colour, class, .. } = *way;
+        let ecn = Ecn::NotCapable;
+        Packet { flow, colour, class, ecn, size: size as u32, kind: Kind::Datagram, ..Packet::default() }
+    }
+
     /// A frame that goes the other way is seen by the queue's discipline and by markers, which may estimate from both
     /// directions. `way` says whose it is and which markers its data passes.
     pub fn reverse<W: Witness>(&mut self, now: Time, frame: &[u8], way: &Way, witness: &mut W) {
@@ -294,7 +393,7 @@ impl<P: Policy> Datapath<P> {
         if let Ok(headers) = packet::parse(self.layer, frame) {
             self.make_known(now, way);
             let mut packet = headers.packet(way.flow, way.colour, way.class);
-            packet.size += self.overhead;
+            packet.size = (packet.size + self.overhead).max(self.mpu);
             self.queue.observe(now, &packet, Direction::Reverse);
             for marker in way.markers.into_iter().flatten() {
                 self.markers[usize::from(marker)].observe_reverse(now, &packet);
@@ -371,12 +470,12 @@ impl<P: Policy> Datapath<P> {
         let in_hand = in_hand.filter(|(slot, _)| *slot == held.slot);
         let left = in_hand.is_some();
         let frame = in_hand.map_or_else(|| self.buffers.get_mut(held.slot), |(_, frame)| frame);
-        if let Some(paint) = held.paint {
-            packet::set_dscp(frame, &held.headers, paint.of(held.packet.colour));
+        if self.age_limit.is_some_and(|limit| self.present.since(at) > limit) {
+            self.buffers.release(held.slot);
+            self.totals.too_late += 1;
+            return left;
         }
-        if held.packet.ecn == Ecn::Experienced && held.headers.ecn != Ecn::Experienced {
-            packet::congestion_experienced(frame, &held.headers);
-        }
+        held.write(frame);
         witness.send(at, held.number, frame);
         self.buffers.release(held.slot);
         self.totals.sent += 1;
@@ -430,6 +529,11 @@ impl<P: Policy> Datapath<P> {
         &self.totals
     }
 
+    /// What time it is: whoever looks late says so before, and what is too late by then is thrown away.
+    pub fn set_present(&mut self, now: Time) {
+        self.present = now;
+    }
+
     /// Another rate, from the next packet on. It must not be zero.
     pub fn set_rate(&mut self, rate: Rate) {
         self.shaper.set_rate(rate);
@@ -444,7 +548,8 @@ impl<P: Policy> Datapath<P> {
         let queues = || self.queue.classes().iter().map(|c| &c.queue);
         let dropped: u64 = queues().flat_map(|q| Colour::ALL.map(|c| q.counts().dropped_of(c))).sum();
         let waiting: u64 = queues().flat_map(|q| q.waiting()).map(u64::from).sum();
-        let gone = t.passed + t.marked_away + t.no_buffer + t.sent + dropped;
+        let gone =
+            t.passed + t.refused + t.marked_away + t.policed + t.no_buffer + t.sent + t.too_late + dropped;
         if t.came != gone + waiting || self.buffers.used() as u64 != waiting {
             return Err(format!("{t:?}, {dropped} dropped by the queue, {waiting} waiting"));
         }

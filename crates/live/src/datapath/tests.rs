@@ -24,22 +24,23 @@ fn packet(source: u8, size: usize, octet: u8) -> Vec<u8> {
 struct All {
     flows: Flows,
     markers: [Option<u16>; 2],
-    paint: Option<CodePoints>,
+    paint: Paint,
 }
 
 impl Policy for All {
-    fn way(&mut self, now: Time, seen: &Seen) -> Option<Way> {
-        let headers = seen.as_ref().ok()?;
+    fn decide(&mut self, now: Time, seen: &Seen) -> Decision {
+        let Ok(headers) = seen else { return Decision::Pass };
         let Numbered { flow, new } = self.flows.number(now, &FiveTuple::of(headers));
         let points = CodePoints::default();
         let colour = points.colour(headers.dscp).unwrap_or(Colour::IN);
-        Some(Way {
+        Decision::Queue(Way {
             flow,
             forget: new.then_some(self.markers),
             class: headers.addresses.0[3],
             colour,
             markers: self.markers,
             paint: self.paint,
+            clear_link: false,
         })
     }
 }
@@ -86,12 +87,14 @@ fn with_classes(classes: Vec<Setup>, markers: Vec<Marking>, buffers: usize) -> D
         rng: Rng::for_component(1, "queue"),
         rate: Rate(8_000_000),
         overhead: 0,
+        mpu: 0,
+        age_limit: None,
         buffers,
     };
     let policy = All {
         flows: Flows::new(64, 1),
         markers: [numbers[0], numbers[1]],
-        paint: Some(CodePoints::default()),
+        paint: Paint::Colour(CodePoints::default()),
     };
     Datapath::new(policy, parts)
 }
@@ -204,7 +207,7 @@ fn without_buffers_packets_are_lost_and_counted() {
 #[test]
 fn other_code_points_come_out_as_they_came() {
     let mut path = datapath(100.0, Vec::new(), 100);
-    path.policy.paint = None;
+    path.policy.paint = Paint::Keep;
     let mut out = Sent::default();
     for octet in 0..=255 {
         let frame = packet(1, 100, octet);
@@ -252,7 +255,7 @@ proptest! {
         let class = |number, rate| Setup { number, limit: Backlog::Packets(4.0), aqm: drop_tail(), rate };
         let classes = vec![class(46, Some(Rate(4_000_000))), class(0, None)];
         let mut path = with_classes(classes, Vec::new(), 100);
-        path.policy.paint = None;
+        path.policy.paint = Paint::Keep;
         let (mut out, mut now, mut came) = (Sent::default(), 0, Vec::new());
         for (number, (gap, size, first)) in (0u8..).zip(&arrivals) {
             now += gap;
@@ -305,9 +308,11 @@ fn a_datapath_set_up_anew_keeps_its_packets() {
             rng: Rng::for_component(2, "queue"),
             rate: Rate(4_000_000),
             overhead: 0,
+            mpu: 0,
+            age_limit: None,
             buffers: 30,
         };
-        let policy = All { flows: Flows::new(64, 1), markers: [None; 2], paint: None };
+        let policy = All { flows: Flows::new(64, 1), markers: [None; 2], paint: Paint::Keep };
         let heirs = [Heir { class: 0, unchanged: false }];
         let mut path = path.set_up_anew(policy, parts, &heirs, Time(MS));
         path.check().unwrap();
@@ -342,9 +347,11 @@ fn classes_leave_their_packets_to_heirs() {
         rng: Rng::for_component(2, "queue"),
         rate: Rate(8_000_000),
         overhead: 0,
+        mpu: 0,
+        age_limit: None,
         buffers: 30,
     };
-    let policy = All { flows: Flows::new(64, 1), markers: [None; 2], paint: None };
+    let policy = All { flows: Flows::new(64, 1), markers: [None; 2], paint: Paint::Keep };
     let heirs = [Heir { class: 0, unchanged: false }, Heir { class: 0, unchanged: true }];
     let mut path = path.set_up_anew(policy, parts, &heirs, Time(3 * MS));
     path.advance(Time(100 * MS), &mut out);

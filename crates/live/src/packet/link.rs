@@ -24,10 +24,7 @@ mod ether {
     pub const LLDP: u16 = 0x88cc;
     /// IEEE 802.1Q and 802.1ad, and the number stacked tags had before that.
     pub const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
-    pub const HEADER: usize = 14;
     pub const TAG: usize = 4;
-    /// Without the check sequence: shorter frames are padded to this, tags beside it.
-    pub const SHORTEST: usize = 60;
 }
 
 /// IANA's PPP protocol numbers.
@@ -39,13 +36,17 @@ mod ppp {
     pub const FIRST_CONTROL: u16 = 0x8000;
 }
 
+/// Addresses and type.
+pub const ETHERNET_HEADER: usize = 14;
+/// Shorter frames are padded to 60 bytes, tags and the check sequence beside that (IEEE 802.3 §3.2.8).
+pub const SHORTEST_PAYLOAD: usize = 46;
 /// The most VLAN tags that are looked behind.
 pub const MOST_TAGS: u8 = 4;
 /// The most MPLS labels that are looked behind.
 pub const MOST_LABELS: u8 = 8;
 /// Bytes that may stand before an IP packet that is looked into.
 pub const MOST_BEFORE_IP: usize =
-    ether::HEADER + ether::TAG * MOST_TAGS as usize + 8 + 4 * MOST_LABELS as usize;
+    ETHERNET_HEADER + ether::TAG * MOST_TAGS as usize + 8 + 4 * MOST_LABELS as usize;
 
 /// What stands before the IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,12 +70,12 @@ pub struct Link {
 impl Link {
     /// Whether a frame is so short that what is behind its packet is padding.
     pub(super) fn may_be_padded(&self, frame: &[u8]) -> bool {
-        frame.len() <= ether::SHORTEST + ether::TAG * usize::from(self.tags)
+        frame.len() <= ETHERNET_HEADER + SHORTEST_PAYLOAD + ether::TAG * usize::from(self.tags)
     }
 
     /// Reads up to the IP header. `Ok`: there should be one of this version; 0: one of either.
     pub(super) fn read(frame: &[u8]) -> (Link, Result<u8, Opaque>) {
-        let mut link = Link { at: ether::HEADER, ..Link::default() };
+        let mut link = Link { at: ETHERNET_HEADER, ..Link::default() };
         let found = link.ethernet(frame);
         (link, found)
     }

@@ -8,13 +8,16 @@ mod link;
 mod read;
 mod write;
 
-pub use link::{Link, MOST_BEFORE_IP, MOST_LABELS, MOST_TAGS};
+pub use link::{ETHERNET_HEADER, Link, MOST_BEFORE_IP, MOST_LABELS, MOST_TAGS, SHORTEST_PAYLOAD};
 pub use read::parse;
-pub use write::{congestion_experienced, set_dscp};
+pub use write::{clear_link_classes, congestion_experienced, set_dscp};
 
 use inprofile_core::packet::{Colour, Ecn, FlowId, Kind, Packet};
 
 use crate::code_points::Dscp;
+
+/// IPv4's header: there is no shorter IP packet.
+pub const SHORTEST_IP: usize = 20;
 
 /// What a frame begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

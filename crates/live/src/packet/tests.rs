@@ -362,3 +362,32 @@ fn a_wrong_checksum_is_not_covered_up() {
     set_dscp(&mut p, &h, Dscp::EF);
     assert_ne!(checksum::check(&p[..20]), 0);
 }
+
+#[test]
+fn classes_of_tags_and_labels_are_taken_off() {
+    let ip = v4(&[], 17, &[0, 1, 0, 2, 0, 8, 0, 0], 0);
+    for kinds in [
+        &[0x0800][..],
+        &[0x8100, 0x8847],
+        &[0x88a8, 0x8100, 0x8100, 0x9100, 0x8100, 0x0800],
+        &[0x8100, 0x88b5],
+    ] {
+        let rest = if kinds.contains(&0x8847) { labelled(3, &ip) } else { ip.clone() };
+        let before = ethernet(kinds, &rest);
+        let mut after = before.clone();
+        clear_link_classes(&mut after);
+        let tags = (kinds.len() - 1).min(MOST_TAGS.into());
+        let changed: Vec<usize> = (0..before.len()).filter(|i| before[*i] != after[*i]).collect();
+        let mut wanted: Vec<usize> = (0..tags).map(|t| 14 + 4 * t).collect();
+        if kinds.contains(&0x8847) {
+            wanted.extend([20, 24, 28]);
+        }
+        assert_eq!(changed, wanted);
+        // 0xe064 was priority 7 of VLAN 100.
+        assert!((0..tags).all(|t| after[14 + 4 * t..16 + 4 * t] == [0x00, 0x64]));
+        assert_eq!(parse(Layer::Ethernet, &after).is_ok(), parse(Layer::Ethernet, &before).is_ok());
+    }
+    for cut in 0..40 {
+        clear_link_classes(&mut ethernet(&[0x8100, 0x8847], &labelled(9, &ip))[..cut]);
+    }
+}

@@ -1,7 +1,8 @@
-//! Writing: the DSCP and the ECN bits, and IPv4's checksum with them. Nothing else of a packet ever changes.
+//! Writing: the DSCP and the ECN bits, and IPv4's checksum with them; the classes of tags and labels. Nothing else of a
+//! frame ever changes.
 
 use super::checksum;
-use super::{Family, Headers};
+use super::{Family, Headers, Link};
 use crate::code_points::Dscp;
 
 /// Writes the DSCP; the ECN bits stay (RFC 3168 §5). False if the frame isn't the one `headers` were read from.
@@ -38,4 +39,20 @@ fn rewrite(frame: &mut [u8], headers: &Headers, change: impl Fn(u8) -> u8) -> bo
         }
     }
     true
+}
+
+/// Takes the classes off the link layer of an Ethernet frame: the priority of its VLAN tags (IEEE 802.1Q §6.9.3) and the
+/// traffic class of its MPLS labels (RFC 5462) become 0, best effort. The drop-eligible bit stays.
+pub fn clear_link_classes(frame: &mut [u8]) {
+    let (link, _) = Link::read(frame);
+    for tag in 0..usize::from(link.tags) {
+        if let Some(tci) = frame.get_mut(14 + 4 * tag) {
+            *tci &= 0x1f;
+        }
+    }
+    for label in 0..usize::from(link.labels) {
+        if let Some(octet) = frame.get_mut(link.labels_at + 4 * label + 2) {
+            *octet &= 0xf1;
+        }
+    }
 }

@@ -13,7 +13,7 @@ use inprofile_core::units::{Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Mark};
 use inprofile_live::code_points::CodePoints;
 use inprofile_live::datapath::marking::Marking;
-use inprofile_live::datapath::{Datapath, Parts, Policy, Way, Witness};
+use inprofile_live::datapath::{Datapath, Decision, Paint, Parts, Policy, Way, Witness};
 use inprofile_live::io::Io;
 use inprofile_live::io::replay::{Frame, Replay};
 use inprofile_live::packet::{Layer, Seen, checksum, parse};
@@ -136,12 +136,13 @@ fn way(seen: &Seen, classes: u32) -> Option<Way> {
     let points = CodePoints::default();
     let colour = points.colour(headers.dscp)?;
     let class = (flow.0 % classes) as u8;
-    Some(Way { flow, forget: None, class, colour, markers: [Some(0), None], paint: Some(points) })
+    let (markers, paint) = ([Some(0), None], Paint::Colour(points));
+    Some(Way { flow, forget: None, class, colour, markers, paint, clear_link: false })
 }
 
 impl Policy for ByAddress {
-    fn way(&mut self, _: Time, seen: &Seen) -> Option<Way> {
-        way(seen, self.0)
+    fn decide(&mut self, _: Time, seen: &Seen) -> Decision {
+        way(seen, self.0).map_or(Decision::Pass, Decision::Queue)
     }
 }
 
@@ -209,6 +210,8 @@ pub fn live(
             rng: Rng::for_component(seed, "queue bottleneck"),
             rate,
             overhead: 0,
+            mpu: 0,
+            age_limit: None,
             buffers: 100_000,
         },
     );

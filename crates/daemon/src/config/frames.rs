@@ -1,0 +1,88 @@
+//! `[frames]`: what becomes of frames that can't be metered as somebody's packets.
+
+use inprofile_config::problem::Wrong;
+use inprofile_config::{Entry, Section};
+use inprofile_core::units::{Bytes, Duration, Rate};
+
+/// Policed rates, if the file doesn't say: this share of a direction's rate, within these bounds.
+const CONTROL_SHARE: u64 = 200;
+const LEAST_CONTROL: Rate = Rate(32_000);
+const MOST_CONTROL: Rate = Rate(1_000_000);
+/// Full packets that may come at once.
+const CONTROL_BURST: u64 = 4;
+
+/// What becomes of frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frames {
+    /// Not IP, or not to be read: dropped, rather than best effort.
+    pub drop_unreadable: bool,
+    /// With a length field that says something else than what was received: dropped, rather than charged what was.
+    pub drop_length_mismatch: bool,
+    /// How late a packet may leave.
+    pub age_limit: Duration,
+    /// How much of each kind of control frames is let through; `None`: a share of the direction's rate.
+    pub control: Option<Policing>,
+}
+
+/// A rate, and a burst, that are let through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policing {
+    /// Counted as the shaper counts.
+    pub rate: Rate,
+    /// What may come at once.
+    pub burst: Bytes,
+}
+
+impl Frames {
+    /// How much of each kind of control frames is let through in a direction of this rate.
+    pub(super) fn control(&self, rate: Rate, packet: Bytes) -> Policing {
+        let share = Rate((rate.0 / CONTROL_SHARE).clamp(LEAST_CONTROL.0, MOST_CONTROL.0));
+        let burst = Bytes(packet.0 * CONTROL_BURST);
+        self.control.unwrap_or(Policing { rate: Rate(share.0.min(rate.0)), burst })
+    }
+}
+
+/// Reads the table; `packet` is the size of a full one.
+pub(super) fn read(root: &Section<'_, '_>, packet: Option<Bytes>) -> Option<Frames> {
+    let mut frames = Frames {
+        drop_unreadable: false,
+        drop_length_mismatch: false,
+        age_limit: Duration::from_millis(500),
+        control: None,
+    };
+    let Some(entry) = root.get("frames") else { return Some(frames) };
+    let section = entry.section(&["unreadable", "length_mismatch", "age_limit", "control"])?;
+    let unreadable =
+        section.get("unreadable").map_or(Some("best_effort"), |e| e.word(&["best_effort", "drop"], "choice"));
+    let mismatch =
+        section.get("length_mismatch").map_or(Some("charge"), |e| e.word(&["charge", "drop"], "choice"));
+    let age_limit = section.get("age_limit").map_or(Some(frames.age_limit), |e| e.positive_duration());
+    let control = match section.get("control") {
+        Some(e) => {
+            let table = e.section(&["rate", "burst"]);
+            table.and_then(|t| policing(&t, packet)).map(Some)
+        }
+        None => Some(None),
+    };
+    frames.drop_unreadable = unreadable? == "drop";
+    frames.drop_length_mismatch = mismatch? == "drop";
+    frames.age_limit = age_limit?;
+    frames.control = control?;
+    Some(frames)
+}
+
+/// `rate` and `burst`, which must hold a full packet.
+pub(super) fn policing(section: &Section<'_, '_>, packet: Option<Bytes>) -> Option<Policing> {
+    let rate = section.need("rate", "\"1 Mbit/s\"").and_then(|e| e.positive_rate());
+    let burst = section.need("burst", "\"15 kB\"").and_then(|e| burst(&e, packet));
+    Some(Policing { rate: rate?, burst: burst? })
+}
+
+fn burst(entry: &Entry<'_, '_>, packet: Option<Bytes>) -> Option<Bytes> {
+    let (burst, packet) = (entry.bytes()?, packet?);
+    if burst < packet {
+        let problem = format!("less than a full packet of {packet}: none would ever be let through");
+        return entry.wrong(Wrong::new(problem, format!("write at least \"{packet}\"")));
+    }
+    Some(burst)
+}

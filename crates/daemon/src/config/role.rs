@@ -1,0 +1,157 @@
+//! `role`, `dscp`, `remap`: whether what comes in is believed, and what becomes of code points that nobody has bought.
+//!
+//! An edge of a DiffServ domain conditions what comes in (RFC 2475 §2.1.2): no class or colour without a purchase. In the
+//! core it has been conditioned, and is believed. Either is said for the whole file or for one direction.
+
+use inprofile_config::Section;
+use inprofile_config::problem::Wrong;
+use inprofile_live::code_points::{CodePoints, Dscp};
+
+use super::{Class, read};
+
+/// Whether what comes in is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Of classes and colours only those that were bought.
+    Edge,
+    /// Code points are believed: an edge has conditioned what comes.
+    Core,
+}
+
+impl Role {
+    /// As in the file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        ["edge", "core"][self as usize]
+    }
+}
+
+/// What code points that nobody has bought become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unsold {
+    /// Those that `remap` doesn't name become best effort, and classes of VLAN tags and MPLS labels are taken off.
+    pub bleach: bool,
+    /// By number: what it becomes whatever `bleach` says.
+    pub remap: [Option<Dscp>; 64],
+}
+
+impl Unsold {
+    /// What this one becomes; `None`: it stays.
+    #[must_use]
+    pub fn becomes(&self, dscp: Dscp) -> Option<Dscp> {
+        self.remap[usize::from(dscp.value())].or(self.bleach.then_some(Dscp::DEFAULT))
+    }
+}
+
+/// The keys.
+pub(super) const KEYS: [&str; 3] = ["role", "dscp", "remap"];
+/// What a direction called its role before.
+pub(super) const OLD_KEY: &str = "others";
+
+/// What one table says of it, the file's or a direction's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Said {
+    role: Option<Role>,
+    bleach: Option<bool>,
+    remap: Option<[Option<Dscp>; 64]>,
+}
+
+impl Said {
+    /// Reads a table; `None` if something is wrong with it.
+    pub(super) fn read(section: &Section<'_, '_>) -> Option<Said> {
+        let role = match section.get("role") {
+            Some(e) => e
+                .word(&["edge", "core"], "role")
+                .map(|w| Some(if w == "edge" { Role::Edge } else { Role::Core })),
+            None => Some(None),
+        };
+        let bleach = match section.get("dscp") {
+            Some(e) => e.word(&["bleach", "keep"], "choice").map(|w| Some(w == "bleach")),
+            None => Some(None),
+        };
+        let remap = remap(section);
+        Some(Said { role: role?, bleach: bleach?, remap: remap? })
+    }
+
+    /// `others`, as the role was called before, in the table of a direction.
+    pub(super) fn with_old_key(self, section: &Section<'_, '_>) -> Option<Said> {
+        let Some(entry) = section.get(OLD_KEY) else { return Some(self) };
+        let role = match entry.word(&["trust", "best_effort"], "choice")? {
+            "trust" => Role::Core,
+            _ => Role::Edge,
+        };
+        if self.role.is_some() {
+            let remedy = "leave it out: others = \"trust\" was role = \"core\", \"best_effort\" was \"edge\"";
+            return entry.wrong(Wrong::new("role says it already", remedy));
+        }
+        let now = match role {
+            Role::Core => "role = \"core\"",
+            Role::Edge => {
+                "role = \"edge\", the default; with dscp = \"keep\" code points that nobody bought stay as they are"
+            }
+        };
+        entry.report().warning(entry.place(), "this is called role now", format!("write {now}"));
+        Some(Said { role: Some(role), ..self })
+    }
+
+    /// What this table doesn't say is said by the one above.
+    pub(super) fn or(self, above: Said) -> Said {
+        Said {
+            role: self.role.or(above.role),
+            bleach: self.bleach.or(above.bleach),
+            remap: self.remap.or(above.remap),
+        }
+    }
+
+    /// What holds: an edge that bleaches, unless something else is said; in the core code points are kept.
+    pub(super) fn in_force(self) -> (Role, Unsold) {
+        let role = self.role.unwrap_or(Role::Edge);
+        let bleach = self.bleach.unwrap_or(role == Role::Edge);
+        (role, Unsold { bleach, remap: self.remap.unwrap_or([None; 64]) })
+    }
+}
+
+fn remap(section: &Section<'_, '_>) -> Option<Option<[Option<Dscp>; 64]>> {
+    let Some(entry) = section.get("remap") else { return Some(None) };
+    let table = entry.open("{ CS1 = \"CS1\", AF21 = \"AF31\" }")?;
+    let mut remap = [None; 64];
+    let mut whole = true;
+    for (key, value) in table.entries() {
+        let (from, to) = (Dscp::parse(key), read::dscp(&value));
+        let Some(from) = from else {
+            whole = false;
+            let remedy = "write AF11 to AF43, EF, CS0 to CS7, BE, or a number from 0 to 63";
+            table.report().error(value.place(), "the key is no DSCP", remedy);
+            continue;
+        };
+        let slot: &mut Option<Dscp> = &mut remap[usize::from(from.value())];
+        if slot.is_some() {
+            whole = false;
+            table.report().error(value.place(), "this code point is remapped twice", "leave one out");
+        }
+        whole &= to.is_some();
+        *slot = to;
+    }
+    whole.then_some(Some(remap))
+}
+
+/// Whether nothing that is for sale is given away by `remap`.
+pub(super) fn gives_nothing_away(
+    section: &Section<'_, '_>,
+    unsold: &Unsold,
+    classes: &[Class],
+    points: CodePoints,
+) -> bool {
+    let place = section.locate("remap");
+    let mut none = true;
+    for to in unsold.remap.iter().flatten() {
+        let class = classes.iter().find(|c| c.dscp.contains(to)).map(|c| format!("the class {}", c.name));
+        let colour = points.colour(*to).map(|c| format!("the colour {}", c.name()));
+        if let Some(sold) = colour.or(class) {
+            let problem = format!("{to} is that of {sold}: whoever didn't buy it would have it");
+            section.report().error(&place, problem, "remap to a code point that isn't sold here");
+            none = false;
+        }
+    }
+    none
+}

@@ -1,0 +1,62 @@
+//! The policers of a direction: what a customer has bought of a class, and what is let through of each kind of control
+//! frames. Each is a token bucket whose packets out of profile are dropped.
+
+use inprofile_core::marker::action::Action;
+use inprofile_core::marker::token_bucket::{Conforms, Params};
+use inprofile_core::params::{Build, Context};
+use inprofile_core::registry::AnyMarker;
+use inprofile_core::units::{Backlog, Bytes};
+use inprofile_live::packet::Control;
+
+use crate::config::Direction;
+use crate::config::frames::Policing;
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policer {
+    /// Its name in counts: the customer's and the class's, or `control` and the kind's.
+    pub name: String,
+    /// What is let through.
+    pub police: Policing,
+}
+
+/// All of them, in the order of their markers: customer by customer, each one's services; then control frames by their kind.
+pub fn of(direction: &Direction) -> impl Iterator<Item = Policer> + '_ {
+    let services = direction.customers.iter().flat_map(move |customer| {
+        customer.services.iter().map(move |service| {
+            let class = &direction.classes[service.class].name;
+            Policer { name: format!("{} {class}", customer.name), police: service.police }
+        })
+    });
+    let control = Control::ALL
+        .into_iter()
+        .map(|kind| Policer { name: format!("control {}", kind.name()), police: direction.control });
+    services.chain(control)
+}
+
+/// The number of the first one's marker: behind the customers' and the aggregate's.
+#[must_use]
+pub fn first(direction: &Direction) -> u16 {
+    (direction.customers.len() + usize::from(direction.aggregate.is_some())) as u16
+}
+
+impl Policer {
+    /// Before its first packet.
+    #[must_use]
+    pub fn build(&self, packet: Bytes) -> AnyMarker {
+        let Policing { rate, burst } = self.police;
+        let params = Params {
+            rate: Some(rate),
+            depth: Backlog::Bytes(burst.0 as f64),
+            starts_full: true,
+            conforms: Conforms::AtLeast,
+            action: Action::Drop,
+        };
+        AnyMarker::TokenBucket(params.build(&Context {
+            link_rate: None,
+            contract: None,
+            packet,
+            limit: None,
+        }))
+    }
+}
