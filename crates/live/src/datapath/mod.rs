@@ -14,6 +14,7 @@ pub mod shaper;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use inprofile_core::marker::action::POLICED;
 use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Kind, Packet};
 use inprofile_core::queue::fifo::{Counts, Item};
 use inprofile_core::queue::scheduled::{Class, Heir, Scheduled, Setup};
@@ -339,7 +340,7 @@ impl<P: Policy> Datapath<P> {
             witness.marked(now, number, marker, verdict);
             match verdict {
                 Mark::Pass(colour) => packet.colour = colour,
-                Mark::Drop(Cause::Policed) => {
+                Mark::Drop(POLICED) => {
                     self.totals.policed += 1;
                     return;
                 }
