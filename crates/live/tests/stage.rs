@@ -7,7 +7,7 @@ use inprofile_core::registry::Registry;
 use inprofile_core::units::{Duration, Time};
 use inprofile_scenario::Scenario;
 use inprofile_sim::outcome::Outcome;
-use inprofile_sim::stage::{Emerged, Stage, Told};
+use inprofile_sim::stage::{Egress, HostReport, Stage};
 use inprofile_sim::traffic::outside;
 
 /// When, whose, which way.
@@ -22,7 +22,7 @@ fn packet(forward: bool) -> Packet {
 }
 
 /// Puts the packets in at their times, and looks besides every `every`, if at all.
-fn run(every: Option<Duration>) -> (Outcome, Vec<Emerged>) {
+fn run(every: Option<Duration>) -> (Outcome, Vec<Egress>) {
     let text = include_str!("emulate.toml");
     let scenario = Scenario::parse(text, "emulate.toml", &[], &Registry::default()).expect("a good one");
     let mut stage = Stage::new(scenario.network(7, true));
@@ -37,7 +37,7 @@ fn run(every: Option<Duration>) -> (Outcome, Vec<Emerged>) {
         stage.put(flow, &packet(forward), forward);
     }
     let sender = outside::Sender::default();
-    stage.tell(0, &Told { sender: Some(sender), in_order_bytes: 12_500 });
+    stage.tell(0, &HostReport { sender: Some(sender), in_order_bytes: 12_500 });
     assert!(stage.due().is_some_and(|at| at > Time(2_999_000_000_000)));
     assert!(!stage.advance(Time::from_secs(10.0), &stop, |e| out.push(e)), "the run is over after 6 s");
     let outcome = stage.finish().expect("the books add up");

@@ -31,8 +31,8 @@ pub struct Results {
 pub struct Names {
     /// Of every link.
     links: Packed,
-    /// Of links up to the last one that is listed.
-    listed: Vec<LinkNames>,
+    /// Of links up to the last one that is reported.
+    reported: Vec<LinkNames>,
     edges: Vec<String>,
     flows: Packed,
     /// Payload of each transfer in bytes.
@@ -45,7 +45,7 @@ pub struct Names {
 /// One link: what its classes are called, whether it is in the results, and its rate in bit/s.
 struct LinkNames {
     classes: Vec<String>,
-    listed: bool,
+    reported: bool,
     rate: u64,
 }
 
@@ -58,7 +58,7 @@ impl LinkNames {
     fn of(link: &Link) -> LinkNames {
         LinkNames {
             classes: (0..link.queue.classes().len()).map(|c| class_name(link, c)).collect(),
-            listed: link.listed,
+            reported: link.reported,
             rate: link.rate.0,
         }
     }
@@ -98,7 +98,7 @@ impl Packed {
 impl Names {
     /// Those of a network.
     pub fn of(network: &Network) -> Names {
-        let last = network.links.iter().rposition(|l| l.listed).map_or(0, |i| i + 1);
+        let last = network.links.iter().rposition(|l| l.reported).map_or(0, |i| i + 1);
         let name = |target: Target| match target {
             Target::Queue(l) => network.links[l as usize].name.clone(),
             Target::Class(l, c) => class_name(&network.links[l as usize], c as usize),
@@ -111,7 +111,7 @@ impl Names {
             monitors: network.monitors.iter().map(|m| name(m.target)).collect(),
             signals,
             links: Packed::of(network.links.iter().map(|l| &l.name)),
-            listed: network.links[..last].iter().map(LinkNames::of).collect(),
+            reported: network.links[..last].iter().map(LinkNames::of).collect(),
             edges: network.edges.iter().map(|e| e.name.clone()).collect(),
             flows: Packed::of(network.flows.iter().map(|f| &f.name)),
             sizes: network.flows.iter().map(|f| size(&f.transport)).collect(),
@@ -293,8 +293,8 @@ impl Runs<'_> {
         columns.push(("stats", Texts));
         let mut t = Columns::new(&columns);
         for (names, o) in self.runs {
-            let all = o.links.iter().zip(names.links.iter()).zip(&names.listed);
-            let each = all.filter(|(_, n)| n.listed).flat_map(|((l, name), names)| {
+            let all = o.links.iter().zip(names.links.iter()).zip(&names.reported);
+            let each = all.filter(|(_, n)| n.reported).flat_map(|((l, name), names)| {
                 let of_classes = l.classes.iter().zip(names.classes.iter().map(String::as_str));
                 [(l, name)].into_iter().chain(of_classes).map(|(l, name)| (l, name, names.rate))
             });

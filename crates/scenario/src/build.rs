@@ -5,7 +5,7 @@ use inprofile_core::queue::scheduled::Setup;
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Bytes, Duration, Rate, Time};
 use inprofile_sim::network::{self, Network, SignalPath, Target as Seen, Transport};
-use inprofile_sim::traffic::law::Law;
+use inprofile_sim::traffic::distribution::Distribution;
 
 use crate::model::{Delay, Group, Model, Queue, Queues, Scheduled, Signals, Source, Start, Target, packet};
 use crate::traffic::{Traffic, segments};
@@ -44,7 +44,7 @@ pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
                 rate,
                 delay,
                 queue,
-                listed: true,
+                reported: true,
             });
         }
     }
@@ -115,7 +115,7 @@ fn paths<'m>(model: &'m Model, s: &'m Signals, first: &'m [u32]) -> impl Iterato
 /// The start of the i-th flow; `arrival`: the time drawn so far between the arrivals of its group, in ps.
 fn start(start: &Start, i: usize, rng: &mut Rng, arrival: &mut f64) -> Time {
     match start {
-        Start::Arrivals(first, every, Law::Fixed) => {
+        Start::Arrivals(first, every, Distribution::Fixed) => {
             rng.uniform();
             *first + Duration(every.0 * i as u64)
         }
@@ -194,7 +194,7 @@ fn flow(net: &mut Network, group: &Group, i: usize, start: Time, class: u8) -> n
                     rate: join.rate,
                     delay,
                     queue: one(&join.queue, join.rate, size),
-                    listed: false,
+                    reported: false,
                 });
             }
             path.insert(0, up_link);

@@ -6,7 +6,7 @@
 use inprofile_config::show;
 use inprofile_core::params::Values;
 use inprofile_sim::tcp;
-use inprofile_sim::traffic::law::Law;
+use inprofile_sim::traffic::distribution::Distribution;
 use serde_json::{Value as Json, json};
 
 use crate::model::{Delay, Group, Mechanism, Model, PerFlow, Queue, Queues, Source, Start, Target, Way};
@@ -103,7 +103,7 @@ fn group(g: &Group) -> Json {
         "start": match &g.start {
             Start::At(times) => per_flow(times, |t| t.0),
             Start::Arrivals(first, every, law) => json!({
-                "first": first.0, "every": every.0, "poisson": *law != Law::Fixed
+                "first": first.0, "every": every.0, "poisson": *law != Distribution::Fixed
             }),
             Start::Uniform(low, high) => json!({ "uniform": [low.0, high.0] }),
         },

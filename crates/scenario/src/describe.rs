@@ -3,7 +3,7 @@
 use inprofile_config::show::{amount, values};
 use inprofile_core::units::{Bytes, Duration, Rate};
 use inprofile_sim::tcp;
-use inprofile_sim::traffic::law::Law;
+use inprofile_sim::traffic::distribution::Distribution;
 use serde_json::{Value as Json, json};
 
 use crate::model::{Delay, Group, Model, PerFlow, Queue, Queues, Source, Start, Target, packet};
@@ -166,7 +166,7 @@ fn group(model: &Model, g: &Group) -> Json {
 fn start(start: &Start) -> Json {
     match start {
         Start::At(times) => per_flow(times),
-        Start::Arrivals(first, every, Law::Fixed) => json!(format!("every {every} from {first}")),
+        Start::Arrivals(first, every, Distribution::Fixed) => json!(format!("every {every} from {first}")),
         Start::Arrivals(first, every, _) => json!(format!("every {every} on average (Poisson) from {first}")),
         Start::Uniform(low, high) => json!(format!("uniform {low}..{high}")),
     }

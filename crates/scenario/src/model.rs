@@ -7,7 +7,7 @@ use inprofile_core::registry::AnyScheduler;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_sim::network::Profile;
 use inprofile_sim::tcp;
-use inprofile_sim::traffic::law::Law;
+use inprofile_sim::traffic::distribution::Distribution;
 
 use crate::traffic::{Traffic, nowhere};
 
@@ -195,7 +195,7 @@ pub enum Start {
     /// Each at a time drawn uniformly between two.
     Uniform(Time, Time),
     /// One after the other from a moment on, so long apart on average.
-    Arrivals(Time, Duration, Law),
+    Arrivals(Time, Duration, Distribution),
 }
 
 /// How the hosts of a group are joined to the network.

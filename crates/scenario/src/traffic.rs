@@ -4,7 +4,7 @@ use inprofile_config::named::Mechanism;
 use inprofile_core::params::{Context, Fault, Params, Values, Warning};
 use inprofile_core::registry::Entry;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate};
-use inprofile_sim::traffic::law::Law;
+use inprofile_sim::traffic::distribution::Distribution;
 use inprofile_sim::traffic::udp;
 
 /// What a flow sends.
@@ -13,7 +13,7 @@ pub enum Traffic {
     /// TCP with always something to send.
     Bulk,
     /// TCP with so much to send, in full segments or bytes of payload; the size is the mean of this law.
-    Transfer(Backlog, Law),
+    Transfer(Backlog, Distribution),
     /// Datagrams.
     Udp(udp::Config),
 }
@@ -137,11 +137,11 @@ const LEAST_PART: f64 = 1e-3;
 
 /// The law a file names.
 #[must_use]
-pub fn law(drawn: Drawn, shape: Option<f64>) -> Law {
+pub fn law(drawn: Drawn, shape: Option<f64>) -> Distribution {
     match drawn {
-        Drawn::Fixed => Law::Fixed,
-        Drawn::Exponential => Law::Exponential,
-        Drawn::Pareto => Law::Pareto(shape.unwrap_or(SHAPE)),
+        Drawn::Fixed => Distribution::Fixed,
+        Drawn::Exponential => Distribution::Exponential,
+        Drawn::Pareto => Distribution::Pareto(shape.unwrap_or(SHAPE)),
     }
 }
 

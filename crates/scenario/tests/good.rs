@@ -85,7 +85,7 @@ fn paper_a_with_four_flows() {
     for (i, ms) in [26, 28, 30, 32].into_iter().enumerate() {
         assert_eq!(round_trip(&net, i), Duration::from_millis(ms));
         assert_eq!(net.links[4 + 2 * i].delay, Duration::from_millis(ms / 2 - 6));
-        assert!(!net.links[4 + 2 * i].listed);
+        assert!(!net.links[4 + 2 * i].reported);
         assert!(net.flows[i].start < Time::from_secs(1.0));
         assert_eq!(net.flows[i].contract, Some(Rate(250_000)));
         assert!(net.flows[i].marker.is_some());

@@ -92,7 +92,7 @@ proptest! {
         prop_assert_eq!(&computed.flows, &stepped.flows);
         prop_assert_eq!(&computed.drops, &stepped.drops);
         prop_assert_eq!(&computed.edges, &stepped.edges);
-        // A join link's books at the end differ by what was computed ahead; listed links are compared.
+        // A join link's books at the end differ by what was computed ahead; reported links are compared.
         for i in 0..4 {
             prop_assert_eq!(&computed.links[i].window, &stepped.links[i].window, "link {}", i);
             prop_assert_eq!(computed.links[i].queue_mean, stepped.links[i].queue_mean, "link {}", i);

@@ -1,4 +1,4 @@
-//! The books of a run: the measured window, and the proof that no packet was lost or made up.
+//! The snapshots of a run: the measured window, and the proof that no packet was lost or made up.
 
 use inprofile_core::packet::Colour;
 use inprofile_core::queue::fifo::Counts;
@@ -7,12 +7,12 @@ use inprofile_core::units::{Duration, Time};
 use crate::clock::Clock;
 use crate::marker::MarkerState;
 use crate::outcome::{DropRow, FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts, MarkerOutcome, Outcome};
-use crate::seen::Seen;
 use crate::tcp::Tally;
 use crate::traffic::Origin;
+use crate::view::QueueView;
 use crate::world::World;
 
-/// The books.
+/// The snapshots.
 #[derive(Debug)]
 pub struct Accounts {
     window: (Time, Time),
@@ -48,11 +48,11 @@ impl Counted {
         for (counted, f) in self.flows.iter_mut().zip(&world.flows) {
             *counted = f.counts.since(counted);
         }
-        for (_, flow, then) in world.turned.extract_if(.., |t| t.0 == turn) {
+        for (_, flow, then) in world.boundary_counts.extract_if(.., |t| t.0 == turn) {
             let now = &world.flows[flow as usize].counts;
             self.flows[flow as usize].take_back(&now.since(&then));
         }
-        for &(_, flow, cause) in world.losses_to_come() {
+        for &(_, flow, cause) in world.pending_losses() {
             self.flows[flow as usize].dropped[cause.index()] -= 1;
         }
         for (counted, sender) in self.tallies.iter_mut().zip(senders) {
@@ -68,7 +68,7 @@ impl Counted {
             }
         }
         for f in &mut world.flows {
-            f.turned(turn, world.window);
+            f.boundary_passed(turn, world.window);
         }
     }
 }
@@ -80,7 +80,7 @@ impl Accounts {
     }
 
     /// The window turns now: it begins, or it ends.
-    pub fn window_turns<C: Clock, const TRACE: bool>(
+    pub fn cross_boundary<C: Clock, const TRACE: bool>(
         &mut self,
         world: &mut World<C, TRACE>,
         senders: &[Origin<C>],
@@ -89,7 +89,7 @@ impl Accounts {
         self.turns += 1;
     }
 
-    /// Closes the books at the end of the run.
+    /// Closes the snapshots at the end of the run.
     ///
     /// # Errors
     /// What was found not to add up.
@@ -106,7 +106,7 @@ impl Accounts {
         }
         match self.turns {
             0 => return Err("the measured window did not begin within the run".into()),
-            1 => self.window_turns(&mut world, senders),
+            1 => self.cross_boundary(&mut world, senders),
             _ => {}
         }
         let counted = self.counted;
@@ -120,16 +120,16 @@ impl Accounts {
         drop(world.calendar);
         let window_ps = (self.window.1 - self.window.0).0 as f64;
         let mut outcome = Outcome { seed, events, ..Outcome::default() };
-        let last = world.links.iter().rposition(|l| l.listed).map_or(0, |i| i + 1);
+        let last = world.links.iter().rposition(|l| l.reported).map_or(0, |i| i + 1);
         for (i, l) in world.links.iter().enumerate() {
             let wrong = |e| format!("link {i}: {e}");
             if i >= last {
-                let seen = l.seen(None);
+                let seen = l.view(None);
                 check_queue(&seen.counts, seen.waiting).map_err(wrong)?;
                 continue;
             }
             let queue =
-                |class: Option<usize>| queue_outcome(&l.seen(class), window_ps, now.time()).map_err(wrong);
+                |class: Option<usize>| queue_outcome(&l.view(class), window_ps, now.time()).map_err(wrong);
             let classes = (0..l.classes()).map(|c| queue(Some(c))).collect::<Result<Vec<_>, String>>()?;
             outcome.links.push(LinkOutcome { classes, ..queue(None)? });
         }
@@ -166,10 +166,10 @@ impl Accounts {
     }
 }
 
-/// What happened at one queue, or at all of a link's classes together; its books are checked.
-fn queue_outcome(seen: &Seen<'_>, window_ps: f64, now: Time) -> Result<LinkOutcome, String> {
+/// What happened at one queue, or at all of a link's classes together; its snapshots are checked.
+fn queue_outcome(seen: &QueueView<'_>, window_ps: f64, now: Time) -> Result<LinkOutcome, String> {
     check_queue(&seen.counts, seen.waiting)?;
-    let (window, queue_mean, sending) = match seen.books {
+    let (window, queue_mean, sending) = match seen.snapshots {
         [b, e] => {
             let mean = (e.area - b.area) as f64 / window_ps;
             (since(&e.counts, &b.counts), mean, Duration(e.sending - b.sending))

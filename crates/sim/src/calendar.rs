@@ -28,8 +28,8 @@ impl Event {
     /// `tie`: the order among equals, as [`Clock::tie`] reads it; `what`: what happens.
     #[inline]
     #[must_use]
-    pub fn new(at: u64, tie: u32, what: u32) -> Event {
-        Event { at, rest: u64::from(tie) << 32 | u64::from(what) }
+    pub fn new(at: u64, tie: u32, kind: u32) -> Event {
+        Event { at, rest: u64::from(tie) << 32 | u64::from(kind) }
     }
 
     /// The order among equals, as [`Clock::tie`] reads it.
@@ -42,61 +42,61 @@ impl Event {
     /// What happens.
     #[inline]
     #[must_use]
-    pub fn what(self) -> u32 {
+    pub fn kind(self) -> u32 {
         self.rest as u32
     }
 }
 
 /// Buckets in the ring.
-const RING: u64 = 2048;
+const RING_BUCKETS: u64 = 2048;
 /// Events a bucket, roughly, where the horizon leaves that open.
-const BUCKET: f64 = 4.0;
+const EVENTS_PER_BUCKET: f64 = 4.0;
 /// How many events may be moved to make room for another one.
-const MOVED: usize = 64;
+const MAX_SHIFT: usize = 64;
 
 /// The events to come.
 #[derive(Debug)]
 pub struct Calendar<C> {
     /// A series of events, each no sooner than the one before it.
-    line: VecDeque<Event>,
+    in_order: VecDeque<Event>,
     /// No event that stands in no line is sooner; 0: not known.
-    none_before: u64,
+    sorted_not_before: u64,
     /// The bucket being worked off, soonest last.
-    today: Vec<Event>,
+    current: Vec<Event>,
     /// More of that bucket: what came while it was worked off, and belongs far from its end.
-    joined: BinaryHeap<Later<C>>,
+    late: BinaryHeap<HeapEntry<C>>,
     /// Number of that bucket.
-    day: u64,
+    current_bucket: u64,
     ring: Vec<Vec<Event>>,
     /// Room of buckets that have been worked off, the last one still in cache.
     spare: Vec<Vec<Event>>,
     /// One bit a bucket of the ring: whether it holds anything.
-    filled: Vec<u64>,
-    later: BinaryHeap<Later<C>>,
+    nonempty: Vec<u64>,
+    beyond_ring: BinaryHeap<HeapEntry<C>>,
     width: Duration,
 }
 
 #[derive(Debug)]
-struct Later<C>(Event, PhantomData<C>);
+struct HeapEntry<C>(Event, PhantomData<C>);
 
 fn order<C: Clock>(a: &Event, b: &Event) -> Ordering {
     a.at.cmp(&b.at).then_with(|| C::tie(a.tie(), b.tie()))
 }
 
-impl<C: Clock> PartialEq for Later<C> {
-    fn eq(&self, other: &Later<C>) -> bool {
+impl<C: Clock> PartialEq for HeapEntry<C> {
+    fn eq(&self, other: &HeapEntry<C>) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
-impl<C: Clock> Eq for Later<C> {}
-impl<C: Clock> PartialOrd for Later<C> {
-    fn partial_cmp(&self, other: &Later<C>) -> Option<Ordering> {
+impl<C: Clock> Eq for HeapEntry<C> {}
+impl<C: Clock> PartialOrd for HeapEntry<C> {
+    fn partial_cmp(&self, other: &HeapEntry<C>) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
-impl<C: Clock> Ord for Later<C> {
+impl<C: Clock> Ord for HeapEntry<C> {
     /// Soonest is greatest: what a max-heap needs.
-    fn cmp(&self, other: &Later<C>) -> Ordering {
+    fn cmp(&self, other: &HeapEntry<C>) -> Ordering {
         order::<C>(&other.0, &self.0)
     }
 }
@@ -106,19 +106,19 @@ impl<C: Clock> Calendar<C> {
     /// only decide how fast it is.
     #[must_use]
     pub fn new(events_per_second: f64, horizon: Duration) -> Calendar<C> {
-        let by_load = BUCKET * 1e12 / events_per_second.max(1.0);
-        let by_horizon = horizon.0 as f64 / (RING / 2) as f64;
+        let by_load = EVENTS_PER_BUCKET * 1e12 / events_per_second.max(1.0);
+        let by_horizon = horizon.0 as f64 / (RING_BUCKETS / 2) as f64;
         let width = by_load.max(by_horizon).clamp(1e6, 1e12) as u64;
         Calendar {
-            line: VecDeque::new(),
-            none_before: 0,
-            today: Vec::new(),
-            joined: BinaryHeap::new(),
-            day: 0,
-            ring: (0..RING).map(|_| Vec::new()).collect(),
+            in_order: VecDeque::new(),
+            sorted_not_before: 0,
+            current: Vec::new(),
+            late: BinaryHeap::new(),
+            current_bucket: 0,
+            ring: (0..RING_BUCKETS).map(|_| Vec::new()).collect(),
             spare: Vec::new(),
-            filled: vec![0; (RING / 64) as usize],
-            later: BinaryHeap::new(),
+            nonempty: vec![0; (RING_BUCKETS / 64) as usize],
+            beyond_ring: BinaryHeap::new(),
             width: Duration(width.next_power_of_two()),
         }
     }
@@ -126,27 +126,27 @@ impl<C: Clock> Calendar<C> {
     /// Adds an event; it must not lie before the last one taken.
     #[inline]
     pub fn push(&mut self, event: Event) {
-        self.none_before = self.none_before.min(event.at);
+        self.sorted_not_before = self.sorted_not_before.min(event.at);
         let bucket = C::bucket(event.at, self.width);
-        if bucket <= self.day {
-            let at = self.today.partition_point(|e| order::<C>(e, &event) == Ordering::Greater);
-            if self.today.len() - at > MOVED {
-                self.joined.push(Later(event, PhantomData));
+        if bucket <= self.current_bucket {
+            let at = self.current.partition_point(|e| order::<C>(e, &event) == Ordering::Greater);
+            if self.current.len() - at > MAX_SHIFT {
+                self.late.push(HeapEntry(event, PhantomData));
             } else {
-                self.today.insert(at, event);
+                self.current.insert(at, event);
             }
-        } else if bucket - self.day < RING {
+        } else if bucket - self.current_bucket < RING_BUCKETS {
             self.put(bucket, event);
         } else {
-            self.later.push(Later(event, PhantomData));
+            self.beyond_ring.push(HeapEntry(event, PhantomData));
         }
     }
 
     /// Adds an event of a series that mostly comes in order.
     #[inline]
-    pub fn push_in_line(&mut self, event: Event) {
-        if self.line.back().is_none_or(|last| order::<C>(last, &event) != Ordering::Greater) {
-            self.line.push_back(event);
+    pub fn push_in_order(&mut self, event: Event) {
+        if self.in_order.back().is_none_or(|last| order::<C>(last, &event) != Ordering::Greater) {
+            self.in_order.push_back(event);
         } else {
             self.push(event);
         }
@@ -155,8 +155,8 @@ impl<C: Clock> Calendar<C> {
     /// Takes the soonest event.
     #[inline]
     pub fn pop(&mut self) -> Option<Event> {
-        match self.line.front() {
-            Some(first) if first.at < self.none_before => self.line.pop_front(),
+        match self.in_order.front() {
+            Some(first) if first.at < self.sorted_not_before => self.in_order.pop_front(),
             Some(&first) => self.pop_either(first),
             None => self.pop_sorted(),
         }
@@ -168,15 +168,15 @@ impl<C: Clock> Calendar<C> {
         match self.first_sorted() {
             Some(event) if order::<C>(&event, &first) == Ordering::Less => self.pop_sorted(),
             other => {
-                self.none_before = other.map_or(u64::MAX, |event| event.at);
-                self.line.pop_front()
+                self.sorted_not_before = other.map_or(u64::MAX, |event| event.at);
+                self.in_order.pop_front()
             }
         }
     }
 
     /// Looks at the soonest event.
     pub fn peek(&mut self) -> Option<Event> {
-        let first = self.line.front().copied();
+        let first = self.in_order.front().copied();
         let sorted = self.first_sorted();
         first.into_iter().chain(sorted).min_by(order::<C>)
     }
@@ -184,15 +184,15 @@ impl<C: Clock> Calendar<C> {
     /// Takes the soonest event that stands in no line.
     #[inline]
     fn pop_sorted(&mut self) -> Option<Event> {
-        self.none_before = 0;
+        self.sorted_not_before = 0;
         loop {
-            if !self.joined.is_empty() {
+            if !self.late.is_empty() {
                 return self.pop_of_two();
             }
-            if let Some(event) = self.today.pop() {
+            if let Some(event) = self.current.pop() {
                 return Some(event);
             }
-            if !self.turn() {
+            if !self.next_bucket() {
                 return None;
             }
         }
@@ -202,37 +202,37 @@ impl<C: Clock> Calendar<C> {
     #[inline]
     fn first_sorted(&mut self) -> Option<Event> {
         loop {
-            if !self.joined.is_empty() {
-                let joined = self.joined.peek().map(|l| l.0);
-                return self.today.last().copied().into_iter().chain(joined).min_by(order::<C>);
+            if !self.late.is_empty() {
+                let late = self.late.peek().map(|l| l.0);
+                return self.current.last().copied().into_iter().chain(late).min_by(order::<C>);
             }
-            if let Some(event) = self.today.last() {
+            if let Some(event) = self.current.last() {
                 return Some(*event);
             }
-            if !self.turn() {
+            if !self.next_bucket() {
                 return None;
             }
         }
     }
 
-    /// Takes the sooner of today's and of what joined it late.
+    /// Takes the sooner of the current bucket and of what was added to it late.
     #[cold]
     fn pop_of_two(&mut self) -> Option<Event> {
-        match (self.today.last(), self.joined.peek()) {
-            (Some(event), Some(l)) if order::<C>(event, &l.0) != Ordering::Greater => self.today.pop(),
-            _ => self.joined.pop().map(|l| l.0),
+        match (self.current.last(), self.late.peek()) {
+            (Some(event), Some(l)) if order::<C>(event, &l.0) != Ordering::Greater => self.current.pop(),
+            _ => self.late.pop().map(|l| l.0),
         }
     }
 
     /// Everything still to come, in no order.
     pub fn iter(&self) -> impl Iterator<Item = &Event> {
-        let heaps = self.joined.iter().chain(&self.later);
-        let sorted = self.today.iter().chain(self.ring.iter().flatten());
-        self.line.iter().chain(sorted).chain(heaps.map(|l| &l.0))
+        let heaps = self.late.iter().chain(&self.beyond_ring);
+        let sorted = self.current.iter().chain(self.ring.iter().flatten());
+        self.in_order.iter().chain(sorted).chain(heaps.map(|l| &l.0))
     }
 
     fn put(&mut self, bucket: u64, event: Event) {
-        let at = bucket % RING;
+        let at = bucket % RING_BUCKETS;
         let events = &mut self.ring[at as usize];
         if events.capacity() == 0
             && let Some(room) = self.spare.pop()
@@ -240,43 +240,43 @@ impl<C: Clock> Calendar<C> {
             *events = room;
         }
         events.push(event);
-        self.filled[(at / 64) as usize] |= 1 << (at % 64);
+        self.nonempty[(at / 64) as usize] |= 1 << (at % 64);
     }
 
     /// Goes to the next bucket that holds anything, and sorts it. False if there is none.
-    fn turn(&mut self) -> bool {
-        let in_ring = self.next_filled();
-        let in_heap = self.later.peek().map(|l| C::bucket(l.0.at, self.width));
-        self.day = match (in_ring, in_heap) {
+    fn next_bucket(&mut self) -> bool {
+        let in_ring = self.next_nonempty();
+        let in_heap = self.beyond_ring.peek().map(|l| C::bucket(l.0.at, self.width));
+        self.current_bucket = match (in_ring, in_heap) {
             (Some(r), Some(h)) => r.min(h),
             (Some(r), None) => r,
             (None, Some(h)) => h,
             (None, None) => return false,
         };
-        while let Some(l) = self.later.peek() {
+        while let Some(l) = self.beyond_ring.peek() {
             let bucket = C::bucket(l.0.at, self.width);
-            if bucket >= self.day + RING {
+            if bucket >= self.current_bucket + RING_BUCKETS {
                 break;
             }
             let event = l.0;
-            self.later.pop();
+            self.beyond_ring.pop();
             self.put(bucket, event);
         }
-        let at = self.day % RING;
+        let at = self.current_bucket % RING_BUCKETS;
         let events = std::mem::take(&mut self.ring[at as usize]);
-        self.spare.push(std::mem::replace(&mut self.today, events));
-        self.filled[(at / 64) as usize] &= !(1 << (at % 64));
-        self.today.sort_unstable_by(|a, b| order::<C>(b, a));
+        self.spare.push(std::mem::replace(&mut self.current, events));
+        self.nonempty[(at / 64) as usize] &= !(1 << (at % 64));
+        self.current.sort_unstable_by(|a, b| order::<C>(b, a));
         true
     }
 
     /// Number of the next bucket of the ring that holds anything.
-    fn next_filled(&self) -> Option<u64> {
-        let words = RING / 64;
-        let start = (self.day + 1) % RING;
+    fn next_nonempty(&self) -> Option<u64> {
+        let words = RING_BUCKETS / 64;
+        let start = (self.current_bucket + 1) % RING_BUCKETS;
         for i in 0..=words {
             let word = (start / 64 + i) % words;
-            let mut bits = self.filled[word as usize];
+            let mut bits = self.nonempty[word as usize];
             if i == 0 {
                 bits &= !0 << (start % 64);
             } else if i == words {
@@ -284,7 +284,7 @@ impl<C: Clock> Calendar<C> {
             }
             if bits != 0 {
                 let at = word * 64 + u64::from(bits.trailing_zeros());
-                return Some(self.day + 1 + (at + RING - start) % RING);
+                return Some(self.current_bucket + 1 + (at + RING_BUCKETS - start) % RING_BUCKETS);
             }
         }
         None
@@ -298,15 +298,15 @@ mod tests {
     use proptest::prelude::*;
 
     /// Against a plain sorted list, with pushes relative to the last event taken.
-    fn agrees<C: Clock>(steps: &[(u64, u32, bool)], scale: f64, in_line: fn(u32) -> bool) {
+    fn agrees<C: Clock>(steps: &[(u64, u32, bool)], scale: f64, in_order: fn(u32) -> bool) {
         let mut calendar = Calendar::<C>::new(1000.0, Duration::from_millis(50));
         let mut plain: Vec<Event> = Vec::new();
         let mut now = C::ZERO;
         for (n, &(ahead, tie, take)) in steps.iter().enumerate() {
             let at = now.after(C::span_secs(ahead as f64 * scale)).bits();
             let event = Event::new(at, tie, n as u32);
-            if in_line(tie) {
-                calendar.push_in_line(event);
+            if in_order(tie) {
+                calendar.push_in_order(event);
             } else {
                 calendar.push(event);
             }
@@ -317,8 +317,8 @@ mod tests {
                 assert_eq!(calendar.peek().map(|e| (e.at, e.tie())), Some((want.at, want.tie())));
                 let got = calendar.pop().expect("the calendar lost an event");
                 assert_eq!((got.at, got.tie()), (want.at, want.tie()));
-                plain.retain(|e| e.what() != got.what());
-                if want.what() != got.what() {
+                plain.retain(|e| e.kind() != got.kind());
+                if want.kind() != got.kind() {
                     plain.push(want);
                 }
                 now = C::from_bits(got.at);
@@ -337,9 +337,9 @@ mod tests {
         #[test]
         fn soonest_first(steps in prop::collection::vec((0u64..100_000, 0u32..8, any::<bool>()), 1..400),
                          scale in prop::sample::select(vec![1e-9, 1e-6, 1e-3, 1.0])) {
-            for in_line in [|_| false, |tie| tie < 4, |_| true] {
-                agrees::<Exact>(&steps, scale, in_line);
-                agrees::<Seconds>(&steps, scale, in_line);
+            for in_order in [|_| false, |tie| tie < 4, |_| true] {
+                agrees::<Exact>(&steps, scale, in_order);
+                agrees::<Seconds>(&steps, scale, in_order);
             }
         }
     }
@@ -371,7 +371,7 @@ mod tests {
         for i in 0..10u32 {
             c.push(Event::new(Seconds(1.0).bits(), (u32::MAX - 4).wrapping_add(i), i));
         }
-        let order: Vec<u32> = std::iter::from_fn(|| c.pop()).map(|e| e.what()).collect();
+        let order: Vec<u32> = std::iter::from_fn(|| c.pop()).map(|e| e.kind()).collect();
         assert_eq!(order, (0..10).collect::<Vec<_>>());
     }
 }

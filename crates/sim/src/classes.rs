@@ -8,7 +8,7 @@ use inprofile_core::units::Time;
 
 use crate::clock::Clock;
 use crate::network;
-use crate::waiting::{Book, Waiting};
+use crate::waiting::{Snapshot, Waiting};
 
 /// The classes of one link.
 #[derive(Debug)]
@@ -18,8 +18,8 @@ pub struct Classes<C> {
     /// Packets waiting in each class, integrated over time up to `counted_to`, in packet-picoseconds.
     areas: Vec<u128>,
     counted_to: Time,
-    /// Each class's books at the turns of the window that have passed.
-    books: Vec<Vec<Book>>,
+    /// Each class's snapshots at the turns of the window that have passed.
+    snapshots: Vec<Vec<Snapshot>>,
     /// How long each class has been sending, the packet under way counted whole, in picoseconds.
     sending: Vec<u64>,
     /// For when a departure is planned because until then no packet may leave.
@@ -35,7 +35,7 @@ impl<C: Clock> Classes<C> {
             queue: Scheduled::new(scheduled.scheduler, classes),
             areas: vec![0; n],
             counted_to: Time::ZERO,
-            books: vec![Vec::new(); n],
+            snapshots: vec![Vec::new(); n],
             sending: vec![0; n],
             wakes_at: None,
         }
@@ -67,22 +67,22 @@ impl<C: Clock> Classes<C> {
         }
     }
 
-    /// The window turns: each class's books. What has waited in all classes together. `until`: when the packet under way
+    /// The window turns: each class's snapshots. What has waited in all classes together. `until`: when the packet under way
     /// will have been sent, if one is.
-    pub fn turn(&mut self, at: Time, until: Time) -> u128 {
+    pub fn cross_boundary(&mut self, at: Time, until: Time) -> u128 {
         self.count_to(at);
         let under_way = self.queue.sending();
         for (i, class) in self.queue.classes().iter().enumerate() {
             let rest = if under_way == Some(i) { until.since(at).0 } else { 0 };
             let sending = self.sending[i] - rest;
-            self.books[i].push(Book { counts: *class.queue.counts(), area: self.areas[i], sending });
+            self.snapshots[i].push(Snapshot { counts: *class.queue.counts(), area: self.areas[i], sending });
         }
         self.areas.iter().sum()
     }
 
-    /// The books of one class: see [`Link::books`](crate::link::Link::books).
-    pub fn books(&self, class: usize) -> &[Book] {
-        &self.books[class]
+    /// The snapshots of one class: see [`Link::snapshots`](crate::link::Link::snapshots).
+    pub fn snapshots(&self, class: usize) -> &[Snapshot] {
+        &self.snapshots[class]
     }
 
     /// Counts of all classes together since the start of the run.

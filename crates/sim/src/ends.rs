@@ -3,10 +3,10 @@
 use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Kind, Packet};
 
 use crate::clock::Clock;
-use crate::event::What;
+use crate::event::EventKind;
 use crate::tcp::receiver::TimerAction;
 use crate::tcp::{EcnBits, TimerKind, sequence_number};
-use crate::world::{Emerged, World};
+use crate::world::{Egress, World};
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// A flow's sender hands over a segment.
@@ -40,16 +40,18 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// Data comes to the end of its way at `at`. True: it is answered at once, and its slot holds the acknowledgement, at
     /// the start of its way.
     #[inline(always)]
-    pub(crate) fn answer(&mut self, slot: u32, at: C) -> bool {
+    pub(crate) fn receive(&mut self, slot: u32, at: C) -> bool {
         let t = self.packets.get_mut(slot);
         let flow = t.packet.flow.0;
         let f = &mut self.flows[flow as usize];
-        if f.turns_at <= at {
-            f.turn(at, self.window, |turn, counts| self.turned.push((turn, flow, counts)));
+        if f.next_boundary <= at {
+            f.pass_boundaries(at, self.window, |turn, counts| {
+                self.boundary_counts.push((turn, flow, counts))
+            });
         }
-        let reply = f.take_in(t, at);
+        let reply = f.receive(t, at);
         if reply.acknowledge {
-            let said = f.acknowledge(t);
+            let said = f.make_ack(t);
             self.packets.number(slot);
             if let Some(sack) = said {
                 self.packets.set_sack(slot, sack);
@@ -58,25 +60,25 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
         self.packets.remove(slot);
         if reply.timer == TimerAction::Set {
-            self.hold_back(flow);
+            self.delay_ack(flow);
         }
         false
     }
 
     /// A flow's receiver holds an acknowledgement back.
-    fn hold_back(&mut self, flow: u32) {
-        let what = What::Timer(flow, TimerKind::DelayedAck);
-        let due = self.due(what, self.flows[flow as usize].delay());
-        if self.flows[flow as usize].held_back.set(due) {
-            self.put_back(due, what);
+    fn delay_ack(&mut self, flow: u32) {
+        let what = EventKind::Timer(flow, TimerKind::DelayedAck);
+        let due = self.due(what, self.flows[flow as usize].max_ack_delay());
+        if self.flows[flow as usize].delayed_ack.set(due) {
+            self.requeue(due, what);
         }
     }
 
     /// A flow's receiver acknowledges what it has held back.
-    pub fn acknowledge(&mut self, flow: u32) {
+    pub fn send_delayed_ack(&mut self, flow: u32) {
         let packet = Packet { flow: FlowId(flow), ..Packet::default() };
         let slot = self.packets.add(packet, 0, false, false, (0, 0));
-        if let Some(sack) = self.flows[flow as usize].acknowledge(self.packets.get_mut(slot)) {
+        if let Some(sack) = self.flows[flow as usize].make_ack(self.packets.get_mut(slot)) {
             self.packets.set_sack(slot, sack);
         }
         self.enter(slot, self.now);
@@ -97,7 +99,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     }
 
     /// A packet has come to a host outside.
-    pub fn emerge(&mut self, slot: u32) {
+    pub fn deliver_outside(&mut self, slot: u32) {
         let t = *self.packets.get(slot);
         let f = &mut self.flows[t.packet.flow.0 as usize];
         if t.forward {
@@ -110,6 +112,6 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             }
         }
         self.packets.remove(slot);
-        self.emerged.push(Emerged { at: self.now.time(), slot, packet: t.packet, forward: t.forward });
+        self.egress.push(Egress { at: self.now.time(), slot, packet: t.packet, forward: t.forward });
     }
 }

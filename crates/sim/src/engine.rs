@@ -9,7 +9,7 @@ use inprofile_core::units::{Duration, Time};
 use crate::account::Accounts;
 use crate::calendar::{Calendar, Event};
 use crate::clock::{Clock, Exact, Seconds};
-use crate::event::{MOST, What};
+use crate::event::{EventKind, MAX_INDEX};
 use crate::flow::FlowState;
 use crate::host::FlowHost;
 use crate::link::Link;
@@ -18,11 +18,11 @@ use crate::marker::MarkerState;
 use crate::monitor::Watch;
 use crate::network::{Network, Profile, Target};
 use crate::outcome::{MarkerCounts, Outcome};
-use crate::plan::{answer_at_once, busiest, expected_events, fed_by_one_link, longest_delay, observers};
-use crate::route::Known;
+use crate::plan::{busiest, cut_through_links, expected_events, immediate_acks, longest_delay, observers};
+use crate::route::RouteIndex;
 use crate::signals::{Oracles, Paths};
 use crate::tcp::{Ack, Sack, TimerKind};
-use crate::timer::{Due, Ring};
+use crate::timer::{Due, Expiry};
 use crate::traffic::{Origin, Source, outside, udp};
 use crate::world::World;
 
@@ -68,7 +68,7 @@ pub fn run(network: Network, stop: &AtomicBool, log: Option<Log>) -> Result<Outc
 }
 
 /// How many events between looks at `stop`.
-const GLANCE: u64 = 1 << 14;
+const STOP_CHECK_INTERVAL: u64 = 1 << 14;
 
 /// Where senders and receivers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub(crate) struct Run<C: Clock, const TRACE: bool> {
 impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
     pub(crate) fn new(network: Network, log: Option<Log>, hosts: Hosts) -> Run<C, TRACE> {
         let most = network.flows.len().max(network.links.len());
-        assert!(most < MOST as usize, "the experiment file's limits keep the numbers below {MOST}");
+        assert!(most < MAX_INDEX as usize, "the experiment file's limits keep the numbers below {MAX_INDEX}");
         let seed = network.seed;
         let mut shared =
             (network.profile != Profile::Exact).then(|| Rng::ns2(seed.clamp(1, u64::from(u32::MAX)) as u32));
@@ -110,14 +110,14 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let window = [C::at(network.window.0), C::at(network.window.1)];
         let mut world = World::new(calendar, end, window, log);
 
-        let prompt = answer_at_once(&network);
+        let immediate_ack = immediate_acks(&network);
         // Links that only one other link feeds, perhaps by receivers that answer at once, and that nobody watches.
-        let through = if stepped || hosts == Hosts::Outside {
+        let cut_through = if stepped || hosts == Hosts::Outside {
             vec![false; network.links.len()]
         } else {
-            fed_by_one_link(&network, &prompt)
+            cut_through_links(&network, &immediate_ack)
         };
-        world.busiest = busiest(&network, &prompt, &through);
+        world.busiest = busiest(&network, &immediate_ack, &cut_through);
         let oracles = Oracles::of(&network);
         world.observers = observers(&network);
         world.signals = Paths::new(network.signals, seed);
@@ -136,9 +136,9 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
 
         let mut senders = Vec::with_capacity(network.flows.len());
         let mut starts = Vec::with_capacity(network.flows.len());
-        let mut known = Known::new();
+        let mut index = RouteIndex::new();
         world.flows.reserve_exact(network.flows.len());
-        for (f, prompt) in network.flows.into_iter().zip(prompt) {
+        for (f, immediate_ack) in network.flows.into_iter().zip(immediate_ack) {
             let mut rng = Rng::for_component(seed, &format!("flow {}", f.name));
             let times = udp::times(seed, &f.name);
             let uniform = || shared.as_mut().unwrap_or(&mut rng).uniform();
@@ -150,11 +150,11 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                 let rng = Rng::for_component(seed, &format!("marker {}", f.name));
                 Box::new(MarkerState { marker, rng, counts: MarkerCounts::default() })
             });
-            let ahead = prompt && f.back.first().is_some_and(|&l| through[l as usize]);
-            let forward = world.routes.lay(&f.path, &through, ahead, &mut known);
-            let back = world.routes.lay(&f.back, &through, false, &mut known);
+            let ahead = immediate_ack && f.back.first().is_some_and(|&l| cut_through[l as usize]);
+            let forward = world.routes.add(&f.path, &cut_through, ahead, &mut index);
+            let back = world.routes.add(&f.back, &cut_through, false, &mut index);
             let state = FlowState::new(&f.transport, f.start, f.class, forward, back, marker, rng);
-            world.flows.push(if ahead { state.ahead(window) } else { state });
+            world.flows.push(if ahead { state.with_computed_receiver(window) } else { state });
             starts.push((f.start, f.stop));
         }
         world.shared = shared;
@@ -170,35 +170,35 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         for (who, signal) in self.oracles.take_first() {
             self.world.tell(who, &signal);
         }
-        self.world.schedule(C::at(window.0), What::WindowBegins);
-        self.world.schedule(C::at(window.1), What::WindowEnds);
+        self.world.schedule(C::at(window.0), EventKind::WindowBegins);
+        self.world.schedule(C::at(window.1), EventKind::WindowEnds);
         for e in 0..self.world.edges.len() as u32 {
-            self.tick(What::EdgeTick(e));
+            self.tick(EventKind::EdgeTick(e));
         }
         for l in 0..self.world.links.len() as u32 {
-            self.tick(What::QueueTick(l));
+            self.tick(EventKind::QueueTick(l));
         }
         for (f, &(start, stop)) in (0..).zip(starts) {
-            self.tick(What::HostTick(f));
+            self.tick(EventKind::HostTick(f));
             if stop.is_some_and(|stop| stop <= start) {
                 continue;
             }
-            self.world.schedule(C::at(start), What::Start(f));
+            self.world.schedule(C::at(start), EventKind::FlowStarts(f));
             if let Some(stop) = stop.filter(|_| C::NS2 || self.senders[f as usize].source.is_tcp()) {
-                self.world.schedule(C::at(stop), What::Halt(f));
+                self.world.schedule(C::at(stop), EventKind::FlowStops(f));
             }
         }
         let w = &mut self.world;
         for m in 0..self.watches.len() as u32 {
-            w.schedule(C::ZERO, What::Sample(m));
+            w.schedule(C::ZERO, EventKind::Sample(m));
         }
-        w.schedule(C::at(Time(duration.0)), What::Stop);
+        w.schedule(C::at(Time(duration.0)), EventKind::RunEnds);
     }
 
     fn finish(mut self, stop: &AtomicBool) -> Result<Outcome, Failure> {
         while let Some(event) = self.world.calendar.pop() {
             self.events += 1;
-            if self.events.is_multiple_of(GLANCE) && stop.load(Ordering::Relaxed) {
+            if self.events.is_multiple_of(STOP_CHECK_INTERVAL) && stop.load(Ordering::Relaxed) {
                 return Err(Failure::Stopped);
             }
             if !self.handle(&event) {
@@ -214,34 +214,36 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let now = C::from_bits(event.at);
         debug_assert!(now >= self.world.now, "time ran back");
         self.world.now = now;
-        match What::unpack(event.what()) {
-            What::Arrive(slot) => {
+        match EventKind::unpack(event.kind()) {
+            EventKind::Arrive(slot) => {
                 if self.world.arrive(slot) {
                     self.agent(slot);
                 }
             }
-            What::Departure(link) => self.world.departure(link),
-            What::Timer(flow, which) => self.timer(flow, which, (now, event.tie())),
-            What::Start(flow) => {
+            EventKind::Departure(link) => self.world.departure(link),
+            EventKind::Timer(flow, which) => self.timer(flow, which, (now, event.tie())),
+            EventKind::FlowStarts(flow) => {
                 let Origin { source, timers } = &mut self.senders[flow as usize];
                 source.start(&mut FlowHost { world: &mut self.world, timers, flow });
             }
-            What::Halt(flow) => {
+            EventKind::FlowStops(flow) => {
                 let Origin { source, timers } = &mut self.senders[flow as usize];
                 source.stop(&mut FlowHost { world: &mut self.world, timers, flow });
             }
-            What::Sample(m) => {
+            EventKind::Sample(m) => {
                 let watch = &mut self.watches[m as usize];
                 watch.sample(&mut self.world, &self.senders);
                 let next = watch.next();
-                self.world.schedule(C::at(next), What::Sample(m));
+                self.world.schedule(C::at(next), EventKind::Sample(m));
             }
-            What::WindowBegins | What::WindowEnds => {
-                self.accounts.window_turns(&mut self.world, &self.senders);
+            EventKind::WindowBegins | EventKind::WindowEnds => {
+                self.accounts.cross_boundary(&mut self.world, &self.senders);
             }
-            what @ (What::EdgeTick(_) | What::QueueTick(_) | What::HostTick(_)) => self.tick(what),
-            What::Signals(path) => self.world.deliver(path),
-            What::Stop => return false,
+            what @ (EventKind::EdgeTick(_) | EventKind::QueueTick(_) | EventKind::HostTick(_)) => {
+                self.tick(what)
+            }
+            EventKind::Signals(path) => self.world.deliver(path),
+            EventKind::RunEnds => return false,
         }
         true
     }
@@ -260,11 +262,11 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let flow = t.packet.flow.0;
         let Origin { source, timers } = &mut self.senders[flow as usize];
         if let Source::Outside(_) = source {
-            return self.world.emerge(slot);
+            return self.world.deliver_outside(slot);
         }
         if t.forward {
             let now = self.world.now;
-            if self.world.answer(slot, now) {
+            if self.world.receive(slot, now) {
                 self.world.enter(slot, now);
             }
             return;
@@ -282,12 +284,12 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
     }
 
     /// A mechanism is due; an oracle tells it first what it asked for.
-    fn tick(&mut self, what: What) {
+    fn tick(&mut self, what: EventKind) {
         for passing in self.oracles.before(what) {
             let who = match what {
-                What::EdgeTick(e) => Target::Edge(e),
-                What::QueueTick(l) => Target::Queue(l),
-                What::HostTick(f) => Target::Flow(f),
+                EventKind::EdgeTick(e) => Target::Edge(e),
+                EventKind::QueueTick(l) => Target::Queue(l),
+                EventKind::HostTick(f) => Target::Flow(f),
                 _ => continue,
             };
             let flow = passing.flow as usize;
@@ -304,15 +306,15 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let Origin { source, timers } = &mut self.senders[flow as usize];
         let f = &mut self.world.flows[flow as usize];
         let timer =
-            if which == TimerKind::DelayedAck { &mut f.held_back } else { &mut timers[which as usize] };
-        match timer.event(due) {
-            Ring::Stale => {}
-            Ring::Again(due) => self.world.put_back(due, What::Timer(flow, which)),
-            Ring::Expired if which == TimerKind::DelayedAck => {
+            if which == TimerKind::DelayedAck { &mut f.delayed_ack } else { &mut timers[which as usize] };
+        match timer.on_event(due) {
+            Expiry::Stale => {}
+            Expiry::Rearm(due) => self.world.requeue(due, EventKind::Timer(flow, which)),
+            Expiry::Due if which == TimerKind::DelayedAck => {
                 f.receiver.on_delayed_ack_timer();
-                self.world.acknowledge(flow);
+                self.world.send_delayed_ack(flow);
             }
-            Ring::Expired => source.on_timer(which, &mut FlowHost { world: &mut self.world, timers, flow }),
+            Expiry::Due => source.on_timer(which, &mut FlowHost { world: &mut self.world, timers, flow }),
         }
     }
 }

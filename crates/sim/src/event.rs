@@ -9,7 +9,7 @@ use crate::tcp::TimerKind;
 
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum EventKind {
     /// The measured window begins.
     WindowBegins,
     /// The measured window ends.
@@ -27,39 +27,39 @@ pub enum What {
     /// The packet in a slot comes to the end of a link.
     Arrive(u32),
     /// A flow starts.
-    Start(u32),
+    FlowStarts(u32),
     /// A flow has no more data.
-    Halt(u32),
+    FlowStops(u32),
     /// A flow's timer may have expired.
     Timer(u32, TimerKind),
     /// A monitor takes a sample.
     Sample(u32),
     /// The run ends.
-    Stop,
+    RunEnds,
 }
 
 /// Most things of a kind that can be numbered.
-pub const MOST: u32 = 1 << 26;
+pub const MAX_INDEX: u32 = 1 << 26;
 
-impl What {
+impl EventKind {
     /// In 32 bits.
     #[inline]
     #[must_use]
     pub fn pack(self) -> u32 {
         let (kind, index) = match self {
-            What::WindowBegins => (0, 0),
-            What::WindowEnds => (1, 0),
-            What::Departure(l) => (2, l),
-            What::EdgeTick(e) => (3, e),
-            What::QueueTick(l) => (4, l),
-            What::HostTick(f) => (5, f),
-            What::Arrive(slot) => (6, slot),
-            What::Start(f) => (7, f),
-            What::Timer(f, which) => (8 + which as u32, f),
-            What::Sample(m) => (11, m),
-            What::Stop => (12, 0),
-            What::Signals(path) => (13, path),
-            What::Halt(f) => (14, f),
+            EventKind::WindowBegins => (0, 0),
+            EventKind::WindowEnds => (1, 0),
+            EventKind::Departure(l) => (2, l),
+            EventKind::EdgeTick(e) => (3, e),
+            EventKind::QueueTick(l) => (4, l),
+            EventKind::HostTick(f) => (5, f),
+            EventKind::Arrive(slot) => (6, slot),
+            EventKind::FlowStarts(f) => (7, f),
+            EventKind::Timer(f, which) => (8 + which as u32, f),
+            EventKind::Sample(m) => (11, m),
+            EventKind::RunEnds => (12, 0),
+            EventKind::Signals(path) => (13, path),
+            EventKind::FlowStops(f) => (14, f),
         };
         (kind << 28) | index
     }
@@ -67,42 +67,42 @@ impl What {
     /// Out of 32 bits.
     #[inline]
     #[must_use]
-    pub fn unpack(word: u32) -> What {
+    pub fn unpack(word: u32) -> EventKind {
         let index = word & ((1 << 28) - 1);
         match word >> 28 {
-            0 => What::WindowBegins,
-            1 => What::WindowEnds,
-            2 => What::Departure(index),
-            3 => What::EdgeTick(index),
-            4 => What::QueueTick(index),
-            5 => What::HostTick(index),
-            6 => What::Arrive(index),
-            7 => What::Start(index),
-            kind @ 8..=10 => What::Timer(index, TimerKind::ALL[kind as usize - 8]),
-            11 => What::Sample(index),
-            12 => What::Stop,
-            13 => What::Signals(index),
-            _ => What::Halt(index),
+            0 => EventKind::WindowBegins,
+            1 => EventKind::WindowEnds,
+            2 => EventKind::Departure(index),
+            3 => EventKind::EdgeTick(index),
+            4 => EventKind::QueueTick(index),
+            5 => EventKind::HostTick(index),
+            6 => EventKind::Arrive(index),
+            7 => EventKind::FlowStarts(index),
+            kind @ 8..=10 => EventKind::Timer(index, TimerKind::ALL[kind as usize - 8]),
+            11 => EventKind::Sample(index),
+            12 => EventKind::RunEnds,
+            13 => EventKind::Signals(index),
+            _ => EventKind::FlowStops(index),
         }
     }
 
-    /// Its place among events at the same moment. Arrivals are ranked by [`What::arrival_rank`].
+    /// Its place among events at the same moment. Arrivals are ranked by [`EventKind::arrival_rank`].
     #[inline]
     #[must_use]
     pub fn rank(self) -> u32 {
         match self {
-            What::WindowBegins | What::WindowEnds => self.pack() >> 28,
-            What::Departure(l) => (1 << 29) | l,
-            What::EdgeTick(i) => (2 << 29) | (i * 3),
-            What::QueueTick(i) => (2 << 29) | (i * 3 + 1),
-            What::HostTick(i) => (2 << 29) | (i * 3 + 2),
-            What::Signals(path) => (2 << 29) | (1 << 28) | path,
-            What::Arrive(_) => 3 << 29,
-            What::Start(f) => (4 << 29) | (f * 4),
-            What::Timer(f, which) => (4 << 29) | (f * 4 + 1 + which as u32),
-            What::Halt(f) => (4 << 29) | (1 << 28) | f,
-            What::Sample(m) => (5 << 29) | m,
-            What::Stop => 6 << 29,
+            EventKind::WindowBegins | EventKind::WindowEnds => self.pack() >> 28,
+            EventKind::Departure(l) => (1 << 29) | l,
+            EventKind::EdgeTick(i) => (2 << 29) | (i * 3),
+            EventKind::QueueTick(i) => (2 << 29) | (i * 3 + 1),
+            EventKind::HostTick(i) => (2 << 29) | (i * 3 + 2),
+            EventKind::Signals(path) => (2 << 29) | (1 << 28) | path,
+            EventKind::Arrive(_) => 3 << 29,
+            EventKind::FlowStarts(f) => (4 << 29) | (f * 4),
+            EventKind::Timer(f, which) => (4 << 29) | (f * 4 + 1 + which as u32),
+            EventKind::FlowStops(f) => (4 << 29) | (1 << 28) | f,
+            EventKind::Sample(m) => (5 << 29) | m,
+            EventKind::RunEnds => 6 << 29,
         }
     }
 
@@ -121,25 +121,25 @@ mod tests {
     #[test]
     fn events_survive_packing_and_have_an_order() {
         let all = [
-            What::WindowBegins,
-            What::WindowEnds,
-            What::Departure(5),
-            What::EdgeTick(0),
-            What::QueueTick(0),
-            What::HostTick(MOST - 1),
-            What::Signals(2),
-            What::Arrive((1 << 28) - 1),
-            What::Start(3),
-            What::Timer(3, TimerKind::Retransmit),
-            What::Timer(3, TimerKind::Send),
-            What::Timer(3, TimerKind::DelayedAck),
-            What::Start(MOST - 1),
-            What::Halt(3),
-            What::Sample(2),
-            What::Stop,
+            EventKind::WindowBegins,
+            EventKind::WindowEnds,
+            EventKind::Departure(5),
+            EventKind::EdgeTick(0),
+            EventKind::QueueTick(0),
+            EventKind::HostTick(MAX_INDEX - 1),
+            EventKind::Signals(2),
+            EventKind::Arrive((1 << 28) - 1),
+            EventKind::FlowStarts(3),
+            EventKind::Timer(3, TimerKind::Retransmit),
+            EventKind::Timer(3, TimerKind::Send),
+            EventKind::Timer(3, TimerKind::DelayedAck),
+            EventKind::FlowStarts(MAX_INDEX - 1),
+            EventKind::FlowStops(3),
+            EventKind::Sample(2),
+            EventKind::RunEnds,
         ];
         for (i, w) in all.iter().enumerate() {
-            assert_eq!(What::unpack(w.pack()), *w);
+            assert_eq!(EventKind::unpack(w.pack()), *w);
             for later in &all[i + 1..] {
                 assert!(w.rank() < later.rank(), "{w:?} before {later:?}");
             }

@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::marker::MarkerState;
 use crate::network::Transport;
 use crate::outcome::FlowCounts;
-use crate::packet::Travelling;
+use crate::packet::InFlight;
 use crate::route::Route;
 use crate::tcp::receiver::{Receiver, Reply, TimerAction};
 use crate::tcp::{Sack, sequence_number};
@@ -32,11 +32,11 @@ pub struct FlowState<C: Clock> {
     /// Its own marker.
     pub marker: Option<Box<MarkerState>>,
     /// How many turns of the measured window the receiver has passed, if it is [ahead](FlowState::ahead).
-    turned: u8,
+    boundaries_passed: u8,
     /// When the window next turns for such a receiver.
-    pub turns_at: C,
+    pub next_boundary: C,
     /// Until when an acknowledgement is held back.
-    pub held_back: Timer<C>,
+    pub delayed_ack: Timer<C>,
     /// The segment its receiver waits for once it has all of a transfer; `u32::MAX` if there is no end.
     pub complete_at: u32,
     /// Puts segments in order.
@@ -82,11 +82,11 @@ impl<C: Clock> FlowState<C> {
             },
             start,
             completed: None,
-            turned: 0,
-            turns_at: C::NEVER,
+            boundaries_passed: 0,
+            next_boundary: C::NEVER,
             marker,
             jitter: jittered.then(|| Box::new(rng)),
-            held_back: Timer::default(),
+            delayed_ack: Timer::default(),
             counts: FlowCounts::default(),
             acks: [0; 3],
         }
@@ -95,39 +95,39 @@ impl<C: Clock> FlowState<C> {
     /// Lets its receiver be ahead of the present: its part is computed as soon as a packet is sent. It has to answer at
     /// once, nobody may watch it, and its answers' first link has to be computed with the last one of its data.
     #[must_use]
-    pub fn ahead(self, window: [C; 2]) -> FlowState<C> {
-        FlowState { turns_at: window[0], ..self }
+    pub fn with_computed_receiver(self, window: [C; 2]) -> FlowState<C> {
+        FlowState { next_boundary: window[0], ..self }
     }
 
     /// The window turns for a receiver that is ahead of the present, before what arrives at `at`: the turn and the counts.
     #[cold]
-    pub fn turn(&mut self, at: C, window: [C; 2], mut turned: impl FnMut(u8, FlowCounts)) {
-        while self.turns_at <= at {
-            turned(self.turned, self.counts);
-            self.next_turn(window);
+    pub fn pass_boundaries(&mut self, at: C, window: [C; 2], mut turned: impl FnMut(u8, FlowCounts)) {
+        while self.next_boundary <= at {
+            turned(self.boundaries_passed, self.counts);
+            self.advance_boundary(window);
         }
     }
 
     /// The window has turned for all: a receiver that was not beyond this turn has nothing more to say of it.
-    pub fn turned(&mut self, turn: u8, window: [C; 2]) {
-        if self.turns_at < C::NEVER && self.turned == turn {
-            self.next_turn(window);
+    pub fn boundary_passed(&mut self, turn: u8, window: [C; 2]) {
+        if self.next_boundary < C::NEVER && self.boundaries_passed == turn {
+            self.advance_boundary(window);
         }
     }
 
-    fn next_turn(&mut self, window: [C; 2]) {
-        self.turned += 1;
-        self.turns_at = window.get(usize::from(self.turned)).copied().unwrap_or(C::NEVER);
+    fn advance_boundary(&mut self, window: [C; 2]) {
+        self.boundaries_passed += 1;
+        self.next_boundary = window.get(usize::from(self.boundaries_passed)).copied().unwrap_or(C::NEVER);
     }
 
     /// How long an acknowledgement may be held back.
-    pub fn delay(&self) -> C::Span {
+    pub fn max_ack_delay(&self) -> C::Span {
         self.receiver.max_ack_delay::<C>()
     }
 
     /// The receiver takes in data at `at`: what it does about it.
     #[inline(always)]
-    pub fn take_in(&mut self, t: &Travelling, at: C) -> Reply {
+    pub fn receive(&mut self, t: &InFlight, at: C) -> Reply {
         let packet = &t.packet;
         let c = &mut self.counts;
         c.received[packet.colour as usize] += 1;
@@ -141,9 +141,9 @@ impl<C: Clock> FlowState<C> {
             self.receiver.on_ecn_bits(t.segment, packet.ecn == Ecn::Experienced, t.flag);
         }
         let first = self.receiver.rcv_nxt();
-        let reply = self.receiver.on_segment(t.segment, self.held_back.is_set());
+        let reply = self.receiver.on_segment(t.segment, self.delayed_ack.is_set());
         if reply.timer == TimerAction::Cancel {
-            self.held_back.cancel();
+            self.delayed_ack.cancel();
         }
         if reply.delivered > 0 {
             let (payload, wire) = self.bytes_of(first, reply.delivered);
@@ -159,7 +159,7 @@ impl<C: Clock> FlowState<C> {
     /// Makes `t`, a packet of this flow, an acknowledgement from its receiver, at the start of its way; what that says of
     /// segments beyond the one it waits for, if it says such things.
     #[inline(always)]
-    pub fn acknowledge(&mut self, t: &mut Travelling) -> Option<Sack> {
+    pub fn make_ack(&mut self, t: &mut InFlight) -> Option<Sack> {
         self.acks[0] += 1;
         let expects = self.receiver.rcv_nxt();
         let sack = self.receiver.uses_sack().then(|| self.receiver.sack());
@@ -173,7 +173,7 @@ impl<C: Clock> FlowState<C> {
             ..Packet::default()
         };
         let flag = self.receiver.ecn_echo();
-        *t = Travelling { packet, segment: expects, way: self.back.0, forward: false, flag };
+        *t = InFlight { packet, segment: expects, position: self.back.0, forward: false, flag };
         sack
     }
 

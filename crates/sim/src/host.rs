@@ -1,7 +1,7 @@
 //! The world as a flow's sender sees it: the clock, its timers, and where its segments go.
 
 use crate::clock::Clock;
-use crate::event::What;
+use crate::event::EventKind;
 use crate::tcp::{EcnBits, Host, TimerKind};
 use crate::timer::Timers;
 use crate::world::World;
@@ -29,10 +29,10 @@ impl<C: Clock, const TRACE: bool> Host for FlowHost<'_, C, TRACE> {
     }
     #[inline]
     fn set_timer(&mut self, which: TimerKind, after: C::Span) {
-        let what = What::Timer(self.flow, which);
+        let what = EventKind::Timer(self.flow, which);
         let due = self.world.due(what, after);
         if self.timers[which as usize].set(due) {
-            self.world.put_back(due, what);
+            self.world.requeue(due, what);
         }
     }
     fn cancel_timer(&mut self, which: TimerKind) {

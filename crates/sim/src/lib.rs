@@ -5,7 +5,6 @@
 //! [`clock`]: whole picoseconds, or ns-2's doubles with ns-2's order of events.
 
 pub mod account;
-mod before;
 pub mod calendar;
 pub mod classes;
 pub mod clock;
@@ -15,6 +14,7 @@ pub mod event;
 pub mod flow;
 pub mod host;
 pub mod link;
+mod link_queue;
 pub mod log;
 pub mod marker;
 mod marking;
@@ -23,15 +23,15 @@ pub mod monitor;
 pub mod network;
 pub mod outcome;
 pub mod packet;
+pub mod path;
 mod plan;
 pub mod route;
-pub mod seen;
 pub mod signals;
 pub mod stage;
 pub mod tcp;
 pub mod timer;
 pub mod trace;
 pub mod traffic;
+pub mod view;
 pub mod waiting;
-pub mod way;
 pub mod world;

@@ -15,12 +15,12 @@ use inprofile_core::signal::{Outbox, Signal};
 use inprofile_core::units::{Backlog, Bytes, Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Silent, Why};
 
-use crate::before::{Before, QueueState};
 use crate::classes::Classes;
 use crate::clock::Clock;
+use crate::link_queue::{LinkQueue, QueueState};
 use crate::network;
 use crate::packet::Slab;
-use crate::waiting::{Book, Waiting};
+use crate::waiting::{Snapshot, Waiting};
 
 /// What a link has to know of a packet that finds it free: size and colour, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,34 +51,34 @@ pub struct Link<C: Clock> {
     free_at: C,
     /// From when on even a packet that finds the link free has to be looked at: when the window turns or the run ends. Where
     /// packets are always looked at: the start.
-    open_until: C,
+    bypass_until: C,
     /// The shape seen last.
     last: Shape,
     /// Time to send its size.
-    takes: C::Span,
+    tx_time: C::Span,
     /// Packets of that shape that found the link free and passed, since it was another's turn.
-    alike: u64,
+    bypassed_alike: u64,
     delay: C::Span,
     /// Packets that found the link free and passed before, by colour, and their bytes.
-    passed: [(u64, u64); 3],
+    bypassed: [(u64, u64); 3],
     /// When the measured window next turns: at its beginning, then at its end, then never.
-    turns_at: C,
+    next_boundary: C,
     /// When the run ends.
     end: C,
     /// Whether a packet that finds the link free simply passes: computed service, drop-tail, room for two.
-    plain: bool,
+    can_bypass: bool,
     /// Whether every departure is an event.
     pub stepped: bool,
     /// Whether it is counted over time and over the window.
-    pub listed: bool,
+    pub reported: bool,
     /// Stepped service: whether a packet is being sent.
     busy: bool,
     rate: Rate,
     /// Time taken by the packets whose transmission has begun (computed service: by those admitted), in picoseconds. Only a
-    /// listed link counts it.
+    /// reported link counts it.
     sending: u64,
-    /// What waits, and the books.
-    pub(crate) before: Before<C>,
+    /// What waits, and the snapshots.
+    pub(crate) queue: LinkQueue<C>,
 }
 
 impl<C: Clock> Link<C> {
@@ -93,92 +93,92 @@ impl<C: Clock> Link<C> {
             }
         };
         let roomy = matches!(limit, Backlog::Packets(n) if n >= 2.0);
-        let plain = !stepped && roomy && matches!(aqm, AnyAqm::DropTail(_));
-        let before = match aqm {
-            AnyAqm::DropTail(aqm) if plain && !link.listed => Before::Nothing(aqm, limit),
-            aqm => Before::Queue(Box::new(QueueState::new(limit, aqm, classes, rng, window))),
+        let can_bypass = !stepped && roomy && matches!(aqm, AnyAqm::DropTail(_));
+        let queue = match aqm {
+            AnyAqm::DropTail(aqm) if can_bypass && !link.reported => LinkQueue::Unused(aqm, limit),
+            aqm => LinkQueue::Used(Box::new(QueueState::new(limit, aqm, classes, rng, window))),
         };
         let mut link = Link {
             free_at: C::ZERO,
-            open_until: C::ZERO,
+            bypass_until: C::ZERO,
             last: Shape::new(0, Colour::IN),
-            takes: C::NO_TIME,
-            alike: 0,
+            tx_time: C::NO_TIME,
+            bypassed_alike: 0,
             delay: C::span(link.delay),
-            passed: [(0, 0); 3],
-            turns_at: if link.listed { C::at(window.0) } else { C::NEVER },
+            bypassed: [(0, 0); 3],
+            next_boundary: if link.reported { C::at(window.0) } else { C::NEVER },
             end,
-            plain,
+            can_bypass,
             stepped,
-            listed: link.listed,
+            reported: link.reported,
             busy: false,
             rate: link.rate,
             sending: 0,
-            before,
+            queue,
         };
-        link.open();
+        link.allow_bypass();
         link
     }
 
     /// Until when nobody has anything to say about packets that find the link free.
-    fn open(&mut self) {
-        if self.plain {
-            self.open_until = if self.turns_at < self.end { self.turns_at } else { self.end };
+    fn allow_bypass(&mut self) {
+        if self.can_bypass {
+            self.bypass_until = if self.next_boundary < self.end { self.next_boundary } else { self.end };
         }
     }
 
     /// A packet arrives. If it finds the link free and nobody has anything to say about it, it passes: when it will be at
     /// the far end. `None`: [`Link::arrive`] has to look at it.
     #[inline]
-    pub fn pass(&mut self, now: C, shape: Shape) -> Option<C> {
-        if now < self.free_at || now >= self.open_until {
+    pub fn bypass(&mut self, now: C, shape: Shape) -> Option<C> {
+        if now < self.free_at || now >= self.bypass_until {
             return None;
         }
         if shape != self.last {
-            self.turn_to(shape);
+            self.change_shape(shape);
         }
-        self.alike += 1;
-        self.free_at = now.after(self.takes);
+        self.bypassed_alike += 1;
+        self.free_at = now.after(self.tx_time);
         Some(self.free_at.after(self.delay))
     }
 
     /// Time taken by all packets whose transmission has begun, or, with computed service, is known, in picoseconds.
-    fn sent_for(&self) -> u64 {
-        self.sending + self.alike * C::span_ps(self.takes)
+    fn busy_time(&self) -> u64 {
+        self.sending + self.bypassed_alike * C::span_ps(self.tx_time)
     }
 
     /// Packets that found the link free and passed, by colour, and their bytes.
-    pub fn passed(&self) -> [(u64, u64); 3] {
-        let mut passed = self.passed;
-        let (packets, bytes) = &mut passed[self.last.colour()];
-        *packets += self.alike;
-        *bytes += self.alike * u64::from(self.last.size());
-        passed
+    pub fn bypassed(&self) -> [(u64, u64); 3] {
+        let mut bypassed = self.bypassed;
+        let (packets, bytes) = &mut bypassed[self.last.colour()];
+        *packets += self.bypassed_alike;
+        *bytes += self.bypassed_alike * u64::from(self.last.size());
+        bypassed
     }
 
     /// Computed service: a packet arrives. When it will be at the far end, or why it is dropped.
     #[inline(always)]
     pub fn admit(&mut self, now: C, slot: u32, packet: &mut Packet) -> Result<C, Cause> {
-        while self.turns_at <= now {
-            self.turn();
+        while self.next_boundary <= now {
+            self.cross_boundary();
         }
         self.release(now);
-        if let Some(there) = self.pass(now, Shape::new(packet.size, packet.colour)) {
+        if let Some(there) = self.bypass(now, Shape::new(packet.size, packet.colour)) {
             return Ok(there);
         }
         let starts = now.max(self.free_at);
         let item = Waiting::new(starts, slot, packet);
-        let q = self.before.needed();
+        let q = self.queue.get_or_create();
         match q.fifo.arrive(now.time(), packet, item, &mut q.aqm, &mut q.rng, &mut Silent) {
             Admission::Drop(cause) => return Err(cause),
             Admission::Mark => packet.ecn = Ecn::Experienced,
             Admission::Admit => {}
         }
-        if self.listed {
+        if self.reported {
             q.area += u128::from(starts.time().since(now.time()).0);
         }
         self.free_at = starts.after(self.serialise(packet.size));
-        if self.listed {
+        if self.reported {
             self.sending += self.free_at.time().since(starts.time()).0;
         }
         Ok(self.free_at.after(self.delay))
@@ -195,7 +195,7 @@ impl<C: Clock> Link<C> {
     ) -> Admission {
         self.settle(now);
         let item = Waiting::new(now, slot, packet);
-        let q = self.before.needed();
+        let q = self.queue.get_or_create();
         if C::NS2 {
             q.fifo.tell_idle_secs(C::secs_of(now.since(self.free_at)));
             q.aqm.tell_secs(now.secs());
@@ -223,7 +223,7 @@ impl<C: Clock> Link<C> {
         dropped: impl FnMut(Waiting<C>, Cause),
     ) -> Option<(Waiting<C>, C::Span, C)> {
         self.settle(now);
-        let q = self.before.needed();
+        let q = self.queue.get_or_create();
         if C::NS2 {
             q.aqm.tell_secs(now.secs());
         }
@@ -244,7 +244,7 @@ impl<C: Clock> Link<C> {
         // The times as mechanisms see them: whole picoseconds do not add up to more than has passed.
         let time = until.time().since(now.time()).0;
         self.sending += time;
-        let q = self.before.needed();
+        let q = self.queue.get_or_create();
         q.sends_until = until;
         if let Some(classes) = &mut q.classes {
             classes.sends(time);
@@ -255,17 +255,17 @@ impl<C: Clock> Link<C> {
 
     /// Stepped service of classes: whether a packet is still being sent, so that a departure planned for `now` is not one.
     pub fn is_sending(&self, now: C) -> bool {
-        self.busy && self.before.queue().is_some_and(|q| q.classes.is_some() && q.sends_until > now)
+        self.busy && self.queue.get().is_some_and(|q| q.classes.is_some() && q.sends_until > now)
     }
 
     /// Stepped service of classes, of which none may send now: when to try again, if that is not planned already.
     pub fn wake(&mut self, now: C) -> Option<C> {
-        self.before.queue_mut()?.classes.as_mut()?.wake(now)
+        self.queue.get_mut()?.classes.as_mut()?.wake(now)
     }
 
     /// The discipline is due, or that of some class.
     pub fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
-        let q = self.before.queue_mut()?;
+        let q = self.queue.get_mut()?;
         match &mut q.classes {
             Some(classes) => classes.queue.tick(now, outbox),
             None => q.aqm.tick(now, outbox),
@@ -274,7 +274,7 @@ impl<C: Clock> Link<C> {
 
     /// A signal has arrived for the discipline; or, where there are classes, for that of one of them or for all.
     pub fn signal(&mut self, now: Time, class: Option<usize>, signal: &Signal) {
-        let Some(q) = self.before.queue_mut() else { return };
+        let Some(q) = self.queue.get_mut() else { return };
         match &mut q.classes {
             Some(classes) => classes.queue.signal(now, class, signal),
             None => q.aqm.signal(now, signal),
@@ -283,7 +283,7 @@ impl<C: Clock> Link<C> {
 
     /// A packet passes in front of the discipline, or of that of its class.
     pub fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
-        let Some(q) = self.before.queue_mut() else { return };
+        let Some(q) = self.queue.get_mut() else { return };
         match &mut q.classes {
             Some(classes) => classes.queue.observe(now, packet, direction),
             None => q.aqm.observe(now, packet, direction),
@@ -292,7 +292,7 @@ impl<C: Clock> Link<C> {
 
     /// A packet that the discipline struck out of the queue.
     pub fn take_struck(&mut self) -> Option<Waiting<C>> {
-        let q = self.before.queue_mut()?;
+        let q = self.queue.get_mut()?;
         match &mut q.classes {
             Some(classes) => classes.queue.take_struck(),
             None => q.fifo.take_struck(),
@@ -302,14 +302,14 @@ impl<C: Clock> Link<C> {
     /// Brings the link up to `now`: the window turns if it is time, and with computed service everything
     /// leaves whose transmission has started.
     pub fn settle(&mut self, now: C) {
-        while self.turns_at <= now {
-            self.turn();
+        while self.next_boundary <= now {
+            self.cross_boundary();
         }
         if self.stepped {
-            let q = self.before.needed();
+            let q = self.queue.get_or_create();
             match &mut q.classes {
                 Some(classes) => classes.count_to(now.time()),
-                None if self.listed => q.count_to(now.time()),
+                None if self.reported => q.count_to(now.time()),
                 None => {}
             }
             return;
@@ -320,7 +320,7 @@ impl<C: Clock> Link<C> {
     /// Computed service: everything leaves whose transmission has started by `now`.
     #[inline(always)]
     fn release(&mut self, now: C) {
-        let Some(q) = self.before.queue_mut() else { return };
+        let Some(q) = self.queue.get_mut() else { return };
         q.fifo.release(|head| head.at <= now);
         if self.free_at <= now && q.fifo.idle_since().is_none() {
             q.fifo.went_idle(self.free_at.time());
@@ -329,10 +329,10 @@ impl<C: Clock> Link<C> {
 
     /// The window turns, before anything else that happens at that moment.
     #[cold]
-    fn turn(&mut self) {
-        let turn = self.turns_at;
-        let mut sending = self.sent_for();
-        let q = self.before.needed();
+    fn cross_boundary(&mut self) {
+        let turn = self.next_boundary;
+        let mut sending = self.busy_time();
+        let q = self.queue.get_or_create();
         let mut area = q.area;
         if self.stepped {
             q.count_to(turn.time());
@@ -346,32 +346,32 @@ impl<C: Clock> Link<C> {
             sending -= self.free_at.time().since(turn.time()).0;
         }
         if let Some(classes) = &mut q.classes {
-            area = classes.turn(turn.time(), q.sends_until.time());
+            area = classes.cross_boundary(turn.time(), q.sends_until.time());
         }
-        let counts = self.seen(None).counts;
-        let q = self.before.needed();
-        q.books.push(Book { counts, area, sending });
-        self.turns_at = if q.books.len() < 2 { C::at(q.window.1) } else { C::NEVER };
-        self.open();
+        let counts = self.view(None).counts;
+        let q = self.queue.get_or_create();
+        q.snapshots.push(Snapshot { counts, area, sending });
+        self.next_boundary = if q.snapshots.len() < 2 { C::at(q.window.1) } else { C::NEVER };
+        self.allow_bypass();
     }
 
     #[inline]
     fn serialise(&mut self, size: u32) -> C::Span {
         if size != self.last.size() {
-            self.turn_to(Shape::new(size, Colour::ALL[self.last.colour()]));
+            self.change_shape(Shape::new(size, Colour::ALL[self.last.colour()]));
         }
-        self.takes
+        self.tx_time
     }
 
     /// A packet of another shape than the last one.
     #[cold]
     #[inline(never)]
-    fn turn_to(&mut self, shape: Shape) {
-        self.sending = self.sent_for();
-        self.passed = self.passed();
-        self.alike = 0;
+    fn change_shape(&mut self, shape: Shape) {
+        self.sending = self.busy_time();
+        self.bypassed = self.bypassed();
+        self.bypassed_alike = 0;
         if shape.size() != self.last.size() {
-            self.takes = C::serialise(self.rate, Bytes(u64::from(shape.size())));
+            self.tx_time = C::serialise(self.rate, Bytes(u64::from(shape.size())));
         }
         self.last = shape;
     }

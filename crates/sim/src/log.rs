@@ -1,7 +1,7 @@
 //! Every packet at every link, for those who want to see it: traces, parity with ns-2.
 
 use crate::network::NodeId;
-use crate::packet::Travelling;
+use crate::packet::InFlight;
 
 /// What happened to the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct LogRow {
     /// The link's end.
     pub to: NodeId,
     /// The packet.
-    pub packet: Travelling,
+    pub packet: InFlight,
     /// Its number in the run.
     pub number: u64,
 }

@@ -44,7 +44,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
                 Mark::Pass(colour) => (colour.name(), None),
                 Mark::Drop(cause) => ("drop", Some(cause)),
             };
-            self.write_down(self.now.time(), slot, place, word);
+            self.record_verdict(self.now.time(), slot, place, word);
         }
         match verdict {
             Mark::Pass(colour) => {
@@ -52,7 +52,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
                 true
             }
             Mark::Drop(cause) => {
-                self.lose(slot, place, cause, self.now);
+                self.drop_packet(slot, place, cause, self.now);
                 false
             }
         }

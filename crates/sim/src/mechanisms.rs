@@ -3,29 +3,29 @@ use inprofile_core::packet::{Direction, Packet};
 use inprofile_core::signal::{Outbox, Signal};
 
 use crate::clock::Clock;
-use crate::event::What;
+use crate::event::EventKind;
 use crate::network::Target;
 use crate::world::World;
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// An edge's, queue's or host's mechanism is due.
-    pub fn tick(&mut self, what: What) {
+    pub fn tick(&mut self, what: EventKind) {
         let now = self.now.time();
         let mut outbox = Outbox::default();
         let next = match what {
-            What::EdgeTick(e) => self.edges[e as usize].marker.tick(now, &mut outbox),
-            What::QueueTick(l) => {
+            EventKind::EdgeTick(e) => self.edges[e as usize].marker.tick(now, &mut outbox),
+            EventKind::QueueTick(l) => {
                 self.links[l as usize].settle(self.now);
                 self.links[l as usize].tick(now, &mut outbox)
             }
-            What::HostTick(f) => {
+            EventKind::HostTick(f) => {
                 self.flows[f as usize].marker.as_mut().and_then(|m| m.marker.tick(now, &mut outbox))
             }
             _ => None,
         };
         if !outbox.signals.is_empty() {
             for (path, delay) in self.signals.post(what, &outbox) {
-                self.schedule(self.now.after(C::span(delay)), What::Signals(path));
+                self.schedule(self.now.after(C::span(delay)), EventKind::Signals(path));
             }
         }
         if let Some(at) = next {

@@ -63,7 +63,7 @@ impl Watch {
                 let link = &mut world.links[l as usize];
                 link.settle(world.now);
                 let class = if let Target::Class(_, c) = target { Some(c as usize) } else { None };
-                let seen = link.seen(class);
+                let seen = link.view(class);
                 let waiting = seen.waiting;
                 row.push(("packets", f64::from(waiting.iter().sum::<u32>())));
                 row.push(("packets_in", f64::from(waiting[0])));

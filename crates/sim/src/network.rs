@@ -83,7 +83,7 @@ pub struct Link {
     /// What waits before it.
     pub queue: Queue,
     /// Whether results have a row for it. (Links to hosts have none unless something was dropped there.)
-    pub listed: bool,
+    pub reported: bool,
 }
 
 /// What waits before a link.

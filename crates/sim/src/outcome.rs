@@ -14,7 +14,7 @@ pub struct Outcome {
     pub seed: u64,
     /// One row a flow, in the order of the network.
     pub flows: Vec<FlowOutcome>,
-    /// One row a link, in the order of the network, up to the last one that is listed.
+    /// One row a link, in the order of the network, up to the last one that is reported.
     pub links: Vec<LinkOutcome>,
     /// One row an edge, in the order of the network.
     pub edges: Vec<MarkerOutcome>,

@@ -7,13 +7,13 @@ use crate::tcp::Sack;
 
 /// A packet on its way.
 #[derive(Clone, Copy, Debug)]
-pub struct Travelling {
+pub struct InFlight {
     /// What mechanisms see of it.
     pub packet: Packet,
     /// The segment it carries, or that its sender waits for.
     pub segment: u32,
     /// The link it is at, or on its way over: a place in the list of all routes.
-    pub way: u32,
+    pub position: u32,
     /// Whether it travels towards the receiver of data.
     pub forward: bool,
     /// CWR with data (RFC 3168 §6.1.2), ECN-Echo with an acknowledgement (§6.1.3).
@@ -23,7 +23,7 @@ pub struct Travelling {
 /// The packets on their way.
 #[derive(Debug, Default)]
 pub struct Slab {
-    packets: Vec<Travelling>,
+    packets: Vec<InFlight>,
     free: Vec<u32>,
     /// Where they are asked for: numbers in the run.
     numbers: Option<Numbers>,
@@ -63,12 +63,12 @@ impl Slab {
     /// written in smaller pieces stalls the processor.
     #[inline(always)]
     pub fn add(&mut self, packet: Packet, segment: u32, forward: bool, flag: bool, route: Route) -> u32 {
-        let travelling = Travelling { packet, segment, way: route.0, forward, flag };
+        let in_flight = InFlight { packet, segment, position: route.0, forward, flag };
         let slot = if let Some(slot) = self.free.pop() {
-            self.packets[slot as usize] = travelling;
+            self.packets[slot as usize] = in_flight;
             slot
         } else {
-            self.packets.push(travelling);
+            self.packets.push(in_flight);
             (self.packets.len() - 1) as u32
         };
         self.number(slot);
@@ -105,13 +105,13 @@ impl Slab {
 
     /// The packet in a slot.
     #[inline]
-    pub fn get(&self, slot: u32) -> &Travelling {
+    pub fn get(&self, slot: u32) -> &InFlight {
         &self.packets[slot as usize]
     }
 
     /// The packet in a slot.
     #[inline]
-    pub fn get_mut(&mut self, slot: u32) -> &mut Travelling {
+    pub fn get_mut(&mut self, slot: u32) -> &mut InFlight {
         &mut self.packets[slot as usize]
     }
 
@@ -125,7 +125,7 @@ impl Slab {
     }
 
     /// Those still on their way.
-    pub fn iter(&self) -> impl Iterator<Item = &Travelling> {
+    pub fn iter(&self) -> impl Iterator<Item = &InFlight> {
         self.packets.iter().filter(|t| t.packet.flow != NOBODY)
     }
 }

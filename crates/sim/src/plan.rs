@@ -29,24 +29,24 @@ pub(crate) fn observers(network: &Network) -> BTreeMap<u32, Vec<u32>> {
 }
 
 /// Of each flow: whether its receiver answers each packet at once, and nobody looks at its counts meanwhile.
-pub(crate) fn answer_at_once(network: &Network) -> Vec<bool> {
+pub(crate) fn immediate_acks(network: &Network) -> Vec<bool> {
     let at_once = |f: &network::Flow| f.transport.tcp().is_some_and(|config| config.delayed_ack.is_none());
-    let mut prompt: Vec<bool> = network.flows.iter().map(at_once).collect();
+    let mut immediate_ack: Vec<bool> = network.flows.iter().map(at_once).collect();
     for m in &network.monitors {
         if let Target::Flow(f) = m.target {
-            prompt[f as usize] = false;
+            immediate_ack[f as usize] = false;
         }
     }
-    prompt
+    immediate_ack
 }
 
-/// The link at whose end the packets of most flows come by an event, where what they enter next is not one of `through`.
-pub(crate) fn busiest(network: &Network, prompt: &[bool], through: &[bool]) -> u32 {
+/// The link at whose end the packets of most flows come by an event, where what they enter next is not one of `cut_through`.
+pub(crate) fn busiest(network: &Network, immediate_ack: &[bool], cut_through: &[bool]) -> u32 {
     let mut flows = vec![0u32; network.links.len()];
-    for (f, prompt) in network.flows.iter().zip(prompt) {
-        let ends = |l: Option<&u32>| !l.is_some_and(|&l| through[l as usize]);
+    for (f, immediate_ack) in network.flows.iter().zip(immediate_ack) {
+        let ends = |l: Option<&u32>| !l.is_some_and(|&l| cut_through[l as usize]);
         for (i, &link) in f.path.iter().enumerate() {
-            let next = f.path.get(i + 1).or(f.back.first().filter(|_| *prompt));
+            let next = f.path.get(i + 1).or(f.back.first().filter(|_| *immediate_ack));
             flows[link as usize] += u32::from(ends(next));
         }
         for (i, &link) in f.back.iter().enumerate() {
@@ -59,9 +59,9 @@ pub(crate) fn busiest(network: &Network, prompt: &[bool], through: &[bool]) -> u
 /// Links that one other link feeds and nothing else, whose departures need no event and whose discipline keeps no
 /// time of its own, and that nobody watches. What enters them comes in the order in which it enters the link before.
 ///
-/// `prompt`: flows whose receivers answer at once, so that the first link of their answers is fed by the last one of
+/// `immediate_ack`: flows whose receivers answer at once, so that the first link of their answers is fed by the last one of
 /// their data.
-pub(crate) fn fed_by_one_link(network: &Network, prompt: &[bool]) -> Vec<bool> {
+pub(crate) fn cut_through_links(network: &Network, immediate_ack: &[bool]) -> Vec<bool> {
     /// Who feeds a link.
     #[derive(Clone, Copy, PartialEq)]
     enum Feeder {
@@ -70,8 +70,8 @@ pub(crate) fn fed_by_one_link(network: &Network, prompt: &[bool]) -> Vec<bool> {
         Several,
     }
     let mut feeders = vec![Feeder::Nobody; network.links.len()];
-    for (f, prompt) in network.flows.iter().zip(prompt) {
-        let turn = f.path.last().filter(|_| *prompt).map_or(Feeder::Several, |l| Feeder::Link(*l));
+    for (f, immediate_ack) in network.flows.iter().zip(immediate_ack) {
+        let turn = f.path.last().filter(|_| *immediate_ack).map_or(Feeder::Several, |l| Feeder::Link(*l));
         // Nobody answers datagrams.
         let back = if f.transport.tcp().is_some() { f.back.as_slice() } else { &[] };
         for (route, first) in [(f.path.as_slice(), Feeder::Several), (back, turn)] {
@@ -122,7 +122,7 @@ pub(crate) fn fed_by_one_link(network: &Network, prompt: &[bool]) -> Vec<bool> {
 /// Events a second, roughly: three for each full packet through the slowest queue that counts.
 pub(crate) fn expected_events(network: &Network) -> f64 {
     let packet = network.flows.first().map_or(1000, |f| f.transport.packet());
-    let slowest = network.links.iter().filter(|l| l.listed).map(|l| l.rate.0).min();
+    let slowest = network.links.iter().filter(|l| l.reported).map(|l| l.rate.0).min();
     3.0 * slowest.unwrap_or(1_000_000) as f64 / 8.0 / f64::from(packet)
 }
 

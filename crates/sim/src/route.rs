@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 /// What happens to a packet at the far end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Then {
+pub enum NextStep {
     /// Its arrival is an event.
-    Arrives,
+    Arrive,
     /// Its next link is one of those whose part of the way is computed as soon as it enters the link before.
-    GoesOn,
+    CutThrough,
     /// Its receiver is computed likewise: the packet is taken in and answered.
-    IsReceived,
+    Receive,
 }
 
 /// A link on a route.
@@ -19,7 +19,7 @@ pub struct Hop {
     /// Which.
     pub link: u32,
     /// What comes next.
-    pub then: Then,
+    pub next: NextStep,
     /// Whether the route ends with it.
     pub last: bool,
 }
@@ -34,21 +34,27 @@ pub struct Routes {
 }
 
 /// Routes by their hops, while they are laid out.
-pub type Known = BTreeMap<Vec<Hop>, Route>;
+pub type RouteIndex = BTreeMap<Vec<Hop>, Route>;
 
 impl Routes {
-    /// The route over these links. `through`: the links computed with the one before; `received`: whether the
+    /// The route over these links. `cut_through`: the links computed with the one before; `received`: whether the
     /// receiver is.
-    pub fn lay(&mut self, links: &[u32], through: &[bool], received: bool, known: &mut Known) -> Route {
+    pub fn add(
+        &mut self,
+        links: &[u32],
+        cut_through: &[bool],
+        received: bool,
+        index: &mut RouteIndex,
+    ) -> Route {
         let hop = |(i, &link): (usize, &u32)| {
-            let then = match links.get(i + 1) {
-                Some(&next) if through[next as usize] => Then::GoesOn,
-                None if received => Then::IsReceived,
-                _ => Then::Arrives,
+            let next = match links.get(i + 1) {
+                Some(&after) if cut_through[after as usize] => NextStep::CutThrough,
+                None if received => NextStep::Receive,
+                _ => NextStep::Arrive,
             };
-            Hop { link, then, last: i + 1 == links.len() }
+            Hop { link, next, last: i + 1 == links.len() }
         };
-        *known.entry(links.iter().enumerate().map(hop).collect()).or_insert_with_key(|hops| {
+        *index.entry(links.iter().enumerate().map(hop).collect()).or_insert_with_key(|hops| {
             self.hops.extend(hops);
             ((self.hops.len() - hops.len()) as u32, hops.len() as u16)
         })

@@ -10,19 +10,19 @@ use inprofile_core::rng::Rng;
 use inprofile_core::signal::{Oracle, Outbox, Signal};
 use inprofile_core::units::{Duration, Time};
 
-use crate::event::What;
+use crate::event::EventKind;
 use crate::network::{Flow, LinkId, Network, SignalPath, Target};
 use crate::outcome::SignalCounts;
 
 impl Target {
     /// The event by which a mechanism is due: what names it while a run goes on.
     #[must_use]
-    pub fn tick(self) -> What {
+    pub fn tick(self) -> EventKind {
         match self {
             // The disciplines of a link's classes tick and are told together.
-            Target::Queue(l) | Target::Class(l, _) => What::QueueTick(l),
-            Target::Edge(e) => What::EdgeTick(e),
-            Target::Flow(f) => What::HostTick(f),
+            Target::Queue(l) | Target::Class(l, _) => EventKind::QueueTick(l),
+            Target::Edge(e) => EventKind::EdgeTick(e),
+            Target::Flow(f) => EventKind::HostTick(f),
         }
     }
 }
@@ -67,7 +67,7 @@ impl Paths {
     }
 
     /// Takes what a mechanism sent in its tick; says on which paths something is now on its way, and how long it takes.
-    pub fn post(&mut self, sender: What, outbox: &Outbox) -> Vec<(u32, Duration)> {
+    pub fn post(&mut self, sender: EventKind, outbox: &Outbox) -> Vec<(u32, Duration)> {
         let Some(own) = self.by_sender.get(&sender.pack()) else { return Vec::new() };
         let mut posted = Vec::new();
         for &i in own {
@@ -118,12 +118,12 @@ pub struct Oracles {
     /// At time 0.
     first: Vec<(Target, Signal)>,
     /// By packed tick: the flows that pass.
-    before_ticks: BTreeMap<u32, Vec<Passing>>,
+    before_ticks: BTreeMap<u32, Vec<CrossingFlow>>,
 }
 
 /// A flow as [`Oracle::Window`] sees it.
 #[derive(Clone, Copy, Debug)]
-pub struct Passing {
+pub struct CrossingFlow {
     /// Which.
     pub flow: u32,
     /// When it starts.
@@ -198,7 +198,7 @@ impl Oracles {
                 Oracle::Window => {
                     let Some(tcp) = f.transport.tcp() else { continue };
                     let (most, packet) = (f64::from(tcp.window), f64::from(tcp.segment + tcp.header));
-                    let passing = Passing { flow: i, start: f.start, most, packet };
+                    let passing = CrossingFlow { flow: i, start: f.start, most, packet };
                     self.before_ticks.entry(who.tick().pack()).or_default().push(passing);
                 }
             }
@@ -212,7 +212,7 @@ impl Oracles {
 
     /// The flows whose windows the mechanism is told of before this tick.
     #[must_use]
-    pub fn before(&self, tick: What) -> &[Passing] {
+    pub fn before(&self, tick: EventKind) -> &[CrossingFlow] {
         if self.before_ticks.is_empty() {
             return &[];
         }
@@ -220,7 +220,7 @@ impl Oracles {
     }
 }
 
-impl Passing {
+impl CrossingFlow {
     /// The message: what a sender with this congestion window (in segments) may have on the way.
     #[must_use]
     pub fn window(&self, cwnd: f64) -> Signal {

@@ -14,11 +14,11 @@ use crate::engine::{Failure, Hosts, Run};
 use crate::network::Network;
 use crate::outcome::Outcome;
 use crate::traffic::{Source, outside};
-pub use crate::world::Emerged;
+pub use crate::world::Egress;
 
 /// What the keeper of the hosts says of a flow.
 #[derive(Clone, Copy, Debug)]
-pub struct Told {
+pub struct HostReport {
     /// Of its sender, if that speaks TCP.
     pub sender: Option<outside::Sender>,
     /// Payload bytes that its receiver has: TCP's in order, or those of datagrams.
@@ -59,7 +59,7 @@ impl Stage {
     }
 
     /// Does everything that is due up to `now`, and shows what came to hosts outside. False: the run is over.
-    pub fn advance(&mut self, now: Time, stop: &AtomicBool, mut out: impl FnMut(Emerged)) -> bool {
+    pub fn advance(&mut self, now: Time, stop: &AtomicBool, mut out: impl FnMut(Egress)) -> bool {
         either!(self, run => {
             while let Some(event) = run.world.calendar.peek().filter(|e| e.at <= now.0) {
                 run.world.calendar.pop();
@@ -67,7 +67,7 @@ impl Stage {
                 if !run.handle(&event) || stop.load(Ordering::Relaxed) {
                     return false;
                 }
-                run.world.emerged.drain(..).for_each(&mut out);
+                run.world.egress.drain(..).for_each(&mut out);
             }
             run.world.now = run.world.now.max(Exact(now.0));
             true
@@ -89,15 +89,15 @@ impl Stage {
     }
 
     /// A flow's ends are so far now.
-    pub fn tell(&mut self, flow: u32, told: &Told) {
+    pub fn tell(&mut self, flow: u32, report: &HostReport) {
         either!(self, run => {
             if let Source::Outside(sender) = &mut run.senders[flow as usize].source {
-                *sender = told.sender;
+                *sender = report.sender;
             }
             let f = &mut run.world.flows[flow as usize];
-            let segments = told.in_order_bytes.div_ceil(u64::from(f.segment.max(1)));
-            f.counts.in_order_payload_bytes = told.in_order_bytes;
-            f.counts.in_order_wire_bytes = told.in_order_bytes + segments * u64::from(f.header);
+            let segments = report.in_order_bytes.div_ceil(u64::from(f.segment.max(1)));
+            f.counts.in_order_payload_bytes = report.in_order_bytes;
+            f.counts.in_order_wire_bytes = report.in_order_bytes + segments * u64::from(f.header);
         });
     }
 

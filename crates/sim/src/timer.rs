@@ -22,11 +22,11 @@ pub type Timers<C> = [Timer<C>; 2];
 
 /// What to do with an event of a timer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Ring<C> {
+pub enum Expiry<C> {
     /// The timer has expired.
-    Expired,
+    Due,
     /// Too soon: put it back at this time.
-    Again(Due<C>),
+    Rearm(Due<C>),
     /// It was overtaken or cancelled: nothing.
     Stale,
 }
@@ -62,20 +62,20 @@ impl<C: Clock> Timer<C> {
     }
 
     /// One of its events came up.
-    pub fn event(&mut self, now: Due<C>) -> Ring<C> {
+    pub fn on_event(&mut self, now: Due<C>) -> Expiry<C> {
         if (self.queued, self.queued_tie) != now {
-            return Ring::Stale;
+            return Expiry::Stale;
         }
         self.queued = C::NEVER;
         let due = (self.deadline, self.deadline_tie);
         if due == now {
             self.deadline = C::NEVER;
-            Ring::Expired
+            Expiry::Due
         } else if self.is_set() {
             (self.queued, self.queued_tie) = due;
-            Ring::Again(due)
+            Expiry::Rearm(due)
         } else {
-            Ring::Stale
+            Expiry::Stale
         }
     }
 }
@@ -90,8 +90,8 @@ mod tests {
         let mut t = Timer::default();
         assert!(t.set((Exact(10), 1)));
         assert!(!t.set((Exact(20), 2)));
-        assert_eq!(t.event((Exact(10), 1)), Ring::Again((Exact(20), 2)));
-        assert_eq!(t.event((Exact(20), 2)), Ring::Expired);
+        assert_eq!(t.on_event((Exact(10), 1)), Expiry::Rearm((Exact(20), 2)));
+        assert_eq!(t.on_event((Exact(20), 2)), Expiry::Due);
         assert!(!t.is_set());
     }
 
@@ -100,8 +100,8 @@ mod tests {
         let mut t = Timer::default();
         assert!(t.set((Exact(20), 1)));
         assert!(t.set((Exact(10), 2)));
-        assert_eq!(t.event((Exact(10), 2)), Ring::Expired);
-        assert_eq!(t.event((Exact(20), 1)), Ring::Stale);
+        assert_eq!(t.on_event((Exact(10), 2)), Expiry::Due);
+        assert_eq!(t.on_event((Exact(20), 1)), Expiry::Stale);
     }
 
     #[test]
@@ -109,6 +109,6 @@ mod tests {
         let mut t = Timer::default();
         assert!(t.set((Exact(10), 1)));
         t.cancel();
-        assert_eq!(t.event((Exact(10), 1)), Ring::Stale);
+        assert_eq!(t.on_event((Exact(10), 1)), Expiry::Stale);
     }
 }

@@ -49,9 +49,9 @@ impl<C: Clock> Item for Waiting<C> {
     }
 }
 
-/// A link's books at one moment.
+/// A link's snapshots at one moment.
 #[derive(Clone, Debug)]
-pub struct Book {
+pub struct Snapshot {
     /// Counts since the start of the run.
     pub counts: Counts,
     /// Packets waiting, integrated over time since the start of the run, in packet-picoseconds.

@@ -9,7 +9,7 @@ use inprofile_core::verdict::{Cause, Notes};
 
 use crate::calendar::{Calendar, Event};
 use crate::clock::Clock;
-use crate::event::What;
+use crate::event::EventKind;
 use crate::flow::FlowState;
 use crate::link::Link;
 use crate::log::{Code, Log, LogRow};
@@ -23,7 +23,7 @@ use crate::timer::Due;
 
 /// A packet that has come to a host outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Emerged {
+pub struct Egress {
     /// When it came out of its last link.
     pub at: Time,
     /// The slot it was kept in.
@@ -69,17 +69,17 @@ pub struct World<C: Clock, const TRACE: bool> {
     /// When the measured window turns.
     pub(crate) window: [C; 2],
     /// What receivers that are ahead of the present had counted when the window turned: which turn, whose.
-    pub turned: Vec<(u8, u32, FlowCounts)>,
+    pub boundary_counts: Vec<(u8, u32, FlowCounts)>,
     /// Losses computed before their time: when, whose, why.
-    pub(crate) to_come: Vec<(C, u32, Cause)>,
+    pub(crate) pending_losses: Vec<(C, u32, Cause)>,
     /// How many of them to let gather before those whose time has come are looked for.
-    pub(crate) gather: usize,
+    pub(crate) prune_at: usize,
     /// Lost packets by flow, place and cause.
     pub drops: BTreeMap<(u32, Place, Cause), [u64; 3]>,
     /// What was traced.
     pub verdicts: Vec<VerdictRow>,
     /// Packets that have come to hosts outside.
-    pub emerged: Vec<Emerged>,
+    pub egress: Vec<Egress>,
     /// Figures behind the verdict being given.
     pub(crate) notes: Notes,
     /// Who is told of every packet at every link, if anybody.
@@ -106,12 +106,12 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             shared: None,
             end,
             window,
-            turned: Vec::new(),
-            to_come: Vec::new(),
-            gather: 0,
+            boundary_counts: Vec::new(),
+            pending_losses: Vec::new(),
+            prune_at: 0,
             drops: BTreeMap::new(),
             verdicts: Vec::new(),
-            emerged: Vec::new(),
+            egress: Vec::new(),
             notes: Notes::default(),
             log,
         }
@@ -119,35 +119,35 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
 
     /// The order of `what` among events at the same moment: what it is, or in the ns-2 profile its turn.
     #[inline]
-    pub(crate) fn tie(&mut self, what: What) -> u32 {
-        if C::NS2 { self.turn() } else { what.rank() }
+    pub(crate) fn tie(&mut self, what: EventKind) -> u32 {
+        if C::NS2 { self.next_insertion() } else { what.rank() }
     }
 
     /// The ns-2 profile's order: one more event inserted.
-    pub(crate) fn turn(&mut self) -> u32 {
+    pub(crate) fn next_insertion(&mut self) -> u32 {
         self.inserted = self.inserted.wrapping_add(1);
         self.inserted
     }
 
     /// Lets `what` happen at `at`.
     #[inline]
-    pub fn schedule(&mut self, at: C, what: What) {
+    pub fn schedule(&mut self, at: C, what: EventKind) {
         let tie = self.tie(what);
         self.calendar.push(Event::new(at.bits(), tie, what.pack()));
     }
 
     /// When a timer is due that is set now, and its order among equals.
     #[inline]
-    pub fn due(&mut self, what: What, after: C::Span) -> Due<C> {
+    pub fn due(&mut self, what: EventKind, after: C::Span) -> Due<C> {
         (self.now.after(after), self.tie(what))
     }
 
     /// Puts an event into the calendar whose order among equals is known.
-    pub fn put_back(&mut self, due: Due<C>, what: What) {
+    pub fn requeue(&mut self, due: Due<C>, what: EventKind) {
         self.calendar.push(Event::new(due.0.bits(), due.1, what.pack()));
     }
 
-    pub(crate) fn write_down(
+    pub(crate) fn record_verdict(
         &mut self,
         at: Time,
         slot: u32,

@@ -136,7 +136,7 @@ fn marker(name: &str, given: Vec<(&'static str, Value)>) -> AnyMarker {
 fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
     let mut nodes: Vec<String> = ["edge", "core", "end"].map(String::from).to_vec();
     let mut links = Vec::new();
-    let mut add = |from: u32, to: u32, mbit: u64, delay_us: u64, name: &str, limit: f64, listed: bool| {
+    let mut add = |from: u32, to: u32, mbit: u64, delay_us: u64, name: &str, limit: f64, reported: bool| {
         let rate = Rate(mbit * 1_000_000);
         links.push(Link {
             name: format!("{from}-{to}"),
@@ -145,7 +145,7 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
             rate,
             delay: Duration::from_micros(delay_us),
             queue: network::Queue::One { aqm: aqm(name, rate, limit), limit: Backlog::Packets(limit) },
-            listed,
+            reported,
         });
         links.len() as u32 - 1
     };

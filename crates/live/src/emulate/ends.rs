@@ -4,7 +4,7 @@ use std::io;
 use std::net::{TcpListener, UdpSocket};
 use std::sync::atomic::Ordering;
 
-use inprofile_sim::stage::Told;
+use inprofile_sim::stage::HostReport;
 use inprofile_sim::tcp::Tally;
 use inprofile_sim::traffic::outside;
 
@@ -104,13 +104,13 @@ impl<'a> Watched<'a> {
     }
 
     /// Asks both ends how far they are.
-    pub fn ask(&mut self) -> Told {
+    pub fn ask(&mut self) -> HostReport {
         match self.ends {
             Ends::Tcp { shared, .. } => {
                 let sender = shared.info().map_or_else(outside::Sender::default, |info| self.sender(&info));
-                Told { sender: Some(sender), in_order_bytes: shared.received() }
+                HostReport { sender: Some(sender), in_order_bytes: shared.received() }
             }
-            Ends::Udp { shared, .. } => Told { sender: None, in_order_bytes: shared.tally().bytes },
+            Ends::Udp { shared, .. } => HostReport { sender: None, in_order_bytes: shared.tally().bytes },
         }
     }
 

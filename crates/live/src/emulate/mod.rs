@@ -26,7 +26,7 @@ use inprofile_core::units::{Duration, Time};
 use inprofile_sim::engine::Failure;
 use inprofile_sim::network::Network;
 use inprofile_sim::outcome::Outcome;
-use inprofile_sim::stage::{Emerged, Stage};
+use inprofile_sim::stage::{Egress, Stage};
 
 use crate::code_points::CodePoints;
 use crate::datapath::lateness::Lateness;
@@ -229,7 +229,7 @@ fn whose(frame: &[u8]) -> Option<(u32, bool, Headers)> {
 }
 
 /// Hands a packet to a host, with its class's code point or that of its colour, and its ECN bits.
-fn deliver(wires: &mut Tun, c: &Connection, frame: &mut [u8], e: &Emerged) -> io::Result<()> {
+fn deliver(wires: &mut Tun, c: &Connection, frame: &mut [u8], e: &Egress) -> io::Result<()> {
     if let Ok(headers) = packet::parse(Layer::Ip, frame) {
         if e.forward && c.dscp.is_none() {
             packet::set_dscp(frame, &headers, CodePoints::default().of(e.packet.colour));

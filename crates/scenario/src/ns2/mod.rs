@@ -195,8 +195,8 @@ impl Script {
 
 /// The queue before each of a network's links, and the size of a full packet there; none where there are classes.
 fn queues(model: &Model) -> impl Iterator<Item = (Option<&Queue>, Bytes)> {
-    let listed = packet(&model.tcp);
-    let links = model.links.iter().flat_map(move |l| l.ways.iter().map(move |w| (w.queue.one(), listed)));
+    let reported = packet(&model.tcp);
+    let links = model.links.iter().flat_map(move |l| l.ways.iter().map(move |w| (w.queue.one(), reported)));
     let joins = model.groups.iter().flat_map(|group| {
         let join = match &group.source {
             Source::Hosts(join) => Some((Some(&join.queue), group.packet())),

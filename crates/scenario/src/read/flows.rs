@@ -6,7 +6,7 @@ use inprofile_config::{Entry, Place, Section, quantity};
 use inprofile_core::registry::AnyMarker;
 use inprofile_core::units::{Duration, Rate, Time};
 use inprofile_sim::tcp::Config;
-use inprofile_sim::traffic::law::Law;
+use inprofile_sim::traffic::distribution::Distribution;
 
 use crate::model::{At, MOST_FLOWS, Mechanism, PerFlow, Queue, Start};
 use crate::read::scope::{Scope, moment};
@@ -229,14 +229,14 @@ fn start(entry: &Entry<'_, '_>, count: Option<usize>, duration: Option<Duration>
         let every = section.need("every", "\"100 ms\"").and_then(|e| e.positive_duration());
         let law = match section.get("arrivals") {
             Some(e) => match e.word(&["fixed", "poisson"], "arrivals")? {
-                "poisson" => Law::Exponential,
-                _ => Law::Fixed,
+                "poisson" => Distribution::Exponential,
+                _ => Distribution::Fixed,
             },
-            None => Law::Fixed,
+            None => Distribution::Fixed,
         };
         let (first, every) = (first?, every?);
         // Where arrivals are drawn nobody knows which is the last within the run; the first may come at once.
-        let last = if law == Law::Fixed { count?.saturating_sub(1) as u64 } else { 0 };
+        let last = if law == Distribution::Fixed { count?.saturating_sub(1) as u64 } else { 0 };
         within(entry, Duration(first.0.saturating_add(every.0.saturating_mul(last))))?;
         return Some(Start::Arrivals(moment(first), every, law));
     }
@@ -252,7 +252,9 @@ fn stop(entry: &Entry<'_, '_>, count: Option<usize>, start: Option<&Start>) -> O
         let begins = match start? {
             Start::At(times) => times.get(i),
             Start::Uniform(_, latest) => *latest,
-            Start::Arrivals(first, every, Law::Fixed) => *first + Duration(every.0.saturating_mul(i as u64)),
+            Start::Arrivals(first, every, Distribution::Fixed) => {
+                *first + Duration(every.0.saturating_mul(i as u64))
+            }
             Start::Arrivals(first, ..) => *first,
         };
         if at(i) <= begins {

@@ -1,6 +1,6 @@
 //! What flows send: TCP without end, TCP transfers of a set size, and datagrams at times of their own.
 
-pub mod law;
+pub mod distribution;
 pub mod outside;
 pub mod udp;
 

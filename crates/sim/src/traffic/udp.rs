@@ -8,7 +8,7 @@ use inprofile_core::rng::Rng;
 use inprofile_core::units::{Bytes, Duration, Rate, Time};
 
 use crate::clock::{Clock, Seconds};
-use crate::traffic::law::Law;
+use crate::traffic::distribution::Distribution;
 
 /// IPv4 (20 B) and UDP (8 B).
 pub const HEADER: u32 = 28;
@@ -42,7 +42,7 @@ pub struct Periods {
     /// Mean length of a period off.
     pub off: Duration,
     /// How lengths are drawn.
-    pub law: Law,
+    pub law: Distribution,
 }
 
 /// When datagrams are due, one after the other.
@@ -102,7 +102,7 @@ impl Schedule {
         self.dithered()
     }
 
-    fn period(&mut self, mean: Duration, law: Law) -> Duration {
+    fn period(&mut self, mean: Duration, law: Distribution) -> Duration {
         // At most some 200 days: beyond that time has no numbers.
         Duration(law.draw(mean.0 as f64, &mut self.rng).min(u64::MAX as f64) as u64)
     }
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn the_clock_stands_still_while_it_is_off() {
-        let fixed = Periods { on: Duration(4 * MS), off: Duration(10 * MS), law: Law::Fixed };
+        let fixed = Periods { on: Duration(4 * MS), off: Duration(10 * MS), law: Distribution::Fixed };
         // On time 0, 2⅔, 5⅓, 8 ms of a period of 4 ms: the second one 1⅓ ms into the next period, the third at the start
         // of the one after that.
         let all = times(config(Some(fixed)), 4);
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn the_mean_rate_is_peak_times_the_part_of_the_time_on() {
-        for law in [Law::Fixed, Law::Exponential, Law::Pareto(2.5)] {
+        for law in [Distribution::Fixed, Distribution::Exponential, Distribution::Pareto(2.5)] {
             let p = Periods { on: Duration(50 * MS), off: Duration(150 * MS), law };
             let n = 100_000;
             let all = times(config(Some(p)), n);

@@ -59,7 +59,7 @@ impl Dumbbell {
                     rate,
                     delay: Duration::from_millis(ms),
                     queue: network::Queue::One { aqm: aqm(queue, rate, limit), limit },
-                    listed: true,
+                    reported: true,
                 });
             }
         };

@@ -9,63 +9,63 @@ use inprofile_core::units::{Backlog, Time};
 
 use crate::classes::Classes;
 use crate::clock::Clock;
-use crate::waiting::{Book, Waiting};
+use crate::waiting::{Snapshot, Waiting};
 
 /// What waits before a link.
 #[derive(Debug)]
-pub(crate) enum Before<C: Clock> {
-    /// Nothing ever has, at a link that is not listed and whose queue is drop-tail: how that will read its limit. Every host
+pub(crate) enum LinkQueue<C: Clock> {
+    /// Nothing ever has, at a link that is not reported and whose queue is drop-tail: how that will read its limit. Every host
     /// has two such links.
-    Nothing(DropTail, Backlog),
+    Unused(DropTail, Backlog),
     /// A queue, which may be empty.
-    Queue(Box<QueueState<C>>),
+    Used(Box<QueueState<C>>),
 }
 
-impl<C: Clock> Before<C> {
+impl<C: Clock> LinkQueue<C> {
     /// The queue, if there has been need of one.
     #[inline]
-    pub fn queue(&self) -> Option<&QueueState<C>> {
+    pub fn get(&self) -> Option<&QueueState<C>> {
         match self {
-            Before::Queue(queue) => Some(queue),
-            Before::Nothing(..) => None,
+            LinkQueue::Used(queue) => Some(queue),
+            LinkQueue::Unused(..) => None,
         }
     }
 
     /// The queue, if there has been need of one.
     #[inline]
-    pub fn queue_mut(&mut self) -> Option<&mut QueueState<C>> {
+    pub fn get_mut(&mut self) -> Option<&mut QueueState<C>> {
         match self {
-            Before::Queue(queue) => Some(queue),
-            Before::Nothing(..) => None,
+            LinkQueue::Used(queue) => Some(queue),
+            LinkQueue::Unused(..) => None,
         }
     }
 
     /// The queue, of which there is need now.
     #[inline(always)]
-    pub fn needed(&mut self) -> &mut QueueState<C> {
-        if let Before::Nothing(..) = self {
-            self.make();
+    pub fn get_or_create(&mut self) -> &mut QueueState<C> {
+        if let LinkQueue::Unused(..) = self {
+            self.create();
         }
         match self {
-            Before::Queue(queue) => queue,
-            Before::Nothing(..) => unreachable!("it has just been made"),
+            LinkQueue::Used(queue) => queue,
+            LinkQueue::Unused(..) => unreachable!("it has just been made"),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn make(&mut self) {
-        if let Before::Nothing(aqm, limit) = self {
+    fn create(&mut self) {
+        if let LinkQueue::Unused(aqm, limit) = self {
             let aqm = AnyAqm::DropTail(aqm.clone());
-            // Drop-tail draws no random numbers, and a link that is not listed has no window.
+            // Drop-tail draws no random numbers, and a link that is not reported has no window.
             let rng = Rng::for_component(0, "drop-tail");
             let window = (Time::ZERO, Time::ZERO);
-            *self = Before::Queue(Box::new(QueueState::new(*limit, aqm, None, rng, window)));
+            *self = LinkQueue::Used(Box::new(QueueState::new(*limit, aqm, None, rng, window)));
         }
     }
 }
 
-/// The queue before a link in the middle of a run, and its books.
+/// The queue before a link in the middle of a run, and its snapshots.
 #[derive(Debug)]
 pub(crate) struct QueueState<C: Clock> {
     /// The queue, unless there are classes.
@@ -84,8 +84,8 @@ pub(crate) struct QueueState<C: Clock> {
     pub window: (Time, Time),
     /// Stepped service: when the packet being sent will have been sent.
     pub sends_until: C,
-    /// The books at the turns that have passed.
-    pub books: Vec<Book>,
+    /// The snapshots at the turns that have passed.
+    pub snapshots: Vec<Snapshot>,
 }
 
 impl<C: Clock> QueueState<C> {
@@ -106,7 +106,7 @@ impl<C: Clock> QueueState<C> {
             counted_to: Time::ZERO,
             window,
             sends_until: C::ZERO,
-            books: Vec::new(),
+            snapshots: Vec::new(),
         }
     }
 

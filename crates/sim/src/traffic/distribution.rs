@@ -4,7 +4,7 @@ use inprofile_core::rng::Rng;
 
 /// A distribution with a mean that is given apart from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Law {
+pub enum Distribution {
     /// Always the mean.
     Fixed,
     /// Exponential: times between events of a Poisson process.
@@ -13,15 +13,15 @@ pub enum Law {
     Pareto(f64),
 }
 
-impl Law {
+impl Distribution {
     /// A draw; `Fixed` draws no number.
     #[must_use]
     pub fn draw(self, mean: f64, rng: &mut Rng) -> f64 {
         match self {
-            Law::Fixed => mean,
+            Distribution::Fixed => mean,
             // Inverses of the distribution functions, with 1 − u in (0, 1].
-            Law::Exponential => -mean * libm::log(1.0 - rng.uniform()),
-            Law::Pareto(shape) => {
+            Distribution::Exponential => -mean * libm::log(1.0 - rng.uniform()),
+            Distribution::Pareto(shape) => {
                 let least = mean * (shape - 1.0) / shape;
                 least * libm::pow(1.0 - rng.uniform(), -1.0 / shape)
             }
@@ -33,7 +33,7 @@ impl Law {
 mod tests {
     use super::*;
 
-    fn drawn(law: Law, n: u32) -> Vec<f64> {
+    fn drawn(law: Distribution, n: u32) -> Vec<f64> {
         let mut rng = Rng::for_component(5, "law");
         let mut all: Vec<f64> = (0..n).map(|_| law.draw(2.0, &mut rng)).collect();
         all.sort_by(f64::total_cmp);
@@ -45,8 +45,8 @@ mod tests {
     fn means_and_medians() {
         let n = 100_000;
         for (law, median, sigma) in [
-            (Law::Exponential, 2.0 * std::f64::consts::LN_2, 2.0),
-            (Law::Pareto(3.0), 4.0 / 3.0 * 2f64.cbrt(), 4.0 / 3.0 * 0.75f64.sqrt()),
+            (Distribution::Exponential, 2.0 * std::f64::consts::LN_2, 2.0),
+            (Distribution::Pareto(3.0), 4.0 / 3.0 * 2f64.cbrt(), 4.0 / 3.0 * 0.75f64.sqrt()),
         ] {
             let all = drawn(law, n);
             let mean = all.iter().sum::<f64>() / f64::from(n);
@@ -54,7 +54,7 @@ mod tests {
             assert!((mean - 2.0).abs() < 5.0 * sigma / f64::from(n).sqrt(), "{law:?}: mean {mean}");
             assert!((all[n as usize / 2] / median - 1.0).abs() < 0.02, "{law:?}: {}", all[n as usize / 2]);
         }
-        assert_eq!(drawn(Law::Fixed, 3), [2.0; 3]);
-        assert!(drawn(Law::Pareto(3.0), n)[0] >= 4.0 / 3.0);
+        assert_eq!(drawn(Distribution::Fixed, 3), [2.0; 3]);
+        assert!(drawn(Distribution::Pareto(3.0), n)[0] >= 4.0 / 3.0);
     }
 }

@@ -1,4 +1,4 @@
-//! The way of a packet, top down. What nearly every packet passes is inlined into [`World::enter`] and `join`.
+//! The path of a packet, top down. What nearly every packet passes is inlined into [`World::enter`] and `join`.
 //!
 //! ```text
 //! send ─→ host marker ─→ link ─→ node ─→ edge marker ─→ link ─→ … ─→ receiver
@@ -9,11 +9,11 @@ use inprofile_core::verdict::{Admission, Cause, Silent};
 
 use crate::calendar::Event;
 use crate::clock::Clock;
-use crate::event::What;
+use crate::event::EventKind;
 use crate::link::Shape;
 use crate::log::Code;
 use crate::outcome::Place;
-use crate::route::{Hop, Then};
+use crate::route::{Hop, NextStep};
 use crate::waiting::Waiting;
 use crate::world::World;
 
@@ -34,56 +34,56 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
 
     /// A packet goes into the link it is at, at `at`, and as far beyond as can be computed now; so does its answer.
     pub(crate) fn enter(&mut self, slot: u32, mut at: C) {
-        let (mut way, mut shape) = self.stands(slot);
+        let (mut position, mut shape) = self.position(slot);
         loop {
             let (hops, links) = (self.routes.hops(), self.links.as_mut_slice());
-            let (hop, passed) = loop {
-                let hop = &hops[way as usize];
-                let Some(there) = links[hop.link as usize].pass(at, shape) else { break (*hop, false) };
+            let (hop, bypassed) = loop {
+                let hop = &hops[position as usize];
+                let Some(there) = links[hop.link as usize].bypass(at, shape) else { break (*hop, false) };
                 at = there;
-                if hop.then != Then::GoesOn {
+                if hop.next != NextStep::CutThrough {
                     break (*hop, true);
                 }
-                way += 1;
+                position += 1;
             };
-            if !passed {
-                let Some(there) = self.join(slot, way, hop.link, at) else { return };
+            if !bypassed {
+                let Some(there) = self.join(slot, position, hop.link, at) else { return };
                 at = there;
-                if hop.then == Then::GoesOn {
-                    way += 1;
+                if hop.next == NextStep::CutThrough {
+                    position += 1;
                     continue;
                 }
             }
-            if !self.come_out(slot, way, hop, at) {
+            if !self.finish_hop(slot, position, hop, at) {
                 return;
             }
-            (way, shape) = self.stands(slot);
+            (position, shape) = self.position(slot);
         }
     }
 
     /// Where on its route a packet is, and what links have to know of it.
     #[inline(always)]
-    fn stands(&self, slot: u32) -> (u32, Shape) {
+    fn position(&self, slot: u32) -> (u32, Shape) {
         let t = self.packets.get(slot);
-        (t.way, Shape::new(t.packet.size, t.packet.colour))
+        (t.position, Shape::new(t.packet.size, t.packet.colour))
     }
 
     /// A packet comes to the queue before a link at `at`: when it will be at the far end, if that is known now.
     #[inline(never)]
-    fn join(&mut self, slot: u32, way: u32, link: u32, at: C) -> Option<C> {
+    fn join(&mut self, slot: u32, position: u32, link: u32, at: C) -> Option<C> {
         if at > self.end {
             // It will still be on its way when the run ends.
             return None;
         }
         let l = &mut self.links[link as usize];
         if l.stepped {
-            self.wait(slot, way, link, at);
+            self.join_stepped(slot, position, link, at);
             return None;
         }
         match l.admit(at, slot, &mut self.packets.get_mut(slot).packet) {
             Ok(there) => Some(there),
             Err(cause) => {
-                self.lose(slot, Place::Queue(link), cause, at);
+                self.drop_packet(slot, Place::Queue(link), cause, at);
                 None
             }
         }
@@ -91,27 +91,27 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
 
     /// A packet will come out of a link at `there`. True: it enters the next one then, or its answer does.
     #[inline(always)]
-    fn come_out(&mut self, slot: u32, way: u32, hop: Hop, there: C) -> bool {
-        match hop.then {
-            Then::Arrives => {
-                self.packets.get_mut(slot).way = way;
+    fn finish_hop(&mut self, slot: u32, position: u32, hop: Hop, there: C) -> bool {
+        match hop.next {
+            NextStep::Arrive => {
+                self.packets.get_mut(slot).position = position;
                 self.schedule_arrival(there, hop.link, slot);
                 false
             }
-            Then::GoesOn => {
-                self.packets.get_mut(slot).way = way + 1;
+            NextStep::CutThrough => {
+                self.packets.get_mut(slot).position = position + 1;
                 true
             }
-            Then::IsReceived => there <= self.end && self.answer(slot, there),
+            NextStep::Receive => there <= self.end && self.receive(slot, there),
         }
     }
 
     /// Stepped service: a packet comes to the queue before a link, and waits there for its departure.
     #[inline(never)]
-    fn wait(&mut self, slot: u32, way: u32, link: u32, at: C) {
+    fn join_stepped(&mut self, slot: u32, position: u32, link: u32, at: C) {
         self.log(Code::Enqueue, link, slot, at);
-        if self.offer(link, slot, at) {
-            self.packets.get_mut(slot).way = way;
+        if self.ask_discipline(link, slot, at) {
+            self.packets.get_mut(slot).position = position;
             if !self.links[link as usize].is_busy() {
                 self.start_next(link);
             }
@@ -119,7 +119,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     }
 
     /// Asks the queue before `link`; a packet it drops is booked and gone. True: it joined.
-    fn offer(&mut self, link: u32, slot: u32, at: C) -> bool {
+    fn ask_discipline(&mut self, link: u32, slot: u32, at: C) -> bool {
         let l = &mut self.links[link as usize];
         let packet = &self.packets.get(slot).packet;
         let verdict = if TRACE {
@@ -134,16 +134,16 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
                 Admission::Mark => ("mark", None),
                 Admission::Drop(cause) => ("drop", Some(cause)),
             };
-            self.write_down(at.time(), slot, Place::Queue(link), word);
+            self.record_verdict(at.time(), slot, Place::Queue(link), word);
         }
         if verdict == Admission::Mark {
             self.packets.get_mut(slot).packet.ecn = Ecn::Experienced;
         }
         while let Some(victim) = self.links[link as usize].take_struck() {
-            self.lose(victim.slot, Place::Queue(link), Cause::EVICTED, at);
+            self.drop_packet(victim.slot, Place::Queue(link), Cause::EVICTED, at);
         }
         if let Admission::Drop(cause) = verdict {
-            self.lose(slot, Place::Queue(link), cause, at);
+            self.drop_packet(slot, Place::Queue(link), cause, at);
             return false;
         }
         true
@@ -162,24 +162,24 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         };
         for (slot, cause) in dropped {
             if TRACE {
-                self.write_down(self.now.time(), slot, Place::Queue(link), ("drop", Some(cause)));
+                self.record_verdict(self.now.time(), slot, Place::Queue(link), ("drop", Some(cause)));
             }
-            self.lose(slot, Place::Queue(link), cause, self.now);
+            self.drop_packet(slot, Place::Queue(link), cause, self.now);
         }
         let Some((next, takes, there)) = next else {
             if let Some(at) = self.links[link as usize].wake(self.now) {
-                self.schedule(at, What::Departure(link));
+                self.schedule(at, EventKind::Departure(link));
             }
             return;
         };
         self.packets.get_mut(next.slot).packet.ecn = next.ecn;
         self.log(Code::Dequeue, link, next.slot, self.now);
         // ns-2's order: first the arrival at the far end, then the link's own readiness.
-        let way = self.packets.get(next.slot).way;
-        if self.come_out(next.slot, way, self.routes.hop(way), there) {
+        let position = self.packets.get(next.slot).position;
+        if self.finish_hop(next.slot, position, self.routes.hop(position), there) {
             self.enter(next.slot, there);
         }
-        self.schedule(self.now.after(takes), What::Departure(link));
+        self.schedule(self.now.after(takes), EventKind::Departure(link));
     }
 
     /// The link `link` has sent a packet and is ready for the next one; or it was to try again now.
@@ -191,10 +191,10 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
 
     #[inline]
     fn schedule_arrival(&mut self, at: C, link: u32, slot: u32) {
-        let tie = if C::NS2 { self.turn() } else { What::arrival_rank(link) };
-        let event = Event::new(at.bits(), tie, What::Arrive(slot).pack());
+        let tie = if C::NS2 { self.next_insertion() } else { EventKind::arrival_rank(link) };
+        let event = Event::new(at.bits(), tie, EventKind::Arrive(slot).pack());
         if link == self.busiest {
-            self.calendar.push_in_line(event);
+            self.calendar.push_in_order(event);
         } else {
             self.calendar.push(event);
         }
@@ -203,7 +203,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// A packet has come to the end of a link. True: the flow's agent there has to look at it.
     #[inline]
     pub fn arrive(&mut self, slot: u32) -> bool {
-        let hop = self.routes.hop(self.packets.get(slot).way);
+        let hop = self.routes.hop(self.packets.get(slot).position);
         self.log(Code::Receive, hop.link, slot, self.now);
         if !self.observers.is_empty() && !self.packets.get(slot).forward {
             let packet = self.packets.get(slot).packet;
@@ -212,7 +212,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         if hop.last {
             return true;
         }
-        self.packets.get_mut(slot).way += 1;
+        self.packets.get_mut(slot).position += 1;
         let node = self.ends[hop.link as usize].1;
         if let Some(edge) = self.edge_at[node as usize]
             && !self.mark_at_edge(edge, slot)
@@ -224,7 +224,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     }
 
     /// Books a lost packet and forgets it.
-    pub(crate) fn lose(&mut self, slot: u32, place: Place, cause: Cause, at: C) {
+    pub(crate) fn drop_packet(&mut self, slot: u32, place: Place, cause: Cause, at: C) {
         if let Place::Queue(link) = place {
             self.log(Code::Drop, link, slot, at);
         }
@@ -233,12 +233,12 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         if t.forward {
             self.flows[flow as usize].counts.dropped[cause.index()] += 1;
             if at > self.now {
-                if self.to_come.len() >= self.gather {
+                if self.pending_losses.len() >= self.prune_at {
                     let now = self.now;
-                    self.to_come.retain(|loss| loss.0 > now);
-                    self.gather = 2 * self.to_come.len() + 16;
+                    self.pending_losses.retain(|loss| loss.0 > now);
+                    self.prune_at = 2 * self.pending_losses.len() + 16;
                 }
-                self.to_come.push((at, flow, cause));
+                self.pending_losses.push((at, flow, cause));
             }
             let row = self.drops.entry((flow, place, cause)).or_default();
             row[t.packet.colour as usize] += 1;
@@ -249,8 +249,8 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     }
 
     /// Losses already booked whose time has not come.
-    pub fn losses_to_come(&self) -> impl Iterator<Item = &(C, u32, Cause)> {
+    pub fn pending_losses(&self) -> impl Iterator<Item = &(C, u32, Cause)> {
         let now = self.now;
-        self.to_come.iter().filter(move |loss| loss.0 >= now)
+        self.pending_losses.iter().filter(move |loss| loss.0 >= now)
     }
 }
