@@ -26,7 +26,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from .quantity import quantity, scale
+from .judge_text import reasons, summary_of
+from .quantity import quantity
 from .stats import FREE, Bounds, Interval, ci95, holm, mean, p_above, p_below, prediction95
 
 __all__ = [
@@ -39,7 +40,6 @@ __all__ = [
     "Number",
     "Outcome",
     "Verdict",
-    "describe",
     "judge",
 ]
 
@@ -240,108 +240,6 @@ def _p_opposite(xs: Sequence[float], c: Comparison) -> float:
     return min((2 * tail(xs, null, c.bounds) for tail, null in passable), default=1.0)
 
 
-def per(unit: str, size: float) -> tuple[float, str]:
-    """Factor and unit to write a value of this size in: rates never smaller than kbit/s.
-
-    >>> per("bit/s", 93.0), per("packets", 0.0)
-    ((1000.0, 'kbit/s'), (1.0, 'packets'))
-    """
-    return scale(unit, max(size, 1e3)) if unit == "bit/s" else scale(unit, size)
-
-
-def aligned(*values: float) -> list[str]:
-    """Write values that belong together with as many decimals as the largest deserves, true minus signs.
-
-    >>> aligned(0.0005223, 0.0000958, 0.0009488), aligned(-19.9, -24.02)
-    (['0.000522', '0.000096', '0.000949'], ['−19.90', '−24.02'])
-    """
-    size = max(map(abs, values))
-    decimals = min(6, max(0, 3 - math.floor(math.log10(size)))) if size > 0 else 0
-    # Adding 0.0 makes a rounded −0 a plain 0.
-    return [f"{round(x, decimals) + 0.0:.{decimals}f}".replace("-", "−") for x in values]
-
-
-def _range(interval: Interval, unit: str, centre: float | None = None) -> str:
-    """`0.012 [0.010, 0.014] kbit/s`: one unit for all."""
-    shown = (*interval, interval.lo if centre is None else centre)
-    factor, name = per(unit, max(map(abs, shown)))
-    lo, hi, mid = aligned(*(x / factor for x in shown))
-    figures = f"[{lo}, {hi}] {name}".rstrip()
-    return figures if centre is None else f"{mid} {figures}"
-
-
-def _place(topology: str) -> str:
-    return f" ({topology})" if topology else ""
-
-
-def describe(judged: JudgedComparison) -> str:
-    """One comparison with its figures, as a phrase."""
-    c = judged.comparison
-    figures = _range(judged.interval, c.unit, judged.mean)
-    if all(x == c.values[0] for x in c.values):
-        value = quantity(judged.mean, c.unit).replace("-", "−")
-        figures = f"{value} in each of {len(c.values)} seeds" if c.values[0] else "the same in every seed"
-    text = f"{c.label}{_place(c.topology)}: {figures}"
-    if judged.outcome == "undecidable":
-        return f"{text}; {c.obstacle}"
-    if c.side == "within" and judged.outcome != "holds":
-        return f"{text}, claimed from {quantity(c.null, c.unit)} to {quantity(c.upper, c.unit)}"
-    if judged.outcome != "holds" and any(x != c.values[0] for x in c.values):
-        return f"{text}, claimed {c.side} {quantity(c.null, c.unit)}"
-    return text
-
-
-def _beside(judged: JudgedNumber) -> str:
-    n = judged.number
-    return (
-        f"{n.label}{_place(n.topology)} {quantity(n.paper, n.unit)}, ours {_range(judged.prediction, n.unit)}"
-    )
-
-
-def _share(of: int, what: str) -> str:
-    return f"{of} {what}{'s' * (of != 1)}"
-
-
-def _summary(comparisons: Sequence[JudgedComparison], numbers: Sequence[JudgedNumber]) -> str:
-    def count(outcome: Outcome) -> int:
-        return sum(c.outcome == outcome for c in comparisons)
-
-    held = count("holds")
-    verb = "holds" if 1 in (held, len(comparisons)) else "hold"
-    text = f"{held} of {_share(len(comparisons), 'comparison')} {verb}"
-    if n := count("opposite"):
-        text += f", {n} significantly opposite"
-    if n := count("open"):
-        text += f", {n} open"
-    if n := count("undecidable"):
-        text += f", {n} undecidable here"
-    if numbers:
-        inside = sum(n.inside for n in numbers)
-        text += f"; {inside} of {_share(len(numbers), 'printed number')} in our prediction intervals"
-    return text + "."
-
-
-def _why(comparisons: Sequence[JudgedComparison], numbers: Sequence[JudgedNumber]) -> str:
-    parts: list[str] = []
-    for outcome, lead in (
-        ("opposite", "Significantly opposite"),
-        ("open", "Neither side is significant"),
-        ("undecidable", "Cannot be decided"),
-        ("holds", "Holds"),
-    ):
-        found = [describe(c) for c in comparisons if c.outcome == outcome]
-        if found:
-            parts.append(f"{lead}: {'; '.join(found)}.")
-    for inside, lead in (
-        (False, "The paper's number lies outside our 95 % prediction interval"),
-        (True, "The paper's number lies in our 95 % prediction interval"),
-    ):
-        found = [_beside(n) for n in numbers if n.inside == inside]
-        if found:
-            parts.append(f"{lead}: {'; '.join(found)}.")
-    return " ".join(parts)
-
-
 def _predict(number: Number) -> JudgedNumber:
     xs = _checked(number.values)
     prediction = prediction95(xs, number.bounds)
@@ -419,7 +317,7 @@ def _judge(finding: Finding, comparisons: Sequence[JudgedComparison], p_holm: fl
     notes = list(finding.notes)
     if finding.obstacle is not None:
         summary = finding.obstacle
-        why = " ".join([summary, *notes, _why(comparisons, numbers)]).rstrip()
+        why = " ".join([summary, *notes, reasons(comparisons, numbers)]).rstrip()
         return Judged(
             finding.claim,
             finding.setup,
@@ -442,8 +340,8 @@ def _judge(finding: Finding, comparisons: Sequence[JudgedComparison], p_holm: fl
             f"No comparison is significantly opposite after Holm's correction over the claim's"
             f" {len(comparisons)}: not shown."
         )
-    summary = _summary(comparisons, numbers)
-    why = " ".join([summary, *notes, _why(comparisons, numbers)])
+    summary = summary_of(comparisons, numbers)
+    why = " ".join([summary, *notes, reasons(comparisons, numbers)])
     return Judged(
         finding.claim,
         finding.setup,

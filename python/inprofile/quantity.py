@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .stats import Estimate
 
-__all__ = ["number", "pm", "quantity", "scale"]
+__all__ = ["mean_pm", "number", "pm", "quantity", "scale"]
 
 _STEPS: dict[str, Sequence[tuple[float, str]]] = {
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
@@ -86,3 +86,17 @@ def pm(estimate: Estimate, unit: str = "") -> str:
         low, high = (f"{x / factor:.{decimals}f}" for x in (lo, hi))
         return f"{m:.{decimals}f} [{low}, {high}] {name}".rstrip()
     return f"{m:.{decimals}f} ± {h:.{decimals}f} {name}".rstrip()
+
+
+def mean_pm(
+    values: Iterable[float], factor: float = 1.0, bounds: tuple[float, float] | None = None, unit: str = ""
+) -> str:
+    """`pm` of values, one a seed, in units of `factor`; `bounds` (in their own unit) as in `stats`.
+
+    >>> mean_pm([1000.0, 3000.0, 2000.0], 1e3), mean_pm([0.9, 0.95, 0.99], bounds=(0.0, 1.0))
+    ('2.0 ± 2.5', '0.95 [0.66, 0.99]')
+    """
+    from .stats import FREE, estimate
+
+    lo, hi = bounds or FREE
+    return pm(estimate((float(v) / factor for v in values), (lo / factor, hi / factor)), unit)

@@ -19,7 +19,7 @@ from . import papers as _papers
 from ._measured import Experiment, measure_all
 from ._version import __version__
 from .judge import Judged, judge
-from .papers import Batches, Cell, Job, Paper
+from .papers import Batches, Cell, Entry, Job, Paper
 
 if TYPE_CHECKING:
     from .scenario import Scenario
@@ -70,8 +70,13 @@ class Plan:
 
 
 def plan(name: str, quick: bool = False, full: bool = False) -> Plan:
-    """List what `reproduce` would run for one paper. Raises `papers.UnknownPaperError`."""
+    """List what `reproduce` would run for one paper.
+
+    Raises `papers.UnknownPaperError`, and `papers.PaperError` for a folder of your own that is no paper.
+    """
     paper = _papers.load(name)
+    # A paper that judges nothing is refused before anything has run.
+    paper.module("claims")
     batches = paper.module("experiments").jobs(paper, quick, full)
     return Plan(paper, quick, full, batches)
 
@@ -100,10 +105,10 @@ class Report:
     page: Path | None = None
 
     @property
-    def setups(self) -> list[dict[str, Any]]:
+    def setups(self) -> list[Entry]:
         """The set-ups that were judged, in the paper's order."""
         judged = {j.setup for j in self.judged}
-        return [s for s in self.paper.setups if s["id"] in judged]
+        return [s for s in self.paper.setups if s.id in judged]
 
     @property
     def seeds(self) -> int:
@@ -224,7 +229,7 @@ def _run(planned: Plan, jobs: int | None, cache: Path | None, progress: Progress
 def _variants(paper: Paper, cells: Mapping[Cell, Any]) -> list[str]:
     """The paper's variants that were run."""
     ran = {cell.variant for cell in cells}
-    return [v["id"] for v in paper.variants if v["id"] in ran]
+    return [v.id for v in paper.variants if v.id in ran]
 
 
 def scenario_of(
@@ -287,9 +292,8 @@ def measured_with(paper: Paper, job: Job) -> list[object]:
         # A cell's place decides what is measured of it; so may anything else in the paper's own file.
         astuple(job.cell),
         {
-            key: [_without_words(entry) for entry in paper.about[key]]
-            for key in ("setups", "topologies", "schemes")
-            if key in paper.about
+            key: [_without_words(entry) for entry in paper.top.tables(key)]
+            for key in ("setups", "topologies", "schemes", "variants")
         },
         paper.about.get("shown_seed"),
     ]

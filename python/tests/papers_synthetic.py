@@ -10,8 +10,8 @@ import pyarrow as pa
 from inprofile import papers
 from inprofile.judge import judge
 from inprofile.papers import Cell, Job, Paper
-from inprofile.papers.ard.experiments import VARIANTS, jobs, values_of
 from inprofile.papers.measures import Measures, Trace
+from inprofile.papers.plain import jobs, values_of, variants_of
 from inprofile.reproduce import Report
 
 SEEDS = (1, 2, 3, 4, 5, 6)
@@ -188,7 +188,7 @@ def measures(scheme: str, seed: int, traces: bool = True, **changes: float) -> M
 def cells(paper: Paper, **changes: float) -> dict[Cell, Measures]:
     """All cells outside sweeps; `changes` are put into every scheme of all set-ups but the first."""
     made = {}
-    for i, variant in enumerate(VARIANTS):
+    for i, variant in enumerate(variants_of(paper)):
         for j, setup in enumerate(paper.setups):
             for k, topology in enumerate(paper.topologies):
                 for m, scheme in enumerate(paper.schemes):

@@ -24,6 +24,14 @@ PAPER = papers.load("fdd-red")
 SEEDS = (1, 2, 3, 4, 5, 6)
 
 
+def test_a_crossed_cell_has_a_red_of_as_many_seeds() -> None:
+    for quick in (False, True):
+        seeds = {job.cell: job.seeds for batch in jobs(PAPER, quick, full=True) for job in batch}
+        for cell, n in seeds.items():
+            if cell.variant in crossed(PAPER):
+                assert n <= seeds[Cell(cell.setup, cell.topology, "red", "", cell.sweep, cell.value)], cell
+
+
 def test_every_experiment_is_sound() -> None:
     base: dict[str, inprofile.Scenario] = {}
     for batch in jobs(PAPER, quick=False, full=True):

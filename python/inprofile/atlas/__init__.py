@@ -115,9 +115,9 @@ def plan(name: str, budget: int = BUDGET, claims: Sequence[str] | None = None) -
     paper = load_paper(name)
     factors = paper.factors
     points = design(factors, budget, name)
-    ids = [c["id"] for c in paper.claims]
+    ids = [c.id for c in paper.claims]
     wanted = ids if claims is None else [i for i in ids if i in claims]
-    return Plan(paper, factors, points, int(paper.about["seeds"].get("atlas", SEEDS)), wanted)
+    return Plan(paper, factors, points, paper.seeds.whole("atlas", SEEDS), wanted)
 
 
 def plans(names: Sequence[str], budget: int = BUDGET, claims: Sequence[str] | None = None) -> list[Plan]:
@@ -125,7 +125,7 @@ def plans(names: Sequence[str], budget: int = BUDGET, claims: Sequence[str] | No
 
     Raises `UnknownClaimError` where a claim is in none of them, and what `plan` raises.
     """
-    known = {name: [c["id"] for c in load_paper(name).claims] for name in names}
+    known = {name: [c.id for c in load_paper(name).claims] for name in names}
     for claim in claims or ():
         if not any(claim in ids for ids in known.values()):
             everywhere = ", ".join(i for ids in known.values() for i in ids)

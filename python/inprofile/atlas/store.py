@@ -24,7 +24,7 @@ def atlas_json(atlas: Atlas) -> dict[str, Any]:
     planned = atlas.plan
     return {
         "paper": planned.paper.name,
-        "setup": planned.paper.setups[0]["id"],
+        "setup": planned.paper.setups[0].id,
         "seeds": planned.seeds,
         "points": len(atlas.visited),
         "sobol": sum(v.planned.kind == "sobol" for v in atlas.visited),
@@ -124,8 +124,8 @@ def stale(paper: Paper, found: dict[str, Any]) -> str:
     """Say what of the paper has changed since its atlas was made; empty where nothing has."""
     if [_varied(f) for f in found["factors"]] != [_varied(_factor(f)) for f in paper.factors]:
         return "its readings or inputs"
-    if [c["id"] for c in found["claims"]] != [c["id"] for c in paper.claims]:
+    if [c["id"] for c in found["claims"]] != [c.id for c in paper.claims]:
         return "its claims"
-    if found["setup"] != paper.setups[0]["id"]:
+    if found["setup"] != paper.setups[0].id:
         return "its primary set-up"
     return ""

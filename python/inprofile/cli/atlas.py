@@ -47,12 +47,12 @@ def atlas(
 
     from .. import atlas as work
     from ..atlas.store import NAME, atlas_json, write
-    from ..papers import UnknownPaperError, names
+    from ..papers import PaperError, UnknownPaperError, names
     from ..papers.factors import FactorError
 
     try:
         plans = work.plans(papers or names(), budget, claim)
-    except (UnknownPaperError, work.UnknownClaimError) as error:
+    except (PaperError, UnknownPaperError, work.UnknownClaimError) as error:
         raise Refused(str(error)) from None
     except (FactorError, ValueError) as error:
         raise Refused(f"no atlas: {error}") from None
@@ -101,8 +101,8 @@ def as_text(atlas: Atlas) -> str:
     """Shares, decisive factors and the nearest point where it holds, a line a claim."""
     planned = atlas.plan
     head = (
-        f"{planned.paper.about['short']}: {len(atlas.visited)} points, {len(atlas.invalid)} of them invalid,"
-        f" {planned.seeds} seeds each"
+        f"{planned.paper.short} ({planned.paper.reference}): {len(atlas.visited)} points,"
+        f" {len(atlas.invalid)} of them invalid, {planned.seeds} seeds each"
     )
     titles = f"{'claim':<7}{'holds':>7}{'open':>7}{'opp.':>7}{'undec.':>8}"
     lines = [head, "", f"{titles}   decisive; nearest point where it holds"]

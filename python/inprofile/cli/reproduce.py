@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 def reproduce(
     papers: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PAPER]…", help="Which papers; all if left out.", show_default=False),
+        typer.Argument(
+            metavar="[PAPER]…",
+            help="Which papers, or folders with a paper.toml; default: all.",
+            show_default=False,
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds; the report says so.")] = False,
     plan: Planned = False,
@@ -45,7 +49,7 @@ def reproduce(
 ) -> None:
     """Reproduce papers: run their experiments, judge every claim, write a report."""
     from .. import reproduce as work
-    from ..papers import UnknownPaperError, names
+    from ..papers import PaperError, UnknownPaperError, names
     from ..report.figures import FORMATS
 
     if figures is not None and figures not in FORMATS:
@@ -55,7 +59,7 @@ def reproduce(
     wanted = papers or names()
     try:
         plans = [work.plan(name, quick, full) for name in wanted]
-    except UnknownPaperError as error:
+    except (PaperError, UnknownPaperError) as error:
         raise Refused(str(error)) from None
     if plan:
         _print_plan(plans, jobs, json_)
@@ -94,20 +98,19 @@ def as_text(report: Report) -> str:
     from ..judge import Verdict
 
     paper = report.paper
-    by = f"{paper.about['authors'][0]} {paper.about['year']}"
-    lines = [f"{paper.about['short']} ({by}), {report.seeds} seeds a scheme"]
+    lines = [f"{paper.short} ({paper.reference}), {report.seeds} seeds a scheme"]
     if report.quick:
         lines.append("Quick mode: fewer seeds than a judged run has; verdicts may change.")
-    fitted = {s["id"]: " *" * bool(s.get("fitted")) for s in report.setups}
-    titles = [s["title"] + fitted[s["id"]] for s in report.setups]
+    fitted = {s.id: " *" * s.fitted for s in report.setups}
+    titles = [s.title + fitted[s.id] for s in report.setups]
     # A verdict, and how many comparisons hold and are opposite of how many.
     wide = max(*map(len, titles), max(len(v.words) for v in Verdict) + 12) + 2
     lines += ["", "claim  " + "".join(title.ljust(wide) for title in titles)]
     found = {(j.claim, j.setup): j for j in report.judged}
     for claim in paper.claims:
-        cells = [found.get((claim["id"], s["id"])) for s in report.setups]
+        cells = [found.get((claim.id, s.id)) for s in report.setups]
         words = ["–" if j is None else f"{j.verdict.words} {_counts(j)}".rstrip() for j in cells]
-        lines.append(f"{claim['id']:<7}" + "".join(word.ljust(wide) for word in words) + claim["text"])
+        lines.append(f"{claim.id:<7}" + "".join(word.ljust(wide) for word in words) + claim.text)
     lines += ["", "In brackets: comparisons that hold, of all; − n: n significantly opposite."]
     if any(fitted.values()):
         lines.append("* found after seeing the paper's numbers")
@@ -123,31 +126,31 @@ def _counts(judged: Judged) -> str:
 
 def _tables(report: Report) -> list[str]:
     """The paper's tables beside ours, and where the page is."""
+    from ..papers.rows import TableRow, bounds_of
     from ..quantity import pm, quantity
-    from ..report.data import bounds_of_row
+    from ..report.data import table
     from ..stats import estimate
 
-    paper = report.paper
     lines: list[str] = []
-    rows: dict[tuple[str, str], dict[str, dict[str, dict[str, Any]]]] = {}
-    for r in paper.module("claims").table(paper, report.cells):
+    rows: dict[tuple[str, str], dict[str, dict[str, TableRow]]] = {}
+    for r in table(report):
         if not r["variant"]:
             rows.setdefault((r["table"], r["what"]), {}).setdefault(r["label"], {})[r["setup"]] = r
-    for (table, what), by_label in rows.items():
-        title = f"{table}: {what}"
+    for (where, what), by_label in rows.items():
+        title = f"{where}: {what}"
         wide = max(30, 2 + max(map(len, [title, *by_label])))
-        heads = "".join(s["title"].ljust(_COLUMN) for s in report.setups)
+        heads = "".join(s.title.ljust(_COLUMN) for s in report.setups)
         lines += ["", title.ljust(wide) + "paper".ljust(14) + heads]
         for label, found in by_label.items():
             first = next(iter(found.values()))
             printed = "" if first["paper"] is None else quantity(first["paper"], first["unit"])
             cells = []
             for setup in report.setups:
-                if setup["id"] not in found:
+                if setup.id not in found:
                     cells.append("–".ljust(_COLUMN))
                     continue
-                r = found[setup["id"]]
-                cells.append(pm(estimate(r["values"], bounds_of_row(r)), r["unit"]).ljust(_COLUMN))
+                r = found[setup.id]
+                cells.append(pm(estimate(r["values"], bounds_of(r)), r["unit"]).ljust(_COLUMN))
             lines.append(label.ljust(wide) + printed.ljust(14) + "".join(cells))
     if report.page is not None:
         lines += ["", f"Report: {report.page}"]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..quantity import number
 from ..report import write_overview
-from ..report.charts import colour_of
 from ..report.curves import frontier
 from ..report.page import Charts, environment, page_parts
+from ..report.shapes import colour_of
 from ..storage import replace_text
 from .advice import advice
 from .measure import ENOUGH, MEASURES, RANKED, Measure

@@ -1,20 +1,22 @@
 """The papers that are reproduced: one folder each, with scenario files, claims and the paper's numbers.
 
-A paper's folder holds `paper.toml` (what was run, claimed and printed), its scenario files, and the code
-special to it:
+A paper's folder holds `paper.toml` (what was run, claimed, assumed and printed; see `entry`), its scenario
+files, and `claims.py`. What else it needs it may have of its own; `plain` has it for a paper that doesn't:
 
+- `claims`: `findings(paper, cells, variant)`, how each claim is judged; where it has one,
+  `table(paper, cells)`, the paper's tables beside ours (else the printed numbers);
 - `experiments`: `jobs(paper, quick, full)`, what is run, in batches; `full` adds crossed cells, further
   set-ups and sweeps;
 - `measure`: `measure(result, cell, paper)`, what is kept of a cell's runs (`papers.measures.Measures`);
-- `claims`: `findings(paper, cells, variant)`, how each claim is judged, and `table(paper, cells)`, the
-  paper's tables beside ours, whose rows may give the `bounds` of their values;
 - `page`: `context(report, charts)`, its part of the report, shown by `page.html.j2`;
 - `atlas.json`: where each claim holds over the paper's readings and unstated inputs (`inprofile.atlas`).
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,18 +24,24 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from .entry import Entry, PaperError, check
 from .factors import Factor, factors_of
 
-__all__ = ["Batches", "Cell", "Job", "Paper", "UnknownPaperError", "load", "names"]
+__all__ = ["Batches", "Cell", "Entry", "Job", "Paper", "PaperError", "UnknownPaperError", "load", "names"]
 
 _HERE = Path(__file__).parent
+#: Parts that a paper need not have of its own.
+_PLAIN = ("experiments", "measure", "page")
 
 
 class UnknownPaperError(LookupError):
     """No paper of that name."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f'there is no paper "{name}" here: choose from {", ".join(names())}')
+        super().__init__(
+            f'there is no paper "{name}" here: choose from {", ".join(names())},'
+            " or give a folder that has a paper.toml"
+        )
 
 
 @dataclass(frozen=True, order=True)
@@ -81,58 +89,105 @@ class Paper:
 
     name: str
     folder: Path
-    #: The whole file; its tables are used by their names below.
-    about: dict[str, Any]
-
-    def _list(self, key: str) -> list[dict[str, Any]]:
-        entries: list[dict[str, Any]] = self.about.get(key, [])
-        return entries
+    #: The whole file, as it is written.
+    about: Mapping[str, Any]
 
     @property
-    def setups(self) -> list[dict[str, Any]]:
+    def top(self) -> Entry:
+        """The whole file, its values by type."""
+        return Entry(self.about, str(self.folder / "paper.toml"))
+
+    @property
+    def short(self) -> str:
+        """What it is called in tables."""
+        return self.top.word("short")
+
+    @property
+    def reference(self) -> str:
+        """First author, year and title: `Hur 2006, “Performance Analysis …”`."""
+        authors = self.top.words("authors")
+        name = authors[0].split()[-1]
+        first = {1: name, 2: f"{name} and {authors[-1].split()[-1]}"}.get(len(authors), f"{name} et al.")
+        return f"{first} {self.top.whole('year')}, “{self.top.word('title')}”"
+
+    @property
+    def seeds(self) -> Entry:
+        """How many seeds each kind of run has."""
+        return self.top.table("seeds")
+
+    @property
+    def setups(self) -> list[Entry]:
         """Whole ways to read the paper, each with a scenario file for each topology."""
-        return self._list("setups")
+        return self.top.tables("setups")
 
     @property
-    def topologies(self) -> list[dict[str, Any]]:
+    def topologies(self) -> list[Entry]:
         """Networks, by the paper's own figures."""
-        return self._list("topologies")
+        return self.top.tables("topologies")
 
     @property
-    def schemes(self) -> list[dict[str, Any]]:
+    def schemes(self) -> list[Entry]:
         """What is compared: overrides of a scenario file, or derived `after` another scheme has run."""
-        return self._list("schemes")
+        return self.top.tables("schemes")
 
     @property
-    def claims(self) -> list[dict[str, Any]]:
+    def claims(self) -> list[Entry]:
         """What the paper says, in our words, with its numbers."""
-        return self._list("claims")
+        return self.top.tables("claims")
 
     @property
-    def variants(self) -> list[dict[str, Any]]:
+    def variants(self) -> list[Entry]:
         """Conditions under which every claim is judged once more: id and title ("with sender jitter")."""
-        return self._list("variants")
+        return self.top.tables("variants")
 
     @property
-    def sweeps(self) -> list[dict[str, Any]]:
+    def sweeps(self) -> list[Entry]:
         """Assumed parameters to vary, one at a time."""
-        return self._list("sweeps")
+        return self.top.tables("sweeps")
 
     @property
     def factors(self) -> list[Factor]:
         """What the text leaves open and what it does not state: see `factors`. Raises `FactorError`."""
         return factors_of(self.about)
 
-    def find(self, table: str, identity: str) -> dict[str, Any]:
+    def find(self, table: str, identity: str) -> Entry:
         """Find the entry of `table` with this id. Raises `KeyError`."""
-        for entry in self._list(table):
-            if entry["id"] == identity:
+        for entry in self.top.tables(table):
+            if entry.id == identity:
                 return entry
         raise KeyError(f"{self.name}: no {identity} among its {table}")
 
+    def printed(self, measure: str, topology: str, scheme: str) -> float | None:
+        """The number that the paper prints of a measure; None where it prints none."""
+        for claim in self.claims:
+            for n in claim.tables("numbers"):
+                if (n["measure"], n["topology"], n["scheme"]) == (measure, topology, scheme):
+                    return n.number("value")
+        return None
+
     def module(self, part: str) -> ModuleType:
-        """Import the paper's own code: `experiments`, `measure`, `claims` or `page`."""
-        return importlib.import_module(f"{__name__}.{self.folder.name}.{part}")
+        """Import a part of the paper's code, or the common one in `plain` where it has none of its own.
+
+        Raises `PaperError` for a paper without claims.
+        """
+        if (self.folder / f"{part}.py").exists():
+            return importlib.import_module(f"{self._package()}.{part}")
+        if part not in _PLAIN:
+            raise PaperError(
+                f"{self.folder} has no {part}.py: write one with findings(paper, cells, variant)"
+            )
+        return importlib.import_module(f"{__name__}.plain")
+
+    def _package(self) -> str:
+        """The package that the folder is; a folder of a user's own becomes one."""
+        if self.folder.parent == _HERE:
+            return f"{__name__}.{self.folder.name}"
+        name = f"inprofile_paper_{hashlib.sha256(str(self.folder).encode()).hexdigest()[:16]}"
+        if name not in sys.modules:
+            package = ModuleType(name)
+            package.__path__ = [str(self.folder)]
+            sys.modules[name] = package
+        return name
 
 
 def names() -> list[str]:
@@ -145,14 +200,25 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Paper:
-    """Load a paper by its name. Raises `UnknownPaperError`."""
-    for path in _HERE.glob("*/paper.toml"):
+    """Load a paper by its name, or from a folder of your own that has a `paper.toml`.
+
+    The code in such a folder is run: load only what you trust.
+
+    Raises `UnknownPaperError`, and `PaperError` for a `paper.toml` that cannot be used.
+    """
+    own = Path(name)
+    places = [own / "paper.toml"] if (own / "paper.toml").is_file() else _HERE.glob("*/paper.toml")
+    for path in places:
         about = _about(path)
-        if about["name"] == name:
-            return Paper(name, path.parent, about)
+        if about.get("name") == name or path.parent == own:
+            check(about, path)
+            return Paper(about["name"], path.parent.resolve(), about)
     raise UnknownPaperError(name)
 
 
 def _about(path: Path) -> dict[str, Any]:
     with path.open("rb") as file:
-        return tomllib.load(file)
+        try:
+            return tomllib.load(file)
+        except tomllib.TOMLDecodeError as error:
+            raise PaperError(f"{path}: {error}") from None

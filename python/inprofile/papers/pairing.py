@@ -6,12 +6,16 @@ Schemes are compared on the same seeds, so every comparison first has to know th
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
+from ..judge import Comparison
+from ..stats import FREE, Bounds
 from .measures import Array, Measures
 
-__all__ = ["Measure", "paired", "ratios", "same_seeds"]
+__all__ = ["Measure", "Pair", "paired", "ratios", "same_seeds"]
 
 #: A measure by its name, or made from several (a share of a sum).
 Measure = str | Callable[[Measures], Array]
@@ -47,6 +51,33 @@ def ratios(a: Measures, b: Measures, measure: Measure) -> list[float]:
     if not np.all(below):
         raise ValueError("a ratio to a measure that is 0 with some seed")
     return [float(x) for x in _of(a, measure) / below]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A scheme beside the one that it is compared with: measures of the same seeds, in a network."""
+
+    base: Measures
+    ours: Measures
+    title: str = ""
+
+    def difference(self, measure: Measure) -> list[float]:
+        """`ours` − `base`, one value a seed."""
+        return paired(self.ours, self.base, measure)
+
+    def compare(
+        self,
+        label: str,
+        measure: Measure,
+        side: Literal["above", "below"],
+        unit: str = "",
+        *,
+        bounds: Bounds = FREE,
+        obstacle: str | None = None,
+    ) -> Comparison:
+        """The difference as a comparison with 0."""
+        values = self.difference(measure)
+        return Comparison(label, values, side, 0.0, unit, self.title, obstacle, bounds=bounds)
 
 
 def _of(cell: Measures, measure: Measure) -> Array:

@@ -10,16 +10,17 @@ from typing import Any
 
 from ..atlas.answers import BINS, PER_BIN
 from ..judge import Verdict
+from ..papers import Entry
 
 __all__ = ["atlas_context"]
 
 _HOLDS = ("reproduced", "mostly")
 
 
-def atlas_context(found: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def atlas_context(found: Mapping[str, Any], claims: Sequence[Entry]) -> dict[str, Any]:
     """What the page's section shows of an `atlas.json`; `claims` are the paper's."""
     titles = {f["id"]: f["title"] for f in found["factors"]}
-    text = {c["id"]: c["text"] for c in claims}
+    text = {c.id: c.text for c in claims}
     return {
         "points": found["points"],
         "sobol": found["sobol"],

@@ -10,176 +10,29 @@ sets those, for light and dark. Numbers are rounded to what a screen can show, w
 
 from __future__ import annotations
 
-import functools
-import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ParamSpec
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import altair as alt
-from altair.utils.schemapi import debug_mode
 
 from ..stats import FREE, Bounds, estimate
-
-__all__ = [
-    "COLOURS",
-    "CYCLE",
-    "PAPER",
-    "Spec",
-    "bars",
-    "chart_of",
-    "colour_of",
-    "dots",
-    "fill",
-    "forest",
-    "response",
-    "rounded",
-    "row",
-    "scheme_colour",
-    "scheme_dash",
-    "scheme_mark",
-    "shape",
-    "trace",
-]
-
-#: By scheme; told apart by people with any colour vision, on white and on black.
-COLOURS = {
-    # What the papers compare with.
-    "RIO": "#7d8797",
-    "RED": "#7d8797",
-    "WRED": "#7d8797",
-    "All IN": "#7d8797",
-    "TSW2CM + WRED": "#7d8797",
-    "Drop-tail": "#2f3640",
-    # What they propose.
-    "ARM": "#e08e0b",
-    "ARD": "#2c7fd6",
-    "RI+O": "#2c7fd6",
-    "Probe": "#2c7fd6",
-    "FDD-RED": "#2c7fd6",
-    "TWAM + DWRED": "#2c7fd6",
-    # Controls and variations.
-    "Placebo": "#c25b9e",
-    "Theory": "#d1495b",
-}
-#: For lines that are no scheme of those: numbered settings, classes, flows.
-CYCLE = (
-    "#2c7fd6",
-    "#e08e0b",
-    "#2f9e77",
-    "#c25b9e",
-    "#7d8797",
-    "#8a5cd1",
-    "#b5651d",
-    "#00a3b4",
-    "#d1495b",
-    "#6b8e23",
-)
-#: What the paper printed, and levels it names.
-PAPER = "#d1495b"
-
-Spec = dict[str, Any]
-Rows = Sequence[Mapping[str, Any]]
-P = ParamSpec("P")
-
-
-def shape(make: Callable[P, Any]) -> Callable[P, Spec]:
-    """Make each distinct shape once, without Altair's check of every value against its schema."""
-
-    @functools.cache
-    def cached(*args: Any) -> Spec:
-        with debug_mode(False):
-            made: Spec = make(*args).to_dict(validate=False)  # type: ignore[call-arg]
-        # The schema's address: nothing needs it, and no address shall be in the page.
-        made.pop("$schema", None)
-        made.pop("config", None)
-        return made
-
-    return cached  # type: ignore[return-value]
-
-
-def fill(made: Spec, numbers: Mapping[str, float] | None = None, **rows: Sequence[Mapping[str, Any]]) -> Spec:
-    """A shape with its data, and with the numbers it refers to by name."""
-    params = [*made.get("params", ()), *({"name": k, "value": v} for k, v in (numbers or {}).items())]
-    return {**made, "params": params, "datasets": {name: list(found) for name, found in rows.items()}}
-
-
-def _round(x: float, digits: int = 4) -> float:
-    return float(f"{x:.{digits}g}")
-
-
-def rounded(rows: Rows, keys: Sequence[str], digits: int = 4) -> list[dict[str, Any]]:
-    """These keys of every row, text as it is and numbers rounded."""
-    return [{k: row[k] if isinstance(row[k], str) else _round(row[k], digits) for k in keys} for row in rows]
-
-
-def colour_of(lines: Sequence[str]) -> list[str]:
-    """A colour for each line: the scheme's own, else the next of the cycle that none of the schemes has.
-
-    Where schemes of several papers stand together, the first has the colour that they share.
-
-    >>> colour_of(["RIO", "40 flows"]), colour_of(["ARD", "RI+O"])
-    (['#7d8797', '#2c7fd6'], ['#2c7fd6', '#e08e0b'])
-    """
-    own: dict[str, str] = {}
-    for line in lines:
-        if line in COLOURS and COLOURS[line] not in own.values():
-            own[line] = COLOURS[line]
-    free = itertools.cycle([c for c in CYCLE if c not in own.values()] or CYCLE)
-    return [own.get(line) or next(free) for line in lines]
-
-
-def scheme_colour(schemes: Sequence[str], legend: bool = False) -> alt.Color:
-    """Colour by scheme."""
-    scale = alt.Scale(domain=list(schemes), range=colour_of(schemes))
-    return alt.Color("scheme:N", scale=scale, legend=_legend(legend))
-
-
-#: Dashes of lines and marks of points, in the order of a chart's schemes: told apart without colour. How many
-#: there are of each has no common divisor, so that 56 lines differ.
-DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [4, 4], [12, 3], [1, 3])
-MARKS = (
-    "circle",
-    "square",
-    "triangle-up",
-    "diamond",
-    "cross",
-    "triangle-down",
-    "triangle-right",
-    "triangle-left",
+from .shapes import (
+    PAPER,
+    Rows,
+    Spec,
+    chart_of,
+    colour_of,
+    fill,
+    rounded,
+    scheme_colour,
+    scheme_dash,
+    scheme_mark,
+    shape,
+    short,
+    tips_of_mean,
 )
 
-
-def _legend(shown: bool) -> alt.Legend | None:
-    return alt.Legend(title=None, orient="top") if shown else None
-
-
-def scheme_dash(schemes: Sequence[str], legend: bool = False) -> alt.StrokeDash:
-    """Dash by scheme, in the legend of its colour."""
-    dashes = [DASHES[i % len(DASHES)] for i in range(len(schemes))]
-    return alt.StrokeDash(
-        "scheme:N", scale=alt.Scale(domain=list(schemes), range=dashes), legend=_legend(legend)
-    )
-
-
-def scheme_mark(schemes: Sequence[str], legend: bool = False) -> alt.Shape:
-    """Mark by scheme, in the legend of its colour."""
-    marks = [MARKS[i % len(MARKS)] for i in range(len(schemes))]
-    return alt.Shape("scheme:N", scale=alt.Scale(domain=list(schemes), range=marks), legend=_legend(legend))
-
-
-def _mean_tips(first: Sequence[str]) -> list[alt.Tooltip]:
-    named = [alt.Tooltip(f"{name}:N") for name in first]
-    return [
-        *named,
-        alt.Tooltip("mean:Q"),
-        alt.Tooltip("lo:Q", title="95 % from"),
-        alt.Tooltip("hi:Q", title="to"),
-    ]
-
-
-def chart_of(name: str) -> alt.Chart:
-    """A chart of the rows that will be put in by this name."""
-    return alt.Chart(alt.NamedData(name=name))
+__all__ = ["bars", "dots", "forest", "response", "row", "trace"]
 
 
 @shape
@@ -228,12 +81,12 @@ def trace(
 ) -> Spec:
     """Plot a quantity over time: one seed's line, the band of eight seeds in ten, levels as dashed rules."""
     rows = [
-        {"t": _round(a, 5), "v": _round(b), "lo": _round(c), "hi": _round(d)}
+        {"t": short(a, 5), "v": short(b), "lo": short(c), "hi": short(d)}
         for a, b, c, d in zip(t, line, low, high, strict=True)
     ]
     levels = [{"y": level} for level in rules if level <= top]
     made = _trace_shape(scheme, y, unit, seed, height, bool(levels))
-    return fill(made, {"top": _round(top, 3)}, trace=rows, rules=levels)
+    return fill(made, {"top": short(top, 3)}, trace=rows, rules=levels)
 
 
 @shape
@@ -254,7 +107,7 @@ def _dots_shape(schemes: tuple[str, ...], x: str, height: int, published: bool) 
             tooltip=[alt.Tooltip("scheme:N"), alt.Tooltip("seed:Q"), alt.Tooltip("v:Q", title=x)],
         )
     )
-    tips = _mean_tips(["scheme"])
+    tips = tips_of_mean(["scheme"])
     base = chart_of("means").encode(y=line, color=colour, tooltip=tips)
     interval = base.mark_rule(strokeWidth=3, opacity=0.9).encode(
         x=alt.X("lo:Q", title=x, scale=scale), x2=alt.X2("hi:Q")
@@ -290,7 +143,7 @@ def dots(
     """
     seeds = [
         # Spread by the seed's number, not at random: the same page for the same results.
-        {"scheme": row["scheme"], "v": _round(value, 5), "seed": seed, "d": (seed * 7) % 11 - 5}
+        {"scheme": row["scheme"], "v": short(value, 5), "seed": seed, "d": (seed * 7) % 11 - 5}
         for row in rows
         for seed, value in zip(row["seeds"], row["values"], strict=True)
     ]
@@ -311,7 +164,7 @@ def _bars_shape(
     offset = alt.XOffset("scheme:N", sort=list(schemes))
     # Few seeds make intervals that reach below 0, where such a quantity cannot be.
     scale = alt.Scale(domainMin=0, nice=True) if floor else alt.Scale()
-    tips = _mean_tips(["kind", "scheme"])
+    tips = tips_of_mean(["kind", "scheme"])
     base = chart_of("means").encode(x=across, xOffset=offset, tooltip=tips)
     column = base.mark_bar(opacity=0.75, stroke="#2f3640", strokeWidth=1.2).encode(
         y=alt.Y("mean:Q", title=y, scale=scale, axis=alt.Axis(tickCount=5)),
@@ -366,7 +219,7 @@ def bars(rows: Rows, schemes: Sequence[str], *, x: str | None = None, y: str, he
     """
     kinds = tuple(dict.fromkeys(row["kind"] for row in rows))
     seeds = [
-        {"kind": row["kind"], "scheme": row["scheme"], "seed": seed, "v": _round(value)}
+        {"kind": row["kind"], "scheme": row["scheme"], "seed": seed, "v": short(value)}
         for row in rows
         for seed, value in zip(row["seeds"], row["values"], strict=True)
     ]
@@ -379,7 +232,7 @@ def bars(rows: Rows, schemes: Sequence[str], *, x: str | None = None, y: str, he
 def _forest_shape(labels: tuple[str, ...], schemes: tuple[str, ...], x: str, height: int) -> Any:
     axis = alt.Axis(ticks=False, domain=False, labelLimit=220)
     line = alt.Y("label:N", sort=list(labels), title=None, axis=axis)
-    base = chart_of("rows").encode(y=line, color=scheme_colour(schemes), tooltip=_mean_tips(["label"]))
+    base = chart_of("rows").encode(y=line, color=scheme_colour(schemes), tooltip=tips_of_mean(["label"]))
     zero = chart_of("zero").mark_rule(strokeDash=[4, 3], color="#8a93a3").encode(x=alt.X("x:Q", title=x))
     interval = base.mark_rule(strokeWidth=3).encode(
         x=alt.X("lo:Q", title=x, axis=alt.Axis(tickCount=5), scale=alt.Scale(padding=10)), x2=alt.X2("hi:Q")
@@ -416,7 +269,7 @@ def _response_shape(values: tuple[str, ...], schemes: tuple[str, ...], x: str, y
     point = base.mark_point(filled=True, size=55).encode(
         y=alt.Y("mean:Q", title=y, scale=scale),
         shape=scheme_mark(schemes, legend=True),
-        tooltip=_mean_tips(["value", "scheme"]),
+        tooltip=tips_of_mean(["value", "scheme"]),
     )
     mark = chart_of("assumed").mark_rule(strokeWidth=14, opacity=0.12, color=PAPER).encode(x=across)
     return alt.layer(mark, line, interval, point).properties(width="container", height=height)

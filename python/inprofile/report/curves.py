@@ -10,7 +10,7 @@ from typing import Any
 
 import altair as alt
 
-from .charts import PAPER, Spec, chart_of, fill, rounded, scheme_colour, scheme_dash, scheme_mark, shape
+from .shapes import PAPER, Spec, chart_of, fill, rounded, scheme_colour, scheme_dash, scheme_mark, shape
 
 __all__ = ["curve", "frontier", "lines"]
 

@@ -10,12 +10,13 @@ from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
 from ..judge import Judged, JudgedComparison, JudgedNumber, Outcome
-from ..stats import FREE, SHARE, Bounds, estimated
+from ..papers.rows import TableRow, bounds_of, printed_rows
+from ..stats import Bounds, estimated
 
 if TYPE_CHECKING:
     from ..reproduce import Report
 
-__all__ = ["bounds_of_row", "holds_where", "measures_csv", "report_json"]
+__all__ = ["holds_where", "measures_csv", "report_json", "table"]
 
 _OUTCOMES: tuple[Outcome, ...] = ("holds", "opposite", "open", "undecidable")
 
@@ -27,24 +28,22 @@ def report_json(report: Report) -> dict[str, Any]:
     variants = {(v, j.claim, j.setup): j for v, judged in report.variants.items() for j in judged}
     return {
         "paper": paper.name,
-        "title": paper.about["title"],
-        "short": paper.about["short"],
-        "authors": paper.about["authors"],
-        "year": paper.about["year"],
+        "title": paper.top.word("title"),
+        "short": paper.short,
+        "authors": paper.top.words("authors"),
+        "year": paper.top.whole("year"),
+        "source": paper.top.word("source"),
         "quick": report.quick,
         "seeds": report.seeds,
         "version": report.version,
-        "setups": [
-            {"id": s["id"], "title": s["title"], "text": s["text"], "fitted": bool(s.get("fitted"))}
-            for s in report.setups
-        ],
+        "setups": [{"id": s.id, "title": s.title, "text": s.text, "fitted": s.fitted} for s in report.setups],
         "claims": [_claim(report, j, variants) for j in report.judged],
         "tables": [
             {
                 **{k: v for k, v in row.items() if k not in ("values", "bounds")},
-                "measured": estimated(row["values"], bounds_of_row(row)),
+                "measured": estimated(row["values"], bounds_of(row)),
             }
-            for row in claims.table(paper, report.cells)
+            for row in table(report)
         ],
         **(claims.more(paper, report.cells) if hasattr(claims, "more") else {}),
         "measures": [
@@ -65,6 +64,15 @@ def report_json(report: Report) -> dict[str, Any]:
     }
 
 
+def table(report: Report) -> list[TableRow]:
+    """The paper's tables beside ours: as its claims have them, else its printed numbers."""
+    claims = report.paper.module("claims")
+    if hasattr(claims, "table"):
+        made: list[TableRow] = claims.table(report.paper, report.cells)
+        return made
+    return list(printed_rows(report.paper, report.cells))
+
+
 def measures_csv(report: Report) -> str:
     """Every measure of every cell and seed, a row each."""
     text = io.StringIO()
@@ -82,8 +90,11 @@ def _claim(report: Report, judged: Judged, variants: Mapping[tuple[str, str, str
     return {
         "id": judged.claim,
         "setup": judged.setup,
-        "text": claim["text"],
-        "paper": {"says": claim.get("says"), "numbers": claim.get("numbers", [])},
+        "text": claim.text,
+        "paper": {
+            "says": claim.get("says"),
+            "numbers": [dict(n) for n in claim.tables("numbers")],
+        },
         "measured": {
             "comparisons": [_comparison(c) for c in judged.comparisons],
             "numbers": [_number(n) for n in judged.numbers],
@@ -100,24 +111,11 @@ def _claim(report: Report, judged: Judged, variants: Mapping[tuple[str, str, str
         "p_holm": judged.p_holm,
         "why": judged.why,
         "variants": {
-            v["id"]: {"verdict": other.verdict.value, "why": other.why}
+            v.id: {"verdict": other.verdict.value, "why": other.why}
             for v in report.paper.variants
-            if (other := variants.get((v["id"], judged.claim, judged.setup)))
+            if (other := variants.get((v.id, judged.claim, judged.setup)))
         },
     }
-
-
-def bounds_of_row(row: Mapping[str, Any]) -> Bounds:
-    """What a table row's values cannot leave: its own `bounds`, else those of an index, a share or a loss.
-
-    >>> bounds_of_row({"unit": "", "what": "fairness index"}), bounds_of_row({"unit": "", "what": "slope"})
-    ((0.0, 1.0), (-inf, inf))
-    """
-    if "bounds" in row:
-        lo, hi = row["bounds"]
-        return float(lo), float(hi)
-    what = str(row["what"]).replace("_", " ").split(",")[0].split()
-    return SHARE if not row["unit"] and {"index", "share", "loss"} & set(what) else FREE
 
 
 def holds_where(report: Report, claim: str, setup: str) -> list[dict[str, Any]]:

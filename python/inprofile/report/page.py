@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from markupsafe import Markup
 
-from ..judge import JudgedComparison, JudgedNumber, Verdict, aligned, per
+from ..judge import JudgedComparison, JudgedNumber, Verdict
+from ..judge_text import aligned, per
 from ..quantity import number, quantity
 from .atlas import atlas_context
 from .short import in_three
@@ -67,7 +68,7 @@ def render(report: Report, composed: tuple[dict[str, Any], Charts] | None = None
     context, charts = composed or compose(report)
     return (
         environment(paper.folder, charts=charts)
-        .get_template("page.html.j2")
+        .get_template("page.html.j2" if (paper.folder / "page.html.j2").exists() else "plain.html.j2")
         .render(
             report=report,
             paper=paper,
@@ -131,17 +132,17 @@ def _claims(report: Report) -> list[dict[str, Any]]:
     others = {(v, j.claim, j.setup): j for v, judged in report.variants.items() for j in judged}
     return [
         {
-            "id": claim["id"],
-            "text": claim["text"],
-            "says": claim.get("says"),
+            "id": claim.id,
+            "text": claim.text,
+            "says": claim.word("says", ""),
             "setups": [
                 {
                     "setup": setup,
                     "judged": judged,
                     "variants": [
-                        {"title": v["title"], "judged": other, "differs": other.verdict != judged.verdict}
+                        {"title": v.title, "judged": other, "differs": other.verdict != judged.verdict}
                         for v in report.paper.variants
-                        if (other := others.get((v["id"], claim["id"], setup["id"])))
+                        if (other := others.get((v.id, claim.id, setup.id)))
                     ],
                     # Where a paper has one network only, there is no column for it.
                     "places": any(c.comparison.topology for c in judged.comparisons)
@@ -151,7 +152,7 @@ def _claims(report: Report) -> list[dict[str, Any]]:
                     "p": _p(judged.p),
                     "p_holm": _p(judged.p_holm),
                 }
-                if (judged := plain.get((claim["id"], setup["id"])))
+                if (judged := plain.get((claim.id, setup.id)))
                 else None
                 for setup in report.setups
             ],
@@ -220,7 +221,7 @@ def _tally(report: Report) -> list[dict[str, Any]]:
         {
             "setup": setup,
             "counts": [
-                (verdict, sum(j.setup == setup["id"] and j.verdict == verdict for j in report.judged))
+                (verdict, sum(j.setup == setup.id and j.verdict == verdict for j in report.judged))
                 for verdict in Verdict
             ],
         }

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..judge import Judged, Verdict, describe
+from ..judge import Judged, Verdict
+from ..judge_text import describe
 
 if TYPE_CHECKING:
+    from ..papers import Entry
     from ..reproduce import Report
 
 __all__ = ["in_three", "listed"]
@@ -49,13 +51,13 @@ def in_three(report: Report, atlas: Mapping[str, Any] | None) -> list[tuple[str,
     ]
 
 
-def _title(setup: Mapping[str, Any]) -> str:
-    return f"“{setup['title']}”"
+def _title(setup: Entry) -> str:
+    return f"“{setup.title}”"
 
 
 def _what(report: Report, claims: Sequence[str], by: Mapping[tuple[str, str], Judged]) -> str:
     first = report.setups[0]
-    found = [by[first["id"], c] for c in claims if (first["id"], c) in by]
+    found = [by[first.id, c] for c in claims if (first.id, c) in by]
     parts = [
         f"{listed(ids)} {'is' if len(ids) == 1 else 'are'} {words}"
         for verdict, words in _ARE.items()
@@ -70,7 +72,7 @@ def _what(report: Report, claims: Sequence[str], by: Mapping[tuple[str, str], Ju
         said = f"all {len(found)} claims are reproduced"
     if not parts:
         said = f"none of {len(found)} claims holds, even in part"
-    told = _FITTED if first.get("fitted") else ""
+    told = _FITTED if first.fitted else ""
     return f"In the primary set-up, {_title(first)}{told}, {said}{printed}."
 
 
@@ -81,13 +83,13 @@ def _when(
     atlas: Mapping[str, Any] | None,
 ) -> str:
     first, *others = report.setups
-    here = {c for c in claims if _sound(by.get((first["id"], c)))}
+    here = {c for c in claims if _sound(by.get((first.id, c)))}
     parts = []
     for setup in others:
-        there = {c for c in claims if _sound(by.get((setup["id"], c)))}
-        told = _FITTED if setup.get("fitted") else ""
-        judged = {c for c in claims if (setup["id"], c) in by}
-        unsure = {c for c in judged if by[setup["id"], c].verdict is Verdict.UNDECIDABLE}
+        there = {c for c in claims if _sound(by.get((setup.id, c)))}
+        told = _FITTED if setup.fitted else ""
+        judged = {c for c in claims if (setup.id, c) in by}
+        unsure = {c for c in judged if by[setup.id, c].verdict is Verdict.UNDECIDABLE}
         more = _in_order(claims, there - here)
         fewer = _in_order(claims, (here & judged) - there - unsure)
         said = [f"{listed(more)} {_verb(more)} too"] if more else []
@@ -136,7 +138,7 @@ def _box(atlas: Mapping[str, Any] | None) -> str:
 
 
 def _why_not(report: Report, claims: Sequence[str], by: Mapping[tuple[str, str], Judged]) -> str:
-    first = report.setups[0]["id"]
+    first = report.setups[0].id
     found = [by[first, c] for c in claims if (first, c) in by and not _sound(by[first, c])]
     if not found:
         return "No claim falls short in the primary set-up."

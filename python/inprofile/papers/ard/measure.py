@@ -80,9 +80,9 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
 
     The set-up's `queue` names the queue that drops; `shown_seed` is the seed whose trace is a line.
     """
-    setup, shown_seed = paper.find("setups", cell.setup), paper.about["shown_seed"]
-    stated = paper.find("topologies", cell.topology)["stated"]
-    start, end = stated["window"]
+    setup, shown_seed = paper.find("setups", cell.setup), paper.top.whole("shown_seed")
+    stated = paper.find("topologies", cell.topology).table("stated")
+    start, end = stated.numbers("window")
     seeds = result.seeds
     flows = result.flows
     throughput = by_flow(flows, seeds, "throughput")
@@ -144,7 +144,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     if tokens and tpr and lambda_in and lambda_out and admitted:
         t, level = tokens
         inside = (t > start) & (t < end)
-        values["tokens_low"] = (level[:, inside] <= stated["t_rd"]).mean(axis=1)
+        values["tokens_low"] = (level[:, inside] <= stated.number("t_rd")).mean(axis=1)
         values["tokens_mean"] = level[:, inside].mean(axis=1)
         # Constant during the window: set at its start from the interval before.
         values["tpr"] = tpr[1][:, inside].mean(axis=1)
@@ -162,7 +162,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
 
     arrivals = core["arrived_in"] + core["arrived_out"]
     bits = float(((core["arrived_in_rate"] + core["arrived_out_rate"]) * (end - start) / arrivals).mean())
-    t, average = _average_queue(series, setup["queue"], bits)
+    t, average = _average_queue(series, setup.word("queue"), bits)
     inside = (t >= start) & (t < end)
     every = float(t[1] - t[0])
     values["queue_std"] = average[:, inside].std(axis=1)

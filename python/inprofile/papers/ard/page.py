@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...judge import Comparison
-from ...quantity import number
+from ...quantity import mean_pm, number
 from ...report import charts as draw
 from ...stats import estimate, prediction95
-from .. import Cell
-from .claims import level, placebo_comparisons
-from .experiments import VARIANTS
-from .rows import SCHEMES, side
+from .. import Cell, Entry
+from ..measures import Array, Measures
+from ..plain import variants_of
+from .placebo import placebo_comparisons
+from .rows import side, titles
+from .schemes import level
 from .sweeps import sweeps
 
 if TYPE_CHECKING:
@@ -37,26 +39,33 @@ PANELS = {"queue": "Average queue", "fastest": "Shortest-RTT flow", "slowest": "
 
 def context(report: Report, charts: Charts) -> dict[str, Any]:
     """What the template shows, chart specifications put into `charts` by name."""
+    jitter = report.paper.find("variants", "jitter")
     return {
         "short": list(_in_short(report)),
         "views": list(_views(report, charts)),
         "pictured": _pictured(report),
-        "fairness": [_fairness(report, variant, charts) for variant in VARIANTS],
+        "fairness": [_fairness(report, variant, charts) for variant in variants_of(report.paper)],
         "rates": _rates(report),
         "drops": _drops(report),
         "sweeps": sweeps(report, charts),
         "readings": _readings(report),
-        "inputs": report.paper.about["inputs"],
-        "shown_seed": report.paper.about["shown_seed"],
-        "colours": draw.COLOURS,
+        "inputs": report.paper.top.tables("inputs"),
+        "jitter": {t.id: jitter.changes[t.id]["tcp.jitter"] for t in report.paper.topologies},
+        "shown_seed": report.paper.top.whole("shown_seed"),
     }
 
 
 def _readings(report: Report) -> list[dict[str, Any]]:
     """Ambiguous places with their readings, the default first."""
     return [
-        {**r, "alternatives": sorted(r["alternatives"], key=lambda a, r=r: a["id"] != r["default"])}  # type: ignore[misc]
-        for r in report.paper.about["readings"]
+        {
+            **r,
+            "alternatives": [
+                *(a for a in r.tables("alternatives") if a.id == r.word("default")),
+                *(a for a in r.tables("alternatives") if a.id != r.word("default")),
+            ],
+        }
+        for r in report.paper.top.tables("readings")
     ]
 
 
@@ -68,24 +77,24 @@ def _in_short(report: Report) -> Iterator[str]:
         return report.cells[Cell(setup, topology, scheme, variant)]["fi"]
 
     def listed(setup: str, scheme: str, variant: str = "") -> str:
-        return " and ".join(f"{fi(setup, t['id'], scheme, variant).mean():.3f}" for t in paper.topologies)
+        return " and ".join(f"{fi(setup, t.id, scheme, variant).mean():.3f}" for t in paper.topologies)
 
     def agreed(setup: str, scheme: str, base: str) -> int | None:
         """On which side of 0 the differences of all topologies lie; None where they lie on several."""
         sides = {
-            side([float(x) for x in fi(setup, t["id"], scheme) - fi(setup, t["id"], base)])
+            side([float(x) for x in fi(setup, t.id, scheme) - fi(setup, t.id, base)])
             for t in paper.topologies
         }
         return sides.pop() if len(sides) == 1 else None
 
     flows = " and ".join(str(t["flows"]) for t in paper.topologies)
     for setup in paper.setups:
-        name = setup["id"]
-        printed = [_printed(report, t["id"], "fi")["RIO"] for t in paper.topologies]
-        predicted = [prediction95([float(x) for x in fi(name, t["id"])]) for t in paper.topologies]
+        name = setup.id
+        printed = [paper.printed("fi", t.id, "rio") or 0.0 for t in paper.topologies]
+        predicted = [prediction95([float(x) for x in fi(name, t.id)]) for t in paper.topologies]
         matches = [p is not None and value in p for value, p in zip(printed, predicted, strict=True)]
         words = " and ".join(f"{value:.3f}" for value in printed)
-        text = f"{setup['title']}: without an aggregate marker the fairness index is {listed(name, 'rio')}"
+        text = f"{setup.title}: without an aggregate marker the fairness index is {listed(name, 'rio')}"
         text += f" ({flows} flows); the paper has {words}"
         text += ", inside our prediction intervals" if all(matches) else ""
         changes = {
@@ -102,9 +111,9 @@ def _in_short(report: Report) -> Iterator[str]:
             None: "",
         }[agreed(name, "ard", "placebo")]
         text += f"; blind drops at the same rate give {listed(name, 'placebo')}{blind}"
-        same = all(not (fi(name, t["id"], "arm") - fi(name, t["id"])).any() for t in paper.topologies)
+        same = all(not (fi(name, t.id, "arm") - fi(name, t.id)).any() for t in paper.topologies)
         text += "; ARM changes no rate in any seed." if same else f"; ARM gives {listed(name, 'arm')}."
-        gains = [fi(name, t["id"], variant="jitter") - fi(name, t["id"]) for t in paper.topologies]
+        gains = [fi(name, t.id, variant="jitter") - fi(name, t.id) for t in paper.topologies]
         if all(side([float(x) for x in gain]) > 0 and gain.mean() > NOTABLE for gain in gains):
             text += (
                 " Sender jitter alone, without any marker, raises it to"
@@ -113,50 +122,46 @@ def _in_short(report: Report) -> Iterator[str]:
         yield text
 
 
-def _printed(report: Report, topology: str, measure: str) -> dict[str, float]:
-    """The paper's values of a measure, by scheme."""
-    return {
-        SCHEMES[n["scheme"]]: n["value"]
-        for claim in report.paper.claims
-        for n in claim.get("numbers", ())
-        if (n["topology"], n["measure"]) == (topology, measure)
-    }
+def _printed(report: Report, topology: str) -> dict[str, float]:
+    """The paper's fairness indices, by scheme."""
+    found = {title: report.paper.printed("fi", topology, s) for s, title in titles(report.paper).items()}
+    return {title: value for title, value in found.items() if value is not None}
 
 
 def _fairness(report: Report, variant: str, charts: Charts) -> dict[str, Any]:
     """Table 1 and the placebo, for all set-ups and topologies."""
     blocks = []
     for topology in report.paper.topologies:
-        printed = _printed(report, topology["id"], "fi")
+        printed = _printed(report, topology.id)
         found = {
-            setup["id"]: [
-                draw.row(SCHEMES[s], m["fi"], m.seeds)
-                for s in SCHEMES
-                if (m := report.cells[Cell(setup["id"], topology["id"], s, variant)])
+            setup.id: [
+                draw.row(title, m["fi"], m.seeds)
+                for s, title in titles(report.paper).items()
+                if (m := report.cells[Cell(setup.id, topology.id, s, variant)])
             ]
             for setup in report.paper.setups
         }
         low = min([*printed.values(), *(v for rows in found.values() for row in rows for v in row["values"])])
         columns = []
         for setup in report.paper.setups:
-            name = f"fi-{setup['id']}-{topology['id']}-{variant}"
-            rows = found[setup["id"]]
+            name = f"fi-{setup.id}-{topology.id}-{variant}"
+            rows = found[setup.id]
             charts[name] = draw.dots(
                 rows,
-                list(SCHEMES.values()),
+                list(titles(report.paper).values()),
                 x="fairness index",
                 paper=printed,
                 domain=(round(low - 0.02, 2), 1.002),
             )
             versus = [
                 c
-                for c in placebo_comparisons(report.paper, report.cells, setup["id"], variant)
-                if c.topology == topology["id"]
+                for c in placebo_comparisons(report.paper, report.cells, setup.id, variant)
+                if c.topology == topology.id
             ]
             charts[f"placebo-{name}"] = draw.forest(
                 [_difference(c) for c in versus], x="difference of fairness index, paired by seed"
             )
-            rate = report.derived[Cell(setup["id"], topology["id"], "placebo", variant)]["edges.ER.marker"]
+            rate = report.derived[Cell(setup.id, topology.id, "placebo", variant)]["edges.ER.marker"]
             assert isinstance(rate, Mapping)  # noqa: S101 (made by claims.derived)
             columns.append(
                 {
@@ -174,8 +179,7 @@ def _fairness(report: Report, variant: str, charts: Charts) -> dict[str, Any]:
 def _difference(c: Comparison) -> dict[str, Any]:
     e = estimate(c.values)
     lo, hi = e.ci95 or (e.mean, e.mean)
-    label = c.label.replace("placebo", "Placebo")
-    return {"label": label, "scheme": label.split(" − ")[0], "mean": e.mean, "lo": lo, "hi": hi}
+    return {"label": c.label, "scheme": c.label.split(" − ")[0], "mean": e.mean, "lo": lo, "hi": hi}
 
 
 def _placebo_words(versus: list[Comparison]) -> str:
@@ -201,7 +205,7 @@ def _placebo_words(versus: list[Comparison]) -> str:
     return f"{gains}; {against}."
 
 
-def _pictured(report: Report) -> list[Mapping[str, Any]]:
+def _pictured(report: Report) -> list[Entry]:
     """Set-ups whose figures over time are shown: none twice."""
     return [setup for setup in report.paper.setups if "variant_of" not in setup]
 
@@ -209,7 +213,7 @@ def _pictured(report: Report) -> list[Mapping[str, Any]]:
 def _views(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
     """Fig. 4–8, once a set-up and jitter."""
     for setup in _pictured(report):
-        for variant in VARIANTS:
+        for variant in variants_of(report.paper):
             yield {
                 "setup": setup,
                 "variant": variant,
@@ -224,7 +228,7 @@ def _views(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
 
 def _traces(
     report: Report,
-    setup: Mapping[str, Any],
+    setup: Entry,
     variant: str,
     title: str,
     scheme: str,
@@ -234,9 +238,7 @@ def _traces(
     shown = []
     for panel in panels:
         for topology in report.paper.topologies:
-            cells = {
-                s: report.cells[Cell(setup["id"], topology["id"], s, variant)] for s in ("rio", "arm", "ard")
-            }
+            cells = {s: report.cells[Cell(setup.id, topology.id, s, variant)] for s in ("rio", "arm", "ard")}
             trace = cells[scheme].traces[panel]
             # One scale for the three schemes, so that the figures can be compared.
             rates = panel != "queue"
@@ -245,68 +247,68 @@ def _traces(
                 max(float(m.traces[panel].line.max()), float(m.traces[panel].high.max()))
                 for m in cells.values()
             )
-            name = f"{title}-{setup['id']}-{topology['id']}-{panel}-{variant}"
+            name = f"{title}-{setup.id}-{topology.id}-{panel}-{variant}"
             charts[name] = draw.trace(
                 trace.t,
                 trace.line / factor,
                 trace.low / factor,
                 trace.high / factor,
-                scheme=SCHEMES[scheme],
+                scheme=titles(report.paper)[scheme],
                 y="kbit/s" if rates else "packets",
                 unit="kbit/s" if rates else "packets",
                 top=max(1.0, 1.05 * top / factor),
-                seed=report.paper.about["shown_seed"],
+                seed=report.paper.top.whole("shown_seed"),
                 rules=[300.0] if rates else _thresholds(setup, topology),
             )
             level = "dashed: fair share, 300 kbit/s" if rates else _threshold_words(setup, topology)
             shown.append({"chart": name, "panel": PANELS[panel], "topology": topology, "level": level})
-    return {"title": title, "scheme": SCHEMES[scheme], "panels": shown}
+    return {"title": title, "scheme": titles(report.paper)[scheme], "panels": shown}
 
 
-def _thresholds(setup: Mapping[str, Any], topology: Mapping[str, Any]) -> list[float]:
+def _thresholds(setup: Entry, topology: Entry) -> list[float]:
     """RIO's OUT thresholds, where the RIO queue is the one that is shown."""
-    return list(topology["out_thresholds"]) if setup.get("thresholds") else []
+    return topology.numbers("out_thresholds") if setup.flag("thresholds") else []
 
 
-def _threshold_words(setup: Mapping[str, Any], topology: Mapping[str, Any]) -> str:
-    low, high = topology["out_thresholds"]
+def _threshold_words(setup: Entry, topology: Entry) -> str:
+    low, high = topology.numbers("out_thresholds")
     return f"dashed: OUT thresholds, {low:g} and {high:g}" if _thresholds(setup, topology) else ""
 
 
-def _tokens(report: Report, setup: Mapping[str, Any], variant: str, charts: Charts) -> list[dict[str, Any]]:
+def _tokens(report: Report, setup: Entry, variant: str, charts: Charts) -> list[dict[str, Any]]:
     shown = []
     for topology in report.paper.topologies:
         for scheme in ("rio", "arm", "ard"):
-            measures = report.cells[Cell(setup["id"], topology["id"], scheme, variant)]
+            measures = report.cells[Cell(setup.id, topology.id, scheme, variant)]
             trace = measures.traces["tokens"]
-            name = f"tokens-{setup['id']}-{topology['id']}-{scheme}-{variant}"
+            name = f"tokens-{setup.id}-{topology.id}-{scheme}-{variant}"
             charts[name] = draw.trace(
                 trace.t,
                 trace.line,
                 trace.low,
                 trace.high,
-                scheme=SCHEMES[scheme],
+                scheme=titles(report.paper)[scheme],
                 y="tokens (packets)",
                 unit="packets",
                 top=62,
-                seed=report.paper.about["shown_seed"],
-                rules=[topology["stated"]["t_rd"]],
+                seed=report.paper.top.whole("shown_seed"),
+                rules=[topology.table("stated").number("t_rd")],
                 height=150,
             )
             share = estimate(float(v) for v in measures["tokens_low"])
             shown.append(
                 {
                     "chart": name,
-                    "scheme": SCHEMES[scheme] + (" (passive bucket)" if scheme == "rio" else ""),
+                    "scheme": titles(report.paper)[scheme] + (" (passive bucket)" if scheme == "rio" else ""),
                     "topology": topology,
                     "share": f"{100 * share.mean:.0f} %",
-                    "t_rd": topology["stated"]["t_rd"],
+                    "t_rd": topology.table("stated").number("t_rd"),
                 }
             )
     return shown
 
 
-def _bars(report: Report, setup: Mapping[str, Any], variant: str, charts: Charts) -> list[dict[str, Any]]:
+def _bars(report: Report, setup: Entry, variant: str, charts: Charts) -> list[dict[str, Any]]:
     shown = []
     for what, names, label in (
         ("Spread between flows (standard deviation)", ("std_in", "std_total"), "kbit/s"),
@@ -316,17 +318,16 @@ def _bars(report: Report, setup: Mapping[str, Any], variant: str, charts: Charts
             rows = []
             for name, kind in zip(names, ("IN", "total"), strict=True):
                 for scheme in ("rio", "arm", "ard", "placebo"):
-                    m = report.cells[Cell(setup["id"], topology["id"], scheme, variant)]
-                    rows.append(draw.row(SCHEMES[scheme], m[name] / 1e3, m.seeds, kind=kind))
-            chart = f"{names[0]}-{setup['id']}-{topology['id']}-{variant}"
-            charts[chart] = draw.bars(rows, list(SCHEMES.values()), y=label)
+                    m = report.cells[Cell(setup.id, topology.id, scheme, variant)]
+                    rows.append(draw.row(titles(report.paper)[scheme], m[name] / 1e3, m.seeds, kind=kind))
+            chart = f"{names[0]}-{setup.id}-{topology.id}-{variant}"
+            charts[chart] = draw.bars(rows, list(titles(report.paper).values()), y=label)
             shown.append({"chart": chart, "what": what, "topology": topology})
     return shown
 
 
-def _kbit(values: Any) -> str:
-    e = estimate(float(v) / 1e3 for v in values)
-    return number(e.mean) if e.half is None else f"{number(e.mean)} ± {number(e.half, 2)}"
+def _kbit(values: Array) -> str:
+    return mean_pm(values, 1e3)
 
 
 def _rates(report: Report) -> list[dict[str, Any]]:
@@ -334,8 +335,8 @@ def _rates(report: Report) -> list[dict[str, Any]]:
     rows = []
     for topology in report.paper.topologies:
         for setup in report.paper.setups:
-            ard = report.cells[Cell(setup["id"], topology["id"], "ard")]
-            rio = report.cells[Cell(setup["id"], topology["id"], "rio")]
+            ard = report.cells[Cell(setup.id, topology.id, "ard")]
+            rio = report.cells[Cell(setup.id, topology.id, "rio")]
             rows.append(
                 {
                     "topology": topology,
@@ -346,26 +347,21 @@ def _rates(report: Report) -> list[dict[str, Any]]:
                     "second_ard": _kbit(ard["lambda_in"]),
                     "admitted": _kbit(ard["admitted_in"]),
                     "second_rio": _kbit(rio["lambda_in"]),
-                    "level": _count(ard["tokens_mean"]),
-                    "expected": _expected(ard, topology["stated"]),
+                    "level": mean_pm(ard["tokens_mean"]),
+                    "expected": _expected(ard, topology.table("stated")),
                     "above": bool((ard["tpr"] > ard["lambda_in_before"]).mean() > 0.5),
                 }
             )
     return rows
 
 
-def _expected(ard: Any, stated: Mapping[str, Any]) -> str:
+def _expected(ard: Measures, stated: Entry) -> str:
     """The fixed point's level, of the seeds that have one."""
-    levels = level(ard["lambda_in"], ard["tpr"], stated, stated["p_drop"])
+    levels = level(ard["lambda_in"], ard["tpr"], stated, stated.number("p_drop"))
     inside = levels[~np.isnan(levels)]
     if not len(inside):
         return "none"
     return f"{number(float(inside.mean()), 3)} ({len(inside)} of {len(levels)} seeds)"
-
-
-def _count(values: Any) -> str:
-    e = estimate(float(v) for v in values)
-    return number(e.mean, 3) if not e.half else f"{number(e.mean, 3)} ± {number(e.half, 2)}"
 
 
 def _drops(report: Report) -> list[dict[str, Any]]:
@@ -374,14 +370,14 @@ def _drops(report: Report) -> list[dict[str, Any]]:
         {
             "topology": topology,
             "setup": setup,
-            "scheme": SCHEMES[scheme],
-            "core": _count(m["drops_core"]),
-            "upstream": _count(m["drops_upstream"]),
-            "marker": _count(m["drops_marker"]),
+            "scheme": titles(report.paper)[scheme],
+            "core": mean_pm(m["drops_core"]),
+            "upstream": mean_pm(m["drops_upstream"]),
+            "marker": mean_pm(m["drops_marker"]),
             "total": _kbit(m["total"]),
         }
         for topology in report.paper.topologies
         for setup in report.paper.setups
-        for scheme in SCHEMES
-        if (m := report.cells[Cell(setup["id"], topology["id"], scheme)])
+        for scheme in titles(report.paper)
+        if (m := report.cells[Cell(setup.id, topology.id, scheme)])
     ]

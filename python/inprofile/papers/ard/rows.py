@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from ...stats import ci95
+from .. import Paper
 
-__all__ = ["SCHEMES", "side"]
+__all__ = ["side", "titles"]
 
-#: Titles by the names of `paper.toml`, in the order of every chart and table.
-SCHEMES = {"rio": "RIO", "arm": "ARM", "ard": "ARD", "placebo": "Placebo"}
+
+def titles(paper: Paper) -> dict[str, str]:
+    """Titles of schemes by id, in the order of every chart and table."""
+    return {scheme.id: scheme.title for scheme in paper.schemes}
 
 
 def side(values: list[float]) -> int:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from ...quantity import number
 from ...report import charts as draw
 from ...stats import ci95
-from .. import Cell, Paper
+from .. import Cell, Entry, Paper
 from ..measures import Measures
-from .experiments import sweep_jobs, values_of
-from .rows import SCHEMES, side
+from ..plain import sweep_jobs, values_of
+from .rows import side, titles
 
 if TYPE_CHECKING:
     from ...reproduce import Report
@@ -38,23 +38,23 @@ BY_FLOW = ("rtt", "throughput", "in_share", "edge_loss")
 def reduce(paper: Paper, cells: Mapping[Cell, Measures]) -> dict[str, Any]:
     """What is kept of swept cells: means with intervals, the sign of paired differences, figures by flow."""
     panels = []
-    topology = paper.topologies[0]["id"]
+    topology = paper.topologies[0].id
     for sweep in paper.sweeps:
-        for setup in sweep["setups"]:
+        for setup in sweep.words("setups"):
             found = {
                 (cell.value, cell.scheme): m
                 for cell, m in cells.items()
-                if (cell.sweep, cell.setup, cell.topology) == (sweep["id"], setup, topology)
+                if (cell.sweep, cell.setup, cell.topology) == (sweep.id, setup, topology)
             }
             if found:
                 points = _points(paper, sweep, setup, found, cells)
-                panels.append({"sweep": sweep["id"], "setup": setup, "points": points})
-    return {"topology": topology, "seeds": paper.about["seeds"]["sweep"], "panels": panels}
+                panels.append({"sweep": sweep.id, "setup": setup, "points": points})
+    return {"topology": topology, "seeds": paper.seeds.whole("sweep"), "panels": panels}
 
 
 def _points(
     paper: Paper,
-    sweep: Mapping[str, Any],
+    sweep: Entry,
     setup: str,
     found: Mapping[tuple[str, str], Measures],
     cells: Mapping[Cell, Measures],
@@ -62,7 +62,9 @@ def _points(
     return [
         {
             "value": value,
-            "schemes": {s: _figures(found[value, s], sweep) for s in SCHEMES if (value, s) in found},
+            "schemes": {
+                s.id: _figures(found[value, s.id], sweep) for s in paper.schemes if (value, s.id) in found
+            },
             "sides": {
                 f"{a}-{b}": side([float(x) for x in pair[0]["fi"] - pair[1]["fi"]])
                 for a, b in PAIRS
@@ -86,20 +88,20 @@ def _pair(
     ours, theirs = found.get((value, a)), found.get((value, b))
     if theirs is None:
         first = paper.sweeps[0]
-        as_it_stands = first["assumed"][paper.topologies[0]["id"]]
-        theirs = cells.get(Cell(setup, paper.topologies[0]["id"], b, sweep=first["id"], value=as_it_stands))
+        as_it_stands = first.table("assumed").word(paper.topologies[0].id)
+        theirs = cells.get(Cell(setup, paper.topologies[0].id, b, sweep=first["id"], value=as_it_stands))
     if ours is None or theirs is None or ours.seeds != theirs.seeds:
         return None
     return ours, theirs
 
 
-def _figures(m: Measures, sweep: Mapping[str, Any]) -> dict[str, Any]:
+def _figures(m: Measures, sweep: Entry) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for name, _, _ in SHOWN:
         values = [float(x) for x in m[name]]
         lo, hi = ci95(values) or (values[0], values[0])
         made[name] = [_short(x) for x in (m[name].mean(), lo, hi)]
-    if sweep["id"] == "rtt":
+    if sweep.id == "rtt":
         made["by_flow"] = {name: [_short(x) for x in m.by_flow[name].mean(axis=0)] for name in BY_FLOW}
     return made
 
@@ -149,7 +151,7 @@ def sweeps(report: Report, charts: Charts) -> dict[str, Any]:
     """Charts and a sentence for each sweep, from this run's cells or from those kept; figures by flow."""
     ran = any(cell.sweep for cell in report.cells)
     found = reduce(report.paper, report.cells) if ran else kept()
-    known = {setup["id"] for setup in report.paper.setups}
+    known = {setup.id for setup in report.paper.setups}
     found["panels"] = [panel for panel in found["panels"] if panel["setup"] in known]
     seeds = max((len(m.seeds) for c, m in report.cells.items() if c.sweep), default=found["seeds"])
     when: list[dict[str, Any]] = []
@@ -158,25 +160,26 @@ def sweeps(report: Report, charts: Charts) -> dict[str, Any]:
         panels = [
             _panel(report.paper, sweep, panel, found["topology"], charts)
             for panel in found["panels"]
-            if panel["sweep"] == sweep["id"]
+            if panel["sweep"] == sweep.id
         ]
         if panels:
-            (when if sweep.get("when") else rest).append({"sweep": sweep, "panels": panels})
+            (when if sweep.flag("when") else rest).append({"sweep": sweep, "panels": panels})
     return {"when": when, "rest": rest, "seeds": seeds, "ran": ran, "by_flow": _by_flow(report.paper, found)}
 
 
 def _panel(
-    paper: Paper, sweep: Mapping[str, Any], panel: Mapping[str, Any], topology: str, charts: Charts
+    paper: Paper, sweep: Entry, panel: Mapping[str, Any], topology: str, charts: Charts
 ) -> dict[str, Any]:
     setup = paper.find("setups", panel["setup"])
     points = panel["points"]
     values = [p["value"] for p in points]
-    schemes = [title for s, title in SCHEMES.items() if any(s in p["schemes"] for p in points)]
+    named = titles(paper)
+    schemes = [title for s, title in named.items() if any(s in p["schemes"] for p in points)]
     shown = {}
-    for measure, label, factor in SHOWN[:1] if sweep.get("when") else SHOWN:
+    for measure, label, factor in SHOWN[:1] if sweep.flag("when") else SHOWN:
         rows = [
             {
-                "scheme": SCHEMES[s],
+                "scheme": named[s],
                 "value": p["value"],
                 **dict(zip(("mean", "lo", "hi"), figures, strict=True)),
             }
@@ -184,9 +187,9 @@ def _panel(
             for s, f in p["schemes"].items()
             for figures in [[x / factor for x in f[measure]]]
         ]
-        name = f"sweep-{sweep['id']}-{setup['id']}-{measure}"
-        assumed = sweep.get("assumed", {}).get(topology)
-        charts[name] = draw.response(rows, values, schemes, x=sweep["title"], y=label, assumed=assumed)
+        name = f"sweep-{sweep.id}-{setup.id}-{measure}"
+        assumed = sweep.table("assumed").get(topology) if "assumed" in sweep else None
+        charts[name] = draw.response(rows, values, schemes, x=sweep.title, y=label, assumed=assumed)
         shown[measure] = name
     return {
         "setup": setup,
@@ -232,7 +235,7 @@ def _by_flow(paper: Paper, found: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "rows": [
                     {
                         "rtt": number(1e3 * by["rio"]["rtt"][i], 3),
-                        **{s: number(by[s]["throughput"][i] / 1e3, 3) for s in SCHEMES},
+                        **{s: number(by[s]["throughput"][i] / 1e3, 3) for s in titles(paper)},
                         "in_share": f"{100 * by['ard']['in_share'][i]:.0f}",
                         "ard_loss": f"{100 * by['ard']['edge_loss'][i]:.2f}",
                         "placebo_loss": f"{100 * by['placebo']['edge_loss'][i]:.2f}",

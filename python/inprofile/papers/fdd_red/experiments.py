@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import Any
 
-from .. import Batches, Cell, Job, Paper
+from .. import Batches, Cell, Entry, Job, Paper
 
 __all__ = ["crossed", "jobs", "point_values"]
 
@@ -19,18 +18,19 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
     return [
         [*_main(paper, quick, full)],
         [*_points(paper, quick, full)],
-        *([[*_crossed(paper)]] if full else []),
+        *([[*_crossed(paper, quick)]] if full else []),
         *([*_sweep(paper, sweep)] for sweep in paper.sweeps if full),
     ]
 
 
-def point_values(point: Mapping[str, Any]) -> list[int]:
+def point_values(point: Entry) -> list[int]:
     """All values of a figure with several points, the main runs' among them.
 
-    >>> point_values({"values": [10, 200], "base": 100})
+    >>> from inprofile.papers import Entry
+    >>> point_values(Entry({"values": [10, 200], "base": 100}, "paper.toml"))
     [10, 100, 200]
     """
-    return sorted([*point["values"], point["base"]])
+    return sorted([*map(int, point.numbers("values")), point.whole("base")])
 
 
 def crossed(paper: Paper) -> dict[str, dict[str, object]]:
@@ -40,103 +40,109 @@ def crossed(paper: Paper) -> dict[str, dict[str, object]]:
     >>> list(crossed(papers.load("fdd-red")))[0]
     'early_and_overflow/head/base/forget'
     """
-    about = paper.about.get("crossed")
-    if about is None:
+    if "crossed" not in paper.top:
         return {}
-    axes = [paper.find("readings", name)["alternatives"] for name in about["readings"]]
+    about = paper.top.table("crossed")
+    axes = [paper.find("readings", name).tables("alternatives") for name in about.words("readings")]
     return {
-        "/".join(a["id"] for a in chosen): {k: v for a in chosen for k, v in a["set"].items()}
+        "/".join(a.id for a in chosen): {k: v for a in chosen for k, v in a.changes.items()}
         for chosen in product(*axes)
     }
 
 
-def _setups(paper: Paper, full: bool) -> list[dict[str, Any]]:
+def _setups(paper: Paper, full: bool) -> list[Entry]:
     """The set-ups that are run: some in a full run only."""
-    return [s for s in paper.setups if full or not s.get("full")]
+    return [s for s in paper.setups if full or not s.flag("full")]
 
 
-def _of_setup(variant: Mapping[str, Any], setup: Mapping[str, Any]) -> bool:
-    return setup["id"] in variant["setups"]
+def _long(setup: Entry) -> bool:
+    """Whether it is in steady state."""
+    return setup.numbers("window")[0] > 0
+
+
+def _variants(paper: Paper, setup: Entry) -> list[str]:
+    """The variants that are run in a set-up."""
+    return [v.id for v in paper.variants if setup.id in v.words("setups")]
 
 
 def _main(paper: Paper, quick: bool, full: bool) -> Iterator[Job]:
-    seeds = paper.about["seeds"]
     for setup in _setups(paper, full):
-        long = setup["window"][0] > 0
-        n = seeds["quick_long" if long else "quick"] if quick else seeds["long" if long else "full"]
+        kind = ("quick_long" if _long(setup) else "quick") if quick else "long" if _long(setup) else "full"
+        n = paper.seeds.whole(kind)
         for topology in paper.topologies:
             for scheme in ("red", "fdd"):
-                yield _job(paper, Cell(setup["id"], topology["id"], scheme), n)
-            for variant in paper.variants:
-                if _of_setup(variant, setup):
-                    yield _job(paper, Cell(setup["id"], topology["id"], "fdd", variant["id"]), n)
+                yield _job(paper, Cell(setup.id, topology.id, scheme), n)
+            for variant in _variants(paper, setup):
+                yield _job(paper, Cell(setup.id, topology.id, "fdd", variant), n)
 
 
 def _points(paper: Paper, quick: bool, full: bool) -> Iterator[Job]:
     """Fig. 10 and 11, of the first topology; quick: of the first set-up; in steady state only if `full`."""
-    seeds = paper.about["seeds"]
-    topology = paper.topologies[0]["id"]
+    topology = paper.topologies[0].id
     for setup in _setups(paper, full):
-        long = setup["window"][0] > 0
-        if (quick and setup is not paper.setups[0]) or (long and not full):
+        if (quick and setup.id != paper.setups[0].id) or (_long(setup) and not full):
             continue
-        n = seeds["quick_points"] if quick else seeds["points_long" if long else "points"]
-        variants = [v["id"] for v in paper.variants if _of_setup(v, setup) and not quick]
+        n = paper.seeds.whole("quick_points" if quick else "points_long" if _long(setup) else "points")
+        variants = [] if quick else _variants(paper, setup)
         lines = [("red", ""), ("fdd", ""), *(("fdd", v) for v in variants)]
-        yield from _each_point(paper, setup["id"], topology, lines, n)
+        yield from _each_point(paper, setup.id, topology, lines, n)
 
 
 def _each_point(
     paper: Paper, setup: str, topology: str, lines: list[tuple[str, str]], seeds: int
 ) -> Iterator[Job]:
-    for point in paper.about["points"]:
-        for value in point["values"]:
-            written = f"{value}{point['unit']}" if "unit" in point else value
-            made: dict[str, object] = {point["key"]: written, "monitors": []}
+    for point in paper.top.tables("points"):
+        for value in map(int, point.numbers("values")):
+            written = f"{value}{point.word('unit')}" if "unit" in point else value
+            made: dict[str, object] = {point.word("key"): written, "monitors": []}
             for scheme, variant in lines:
-                cell = Cell(setup, topology, scheme, variant, point["id"], str(value))
+                cell = Cell(setup, topology, scheme, variant, point.id, str(value))
                 yield _job(paper, cell, seeds, made)
 
 
-def _crossed(paper: Paper) -> Iterator[Job]:
-    """FDD-RED in every cell of the crossed readings; RED is the set-up's own."""
-    seeds = paper.about["seeds"]
+def _crossed(paper: Paper, quick: bool) -> Iterator[Job]:
+    """FDD-RED in every cell of the crossed readings; RED is the set-up's own, and has no fewer seeds."""
+    main, points = paper.seeds.whole("crossed"), paper.seeds.whole("crossed_points")
+    if quick:
+        main, points = min(main, paper.seeds.whole("quick")), min(points, paper.seeds.whole("quick_points"))
     for name in crossed(paper):
-        setup = paper.about["crossed"]["setup"]
+        setup = paper.top.table("crossed").word("setup")
         for topology in paper.topologies:
-            yield _job(paper, Cell(setup, topology["id"], "fdd", name), seeds["crossed"])
-        lines = [("fdd", name)]
-        yield from _each_point(paper, setup, paper.topologies[0]["id"], lines, seeds["crossed_points"])
+            yield _job(paper, Cell(setup, topology.id, "fdd", name), main)
+        yield from _each_point(paper, setup, paper.topologies[0].id, [("fdd", name)], points)
 
 
-def _sweep(paper: Paper, sweep: Mapping[str, Any]) -> Iterator[Job]:
+def _sweep(paper: Paper, sweep: Entry) -> Iterator[Job]:
     """One reading or parameter at a time, of the first set-up and its run in steady state."""
     for setup in paper.setups:
-        if setup["id"] not in sweep["setups"]:
+        if setup.id not in sweep.words("setups"):
             continue
         for topology in paper.topologies:
-            for value in sweep["values"]:
-                made = {sweep["key"]: {"true": True, "false": False}.get(value, value), "monitors": []}
-                for scheme in sweep["schemes"]:
-                    cell = Cell(setup["id"], topology["id"], scheme, sweep=sweep["id"], value=value)
-                    yield _job(paper, cell, paper.about["seeds"]["sweep"], made)
+            for value in sweep.words("values"):
+                written = {"true": True, "false": False}.get(value, value)
+                made: dict[str, object] = {sweep.word("key"): written, "monitors": []}
+                for scheme in sweep.words("schemes"):
+                    cell = Cell(setup.id, topology.id, scheme, sweep=sweep.id, value=value)
+                    yield _job(paper, cell, paper.seeds.whole("sweep"), made)
 
 
 def _job(paper: Paper, cell: Cell, seeds: int, more: Mapping[str, object] | None = None) -> Job:
     setup = paper.find("setups", cell.setup)
-    values: dict[str, object] = {**setup.get("set", {}), **_queue(paper, cell, setup), **(more or {})}
-    return Job(cell, seeds, paper.find("topologies", cell.topology)["file"], values, setup["cost"])
+    values: dict[str, object] = {**setup.changes, **_queue(paper, cell, setup), **(more or {})}
+    return Job(
+        cell, seeds, paper.find("topologies", cell.topology).word("file"), values, setup.number("cost")
+    )
 
 
-def _queue(paper: Paper, cell: Cell, setup: Mapping[str, Any]) -> dict[str, object]:
+def _queue(paper: Paper, cell: Cell, setup: Entry) -> dict[str, object]:
     """What the bottleneck's queue has of the scheme, the set-up's reading and the variant."""
     if cell.scheme == "red":
         return {}
-    ledger = {**paper.find("schemes", cell.scheme)["set"], **setup["fdd"]}
+    ledger = {**paper.find("schemes", cell.scheme).changes, **setup.table("fdd")}
     if not cell.variant:
         return ledger
     cells = crossed(paper)
     if cell.variant in cells:
         return {**ledger, **cells[cell.variant]}
     variant = paper.find("variants", cell.variant)
-    return dict(variant["set"]) if variant.get("alone") else {**ledger, **variant["set"]}
+    return dict(variant.changes) if variant.flag("alone") else {**ledger, **variant.changes}

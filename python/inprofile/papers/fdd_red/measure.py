@@ -24,9 +24,6 @@ FULL, STEP = 0.95, 0.5
 #: Bits a second of the link.
 RATE = 1e6
 
-#: Variants whose queue estimates no round-trip times.
-TOLD = ("oracle", "front", "random")
-
 _CAUSES = ("early", "forced", "overflow", "evicted")
 
 
@@ -87,14 +84,15 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
         for i in range(FLOWS):
             values[f"flow{i}"] = throughput[:, i]
             values[f"drops{i}"] = drops[:, i]
-    if cell.scheme == "fdd" and cell.variant not in TOLD:
+    told = any(v.id == cell.variant and v.flag("told") for v in paper.variants)
+    if cell.scheme == "fdd" and not told:
         values["rtt_error"], values["rtt_known"] = _estimates(result, seeds, rtt)
     if result.series.num_rows == 0:
         return Measures(seeds, values, {})
 
-    window = paper.find("setups", cell.setup)["window"]
+    window = paper.find("setups", cell.setup).numbers("window")
     series = Series(result.series, seeds)
-    shown = paper.about["shown_seed"]
+    shown = paper.top.whole("shown_seed")
     index = seeds.index(shown) if shown in seeds else 0
     traces: dict[str, Trace] = {}
 

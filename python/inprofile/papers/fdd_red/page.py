@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from ...judge import Verdict
-from ...quantity import number
+from ...quantity import mean_pm, number, pm
 from ...report import charts as draw
 from ...report import curves
 from ...report.short import listed
-from ...stats import ci95, estimate
-from .. import Cell
+from ...stats import SHARE, Estimate, Interval, ci95, jain
+from .. import Cell, Entry
 from ..measures import Measures, Trace
-from .claims import ADDED, PLACEBOS, PRINTED, TITLES, added, at_point, crossing, jain
 from .experiments import point_values
 from .measure import FLOWS
+from .tables import ADDED, added, at_point, crossing, placebos, rates
 
 if TYPE_CHECKING:
     from ...reproduce import Report
@@ -40,27 +40,26 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
         "placebos": list(_placebos(report)),
         "readings": list(_readings(report)),
         "crossed": _crossed(report),
-        "quoted": report.paper.about["quoted"],
-        "assumed": report.paper.about["assumed"],
-        "shown_seed": report.paper.about["shown_seed"],
+        "quoted": report.paper.top.tables("quoted"),
+        "assumed": report.paper.top.tables("assumed"),
+        "shown_seed": report.paper.top.whole("shown_seed"),
     }
 
 
 def _lines(report: Report, setup: str) -> list[tuple[str, str, str]]:
     """What is shown of a set-up as a scheme: title, scheme and variant."""
-    topology = report.paper.topologies[0]["id"]
+    topology = report.paper.topologies[0].id
     others = [
-        (v["title"], "fdd", v["id"])
+        (v.title, "fdd", v.id)
         for v in report.paper.variants
-        if Cell(setup, topology, "fdd", v["id"]) in report.cells
+        if Cell(setup, topology, "fdd", v.id) in report.cells
     ]
     return [("RED", "red", ""), ("FDD-RED", "fdd", ""), *others]
 
 
-def _figures(values: Any, scale: float = 1.0, digits: int = 4) -> str:
-    e = estimate(float(v) / scale for v in values)
-    mean = number(e.mean, digits)
-    return mean if e.half is None else f"{mean} ± {number(e.half, 2)}"
+def _titles(report: Report) -> dict[str, str]:
+    """RED and FDD-RED by id."""
+    return {s.id: s.title for s in report.paper.schemes}
 
 
 def _side(values: Any) -> int:
@@ -73,9 +72,9 @@ def _side(values: Any) -> int:
 def _in_short(report: Report) -> Iterator[str]:
     """What the runs say in a few sentences, each of them decided by the figures it gives."""
     for setup in report.setups:
-        if setup["window"][0] == 0:
-            yield f"{setup['title']}: {_against_red(report, setup, '')}."
-    printed = {n["scheme"]: n["value"] for n in report.paper.find("claims", "D2")["numbers"]}
+        if _printed_in(setup):
+            yield f"{setup.title}: {_against_red(report, setup, '')}."
+    printed = _drops_printed(report)
     yield (
         f"With equal RTTs the paper prints {printed['red']} drops for RED and {printed['fdd']} for FDD-RED."
         " RED's count is no test: TCP and starting times were fitted to it. FDD-RED's depends on whether the"
@@ -92,13 +91,13 @@ def _in_short(report: Report) -> Iterator[str]:
 
 def _inside(report: Report, claim: str, topology: str) -> str:
     """The set-ups in which the number printed of FDD-RED is inside, as a list."""
-    title = report.paper.find("topologies", topology)["title"]
+    title = report.paper.find("topologies", topology).title
     there = [
-        f"“{report.paper.find('setups', j.setup)['title']}”"
+        f"“{report.paper.find('setups', j.setup).title}”"
         for j in report.judged
         if j.claim == claim
         for n in j.numbers
-        if n.inside and n.number.label.endswith(TITLES["fdd"]) and n.number.topology == title
+        if n.inside and n.number.label.endswith(_titles(report)["fdd"]) and n.number.topology == title
     ]
     return listed(there) if there else "none"
 
@@ -106,10 +105,10 @@ def _inside(report: Report, claim: str, topology: str) -> str:
 def _without_a_ledger(report: Report) -> Iterator[str]:
     """How many placebos a claim holds with, in A over 20 s."""
     judged = {
-        claim["id"]: [
-            next(j.verdict.sound for j in found if (j.setup, j.claim) == (SHORT, claim["id"]))
+        claim.id: [
+            next(j.verdict.sound for j in found if (j.setup, j.claim) == (SHORT, claim.id))
             for variant, found in report.variants.items()
-            if variant in PLACEBOS and any(j.setup == SHORT for j in found)
+            if variant in placebos(report.paper) and any(j.setup == SHORT for j in found)
         ]
         for claim in report.paper.claims
     }
@@ -122,16 +121,16 @@ def _without_a_ledger(report: Report) -> Iterator[str]:
     )
 
 
-def _against_red(report: Report, setup: Mapping[str, Any], variant: str) -> str:
+def _against_red(report: Report, setup: Entry, variant: str) -> str:
     """Fairness and drops of FDD-RED beside RED's, in every network."""
     parts = []
     for topology in report.paper.topologies:
-        red = report.cell(setup["id"], topology["id"], "red")
-        fdd = report.cell(setup["id"], topology["id"], "fdd", variant)
+        red = report.cell(setup.id, topology.id, "red")
+        fdd = report.cell(setup.id, topology.id, "fdd", variant)
         fair = {1: "fairer", 0: "not shown to differ in fairness", -1: "less fair"}
         lost = {1: "more drops", 0: "drops not shown to differ", -1: "fewer drops"}
         parts.append(
-            f"with {topology['title']} FDD-RED is {fair[_side(fdd['fi'] - red['fi'])]}"
+            f"with {topology.title} FDD-RED is {fair[_side(fdd['fi'] - red['fi'])]}"
             f" ({fdd['fi'].mean():.3f}, RED {red['fi'].mean():.3f}),"
             f" {lost[_side(fdd['drops'] - red['drops'])]}"
             f" ({number(float(fdd['drops'].mean()))}, RED {number(float(red['drops'].mean()))})"
@@ -139,23 +138,19 @@ def _against_red(report: Report, setup: Mapping[str, Any], variant: str) -> str:
     return "; ".join(parts)
 
 
-def _tables(report: Report, setup: Mapping[str, Any], charts: Charts) -> dict[str, Any]:
+def _tables(report: Report, setup: Entry, charts: Charts) -> dict[str, Any]:
     """Table 2 with a column a network and scheme, the paper's beside ours; Table 1."""
-    printed = setup["window"][0] == 0
+    printed = _printed_in(setup)
     columns, cells = [], []
     for topology in report.paper.topologies:
-        for scheme, title in TITLES.items():
+        for scheme, title in _titles(report).items():
             if printed:
-                columns.append({"title": f"{topology['title']}, {title}: paper"})
-                cells.append(_printed_column(report, topology["id"], scheme))
+                columns.append({"title": f"{topology.title}, {title}: paper"})
+                cells.append(_printed_column(report, topology.id, scheme))
             columns.append(
-                {
-                    "title": f"{topology['title']}, {title}: ours"
-                    if printed
-                    else f"{topology['title']}, {title}"
-                }
+                {"title": f"{topology.title}, {title}: ours" if printed else f"{topology.title}, {title}"}
             )
-            cells.append(_measured_column(report.cell(setup["id"], topology["id"], scheme)))
+            cells.append(_measured_column(report.cell(setup.id, topology.id, scheme)))
     labels = [
         *(f"Flow{i} (kbit/s)" for i in range(FLOWS)),
         "Sum (kbit/s)",
@@ -174,46 +169,48 @@ def _tables(report: Report, setup: Mapping[str, Any], charts: Charts) -> dict[st
 
 
 def _printed_column(report: Report, topology: str, scheme: str) -> list[str]:
-    rates = PRINTED[topology, scheme]
-    index = _printed(report, topology, scheme)
-    own = jain(rates)
+    sent = rates(report.paper, topology, scheme)
+    index = report.paper.printed("fi", topology, scheme) or 0.0
+    own = jain(sent)
     odd = f" ({own:.4f})" if abs(own - index) > 0.001 else ""
-    return [*(f"{x / 1e3:.1f}" for x in rates), f"{sum(rates) / 1e3:.1f}", "–", f"{index:.3f}{odd}"]
+    return [*(f"{x / 1e3:.1f}" for x in sent), f"{sum(sent) / 1e3:.1f}", "–", f"{index:.3f}{odd}"]
 
 
 def _measured_column(m: Measures) -> list[str]:
     return [
-        *(_figures(m[f"flow{i}"], 1e3) for i in range(FLOWS)),
-        _figures(m["total"], 1e3),
-        _figures(m["link"], 1e3),
-        _figures(m["fi"]),
+        *(mean_pm(m[f"flow{i}"], 1e3) for i in range(FLOWS)),
+        mean_pm(m["total"], 1e3),
+        mean_pm(m["link"], 1e3),
+        mean_pm(m["fi"], bounds=SHARE),
     ]
 
 
-def _printed(report: Report, topology: str, scheme: str) -> float:
-    """The paper's fairness index."""
-    numbers = report.paper.find("claims", "D1")["numbers"]
-    return float(next(n["value"] for n in numbers if (n["topology"], n["scheme"]) == (topology, scheme)))
+def _printed_in(setup: Entry) -> bool:
+    """Whether the paper's numbers are of this set-up: 20 s from the start."""
+    return setup.numbers("window")[0] == 0
 
 
-def _fairness(
-    report: Report, setup: Mapping[str, Any], topology: Mapping[str, Any], charts: Charts
-) -> dict[str, Any]:
+def _drops_printed(report: Report) -> dict[str, str]:
+    """Table 1, by scheme."""
+    return {s: f"{report.paper.printed('drops', 'equal', s) or 0:g}" for s in _titles(report)}
+
+
+def _fairness(report: Report, setup: Entry, topology: Entry, charts: Charts) -> dict[str, Any]:
     rows = [
         draw.row(title, m["fi"], m.seeds)
-        for title, scheme, variant in _lines(report, setup["id"])
-        if (m := report.cell(setup["id"], topology["id"], scheme, variant))
+        for title, scheme, variant in _lines(report, setup.id)
+        if (m := report.cell(setup.id, topology.id, scheme, variant))
     ]
     paper = (
-        {title: _printed(report, topology["id"], scheme) for scheme, title in TITLES.items()}
-        if setup["window"][0] == 0
+        {t: report.paper.printed("fi", topology.id, s) or 0.0 for s, t in _titles(report).items()}
+        if _printed_in(setup)
         else {}
     )
     low = min([*paper.values(), *(v for row in rows for v in row["values"])])
-    name = f"fi-{setup['id']}-{topology['id']}"
+    name = f"fi-{setup.id}-{topology.id}"
     charts[name] = draw.dots(
         rows,
-        [line[0] for line in _lines(report, setup["id"])],
+        [line[0] for line in _lines(report, setup.id)],
         x="fairness index",
         paper=paper,
         domain=(round(low - 0.01, 3), 1.001),
@@ -221,28 +218,28 @@ def _fairness(
     return {"chart": name, "topology": topology}
 
 
-def _drops(report: Report, setup: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-    printed = {n["scheme"]: n["value"] for n in report.paper.find("claims", "D2")["numbers"]}
-    seconds = setup["window"][1] - setup["window"][0]
+def _drops(report: Report, setup: Entry) -> Iterator[dict[str, str]]:
+    printed = _drops_printed(report)
+    start, end = setup.numbers("window")
     for topology in report.paper.topologies:
-        for title, scheme, variant in _lines(report, setup["id"]):
-            m = report.cell(setup["id"], topology["id"], scheme, variant)
-            shown = not variant and topology["id"] == "equal" and setup["window"][0] == 0
+        for title, scheme, variant in _lines(report, setup.id):
+            m = report.cell(setup.id, topology.id, scheme, variant)
+            shown = not variant and topology.id == "equal" and _printed_in(setup)
             yield {
                 "scheme": title,
-                "topology": topology["title"],
-                "paper": str(printed[scheme]) if shown else "–",
-                "drops": _figures(m["drops"]),
-                "rate": number(float(m["drops"].mean()) / seconds, 3),
-                "overflow": _figures(m["drops_overflow"]),
-                "early": _figures(m["drops_early"]),
-                "evicted": _figures(m["drops_evicted"]),
+                "topology": topology.title,
+                "paper": printed[scheme] if shown else "–",
+                "drops": mean_pm(m["drops"]),
+                "rate": number(float(m["drops"].mean()) / (end - start), 3),
+                "overflow": mean_pm(m["drops_overflow"]),
+                "early": mean_pm(m["drops_early"]),
+                "evicted": mean_pm(m["drops_evicted"]),
             }
 
 
 def _panels(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
     """Fig. 4 and 5 (windows), 6 (each flow's share), 8 (the link), 9 (the queue)."""
-    pairs = {scheme: report.cell(SHORT, "equal", scheme) for scheme in TITLES}
+    pairs = {scheme: report.cell(SHORT, "equal", scheme) for scheme in _titles(report)}
     for title, trace, y, factor in (
         ("Fig. 4 and 5: congestion windows", "cwnd", "cwnd (packets)", 1.0),
         ("Fig. 6: throughput of each flow", "rate", "kbit/s", 1e3),
@@ -255,7 +252,7 @@ def _panels(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
                 for t, v in zip(m.traces[f"{trace}{i}"].t, m.traces[f"{trace}{i}"].line, strict=True)
             ]
             charts[name] = curves.lines(rows, [f"Flow{i}" for i in range(FLOWS)], x="time (s)", y=y)
-            yield {"title": title, "scheme": TITLES[scheme], "chart": name}
+            yield {"title": title, "scheme": _titles(report)[scheme], "chart": name}
     for title, trace, y, factor in (
         ("Fig. 8: throughput of the link", "sent", "kbit/s", 1e3),
         ("Fig. 9: queue length", "queue", "packets", 1.0),
@@ -263,8 +260,8 @@ def _panels(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
         top = max(float(max(m.traces[trace].line.max(), m.traces[trace].high.max())) for m in pairs.values())
         for scheme, m in pairs.items():
             name = f"{trace}-{scheme}"
-            charts[name] = _band(m.traces[trace], TITLES[scheme], y, factor, 1.05 * top, report)
-            yield {"title": title, "scheme": TITLES[scheme], "chart": name}
+            charts[name] = _band(m.traces[trace], _titles(report)[scheme], y, factor, 1.05 * top, report)
+            yield {"title": title, "scheme": _titles(report)[scheme], "chart": name}
 
 
 def _band(trace: Trace, scheme: str, y: str, factor: float, top: float, report: Report) -> Mapping[str, Any]:
@@ -277,42 +274,42 @@ def _band(trace: Trace, scheme: str, y: str, factor: float, top: float, report: 
         y=y,
         unit=y,
         top=top / factor,
-        seed=report.paper.about["shown_seed"],
+        seed=report.paper.top.whole("shown_seed"),
     )
 
 
-def _averages(report: Report, topology: Mapping[str, Any], charts: Charts) -> dict[str, Any]:
+def _averages(report: Report, topology: Entry, charts: Charts) -> dict[str, Any]:
     """Fig. 7: each flow's throughput, a bar a scheme."""
     rows = [
-        draw.row(TITLES[scheme], m[f"flow{i}"] / 1e3, m.seeds, kind=f"Flow{i}")
+        draw.row(title, m[f"flow{i}"] / 1e3, m.seeds, kind=f"Flow{i}")
         for i in range(FLOWS)
-        for scheme in TITLES
-        if (m := report.cell(SHORT, topology["id"], scheme))
+        for scheme, title in _titles(report).items()
+        if (m := report.cell(SHORT, topology.id, scheme))
     ]
-    name = f"averages-{topology['id']}"
-    charts[name] = draw.bars(rows, list(TITLES.values()), y="kbit/s")
+    name = f"averages-{topology.id}"
+    charts[name] = draw.bars(rows, list(_titles(report).values()), y="kbit/s")
     return {"chart": name, "topology": topology}
 
 
 def _points(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
-    topology = report.paper.topologies[0]["id"]
+    topology = report.paper.topologies[0].id
     for setup in report.setups:
         panels = []
-        lines = [line for line in _lines(report, setup["id"]) if line[2] != "oracle"]
-        for point in report.paper.about["points"]:
+        lines = [line for line in _lines(report, setup.id) if line[2] != "oracle"]
+        for point in report.paper.top.tables("points"):
             rows = []
             for title, scheme, variant in lines:
                 for value in point_values(point):
-                    cell = Cell(setup["id"], topology, scheme, variant)
+                    cell = Cell(setup.id, topology, scheme, variant)
                     m = at_point(report.cells, topology, point, value, cell)
                     if m is not None:
                         rows.append(draw.row(title, m["drops"], x=float(value)))
             if len(rows) > len(lines):
-                name = f"{point['id']}-{setup['id']}"
+                name = f"{point.id}-{setup.id}"
                 charts[name] = curves.curve(
-                    rows, [line[0] for line in lines], x=point["axis"], y="packets dropped", zero=True
+                    rows, [line[0] for line in lines], x=point.word("axis"), y="packets dropped", zero=True
                 )
-                panels.append({"chart": name, "title": point["title"]})
+                panels.append({"chart": name, "title": point.title})
         if panels:
             yield {"setup": setup, "panels": panels}
 
@@ -320,29 +317,29 @@ def _points(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
 def _spreads(report: Report) -> Iterator[dict[str, str]]:
     for setup in report.setups:
         for topology in report.paper.topologies:
-            for title, scheme, variant in _lines(report, setup["id"]):
-                m = report.cell(setup["id"], topology["id"], scheme, variant)
+            for title, scheme, variant in _lines(report, setup.id):
+                m = report.cell(setup.id, topology.id, scheme, variant)
                 known = "rtt_error" in m.values
                 yield {
-                    "setup": setup["title"],
-                    "topology": topology["title"],
+                    "setup": setup.title,
+                    "topology": topology.title,
                     "scheme": title,
-                    "packets": _figures(m["spread_packets"], digits=3),
-                    "drops": _figures(m["spread_drops"], digits=3),
-                    "eq1": _figures(m["spread_eq1"], digits=3),
-                    "goal": _figures(m["spread_goal"], digits=3),
-                    "fi": _figures(m["fi"]),
+                    "packets": mean_pm(m["spread_packets"]),
+                    "drops": mean_pm(m["spread_drops"]),
+                    "eq1": mean_pm(m["spread_eq1"]),
+                    "goal": mean_pm(m["spread_goal"]),
+                    "fi": mean_pm(m["fi"], bounds=SHARE),
                     "error": f"{100 * float(m['rtt_error'].mean()):.1f} %" if known else "–",
                 }
 
 
 def _placebos(report: Report) -> Iterator[dict[str, Any]]:
     """What the ledger adds over each placebo: one row a placebo, FDD-RED less it."""
-    titles = {"tail": "RED as it is (the arrival)", **{v["id"]: v["title"] for v in report.paper.variants}}
+    titles = {"tail": "RED as it is (the arrival)", **{v.id: v.title for v in report.paper.variants}}
     entries = added(report.paper, report.cells)
     for setup in report.setups:
         for topology in report.paper.topologies:
-            here = [e for e in entries if (e["setup"], e["topology"]) == (setup["id"], topology["id"])]
+            here = [e for e in entries if (e["setup"], e["topology"]) == (setup.id, topology.id)]
             names = list(dict.fromkeys(e["placebo"] for e in here))
             if len(names) < 2:
                 continue
@@ -363,18 +360,17 @@ def _placebos(report: Report) -> Iterator[dict[str, Any]]:
 def _added(entry: Mapping[str, Any]) -> dict[str, Any]:
     unit = ADDED[entry["measure"]][1]
     factor = 1e3 if unit == "bit/s" else 1.0
-    text = number(entry["mean"] / factor, 3)
-    if entry["ci95"]:
-        text += f" ± {number((entry['ci95'][1] - entry['ci95'][0]) / 2 / factor, 2)}"
-    text = text.replace("-", "−") + (" kbit/s" if unit == "bit/s" else "")
+    interval = None if entry["ci95"] is None else Interval(*(x / factor for x in entry["ci95"]))
+    text = pm(Estimate(entry["mean"] / factor, interval, 0)).replace("-", "−")
+    text += " kbit/s" if unit == "bit/s" else ""
     return {"text": text, "words": {1: "better", 0: "open", -1: "worse"}[entry["better"]]}
 
 
 def _readings(report: Report) -> Iterator[dict[str, Any]]:
-    for reading in report.paper.about["readings"]:
-        chosen = next(a for a in reading["alternatives"] if a["id"] == reading["default"])
-        others = [a["title"] for a in reading["alternatives"] if a is not chosen]
-        yield {**reading, "chosen": chosen["title"], "others": others}
+    for reading in report.paper.top.tables("readings"):
+        titles = {a.id: a.title for a in reading.tables("alternatives")}
+        chosen = titles.pop(reading.word("default"))
+        yield {**reading, "chosen": chosen, "others": list(titles.values())}
 
 
 def _crossed(report: Report) -> dict[str, Any] | None:
@@ -382,23 +378,23 @@ def _crossed(report: Report) -> dict[str, Any] | None:
     rows = crossing(report.paper, report.cells)
     if not rows:
         return None
-    claims = [claim["id"] for claim in report.paper.claims]
-    names = report.paper.about["crossed"]["readings"]
+    claims = [claim.id for claim in report.paper.claims]
+    names = report.paper.top.table("crossed").words("readings")
     titles = {
-        (name, a["id"]): a["title"]
+        (name, a.id): a.title
         for name in names
-        for a in report.paper.find("readings", name)["alternatives"]
+        for a in report.paper.find("readings", name).tables("alternatives")
     }
     return {
         "claims": claims,
-        "readings": [report.paper.find("readings", name)["title"] for name in names],
+        "readings": [report.paper.find("readings", name).title for name in names],
         "rows": [
             {
                 "readings": [titles[name, row["readings"][name]] for name in names],
                 "verdicts": [Verdict(row["verdicts"][claim]) for claim in claims],
                 "numbers": f"{row['inside']} of {row['numbers']}",
                 **{
-                    f"{what}_{t['id']}": number(row[f"{what}_{t['id']}"], digits)
+                    f"{what}_{t.id}": number(row[f"{what}_{t.id}"], digits)
                     for t in report.paper.topologies
                     for what, digits in (("drops", 3), ("fi", 4))
                 },
@@ -413,7 +409,7 @@ def _crossed(report: Report) -> dict[str, Any] | None:
             }
             for claim in claims
         },
-        "seeds": report.paper.about["seeds"]["crossed"],
+        "seeds": report.paper.seeds.whole("crossed"),
     }
 
 
@@ -423,19 +419,19 @@ def _sweeps(report: Report) -> Iterator[dict[str, Any]]:
         rows = []
         seeds = 0
         for cell, m in report.cells.items():
-            if cell.sweep != sweep["id"]:
+            if cell.sweep != sweep.id:
                 continue
             seeds = len(m.seeds)
             rows.append(
                 {
-                    "setup": report.paper.find("setups", cell.setup)["title"],
-                    "topology": report.paper.find("topologies", cell.topology)["title"],
+                    "setup": report.paper.find("setups", cell.setup).title,
+                    "topology": report.paper.find("topologies", cell.topology).title,
                     "value": cell.value,
-                    "scheme": TITLES[cell.scheme],
-                    "fi": _figures(m["fi"]),
-                    "drops": _figures(m["drops"]),
-                    "goal": _figures(m["spread_goal"], digits=3),
+                    "scheme": _titles(report)[cell.scheme],
+                    "fi": mean_pm(m["fi"], bounds=SHARE),
+                    "drops": mean_pm(m["drops"]),
+                    "goal": mean_pm(m["spread_goal"]),
                 }
             )
         if rows:
-            yield {"title": sweep["title"], "rows": rows, "seeds": seeds}
+            yield {"title": sweep.title, "rows": rows, "seeds": seeds}

@@ -8,31 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from ...judge import Comparison, Finding
 from ...stats import FREE, SHARE, UNLIKE
-from .. import Paper
+from .. import Cell, Entry, Paper
+from ..rows import TableRow, row
 from .notes import notes
 from .runs import Cells, Flows, Runs, minus, per_seed
 
 __all__ = ["UDP", "Cells", "findings", "table"]
 
-#: C2 (§4): share of IN packets, from about so many at the lowest thresholds.
-LEAST = {"ten": 0.98, "forty": 0.94}
-# Bounds that the paper doesn't state; the claims' texts say so.
-#: C2: "about" is to within a point.
-ABOUT = 0.01
-#: C3: "near 100%" and "very small".
-NEAR_ALL, VERY_SMALL = 0.9, 0.01
-#: C4: "almost doubled".
-ALMOST_DOUBLED = (1.5, 2.5)
-#: C5: "starves".
-STARVES = 0.2
-#: C6: "almost the same".
-ALIKE = (0.9, 1.1)
 #: The studies with on/off UDP.
 UDP = ("udp-0.05", "udp-1", "udp-5")
 HOW = ("soft", "hard")
@@ -52,18 +39,20 @@ def _c1(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
 
 
 def _c2(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
+    about = paper.top.table("bounds").number("about")
     for j in js:
+        low, high = paper.top.table("printed").table("share_in").numbers(j.id)
         for how in HOW:
             share = j.frontier(how)["share_in"]
             least, greatest = (
                 [float(x) for x in values] for values in (share.min(axis=0), share.max(axis=0))
             )
             words = f"share of IN packets over the thresholds, {how}"
-            yield j.within(f"least {words}", least, LEAST[j.id] - ABOUT, LEAST[j.id] + ABOUT, SHARE)
+            yield j.within(f"least {words}", least, low - about, low + about, SHARE)
             if j.id == "ten":
-                yield j.compare(f"greatest {words}", greatest, "above", 0.99, bounds=SHARE)
+                yield j.compare(f"greatest {words}", greatest, "above", high, bounds=SHARE)
             else:
-                yield j.within(f"greatest {words}", greatest, 0.97 - ABOUT, 0.97 + ABOUT, SHARE)
+                yield j.within(f"greatest {words}", greatest, high - about, high + about, SHARE)
             rise = [float(x) for x in share[-1] - share[0]]
             yield j.compare(
                 f"share of IN packets, highest thresholds less lowest, {how}", rise, "above", bounds=UNLIKE
@@ -73,11 +62,12 @@ def _c2(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
 def _c3(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
     # Fig. 7 is of 10 flows; high goodput: the highest thresholds.
     j = js[0]
-    last = j.frontier("hard").points[-1]
+    last, bounds = j.frontier("hard").points[-1], paper.top.table("bounds")
     label = "loss of {} packets at the highest thresholds"
     # Without a share's bounds: where all are lost in some seeds, its own scale has no end to measure from.
-    yield j.compare(label.format("OUT"), list(last["loss_out"]), "above", NEAR_ALL)
-    yield j.compare(label.format("IN"), list(last["loss_in"]), "below", VERY_SMALL, bounds=SHARE)
+    yield j.compare(label.format("OUT"), list(last["loss_out"]), "above", bounds.number("near_all"))
+    small = bounds.number("very_small")
+    yield j.compare(label.format("IN"), list(last["loss_in"]), "below", small, bounds=SHARE)
 
 
 def _c4(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
@@ -85,14 +75,18 @@ def _c4(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
     one, two = j.ratio("soft-one"), j.ratio("soft")
     label = "ln(delay, A+1 / 2A+1) at equal goodput, {}"
     yield j.compare(label.format("soft"), j.ratio("soft-one", "soft"), "below")
-    yield _doubled(j, one, two)
-    for scheme, rule, low, high in (("soft-one", "A+1", 0.15, 0.3), ("soft", "2A+1", 0.5, 0.6)):
+    low, high = paper.top.table("bounds").numbers("almost_doubled")
+    yield _doubled(j, one, two, low, high)
+    for scheme, rule in (("soft-one", "A+1"), ("soft", "2A+1")):
+        low, high = paper.top.table("printed").table("loss_out").numbers(scheme)
         losses = per_seed(j.frontier(scheme)["loss_out"])
         yield j.within(f"loss of OUT packets, {rule}, soft, mean over thresholds", losses, low, high, SHARE)
     yield j.compare(label.format("hard"), j.ratio("hard-one", "hard"), "above")
 
 
-def _doubled(j: Flows, one: list[float] | None, two: list[float] | None) -> Comparison:
+def _doubled(
+    j: Flows, one: list[float] | None, two: list[float] | None, low: float, high: float
+) -> Comparison:
     """C4: the delay cut by A+1 over that by 2A+1, where the latter cuts any."""
     label = "delay cut by A+1 over that by 2A+1, soft"
     if one is None or two is None:
@@ -100,26 +94,30 @@ def _doubled(j: Flows, one: list[float] | None, two: list[float] | None) -> Comp
     cuts, base = (-np.expm1(np.asarray(x)) for x in (one, two))
     if base.min() <= 0:
         why = f"2A+1 cuts no delay here ({-100 * base.mean():+.0f} %): there is nothing to double"
-        return replace(j.within(label, [ALMOST_DOUBLED[0]] * len(base), *ALMOST_DOUBLED), obstacle=why)
-    return j.within(label, [float(x) for x in cuts / base], *ALMOST_DOUBLED)
+        return replace(j.within(label, [low] * len(base), low, high), obstacle=why)
+    return j.within(label, [float(x) for x in cuts / base], low, high)
 
 
 def _c5(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
+    starves = paper.top.table("bounds").number("starves")
     for j in js:
         for how in HOW:
             share = per_seed(j.fair_share(how, "free-in"))
             label = f"a marked flow's goodput over the fair share, {how}"
             yield j.compare(f"{label}: less than it", share, "below", 1.0)
-            yield j.compare(f"{label}: starving", share, "below", STARVES)
+            yield j.compare(f"{label}: starving", share, "below", starves)
 
 
 def _c6(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
+    bounds = paper.top.table("bounds")
+    low, high = bounds.numbers("alike")
+    third, half = bounds.numbers("two_to_three")
     for j in js:
         for scheme, words in (("out-30-90", "OUT 30, 90, 0.2"), ("out-2-6", "OUT 2, 6, 0.2")):
-            yield j.within(f"goodput of marked over free flows, {words}", j.over_free(scheme), *ALIKE)
+            yield j.within(f"goodput of marked over free flows, {words}", j.over_free(scheme), low, high)
         label, ratio = "goodput of marked over free flows, OUT 0.1, 0.3, 1", j.over_free("out-0.1-0.3")
         yield j.compare(f"{label}: less", ratio, "below", 1.0)
-        yield j.within(f"{label}: a half to a third", ratio, 1 / 3, 1 / 2)
+        yield j.within(f"{label}: a half to a third", ratio, third, half)
 
 
 def _c7(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
@@ -191,62 +189,54 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
     """Collect what was measured about every claim, in each set-up in which what it needs was run."""
     found = []
     for setup in paper.setups:
-        runs = Runs(cells, setup["id"])
+        runs = Runs(cells, setup.id)
         js = [Flows(runs, topology) for topology in paper.topologies]
         for claim in paper.claims:
             if all(key in runs for key in _needs(paper, claim)):
-                comparisons = list(_CLAIMS[claim["id"]](paper, js))
-                found.append(
-                    Finding(claim["id"], setup["id"], comparisons, [], notes(claim["id"], paper, runs, js))
-                )
+                comparisons = list(_CLAIMS[claim.id](paper, js))
+                found.append(Finding(claim.id, setup.id, comparisons, [], notes(claim.id, paper, runs, js)))
     return found
 
 
-def _needs(paper: Paper, claim: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _needs(paper: Paper, claim: Entry) -> Iterator[tuple[str, str, str]]:
     """Studies, numbers of flows and schemes that a claim is about."""
-    for topology in claim.get("topologies", [t["id"] for t in paper.topologies]):
-        for study, schemes in claim["needs"].items():
-            yield from ((study, topology, scheme) for scheme in schemes)
+    about, needs = [t.id for t in paper.topologies], claim.table("needs")
+    for topology in claim.words("topologies") if "topologies" in claim else about:
+        for study in needs:
+            yield from ((study, topology, scheme) for scheme in needs.words(study))
 
 
-def table(paper: Paper, cells: Cells) -> list[dict[str, Any]]:
+def table(paper: Paper, cells: Cells) -> list[TableRow]:
     """Fig. 3–7 in a few figures: delay at equal goodput, share of IN packets, loss of OUT packets.
 
     Every point of every figure is among the measures.
     """
-    rows = []
+    rows: list[TableRow] = []
     for setup in paper.setups:
-        runs = Runs(cells, setup["id"])
+        runs = Runs(cells, setup.id)
         for j in (Flows(runs, topology) for topology in paper.topologies):
             for scheme in ("soft", "soft-one", "hard", "hard-one"):
                 if ("frontier", j.id, scheme) in runs:
-                    rows += list(_rows(paper, setup["id"], j, scheme))
+                    rows += _rows(paper, setup.id, j, scheme)
     return rows
 
 
-def _rows(paper: Paper, setup: str, j: Flows, scheme: str) -> Iterator[dict[str, Any]]:
+def _rows(paper: Paper, setup: str, j: Flows, scheme: str) -> Iterator[TableRow]:
     """One scheme's rows of the table."""
     f, ratio = j.frontier(scheme), j.ratio(scheme)
-    found = {
-        "delay over that of all IN, at equal goodput": None
-        if ratio is None
-        else [float(np.exp(r)) for r in ratio],
-        "share of IN packets, mean over thresholds": per_seed(f["share_in"]),
-        "share of OUT packets lost, mean over thresholds": per_seed(f["loss_out"]),
-    }
-    for what, values in found.items():
+    delays = None if ratio is None else [float(np.exp(r)) for r in ratio]
+    for what, values, bounds in (
+        ("delay over that of all IN, at equal goodput", delays, FREE),
+        ("share of IN packets, mean over thresholds", per_seed(f["share_in"]), SHARE),
+        ("share of OUT packets lost, mean over thresholds", per_seed(f["loss_out"]), SHARE),
+    ):
         if values is not None:
-            yield {
-                "table": "Fig. 3–7",
-                "what": what,
-                "label": f"{j.title}, {paper.find('schemes', scheme)['title']}",
-                "unit": "",
-                "setup": setup,
-                "topology": j.id,
-                "scheme": scheme,
-                "variant": "",
-                "paper": None,
-                "values": values,
-                "bounds": SHARE if what.startswith("share") else FREE,
-                "seeds": list(f.points[0].seeds),
-            }
+            yield row(
+                Cell(setup, j.id, scheme),
+                f.points[0].seeds,
+                values,
+                table="Fig. 3–7",
+                what=what,
+                label=f"{j.title}, {paper.find('schemes', scheme).title}",
+                bounds=bounds,
+            )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...stats import estimate
+from .. import Paper
 from .frontiers import log_ratio
 from .runs import Runs
 
@@ -22,12 +23,13 @@ FLOWS = ("ten", "forty")
 HOW = ("soft", "hard")
 
 
-def paper_says() -> dict[str, Any]:
+def paper_says(paper: Paper) -> dict[str, Any]:
     """What the paper prints of what the set-ups are compared by (§4); it prints no goodput and no delay."""
+    printed = paper.top.table("printed")
     return {
-        "share": {"ten": "98 to more than 99", "forty": "94 to 97"},
-        "loss": "50 to 60",
-        "cuts": {(flows, how): "less delay" for flows in FLOWS for how in HOW},
+        "share": {flows: printed.table("says_share").word(flows) for flows in FLOWS},
+        "loss": printed.word("says_loss"),
+        "cuts": {(flows, how): printed.word("says_delay") for flows in FLOWS for how in HOW},
     }
 
 
@@ -35,9 +37,9 @@ def laws(report: Report) -> list[dict[str, Any]]:
     """A row a set-up: goodput of all IN at two thresholds, change of delay, share of IN, loss of OUT."""
     rows = []
     for setup in report.paper.setups:
-        runs = Runs(report.cells, setup["id"])
+        runs = Runs(report.cells, setup.id)
         if ("frontier", "ten", "soft") in runs:
-            rows.append({"title": setup["title"], **_row(runs)})
+            rows.append({"title": setup.title, **_row(runs)})
     return rows
 
 

@@ -6,10 +6,9 @@ the top of `paper.toml`, where a reading may replace them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from .. import Batches, Cell, Job, Paper
+from .. import Batches, Cell, Entry, Job, Paper
 
 __all__ = ["QUICK", "jobs", "law_of", "swept", "thresholds"]
 
@@ -18,20 +17,20 @@ QUICK = 100
 #: How long the others are (§3).
 SECONDS = 1000
 
-Table = Mapping[str, Any]
 
-
-def thresholds(paper: Paper, study: Table, setup: Table, quick: bool, full: bool) -> list[int]:
+def thresholds(paper: Paper, study: Entry, setup: Entry, quick: bool, full: bool) -> list[int]:
     """Values of min_th that a study is run at: fewer in a quick run, an atlas, a set-up run beside."""
     if quick:
-        return list(study["quick"])
-    if paper.about.get("coarse"):
-        return list(study["atlas"])
-    if full:
-        return list(study["full"])
-    if setup is not paper.setups[0]:
-        return list(study.get("beside", {}).get("values", []))
-    return list(study["values"])
+        values = study.numbers("quick")
+    elif paper.top.flag("coarse"):
+        values = study.numbers("atlas")
+    elif full:
+        values = study.numbers("full")
+    elif setup.id == paper.setups[0].id:
+        values = study.numbers("values")
+    else:
+        values = study.table("beside").numbers("values") if "beside" in study else []
+    return [int(value) for value in values]
 
 
 def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
@@ -44,7 +43,7 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
             _job(
                 paper,
                 study,
-                Cell(setup["id"], topology["id"], scheme, "", study["id"], str(at)),
+                Cell(setup.id, topology.id, scheme, "", study.id, str(at)),
                 seeds,
                 quick,
             )
@@ -52,50 +51,53 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
             for at in thresholds(paper, study, setup, quick, full)
         ]
         for setup in paper.setups
-        for study in paper.about["studies"]
+        for study in paper.top.tables("studies")
         for topology in paper.topologies
         for seeds in [_seeds(paper, study, setup, quick, full)]
     ]
     if full:
-        few = paper.about["seeds"]["sweep_quick" if quick else "sweep"]
+        few = paper.seeds.whole("sweep_quick" if quick else "sweep")
         batches += [list(_sweep(paper, sweep, few, quick)) for sweep in paper.sweeps]
     return [batch for batch in batches if batch]
 
 
-def _seeds(paper: Paper, study: Table, setup: Table, quick: bool, full: bool) -> int:
+def _seeds(paper: Paper, study: Entry, setup: Entry, quick: bool, full: bool) -> int:
     """How many seeds a study is run with."""
-    seeds: dict[str, int] = paper.about["seeds"]
     if quick:
-        return seeds["quick"]
-    if setup is not paper.setups[0]:
-        return seeds["beside"]
-    return max(seeds["full"], study.get("seeds", 0) if full else 0)
+        return paper.seeds.whole("quick")
+    if setup.id != paper.setups[0].id:
+        return paper.seeds.whole("beside")
+    return max(paper.seeds.whole("full"), study.whole("seeds", 0) if full else 0)
 
 
-def _schemes(paper: Paper, study: Table, topology: Table, setup: Table, full: bool) -> list[str]:
+def _schemes(paper: Paper, study: Entry, topology: Entry, setup: Entry, full: bool) -> list[str]:
     """Schemes of a study; without `full` not `more`, those that no claim is about."""
+    schemes = study.words("schemes")
     if full:
-        return list(study["schemes"])
-    beside = study.get("beside", {}) if setup is not paper.setups[0] else {}
-    more = study.get("more", {}).get(topology["id"], [])
-    schemes = list(beside.get("schemes") or study["schemes"])
+        return schemes
+    if setup.id != paper.setups[0].id and "beside" in study:
+        schemes = study.table("beside").words("schemes")
+    more = study.table("more").get(topology.id, []) if "more" in study else []
     return [scheme for scheme in schemes if scheme not in more]
 
 
-def swept(sweep: Table, value: str) -> str:
+def swept(sweep: Entry, value: str) -> str:
     """How the cells of one value of a sweep are called."""
-    return f"{sweep['id']}: {value}"
+    return f"{sweep.id}: {value}"
 
 
-def _sweep(paper: Paper, sweep: Table, seeds: int, quick: bool) -> Iterator[Job]:
+def _sweep(paper: Paper, sweep: Entry, seeds: int, quick: bool) -> Iterator[Job]:
     """Every value of a sweep, at its thresholds; quick ones at the first and the last."""
-    study = paper.find("studies", sweep["study"])
-    values = sorted({sweep["at"][0], sweep["at"][-1]}) if quick else sweep["at"]
-    for value, changes in paper.about[sweep["values"]].items():
-        for scheme in sweep["schemes"]:
+    study = paper.find("studies", sweep.word("study"))
+    at_all = [int(x) for x in sweep.numbers("at")]
+    values = sorted({at_all[0], at_all[-1]}) if quick else at_all
+    table = paper.top.table(sweep.word("values"))
+    for value in table:
+        changes = table.table(value)
+        for scheme in sweep.words("schemes"):
             for at in values:
-                setup = paper.setups[0]["id"]
-                cell = Cell(setup, sweep["topology"], scheme, "", swept(sweep, value), str(at))
+                setup = paper.setups[0].id
+                cell = Cell(setup, sweep.word("topology"), scheme, "", swept(sweep, value), str(at))
                 job = _job(paper, study, cell, seeds, quick)
                 # A baseline has no marker to change.
                 marked = "marker" in paper.find("schemes", scheme) or "file" in study
@@ -103,32 +105,30 @@ def _sweep(paper: Paper, sweep: Table, seeds: int, quick: bool) -> Iterator[Job]
                 yield Job(cell, seeds, job.file, {**job.values, **changed, "monitors": []}, job.cost)
 
 
-def law_of(paper: Paper, setup: Table) -> tuple[str, bool]:
+def law_of(paper: Paper, setup: Entry) -> tuple[str, bool]:
     """The RED law of a set-up, by its name among `laws`, and whether it waits."""
-    law: str = setup.get("law", paper.about["law"])
-    wait: bool = setup.get("wait", paper.about["wait"])
-    return law, wait
+    return setup.word("law", paper.top.word("law")), setup.flag("wait", paper.top.flag("wait"))
 
 
-def _environment(paper: Paper, setup: Table, two: bool) -> dict[str, object]:
+def _environment(paper: Paper, setup: Entry, two: bool) -> dict[str, object]:
     """The set-up's law at every RED and RIO."""
     law, wait = law_of(paper, setup)
-    entry = paper.about["laws"][law]
+    entry = paper.top.table("laws").table(law)
     values: dict[str, object] = {}
     for link in ["bottleneck", "domain-1"] if two else ["bottleneck"]:
         values |= {f"links.{link}.queue.variant": law, f"links.{link}.queue.wait": wait}
     if two:
-        values["links.bottleneck.queue.gentle"] = entry["red_gentle"]
+        values["links.bottleneck.queue.gentle"] = entry.flag("red_gentle")
     return values
 
 
-def _job(paper: Paper, study: Table, cell: Cell, seeds: int, quick: bool) -> Job:
+def _job(paper: Paper, study: Entry, cell: Cell, seeds: int, quick: bool) -> Job:
     topology, scheme = paper.find("topologies", cell.topology), paper.find("schemes", cell.scheme)
-    flows: int = topology["flows"]
+    flows = topology.whole("flows")
     at = int(cell.value)
     two = "file" in study
     values = _environment(paper, paper.find("setups", cell.setup), two)
-    free = round(flows * paper.about["free"]) if study.get("free") else 0
+    free = round(flows * paper.top.number("free")) if study.flag("free") else 0
     values["flows.marked.count"] = flows - free
     if free or two:
         values["flows.free.count"] = free
@@ -138,18 +138,18 @@ def _job(paper: Paper, study: Table, cell: Cell, seeds: int, quick: bool) -> Job
         values["links.domain-1.queue.out"] = {"min_th": minimum, "max_th": maximum, "max_p": p}
     else:
         values |= _curve("links.bottleneck.queue.in", (at, 3 * at))
-        if scheme.get("out") == "soft":
+        if scheme.word("out", "") == "soft":
             values |= _curve("links.bottleneck.queue.out", (at / 3, at))
-        if not study.get("load"):
+        if not study.flag("load"):
             values["monitors"] = []
     if not two and "marker" in scheme:
         values["flows.marked.marker"] = _marker(paper, scheme, topology)
-    values |= study.get("set", {})
+    values |= dict(study.changes)
     seconds = QUICK if quick else SECONDS
     if quick:
         values |= {"duration": f"{seconds} s", "measure.to": f"{seconds} s"}
-    cost = paper.about["cost"] * seconds * (1.3 if flows > 10 else 1.0)
-    return Job(cell, seeds, study.get("file", "one-domain.toml"), values, cost)
+    cost = paper.top.number("cost") * seconds * (1.3 if flows > 10 else 1.0)
+    return Job(cell, seeds, study.word("file", "one-domain.toml"), values, cost)
 
 
 def _curve(queue: str, between: Sequence[float]) -> dict[str, object]:
@@ -159,11 +159,12 @@ def _curve(queue: str, between: Sequence[float]) -> dict[str, object]:
     }
 
 
-def _marker(paper: Paper, scheme: Table, topology: Table) -> dict[str, object]:
+def _marker(paper: Paper, scheme: Entry, topology: Entry) -> dict[str, object]:
     """The scheme's marker; a bucket's rate and n are of the number of flows."""
-    made = dict(scheme["marker"])
+    made: dict[str, object] = dict(scheme.table("marker"))
     if "share" in scheme:
-        made["rate"] = f"{round(scheme['share'] * paper.about['capacity'] / topology['flows'])} bit/s"
+        rate = scheme.number("share") * paper.top.number("capacity") / topology.whole("flows")
+        made["rate"] = f"{round(rate)} bit/s"
     if "n" in scheme:
-        made["n"] = scheme["n"][topology["id"]]
+        made["n"] = scheme.table("n").whole(topology.id)
     return made

@@ -29,10 +29,10 @@ def _percent(x: float, digits: int = 0) -> str:
 
 def _swept(paper: Paper, runs: Runs, sweep: str, value: str, scheme: str) -> Frontier | None:
     """One value of a sweep, if it was run."""
-    entry = paper.find("sweeps", sweep) if any(s["id"] == sweep for s in paper.sweeps) else None
+    entry = paper.find("sweeps", sweep) if any(s.id == sweep for s in paper.sweeps) else None
     if entry is None:
         return None
-    key = (swept(entry, value), entry["topology"], scheme)
+    key = (swept(entry, value), entry.word("topology"), scheme)
     return runs.frontier(*key) if key in runs else None
 
 

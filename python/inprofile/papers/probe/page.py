@@ -11,6 +11,7 @@ from ...quantity import number
 from ...report import charts as draw
 from ...report.curves import curve, frontier
 from ...stats import estimate
+from .. import Entry
 from ..measures import Array
 from .claims import UDP
 from .environment import laws, paper_says
@@ -40,14 +41,14 @@ FIGURES = (
 
 def context(report: Report, charts: Charts) -> dict[str, Any]:
     """What the template shows, chart specifications put into `charts` by name."""
-    runs = Runs(report.cells, report.paper.setups[0]["id"])
-    titles = {t["id"]: t["title"] for t in report.paper.topologies}
+    runs = Runs(report.cells, report.paper.setups[0].id)
+    titles = {t.id: t.title for t in report.paper.topologies}
     panels = [(t, how) for how in ("hard", "soft") for t in titles]
     return {
         "short": list(_in_short(runs, titles)),
         "laws": laws(report),
-        "paper_says": paper_says(),
-        "primary": report.paper.setups[0]["title"],
+        "paper_says": paper_says(report.paper),
+        "primary": report.paper.setups[0].title,
         "frontiers": [_frontier_figure(runs, *figure, titles, charts) for figure in FIGURES],
         "losses": [_losses(runs, how, charts) for how in HOW],
         "udp": [_udp(runs, t, how, titles, charts) for t, how in panels],
@@ -56,9 +57,9 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
         "others": [_others(runs, t, titles, charts) for t in titles],
         "load": [_load(runs, t, titles, charts) for t in titles],
         "sweeps": list(_sweeps(report, runs, charts)),
-        "readings": report.paper.about["readings"],
-        "inputs": report.paper.about["inputs"],
-        "assumed": report.paper.about["assumed"],
+        "readings": report.paper.top.tables("readings"),
+        "inputs": report.paper.top.tables("inputs"),
+        "assumed": report.paper.top.tables("assumed"),
     }
 
 
@@ -198,7 +199,7 @@ def _domains(
     lines = {}
     for scheme in ("out-30-90", "out-2-6", "out-0.1-0.3"):
         f = runs.frontier("two-domains", topology, scheme)
-        title = report.paper.find("schemes", scheme)["title"]
+        title = report.paper.find("schemes", scheme).title
         lines[title] = (f.values, f["goodput_marked"] / f["goodput_free"])
     chart = _curves(
         lines, f"domains-{topology}", "marked / free goodput", charts, "domain 2's min_th (packets)"
@@ -249,31 +250,32 @@ def _sweeps(report: Report, runs: Runs, charts: Charts) -> Iterator[dict[str, An
     """How much a reading or an assumption matters: what the sweep shows, at each value."""
     for sweep in report.paper.sweeps:
         rows = []
-        for value in report.paper.about[sweep["values"]]:
+        for value in report.paper.top.table(sweep.word("values")):
             study = swept(sweep, value)
-            for scheme in [s for s in sweep["schemes"] if s != "none"]:
-                if (study, sweep["topology"], scheme) in runs:
+            for scheme in [s for s in sweep.words("schemes") if s != "none"]:
+                if (study, sweep.word("topology"), scheme) in runs:
                     shown = _shown(runs, sweep, study, scheme)
-                    label = f"{value}, {report.paper.find('schemes', scheme)['title']}"
+                    label = f"{value}, {report.paper.find('schemes', scheme).title}"
                     if shown is not None:
                         rows.append({"label": label, "scheme": scheme, **_range(shown)})
         if rows:
-            name = f"sweep-{sweep['id']}"
-            charts[name] = draw.forest(rows, x=SHOWN[sweep["shows"]])
-            seeds = next(j.seeds for c, j in report.jobs.items() if c.sweep.startswith(f"{sweep['id']}: "))
-            flows = report.paper.find("topologies", sweep["topology"])["title"]
-            yield {"title": sweep["title"], "chart": name, "seeds": seeds, "flows": flows}
+            name = f"sweep-{sweep.id}"
+            charts[name] = draw.forest(rows, x=SHOWN[sweep.word("shows")])
+            seeds = next(j.seeds for c, j in report.jobs.items() if c.sweep.startswith(f"{sweep.id}: "))
+            flows = report.paper.find("topologies", sweep.word("topology")).title
+            yield {"title": sweep.title, "chart": name, "seeds": seeds, "flows": flows}
 
 
-def _shown(runs: Runs, sweep: Mapping[str, Any], study: str, scheme: str) -> Sequence[float] | None:
+def _shown(runs: Runs, sweep: Entry, study: str, scheme: str) -> Sequence[float] | None:
     """One value of a sweep."""
-    found = runs.frontier(study, sweep["topology"], scheme)
-    if sweep["shows"] in ("share", "over_free"):
-        under = {"share": "goodput_tcp", "over_free": "goodput_free"}[sweep["shows"]]
+    flows, shows = sweep.word("topology"), sweep.word("shows")
+    found = runs.frontier(study, flows, scheme)
+    if shows in ("share", "over_free"):
+        under = {"share": "goodput_tcp", "over_free": "goodput_free"}[shows]
         return [float(x) for x in (found["goodput_marked"] / found[under]).mean(axis=0)]
-    base = study if (study, sweep["topology"], "none") in runs else sweep["study"]
-    none = runs.frontier(base, sweep["topology"], "none")
-    if sweep["shows"] == "goodput":
+    base = study if (study, flows, "none") in runs else sweep.word("study")
+    none = runs.frontier(base, flows, "none")
+    if shows == "goodput":
         most = found["goodput"].max(axis=0) - none["goodput"].max(axis=0)[: found["goodput"].shape[1]]
         return [float(x) / 1e6 for x in most]
     ratio = log_ratio(found, none)

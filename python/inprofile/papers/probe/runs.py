@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from ...judge import Comparison
 from ...stats import FREE, Bounds
-from .. import Cell
+from .. import Cell, Entry
 from ..measures import Array, Measures
 from .frontiers import MATCHED, Frontier, log_ratio
 
@@ -61,9 +61,9 @@ def minus(a: Sequence[float] | None, b: Sequence[float] | None) -> list[float] |
 class Flows:
     """Comparisons with one number of flows."""
 
-    def __init__(self, runs: Runs, topology: Mapping[str, Any]) -> None:
+    def __init__(self, runs: Runs, topology: Entry) -> None:
         """`topology`: the paper's entry, "ten" or "forty"."""
-        self.runs, self.id, self.title = runs, topology["id"], topology["title"]
+        self.runs, self.id, self.title = runs, topology.id, topology.title
 
     def frontier(self, scheme: str, study: str = "frontier") -> Frontier:
         """A scheme's frontier in a study."""

@@ -8,40 +8,52 @@ is judged in every set-up whose cells were run.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Literal
 
 import numpy as np
 
 from ...judge import Comparison, Finding, Number
-from .. import Cell, Paper
+from .. import Cell, Entry, Paper
 from ..measures import Array, Measures
-from .experiments import FIGURES, LEVELS, PROFILES, STEPS, SUBSCRIBED
+from ..pairing import Pair
+from ..rows import TableRow, row
+from .experiments import FIGURES, levels, subscribed
 
-__all__ = ["SCHEMES", "TABLE_1", "crossing", "crossings", "findings", "points", "table"]
+__all__ = [
+    "COLUMNS",
+    "crossing",
+    "crossings",
+    "findings",
+    "kept_share",
+    "points",
+    "printed_table",
+    "profiles",
+    "table",
+    "titles",
+]
 
 Cells = Mapping[Cell, Measures]
+Side = Literal["above", "below"]
 
-#: Titles by the names of `paper.toml`.
-SCHEMES = {"rio": "RIO", "rio-plus-out": "RI+O"}
-#: Groups of Table I, and their profiles in bit/s.
-TABLE_1 = {f"as{i}": 270e3 * (i + 1) for i in range(5)}
 BE = "be"
 #: What the page calls Table I's columns.
 WORDS = {"throughput": "throughput", "loss_out": "OUT loss"}
-#: Share of a profile that counts as kept.
-KEPT = 0.98
-#: Share of the time that counts as "always" (claim B7).
-ALWAYS = 0.99
-#: IN packets dropped a run, below which it is none (claim B8).
-NONE = 0.5
-#: Fig. 7: best-effort flows against which the profile is kept, by subscription and scheme.
-PRINTED_CROSSINGS = {"40 %": {"rio": 13, "rio-plus-out": 30}, "50 %": {"rio": 9, "rio-plus-out": 17}}
-#: Fig. 8: highest subscription in per cent at which a profile (Mbit/s) is kept; 100: at all, 0: at none.
-PRINTED_LEVELS = {
-    0.5: {"rio": 100, "rio-plus-out": 100},
-    1.0: {"rio": 60, "rio-plus-out": 80},
-    2.0: {"rio": 0, "rio-plus-out": 60},
-}
+
+
+def titles(paper: Paper) -> dict[str, str]:
+    """RIO and RI+O by id."""
+    return {scheme.id: scheme.title for scheme in paper.schemes}
+
+
+def profiles(paper: Paper) -> dict[str, float]:
+    """Groups of Table I's assured flows, and their profiles in bit/s."""
+    about = paper.top.table("profiles")
+    return {group: about.number(group) for group in about}
+
+
+def printed_table(paper: Paper, scheme: str) -> Entry:
+    """Table I's columns under a scheme: by group of `profiles`, best effort last."""
+    return next(t for t in paper.top.tables("table1") if t.word("scheme") == scheme)
 
 
 def _cell(cells: Cells, setup: str, topology: str, scheme: str, sweep: str = "", value: str = "") -> Measures:
@@ -54,91 +66,90 @@ def points(cells: Cells, setup: str, topology: str, sweep: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def crossing(x: Sequence[float], ratio: Array) -> Array:
-    """Where each row of `ratio` first falls below `KEPT`, interpolated in `x`.
+def crossing(x: Sequence[float], ratio: Array, kept: float) -> Array:
+    """Where each row of `ratio` first falls below `kept`, interpolated in `x`.
 
     The first `x` where it begins below, the last where it never falls.
 
-    >>> crossing([0, 10, 20], np.array([[1.0, 0.99, 0.97], [0.9, 0.8, 0.7], [1.0, 1.0, 1.0]]))
+    >>> crossing([0, 10, 20], np.array([[1.0, 0.99, 0.97], [0.9, 0.8, 0.7], [1.0, 1.0, 1.0]]), 0.98)
     array([15.,  0., 20.])
     """
     found = np.empty(len(ratio))
-    for i, row in enumerate(ratio):
-        below = np.flatnonzero(row < KEPT)
+    for i, seed in enumerate(ratio):
+        below = np.flatnonzero(seed < kept)
         if not below.size:
             found[i] = x[-1]
         elif below[0] == 0:
             found[i] = x[0]
         else:
             k = int(below[0])
-            share = (row[k - 1] - KEPT) / (row[k - 1] - row[k])
+            share = (seed[k - 1] - kept) / (seed[k - 1] - seed[k])
             found[i] = x[k - 1] + share * (x[k] - x[k - 1])
     return found
 
 
 def kept_share(paper: Paper, m: Measures, profile: float) -> Array:
     """Throughput over profile of flows with equal profiles: their mean, or the least (reading `maintain`)."""
-    return m["worst"] if paper.about["maintain"] == "worst" else m["throughput:as"] / profile
+    return m["worst"] if paper.top.word("maintain") == "worst" else m["throughput:as"] / profile
 
 
 def crossings(paper: Paper, cells: Cells, setup: str, level: str, scheme: str) -> Array:
     """Best-effort flows against which four assured flows keep their profile, seed by seed."""
-    profile = SUBSCRIBED[level] * 1e6
+    profile = subscribed(paper)[level] * 1e6
     counts = points(cells, setup, "figure-7", level)
     ratio = [kept_share(paper, _cell(cells, setup, "figure-7", scheme, level, n), profile) for n in counts]
-    return crossing([float(n) for n in counts], np.array(ratio).T)
+    return crossing([float(n) for n in counts], np.array(ratio).T, paper.top.table("bounds").number("kept"))
 
 
-def _kept(label: str, share: Array) -> Comparison:
-    return Comparison(f"{label} kept", list(share), "above", null=KEPT)
+def _kept(paper: Paper, label: str, share: Array) -> Comparison:
+    kept = paper.top.table("bounds").number("kept")
+    return Comparison(f"{label} kept", list(share), "above", null=kept)
 
 
-def _missed(label: str, share: Array) -> Comparison:
+def _missed(paper: Paper, label: str, share: Array) -> Comparison:
     return Comparison(f"{label} missed", list(share), "below", null=1.0)
-
-
-def _paired(label: str, ours: Array, base: Array, side: Any, unit: str, topology: str = "") -> Comparison:
-    return Comparison(label, list(ours - base), side, unit=unit, topology=topology)
 
 
 def _kbit(profile: float) -> str:
     return f"{profile / 1e3:g} kbit/s"
 
 
-def _table_1(cells: Cells, setup: str) -> dict[str, Measures]:
-    return {scheme: _cell(cells, setup, "table-1", scheme) for scheme in SCHEMES}
+def _table_1(paper: Paper, cells: Cells, setup: str) -> dict[str, Measures]:
+    return {scheme: _cell(cells, setup, "table-1", scheme) for scheme in titles(paper)}
 
 
-def _schemes_apart(runs: Mapping[str, Measures], measure: str, side: Any, unit: str) -> list[Comparison]:
+def _pair(runs: Mapping[str, Measures]) -> Pair:
+    return Pair(runs["rio"], runs["rio-plus-out"])
+
+
+def _schemes_apart(
+    paper: Paper, runs: Mapping[str, Measures], measure: str, side: Side, unit: str
+) -> list[Comparison]:
     """RI+O on that side of RIO for every assured flow of Table I, and on the other for best effort."""
-    flows = [(group, f"the {_kbit(profile)} flow", side) for group, profile in TABLE_1.items()]
-    flows.append((BE, "a best-effort flow", "below" if side == "above" else "above"))
+    other: Side = "below" if side == "above" else "above"
+    flows = [(group, f"the {_kbit(profile)} flow", side) for group, profile in profiles(paper).items()]
     return [
-        _paired(
-            f"{WORDS[measure]} of {flow}, RI+O {where} RIO",
-            runs["rio-plus-out"][f"{measure}:{group}"],
-            runs["rio"][f"{measure}:{group}"],
-            where,
-            unit,
+        _pair(runs).compare(
+            f"{WORDS[measure]} of {flow}, RI+O {where} RIO", f"{measure}:{group}", where, unit
         )
-        for group, flow, where in flows
+        for group, flow, where in [*flows, (BE, "a best-effort flow", other)]
     ]
 
 
 def _b1a(paper: Paper, cells: Cells, setup: str) -> Finding:
-    runs = _table_1(cells, setup)
-    compared = _schemes_apart(runs, "throughput", "above", "bit/s")
+    runs = _table_1(paper, cells, setup)
+    compared = _schemes_apart(paper, runs, "throughput", "above", "bit/s")
     return Finding("B1a", setup, compared, list(_numbers(paper, runs, "throughput", "bit/s")))
 
 
 def _numbers(paper: Paper, runs: Mapping[str, Measures], measure: str, unit: str) -> Iterator[Number]:
     """Table I's column of this measure beside ours."""
-    for printed in paper.about["table1"]:
-        for group, value in zip((*TABLE_1, BE), printed[measure], strict=True):
-            who = "best effort" if group == BE else _kbit(TABLE_1[group])
+    for scheme, title in titles(paper).items():
+        column = printed_table(paper, scheme).numbers(measure)
+        for group, value in zip((*profiles(paper), BE), column, strict=True):
             yield Number(
-                f"{WORDS[measure]}, {who}, {SCHEMES[printed['scheme']]}",
-                list(runs[printed["scheme"]][f"{measure}:{group}"]),
+                f"{WORDS[measure]}, {_who(paper, group)}, {title}",
+                list(runs[scheme][f"{measure}:{group}"]),
                 value,
                 "Table I",
                 unit,
@@ -146,40 +157,39 @@ def _numbers(paper: Paper, runs: Mapping[str, Measures], measure: str, unit: str
             )
 
 
+def _who(paper: Paper, group: str) -> str:
+    return "best effort" if group == BE else _kbit(profiles(paper)[group])
+
+
 def _b1b(paper: Paper, cells: Cells, setup: str) -> Finding:
-    runs = _table_1(cells, setup)
+    runs = _table_1(paper, cells, setup)
     compared = []
-    for group, profile in TABLE_1.items():
-        rio, plus = (runs[scheme][f"throughput:{group}"] / profile for scheme in SCHEMES)
-        compared.append((_missed if profile >= 810e3 else _kept)(f"RIO: profile of {_kbit(profile)}", rio))
-        compared.append(_kept(f"RI+O: profile of {_kbit(profile)}", plus))
+    missed = paper.top.table("bounds").number("missed")
+    for group, profile in profiles(paper).items():
+        rio, plus = (runs[scheme][f"throughput:{group}"] / profile for scheme in titles(paper))
+        judged = _missed if profile >= missed else _kept
+        compared.append(judged(paper, f"RIO: profile of {_kbit(profile)}", rio))
+        compared.append(_kept(paper, f"RI+O: profile of {_kbit(profile)}", plus))
     return Finding("B1b", setup, compared)
 
 
 def _b1c(paper: Paper, cells: Cells, setup: str) -> Finding:
-    runs = _table_1(cells, setup)
-    gain = {g: runs["rio-plus-out"][f"throughput:{g}"] - runs["rio"][f"throughput:{g}"] for g in TABLE_1}
-    compared = [
-        _paired(
-            "gain of the 1350 kbit/s flow above that of the 270 kbit/s flow",
-            gain["as4"],
-            gain["as0"],
-            "above",
-            "bit/s",
-        )
-    ]
-    ours = ", ".join(f"{gain[g].mean() / 1e3:+.0f}" for g in TABLE_1)
-    rio, plus = (next(t["throughput"] for t in paper.about["table1"] if t["scheme"] == s) for s in SCHEMES)
-    printed = ", ".join(f"{(b - a) / 1e3:+.0f}" for a, b in zip(rio[:-1], plus[:-1], strict=True))
+    pair = _pair(_table_1(paper, cells, setup))
+    gain = {g: np.array(pair.difference(f"throughput:{g}")) for g in profiles(paper)}
+    more = list(gain["as4"] - gain["as0"])
+    label = "gain of the 1350 kbit/s flow above that of the 270 kbit/s flow"
+    ours = ", ".join(f"{gain[g].mean() / 1e3:+.0f}" for g in gain)
+    rio, plus = (printed_table(paper, s).numbers("throughput")[:-1] for s in titles(paper))
+    printed = ", ".join(f"{(b - a) / 1e3:+.0f}" for a, b in zip(rio, plus, strict=True))
     note = (
         f"Gains by profile: {ours} kbit/s; in the paper's own Table I {printed}, which contradicts its words,"
         " the more so relative to the profile."
     )
-    return Finding("B1c", setup, compared, notes=[note])
+    return Finding("B1c", setup, [Comparison(label, more, "above", unit="bit/s")], notes=[note])
 
 
 def _b2(paper: Paper, cells: Cells, setup: str) -> Finding:
-    slopes = {s: _cell(cells, setup, "figure-2", s)["slope"] for s in SCHEMES}
+    slopes = {s: _cell(cells, setup, "figure-2", s)["slope"] for s in titles(paper)}
     compared = [
         Comparison(
             "slope of avg_out on the profile, RIO above 0",
@@ -199,8 +209,9 @@ def _b2(paper: Paper, cells: Cells, setup: str) -> Finding:
 
 def _b3(paper: Paper, cells: Cells, setup: str) -> Finding:
     compared, numbers = [], []
-    for level, printed in PRINTED_CROSSINGS.items():
-        found = {scheme: crossings(paper, cells, setup, level, scheme) for scheme in SCHEMES}
+    for printed in paper.top.tables("crossings"):
+        level = printed.id
+        found = {scheme: crossings(paper, cells, setup, level, scheme) for scheme in titles(paper)}
         most = max(float(n) for n in points(cells, setup, "figure-7", level))
         kept = all((values == most).all() for values in found.values())
         compared.append(
@@ -217,53 +228,55 @@ def _b3(paper: Paper, cells: Cells, setup: str) -> Finding:
         )
         numbers += [
             Number(
-                f"best-effort flows withstood at {level}, {SCHEMES[scheme]}",
+                f"best-effort flows withstood at {level}, {title}",
                 list(found[scheme]),
-                number,
+                printed.number(scheme),
                 "§4",
                 "flows",
                 bounds=(0.0, np.inf),
             )
-            for scheme, number in printed.items()
+            for scheme, title in titles(paper).items()
         ]
     return Finding("B3", setup, compared, numbers)
 
 
 def _b4(paper: Paper, cells: Cells, setup: str) -> Finding:
     compared = []
-    for profile in PROFILES:
+    for profile, printed in levels(paper):
         sweep = f"{profile:g} Mbit/s"
         for level in points(cells, setup, "figure-8", sweep):
-            for scheme, last in PRINTED_LEVELS[profile].items():
+            for scheme, title in titles(paper).items():
                 m = _cell(cells, setup, "figure-8", scheme, sweep, level)
-                judged = _kept if int(level) <= last else _missed
+                judged = _kept if int(level) <= printed.number(scheme) else _missed
                 share = kept_share(paper, m, profile * 1e6)
-                compared.append(judged(f"{SCHEMES[scheme]}: {sweep} at {level} %", share))
+                compared.append(judged(paper, f"{title}: {sweep} at {level} %", share))
     return Finding("B4", setup, compared)
 
 
 def _b5(paper: Paper, cells: Cells, setup: str) -> Finding:
     compared = []
-    for step, (count, _, first) in STEPS.items():
-        runs = {s: _cell(cells, setup, "figure-9", s, "step", step) for s in SCHEMES}
-        for i in range(count):
-            profile = float(step) * 1e6 * (i + 1)
-            rio, plus = (runs[s][f"throughput:as{i}"] for s in SCHEMES)
-            where = f"{i + 1} × {step} Mbit/s"
-            compared.append((_missed if i + 1 >= first else _kept)(f"RIO: {where}", rio / profile))
-            compared.append(_kept(f"RI+O: {where}", plus / profile))
-            compared.append(_paired(f"{where}: RI+O above RIO", plus, rio, "above", "bit/s"))
+    for step in paper.top.tables("steps"):
+        runs = {s: _cell(cells, setup, "figure-9", s, "step", step.id) for s in titles(paper)}
+        for i in range(step.whole("flows")):
+            profile = float(step.id) * 1e6 * (i + 1)
+            rio, plus = (runs[s][f"throughput:as{i}"] / profile for s in titles(paper))
+            where = f"{i + 1} × {step.id} Mbit/s"
+            judged = _missed if i + 1 >= step.whole("first") else _kept
+            compared.append(judged(paper, f"RIO: {where}", rio))
+            compared.append(_kept(paper, f"RI+O: {where}", plus))
+            label = f"{where}: RI+O above RIO"
+            compared.append(_pair(runs).compare(label, f"throughput:as{i}", "above", "bit/s"))
     return Finding("B5", setup, compared)
 
 
 def _b6(paper: Paper, cells: Cells, setup: str) -> Finding:
-    runs = _table_1(cells, setup)
-    compared = _schemes_apart(runs, "loss_out", "below", "")
+    runs = _table_1(paper, cells, setup)
+    compared = _schemes_apart(paper, runs, "loss_out", "below", "")
     ratio = [
-        float(np.mean([runs[s][f"loss_out:{g}"].mean() for g in TABLE_1]) / runs[s]["loss_out:be"].mean())
-        for s in SCHEMES
+        float(np.mean([m[f"loss_out:{g}"].mean() for g in profiles(paper)]) / m["loss_out:be"].mean())
+        for m in runs.values()
     ]
-    printed = [_printed_ratio(paper, s) for s in SCHEMES]
+    printed = [_printed_ratio(paper, s) for s in titles(paper)]
     note = (
         f"OUT loss of an assured flow over that of best effort: {ratio[0]:.1f} under RIO,"
         f" {ratio[1]:.1f} under RI+O (Table I: {printed[0]:.1f} and {printed[1]:.1f})."
@@ -273,25 +286,27 @@ def _b6(paper: Paper, cells: Cells, setup: str) -> Finding:
 
 def _printed_ratio(paper: Paper, scheme: str) -> float:
     """Table I: mean OUT loss of the assured flows over that of best effort."""
-    loss = next(t["loss_out"] for t in paper.about["table1"] if t["scheme"] == scheme)
+    loss = printed_table(paper, scheme).numbers("loss_out")
     return float(np.mean(loss[:-1]) / loss[-1])
 
 
 def _b7(paper: Paper, cells: Cells, setup: str) -> Finding:
     rio = _cell(cells, setup, "figure-1", "rio")
+    bounds = paper.top.table("bounds")
+    low, high = bounds.numbers("inout")
     compared = [
         Comparison(
             "share of the time the 0.5 Mbit/s flow's window is above its profile",
             list(rio["above:small"]),
             "above",
-            null=ALWAYS,
+            null=bounds.number("always"),
         ),
         Comparison(
             "share of the time the 3 Mbit/s flow's window is above its profile, in and out",
             list(rio["above:large"]),
             "within",
-            null=0.05,
-            upper=0.95,
+            null=low,
+            upper=high,
         ),
     ]
     return Finding("B7", setup, compared)
@@ -299,29 +314,35 @@ def _b7(paper: Paper, cells: Cells, setup: str) -> Finding:
 
 def _b8(paper: Paper, cells: Cells, setup: str) -> Finding:
     compared = []
-    for scheme, name in SCHEMES.items():
+    none = paper.top.table("bounds").number("none")
+    for scheme, name in titles(paper).items():
         own = [
             m["in_drops"]
             for c, m in cells.items()
-            if (c.setup, c.scheme, c.variant) == (setup, scheme, "") and not _beyond(c)
+            if (c.setup, c.scheme, c.variant) == (setup, scheme, "") and not _beyond(paper, c)
         ]
         # Every run below 100 % is a sample of its own.
         every = np.concatenate(own)
         label = f"{name}: no IN packet dropped, {len(own)} experiments"
-        compared.append(Comparison(label, list(every), "below", null=NONE, unit="packets a run"))
+        compared.append(Comparison(label, list(every), "below", null=none, unit="packets a run"))
     worst = max(
-        ((c, float(m["in_drops"].mean())) for c, m in cells.items() if c.setup == setup and not _beyond(c)),
+        (
+            (c, float(m["in_drops"].mean()))
+            for c, m in cells.items()
+            if c.setup == setup and not _beyond(paper, c)
+        ),
         key=lambda found: found[1],
     )
     notes = [f"Most in {worst[0]}: {worst[1]:.0f} a run."] if worst[1] > 0 else []
     return Finding("B8", setup, compared, notes=notes)
 
 
-def _beyond(c: Cell) -> bool:
+def _beyond(paper: Paper, c: Cell) -> bool:
     """Whether claim B8 says nothing of it: full subscription, a sweep, or another's experiment."""
+    full = paper.top.table("figures").table("levels").numbers("all")[-1]
     if c.topology not in (*FIGURES, "table-1") or (c.topology == "table-1" and c.sweep):
         return True
-    return c.topology == "figure-8" and int(c.value) >= LEVELS[-1]
+    return c.topology == "figure-8" and int(c.value) >= full
 
 
 _CLAIMS = {
@@ -344,10 +365,10 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
     """Collect what was measured about every claim, in every set-up whose experiments were run."""
     run = {(c.setup, c.topology) for c in cells}
     return [
-        _CLAIMS[claim["id"]](paper, cells, setup["id"])
+        _CLAIMS[claim.id](paper, cells, setup.id)
         for setup in paper.setups
         for claim in paper.claims
-        if (setup["id"], _NEEDS.get(claim["id"], "table-1")) in run
+        if (setup.id, _NEEDS.get(claim.id, "table-1")) in run
     ]
 
 
@@ -355,32 +376,28 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
 COLUMNS = {"throughput": "bit/s", "marked_in": "packets", "marked_out": "packets", "loss_out": ""}
 
 
-def table(paper: Paper, cells: Cells) -> list[dict[str, Any]]:
+def table(paper: Paper, cells: Cells) -> list[TableRow]:
     """Table I beside ours: a row a flow, column, scheme and set-up; and the link's utilisation."""
     made = []
     for setup in paper.setups:
-        for printed in paper.about["table1"]:
-            scheme = printed["scheme"]
-            m = _cell(cells, setup["id"], "table-1", scheme)
-            common = {
-                "setup": setup["id"],
-                "topology": "table-1",
-                "scheme": scheme,
-                "variant": "",
-                "seeds": list(m.seeds),
-            }
-            for measure, unit in COLUMNS.items():
-                for group, value in zip((*TABLE_1, BE), printed[measure], strict=True):
-                    who = "best effort" if group == BE else _kbit(TABLE_1[group])
-                    values = [float(x) for x in m[f"{measure}:{group}"]]
-                    label = f"{SCHEMES[scheme]}, {who}"
+        for scheme, title in titles(paper).items():
+            printed, cell = printed_table(paper, scheme), Cell(setup.id, "table-1", scheme)
+            m = cells[cell]
+            for what, unit in COLUMNS.items():
+                for group, value in zip((*profiles(paper), BE), printed.numbers(what), strict=True):
+                    label, values = f"{title}, {_who(paper, group)}", m[f"{what}:{group}"]
                     made.append(
-                        {"table": "Table I", "what": measure, "label": label, "unit": unit, "paper": value,
-                         "values": values, **common}
-                    )  # fmt: skip
-            values = [float(x) for x in m["utilisation"]]
-            made.append(
-                {"table": "Table I", "what": "utilisation", "label": SCHEMES[scheme], "unit": "",
-                 "paper": printed["utilisation"], "values": values, **common}
-            )  # fmt: skip
+                        row(
+                            cell,
+                            m.seeds,
+                            values,
+                            table="Table I",
+                            what=what,
+                            label=label,
+                            unit=unit,
+                            paper=value,
+                        )
+                    )
+            use, what = printed.number("utilisation"), "utilisation"
+            made.append(row(cell, m.seeds, m[what], table="Table I", what=what, label=title, paper=use))
     return made

@@ -7,45 +7,17 @@ A scenario file is RIO in the primary set-up. What a set-up changes, and what th
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .. import Batches, Cell, Job, Paper
+from .. import Batches, Cell, Entry, Job, Paper
 
-__all__ = ["BEST_EFFORT", "FIGURES", "LEVELS", "PROFILES", "STEPS", "SUBSCRIBED", "depth", "jobs"]
+__all__ = ["FIGURES", "depth", "jobs", "levels", "subscribed"]
 
-#: §4: RI+O's third set of parameters, and its averages "whenever a packet arrives".
-OUT = {"min_th": "10 packets", "max_th": "30 packets", "max_p": 0.1}
-TOTAL = {"min_th": "30 packets", "max_th": "90 packets", "max_p": 0.05}
-SCHEMES: Mapping[str, Mapping[str, object]] = {
-    "rio": {},
-    "rio-plus-out": {
-        "links.bottleneck.queue.aqm": "rio_plus_out",
-        "links.bottleneck.queue.total": TOTAL,
-        "links.bottleneck.queue.out": OUT,
-        "links.bottleneck.queue.avg_update": "every_arrival",
-    },
-}
-
-#: Fig. 7: best-effort flows, at profiles of 2 and 2.5 Mbit/s (40 and 50 % subscribed).
-BEST_EFFORT = (0, 1, 2, 6, 11, 16, 26, 46)
-SUBSCRIBED = {"40 %": 2.0, "50 %": 2.5}
-#: Fig. 8: profile in Mbit/s, and subscription of 20 Mbit/s in per cent.
-PROFILES = (0.5, 1.0, 2.0)
-LEVELS = tuple(range(10, 101, 10))
-#: Fig. 9: step of the profiles in Mbit/s, how many flows, file, and the first multiple that RIO misses.
-STEPS = {
-    "0.1": (13, "figure-9a.toml", 10),
-    "0.2": (9, "figure-9b.toml", 5),
-    "0.3": (7, "figure-9c.toml", 3),
-    "0.4": (6, "figure-9d.toml", 2),
-}
 #: Topologies whose cells are points of a figure.
 FIGURES = ("figure-7", "figure-8", "figure-9")
-#: Points of Fig. 7 and 8 where few are run (`--quick`, the atlas): ends, and where the paper's curves part.
-FEW_BEST_EFFORT, FEW_LEVELS = (0, 16, 46), (20, 60, 80)
 #: The profile that `bucket` is given for: Table I's smallest.
 UNIT = 270e3
 
@@ -59,20 +31,31 @@ def depth(bucket: float, profile: float) -> str:
     return f"{round(bucket * profile / UNIT)} B"
 
 
+def subscribed(paper: Paper) -> dict[str, float]:
+    """Fig. 7: profiles in Mbit/s, by subscription."""
+    about = paper.top.table("figures").table("subscribed")
+    return {level: about.number(level) for level in about}
+
+
+def levels(paper: Paper) -> list[tuple[float, Entry]]:
+    """Fig. 8: profiles in Mbit/s, and up to which subscription the paper has each kept, by scheme."""
+    return [(entry.number("profile"), entry) for entry in paper.top.tables("levels")]
+
+
 def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
     """List what `reproduce` runs: Table I and Fig. 1, 2 in every set-up, Fig. 7 to 9 in those that have them.
 
     `full` adds Fig. 7 to 9 elsewhere, and the sweeps.
     """
-    few = quick or bool(paper.about.get("coarse"))
+    few = quick or paper.top.flag("coarse")
     made: list[Job] = []
     for setup in paper.setups:
         make = _Maker(paper, setup, quick)
         made += make.table_1()
-        if full or setup.get("figures", True):
+        if full or setup.flag("figures", True):
             made += make.figures(few)
     for sweep in paper.sweeps:
-        if full or not sweep.get("full", True):
+        if full or not sweep.flag("full", True):
             made += _swept(paper, sweep, quick)
     return [made]
 
@@ -80,11 +63,9 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
 class _Maker:
     """Makes the jobs of one set-up."""
 
-    def __init__(self, paper: Paper, setup: Mapping[str, Any], quick: bool) -> None:
-        self.paper, self.setup = paper, setup
-        self.bucket = float(setup.get("bucket", paper.about["bucket"]))
-        self.seeds = paper.about["seeds"]
-        self.quick = quick
+    def __init__(self, paper: Paper, setup: Entry, quick: bool, bucket: float | None = None) -> None:
+        self.paper, self.setup, self.quick = paper, setup, quick
+        self.bucket = setup.number("bucket", paper.top.number("bucket")) if bucket is None else bucket
 
     def both(
         self,
@@ -96,17 +77,19 @@ class _Maker:
         *,
         contract: float | None = None,
         values: Mapping[str, object] | None = None,
-        schemes: Iterable[str] = SCHEMES,
+        schemes: Iterable[str] | None = None,
     ) -> Iterator[Job]:
         """One experiment under each scheme; `contract` (bit/s) replaces the file's, `values` come last."""
-        file = self.setup.get("scenarios", self.paper.setups[0]["scenarios"])[key]
-        common = {**self.setup.get("set", {}), **self._values(file, contract), **(values or {})}
+        setup = self.setup if "scenarios" in self.setup else self.paper.setups[0]
+        file = setup.table("scenarios").word(key)
+        common = {**self.setup.changes, **self._values(file, contract), **(values or {})}
         quick = "quick" if seeds == "full" else f"{seeds}_quick"
-        n = self.seeds[quick if self.quick else seeds]
-        cost = self.paper.find("topologies", topology)["cost"]
-        for scheme in schemes:
-            cell = Cell(self.setup["id"], topology, scheme, "", sweep, value)
-            yield Job(cell, n, file, {**SCHEMES[scheme], **common}, cost)
+        n = self.paper.seeds.whole(quick if self.quick else seeds)
+        cost = self.paper.find("topologies", topology).number("cost")
+        for scheme in self.paper.schemes:
+            if schemes is None or scheme.id in schemes:
+                cell = Cell(self.setup.id, topology, scheme.id, "", sweep, value)
+                yield Job(cell, n, file, {**scheme.changes, **common}, cost)
 
     def _values(self, file: str, contract: float | None) -> dict[str, object]:
         """Each flow's bucket, round-trip time and access link."""
@@ -116,15 +99,15 @@ class _Maker:
             if profile:
                 values[f"flows.{name}.contract"] = f"{profile:g} bit/s"
                 values[f"flows.{name}.marker.depth"] = depth(self.bucket, profile)
-            values[f"flows.{name}.rtt"] = self.paper.about["rtt"]
-            values[f"flows.{name}.join.rate"] = self.paper.about["access"]
+            values[f"flows.{name}.rtt"] = self.paper.top.word("rtt")
+            values[f"flows.{name}.join.rate"] = self.paper.top.word("access")
         return values
 
     def table_1(self) -> Iterator[Job]:
         """Table I, Fig. 2 (with a large w_q, which is said of it alone), and Fig. 1."""
         yield from self.both("table-1", "table-1", "full")
         large = {
-            "links.bottleneck.queue.w_q": self.paper.about["large_w_q"],
+            "links.bottleneck.queue.w_q": self.paper.top.number("large_w_q"),
             "duration": "200 s",
             "measure.to": "200 s",
         }
@@ -133,37 +116,43 @@ class _Maker:
 
     def figures(self, few: bool) -> Iterator[Job]:
         """Fig. 7 to 9."""
-        for level, profile in SUBSCRIBED.items():
-            for n in FEW_BEST_EFFORT if few else BEST_EFFORT:
+        about, which = self.paper.top.table("figures"), "few" if few else "all"
+        for level, profile in subscribed(self.paper).items():
+            for n in map(int, about.table("best_effort").numbers(which)):
                 yield from self.both(
                     "figure-7", "figure-7", "figures", level, str(n),
                     contract=profile * 1e6, values={"flows.be.count": n},
                 )  # fmt: skip
-        for profile in PROFILES:
-            for percent in FEW_LEVELS if few else LEVELS:
+        for profile, _ in levels(self.paper):
+            for percent in map(int, about.table("levels").numbers(which)):
                 count = {"flows.as.count": round(20 * percent / 100 / profile)}
                 yield from self.both(
                     "figure-8", "figure-8", "figures", f"{profile:g} Mbit/s", str(percent),
                     contract=profile * 1e6, values=count,
                 )  # fmt: skip
-        for step, (_, file, _) in STEPS.items():
-            yield from self.both("figure-9", file.removesuffix(".toml"), "steps", "step", step)
+        for step in self.paper.top.tables("steps"):
+            key = step.word("file").removesuffix(".toml")
+            yield from self.both("figure-9", key, "steps", "step", step.id)
 
 
-def _swept(paper: Paper, sweep: Mapping[str, Any], quick: bool) -> Iterator[Job]:
+def _swept(paper: Paper, sweep: Entry, quick: bool) -> Iterator[Job]:
     """Table I with one parameter at several values, the rest as in the set-up."""
-    values = sweep["values"]
+    values: Sequence[Any] = sweep["values"]
     if quick:
         values = [values[0], values[-1]]
-    for name in sweep["setups"]:
-        setup = paper.find("setups", name)
+    key = sweep.word("key")
+    for name in sweep.words("setups"):
         for value in values:
-            bucket = {"bucket": value} if sweep["key"] == "bucket" else {}
-            set_ = {} if bucket else {sweep["key"]: value}
-            make = _Maker(paper, {**setup, **bucket}, quick)
-            schemes = sweep.get("schemes", list(SCHEMES))
+            bucket = key == "bucket"
+            make = _Maker(paper, paper.find("setups", name), quick, float(value) if bucket else None)
             yield from make.both(
-                "table-1", "table-1", "study", sweep["id"], str(value), values=set_, schemes=schemes
+                "table-1",
+                "table-1",
+                "study",
+                sweep.id,
+                str(value),
+                values={} if bucket else {key: value},
+                schemes=sweep.words("schemes") if "schemes" in sweep else None,
             )
 
 

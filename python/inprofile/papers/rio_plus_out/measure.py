@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
     from ...results import Result
 
-__all__ = ["WINDOWS", "measure", "slope", "window"]
-
-#: Fig. 1: profiles of its two flows in bit/s.
-WINDOWS = {"large": 3e6, "small": 0.5e6}
+__all__ = ["measure", "slope", "window"]
 
 
 def window(profile: float, packet: float, rtt: float) -> float:
@@ -70,7 +67,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     values["queue_mean"] = queue["queue_mean"]
     traces: dict[str, Trace] = {}
     if cell.topology == "figure-1":
-        _windows(result, seeds, paper.about["shown_seed"], values, traces)
+        _windows(result, seeds, paper, values, traces)
     if cell.topology == "figure-2":
         _seen(result.queues, seeds, values)
     return Measures(seeds, values, traces)
@@ -90,16 +87,17 @@ def _lost_out(result: Result, seeds: tuple[int, ...], names: list[str]) -> Array
 
 
 def _windows(
-    result: Result, seeds: tuple[int, ...], shown: int, values: dict[str, Array], traces: dict[str, Trace]
+    result: Result, seeds: tuple[int, ...], paper: Paper, values: dict[str, Array], traces: dict[str, Trace]
 ) -> None:
     """Fig. 1: the share of time each flow's window is above what its profile needs, and its trace."""
     series, sizes = Series(result.series, seeds), _sizes(result)
-    for group, profile in WINDOWS.items():
+    shown, profiles = paper.top.whole("shown_seed"), paper.top.table("windows")
+    for group in profiles:
         found = series.get(f"{group}.0", "cwnd")
         if found is None:
             raise ValueError(f"no monitor watches the window of {group}")
         t, cwnd = found
-        need = window(profile, *sizes)
+        need = window(profiles.number(group), *sizes)
         values[f"need:{group}"] = np.full(len(seeds), need)
         inside = t >= 20.0
         values[f"above:{group}"] = (cwnd[:, inside] > need).mean(axis=1)

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...quantity import number, pm
+from ...quantity import mean_pm, number
 from ...report import charts as draw
 from ...report.curves import curve
-from ...stats import estimate
-from .. import Cell
-from ..measures import Measures
-from .claims import COLUMNS, KEPT, SCHEMES, TABLE_1, crossings, kept_share, points
-from .experiments import PROFILES, STEPS, SUBSCRIBED
-from .measure import WINDOWS
+from .. import Cell, Entry
+from ..measures import Array, Measures
+from .claims import COLUMNS, crossings, kept_share, points, printed_table, profiles, titles
+from .experiments import levels, subscribed
 
 if TYPE_CHECKING:
     from ...reproduce import Report
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["context"]
 
 Charts = MutableMapping[str, Mapping[str, Any]]
-NAMES = list(SCHEMES.values())
 
 
 def context(report: Report, charts: Charts) -> dict[str, Any]:
@@ -38,15 +35,28 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
         "above": list(_above(report)),
         "seen": [_seen(report, charts, s) for s in report.paper.setups],
         "against": [
-            _figure_7(report, charts, s, level) for level in SUBSCRIBED for s in _with_figures(report)
+            _figure_7(report, charts, s, level)
+            for level in subscribed(report.paper)
+            for s in _with_figures(report)
         ],
-        "subscribed": [_figure_8(report, charts, s, p) for p in PROFILES for s in _with_figures(report)],
-        "steps": [_figure_9(report, charts, s, step) for step in STEPS for s in _with_figures(report)],
+        "subscribed": [
+            _figure_8(report, charts, s, p) for p, _ in levels(report.paper) for s in _with_figures(report)
+        ],
+        "steps": [
+            _figure_9(report, charts, s, step)
+            for step in report.paper.top.tables("steps")
+            for s in _with_figures(report)
+        ],
         "buckets": _buckets(report, charts),
         "sweeps": list(_sweeps(report, charts)),
         "open": list(_open(report)),
-        "shown_seed": report.paper.about["shown_seed"],
+        "shown_seed": report.paper.top.whole("shown_seed"),
     }
+
+
+def _names(report: Report) -> list[str]:
+    """RIO and RI+O, in the order of every chart."""
+    return list(titles(report.paper).values())
 
 
 def _run(
@@ -56,21 +66,24 @@ def _run(
     return found
 
 
-def _with_figures(report: Report) -> list[dict[str, Any]]:
+def _with_figures(report: Report) -> list[Entry]:
     """Set-ups in which Fig. 7 to 9 were run."""
     run = {c.setup for c in report.cells if c.topology == "figure-7"}
-    return [s for s in report.paper.setups if s["id"] in run]
+    return [s for s in report.paper.setups if s.id in run]
 
 
 def _in_short(report: Report) -> Iterator[str]:
     """What decides the verdicts and what RI+O costs: each sentence made of the figures it gives."""
     kept = []
+    kept_at = report.paper.top.table("bounds").number("kept")
     for setup in report.paper.setups:
-        rio = _run(report, setup["id"], "table-1", "rio")
-        missed = [f"{r / 1e3:g}" for g, r in TABLE_1.items() if (rio[f"throughput:{g}"] / r).mean() < KEPT]
-        kept.append(
-            f"{', '.join(missed) + ' kbit/s' if missed else 'none'} ({uncapitalized(setup['title'])})"
-        )
+        rio = _run(report, setup.id, "table-1", "rio")
+        missed = [
+            f"{r / 1e3:g}"
+            for g, r in profiles(report.paper).items()
+            if (rio[f"throughput:{g}"] / r).mean() < kept_at
+        ]
+        kept.append(f"{', '.join(missed) + ' kbit/s' if missed else 'none'} ({uncapitalized(setup.title)})")
     yield (
         "The token bucket decides whether RIO fails as the paper says. Profiles of Table I that it misses:"
         f" {'; '.join(kept)}."
@@ -78,11 +91,11 @@ def _in_short(report: Report) -> Iterator[str]:
         " all the same, in Table I within its first 10 s (claim B8)."
     )
     use = [
-        [f"{100 * _run(report, s['id'], 'table-1', x)['utilisation'].mean():.1f}" for x in SCHEMES]
+        [f"{100 * _run(report, s.id, 'table-1', x)['utilisation'].mean():.1f}" for x in titles(report.paper)]
         for s in report.paper.setups
     ]
     told = "; ".join(
-        f"{a} % to {b} % ({uncapitalized(s['title'])})"
+        f"{a} % to {b} % ({uncapitalized(s.title)})"
         for (a, b), s in zip(use, report.paper.setups, strict=True)
     )
     yield (
@@ -100,8 +113,9 @@ def uncapitalized(title: str) -> str:
     return f"{title[:1].lower()}{title[1:]}"
 
 
-def _who(group: str) -> str:
-    return f"{TABLE_1[group] / 1e3:g} kbit/s" if group in TABLE_1 else "Best effort (mean of 20)"
+def _who(report: Report, group: str) -> str:
+    found = profiles(report.paper)
+    return f"{found[group] / 1e3:g} kbit/s" if group in found else "Best effort (mean of 20)"
 
 
 _COLUMNS = {
@@ -116,21 +130,24 @@ def _table_1(report: Report) -> Iterator[dict[str, Any]]:
     """A table a column of Table I and scheme: the paper's value and ours in every set-up."""
     for measure in COLUMNS:
         factor = 1e3 if measure == "throughput" else 1
-        for printed in report.paper.about["table1"]:
-            runs = [_run(report, s["id"], "table-1", printed["scheme"]) for s in report.paper.setups]
+        for scheme, name in titles(report.paper).items():
+            printed = printed_table(report.paper, scheme)
+            runs = [_run(report, s.id, "table-1", scheme) for s in report.paper.setups]
             rows = [
                 {
-                    "who": _who(group),
-                    "paper": number(printed[measure][i] / factor, 6),
-                    "ours": [pm(estimate(float(v) / factor for v in m[f"{measure}:{group}"])) for m in runs],
+                    "who": _who(report, group),
+                    "paper": number(printed.numbers(measure)[i] / factor, 6),
+                    "ours": [mean_pm(m[f"{measure}:{group}"], factor) for m in runs],
                 }
-                for i, group in enumerate([*TABLE_1, "be"])
+                for i, group in enumerate([*profiles(report.paper), "be"])
             ]
             if measure == "throughput":
-                share = number(printed["utilisation"], 4)
-                ours = [pm(estimate(float(v) for v in m["utilisation"])) for m in runs]
+                share = number(printed.number("utilisation"), 4)
+                ours = [
+                    mean_pm(m["utilisation"], bounds=(0.0, max(1.0, m["utilisation"].max()))) for m in runs
+                ]
                 rows.append({"who": "Utilisation", "paper": share, "ours": ours})
-            title = f"{_COLUMNS[measure]}, {SCHEMES[printed['scheme']]}"
+            title = f"{_COLUMNS[measure]}, {name}"
             yield {"title": title, "first": measure == "throughput", "rows": rows}
 
 
@@ -138,64 +155,72 @@ def _table_1(report: Report) -> Iterator[dict[str, Any]]:
 PROFILE = "profile (kbit/s; BE: best effort)"
 
 
-def _profile(group: str) -> str:
-    return f"{TABLE_1[group] / 1e3:g}" if group in TABLE_1 else "BE"
+def _profile(report: Report, group: str) -> str:
+    found = profiles(report.paper)
+    return f"{found[group] / 1e3:g}" if group in found else "BE"
 
 
-def _rates(report: Report, charts: Charts, setup: Mapping[str, Any]) -> dict[str, str]:
-    chart = f"Table I-{setup['id']}"
+def _rates(report: Report, charts: Charts, setup: Entry) -> dict[str, str]:
+    chart = f"Table I-{setup.id}"
     rows = [
-        draw.row(name, m[f"throughput:{g}"] / 1e3, m.seeds, kind=_profile(g))
-        for g in (*TABLE_1, "be")
-        for s, name in SCHEMES.items()
-        if (m := _run(report, setup["id"], "table-1", s))
+        draw.row(name, m[f"throughput:{g}"] / 1e3, m.seeds, kind=_profile(report, g))
+        for g in (*profiles(report.paper), "be")
+        for s, name in titles(report.paper).items()
+        if (m := _run(report, setup.id, "table-1", s))
     ]
-    charts[chart] = draw.bars(rows, NAMES, x=PROFILE, y="kbit/s")
-    return {"chart": chart, "title": setup["title"]}
+    charts[chart] = draw.bars(rows, _names(report), x=PROFILE, y="kbit/s")
+    return {"chart": chart, "title": setup.title}
 
 
 def _shares(report: Report) -> list[dict[str, Any]]:
     """IN packets counted, as parts of the profile, the paper's and ours, by scheme."""
     shown = []
-    for printed in report.paper.about["table1"]:
+    for scheme, name in titles(report.paper).items():
         rows = []
-        for group, n in zip(TABLE_1, printed["marked_in"][:-1], strict=True):
+        marked = printed_table(report.paper, scheme).numbers("marked_in")[:-1]
+        for (group, profile), n in zip(profiles(report.paper).items(), marked, strict=True):
             # 576 bytes and 500 s, which fit the paper's rows.
-            need = TABLE_1[group] * 500 / 8 / 576
-            runs = [_run(report, s["id"], "table-1", printed["scheme"]) for s in report.paper.setups]
+            need = profile * 500 / 8 / 576
+            runs = [_run(report, s.id, "table-1", scheme) for s in report.paper.setups]
             ours = [f"{m[f'marked_in:{group}'].mean() / need:.2f}" for m in runs]
-            rows.append({"who": _who(group), "paper": f"{n / need:.2f}", "ours": ours})
-        shown.append({"scheme": SCHEMES[printed["scheme"]], "rows": rows})
+            rows.append({"who": _who(report, group), "paper": f"{n / need:.2f}", "ours": ours})
+        shown.append({"scheme": name, "rows": rows})
     return shown
 
 
-def _loss(report: Report, charts: Charts, setup: Mapping[str, Any]) -> dict[str, str]:
+def _loss(report: Report, charts: Charts, setup: Entry) -> dict[str, str]:
     """Fig. 5: share of OUT packets dropped, by flow, and assured flows' over best effort's."""
-    runs = {s: _run(report, setup["id"], "table-1", s) for s in SCHEMES}
+    runs = {s: _run(report, setup.id, "table-1", s) for s in titles(report.paper)}
     rows = [
-        draw.row(name, 100 * runs[s][f"loss_out:{g}"], runs[s].seeds, kind=_profile(g))
-        for g in (*TABLE_1, "be")
-        for s, name in SCHEMES.items()
+        draw.row(name, 100 * runs[s][f"loss_out:{g}"], runs[s].seeds, kind=_profile(report, g))
+        for g in (*profiles(report.paper), "be")
+        for s, name in titles(report.paper).items()
     ]
-    chart = f"Fig. 5-{setup['id']}"
-    charts[chart] = draw.bars(rows, NAMES, x=PROFILE, y="OUT packets dropped (%)")
+    chart = f"Fig. 5-{setup.id}"
+    charts[chart] = draw.bars(rows, _names(report), x=PROFILE, y="OUT packets dropped (%)")
     ratio = [
-        float(np.mean([m[f"loss_out:{g}"].mean() for g in TABLE_1]) / m["loss_out:be"].mean())
+        float(np.mean([m[f"loss_out:{g}"].mean() for g in profiles(report.paper)]) / m["loss_out:be"].mean())
         for m in runs.values()
     ]
     return {
         "chart": chart,
-        "title": setup["title"],
+        "title": setup.title,
         "ratio": f"{ratio[0]:.1f} under RIO, {ratio[1]:.1f} under RI+O",
     }
 
 
+def _windows_of(report: Report) -> dict[str, float]:
+    """Fig. 1: its two flows and their profiles in bit/s."""
+    about = report.paper.top.table("windows")
+    return {group: about.number(group) for group in about}
+
+
 def _windows(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
     """Fig. 1 in the primary set-up: windows over time, the profile as a level."""
-    setup = report.paper.setups[0]["id"]
-    for scheme, name in SCHEMES.items():
+    setup = report.paper.setups[0].id
+    for scheme, name in titles(report.paper).items():
         m = _run(report, setup, "figure-1", scheme)
-        for group, profile in WINDOWS.items():
+        for group, profile in _windows_of(report).items():
             trace = m.traces[group]
             keep = slice(200, 600)
             chart = f"Fig. 1-{scheme}-{group}"
@@ -208,7 +233,7 @@ def _windows(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
                 y="window (packets)",
                 unit="packets",
                 top=float(trace.high[keep].max()) * 1.05,
-                seed=report.paper.about["shown_seed"],
+                seed=report.paper.top.whole("shown_seed"),
                 rules=[float(m[f"need:{group}"].mean())],
             )
             yield {"chart": chart, "scheme": name, "flow": f"{profile / 1e6:g} Mbit/s"}
@@ -216,113 +241,123 @@ def _windows(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
 
 def _above(report: Report) -> Iterator[dict[str, Any]]:
     """Fig. 1: share of the time above the profile, in every set-up."""
-    for scheme, name in SCHEMES.items():
-        for group, profile in WINDOWS.items():
+    for scheme, name in titles(report.paper).items():
+        for group, profile in _windows_of(report).items():
             shares = (
-                _run(report, s["id"], "figure-1", scheme)[f"above:{group}"].mean()
-                for s in report.paper.setups
+                _run(report, s.id, "figure-1", scheme)[f"above:{group}"].mean() for s in report.paper.setups
             )
             yield {"who": f"{profile / 1e6:g} Mbit/s, {name}", "ours": [f"{100 * x:.1f} %" for x in shares]}
 
 
-def _seen(report: Report, charts: Charts, setup: Mapping[str, Any]) -> dict[str, str]:
+def _seen(report: Report, charts: Charts, setup: Entry) -> dict[str, str]:
     """Fig. 2 and 6: avg_out at a flow's IN packets, by profile, with fitted lines."""
     rows, lines, slopes = [], [], []
-    for scheme, name in SCHEMES.items():
-        m = _run(report, setup["id"], "figure-2", scheme)
-        rows += [draw.row(name, m[f"seen:{g}"], x=r / 1e3) for g, r in TABLE_1.items()]
-        x = np.array([r / 1e6 for r in TABLE_1.values()])
-        level = np.mean([m[f"seen:{g}"].mean() for g in TABLE_1])
+    for scheme, name in titles(report.paper).items():
+        m = _run(report, setup.id, "figure-2", scheme)
+        rows += [draw.row(name, m[f"seen:{g}"], x=r / 1e3) for g, r in profiles(report.paper).items()]
+        x = np.array([r / 1e6 for r in profiles(report.paper).values()])
+        level = np.mean([m[f"seen:{g}"].mean() for g in profiles(report.paper)])
         fitted = level + m["slope"].mean() * (x - x.mean())
         lines += [
             {"scheme": f"{name}, fitted", "x": 1e3 * a, "mean": b, "lo": b, "hi": b}
             for a, b in zip(x, fitted, strict=True)
         ]
         slopes.append(f"{name} {_words(m['slope'])}")
-    chart = f"Fig. 2 and 6-{setup['id']}"
+    chart = f"Fig. 2 and 6-{setup.id}"
     charts[chart] = curve(
         [*rows, *lines],
-        [*NAMES, *(f"{n}, fitted" for n in NAMES)],
+        [
+            *_names(report),
+            *(f"{n}, fitted" for n in _names(report)),
+        ],
         x="profile (kbit/s)",
         y="average of OUT packets (packets)",
     )
-    return {"chart": chart, "title": setup["title"], "slopes": f"{'; '.join(slopes)} packets per Mbit/s"}
+    return {"chart": chart, "title": setup.title, "slopes": f"{'; '.join(slopes)} packets per Mbit/s"}
 
 
-def _words(values: Any, unit: str = "") -> str:
-    e = estimate(float(v) for v in values)
-    half = "" if e.half is None else f" ± {e.half:.2g}"
-    return f"{e.mean:.3g}{half} {unit}".replace("-", "−").rstrip()
+def _words(values: Array, unit: str = "") -> str:
+    return f"{mean_pm(values)} {unit}".replace("-", "−").rstrip()
 
 
-def _figure_7(report: Report, charts: Charts, setup: Mapping[str, Any], level: str) -> dict[str, Any]:
-    cells, paper, own = report.cells, report.paper, setup["id"]
+def _figure_7(report: Report, charts: Charts, setup: Entry, level: str) -> dict[str, Any]:
+    cells, paper, own = report.cells, report.paper, setup.id
     rows = [
         draw.row(
             name,
-            kept_share(paper, _run(report, own, "figure-7", s, level, n), SUBSCRIBED[level] * 1e6),
+            kept_share(
+                paper, _run(report, own, "figure-7", s, level, n), subscribed(report.paper)[level] * 1e6
+            ),
             x=float(n),
         )
-        for s, name in SCHEMES.items()
+        for s, name in titles(report.paper).items()
         for n in points(cells, own, "figure-7", level)
     ]
     chart = f"Fig. 7-{level}-{own}"
-    charts[chart] = curve(rows, NAMES, x="best-effort flows", y="throughput over profile")
-    found = {name: _words(crossings(paper, cells, own, level, s), "flows") for s, name in SCHEMES.items()}
-    return {"chart": chart, "title": setup["title"], "level": level, "crossings": found}
+    charts[chart] = curve(rows, _names(report), x="best-effort flows", y="throughput over profile")
+    found = {
+        name: _words(crossings(paper, cells, own, level, s), "flows")
+        for s, name in titles(report.paper).items()
+    }
+    return {"chart": chart, "title": setup.title, "level": level, "crossings": found}
 
 
-def _figure_8(report: Report, charts: Charts, setup: Mapping[str, Any], profile: float) -> dict[str, Any]:
-    sweep, own = f"{profile:g} Mbit/s", setup["id"]
+def _figure_8(report: Report, charts: Charts, setup: Entry, profile: float) -> dict[str, Any]:
+    sweep, own = f"{profile:g} Mbit/s", setup.id
     rows = [
         draw.row(
             name,
             kept_share(report.paper, _run(report, own, "figure-8", s, sweep, n), profile * 1e6),
             x=float(n),
         )
-        for s, name in SCHEMES.items()
+        for s, name in titles(report.paper).items()
         for n in points(report.cells, own, "figure-8", sweep)
     ]
     chart = f"Fig. 8-{sweep}-{own}"
-    charts[chart] = curve(rows, NAMES, x="subscription (%)", y="throughput over profile")
-    return {"chart": chart, "title": setup["title"], "profile": sweep}
+    charts[chart] = curve(rows, _names(report), x="subscription (%)", y="throughput over profile")
+    return {"chart": chart, "title": setup.title, "profile": sweep}
 
 
-def _figure_9(report: Report, charts: Charts, setup: Mapping[str, Any], step: str) -> dict[str, Any]:
-    count, own = STEPS[step][0], setup["id"]
+def _figure_9(report: Report, charts: Charts, setup: Entry, step: Entry) -> dict[str, Any]:
+    count, own, unit = step.whole("flows"), setup.id, float(step.id)
     rows = [
         draw.row(
             name,
-            _run(report, own, "figure-9", s, "step", step)[f"throughput:as{i}"] / 1e6,
-            x=float(step) * (i + 1),
+            _run(report, own, "figure-9", s, "step", step.id)[f"throughput:as{i}"] / 1e6,
+            x=unit * (i + 1),
         )
-        for s, name in SCHEMES.items()
+        for s, name in titles(report.paper).items()
         for i in range(count)
     ]
-    ends = (float(step), float(step) * count)
+    ends = (unit, unit * count)
     profile = [{"scheme": "Profile", "x": x, "mean": x, "lo": x, "hi": x} for x in ends]
-    chart = f"Fig. 9-{step}-{own}"
+    chart = f"Fig. 9-{step.id}-{own}"
     charts[chart] = curve(
-        [*rows, *profile], [*NAMES, "Profile"], x="profile (Mbit/s)", y="throughput (Mbit/s)"
+        [*rows, *profile],
+        [*_names(report), "Profile"],
+        x="profile (Mbit/s)",
+        y="throughput (Mbit/s)",
     )
-    return {"chart": chart, "title": setup["title"], "step": step}
+    return {"chart": chart, "title": setup.title, "step": step.id}
 
 
 def _buckets(report: Report, charts: Charts) -> str:
     """The study of bucket sizes: the largest profile's share against the bucket."""
-    own = report.paper.setups[0]["id"]
+    own = report.paper.setups[0].id
     rows = [
         draw.row(
             name,
-            100 * _run(report, own, "table-1", s, "bucket", b)["throughput:as4"] / TABLE_1["as4"],
+            100
+            * _run(report, own, "table-1", s, "bucket", b)["throughput:as4"]
+            / profiles(report.paper)["as4"],
             x=float(b) / 1e3,
         )
-        for s, name in SCHEMES.items()
+        for s, name in titles(report.paper).items()
         for b in points(report.cells, own, "table-1", "bucket")
     ]
     charts["Buckets"] = curve(
         rows,
-        NAMES,
+        _names(report),
         x="bucket of the 270 kbit/s flow (KB)",
         y="1350 kbit/s flow (% of profile)",
         log=(True, False),
@@ -333,51 +368,42 @@ def _buckets(report: Report, charts: Charts) -> str:
 def _sweeps(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
     """Only with --full: how the largest profile fares under each value of what was left open."""
     for sweep in report.paper.sweeps:
-        for setup in sweep["setups"]:
-            values = points(report.cells, setup, "table-1", sweep["id"])
+        for setup in sweep.words("setups"):
+            values = points(report.cells, setup, "table-1", sweep.id)
             rows = [
-                draw.row(SCHEMES[c.scheme], 100 * m["throughput:as4"] / TABLE_1["as4"], value=c.value)
+                draw.row(
+                    titles(report.paper)[c.scheme],
+                    100 * m["throughput:as4"] / profiles(report.paper)["as4"],
+                    value=c.value,
+                )
                 for c, m in report.cells.items()
-                if (c.setup, c.sweep) == (setup, sweep["id"])
+                if (c.setup, c.sweep) == (setup, sweep.id)
             ]
-            if sweep["id"] == "bucket" or not rows:
+            if sweep.id == "bucket" or not rows:
                 continue
-            chart = f"sweep-{sweep['id']}-{setup}"
-            names = [n for n in NAMES if any(r["scheme"] == n for r in rows)]
+            chart = f"sweep-{sweep.id}-{setup}"
+            names = [n for n in _names(report) if any(r["scheme"] == n for r in rows)]
             charts[chart] = draw.response(
-                rows, values, names, x=sweep["title"], y="1350 kbit/s flow (% of profile)"
+                rows, values, names, x=sweep.title, y="1350 kbit/s flow (% of profile)"
             )
             yield {
                 "chart": chart,
-                "title": sweep["title"],
-                "setup": report.paper.find("setups", setup)["title"],
+                "title": sweep.title,
+                "setup": report.paper.find("setups", setup).title,
             }
 
 
 def _open(report: Report) -> Iterator[dict[str, str]]:
     """Readings and unstated inputs: what was taken, what else was tried, why."""
-    about = report.paper.about
-    for entry in about["readings"]:
-        by = {a["id"]: a.get("title", a["id"]) for a in entry["alternatives"]}
-        others = "; ".join(t for i, t in by.items() if i != entry["default"])
-        place = f"{entry['where']}: “{entry['quote']}”"
-        yield {
-            "what": entry["title"],
-            "place": place,
-            "taken": by[entry["default"]],
-            "others": others,
-            "why": entry["why"],
-        }
-    for entry in about["inputs"]:
-        if "values" in entry:
-            by = {a["id"]: a.get("title", a["id"]) for a in entry["values"]}
-            taken, others = by[entry["default"]], "; ".join(t for i, t in by.items() if i != entry["default"])
-        else:
-            taken, others = str(entry["default"]), f"{entry['low']:g} to {entry['high']:g}"
-        yield {
-            "what": entry["title"],
-            "place": "not stated",
-            "taken": taken,
-            "others": others,
-            "why": entry["why"],
-        }
+    for table, listed in (("readings", "alternatives"), ("inputs", "values")):
+        for entry in report.paper.top.tables(table):
+            named = {a.id: a.title or a.id for a in entry.tables(listed)}
+            taken = named.pop(str(entry["default"]), str(entry["default"]))
+            box = f"{entry.number('low'):g} to {entry.number('high'):g}" if "low" in entry else ""
+            yield {
+                "what": entry.title,
+                "place": f"{entry.where}: “{entry.word('quote')}”" if "quote" in entry else "not stated",
+                "taken": taken,
+                "others": "; ".join(named.values()) or box,
+                "why": entry.word("why"),
+            }

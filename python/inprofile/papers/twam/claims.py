@@ -16,6 +16,7 @@ from ...judge import Comparison, Finding
 from .. import Cell, Paper
 from ..measures import Array, Measures
 from ..pairing import Measure, paired, same_seeds
+from ..rows import TableRow, row
 from . import cost
 from .experiments import BASELINE, OURS, cell_of
 from .measure import PACKET, contracts
@@ -24,27 +25,19 @@ __all__ = ["findings", "table"]
 
 Cells = Mapping[Cell, Measures]
 
-#: A contract counts as kept from this share on (E3).
-KEPT = 0.98
-#: Slow starts a run that still count as none (E1): fewer than one on average.
-NONE = 1.0
-#: Mean queue over bandwidth times delay, of the authors' earlier work (E5b).
-FIGURE = (0.2, 0.25)
-#: What "bounded" means here (E5a), as the paper gives no bound: mean queue over bandwidth times delay.
-BOUND = 0.5
-
 
 class _Scenario:
     """The runs of one scenario in one set-up: the baseline's and ours."""
 
     def __init__(self, paper: Paper, cells: Cells, setup: str, topology: str, variant: str) -> None:
         self.about = paper.find("topologies", topology)
-        self.title = str(self.about["title"])
+        self.title = self.about.title
+        self.bounds = paper.top.table("bounds")
         self.contracts = contracts(paper, self.about)
         self.base = cells[cell_of(paper, setup, topology, BASELINE, variant)]
         self.ours = cells[cell_of(paper, setup, topology, OURS, variant)]
         #: Bandwidth times propagation delay, in packets.
-        self.pipe = self.about["capacity"] * paper.about["rtt"] / PACKET
+        self.pipe = self.about.number("capacity") * paper.top.number("rtt") / PACKET
         same_seeds(self.base, self.ours)
 
     def difference(self, measure: Measure) -> list[float]:
@@ -76,6 +69,7 @@ def _mbit(contract: float) -> str:
 
 def _e1(load: Load) -> list[Comparison]:
     s = load("scenario-1")
+    none = s.bounds.number("none")
 
     def window(flows: list[int]) -> Measure:
         return lambda m: np.asarray(np.mean([m[f"cwnd.{i + 1}"] for i in flows], axis=0), dtype=np.float64)
@@ -90,7 +84,7 @@ def _e1(load: Load) -> list[Comparison]:
             )
             for contract, flows in s.groups()
         ),
-        s.compared(f"slow starts a run, ours, below {NONE:g}", s.ours["timeouts"], "below", NONE),
+        s.compared(f"slow starts a run, ours, below {none:g}", s.ours["timeouts"], "below", none),
         s.compared("slow starts a run, ours − baseline", s.difference("timeouts"), "below"),
     ]
 
@@ -105,12 +99,13 @@ def _e2(load: Load) -> list[Comparison]:
 
 def _keeps(s: _Scenario, what: str) -> list[Comparison]:
     """Every flow keeps its contract under ours."""
+    kept = s.bounds.number("kept")
     return [
         s.compared(
-            f"flow {i + 1} ({_mbit(s.contracts[i])}), throughput over contract, ours, above {KEPT:g}",
+            f"flow {i + 1} ({_mbit(s.contracts[i])}), throughput over contract, ours, above {kept:g}",
             share,
             "above",
-            KEPT,
+            kept,
         )
         for i, share in enumerate(s.shares(s.ours, what).T)
     ]
@@ -145,7 +140,7 @@ def _e3b(load: Load) -> list[Comparison]:
                 "below",
                 1.0,
             )
-            for i in (7, 8, 9)
+            for i in (int(flow) - 1 for flow in s.about.numbers("missed"))
         ),
     ]
 
@@ -153,8 +148,9 @@ def _e3b(load: Load) -> list[Comparison]:
 def _e3c(load: Load) -> list[Comparison]:
     s = load("scenario-4")
     worst = s.shares(s.base, "burst").min(axis=1)
-    label = f"worst flow's throughput over contract, baseline, below {KEPT:g}"
-    return [*_keeps(s, "burst"), s.compared(label, worst, "below", KEPT)]
+    kept = s.bounds.number("kept")
+    label = f"worst flow's throughput over contract, baseline, below {kept:g}"
+    return [*_keeps(s, "burst"), s.compared(label, worst, "below", kept)]
 
 
 def _e4(load: Load) -> list[Comparison]:
@@ -165,12 +161,13 @@ def _e4(load: Load) -> list[Comparison]:
 def _e5a(load: Load) -> list[Comparison]:
     return [
         s.compared(
-            f"mean queue over bandwidth times delay, ours, below {BOUND:g}",
+            f"mean queue over bandwidth times delay, ours, below {bound:g}",
             s.ours["queue.1"] / s.pipe,
             "below",
-            BOUND,
+            bound,
         )
         for s in (load("scenario-1"), load("scenario-2"))
+        for bound in [s.bounds.number("bounded")]
     ]
 
 
@@ -180,10 +177,11 @@ def _e5b(load: Load) -> list[Comparison]:
             "mean queue of the first hop over bandwidth times delay, ours",
             s.ours["queue.1"] / s.pipe,
             "within",
-            FIGURE[0],
-            upper=FIGURE[1],
+            low,
+            upper=high,
         )
         for s in (load("scenario-1"), load("scenario-2"))
+        for low, high in [s.bounds.numbers("printed")]
     ]
 
 
@@ -245,7 +243,7 @@ def _notes(claim: str, load: Load) -> list[str]:
 
 def _fallen(s: _Scenario) -> list[str]:
     """Where mean windows are smaller than the baseline's: what those flows get, over C·r/Σr."""
-    fair = s.about["capacity"] / s.contracts.sum()
+    fair = s.about.number("capacity") / s.contracts.sum()
     phrases = []
     for contract, flows in s.groups():
         change = np.mean([s.difference(f"cwnd.{i + 1}") for i in flows])
@@ -263,36 +261,25 @@ def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
     for claim in paper.claims:
         for setup in paper.setups:
 
-            def load(topology: str, setup: str = setup["id"]) -> _Scenario:
+            def load(topology: str, setup: str = setup.id) -> _Scenario:
                 return _Scenario(paper, cells, setup, topology, variant)
 
-            found.append(
-                Finding(claim["id"], setup["id"], _CLAIMS[claim["id"]](load), notes=_notes(claim["id"], load))
-            )
+            found.append(Finding(claim.id, setup.id, _CLAIMS[claim.id](load), notes=_notes(claim.id, load)))
     return found
 
 
-def table(paper: Paper, cells: Cells) -> list[dict[str, Any]]:
+def table(paper: Paper, cells: Cells) -> list[TableRow]:
     """Shares of every cell: the paper prints no table, so there is nothing beside ours."""
     return [
-        {
-            "table": paper.find("topologies", cell.topology)["where"],
-            "what": "Jain's index of throughput over contract",
-            "label": ", ".join(
-                (
-                    paper.find("topologies", cell.topology)["title"],
-                    paper.find("schemes", cell.scheme)["title"],
-                )
-            ),
-            "unit": "",
-            "setup": cell.setup,
-            "topology": cell.topology,
-            "scheme": cell.scheme,
-            "variant": cell.variant,
-            "paper": None,
-            "values": [float(x) for x in measures["fi"]],
-            "seeds": list(measures.seeds),
-        }
-        for cell, measures in cells.items()
+        row(
+            cell,
+            m.seeds,
+            m["fi"],
+            table=topology.where,
+            what="Jain's index of throughput over contract",
+            label=f"{topology.title}, {paper.find('schemes', cell.scheme).title}",
+        )
+        for cell, m in cells.items()
         if not cell.sweep
+        for topology in [paper.find("topologies", cell.topology)]
     ]

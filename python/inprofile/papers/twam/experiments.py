@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .. import Batches, Cell, Job, Paper
+from .. import Batches, Cell, Entry, Job, Paper
 
 __all__ = ["BASELINE", "OURS", "cell_of", "jobs", "late"]
 
@@ -28,7 +28,7 @@ def cell_of(paper: Paper, setup: str, topology: str, scheme: str, variant: str =
     if changed.get("scheme") != scheme:
         variant, changed = "", {}
     if paper.find("schemes", scheme).get("core") != "static" or "static" in changed:
-        setup = paper.setups[0]["id"]
+        setup = paper.setups[0].id
     return Cell(setup, topology, scheme, variant)
 
 
@@ -39,25 +39,26 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
     """
     cells = list(dict.fromkeys(_cells(paper, variants=full, beside=bool(paper.sweeps))))
     batches = [
-        [_job(paper, cell, quick) for cell in cells if cell.topology == topology["id"]]
+        [_job(paper, cell, quick) for cell in cells if cell.topology == topology.id]
         for topology in paper.topologies
     ]
-    first = paper.topologies[0]["id"]
+    first = paper.topologies[0].id
     for sweep in paper.sweeps if full else ():
         values = map(str, sweep["values"])
-        swept = [Cell(paper.setups[0]["id"], first, OURS, sweep=sweep["id"], value=value) for value in values]
+        swept = [Cell(paper.setups[0].id, first, OURS, sweep=sweep.id, value=value) for value in values]
         batches.append([_job(paper, cell, quick) for cell in swept])
     return [batch for batch in batches if batch]
 
 
 def _cells(paper: Paper, variants: bool, beside: bool) -> Iterator[Cell]:
     for topology in paper.topologies:
-        schemes = [*topology.get("schemes", ()), *(topology.get("beside", ()) if beside else ())]
-        for scheme in schemes:
+        judged = topology.words("schemes") if "schemes" in topology else []
+        shown = topology.words("beside") if beside and "beside" in topology else []
+        for scheme in [*judged, *shown]:
             for setup in paper.setups:
-                yield cell_of(paper, setup["id"], topology["id"], scheme)
-                for variant in paper.variants if variants and scheme in topology.get("schemes", ()) else ():
-                    yield cell_of(paper, setup["id"], topology["id"], scheme, variant["id"])
+                yield cell_of(paper, setup.id, topology.id, scheme)
+                for variant in paper.variants if variants and scheme in judged else ():
+                    yield cell_of(paper, setup.id, topology.id, scheme, variant.id)
 
 
 def late(contracts: Sequence[float]) -> list[bool]:
@@ -72,49 +73,51 @@ def late(contracts: Sequence[float]) -> list[bool]:
 
 def _job(paper: Paper, cell: Cell, quick: bool) -> Job:
     topology, scheme = paper.find("topologies", cell.topology), paper.find("schemes", cell.scheme)
-    values: dict[str, object] = {**topology.get("set", {}), **scheme.get("set", {})}
-    seeds = paper.about["seeds"]
+    values: dict[str, object] = {**topology.changes, **scheme.changes}
     if quick:
         values.update(topology.get("quick", {}))
     if "hops" in topology:
         values.update(_assumed(paper, cell, topology, quick))
     if cell.sweep:
         values.update(_swept(paper, cell, topology))
-    count = seeds["quick"] if quick else seeds["sweep"] if cell.sweep else topology["seeds"]
-    return Job(cell, count, topology["file"], values, topology["cost"])
+    count = topology.whole("seeds")
+    if quick or cell.sweep:
+        count = paper.seeds.whole("quick" if quick else "sweep")
+    return Job(cell, count, topology.word("file"), values, topology.number("cost"))
 
 
-def _assumed(paper: Paper, cell: Cell, topology: Mapping[str, Any], quick: bool) -> dict[str, object]:
+def _assumed(paper: Paper, cell: Cell, topology: Entry, quick: bool) -> dict[str, object]:
     """What the paper leaves open, as `paper.toml` has it."""
-    about = paper.about
+    about = paper.top
     scheme = paper.find("schemes", cell.scheme)
-    static = scheme["core"] == "static"
+    static = scheme.word("core") == "static"
     change: Mapping[str, Any] = paper.find("variants", cell.variant) if cell.variant else {}
     values: dict[str, object] = {
-        "flows.af.contract": [f"{r / 1e6:g} Mbit/s" for r in about["contracts"]],
-        "flows.af.rtt": f"{about['rtt'] * 1e3:g} ms",
+        "flows.af.contract": [f"{r / 1e6:g} Mbit/s" for r in about.numbers("contracts")],
+        "flows.af.rtt": f"{about.number('rtt') * 1e3:g} ms",
     }
     if "late" in topology:
         key = "quick" if quick else "full" if paper.sweeps else "atlas"
-        when = topology["late"][key]
-        values["flows.af.start"] = [when if x else "0 s" for x in late(about["contracts"])]
+        when = topology.table("late").word(key)
+        values["flows.af.start"] = [when if x else "0 s" for x in late(about.numbers("contracts"))]
     if static:
-        colours = about.get("static_colours") or paper.find("setups", cell.setup)["static_colours"]
-        law = change.get("static", about["static"][colours])
+        # A reading may say it for all set-ups.
+        of = about if "static_colours" in about else paper.find("setups", cell.setup)
+        law = change.get("static", about.table("static").table(of.word("static_colours")))
     else:
-        law = {"aqm": "dwred", **about["dwred"], **change.get("dwred", {})}
-        values.update(_windows(about, scheme.get("windows", about["windows"])))
+        law = {"aqm": "dwred", **about.table("dwred"), **change.get("dwred", {})}
+        values.update(_windows(about, scheme.word("windows", about.word("windows"))))
     queue = {"limit": about["limit"], "w_q": about["w_q"], "wait": about["wait"], **law}
-    values.update(_queues(topology["hops"], queue))
+    values.update(_queues(topology.words("hops"), queue))
     values.update(change.get("set", {}))
     return values
 
 
-def _windows(about: Mapping[str, Any], windows: str) -> dict[str, object]:
+def _windows(about: Entry, windows: str) -> dict[str, object]:
     """What counts as a window at the edge."""
     marker: dict[str, str] = {
         "per_rtt": {"window_source": "estimated"},
-        "per_base_rtt": {"window_source": "estimated", "rtt": f"{about['rtt'] * 1e3:g} ms"},
+        "per_base_rtt": {"window_source": "estimated", "rtt": f"{about.number('rtt') * 1e3:g} ms"},
         "outstanding": {"window_source": "outstanding"},
         "cwnd": {"window_source": "oracle"},
     }[windows]
@@ -137,16 +140,16 @@ def _queues(hops: Sequence[str], queue: Mapping[str, Any]) -> dict[str, object]:
     return found
 
 
-def _swept(paper: Paper, cell: Cell, topology: Mapping[str, Any]) -> dict[str, object]:
+def _swept(paper: Paper, cell: Cell, topology: Entry) -> dict[str, object]:
     """What a sweep's value changes: a choice of the input or reading of that name, or as said here."""
     for table, listed in (("inputs", "values"), ("readings", "alternatives")):
-        for entry in paper.about.get(table, ()):
-            if entry["id"] == cell.sweep:
+        for entry in paper.top.tables(table):
+            if entry.id == cell.sweep:
                 [choice] = [c for c in entry[listed] if c["id"] == cell.value]
                 there = Paper(paper.name, paper.folder, {**paper.about, **choice.get("paper", {})})
                 return {**_assumed(there, cell, topology, False), **choice.get("set", {})}
     if cell.sweep == "loss":
-        lossy = [{"from": "R1", "to": hop, "loss": float(cell.value)} for hop in topology["hops"]]
+        lossy = [{"from": "R1", "to": hop, "loss": float(cell.value)} for hop in topology.words("hops")]
         return {"signals": lossy}
     if cell.sweep == "rfc":
         return {"tcp.profile": "rfc", "tcp.congestion": cell.value}

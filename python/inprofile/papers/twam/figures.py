@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from ...report.charts import DASHES, Spec, chart_of, fill, shape
+from ...report.shapes import DASHES, Spec, chart_of, fill, shape
 from ..measures import Array
 
 __all__ = ["lines"]

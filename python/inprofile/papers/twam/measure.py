@@ -6,12 +6,12 @@ Everything here is a pure function of a result's tables, so that it can be teste
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import Cell, Paper
+from .. import Cell, Entry, Paper
 from ..measures import Array, Measures, Series, Trace, by_flow, rows
 
 if TYPE_CHECKING:
@@ -25,13 +25,11 @@ __all__ = ["PACKET", "contracts", "fairness", "measure", "relative_error", "with
 PACKET = 8 * 1040.0
 #: Groups of flows of the assured class.
 ASSURED = ("af", "far")
-#: Of the figures over time, in s: Fig. 2 from the start, Fig. 5 around a burst.
-SHOWN = {"scenario-1": (0.0, 100.0), "scenario-4": (140.0, 260.0)}
 
 
-def contracts(paper: Paper, topology: Mapping[str, Any]) -> Array:
+def contracts(paper: Paper, topology: Entry) -> Array:
     """Give the flows' contracts in bit/s."""
-    return np.array(topology.get("contracts", paper.about["contracts"]), dtype=np.float64)
+    return np.array((topology if "contracts" in topology else paper.top).numbers("contracts"))
 
 
 def fairness(shares: Array) -> Array:
@@ -67,7 +65,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     values: dict[str, Array] = {
         "fi": fairness(throughput / promised),
         "total": throughput.sum(axis=1),
-        "rate_error": relative_error(throughput, topology["capacity"] * share),
+        "rate_error": relative_error(throughput, topology.number("capacity") * share),
         # A sender of that time enters slow start after a timeout, and only then.
         "timeouts": rows(result.metrics, seeds, name="timeouts")["value"],
     }
@@ -78,7 +76,8 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
 
     series = Series(result.series, seeds)
     names = [str(name) for name in flows["flow"].to_pylist()[: flows.num_rows // len(seeds)]]
-    index = seeds.index(paper.about["shown_seed"]) if paper.about["shown_seed"] in seeds else 0
+    seed = paper.top.whole("shown_seed")
+    index = seeds.index(seed) if seed in seeds else 0
     traces: dict[str, Trace] = {}
     start, end = _window(result)
 
@@ -88,12 +87,13 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     values.update({f"cwnd.{i}": w for i, w in enumerate(mean.T, 1)})
     values["cwnd"] = mean.mean(axis=1)
     if "hops" in topology:
-        pipe, rtt = topology["capacity"] * share / PACKET, paper.about["rtt"]
+        pipe, rtt = topology.number("capacity") * share / PACKET, paper.top.number("rtt")
         values["window_error"] = relative_error(mean, pipe * rtt)
         # The same with the time in queues, by flows' own round trips.
         values["window_error_queued"] = relative_error(mean, np.outer(rtt + values["delay"], pipe))
-    shown = SHOWN.get(cell.topology)
-    if shown and not (cell.sweep or cell.variant):
+    # Fig. 2 from the start, Fig. 5 around a burst.
+    shown = topology.numbers("shown") if "shown" in topology and not (cell.sweep or cell.variant) else []
+    if shown:
         traces.update(_traces("cwnd", t, windows, index, shown))
 
     t, rates = _sampled(series, names, "received")
@@ -102,7 +102,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
         burst = within(t, [(start + a, start + b) for a, b in topology["bursts"] if start + b <= end])
         values.update({f"burst.{i}": x for i, x in enumerate(rates[:, :, burst].mean(axis=2), 1)})
         values["fi_worst"] = fairness(np.moveaxis(rates[:, :, burst], 0, 2) / promised).min(axis=1)
-    if shown and not (cell.sweep or cell.variant):
+    if shown:
         traces.update(_traces("rate", t, rates, index, shown))
     return Measures(seeds, values, traces)
 
@@ -119,9 +119,12 @@ def _window(result: Result) -> tuple[float, float]:
     return measured["from"] / 1e12, measured["to"] / 1e12
 
 
-def _queues(table: pa.Table, topology: Mapping[str, Any], seeds: tuple[int, ...]) -> dict[str, Array]:
+def _queues(table: pa.Table, topology: Entry, seeds: tuple[int, ...]) -> dict[str, Array]:
     """Means, losses and delay of the assured queues on the way."""
-    hops = [rows(table, seeds, queue=hop) for hop in topology.get("hops", ["shared"])]
+    hops = [
+        rows(table, seeds, queue=hop)
+        for hop in (topology.words("hops") if "hops" in topology else ["shared"])
+    ]
     values = {f"queue.{n}": hop["queue_mean"] for n, hop in enumerate(hops, 1)}
     # Little's law: the time in a queue is what waits over the rate at which packets pass.
     values["delay"] = np.sum([hop["queue_mean"] * PACKET / hop["sent_rate"] for hop in hops], axis=0)
@@ -145,7 +148,7 @@ def _sampled(series: Series, names: Sequence[str], what: str) -> tuple[Array, Ar
     return known[0][0], np.stack([values for _, values in known])
 
 
-def _traces(what: str, t: Array, values: Array, index: int, shown: tuple[float, float]) -> dict[str, Trace]:
+def _traces(what: str, t: Array, values: Array, index: int, shown: Sequence[float]) -> dict[str, Trace]:
     """One line a flow."""
     keep = (t > shown[0]) & (t <= shown[1])
     traces = {}

@@ -10,7 +10,7 @@ import numpy as np
 from ...quantity import pm
 from ...report import charts as draw
 from ...stats import UNLIKE, ci95, estimate
-from .. import Cell
+from .. import Cell, Entry
 from ..measures import Array, Measures
 from ..pairing import paired
 from .experiments import BASELINE, OURS, cell_of
@@ -39,14 +39,14 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
         "ablation": list(_ablation(report)),
         "readings": _open(report, "readings", "alternatives"),
         "inputs": _open(report, "inputs", "values"),
-        "shown_seed": report.paper.about["shown_seed"],
+        "shown_seed": report.paper.top.whole("shown_seed"),
     }
 
 
 def _in_short(report: Report) -> Iterator[str]:
     """What the runs say in a few sentences, each of them decided by the figures it gives."""
     paper = report.paper
-    first, like = (s["id"] for s in paper.setups)
+    first, like = (s.id for s in paper.setups)
 
     def index(scheme: str, setup: str = first, topology: str = "scenario-1") -> str:
         return _pm(_cell(report, setup, topology, scheme)["fi"])
@@ -101,7 +101,7 @@ def _largest(report: Report, setup: str, topology: str) -> str:
 def _pipe(report: Report, topology: str) -> float:
     """Bandwidth times propagation delay, in packets."""
     about = report.paper.find("topologies", topology)
-    return float(about["capacity"] * report.paper.about["rtt"] / PACKET)
+    return float(about.number("capacity") * report.paper.top.number("rtt") / PACKET)
 
 
 def _cell(report: Report, setup: str, topology: str, scheme: str, variant: str = "") -> Measures:
@@ -109,18 +109,18 @@ def _cell(report: Report, setup: str, topology: str, scheme: str, variant: str =
     return found
 
 
-def _view(report: Report, setup: Mapping[str, Any], charts: Charts) -> dict[str, Any]:
+def _view(report: Report, setup: Entry, charts: Charts) -> dict[str, Any]:
     """Fig. 2–5 in one reading of the baseline."""
     return {
         "setup": setup,
-        "windows": _over_time(report, setup["id"], "scenario-1", "cwnd", charts),
+        "windows": _over_time(report, setup.id, "scenario-1", "cwnd", charts),
         "bars": [
-            _bars(report, setup["id"], "scenario-1", "cwnd", charts),
-            _bars(report, setup["id"], "scenario-1", "x", charts),
-            _bars(report, setup["id"], "scenario-2", "x", charts),
-            _bars(report, setup["id"], "scenario-3", "x", charts),
+            _bars(report, setup.id, "scenario-1", "cwnd", charts),
+            _bars(report, setup.id, "scenario-1", "x", charts),
+            _bars(report, setup.id, "scenario-2", "x", charts),
+            _bars(report, setup.id, "scenario-3", "x", charts),
         ],
-        "rates": _over_time(report, setup["id"], "scenario-4", "rate", charts),
+        "rates": _over_time(report, setup.id, "scenario-4", "rate", charts),
     }
 
 
@@ -143,7 +143,7 @@ def _over_time(report: Report, setup: str, topology: str, what: str, charts: Cha
         name = f"{what}-{topology}-{setup}-{scheme}"
         words = [f"{r / 1e6:g} Mbit/s" for r in promised]
         charts[name] = lines(t, found, words, y=y, top=1.05 * top)
-        shown.append({"chart": name, "scheme": report.paper.find("schemes", scheme)["title"]})
+        shown.append({"chart": name, "scheme": report.paper.find("schemes", scheme).title})
     return shown
 
 
@@ -163,18 +163,18 @@ def _bars(report: Report, setup: str, topology: str, what: str, charts: Charts) 
     factor, y = (1e6, "Mbit/s") if what == "x" else (1.0, "packets")
     for scheme in (BASELINE, OURS):
         measures = _cell(report, setup, topology, scheme)
-        title = paper.find("schemes", scheme)["title"]
+        title = paper.find("schemes", scheme).title
         rows += [
             draw.row(title, measures[f"{what}.{i}"] / factor, measures.seeds, kind=str(i))
             for i in range(1, len(promised) + 1)
         ]
-    wanted = about["capacity"] * share / factor if what == "x" else _pipe(report, topology) * share
+    wanted = about.number("capacity") * share / factor if what == "x" else _pipe(report, topology) * share
     rows += [
         {"scheme": THEORY, "kind": str(i), "seeds": [], "values": [], "mean": w, "lo": w, "hi": w}
         for i, w in enumerate(map(float, wanted), 1)
     ]
     name = f"bars-{what}-{topology}-{setup}"
-    schemes = [*(paper.find("schemes", s)["title"] for s in (BASELINE, OURS)), THEORY]
+    schemes = [*(paper.find("schemes", s).title for s in (BASELINE, OURS)), THEORY]
     charts[name] = draw.bars(rows, schemes, x="flow", y=y)
     theory = "C·r/Σr" if what == "x" else "C·RTT·r/Σr"
     return {
@@ -197,15 +197,15 @@ def _queues(report: Report) -> Iterator[dict[str, Any]]:
         if cell.sweep or "hops" not in topology or cell.scheme not in (BASELINE, OURS):
             continue
         pipe = _pipe(report, cell.topology)
-        title = paper.find("schemes", cell.scheme)["title"]
+        title = paper.find("schemes", cell.scheme).title
         if cell.scheme == BASELINE:
-            title += f", {paper.find('setups', cell.setup)['title']}"
+            title += f", {paper.find('setups', cell.setup).title}"
         if cell.variant:
-            title += f", {paper.find('variants', cell.variant)['title']}"
+            title += f", {paper.find('variants', cell.variant).title}"
         yield {
-            "topology": topology["title"],
+            "topology": topology.title,
             "scheme": title,
-            "queues": [_pm(m[f"queue.{n}"]) for n in range(1, len(topology["hops"]) + 1)],
+            "queues": [_pm(m[f"queue.{n}"]) for n in range(1, len(topology.words("hops")) + 1)],
             "ratio": _pm(m["queue.1"], pipe),
             "loss_in": _pm(100 * m["loss_in"]),
             "loss_out": _pm(100 * m["loss_out"]),
@@ -220,13 +220,13 @@ def _queues(report: Report) -> Iterator[dict[str, Any]]:
 def _ablation(report: Report) -> Iterator[dict[str, Any]]:
     """Marker and queue changed one at a time: rows of marker and queue, a column a scenario."""
     paper = report.paper
-    topologies = [t["id"] for t in paper.topologies if "tsw2cm-dwred" in t.get("beside", ())]
+    topologies = [t.id for t in paper.topologies if "tsw2cm-dwred" in t.get("beside", ())]
     for setup in paper.setups:
         for scheme in (BASELINE, "tsw2cm-dwred", "twam-wred", OURS):
-            cells = [_cell(report, setup["id"], topology, scheme) for topology in topologies]
+            cells = [_cell(report, setup.id, topology, scheme) for topology in topologies]
             yield {
-                "setup": setup["title"],
-                "scheme": paper.find("schemes", scheme)["title"],
+                "setup": setup.title,
+                "scheme": paper.find("schemes", scheme).title,
                 "found": [(_pm(m["fi"]), _pm(m["timeouts"])) for m in cells],
             }
 
@@ -234,28 +234,28 @@ def _ablation(report: Report) -> Iterator[dict[str, Any]]:
 def _open(report: Report, table: str, listed: str) -> list[dict[str, Any]]:
     """What the text leaves open, with its choices in words, the default first."""
     found = []
-    for entry in report.paper.about[table]:
+    for entry in report.paper.top.tables(table):
         choices = {str(c["id"]): str(c.get("title", c["id"])) for c in entry.get(listed, ())}
         default = choices.pop(str(entry["default"]), str(entry["default"]))
-        others = list(choices.values()) or [f"{entry['low']:g} to {entry['high']:g}"]
+        others = list(choices.values()) or [f"{entry.number('low'):g} to {entry.number('high'):g}"]
         found.append({**entry, "taken": default, "others": ", ".join(others)})
     return found
 
 
 def _sources(report: Report) -> Iterator[dict[str, Any]]:
     """What the edge takes for a window, against the senders' own."""
-    first = report.paper.setups[0]["id"]
+    first = report.paper.setups[0].id
     for topology in report.paper.topologies:
         known = [s for s in topology.get("beside", ()) if "windows" in report.paper.find("schemes", s)]
         for scheme in [OURS, *known] if known else ():
-            m = _cell(report, first, topology["id"], scheme)
+            m = _cell(report, first, topology.id, scheme)
             yield {
-                "topology": topology["title"],
-                "scheme": report.paper.find("schemes", scheme)["title"],
+                "topology": topology.title,
+                "scheme": report.paper.find("schemes", scheme).title,
                 "fi": _pm(m["fi"]),
                 "rate_error": _pm(m["rate_error"]),
                 "window_error": _pm(m["window_error"]),
-                "queue": _pm(m["queue.1"], _pipe(report, topology["id"])),
+                "queue": _pm(m["queue.1"], _pipe(report, topology.id)),
                 "timeouts": _pm(m["timeouts"]),
                 "total": _pm(m["total"], 1e6),
             }
@@ -264,9 +264,9 @@ def _sources(report: Report) -> Iterator[dict[str, Any]]:
 def _paths(report: Report) -> Iterator[dict[str, Any]]:
     """Two paths of unequal round trips: by turns, and in one queue."""
     topology = report.paper.find("topologies", "two-paths")
-    half = len(topology["contracts"]) // 2
-    for scheme in topology["beside"]:
-        m = _cell(report, report.paper.setups[0]["id"], topology["id"], scheme)
+    half = len(topology.numbers("contracts")) // 2
+    for scheme in topology.words("beside"):
+        m = _cell(report, report.paper.setups[0].id, topology.id, scheme)
         near, far = (
             np.sum([m[f"x.{i}"] for i in span], axis=0)
             for span in (range(1, half + 1), range(half + 1, 2 * half + 1))
@@ -279,19 +279,19 @@ def _paths(report: Report) -> Iterator[dict[str, Any]]:
         }
 
 
-def _cells_of(report: Report, sweep: Mapping[str, Any]) -> list[tuple[str, Measures]]:
-    setup, topology = report.paper.setups[0]["id"], report.paper.topologies[0]["id"]
-    cells = ((str(v), Cell(setup, topology, OURS, sweep=sweep["id"], value=str(v))) for v in sweep["values"])
+def _cells_of(report: Report, sweep: Entry) -> list[tuple[str, Measures]]:
+    setup, topology = report.paper.setups[0].id, report.paper.topologies[0].id
+    cells = ((str(v), Cell(setup, topology, OURS, sweep=sweep.id, value=str(v))) for v in sweep["values"])
     return [(value, report.cells[cell]) for value, cell in cells if cell in report.cells]
 
 
-def _swept(report: Report, sweep: Mapping[str, Any]) -> bool:
+def _swept(report: Report, sweep: Entry) -> bool:
     return bool(_cells_of(report, sweep))
 
 
-def _sweep(report: Report, sweep: Mapping[str, Any], charts: Charts) -> dict[str, Any]:
+def _sweep(report: Report, sweep: Entry, charts: Charts) -> dict[str, Any]:
     """How shares and windows answer to an assumed parameter."""
-    title = report.paper.find("schemes", OURS)["title"]
+    title = report.paper.find("schemes", OURS).title
     found = _cells_of(report, sweep)
     names: Sequence[tuple[str, str]] = (
         ("fi", "index of throughput over contract"),
@@ -301,9 +301,9 @@ def _sweep(report: Report, sweep: Mapping[str, Any], charts: Charts) -> dict[str
     shown = []
     for measure, y in names:
         rows = [draw.row(title, m[measure], value=value) for value, m in found]
-        name = f"sweep-{sweep['id']}-{measure}"
+        name = f"sweep-{sweep.id}-{measure}"
         charts[name] = draw.response(
-            rows, [value for value, _ in found], [title], x=sweep["title"], y=y, assumed=sweep["assumed"]
+            rows, [value for value, _ in found], [title], x=sweep.title, y=y, assumed=sweep.word("assumed")
         )
         shown.append({"chart": name, "what": y})
     return {"sweep": sweep, "seeds": len(found[0][1].seeds), "charts": shown}

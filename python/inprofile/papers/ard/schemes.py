@@ -1,0 +1,100 @@
+"""The runs of one set-up and network of paper A, by scheme; whether a marker can matter there at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from .. import Cell, Entry, Paper
+from ..measures import Array, Measures
+from ..pairing import Pair
+
+__all__ = ["Cells", "Schemes", "level", "of_rank", "ranked"]
+
+Cells = Mapping[Cell, Measures]
+
+
+class Schemes:
+    """The runs of one set-up and topology, by scheme."""
+
+    def __init__(self, paper: Paper, cells: Cells, setup: str, topology: Entry, variant: str) -> None:
+        """`topology`: the paper's entry."""
+        self.title, self.flows, self.stated = (
+            topology.title,
+            topology.whole("flows"),
+            topology.table("stated"),
+        )
+        self.titles = {scheme.id: scheme.title for scheme in paper.schemes}
+        self.bounds = paper.top.table("bounds")
+        self._runs = {
+            scheme: cells[cell]
+            for scheme in self.titles
+            if (cell := Cell(setup, topology.id, scheme, variant)) in cells
+        }
+
+    def __getitem__(self, scheme: str) -> Measures:
+        return self._runs[scheme]
+
+    def pair(self, scheme: str, base: str) -> Pair:
+        """A scheme beside another, seed by seed."""
+        return Pair(self[base], self[scheme], self.title)
+
+    def inert(self, scheme: str) -> str | None:
+        """Why this marker cannot matter here, if it cannot: it hardly touches a packet."""
+        m = self[scheme]
+        touched, came = float((m["remarked"] + m["drops_marker"]).mean()), float(m["arrived_in"].mean())
+        if touched >= self.bounds.number("inert") * came:
+            return None
+        ratio, tokens = (float(m[name].mean()) for name in ("lambda_in_over_tpr", "tokens_mean"))
+        bucket = self.stated.number("bucket")
+        return (
+            f"{self.titles[scheme]} is inert: it touches {touched:.2g} of {came:.0f} IN packets in 100 s, as"
+            f" λ_IN is {ratio:.2f} of the TPR and the bucket stays at {tokens:.0f} of {bucket:g} packets"
+        )
+
+    def idle(self, base: str, scheme: str) -> str | None:
+        """Why `scheme` cannot differ from `base` here, if so: it is inert, or its remarks mean nothing."""
+        reason = self.inert(scheme)
+        if reason or scheme == "ard":
+            return reason
+        drops = max(float(self[s]["drops_core"].mean()) for s in (base, scheme))
+        if drops < self.bounds.number("few_drops"):
+            held = float(self["rio"]["queue_core"].mean())
+            return (
+                f"the RIO queue drops {drops:.2g} packets in 100 s and holds {held:.2g} on average, so a"
+                " remarked packet is treated like any other"
+            )
+        if not np.any(self.pair(scheme, base).difference("fi")):
+            remarked = float(self[scheme]["remarked"].mean())
+            return (
+                f"{self.titles[scheme]} remarks {remarked:.0f} packets in 100 s and every seed's rates stay"
+                f" exactly {self.titles[base]}'s: the queue that drops does not look at colours"
+            )
+        return None
+
+
+def ranked(rio: Array, seed: int) -> tuple[int, int]:
+    """Greediest and most damaged flow, by throughput under RIO in all seeds but this one.
+
+    `rio` is seeds × flows; `seed` the index. Ranked on the seed itself, either would regress to the mean
+    under any scheme.
+    """
+    mean = np.delete(rio, seed, axis=0).mean(axis=0)
+    return int(mean.argmax()), int(mean.argmin())
+
+
+def of_rank(s: Schemes, scheme: str, which: int) -> Array:
+    """Throughput of the greediest (0) or most damaged (1) flow under a scheme, ranked on other seeds."""
+    rio, own = s["rio"].by_flow["throughput"], s[scheme].by_flow["throughput"]
+    return np.array([own[i, ranked(rio, i)[which]] for i in range(len(rio))])
+
+
+def level(lambda_in: Array, tpr: Array, stated: Mapping[str, float], p_drop: float) -> Array:
+    """Token level at which as much is admitted as fills up (§2.1, Eq. 1), in packets.
+
+    (1 − P_drop)(1 − P_rem)·λ_IN = TPR. NaN where that is not inside (0, T_rd): the bucket fills, or runs out.
+    """
+    share = 1 - tpr / ((1 - p_drop) * lambda_in)
+    inside = (share > 0) & (share < stated["max_rem"])
+    return np.where(inside, stated["t_rd"] * (1 - share / stated["max_rem"]), np.nan)

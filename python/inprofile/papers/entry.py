@@ -1,0 +1,225 @@
+"""The tables of a `paper.toml`, typed: a wrong value is told with its file, key and what to write instead.
+
+Every paper has the same tables with the same keys (`KEYS`). What one paper needs beyond them it declares in
+its `[own]`, so that a misspelt key is an error and not a default.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+__all__ = ["KEYS", "Entry", "PaperError", "check"]
+
+#: What each table may hold in every paper, and what it must.
+KEYS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+    table: (frozenset(known.split()) | frozenset(needed.split()), frozenset(needed.split()))
+    for table, needed, known in (
+        ("setups", "id title text", "fitted full scenarios set"),
+        ("topologies", "id title", "text where file set seeds cost atlas"),
+        ("schemes", "id title text", "set after"),
+        ("variants", "id title", "set"),
+        ("claims", "id text", "says numbers"),
+        ("sweeps", "id title values", "key setups schemes assumed"),
+        ("quoted", "path where", "files"),
+        ("assumed", "path why", "files"),
+    )
+}
+#: At the top of every paper's file.
+_TOP = frozenset({"name", "title", "short", "authors", "year", "source", "summary", "seeds"})
+_KNOWN_TOP = _TOP | KEYS.keys() | {"own", "quick", "shown_seed", "readings", "inputs"}
+#: A number that the paper prints.
+_NUMBER = frozenset({"topology", "scheme", "measure", "value", "where"})
+#: Where reports and caches are kept is called so.
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+class PaperError(ValueError):
+    """A `paper.toml` that cannot be used: file, key, value, and what to write instead."""
+
+
+class Entry(Mapping[str, Any]):
+    """A table of a `paper.toml`; its values by type, each refused with its place where it is another.
+
+    >>> Entry({"id": "a", "flows": "four"}, "paper.toml", "topologies.a").number("flows")
+    Traceback (most recent call last):
+    ...
+    inprofile.papers.entry.PaperError: paper.toml: topologies.a.flows = 'four': write a number
+    """
+
+    def __init__(self, raw: Mapping[str, Any], file: str, path: str = "") -> None:
+        """`path` is where in `file` it stands; empty for the whole file."""
+        self._raw, self._file, self._path = raw, file, path
+
+    def __getitem__(self, key: str) -> Any:
+        return self._raw[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._raw)
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    def __repr__(self) -> str:
+        return f"Entry({self.place()})"
+
+    def place(self, key: str = "") -> str:
+        """What messages call it, or one of its keys."""
+        path = ".".join(part for part in (self._path, key) if part)
+        return f"{self._file}: {path}" if path else self._file
+
+    # Words that every entry has; what is missing is empty.
+
+    @property
+    def id(self) -> str:
+        """Its name among the entries of its table."""
+        return self.word("id")
+
+    @property
+    def title(self) -> str:
+        """Its title."""
+        return self.word("title", "")
+
+    @property
+    def text(self) -> str:
+        """What it is, in a sentence."""
+        return self.word("text", "")
+
+    @property
+    def where(self) -> str:
+        """Its place in the paper."""
+        return self.word("where", "")
+
+    @property
+    def fitted(self) -> bool:
+        """Whether it was found after seeing the paper's numbers."""
+        return self.flag("fitted")
+
+    @property
+    def changes(self) -> Mapping[str, Any]:
+        """`set`: paths of the experiment and what they are set to."""
+        return self.table("set") if "set" in self._raw else {}
+
+    def word(self, key: str, default: str | None = None) -> str:
+        """Text."""
+        value = self._value(key, default)
+        return value if isinstance(value, str) else self._refuse(key, "text")
+
+    def words(self, key: str) -> list[str]:
+        """A list of texts."""
+        value = self._value(key, None)
+        good = isinstance(value, list) and all(isinstance(x, str) for x in value)
+        return list(value) if good else self._refuse(key, "a list of texts")
+
+    def number(self, key: str, default: float | None = None) -> float:
+        """A number."""
+        value = self._value(key, default)
+        return float(value) if _is_number(value) else self._refuse(key, "a number")
+
+    def whole(self, key: str, default: int | None = None) -> int:
+        """A whole number."""
+        value = self._value(key, default)
+        good = isinstance(value, int) and not isinstance(value, bool)
+        return int(value) if good else self._refuse(key, "a whole number")
+
+    def numbers(self, key: str) -> list[float]:
+        """A list of numbers."""
+        value = self._value(key, None)
+        good = isinstance(value, list) and all(map(_is_number, value))
+        return [float(x) for x in value] if good else self._refuse(key, "a list of numbers")
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        """True or false."""
+        value = self._value(key, default)
+        return value if isinstance(value, bool) else self._refuse(key, "true or false")
+
+    def table(self, key: str) -> Entry:
+        """A table within it."""
+        value = self._value(key, None)
+        if not isinstance(value, Mapping):
+            self._refuse(key, "a table")
+        return Entry(value, self._file, ".".join(part for part in (self._path, key) if part))
+
+    def tables(self, key: str) -> list[Entry]:
+        """A list of tables within it; none where it has no such key."""
+        value = self._value(key, [])
+        if not isinstance(value, list) or not all(isinstance(x, Mapping) for x in value):
+            self._refuse(key, "a list of tables")
+        path = f"{self._path}.{key}" if self._path else key
+        return [
+            x if isinstance(x, Entry) else Entry(x, self._file, f"{path}.{x.get('id', i)}")
+            for i, x in enumerate(value)
+        ]
+
+    def _value(self, key: str, default: Any) -> Any:
+        if key in self._raw:
+            return self._raw[key]
+        if default is None:
+            raise PaperError(f"{self.place()} lacks {key}")
+        return default
+
+    def _refuse(self, key: str, kind: str) -> Any:
+        raise PaperError(f"{self.place(key)} = {self._raw[key]!r}: write {kind}")
+
+
+def _is_number(x: object) -> bool:
+    return isinstance(x, (int, float)) and not isinstance(x, bool)
+
+
+def check(about: Mapping[str, Any], file: str | Path) -> None:
+    """Refuse a `paper.toml` that lacks something, has a key that nothing reads, or an id twice.
+
+    Raises `PaperError`.
+    """
+    top = Entry(about, str(file))
+    _keys(top, _known(about, "paper", _KNOWN_TOP), _TOP)
+    if not _NAME.fullmatch(top.word("name")):
+        raise PaperError(f"{top.place('name')} = {top['name']!r}: write small letters, digits and hyphens")
+    for key in ("title", "short", "source", "summary"):
+        top.word(key)
+    if not top.words("authors"):
+        raise PaperError(f"{top.place('authors')} = []: write at least one")
+    top.whole("year")
+    seeds = top.table("seeds")
+    _keys(seeds, frozenset(seeds), frozenset({"full", "quick"}))
+    for key in seeds:
+        if seeds.whole(key) < 2:
+            raise PaperError(f"{seeds.place(key)} = {seeds[key]}: an interval needs 2 seeds or more")
+    for table, (known, needed) in KEYS.items():
+        entries = top.tables(table)
+        for entry in entries:
+            _keys(entry, _known(about, table, known), needed)
+        ids = [entry.id for entry in entries] if "id" in needed else []
+        for twice in (i for i in ids if ids.count(i) > 1):
+            raise PaperError(f"{top.place(table)}: two are called {twice}; give each its own id")
+    for claim in top.tables("claims"):
+        for number in claim.tables("numbers"):
+            _number(top, number)
+
+
+def _known(about: Mapping[str, Any], table: str, common: frozenset[str]) -> frozenset[str]:
+    """The keys of a table: everybody's, and the paper's own."""
+    return common | frozenset(about.get("own", {}).get(table, ()))
+
+
+def _keys(entry: Entry, known: frozenset[str], needed: frozenset[str]) -> None:
+    if missing := sorted(needed - entry.keys()):
+        raise PaperError(f"{entry.place()} lacks {', '.join(missing)}")
+    for key in entry:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            hint = f"did you mean {near[0]}?" if near else "name it in [own] if this paper's code reads it"
+            raise PaperError(f"{entry.place(key)} is an unknown key: {hint}")
+
+
+def _number(top: Entry, number: Entry) -> None:
+    """A printed number is of a topology and a scheme that exist."""
+    _keys(number, _NUMBER, _NUMBER)
+    number.number("value")
+    for key, table in (("topology", "topologies"), ("scheme", "schemes")):
+        there = [e.id for e in top.tables(table)]
+        if number.word(key) not in there:
+            raise PaperError(f"{number.place(key)} = {number[key]!r}: write one of {', '.join(there)}")

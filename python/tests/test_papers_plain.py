@@ -1,0 +1,188 @@
+"""A paper of a user's own: one TOML and a short file of claims, and what is refused in the TOML."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from inprofile import papers
+from inprofile.cli import app
+from inprofile.papers import PaperError
+from inprofile.papers.entry import check
+
+ABOUT = """
+name    = "tiny"
+title   = "Shorter Queues Wait Less"
+short   = "Short queues"
+authors = ["Ada Example", "Bert Sample"]
+year    = 2025
+source  = "made up for a test"
+summary = "A short buffer gives less delay."
+seeds   = { full = 6, quick = 3 }
+
+[[topologies]]
+id    = "one-link"
+title = "one link"
+
+[[setups]]
+id    = "as-printed"
+title = "As printed"
+text  = "Four flows on a link of 2 Mbit/s."
+scenarios = { one-link = "link.toml" }
+
+[[schemes]]
+id    = "long"
+title = "100 packets"
+text  = "The buffer of the file."
+
+[[schemes]]
+id    = "short"
+title = "10 packets"
+text  = "A tenth of it."
+set   = { "links.slow.queue.limit" = "10 packets" }
+
+[[claims]]
+id      = "X1"
+text    = "Delay is lower with the short buffer."
+says    = "§1"
+numbers = [{ topology = "one-link", scheme = "long", measure = "delay_mean", value = 0.4, where = "Table 1" }]
+"""
+CLAIMS = '''"""The claim of a paper that is made up."""
+
+from inprofile.judge import Finding
+from inprofile.papers import Cell
+from inprofile.papers.pairing import Pair
+
+
+def findings(paper, cells, variant=""):
+    """Delay, short less long."""
+    found = []
+    for setup in paper.setups:
+        runs = [cells[Cell(setup.id, "one-link", scheme, variant)] for scheme in ("long", "short")]
+        pair = Pair(*runs, "one link")
+        compared = pair.compare("delay, short − long", "delay_mean", "below", "s")
+        found.append(Finding("X1", setup.id, [compared]))
+    return found
+'''
+LINK = """
+title = "One link"
+duration = "10 s"
+measure = { from = "2 s" }
+[[links]]
+name = "slow"
+from = "a"
+to = "b"
+rate = "2 Mbit/s"
+delay = "5 ms"
+queue = { aqm = "drop_tail", limit = "100 packets" }
+[[flows]]
+name = "tcp"
+count = 4
+from = "H*"
+join = { node = "a", rate = "100 Mbit/s" }
+to = "b"
+rtt = "30 ms"
+start = "uniform 0..1 s"
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    (folder / "paper.toml").write_text(ABOUT)
+    (folder / "claims.py").write_text(CLAIMS)
+    (folder / "link.toml").write_text(LINK)
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def test_one_toml_and_a_short_file_of_claims_are_a_paper(tiny: Path) -> None:
+    answer = CliRunner().invoke(app, ["reproduce", str(tiny), "--json"])
+    assert answer.exit_code == 0, answer.stderr
+    (found,) = json.loads(answer.stdout)["papers"]
+    (claim,) = found["claims"]
+    assert (claim["id"], claim["verdict"]) == ("X1", "reproduced")
+    assert claim["paper"]["numbers"] == [
+        {"topology": "one-link", "scheme": "long", "measure": "delay_mean", "value": 0.4, "where": "Table 1"}
+    ]
+    # Its printed number beside ours, and what the text does not print.
+    assert {r["label"]: r["paper"] for r in found["tables"]} == {
+        "one link, 100 packets": 0.4,
+        "one link, 10 packets": None,
+    }
+    measured = {m["scheme"]: m["mean"] for m in found["measures"]}
+    assert measured["long"]["delay_mean"] > 0.2 > measured["short"]["delay_mean"]
+    assert measured["short"]["slow.dropped_overflow"] > 0
+    assert measured["short"]["tcp.throughput"] > 0.4e6
+    page = Path("reports/tiny/index.html").read_text("utf-8")
+    assert "Ada Example, Bert Sample, “Shorter Queues Wait Less”" in page
+    assert "Printed numbers" in page
+    assert len((tiny / "claims.py").read_text().splitlines()) < 20
+
+
+def test_its_first_line_says_who_and_what(tiny: Path) -> None:
+    answer = CliRunner().invoke(app, ["reproduce", str(tiny), "--quick"])
+    assert answer.stdout.splitlines()[0] == (
+        "Short queues (Example and Sample 2025, “Shorter Queues Wait Less”), 3 seeds a scheme"
+    )
+
+
+def test_a_paper_without_claims_is_refused(tiny: Path) -> None:
+    (tiny / "claims.py").unlink()
+    answer = CliRunner().invoke(app, ["reproduce", str(tiny)])
+    assert answer.exit_code == 2
+    assert "has no claims.py: write one with findings(paper, cells, variant)" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("edit", "says"),
+    [
+        (('year    = 2025', 'year    = "2025"'), "paper.toml: year = '2025': write a whole number"),
+        (('year    = 2025', ''), "paper.toml lacks year"),
+        (('authors = ["Ada Example", "Bert Sample"]', 'authors = []'), "authors = []: write at least one"),
+        (('name    = "tiny"', 'name    = "Tiny/1"'), "name = 'Tiny/1': write small letters"),
+        (('quick = 3', 'quick = 1'), "seeds.quick = 1: an interval needs 2 seeds or more"),
+        (('seeds   = { full = 6, quick = 3 }', 'seeds   = { full = 6 }'), "seeds lacks quick"),
+        (('text  = "A tenth of it."', 'txt   = "A tenth of it."'), "schemes.short lacks text"),
+        (('text  = "A tenth of it."', 'text = ""\nfited = true'), "schemes.short.fited is an unknown key"),
+        (('says    = "§1"', 'say     = "§1"'), "claims.X1.say is an unknown key: did you mean says?"),
+        (('id    = "short"', 'id    = "long"'), "schemes: two are called long; give each its own id"),
+        (('scheme = "long", measure', 'scheme = "longer", measure'), "write one of long, short"),
+        (('value = 0.4', 'value = "0.4 s"'), "value = '0.4 s': write a number"),
+        ((', where = "Table 1" }', ' }'), "lacks where"),
+        (('[[claims]]', '[claims]'), "paper.toml: claims = {"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_the_toml_is_named(tiny: Path, edit: tuple[str, str], says: str) -> None:
+    assert edit[0] in ABOUT
+    (tiny / "paper.toml").write_text(ABOUT.replace(*edit))
+    answer = CliRunner().invoke(app, ["reproduce", str(tiny), "--plan"])
+    assert answer.exit_code == 2, answer.output
+    assert says in answer.stderr
+
+
+def test_what_is_no_toml_is_named(tiny: Path) -> None:
+    (tiny / "paper.toml").write_text("name = \n")
+    answer = CliRunner().invoke(app, ["reproduce", str(tiny), "--plan"])
+    assert (answer.exit_code, "paper.toml: Invalid value" in answer.stderr) == (2, True)
+
+
+def test_what_a_paper_needs_alone_is_declared() -> None:
+    about = tomllib.loads(ABOUT)
+    about["topologies"][0]["hops"] = 3
+    with pytest.raises(PaperError, match=r"topologies\.one-link\.hops is an unknown key: name it in \[own\]"):
+        check(about, "paper.toml")
+    check({**about, "own": {"topologies": ["hops"]}}, "paper.toml")
+
+
+@pytest.mark.parametrize("name", papers.names())
+def test_every_paper_says_who_wrote_it_and_where_it_stands(name: str) -> None:
+    paper = papers.load(name)
+    assert str(paper.top.whole("year")) in paper.reference
+    assert paper.top.word("title") in paper.reference
+    assert len(paper.top.word("source")) > 20
