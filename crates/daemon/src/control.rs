@@ -3,16 +3,25 @@
 //! `{"do": "stats"}`, `{"do": "reload"}`, `{"do": "bypass", "on": true}`, `{"do": "stop"}` →
 //! `{"ok": true, …}` or `{"ok": false, "error": "…"}`. The socket has mode 0660; who connects must be root, the user the
 //! router runs as, or in the group the file names; that group is let in by an access list where the router may not give the
-//! socket away. Requests are short and must come at once.
+//! socket away. Requests are short and must come at once. One whose asker has given up
+//! is not carried out: what was reported as failed doesn't happen later.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use serde_json::{Value as Json, json};
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixStream;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 
 use crate::config::SOCKET;
 use crate::hub::Hub;
@@ -21,8 +30,15 @@ use crate::{acl, files, sys};
 
 /// The longest request.
 const LONGEST_REQUEST: usize = 4096;
-/// How long a request may take to come, and an answer to go.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a request may take to come.
+const TO_COME: Duration = Duration::from_secs(1);
+/// How long it may wait for its turn. With what the packet thread may take, this is less than the client's patience: who is told that
+/// something failed can rely on it.
+const TO_BEGIN: Duration = Duration::from_secs(3);
+/// How long an answer may take to go.
+const TO_GO: Duration = Duration::from_secs(10);
+/// Requests that are carried out at a time.
+const AT_A_TIME: usize = 4;
 
 /// The socket's place in the file system, which is taken back when this goes: whatever happens after it was opened.
 #[derive(Debug)]
@@ -70,7 +86,7 @@ pub fn look(path: &Path) -> io::Result<bool> {
         }
         Ok(_) => {}
     }
-    match UnixStream::connect(path) {
+    match std::os::unix::net::UnixStream::connect(path) {
         Ok(_) => {
             let text = format!("another inprofiled answers at {}", path.display());
             Err(io::Error::new(io::ErrorKind::AddrInUse, text))
@@ -119,82 +135,84 @@ fn let_through(folder: &Path, group: u32, made: bool) -> io::Result<()> {
     if passes || !made && (uid == 0 || !own) { Ok(()) } else { acl::grant(folder, group, 1) }
 }
 
-/// Answers for ever.
-pub fn serve(listener: &UnixListener, people: &People, hub: &Hub) {
-    loop {
-        match listener.accept() {
-            Ok((stream, _)) => {
-                if let Err(e) = converse(stream, people, hub) {
-                    hub.log.warn("control", "a conversation broke off", &[("why", e.to_string().into())]);
-                }
-            }
-            Err(e) => {
-                hub.log.warn("control", "no connection could be taken", &[("why", e.to_string().into())]);
-                std::thread::sleep(PATIENCE);
-            }
-        }
-    }
+/// Who answers requests.
+#[derive(Debug)]
+pub struct Desk {
+    people: People,
+    hub: Arc<Hub>,
+    /// Requests that are carried out at a time; the others wait.
+    at_a_time: Semaphore,
 }
 
-fn converse(mut stream: UnixStream, people: &People, hub: &Hub) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let (uid, groups) = sys::peer(&stream)?;
-    let allowed = uid == 0 || uid == sys::own_uid() || people.group.is_some_and(|g| groups.contains(&g));
-    // A stranger's is read too: whoever leaves something unread breaks the connection off, answer and all.
-    let request = request(&mut stream);
-    let answer = if allowed {
-        match request {
-            Ok(Some(request)) => hub.answer(&request),
+impl Desk {
+    /// For these people.
+    #[must_use]
+    pub fn new(people: People, hub: Arc<Hub>) -> Desk {
+        Desk { people, hub, at_a_time: Semaphore::new(AT_A_TIME) }
+    }
+
+    /// One request, one answer.
+    pub async fn converse(self: Arc<Self>, stream: UnixStream) {
+        let log = self.hub.log.clone();
+        if let Err(e) = self.try_converse(stream).await {
+            log.warn("control", "a conversation broke off", &[("why", e.to_string().into())]);
+        }
+    }
+
+    async fn try_converse(self: Arc<Self>, stream: UnixStream) -> io::Result<()> {
+        let (uid, groups) = sys::peer(stream.as_fd())?;
+        let group = self.people.group;
+        let allowed = uid == 0 || uid == sys::own_uid() || group.is_some_and(|g| groups.contains(&g));
+        let mut lines = Framed::new(stream, LinesCodec::new_with_max_length(LONGEST_REQUEST));
+        // A stranger's is read too: whoever leaves something unread breaks the connection off, answer and all.
+        let request = match timeout(TO_COME, lines.next()).await {
             // Another that looked whether anybody is here before it starts.
             Ok(None) => return Ok(()),
-            Err(e) => Err(format!("the request can't be read: {e}")),
-        }
-    } else {
-        hub.log.warn("control", "a user without the right was turned away", &[("uid", uid.into())]);
-        Err(format!("user {uid} may not: root, the router's own user and control.group may"))
-    };
-    let mut line = match answer {
-        Ok(mut fields) => {
-            fields["ok"] = json!(true);
-            fields
-        }
-        Err(error) => json!({ "ok": false, "error": error }),
-    }
-    .to_string();
-    line.push('\n');
-    stream.write_all(line.as_bytes())
-}
-
-/// One line of JSON, bounded in length and time; `None` if whoever connected left without a word.
-fn request(stream: &mut UnixStream) -> io::Result<Option<Json>> {
-    let mut bytes = Vec::new();
-    let mut chunk = [0; 512];
-    let started = std::time::Instant::now();
-    let slow = || io::Error::new(io::ErrorKind::TimedOut, format!("it took longer than {PATIENCE:?}"));
-    while !bytes.contains(&b'\n') {
-        let n = match stream.read(&mut chunk) {
-            // As the system says that the time to read is over.
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Err(slow()),
-            other => other?,
+            Ok(Some(Ok(line))) => serde_json::from_str::<Json>(&line).map_err(|e| e.to_string()),
+            Ok(Some(Err(LinesCodecError::MaxLineLengthExceeded))) => {
+                Err(format!("it has more than {LONGEST_REQUEST} bytes"))
+            }
+            Ok(Some(Err(LinesCodecError::Io(e)))) => return Err(e),
+            Err(_) => Err(format!("it took longer than {TO_COME:?}")),
         };
-        bytes.extend_from_slice(&chunk[..n]);
-        if bytes.len() > LONGEST_REQUEST {
-            let text = format!("it has more than {LONGEST_REQUEST} bytes");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
-        }
-        if started.elapsed() > PATIENCE {
-            return Err(slow());
-        }
-        if n == 0 {
-            break;
-        }
+        let answer = match request {
+            _ if !allowed => {
+                let uid = [("uid", uid.into())];
+                self.hub.log.warn("control", "a user without the right was turned away", &uid);
+                Some(Err(format!(
+                    "user {uid} may not: root, the router's own user and control.group may",
+                    uid = uid[0].1
+                )))
+            }
+            Ok(request) => self.carry_out(request, lines.get_ref().as_fd().try_clone_to_owned()?).await?,
+            Err(e) => Some(Err(format!("the request can't be read: {e}"))),
+        };
+        let line = match answer {
+            Some(Ok(mut fields)) => {
+                fields["ok"] = json!(true);
+                fields
+            }
+            Some(Err(error)) => json!({ "ok": false, "error": error }),
+            // Nobody is there any more to be answered.
+            None => return Ok(()),
+        };
+        let late = |_| io::Error::new(io::ErrorKind::TimedOut, "the answer isn't taken");
+        let mut stream = lines.into_inner();
+        timeout(TO_GO, stream.write_all(format!("{line}\n").as_bytes())).await.map_err(late)?
     }
-    if bytes.is_empty() {
-        return Ok(None);
+
+    /// `None`: whoever asked has given up before it was begun; then it isn't.
+    async fn carry_out(&self, request: Json, asker: OwnedFd) -> io::Result<Option<Result<Json, String>>> {
+        let Ok(Ok(turn)) = timeout(TO_BEGIN, self.at_a_time.acquire()).await else {
+            return Ok(Some(Err("too many requests at a time: nothing was done, ask again".into())));
+        };
+        let hub = Arc::clone(&self.hub);
+        let work =
+            move || if sys::hung_up(asker.as_fd())? { Ok(None) } else { Ok(Some(hub.answer(&request))) };
+        let answer = tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?;
+        drop(turn);
+        answer
     }
-    let line = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
-    serde_json::from_slice(line).map(Some).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
 }
 
 /// What a client without a word of its own uses.

@@ -34,6 +34,8 @@ pub struct Hub {
     commands: Mutex<Sender<Command>>,
     /// The file, and what of it can only change with a restart.
     file: PathBuf,
+    /// Said on the command line, whatever the file says.
+    fix_offloads: bool,
     running: Mutex<Config>,
     reloads: Mutex<Reloads>,
     /// The ports' links, which the thread that minds them looks at.
@@ -48,11 +50,26 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Hub {
-    /// Of a router that runs by this configuration, read from this file; it obeys what is sent here.
+    /// Of a router that runs by this configuration, read from this file; it obeys what is sent here. `fix_offloads`: whatever the
+    /// file says.
     #[must_use]
-    pub fn new(commands: Sender<Command>, file: PathBuf, running: Config, log: Log) -> Hub {
+    pub fn new(
+        commands: Sender<Command>,
+        file: PathBuf,
+        fix_offloads: bool,
+        running: Config,
+        log: Log,
+    ) -> Hub {
         let (reloads, links) = (Mutex::default(), Mutex::default());
-        Hub { commands: Mutex::new(commands), file, running: Mutex::new(running), reloads, links, log }
+        Hub {
+            commands: Mutex::new(commands),
+            file,
+            fix_offloads,
+            running: Mutex::new(running),
+            reloads,
+            links,
+            log,
+        }
     }
 
     /// Sends a command and waits for its answer; one that isn't taken up in time is withdrawn.
@@ -121,7 +138,8 @@ impl Hub {
     }
 
     fn try_reload(&self, running: &mut Config) -> Result<(), String> {
-        let (new, _) = read(&self.file, &crate::router::registry(), Some(&self.log))?;
+        let (mut new, _) = read(&self.file, &crate::router::registry(), Some(&self.log))?;
+        new.fix_offloads |= self.fix_offloads;
         let fixed: [(&str, bool); 9] = [
             ("inside, outside", new.ports == running.ports),
             ("packet", new.packet == running.packet),
@@ -171,10 +189,7 @@ impl Hub {
                 self.log.info("bypass", if on { "everything passes" } else { "back to normal" }, &[]);
                 Ok(json!({ "bypass": on }))
             }
-            Some("stop") => {
-                self.stop();
-                Ok(json!({}))
-            }
+            Some("stop") => self.command(Command::Stop).map(|()| json!({})),
             _ => Err("\"do\" is stats, reload, bypass or stop".into()),
         }
     }
@@ -192,9 +207,10 @@ impl Hub {
         }
     }
 
-    /// Tells the packet thread to drain and end.
+    /// Tells the packet thread to drain and end, whenever it comes to it.
     pub fn stop(&self) {
+        let (asked, _) = packets::ask();
         // If it has ended already there is nothing to tell.
-        let _ = lock(&self.commands).send(Command::Stop);
+        let _ = lock(&self.commands).send(Command::Stop(asked));
     }
 }

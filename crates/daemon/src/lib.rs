@@ -3,12 +3,13 @@
 //! that the simulator runs.
 //!
 //! ```text
-//! signals ─┐                                   ┌─→ port
-//! control ─┼─→ commands ─→ packets (one thread) ┤
-//! metrics ─┘       ↑ snapshots                 └─← port
+//! signals ──┐                                   ┌─→ port
+//! control ──┼─→ commands ─→ packets (one thread) ┤
+//! metrics ──┘       ↑ snapshots                 └─← port
 //! ```
 //!
-//! One thread has the packets and shares nothing: others send it [`Command`](packets::Command)s and get
+//! One thread has the packets and shares nothing: the others, one for signals and the watchdog, one for control and metrics, one
+//! for reloads, send it [`Command`](packets::Command)s and get
 //! [`Snapshot`](snapshot::Snapshot)s.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
@@ -46,6 +47,8 @@ pub mod privileges;
 pub mod router;
 #[cfg(target_os = "linux")]
 pub mod run;
+#[cfg(target_os = "linux")]
+pub mod serve;
 pub mod snapshot;
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "system calls; each with its reason")]

@@ -1,77 +1,102 @@
-//! Prometheus' text format, served over HTTP/1.0: `GET /metrics`, one request a connection, read-only and bounded.
+//! Metrics in Prometheus' text format, over HTTP: `GET /metrics`, one request a connection, read-only and bounded.
 
+use std::convert::Infallible;
 use std::fmt::Write as _;
-use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use inprofile_core::packet::Colour;
 use inprofile_core::verdict::Cause;
 use inprofile_live::io::link::Link;
+use tokio::net::TcpStream;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
 
 use crate::hub::{Hub, Reloads};
 use crate::snapshot::Snapshot;
 
-/// The longest request.
+/// The longest request: the least that hyper can be told.
 const LONGEST_REQUEST: usize = 8192;
-/// How long a request may take to come, and an answer to go.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a request may take to come.
+const TO_COME: Duration = Duration::from_secs(2);
+/// How long a conversation may take in all.
+const TO_GO: Duration = Duration::from_secs(15);
+/// How old a page may be: however many ask, the packet thread is asked no more often.
+const FRESH: Duration = Duration::from_millis(100);
 const COLOURS: [&str; 3] = ["in", "out", "red"];
 
-/// Answers for ever.
-pub fn serve(listener: &TcpListener, hub: &Hub) {
-    loop {
-        match listener.accept() {
-            // Whoever asks badly, or goes away, is his own affair.
-            Ok((stream, _)) => drop(converse(stream, hub)),
-            Err(e) => {
-                hub.log.warn("metrics", "no connection could be taken", &[("why", e.to_string().into())]);
-                std::thread::sleep(PATIENCE);
-            }
-        }
-    }
+/// Who hands out the page.
+#[derive(Debug)]
+pub struct Server {
+    hub: Arc<Hub>,
+    last: Mutex<Option<(Instant, Bytes)>>,
 }
 
-fn converse(mut stream: TcpStream, hub: &Hub) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let (started, mut request, mut chunk) = (Instant::now(), Vec::new(), [0; 1024]);
-    while !request.windows(4).any(|w| w == b"\r\n\r\n") {
-        let n = stream.read(&mut chunk)?;
-        request.extend_from_slice(&chunk[..n]);
-        if n == 0 || request.len() > LONGEST_REQUEST || started.elapsed() > PATIENCE {
-            return respond(
-                &mut stream,
-                "400 Bad Request",
-                "the request is too long, too slow or broken off\n",
-            );
-        }
+impl Server {
+    /// Of this router.
+    #[must_use]
+    pub fn new(hub: Arc<Hub>) -> Server {
+        Server { hub, last: Mutex::default() }
     }
-    let line = request.split(|b| *b == b'\r').next().unwrap_or_default();
-    let mut words = std::str::from_utf8(line).unwrap_or("").split(' ');
-    // Parameters, as Prometheus may be set to send, say nothing to us.
-    let path =
-        |target: &'static str, word: Option<&str>| word.and_then(|w| w.split('?').next()) == Some(target);
-    match (words.next(), words.next()) {
-        (Some("GET"), word) if path("/metrics", word) => match hub.snapshot() {
-            Ok(snapshot) => {
-                let page = page(&snapshot, &hub.reloads(), hub.log.counts());
-                respond(&mut stream, "200 OK", &page)
-            }
-            Err(e) => respond(&mut stream, "503 Service Unavailable", &format!("{e}\n")),
-        },
-        (Some("GET"), _) => respond(&mut stream, "404 Not Found", "metrics are at /metrics\n"),
-        _ => respond(&mut stream, "405 Method Not Allowed", "only GET\n"),
-    }
-}
 
-fn respond(stream: &mut TcpStream, status: &str, body: &str) -> io::Result<()> {
-    let head = format!(
-        "HTTP/1.0 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(body.as_bytes())
+    /// One request, one answer. Whoever asks badly, or goes away, is his own affair.
+    pub async fn converse(self: Arc<Self>, stream: TcpStream) {
+        let service = service_fn(|request| {
+            let this = Arc::clone(&self);
+            async move { Ok::<_, Infallible>(this.respond(&request).await) }
+        });
+        let conversation = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(TO_COME)
+            .max_buf_size(LONGEST_REQUEST)
+            .keep_alive(false)
+            .serve_connection(TokioIo::new(stream), service);
+        let _ = timeout(TO_GO, conversation).await;
+    }
+
+    async fn respond(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+        // Parameters, as Prometheus may be set to send, say nothing to us.
+        let (status, body) = match (request.method(), request.uri().path()) {
+            (&Method::GET, "/metrics") => match self.page().await {
+                Ok(page) => (StatusCode::OK, page),
+                Err(e) => (StatusCode::SERVICE_UNAVAILABLE, format!("{e}\n").into()),
+            },
+            (&Method::GET, _) => (StatusCode::NOT_FOUND, "metrics are at /metrics\n".into()),
+            _ => (StatusCode::METHOD_NOT_ALLOWED, "only GET\n".into()),
+        };
+        let mut response = Response::new(Full::new(body));
+        *response.status_mut() = status;
+        let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+        response.headers_mut().insert(CONTENT_TYPE, text);
+        if status == StatusCode::METHOD_NOT_ALLOWED {
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET"));
+        }
+        response
+    }
+
+    /// The page, no older than [`FRESH`]; those who ask meanwhile wait for the same.
+    async fn page(&self) -> Result<Bytes, String> {
+        let mut last = self.last.lock().await;
+        if let Some((made, page)) = last.as_ref()
+            && made.elapsed() < FRESH
+        {
+            return Ok(page.clone());
+        }
+        let hub = Arc::clone(&self.hub);
+        let work = move || Ok(page(&*hub.snapshot()?, &hub.reloads(), hub.log.counts()));
+        let made: Result<String, String> =
+            tokio::task::spawn_blocking(work).await.map_err(|e| e.to_string())?;
+        let page = Bytes::from(made?);
+        *last = Some((Instant::now(), page.clone()));
+        Ok(page)
+    }
 }
 
 /// A page in the making: families in order, each with its head once.

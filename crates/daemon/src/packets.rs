@@ -71,8 +71,8 @@ pub enum Command {
     Snapshot(Asked<Box<Snapshot>>),
     /// The interface of a port has gone or come; or what the system says against taking it up.
     Port(Port, Standing, Asked<Result<(), String>>),
-    /// Send what waits, and end.
-    Stop,
+    /// Send what waits, and end; it is answered before it ends.
+    Stop(Asked<()>),
 }
 
 /// Counts the rounds of the loop: what the watchdog watches.
@@ -128,7 +128,12 @@ pub fn run<P: Ports + ?Sized>(
     let mut drain_until = None;
     loop {
         match commands.try_recv() {
-            Ok(Command::Stop) => drain_until = drain_until.or(Some(this.io.now() + LONGEST_DRAIN)),
+            Ok(Command::Stop(asked)) => {
+                if asked.take() {
+                    asked.answer(());
+                    drain_until = drain_until.or(Some(this.io.now() + LONGEST_DRAIN));
+                }
+            }
             Ok(command) => {
                 this.obey(command)?;
                 continue;

@@ -1,13 +1,13 @@
 //! `inprofiled run`: opens everything, gives up privileges, starts the threads, and then minds signals and the watchdog.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 use inprofile_config::Severity;
@@ -28,7 +28,7 @@ use crate::presence::Presence;
 use crate::privileges::{self, People};
 use crate::router::Router;
 use crate::sys::Signals;
-use crate::{control, metrics, ports};
+use crate::{control, files, ports, serve};
 
 /// Frames that the kernel may keep for a port.
 const RING: u32 = 4096;
@@ -111,9 +111,8 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     let (mut config, _) = read(file, &crate::router::registry(), None)?;
     config.fix_offloads |= fix_offloads;
     let words = |e: io::Error| e.to_string();
-    // The file is read again on every reload, wherever the process stands then.
-    let file = fs::canonicalize(file).map_err(words)?;
-    let notify = Notify::from_environment().map_err(words)?;
+    // The file is read again on every reload, wherever the process stands then; a link in between is followed anew.
+    let file = std::path::absolute(file).map_err(|e| files::at(file, &e).to_string())?;
     let signals = Signals::take().map_err(words)?;
     let Open { mut io, control, mut place, metrics: listener, log: to, mut offloads, mut link_loss, people } =
         open(&config).map_err(words)?;
@@ -123,6 +122,7 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     let first = live::run_first();
     privileges::drop(&people, offloads.are_minded() || link_loss.is_on()).map_err(words)?;
     let (log, log_thread) = Log::start(config.log.level, to).map_err(words)?;
+    let notify = Arc::new(Notify::from_environment(log.clone()));
     for (port, feature) in offloads.changed() {
         log.info("offload", "switched off", &[("interface", port.into()), ("feature", feature.into())]);
     }
@@ -135,17 +135,10 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     let (commands, queue) = channel();
     let (pulse, layer) = (Pulse::default(), io.layer());
     let router = Router::new(config.clone(), layer, seed);
-    let hub = Arc::new(Hub::new(commands, file, config.clone(), log.clone()));
-    let start = |name: &str, work: Box<dyn FnOnce() + Send>| {
-        std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(words)
-    };
+    let hub = Arc::new(Hub::new(commands, file, fix_offloads, config.clone(), log.clone()));
     hub.set_links(presence.links());
-    let h = Arc::clone(&hub);
-    start("control", Box::new(move || control::serve(&control, &people, &h)))?;
-    if let Some(listener) = listener {
-        let h = Arc::clone(&hub);
-        start("metrics", Box::new(move || metrics::serve(&listener, &h)))?;
-    }
+    serve::start(control, people, listener, Arc::clone(&hub)).map_err(words)?;
+    let errands = Errands::start(Arc::clone(&hub), Arc::clone(&notify)).map_err(words)?;
     hub.tell_roles(&config);
     log.info(
         "start",
@@ -160,8 +153,9 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     let (sender, ended) = channel();
     let outcome = std::thread::scope(|scope| {
         let minder = scope.spawn(|| {
-            let outcome =
-                mind(&signals, &notify, &hub, &pulse, ended, &mut presence, &mut offloads, &mut link_loss);
+            let minded =
+                Minded { presence: &mut presence, offloads: &mut offloads, link_loss: &mut link_loss };
+            let outcome = mind(&signals, &notify, &hub, &errands, &pulse, ended, minded);
             // Nobody minds the packets any more: if they haven't ended they do now.
             hub.stop();
             outcome
@@ -177,7 +171,7 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
         minder.join().unwrap_or_else(|_| Err("the thread that minds the packets died".into()))
     });
     finish(&mut place, &mut offloads, &mut link_loss, &notify, &log, &outcome);
-    drop((hub, log));
+    drop((hub, errands, notify, log));
     // The control and metrics threads hold a log too: the line may be on its way for as long as this.
     let patience = Instant::now() + Duration::from_millis(200);
     while !log_thread.is_finished() && Instant::now() < patience {
@@ -186,32 +180,35 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     outcome
 }
 
-/// Waits for signals, and for the packet thread to end; tells the watchdog whether packets move.
+/// What the thread looks after that minds signals.
+struct Minded<'a> {
+    presence: &'a mut Presence,
+    offloads: &'a mut Offloads,
+    link_loss: &'a mut LinkLoss,
+}
+
+/// Waits for signals, and for the packet thread to end; tells the watchdog whether packets move. Nothing here waits for a disk.
 fn mind(
     signals: &Signals,
     notify: &Notify,
     hub: &Hub,
+    errands: &Errands,
     pulse: &Pulse,
     ended: Receiver<Result<Ended, String>>,
-    presence: &mut Presence,
-    offloads: &mut Offloads,
-    link_loss: &mut LinkLoss,
+    minded: Minded<'_>,
 ) -> Result<Ended, String> {
+    let Minded { presence, offloads, link_loss } = minded;
     let words = |e: io::Error| e.to_string();
-    notify.tell(&format!("READY=1\nSTATUS={}", status(hub, presence))).map_err(words)?;
+    let mut told = status(hub, presence);
+    notify.tell(&format!("READY=1\nSTATUS={told}"));
     let every = notify.watchdog().map_or(LOOK, |w| (w / 3).min(LOOK));
     let mut last = None;
     loop {
         match signals.next(every.as_millis() as i32).map_err(words)? {
-            Some(libc::SIGHUP) => {
-                notify.tell("RELOADING=1").map_err(words)?;
-                // What is wrong has been logged and counted.
-                let _ = hub.reload();
-                notify.tell(&format!("READY=1\nSTATUS={}", status(hub, presence))).map_err(words)?;
-            }
-            Some(libc::SIGUSR1) => hub.reopen_log(),
+            Some(libc::SIGHUP) => errands.ask(Errand::Reload),
+            Some(libc::SIGUSR1) => errands.ask(Errand::ReopenLog),
             Some(_) => {
-                notify.tell("STOPPING=1\nSTATUS=what waits is sent").map_err(words)?;
+                notify.tell("STOPPING=1\nSTATUS=what waits is sent");
                 hub.stop();
             }
             None => {}
@@ -224,16 +221,57 @@ fn mind(
         let tell = |port, standing| hub.command(|asked| Command::Port(port, standing, asked));
         if presence.look(offloads, link_loss, &hub.log, tell).map_err(words)? {
             hub.set_links(presence.links());
-            notify.tell(&format!("STATUS={}", status(hub, presence))).map_err(words)?;
+        }
+        let now = status(hub, presence);
+        if now != told {
+            notify.tell(&format!("STATUS={now}"));
+            told = now;
         }
         // Tied to the packets: a loop that hangs is no sign of life, whatever this thread does.
         let now = pulse.count();
         if last != Some(now) {
             last = Some(now);
             if notify.watchdog().is_some() {
-                notify.tell("WATCHDOG=1").map_err(words)?;
+                notify.tell("WATCHDOG=1");
             }
         }
+    }
+}
+
+/// What a signal asks for that may have to wait for a disk.
+enum Errand {
+    Reload,
+    ReopenLog,
+}
+
+/// A thread that does it.
+struct Errands(SyncSender<Errand>);
+
+impl Errands {
+    /// So many signals are remembered while one errand is done.
+    const MOST: usize = 16;
+
+    fn start(hub: Arc<Hub>, notify: Arc<Notify>) -> io::Result<Errands> {
+        let (asks, queue) = sync_channel(Errands::MOST);
+        std::thread::Builder::new().name("errands".into()).spawn(move || {
+            for errand in queue {
+                match errand {
+                    Errand::Reload => {
+                        notify.tell("RELOADING=1");
+                        // What is wrong has been logged and counted.
+                        let _ = hub.reload();
+                        notify.tell("READY=1");
+                    }
+                    Errand::ReopenLog => hub.reopen_log(),
+                }
+            }
+        })?;
+        Ok(Errands(asks))
+    }
+
+    fn ask(&self, errand: Errand) {
+        // One too many: those that wait do the same.
+        let _ = self.0.try_send(errand);
     }
 }
 
@@ -268,9 +306,7 @@ fn finish(
     if let Err(e) = place.leave() {
         log.warn("stop", "the control socket stays", &[("why", e.to_string().into())]);
     }
-    if let Err(e) = notify.tell("STOPPING=1") {
-        log.warn("stop", "the service manager could not be told", &[("why", e.to_string().into())]);
-    }
+    notify.tell("STOPPING=1");
 }
 
 /// For the random numbers of mechanisms and the secret of the flow table: nobody outside may guess it.

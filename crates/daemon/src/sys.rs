@@ -2,9 +2,8 @@
 
 use std::ffi::{CStr, CString};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 /// A user, as the system knows him.
@@ -73,7 +72,7 @@ pub fn set_attribute(path: &Path, name: &CStr, value: &[u8]) -> io::Result<()> {
 }
 
 /// Who is at the other end of a socket: user, and all groups.
-pub fn peer(stream: &UnixStream) -> io::Result<(u32, Vec<u32>)> {
+pub fn peer(stream: BorrowedFd<'_>) -> io::Result<(u32, Vec<u32>)> {
     let mut who = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
     let fd = stream.as_raw_fd();
@@ -97,6 +96,14 @@ pub fn peer(stream: &UnixStream) -> io::Result<(u32, Vec<u32>)> {
     groups.truncate(length as usize / size_of::<u32>());
     groups.push(who.gid);
     Ok((who.uid, groups))
+}
+
+/// Whether the other end of a socket is closed both ways, so that nothing can be answered any more.
+pub fn hung_up(stream: BorrowedFd<'_>) -> io::Result<bool> {
+    let mut poll = libc::pollfd { fd: stream.as_raw_fd(), events: 0, revents: 0 };
+    // SAFETY: the pointer is to one pollfd, which lives through the call.
+    check(unsafe { libc::poll(&raw mut poll, 1, 0) })?;
+    Ok(poll.revents & (libc::POLLHUP | libc::POLLERR) != 0)
 }
 
 /// Does something while new files are made with these bits cleared. Other threads' files too: call it before there are any.

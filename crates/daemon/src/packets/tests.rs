@@ -208,7 +208,11 @@ fn the_end_drains() {
     let router = this.router.take().unwrap();
     assert_eq!(router.waiting(), 4);
     let (sender, commands) = channel();
-    sender.send(Command::Stop).unwrap();
+    // One that was withdrawn ends nothing: the other does.
+    let (withdrawn, waiting) = ask();
+    assert!(waiting.answer(std::time::Duration::ZERO).is_err());
+    sender.send(Command::Stop(withdrawn)).unwrap();
+    sender.send(Command::Stop(ask().0)).unwrap();
     assert_eq!(
         run(&mut io, router, THERE, 1, &commands, &Pulse::default(), log).unwrap(),
         Ended { left_behind: 0 }

@@ -4,7 +4,6 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,7 +11,7 @@ use inprofile_core::units::Duration as Span;
 use inprofile_daemon::offload;
 use inprofile_daemon::privileges::{self, People};
 
-use crate::bench::{Bench, PROGRAM, QUIET, assert_adds_up, figure, plain};
+use crate::bench::{Bench, QUIET, assert_adds_up, figure, plain};
 use crate::frames::{Udp, not_ip};
 
 #[test]
@@ -138,14 +137,6 @@ fn a_start_that_is_refused_leaves_nothing_behind() {
     bench.configure(&format!("[metrics]\nlisten = \"{address}\"\n{}", plain("5 Mbit/s")));
     let (code, said) = bench.refused();
     assert!(code == Some(1) && said.contains(&format!("metrics at {address}")), "{said}");
-    // A manager that can't be told: refused when everything is open and offloads are off.
-    bench.configure(&plain("5 Mbit/s"));
-    let file = bench.path("router.toml");
-    let out = bench
-        .namespace
-        .within(|| Command::new(PROGRAM).arg("run").arg(&file).env("NOTIFY_SOCKET", "/nowhere/sock").output())
-        .unwrap();
-    assert_eq!(out.status.code(), Some(1), "{}", String::from_utf8_lossy(&out.stderr));
     for name in ["control.sock", "control.offloads"] {
         assert!(!bench.path(name).exists(), "{name}");
     }

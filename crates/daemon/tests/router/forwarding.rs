@@ -194,7 +194,7 @@ fn metrics_are_served_and_privileges_gone() {
     assert!(get("GET /metricsx HTTP/1.0\r\n\r\n").contains("404"));
     assert!(get("GET / HTTP/1.0\r\n\r\n").contains("404"));
     assert!(get("POST /metrics HTTP/1.0\r\n\r\n").contains("405"));
-    assert!(get(&format!("GET /{} HTTP/1.0\r\n", "x".repeat(9000))).contains("400"));
+    assert!(get(&format!("GET /{} HTTP/1.0\r\n", "x".repeat(9000))).contains("431"));
 
     let status = std::fs::read_to_string(format!("/proc/{}/status", bench.pid())).unwrap();
     let of = |key: &str| status.lines().find_map(|l| l.strip_prefix(key)).unwrap().trim().to_owned();

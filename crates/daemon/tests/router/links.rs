@@ -142,7 +142,7 @@ fn link_loss_is_passed_on_where_that_is_wanted() {
     assert_eq!(operstate(&bench, "h0"), "UP");
     bench.link("set h1 down");
     wait_for("the inside sees it", || operstate(&bench, "h0") == "LOWERLAYERDOWN");
-    assert!(bench.errors().contains("switched off, as the link at `wan0` is down"), "{}", bench.errors());
+    wait_for("a line", || bench.errors().contains("switched off, as the link at `wan0` is down"));
     bench.link("set h1 up");
     wait_for("the inside is up", || operstate(&bench, "h0") == "UP");
     bench.send(0, &[Udp::numbered(1).v4()]);

@@ -8,4 +8,5 @@ mod frames;
 mod links;
 mod ports;
 mod reload;
+mod servers;
 mod service;

@@ -1,0 +1,118 @@
+//! Who else talks to the router: the control socket and metrics, on one thread beside the packets'.
+//!
+//! Connections are tasks; each has a deadline. There are [`SEATS`] of a kind: one more takes the place of the oldest, so that
+//! connections on which nothing comes keep nobody out. What waits for the packet thread waits on threads of its own, of which
+//! each kind has a few.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::io;
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::AbortHandle;
+
+use crate::hub::Hub;
+use crate::privileges::People;
+use crate::{control, metrics};
+
+/// Connections of a kind at a time. With the files of the router itself they are far below LimitNOFILE= of the unit.
+const SEATS: usize = 32;
+/// How long nothing is taken after the system refused to hand over a connection.
+const PAUSE: Duration = Duration::from_millis(500);
+/// Threads that wait for the packet thread.
+const WAITERS: usize = 8;
+
+/// Starts the thread.
+///
+/// # Errors
+/// What the system says.
+pub fn start(
+    control: UnixListener,
+    people: People,
+    metrics: Option<TcpListener>,
+    hub: Arc<Hub>,
+) -> io::Result<()> {
+    control.set_nonblocking(true)?;
+    metrics.iter().try_for_each(|m| m.set_nonblocking(true))?;
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(WAITERS)
+        .thread_name("request")
+        .build()?;
+    std::thread::Builder::new().name("serve".into()).spawn(move || {
+        let log = hub.log.clone();
+        if let Err(e) = all(&runtime, control, people, metrics, hub) {
+            log.error("serve", "neither control nor metrics", &[("why", e.to_string().into())]);
+        }
+    })?;
+    Ok(())
+}
+
+fn all(
+    runtime: &Runtime,
+    control: UnixListener,
+    people: People,
+    metrics: Option<TcpListener>,
+    hub: Arc<Hub>,
+) -> io::Result<()> {
+    runtime.block_on(async {
+        let control = tokio::net::UnixListener::from_std(control)?;
+        let metrics = metrics.map(tokio::net::TcpListener::from_std).transpose()?;
+        let desk = Arc::new(control::Desk::new(people, Arc::clone(&hub)));
+        let page = Arc::new(metrics::Server::new(Arc::clone(&hub)));
+        let asked = accept(
+            "control",
+            &hub,
+            async || control.accept().await,
+            |(stream, _)| Arc::clone(&desk).converse(stream),
+        );
+        let scraped = async {
+            if let Some(metrics) = &metrics {
+                accept(
+                    "metrics",
+                    &hub,
+                    async || metrics.accept().await,
+                    |(stream, _)| Arc::clone(&page).converse(stream),
+                )
+                .await;
+            }
+        };
+        futures_util::future::join(asked, scraped).await;
+        Ok(())
+    })
+}
+
+/// Takes connections for ever; the oldest gives its place to one too many.
+async fn accept<C, T: Future<Output = ()> + Send + 'static>(
+    event: &str,
+    hub: &Hub,
+    next: impl AsyncFn() -> io::Result<C>,
+    converse: impl Fn(C) -> T,
+) {
+    let mut seats: VecDeque<AbortHandle> = VecDeque::with_capacity(SEATS);
+    let mut refused = false;
+    loop {
+        match next().await {
+            Ok(connection) => {
+                refused = false;
+                seats.retain(|seat| !seat.is_finished());
+                while seats.len() >= SEATS {
+                    seats.pop_front().iter().for_each(AbortHandle::abort);
+                }
+                seats.push_back(tokio::spawn(converse(connection)).abort_handle());
+            }
+            Err(e) => {
+                if !refused {
+                    let why = format!("{e}{}", crate::files::remedy(&e));
+                    hub.log.warn(event, "no connection can be taken", &[("why", why.into())]);
+                }
+                refused = true;
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
