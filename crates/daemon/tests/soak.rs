@@ -13,7 +13,7 @@ use inprofile_core::rng::Rng;
 use inprofile_core::units::{Duration, Time};
 use inprofile_daemon::config::Level;
 use inprofile_daemon::log::Log;
-use inprofile_daemon::packets::{self, Command, Ports, Pulse, Waiting};
+use inprofile_daemon::packets::{self, Command, Ports, Pulse, Waiting, ask};
 use inprofile_daemon::presence::Standing;
 use inprofile_daemon::router::{self, Router};
 use inprofile_daemon::snapshot::Snapshot;
@@ -164,7 +164,7 @@ impl Io for Source {
         let next = if self.made < self.most { Some(self.next) } else { None };
         self.now = next.into_iter().chain(until).min().unwrap_or(self.now).max(self.now);
         if self.made == self.most {
-            self.commands.send(Command::Stop).map_err(io::Error::other)?;
+            self.commands.send(Command::Stop(ask().0)).map_err(io::Error::other)?;
         }
         Ok(())
     }
