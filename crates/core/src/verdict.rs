@@ -131,6 +131,10 @@ pub trait Why {
     fn asks(&self) -> bool {
         true
     }
+
+    /// The packet at the head was dropped: what is noted from now on is about the next one.
+    #[inline]
+    fn next_packet(&mut self) {}
 }
 
 /// Nobody asks why.

@@ -5,7 +5,7 @@
 //!                          ↑ queue discipline             an acknowledgement goes back likewise
 //! ```
 use inprofile_core::packet::{Ecn, Packet};
-use inprofile_core::verdict::{Admission, Cause, Silent};
+use inprofile_core::verdict::{Admission, Cause, Notes, Silent, Why};
 
 use crate::calendar::Event;
 use crate::clock::Clock;
@@ -154,14 +154,15 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let mut dropped = Vec::new();
         let l = &mut self.links[link as usize];
         let sink = |w: Waiting<C>, cause| dropped.push((w.slot, cause));
+        let mut figures = OfEach::default();
         let next = if TRACE {
-            self.notes.clear();
-            l.start_next(self.now, &self.packets, self.shared.as_mut(), &mut self.notes, sink)
+            l.start_next(self.now, &self.packets, self.shared.as_mut(), &mut figures, sink)
         } else {
             l.start_next(self.now, &self.packets, self.shared.as_mut(), &mut Silent, sink)
         };
-        for (slot, cause) in dropped {
+        for (number, (slot, cause)) in dropped.into_iter().enumerate() {
             if TRACE {
+                self.notes = figures.dropped[number];
                 self.record_verdict(self.now.time(), slot, Place::Queue(link), ("drop", Some(cause)));
             }
             self.drop_packet(slot, Place::Queue(link), cause, self.now);
@@ -252,5 +253,22 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     pub fn pending_losses(&self) -> impl Iterator<Item = &(C, u32, Cause)> {
         let now = self.now;
         self.pending_losses.iter().filter(move |loss| loss.0 >= now)
+    }
+}
+
+/// The figures behind each verdict of a departure: of the packets dropped at the head, and of the one that was sent.
+#[derive(Default)]
+struct OfEach {
+    dropped: Vec<Notes>,
+    now: Notes,
+}
+
+impl Why for OfEach {
+    fn note(&mut self, what: &'static str, value: f64) {
+        self.now.note(what, value);
+    }
+
+    fn next_packet(&mut self) {
+        self.dropped.push(std::mem::take(&mut self.now));
     }
 }

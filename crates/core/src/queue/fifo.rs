@@ -232,6 +232,7 @@ impl<T: Item> Fifo<T> {
                 Departure::Drop(cause) => {
                     self.counts.dropped[cause.index()][colour] += 1;
                     dropped(item, cause);
+                    why.next_packet();
                     continue;
                 }
                 Departure::Mark => self.counts.marked[colour] += 1,
