@@ -12,7 +12,7 @@ needs = @command -v $(1) >/dev/null || { echo "$(2)" >&2; exit 1; }
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce compare atlas renew test soak soak-ns2 ns2 fuzz trial wire clock lint test-rust test-python bench cost profile validate validate-live laws wheel requirements clean
+.PHONY: help build reproduce compare atlas renew test soak soak-ns2 ns2 fuzz trial wire clock lint test-rust test-python bench cost profile validate validate-live docs laws wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -130,6 +130,13 @@ validate-live: build ## Compare with the kernel's own TCP, in wall time; write d
 	$(say) "Against the kernel"
 	@$(BIN)/python validation/kernel.py --jobs $(or $(JOBS),4)
 
+docs: build $(VENV)/.docs ## Build the documentation site into target/docs, its examples run; warnings are errors
+	$(say) "Documentation: examples and links"
+	@INPROFILE_DOCS=1 $(BIN)/pytest --quiet python/tests/test_docs.py python/tests/test_glossary.py
+	$(say) "Documentation: the site"
+	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b html -d target/docs-cache docs target/docs
+	@echo "target/docs/index.html is its first page"
+
 laws: ## Write docs/requirements.md: which law is kept where, and tested by what
 	@$(PYTHON) docs/requirements.py
 
@@ -154,6 +161,9 @@ requirements: $(VENV)/.packages ## Renew requirements*.txt from pyproject.toml
 			--no-emit-index-url --no-emit-find-links --custom-compile-command "make requirements" \
 			$${kind:+--group tools} pyproject.toml -o requirements$$kind.txt; \
 	done
+	@target/uv/bin/uv pip compile --quiet --python-version 3.11 --upgrade --generate-hashes \
+		--no-emit-index-url --no-emit-find-links --custom-compile-command "make requirements" \
+		--constraint requirements-dev.txt --group docs -o requirements-docs.txt
 
 clean: ## Remove everything that was made
 	rm -rf $(VENV) target dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -169,6 +179,11 @@ $(VENV)/.packages: requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; say which: make PYTHON=python3.12")'
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install --no-compile --require-hashes -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.packages requirements-docs.txt
+	$(say) "Packages of the documentation"
+	@$(PIP) install --no-compile --require-hashes -r requirements-docs.txt
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.packages pyproject.toml $(RUST)

@@ -28,6 +28,7 @@ PART = r"§ ?(?P<section>\d+(?:\.\d+)*)(?:(?:–| to )§?(?P<last>\d+(?:\.\d+)*)
 EQUATION = r"Eq\. ?\(?(?P<equation>\d+)\)?(?:–\(?(?P<upto>\d+)\)?)?"
 #: In "RFC 2697 §3, 2698 §3" the second number stands alone.
 TOKEN = re.compile(rf"{SOURCE}|\b(?P<again>\d{{3,4}})(?=,? §)|{PART}|{EQUATION}")
+RUSTDOC_LINK = re.compile(r"\[(`[^`]+`)\]\([\w:]+\)")
 ITEM = re.compile(r"\b(?:fn|struct|enum|const(?! fn)|static|trait|mod|type|union) (\w+)")
 MEMBER = re.compile(r"(?:pub(?:\([^)]*\))? )?(\w+)")
 WIDTH = 150
@@ -67,7 +68,7 @@ def rust(text: str, test: bool) -> Iterator[Comment]:
         found = re.match(r"(//[/!]?)(.*)", bare)
         if found and (not kind or found[1] == kind):
             kind = found[1]
-            gathered.append(found[2].strip())
+            gathered.append(RUSTDOC_LINK.sub(r"\1", found[2].strip()))
             continue
         if gathered:
             item = inside

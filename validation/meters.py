@@ -70,7 +70,7 @@ class Found:
             "## Meters",
             "",
             "The tests hold the meters of RFC 2697, 2698 and 4115 to",
-            f"[{vectors} hand-derived vectors](../validation/meters) of {packets} packets.",
+            f"[{vectors} hand-derived vectors](../validation/meters/README.md) of {packets} packets.",
             "Against DPDK's rte_meter, packet by packet:",
             "",
         ]

@@ -1,0 +1,35 @@
+"""How Sphinx makes the site: `make docs`."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+import inprofile
+
+project = "Inprofile"
+author = "Inprofile contributors"
+copyright = author  # noqa: A001 (Sphinx's name)
+version = release = inprofile.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "from_code"]
+exclude_patterns = ["images/*.py", "_ext"]
+myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline"]
+myst_heading_anchors = 4
+suppress_warnings = ["myst.header"]
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_default_options = {"members": True, "undoc-members": False}
+python_use_unqualified_type_names = True
+
+html_theme = "furo"
+html_title = "Inprofile"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+pygments_style = "friendly"
+pygments_dark_style = "native"

@@ -1,0 +1,106 @@
+"""The documentation: its examples do what they show, and its links lead somewhere."""
+
+import importlib.util
+import os
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import docs_examples
+import inprofile
+import inprofile.papers
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md")) + [
+    ROOT / f"{name}.md" for name in ("README", "ARCHITECTURE", "CONTRIBUTING", "CHANGELOG")
+]
+#: What a page's examples need besides the program; `make docs` installs it and asks for it.
+NEEDS = {"tables.md": ("pandas", "polars", "duckdb")}
+
+_LINK = re.compile(r"(?<!`)\[[^\]]*\]\(([^)\s]+)\)")
+_CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+
+def runnable(page: Path) -> bool:
+    return any(
+        block.language == "console" or (block.language == "python" and ">>>" in block.text)
+        for block in docs_examples.blocks(page)
+    )
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.parent != ROOT and runnable(page)], ids=lambda page: page.stem
+)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_examples_do_what_they_show(page: Path, tmp_path: Path) -> None:
+    missing = [name for name in NEEDS.get(page.name, ()) if importlib.util.find_spec(name) is None]
+    if missing and not os.environ.get("INPROFILE_DOCS"):
+        pytest.skip(f"{page.name} needs {', '.join(missing)}: make docs runs it")
+    assert docs_examples.run(page, tmp_path) > 0
+
+
+def anchors(page: Path) -> set[str]:
+    """Headings as links write them, GitHub's way."""
+    text = _CODE.sub(lambda m: m[0].strip("`") if not m[0].startswith("```") else "", page.read_text("utf-8"))
+    found = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in found}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in _LINK.findall(_CODE.sub("", page.read_text("utf-8"))):
+        if "://" in link:
+            continue
+        place, _, anchor = link.partition("#")
+        target = (page.parent / place).resolve() if place else page
+        assert target.exists(), f"{page.relative_to(ROOT)}: {link}"
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors(target), f"{page.relative_to(ROOT)}: {link}"
+
+
+def test_every_mechanism_is_on_a_page() -> None:
+    """By a section of its own, or by `others`, which shows the rest."""
+    for kind, name in (("marker", "markers"), ("aqm", "queues"), ("scheduler", "schedulers")):
+        text = (DOCS / "concepts" / f"{name}.md").read_text("utf-8")
+        every = {m.name for m in inprofile.mechanisms() if m.kind == kind}
+        shown = set(re.findall(r"^## `(\w+)`", text, re.MULTILINE))
+        assert shown <= every, f"{name}.md has {shown - every}, which the program has not"
+        assert shown == every or f"```{{others}} {kind}" in text
+
+
+def test_each_paper_has_a_page_and_a_reading() -> None:
+    for name in inprofile.papers.names():
+        assert (DOCS / "papers" / f"{name}.md").exists()
+        assert (DOCS / "readings" / f"{name}.md").exists()
+
+
+def test_architecture_has_every_dependency_between_crates() -> None:
+    rows = re.findall(
+        r"^\| `(\w+)` \|.*\| ([^|]*)\|$", (ROOT / "ARCHITECTURE.md").read_text("utf-8"), re.MULTILINE
+    )
+    said = {crate: set(re.findall(r"`(\w+)`", needs)) for crate, needs in rows}
+    found = {}
+    for manifest in (ROOT / "crates").glob("*/Cargo.toml"):
+        about = tomllib.loads(manifest.read_text("utf-8"))
+        tables = [about, *about.get("target", {}).values()]
+        needed = {name for table in tables for name in table.get("dependencies", {})}
+        found[manifest.parent.name] = {
+            n.removeprefix("inprofile-") for n in needed if n.startswith("inprofile-")
+        }
+    assert said == found
+
+
+def test_nobody_is_invented() -> None:
+    """Author and maintainer are the contributors, everywhere."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["authors"] == project["maintainers"] == [{"name": "Inprofile contributors"}]
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert re.findall(r"^ +- name: (.*)$", citation, re.MULTILINE) == ['"Inprofile contributors"'] * 2
+    version = re.search(r"^version: (.*)$", citation, re.MULTILINE)
+    assert version is not None
+    assert version[1] == inprofile.__version__
+    assert "doi" not in citation
+    assert "://" not in citation
