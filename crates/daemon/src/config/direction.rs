@@ -2,6 +2,7 @@
 
 use inprofile_config::named::{self, Found, Mechanism};
 use inprofile_config::problem::Wrong;
+use inprofile_config::quantity;
 use inprofile_config::{Entry, Section};
 use inprofile_core::params::Context;
 use inprofile_core::registry::{AnyMarker, Registry};
@@ -16,6 +17,8 @@ use super::{Class, Direction, MOST_CLASSES, customers, read};
 const CONTROL: &str = "control";
 /// Its queue, in packets: policed, little ever waits there.
 const CONTROL_LIMIT: f64 = 100.0;
+/// The most a queue holds, in bytes.
+const LARGEST_LIMIT: f64 = 1e9;
 /// The name of the class of the three colours.
 const ASSURED: &str = "assured";
 /// The name of the class of what is left.
@@ -161,8 +164,7 @@ fn class(section: &Section<'_, '_>, name: &str, own: &[&'static str], link: &Lin
         None => Some(None),
     };
     let served_at = rate.and_then(|r| r.or(link.rate));
-    let limit =
-        section.need("limit", "\"100 packets\"").and_then(|e| named::limit(&e, served_at, Some(link.packet)));
+    let limit = section.need("limit", "\"100 packets\"").and_then(|e| limit(&e, served_at, link.packet));
     let (found, rate, limit) = (found?, rate?, limit?);
     let place = Context { link_rate: served_at, contract: None, packet: link.packet, limit: Some(limit) };
     if !found.fits(&place, true) {
@@ -174,6 +176,25 @@ fn class(section: &Section<'_, '_>, name: &str, own: &[&'static str], link: &Lin
         return None;
     }
     Some(Class { name: name.to_owned(), dscp: Vec::new(), aqm, limit, rate })
+}
+
+/// A queue's limit: packets, bytes, or what drains in so long a time at the rate it is served at.
+fn limit(entry: &Entry<'_, '_>, served_at: Option<Rate>, packet: Bytes) -> Option<Backlog> {
+    if entry.as_text().is_none_or(|text| quantity::duration(text).is_err()) {
+        return named::limit(entry, served_at, Some(packet));
+    }
+    let (time, rate) = (entry.positive_duration()?, served_at?);
+    let bytes = (rate.0 as f64 * time.secs() / 8.0).floor();
+    if bytes < packet.0 as f64 {
+        let ms = (packet.0 as f64 * 8e3 / rate.0 as f64).ceil();
+        let problem = format!("{bytes} B at {rate}: less than a full packet of {packet}");
+        return entry.wrong(Wrong::new(problem, format!("write at least \"{ms} ms\"")));
+    }
+    if bytes > LARGEST_LIMIT {
+        let problem = format!("{bytes} B at {rate}: more than a queue can hold");
+        return entry.wrong(Wrong::new(problem, "write a shorter time"));
+    }
+    Some(Backlog::Bytes(bytes))
 }
 
 /// A marker of the registry.

@@ -216,6 +216,140 @@ fn what_only_a_simulator_knows_is_refused() {
     assert!(problems.iter().any(|p| p.contains("what only a simulator knows")), "{problems:#?}");
 }
 
+/// A time is what drains in it at the rate that the class is served at.
+#[test]
+fn a_limit_may_be_a_time() {
+    let file = |limit: &str, rate: &str| {
+        format!(
+            "inside = \"a\"\noutside = \"b\"\n[upstream]\nrole = \"core\"\nrate = \"10 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"{limit}\"{rate} }}\n"
+        )
+    };
+    let limit = |file: String| {
+        let (config, _) = read(&file).unwrap();
+        config.directions[0].as_ref().unwrap().classes[1].limit
+    };
+    assert_eq!(limit(file("100 ms", "")), Backlog::Bytes(125_000.0));
+    assert_eq!(limit(file("0.1 s", ", rate = \"2 Mbit/s\"")), Backlog::Bytes(25_000.0));
+    assert_eq!(limit(file("50 packets", "")), Backlog::Packets(50.0));
+    for (wrong, why) in [
+        ("1 ms", "1250 B at 10 Mbit/s: less than a full packet of 1500 B\n  write at least \"2 ms\""),
+        ("0 ms", "limit"),
+        ("1000 s", "more than a queue can hold"),
+        ("100 m", "limit"),
+    ] {
+        let problems = read(&file(wrong, "")).unwrap_err();
+        assert!(problems.len() == 1 && problems[0].contains(why), "{problems:?}");
+    }
+}
+
+/// What was called `others` is called `role`: it works, and says so; both at once don't.
+#[test]
+fn roles_are_told() {
+    let file = |head: &str, up: &str| {
+        format!(
+            "inside = \"a\"\noutside = \"b\"\n{head}\n[upstream]\nrate = \"1 Mbit/s\"\n{up}\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\n[[upstream.customers]]\nname = \"c\"\nport = 80\nmarker = {{ kind = \"colour\", colour = \"red\" }}\n[downstream]\nrole = \"core\"\nrate = \"1 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\n"
+        )
+    };
+    let ask = |head: &str, up: &str| {
+        let (config, warnings) = read(&file(head, up)).unwrap();
+        let up = config.directions[0].as_ref().unwrap();
+        (up.role, up.unsold.bleach, warnings)
+    };
+    assert_eq!(ask("", ""), (Role::Edge, true, vec![]));
+    assert_eq!(ask("role = \"core\"", ""), (Role::Core, false, vec![]));
+    assert_eq!(ask("role = \"core\"", "role = \"edge\""), (Role::Edge, true, vec![]));
+    assert_eq!(ask("dscp = \"keep\"", ""), (Role::Edge, false, vec![]));
+    assert_eq!(ask("role = \"core\"\ndscp = \"bleach\"", ""), (Role::Core, true, vec![]));
+    let old = |value: &str, now: &str| {
+        let value = format!("others = \"{value}\"");
+        let warning =
+            format!("r.toml:6:10: warning: upstream.{value}: this is called role now\n  write {now}");
+        (value, warning)
+    };
+    let (trust, warning) = old("trust", "role = \"core\"");
+    assert_eq!(ask("", &trust), (Role::Core, false, vec![warning]));
+    let (best_effort, warning) = old(
+        "best_effort",
+        "role = \"edge\", the default; with dscp = \"keep\" code points that nobody bought stay as they are",
+    );
+    assert_eq!(ask("role = \"core\"", &best_effort), (Role::Edge, true, vec![warning]));
+    let problems = read(&file("", "role = \"edge\"\nothers = \"trust\"")).unwrap_err();
+    assert!(problems[0].contains("upstream.others = \"trust\": role says it already"), "{problems:?}");
+    let (config, _) = read(&file("", "")).unwrap();
+    assert_eq!(
+        describe::roles(&config),
+        [
+            "upstream: edge, what nobody has bought is best effort; its code point is bleached",
+            "downstream: core, the code points of what comes in are believed; all code points are kept"
+        ]
+    );
+}
+
+#[test]
+fn nothing_for_sale_is_given_away_by_a_remap() {
+    let file = |remap: &str| {
+        format!(
+            "inside = \"a\"\noutside = \"b\"\nremap = {{ {remap} }}\n[upstream]\nrate = \"1 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\n[[upstream.classes]]\nname = \"voice\"\ndscp = [\"EF\"]\nrate = \"1 Mbit/s\"\naqm = \"drop_tail\"\nlimit = \"9 packets\"\n[[upstream.customers]]\nname = \"c\"\nport = 80\nmarker = {{ kind = \"colour\", colour = \"red\" }}\nservices = [{{ class = \"voice\", rate = \"1 Mbit/s\", burst = \"2 kB\" }}]\n"
+        )
+    };
+    let (config, warnings) = read(&file("CS1 = \"CS1\", AF21 = 3, 46 = \"BE\"")).unwrap();
+    assert_eq!(warnings, Vec::<String>::new());
+    let unsold = config.directions[0].as_ref().unwrap().unsold;
+    let becomes = |dscp: &str| unsold.becomes(Dscp::parse(dscp).unwrap()).unwrap().to_string();
+    assert_eq!(["CS1", "AF21", "EF", "AF22"].map(becomes), ["CS1", "3", "CS0", "CS0"]);
+    for (wrong, why) in [
+        ("CS1 = \"AF11\"", "AF11 is that of the colour in: whoever didn't buy it would have it"),
+        ("CS1 = \"EF\"", "EF is that of the class voice"),
+        ("AF14 = \"BE\"", "the key is no DSCP"),
+        ("EF = \"BE\", 46 = \"BE\"", "this code point is remapped twice"),
+        ("EF = 64", "remap.EF"),
+    ] {
+        let problems = read(&file(wrong)).unwrap_err();
+        assert!(problems.len() == 1 && problems[0].contains(why), "{problems:?}");
+    }
+}
+
+#[test]
+fn what_frames_and_services_may_say() {
+    let file = |frames: &str, services: &str| {
+        format!(
+            "inside = \"a\"\noutside = \"b\"\nmpu = \"84 B\"\nframes = {{ {frames} }}\n[upstream]\nrate = \"100 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\n[[upstream.classes]]\nname = \"voice\"\ndscp = [\"EF\"]\nrate = \"1 Mbit/s\"\naqm = \"drop_tail\"\nlimit = \"9 packets\"\n[[upstream.customers]]\nname = \"c\"\nport = 80\nmarker = {{ kind = \"colour\", colour = \"red\" }}\nservices = [{services}]\n"
+        )
+    };
+    let voice = "{ class = \"voice\", rate = \"1 Mbit/s\", burst = \"2 kB\" }";
+    let (config, _) = read(&file("", voice)).unwrap();
+    let up = config.directions[0].as_ref().unwrap();
+    // 0.5 % of the rate, and four full packets at once.
+    assert_eq!((up.control.rate, up.control.burst.0, config.mpu), (Rate(500_000), 6_000, 84));
+    assert_eq!(config.frames.age_limit.secs(), 0.5);
+    let set = "unreadable = \"drop\", length_mismatch = \"drop\", age_limit = \"2 s\", control = { rate = \"64 kbit/s\", burst = \"3 kB\" }";
+    let (config, _) = read(&file(set, voice)).unwrap();
+    assert!(config.frames.drop_unreadable && config.frames.drop_length_mismatch);
+    assert_eq!(config.directions[0].as_ref().unwrap().control.rate, Rate(64_000));
+    let text = describe::text(&config);
+    for line in [
+        "  unreadable = drop\n",
+        "  age_limit = 2 s\n",
+        "role = edge\n",
+        "dscp = bleach\n",
+        "services voice\n",
+    ] {
+        assert!(text.contains(line), "{line}{text}");
+    }
+    for (frames, services, why) in [
+        ("unreadable = \"pass\"", voice, "frames.unreadable"),
+        ("control = { rate = \"64 kbit/s\", burst = \"1 kB\" }", voice, "none would ever be let through"),
+        ("age_limit = \"0 s\"", voice, "frames.age_limit"),
+        ("", "{ class = \"voise\", rate = \"1 Mbit/s\", burst = \"2 kB\" }", "write one of voice"),
+        ("", "{ class = \"assured\", rate = \"1 Mbit/s\", burst = \"2 kB\" }", "there is no such class"),
+        ("", "{ class = \"voice\", rate = \"1 Mbit/s\", burst = \"1 kB\" }", "less than a full packet"),
+        ("", &format!("{voice}, {voice}"), "this class is bought twice"),
+    ] {
+        let problems = read(&file(frames, services)).unwrap_err();
+        assert!(problems.len() == 1 && problems[0].contains(why), "{problems:?}");
+    }
+}
+
 /// Floyd and Jacobson 1993, §6: w_q = 0.001 and min_th = 5 let a burst of 100 packets and more by; w_q = 0.002 and 5, 70.
 #[test]
 fn bursts_are_floyds() {

@@ -307,3 +307,34 @@ fn a_thread_that_wakes_late_loses_no_rate() {
     assert_eq!(late.1, late.0.len() as u64);
     assert!(late.2 > Duration::from_millis(9) && late.2 < Duration::from_millis(10), "{:?}", late.2);
 }
+
+/// Stopped for 5 s while 8 Mbit/s come, it wakes up with 5,000 packets in the ring whose turn has come, all at once: but for
+/// those of the last moments they would leave past the shaper.
+#[test]
+fn what_is_too_late_is_thrown_away() {
+    for (limit, sent) in [("500 ms", 501), ("20 ms", 21), ("10 s", 5_000)] {
+        let frame = |n: u64| {
+            let mut bytes = vec![0; 1000];
+            (bytes[0], bytes[9]) = (0x45, 17);
+            bytes[2..4].copy_from_slice(&1000u16.to_be_bytes());
+            Frame { at: Time(n * 1_000_000_000), port: 0, bytes }
+        };
+        let to_come = (1..=5_000).map(frame).collect();
+        let mut io =
+            Sleepy { every: Duration::from_millis(5_000), now: Time::ZERO, to_come, sent: Vec::new() };
+        let text = format!(
+            "inside = \"a\"\noutside = \"b\"\nframes.age_limit = \"{limit}\"\n[upstream]\nrate = \"8 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"4000 packets\" }}\n"
+        );
+        let (config, _) = config::parse(text.as_bytes(), "r.toml", &router::registry()).unwrap();
+        let (log, _) = Log::start(Level::Error, None).unwrap();
+        let mut this = Loop::new(&mut io, Router::new(config, Layer::Ip, 1), THERE, 1, log);
+        while !this.io.ended() {
+            this.round(true).unwrap();
+        }
+        let router = this.router.as_ref().unwrap();
+        router.check().unwrap();
+        let totals = *router.lanes[0].path.totals();
+        assert_eq!((totals.came, totals.too_late, totals.sent), (5_000, 5_000 - sent, sent), "{limit}");
+        assert_eq!(io.sent.len() as u64, sent);
+    }
+}
