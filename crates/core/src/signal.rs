@@ -18,6 +18,12 @@ pub struct Signal {
 /// anew: what was kept under this number was another flow's. A mechanism that keeps nothing by flow has nothing to do.
 pub const FORGET: &str = "forget";
 
+/// The topic by which whoever puts a marker in another's place tells it how much its bucket holds at most, in the unit of its
+/// gauge: a change of settings fills no bucket.
+pub const TOKENS: &str = "tokens";
+/// As [`TOKENS`], of the second bucket of a marker that has two.
+pub const EXCESS_TOKENS: &str = "excess_tokens";
+
 /// Signals a mechanism wants delivered to the peers that the experiment connected it to (`[[signals]]`): each after the
 /// connection's delay, in the order they were sent, but for those the connection loses. Only a tick sends, so that a
 /// packet never waits for a message. A mechanism that sends says so: [`Mechanism::sends`](crate::mechanism::Mechanism::sends).

@@ -13,7 +13,7 @@ use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::rng::Rng;
-use crate::signal::Outbox;
+use crate::signal::{Outbox, Signal, TOKENS};
 use crate::units::{Backlog, Duration, PS_PER_S, Rate, Time};
 use crate::verdict::{Mark, Why};
 
@@ -358,6 +358,13 @@ impl Mechanism for Ard {
         self.vars.arrived = [0; 2];
         self.vars.since = Some(now);
         Some(now + self.interval)
+    }
+
+    fn signal(&mut self, now: Time, signal: &Signal) {
+        if signal.topic == TOKENS {
+            self.vars.tokens = self.tokens_at(now).min(signal.value.max(0.0));
+            self.vars.at = now;
+        }
     }
 
     fn gauges(&self, now: Time, show: Gauge<'_>) {

@@ -13,6 +13,7 @@ use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::rng::Rng;
+use crate::signal::{Signal, TOKENS};
 use crate::units::{Backlog, Rate, Time};
 use crate::verdict::{Mark, Why};
 
@@ -145,6 +146,14 @@ impl TokenBucket {
 impl Mechanism for TokenBucket {
     fn sees_reverse(&self) -> bool {
         false
+    }
+
+    fn signal(&mut self, now: Time, signal: &Signal) {
+        if signal.topic == TOKENS {
+            let v = &mut self.vars;
+            v.tokens = refill(v.tokens, self.rate, v.at, now, self.depth).min(signal.value.max(0.0));
+            v.at = now;
+        }
     }
 
     fn gauges(&self, now: Time, show: Gauge<'_>) {

@@ -69,6 +69,12 @@ impl Bench {
         self.collect();
     }
 
+    /// Set up anew from this file.
+    pub fn reload(&mut self, text: &str) {
+        let router = self.router.take().expect("a reload is over at once");
+        self.router = Some(router.set_up_anew(config(text), Layer::Ethernet, 1, self.now));
+    }
+
     fn collect(&mut self) {
         let Bench { router, out, last, .. } = self;
         let leaving = &mut router.as_mut().expect("a reload is over at once").lanes[0].leaving;

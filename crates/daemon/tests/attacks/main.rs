@@ -2,4 +2,5 @@
 
 mod bench;
 mod frames;
+mod long_run;
 mod meter;

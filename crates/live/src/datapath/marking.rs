@@ -3,7 +3,7 @@
 use inprofile_core::packet::{Direction, Packet};
 use inprofile_core::registry::AnyMarker;
 use inprofile_core::rng::Rng;
-use inprofile_core::signal::Outbox;
+use inprofile_core::signal::{EXCESS_TOKENS, Outbox, Signal, TOKENS};
 use inprofile_core::units::Time;
 use inprofile_core::verdict::{Mark, Silent};
 
@@ -39,15 +39,25 @@ impl Marking {
         Marking { marker, rng, counts: MarkerCounts::default(), next_tick: Some(Time::ZERO) }
     }
 
-    /// Another mechanism in its place, from `now` on; random numbers and counts go on.
+    /// Another mechanism in its place, from `now` on; random numbers and counts go on. Its buckets hold no more than those
+    /// before: nobody gains a burst by a change of settings.
     #[must_use]
-    pub fn replaced(self, marker: AnyMarker, now: Time) -> Marking {
+    pub fn replaced(self, mut marker: AnyMarker, now: Time) -> Marking {
+        let mut held = [0.0; 2];
+        self.marker.gauges(now, &mut |name, value| match name {
+            "tokens" | "tc" => held[0] = value,
+            "te" | "tp" => held[1] = value,
+            _ => {}
+        });
+        keep_at_most(&mut marker, held, now);
         Marking { marker, next_tick: Some(now), ..self }
     }
 
-    /// Starts at `now` rather than at time zero.
+    /// Starts at `now` rather than at time zero, in the middle of a run: with empty buckets, or whoever is given another name
+    /// would begin with a burst.
     #[must_use]
-    pub fn starting(self, now: Time) -> Marking {
+    pub fn starting(mut self, now: Time) -> Marking {
+        keep_at_most(&mut self.marker, [0.0; 2], now);
         Marking { next_tick: Some(now), ..self }
     }
 
@@ -90,5 +100,12 @@ impl Marking {
     #[must_use]
     pub fn counts(&self) -> &MarkerCounts {
         &self.counts
+    }
+}
+
+/// Tells a marker how much its buckets hold at most.
+fn keep_at_most(marker: &mut AnyMarker, held: [f64; 2], now: Time) {
+    for (topic, value) in [TOKENS, EXCESS_TOKENS].into_iter().zip(held) {
+        marker.signal(now, &Signal { topic, flow: None, value });
     }
 }

@@ -87,6 +87,11 @@ impl Bucket {
         self.tokens -= u128::from(size) * BYTE;
     }
 
+    /// Holds no more than so many bytes from now on.
+    fn keep_at_most(&mut self, bytes: f64) {
+        self.tokens = self.tokens.min(u128::from(bytes.max(0.0) as u64) * BYTE);
+    }
+
     /// For a monitor.
     fn bytes(&self) -> f64 {
         self.tokens as f64 / BYTE as f64

@@ -14,6 +14,7 @@ use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::rng::Rng;
+use crate::signal::{EXCESS_TOKENS, Signal, TOKENS};
 use crate::units::{Backlog, Rate, Time};
 use crate::verdict::{Mark, Why};
 
@@ -120,6 +121,15 @@ impl Build for Params {
 impl Mechanism for Rfc4115 {
     fn sees_reverse(&self) -> bool {
         false
+    }
+
+    fn signal(&mut self, now: Time, signal: &Signal) {
+        self.vars.fill(self.cir, self.eir, now);
+        match signal.topic {
+            TOKENS => self.vars.c.keep_at_most(signal.value),
+            EXCESS_TOKENS => self.vars.e.keep_at_most(signal.value),
+            _ => {}
+        }
     }
 
     fn gauges(&self, now: Time, show: Gauge<'_>) {
