@@ -198,6 +198,9 @@ mechanisms! { ($)
     "wred" = Wred(Box<aqm::wred::Wred>, aqm::wred::Params),
         "Floyd and Jacobson 1993; RFC 2597 §4",
         "RED with a curve per colour, on one average of the whole queue or on an average per colour.";
+    "pie" = Pie(Box<aqm::pie::Pie>, aqm::pie::Params),
+        "RFC 8033",
+        "Drops at random on arrival, with a probability that a PI controller moves to hold the queueing delay at a target.";
     "dsred" = DsRed(Box<aqm::dsred::DsRed>, aqm::dsred::Params),
         "ns-2.35, dsRED/core",
         "ns-2's own RIO-C, RIO-D and WRED, with its faults: for comparing with what it published.";

@@ -9,6 +9,7 @@ pub mod fdd_red;
 #[cfg(test)]
 mod oracle;
 mod out_seen;
+pub mod pie;
 pub mod red;
 pub mod rio;
 pub mod rio_plus_out;

@@ -1,0 +1,399 @@
+//! PIE, Proportional Integral controller Enhanced: drops on arrival with a probability that holds the queueing delay at a target.
+//!
+//! At every arrival the dice are thrown with `drop_prob`. Every `t_update` that probability moves by how far the delay is from
+//! its target (the integral part, over time) and by how much it has changed since last time (the proportional part); the
+//! smaller the probability, the smaller its steps. Nothing is dropped in the first `max_burst` of a busy period.
+//! Source: RFC 8033. §4 is always on; of the options in §5, derandomisation, the capped step and ECN can each be set, the
+//! delay is measured by timestamps or by the dequeue rate, and `active_above` is §5.3's.
+//! `variant = "linux"`: where `sch_pie` goes another way than the RFC. An empty queue delays nobody: where its delay comes from
+//! timestamps, it is 0 once the last packet has left (the RFC's pseudocode would keep that packet's delay until the next one).
+//! Non-goal: DOCSIS-PIE (RFC 8034).
+
+use crate::aqm::Aqm;
+use crate::mechanism::{Gauge, Mechanism};
+use crate::packet::{Ecn, Packet};
+use crate::params::{Build, Context, Fault, Warning};
+use crate::queue::Queue;
+use crate::rng::Rng;
+use crate::signal::Outbox;
+use crate::units::{Backlog, Bytes, Duration, Time};
+use crate::verdict::{Admission, Cause, Departure, Why};
+
+/// Dropped on arrival by the drop probability (the RFC's `drop_early()`).
+pub const EARLY: Cause = Cause::named("early");
+
+/// §5.4: below it accu_prob lets every packet by, from the second on it drops every one.
+const ACCU_PROB: (f64, f64) = (0.85, 8.5);
+/// §4.1: the drop probability from which a delay below half the target no longer lets every packet by.
+const NOT_TOO_HIGH: f64 = 0.2;
+/// §5.5: from this drop probability on, no step is above the second.
+const CAP: (f64, f64) = (0.1, 0.02);
+/// §4.2: what the probability shrinks to at each update of an uncongested queue. Linux: 1 − 1/64.
+const DECAY: (f64, f64) = (0.98, 1.0 - 1.0 / 64.0);
+/// Linux: above this delay the probability grows by at least the second at each update.
+const LINUX_SURGE: (f64, f64) = (0.25, 0.02);
+/// §5.2: the bytes of departures from which a new sample of their duration is all that counts.
+const WHOLE_WEIGHT: f64 = 65_536.0;
+
+crate::choice! {
+    /// Whose reading.
+    pub enum Variant {
+        /// RFC 8033.
+        Rfc8033 = "rfc8033",
+        /// Linux's `sch_pie`: above 250 ms of delay the probability grows by 2 % or more an update, and an uncongested queue's
+        /// shrinks by a sixty-fourth.
+        Linux = "linux",
+    }
+}
+
+crate::choice! {
+    /// How the queueing delay is known (§4.3).
+    pub enum DelayFrom {
+        /// The last packet that left: how long it waited.
+        Timestamp = "timestamp",
+        /// Little's law: bytes waiting / dequeue rate, which is measured (§5.2).
+        DequeueRate = "dequeue_rate",
+    }
+}
+
+crate::params! {
+    /// What an operator sets.
+    pub struct Params {
+        /// The queueing delay to aim at (QDELAY_REF).
+        target: Duration [POSITIVE] = Duration::from_millis(15);
+        /// How often the drop probability moves (T_UPDATE).
+        t_update: Duration [POSITIVE] = Duration::from_millis(15);
+        /// Weight of the delay's distance from target, per second.
+        alpha: f64 [POSITIVE] = 0.125;
+        /// Weight of the delay's change since the last update, per second.
+        beta: f64 [POSITIVE] = 1.25;
+        /// How long a busy period may last before anything is dropped early (MAX_BURST).
+        max_burst: Duration [NON_NEGATIVE] = Duration::from_millis(150);
+        /// How the queueing delay is measured.
+        delay_from: DelayFrom = DelayFrom::Timestamp;
+        /// With delay_from = "dequeue_rate": bytes that leave while their duration is measured (DQ_THRESHOLD), 64 KiB at most.
+        dq_threshold: Bytes [POSITIVE] = Bytes(16_384);
+        /// Drops are spaced: none within 0.85/p packets of the last, and one after 8.5/p at the latest (§5.4).
+        derandomise: bool = true;
+        /// From a drop probability of 10 % on it grows by at most 2 % an update (§5.5).
+        cap_step: bool = true;
+        /// Idle until this share of the limit waits, and again when congestion is over (§5.3). Default: always at work.
+        active_above: Option<f64> [UNIT_POSITIVE];
+        /// Packets of ECN-capable transports are marked rather than dropped early, while the drop probability is below mark_ecnth.
+        ecn: bool = false;
+        /// The drop probability from which ECN-capable packets are dropped too (§5.1).
+        mark_ecnth: f64 [UNIT] = 0.1;
+        /// Typical size on the wire: nothing is dropped early while at most two such packets wait. Default: a full packet.
+        mean_packet: Option<Bytes> [POSITIVE];
+        /// RFC 8033's algorithm, or Linux's.
+        variant: Variant = Variant::Rfc8033;
+    }
+}
+
+impl Build for Params {
+    type Mechanism = Pie;
+
+    fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        if self.dq_threshold.0 as f64 > WHOLE_WEIGHT {
+            return Err(Fault {
+                field: "dq_threshold",
+                problem: format!(
+                    "{} is above 64 KiB, where a sample would weigh more than 1",
+                    self.dq_threshold
+                ),
+                remedy: "dq_threshold = \"16384 B\", or another of at most 65536 B".into(),
+            });
+        }
+        let Some(limit) = context.limit else { return Ok(Vec::new()) };
+        let bytes = limit.bytes(context.packet);
+        if self.delay_from == DelayFrom::DequeueRate && bytes < self.dq_threshold.0 as f64 {
+            return Err(Fault {
+                field: "dq_threshold",
+                problem: format!(
+                    "the dequeue rate is measured while {} wait, and the limit is {limit}: there would never be a delay to act on",
+                    self.dq_threshold
+                ),
+                remedy: "a smaller dq_threshold, a longer limit, or delay_from = \"timestamp\"".into(),
+            });
+        }
+        let mut warnings = Vec::new();
+        if let Some(rate) = context.link_rate
+            && rate.bytes_in(self.target) >= bytes
+        {
+            let text = format!(
+                "a full queue ({limit}) delays by less than target ({}): the limit drops, PIE hardly ever",
+                self.target
+            );
+            warnings.push(Warning { field: "target", text });
+        }
+        Ok(warnings)
+    }
+
+    fn build(&self, context: &Context) -> Pie {
+        let mean = self.mean_packet.unwrap_or(context.packet).0;
+        let active_from = self.active_above.map(|share| match context.limit {
+            Some(Backlog::Packets(n)) => Backlog::Packets(n * share),
+            Some(Backlog::Bytes(n)) => Backlog::Bytes(n * share),
+            None => Backlog::Packets(0.0),
+        });
+        Pie {
+            vars: Vars::new(active_from.is_none(), self.max_burst),
+            params: Box::new(self.clone()),
+            safe_bytes: 2 * mean,
+            active_from,
+            begun: false,
+        }
+    }
+}
+
+/// State.
+#[derive(Clone, Debug, PartialEq)]
+struct Vars {
+    /// Whether it is at work (§5.3).
+    active: bool,
+    /// The chance of a drop, 0 to 1.
+    drop_prob: f64,
+    /// Its sum since the last drop (§5.4).
+    accu_prob: f64,
+    /// The delay now, in seconds.
+    qdelay: f64,
+    /// The delay at the last update, in seconds.
+    qdelay_old: f64,
+    /// What is left of the burst that is let by.
+    burst_allowance: Duration,
+    /// Bytes that wait.
+    backlog: u64,
+    rate: DequeueRate,
+}
+
+/// §5.2: how long it takes until `dq_threshold` bytes have left.
+#[derive(Clone, Debug, PartialEq, Default)]
+struct DequeueRate {
+    /// Since when, if a measurement is under way.
+    measuring: Option<Time>,
+    /// Bytes that have left since.
+    dq_count: u64,
+    /// Seconds, smoothed; 0 before the first sample.
+    avg_dq_time: f64,
+}
+
+impl Vars {
+    fn new(active: bool, max_burst: Duration) -> Vars {
+        Vars {
+            active,
+            drop_prob: 0.0,
+            accu_prob: 0.0,
+            qdelay: 0.0,
+            qdelay_old: 0.0,
+            burst_allowance: max_burst,
+            backlog: 0,
+            rate: DequeueRate::default(),
+        }
+    }
+}
+
+/// §4.2: the step of the drop probability, auto-tuned: `alpha` and `beta` in 1/s, delays in seconds.
+#[must_use]
+pub fn step(p: f64, alpha: f64, beta: f64, qdelay: f64, qdelay_old: f64, target: f64) -> f64 {
+    let step = alpha * (qdelay - target) + beta * (qdelay - qdelay_old);
+    let scale = match p {
+        p if p < 0.000_001 => 2048.0,
+        p if p < 0.000_01 => 512.0,
+        p if p < 0.000_1 => 128.0,
+        p if p < 0.001 => 32.0,
+        p if p < 0.01 => 8.0,
+        p if p < 0.1 => 2.0,
+        _ => 1.0,
+    };
+    step / scale
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct Pie {
+    vars: Vars,
+    params: Box<Params>,
+    /// While no more than this waits, nothing is dropped early.
+    safe_bytes: u64,
+    /// What has to wait before it is at work, where that is asked for.
+    active_from: Option<Backlog>,
+    /// Whether an interval has begun.
+    begun: bool,
+}
+
+impl Pie {
+    /// Whether the arrival is to be dropped, or marked, early.
+    fn drop_early<W: Why + ?Sized>(&mut self, waiting: u64, rng: &mut Rng, why: &mut W) -> bool {
+        let (v, p) = (&mut self.vars, &self.params);
+        // §4.1: work conserving.
+        let low = v.qdelay_old < p.target.secs() / 2.0 && v.drop_prob < NOT_TOO_HIGH;
+        if low || waiting <= self.safe_bytes {
+            return false;
+        }
+        if p.derandomise {
+            // §5.4
+            v.accu_prob = if v.drop_prob == 0.0 { 0.0 } else { v.accu_prob + v.drop_prob };
+            why.note("accu_prob", v.accu_prob);
+            if v.accu_prob < ACCU_PROB.0 {
+                return false;
+            }
+            if v.accu_prob >= ACCU_PROB.1 {
+                return true;
+            }
+        }
+        rng.chance("u", v.drop_prob, why)
+    }
+
+    /// Whether congestion is over (§4.4, §5.3).
+    fn uncongested(&self) -> bool {
+        let half = self.params.target.secs() / 2.0;
+        self.vars.drop_prob == 0.0 && self.vars.qdelay < half && self.vars.qdelay_old < half
+    }
+
+    /// §4.2, every T_UPDATE.
+    fn update(&mut self) {
+        let (v, p) = (&mut self.vars, &self.params);
+        let target = p.target.secs();
+        if p.delay_from == DelayFrom::DequeueRate {
+            // §5.2
+            v.qdelay = v.backlog as f64 * v.rate.avg_dq_time / p.dq_threshold.0 as f64;
+        }
+        let mut step = step(v.drop_prob, p.alpha, p.beta, v.qdelay, v.qdelay_old, target);
+        if p.cap_step && v.drop_prob >= CAP.0 {
+            // §5.5
+            step = step.min(CAP.1);
+        }
+        let linux = p.variant == Variant::Linux;
+        if linux && v.qdelay > LINUX_SURGE.0 {
+            step += LINUX_SURGE.1;
+        }
+        v.drop_prob += step;
+        if v.qdelay == 0.0 && v.qdelay_old == 0.0 {
+            v.drop_prob *= if linux { DECAY.1 } else { DECAY.0 };
+        }
+        v.drop_prob = v.drop_prob.clamp(0.0, 1.0);
+        v.qdelay_old = v.qdelay;
+        // §4.4
+        v.burst_allowance = Duration(v.burst_allowance.0.saturating_sub(p.t_update.0));
+    }
+}
+
+impl DequeueRate {
+    /// A packet of this size leaves at `now`; `backlog` bytes wait behind it.
+    fn departs(&mut self, now: Time, size: u32, backlog: u64, dq_threshold: u64) {
+        if let Some(start) = self.measuring {
+            self.dq_count += u64::from(size);
+            if self.dq_count >= dq_threshold {
+                let sample = (now - start).secs();
+                let weight = dq_threshold as f64 / WHOLE_WEIGHT;
+                self.avg_dq_time = match self.avg_dq_time {
+                    0.0 => sample,
+                    avg => sample * weight + avg * (1.0 - weight),
+                };
+                self.measuring = None;
+            }
+        }
+        if self.measuring.is_none() && backlog >= dq_threshold {
+            self.measuring = Some(now);
+            self.dq_count = 0;
+        }
+    }
+}
+
+impl Mechanism for Pie {
+    fn sees_reverse(&self) -> bool {
+        false
+    }
+
+    fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {
+        if self.begun && self.vars.active {
+            self.update();
+        }
+        self.begun = true;
+        Some(now + self.params.t_update)
+    }
+
+    fn gauges(&self, _: Time, show: Gauge<'_>) {
+        show("drop_prob", self.vars.drop_prob);
+        show("qdelay", self.vars.qdelay);
+        show("burst_allowance", self.vars.burst_allowance.secs());
+    }
+}
+
+impl Aqm for Pie {
+    fn serves(&self) -> bool {
+        true
+    }
+
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        _: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        let waiting = queue.bytes();
+        why.note("qdelay", self.vars.qdelay);
+        why.note("p", self.vars.drop_prob);
+        if !queue.fits(packet.size) {
+            self.vars.accu_prob = 0.0;
+            return Admission::Drop(Cause::OVERFLOW);
+        }
+        if let Some(from) = self.active_from {
+            // §5.3
+            let over = match from {
+                Backlog::Packets(n) => f64::from(queue.packets()) >= n,
+                Backlog::Bytes(n) => waiting as f64 >= n,
+            };
+            if !self.vars.active && over {
+                let backlog = self.vars.backlog;
+                self.vars = Vars { backlog, ..Vars::new(true, self.params.max_burst) };
+            } else if self.vars.active && self.uncongested() {
+                self.vars.active = false;
+            }
+        }
+        if self.uncongested() {
+            // §4.4
+            self.vars.burst_allowance = self.params.max_burst;
+        }
+        let burst = self.vars.burst_allowance > Duration(0);
+        if self.vars.active && !burst && self.drop_early(waiting, rng, why) {
+            self.vars.accu_prob = 0.0;
+            let can_mark = self.params.ecn && packet.ecn != Ecn::NotCapable;
+            // §5.1
+            if !(can_mark && self.vars.drop_prob < self.params.mark_ecnth) {
+                return Admission::Drop(EARLY);
+            }
+            self.vars.backlog = waiting + u64::from(packet.size);
+            return Admission::Mark;
+        }
+        self.vars.backlog = waiting + u64::from(packet.size);
+        Admission::Admit
+    }
+
+    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        since: Time,
+        queue: &mut Q,
+        _: &mut Rng,
+        why: &mut W,
+    ) -> Departure {
+        self.vars.backlog = queue.bytes();
+        match self.params.delay_from {
+            DelayFrom::Timestamp if queue.packets() == 0 => self.vars.qdelay = 0.0,
+            DelayFrom::Timestamp => self.vars.qdelay = (now - since).secs(),
+            DelayFrom::DequeueRate => {
+                let threshold = self.params.dq_threshold.0;
+                self.vars.rate.departs(now, packet.size, queue.bytes(), threshold);
+            }
+        }
+        why.note("sojourn", (now - since).secs());
+        Departure::Send
+    }
+}
+
+#[cfg(test)]
+mod tests;

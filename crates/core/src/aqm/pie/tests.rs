@@ -1,0 +1,372 @@
+//! PIE's laws, by hand and against the pseudocode of RFC 8033, Appendix A, written out once more.
+
+use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
+
+use super::*;
+use crate::queue::fake::Fake;
+use crate::rng::Rng;
+use crate::verdict::Silent;
+
+const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
+const MS: Duration = Duration::from_millis(1);
+
+fn params() -> Params {
+    Params {
+        target: MS * 15,
+        t_update: MS * 15,
+        alpha: 0.125,
+        beta: 1.25,
+        max_burst: MS * 150,
+        delay_from: DelayFrom::Timestamp,
+        dq_threshold: Bytes(16_384),
+        derandomise: false,
+        cap_step: false,
+        active_above: None,
+        ecn: false,
+        mark_ecnth: 0.1,
+        mean_packet: None,
+        variant: Variant::Rfc8033,
+    }
+}
+
+fn packet(ecn: Ecn) -> Packet {
+    Packet { size: 1000, ecn, ..Packet::default() }
+}
+
+/// A PIE whose clock, delay and queue a test sets.
+struct Bench {
+    pie: Pie,
+    rng: Rng,
+    now: Time,
+    queue: Fake,
+}
+
+impl Bench {
+    fn new(params: Params) -> Bench {
+        let mut pie = params.build(&CONTEXT);
+        // Late enough for packets that have waited.
+        let now = Time::ZERO + MS * 10_000;
+        pie.tick(now, &mut Outbox::default());
+        Bench { pie, rng: Rng::for_component(1, "pie"), now, queue: Fake::of(100, 0) }
+    }
+
+    fn arrive(&mut self, ecn: Ecn) -> Admission {
+        self.pie.arrive(self.now, &packet(ecn), &mut self.queue, &mut self.rng, &mut Silent)
+    }
+
+    /// A packet leaves that has waited for so long.
+    fn depart(&mut self, waited: Duration) {
+        let since = self.now - waited;
+        let p = packet(Ecn::NotCapable);
+        let sent = self.pie.depart(self.now, &p, since, &mut self.queue, &mut self.rng, &mut Silent);
+        assert_eq!(sent, Departure::Send);
+    }
+
+    /// So many updates, each after a packet that waited for so long.
+    fn updates(&mut self, n: u32, waited: Duration) {
+        for _ in 0..n {
+            self.now += self.pie.params.t_update;
+            self.depart(waited);
+            let next = self.pie.tick(self.now, &mut Outbox::default());
+            assert_eq!(next, Some(self.now + self.pie.params.t_update));
+        }
+    }
+}
+
+#[test]
+fn steps_by_hand() {
+    // alpha (0.025 − 0.015) + beta (0.025 − 0.021) = 0.00125 + 0.005, and its parts.
+    for (p, scale) in
+        [(0.0, 2048.0), (5e-6, 512.0), (5e-5, 128.0), (5e-4, 32.0), (5e-3, 8.0), (0.05, 2.0), (0.1, 1.0)]
+    {
+        let got = step(p, 0.125, 1.25, 0.025, 0.021, 0.015);
+        assert!((got - 0.006_25 / scale).abs() < 1e-15, "at {p}: {got}");
+    }
+}
+
+#[test]
+fn at_target_nothing_moves() {
+    let mut b = Bench::new(params());
+    b.updates(1, MS * 15);
+    b.pie.vars.drop_prob = 0.03;
+    b.updates(100, MS * 15);
+    assert_eq!(b.pie.vars.drop_prob, 0.03);
+}
+
+#[test]
+fn above_target_it_rises_below_it_falls() {
+    let mut b = Bench::new(params());
+    b.updates(1, MS * 40);
+    let mut last = b.pie.vars.drop_prob;
+    for _ in 0..200 {
+        b.updates(1, MS * 40);
+        assert!(b.pie.vars.drop_prob > last && b.pie.vars.drop_prob <= 1.0);
+        last = b.pie.vars.drop_prob;
+    }
+    b.updates(1, MS * 5);
+    last = b.pie.vars.drop_prob;
+    for _ in 0..200 {
+        b.updates(1, MS * 5);
+        assert!(b.pie.vars.drop_prob < last || b.pie.vars.drop_prob == 0.0);
+        last = b.pie.vars.drop_prob;
+    }
+}
+
+/// §4.2: an idle queue's probability has a time constant of about 50 updates.
+#[test]
+fn an_empty_queue_forgets() {
+    for (variant, each) in [(Variant::Rfc8033, 0.98f64), (Variant::Linux, 63.0 / 64.0)] {
+        // Without the controller's own step.
+        let mut b = Bench::new(Params { variant, alpha: f64::MIN_POSITIVE, ..params() });
+        b.queue = Fake::of(0, 0);
+        b.pie.vars.drop_prob = 0.5;
+        b.updates(50, MS * 40);
+        assert!((b.pie.vars.drop_prob - 0.5 * each.powi(50)).abs() < 1e-12);
+    }
+}
+
+/// The last packet out leaves no delay behind, however long it waited.
+#[test]
+fn an_empty_queue_delays_nobody() {
+    let mut b = Bench::new(params());
+    b.now += MS * 500;
+    b.depart(MS * 400);
+    assert_eq!(b.pie.vars.qdelay, 0.4);
+    b.queue = Fake::of(0, 0);
+    b.depart(MS * 400);
+    assert_eq!(b.pie.vars.qdelay, 0.0);
+}
+
+/// §4.4: a burst of max_burst is let by whatever its delay; then not.
+#[test]
+fn a_burst_is_let_by() {
+    let mut b = Bench::new(params());
+    for update in 0..10 {
+        b.pie.vars.drop_prob = 1.0;
+        assert_eq!(b.arrive(Ecn::NotCapable), Admission::Admit, "{update} updates into the burst");
+        b.updates(1, MS * 200);
+    }
+    b.pie.vars.drop_prob = 1.0;
+    assert_eq!(b.arrive(Ecn::NotCapable), Admission::Drop(EARLY));
+    // Congestion is over: the next burst is let by again.
+    b.updates(2, MS * 2);
+    b.pie.vars.drop_prob = 0.0;
+    assert_eq!(b.arrive(Ecn::NotCapable), Admission::Admit);
+    assert_eq!(b.pie.vars.burst_allowance, MS * 150);
+}
+
+fn congested(p: f64, of: Params) -> Bench {
+    let mut b = Bench::new(of);
+    b.updates(20, MS * 30);
+    b.pie.vars.drop_prob = p;
+    b.pie.vars.accu_prob = 0.0;
+    b
+}
+
+/// §4.1: work conserving.
+#[test]
+fn a_couple_of_packets_are_never_dropped() {
+    let mut b = congested(1.0, params());
+    b.queue = Fake::of(2, 0);
+    assert_eq!(b.arrive(Ecn::NotCapable), Admission::Admit);
+    b.queue = Fake::of(3, 0);
+    assert_eq!(b.arrive(Ecn::NotCapable), Admission::Drop(EARLY));
+}
+
+#[test]
+fn below_half_the_target_only_a_high_probability_drops() {
+    let mut b = congested(0.1999, params());
+    b.pie.vars.qdelay_old = 0.007;
+    assert!((0..1000).all(|_| b.arrive(Ecn::NotCapable) == Admission::Admit));
+    b.pie.vars.drop_prob = 0.2;
+    assert!((0..1000).any(|_| b.arrive(Ecn::NotCapable) == Admission::Drop(EARLY)));
+}
+
+/// §5.1: below 10 % it marks what it can; from there on it drops.
+#[test]
+fn marks_while_the_probability_is_low() {
+    for (p, struck) in [(0.099, Admission::Mark), (0.1, Admission::Drop(EARLY))] {
+        let mut b = congested(p, Params { ecn: true, ..params() });
+        let verdicts: Vec<_> = (0..2000).map(|_| b.arrive(Ecn::Capable)).collect();
+        assert!(verdicts.contains(&struck));
+        assert!(verdicts.iter().all(|v| *v == struck || *v == Admission::Admit));
+        assert!((0..2000).all(|_| b.arrive(Ecn::NotCapable) != Admission::Mark));
+    }
+}
+
+/// §5.5: from 10 % on it grows by 2 % at most; Linux adds 2 % above 250 ms.
+#[test]
+fn steps_are_capped() {
+    let grown = |variant, cap_step| {
+        let mut b = congested(0.3, Params { variant, cap_step, ..params() });
+        b.pie.vars.qdelay_old = 0.3;
+        b.updates(1, MS * 600);
+        b.pie.vars.drop_prob - 0.3
+    };
+    let own = 0.125 * 0.585 + 1.25 * 0.3;
+    for (variant, cap, want) in
+        [(Variant::Rfc8033, false, own), (Variant::Rfc8033, true, 0.02), (Variant::Linux, true, 0.04)]
+    {
+        assert!((grown(variant, cap) - want).abs() < 1e-12, "{variant:?} {cap}: {}", grown(variant, cap));
+    }
+}
+
+/// §5.2: 1,000 B every millisecond: 17 packets until 16,384 B have left.
+#[test]
+fn the_dequeue_rate_is_measured_while_enough_waits() {
+    let mut b = Bench::new(Params { delay_from: DelayFrom::DequeueRate, ..params() });
+    b.queue = Fake::of(16, 0);
+    for _ in 0..40 {
+        b.now += MS;
+        b.depart(MS);
+    }
+    assert_eq!(b.pie.vars.rate, DequeueRate::default(), "16,000 B wait: too few");
+    b.queue = Fake::of(50, 0);
+    for _ in 0..40 {
+        b.now += MS;
+        b.depart(MS);
+    }
+    assert!((b.pie.vars.rate.avg_dq_time - 0.017).abs() < 1e-12);
+    b.updates(1, MS);
+    // 50,000 B at 16,384 B in 17 ms.
+    assert!((b.pie.vars.qdelay - 50_000.0 * 0.017 / 16_384.0).abs() < 1e-12);
+}
+
+/// §5.3: at work from a third of the limit on, until congestion is over.
+#[test]
+fn works_from_a_share_of_the_limit_on() {
+    let context = Context { limit: Some(Backlog::Packets(90.0)), ..CONTEXT };
+    let mut b = Bench::new(params());
+    b.pie = Params { active_above: Some(1.0 / 3.0), ..params() }.build(&context);
+    b.pie.tick(b.now, &mut Outbox::default());
+    b.queue = Fake::of(29, 0);
+    b.arrive(Ecn::NotCapable);
+    b.updates(30, MS * 100);
+    assert_eq!((b.pie.vars.active, b.pie.vars.drop_prob), (false, 0.0));
+    b.queue = Fake::of(30, 0);
+    b.arrive(Ecn::NotCapable);
+    b.updates(30, MS * 100);
+    assert!(b.pie.vars.active && b.pie.vars.drop_prob > 0.0);
+    b.updates(2, MS);
+    b.pie.vars.drop_prob = 0.0;
+    b.arrive(Ecn::NotCapable);
+    assert!(!b.pie.vars.active);
+}
+
+#[test]
+fn what_can_not_work_is_refused_or_told() {
+    let context = |packets, rate| Context {
+        limit: Some(Backlog::Packets(packets)),
+        link_rate: Some(crate::units::Rate(rate)),
+        ..CONTEXT
+    };
+    let by_rate = Params { delay_from: DelayFrom::DequeueRate, ..params() };
+    let field = |p: &Params, c| p.check(&c).map(|w| w.len()).map_err(|f| f.field);
+    assert_eq!(field(&params(), context(1000.0, 10_000_000)), Ok(0));
+    assert_eq!(field(&params(), context(18.0, 10_000_000)), Ok(1), "14.4 ms");
+    assert_eq!(field(&by_rate, context(16.0, 1_000_000)), Err("dq_threshold"));
+    assert_eq!(field(&by_rate, context(17.0, 1_000_000)), Ok(0));
+    let heavy = Params { dq_threshold: Bytes(65_537), ..params() };
+    assert_eq!(field(&heavy, context(1000.0, 1_000_000)), Err("dq_threshold"));
+}
+
+/// Appendix A, line by line, in seconds.
+struct Oracle {
+    burst_allowance: f64,
+    drop_prob: f64,
+    qdelay_old: f64,
+    current_qdelay: f64,
+}
+
+impl Oracle {
+    fn enque(&mut self, byte_length: u64, random: &mut impl FnMut() -> f64) -> bool {
+        if self.drop_prob == 0.0 && self.current_qdelay < 0.015 / 2.0 && self.qdelay_old < 0.015 / 2.0 {
+            self.burst_allowance = 0.150;
+        }
+        !(self.burst_allowance == 0.0 && self.drop_early(byte_length, random))
+    }
+
+    fn drop_early(&self, byte_length: u64, random: &mut impl FnMut() -> f64) -> bool {
+        let safe = (self.qdelay_old < 0.015 / 2.0 && self.drop_prob < 0.2) || byte_length <= 2 * 1000;
+        // No number is drawn where none decides.
+        !safe && (self.drop_prob >= 1.0 || (self.drop_prob > 0.0 && random() < self.drop_prob))
+    }
+
+    fn calculate_drop_prob(&mut self) {
+        let mut p = 0.125 * (self.current_qdelay - 0.015) + 1.25 * (self.current_qdelay - self.qdelay_old);
+        for (below, divisor) in
+            [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)]
+        {
+            if self.drop_prob < below {
+                p /= divisor;
+                break;
+            }
+        }
+        self.drop_prob += p;
+        if self.current_qdelay == 0.0 && self.qdelay_old == 0.0 {
+            self.drop_prob *= 0.98;
+        }
+        self.drop_prob = self.drop_prob.clamp(0.0, 1.0);
+        self.qdelay_old = self.current_qdelay;
+        let left = self.burst_allowance - 0.015;
+        // Ten times 15 ms are 150 ms, but for rounding.
+        self.burst_allowance = if left < 1e-9 { 0.0 } else { left };
+    }
+}
+
+proptest! {
+    #[test]
+    fn as_the_pseudocode(
+        steps in proptest::collection::vec((0u32..60, 0u64..120, prop::bool::weighted(0.3)), 1..400),
+        seed: u64,
+    ) {
+        let mut b = Bench::new(params());
+        b.rng = Rng::for_component(seed, "pie");
+        let mut theirs = Rng::for_component(seed, "pie");
+        let mut oracle =
+            Oracle { burst_allowance: 0.150, drop_prob: 0.0, qdelay_old: 0.0, current_qdelay: 0.0 };
+        for (waiting, delay, update) in steps {
+            b.queue = Fake::of(waiting, 0);
+            let admitted = oracle.enque(u64::from(waiting) * 1000, &mut || theirs.uniform());
+            prop_assert_eq!(b.arrive(Ecn::NotCapable) == Admission::Admit, admitted);
+            if waiting > 0 {
+                let waited = MS * delay;
+                b.depart(waited);
+                oracle.current_qdelay = waited.secs();
+            }
+            if update {
+                b.now += MS * 15;
+                b.pie.tick(b.now, &mut Outbox::default());
+                oracle.calculate_drop_prob();
+            }
+            prop_assert!((b.pie.vars.drop_prob - oracle.drop_prob).abs() < 1e-12);
+        }
+    }
+
+    /// §5.4: gaps between drops at a probability that stands still.
+    #[test]
+    fn drops_are_spaced(p in 0.002f64..0.2, seed: u64) {
+        let mut b = congested(p, Params { derandomise: true, ..params() });
+        b.rng = Rng::for_component(seed, "pie");
+        let mut gap = 0u32;
+        for _ in 0..20_000 {
+            gap += 1;
+            if b.arrive(Ecn::NotCapable) == Admission::Drop(EARLY) {
+                prop_assert!(f64::from(gap) * p >= 0.85 - 1e-9, "{gap} packets at {p}");
+                prop_assert!(f64::from(gap - 1) * p <= 8.5 + 1e-9, "{gap} packets at {p}");
+                gap = 0;
+            }
+        }
+    }
+
+    /// Without derandomisation the share of drops is the probability.
+    #[test]
+    fn drops_at_its_probability(p in 0.02f64..0.9, seed: u64) {
+        let mut b = congested(p, params());
+        b.rng = Rng::for_component(seed, "pie");
+        let n = 20_000;
+        let drops = (0..n).filter(|_| b.arrive(Ecn::NotCapable) == Admission::Drop(EARLY)).count() as f64;
+        let sigma = (p * (1.0 - p) / f64::from(n)).sqrt();
+        prop_assert!((drops / f64::from(n) - p).abs() < 6.0 * sigma);
+    }
+}
