@@ -335,7 +335,7 @@ impl Aqm for Pie {
     ) -> Admission {
         let waiting = queue.bytes();
         why.note("qdelay", self.vars.qdelay);
-        why.note("p", self.vars.drop_prob);
+        why.note("drop_prob", self.vars.drop_prob);
         if !queue.fits(packet.size) {
             self.vars.accu_prob = 0.0;
             return Admission::Drop(Cause::OVERFLOW);
