@@ -313,7 +313,7 @@ def page(rows: list[Row]) -> str:
         "simulated": str(SIMULATED),
         "within": f"{within} of {len(rows)}",
         "rows": "\n".join(line(row) for row in rows),
-        "notes": "\n".join(f"- {note}" for note in notes) or "Nothing that these experiments ask for.",
+        "notes": "\n".join(f"- {note}" for note in notes) or "Nothing that matters for these experiments.",
     }.items():
         filled = filled.replace("{{" + name + "}}", value)
     return filled
