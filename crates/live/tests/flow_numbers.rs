@@ -11,7 +11,7 @@ use inprofile_core::signal::Signal;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_core::verdict::Mark;
 use inprofile_live::datapath::marking::Marking;
-use inprofile_live::datapath::{Datapath, Decision, Paint, Parts, Policy, Way, Witness};
+use inprofile_live::datapath::{Datapath, Decision, Former, Paint, Parts, Policy, Sharing, Way, Witness};
 use inprofile_live::flow::{FiveTuple, Flows, Numbered};
 use inprofile_live::packet::{Layer, Seen, Transport, checksum, parse};
 
@@ -45,9 +45,20 @@ impl Policy for Everything {
         let Transport::Tcp { ports, .. } = headers.transport else { return Decision::Pass };
         let (colour, marker) =
             if self.1 == Some(ports.0) { (Colour::OUT, None) } else { (Colour::IN, Some(0)) };
-        let forget = new.then_some([Some(0), None]);
+        let forget = new.then_some(Former { markers: [Some(0), None], customer: None });
         let (markers, paint) = ([marker, None], Paint::Keep);
-        Decision::Queue(Way { flow, forget, class: 0, colour, markers, paint, clear_link: false })
+        let (customer, own_queue, class) = (None, false, 0);
+        Decision::Queue(Way {
+            flow,
+            forget,
+            customer,
+            own_queue,
+            class,
+            colour,
+            markers,
+            paint,
+            clear_link: false,
+        })
     }
 }
 
@@ -85,6 +96,7 @@ fn datapath(marker: AnyMarker, aqm: AnyAqm) -> Datapath<Everything> {
             markers: vec![Marking::new(marker, Rng::for_component(1, "marker"))],
             classes: vec![Setup { number: 0, limit: Backlog::Packets(50.0), aqm, rate: None }],
             scheduler: AnyScheduler::Priority(Priority),
+            sharing: Sharing::default(),
             rng: Rng::for_component(1, "queue"),
             rate: Rate(10_000_000),
             overhead: 0,

@@ -158,7 +158,7 @@ impl<T: Item> Member<T> {
 
 impl<T: Item> Hierarchy<T> {
     /// Sets a member up under a number, which need not be the next. Where there is one already its packets and counts go to the new
-    /// one's classes by `heirs`, as [`Scheduled::take_over`] has it, and its place, its credit and what its shaper owes stay; nothing
+    /// one's classes by `heirs`, as [`Scheduled::take_over`] has it, or where there are fewer heirs all to the last, and its place, its credit and what its shaper owes stay; nothing
     /// is dropped.
     pub fn put(&mut self, now: Time, number: usize, setup: MemberSetup, heirs: &[Heir]) {
         if self.members.len() <= number {
@@ -169,7 +169,11 @@ impl<T: Item> Hierarchy<T> {
             (new.credit, new.granted, new.ready) = (old.credit.min(new.quantum), old.granted, old.ready);
             (new.stand, new.entry, new.packets) = (old.stand, old.entry, old.packets);
             self.leavers -= u32::from(old.leaving);
-            new.queue.take_over(old.queue, heirs, now);
+            // Whoever was leaving, and is not who is meant, leaves what he still has to the last class.
+            let count = old.queue.classes().len();
+            let last = new.queue.classes().len() - 1;
+            let strangers = vec![Heir { class: last, unchanged: false }; count];
+            new.queue.take_over(old.queue, if heirs.len() < count { &strangers } else { heirs }, now);
             if old.stand == Stand::Waiting && old.level != new.level {
                 self.turns[old.level].retain(|m| *m as usize != number);
                 self.turns[new.level].push_back(number as u32);

@@ -6,6 +6,7 @@
 //! Non-goal: routing. What goes in comes out at one port.
 
 pub mod buffers;
+pub mod customer;
 pub mod delay_line;
 pub mod lateness;
 pub mod marking;
@@ -17,7 +18,9 @@ use std::collections::BinaryHeap;
 use inprofile_core::marker::action::POLICED;
 use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Kind, Packet};
 use inprofile_core::queue::fifo::{Counts, Item};
-use inprofile_core::queue::scheduled::{Class, Heir, Scheduled, Setup};
+use inprofile_core::queue::hierarchy::{Hierarchy, MemberSetup};
+use inprofile_core::queue::priority::Priority;
+use inprofile_core::queue::scheduled::{Class, Heir, Setup};
 use inprofile_core::registry::{AnyAqm, AnyScheduler};
 use inprofile_core::rng::Rng;
 use inprofile_core::signal::{FORGET, Outbox, Signal};
@@ -27,6 +30,7 @@ use inprofile_core::verdict::{Admission, Cause, Mark, Silent};
 use crate::code_points::{CodePoints, Dscp};
 use crate::packet::{self, Census, Headers, Layer, Seen};
 use buffers::{Buffers, Slot};
+use customer::CustomerCounts;
 use marking::Marking;
 use shaper::Shaper;
 
@@ -38,9 +42,12 @@ pub const MOST_MARKERS: usize = 2;
 pub struct Way {
     /// Whose it is.
     pub flow: FlowId,
-    /// The flow has this number since now: what mechanisms keep under it was another's, and these markers, beside the
-    /// queues' disciplines, may keep something: those that it passed.
-    pub forget: Option<[Option<u16>; MOST_MARKERS]>,
+    /// The flow has this number since now: what mechanisms keep under it was another's.
+    pub forget: Option<Former>,
+    /// Whose packet it is, by his place; `None`: nobody's.
+    pub customer: Option<u32>,
+    /// He has queues of his own, and it waits there.
+    pub own_queue: bool,
     /// The class a scheduler serves it in.
     pub class: u8,
     /// The colour it comes with.
@@ -51,6 +58,15 @@ pub struct Way {
     pub paint: Paint,
     /// The classes of its VLAN tags and MPLS labels are taken off.
     pub clear_link: bool,
+}
+
+/// Where packets of a flow went whose number is another's now: who may keep something under it, beside the queues that all share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Former {
+    /// The markers it passed.
+    pub markers: [Option<u16>; MOST_MARKERS],
+    /// The customer it was of.
+    pub customer: Option<u32>,
 }
 
 /// Which DSCP a packet leaves with.
@@ -110,6 +126,7 @@ struct Held {
     slot: Slot,
     number: u64,
     since: Time,
+    customer: Option<u32>,
 }
 
 impl Held {
@@ -186,6 +203,8 @@ pub struct Parts {
     pub classes: Vec<Setup>,
     /// Shares the link out among the classes.
     pub scheduler: AnyScheduler,
+    /// How the link is shared out between these classes and customers who have their own.
+    pub sharing: Sharing,
     /// The random numbers of the disciplines.
     pub rng: Rng,
     /// The shaped rate; it must not be zero.
@@ -199,6 +218,49 @@ pub struct Parts {
     /// The most packets that are held at a time, whatever the limit says.
     pub buffers: usize,
 }
+
+/// How the link is shared out between the classes that customers share, and customers with queues of their own.
+#[derive(Debug)]
+pub struct Sharing {
+    /// So many of the first classes go before everybody.
+    pub first: usize,
+    /// The level of the other classes among customers', and the bytes of their turn: see [`MemberSetup`].
+    pub level: u8,
+    /// See `level`.
+    pub quantum: u32,
+    /// Places of customers: each is below this.
+    pub places: usize,
+    /// Places that somebody else had, or nobody: their counts begin.
+    pub new: Vec<u32>,
+    /// Queues of customers that are set up, or set up anew.
+    pub queues: Vec<CustomerQueue>,
+    /// Places whose queues are wanted no longer.
+    pub gone: Vec<u32>,
+}
+
+/// The classes have the link for themselves.
+impl Default for Sharing {
+    fn default() -> Sharing {
+        let (new, queues, gone) = (Vec::new(), Vec::new(), Vec::new());
+        Sharing { first: 0, level: 0, quantum: 1500, places: 0, new, queues, gone }
+    }
+}
+
+/// A customer's own queues.
+#[derive(Debug)]
+pub struct CustomerQueue {
+    /// His place.
+    pub place: u32,
+    /// His classes, by the numbers of the shared ones, and his part of the link.
+    pub setup: MemberSetup,
+    /// Where he had queues before: who takes over from each class.
+    pub heirs: Vec<Heir>,
+}
+
+/// Members of the hierarchy: the classes that go first, the others, and then customers by their place.
+const FIRST: usize = 0;
+const SHARED: usize = 1;
+const CUSTOMERS: usize = 2;
 
 /// A class, to be looked at.
 #[derive(Clone, Copy, Debug)]
@@ -236,9 +298,11 @@ pub struct Datapath<P> {
     /// When it really is, as far as it was told: no earlier than what is done.
     present: Time,
     markers: Vec<Marking>,
-    queue: Scheduled<Held>,
+    queue: Hierarchy<Held>,
+    /// So many of the first classes go before everybody.
+    first: usize,
+    customers: Vec<CustomerCounts>,
     rng: Rng,
-    queue_tick: Option<Time>,
     shaper: Shaper,
     /// The link is free and packets wait, but their classes' set rates let none go before this.
     held_until: Option<Time>,
@@ -252,47 +316,97 @@ pub struct Datapath<P> {
 impl<P: Policy> Datapath<P> {
     /// Empty and idle.
     pub fn new(policy: P, parts: Parts) -> Datapath<P> {
-        let ticks = (0..).zip(&parts.markers).filter_map(|(n, m)| Some(Reverse((m.next_tick()?, n))));
-        Datapath {
+        let mut new = Datapath {
             policy,
-            ticks: ticks.collect(),
+            ticks: BinaryHeap::new(),
             layer: parts.layer,
             overhead: parts.overhead,
             mpu: parts.mpu,
             age_limit: parts.age_limit,
             present: Time::ZERO,
             markers: parts.markers,
-            queue: Scheduled::new(parts.scheduler, parts.classes),
+            queue: Hierarchy::default(),
+            first: 0,
+            customers: Vec::new(),
             rng: parts.rng,
-            queue_tick: Some(Time::ZERO),
             shaper: Shaper::new(parts.rate),
             held_until: None,
             buffers: Buffers::new(parts.buffers),
             census: Census::default(),
             totals: Totals::default(),
-        }
+        };
+        new.set_ticks();
+        new.set_queues(Time::ZERO, parts.scheduler, parts.classes, parts.sharing, &[]);
+        new
     }
 
     /// Set up anew at `now`, with the packets that wait, the counts and the link as they are. `parts.markers` are all of
     /// them, those that go on included (take them with [`Datapath::take_markers`]); `heirs` says where the packets of
-    /// each old class go. No packet is dropped.
+    /// each old class go; of customers' queues `parts.sharing` has those that change. No packet is dropped.
     #[must_use]
     pub fn set_up_anew(self, policy: P, parts: Parts, heirs: &[Heir], now: Time) -> Datapath<P> {
-        let mut new = Datapath::new(policy, parts);
-        let sending = self.shaper.due();
-        new.queue.take_over(self.queue, heirs, now);
-        let rate = new.shaper.rate();
-        new.shaper = self.shaper;
-        new.shaper.set_rate(rate);
-        let most = new.buffers.most();
-        new.buffers = self.buffers;
-        new.buffers.set_most(most);
-        (new.rng, new.census, new.totals) = (self.rng, self.census, self.totals);
-        new.queue_tick = Some(now);
-        new.present = self.present;
-        // What was held back by a class's set rate may have another now.
-        new.held_until = self.held_until.filter(|_| sending.is_none()).map(|_| now);
+        let mut new = Datapath {
+            policy,
+            layer: parts.layer,
+            overhead: parts.overhead,
+            mpu: parts.mpu,
+            age_limit: parts.age_limit,
+            markers: parts.markers,
+            ..self
+        };
+        new.set_ticks();
+        new.set_queues(now, parts.scheduler, parts.classes, parts.sharing, heirs);
+        new.shaper.set_rate(parts.rate);
+        new.buffers.set_most(parts.buffers);
+        // What was held back by a set rate may have another now.
+        let sending = new.shaper.due().is_some();
+        new.held_until = new.held_until.filter(|_| !sending).map(|_| now);
         new
+    }
+
+    /// Notes when which marker ticks.
+    fn set_ticks(&mut self) {
+        let ticks = (0..).zip(&self.markers).filter_map(|(n, m)| Some(Reverse((m.next_tick()?, n))));
+        self.ticks = ticks.collect();
+    }
+
+    /// Sets the classes that all share up, and those of customers that change.
+    fn set_queues(
+        &mut self,
+        now: Time,
+        scheduler: AnyScheduler,
+        mut classes: Vec<Setup>,
+        sharing: Sharing,
+        heirs: &[Heir],
+    ) {
+        let (was, first, count) = (self.first, sharing.first.min(classes.len()), classes.len());
+        let others = classes.split_off(first);
+        // A class that goes leaves its packets to one of the same rank.
+        let (of_first, of_others) = heirs.split_at(was.min(heirs.len()));
+        let within = |heir: &Heir, from: usize, to: usize, else_to: usize| {
+            let class = if (from..to).contains(&heir.class) { heir.class - from } else { else_to };
+            Heir { class, unchanged: heir.unchanged && class + from == heir.class }
+        };
+        let of_first: Vec<Heir> = of_first.iter().map(|h| within(h, 0, first, 0)).collect();
+        let last = others.len().saturating_sub(1);
+        let of_others: Vec<Heir> = of_others.iter().map(|h| within(h, first, count, last)).collect();
+        if classes.is_empty() {
+            self.queue.leave(FIRST);
+        } else {
+            let scheduler = AnyScheduler::Priority(Priority);
+            let setup = MemberSetup { scheduler, classes, level: 0, quantum: u32::MAX, shape: None };
+            self.queue.put(now, FIRST, setup, &of_first);
+        }
+        let Sharing { level, quantum, .. } = sharing;
+        let setup = MemberSetup { scheduler, classes: others, level, quantum, shape: None };
+        self.queue.put(now, SHARED, setup, &of_others);
+        self.first = first;
+        self.customers.resize_with(self.customers.len().max(sharing.places), CustomerCounts::default);
+        sharing.new.iter().for_each(|place| self.customers[*place as usize] = CustomerCounts::default());
+        sharing.gone.iter().for_each(|place| self.queue.leave(CUSTOMERS + *place as usize));
+        for CustomerQueue { place, setup, heirs } in sharing.queues {
+            self.queue.put(now, CUSTOMERS + place as usize, setup, &heirs);
+        }
     }
 
     /// Takes the markers out, to set the rest up anew.
@@ -335,35 +449,46 @@ impl<P: Policy> Datapath<P> {
             None => self.opaque(frame, &way),
         };
         packet.size = (packet.size + self.overhead).max(self.mpu);
+        if let Some(counts) = counts(&mut self.customers, way.customer) {
+            counts.arrive(packet.size);
+        }
         for marker in way.markers.into_iter().flatten() {
             let verdict = self.markers[usize::from(marker)].decide(now, &packet);
             witness.marked(now, number, marker, verdict);
             match verdict {
                 Mark::Pass(colour) => packet.colour = colour,
-                Mark::Drop(POLICED) => {
-                    self.totals.policed += 1;
-                    return;
-                }
-                Mark::Drop(_) => {
-                    self.totals.marked_away += 1;
+                Mark::Drop(cause) => {
+                    *(if cause == POLICED {
+                        &mut self.totals.policed
+                    } else {
+                        &mut self.totals.marked_away
+                    }) += 1;
+                    self.drop_of(way.customer, cause);
                     return;
                 }
             }
         }
         let Some(slot) = self.buffers.take() else {
             self.totals.no_buffer += 1;
+            if let Some(counts) = counts(&mut self.customers, way.customer) {
+                counts.no_buffer += 1;
+            }
             return;
         };
         let (paint, clear_link) = (way.paint, way.clear_link && self.layer == Layer::Ethernet);
-        let held = Held { packet, headers, paint, clear_link, slot, number, since: now };
-        let verdict = self.queue.arrive(now, &packet, held, &mut self.rng, &mut Silent);
+        let held =
+            Held { packet, headers, paint, clear_link, slot, number, since: now, customer: way.customer };
+        let member = self.member_of(&way);
+        let verdict = self.queue.arrive(now, member, &packet, held, &mut self.rng, &mut Silent);
         witness.queued(now, number, verdict);
         while let Some(victim) = self.queue.take_struck() {
             self.buffers.release(victim.slot);
+            self.drop_of(victim.customer, Cause::EVICTED);
             witness.lost(now, victim.number, Cause::EVICTED);
         }
-        if let Admission::Drop(_) = verdict {
+        if let Admission::Drop(cause) = verdict {
             self.buffers.release(slot);
+            self.drop_of(way.customer, cause);
             return;
         }
         // What leaves at once is never copied here.
@@ -395,7 +520,7 @@ impl<P: Policy> Datapath<P> {
             self.make_known(now, way);
             let mut packet = headers.packet(way.flow, way.colour, way.class);
             packet.size = (packet.size + self.overhead).max(self.mpu);
-            self.queue.observe(now, &packet, Direction::Reverse);
+            self.queue.observe(now, self.member_of(way), &packet, Direction::Reverse);
             for marker in way.markers.into_iter().flatten() {
                 self.markers[usize::from(marker)].observe_reverse(now, &packet);
             }
@@ -404,10 +529,29 @@ impl<P: Policy> Datapath<P> {
 
     /// Where a flow has its number since now, whoever knew the one that had it before forgets that.
     fn make_known(&mut self, now: Time, way: &Way) {
-        if let Some(markers) = way.forget {
+        if let Some(Former { markers, customer }) = way.forget {
             let signal = Signal { topic: FORGET, flow: Some(way.flow), value: 0.0 };
             markers.into_iter().flatten().for_each(|m| self.tell(m, now, &signal));
-            self.queue.signal(now, None, &signal);
+            let his = customer.map(|place| CUSTOMERS + place as usize);
+            [Some(FIRST), Some(SHARED), his].into_iter().flatten().for_each(|member| {
+                self.queue.signal(now, Some(member), &signal);
+            });
+        }
+    }
+
+    /// Where a packet waits.
+    fn member_of(&self, way: &Way) -> usize {
+        match way.customer {
+            Some(place) if way.own_queue => CUSTOMERS + place as usize,
+            _ if usize::from(way.class) < self.first => FIRST,
+            _ => SHARED,
+        }
+    }
+
+    /// One of a customer's packets was dropped.
+    fn drop_of(&mut self, customer: Option<u32>, cause: Cause) {
+        if let Some(counts) = counts(&mut self.customers, customer) {
+            counts.drop(cause);
         }
     }
 
@@ -419,7 +563,7 @@ impl<P: Policy> Datapath<P> {
 
     /// The earliest tick of all mechanisms.
     fn next_tick(&self) -> Option<Time> {
-        self.ticks.peek().map(|Reverse((at, _))| *at).into_iter().chain(self.queue_tick).min()
+        self.ticks.peek().map(|Reverse((at, _))| *at).into_iter().chain(self.queue.next_tick()).min()
     }
 
     /// When the link may take its next packet, if one waits or it is sending.
@@ -446,7 +590,7 @@ impl<P: Policy> Datapath<P> {
         in_hand: Option<(Slot, &mut [u8])>,
         witness: &mut W,
     ) -> bool {
-        let (buffers, rng) = (&mut self.buffers, &mut self.rng);
+        let (buffers, rng, customers) = (&mut self.buffers, &mut self.rng, &mut self.customers);
         let next = self.queue.depart(
             at,
             |held| held.packet,
@@ -454,11 +598,15 @@ impl<P: Policy> Datapath<P> {
             &mut Silent,
             |held, cause| {
                 buffers.release(held.slot);
+                if let Some(counts) = counts(customers, held.customer) {
+                    counts.drop(cause);
+                }
                 witness.lost(at, held.number, cause);
             },
         );
         while let Some(victim) = self.queue.take_struck() {
             self.buffers.release(victim.slot);
+            self.drop_of(victim.customer, Cause::EVICTED);
             witness.lost(at, victim.number, Cause::EVICTED);
         }
         self.held_until = None;
@@ -474,12 +622,18 @@ impl<P: Policy> Datapath<P> {
         if self.age_limit.is_some_and(|limit| self.present.since(at) > limit) {
             self.buffers.release(held.slot);
             self.totals.too_late += 1;
+            if let Some(counts) = counts(&mut self.customers, held.customer) {
+                counts.too_late += 1;
+            }
             return left;
         }
         held.write(frame);
         witness.send(at, held.number, frame);
         self.buffers.release(held.slot);
         self.totals.sent += 1;
+        if let Some(counts) = counts(&mut self.customers, held.customer) {
+            counts.send(held.packet.colour, held.packet.size, at.since(held.since));
+        }
         left
     }
 
@@ -495,9 +649,8 @@ impl<P: Policy> Datapath<P> {
             marking.tick(due, &mut from_markers);
             self.ticks.extend(marking.next_tick().map(|next| Reverse((next, number))));
         }
-        if self.queue_tick.is_some_and(|t| t <= at) {
-            // A mechanism that asked for a moment that has passed would tick for ever.
-            self.queue_tick = self.queue.tick(at, &mut from_queue).filter(|next| *next > at);
+        if self.queue.next_tick().is_some_and(|t| t <= at) {
+            self.queue.tick(at, &mut from_queue);
         }
         for signal in &from_markers.signals {
             self.queue.signal(at, None, signal);
@@ -513,9 +666,33 @@ impl<P: Policy> Datapath<P> {
         &self.markers
     }
 
-    /// The classes: queues with their counts, and disciplines with their gauges and stats.
-    pub fn classes(&self) -> impl ExactSizeIterator<Item = ClassState<'_>> {
-        self.queue.classes().iter().map(ClassState)
+    /// The classes that all share: queues with their counts, and disciplines with their gauges and stats.
+    pub fn classes(&self) -> impl Iterator<Item = ClassState<'_>> {
+        [FIRST, SHARED].into_iter().filter_map(|m| self.queue.classes(m)).flatten().map(ClassState)
+    }
+
+    /// A customer's own classes, by his place; none where he has none.
+    pub fn classes_of(&self, place: u32) -> impl Iterator<Item = ClassState<'_>> {
+        self.queue.classes(CUSTOMERS + place as usize).into_iter().flatten().map(ClassState)
+    }
+
+    /// What became of customers' packets, by their places.
+    #[must_use]
+    pub fn customers(&self) -> &[CustomerCounts] {
+        &self.customers
+    }
+
+    /// The counts of all queues together, those of customers who have left included.
+    #[must_use]
+    pub fn queued(&self) -> Counts {
+        let all = self.queue.members().filter_map(|m| self.queue.classes(m)).flatten();
+        all.fold(*self.queue.gone(), |sum, class| sum.and(class.queue.counts()))
+    }
+
+    /// Packets that wait.
+    #[must_use]
+    pub fn waiting(&self) -> u64 {
+        self.buffers.used() as u64
     }
 
     /// Frames by what they turned out to be.
@@ -546,9 +723,10 @@ impl<P: Policy> Datapath<P> {
     /// What doesn't add up.
     pub fn check(&self) -> Result<(), String> {
         let t = &self.totals;
-        let queues = || self.queue.classes().iter().map(|c| &c.queue);
-        let dropped: u64 = queues().flat_map(|q| Colour::ALL.map(|c| q.counts().dropped_of(c))).sum();
-        let waiting: u64 = queues().flat_map(|q| q.waiting()).map(u64::from).sum();
+        let counts = self.queued();
+        let dropped: u64 = Colour::ALL.iter().map(|c| counts.dropped_of(*c)).sum();
+        let sent: u64 = counts.sent.iter().sum();
+        let waiting = counts.arrived.iter().sum::<u64>().wrapping_sub(sent + dropped);
         let gone =
             t.passed + t.refused + t.marked_away + t.policed + t.no_buffer + t.sent + t.too_late + dropped;
         if t.came != gone + waiting || self.buffers.used() as u64 != waiting {
@@ -556,6 +734,11 @@ impl<P: Policy> Datapath<P> {
         }
         Ok(())
     }
+}
+
+/// A customer's counts.
+fn counts(all: &mut [CustomerCounts], place: Option<u32>) -> Option<&mut CustomerCounts> {
+    all.get_mut(place? as usize)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use inprofile_core::units::{Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Mark};
 use inprofile_live::code_points::CodePoints;
 use inprofile_live::datapath::marking::Marking;
-use inprofile_live::datapath::{Datapath, Decision, Paint, Parts, Policy, Way, Witness};
+use inprofile_live::datapath::{Datapath, Decision, Paint, Parts, Policy, Sharing, Way, Witness};
 use inprofile_live::io::Io;
 use inprofile_live::io::replay::{Frame, Replay};
 use inprofile_live::packet::{Layer, Seen, checksum, parse};
@@ -137,7 +137,8 @@ fn way(seen: &Seen, classes: u32) -> Option<Way> {
     let colour = points.colour(headers.dscp)?;
     let class = (flow.0 % classes) as u8;
     let (markers, paint) = ([Some(0), None], Paint::Colour(points));
-    Some(Way { flow, forget: None, class, colour, markers, paint, clear_link: false })
+    let (customer, own_queue) = (None, false);
+    Some(Way { flow, forget: None, customer, own_queue, class, colour, markers, paint, clear_link: false })
 }
 
 impl Policy for ByAddress {
@@ -207,6 +208,7 @@ pub fn live(
             markers: vec![Marking::new(marker, Rng::for_component(seed, "edge ER"))],
             classes,
             scheduler,
+            sharing: Sharing::default(),
             rng: Rng::for_component(seed, "queue bottleneck"),
             rate,
             overhead: 0,
