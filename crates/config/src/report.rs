@@ -109,6 +109,13 @@ impl<'d> Report<'d> {
             return;
         }
         let made = self.document.problem(&place.path, place.origin, place.quoted, problem, remedy);
+        // What many have in common is wrong once.
+        let same = |p: &Problem| {
+            (p.line, p.column, &p.path, &p.problem) == (made.line, made.column, &made.path, &made.problem)
+        };
+        if problems.iter().any(same) {
+            return;
+        }
         problems.push(Problem { severity, ..made });
     }
 }

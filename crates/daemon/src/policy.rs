@@ -9,7 +9,7 @@ use inprofile_core::packet::{Colour, FlowId};
 use inprofile_core::signal::Signal;
 use inprofile_core::units::Time;
 use inprofile_live::code_points::{CodePoints, Dscp};
-use inprofile_live::datapath::{Decision, MOST_MARKERS, Paint, Policy, Way};
+use inprofile_live::datapath::{Decision, Former, Paint, Policy, Way};
 use inprofile_live::flow::{FiveTuple, Flows, Numbered};
 use inprofile_live::packet::{Control, Headers, Opaque, Seen, Transport};
 
@@ -45,11 +45,11 @@ pub struct Classifier {
     newcomers: Vec<Signal>,
 }
 
+/// What is decided by.
 #[derive(Debug)]
-struct Rules {
+pub struct Rules {
     /// The customer's address is the source; else the destination.
     inside_is_source: bool,
-    names: Vec<String>,
     terms: Vec<Terms>,
     whose: Whose,
     points: CodePoints,
@@ -68,6 +68,26 @@ struct Rules {
     aggregate: Option<u16>,
 }
 
+/// What a classifier is to become.
+#[derive(Debug)]
+pub struct NextRules {
+    rules: Option<Rules>,
+    /// Each old customer's number among those to come.
+    stays: Vec<Option<u16>>,
+}
+
+impl NextRules {
+    /// From one configuration of a direction to another.
+    #[must_use]
+    pub fn of(was: Option<&Direction>, is: Option<&Direction>, upstream: bool, config: &Config) -> NextRules {
+        let names = is.into_iter().flat_map(|d| d.customers.iter().map(|c| c.name.as_str()));
+        let new: HashMap<&str, u16> = names.zip(0..).collect();
+        let old = was.into_iter().flat_map(|d| &d.customers);
+        let stays = old.map(|c| new.get(c.name.as_str()).copied()).collect();
+        NextRules { rules: is.map(|d| Rules::of(d, upstream, config)), stays }
+    }
+}
+
 /// What each packet of a customer's is asked for, close together: with ten thousand of them what is far apart is slow.
 #[derive(Clone, Copy, Debug)]
 struct Terms {
@@ -77,13 +97,18 @@ struct Terms {
     contract: f64,
     /// Where his services are among all, and how many.
     services: (u32, u32),
+    /// See [`Customer::place`].
+    place: u32,
+    own_queue: bool,
 }
 
 impl Terms {
     fn of(customer: &Customer, services_from: usize) -> Terms {
         let metered = customer.dscp.iter().fold(0, |all, d| all | 1 << d.value());
         let services = (services_from as u32, customer.services.len() as u32);
-        Terms { metered, contract: customer.contract.map_or(0.0, |r| r.0 as f64), services }
+        let (place, own_queue) = (customer.place, customer.own.is_some());
+        let contract = customer.contract.map_or(0.0, |r| r.0 as f64);
+        Terms { metered, contract, services, place, own_queue }
     }
 
     fn meters(self, dscp: Dscp) -> bool {
@@ -95,70 +120,24 @@ impl Classifier {
     /// That of a direction; `upstream`: from inside to outside.
     #[must_use]
     pub fn new(direction: Option<&Direction>, upstream: bool, config: &Config, flows: Flows) -> Classifier {
-        let rules = direction.map(|d| {
-            let mut services = Vec::new();
-            let mut terms = Vec::with_capacity(d.customers.len());
-            for customer in &d.customers {
-                terms.push(Terms::of(customer, services.len()));
-                for service in &customer.services {
-                    services.push((service.class as u8, policers::first(d) + services.len() as u16));
-                }
-            }
-            let control = policers::first(d) + services.len() as u16;
-            let best_effort = d.classes.len() as u8 - 1;
-            let mut class_of = [best_effort; 64];
-            for (i, class) in (0..).zip(&d.classes) {
-                for dscp in &class.dscp {
-                    class_of[usize::from(dscp.value())] = i;
-                }
-            }
-            Rules {
-                inside_is_source: upstream,
-                names: d.customers.iter().map(|c| c.name.clone()).collect(),
-                terms,
-                services,
-                control,
-                whose: Whose::new(&d.customers),
-                points: config.points,
-                role: d.role,
-                unsold: d.unsold,
-                frames: config.frames,
-                class_of,
-                assured: d.assured as u8,
-                best_effort,
-                aggregate: d.aggregate.as_ref().map(|_| d.customers.len() as u16),
-            }
-        });
+        let rules = direction.map(|d| Rules::of(d, upstream, config));
         let owners = vec![Owner::default(); flows.capacity() as usize];
         Classifier { rules, bypass: false, bypassed: 0, flows, owners, newcomers: Vec::new() }
     }
 
     /// Another in its place: the numbers of flows, the bypass and its count go on. Flows are looked up anew; those of a
-    /// customer who stays are still known as his, by the new number of his marker.
+    /// customer who stays are still known as his, by the new number of his marker. The old rules come back.
     #[must_use]
-    pub fn succeeded_by(
-        &mut self,
-        direction: Option<&Direction>,
-        upstream: bool,
-        config: &Config,
-    ) -> Classifier {
+    pub fn succeeded_by(&mut self, next: NextRules) -> (Classifier, Option<Rules>) {
         let flows = std::mem::replace(&mut self.flows, Flows::new(1, 0));
-        let new = Classifier::new(direction, upstream, config, flows);
-        let stays = self.who_stays(direction);
         let mut owners = std::mem::take(&mut self.owners);
         for owner in &mut owners {
-            let customer = owner.customer.and_then(|c| stays[usize::from(c)]);
+            let customer = owner.customer.and_then(|c| next.stays.get(usize::from(c)).copied()?);
             *owner = Owner { customer, known: false };
         }
-        Classifier { owners, bypass: self.bypass, bypassed: self.bypassed, ..new }
-    }
-
-    /// Each customer's number among those to come, by his name.
-    fn who_stays(&self, direction: Option<&Direction>) -> Vec<Option<u16>> {
-        let names = direction.into_iter().flat_map(|d| d.customers.iter().map(|c| c.name.as_str()));
-        let new: HashMap<&str, u16> = names.zip(0..).collect();
-        let old = self.rules.iter().flat_map(|r| &r.names);
-        old.map(|name| new.get(name.as_str()).copied()).collect()
+        let Classifier { bypass, bypassed, .. } = *self;
+        let new = Classifier { rules: next.rules, bypass, bypassed, flows, owners, newcomers: Vec::new() };
+        (new, self.rules.take())
     }
 
     /// Lets everything pass, or stops doing so.
@@ -198,7 +177,8 @@ impl Classifier {
         let rules = self.rules.as_ref()?;
         let markers = [customer, rules.aggregate];
         let (class, colour, paint) = (rules.assured, Colour::IN, Paint::Keep);
-        Some(Way { flow, forget, class, colour, markers, paint, clear_link: false })
+        let (customer, own_queue) = rules.queue_of(customer);
+        Some(Way { flow, forget, customer, own_queue, class, colour, markers, paint, clear_link: false })
     }
 
     /// The number and the owner of a flow.
@@ -213,7 +193,8 @@ impl Classifier {
             // Another flow's number, or a reload has given the flow to somebody else. What anybody keeps under this number
             // was seen by the marker it passed, the aggregate's, or a queue.
             if new || before != customer {
-                forget = Some([before, rules.aggregate]);
+                let markers = [before, rules.aggregate];
+                forget = Some(Former { markers, customer: rules.place_of(before) });
             }
             if rules.aggregate.is_some() && self.newcomers.len() < MOST_NEWCOMERS {
                 let value = customer.map_or(0.0, |c| rules.terms[usize::from(c)].contract);
@@ -228,7 +209,7 @@ impl Classifier {
 struct Found {
     flow: FlowId,
     /// See [`Way::forget`].
-    forget: Option<[Option<u16>; MOST_MARKERS]>,
+    forget: Option<Former>,
     customer: Option<u16>,
 }
 
@@ -263,6 +244,8 @@ impl Classifier {
         }
         let Found { flow, forget, customer } = self.found(now, &FiveTuple::of(headers), headers)?;
         let rules = self.rules.as_ref()?;
+        let (place, own_queue) = rules.queue_of(customer);
+        let from = Way { flow, forget, customer: place, own_queue, ..rules.unsold(Some(headers)) };
         let (dscp, points) = (headers.dscp, rules.points);
         let colour = points.colour(dscp);
         let terms = customer.map(|c| rules.terms[usize::from(c)]);
@@ -271,13 +254,13 @@ impl Classifier {
         if let Some(c) = customer.filter(|_| terms.is_some_and(|t| t.meters(dscp))) {
             let (colour, markers) = (colour.unwrap_or(Colour::IN), [Some(c), rules.aggregate]);
             let (paint, clear_link) = (Paint::Colour(points), edge && bleach);
-            return Some(Way { flow, forget, class: rules.assured, colour, markers, paint, clear_link });
+            return Some(Way { class: rules.assured, colour, markers, paint, clear_link, ..from });
         }
         if let Some(colour) = colour.filter(|_| !edge) {
             let markers = [None, rules.aggregate];
             let paint = if rules.aggregate.is_some() { Paint::Colour(points) } else { Paint::Keep };
             let (class, clear_link) = (rules.assured, false);
-            return Some(Way { flow, forget, class, colour, markers, paint, clear_link });
+            return Some(Way { class, colour, markers, paint, clear_link, ..from });
         }
         let class = rules.class_of[usize::from(dscp.value())];
         let (colour, paint, clear_link) = (Colour::OUT, Paint::Keep, false);
@@ -285,14 +268,14 @@ impl Classifier {
         if class < rules.assured {
             if let Some(policer) = terms.and_then(|t| rules.policer(t, class)) {
                 let markers = [Some(policer), None];
-                return Some(Way { flow, forget, class, colour, markers, paint, clear_link });
+                return Some(Way { class, colour, markers, paint, clear_link, ..from });
             }
             if !edge {
                 let markers = [None; 2];
-                return Some(Way { flow, forget, class, colour, markers, paint, clear_link });
+                return Some(Way { class, colour, markers, paint, clear_link, ..from });
             }
         }
-        Some(Way { flow, forget, ..rules.unsold(Some(headers)) })
+        Some(from)
     }
 
     /// What keeps links and neighbours up: a class of its own, of which each kind has its share.
@@ -315,28 +298,77 @@ impl Classifier {
     }
 
     /// The number that all frames share that aren't read as IP, and who has to forget whose it was.
-    fn opaque(&mut self, now: Time) -> Option<(FlowId, Option<[Option<u16>; MOST_MARKERS]>)> {
+    fn opaque(&mut self, now: Time) -> Option<(FlowId, Option<Former>)> {
         let rules = self.rules.as_ref()?;
         let Numbered { flow, new } = self.flows.number(now, &FiveTuple::opaque());
         let owner = &mut self.owners[flow.0 as usize];
-        let forget = new.then(|| [std::mem::take(owner).customer, rules.aggregate]);
+        let forget = new.then(|| {
+            let before = std::mem::take(owner).customer;
+            Former { markers: [before, rules.aggregate], customer: rules.place_of(before) }
+        });
         Some((flow, forget))
     }
 }
 
 impl Rules {
+    /// Those of a direction.
+    fn of(d: &Direction, upstream: bool, config: &Config) -> Rules {
+        let mut services = Vec::new();
+        let mut terms = Vec::with_capacity(d.customers.len());
+        for customer in &d.customers {
+            terms.push(Terms::of(customer, services.len()));
+            for service in &customer.services {
+                services.push((service.class as u8, policers::first(d) + services.len() as u16));
+            }
+        }
+        let control = policers::first(d) + services.len() as u16;
+        let best_effort = d.classes.len() as u8 - 1;
+        let mut class_of = [best_effort; 64];
+        for (i, class) in (0..).zip(&d.classes) {
+            for dscp in &class.dscp {
+                class_of[usize::from(dscp.value())] = i;
+            }
+        }
+        Rules {
+            inside_is_source: upstream,
+            terms,
+            services,
+            control,
+            whose: Whose::new(&d.customers),
+            points: config.points,
+            role: d.role,
+            unsold: d.unsold,
+            frames: config.frames,
+            class_of,
+            assured: d.assured as u8,
+            best_effort,
+            aggregate: d.aggregate.as_ref().map(|_| d.customers.len() as u16),
+        }
+    }
+
     /// What is done with what nobody has bought.
     fn unsold(&self, headers: Option<&Headers>) -> Way {
         let becomes = headers.and_then(|h| self.unsold.becomes(h.dscp));
         Way {
             flow: FlowId::default(),
             forget: None,
+            customer: None,
+            own_queue: false,
             class: self.best_effort,
             colour: Colour::OUT,
             markers: [None; 2],
             paint: becomes.map_or(Paint::Keep, Paint::As),
             clear_link: self.unsold.bleach,
         }
+    }
+
+    fn place_of(&self, customer: Option<u16>) -> Option<u32> {
+        customer.map(|c| self.terms[usize::from(c)].place)
+    }
+
+    /// A customer's place, and whether he has queues of his own.
+    fn queue_of(&self, customer: Option<u16>) -> (Option<u32>, bool) {
+        (self.place_of(customer), customer.is_some_and(|c| self.terms[usize::from(c)].own_queue))
     }
 
     /// The policer of a class that somebody on these terms has bought.
@@ -355,7 +387,7 @@ impl Rules {
             Transport::Tcp { ports, .. } | Transport::Udp { ports } => Some(ports),
             Transport::Other | Transport::Fragment => None,
         };
-        self.whose.find(headers.family, inside, ports)
+        self.whose.find(&headers.link, headers.family, inside, ports)
     }
 }
 

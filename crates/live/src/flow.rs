@@ -14,6 +14,8 @@ pub struct FiveTuple {
     addresses: ([u8; 16], [u8; 16]),
     ports: (u16, u16),
     protocol: u8,
+    /// The two outer VLANs and the PPPoE session, 0 for none: behind different ones addresses may be the same.
+    circuit: [u16; 3],
 }
 
 impl FiveTuple {
@@ -25,13 +27,21 @@ impl FiveTuple {
             Transport::Other | Transport::Fragment => (0, 0),
         };
         let Headers { family, addresses, protocol, .. } = *headers;
-        FiveTuple { family, addresses, ports, protocol }
+        let link = &headers.link;
+        let circuit = [link.vlans[0], link.vlans[1], link.session].map(Option::unwrap_or_default);
+        FiveTuple { family, addresses, ports, protocol, circuit }
     }
 
     /// That which all frames share that aren't read as IP. No packet has IANA's reserved protocol and no addresses.
     #[must_use]
     pub fn opaque() -> FiveTuple {
-        FiveTuple { family: Family::V4, addresses: ([0; 16], [0; 16]), ports: (0, 0), protocol: 255 }
+        FiveTuple {
+            family: Family::V4,
+            addresses: ([0; 16], [0; 16]),
+            ports: (0, 0),
+            protocol: 255,
+            circuit: [0; 3],
+        }
     }
 
     /// That of the packets that go the other way.
@@ -45,7 +55,7 @@ impl FiveTuple {
     #[must_use]
     pub fn hash_with(&self, secret: u64) -> u64 {
         // All at once: piece by piece takes twice as long.
-        let mut key = [0; 46];
+        let mut key = [0; 52];
         key[..8].copy_from_slice(&secret.to_ne_bytes());
         key[8..24].copy_from_slice(&self.addresses.0);
         key[24..40].copy_from_slice(&self.addresses.1);
@@ -53,6 +63,9 @@ impl FiveTuple {
         key[42..44].copy_from_slice(&self.ports.1.to_ne_bytes());
         key[44] = self.protocol;
         key[45] = u8::from(self.family == Family::V6);
+        for (to, id) in key[46..].chunks_exact_mut(2).zip(self.circuit) {
+            to.copy_from_slice(&id.to_ne_bytes());
+        }
         let mut hasher = DefaultHasher::new();
         hasher.write(&key);
         hasher.finish()
@@ -147,7 +160,13 @@ mod tests {
     fn tuple(n: u32) -> FiveTuple {
         let mut source = [0; 16];
         source[..4].copy_from_slice(&n.to_be_bytes());
-        FiveTuple { family: Family::V4, addresses: (source, [9; 16]), ports: (1, 2), protocol: 6 }
+        FiveTuple {
+            family: Family::V4,
+            addresses: (source, [9; 16]),
+            ports: (1, 2),
+            protocol: 6,
+            circuit: [0; 3],
+        }
     }
 
     #[test]
@@ -198,10 +217,13 @@ mod tests {
             FiveTuple { ports: (2, 1), ..t },
             FiveTuple { ports: (1, 2), ..t },
             FiveTuple { protocol: 17, ..t },
+            FiveTuple { circuit: [5, 0, 0], ..t },
+            FiveTuple { circuit: [0, 5, 0], ..t },
+            FiveTuple { circuit: [0, 0, 5], ..t },
         ];
         let mut hashes: Vec<u64> = [t].iter().chain(&others).map(|t| t.hash_with(5)).collect();
         hashes.sort_unstable();
         hashes.dedup();
-        assert_eq!(hashes.len(), 7);
+        assert_eq!(hashes.len(), 10);
     }
 }

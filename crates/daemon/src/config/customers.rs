@@ -7,32 +7,62 @@ use inprofile_config::problem::Wrong;
 use inprofile_config::{Entry, Section};
 use inprofile_core::packet::Colour;
 use inprofile_core::params::Context;
-use inprofile_core::registry::Registry;
-use inprofile_core::units::Bytes;
 use inprofile_live::code_points::{CodePoints, Dscp};
 
-use super::{Class, Customer, MOST_CUSTOMERS, Prefix, direction, read, services};
+use super::direction::{self, Link};
+use super::templates::{Common, WHO};
+use super::{Circuit, Class, Customer, MOST_CUSTOMERS, Prefix, queues, read, services};
 use crate::policy::Whose;
 
-/// Reads all of them.
+/// What a template may have.
+const COMMON: [&str; 9] =
+    ["dscp", "contract", "marker", "services", "queue", "best_effort", "rate", "burst", "priority"];
+
+/// A customer's keys: his own, else his template's.
+pub(super) struct Terms<'a, 'd, 'r> {
+    own: &'a Section<'d, 'r>,
+    template: Option<&'a Section<'d, 'r>>,
+}
+
+impl<'d, 'r> Terms<'_, 'd, 'r> {
+    pub(super) fn get(&self, key: &str) -> Option<Entry<'d, 'r>> {
+        self.own.get(key).or_else(|| self.template?.get(key))
+    }
+
+    /// The table that has a key, if one has.
+    fn with(&self, key: &str) -> &Section<'d, 'r> {
+        self.template.filter(|t| self.own.get(key).is_none() && t.get(key).is_some()).unwrap_or(self.own)
+    }
+}
+
+/// Reads all of them, and the names of the groups.
 pub(super) fn read(
     section: &Section<'_, '_>,
-    registry: &Registry,
-    packet: Bytes,
+    link: &Link<'_>,
     points: CodePoints,
     classes: &[Class],
-) -> Option<Vec<Customer>> {
-    let Some(entry) = section.get("customers") else { return Some(Vec::new()) };
+) -> Option<(Vec<Customer>, Vec<String>)> {
+    let keys = [&COMMON[..], &["quantum"]].concat();
+    let common = Common::read(section, &keys);
+    let Some(entry) = section.get("customers") else { return Some((Vec::new(), common?.groups())) };
     let tables = entry.tables("[[…customers]]")?;
     if tables.len() > MOST_CUSTOMERS {
         let problem = format!("{} customers; the most is {MOST_CUSTOMERS}", tables.len());
         return entry.wrong(Wrong::new(problem, "give several prefixes to one customer"));
     }
-    let all: Vec<Option<Customer>> =
-        tables.iter().map(|t| customer(t, registry, packet, points, classes)).collect();
+    let (common, known) = (common?, [&WHO[..], &keys].concat());
+    let mut all = Vec::with_capacity(tables.len());
+    for (table, place) in tables.iter().zip(0..) {
+        table.refuse_unknown(&known);
+        let found = common.of(table).and_then(|(template, group)| {
+            let terms = Terms { own: table, template };
+            Some(Customer { group, place, ..customer(&terms, link, points, classes)? })
+        });
+        all.push(found);
+    }
     let all: Vec<Customer> = all.into_iter().collect::<Option<_>>()?;
     let named_once = names(&all, &tables);
-    (owners(&all, &tables) && named_once).then_some(all)
+    (owners(&all, &tables) && named_once).then(|| (all, common.groups()))
 }
 
 /// Whether nobody is named twice.
@@ -54,12 +84,13 @@ fn owners(all: &[Customer], tables: &[Section<'_, '_>]) -> bool {
     let mut whose = Whose::default();
     let mut one = true;
     for (number, (customer, table)) in (0u16..).zip(all.iter().zip(tables)) {
-        if let Err((prefix, other)) = whose.add(number, customer) {
-            let key = if customer.prefixes.is_empty() { "port" } else { "prefix" };
+        if let Err((prefix, circuit, other)) = whose.add(number, customer) {
+            let keys = ["prefix", "vlan", "session", "port"];
+            let key = keys.into_iter().find(|k| table.get(k).is_some()).unwrap_or("name");
             let other = &all[usize::from(other)].name;
             table.report().error(
                 &table.locate(key),
-                format!("packets of {prefix} are {other}'s already"),
+                format!("packets of {prefix}{} are {other}'s already", within(circuit)),
                 "a longer prefix goes before a shorter one; of equal ones each needs ports of its own",
             );
             one = false;
@@ -68,37 +99,81 @@ fn owners(all: &[Customer], tables: &[Section<'_, '_>]) -> bool {
     one
 }
 
+/// In words.
+fn within(circuit: Circuit) -> String {
+    if circuit == Circuit::default() { String::new() } else { format!(" in {circuit}") }
+}
+
 fn customer(
-    table: &Section<'_, '_>,
-    registry: &Registry,
-    packet: Bytes,
+    terms: &Terms<'_, '_, '_>,
+    link: &Link<'_>,
     points: CodePoints,
     classes: &[Class],
 ) -> Option<Customer> {
-    table.refuse_unknown(&["name", "prefix", "port", "dscp", "contract", "marker", "services"]);
+    let table = terms.own;
     let name = table.need("name", "\"alice\"").and_then(|e| read::name(&e, "\"alice\""));
-    let prefixes = several(table, "prefix", prefix);
-    let ports = several(table, "port", |e| e.count_in(1..=65_535).map(|n| n as u16));
-    let given = several(table, "dscp", read::dscp);
-    let contract = table.get("contract").map_or(Some(None), |e| e.positive_rate().map(Some));
-    let whose = ["prefix", "port"].iter().any(|k| table.get(k).is_some() || table.is_misspelt(k));
+    let prefixes = several(table.get("prefix"), prefix);
+    let ports = several(table.get("port"), |e| e.count_in(1..=65_535).map(|n| n as u16));
+    let circuits = circuits(table);
+    let given = several(terms.get("dscp"), read::dscp);
+    let contract = terms.get("contract").map_or(Some(None), |e| e.positive_rate().map(Some));
+    let who = ["prefix", "port", "vlan", "session"];
+    let whose = who.iter().any(|k| table.get(k).is_some() || table.is_misspelt(k));
     if !whose {
-        let remedy =
-            "write prefix = \"10.0.1.0/24\", or port = 5001; \"0.0.0.0/0\" and \"::/0\" are everybody";
+        let remedy = "write prefix = \"10.0.1.0/24\", vlan = 100 or port = 5001; \"0.0.0.0/0\" and \"::/0\" are everybody";
         table.report().error(&table.missing("prefix"), "nothing says whose packets are meant", remedy);
     }
-    let marker = table.need("marker", "{ kind = \"token_bucket\", depth = \"30 kB\" }");
+    let marker = terms.with("marker").need("marker", "{ kind = \"token_bucket\", depth = \"30 kB\" }");
     let contract = contract?;
-    let place = Context { link_rate: None, contract, packet, limit: None };
-    let marker = marker.and_then(|e| direction::marker(&e, registry, &place));
-    let services = services::read(table, classes, packet);
+    let place = Context { link_rate: None, contract, packet: link.packet, limit: None };
+    let marker = marker.and_then(|e| direction::marker(&e, link.registry, &place));
+    let services = services::read(terms.with("services"), classes, link.packet);
     let dscp = match given? {
         list if list.is_empty() => metered(points),
         list => list,
     };
-    let (prefixes, ports, services) = (prefixes?, ports?, services?);
-    let customer = Customer { name: name?, prefixes, ports, dscp, contract, marker: marker?, services };
+    let (prefixes, ports, services, circuits) = (prefixes?, ports?, services?, circuits?);
+    let own = queues::read(terms, &services, contract, link, classes)?;
+    let (name, marker, group, place) = (name?, marker?, None, 0);
+    let customer =
+        Customer { name, prefixes, ports, dscp, contract, marker, services, circuits, group, own, place };
     whose.then_some(customer)
+}
+
+/// `vlan` and `session`: each VLAN with each session.
+fn circuits(table: &Section<'_, '_>) -> Option<Vec<Circuit>> {
+    let vlans = several(table.get("vlan"), vlan);
+    let sessions = several(table.get("session"), |e| e.count_in(1..=65_535).map(|n| Some(n as u16)));
+    let (mut vlans, mut sessions) = (vlans?, sessions?);
+    if vlans.is_empty() && sessions.is_empty() {
+        return Some(Vec::new());
+    }
+    if vlans.is_empty() {
+        vlans.push([None; 2]);
+    }
+    if sessions.is_empty() {
+        sessions.push(None);
+    }
+    let each = vlans
+        .into_iter()
+        .flat_map(|vlans| sessions.clone().into_iter().map(move |session| Circuit { vlans, session }));
+    Some(each.collect())
+}
+
+/// `100`, or `"100.7"`: VLAN 7 in VLAN 100.
+fn vlan(entry: &Entry<'_, '_>) -> Option<[Option<u16>; 2]> {
+    let Some(text) = entry.as_text() else {
+        return entry.count_in(1..=4094).map(|n| [Some(n as u16), None]);
+    };
+    let number = |text: &str| text.parse().ok().filter(|n| (1..=4094).contains(n));
+    let found = match text.split_once('.') {
+        None => number(text).map(|n| [Some(n), None]),
+        Some((outer, inner)) => number(outer).zip(number(inner)).map(|(a, b)| [Some(a), Some(b)]),
+    };
+    found.or_else(|| {
+        let remedy = "write 100, or \"100.7\" for VLAN 7 in VLAN 100; each from 1 to 4094";
+        entry.wrong(Wrong::new("no such VLAN", remedy))
+    })
 }
 
 /// What is metered unless the file says otherwise: best effort, and what has a colour already.
@@ -111,17 +186,16 @@ fn metered(points: CodePoints) -> Vec<Dscp> {
 
 /// One value or a list of them; none if the key is absent.
 fn several<'d, 'r, T>(
-    table: &Section<'d, 'r>,
-    key: &str,
+    entry: Option<Entry<'d, 'r>>,
     one: impl Fn(&Entry<'d, 'r>) -> Option<T>,
 ) -> Option<Vec<T>> {
-    let Some(entry) = table.get(key) else { return Some(Vec::new()) };
+    let Some(entry) = entry else { return Some(Vec::new()) };
     if !entry.is_list() {
         return one(&entry).map(|v| vec![v]);
     }
     let elements = entry.elements("a list")?;
     if elements.is_empty() {
-        return entry.wrong(Wrong::new("the list is empty", format!("leave {key} out, or say which")));
+        return entry.wrong(Wrong::new("the list is empty", "leave the key out, or say which"));
     }
     elements.iter().map(one).collect()
 }

@@ -11,7 +11,7 @@ use inprofile_live::code_points::{CodePoints, Dscp};
 
 use super::frames::Frames;
 use super::role::{self, Said};
-use super::{Class, Direction, MOST_CLASSES, customers, read};
+use super::{Class, Direction, MOST_CLASSES, customers, queues, read};
 
 /// The name of the class of control frames.
 const CONTROL: &str = "control";
@@ -20,9 +20,9 @@ const CONTROL_LIMIT: f64 = 100.0;
 /// The most a queue holds, in bytes.
 const LARGEST_LIMIT: f64 = 1e9;
 /// The name of the class of the three colours.
-const ASSURED: &str = "assured";
+pub(super) const ASSURED: &str = "assured";
 /// The name of the class of what is left.
-const BEST_EFFORT: &str = "best_effort";
+pub(super) const BEST_EFFORT: &str = "best_effort";
 
 /// What the file says for all directions.
 pub(super) struct Above<'a> {
@@ -37,7 +37,18 @@ pub(super) struct Above<'a> {
 /// Reads one direction.
 pub(super) fn read(entry: &Entry<'_, '_>, above: &Above<'_>) -> Option<Direction> {
     let Above { registry, packet, points, frames, .. } = *above;
-    let own = ["rate", "queue", "classes", BEST_EFFORT, "aggregate", "customers", role::OLD_KEY];
+    let own = [
+        "rate",
+        "queue",
+        "classes",
+        BEST_EFFORT,
+        "aggregate",
+        "customers",
+        "templates",
+        "groups",
+        "shared",
+        role::OLD_KEY,
+    ];
     let section = entry.section(&[&own[..], &role::KEYS].concat())?;
     let rate = section.need("rate", "\"10 Mbit/s\"").and_then(|e| e.positive_rate());
     let said = Said::read(&section).and_then(|said| said.with_old_key(&section));
@@ -54,17 +65,19 @@ pub(super) fn read(entry: &Entry<'_, '_>, above: &Above<'_>) -> Option<Direction
     };
     let mut classes = vec![control_class(registry)?];
     let before = before.map(|before| classes.extend(before));
-    let customers = customers::read(&section, registry, packet, points, &classes);
+    let found = customers::read(&section, &link, points, &classes);
+    let shared = queues::shared(&section, packet);
     before?;
     let (role, unsold) = said?.or(above.role).in_force();
     let nothing_given_away = role::gives_nothing_away(&section, &unsold, &classes, points);
     let assured = classes.len();
     classes.push(queue?);
     classes.extend(last?);
-    let (rate, customers) = (rate?, customers?);
+    let (rate, (customers, groups), shared) = (rate?, found?, shared?);
     let control = frames.control(rate, packet);
     let aggregate = None;
-    let mut direction = Direction { rate, role, unsold, control, classes, assured, customers, aggregate };
+    let mut direction =
+        Direction { rate, role, unsold, control, classes, assured, customers, groups, shared, aggregate };
     if direction.most_markers() > usize::from(u16::MAX) {
         let problem = format!("{} markers and policers in one direction", direction.most_markers());
         return section.get("customers")?.wrong(Wrong::new(problem, "give fewer customers services"));
@@ -87,10 +100,11 @@ fn control_class(registry: &Registry) -> Option<Class> {
 }
 
 /// What a class is told of its link.
-struct Link<'a> {
-    rate: Option<Rate>,
-    packet: Bytes,
-    registry: &'a Registry,
+#[derive(Clone, Copy)]
+pub(super) struct Link<'a> {
+    pub(super) rate: Option<Rate>,
+    pub(super) packet: Bytes,
+    pub(super) registry: &'a Registry,
 }
 
 /// The classes that are served before the assured one.
@@ -150,7 +164,12 @@ fn code_points(entry: &Entry<'_, '_>, points: CodePoints, seen: &[Class]) -> Opt
 }
 
 /// Discipline, limit and set rate of a class.
-fn class(section: &Section<'_, '_>, name: &str, own: &[&'static str], link: &Link<'_>) -> Option<Class> {
+pub(super) fn class(
+    section: &Section<'_, '_>,
+    name: &str,
+    own: &[&'static str],
+    link: &Link<'_>,
+) -> Option<Class> {
     let others: Vec<&'static str> = own.iter().copied().chain(["limit", "rate"]).collect();
     let found = named::read(section, ("aqm", "queue discipline"), &others, &link.registry.aqms);
     let rate = match section.get("rate") {

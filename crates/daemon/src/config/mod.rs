@@ -5,9 +5,11 @@ mod customers;
 pub mod describe;
 mod direction;
 pub mod frames;
+mod queues;
 mod read;
 pub mod role;
 pub mod services;
+mod templates;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +27,7 @@ use frames::{Frames, Policing};
 use role::{Role, Unsold};
 use services::Service;
 
+pub use queues::{Own, Share};
 pub(crate) use read::interface_name;
 pub use read::parse;
 
@@ -154,6 +157,10 @@ pub struct Direction {
     pub assured: usize,
     /// Customers, in the order of the file.
     pub customers: Vec<Customer>,
+    /// Names under which customers are counted together.
+    pub groups: Vec<String>,
+    /// The part of the link of those who have no queue of their own.
+    pub shared: Share,
     /// The marker of all assured packets together, after their customers'.
     pub aggregate: Option<Mechanism<AnyMarker>>,
 }
@@ -190,6 +197,35 @@ pub struct Customer {
     pub marker: Mechanism<AnyMarker>,
     /// Classes he may use beside the assured one.
     pub services: Vec<Service>,
+    /// The circuits he is known by: any of these. None: whatever the circuit.
+    pub circuits: Vec<Circuit>,
+    /// The place of his group.
+    pub group: Option<usize>,
+    /// His own queues, if he has any.
+    pub own: Option<Own>,
+    /// The place where his counts and queues are kept, the same as long as he stays: below [`Direction::places`].
+    pub place: u32,
+}
+
+/// What a customer's packets come in, beside their addresses: a VLAN, one in another (QinQ), a PPPoE session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Circuit {
+    /// The outer VLAN, and the one in it.
+    pub vlans: [Option<u16>; 2],
+    /// The session.
+    pub session: Option<u16>,
+}
+
+impl std::fmt::Display for Circuit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.vlans {
+            [Some(outer), Some(inner)] => write!(f, "VLAN {outer}.{inner}")?,
+            [Some(outer), None] => write!(f, "VLAN {outer}")?,
+            _ => {}
+        }
+        let between = if self.vlans[0].is_some() { ", " } else { "" };
+        self.session.map_or(Ok(()), |session| write!(f, "{between}session {session}"))
+    }
 }
 
 /// Addresses that begin with the same bits.
@@ -218,6 +254,26 @@ impl Config {
 impl Direction {
     /// The place of the class of control frames.
     pub const CONTROL: usize = 0;
+
+    /// Places of customers are below this.
+    #[must_use]
+    pub fn places(&self) -> usize {
+        self.customers.iter().map(|c| c.place as usize + 1).max().unwrap_or(0)
+    }
+
+    /// Gives customers the places they had in another configuration; those who come, places that nobody had there.
+    pub fn keep_places(&mut self, before: Option<&Direction>) {
+        let Some(before) = before else { return };
+        let had: std::collections::HashMap<&str, u32> =
+            before.customers.iter().map(|c| (c.name.as_str(), c.place)).collect();
+        let mut taken = vec![false; before.places()];
+        had.values().for_each(|place| taken[*place as usize] = true);
+        let mut free = (0u32..).filter(|place| !taken.get(*place as usize).copied().unwrap_or(false));
+        for customer in &mut self.customers {
+            let new = || free.next().unwrap_or(u32::MAX);
+            customer.place = had.get(customer.name.as_str()).copied().unwrap_or_else(new);
+        }
+    }
 
     /// How many markers and policers there are: customers', the aggregate's, services', and of control frames.
     #[must_use]

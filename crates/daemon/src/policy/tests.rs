@@ -68,6 +68,10 @@ fn packet(source: &str, destination: &str, ports: (u16, u16), dscp: Dscp) -> Hea
     }
 }
 
+fn succeeded(c: &mut Classifier, was: &Config, is: &Config) -> Classifier {
+    c.succeeded_by(NextRules::of(was.directions[0].as_ref(), is.directions[0].as_ref(), true, is)).0
+}
+
 fn classifier(config: &Config, upstream: bool) -> Classifier {
     Classifier::new(config.directions[0].as_ref(), upstream, config, Flows::new(64, 1))
 }
@@ -173,7 +177,7 @@ fn who_knew_a_flow_is_told_to_forget_it() {
     let mut now = 0;
     let mut forget = |c: &mut Classifier, port: u16| {
         now += 1;
-        way(c, Time(now), &Ok(of(port))).forget
+        way(c, Time(now), &Ok(of(port))).forget.map(|f| f.markers)
     };
     // Places for eight: customer 0 has port 80, customer 1 the others.
     assert_eq!(forget(&mut c, 80), Some([None, Some(2)]));
@@ -186,16 +190,17 @@ fn who_knew_a_flow_is_told_to_forget_it() {
     let mut other = file.clone();
     let direction = other.directions[0].as_mut().unwrap();
     direction.customers.reverse();
-    let mut c = c.succeeded_by(other.directions[0].as_ref(), true, &other);
+    let mut c = succeeded(&mut c, &file, &other);
     assert_eq!(forget(&mut c, 1006), None);
     // The oldest is that of port 1000, who is customer 0 now.
     assert_eq!(forget(&mut c, 80), Some([Some(0), Some(2)]));
     // He goes: nobody's marker is told, and what was his is the other's.
+    let before = other.clone();
     other.directions[0].as_mut().unwrap().customers.remove(0);
-    let mut c = c.succeeded_by(other.directions[0].as_ref(), true, &other);
+    let mut c = succeeded(&mut c, &before, &other);
     assert_eq!(forget(&mut c, 1006), None, "nobody's now; nobody keeps anything of it");
     // And comes again while the flow goes on: it is his from now on.
-    let mut c = c.succeeded_by(file.directions[0].as_ref(), true, &file);
+    let mut c = succeeded(&mut c, &other, &file);
     assert_eq!(forget(&mut c, 1006), Some([None, Some(2)]));
 }
 
@@ -232,7 +237,7 @@ proptest! {
             let mut address = [0; 16];
             address[..4].copy_from_slice(&a.to_be_bytes());
             let family = if v6 { Family::V6 } else { Family::V4 };
-            prop_assert_eq!(whose.find(family, &address, Some((9, port))), best);
+            prop_assert_eq!(whose.find(&Link::default(), family, &address, Some((9, port))), best);
         }
     }
 }
@@ -313,7 +318,7 @@ fn an_opaque_frame_leaves_nobody_its_number() {
         way(&mut c, Time(u64::from(port)), &Ok(packet("10.0.1.9", "192.0.2.1", (port, 5), Dscp::DEFAULT)));
     }
     let w = way(&mut c, Time(2000), &Err(Opaque::NotIp));
-    assert_eq!(w.forget, Some([Some(1), None]));
+    assert_eq!(w.forget.map(|f| f.markers), Some([Some(1), None]));
     let same = Headers {
         protocol: 255,
         transport: Transport::Other,
@@ -369,7 +374,7 @@ fn with_the_bypass_on_everything_passes() {
     c.set_bypass(true);
     let headers = packet("10.0.1.9", "192.0.2.1", (80, 5), Dscp::DEFAULT);
     assert_eq!((c.decide(Time(1), &Ok(headers)), c.bypassed()), (Decision::Pass, 1));
-    let mut next = c.succeeded_by(config.directions[0].as_ref(), true, &config);
+    let mut next = succeeded(&mut c, &config, &config);
     assert_eq!(
         (next.decide(Time(1), &Ok(headers)), next.bypassed()),
         (Decision::Pass, 2),

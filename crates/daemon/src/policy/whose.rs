@@ -1,16 +1,17 @@
-//! Which customer a packet belongs to: the one with the longest prefix that holds its inside address and, where he names
-//! ports, one of its ports. At equal length a port that is named goes before none.
+//! Which customer a packet belongs to: the one of the circuit it came in, else of any; of these the one with the longest prefix
+//! that holds its inside address and, where he names ports, one of its ports. At equal length a port that is named goes before
+//! none.
 //!
 //! A lookup takes time in proportion to the number of prefixes that hold one address, not to the number of customers.
 //! Non-goal: ports alone across customers; who names no prefix has both families' shortest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use prefix_trie::{self as trie, PrefixMap};
 
-use crate::config::{Customer, Prefix};
-use inprofile_live::packet::Family;
+use crate::config::{Circuit, Customer, Prefix};
+use inprofile_live::packet::{Family, Link};
 
 /// Everybody's addresses, for who names none.
 const EVERYBODY: [Prefix; 2] = [
@@ -36,11 +37,20 @@ impl Sharers {
     }
 }
 
-/// The prefixes of all customers of a direction.
+/// The prefixes of one circuit.
 #[derive(Clone, Debug, Default)]
-pub struct Whose {
+struct Prefixes {
     v4: PrefixMap<(u32, u8), Sharers>,
     v6: PrefixMap<(u128, u8), Sharers>,
+}
+
+/// The customers of a direction.
+#[derive(Clone, Debug, Default)]
+pub struct Whose {
+    /// Of those who are known by addresses and ports alone.
+    anywhere: Prefixes,
+    /// Of each circuit.
+    circuits: HashMap<Circuit, Prefixes>,
 }
 
 impl Whose {
@@ -49,6 +59,7 @@ impl Whose {
     pub fn new(customers: &[Customer]) -> Whose {
         let mut all = Whose::default();
         for (number, customer) in (0u16..).zip(customers) {
+            // The file was refused if this could fail.
             let _ = all.add(number, customer);
         }
         all
@@ -57,8 +68,49 @@ impl Whose {
     /// Adds a customer.
     ///
     /// # Errors
-    /// The prefix, and whose it is already, if the same packets would be both's; what comes before it is added.
-    pub fn add(&mut self, number: u16, customer: &Customer) -> Result<(), (Prefix, u16)> {
+    /// The prefix and circuit, and whose they are already, if the same packets would be both's; what comes before is added.
+    pub fn add(&mut self, number: u16, customer: &Customer) -> Result<(), (Prefix, Circuit, u16)> {
+        let circuits: &[Circuit] = if customer.circuits.is_empty() {
+            &[Circuit { vlans: [None; 2], session: None }]
+        } else {
+            &customer.circuits
+        };
+        for circuit in circuits {
+            let of = if *circuit == Circuit::default() {
+                &mut self.anywhere
+            } else {
+                self.circuits.entry(*circuit).or_default()
+            };
+            of.add(number, customer).map_err(|(prefix, other)| (prefix, *circuit, other))?;
+        }
+        Ok(())
+    }
+
+    /// Whose it is. `ports`: `None` where there are none to go by.
+    #[must_use]
+    pub fn find(
+        &self,
+        link: &Link,
+        family: Family,
+        address: &[u8; 16],
+        ports: Option<(u16, u16)>,
+    ) -> Option<u16> {
+        let anywhere = || self.anywhere.find(family, address, ports);
+        if self.circuits.is_empty() || link.vlans[0].is_none() && link.session.is_none() {
+            return anywhere();
+        }
+        // What says more goes before what says less: both VLANs before the outer one, with the session before without.
+        let [outer, _] = link.vlans;
+        [link.vlans, [outer, None], [None; 2]]
+            .into_iter()
+            .flat_map(|vlans| [link.session, None].map(|session| Circuit { vlans, session }))
+            .find_map(|circuit| self.circuits.get(&circuit)?.find(family, address, ports))
+            .or_else(anywhere)
+    }
+}
+
+impl Prefixes {
+    fn add(&mut self, number: u16, customer: &Customer) -> Result<(), (Prefix, u16)> {
         let prefixes = if customer.prefixes.is_empty() { &EVERYBODY } else { customer.prefixes.as_slice() };
         for prefix in prefixes {
             let sharers = match prefix.address {
@@ -76,9 +128,7 @@ impl Whose {
         Ok(())
     }
 
-    /// Whose it is. `ports`: `None` where there are none to go by.
-    #[must_use]
-    pub fn find(&self, family: Family, address: &[u8; 16], ports: Option<(u16, u16)>) -> Option<u16> {
+    fn find(&self, family: Family, address: &[u8; 16], ports: Option<(u16, u16)>) -> Option<u16> {
         match family {
             Family::V4 => {
                 let a = u32::from_be_bytes([address[0], address[1], address[2], address[3]]);
