@@ -6,7 +6,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
 use inprofile_core::units::{Duration, Time};
 use inprofile_live::io::afpacket::{AfPacket, Oddities};
@@ -15,7 +15,7 @@ use inprofile_live::io::{Io, Port};
 use crate::config::{Config, Fail};
 use crate::log::Log;
 use crate::presence::Standing;
-use crate::router::Router;
+use crate::router::{Next, Router, Unused};
 use crate::snapshot::{PortState, Snapshot};
 
 pub use asked::{Asked, Waiting, ask};
@@ -99,6 +99,15 @@ pub struct Ended {
     pub left_behind: u64,
 }
 
+/// A reload that another thread prepares, so that no packet waits for it.
+#[derive(Debug)]
+struct Preparing {
+    asked: Asked<Result<(), String>>,
+    next: Receiver<Result<Next, String>>,
+    /// What is of no use any more is thrown away there too.
+    unused: Sender<Unused>,
+}
+
 struct Loop<'a, P: ?Sized> {
     io: &'a mut P,
     router: Option<Router>,
@@ -106,6 +115,7 @@ struct Loop<'a, P: ?Sized> {
     seed: u64,
     bypass: bool,
     places: [Place; 2],
+    preparing: Option<Preparing>,
     audit: Time,
     /// How far the router is: everything that came up to then has been taken in.
     until: Time,
@@ -155,6 +165,7 @@ pub fn run<P: Ports + ?Sized>(
                 return Ok(Ended { left_behind: waiting });
             }
         }
+        this.take_over(false)?;
         this.round(drain_until.is_none())?;
         pulse.beat();
     }
@@ -164,16 +175,12 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
     fn new(io: &'a mut P, router: Router, standings: [Standing; 2], seed: u64, log: Log) -> Loop<'a, P> {
         let (audit, until) = (Time::ZERO, Time::ZERO);
         let places = standings.map(|standing| Place { standing, taken_away: 0 });
-        Loop { io, router: Some(router), log, seed, bypass: false, places, audit, until }
+        Loop { io, router: Some(router), log, seed, bypass: false, places, preparing: None, audit, until }
     }
 
     fn obey(&mut self, command: Command) -> io::Result<()> {
         match command {
-            Command::Reload(config, asked) if asked.take() => {
-                let outcome = self.reload(*config);
-                asked.answer(outcome.clone());
-                return outcome.or_else(|fault| self.failed(fault));
-            }
+            Command::Reload(config, asked) if asked.take() => self.prepare(*config, asked),
             Command::Bypass(on, asked) if asked.take() => {
                 self.bypass = on;
                 if let Some(router) = &mut self.router {
@@ -213,20 +220,74 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
         bound
     }
 
+    /// Has a reload prepared. What is wrong with it is told, and what runs goes on.
+    fn prepare(&mut self, config: Config, asked: Asked<Result<(), String>>) {
+        let Some(router) = self.router.as_ref().filter(|_| self.preparing.is_none()) else {
+            return asked.answer(Err("another reload is being prepared".into()));
+        };
+        let (old, layer, seed) = (Arc::clone(&router.config), self.io.layer(), self.seed);
+        let ((ready, next), (unused, to_drop)) = (channel(), channel());
+        let work = move || {
+            let work = catch_unwind(AssertUnwindSafe(|| Next::prepare(&old, config, layer, seed)));
+            drop(old);
+            // Nobody takes it up any more at the end.
+            let told = ready.send(work.map_err(|panic| broke_off(panic.as_ref())));
+            if told.is_ok() {
+                drop(to_drop.recv());
+            }
+        };
+        match std::thread::Builder::new().name("reload".into()).spawn(work) {
+            Ok(_) => self.preparing = Some(Preparing { asked, next, unused }),
+            Err(e) => asked.answer(Err(format!("no thread to prepare it: {e}"))),
+        }
+    }
+
+    /// Takes over what was prepared, if it is ready; `wait`: until it is.
+    fn take_over(&mut self, wait: bool) -> io::Result<()> {
+        let Some(preparing) = &self.preparing else { return Ok(()) };
+        let ended = || Err("the thread that prepared it has ended".to_owned());
+        let next = if wait {
+            preparing.next.recv().unwrap_or_else(|_| ended())
+        } else {
+            match preparing.next.try_recv() {
+                Err(TryRecvError::Empty) => return Ok(()),
+                next => next.unwrap_or_else(|_| ended()),
+            }
+        };
+        let Some(Preparing { asked, unused, .. }) = self.preparing.take() else { return Ok(()) };
+        let next = match next {
+            Ok(next) => next,
+            Err(fault) => {
+                asked.answer(Err(fault));
+                return Ok(());
+            }
+        };
+        let before = self.io.now();
+        let outcome = self.adopt(next, &unused);
+        let held = self.io.now().since(before);
+        self.log.info("reload", "packets were held for it", &[("microseconds", (held.0 / 1_000_000).into())]);
+        asked.answer(outcome.clone());
+        outcome.or_else(|fault| self.failed(fault))
+    }
+
     /// Sets up anew. Where a mechanism panics what waited is lost with it, and one from the configuration before takes its
     /// place, so that there is something to fail open or closed.
-    fn reload(&mut self, config: Config) -> Result<(), String> {
+    fn adopt(&mut self, next: Next, unused: &Sender<Unused>) -> Result<(), String> {
         let Some(router) = self.router.take() else { return Err("there is no router".into()) };
-        let (before, failure, since) = (router.config.clone(), router.failure.clone(), router.since_failure);
+        let (before, failure, since) =
+            (Arc::clone(&router.config), router.failure.clone(), router.since_failure);
         let (layer, seed, now) = (self.io.layer(), self.seed, self.until);
-        let work = catch_unwind(AssertUnwindSafe(|| router.set_up_anew(config, layer, seed, now)));
-        let (router, outcome) = match work {
-            Ok(router) => (router, Ok(())),
+        let (router, outcome) = match catch_unwind(AssertUnwindSafe(|| router.adopt(next, now))) {
+            Ok((router, old)) => {
+                // Where that thread has ended it is thrown away here.
+                let _ = unused.send(old);
+                (router, Ok(()))
+            }
             Err(panic) => {
                 let mut router = Router::new(before, layer, seed);
                 router.set_bypass(self.bypass);
                 (router.failure, router.since_failure) = (failure, since);
-                (router, Err(format!("the reload broke off: {}", why(panic.as_ref()))))
+                (router, Err(broke_off(panic.as_ref())))
             }
         };
         self.router = Some(router);
@@ -293,6 +354,10 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
         }
         Ok(())
     }
+}
+
+fn broke_off(panic: &(dyn std::any::Any + Send)) -> String {
+    format!("the reload broke off: {}", why(panic))
 }
 
 /// What a panic said.

@@ -163,3 +163,6 @@ impl Router {
 pub fn registry() -> Registry {
     Registry::default()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,14 @@
 //! The router at one moment: what `stats` and the metrics show.
 
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
 use inprofile_core::packet::Colour;
 use inprofile_core::queue::fifo::Counts;
 use inprofile_core::units::Time;
 use inprofile_core::verdict::Cause;
+use inprofile_live::datapath::ClassState as PathClass;
+use inprofile_live::datapath::customer::CustomerCounts;
 use inprofile_live::datapath::lateness::Lateness;
 use inprofile_live::datapath::marking::MarkerCounts;
 use inprofile_live::io::PortCounts;
@@ -11,7 +16,7 @@ use inprofile_live::io::afpacket::Oddities;
 use inprofile_live::io::link::Link;
 use serde_json::{Map, Value as Json, json};
 
-use crate::config::DIRECTIONS;
+use crate::config::{Config, DIRECTIONS};
 use crate::policers;
 use crate::presence::Standing;
 use crate::router::{Lane, Router};
@@ -31,6 +36,23 @@ pub struct Snapshot {
     pub ports: [PortState; 2],
     /// Upstream, downstream.
     pub directions: Vec<DirectionState>,
+    /// What it was set up from.
+    pub config: Arc<Config>,
+}
+
+/// One customer in one direction.
+#[derive(Clone, Copy, Debug)]
+pub struct CustomerState<'a> {
+    /// His name in the file.
+    pub name: &'a str,
+    /// His group, if he is in one.
+    pub group: Option<&'a str>,
+    /// What was promised, in bit/s.
+    pub contract: Option<u64>,
+    /// His shaper, in bit/s.
+    pub shaper: Option<u64>,
+    /// What became of his packets.
+    pub counts: &'a CustomerCounts,
 }
 
 /// One port.
@@ -90,6 +112,10 @@ pub struct DirectionState {
     pub markers: Vec<MarkerState>,
     /// How late packets left that had waited.
     pub lateness: Lateness,
+    /// What became of customers' packets, by their places: see [`Snapshot::customers`].
+    pub by_place: Vec<CustomerCounts>,
+    /// Customers' own queues, by their places.
+    pub own_queues: Vec<(u32, Vec<ClassState>)>,
     /// Flows that are told apart.
     pub flows: u32,
     /// Flows that had to make room.
@@ -137,6 +163,7 @@ impl Snapshot {
             since_failure: router.since_failure.iter().sum(),
             ports,
             directions: (0..2).map(|i| direction(router, i, &router.lanes[i], now)).collect(),
+            config: Arc::clone(&router.config),
         }
     }
 
@@ -149,8 +176,44 @@ impl Snapshot {
             "failure": self.failure,
             "since_failure": self.since_failure,
             "ports": self.ports.iter().map(port).collect::<Vec<_>>(),
-            "directions": self.directions.iter().map(DirectionState::json).collect::<Vec<_>>(),
+            "directions": (0..self.directions.len()).map(|i| self.direction(i)).collect::<Vec<_>>(),
         })
+    }
+
+    /// The customers of a direction, 0 upstream and 1 downstream, in the order of the file.
+    pub fn customers(&self, direction: usize) -> impl Iterator<Item = CustomerState<'_>> {
+        let of =
+            self.config.directions[direction].iter().flat_map(|d| d.customers.iter().map(move |c| (d, c)));
+        of.filter_map(move |(d, c)| {
+            Some(CustomerState {
+                name: &c.name,
+                group: c.group.and_then(|g| d.groups.get(g)).map(String::as_str),
+                contract: c.contract.map(|r| r.0),
+                shaper: c.own.as_ref().and_then(|own| own.rate).map(|r| r.0),
+                counts: self.directions[direction].by_place.get(c.place as usize)?,
+            })
+        })
+    }
+
+    fn direction(&self, i: usize) -> Json {
+        let mut out = self.directions[i].json();
+        let own: HashMap<u32, &[ClassState]> =
+            self.directions[i].own_queues.iter().map(|(place, c)| (*place, c.as_slice())).collect();
+        let places = self.config.directions[i].iter().flat_map(|d| d.customers.iter().map(|c| c.place));
+        let mut groups: BTreeMap<&str, Group> = BTreeMap::new();
+        let each = self.customers(i).zip(places).map(|(customer, place)| {
+            if let Some(group) = customer.group {
+                groups.entry(group).or_default().add(customer.counts);
+            }
+            let mut out = customer.json();
+            if let Some(classes) = own.get(&place) {
+                out["classes"] = classes.iter().map(ClassState::json).collect();
+            }
+            out
+        });
+        out["customers"] = each.collect();
+        out["groups"] = groups.iter().map(|(name, group)| group.json(name)).collect();
+        out
     }
 
     /// `normal`, `bypass` or `failed`.
@@ -172,17 +235,12 @@ fn direction(router: &Router, i: usize, lane: &Lane, now: Time) -> DirectionStat
         || vec!["transparent".to_owned()],
         |d| d.classes.iter().map(|c| c.name.clone()).collect(),
     );
-    let classes: Vec<ClassState> = path
-        .classes()
-        .zip(names)
-        .map(|(c, name)| ClassState {
-            name,
-            counts: *c.counts(),
-            waiting: c.waiting(),
-            gauges: gather(|show| c.aqm().gauges(now, show)),
-            stats: gather(|show| c.aqm().stats(show)),
-        })
-        .collect();
+    let classes = classes(path.classes(), names, now);
+    let own_queues = config.into_iter().flat_map(|d| &d.customers).filter_map(|c| {
+        let names = c.own.as_ref()?.classes.iter().map(|(_, class)| class.name.clone());
+        Some((c.place, self::classes(path.classes_of(c.place), names, now)))
+    });
+    let queued = path.queued();
     let of = config.into_iter().flat_map(|d| {
         let customers = d.customers.iter().map(|c| (c.name.clone(), c.marker.name));
         let aggregate = d.aggregate.as_ref().map(|m| ("aggregate".to_owned(), m.name));
@@ -210,8 +268,10 @@ fn direction(router: &Router, i: usize, lane: &Lane, now: Time) -> DirectionStat
         length_disagrees: totals.length_disagrees,
         no_buffer: totals.no_buffer,
         sent: totals.sent,
-        dropped: classes.iter().flat_map(|c| Colour::ALL.map(|x| c.counts.dropped_of(x))).sum(),
-        waiting: classes.iter().flat_map(|c| c.waiting).map(u64::from).sum(),
+        dropped: Colour::ALL.iter().map(|c| queued.dropped_of(*c)).sum(),
+        waiting: path.waiting(),
+        by_place: path.customers().to_vec(),
+        own_queues: own_queues.collect(),
         amiss: path.check().err(),
         census: path.census().iter().collect(),
         classes,
@@ -220,6 +280,83 @@ fn direction(router: &Router, i: usize, lane: &Lane, now: Time) -> DirectionStat
         flows: path.policy.flows().len(),
         flows_replaced: path.policy.flows().replaced(),
     }
+}
+
+/// The customers of a group together.
+#[derive(Default)]
+struct Group {
+    customers: u64,
+    arrived: u64,
+    sent: u64,
+    sent_bytes: u64,
+    dropped: u64,
+    waiting: u64,
+}
+
+impl Group {
+    fn add(&mut self, c: &CustomerCounts) {
+        self.customers += 1;
+        self.arrived += c.arrived;
+        self.sent += c.sent.iter().sum::<u64>();
+        self.sent_bytes += c.sent_bytes.iter().sum::<u64>();
+        self.dropped += c.dropped.iter().sum::<u64>() + c.no_buffer + c.too_late;
+        self.waiting += c.waiting();
+    }
+
+    fn json(&self, name: &str) -> Json {
+        json!({
+            "name": name,
+            "customers": self.customers,
+            "arrived": self.arrived,
+            "sent": self.sent,
+            "sent_bytes": self.sent_bytes,
+            "dropped": self.dropped,
+            "waiting": self.waiting,
+        })
+    }
+}
+
+impl CustomerState<'_> {
+    /// As one object.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        let c = self.counts;
+        let dropped: Map<String, Json> = Cause::ALL
+            .iter()
+            .map(|cause| (cause.name().to_owned(), c.dropped[cause.index()].into()))
+            .collect();
+        json!({
+            "name": self.name,
+            "group": self.group,
+            "contract": self.contract,
+            "shaper": self.shaper,
+            "arrived": c.arrived,
+            "arrived_bytes": c.arrived_bytes,
+            "sent": colours(c.sent),
+            "sent_bytes": colours(c.sent_bytes),
+            "dropped": dropped,
+            "no_buffer": c.no_buffer,
+            "too_late": c.too_late,
+            "waiting": c.waiting(),
+            "delay": { "packets": c.delay.count(), "mean_ms": c.delay.mean() * 1e3, "p99_ms": c.delay.quantile(0.99) * 1e3 },
+        })
+    }
+}
+
+/// Queues as they are shown, by their names.
+fn classes<'c>(
+    states: impl Iterator<Item = PathClass<'c>>,
+    names: impl IntoIterator<Item = String>,
+    now: Time,
+) -> Vec<ClassState> {
+    let each = states.zip(names).map(|(c, name)| ClassState {
+        name,
+        counts: *c.counts(),
+        waiting: c.waiting(),
+        gauges: gather(|show| c.aqm().gauges(now, show)),
+        stats: gather(|show| c.aqm().stats(show)),
+    });
+    each.collect()
 }
 
 /// What a mechanism shows, as a list.

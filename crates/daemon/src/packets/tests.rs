@@ -114,7 +114,9 @@ fn reload_that_panics(fail: &str) -> (Result<(), String>, io::Result<()>, Vec<u8
             && this.io.now() >= Time(30_000_000_000)
             && let Some(asked) = asked.take()
         {
-            outcome = this.obey(Command::Reload(Box::new(after.clone()), asked));
+            outcome = this
+                .obey(Command::Reload(Box::new(after.clone()), asked))
+                .and_then(|()| this.take_over(true));
         }
     }
     let answer = waiting.answer(std::time::Duration::ZERO).expect("it is answered");
@@ -132,19 +134,31 @@ impl Marker for Sound {
     }
 }
 
-/// A reload is refused, with the reason, whatever becomes of the packets: they pass as they are, or nothing does.
+/// A reload is refused, with the reason, and what runs goes on as if nobody had asked for it.
 #[test]
-fn a_reload_that_panics_leaves_the_way_open_or_closed() {
-    let why = "the reload broke off: it can't be built";
-    let (answer, outcome, dscps) = reload_that_panics("open");
-    assert_eq!(answer, Err(why.to_owned()));
-    outcome.unwrap();
-    // Three had left.
-    assert_eq!(dscps, [12, 12, 12, 0, 0, 0]);
-    let (answer, outcome, dscps) = reload_that_panics("closed");
-    assert_eq!(answer, Err(why.to_owned()));
-    assert_eq!(outcome.unwrap_err().to_string(), format!("{why}; fail = closed"));
-    assert_eq!(dscps, [12, 12, 12]);
+fn a_reload_that_panics_changes_nothing() {
+    for fail in ["open", "closed"] {
+        let (answer, outcome, dscps) = reload_that_panics(fail);
+        assert_eq!(answer, Err("the reload broke off: it can't be built".to_owned()));
+        outcome.unwrap();
+        assert_eq!(dscps, [12; 6]);
+    }
+}
+
+/// While one is prepared another is refused, and packets go on; the first takes effect.
+#[test]
+fn one_reload_at_a_time() {
+    let mut io = Replay::new(Layer::Ip, Vec::new());
+    let (log, _) = Log::start(Level::Error, None).unwrap();
+    let mut this = Loop::new(&mut io, Router::new(config("open"), Layer::Ip, 1), THERE, 1, log);
+    let [(first, of_first), (second, of_second)] = [ask(), ask()];
+    this.obey(Command::Reload(Box::new(config("closed")), first)).unwrap();
+    this.obey(Command::Reload(Box::new(config("open")), second)).unwrap();
+    let told = of_second.answer(std::time::Duration::ZERO).unwrap();
+    assert_eq!(told, Err("another reload is being prepared".to_owned()));
+    this.take_over(true).unwrap();
+    assert_eq!(of_first.answer(std::time::Duration::ZERO).unwrap(), Ok(()));
+    assert_eq!(this.router.as_ref().unwrap().config.fail, Fail::Closed);
 }
 
 /// A reload that nobody waits for any more is not done after all.

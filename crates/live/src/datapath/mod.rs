@@ -668,7 +668,9 @@ impl<P: Policy> Datapath<P> {
 
     /// The classes that all share: queues with their counts, and disciplines with their gauges and stats.
     pub fn classes(&self) -> impl Iterator<Item = ClassState<'_>> {
-        [FIRST, SHARED].into_iter().filter_map(|m| self.queue.classes(m)).flatten().map(ClassState)
+        let first = (self.first > 0).then_some(FIRST);
+        let members = first.into_iter().chain([SHARED]);
+        members.filter_map(|m| self.queue.classes(m)).flatten().map(ClassState)
     }
 
     /// A customer's own classes, by his place; none where he has none.
