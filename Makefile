@@ -63,6 +63,8 @@ soak: soak-ns2 ## Ten thousand random experiments and fuzzed inputs, two thousan
 		--test services --test fuzz --test limits -- --include-ignored --nocapture
 	$(say) "Soak: $(or $(PACKETS),1000000) random and as many mutated packets"
 	@PACKETS=$(or $(PACKETS),1000000) cargo test --quiet --locked --release -p inprofile-live --test packets
+	$(say) "Soak: $(or $(PACKETS),1000000) mutated and as many random frames of every encapsulation through the router"
+	@PACKETS=$(or $(PACKETS),1000000) cargo test --quiet --locked --release -p inprofile-daemon --test attacks mutated -- --nocapture
 	$(say) "Soak: a million flows, and a million fragments, through the router"
 	@cargo test --quiet --locked --release -p inprofile-daemon --test router -- --ignored
 	$(say) "Soak: a day of 10 Mbit/s through the router, 72 million packets, under a virtual clock"

@@ -4,6 +4,7 @@ use inprofile_core::rng::Rng;
 use inprofile_core::units::{Duration, Time};
 use inprofile_daemon::config::{self, Config};
 use inprofile_daemon::router::{self, Router};
+use inprofile_live::datapath::Totals;
 use inprofile_live::packet::Layer;
 
 use crate::frames::Frame;
@@ -16,7 +17,7 @@ pub fn config(text: &str) -> Config {
 }
 
 /// What came out of the other port.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Out {
     /// Frames, and their bytes behind the link layer.
     pub frames: u64,
@@ -24,6 +25,19 @@ pub struct Out {
     /// Bytes that left as IN, and as EF.
     pub green: u64,
     pub ef: u64,
+    /// Frames by the DSCP they left with.
+    pub dscps: [u64; 64],
+    /// Frames whose tags or labels have a class.
+    pub link_classes: u64,
+    /// IPv4 headers with a wrong checksum.
+    pub wrong_checksums: u64,
+}
+
+impl Default for Out {
+    fn default() -> Out {
+        let [frames, bytes, green, ef, link_classes, wrong_checksums] = [0; 6];
+        Out { frames, bytes, green, ef, dscps: [0; 64], link_classes, wrong_checksums }
+    }
 }
 
 impl Out {
@@ -31,6 +45,11 @@ impl Out {
         let frame = Frame(frame.to_vec());
         self.frames += 1;
         self.bytes += frame.bytes();
+        self.link_classes += u64::from(frame.has_link_class());
+        self.wrong_checksums += u64::from(frame.has_wrong_checksum());
+        if let Some(dscp) = frame.dscp() {
+            self.dscps[usize::from(dscp)] += 1;
+        }
         match frame.dscp() {
             Some(10) => self.green += frame.bytes(),
             Some(46) => self.ef += frame.bytes(),
@@ -92,6 +111,11 @@ impl Bench {
             self.collect();
         }
         self.check();
+    }
+
+    /// Where packets went.
+    pub fn totals(&self) -> Totals {
+        *self.router.as_ref().expect("a reload is over at once").lanes[0].path.totals()
     }
 
     /// The accounts.

@@ -75,6 +75,22 @@ impl Frame {
         usize::from(self.0[7])
     }
 
+    /// Whether a tag's priority or a label's traffic class is anything but 0.
+    pub fn has_link_class(&self) -> bool {
+        match self.0[12..14] {
+            [0x81, 0x00] => self.0[14] >> 5 != 0,
+            [0x88, 0x47] => (14..self.at()).step_by(4).any(|at| self.0[at + 2] & 0x0e != 0),
+            _ => false,
+        }
+    }
+
+    /// Whether it is IPv4 with a checksum that is wrong.
+    pub fn has_wrong_checksum(&self) -> bool {
+        let ip = &self.0[self.at()..];
+        ip.first().is_some_and(|first| first >> 4 == 4)
+            && ip.get(..4 * usize::from(ip[0] & 15)).is_none_or(|header| checksum::check(header) != 0)
+    }
+
     /// Its DSCP, if it has an IP header.
     pub fn dscp(&self) -> Option<u8> {
         let ip = &self.0[self.at()..];

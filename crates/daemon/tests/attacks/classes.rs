@@ -1,0 +1,180 @@
+//! Classes, code points and control frames: what was not bought is not had, and what is policed is policed.
+
+use inprofile_core::units::{Duration, PS_PER_S};
+
+use crate::bench::Bench;
+use crate::frames::{Frame, Ip, Wrap, other};
+
+/// Alice has bought 1 Mbit/s of EF beside her 2 Mbit/s, bob nothing; strangers are best effort.
+fn file(more: &str) -> String {
+    format!(
+        r#"
+inside = "a"
+outside = "b"
+{more}
+[upstream]
+rate = "10 Mbit/s"
+queue = {{ aqm = "rio", limit = "100 packets", in = {{ min_th = "45 packets", max_th = "60 packets", max_p = 0.02 }}, out = {{ min_th = "10 packets", max_th = "30 packets", max_p = 0.1 }} }}
+best_effort = {{ aqm = "drop_tail", limit = "100 packets" }}
+[[upstream.classes]]
+name = "voice"
+dscp = ["EF"]
+aqm = "drop_tail"
+limit = "50 packets"
+rate = "5 Mbit/s"
+[[upstream.customers]]
+name = "alice"
+prefix = ["10.0.0.1", "2001:db8::1"]
+contract = "2 Mbit/s"
+marker = {{ kind = "token_bucket", depth = "15 kB" }}
+services = [{{ class = "voice", rate = "1 Mbit/s", burst = "3 kB" }}]
+[[upstream.customers]]
+name = "bob"
+prefix = "10.0.0.2"
+contract = "2 Mbit/s"
+marker = {{ kind = "token_bucket", depth = "15 kB" }}
+"#
+    )
+}
+
+/// So many of these frames at this rate in bits per second, in turn.
+fn send(bench: &mut Bench, frames: &[Frame], count: u64, rate: u64) {
+    for n in 0..count {
+        let frame = &frames[n as usize % frames.len()];
+        bench.send(Duration(frame.bytes() * 8 * PS_PER_S / rate), frame);
+    }
+}
+
+/// 10 Mbit/s of EF from her who bought one, from him who bought none, and from a stranger.
+#[test]
+fn expedited_forwarding_is_had_by_who_bought_it_and_no_more() {
+    for (from, bought) in [(1, 1e6), (2, 0.0), (77, 0.0)] {
+        let mut bench = Bench::new(&file(""));
+        let ef = Ip { from, octet: 46 << 2, bytes: 200, ..Ip::default() }.frame();
+        send(&mut bench, &[ef], 50_000, 10_000_000);
+        let seconds = bench.now.secs();
+        bench.drain();
+        let rate = bench.out.ef.saturating_sub(3_000) as f64 * 8.0 / seconds;
+        println!("EF from 10.0.0.{from:<3} {rate:10.0} bit/s of 10 Mbit/s sent");
+        assert!(rate <= bought * 1.001 && rate >= bought * 0.999, "{from}: {rate}");
+        let totals = bench.totals();
+        // Hers beyond that is dropped; theirs is best effort, bleached.
+        assert_eq!(totals.policed > 0, from == 1, "{totals:?}");
+        assert_eq!(bench.out.dscps[0] > 0, from != 1);
+    }
+}
+
+/// Whatever comes from whomever, in whatever wrapping: what leaves has a code point that was bought, or none.
+#[test]
+fn code_points_that_nobody_bought_do_not_leave() {
+    let mut bench = Bench::new(&file(""));
+    let wraps = [vec![], vec![Wrap::Tag(0x8100, 0xe005)], vec![Wrap::Pppoe(1)], vec![Wrap::Mpls(2, 7)]];
+    let mut frames = Vec::new();
+    for octet in 0..=255 {
+        for from in [1, 2, 77] {
+            for (v6, wraps) in wraps.iter().enumerate() {
+                let (v6, wraps) = (v6 % 2 == 1, wraps.clone());
+                frames.push(Ip { v6, from, octet, bytes: 100, wraps, ..Ip::default() }.frame());
+            }
+        }
+    }
+    send(&mut bench, &frames, frames.len() as u64 * 2, 6_000_000);
+    bench.drain();
+    let left: Vec<usize> = (0..64).filter(|dscp| bench.out.dscps[*dscp] > 0).collect();
+    println!("code points that left: {left:?}");
+    // What was metered kept to its contract: all of it is IN.
+    assert_eq!(left, [0, 10, 46]);
+    // EF: hers alone, one 64th of a third.
+    assert_eq!((bench.out.dscps[46], bench.out.wrong_checksums), (frames.len() as u64 * 2 / 192, 0));
+    // Nor did classes of tags and labels, but for hers.
+    assert_eq!(
+        bench.out.link_classes,
+        2 * 4 * 2,
+        "ECN's four values of EF, with a tag and with labels, twice"
+    );
+}
+
+/// A flood of one kind of control frames has a small rate of its own, and the other kinds don't notice.
+#[test]
+fn a_flood_of_control_frames_is_policed_by_kind() {
+    let nd = |n: u8| {
+        let mut frame = Ip { v6: true, from: n, bytes: 72, protocol: 58, ..Ip::default() }.frame();
+        let at = frame.at();
+        (frame.0[at + 7], frame.0[at + 40], frame.0[at + 41]) = (255, 135, 0);
+        frame
+    };
+    let kinds = [
+        other(0x0806, &[1; 46]),
+        nd(1),
+        other(0x88cc, &[1; 200]),
+        other(0x0026, &[&[0x42, 0x42, 3][..], &[0; 43]].concat()),
+        other(0x8809, &[1; 110]),
+        other(0x888e, &[1; 46]),
+        other(0x8863, &[0x11; 46]),
+        other(0x8864, &[&[0x11, 0, 0, 1, 0, 40, 0xc0, 0x21][..], &[0; 38]].concat()),
+    ];
+    for (i, flood) in kinds.iter().enumerate() {
+        let mut bench = Bench::new(&file("frames.control = { rate = \"64 kbit/s\", burst = \"3 kB\" }"));
+        // One of each other kind every 100 ms, in a flood of 20 Mbit/s.
+        let many = 20_000_000 / 10 / 8 / flood.bytes();
+        for _ in 0..40 {
+            send(&mut bench, std::slice::from_ref(flood), many, 20_000_000);
+            kinds.iter().enumerate().filter(|(k, _)| *k != i).for_each(|(_, f)| bench.send(Duration(0), f));
+        }
+        let seconds = bench.now.secs();
+        bench.drain();
+        let others = 40 * (kinds.len() as u64 - 1);
+        let totals = bench.totals();
+        let flooded = (bench.out.frames - others) * (flood.bytes().max(46));
+        let rate = (flooded.saturating_sub(3_000)) as f64 * 8.0 / seconds;
+        println!("kind {i}: {rate:8.0} bit/s of 20 Mbit/s, policed {}", totals.policed);
+        assert!(rate <= 64_000.0 * 1.001, "{i}: {rate}");
+        assert_eq!(
+            totals.policed + bench.out.frames,
+            totals.came,
+            "the other kinds are all let through: {totals:?}"
+        );
+    }
+}
+
+/// `mpu`: as many bytes as the wire carries at least, so that the smallest frames fill no more than the link's rate of it.
+#[test]
+fn tiny_frames_count_as_the_wire_carries_them() {
+    // Preamble, gap, header and check sequence: 84 bytes for each.
+    for (more, counted) in
+        [("", 28), ("overhead = \"38 B\"", 66), ("overhead = \"38 B\"\nmpu = \"84 B\"", 84)]
+    {
+        let mut bench = Bench::new(&file(more));
+        let tiny = Ip { from: 77, bytes: 28, ..Ip::default() }.frame().padded();
+        send(&mut bench, &[tiny], 60_000, 10_000_000);
+        bench.drain();
+        let wire = (bench.out.frames - 1) as f64 * 84.0 * 8.0 / bench.last.secs();
+        println!("{counted} B counted: {:.3} Mbit/s of the wire", wire / 1e6);
+        assert!((wire / 1e7 - 84.0 / f64::from(counted)).abs() < 0.01, "{more}: {wire}");
+    }
+}
+
+/// By choice what can't be read, and what a length field is wrong of, goes no further.
+#[test]
+fn what_cannot_be_read_is_dropped_by_choice() {
+    let frames = [
+        other(0x88b5, &[0; 100]),
+        other(1500, &[&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0][..], &[0x45; 100]].concat()),
+        Ip { wraps: vec![Wrap::Tag(0x8100, 1); 5], ..Ip::default() }.frame(),
+        Ip { wraps: vec![Wrap::Mpls(9, 0)], ..Ip::default() }.frame(),
+        other(0x0800, &[0x44; 100]),
+        other(0x0800, &[0x45; 10]),
+        Ip { says: Some(28), ..Ip::default() }.frame(),
+        Ip { v6: true, says: Some(0), ..Ip::default() }.frame(),
+    ];
+    for (choice, refused) in [("charge", 0), ("drop", frames.len() as u64)] {
+        let unreadable = if refused == 0 { "best_effort" } else { "drop" };
+        let more = format!("frames = {{ unreadable = \"{unreadable}\", length_mismatch = \"{choice}\" }}");
+        let mut bench = Bench::new(&file(&more));
+        send(&mut bench, &frames, frames.len() as u64, 1_000_000);
+        bench.drain();
+        let totals = bench.totals();
+        assert_eq!((totals.refused, totals.passed, totals.length_disagrees), (refused, 0, 2), "{totals:?}");
+        assert_eq!(bench.out.frames, frames.len() as u64 - refused);
+    }
+}
