@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use inprofile_sim::trace::ns2::{self, Incomplete};
+use inprofile_sim::ns2::trace::{self, Incomplete};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -47,7 +47,7 @@ pub fn ns2_log(py: Python<'_>, scenario: &Scenario, seed: u64, path: &str) -> Py
     let stopper = Arc::clone(&stop);
     let worker = std::thread::spawn(move || {
         // Nobody listens any more where Python was interrupted.
-        let _ = sender.send(ns2::run(network, &stopper, file));
+        let _ = sender.send(trace::run(network, &stopper, file));
     });
     let ended = loop {
         // A shared receiver may not cross the release of the lock; a borrowed-for-change one may.

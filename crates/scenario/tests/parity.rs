@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use inprofile_core::registry::Registry;
 use inprofile_scenario::Scenario;
-use inprofile_sim::trace::ns2;
+use inprofile_sim::ns2::trace;
 
 /// Every transport, discipline and option that is compared, once.
 const SCENARIOS: [&str; 12] = [
@@ -99,7 +99,7 @@ fn events_are_ns2s() {
         let scenario = Scenario::parse_bytes(&bytes, &file, &[], &Registry::default()).expect("a good one");
         let seed = row["seed"].as_u64().expect("a number");
         let sum = Shared::default();
-        ns2::run(scenario.network(seed, false), &Arc::new(AtomicBool::new(false)), sum.clone())
+        trace::run(scenario.network(seed, false), &Arc::new(AtomicBool::new(false)), sum.clone())
             .expect("a whole trace");
         let sum = sum.0.lock().expect("nobody panicked");
         assert_eq!(
@@ -141,7 +141,7 @@ fn the_exact_profiles_are_tied_to_ns2s() {
                 Scenario::parse_bytes(&bytes, &file, &set, &Registry::default()).expect("a good one");
             let kept = Kept::default();
             let seed = row["seed"].as_u64().expect("a number");
-            ns2::run(scenario.network(seed, false), &Arc::new(AtomicBool::new(false)), kept.clone())
+            trace::run(scenario.network(seed, false), &Arc::new(AtomicBool::new(false)), kept.clone())
                 .expect("a whole trace");
             let bytes = std::mem::take(&mut *kept.0.lock().expect("nobody panicked"));
             String::from_utf8(bytes).expect("text")

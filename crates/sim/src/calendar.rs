@@ -294,7 +294,8 @@ impl<C: Clock> Calendar<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::{Exact, Seconds};
+    use crate::clock::Exact;
+    use crate::ns2::clock::Seconds;
     use proptest::prelude::*;
 
     /// Against a plain sorted list, with pushes relative to the last event taken.

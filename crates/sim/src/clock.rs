@@ -1,18 +1,17 @@
-//! The engine's clock, as a type: whole picoseconds, or ns-2's seconds in double precision.
-//!
-//! ns-2's event times are sums of doubles, and some of its events coincide only because of how those
-//! sums round. To take the same path as ns-2 the engine has to make the same sums in the same order.
+//! The engine's clock, as a type: whole picoseconds here, or ns-2's seconds ([`crate::ns2::clock`]).
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
 
 use inprofile_core::units::{Bytes, Duration, Rate, Time};
 
-/// A moment on the engine's clock.
+/// A moment on the engine's clock. The engine is generic over it; everything that ns-2 does otherwise in the engine asks
+/// [`Clock::NS2`].
 pub trait Clock: Copy + PartialOrd + Debug + Send + 'static {
     /// A length of time on this clock.
     type Span: Copy + PartialOrd + Debug + Send;
-    /// Whether the engine keeps ns-2's event order: every link served packet by packet, ties by insertion.
+    /// Whether the engine keeps ns-2's order of events: every link is served packet by packet, and events at the same moment
+    /// happen in the order in which they were scheduled.
     const NS2: bool;
     /// The start of the run.
     const ZERO: Self;
@@ -31,9 +30,9 @@ pub trait Clock: Copy + PartialOrd + Debug + Send + 'static {
     fn span_ps(span: Self::Span) -> u64;
     /// Time to serialise a packet.
     fn serialise(rate: Rate, size: Bytes) -> Self::Span;
-    /// Two lengths one after the other.
-    fn join(a: Self::Span, b: Self::Span) -> Self::Span;
-    /// This moment and a length.
+    /// The sum of two lengths.
+    fn add(a: Self::Span, b: Self::Span) -> Self::Span;
+    /// This moment plus a length.
     fn after(self, span: Self::Span) -> Self;
     /// The length from `earlier` to this moment.
     fn since(self, earlier: Self) -> Self::Span;
@@ -49,7 +48,7 @@ pub trait Clock: Copy + PartialOrd + Debug + Send + 'static {
     fn bits(self) -> u64;
     /// Back from [`Clock::bits`].
     fn from_bits(bits: u64) -> Self;
-    /// Which bucket of `2^-shift`-second-like width it falls in; monotone.
+    /// The number of the bucket of this width that it falls in; monotone. The width is a power of two picoseconds.
     fn bucket(bits: u64, width: Duration) -> u64;
     /// Which of two events at the same moment comes first, by their second key.
     fn tie(a: u32, b: u32) -> Ordering;
@@ -84,7 +83,7 @@ impl Clock for Exact {
         rate.serialise(size)
     }
     #[inline]
-    fn join(a: Duration, b: Duration) -> Duration {
+    fn add(a: Duration, b: Duration) -> Duration {
         a + b
     }
     #[inline]
@@ -127,67 +126,5 @@ impl Clock for Exact {
     #[inline]
     fn tie(a: u32, b: u32) -> Ordering {
         a.cmp(&b)
-    }
-}
-
-/// Seconds in double precision, as ns-2 has them. Never negative.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub struct Seconds(pub f64);
-
-impl Clock for Seconds {
-    type Span = f64;
-    const NS2: bool = true;
-    const ZERO: Seconds = Seconds(0.0);
-    const NEVER: Seconds = Seconds(f64::INFINITY);
-    const NO_TIME: f64 = 0.0;
-
-    fn span(d: Duration) -> f64 {
-        d.secs()
-    }
-    fn span_secs(s: f64) -> f64 {
-        s
-    }
-    fn secs_of(span: f64) -> f64 {
-        span
-    }
-    fn span_ps(span: f64) -> u64 {
-        Duration::from_secs(span).0
-    }
-    fn serialise(rate: Rate, size: Bytes) -> f64 {
-        8.0 * size.0 as f64 / rate.0 as f64
-    }
-    fn join(a: f64, b: f64) -> f64 {
-        a + b
-    }
-    fn after(self, span: f64) -> Seconds {
-        Seconds(self.0 + span)
-    }
-    fn since(self, earlier: Seconds) -> f64 {
-        self.0 - earlier.0
-    }
-    fn max(self, other: Seconds) -> Seconds {
-        if self.0 >= other.0 { self } else { other }
-    }
-    fn at(t: Time) -> Seconds {
-        Seconds(t.secs())
-    }
-    fn time(self) -> Time {
-        Time::from_secs(self.0)
-    }
-    fn secs(self) -> f64 {
-        self.0
-    }
-    fn bits(self) -> u64 {
-        self.0.to_bits()
-    }
-    fn from_bits(bits: u64) -> Seconds {
-        Seconds(f64::from_bits(bits))
-    }
-    fn bucket(bits: u64, width: Duration) -> u64 {
-        (f64::from_bits(bits) / width.secs()) as u64
-    }
-    /// First in, first out; the count may wrap.
-    fn tie(a: u32, b: u32) -> Ordering {
-        (a.wrapping_sub(b) as i32).cmp(&0)
     }
 }

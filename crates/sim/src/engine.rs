@@ -8,7 +8,7 @@ use inprofile_core::units::{Duration, Time};
 
 use crate::account::Accounts;
 use crate::calendar::{Calendar, Event};
-use crate::clock::{Clock, Exact, Seconds};
+use crate::clock::{Clock, Exact};
 use crate::event::{EventKind, MAX_INDEX};
 use crate::flow::FlowState;
 use crate::host::FlowHost;
@@ -17,6 +17,7 @@ use crate::log::Log;
 use crate::marker::MarkerState;
 use crate::monitor::Watch;
 use crate::network::{Network, Profile, Target};
+use crate::ns2::clock::Seconds;
 use crate::outcome::{MarkerCounts, Outcome};
 use crate::plan::{busiest, cut_through_links, expected_events, immediate_acks, longest_delay, observers};
 use crate::route::RouteIndex;

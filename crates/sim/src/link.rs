@@ -249,7 +249,7 @@ impl<C: Clock> Link<C> {
         if let Some(classes) = &mut q.classes {
             classes.sends(time);
         }
-        let there = now.after(C::join(takes, self.delay));
+        let there = now.after(C::add(takes, self.delay));
         Some((next, takes, there))
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use inprofile_core::units::Duration;
-use inprofile_sim::trace::ns2::{self, Incomplete};
+use inprofile_sim::ns2::trace::{self, Incomplete};
 use support::{Dumbbell, Queue, compare};
 
 #[test]
@@ -59,7 +59,7 @@ fn a_full_disk_stops_the_run_and_is_told() {
     for room in [0, 1_000_000] {
         let dumbbell = Dumbbell::of(Queue::DropTail, 10.0);
         let stop = Arc::new(AtomicBool::new(false));
-        match ns2::run(dumbbell.network(), &stop, Disk(room)) {
+        match trace::run(dumbbell.network(), &stop, Disk(room)) {
             Err(Incomplete::Write(error)) => assert_eq!(error.kind(), io::ErrorKind::StorageFull),
             other => panic!("with room for {room} bytes: {other:?}"),
         }

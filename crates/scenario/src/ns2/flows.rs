@@ -4,6 +4,7 @@
 //! `FTP stop` would leave the last segment without repair.
 
 use inprofile_sim::network::{Flow, Network, Transport};
+use inprofile_sim::ns2::datagram_times;
 use inprofile_sim::tcp;
 use inprofile_sim::traffic::udp;
 
@@ -127,7 +128,7 @@ impl Script {
             Transport::Udp(c) => {
                 let times = udp::times(network.seed, &flow.name);
                 let end = network.duration.secs();
-                let moments: Vec<String> = udp::moments(*c, flow.start, flow.stop, times)
+                let moments: Vec<String> = datagram_times(*c, flow.start, flow.stop, times)
                     .take_while(|at| *at <= end)
                     .take(MOST_MOMENTS + 1)
                     .map(|at| at.to_string())

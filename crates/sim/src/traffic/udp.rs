@@ -7,7 +7,7 @@
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Bytes, Duration, Rate, Time};
 
-use crate::clock::{Clock, Seconds};
+use crate::clock::Clock;
 use crate::traffic::distribution::Distribution;
 
 /// IPv4 (20 B) and UDP (8 B).
@@ -159,21 +159,8 @@ impl Source {
     }
 }
 
-/// When a source that is not [steady](Config::is_steady) and starts at `start` sends in the ns-2 profile: in seconds, each the
-/// sum of the one before and the time to wait.
-pub fn moments(config: Config, start: Time, stop: Option<Time>, rng: Rng) -> impl Iterator<Item = f64> {
-    let mut schedule = Schedule::new(config, stop, rng);
-    let mut due = schedule.begin(start);
-    let mut now = Seconds::at(start);
-    std::iter::from_fn(move || {
-        now = now.after(Seconds::span(until(due?, now)));
-        due = schedule.following();
-        Some(now.secs())
-    })
-}
-
 /// How long to wait for a moment.
-fn until<C: Clock>(at: Time, now: C) -> Duration {
+pub(crate) fn until<C: Clock>(at: Time, now: C) -> Duration {
     Duration(at.0.saturating_sub(now.time().0))
 }
 

@@ -9,8 +9,8 @@ use inprofile_core::params::{Build, Context, Params, Values};
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_sim::network::{self, Flow, Link, Network, Profile, Transport};
+use inprofile_sim::ns2::trace;
 use inprofile_sim::tcp;
-use inprofile_sim::trace::ns2;
 
 /// The discipline at the bottleneck.
 pub enum Queue {
@@ -158,7 +158,7 @@ impl Write for Shared {
 /// Runs the scenario in the ns-2 profile and compares every line with ns-2's.
 pub fn compare(name: &str, dumbbell: &Dumbbell) {
     let ours = Shared::default();
-    ns2::run(dumbbell.network(), &Arc::new(AtomicBool::new(false)), ours.clone()).expect("a whole trace");
+    trace::run(dumbbell.network(), &Arc::new(AtomicBool::new(false)), ours.clone()).expect("a whole trace");
     let ours = String::from_utf8(ours.0.lock().expect("nobody panicked").clone()).expect("lines of text");
     let ours = ours.replace(" ------- ", " ");
     if let Ok(folder) = std::env::var("NS2_TRACES") {

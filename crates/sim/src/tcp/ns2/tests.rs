@@ -1,7 +1,7 @@
 use inprofile_core::units::Duration;
 
 use super::*;
-use crate::clock::Seconds;
+use crate::ns2::clock::Seconds;
 use crate::tcp::{Profile, Sack};
 
 /// Takes what is sent, and keeps no time.

@@ -1,3 +1,0 @@
-//! Logs of a run in the formats of others.
-
-pub mod ns2;
