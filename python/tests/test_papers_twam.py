@@ -29,7 +29,7 @@ SEEDS = (1, 2, 3, 4, 5)
 
 
 #: What is meant: colours that decide nothing, a TWAM that nobody listens to, contracts above scenario 1.
-MEANT = ("make no difference", "nobody is told", "not all can be kept")
+MEANT = ("class has no effect", "says to whom", "not all can be kept")
 
 
 def unmeant(job: Job) -> list[str]:

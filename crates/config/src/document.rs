@@ -20,16 +20,17 @@ pub struct Document {
     root: Table,
 }
 
-/// Texts beyond this are refused.
+/// Larger files are refused.
 const LARGEST_FILE: usize = crate::file::LARGEST as usize;
 /// The most memory that a text's tree may take while it is built, in bytes, by [`tree_size`].
 const LARGEST_TREE: usize = 150 << 20;
 
-/// About the most memory that a text's tree takes, in bytes, by what stands in it, as measured: nothing is built yet. What
-/// stands in quotes and comments is counted, too. A hundred thousand flows may have a contract each.
+/// An upper estimate of the memory, in bytes, that the tree of a text will take, from its characters alone and before anything is
+/// built; the weights are measured. Strings and comments are counted too. It leaves room for a hundred thousand flows with a
+/// contract each.
 fn tree_size(text: &str) -> usize {
     let takes = |byte| match byte {
-        // The end of a value or a line, the begin of a list.
+        // The end of a value or of a line, or the start of a list.
         b',' | b'=' | b'[' | b'\n' => 300,
         // A table, perhaps.
         b'{' => 1500,
@@ -44,7 +45,7 @@ impl Document {
     /// From bytes, which must be UTF-8; `file` is its name in messages, `set` the overrides in order.
     ///
     /// # Errors
-    /// The place of the first byte that is no UTF-8; else as [`Document::parse`].
+    /// The place of the first byte that is not UTF-8; else as [`Document::parse`].
     pub fn parse_bytes(bytes: &[u8], file: &str, set: &[(String, String)]) -> Result<Document, Vec<Problem>> {
         let error = match std::str::from_utf8(bytes) {
             Ok(text) => return Document::parse(text, file, set),
@@ -63,12 +64,12 @@ impl Document {
             path: String::new(),
             value: bytes.get(error.valid_up_to()).map(|b| format!("byte 0x{b:02x}")),
             problem: is.into(),
-            remedy: "save it as UTF-8; other letters than English ones are the usual cause".into(),
+            remedy: "save it as UTF-8; accented letters in another encoding are the usual cause".into(),
             severity: Severity::Error,
         }])
     }
 
-    /// From text. Overrides whose value is no TOML value are taken as text.
+    /// From text. An override whose value is not a TOML value is taken as a string.
     ///
     /// # Errors
     /// Every violation of TOML's grammar; or every override that names no place in the file.
@@ -87,8 +88,8 @@ impl Document {
                 "",
                 whole,
                 false,
-                format!("the file has {size} MiB; the most is {} MiB", LARGEST_FILE >> 20),
-                "give flows a count, and lists in the place of single flows".into(),
+                format!("the file has {size} MiB; the maximum is {} MiB", LARGEST_FILE >> 20),
+                "give flows a count instead of a table each".into(),
             )]);
         }
         let size = tree_size(text);
@@ -98,11 +99,11 @@ impl Document {
                 Origin::default(),
                 false,
                 format!(
-                    "the file's values, keys and lines would take about {} MiB of memory; the most is {} MiB",
+                    "the file's values, keys and lines would take about {} MiB of memory; the maximum is {} MiB",
                     size >> 20,
                     LARGEST_TREE >> 20
                 ),
-                "give flows a count in the place of a table or value each".into(),
+                "give flows a count instead of a table or value each".into(),
             )]);
         }
         let (root, errors) = DeTable::parse_recoverable(text);
@@ -192,20 +193,20 @@ impl Document {
         (line as u32, before.chars().count() as u32 + 1)
     }
 
-    /// What is no TOML: one problem a line.
+    /// The syntax errors, one problem a line.
     fn syntax(&self, text: &str, errors: &[toml::de::Error]) -> Vec<Problem> {
         let mut problems: Vec<Problem> = Vec::new();
         let mut last = None;
-        // Only the first few are told, however many there are.
+        // Only the first few are reported.
         for error in errors.iter().take(1000) {
             let span = error.span().unwrap_or(0..0);
             let (line, column) = self.line_column(span.start);
             let written = text[self.lines[line as usize - 1]..].lines().next().unwrap_or("").trim();
             let duplicate = error.message() == "duplicate key";
             let unquoted = error.message().starts_with("string values must be quoted");
-            // The same complaint again is an echo, and after an open list all is.
-            let heard = last == Some(error.message()) && !duplicate && !unquoted;
-            let echo = heard || last.is_some_and(|m| m.contains("array"));
+            // The same message again is a consequence of the first; so is everything after a list left open.
+            let repeated = last == Some(error.message()) && !duplicate && !unquoted;
+            let echo = repeated || last.is_some_and(|m| m.contains("array"));
             last = last.filter(|m| m.contains("array")).or(Some(error.message()));
             if echo || problems.iter().any(|p| p.line == Some(line)) || problems.len() == 20 {
                 continue;
@@ -214,7 +215,7 @@ impl Document {
             let (problem, remedy) = if duplicate {
                 (format!("\"{key}\" is given twice"), "keep one of the two".to_owned())
             } else {
-                (format!("not TOML: {}", error.message()), syntax_remedy(error.message(), written))
+                (format!("invalid TOML: {}", error.message()), syntax_remedy(error.message(), written))
             };
             problems.push(Problem {
                 file: self.file.clone(),
@@ -247,9 +248,9 @@ fn syntax_remedy(message: &str, line: &str) -> String {
         && !value.contains(['"', '\'', '{', '['])
         && !value.is_empty()
     {
-        return format!("put texts and quantities in quotes: {} = \"{}\"", clip(key.trim()), clip(value));
+        return format!("put strings and quantities in quotes: {} = \"{}\"", clip(key.trim()), clip(value));
     }
-    "write key = value, [table] or [[list of tables]]; texts and quantities stand in quotes".to_owned()
+    "write key = value, [table] or [[list of tables]]; strings and quantities in quotes".to_owned()
 }
 
 #[cfg(test)]
@@ -299,7 +300,7 @@ mod tests {
         for part in ["[", "1,", "{", "\n", "a=", "[[t]]\n", "{a=1},", "a ", "a.b.", "]"] {
             let text = format!("a = [{}", part.repeat((15 << 20) / part.len()));
             let refused = Document::parse(&text, "f", &[]).unwrap_err();
-            assert!(refused[0].problem.contains("the most is 150 MiB"), "{part}: {:?}", refused[0]);
+            assert!(refused[0].problem.contains("the maximum is 150 MiB"), "{part}: {:?}", refused[0]);
         }
     }
 

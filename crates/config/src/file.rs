@@ -1,4 +1,4 @@
-//! Files that may be anything: only a regular one of bounded size is read. A pipe may never end, a device neither.
+//! Reads a file named by the user, if it is a regular file of bounded size: a pipe or a device may never end.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
@@ -14,14 +14,14 @@ pub const LARGEST: u64 = 16 << 20;
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     fit(&std::fs::metadata(path)?)?;
     let file = open(path)?;
-    // What was a file a moment ago may be something else by now.
+    // Checked again on the open file: the path may name something else by now.
     fit(&file.metadata()?)?;
     let mut bytes = Vec::new();
     file.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST { Err(too_large(bytes.len() as u64)) } else { Ok(bytes) }
 }
 
-/// Without waiting for anybody at the other end of what may be a pipe.
+/// Without waiting for a writer, should the path name a pipe.
 fn open(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);

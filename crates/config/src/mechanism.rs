@@ -6,8 +6,8 @@ use crate::problem::Wrong;
 use crate::section::{Entry, Section};
 use crate::show;
 
-/// Reads `fields` out of `section`: kinds and bounds checked, defaults filled in, what is derived left
-/// out. Unknown keys are the caller's to refuse, as only it knows which others the table holds.
+/// Reads `fields` out of `section`: kinds and bounds checked, defaults filled in, derived defaults left
+/// open. Refusing unknown keys is left to the caller, which knows the other keys of the table.
 /// `None` if anything was reported.
 #[must_use]
 pub fn read(section: &Section<'_, '_>, fields: &'static [Field]) -> Option<Values> {
@@ -40,7 +40,7 @@ pub fn read(section: &Section<'_, '_>, fields: &'static [Field]) -> Option<Value
     whole.then_some(Values(values))
 }
 
-/// What `fields` are when nothing is given; `None` if one is required.
+/// The default values of `fields`; `None` if one has to be given.
 #[must_use]
 pub fn defaults(fields: &'static [Field]) -> Option<Values> {
     let mut values = Vec::with_capacity(fields.len());
@@ -81,7 +81,7 @@ fn value(entry: &Entry<'_, '_>, field: &Field) -> Option<Value> {
     }
 }
 
-/// The number that bounds are about, in its base unit.
+/// The number to which bounds apply, in its base unit.
 fn base(value: &Value) -> Option<f64> {
     Some(match value {
         Value::Count(n) => *n as f64,

@@ -11,9 +11,9 @@ use crate::problem::Wrong;
 use crate::section::{Entry, Section};
 use crate::show;
 
-/// The shortest time a mechanism may be given to repeat something: a run must come to an end.
-const SHORTEST: Duration = Duration::from_micros(1);
-/// The longest a full queue may take to drain: time stays inside its 64 bits.
+/// The shortest interval at which a mechanism may repeat something: a run has to come to an end.
+const SHORTEST_INTERVAL: Duration = Duration::from_micros(1);
+/// The longest a full queue may take to drain, in seconds, so that times fit into 64 bits.
 const SLOWEST_DRAIN: f64 = 1e6;
 /// The most packets or bytes a queue may be allowed to hold.
 const LARGEST_LIMIT: f64 = 1e9;
@@ -23,15 +23,15 @@ const LARGEST_LIMIT: f64 = 1e9;
 pub struct Mechanism<M: 'static> {
     /// Its name in the registry.
     pub name: &'static str,
-    /// What the operator set, defaults filled in.
+    /// What the operator has set, defaults filled in.
     pub values: Values,
-    /// What it could be given.
+    /// All its parameters.
     pub fields: &'static [Field],
     /// Makes one.
     pub build: fn(&Values, &Context) -> M,
 }
 
-// Derived, it would ask that the mechanism itself can be cloned.
+// Not derived: that would require the mechanism itself to be Clone.
 impl<M> Clone for Mechanism<M> {
     fn clone(&self) -> Mechanism<M> {
         Mechanism { name: self.name, values: self.values.clone(), fields: self.fields, build: self.build }
@@ -62,7 +62,7 @@ pub struct Found<'d, 'r, M: 'static> {
 }
 
 impl<M> Found<'_, '_, M> {
-    /// Reports why the mechanism does not go where `context` is, if so; warnings too if `warn`.
+    /// Whether the mechanism can be used at this place; if not, the reason is reported. Its warnings are too, if `warn`.
     #[must_use]
     pub fn fits(&self, context: &Context, warn: bool) -> bool {
         let report = self.section.report();
@@ -112,21 +112,21 @@ pub fn read<'d, 'r, M>(
     keys.extend(others);
     section.refuse_unknown(&mechanism::known(&keys, known.fields));
     let values = mechanism::read(section, known.fields)?;
-    refuse_haste(section, "", &values)?;
+    reject_tiny_intervals(section, "", &values)?;
     let mechanism = Mechanism { name: known.name, values, fields: known.fields, build: known.build };
     Some(Found { mechanism, check: known.check, section: section.clone() })
 }
 
-/// Refuses intervals so short that a run would be nothing but them.
-fn refuse_haste(section: &Section<'_, '_>, prefix: &str, values: &Values) -> Option<()> {
+/// Refuses intervals so short that a run would do nothing but repeat them.
+fn reject_tiny_intervals(section: &Section<'_, '_>, prefix: &str, values: &Values) -> Option<()> {
     for (name, value) in &values.0 {
         match value {
-            Value::Duration(d) if *d > Duration::ZERO && *d < SHORTEST => {
+            Value::Duration(d) if *d > Duration::ZERO && *d < SHORTEST_INTERVAL => {
                 let place = section.locate(&format!("{prefix}{name}"));
                 section.report().error(&place, "is shorter than 1 us", "write \"1 us\" or more");
                 return None;
             }
-            Value::Group(inner) => refuse_haste(section, &format!("{prefix}{name}."), inner)?,
+            Value::Group(inner) => reject_tiny_intervals(section, &format!("{prefix}{name}."), inner)?,
             _ => {}
         }
     }
@@ -141,7 +141,7 @@ pub fn limit(entry: &Entry<'_, '_>, rate: Option<Rate>, packet: Option<Bytes>) -
     match limit {
         Backlog::Packets(n) if n < 1.0 => {
             return entry.wrong(Wrong::new(
-                "a queue that holds no packet drops everything that has to wait",
+                "a queue that holds no packet drops every packet that has to wait",
                 "write at least \"1 packets\"",
             ));
         }

@@ -1,10 +1,10 @@
 //! Which known name was probably meant.
 
 /// The known name nearest to `name`, if one is near enough to be worth a guess: at most a third of
-/// its letters inserted, left out, replaced or swapped with the neighbour.
+/// its letters inserted, omitted, replaced or swapped with a neighbour.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Beyond this it is no slip of the finger, and the table below would grow with the text.
+    // A longer name is not a typing error, and the table of distances would grow with it.
     const LONGEST: usize = 64;
     let plain: Vec<char> = name.chars().take(LONGEST + 1).flat_map(char::to_lowercase).collect();
     if plain.len() > LONGEST {
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_of_the_finger_are_recognised() {
+    fn typing_errors_are_recognised() {
         let known = ["min_th", "max_th", "max_p", "limit", "aqm"];
         assert_eq!(nearest("limt", known), Some("limit"));
         assert_eq!(nearest("mx_p", known), Some("max_p"));

@@ -1,8 +1,8 @@
 //! `--set KEY=VALUE`: values from the command line put into the tree before it is read.
 //!
 //! A key is names joined by points. In an array of tables a name is that of the table (its `name`
-//! or `node`) or its number from 0. The value is read as a TOML value, else taken as text, so that
-//! `3 packets` needs no quotes within the shell's.
+//! or `node`) or its number from 0. The value is read as a TOML value, else taken as a string, so that `3 packets` needs no
+//! quotes of its own on the command line.
 
 use toml::de::DeValue;
 
@@ -58,9 +58,9 @@ fn place(table: &mut Table, parts: &[&str], value: Node) -> Result<(), Wrong> {
         Some(Node { item: Item::Table(inner), .. }) => place(inner, rest, value),
         Some(Node { item: Item::List(list), .. }) => within(list, key, rest, value),
         Some(Node { item, .. }) => {
-            Err(Wrong::new(format!("\"{key}\" is {}; it has no parts", item.noun()), EXAMPLE))
+            Err(Wrong::new(format!("\"{key}\" is {}; it has no keys", item.noun()), EXAMPLE))
         }
-        None => Err(Wrong::new("the key leads nowhere", EXAMPLE)),
+        None => Err(Wrong::new("the key does not lead to a value", EXAMPLE)),
     }
 }
 
@@ -78,7 +78,7 @@ fn within(list: &mut [Node], list_key: &str, parts: &[&str], value: Node) -> Res
             .take(20)
             .collect();
         return Err(Wrong::new(
-            format!("nothing in \"{list_key}\" is called \"{}\"", clip(which)),
+            format!("nothing in \"{list_key}\" is named \"{}\"", clip(which)),
             suggest(which, &names),
         ));
     };
@@ -89,7 +89,7 @@ fn within(list: &mut [Node], list_key: &str, parts: &[&str], value: Node) -> Res
         }
         (Item::Table(inner), false) => place(inner, rest, value),
         (other, false) => {
-            Err(Wrong::new(format!("\"{list_key}.{which}\" is {}; it has no parts", other.noun()), EXAMPLE))
+            Err(Wrong::new(format!("\"{list_key}.{which}\" is {}; it has no keys", other.noun()), EXAMPLE))
         }
     }
 }
@@ -144,6 +144,6 @@ mod tests {
         assert_eq!(problems.len(), 4);
         assert_eq!(problems[0].file, "--set links.z.rate=1");
         assert!(problems[0].remedy.contains("x, y"), "{}", problems[0].remedy);
-        assert!(problems[1].problem.contains("a number; it has no parts"));
+        assert!(problems[1].problem.contains("a number; it has no keys"));
     }
 }

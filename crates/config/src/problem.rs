@@ -11,7 +11,7 @@ use serde::Serialize;
 pub enum Severity {
     /// The experiment can't be run.
     Error,
-    /// It can, but perhaps it isn't what was meant.
+    /// It can, but it may not be what was meant.
     Warning,
 }
 
@@ -36,14 +36,14 @@ pub struct Problem {
     pub severity: Severity,
 }
 
-/// Whether a character acts on a terminal instead of being shown: a control character, or one that turns the direction of
-/// what follows it (Unicode Annex 9).
+/// Whether a terminal obeys a character instead of showing it: a control character, or one that changes the direction of the
+/// text after it (Unicode Annex 9).
 #[must_use]
 pub fn acts(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The same text with every character that acts on a terminal written out as TOML would have it, `\u001b`.
+/// The same text with every character that a terminal would obey written as in TOML: `\u001b`.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(acts) {

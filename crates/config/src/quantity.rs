@@ -77,7 +77,7 @@ impl Unit {
         ["Mbit/s", "ms", "B", "packets"][self as usize]
     }
 
-    /// The likeliest unit of this number without one: nobody's link has 10,000 Mbit/s written so.
+    /// The likeliest unit of this number without one: 10000 without a unit is not meant in Mbit/s.
     fn likely(self, number: &Decimal<'_>) -> &'static str {
         match self {
             Unit::Rate if number.times_f64(1) >= 10_000.0 => "bit/s",
@@ -155,7 +155,7 @@ fn split(text: &str, unit: Unit) -> Result<(Decimal<'_>, &str), Wrong> {
     let shape = || format!("write a number and its unit, such as \"{}\"", unit.example());
     let trimmed = text.trim();
     if trimmed.is_empty() {
-        return Err(Wrong::new("nothing is given", shape()));
+        return Err(Wrong::new("the value is empty", shape()));
     }
     let lower = trimmed.trim_start_matches(['+', '-']).to_lowercase();
     if lower.starts_with("nan") || lower.starts_with("inf") {
@@ -168,7 +168,7 @@ fn split(text: &str, unit: Unit) -> Result<(Decimal<'_>, &str), Wrong> {
     }
     if number.contains([',', '_', ' ', '\'']) {
         return Err(Wrong::new(
-            "numbers are written without separators, and with a decimal point",
+            "numbers are written without separators and with a decimal point",
             format!("write digits and at most one point, such as \"{}\"", unit.example()),
         ));
     }
@@ -177,7 +177,7 @@ fn split(text: &str, unit: Unit) -> Result<(Decimal<'_>, &str), Wrong> {
     }
     let digits = number.trim_start_matches('+');
     decimal(digits).map(|d| (d, rest)).ok_or_else(|| {
-        Wrong::new(format!("\"{}\" is no number of at most {MOST_DIGITS} digits", clip(number)), shape())
+        Wrong::new(format!("\"{}\" is not a number of at most {MOST_DIGITS} digits", clip(number)), shape())
     })
 }
 
@@ -264,12 +264,12 @@ fn wrong_unit(number: &Decimal<'_>, name: &str, unit: Unit) -> Wrong {
         [Unit::Rate, Unit::Time, Unit::Size, Unit::Backlog].into_iter().find(|u| u.find(name).is_some());
     let problem = match other {
         Some(other) => format!("\"{shown}\" is a unit of {}, not of {noun}", other.noun()),
-        None => format!("\"{shown}\" is no unit of {noun}"),
+        None => format!("\"{shown}\" is not a unit of {noun}"),
     };
     Wrong::new(problem, format!("write a number and one of {choices}, such as \"{}\"", unit.example()))
 }
 
-/// At most 40 characters of a text, none of which moves the cursor: for messages.
+/// At most 40 characters of a text for messages, control characters replaced.
 pub(crate) fn clip(text: &str) -> String {
     let shown: String = text.chars().take(40).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     if shown.chars().count() < text.chars().take(41).count() { format!("{shown}…") } else { shown }
@@ -341,7 +341,7 @@ pub fn backlog(text: &str) -> Result<Backlog, Wrong> {
 /// See [`rate`]; also if the second is less than the first.
 pub fn span(text: &str) -> Result<(Duration, Duration), Wrong> {
     let Some((low, high)) = text.split_once("..") else {
-        return Err(Wrong::new("no range", "write two numbers, such as \"26..32 ms\""));
+        return Err(Wrong::new("this is not a range", "write two numbers, such as \"26..32 ms\""));
     };
     let (first, unit) = split(low, Unit::Time)?;
     let to = duration(high)?;

@@ -1,4 +1,4 @@
-//! Collects every problem of a document, so that all are told at once.
+//! Collects all problems of a document, so that they are reported together.
 
 use std::cell::{Cell, RefCell};
 
@@ -6,8 +6,8 @@ use crate::document::Document;
 use crate::problem::{Problem, Severity, Wrong};
 use crate::tree::Origin;
 
-/// More than anybody reads at once; the rest is counted.
-const SHOWN: usize = 100;
+/// How many problems are reported; the rest is only counted.
+const MAX_SHOWN: usize = 100;
 
 /// The place of a value: its key as `--set` names it, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl<'d> Report<'d> {
         Report { document, problems: RefCell::default(), errors: Cell::new(0), unshown: Cell::new(0) }
     }
 
-    /// What it is about.
+    /// The document.
     #[must_use]
     pub fn document(&self) -> &'d Document {
         self.document
@@ -53,7 +53,7 @@ impl<'d> Report<'d> {
         self.error(place, wrong.problem, wrong.remedy);
     }
 
-    /// Something worth a word.
+    /// Something that may not be meant.
     pub fn warning(&self, place: &Place, problem: impl Into<String>, remedy: impl Into<String>) {
         self.push(place, problem.into(), remedy.into(), Severity::Warning);
     }
@@ -62,16 +62,16 @@ impl<'d> Report<'d> {
     #[must_use]
     pub fn whereabouts(&self, place: &Place) -> String {
         if self.is_full() {
-            return String::new(); // Nobody will read it, and finding a line takes time.
+            return String::new(); // It will not be shown, and finding the line takes time.
         }
         let at = self.document.problem("", place.origin, false, String::new(), String::new());
         at.line.map_or(at.file, |line| format!("line {line}"))
     }
 
-    /// Whether what follows is only counted: its words need not be looked for.
+    /// Whether further problems are only counted, so that their messages need not be composed.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.problems.borrow().len() >= SHOWN
+        self.problems.borrow().len() >= MAX_SHOWN
     }
 
     /// Whether anything stops the experiment.
@@ -104,7 +104,7 @@ impl<'d> Report<'d> {
 
     fn push(&self, place: &Place, problem: String, remedy: String, severity: Severity) {
         let mut problems = self.problems.borrow_mut();
-        if problems.len() >= SHOWN {
+        if problems.len() >= MAX_SHOWN {
             self.unshown.set(self.unshown.get() + 1);
             return;
         }

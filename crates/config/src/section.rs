@@ -20,7 +20,7 @@ pub struct Section<'d, 'r> {
     table: &'d Table,
     place: Place,
     report: &'r Report<'d>,
-    /// Known keys that an unknown one was probably meant for: they are not missing too.
+    /// Known keys that an unknown one was probably meant to be. They are not reported as missing too.
     misspelt: RefCell<Vec<String>>,
 }
 
@@ -115,7 +115,7 @@ impl<'d, 'r> Section<'d, 'r> {
     pub fn refuse_unknown(&self, known: &[&str]) {
         for (key, origin, node) in &self.table.0 {
             if !known.contains(&key.as_str()) {
-                // From the command line the key is in the message already.
+                // A message about an override names the key already.
                 let origin = if origin.source == 0 { *origin } else { node.origin };
                 let place = Place { path: self.path(&quantity::clip(key)), origin, quoted: false };
                 if self.report.is_full() {
@@ -186,7 +186,7 @@ impl<'d, 'r> Entry<'d, 'r> {
     pub fn text(&self, example: &str) -> Option<&'d str> {
         match &self.node.item {
             Item::Text(t) => Some(t),
-            _ => self.expected("a text", example),
+            _ => self.expected("a string", example),
         }
     }
 
@@ -248,7 +248,7 @@ impl<'d, 'r> Entry<'d, 'r> {
     fn quantity<T>(&self, unit: Unit, parse: fn(&str) -> Result<T, Wrong>) -> Option<T> {
         match &self.node.item {
             Item::Text(text) => parse(text).map_or_else(|wrong| self.wrong(wrong), Some),
-            // The parser knows best what is wrong with a bare number: no unit, a sign, NaN.
+            // The parser says what is wrong with a bare number: no unit, a sign, NaN.
             Item::Number(digits, _) => match parse(digits) {
                 Ok(_) => self.expected(
                     unit.noun(),
@@ -276,10 +276,7 @@ impl<'d, 'r> Entry<'d, 'r> {
         if rate.0 > 0 {
             Some(rate)
         } else {
-            self.wrong(Wrong::new(
-                "a rate of 0 passes nothing",
-                "write a rate above 0, such as \"1.2 Mbit/s\"",
-            ))
+            self.wrong(Wrong::new("a rate must be above 0", "write a rate such as \"1.2 Mbit/s\""))
         }
     }
 
@@ -358,7 +355,7 @@ impl<'d, 'r> Entry<'d, 'r> {
             },
             Item::Number(..) => self.wrong(Wrong::new("a whole number is expected here", remedy)),
             Item::Text(_) => self.wrong(Wrong::new(
-                "a whole number is expected here, not a text",
+                "a whole number is expected here, not a string",
                 format!("{remedy}, without quotes"),
             )),
             _ => self.wrong(Wrong::new(

@@ -68,11 +68,11 @@ pub fn all(values: &Values, write: impl Fn(&Value) -> Json + Copy) -> Json {
     Json::Object(values.0.iter().map(|(n, v)| ((*n).to_owned(), write(v))).collect::<Map<_, _>>())
 }
 
-/// What a parameter follows from when it is left out, as its documentation says after `Left out:`.
+/// What a parameter's default follows from, as its documentation says after `Default:`.
 #[must_use]
 pub fn derived(field: &Field) -> String {
     let doc = field.summary();
-    match doc.split_once("Left out: ") {
+    match doc.split_once("Default: ").or_else(|| doc.split_once("Left out: ")) {
         Some((_, rest)) => rest.trim_end_matches('.').to_owned(),
         None => "derived".to_owned(),
     }

@@ -2,7 +2,7 @@
 
 use toml::de::{DeTable, DeValue};
 
-/// Where a text stands: in the file, or in the value of an override.
+/// Where a value stands: in the file, or in an override.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// 0: the file; n: the n-th override.
@@ -31,7 +31,7 @@ pub enum Item {
     Number(String, bool),
     /// `true` or `false`.
     Flag(bool),
-    /// A date or time of day, which no experiment uses.
+    /// A date or time of day; no experiment uses one.
     Date(String),
     /// `[ … ]`, or tables under one `[[name]]`.
     List(Vec<Node>),
@@ -44,7 +44,7 @@ impl Item {
     #[must_use]
     pub fn noun(&self) -> &'static str {
         match self {
-            Item::Text(_) => "a text",
+            Item::Text(_) => "a string",
             Item::Number(..) => "a number",
             Item::Flag(_) => "true or false",
             Item::Date(_) => "a date",
@@ -69,7 +69,7 @@ impl Table {
         self.0.iter_mut().find(|(k, ..)| k == key).map(|(.., node)| node)
     }
 
-    /// Whether the table is `name`d so by its own `name` or `node` key: how `--set` addresses it.
+    /// The table's own `name` or `node`, by which `--set` addresses it.
     #[must_use]
     pub fn own_name(&self) -> Option<&str> {
         ["name", "node"].iter().find_map(|key| match self.get(key) {

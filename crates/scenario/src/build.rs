@@ -1,4 +1,4 @@
-//! From the model and a seed to a network: hosts are made, start times drawn, mechanisms built.
+//! From the model and a seed to a network: creates hosts, draws start times and sizes, builds mechanisms.
 
 use inprofile_core::params::{Context, Values};
 use inprofile_core::queue::scheduled::Setup;
@@ -31,14 +31,14 @@ pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
     for (k, link) in model.links.iter().enumerate() {
         let (from, to) = link.ends;
         for (i, ends) in [(0, (from, to)), (1, (to, from))] {
-            let way = &link.ways[i];
-            let queue = match &way.queue {
-                Queues::One(queue) => one(queue, way.rate, size),
-                Queues::Scheduled(scheduled) => classes(model, scheduled, way.rate, size),
+            let direction = &link.directions[i];
+            let queue = match &direction.queue {
+                Queues::One(queue) => one(queue, direction.rate, size),
+                Queues::Scheduled(scheduled) => classes(model, scheduled, direction.rate, size),
             };
-            let (rate, delay) = (way.rate, way.delay);
+            let (rate, delay) = (direction.rate, direction.delay);
             net.links.push(network::Link {
-                name: model.way_name(2 * k + i),
+                name: model.direction_name(2 * k + i),
                 from: ends.0,
                 to: ends.1,
                 rate,
@@ -48,7 +48,7 @@ pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
             });
         }
     }
-    // One draw a flow, needed or not, so that what one group does leaves the others' starts alone.
+    // One draw per flow, needed or not, so that a change to one group does not move the starts of the others.
     let mut rng = Rng::for_component(seed, "start");
     let mut first = Vec::with_capacity(model.groups.len());
     for group in &model.groups {
@@ -71,7 +71,7 @@ pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
     net
 }
 
-/// Each mechanism or flow that a target stands for: in the network, by name, and its number within the group. `first`
+/// Each mechanism or flow that a target stands for: in the network, in the model, and its number within the group. `first`
 /// is the number of each group's first flow.
 fn single<'m>(
     model: &'m Model,
@@ -84,8 +84,8 @@ fn single<'m>(
         Target::Queue(_) | Target::Class(..) | Target::Edge(_) => 0..1,
     };
     range.map(move |i| match target {
-        Target::Queue(way) => (Seen::Queue(way as u32), target, i),
-        Target::Class(way, class) => (Seen::Class(way as u32, class as u32), target, i),
+        Target::Queue(direction) => (Seen::Queue(direction as u32), target, i),
+        Target::Class(direction, class) => (Seen::Class(direction as u32, class as u32), target, i),
         Target::Edge(e) => (Seen::Edge(e as u32), target, i),
         Target::Group(g) | Target::Flow(g, _) => (Seen::Flow(first[g] + i as u32), Target::Flow(g, i), i),
     })
@@ -112,7 +112,7 @@ fn paths<'m>(model: &'m Model, s: &'m Signals, first: &'m [u32]) -> impl Iterato
     })
 }
 
-/// The start of the i-th flow; `arrival`: the time drawn so far between the arrivals of its group, in ps.
+/// The start of the i-th flow; `arrival`: the sum of the intervals drawn so far for its group, in ps.
 fn start(start: &Start, i: usize, rng: &mut Rng, arrival: &mut f64) -> Time {
     match start {
         Start::Arrivals(first, every, Distribution::Fixed) => {
@@ -169,7 +169,7 @@ fn classes(model: &Model, scheduled: &Scheduled, rate: Rate, packet: Bytes) -> n
     })
 }
 
-/// The i-th flow of a group; its host and the two ways of its joining link are added to the network.
+/// The i-th flow of a group; its host and both directions of its access link are added to the network.
 fn flow(net: &mut Network, group: &Group, i: usize, start: Time, class: u8) -> network::Flow {
     let name = group.flow_name(i);
     let size = group.packet();
@@ -181,7 +181,7 @@ fn flow(net: &mut Network, group: &Group, i: usize, start: Time, class: u8) -> n
         Source::Hosts(join) => {
             let host = net.nodes.len() as u32;
             net.nodes.push(name.clone());
-            // Checked when the experiment was read: every round trip has room for its links.
+            // Checked when the experiment was read: every round-trip time leaves room for the links.
             let (up, down) = group.route.joining(join.rtt.get(i)).unwrap_or_default();
             let up_link = net.links.len() as u32;
             for (suffix, ends, delay) in

@@ -1,7 +1,7 @@
-//! The experiment as one text that depends on nothing but the experiment: what results are filed under.
+//! The experiment as one text that is the same for equal experiments, however they are written: the identity of its results.
 //!
-//! Base units (ps, bit/s, B), every default filled in, keys in alphabetical order; lists in the order of
-//! the file, which numbers flows and links. The number of seeds is left out: it says how often, not what.
+//! Base units (ps, bit/s, B), every default filled in, keys in alphabetical order; lists in the order of the file, which numbers
+//! flows and links. The number of seeds is not part of it.
 
 use inprofile_config::show;
 use inprofile_core::params::Values;
@@ -9,7 +9,9 @@ use inprofile_sim::tcp;
 use inprofile_sim::traffic::distribution::Distribution;
 use serde_json::{Value as Json, json};
 
-use crate::model::{Delay, Group, Mechanism, Model, PerFlow, Queue, Queues, Source, Start, Target, Way};
+use crate::model::{
+    Delay, Direction, Group, Mechanism, Model, PerFlow, Queue, Queues, Source, Start, Target,
+};
 
 /// Changes whenever the same file would mean another experiment.
 const FORMAT: u32 = 1;
@@ -28,7 +30,7 @@ pub(crate) fn canonical(model: &Model) -> String {
             "name": l.name,
             "from": l.ends.0,
             "to": l.ends.1,
-            "ways": l.ways.iter().map(way).collect::<Vec<_>>(),
+            "ways": l.directions.iter().map(direction).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
         "flows": model.groups.iter().map(group).collect::<Vec<_>>(),
         "edges": model.edges.iter().map(|e| json!({ "node": e.node, "marker": mechanism(&e.marker) }))
@@ -61,8 +63,8 @@ fn tcp_table(tcp: &tcp::Config) -> Json {
     })
 }
 
-fn way(way: &Way) -> Json {
-    let queues = match &way.queue {
+fn direction(direction: &Direction) -> Json {
+    let queues = match &direction.queue {
         Queues::One(one) => queue(one),
         Queues::Scheduled(s) => json!({
             "scheduler": s.name,
@@ -74,7 +76,7 @@ fn way(way: &Way) -> Json {
             })).collect::<Vec<_>>(),
         }),
     };
-    json!({ "rate": way.rate.0, "delay": way.delay.0, "queue": queues })
+    json!({ "rate": direction.rate.0, "delay": direction.delay.0, "queue": queues })
 }
 
 fn queue(queue: &Queue) -> Json {
@@ -129,8 +131,8 @@ fn per_flow<T: Copy + PartialEq>(values: &PerFlow<T>, number: impl Fn(&T) -> u64
 
 fn target(target: Target) -> Json {
     match target {
-        Target::Queue(way) => json!({ "queue": way }),
-        Target::Class(way, class) => json!({ "queue": way, "class": class }),
+        Target::Queue(direction) => json!({ "queue": direction }),
+        Target::Class(direction, class) => json!({ "queue": direction, "class": class }),
         Target::Group(group) => json!({ "group": group }),
         Target::Flow(group, i) => json!({ "group": group, "flow": i }),
         Target::Edge(edge) => json!({ "edge": edge }),

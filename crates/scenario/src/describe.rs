@@ -1,4 +1,4 @@
-//! Every value in effect, for people: with units, and amounts of queue in packets, bytes and time.
+//! Every value in effect, for people: with units, and queue lengths in packets, bytes and milliseconds.
 
 use inprofile_config::show::{amount, values};
 use inprofile_core::units::{Bytes, Duration, Rate};
@@ -18,7 +18,7 @@ pub(crate) fn describe(model: &Model) -> Json {
     json!({
         "title": model.title,
         "duration": model.duration.to_string(),
-        "measure": { "from": from.to_string(), "to": to.to_string(), "at": model.way_name(model.at) },
+        "measure": { "from": from.to_string(), "to": to.to_string(), "at": model.direction_name(model.at) },
         "seeds": model.seeds,
         "engine": { "profile": model.profile.word() },
         "tcp": tcp_table(&model.tcp),
@@ -37,7 +37,7 @@ pub(crate) fn describe(model: &Model) -> Json {
             "loss": s.loss,
             "delay": match s.delay {
                 Delay::Set(delay) => delay.to_string(),
-                Delay::Route(delay) if joined(s.from) || joined(s.to) => format!("{delay} and the joining links'"),
+                Delay::Route(delay) if joined(s.from) || joined(s.to) => format!("{delay} plus the access links'"),
                 Delay::Route(delay) => delay.to_string(),
             },
         })).collect::<Vec<_>>(),
@@ -72,17 +72,17 @@ fn tcp_table(tcp: &tcp::Config) -> Json {
 
 /// One direction of a link.
 fn link(model: &Model, index: usize) -> Json {
-    let way = model.way(index);
+    let direction = model.direction(index);
     let link = &model.links[index / 2];
     let (a, b) = link.ends;
     let (from, to) = if index.is_multiple_of(2) { (a, b) } else { (b, a) };
     let mut out = json!({
-        "name": model.way_name(index),
+        "name": model.direction_name(index),
         "from": model.nodes[from as usize],
         "to": model.nodes[to as usize],
-        "rate": way.rate.to_string(),
-        "delay": way.delay.to_string(),
-        "queue": queues(&way.queue, way.rate, packet(&model.tcp)),
+        "rate": direction.rate.to_string(),
+        "delay": direction.delay.to_string(),
+        "queue": queues(&direction.queue, direction.rate, packet(&model.tcp)),
     });
     if index % 2 == 1 {
         out["reverse_of"] = json!(link.name);
@@ -121,7 +121,7 @@ fn queue(queue: &Queue, rate: Rate, packet: Bytes) -> Json {
 }
 
 fn group(model: &Model, g: &Group) -> Json {
-    let name = |way: &u32| model.way_name(*way as usize);
+    let name = |direction: &u32| model.direction_name(*direction as usize);
     let mut out = json!({
         "name": g.name,
         "count": g.count,

@@ -11,8 +11,9 @@
 mod build;
 mod canonical;
 mod catalogue;
+mod cross_check;
 mod describe;
-mod expect;
+mod estimate;
 pub mod metrics;
 pub mod model;
 pub mod ns2;
@@ -20,7 +21,6 @@ mod read;
 mod routes;
 mod schema;
 pub mod traffic;
-mod whole;
 
 use inprofile_config::Document;
 pub use inprofile_config::{Problem, Severity};
@@ -40,7 +40,7 @@ pub struct Scenario {
     warnings: Vec<Problem>,
 }
 
-/// What is known of a flow before it runs.
+/// A flow as the experiment file describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowRow<'a> {
     /// `tcp.0`.
@@ -93,7 +93,7 @@ impl Scenario {
         &self.model.title
     }
 
-    /// How many seeds, from 1, where nothing else is asked for.
+    /// How many seeds, from 1, unless the command says otherwise.
     #[must_use]
     pub fn seeds(&self) -> u32 {
         self.model.seeds
@@ -142,7 +142,7 @@ impl Scenario {
         })
     }
 
-    /// Every value in effect, what the file leaves out filled in: for people, with units.
+    /// Every value in effect, defaults filled in, with units: for people.
     #[must_use]
     pub fn describe(&self) -> serde_json::Value {
         describe::describe(&self.model)
@@ -158,7 +158,7 @@ impl Scenario {
     /// Data packets that one run is expected to send, by rates and duration: how long it will take, before it is run.
     #[must_use]
     pub fn expected_packets(&self) -> f64 {
-        expect::packets(&self.model)
+        estimate::packets(&self.model)
     }
 
     /// The network of this seed; with `trace` every verdict is written down.
@@ -179,12 +179,12 @@ impl Scenario {
     /// over many seeds are made of: `ns2/counts.rs` has the format.
     ///
     /// # Errors
-    /// Everything that has no next of kin in ns-2.
+    /// Everything that has no counterpart in ns-2.
     pub fn ns2_counting_script(&self, seed: u64) -> Result<String, ns2::Inexpressible> {
         ns2::script(&self.model, &self.network(seed, false), ns2::Aim::Counts)
     }
 
-    /// The figures of one run. What has no value in this run (the loss of a colour that never came) is absent.
+    /// The metrics of one run. A metric without a value in this run (the loss of a colour that no packet had) is absent.
     #[must_use]
     pub fn metrics(&self, outcome: &Outcome) -> Vec<Metric> {
         metrics::metrics(&self.model, outcome)

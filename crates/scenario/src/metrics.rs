@@ -1,4 +1,4 @@
-//! The figures of one run, each over the measured window.
+//! The metrics of one run, each over the measured window.
 
 use inprofile_core::packet::Colour;
 use inprofile_core::queue::fifo::Counts;
@@ -7,7 +7,7 @@ use inprofile_sim::outcome::{MarkerOutcome, Outcome};
 use crate::model::{Group, Model};
 use crate::traffic::Traffic;
 
-/// One figure.
+/// One metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
     /// What it is.
@@ -22,14 +22,14 @@ pub struct Metric {
     pub header: &'static str,
 }
 
-/// Jain's index of fairness, (Σx)² / (N·Σx²) (Jain, Chiu and Hawe 1984); `None` if nobody got anything.
+/// Jain's index of fairness, (Σx)² / (N·Σx²) (Jain, Chiu and Hawe 1984); `None` if all shares are zero.
 #[must_use]
 pub fn fairness(shares: impl Iterator<Item = f64>) -> Option<f64> {
     let (n, sum, squares) = shares.fold((0u64, 0.0, 0.0), |(n, s, q), x| (n + 1, s + x, q + x * x));
     (squares > 0.0).then(|| sum * sum / (n as f64 * squares))
 }
 
-/// Every figure that this run has.
+/// Every metric that has a value in this run.
 pub(crate) fn metrics(model: &Model, outcome: &Outcome) -> Vec<Metric> {
     let mut all = Vec::with_capacity(16);
     let window = (model.window.1 - model.window.0).secs();
@@ -64,7 +64,7 @@ pub(crate) fn metrics(model: &Model, outcome: &Outcome) -> Vec<Metric> {
         );
     }
 
-    let at = model.way_name(model.at);
+    let at = model.direction_name(model.at);
     if let Some(link) = outcome.links.get(model.at) {
         let c = &link.window;
         let sent: u64 = c.sent.iter().sum();
@@ -90,7 +90,7 @@ pub(crate) fn metrics(model: &Model, outcome: &Outcome) -> Vec<Metric> {
     all
 }
 
-/// Which flows fairness is about: those that always have something to send, if there are any, else all.
+/// Which flows fairness compares: those with unlimited data, if there are any, else all.
 fn compared(model: &Model) -> impl Iterator<Item = bool> + '_ {
     let bulk = |g: &Group| g.sends() == Traffic::Bulk && g.count > 0;
     let some = model.groups.iter().any(bulk);

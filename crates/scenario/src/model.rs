@@ -1,4 +1,4 @@
-//! An experiment, checked and complete: what is left to do is to draw and to build.
+//! A checked experiment with every default filled in. What remains is to draw random values and to build the network.
 
 use inprofile_config::Place;
 pub use inprofile_config::named::Mechanism;
@@ -9,20 +9,20 @@ use inprofile_sim::network::Profile;
 use inprofile_sim::tcp;
 use inprofile_sim::traffic::distribution::Distribution;
 
-use crate::traffic::{Traffic, nowhere};
+use crate::traffic::{Traffic, no_context};
 
 /// The most flows an experiment may have.
-pub const MOST_FLOWS: u64 = 1_000_000;
+pub const MAX_FLOWS: u64 = 1_000_000;
 /// The most `[[links]]`, `[[flows]]`, `[[edges]]` or `[[monitors]]` an experiment may have.
-pub const MOST_TABLES: usize = 10_000;
+pub const MAX_TABLES: usize = 10_000;
 /// The most samples all monitors together may take: each is a row of several numbers in memory.
-pub const MOST_SAMPLES: u64 = 20_000_000;
+pub const MAX_SAMPLES: u64 = 20_000_000;
 /// The most classes that all schedulers of an experiment may name: a packet carries its class in a byte.
-pub const MOST_CLASSES: usize = 255;
-/// What a queue holds where nothing is said: the reverse direction, and links from hosts.
+pub const MAX_CLASSES: usize = 255;
+/// The default limit of queues on reverse directions and on access links.
 pub const AMPLE: Backlog = Backlog::Packets(10_000.0);
 
-/// The whole of it.
+/// The experiment.
 #[derive(Clone, Debug)]
 pub struct Model {
     /// What it is called.
@@ -33,11 +33,11 @@ pub struct Model {
     pub window: (Time, Time),
     /// The link that is measured: an index into the directions of [`Model::links`], forward 2k, reverse 2k + 1.
     pub at: usize,
-    /// How many seeds, from 1, where nothing else is asked for.
+    /// How many seeds, from 1, unless the command says otherwise.
     pub seeds: u32,
-    /// Whose event order and clock.
+    /// The engine's clock and order of events.
     pub profile: Profile,
-    /// TCP where a group of flows doesn't say otherwise.
+    /// The defaults of every flow's TCP.
     pub tcp: tcp::Config,
     /// Names of nodes, in the order in which links name them; hosts are not among them.
     pub nodes: Vec<String>,
@@ -47,7 +47,7 @@ pub struct Model {
     pub groups: Vec<Group>,
     /// Aggregate markers.
     pub edges: Vec<Edge>,
-    /// Which mechanisms' signals go to which.
+    /// Which mechanisms send signals to which.
     pub signals: Vec<Signals>,
     /// What is sampled.
     pub monitors: Vec<Monitor>,
@@ -64,7 +64,7 @@ pub struct Queue {
     pub follows_tcp: bool,
 }
 
-/// What waits before a link.
+/// The queue or queues in front of a link.
 #[derive(Clone, Debug)]
 pub enum Queues {
     /// One queue for all.
@@ -78,7 +78,7 @@ pub enum Queues {
 pub struct Scheduled {
     /// The scheduler's name in the registry.
     pub name: &'static str,
-    /// What it could be given of each class.
+    /// Its parameters, which each class sets.
     pub fields: &'static [Field],
     /// Makes one for classes with these values.
     pub build: fn(&[Values], &Context) -> AnyScheduler,
@@ -95,12 +95,12 @@ pub struct Class {
     pub queue: Queue,
     /// The rate it is served at, if one is set.
     pub rate: Option<Rate>,
-    /// What the scheduler is told of it.
+    /// Its values of the scheduler's parameters.
     pub values: Values,
 }
 
 impl Class {
-    /// The rate its discipline reckons with, before a link of this rate.
+    /// The service rate that its discipline is built with, at a link of this rate.
     #[must_use]
     pub fn rate_before(&self, link: Rate) -> Rate {
         self.rate.unwrap_or(link)
@@ -114,7 +114,7 @@ impl Queues {
         if let Queues::One(queue) = self { Some(queue) } else { None }
     }
 
-    /// Each queue, and the rate its discipline reckons with, before a link of this rate.
+    /// Each queue, and the service rate that its discipline is built with, at a link of this rate.
     pub fn each(&self, link: Rate) -> impl Iterator<Item = (&Queue, Rate)> {
         let one = self.one().map(|queue| (queue, link));
         one.into_iter().chain(self.classes().iter().map(move |c| (&c.queue, c.rate_before(link))))
@@ -141,17 +141,17 @@ pub struct Link {
     /// The ends of its forward direction, as indices into [`Model::nodes`].
     pub ends: (u32, u32),
     /// From the first end to the second, and back.
-    pub ways: [Way; 2],
+    pub directions: [Direction; 2],
 }
 
 /// One direction of a link.
 #[derive(Clone, Debug)]
-pub struct Way {
+pub struct Direction {
     /// Bits per second on the wire.
     pub rate: Rate,
     /// Propagation.
     pub delay: Duration,
-    /// What waits before it.
+    /// The queue or queues in front of it.
     pub queue: Queues,
 }
 
@@ -174,7 +174,7 @@ impl<T: Copy + PartialEq> PerFlow<T> {
         }
     }
 
-    /// One value where all are the same, so that equal experiments are written alike.
+    /// One value where all are the same, so that equal experiments give equal texts.
     #[must_use]
     pub fn distinct(&self) -> &[T] {
         match self {
@@ -192,20 +192,20 @@ impl<T: Copy + PartialEq> PerFlow<T> {
 pub enum Start {
     /// At set times.
     At(PerFlow<Time>),
-    /// Each at a time drawn uniformly between two.
+    /// Each at a random time, uniform between two.
     Uniform(Time, Time),
-    /// One after the other from a moment on, so long apart on average.
+    /// One after the other: the first time, the mean interval, and how intervals are drawn.
     Arrivals(Time, Duration, Distribution),
 }
 
-/// How the hosts of a group are joined to the network.
+/// The access links of the hosts of a group.
 #[derive(Clone, Debug)]
 pub struct Join {
-    /// The node they are joined to.
+    /// The node they lead to.
     pub node: u32,
-    /// Rate of the joining link, both ways.
+    /// Their rate, both ways.
     pub rate: Rate,
-    /// The queue on it, both ways.
+    /// Their queue, both ways.
     pub queue: Queue,
     /// Propagation round trip from host to receiver and back.
     pub rtt: PerFlow<Duration>,
@@ -216,7 +216,7 @@ pub struct Join {
 pub enum Source {
     /// A node of the network.
     Node(u32),
-    /// A host each.
+    /// One host per flow.
     Hosts(Join),
 }
 
@@ -233,19 +233,19 @@ pub struct Group {
     pub to: u32,
     /// When they start.
     pub start: Start,
-    /// The rates they were promised.
+    /// Their contracts.
     pub contract: Option<PerFlow<Rate>>,
     /// Marks each flow's data at its source.
     pub marker: Option<Marker>,
     /// The class its packets have at schedulers; every scheduled link on its way has it.
     pub class: Option<String>,
-    /// From when on they have no new data.
+    /// When they stop sending new data.
     pub stop: Option<PerFlow<Time>>,
     /// What they send.
     pub traffic: Mechanism<Traffic>,
-    /// How they carry data, if it is TCP.
+    /// Their TCP, if that is what they use.
     pub tcp: tcp::Config,
-    /// The way through the network, without the joining link.
+    /// The route through the network, without the access link.
     pub route: Route,
 }
 
@@ -259,7 +259,7 @@ impl Group {
     /// What its flows send.
     #[must_use]
     pub fn sends(&self) -> Traffic {
-        (self.traffic.build)(&self.traffic.values, &nowhere())
+        (self.traffic.build)(&self.traffic.values, &no_context())
     }
 
     /// A full packet on the wire.
@@ -310,8 +310,8 @@ pub struct Route {
 }
 
 impl Route {
-    /// Delays of the joining link, to the network and from it, that make the whole round trip `rtt`: each
-    /// way takes half. `None` if the links alone take longer.
+    /// The delays of the access link, to the network and from it, that make the whole round-trip time `rtt`: each
+    /// direction takes half. `None` if the links of the route alone take longer.
     #[must_use]
     pub fn joining(&self, rtt: Duration) -> Option<(Duration, Duration)> {
         let there = rtt.0 / 2;
@@ -333,9 +333,9 @@ pub struct Edge {
 /// One mechanism's signals go to another; for a group of flows, those of each flow's own marker.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Signals {
-    /// Who sends.
+    /// The sender.
     pub from: Target,
-    /// Who is told.
+    /// The receiver.
     pub to: Target,
     /// Probability that a signal is lost, each by itself.
     pub loss: f64,
@@ -348,7 +348,7 @@ pub struct Signals {
 pub enum Delay {
     /// As set.
     Set(Duration),
-    /// The propagation of the links between the two nodes, to which that of the joining links of hosts is added.
+    /// The propagation delay of the links between the two nodes; that of hosts' access links is added.
     Route(Duration),
 }
 
@@ -361,7 +361,7 @@ pub struct Monitor {
     pub every: Duration,
 }
 
-/// What a monitor looks at, and whose mechanism a signal concerns.
+/// What a monitor samples, or the mechanism at one end of a signal path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
     /// One direction of a link, as in [`Model::at`].
@@ -376,7 +376,7 @@ pub enum Target {
     Edge(usize),
 }
 
-/// A value and the place it was read from, for messages about how values go together.
+/// A value and the place it was read from, for messages about combinations of values.
 #[derive(Clone, Debug)]
 pub struct At<T> {
     /// The value.
@@ -388,24 +388,28 @@ pub struct At<T> {
 impl Model {
     /// One direction of a link, by index as in [`Model::at`].
     #[must_use]
-    pub fn way(&self, index: usize) -> &Way {
-        &self.links[index / 2].ways[index % 2]
+    pub fn direction(&self, index: usize) -> &Direction {
+        &self.links[index / 2].directions[index % 2]
     }
 
     /// The name of one direction of a link in results: the link's own, or with `.reverse`.
     #[must_use]
-    pub fn way_name(&self, index: usize) -> String {
+    pub fn direction_name(&self, index: usize) -> String {
         let name = &self.links[index / 2].name;
         if index.is_multiple_of(2) { name.clone() } else { format!("{name}.reverse") }
     }
 
-    /// The name of what is sampled, or of whose mechanism it is.
+    /// The name of what is sampled, or of the place of a mechanism.
     #[must_use]
     pub fn target_name(&self, target: Target) -> String {
         match target {
-            Target::Queue(way) => self.way_name(way),
-            Target::Class(way, class) => {
-                format!("{}/{}", self.way_name(way), self.way(way).queue.classes()[class].name)
+            Target::Queue(direction) => self.direction_name(direction),
+            Target::Class(direction, class) => {
+                format!(
+                    "{}/{}",
+                    self.direction_name(direction),
+                    self.direction(direction).queue.classes()[class].name
+                )
             }
             Target::Group(g) => self.groups[g].name.clone(),
             Target::Flow(g, i) => self.groups[g].flow_name(i),
@@ -413,8 +417,8 @@ impl Model {
         }
     }
 
-    /// Delays of the joining link of the host at which a target stands, as the `i`-th flow of its group: from the host to
-    /// the network, and back. Zero where there is no host.
+    /// Delays of the access link of a target's host, the `i`-th of its group: to the network, and from it. Zero where there is
+    /// no host.
     #[must_use]
     pub fn joining_delays(&self, target: Target, i: usize) -> [Duration; 2] {
         let (Target::Group(g) | Target::Flow(g, _)) = target else { return [Duration::ZERO; 2] };
@@ -427,7 +431,7 @@ impl Model {
     #[must_use]
     pub fn class_number(&self, name: &str) -> u8 {
         let mut names: Vec<&str> = Vec::new();
-        for class in self.links.iter().flat_map(|l| &l.ways).flat_map(|w| w.queue.classes()) {
+        for class in self.links.iter().flat_map(|l| &l.directions).flat_map(|w| w.queue.classes()) {
             if !names.contains(&class.name.as_str()) {
                 names.push(&class.name);
             }
@@ -441,8 +445,8 @@ impl Model {
         self.groups.iter().map(|g| g.count).sum()
     }
 
-    /// What a link's queue or an edge's marker is told of its place: a full packet is the experiment's
-    /// own segment and header.
+    /// What a link's queue or an edge's marker is told of its place: the size of a full packet, from the experiment's own
+    /// segment and header.
     #[must_use]
     pub fn context(&self) -> Context {
         Context { link_rate: None, contract: None, packet: packet(&self.tcp), limit: None }

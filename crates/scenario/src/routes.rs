@@ -1,4 +1,4 @@
-//! Routes: fewest links, over links and their reverse directions alike; a tie is never broken in silence.
+//! Shortest routes by number of links, in either direction of each link. A tie is an error, never broken silently.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ pub(crate) struct Graph {
 #[derive(Clone, Copy, Debug)]
 struct Hop {
     to: u32,
-    way: u32,
+    direction: u32,
 }
 
 /// Fewest-link routes from one node to all others.
@@ -33,7 +33,7 @@ struct Reached {
 #[derive(Clone, Copy, Debug)]
 struct Step {
     from: u32,
-    way: u32,
+    direction: u32,
 }
 
 /// What a search for a route found.
@@ -55,8 +55,8 @@ impl Graph {
 
     /// Adds link `k`: its forward direction is way 2k, its reverse way 2k + 1.
     pub fn join(&mut self, k: u32, from: u32, to: u32) {
-        self.leaving[from as usize].push(Hop { to, way: 2 * k });
-        self.leaving[to as usize].push(Hop { to: from, way: 2 * k + 1 });
+        self.leaving[from as usize].push(Hop { to, direction: 2 * k });
+        self.leaving[to as usize].push(Hop { to: from, direction: 2 * k + 1 });
     }
 
     /// Breadth first, links in the order of the file.
@@ -66,7 +66,7 @@ impl Graph {
         let mut queue = VecDeque::from([(from, 0)]);
         while let Some((node, hops)) = queue.pop_front() {
             for hop in &self.leaving[node as usize] {
-                let step = Step { from: node, way: hop.way };
+                let step = Step { from: node, direction: hop.direction };
                 match &mut reached[hop.to as usize] {
                     Some(there) if there.hops == hops + 1 => {
                         there.other.get_or_insert(step);
@@ -95,11 +95,11 @@ impl Tree {
         while let Some(Reached { last: Some(step), other, .. }) = self.reached[node as usize] {
             if let (Some(other), None) = (other, &tie) {
                 let mut second = tail.clone();
-                second.push(other.way);
+                second.push(other.direction);
                 self.walk(other.from, &mut second);
                 tie = Some(second);
             }
-            tail.push(step.way);
+            tail.push(step.direction);
             node = step.from;
         }
         debug_assert_eq!(node, self.from);
@@ -119,17 +119,17 @@ impl Tree {
     }
 
     /// Adds the ways from `node` back to the start, last first.
-    fn walk(&self, mut node: u32, ways: &mut Vec<u32>) {
+    fn walk(&self, mut node: u32, directions: &mut Vec<u32>) {
         while let Some(Reached { last: Some(step), .. }) = self.reached[node as usize] {
-            ways.push(step.way);
+            directions.push(step.direction);
             node = step.from;
         }
     }
 }
 
-/// The same links the other way round: what acknowledgements cross.
+/// The reverse route, which acknowledgements take.
 pub(crate) fn reversed(path: &[u32]) -> Vec<u32> {
-    path.iter().rev().map(|way| way ^ 1).collect()
+    path.iter().rev().map(|direction| direction ^ 1).collect()
 }
 
 #[cfg(test)]

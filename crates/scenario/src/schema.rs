@@ -6,7 +6,7 @@ use inprofile_core::params::Params;
 use inprofile_core::registry::{Entry, Registry, SchedulerEntry};
 use serde_json::{Map, Value as Json, json};
 
-use crate::model::MOST_FLOWS;
+use crate::model::MAX_FLOWS;
 use crate::read::tcp::Tcp;
 use crate::traffic::KINDS;
 
@@ -24,7 +24,7 @@ pub fn schema(registry: &Registry) -> Json {
     if let Some(Json::Array(each)) = queue.get_mut("oneOf") {
         each.extend(scheduled);
     }
-    let traffic = one_of("kind", &[], KINDS, "What the flows send. Left out: bulk.");
+    let traffic = one_of("kind", &[], KINDS, "What the flows send. Default: bulk.");
     let marker = one_of("kind", &[], &registry.markers, "A marker and its parameters.");
     let mut tcp = object(&Map::new(), &[], Tcp::FIELDS);
     tcp["description"] = json!("TCP: defaults of every flow, or what a group of flows changes of them.");
@@ -38,10 +38,10 @@ pub fn schema(registry: &Registry) -> Json {
             "title": { "type": "string", "minLength": 1, "description": "What the experiment is about." },
             "duration": time("How long it runs."),
             "measure": table(&[], json!({
-                "from": time("Start of the window of every metric. Left out: 0 s."),
-                "to": time("End of the window. Left out: the end of the run."),
-                "at": name("The link measured. Left out: the slowest, of equals the first."),
-            }), "Where and when is measured."),
+                "from": time("Start of the window of every metric. Default: 0 s."),
+                "to": time("End of the window. Default: the end of the run."),
+                "at": name("The link measured. Default: the slowest, of equals the first."),
+            }), "Where and when metrics are measured."),
             "seeds": { "type": "integer", "minimum": 1, "maximum": 100_000, "default": 10,
                 "description": "How many runs, with seeds from 1." },
             "engine": table(&[], json!({
@@ -55,7 +55,7 @@ pub fn schema(registry: &Registry) -> Json {
                 "node": name("The node at whose ingress data is marked."),
                 "marker": marker,
             }), "An aggregate marker."), 0, "Aggregate markers."),
-            "signals": list(signals(), 0, "Which mechanisms' signals go to which."),
+            "signals": list(signals(), 0, "Which mechanisms send signals to which."),
             "monitors": list(monitor(), 0, "What is sampled over time."),
         },
     })
@@ -67,15 +67,13 @@ fn scheduler(entry: &SchedulerEntry, registry: &Registry) -> Json {
     let fields = own["properties"].as_object().cloned().unwrap_or_default();
     let mut others = vec![
         ("limit", quantity(Unit::Backlog, "The class's hard limit.")),
-        ("name", name("Its name: what flows say as class, and in results after the link's and a stroke.")),
+        ("name", name("Its name: what flows say as class, and in results after the link's and a slash.")),
     ];
     others.extend(fields.iter().map(|(name, schema)| (name.as_str(), schema.clone())));
     let mut class =
-        one_of("aqm", &others, &registry.aqms, "A class: a queue, and what the scheduler is told of it.");
-    let rate = quantity(
-        Unit::Rate,
-        "Served at this rate and no faster. Left out: at whatever the scheduler gives it.",
-    );
+        one_of("aqm", &others, &registry.aqms, "A class: a queue, and its parameters of the scheduler.");
+    let rate =
+        quantity(Unit::Rate, "Served at this rate and no faster. Default: whatever the scheduler gives it.");
     if let Some(Json::Array(each)) = class.get_mut("oneOf") {
         each.iter_mut().for_each(|schema| schema["properties"]["rate"] = rate.clone());
     }
@@ -89,20 +87,20 @@ fn scheduler(entry: &SchedulerEntry, registry: &Registry) -> Json {
 }
 
 fn link(queue: &Json) -> Json {
-    let way = |doc: &str| {
+    let direction = |doc: &str| {
         json!({
             "rate": quantity(Unit::Rate, &format!("Bits per second on the wire{doc}")),
             "delay": time(&format!("Propagation{doc}")),
             "queue": queue,
         })
     };
-    let mut properties = way(".");
+    let mut properties = direction(".");
     properties["name"] = name("Its name in results.");
     properties["from"] = name("The node it starts at.");
     properties["to"] = name("The node it ends at.");
     properties["reverse"] = table(
         &[],
-        way(" on the way back. Left out: as forward."),
+        direction(" on the way back. Default: as forward."),
         "The other direction; without a queue of its own, drop-tail with room for 10000 packets.",
     );
     table(&["name", "from", "to", "rate", "delay", "queue"], properties, "A link.")
@@ -115,7 +113,7 @@ fn flow(marker: &Json, traffic: &Json, tcp: &Json) -> Json {
     let arrivals = table(
         &["every"],
         json!({
-            "first": time("From when on. Left out: 0 s."),
+            "first": time("From when on. Default: 0 s."),
             "every": time("Time between two, on average."),
             "arrivals": { "enum": ["fixed", "poisson"], "default": "fixed", "description": "How it is drawn." },
         }),
@@ -126,22 +124,22 @@ fn flow(marker: &Json, traffic: &Json, tcp: &Json) -> Json {
         &["name", "from", "to"],
         json!({
             "name": name("Its name; flows are name.0, name.1, …"),
-            "count": { "type": "integer", "minimum": 0, "maximum": MOST_FLOWS, "default": 1, "description": "How many flows." },
-            "from": { "type": "string", "description": "\"H*\": a host each, joined by join; or the name of a node." },
+            "count": { "type": "integer", "minimum": 0, "maximum": MAX_FLOWS, "default": 1, "description": "How many flows." },
+            "from": { "type": "string", "description": "\"H*\": one host per flow, joined by join; or the name of a node." },
             "join": table(&["node", "rate"], json!({
                 "node": name("The node the hosts are joined to."),
-                "rate": rate("Rate of each joining link, both ways."),
-                "limit": quantity(Unit::Backlog, "Limit of its queues. Left out: 10000 packets."),
-            }), "The joining links; their delay follows from rtt."),
+                "rate": rate("Rate of each access link, both ways."),
+                "limit": quantity(Unit::Backlog, "Limit of its queues. Default: 10000 packets."),
+            }), "The access links; their delay follows from rtt."),
             "to": name("The node the data goes to."),
             "rtt": or_list(rtt, "Propagation there and back: one, one each, or a range evenly spread."),
             "start": or_list(
                 json!({ "anyOf": [time("A time."), { "type": "string", "pattern": uniform }, arrivals] }),
-                "When they start. Left out: 0 s.",
+                "When they start. Default: 0 s.",
             ),
-            "stop": or_list(time("A time."), "From when on they have no new data. Left out: they don't stop."),
+            "stop": or_list(time("A time."), "When they stop sending new data. Default: they do not stop."),
             "traffic": traffic,
-            "contract": or_list(rate("A rate."), "The rate each was promised."),
+            "contract": or_list(rate("A rate."), "The assured rate of each."),
             "marker": marker,
             "class": name("The class of their packets and acknowledgements where a scheduler serves classes."),
             "tcp": tcp,
@@ -156,12 +154,12 @@ fn signals() -> Json {
     table(
         &["from", "to"],
         json!({
-            "from": name("Who sends: an edge by its node, a group of flows or one (tcp.0) by its marker, a queue by its link."),
-            "to": name("Who is told: likewise."),
+            "from": name("The sender: an edge by its node, a group of flows or one (tcp.0) by its marker, a queue by its link."),
+            "to": name("The receiver: likewise."),
             "loss": loss,
-            "delay": time("How long a signal takes. Left out: the propagation of the links between the two."),
+            "delay": time("How long a signal takes. Default: the propagation of the links between the two."),
         }),
-        "What one mechanism's ticks send goes to another.",
+        "What one mechanism sends in its ticks goes to another.",
     )
 }
 

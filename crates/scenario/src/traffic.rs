@@ -10,9 +10,9 @@ use inprofile_sim::traffic::udp;
 /// What a flow sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Traffic {
-    /// TCP with always something to send.
+    /// TCP with unlimited data.
     Bulk,
-    /// TCP with so much to send, in full segments or bytes of payload; the size is the mean of this law.
+    /// TCP with a limited amount of data: its mean, in full segments or bytes of payload, and its distribution.
     Transfer(Backlog, Distribution),
     /// Datagrams.
     Udp(udp::Config),
@@ -37,7 +37,7 @@ inprofile_core::params! {
         size: Backlog [POSITIVE];
         /// How sizes are drawn around `size`, one for each flow; at least one segment.
         sizes: Drawn = Drawn::Fixed;
-        /// Shape of Pareto's distribution, above 1. Left out: 1.5.
+        /// Shape of Pareto's distribution, above 1. Default: 1.5.
         shape: Option<f64> [POSITIVE];
     }
 }
@@ -49,34 +49,34 @@ inprofile_core::params! {
         rate: Rate [POSITIVE];
         /// Size of each packet on the wire, the 28 B of IPv4 and UDP included.
         packet: Bytes = Bytes(1000);
-        /// How much of the time between two packets each one may be late, at random.
+        /// Each packet is late by a random part, up to this share, of the time between two.
         dither: f64 [UNIT] = 0.0;
     }
 }
 
 inprofile_core::params! {
-    /// Datagrams at a peak rate while on, none while off; the first period is on.
+    /// Datagrams at a peak rate during on periods, none during off periods; the first period is on.
     pub struct OnOff {
         /// Rate on the wire while on.
         peak: Rate [POSITIVE];
         /// Size of each packet on the wire, the 28 B of IPv4 and UDP included.
         packet: Bytes = Bytes(1000);
-        /// Mean length of a period on.
+        /// Mean length of an on period.
         on: Duration [POSITIVE];
-        /// Mean length of a period off.
+        /// Mean length of an off period.
         off: Duration;
         /// How periods are drawn.
         periods: Drawn = Drawn::Fixed;
-        /// Shape of Pareto's distribution, above 1. Left out: 1.5.
+        /// Shape of Pareto's distribution, above 1. Default: 1.5.
         shape: Option<f64> [POSITIVE];
     }
 }
 
-/// Every kind of traffic; the first is what flows send where nothing is said.
+/// Every kind of traffic; the first is the default.
 pub const KINDS: &[Entry<Traffic>] = &[
     Entry {
         name: "bulk",
-        summary: "TCP with always something to send.",
+        summary: "TCP with unlimited data.",
         source: "RFC 793",
         fields: &[],
         check: |_, _| Ok(Vec::new()),
@@ -84,7 +84,7 @@ pub const KINDS: &[Entry<Traffic>] = &[
     },
     Entry {
         name: "transfer",
-        summary: "TCP with so much to send; when the receiver has all is recorded.",
+        summary: "TCP with a limited amount of data; its completion time is recorded.",
         source: "RFC 793",
         fields: Transfer::FIELDS,
         check: |v, _| Transfer::from_values(v).check(),
@@ -128,11 +128,11 @@ pub const KINDS: &[Entry<Traffic>] = &[
     },
 ];
 
-/// What Pareto's shape is where nothing is said: finite mean, infinite variance.
+/// The default shape of a Pareto distribution: finite mean, infinite variance.
 const SHAPE: f64 = 1.5;
 /// The largest packet on the wire: IPv4's total length.
 const LARGEST_PACKET: u64 = 65_535;
-/// A period on is at least this part of a packet's time: else finding the next packet would be the whole of a run.
+/// An on period lasts at least this share of a packet's time: else a run would do nothing but look for the next packet.
 const LEAST_PART: f64 = 1e-3;
 
 /// The law a file names.
@@ -157,7 +157,9 @@ fn fits(packet: Bytes) -> Result<Vec<Warning>, Fault> {
     }
     Err(Fault {
         field: "packet",
-        problem: format!("packets of {packet}: with IPv4 and UDP they have {least} to {LARGEST_PACKET} B"),
+        problem: format!(
+            "packets of {packet}: with IPv4 and UDP headers a packet has {least} to {LARGEST_PACKET} B"
+        ),
         remedy: "packet = \"1000 B\"".into(),
     })
 }
@@ -166,10 +168,10 @@ fn fits(packet: Bytes) -> Result<Vec<Warning>, Fault> {
 fn shaped(drawn: Drawn, shape: Option<f64>) -> Result<(), Fault> {
     let problem = match (drawn, shape) {
         (Drawn::Pareto, Some(s)) if s <= 1.0 => "a Pareto distribution of this shape has no mean",
-        (Drawn::Fixed | Drawn::Exponential, Some(_)) => "only Pareto's distribution has a shape",
+        (Drawn::Fixed | Drawn::Exponential, Some(_)) => "only a Pareto distribution has a shape",
         _ => return Ok(()),
     };
-    let remedy = if drawn == Drawn::Pareto { "shape = 1.5" } else { "\"pareto\", or leave shape out" };
+    let remedy = if drawn == Drawn::Pareto { "shape = 1.5" } else { "\"pareto\", or remove shape" };
     Err(Fault { field: "shape", problem: problem.into(), remedy: remedy.into() })
 }
 
@@ -180,7 +182,7 @@ impl Transfer {
         if matches!(self.size, Backlog::Packets(_)) && amount.fract() != 0.0 {
             return Err(Fault {
                 field: "size",
-                problem: "a transfer has a whole number of segments".into(),
+                problem: "a transfer is a whole number of segments".into(),
                 remedy: "size = \"100 packets\"".into(),
             });
         }
@@ -202,7 +204,7 @@ impl OnOff {
         if part < LEAST_PART {
             return Err(Fault {
                 field: "on",
-                problem: format!("a period on of {} is too short to send a thousandth of a packet", self.on),
+                problem: format!("an on period of {} is too short to send a thousandth of a packet", self.on),
                 remedy: "a longer period, or a higher peak".into(),
             });
         }
@@ -217,19 +219,19 @@ pub fn segments(size: Backlog, drawn: f64, payload: u32) -> u32 {
         Backlog::Packets(_) => drawn,
         Backlog::Bytes(_) => drawn / f64::from(payload),
     };
-    // Rounded up; at most one less than the numbers there are, since the SYN has one.
+    // Rounded up; at most one less than there are numbers, since the SYN takes one.
     n.ceil().clamp(1.0, f64::from(i32::MAX - 1)) as u32
 }
 
-/// Bulk TCP: what is sent where nothing is said.
+/// Bulk TCP, the default.
 #[must_use]
 pub fn bulk() -> Mechanism<Traffic> {
     let bulk = &KINDS[0];
     Mechanism { name: bulk.name, values: Values::default(), fields: bulk.fields, build: bulk.build }
 }
 
-/// What parameters of traffic are told of their place: nothing that matters to them.
+/// The context that traffic is built with: none of it matters to traffic.
 #[must_use]
-pub fn nowhere() -> Context {
+pub fn no_context() -> Context {
     Context { link_rate: None, contract: None, packet: Bytes(0), limit: None }
 }

@@ -175,7 +175,7 @@ fn overrides_are_named_as_they_were_given() {
         (
             "links.botleneck.rate",
             "2 Mbit/s",
-            "--set links.botleneck.rate=2 Mbit/s: error: links.botleneck.rate: nothing in \"links\" is called \"botleneck\"\n  did you mean \"bottleneck\"? Known here: edge, bottleneck",
+            "--set links.botleneck.rate=2 Mbit/s: error: links.botleneck.rate: nothing in \"links\" is named \"botleneck\"\n  did you mean \"bottleneck\"? Known here: edge, bottleneck",
         ),
         (
             "flows.tcp.maker.depth",
@@ -185,7 +185,7 @@ fn overrides_are_named_as_they_were_given() {
         (
             "title.x",
             "1",
-            "--set title.x=1: error: title.x: \"title\" is a text; it has no parts\n  write a key such as links.bottleneck.queue.limit",
+            "--set title.x=1: error: title.x: \"title\" is a string; it has no keys\n  write a key such as links.bottleneck.queue.limit",
         ),
     ];
     for (key, value, message) in expected {

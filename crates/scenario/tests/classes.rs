@@ -138,7 +138,7 @@ fn a_class_that_nobody_looks_at_is_warned_of() {
     let text = include_str!("good/two-flows.toml").replacen("count = 2\n", "count = 2\nclass = \"af\"\n", 1);
     let scenario = Scenario::parse(&text, "two-flows.toml", &[], &Registry::default()).unwrap();
     let said: Vec<String> = scenario.warnings().iter().map(ToString::to_string).collect();
-    assert!(said.iter().any(|w| w.contains("no link on the way of tcp serves classes")), "{said:?}");
+    assert!(said.iter().any(|w| w.contains("no link on the route of tcp has classes")), "{said:?}");
     // A quantum below a packet is served, with a warning.
     let small = with(&[("links.bottleneck.reverse.queue.classes.ef.quantum", "500 B")]);
     assert!(small.warnings().iter().any(|w| w.severity == Severity::Warning && w.path.ends_with("quantum")));

@@ -67,6 +67,18 @@ fn every_good_file_makes_a_connected_network() {
     assert!(files >= 5);
 }
 
+/// The middle of a range, as the mean of the round-trip times that more flows would have.
+#[test]
+fn a_range_of_round_trip_times_is_its_middle_for_one_flow() {
+    for (range, middle) in
+        [("26..32 ms", Duration::from_millis(29)), ("30..30 ms", Duration::from_millis(30))]
+    {
+        let net =
+            with("two-flows.toml", &[("flows.tcp.count", "1"), ("flows.tcp.rtt", range)]).network(1, false);
+        assert_eq!(round_trip(&net, 0), middle, "{range}");
+    }
+}
+
 #[test]
 fn paper_a_with_four_flows() {
     let scenario = load("four-flows.toml");

@@ -116,7 +116,7 @@ fn within_its_window(scenario: &Scenario, way: usize, link: &LinkOutcome, text: 
     let window = (to - from).secs();
     let utilisation = link.sending.secs() / window;
     assert!((0.0..=1.0).contains(&utilisation), "link {way}: utilisation {utilisation}\n{text}");
-    let rate = scenario.model().way(way).rate.0 as f64;
+    let rate = scenario.model().direction(way).rate.0 as f64;
     let bits = 8.0 * link.window.sent_bytes.iter().sum::<u64>() as f64;
     // The largest packet of a random experiment has 9,000 B.
     let apart = (utilisation * rate * window - bits).abs();

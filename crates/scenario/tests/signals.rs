@@ -333,9 +333,9 @@ fn bad_connections_are_refused_and_odd_ones_warned_about() {
     assert_eq!(
         problems(""),
         [
-            "the sender at E sends signals, and nobody is told",
-            "the asker at C sends signals, and nobody is told",
-            "the sender at tcp sends signals, and nobody is told"
+            "the sender at E sends signals, but no [[signals]] says to whom",
+            "the asker at C sends signals, but no [[signals]] says to whom",
+            "the sender at tcp sends signals, but no [[signals]] says to whom"
         ]
     );
     assert_eq!(connect("C", "bottleneck", "").len(), 2);
@@ -343,7 +343,7 @@ fn bad_connections_are_refused_and_odd_ones_warned_about() {
     assert!(odd.contains(&"the drop_tail at edge sends no signals".to_owned()), "{odd:?}");
     assert_eq!(
         connect("nowhere", "bottleneck", ""),
-        ["error: signals.0.from: there is no edge at a node, group of flows, flow or link of this name"]
+        ["error: signals.0.from: there is no edge at a node, group of flows, flow or link with this name"]
     );
     assert_eq!(
         connect("near", "bottleneck", ""),

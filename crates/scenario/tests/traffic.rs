@@ -299,7 +299,7 @@ fn what_makes_no_sense_is_refused() {
         ),
         (
             "traffic = { kind = \"cbr\", rate = \"1 Mbit/s\", packet = \"28 B\" }",
-            "flows.x.traffic.packet: packets of 28 B: with IPv4 and UDP they have 29 to 65535 B",
+            "flows.x.traffic.packet: packets of 28 B: with IPv4 and UDP headers a packet has 29 to 65535 B",
         ),
         (
             "traffic = { kind = \"cbr\", rate = \"1 Mbit/s\" }\ntcp = { window = \"5 packets\" }",

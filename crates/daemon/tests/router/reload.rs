@@ -57,7 +57,7 @@ fn a_broken_file_changes_nothing_and_says_why() {
     for (broken, why) in [
         (plain("1 Mbit/s").replace("limit", "limt"), "did you mean \"limit\""),
         ("[upstream\n".into(), "error"),
-        (plain("0 bit/s"), "a rate of 0 passes nothing"),
+        (plain("0 bit/s"), "a rate must be above 0"),
         (format!("packet = \"900 B\"\n---\n{}", plain("1 Mbit/s")), "packet can't change while it runs"),
     ] {
         bench.configure(&broken);

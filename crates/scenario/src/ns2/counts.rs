@@ -1,5 +1,5 @@
-//! What a script counts where figures are compared and not events: at both ends of the measured window, what each receiver has
-//! in order and what the measured queue has seen.
+//! What a script counts where metrics are compared instead of events: at the start and at the end of the measured window, the
+//! bytes that each receiver has in order and the packets that the measured queue has seen.
 //!
 //! ```text
 //! span 100                                the window in seconds
@@ -37,7 +37,7 @@ impl Script {
             sizes.push(format!("{{{} {} {}}}", c.segment, c.header, u8::from(passes)));
         }
         let (link_from, link_to) = (at.from, at.to);
-        let counts = if model.way(model.at).queue.one().is_some_and(|q| q.aqm.name == "red") {
+        let counts = if model.direction(model.at).queue.one().is_some_and(|q| q.aqm.name == "red") {
             self.line(format_args!("set monitor [$ns monitor-queue $n({link_from}) $n({link_to}) {{}}]"));
             "bytes [$monitor set barrivals_] 0 0 [$monitor set pdrops_]".to_owned()
         } else {

@@ -1,7 +1,8 @@
-//! ns-2's agents and what they send: TCP without end or so many segments, datagrams at a constant rate or at given moments.
+//! ns-2's agents and what they send: TCP with unlimited data or a number of segments, datagrams at a constant rate or at given
+//! times.
 //!
-//! A flow that stops has what it has sent for its last data, from then on (`seqno_`, which is ns-2's `curseq_`); ns-2's own
-//! `FTP stop` would leave the last segment without repair.
+//! From the time at which a flow stops, what it has sent is all the data it has (`seqno_`, which is ns-2's `curseq_`); ns-2's own
+//! `FTP stop` would never retransmit the last segment.
 
 use inprofile_sim::network::{Flow, Network, Transport};
 use inprofile_sim::ns2::datagram_times;
@@ -13,7 +14,7 @@ use crate::model::Group;
 use crate::traffic::Traffic;
 
 /// The most moments of datagrams that one flow's list may have.
-const MOST_MOMENTS: usize = 1_000_000;
+const MAX_MOMENTS: usize = 1_000_000;
 
 /// What every script begins with: how flows are made.
 pub(super) const PROLOGUE: &str = "
@@ -130,12 +131,12 @@ impl Script {
                 let end = network.duration.secs();
                 let moments: Vec<String> = datagram_times(*c, flow.start, flow.stop, times)
                     .take_while(|at| *at <= end)
-                    .take(MOST_MOMENTS + 1)
+                    .take(MAX_MOMENTS + 1)
                     .map(|at| at.to_string())
                     .collect();
-                if moments.len() > MOST_MOMENTS {
+                if moments.len() > MAX_MOMENTS {
                     self.lacks(format!(
-                        "flows.{}: more than {MOST_MOMENTS} datagrams, whose moments the script would list one by one",
+                        "flows.{}: more than {MAX_MOMENTS} datagrams, whose moments the script would list one by one",
                         flow.name
                     ));
                     return;

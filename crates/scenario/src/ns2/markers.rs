@@ -1,7 +1,7 @@
 //! ns-2's markers. It has two families, each understood by its own queues only: taggers, which set the bit that Queue/RED/RIO
 //! looks at, and dsRED's policers, which set the code point that dsRED looks at.
 //!
-//! Both stand at the first link of a flow, where ours mark. A policer is found by source and destination node, so a link has one
+//! Both work at the first link of a flow, where ours mark. A policer is found by source and destination node, so a link has one
 //! for each pair, and one that marks nothing for everybody else who passes there.
 
 use std::collections::BTreeMap;
@@ -176,8 +176,10 @@ impl Marking {
                 continue;
             }
             for flow in &network.flows {
-                for (way, ends) in [(&flow.path, (flow.from, flow.to)), (&flow.back, (flow.to, flow.from))] {
-                    if way.contains(&(*link as u32)) {
+                for (direction, ends) in
+                    [(&flow.path, (flow.from, flow.to)), (&flow.back, (flow.to, flow.from))]
+                {
+                    if direction.contains(&(*link as u32)) {
                         here.policies.entry(Some(ends)).or_insert(Policer::NULL);
                     }
                 }
@@ -218,7 +220,7 @@ fn discipline(model: &Model, link: usize, aim: Aim) -> &'static str {
         return "drop_tail";
     }
     // A scheduler has been named.
-    match model.way(link).queue.one().map_or("", |queue| queue.aqm.name) {
+    match model.direction(link).queue.one().map_or("", |queue| queue.aqm.name) {
         "rio" | "wred" if aim == Aim::Counts => "dsred",
         name => name,
     }

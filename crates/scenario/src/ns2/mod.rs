@@ -1,13 +1,12 @@
-//! The same experiment for ns-2 2.35: its Tcl script, or all that ns-2 has no word for.
+//! The same experiment for ns-2 2.35: its Tcl script, or a list of everything that ns-2 cannot express.
 //!
-//! `queues` has ns-2's disciplines, `markers` its markers, `flows` its agents and their traffic, `counts` what a script writes
-//! down; here are network and the whole.
+//! `queues` has ns-2's disciplines, `markers` its markers, `flows` its agents and their traffic, `counts` what a script counts;
+//! the network and the script as a whole are here.
 //!
-//! The script is to give the same packets at the same times as the simulator's ns-2 profile. Two things
-//! need care for that. ns-2 has one stream of random numbers, and draws the phase of a sender's clock from it when the
+//! The script sends the same packets at the same times as the simulator's ns-2 profile. Two things need care for that. ns-2 has one stream of random numbers, and draws the phase of a sender's clock from it when the
 //! sender is made and again when it is reset as the run begins. `$ns run` resets agents node by node, in the order of a Tcl
 //! array; the script makes `Node reset` leave agents alone and resets them itself, flow by flow. And a limit of
-//! n packets means n − 1 to ns-2's drop-tail queue, so what waits is written, plus one.
+//! n packets lets n − 1 wait in ns-2's drop-tail queue, so the script writes the number of waiting packets plus one.
 
 mod counts;
 mod flows;
@@ -31,22 +30,22 @@ pub struct Inexpressible(pub Vec<String>);
 
 impl fmt::Display for Inexpressible {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ns-2 has no word for:")?;
+        write!(f, "ns-2 cannot express:")?;
         self.0.iter().try_for_each(|what| write!(f, "\n  {what}"))
     }
 }
 
 impl std::error::Error for Inexpressible {}
 
-/// The largest seed that ns-2 takes: 2^31 − 1 itself it refuses.
-const MOST_SEED: u64 = i32::MAX as u64 - 1;
+/// The largest seed that ns-2 takes; it refuses 2^31 − 1 itself.
+const MAX_SEED: u64 = i32::MAX as u64 - 1;
 
 /// What a script is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aim {
     /// The same events as ours: everything in ns-2's own arithmetic, and every event in a trace.
     Events,
-    /// Figures of the same distribution: ns-2's next of kin of every mechanism, and counts over the measured window.
+    /// Metrics of the same distribution: ns-2's counterpart of every mechanism, and counts over the measured window.
     Counts,
 }
 
@@ -123,8 +122,8 @@ impl Script {
         if self.aim == Aim::Events && network.profile != Profile::Ns2 {
             self.lacks("engine.profile: picoseconds and their order of events; write profile = \"ns2\"");
         }
-        if network.seed > MOST_SEED {
-            self.lacks(format!("seed {}: ns-2 takes none above {MOST_SEED}", network.seed));
+        if network.seed > MAX_SEED {
+            self.lacks(format!("seed {}: ns-2 takes none above {MAX_SEED}", network.seed));
         }
         for s in &model.signals {
             self.lacks(format!("signals: from {} to {}", model.target_name(s.from), model.target_name(s.to)));
@@ -196,7 +195,8 @@ impl Script {
 /// The queue before each of a network's links, and the size of a full packet there; none where there are classes.
 fn queues(model: &Model) -> impl Iterator<Item = (Option<&Queue>, Bytes)> {
     let reported = packet(&model.tcp);
-    let links = model.links.iter().flat_map(move |l| l.ways.iter().map(move |w| (w.queue.one(), reported)));
+    let links =
+        model.links.iter().flat_map(move |l| l.directions.iter().map(move |w| (w.queue.one(), reported)));
     let joins = model.groups.iter().flat_map(|group| {
         let join = match &group.source {
             Source::Hosts(join) => Some((Some(&join.queue), group.packet())),

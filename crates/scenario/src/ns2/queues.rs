@@ -1,4 +1,4 @@
-//! ns-2's disciplines: class and settings of a queue that is to drop what ours drops.
+//! ns-2's disciplines: class and settings of a queue that drops what ours drops.
 
 use inprofile_core::aqm::curve::Variant;
 use inprofile_core::aqm::drop_tail::{self, LimitRule};
@@ -25,7 +25,7 @@ pub(super) struct Use {
     pub counts: bool,
 }
 
-/// A queue in ns-2's words.
+/// A queue in ns-2.
 pub(super) struct Class {
     /// ns-2's name of the discipline.
     pub class: &'static str,
@@ -137,7 +137,7 @@ impl Script {
         Some(Class { class: "RED", settings, after: None })
     }
 
-    /// The dsRED that is next of kin to this RIO or WRED, if it is as plain as dsRED.
+    /// The dsRED that corresponds to this RIO or WRED, if it uses nothing that dsRED lacks.
     fn kin(&mut self, link: &str, aqm: &Mechanism<AnyAqm>) -> Option<dsred::Params> {
         let before = self.missing.len();
         let mut lacks = |it_does: bool, what: &str| {

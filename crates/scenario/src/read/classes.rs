@@ -1,4 +1,4 @@
-//! Queues of a link: one, or a scheduler's classes; and whether flows have a class that the schedulers on their way know.
+//! The queues of a link: one, or the classes of a scheduler.
 
 use inprofile_config::nearest::suggest;
 use inprofile_config::problem::Wrong;
@@ -7,7 +7,7 @@ use inprofile_core::params::Context;
 use inprofile_core::registry::SchedulerEntry;
 use inprofile_core::units::Rate;
 
-use crate::model::{Class, MOST_CLASSES, Queues, Scheduled, packet};
+use crate::model::{Class, MAX_CLASSES, Queues, Scheduled, packet};
 use crate::read::names::Names;
 use crate::read::scope::Scope;
 use crate::read::{mechanism, names};
@@ -33,11 +33,10 @@ fn read(section: &Section<'_, '_>, scope: Scope<'_>, rate: Option<Rate>) -> Opti
     let list = section.need("classes", example)?;
     let tables = list.tables(example)?;
     if tables.is_empty() {
-        return list
-            .wrong(Wrong::new("a scheduler without classes holds nothing", format!("write {example}")));
+        return list.wrong(Wrong::new("a scheduler needs at least one class", format!("write {example}")));
     }
-    if tables.len() > MOST_CLASSES {
-        let problem = format!("{} classes; the most is {MOST_CLASSES}", tables.len());
+    if tables.len() > MAX_CLASSES {
+        let problem = format!("{} classes; the maximum is {MAX_CLASSES}", tables.len());
         return list.wrong(Wrong::new(problem, "put flows of one kind into one class"));
     }
     let scheduler = scheduler?;
@@ -78,7 +77,7 @@ fn class(
             }
             entry.wrong(Wrong::new(
                 format!("a class can't be served faster than its link, at {link}"),
-                format!("write at most \"{link}\", or leave rate out"),
+                format!("write at most \"{link}\", or remove rate"),
             ))
         }),
         None => Some(None),
@@ -116,7 +115,7 @@ pub(crate) fn find(
     if found.is_none() {
         let names: Vec<&str> = classes.iter().map(|c| c.name.as_str()).collect();
         let remedy = if names.is_empty() {
-            "leave the class out: the link has one queue for all".into()
+            "remove the class: the link has one queue for all".into()
         } else {
             suggest(name, &names)
         };

@@ -1,4 +1,4 @@
-//! `[[flows]]`: groups of flows, each value for all of a group or for each flow.
+//! `[[flows]]`: groups of flows. Most values are given once for the whole group, or as a list with one for each flow.
 
 use inprofile_config::named::Found;
 use inprofile_config::problem::Wrong;
@@ -8,10 +8,10 @@ use inprofile_core::units::{Duration, Rate, Time};
 use inprofile_sim::tcp::Config;
 use inprofile_sim::traffic::distribution::Distribution;
 
-use crate::model::{At, MOST_FLOWS, Mechanism, PerFlow, Queue, Start};
+use crate::model::{At, MAX_FLOWS, Mechanism, PerFlow, Queue, Start};
 use crate::read::scope::{Scope, moment};
 use crate::read::{mechanism, names, tcp};
-use crate::traffic::{Traffic, bulk, nowhere};
+use crate::traffic::{Traffic, bulk, no_context};
 
 /// A group as read: what is `None` was wrong and has been reported.
 pub(crate) struct Draft<'d, 'r> {
@@ -27,17 +27,17 @@ pub(crate) struct Draft<'d, 'r> {
     pub to: Option<At<String>>,
     /// When they start.
     pub start: Option<Start>,
-    /// What they were promised, if anything.
+    /// Their contracts, if they have any.
     pub contract: Option<Option<PerFlow<Rate>>>,
     /// Their marker, if they have one.
     pub marker: Option<Option<Found<'d, 'r, AnyMarker>>>,
     /// Their class at schedulers, if they have one.
     pub class: Option<Option<At<String>>>,
-    /// From when on they have no new data, if they stop.
+    /// When they stop sending new data, if they do.
     pub stop: Option<Option<PerFlow<Time>>>,
     /// What they send.
     pub traffic: Option<Mechanism<Traffic>>,
-    /// How they carry data.
+    /// Their TCP.
     pub tcp: Option<Config>,
 }
 
@@ -45,23 +45,23 @@ pub(crate) struct Draft<'d, 'r> {
 pub(crate) enum Source<'d, 'r> {
     /// A node of the network.
     Node(At<String>),
-    /// A host each.
+    /// One host per flow.
     Hosts(Join<'d, 'r>),
 }
 
-/// How hosts are joined, as read.
+/// The access links of hosts, as read.
 pub(crate) struct Join<'d, 'r> {
-    /// To which node.
+    /// The node they lead to.
     pub node: Option<At<String>>,
-    /// At which rate.
+    /// Their rate.
     pub rate: Option<Rate>,
-    /// Through which queue.
+    /// Their queue.
     pub queue: Option<Queue>,
-    /// Round trips, and where they stand.
+    /// Round-trip times, and their place in the file.
     pub rtt: Option<(PerFlow<Duration>, Entry<'d, 'r>)>,
 }
 
-/// The word for "a host each".
+/// The value of `from` that gives each flow a host of its own.
 const HOSTS: &str = "H*";
 
 /// Reads one group.
@@ -77,7 +77,7 @@ pub(crate) fn read<'d, 'r>(
     ]);
     let name = section.need("name", "\"tcp\"").and_then(|e| names::name(&e));
     let count = match section.get("count") {
-        Some(entry) => entry.count_in(0..=MOST_FLOWS).map(|n| n as usize),
+        Some(entry) => entry.count_in(0..=MAX_FLOWS).map(|n| n as usize),
         None => Some(1),
     };
     let tcp = base.and_then(|b| tcp::over(b, section));
@@ -95,11 +95,11 @@ pub(crate) fn read<'d, 'r>(
         Some(entry) => mechanism::traffic(&entry),
         None => Some(bulk()),
     };
-    if traffic.as_ref().is_some_and(|t| matches!((t.build)(&t.values, &nowhere()), Traffic::Udp(_)))
+    if traffic.as_ref().is_some_and(|t| matches!((t.build)(&t.values, &no_context()), Traffic::Udp(_)))
         && section.get("tcp").is_some()
     {
         let place = Place { quoted: false, ..section.locate("tcp") };
-        section.report().error(&place, "the traffic of these flows is not TCP", "leave tcp out");
+        section.report().error(&place, "the traffic of these flows is not TCP", "remove tcp");
     }
     let contract = match section.get("contract") {
         Some(entry) => per_flow(&entry, count, Entry::positive_rate).map(Some),
@@ -136,13 +136,13 @@ fn source<'d, 'r>(
     count: Option<usize>,
     tcp: Option<&Config>,
 ) -> Option<Source<'d, 'r>> {
-    let entry = section.need("from", "\"H*\" for a host each, or the name of a node")?;
+    let entry = section.need("from", "\"H*\" for one host per flow, or the name of a node")?;
     if entry.as_text() != Some(HOSTS) {
         for key in ["join", "rtt"] {
             if section.get(key).is_some() {
                 let place = Place { quoted: false, ..section.locate(key) };
-                let problem = "belongs to flows from \"H*\", a host each";
-                section.report().error(&place, problem, format!("write from = \"H*\", or leave {key} out"));
+                let problem = "applies only to flows from \"H*\", with one host each";
+                section.report().error(&place, problem, format!("write from = \"H*\", or remove {key}"));
             }
         }
         return names::name(&entry).map(Source::Node);
@@ -179,7 +179,7 @@ fn per_flow<'d, 'r, T>(
     values.into_iter().collect::<Option<Vec<T>>>().map(PerFlow::Each)
 }
 
-/// Reads round trips: one, a list, or a range evenly spread over the flows.
+/// Reads round-trip times: one, a list, or a range spread evenly over the flows. A single flow gets the middle of the range.
 fn rtt(entry: &Entry<'_, '_>, count: Option<usize>) -> Option<PerFlow<Duration>> {
     let Some(text) = entry.as_text().filter(|t| t.contains("..")) else {
         return per_flow(entry, count, Entry::positive_duration);
@@ -190,7 +190,7 @@ fn rtt(entry: &Entry<'_, '_>, count: Option<usize>) -> Option<PerFlow<Duration>>
     };
     if low == Duration::ZERO {
         return entry.wrong(Wrong::new(
-            "a round trip takes some time",
+            "a round-trip time must be above 0",
             "write a range above 0, such as \"26..32 ms\"",
         ));
     }
@@ -199,8 +199,7 @@ fn rtt(entry: &Entry<'_, '_>, count: Option<usize>) -> Option<PerFlow<Duration>>
         return Some(PerFlow::Each(Vec::new()));
     }
     if count == 1 {
-        return entry
-            .wrong(Wrong::new("a range for a single flow", format!("write rtt = \"{low}\", or a count")));
+        return Some(PerFlow::All(Duration(low.0 + (high.0 - low.0) / 2)));
     }
     let (span, steps) = (u128::from(high.0 - low.0), count as u128 - 1);
     // Rounded to the nearest picosecond, each from the start, so that errors do not add up.
@@ -235,7 +234,7 @@ fn start(entry: &Entry<'_, '_>, count: Option<usize>, duration: Option<Duration>
             None => Distribution::Fixed,
         };
         let (first, every) = (first?, every?);
-        // Where arrivals are drawn nobody knows which is the last within the run; the first may come at once.
+        // Where arrivals are drawn, the last one within the run is not known; the first may come at once.
         let last = if law == Distribution::Fixed { count?.saturating_sub(1) as u64 } else { 0 };
         within(entry, Duration(first.0.saturating_add(every.0.saturating_mul(last))))?;
         return Some(Start::Arrivals(moment(first), every, law));

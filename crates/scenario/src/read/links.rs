@@ -3,7 +3,7 @@
 use inprofile_config::{Entry, Section};
 use inprofile_core::units::{Duration, Rate};
 
-use crate::model::{At, Queues, Way};
+use crate::model::{At, Direction, Queues};
 use crate::read::scope::Scope;
 use crate::read::{classes, mechanism, names};
 
@@ -16,7 +16,7 @@ pub(crate) struct Draft {
     /// Where its forward direction ends.
     pub to: Option<At<String>>,
     /// Forward and reverse.
-    pub ways: Option<[Way; 2]>,
+    pub directions: Option<[Direction; 2]>,
 }
 
 /// Reads every link.
@@ -38,28 +38,28 @@ fn link(section: &Section<'_, '_>, scope: Scope<'_>) -> Draft {
     let delay = section.need("delay", "\"5 ms\"").and_then(|e| e.duration());
     let example = "{ aqm = \"drop_tail\", limit = \"100 packets\" }";
     let queue = section.need("queue", example).and_then(|e| classes::queues(&e, scope, rate));
-    let forward = (|| Some(Way { rate: rate?, delay: delay?, queue: queue? }))();
+    let forward = (|| Some(Direction { rate: rate?, delay: delay?, queue: queue? }))();
     let back = match section.get("reverse") {
         Some(entry) => reverse(&entry, scope, rate, delay),
         None => (|| {
-            Some(Way {
+            Some(Direction {
                 rate: rate?,
                 delay: delay?,
                 queue: Queues::One(mechanism::drop_tail(None, scope, rate, scope.tcp)?),
             })
         })(),
     };
-    let ways = forward.zip(back).map(|(forward, back)| [forward, back]);
-    Draft { name, from, to, ways }
+    let directions = forward.zip(back).map(|(forward, back)| [forward, back]);
+    Draft { name, from, to, directions }
 }
 
-/// Reads `reverse = { … }`; what it leaves out is as forward, but for the queue.
+/// Reads `reverse = { … }`. Rate and delay default to those of the forward direction, the queue to a large drop-tail.
 fn reverse(
     entry: &Entry<'_, '_>,
     scope: Scope<'_>,
     forward_rate: Option<Rate>,
     forward_delay: Option<Duration>,
-) -> Option<Way> {
+) -> Option<Direction> {
     let section = entry.section(&["rate", "delay", "queue"])?;
     let rate = section.get("rate").map_or(forward_rate, |e| e.positive_rate());
     let delay = section.get("delay").map_or(forward_delay, |e| e.duration());
@@ -67,5 +67,5 @@ fn reverse(
         Some(e) => classes::queues(&e, scope, rate),
         None => mechanism::drop_tail(None, scope, rate, scope.tcp).map(Queues::One),
     };
-    Some(Way { rate: rate?, delay: delay?, queue: queue? })
+    Some(Direction { rate: rate?, delay: delay?, queue: queue? })
 }

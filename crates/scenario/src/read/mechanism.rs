@@ -25,7 +25,7 @@ pub(crate) fn marker<'d, 'r>(
 pub(crate) fn traffic(entry: &Entry<'_, '_>) -> Option<Mechanism<Traffic>> {
     let section = open(entry, "kind", traffic::KINDS)?;
     let found = read(&section, ("kind", "traffic"), &[], traffic::KINDS)?;
-    found.fits(&traffic::nowhere(), true).then_some(found.mechanism)
+    found.fits(&traffic::no_context(), true).then_some(found.mechanism)
 }
 
 /// Reads `queue = { aqm = …, limit = …, … }` before a link of this rate.
@@ -33,8 +33,8 @@ pub(crate) fn queue(entry: &Entry<'_, '_>, scope: Scope<'_>, rate: Option<Rate>)
     queue_in(&open(entry, "aqm", &scope.registry.aqms)?, &["limit"], scope, rate)
 }
 
-/// Reads the discipline and limit of a queue that leaves at this rate out of a table; `others` are keys that are no
-/// parameters of the discipline.
+/// Reads the discipline and limit of a queue that is served at this rate from a table; `others` are keys of the table that are
+/// not parameters of the discipline.
 pub(crate) fn queue_in(
     section: &Section<'_, '_>,
     others: &[&'static str],
@@ -56,7 +56,7 @@ pub(crate) fn queue_in(
     found.fits(&context, true).then_some(Queue { aqm: found.mechanism, limit, follows_tcp })
 }
 
-/// A drop-tail queue before a link of this rate, where only a limit can be given; without one there is room for all.
+/// A drop-tail queue before a link of this rate, of which only the limit can be given; the default is [`AMPLE`].
 pub(crate) fn drop_tail(
     given: Option<&Entry<'_, '_>>,
     scope: Scope<'_>,
@@ -86,7 +86,7 @@ pub(crate) fn drop_tail(
     }
 }
 
-/// Under ns-2's TCP profile a limit in packets is read as ns-2 reads it, unless the file says otherwise. True: so it is here.
+/// Under the ns-2 TCP profile, a limit in packets is read as ns-2 reads it, unless the file says otherwise. True: this one is.
 fn follow_ns2(values: &mut Values, limit: Backlog, tcp: &tcp::Config) -> bool {
     if tcp.profile != Profile::Ns2 || !matches!(limit, Backlog::Packets(_)) {
         return false;
@@ -99,13 +99,13 @@ fn follow_ns2(values: &mut Values, limit: Backlog, tcp: &tcp::Config) -> bool {
     found
 }
 
-/// Reports a limit that ns-2's rule, which the file doesn't name, makes nothing of.
+/// Reports a limit that leaves no room under ns-2's rule, which the file does not name.
 fn holds_something(entry: &Entry<'_, '_>, limit: Backlog, or: &str) -> Option<()> {
     if !matches!(limit, Backlog::Packets(n) if n < 2.0) {
         return Some(());
     }
     let problem = format!(
-        "under [tcp] profile = \"ns2\" a drop-tail queue of n packets holds n - 1 waiting ones, as in ns-2: of {limit} none"
+        "under [tcp] profile = \"ns2\" a drop-tail queue of n packets holds n - 1 waiting ones, as in ns-2: with {limit} none"
     );
     entry.wrong(Wrong::new(problem, format!("write a limit of at least \"2 packets\"{or}")))
 }

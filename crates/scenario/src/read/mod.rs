@@ -1,20 +1,20 @@
 //! The experiment file: from a document to a [`Model`], or to every problem it has.
 //!
-//! Reading goes on after a mistake, so that one check tells all of them; what depends on a value that
-//! could not be read is left unchecked, so that no mistake is told twice.
+//! Reading continues after a mistake, so that one check reports all of them. What depends on a value that could not be read is
+//! not checked, so that no mistake is reported twice.
 
 mod classes;
 mod flows;
 mod links;
 mod mechanism;
+mod monitors;
 mod names;
-mod places;
+mod points;
 mod resolve;
 mod scope;
 pub(crate) mod signals;
 pub mod tcp;
 mod topology;
-mod watch;
 
 use inprofile_config::mechanism::defaults as mechanism_defaults;
 use inprofile_config::problem::acts;
@@ -22,7 +22,7 @@ use inprofile_config::{Document, Entry, Place, Problem, Report, Section};
 use inprofile_core::registry::Registry;
 use inprofile_sim::network::Profile;
 
-use crate::model::{MOST_FLOWS, MOST_TABLES, Model};
+use crate::model::{MAX_FLOWS, MAX_TABLES, Model};
 use crate::read::scope::Scope;
 
 /// Keys of the file's top level.
@@ -59,7 +59,7 @@ pub(crate) fn read(document: &Document, registry: &Registry) -> Result<(Model, V
         read_root(&root, registry)
     };
     if let Some(model) = model.as_ref().filter(|_| !report.has_errors()) {
-        crate::whole::look(&root, model);
+        crate::cross_check::check(&root, model);
     }
     let failed = report.has_errors();
     let problems = report.finish();
@@ -81,15 +81,16 @@ fn read_root(root: &Section<'_, '_>, registry: &Registry) -> Option<Model> {
     let config = base.as_ref().and_then(|b| b.config.as_ref());
     let scope = Scope { registry, tcp: config };
     let links = tables(root, "links", true).map(|sections| links::read(&sections, scope));
-    let groups = tables(root, "flows", true).filter(|sections| few_enough(root, sections)).map(|sections| {
-        sections.iter().map(|s| flows::read(s, scope, base.as_ref(), duration)).collect::<Vec<_>>()
-    });
+    let groups =
+        tables(root, "flows", true).filter(|sections| within_flow_limit(root, sections)).map(|sections| {
+            sections.iter().map(|s| flows::read(s, scope, base.as_ref(), duration)).collect::<Vec<_>>()
+        });
     let edges = tables(root, "edges", false)
-        .map(|sections| sections.iter().map(|s| places::edge(s, scope)).collect::<Vec<_>>());
+        .map(|sections| sections.iter().map(|s| points::edge(s, scope)).collect::<Vec<_>>());
     let signals = tables(root, "signals", false).map(|s| s.iter().map(signals::read).collect::<Vec<_>>());
     let monitors = tables(root, "monitors", false)
-        .map(|sections| sections.iter().map(|s| places::monitor(s, duration)).collect::<Vec<_>>());
-    let measure = places::measure(root, duration);
+        .map(|sections| sections.iter().map(|s| points::monitor(s, duration)).collect::<Vec<_>>());
+    let measure = points::measure(root, duration);
 
     let drafts = resolve::Drafts { links: links?, groups, edges, signals, monitors, measure, duration };
     let resolved = resolve::all(root, scope, drafts)?;
@@ -110,16 +111,16 @@ fn read_root(root: &Section<'_, '_>, registry: &Registry) -> Option<Model> {
     })
 }
 
-/// Whether the flows of all groups together are not too many: asked before anything is made for each of them.
-fn few_enough(root: &Section<'_, '_>, groups: &[Section<'_, '_>]) -> bool {
-    // A count that is none, or too large by itself, is told where it stands.
-    let good = |e: Entry<'_, '_>| e.as_whole().filter(|n| *n <= MOST_FLOWS).unwrap_or(0);
+/// Whether all groups together have no more flows than allowed; checked before anything is created for each of them.
+fn within_flow_limit(root: &Section<'_, '_>, groups: &[Section<'_, '_>]) -> bool {
+    // A count that is invalid, or too large by itself, is reported in its own place.
+    let good = |e: Entry<'_, '_>| e.as_whole().filter(|n| *n <= MAX_FLOWS).unwrap_or(0);
     let total: u64 = groups.iter().map(|g| g.get("count").map_or(1, good)).sum();
-    if total <= MOST_FLOWS {
+    if total <= MAX_FLOWS {
         return true;
     }
     let place = Place { quoted: false, ..root.locate("flows") };
-    let problem = format!("{total} flows in all; the most is {MOST_FLOWS}");
+    let problem = format!("{total} flows in total; the maximum is {MAX_FLOWS}");
     root.report().error(&place, problem, "write smaller counts");
     false
 }
@@ -132,7 +133,7 @@ fn title(entry: &Entry<'_, '_>) -> Option<String> {
     }
     if let Some(c) = text.chars().find(|c| acts(*c)) {
         let problem = format!("the title has a control character, U+{:04X}", u32::from(c));
-        entry.report().error(entry.place(), problem, "leave it out: a title is one line of plain text");
+        entry.report().error(entry.place(), problem, "remove it: a title is one line of plain text");
         return None;
     }
     if text.chars().count() > LONGEST_TITLE {
@@ -154,11 +155,11 @@ fn engine(root: &Section<'_, '_>) -> Option<Profile> {
     }
 }
 
-/// The tables of `[[key]]`; none if it is absent and need not be there.
+/// The tables of `[[key]]`; an empty list if the key is absent and optional.
 fn tables<'d, 'r>(root: &Section<'d, 'r>, key: &'static str, needed: bool) -> Option<Vec<Section<'d, 'r>>> {
     let Some(entry) = root.get(key) else {
         if needed && !root.is_misspelt(key) {
-            let what = format!("an experiment has {key}");
+            let what = format!("an experiment needs {key}");
             root.report().error(&root.missing(key), what, format!("add a table [[{key}]] for each"));
         }
         return if needed || root.is_misspelt(key) { None } else { Some(Vec::new()) };
@@ -168,9 +169,9 @@ fn tables<'d, 'r>(root: &Section<'d, 'r>, key: &'static str, needed: bool) -> Op
         root.report().error(entry.place(), "the list is empty", format!("add a table [[{key}]]"));
         return None;
     }
-    if sections.len() > MOST_TABLES {
-        let problem = format!("{} tables; the most is {MOST_TABLES}", sections.len());
-        root.report().error(entry.place(), problem, "give flows of one kind a count in one table");
+    if sections.len() > MAX_TABLES {
+        let problem = format!("{} tables; the maximum is {MAX_TABLES}", sections.len());
+        root.report().error(entry.place(), problem, "put flows of one kind into one table with a count");
         return None;
     }
     Some(sections)

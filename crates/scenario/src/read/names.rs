@@ -1,4 +1,4 @@
-//! Names of links, flows and nodes: what may be one, and that each is given once.
+//! Names of links, flows and nodes: their syntax, and that each is given once.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::model::At;
 /// The longest name.
 const LONGEST: usize = 64;
 
-/// Reads a name: letters, digits, `_` and `-`. Points and blanks would make results ambiguous.
+/// Reads a name: letters, digits, `_` and `-`. Dots and blanks would make results ambiguous.
 pub(crate) fn name(entry: &Entry<'_, '_>) -> Option<At<String>> {
     let text = entry.text("a name in quotes")?;
     let good = !text.is_empty()
@@ -18,7 +18,7 @@ pub(crate) fn name(entry: &Entry<'_, '_>) -> Option<At<String>> {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     if !good {
         return entry.wrong(Wrong::new(
-            "not a name",
+            "not a valid name",
             format!("write 1 to {LONGEST} letters, digits, _ or -, such as \"bottleneck\""),
         ));
     }
@@ -40,7 +40,7 @@ impl Names {
             let at = report.whereabouts(first);
             report.error(
                 &name.place,
-                format!("{what} of this name is there already ({at})"),
+                format!("{what} with this name already exists ({at})"),
                 "give each its own name",
             );
         } else {
@@ -53,12 +53,12 @@ impl Names {
         self.taken.get(name).map(|(i, _)| *i)
     }
 
-    /// Some name could not be read, or is taken twice.
+    /// Records that a name could not be read.
     pub fn incomplete(&mut self) {
         self.incomplete = true;
     }
 
-    /// Whether a name that isn't here is certainly wrong: no name was unreadable or taken twice.
+    /// Whether an unknown name is certainly wrong, because every name could be read and none was given twice.
     pub fn is_complete(&self) -> bool {
         !self.incomplete
     }

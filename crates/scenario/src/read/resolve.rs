@@ -1,4 +1,4 @@
-//! How the parts go together: names become numbers, flows get routes, joining links their delays.
+//! Puts the parts together: resolves names to numbers, finds the routes of flows, computes the delays of access links.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use inprofile_config::{Place, Report, Section};
 use inprofile_core::params::Context;
 use inprofile_core::units::{Bytes, Duration, Time};
 
-use crate::model::{Edge, Group, Join, Link, Monitor, Queues, Route, Signals, Source, Way, packet};
+use crate::model::{Direction, Edge, Group, Join, Link, Monitor, Queues, Route, Signals, Source, packet};
 use crate::read::flows;
 use crate::read::links;
 use crate::read::names::Names;
-use crate::read::places::{EdgeDraft, Measure, MonitorDraft};
+use crate::read::points::{EdgeDraft, Measure, MonitorDraft};
 use crate::read::scope::Scope;
 use crate::read::topology::Topology;
-use crate::read::{classes, signals, watch};
+use crate::read::{classes, monitors, signals};
 use crate::routes::{Found, Tree, reversed};
-use crate::traffic::{Traffic, nowhere};
+use crate::traffic::{Traffic, no_context};
 
 /// All parts, complete.
 pub(crate) struct Resolved {
@@ -48,25 +48,27 @@ pub(crate) fn all<'d, 'r>(
 ) -> Option<Resolved> {
     let Drafts { links, groups, edges, signals, monitors, measure, duration } = drafts;
     let topology = Topology::new(root.report(), &links);
-    let ways: Vec<Option<&[Way; 2]>> = links.iter().map(|l| l.ways.as_ref()).collect();
+    let directions: Vec<Option<&[Direction; 2]>> = links.iter().map(|l| l.directions.as_ref()).collect();
     let group_names = groups.as_ref().map(|g| claim_groups(root, g));
     let counts: Option<Vec<Option<usize>>> = groups.as_ref().map(|g| g.iter().map(|d| d.count).collect());
     let edges = edges.map(|e| place_edges(&topology, scope, e));
     let monitors = monitors.zip(counts).zip(group_names.as_ref()).map(|((drafts, counts), groups)| {
-        let seen = watch::Seen {
+        let seen = monitors::Seen {
             topology: &topology,
             groups,
             counts: &counts,
             edges: edges.as_ref().map(|e| &e.names),
         };
-        watch::monitors(&seen, &ways, drafts, duration)
+        monitors::monitors(&seen, &directions, drafts, duration)
     });
-    let at = watch::measured(&topology, &ways, measure.at);
-    let groups = groups.and_then(|drafts| place_groups(&topology, &ways, drafts));
+    let at = monitors::measured(&topology, &directions, measure.at);
+    let groups = groups.and_then(|drafts| place_groups(&topology, &directions, drafts));
     let links = links
         .into_iter()
         .zip(&topology.ends)
-        .map(|(draft, ends)| Some(Link { name: draft.name?.value, ends: (*ends)?, ways: draft.ways? }))
+        .map(|(draft, ends)| {
+            Some(Link { name: draft.name?.value, ends: (*ends)?, directions: draft.directions? })
+        })
         .collect::<Option<Vec<Link>>>()?;
     let groups = groups?;
     let Edges { names: edge_names, edges } = edges?;
@@ -142,11 +144,11 @@ fn place_edges(topology: &Topology<'_, '_>, scope: Scope<'_>, drafts: Vec<EdgeDr
 /// Gives each group its route, checks its round trips and its marker.
 fn place_groups(
     topology: &Topology<'_, '_>,
-    ways: &[Option<&[Way; 2]>],
+    directions: &[Option<&[Direction; 2]>],
     drafts: Vec<flows::Draft<'_, '_>>,
 ) -> Option<Vec<Group>> {
     let graph = topology.graph();
-    // One search a source, whatever the number of groups; done with before the next is made.
+    // One search per source, whatever the number of groups.
     let mut by_source: BTreeMap<u32, Vec<(usize, u32)>> = BTreeMap::new();
     for (i, draft) in drafts.iter().enumerate() {
         let entry = match &draft.source {
@@ -168,7 +170,7 @@ fn place_groups(
     }
     let mut groups = Some(Vec::with_capacity(drafts.len()));
     for (draft, path) in drafts.into_iter().zip(paths) {
-        match (group(topology, ways, draft, path), &mut groups) {
+        match (group(topology, directions, draft, path), &mut groups) {
             (Some(group), Some(all)) => all.push(group),
             _ => groups = None,
         }
@@ -202,8 +204,8 @@ fn path(
                 topology.spell(&one),
                 topology.spell(&other)
             );
-            let remedy = "leave one of the links out, or make one way longer by a node; \
-                          the way back is a link's own, set with reverse = { … }";
+            let remedy = "remove one of the links, or put another node into one of the routes; \
+                          for a link's own reverse direction write reverse = { … }";
             topology.report.error(place, problem, remedy);
             None
         }
@@ -220,16 +222,17 @@ fn path(
 
 fn group(
     topology: &Topology<'_, '_>,
-    ways: &[Option<&[Way; 2]>],
+    directions: &[Option<&[Direction; 2]>],
     draft: flows::Draft<'_, '_>,
     path: Option<(u32, u32, Vec<u32>)>,
 ) -> Option<Group> {
     let marker_good = marker_fits(&draft);
     let (entry, to, path) = path?;
-    let route = route(ways, path)?;
+    let route = route(directions, path)?;
     let crossed = route.path.iter().chain(&route.back);
-    let crossed =
-        crossed.filter_map(|w| Some((topology.way_name(*w), &ways[*w as usize / 2]?[*w as usize % 2].queue)));
+    let crossed = crossed.filter_map(|w| {
+        Some((topology.direction_name(*w), &directions[*w as usize / 2]?[*w as usize % 2].queue))
+    });
     let class = class_of(topology.report, &draft, crossed);
     let source = match draft.source? {
         flows::Source::Node(_) => Source::Node(entry),
@@ -259,7 +262,7 @@ fn group(
     })
 }
 
-/// The class of a group of flows, given what they cross, there and back: every scheduler must know it. `None` if
+/// The class of a group of flows, given the queues they cross in both directions: every scheduler must have it. `None` if
 /// something was reported.
 fn class_of<'q>(
     report: &Report<'_>,
@@ -275,7 +278,7 @@ fn class_of<'q>(
             None => {
                 let all: Vec<String> =
                     queues.classes().iter().take(20).map(|c| format!("class = \"{}\"", c.name)).collect();
-                let problem = format!("the flows cross {link}, which serves classes, and have none");
+                let problem = format!("the flows cross {link}, which has classes, but have no class");
                 let place = Place { quoted: false, ..draft.section.place().clone() };
                 report.error(&place, problem, format!("write {}", all.join(" or ")));
                 return None;
@@ -286,15 +289,15 @@ fn class_of<'q>(
 }
 
 /// Sums the delays of a path and of the same links backwards.
-fn route(ways: &[Option<&[Way; 2]>], path: Vec<u32>) -> Option<Route> {
+fn route(directions: &[Option<&[Direction; 2]>], path: Vec<u32>) -> Option<Route> {
     let back = reversed(&path);
     let sum = |path: &[u32]| -> Option<Duration> {
-        path.iter().map(|w| ways[*w as usize / 2].map(|pair| pair[*w as usize % 2].delay)).sum()
+        path.iter().map(|w| directions[*w as usize / 2].map(|pair| pair[*w as usize % 2].delay)).sum()
     };
     Some(Route { delay: sum(&path)?, back_delay: sum(&back)?, path, back })
 }
 
-/// Half of each round trip must hold the delay of the links in its direction: the joining link has the rest.
+/// Half of each round-trip time must cover the delays of the links in that direction; the access link gets the rest.
 fn long_enough(
     report: &Report<'_>,
     route: &Route,
@@ -307,7 +310,7 @@ fn long_enough(
     let elements = if entry.is_list() { entry.elements("")? } else { Vec::new() };
     let place = elements.get(short).map_or(entry.place(), |e| e.place());
     let problem = format!(
-        "a round trip of {} is too short: the links on the way take {} there and {} back",
+        "a round-trip time of {} is too short: the links of the route alone take {} there and {} back",
         rtt.get(short),
         route.delay,
         route.back_delay
@@ -316,14 +319,14 @@ fn long_enough(
     None
 }
 
-/// Asks the marker about each flow; the first fault is told, and the warnings of the first flow.
+/// Checks the marker for each flow; reports the first fault, and the warnings for the first flow.
 fn marker_fits(draft: &flows::Draft<'_, '_>) -> bool {
     let (Some(Some(found)), Some(contract), Some(tcp), Some(count), Some(traffic)) =
         (&draft.marker, &draft.contract, &draft.tcp, draft.count, &draft.traffic)
     else {
         return true;
     };
-    let packet = match (traffic.build)(&traffic.values, &nowhere()) {
+    let packet = match (traffic.build)(&traffic.values, &no_context()) {
         Traffic::Udp(udp) => Bytes(u64::from(udp.packet)),
         Traffic::Bulk | Traffic::Transfer(..) => packet(tcp),
     };

@@ -5,7 +5,7 @@ use inprofile_config::problem::Wrong;
 use inprofile_config::{Place, Section};
 use inprofile_core::units::Duration;
 
-use crate::model::{At, Delay, Group, Link, MOST_FLOWS, Signals, Target};
+use crate::model::{At, Delay, Group, Link, MAX_FLOWS, Signals, Target};
 use crate::read::classes;
 use crate::read::names::Names;
 use crate::read::topology::Topology;
@@ -79,8 +79,8 @@ pub(crate) fn resolve(
                 let place = draft.from.as_ref().map_or(draft.section.place(), |name| &name.place);
                 report.error(
                     place,
-                    "the classes of a link send together",
-                    format!("write \"{}\"", ends.topology.way_name(link as u32)),
+                    "the classes of a link send their signals together",
+                    format!("write \"{}\"", ends.topology.direction_name(link as u32)),
                 );
                 return None;
             }
@@ -91,8 +91,9 @@ pub(crate) fn resolve(
             }
             let before = paths;
             paths = paths.saturating_add(ends.count(from).saturating_mul(ends.count(to)));
-            if paths > MOST_FLOWS && before <= MOST_FLOWS {
-                let problem = format!("{paths} pairs of mechanisms are connected; the most is {MOST_FLOWS}");
+            if paths > MAX_FLOWS && before <= MAX_FLOWS {
+                let problem =
+                    format!("{paths} pairs of mechanisms are connected; the maximum is {MAX_FLOWS}");
                 report.error(draft.section.place(), problem, "connect single flows, such as \"tcp.0\"");
                 return None;
             }
@@ -128,10 +129,15 @@ impl Ends<'_, '_, '_> {
         };
         let queue = self.topology.links.get(link).map(|k| Target::Queue(2 * k + reverse));
         if let Some((link, class)) = name.value.split_once('/') {
-            let link = self.topology.way(&At { value: link.to_owned(), place: name.place.clone() })?;
-            let classes = self.links[link / 2].ways[link % 2].queue.classes();
-            let found =
-                classes::find(report, &name.place, &self.topology.way_name(link as u32), classes, class)?;
+            let link = self.topology.direction(&At { value: link.to_owned(), place: name.place.clone() })?;
+            let classes = self.links[link / 2].directions[link % 2].queue.classes();
+            let found = classes::find(
+                report,
+                &name.place,
+                &self.topology.direction_name(link as u32),
+                classes,
+                class,
+            )?;
             return Some(Target::Class(link, found));
         }
         let found: Vec<Target> = [edge, group.or(flow), queue].into_iter().flatten().collect();
@@ -148,31 +154,31 @@ impl Ends<'_, '_, '_> {
             }
             [] => {
                 let known = [self.edges.some(), self.group_names.some(), self.topology.links.some()].concat();
-                let problem = "there is no edge at a node, group of flows, flow or link of this name";
+                let problem = "there is no edge at a node, group of flows, flow or link with this name";
                 report.error(&name.place, problem, suggest(&name.value, &known));
                 None
             }
             _ => {
-                let problem = "more than one mechanism goes by this name";
+                let problem = "more than one mechanism has this name";
                 report.error(&name.place, problem, "give the link or the group of flows another name");
                 None
             }
         }
     }
 
-    /// How many mechanisms go by it.
+    /// How many mechanisms it stands for.
     fn count(&self, target: Target) -> u64 {
         if let Target::Group(g) = target { self.groups[g].count as u64 } else { 1 }
     }
 
-    /// The node of the network proper at which it stands.
+    /// The node at which it stands; of a host, the node its access link leads to.
     fn node(&self, target: Target) -> u32 {
         match target {
             Target::Edge(e) => self.edge_nodes[e],
             Target::Group(g) | Target::Flow(g, _) => self.groups[g].entry(),
-            Target::Queue(way) | Target::Class(way, _) => {
-                let (from, to) = self.links[way / 2].ends;
-                if way.is_multiple_of(2) { from } else { to }
+            Target::Queue(direction) | Target::Class(direction, _) => {
+                let (from, to) = self.links[direction / 2].ends;
+                if direction.is_multiple_of(2) { from } else { to }
             }
         }
     }
@@ -183,7 +189,7 @@ impl Ends<'_, '_, '_> {
         let problem = match graph.from(from).to(to) {
             Found::Route(path) => {
                 return Some(
-                    path.iter().map(|&w| self.links[w as usize / 2].ways[w as usize % 2].delay).sum(),
+                    path.iter().map(|&w| self.links[w as usize / 2].directions[w as usize % 2].delay).sum(),
                 );
             }
             Found::Tie(..) => "two routes from sender to receiver are equally short",

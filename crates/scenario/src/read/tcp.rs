@@ -1,4 +1,4 @@
-//! `[tcp]` and a group's `tcp = { … }`: what isn't said follows from the profile.
+//! `[tcp]` and a group's `tcp = { … }`; defaults follow from the profile.
 
 use inprofile_config::mechanism;
 use inprofile_config::{Place, Section};
@@ -7,11 +7,11 @@ use inprofile_core::units::{Backlog, Bytes, Duration};
 use inprofile_sim::tcp::{Config, Congestion, Profile};
 
 inprofile_core::choice! {
-    /// Whose rules.
+    /// Which implementation's rules.
     pub enum Rules {
-        /// The RFCs'.
+        /// The RFCs.
         Rfc = "rfc",
-        /// ns-2 2.35's one-way TCP.
+        /// The one-way TCP of ns-2 2.35.
         Ns2 = "ns2",
     }
 }
@@ -21,9 +21,9 @@ inprofile_core::choice! {
     pub enum Control {
         /// RFC 5681.
         Reno = "reno",
-        /// RFC 6582: recovery lasts until all that was out is acknowledged.
+        /// RFC 6582: recovery lasts until everything outstanding at its start is acknowledged.
         NewReno = "newreno",
-        /// RFC 2018: recovery by what the receiver says it has (rfc: RFC 6675).
+        /// RFC 2018: recovery by selective acknowledgements (rfc: RFC 6675).
         Sack = "sack",
         /// RFC 9438, with recovery as for sack; rfc only.
         Cubic = "cubic",
@@ -31,31 +31,31 @@ inprofile_core::choice! {
 }
 
 inprofile_core::params! {
-    /// What may be said of TCP.
+    /// TCP's parameters.
     pub struct Tcp {
-        /// Whose rules a connection follows, and whose defaults are used here. Left out: `rfc`.
+        /// Which implementation's rules and defaults a connection follows. Default: `rfc`.
         profile: Option<Rules>;
-        /// Loss recovery and growth of the window. Left out: `reno`.
+        /// Loss recovery and growth of the window. Default: `reno`.
         congestion: Option<Control>;
-        /// Whether recovery is by what the receiver says it has; cubic goes without too, and recovers as newreno then. Left out: what congestion says (cubic: true).
+        /// Whether recovery is by selective acknowledgements; cubic can do without, and then recovers as newreno. Default: as congestion has it (cubic: true).
         sack: Option<bool>;
-        /// Explicit congestion notification (RFC 3168), agreed on by both ends; rfc only. Queues mark where their `ecn` is true. Left out: false.
+        /// Explicit congestion notification (RFC 3168), agreed on by both ends; rfc only. Queues mark where their `ecn` is true. Default: false.
         ecn: Option<bool>;
-        /// Payload of a full packet. Left out: 1460 B (rfc), 1000 B (ns2).
+        /// Payload of a full packet. Default: 1460 B (rfc), 1000 B (ns2).
         segment: Option<Bytes> [POSITIVE];
-        /// Headers of every packet. Left out: 40 B.
+        /// Headers of every packet. Default: 40 B.
         header: Option<Bytes> [POSITIVE];
-        /// The receiver's window. Left out: 1000 packets (rfc), 20 packets (ns2).
+        /// The receiver's window. Default: 1000 packets (rfc), 20 packets (ns2).
         window: Option<Backlog> [POSITIVE];
-        /// A random delay of up to this much before each send. Left out: none.
+        /// A random delay of up to this long before each send. Default: none.
         jitter: Option<Duration>;
-        /// How long an acknowledgement may wait for a second packet; 0 s: none waits. Left out: 100 ms (rfc), 0 s (ns2).
+        /// How long an acknowledgement may wait for a second packet; 0 s: every packet is acknowledged at once. Default: 100 ms (rfc), 0 s (ns2).
         delayed_ack: Option<Duration>;
-        /// Least retransmission timeout. Left out: 1 s (rfc, RFC 6298 §2.4), 200 ms (ns2).
+        /// The minimum retransmission timeout (RTO). Default: 1 s (rfc, RFC 6298 §2.4), 200 ms (ns2).
         min_rto: Option<Duration> [POSITIVE];
-        /// Congestion window at the start. Left out: 10 packets of up to 1460 B, fewer of larger ones (rfc, RFC 6928), 2 packets (ns2).
+        /// Congestion window at the start. Default: 10 packets of up to 1460 B, fewer of larger ones (rfc, RFC 6928), 2 packets (ns2).
         initial_window: Option<Backlog> [POSITIVE];
-        /// Whether the first two duplicate acknowledgements send a new segment each (RFC 3042). Left out: true.
+        /// Whether the first two duplicate acknowledgements send a new segment each (RFC 3042). Default: true.
         limited_transmit: Option<bool>;
     }
 }
@@ -68,7 +68,7 @@ const LARGEST_WINDOW: u64 = 1 << 30;
 /// What `[tcp]` says, and the configuration that follows.
 pub(crate) struct Base {
     given: Values,
-    /// `None` if the values don't go together.
+    /// `None` if the values contradict each other.
     pub config: Option<Config>,
 }
 
@@ -130,7 +130,7 @@ fn complete(tcp: &Tcp) -> Config {
     }
 }
 
-/// Completes what is given, if it goes together.
+/// Completes what is given; `None` if it contradicts itself.
 fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
     let tcp = Tcp::from_values(given);
     let report = section.report();
@@ -168,7 +168,7 @@ fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
             fault(
                 section.locate("ecn"),
                 "the ns2 profile has no explicit congestion notification".into(),
-                "write profile = \"rfc\", or leave ecn out",
+                "write profile = \"rfc\", or remove ecn",
             );
         }
     }
@@ -179,8 +179,8 @@ fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
         fault(
             section.locate("sack"),
             format!(
-                "does not go with congestion = \"{name}\", which recovers {} it",
-                if sack { "without" } else { "by" }
+                "does not go with congestion = \"{name}\", which recovers {} SACK",
+                if sack { "without" } else { "with" }
             ),
             if sack { "write congestion = \"sack\"" } else { "write congestion = \"newreno\"" },
         );

@@ -75,19 +75,19 @@ impl<'d, 'r> Topology<'d, 'r> {
         let found = self.nodes.get(&name.value);
         if found.is_none() && self.complete {
             let remedy = suggest(&name.value, &self.nodes.some());
-            self.report.error(&name.place, "no link starts or ends at such a node", remedy);
+            self.report.error(&name.place, "no link starts or ends at this node", remedy);
         }
         found.map(|i| i as u32)
     }
 
     /// The name of one direction of a link.
-    pub fn way_name(&self, way: u32) -> String {
-        let name = &self.link_names[way as usize / 2];
-        if way.is_multiple_of(2) { name.clone() } else { format!("{name}.reverse") }
+    pub fn direction_name(&self, direction: u32) -> String {
+        let name = &self.link_names[direction as usize / 2];
+        if direction.is_multiple_of(2) { name.clone() } else { format!("{name}.reverse") }
     }
 
     /// One direction of a link by its name, with `.reverse` for the way back; an unknown one is reported.
-    pub fn way(&self, name: &At<String>) -> Option<usize> {
+    pub fn direction(&self, name: &At<String>) -> Option<usize> {
         let (link, reverse) = match name.value.strip_suffix(".reverse") {
             Some(link) => (link, 1),
             None => (name.value.as_str(), 0),
@@ -95,7 +95,7 @@ impl<'d, 'r> Topology<'d, 'r> {
         let found = self.links.get(link);
         if found.is_none() && self.links.is_complete() {
             let remedy = suggest(link, &self.links.some());
-            self.report.error(&name.place, "there is no link of this name", remedy);
+            self.report.error(&name.place, "there is no link with this name", remedy);
         }
         found.map(|k| 2 * k + reverse)
     }
@@ -113,6 +113,6 @@ impl<'d, 'r> Topology<'d, 'r> {
 
     /// A route in words.
     pub fn spell(&self, path: &[u32]) -> String {
-        path.iter().map(|w| self.way_name(*w)).collect::<Vec<_>>().join(", ")
+        path.iter().map(|w| self.direction_name(*w)).collect::<Vec<_>>().join(", ")
     }
 }

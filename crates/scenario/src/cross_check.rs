@@ -1,4 +1,4 @@
-//! What is seen once the whole experiment is known: what may be run but is perhaps not meant, and what is too long to be run.
+//! Cross-checks on the complete experiment: warnings of what can be run but may not be meant, and errors for what cannot be run.
 
 use std::collections::BTreeSet;
 
@@ -8,54 +8,54 @@ use inprofile_core::units::Rate;
 
 use inprofile_sim::network::Profile;
 
-use crate::model::{Group, MOST_CLASSES, Model, Queue, Signals, Source, Target};
+use crate::model::{Group, MAX_CLASSES, Model, Queue, Signals, Source, Target};
 use crate::traffic::Traffic;
 
-/// Segments a connection may number: the ns-2 profile counts in 32 bits with a sign.
-const MOST_SEGMENTS: u128 = 1 << 31;
+/// Segments that a connection can number: the ns-2 profile counts in signed 32 bits.
+const MAX_SEGMENTS: u128 = 1 << 31;
 
-/// Adds an error or a warning for each.
-pub(crate) fn look(root: &Section<'_, '_>, model: &Model) {
-    endless(root, model);
+/// Reports an error or a warning for each.
+pub(crate) fn check(root: &Section<'_, '_>, model: &Model) {
+    unnumberable_segments(root, model);
     oversold(root, model);
-    unseen_edges(root, model);
-    unheard(root, model);
+    idle_edges(root, model);
+    unconnected_signals(root, model);
     classes(root, model);
 }
 
-/// Schedulers where there can be none, more classes than packets can tell apart, and classes that nobody looks at.
+/// Schedulers under ns-2's order of events, more classes than a packet can carry, and classes that no scheduler serves.
 fn classes(root: &Section<'_, '_>, model: &Model) {
     let report = root.report();
-    let ways = || model.links.iter().flat_map(|l| &l.ways);
-    let names: BTreeSet<&str> = ways().flat_map(|w| w.queue.classes()).map(|c| c.name.as_str()).collect();
+    let directions = || model.links.iter().flat_map(|l| &l.directions);
+    let names: BTreeSet<&str> =
+        directions().flat_map(|w| w.queue.classes()).map(|c| c.name.as_str()).collect();
     if !names.is_empty() && model.profile == Profile::Ns2 {
-        let problem = "ns-2's order of events has no schedulers";
+        let problem = "the ns2 engine profile has no schedulers";
         report.error(
             &root.locate("engine.profile"),
             problem,
             "write profile = \"exact\", or queues without classes",
         );
     }
-    if names.len() > MOST_CLASSES {
+    if names.len() > MAX_CLASSES {
         let place = Place { quoted: false, ..root.locate("links") };
-        let problem = format!("{} classes in all; the most is {MOST_CLASSES}", names.len());
+        let problem = format!("{} classes in total; the maximum is {MAX_CLASSES}", names.len());
         report.error(&place, problem, "give classes that are served alike the same name at each link");
     }
     let tables = root.get("flows").and_then(|e| e.tables("[[flows]]")).unwrap_or_default();
     for (group, table) in model.groups.iter().zip(&tables).filter(|(g, _)| g.class.is_some()) {
         let mut crossed = group.route.path.iter().chain(&group.route.back);
-        if !crossed.any(|w| !model.way(*w as usize).queue.classes().is_empty()) {
-            let problem =
-                format!("no link on the way of {} serves classes: they make no difference", group.name);
-            report.warning(&table.locate("class"), problem, "leave class out, or give a link a scheduler");
+        if !crossed.any(|w| !model.direction(*w as usize).queue.classes().is_empty()) {
+            let problem = format!("no link on the route of {} has classes: class has no effect", group.name);
+            report.warning(&table.locate("class"), problem, "remove class, or give a link a scheduler");
         }
     }
 }
 
-/// A connection that could send more segments than can be numbered, at the slowest link on its way.
-fn endless(root: &Section<'_, '_>, model: &Model) {
+/// A connection that could send more segments than can be numbered, at the rate of the slowest link on its route.
+fn unnumberable_segments(root: &Section<'_, '_>, model: &Model) {
     for group in model.groups.iter().filter(|g| !matches!(g.sends(), Traffic::Udp(_))) {
-        let links = group.route.path.iter().map(|&way| model.way(way as usize).rate.0);
+        let links = group.route.path.iter().map(|&direction| model.direction(direction as usize).rate.0);
         let join = match &group.source {
             Source::Hosts(join) => Some(join.rate.0),
             Source::Node(_) => None,
@@ -64,27 +64,31 @@ fn endless(root: &Section<'_, '_>, model: &Model) {
         let packet = u128::from(group.tcp.segment + group.tcp.header);
         // Bits times picoseconds.
         let sent = u128::from(slowest) * u128::from(model.duration.0) / (8 * packet * 1_000_000_000_000);
-        if sent >= MOST_SEGMENTS {
+        if sent >= MAX_SEGMENTS {
             let problem = format!(
-                "a flow of {} could send {sent} segments, and {MOST_SEGMENTS} can be numbered",
+                "a flow of {} could send {sent} segments; at most {MAX_SEGMENTS} can be numbered",
                 group.name
             );
-            root.report().error(&root.locate("duration"), problem, "a shorter run, or larger segments");
+            root.report().error(
+                &root.locate("duration"),
+                problem,
+                "write a shorter duration or larger segments",
+            );
             return;
         }
     }
 }
 
-/// Contracts that the measured link can't keep all at once; and a measured link that nobody crosses.
+/// Contracts that the measured link cannot keep all at once, and a measured link that no flow crosses.
 fn oversold(root: &Section<'_, '_>, model: &Model) {
     let crosses = |g: &&Group| g.route.path.contains(&(model.at as u32));
-    let rate = model.way(model.at).rate;
-    let link = model.way_name(model.at);
+    let rate = model.direction(model.at).rate;
+    let link = model.direction_name(model.at);
     let report = root.report();
     if !model.groups.iter().any(|g| crosses(&g)) {
         let place = root.locate("measure.at");
         let problem = format!("no flow's data crosses the measured link {link}");
-        report.warning(&place, problem, "name a link on the way of the flows: at = \"…\"");
+        report.warning(&place, problem, "name a link on the route of the flows: at = \"…\"");
         return;
     }
     let promised: u128 = model
@@ -108,8 +112,8 @@ fn oversold(root: &Section<'_, '_>, model: &Model) {
     }
 }
 
-/// Mechanisms that send signals to nobody, and connections over which nobody sends any.
-fn unheard(root: &Section<'_, '_>, model: &Model) {
+/// Mechanisms whose signals go nowhere, and signal paths whose sender sends none.
+fn unconnected_signals(root: &Section<'_, '_>, model: &Model) {
     let context = model.context();
     let mut senders: Vec<(Target, &str, bool)> = Vec::new();
     for (i, edge) in model.edges.iter().enumerate() {
@@ -127,12 +131,12 @@ fn unheard(root: &Section<'_, '_>, model: &Model) {
         }
     }
     for i in 0..2 * model.links.len() {
-        let way = model.way(i);
-        let each = way.queue.each(way.rate).map(|(Queue { aqm, limit, .. }, rate)| {
+        let direction = model.direction(i);
+        let each = direction.queue.each(direction.rate).map(|(Queue { aqm, limit, .. }, rate)| {
             let context = Context { link_rate: Some(rate), limit: Some(*limit), ..context };
             (aqm.name, (aqm.build)(&aqm.values, &context).sends())
         });
-        // The classes of a link are connected together: one that sends speaks for all.
+        // The classes of a link are connected together: it is enough that one sends.
         if let Some((name, sends)) = each.max_by_key(|(_, sends)| *sends) {
             senders.push((Target::Queue(i), name, sends));
         }
@@ -146,34 +150,34 @@ fn unheard(root: &Section<'_, '_>, model: &Model) {
         let name = model.target_name(target);
         match (sends, model.signals.iter().any(|s| own(&s))) {
             (true, false) => {
-                let problem = format!("the {kind} at {name} sends signals, and nobody is told");
+                let problem = format!("the {kind} at {name} sends signals, but no [[signals]] says to whom");
                 root.report().warning(&place, problem, format!("add [[signals]] with from = \"{name}\""));
             }
             (false, true) => {
                 let problem = format!("the {kind} at {name} sends no signals");
-                root.report().warning(&place, problem, "name a mechanism that sends some");
+                root.report().warning(&place, problem, "name a mechanism that sends signals");
             }
             _ => {}
         }
     }
 }
 
-/// Edges that no data enters.
-fn unseen_edges(root: &Section<'_, '_>, model: &Model) {
+/// Edges that no data passes.
+fn idle_edges(root: &Section<'_, '_>, model: &Model) {
     let mut entered = BTreeSet::new();
     for group in &model.groups {
         if matches!(group.source, Source::Hosts(_)) {
             entered.insert(group.entry());
         }
-        for way in &group.route.path {
-            let link = &model.links[*way as usize / 2];
-            entered.insert(if way.is_multiple_of(2) { link.ends.1 } else { link.ends.0 });
+        for direction in &group.route.path {
+            let link = &model.links[*direction as usize / 2];
+            entered.insert(if direction.is_multiple_of(2) { link.ends.1 } else { link.ends.0 });
         }
     }
     let tables = root.get("edges").and_then(|e| e.tables("[[edges]]")).unwrap_or_default();
     for (edge, table) in model.edges.iter().zip(&tables).filter(|(e, _)| !entered.contains(&e.node)) {
         let node = &model.nodes[edge.node as usize];
         let problem = format!("no data enters {node} from a link: its marker has nothing to do");
-        root.report().warning(table.place(), problem, "name a node on the way of the flows");
+        root.report().warning(table.place(), problem, "name a node on the route of the flows");
     }
 }

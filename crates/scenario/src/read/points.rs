@@ -1,4 +1,4 @@
-//! `[[edges]]`, `[[monitors]]` and `measure`: what is done and seen where.
+//! `[[edges]]`, `[[monitors]]` and `measure`: the points of the network at which packets are marked, sampled and measured.
 
 use inprofile_config::named::Found;
 use inprofile_config::problem::Wrong;
@@ -20,13 +20,13 @@ pub(crate) struct EdgeDraft<'d, 'r> {
 
 /// A monitor as read.
 pub(crate) struct MonitorDraft {
-    /// What it looks at.
+    /// What it samples.
     pub target: Option<(Kind, At<String>)>,
     /// How often.
     pub every: Option<At<Duration>>,
 }
 
-/// What a monitor can look at.
+/// What a monitor can sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A link's queue.
@@ -64,7 +64,7 @@ pub(crate) fn monitor(section: &Section<'_, '_>, duration: Option<Duration>) -> 
             .text("a name in quotes")
             .map(|t| (*kind, At { value: t.to_owned(), place: entry.place().clone() })),
         [] => {
-            let problem = "a monitor looks at something";
+            let problem = "a monitor needs something to sample";
             section.report().error(
                 section.place(),
                 problem,
@@ -73,7 +73,7 @@ pub(crate) fn monitor(section: &Section<'_, '_>, duration: Option<Duration>) -> 
             None
         }
         _ => {
-            let problem = "a monitor looks at one thing";
+            let problem = "a monitor samples one thing";
             section.report().error(section.place(), problem, "write a table [[monitors]] for each");
             None
         }
@@ -91,7 +91,7 @@ pub(crate) fn monitor(section: &Section<'_, '_>, duration: Option<Duration>) -> 
     MonitorDraft { target, every }
 }
 
-/// Reads `measure`; left out, it is the whole run at the slowest link.
+/// Reads `measure`; the default is the whole run at the slowest link.
 pub(crate) fn measure(root: &Section<'_, '_>, duration: Option<Duration>) -> Measure {
     let whole = duration.map(|d| (Time::ZERO, moment(d)));
     let Some(entry) = root.get("measure") else { return Measure { window: whole, at: Some(None) } };

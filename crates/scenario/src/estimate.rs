@@ -1,53 +1,54 @@
-//! How many packets a run will send, estimated before it runs: rates times duration.
+//! An estimate, before a run, of how many packets it will send: rates times duration.
 //!
-//! A flow sends as fast as the slowest link on its way, its window in a round trip or its source allows. Where the flows of a
-//! link want more than it carries, those of TCP are taken to share what there is in proportion; datagrams are sent whatever
-//! comes of them. Acknowledgements are not counted, nor what is sent again. An estimate for patience, not a result.
+//! A flow is taken to send as fast as the slowest link on its route, one window per round trip, or its source allows. Where the
+//! flows of a link want more than its rate, TCP flows are scaled down in proportion; datagrams are not. Acknowledgements and
+//! retransmissions are not counted. It serves to predict how long a run takes, not as a result.
 
 use inprofile_core::units::{Backlog, Duration, Time};
 
 use crate::model::{Group, Model, PerFlow, Source, Start};
 use crate::traffic::Traffic;
 
-/// What a group wants to send.
-struct Wish {
+/// What a group would send without congestion.
+struct Demand {
     /// Bits a second of all its flows together.
     rate: f64,
-    /// Whether it yields where a link is full.
-    yields: bool,
+    /// Whether it slows down at a full link.
+    is_elastic: bool,
     /// Seconds for which each flow sends, on average.
     time: f64,
     /// Bits of a packet.
     packet: f64,
     /// The most packets of all its flows together.
     most: f64,
-    /// The least: every connection sends its first packets, however full the links are.
+    /// The fewest: every connection sends its initial window, however full the links are.
     least: f64,
 }
 
 /// Data packets of one run; see the module's note.
 pub(crate) fn packets(model: &Model) -> f64 {
-    let wishes: Vec<Wish> = model.groups.iter().map(|g| wish(model, g)).collect();
+    let demands: Vec<Demand> = model.groups.iter().map(|g| demand(model, g)).collect();
     let mut load = vec![0.0; 2 * model.links.len()];
-    for (group, wish) in model.groups.iter().zip(&wishes) {
-        for &way in &group.route.path {
-            load[way as usize] += wish.rate;
+    for (group, demand) in model.groups.iter().zip(&demands) {
+        for &direction in &group.route.path {
+            load[direction as usize] += demand.rate;
         }
     }
-    let sent = |(group, wish): (&Group, &Wish)| {
-        let over = |&way: &u32| load[way as usize] / model.way(way as usize).rate.0 as f64;
+    let sent = |(group, demand): (&Group, &Demand)| {
+        let over =
+            |&direction: &u32| load[direction as usize] / model.direction(direction as usize).rate.0 as f64;
         let crowd = group.route.path.iter().map(over).fold(1.0, f64::max);
-        let rate = if wish.yields { wish.rate / crowd } else { wish.rate };
-        (rate * wish.time / wish.packet).min(wish.most).max(wish.least)
+        let rate = if demand.is_elastic { demand.rate / crowd } else { demand.rate };
+        (rate * demand.time / demand.packet).min(demand.most).max(demand.least)
     };
-    model.groups.iter().zip(&wishes).map(sent).sum()
+    model.groups.iter().zip(&demands).map(sent).sum()
 }
 
-fn wish(model: &Model, group: &Group) -> Wish {
+fn demand(model: &Model, group: &Group) -> Demand {
     let n = group.count as f64;
     let packet = 8.0 * group.packet().0 as f64;
     let time = active(model, group);
-    let links = group.route.path.iter().map(|&way| model.way(way as usize).rate.0 as f64);
+    let links = group.route.path.iter().map(|&direction| model.direction(direction as usize).rate.0 as f64);
     let join = match &group.source {
         Source::Hosts(join) => join.rate.0 as f64,
         Source::Node(_) => f64::INFINITY,
@@ -61,7 +62,7 @@ fn wish(model: &Model, group: &Group) -> Wish {
     let first = n * f64::from(group.tcp.initial_window.min(group.tcp.window));
     match group.sends() {
         Traffic::Bulk => {
-            Wish { rate: n * tcp(), yields: true, time, packet, most: f64::INFINITY, least: first }
+            Demand { rate: n * tcp(), is_elastic: true, time, packet, most: f64::INFINITY, least: first }
         }
         Traffic::Transfer(size, _) => {
             let each = match size {
@@ -69,9 +70,9 @@ fn wish(model: &Model, group: &Group) -> Wish {
                 Backlog::Bytes(b) => b / f64::from(group.tcp.segment),
             };
             let most = n * each.max(1.0).ceil();
-            // What it has to send may be sent long before the run ends.
+            // A transfer may end long before the run does.
             let rate = (n * tcp()).min(most * packet / time.max(1e-12));
-            Wish { rate, yields: true, time, packet, most, least: first.min(most) }
+            Demand { rate, is_elastic: true, time, packet, most, least: first.min(most) }
         }
         Traffic::Udp(udp) => {
             let on = udp.periods.map_or(1.0, |p| {
@@ -79,7 +80,7 @@ fn wish(model: &Model, group: &Group) -> Wish {
                 if on + off > 0.0 { on / (on + off) } else { 1.0 }
             });
             let rate = n * udp.rate.0 as f64 * on;
-            Wish { rate, yields: false, time, packet, most: f64::INFINITY, least: n }
+            Demand { rate, is_elastic: false, time, packet, most: f64::INFINITY, least: n }
         }
     }
 }

@@ -1,17 +1,17 @@
-//! What is measured and sampled: links, groups and edges by name.
+//! Finds what is measured and sampled: links, groups and edges by name.
 
 use std::collections::BTreeSet;
 
 use inprofile_config::nearest::suggest;
 use inprofile_core::units::Duration;
 
-use crate::model::{At, MOST_SAMPLES, Monitor, Target, Way};
+use crate::model::{At, Direction, MAX_SAMPLES, Monitor, Target};
 use crate::read::classes;
 use crate::read::names::Names;
-use crate::read::places::{Kind, MonitorDraft};
+use crate::read::points::{Kind, MonitorDraft};
 use crate::read::topology::Topology;
 
-/// What can be looked at.
+/// What can be sampled.
 pub(crate) struct Seen<'a, 'd, 'r> {
     pub topology: &'a Topology<'d, 'r>,
     pub groups: &'a Names,
@@ -23,7 +23,7 @@ pub(crate) struct Seen<'a, 'd, 'r> {
 /// Finds every monitor's target; `None` if anything was reported.
 pub(crate) fn monitors(
     seen: &Seen<'_, '_, '_>,
-    ways: &[Option<&[Way; 2]>],
+    directions: &[Option<&[Direction; 2]>],
     drafts: Vec<MonitorDraft>,
     duration: Option<Duration>,
 ) -> Option<Vec<Monitor>> {
@@ -33,9 +33,9 @@ pub(crate) fn monitors(
     let mut samples: u64 = 0;
     for draft in drafts {
         let target = draft.target.as_ref().and_then(|(kind, name)| {
-            let target = find(seen, ways, *kind, name)?;
+            let target = find(seen, directions, *kind, name)?;
             if !taken.insert(target) {
-                report.error(&name.place, "is monitored already", "leave one of the two out");
+                report.error(&name.place, "is already monitored", "remove one of the two");
                 return None;
             }
             Some(target)
@@ -48,9 +48,10 @@ pub(crate) fn monitors(
             let before = samples;
             samples =
                 samples.saturating_add((run.0 / every.value.0).saturating_add(1).saturating_mul(watched));
-            if samples > MOST_SAMPLES && before <= MOST_SAMPLES {
-                let problem =
-                    format!("with this monitor there are {samples} samples; the most is {MOST_SAMPLES}");
+            if samples > MAX_SAMPLES && before <= MAX_SAMPLES {
+                let problem = format!(
+                    "with this monitor the run takes {samples} samples; the maximum is {MAX_SAMPLES}"
+                );
                 report.error(&every.place, problem, "write a longer time, or monitor single flows");
             }
         }
@@ -64,7 +65,7 @@ pub(crate) fn monitors(
 
 fn find(
     seen: &Seen<'_, '_, '_>,
-    ways: &[Option<&[Way; 2]>],
+    directions: &[Option<&[Direction; 2]>],
     kind: Kind,
     name: &At<String>,
 ) -> Option<Target> {
@@ -72,20 +73,26 @@ fn find(
     let unknown = |what: &str, known: &Names| {
         if known.is_complete() {
             let remedy = suggest(&name.value, &known.some());
-            report.error(&name.place, format!("there is no {what} of this name"), remedy);
+            report.error(&name.place, format!("there is no {what} with this name"), remedy);
         }
         None
     };
     match kind {
         Kind::Queue => match name.value.split_once('/') {
             Some((link, class)) => {
-                let link = seen.topology.way(&At { value: link.to_owned(), place: name.place.clone() })?;
-                let classes = ways[link / 2]?[link % 2].queue.classes();
-                let found =
-                    classes::find(report, &name.place, &seen.topology.way_name(link as u32), classes, class)?;
+                let link =
+                    seen.topology.direction(&At { value: link.to_owned(), place: name.place.clone() })?;
+                let classes = directions[link / 2]?[link % 2].queue.classes();
+                let found = classes::find(
+                    report,
+                    &name.place,
+                    &seen.topology.direction_name(link as u32),
+                    classes,
+                    class,
+                )?;
                 Some(Target::Class(link, found))
             }
-            None => seen.topology.way(name).map(Target::Queue),
+            None => seen.topology.direction(name).map(Target::Queue),
         },
         Kind::Edge => match (seen.edges?.get(&name.value), seen.edges) {
             (Some(edge), _) => Some(Target::Edge(edge)),
@@ -104,7 +111,7 @@ fn find(
                 _ => {
                     let problem = format!("there is no such flow: the group has {count}");
                     let remedy = match count {
-                        0 => "leave it out".to_owned(),
+                        0 => "remove the monitor".to_owned(),
                         n => format!("write a number from 0 to {}", n - 1),
                     };
                     report.error(&name.place, problem, remedy);
@@ -118,13 +125,13 @@ fn find(
 /// The measured link: the one named, else the slowest, of equals the first.
 pub(crate) fn measured(
     topology: &Topology<'_, '_>,
-    ways: &[Option<&[Way; 2]>],
+    directions: &[Option<&[Direction; 2]>],
     named: Option<Option<At<String>>>,
 ) -> Option<usize> {
     if let Some(name) = named? {
-        return topology.way(&name);
+        return topology.direction(&name);
     }
-    let rates = ways.iter().map(|w| w.map(|pair| pair[0].rate)).collect::<Option<Vec<_>>>()?;
+    let rates = directions.iter().map(|w| w.map(|pair| pair[0].rate)).collect::<Option<Vec<_>>>()?;
     let slowest = (0..rates.len()).min_by_key(|k| rates[*k])?;
     Some(2 * slowest)
 }
