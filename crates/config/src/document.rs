@@ -25,9 +25,9 @@ const LARGEST_FILE: usize = crate::file::LARGEST as usize;
 /// The most memory that a text's tree may take while it is built, in bytes, by [`tree_size`].
 const LARGEST_TREE: usize = 150 << 20;
 
-/// An upper estimate of the memory, in bytes, that the tree of a text will take, from its characters alone and before anything is
-/// built; the weights are measured. Strings and comments are counted too. It leaves room for a hundred thousand flows with a
-/// contract each.
+/// An upper estimate of the memory, in bytes, that the tree of a text will take, from its characters alone and before
+/// anything is built; the weights are measured. Strings and comments are counted too. It leaves room for a hundred
+/// thousand flows with a contract each.
 fn tree_size(text: &str) -> usize {
     let takes = |byte| match byte {
         // The end of a value or of a line, or the start of a list.

@@ -37,7 +37,7 @@ fn run(every: Option<Duration>) -> (Outcome, Vec<Egress>) {
         stage.put(flow, &packet(forward), forward);
     }
     let sender = outside::Sender::default();
-    stage.tell(0, &HostReport { sender: Some(sender), in_order_bytes: 12_500 });
+    stage.report_hosts(0, &HostReport { sender: Some(sender), in_order_bytes: 12_500 });
     assert!(stage.due().is_some_and(|at| at > Time(2_999_000_000_000)));
     assert!(!stage.advance(Time::from_secs(10.0), &stop, |e| out.push(e)), "the run is over after 6 s");
     let outcome = stage.finish().expect("the books add up");

@@ -1,7 +1,8 @@
-//! The experiment as one text that is the same for equal experiments, however they are written: the identity of its results.
+//! The experiment as one text that is the same for equal experiments, however they are written: the identity of its
+//! results.
 //!
-//! Base units (ps, bit/s, B), every default filled in, keys in alphabetical order; lists in the order of the file, which numbers
-//! flows and links. The number of seeds is not part of it.
+//! Base units (ps, bit/s, B), every default filled in, keys in alphabetical order; lists in the order of the file,
+//! which numbers flows and links. The number of seeds is not part of it.
 
 use inprofile_config::show;
 use inprofile_core::params::Values;

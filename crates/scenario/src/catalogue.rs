@@ -5,9 +5,10 @@ use inprofile_core::params::{Default, Field, Kind};
 use inprofile_core::registry::Registry;
 use serde_json::{Value as Json, json};
 
-/// A list of mechanisms: `name`, `kind` (`marker`, `aqm`, or `scheduler`, whose parameters are each class's), `summary`, `source` and `parameters`. A parameter has
-/// `name` (that of a nested one with its table: `in.min_th`), `kind`, `unit`, `bounds`, `default` (as it would
-/// be written, or in words what it follows from; null where it must be given), and `doc`.
+/// A list of mechanisms: `name`, `kind` (`marker`, `aqm`, or `scheduler`, whose parameters are each class's),
+/// `summary`, `source` and `parameters`. A parameter has `name` (that of a nested one with its table: `in.min_th`),
+/// `kind`, `unit`, `bounds`, `default` (as it would be written, or in words what it follows from; null where it must be
+/// given), and `doc`.
 #[must_use]
 pub fn catalogue(registry: &Registry) -> Json {
     let markers = registry.markers.iter().map(|e| entry("marker", e.name, e.summary, e.source, e.fields));

@@ -1,4 +1,5 @@
-//! Cross-checks on the complete experiment: warnings of what can be run but may not be meant, and errors for what cannot be run.
+//! Cross-checks on the complete experiment: warnings of what can be run but may not be meant, and errors for what
+//! cannot be run.
 
 use std::collections::BTreeSet;
 

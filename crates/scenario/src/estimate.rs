@@ -1,8 +1,8 @@
 //! An estimate, before a run, of how many packets it will send: rates times duration.
 //!
-//! A flow is taken to send as fast as the slowest link on its route, one window per round trip, or its source allows. Where the
-//! flows of a link want more than its rate, TCP flows are scaled down in proportion; datagrams are not. Acknowledgements and
-//! retransmissions are not counted. It serves to predict how long a run takes, not as a result.
+//! A flow is taken to send as fast as the slowest link on its route, one window per round trip, or its source allows.
+//! Where the flows of a link want more than its rate, TCP flows are scaled down in proportion; datagrams are not.
+//! Acknowledgements and retransmissions are not counted. It serves to predict how long a run takes, not as a result.
 
 use inprofile_core::units::{Backlog, Duration, Time};
 

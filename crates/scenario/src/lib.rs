@@ -175,11 +175,10 @@ impl Scenario {
         ns2::script(&self.model, &self.network(seed, false), ns2::Aim::Events)
     }
 
-    /// The script by which ns-2 2.35 runs an experiment like this one, whatever its engine's profile, and counts what figures
-    /// over many seeds are made of: `ns2/counts.rs` has the format.
+    /// The script by which ns-2 2.35 runs an experiment like this one, whatever its engine's profile, and counts what
+    /// figures over many seeds are made of: `ns2/counts.rs` has the format.
     ///
-    /// # Errors
-    /// Everything that has no counterpart in ns-2.
+    /// # Errors Everything that has no counterpart in ns-2.
     pub fn ns2_counting_script(&self, seed: u64) -> Result<String, ns2::Inexpressible> {
         ns2::script(&self.model, &self.network(seed, false), ns2::Aim::Counts)
     }

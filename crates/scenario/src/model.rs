@@ -417,8 +417,8 @@ impl Model {
         }
     }
 
-    /// Delays of the access link of a target's host, the `i`-th of its group: to the network, and from it. Zero where there is
-    /// no host.
+    /// Delays of the access link of a target's host, the `i`-th of its group: to the network, and from it. Zero where
+    /// there is no host.
     #[must_use]
     pub fn joining_delays(&self, target: Target, i: usize) -> [Duration; 2] {
         let (Target::Group(g) | Target::Flow(g, _)) = target else { return [Duration::ZERO; 2] };

@@ -307,11 +307,11 @@ fn what_makes_no_sense_is_refused() {
         ),
         (
             "traffic = { kind = \"on_off\", peak = \"1 kbit/s\", on = \"1 us\", off = \"1 s\" }",
-            "flows.x.traffic.on: a period on of 1 us is too short to send a thousandth of a packet",
+            "flows.x.traffic.on: an on period of 1 us is too short to send a thousandth of a packet",
         ),
         (
             "traffic = { kind = \"on_off\", peak = \"1 Mbit/s\", on = \"1 s\", off = \"1 s\", shape = 2 }",
-            "flows.x.traffic.shape: only Pareto's distribution has a shape",
+            "flows.x.traffic.shape: only a Pareto distribution has a shape",
         ),
         (
             "traffic = { kind = \"transfer\", size = \"1 MB\", sizes = \"pareto\", shape = 1.0 }",

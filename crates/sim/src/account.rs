@@ -1,4 +1,4 @@
-//! The snapshots of a run: the measured window, and the proof that no packet was lost or made up.
+//! The counters of a run: over the measured window and in total, checked for conservation of packets.
 
 use inprofile_core::packet::Colour;
 use inprofile_core::queue::fifo::Counts;
@@ -12,17 +12,17 @@ use crate::traffic::Origin;
 use crate::view::QueueView;
 use crate::world::World;
 
-/// The snapshots.
+/// The counters over the measured window.
 #[derive(Debug)]
 pub struct Accounts {
     window: (Time, Time),
-    /// How often the window has turned.
+    /// How many boundaries of the window have passed.
     turns: u8,
-    /// As long as it has not begun: nothing. Within it: counts at its beginning. After it: what was counted in it.
+    /// Before the window: nothing. Within it: the counters at its beginning. After it: what was counted in it.
     counted: Counted,
 }
 
-/// Counts of all that is counted for the window. (Links keep their own: theirs may be ahead of the present.)
+/// All counters over the window. (Links keep their own, as theirs may run ahead of the current time.)
 #[derive(Debug, Default)]
 struct Counted {
     flows: Vec<FlowCounts>,
@@ -32,8 +32,8 @@ struct Counted {
 }
 
 impl Counted {
-    /// Now, less what it was: from nothing to the counts at the window's beginning, and from those to what was counted in it.
-    /// In place, as a hundred thousand flows have a hundred thousand of each.
+    /// Replaces each counter by its increase since: first by its value at the beginning of the window, then by what was
+    /// counted in it. In place, as there may be a hundred thousand flows.
     fn since_then<C: Clock, const TRACE: bool>(
         &mut self,
         world: &mut World<C, TRACE>,
@@ -79,7 +79,7 @@ impl Accounts {
         Accounts { window, turns: 0, counted: Counted::default() }
     }
 
-    /// The window turns now: it begins, or it ends.
+    /// A boundary of the window: it begins, or it ends.
     pub fn cross_boundary<C: Clock, const TRACE: bool>(
         &mut self,
         world: &mut World<C, TRACE>,
@@ -89,7 +89,7 @@ impl Accounts {
         self.turns += 1;
     }
 
-    /// Closes the snapshots at the end of the run.
+    /// Closes the accounts at the end of the run.
     ///
     /// # Errors
     /// What was found not to add up.
@@ -115,7 +115,7 @@ impl Accounts {
         for t in world.packets.iter() {
             in_flight[t.packet.flow.0 as usize][usize::from(!t.forward)] += 1;
         }
-        // They make room for the outcome.
+        // Frees memory for the outcome.
         drop(world.packets);
         drop(world.calendar);
         let window_ps = (self.window.1 - self.window.0).0 as f64;
@@ -133,7 +133,7 @@ impl Accounts {
             let classes = (0..l.classes()).map(|c| queue(Some(c))).collect::<Result<Vec<_>, String>>()?;
             outcome.links.push(LinkOutcome { classes, ..queue(None)? });
         }
-        // A hundred thousand hosts have two hundred thousand links: they make room, too.
+        // Frees memory: a hundred thousand hosts have two hundred thousand links.
         drop(world.links);
         outcome.flows.reserve_exact(world.flows.len());
         outcome.flow_markers.reserve_exact(world.flows.len());
@@ -166,7 +166,7 @@ impl Accounts {
     }
 }
 
-/// What happened at one queue, or at all of a link's classes together; its snapshots are checked.
+/// The counters of one queue, or of all of a link's classes together, checked.
 fn queue_outcome(seen: &QueueView<'_>, window_ps: f64, now: Time) -> Result<LinkOutcome, String> {
     check_queue(&seen.counts, seen.waiting)?;
     let (window, queue_mean, sending) = match seen.snapshots {
@@ -217,7 +217,7 @@ fn since(after: &Counts, before: &Counts) -> Counts {
 }
 
 impl FlowCounts {
-    /// What the receiver has counted `beyond` the turn of the window is not counted yet.
+    /// Takes back what a receiver that runs ahead has counted beyond a boundary of the window.
     fn take_back(&mut self, beyond: &FlowCounts) {
         self.received = less(self.received, beyond.received);
         self.received_bytes = less(self.received_bytes, beyond.received_bytes);

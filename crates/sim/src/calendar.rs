@@ -1,12 +1,12 @@
-//! The events to come, soonest first: a ring of coarse buckets, each sorted only when its time comes,
-//! and a heap for what lies beyond the ring.
+//! The event calendar, soonest first: a ring of coarse buckets, each sorted only when it becomes current, and a heap
+//! for what lies beyond the ring.
 //!
-//! A bucket holds a handful to some hundred events, so that sorting one costs little and stays in
-//! cache; a finer ring misses the cache, a plain heap does so at every level. Where one holds far more
-//! (a hundred thousand flows that start at once), what joins it late goes into a heap of its own.
+//! A bucket holds a few to a few hundred events, so that sorting one is cheap and stays in cache; a finer ring misses
+//! the cache, and a plain heap misses it at every level. Where a bucket holds far more (a hundred thousand flows that
+//! start at once), events added to it while it is current go into a heap of their own.
 //!
-//! What a link delivers comes in its order already. The deliveries of one link, the busiest, stand in a line of their own,
-//! which neither sorts nor misses the cache.
+//! The deliveries of a link are in order already. Those of one link, the busiest, are kept in a queue of their own,
+//! which needs no sorting and does not miss the cache.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
@@ -16,7 +16,7 @@ use inprofile_core::units::Duration;
 
 use crate::clock::Clock;
 
-/// Sixteen bytes, two words that stay in registers: when, and in which order among equals and what.
+/// Sixteen bytes, two words that stay in registers: the time; the order at equal times and the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The moment, as [`Clock::bits`].
@@ -25,21 +25,21 @@ pub struct Event {
 }
 
 impl Event {
-    /// `tie`: the order among equals, as [`Clock::tie`] reads it; `what`: what happens.
+    /// `tie`: the order at equal times, as [`Clock::tie`] reads it; `kind`: a packed [`EventKind`](crate::event::EventKind).
     #[inline]
     #[must_use]
     pub fn new(at: u64, tie: u32, kind: u32) -> Event {
         Event { at, rest: u64::from(tie) << 32 | u64::from(kind) }
     }
 
-    /// The order among equals, as [`Clock::tie`] reads it.
+    /// The order at equal times, as [`Clock::tie`] reads it.
     #[inline]
     #[must_use]
     pub fn tie(self) -> u32 {
         (self.rest >> 32) as u32
     }
 
-    /// What happens.
+    /// A packed [`EventKind`](crate::event::EventKind).
     #[inline]
     #[must_use]
     pub fn kind(self) -> u32 {
@@ -49,28 +49,28 @@ impl Event {
 
 /// Buckets in the ring.
 const RING_BUCKETS: u64 = 2048;
-/// Events a bucket, roughly, where the horizon leaves that open.
+/// Events per bucket, roughly, unless the horizon asks for wider ones.
 const EVENTS_PER_BUCKET: f64 = 4.0;
-/// How many events may be moved to make room for another one.
+/// How many events may be shifted to insert another one.
 const MAX_SHIFT: usize = 64;
 
 /// The events to come.
 #[derive(Debug)]
 pub struct Calendar<C> {
-    /// A series of events, each no sooner than the one before it.
+    /// Events of a series that comes in order.
     in_order: VecDeque<Event>,
-    /// No event that stands in no line is sooner; 0: not known.
+    /// No other event is sooner than this; 0: not known.
     sorted_not_before: u64,
-    /// The bucket being worked off, soonest last.
+    /// The current bucket, soonest last.
     current: Vec<Event>,
-    /// More of that bucket: what came while it was worked off, and belongs far from its end.
+    /// Events added to the current bucket that belong far from its end.
     late: BinaryHeap<HeapEntry<C>>,
-    /// Number of that bucket.
+    /// The number of the current bucket.
     current_bucket: u64,
     ring: Vec<Vec<Event>>,
-    /// Room of buckets that have been worked off, the last one still in cache.
+    /// The memory of buckets that are finished; the last one is still in cache.
     spare: Vec<Vec<Event>>,
-    /// One bit a bucket of the ring: whether it holds anything.
+    /// One bit per bucket of the ring: whether it holds any events.
     nonempty: Vec<u64>,
     beyond_ring: BinaryHeap<HeapEntry<C>>,
     width: Duration,
@@ -162,7 +162,7 @@ impl<C: Clock> Calendar<C> {
         }
     }
 
-    /// Takes the sooner of the line's first and of the soonest that stands in no line.
+    /// Takes the sooner of the series' first event and of the soonest other one.
     #[inline(never)]
     fn pop_either(&mut self, first: Event) -> Option<Event> {
         match self.first_sorted() {
@@ -174,14 +174,14 @@ impl<C: Clock> Calendar<C> {
         }
     }
 
-    /// Looks at the soonest event.
+    /// Returns the soonest event without taking it.
     pub fn peek(&mut self) -> Option<Event> {
         let first = self.in_order.front().copied();
         let sorted = self.first_sorted();
         first.into_iter().chain(sorted).min_by(order::<C>)
     }
 
-    /// Takes the soonest event that stands in no line.
+    /// Takes the soonest event that is not in the ordered series.
     #[inline]
     fn pop_sorted(&mut self) -> Option<Event> {
         self.sorted_not_before = 0;
@@ -198,7 +198,7 @@ impl<C: Clock> Calendar<C> {
         }
     }
 
-    /// Looks at the soonest event that stands in no line.
+    /// Returns the soonest event that is not in the ordered series.
     #[inline]
     fn first_sorted(&mut self) -> Option<Event> {
         loop {
@@ -224,7 +224,7 @@ impl<C: Clock> Calendar<C> {
         }
     }
 
-    /// Everything still to come, in no order.
+    /// All events to come, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &Event> {
         let heaps = self.late.iter().chain(&self.beyond_ring);
         let sorted = self.current.iter().chain(self.ring.iter().flatten());
@@ -243,7 +243,7 @@ impl<C: Clock> Calendar<C> {
         self.nonempty[(at / 64) as usize] |= 1 << (at % 64);
     }
 
-    /// Goes to the next bucket that holds anything, and sorts it. False if there is none.
+    /// Makes the next bucket that holds events the current one, and sorts it. False if there is none.
     fn next_bucket(&mut self) -> bool {
         let in_ring = self.next_nonempty();
         let in_heap = self.beyond_ring.peek().map(|l| C::bucket(l.0.at, self.width));
@@ -270,7 +270,7 @@ impl<C: Clock> Calendar<C> {
         true
     }
 
-    /// Number of the next bucket of the ring that holds anything.
+    /// The number of the next bucket of the ring that holds events.
     fn next_nonempty(&self) -> Option<u64> {
         let words = RING_BUCKETS / 64;
         let start = (self.current_bucket + 1) % RING_BUCKETS;

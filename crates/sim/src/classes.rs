@@ -1,5 +1,5 @@
-//! The queues of a link that a scheduler shares out among classes, in the middle of a run: the container of the core, and
-//! what is counted of each class over time.
+//! The classes of a scheduled link in a run: their queues and scheduler, which are the core's, and each class's
+//! counters over time.
 
 use inprofile_core::queue::Queue;
 use inprofile_core::queue::fifo::Counts;
@@ -18,11 +18,11 @@ pub struct Classes<C> {
     /// Packets waiting in each class, integrated over time up to `counted_to`, in packet-picoseconds.
     areas: Vec<u128>,
     counted_to: Time,
-    /// Each class's snapshots at the turns of the window that have passed.
+    /// Each class's snapshots at the boundaries of the window that have passed.
     snapshots: Vec<Vec<Snapshot>>,
-    /// How long each class has been sending, the packet under way counted whole, in picoseconds.
+    /// How long each class has been sending, the packet being sent counted whole, in picoseconds.
     sending: Vec<u64>,
-    /// For when a departure is planned because until then no packet may leave.
+    /// When a departure is scheduled because no packet may leave before.
     wakes_at: Option<C>,
 }
 
@@ -41,7 +41,7 @@ impl<C: Clock> Classes<C> {
         }
     }
 
-    /// Nothing leaves now: when to try again, unless nothing waits or that is planned already.
+    /// No packet may leave now: when to try again, unless no packet waits or that is scheduled already.
     pub fn wake(&mut self, now: C) -> Option<C> {
         self.wakes_at = self.wakes_at.filter(|at| *at > now);
         let at = C::at(self.queue.next_ready()?);
@@ -60,15 +60,15 @@ impl<C: Clock> Classes<C> {
         self.counted_to = self.counted_to.max(now);
     }
 
-    /// The class whose turn it is sends a packet that takes so many picoseconds.
+    /// The class that the scheduler has chosen sends a packet that takes so many picoseconds.
     pub fn sends(&mut self, takes: u64) {
         if let Some(class) = self.queue.sending() {
             self.sending[class] += takes;
         }
     }
 
-    /// The window turns: each class's snapshots. What has waited in all classes together. `until`: when the packet under way
-    /// will have been sent, if one is.
+    /// A boundary of the measured window: takes a snapshot of each class. Returns the waiting time of all classes
+    /// together. `until`: when the packet being sent, if any, will have been sent.
     pub fn cross_boundary(&mut self, at: Time, until: Time) -> u128 {
         self.count_to(at);
         let under_way = self.queue.sending();

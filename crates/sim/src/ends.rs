@@ -1,5 +1,5 @@
-//! The two ends of a packet's way: a sender's segment becomes a packet, the receiver takes it in and answers, and packets
-//! of hosts outside go in and come out.
+//! The two ends of a packet's path: a sender's segment becomes a packet, and the receiver takes it and acknowledges it.
+//! Packets of external hosts enter and leave the network here too.
 use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Kind, Packet};
 
 use crate::clock::Clock;
@@ -9,7 +9,7 @@ use crate::tcp::{EcnBits, TimerKind, sequence_number};
 use crate::world::{Egress, World};
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
-    /// A flow's sender hands over a segment.
+    /// A flow's sender sends a segment.
     #[inline(always)]
     pub fn send(&mut self, flow: u32, segment: u32, bits: EcnBits) {
         let f = &self.flows[flow as usize];
@@ -28,7 +28,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.launch(packet, segment, bits.cwr);
     }
 
-    /// A flow's source hands over a datagram of this size on the wire.
+    /// A flow's source sends a datagram of this size on the wire.
     pub fn send_datagram(&mut self, flow: u32, number: u32, size: u32) {
         let f = &self.flows[flow as usize];
         let payload = size.saturating_sub(f.header);
@@ -37,8 +37,8 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.launch(packet, number, false);
     }
 
-    /// Data comes to the end of its way at `at`. True: it is answered at once, and its slot holds the acknowledgement, at
-    /// the start of its way.
+    /// Data reaches its receiver at `at`. True: it is acknowledged at once; its slot now holds the acknowledgement, at
+    /// the start of its route.
     #[inline(always)]
     pub(crate) fn receive(&mut self, slot: u32, at: C) -> bool {
         let t = self.packets.get_mut(slot);
@@ -65,7 +65,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         false
     }
 
-    /// A flow's receiver holds an acknowledgement back.
+    /// A flow's receiver delays an acknowledgement.
     fn delay_ack(&mut self, flow: u32) {
         let what = EventKind::Timer(flow, TimerKind::DelayedAck);
         let due = self.due(what, self.flows[flow as usize].max_ack_delay());
@@ -74,7 +74,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
     }
 
-    /// A flow's receiver acknowledges what it has held back.
+    /// A flow's receiver sends its delayed acknowledgement.
     pub fn send_delayed_ack(&mut self, flow: u32) {
         let packet = Packet { flow: FlowId(flow), ..Packet::default() };
         let slot = self.packets.add(packet, 0, false, false, (0, 0));
@@ -84,12 +84,12 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.enter(slot, self.now);
     }
 
-    /// A packet of a sender outside goes on its way; in which slot.
+    /// Sends a packet of an external sender; returns its slot.
     pub fn launch_data(&mut self, packet: Packet) -> u32 {
         self.launch(packet, 0, false)
     }
 
-    /// A packet of a receiver outside goes on its way; in which slot.
+    /// Sends a packet of an external receiver; returns its slot.
     pub fn launch_back(&mut self, flow: u32, packet: Packet) -> u32 {
         let f = &mut self.flows[flow as usize];
         f.acks[0] += 1;
@@ -98,7 +98,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         slot
     }
 
-    /// A packet has come to a host outside.
+    /// A packet arrives at an external host.
     pub fn deliver_outside(&mut self, slot: u32) {
         let t = *self.packets.get(slot);
         let f = &mut self.flows[t.packet.flow.0 as usize];

@@ -1,4 +1,4 @@
-//! A run, from the network to its outcome.
+//! A run: builds the world from the network, handles events until the end, returns the outcome.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -32,7 +32,7 @@ use crate::world::World;
 pub enum Failure {
     /// It was told to stop.
     Stopped,
-    /// Packets were lost or made up: an error in the engine. The text says where.
+    /// Packets were lost or invented: an error in the engine. The text says where.
     NotConserved(String),
 }
 
@@ -51,7 +51,7 @@ impl std::error::Error for Failure {}
 
 /// Runs a network to its end.
 ///
-/// `stop` is looked at every few thousand events. `log` is told of every packet at every link.
+/// `stop` is checked every few thousand events. `log` is called for every packet at every link.
 ///
 /// # Errors
 /// [`Failure::Stopped`] if `stop` was set; [`Failure::NotConserved`] if the engine miscounted.
@@ -68,15 +68,15 @@ pub fn run(network: Network, stop: &AtomicBool, log: Option<Log>) -> Result<Outc
     }
 }
 
-/// How many events between looks at `stop`.
+/// How many events between two checks of `stop`.
 const STOP_CHECK_INTERVAL: u64 = 1 << 14;
 
-/// Where senders and receivers are.
+/// Whether senders and receivers are simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hosts {
-    /// In the run.
+    /// They are.
     Simulated,
-    /// Elsewhere: their packets are put in and taken out.
+    /// They are external: their packets are put in and taken out.
     Outside,
 }
 
@@ -98,13 +98,13 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let mut shared =
             (network.profile != Profile::Exact).then(|| Rng::ns2(seed.clamp(1, u64::from(u32::MAX)) as u32));
         if let Some(rng) = &mut shared {
-            // ns-2 draws the phase of every sender's clock twice: when the sender is made, which is
-            // forgotten, and when the run begins.
+            // ns-2 draws the phase of every sender's clock twice: when the sender is created, which is overwritten, and when
+            // the run begins.
             network.flows.iter().filter(|f| f.transport.tcp().is_some()).for_each(|_| {
                 rng.uniform();
             });
         }
-        // Who draws from one stream has to draw in the order of events, and who is told of events to be told in it.
+        // Components that share one random stream must draw in the order of events, and logs must be written in it.
         let stepped = TRACE || log.is_some() || shared.is_some();
         let calendar = Calendar::new(expected_events(&network), longest_delay(&network));
         let end = C::at(Time(network.duration.0));
@@ -112,7 +112,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let mut world = World::new(calendar, end, window, log);
 
         let immediate_ack = immediate_acks(&network);
-        // Links that only one other link feeds, perhaps by receivers that answer at once, and that nobody watches.
+        // Links that are computed together with the one that feeds them.
         let cut_through = if stepped || hosts == Hosts::Outside {
             vec![false; network.links.len()]
         } else {
@@ -209,7 +209,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         self.close()
     }
 
-    /// Does what is due. False: the run is over.
+    /// Handles an event. False: the run is over.
     #[inline]
     pub(crate) fn handle(&mut self, event: &Event) -> bool {
         let now = C::from_bits(event.at);
@@ -256,7 +256,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         outcome.map(|o| Outcome { series, ..o }).map_err(Failure::NotConserved)
     }
 
-    /// A packet has reached the end of its route.
+    /// A packet has reached the end of its route: its receiver or sender gets it.
     #[inline]
     fn agent(&mut self, slot: u32) {
         let t = self.world.packets.get(slot);
@@ -284,7 +284,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         source.on_ack(Ack { next, sack: &sack, echo }, host);
     }
 
-    /// A mechanism is due; an oracle tells it first what it asked for.
+    /// A mechanism's tick; the oracle first tells it what it asked for.
     fn tick(&mut self, what: EventKind) {
         for passing in self.oracles.before(what) {
             let who = match what {

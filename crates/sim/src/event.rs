@@ -1,9 +1,9 @@
-//! What can happen: packed into 32 bits in the calendar, and its order among events at the same moment.
+//! The kinds of events: packed into 32 bits in the calendar, and their order at equal times.
 //!
-//! At the same moment the window turns first, then packets depart, mechanisms tick, signals and packets arrive, flows
-//! start and timers expire, samples are taken, and last the run stops. Within a kind the lower number
-//! is first. So the order doesn't depend on when an event was scheduled, and a run comes out the
-//! same whether its links are computed or stepped.
+//! At equal times the boundaries of the measured window come first; then packets depart, mechanisms tick, signals and
+//! packets arrive, flows start and timers expire, samples are taken, and last the run ends. Within a kind the lower
+//! number is first. So the order does not depend on when an event was scheduled, and the result of a run is the same
+//! whether its links are computed or stepped.
 
 use crate::tcp::TimerKind;
 
@@ -14,17 +14,17 @@ pub enum EventKind {
     WindowBegins,
     /// The measured window ends.
     WindowEnds,
-    /// A link has sent a packet.
+    /// A link has finished sending a packet.
     Departure(u32),
-    /// An edge marker is due.
+    /// An edge marker's tick.
     EdgeTick(u32),
-    /// A queue's discipline is due.
+    /// A queue discipline's tick.
     QueueTick(u32),
-    /// A flow's own marker is due.
+    /// The tick of a flow's own marker.
     HostTick(u32),
-    /// Signals come to the end of a path.
+    /// Signals arrive at the end of a path.
     Signals(u32),
-    /// The packet in a slot comes to the end of a link.
+    /// The packet in a slot arrives at the end of a link.
     Arrive(u32),
     /// A flow starts.
     FlowStarts(u32),
@@ -38,7 +38,7 @@ pub enum EventKind {
     RunEnds,
 }
 
-/// Most things of a kind that can be numbered.
+/// Numbers of links, flows, … are below this.
 pub const MAX_INDEX: u32 = 1 << 26;
 
 impl EventKind {
@@ -86,7 +86,7 @@ impl EventKind {
         }
     }
 
-    /// Its place among events at the same moment. Arrivals are ranked by [`EventKind::arrival_rank`].
+    /// Its order among events at the same time. Arrivals are ranked by [`EventKind::arrival_rank`].
     #[inline]
     #[must_use]
     pub fn rank(self) -> u32 {
@@ -106,7 +106,7 @@ impl EventKind {
         }
     }
 
-    /// The place of an arrival by this link: a link never delivers two packets at the same moment.
+    /// The order of an arrival by this link. A link never delivers two packets at the same time.
     #[inline]
     #[must_use]
     pub fn arrival_rank(link: u32) -> u32 {

@@ -1,4 +1,4 @@
-//! A flow in the middle of a run, but for its sender: its routes, its receiver and its counts.
+//! A running flow, without its sender: its routes, its receiver and its counters.
 
 use inprofile_core::packet::{Ecn, Kind, Packet};
 use inprofile_core::rng::Rng;
@@ -15,7 +15,7 @@ use crate::tcp::{Sack, sequence_number};
 use crate::timer::Timer;
 use crate::traffic::udp;
 
-/// A flow in the middle of a run, but for its sender. What every packet touches comes first.
+/// A running flow, without its sender. What every packet touches comes first.
 #[derive(Debug)]
 #[repr(C)]
 pub struct FlowState<C: Clock> {
@@ -31,15 +31,16 @@ pub struct FlowState<C: Clock> {
     pub header: u32,
     /// Its own marker.
     pub marker: Option<Box<MarkerState>>,
-    /// How many turns of the measured window the receiver has passed, if it is [ahead](FlowState::ahead).
+    /// How many boundaries of the measured window the receiver has passed, if it is
+    /// [computed](FlowState::with_computed_receiver).
     boundaries_passed: u8,
-    /// When the window next turns for such a receiver.
+    /// The next boundary of the measured window for such a receiver.
     pub next_boundary: C,
-    /// Until when an acknowledgement is held back.
+    /// The delayed-acknowledgement timer.
     pub delayed_ack: Timer<C>,
-    /// The segment its receiver waits for once it has all of a transfer; `u32::MAX` if there is no end.
+    /// The segment after the last one of a transfer; `u32::MAX` if the flow has unlimited data.
     pub complete_at: u32,
-    /// Puts segments in order.
+    /// Its receiver.
     pub receiver: Receiver,
     /// Acknowledgements sent, received, dropped.
     pub acks: [u64; 3],
@@ -47,7 +48,7 @@ pub struct FlowState<C: Clock> {
     pub counts: FlowCounts,
     /// When it starts.
     pub start: Time,
-    /// When the receiver had all of a transfer.
+    /// When the receiver had received all of a transfer.
     pub completed: Option<Time>,
     /// Its random numbers, if its sends are jittered.
     pub(crate) jitter: Option<Box<Rng>>,
@@ -92,14 +93,16 @@ impl<C: Clock> FlowState<C> {
         }
     }
 
-    /// Lets its receiver be ahead of the present: its part is computed as soon as a packet is sent. It has to answer at
-    /// once, nobody may watch it, and its answers' first link has to be computed with the last one of its data.
+    /// Lets its receiver run ahead of the current time: what it does is computed as soon as a packet is sent. It must
+    /// acknowledge at once, must not be monitored, and the first link of its acknowledgements must be one that is cut
+    /// through.
     #[must_use]
     pub fn with_computed_receiver(self, window: [C; 2]) -> FlowState<C> {
         FlowState { next_boundary: window[0], ..self }
     }
 
-    /// The window turns for a receiver that is ahead of the present, before what arrives at `at`: the turn and the counts.
+    /// A receiver that runs ahead passes boundaries of the window before what arrives at `at`: reports each with the
+    /// counters there.
     #[cold]
     pub fn pass_boundaries(&mut self, at: C, window: [C; 2], mut turned: impl FnMut(u8, FlowCounts)) {
         while self.next_boundary <= at {
@@ -108,7 +111,8 @@ impl<C: Clock> FlowState<C> {
         }
     }
 
-    /// The window has turned for all: a receiver that was not beyond this turn has nothing more to say of it.
+    /// The current time has passed a boundary of the window: a receiver that had not passed it ahead of time has nothing to
+    /// report.
     pub fn boundary_passed(&mut self, turn: u8, window: [C; 2]) {
         if self.next_boundary < C::NEVER && self.boundaries_passed == turn {
             self.advance_boundary(window);
@@ -120,12 +124,12 @@ impl<C: Clock> FlowState<C> {
         self.next_boundary = window.get(usize::from(self.boundaries_passed)).copied().unwrap_or(C::NEVER);
     }
 
-    /// How long an acknowledgement may be held back.
+    /// The longest time an acknowledgement may be delayed.
     pub fn max_ack_delay(&self) -> C::Span {
         self.receiver.max_ack_delay::<C>()
     }
 
-    /// The receiver takes in data at `at`: what it does about it.
+    /// Data arrives at the receiver at `at`: what it does about it.
     #[inline(always)]
     pub fn receive(&mut self, t: &InFlight, at: C) -> Reply {
         let packet = &t.packet;
@@ -156,8 +160,8 @@ impl<C: Clock> FlowState<C> {
         reply
     }
 
-    /// Makes `t`, a packet of this flow, an acknowledgement from its receiver, at the start of its way; what that says of
-    /// segments beyond the one it waits for, if it says such things.
+    /// Turns `t`, a packet of this flow, into an acknowledgement from its receiver, at the start of its route. Returns
+    /// the SACK option, if the flow uses SACK.
     #[inline(always)]
     pub fn make_ack(&mut self, t: &mut InFlight) -> Option<Sack> {
         self.acks[0] += 1;

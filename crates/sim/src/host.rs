@@ -6,7 +6,7 @@ use crate::tcp::{EcnBits, Host, TimerKind};
 use crate::timer::Timers;
 use crate::world::World;
 
-/// What a flow's sender sees of the world.
+/// A flow's sender's access to the world.
 pub struct FlowHost<'a, C: Clock, const TRACE: bool> {
     /// The world.
     pub world: &'a mut World<C, TRACE>,

@@ -1,4 +1,4 @@
-//! A packet-level simulator in virtual time: a [`network`] in, an [`outcome`] out.
+//! A packet-level simulator in virtual time: takes a [`network`], returns an [`outcome`].
 //!
 //! [`engine::run`] takes events from the [`calendar`] and hands them to the [`world`], where packets pass
 //! markers, queues and [`link`]s, and to [`tcp`] senders and receivers. It is generic over its

@@ -1,10 +1,9 @@
-//! A link and the queue before it.
+//! A link and its queue.
 //!
-//! A first-in-first-out link whose discipline decides on arrival knows at once when a packet will
-//! leave: its service is *computed*, and needs no event but the packet's arrival at the far end. A
-//! discipline that takes packets out of the queue or decides at departure, and ns-2's order of
-//! events, need every departure as an event: *stepped* service. Both give the same verdicts. Classes that a scheduler
-//! shares the link out to are stepped, too.
+//! At a FIFO link whose discipline decides on arrival, a packet's departure time is known when it arrives: service is
+//! *computed*, and the only event is the arrival at the far end. Disciplines that remove packets from the queue or
+//! decide at departure, schedulers, and ns-2's order of events need every departure as an event: service is *stepped*.
+//! Both give the same verdicts.
 
 use inprofile_core::aqm::drop_tail::DropTail;
 use inprofile_core::packet::{Colour, Direction, Ecn, Packet};
@@ -22,7 +21,7 @@ use crate::network;
 use crate::packet::Slab;
 use crate::waiting::{Snapshot, Waiting};
 
-/// What a link has to know of a packet that finds it free: size and colour, in one word.
+/// What a link needs to know of a packet that bypasses its queue: size and colour, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape(u64);
 
@@ -43,33 +42,33 @@ impl Shape {
     }
 }
 
-/// A link in the middle of a run. What a packet that finds it free touches comes first.
+/// A link in a run. What a packet that bypasses the queue touches comes first.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Link<C: Clock> {
     /// Computed service: when the last packet admitted will have been sent. Stepped: since when it is idle.
     free_at: C,
-    /// From when on even a packet that finds the link free has to be looked at: when the window turns or the run ends. Where
-    /// packets are always looked at: the start.
+    /// Until when packets that find the link idle bypass the queue: the next boundary of the measured window, or the
+    /// end of the run. Where none may bypass it: the start.
     bypass_until: C,
-    /// The shape seen last.
+    /// The shape of the last packet.
     last: Shape,
-    /// Time to send its size.
+    /// The transmission time of its size.
     tx_time: C::Span,
-    /// Packets of that shape that found the link free and passed, since it was another's turn.
+    /// Packets of that shape that have bypassed the queue since the shape last changed.
     bypassed_alike: u64,
     delay: C::Span,
-    /// Packets that found the link free and passed before, by colour, and their bytes.
+    /// Packets that had bypassed the queue before that, by colour, and their bytes.
     bypassed: [(u64, u64); 3],
-    /// When the measured window next turns: at its beginning, then at its end, then never.
+    /// The next boundary of the measured window: its beginning, then its end, then never.
     next_boundary: C,
     /// When the run ends.
     end: C,
-    /// Whether a packet that finds the link free simply passes: computed service, drop-tail, room for two.
+    /// Whether a packet that finds the link idle bypasses the queue: computed service, drop-tail, room for two.
     can_bypass: bool,
     /// Whether every departure is an event.
     pub stepped: bool,
-    /// Whether it is counted over time and over the window.
+    /// Whether results report it: counters over time and over the window are kept.
     pub reported: bool,
     /// Stepped service: whether a packet is being sent.
     busy: bool,
@@ -77,7 +76,7 @@ pub struct Link<C: Clock> {
     /// Time taken by the packets whose transmission has begun (computed service: by those admitted), in picoseconds. Only a
     /// reported link counts it.
     sending: u64,
-    /// What waits, and the snapshots.
+    /// The queue and its counters.
     pub(crate) queue: LinkQueue<C>,
 }
 
@@ -120,15 +119,15 @@ impl<C: Clock> Link<C> {
         link
     }
 
-    /// Until when nobody has anything to say about packets that find the link free.
+    /// Lets packets bypass the queue up to the next boundary or the end.
     fn allow_bypass(&mut self) {
         if self.can_bypass {
             self.bypass_until = if self.next_boundary < self.end { self.next_boundary } else { self.end };
         }
     }
 
-    /// A packet arrives. If it finds the link free and nobody has anything to say about it, it passes: when it will be at
-    /// the far end. `None`: [`Link::arrive`] has to look at it.
+    /// A packet arrives. If the link is idle and its queue can be bypassed: when the packet will be at the far end.
+    /// `None`: the queue has to take it.
     #[inline]
     pub fn bypass(&mut self, now: C, shape: Shape) -> Option<C> {
         if now < self.free_at || now >= self.bypass_until {
@@ -142,12 +141,13 @@ impl<C: Clock> Link<C> {
         Some(self.free_at.after(self.delay))
     }
 
-    /// Time taken by all packets whose transmission has begun, or, with computed service, is known, in picoseconds.
+    /// The transmission time of all packets whose transmission has begun or, with computed service, is known, in
+    /// picoseconds.
     fn busy_time(&self) -> u64 {
         self.sending + self.bypassed_alike * C::span_ps(self.tx_time)
     }
 
-    /// Packets that found the link free and passed, by colour, and their bytes.
+    /// Packets that have bypassed the queue, by colour, and their bytes.
     pub fn bypassed(&self) -> [(u64, u64); 3] {
         let mut bypassed = self.bypassed;
         let (packets, bytes) = &mut bypassed[self.last.colour()];
@@ -156,7 +156,7 @@ impl<C: Clock> Link<C> {
         bypassed
     }
 
-    /// Computed service: a packet arrives. When it will be at the far end, or why it is dropped.
+    /// Computed service: a packet arrives at the queue. When it will be at the far end, or why it is dropped.
     #[inline(always)]
     pub fn admit(&mut self, now: C, slot: u32, packet: &mut Packet) -> Result<C, Cause> {
         while self.next_boundary <= now {
@@ -184,7 +184,7 @@ impl<C: Clock> Link<C> {
         Ok(self.free_at.after(self.delay))
     }
 
-    /// Stepped service: a packet arrives, and joins the queue or is dropped.
+    /// Stepped service: a packet arrives; the queue admits or drops it.
     pub fn arrive<W: Why>(
         &mut self,
         now: C,
@@ -299,8 +299,8 @@ impl<C: Clock> Link<C> {
         }
     }
 
-    /// Brings the link up to `now`: the window turns if it is time, and with computed service everything
-    /// leaves whose transmission has started.
+    /// Brings the link up to `now`: crosses boundaries of the window and, with computed service, removes packets whose
+    /// transmission has started.
     pub fn settle(&mut self, now: C) {
         while self.next_boundary <= now {
             self.cross_boundary();
@@ -317,7 +317,7 @@ impl<C: Clock> Link<C> {
         self.release(now);
     }
 
-    /// Computed service: everything leaves whose transmission has started by `now`.
+    /// Computed service: removes packets whose transmission has started by `now`.
     #[inline(always)]
     fn release(&mut self, now: C) {
         let Some(q) = self.queue.get_mut() else { return };
@@ -327,7 +327,7 @@ impl<C: Clock> Link<C> {
         }
     }
 
-    /// The window turns, before anything else that happens at that moment.
+    /// Takes a snapshot at a boundary of the window, before anything else that happens at that time.
     #[cold]
     fn cross_boundary(&mut self) {
         let turn = self.next_boundary;
@@ -340,9 +340,9 @@ impl<C: Clock> Link<C> {
             sending -= q.sends_until.time().since(turn.time()).0;
         } else {
             q.fifo.release(|head| head.at < turn);
-            // What those in the queue will have waited after the turn.
+            // What those in the queue will have waited after the boundary.
             area -= q.fifo.iter().map(|w| u128::from(w.at.time().since(turn.time()).0)).sum::<u128>();
-            // They follow each other without a pause, so all that is left to be sent takes until the link is free.
+            // They are sent back to back, so what is left to be sent takes until the link is idle.
             sending -= self.free_at.time().since(turn.time()).0;
         }
         if let Some(classes) = &mut q.classes {
@@ -363,7 +363,7 @@ impl<C: Clock> Link<C> {
         self.tx_time
     }
 
-    /// A packet of another shape than the last one.
+    /// The shape differs from that of the last packet.
     #[cold]
     #[inline(never)]
     fn change_shape(&mut self, shape: Shape) {

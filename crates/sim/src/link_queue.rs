@@ -1,4 +1,4 @@
-//! What waits before a link: a queue, or, at most hosts' links for most of the time, nothing.
+//! The queue of a link. Most hosts' links never need one, so it is created on first use.
 
 use inprofile_core::aqm::drop_tail::DropTail;
 use inprofile_core::queue::Queue;
@@ -11,18 +11,18 @@ use crate::classes::Classes;
 use crate::clock::Clock;
 use crate::waiting::{Snapshot, Waiting};
 
-/// What waits before a link.
+/// The queue of a link, created on first use.
 #[derive(Debug)]
 pub(crate) enum LinkQueue<C: Clock> {
-    /// Nothing ever has, at a link that is not reported and whose queue is drop-tail: how that will read its limit. Every host
-    /// has two such links.
+    /// No packet has waited yet, at a drop-tail link that is not reported: its discipline and limit. Every host has two
+    /// such links.
     Unused(DropTail, Backlog),
-    /// A queue, which may be empty.
+    /// The queue, which may be empty.
     Used(Box<QueueState<C>>),
 }
 
 impl<C: Clock> LinkQueue<C> {
-    /// The queue, if there has been need of one.
+    /// The queue, if it has been needed.
     #[inline]
     pub fn get(&self) -> Option<&QueueState<C>> {
         match self {
@@ -31,7 +31,7 @@ impl<C: Clock> LinkQueue<C> {
         }
     }
 
-    /// The queue, if there has been need of one.
+    /// The queue, if it has been needed.
     #[inline]
     pub fn get_mut(&mut self) -> Option<&mut QueueState<C>> {
         match self {
@@ -40,7 +40,7 @@ impl<C: Clock> LinkQueue<C> {
         }
     }
 
-    /// The queue, of which there is need now.
+    /// The queue, created if need be.
     #[inline(always)]
     pub fn get_or_create(&mut self) -> &mut QueueState<C> {
         if let LinkQueue::Unused(..) = self {
@@ -65,7 +65,7 @@ impl<C: Clock> LinkQueue<C> {
     }
 }
 
-/// The queue before a link in the middle of a run, and its snapshots.
+/// A queue in a run, and its counters.
 #[derive(Debug)]
 pub(crate) struct QueueState<C: Clock> {
     /// The queue, unless there are classes.
@@ -80,11 +80,11 @@ pub(crate) struct QueueState<C: Clock> {
     /// is admitted. Stepped: up to `counted_to`.
     pub area: u128,
     counted_to: Time,
-    /// What is measured.
+    /// The measured window.
     pub window: (Time, Time),
     /// Stepped service: when the packet being sent will have been sent.
     pub sends_until: C,
-    /// The snapshots at the turns that have passed.
+    /// The snapshots at the boundaries of the window that have passed.
     pub snapshots: Vec<Snapshot>,
 }
 

@@ -1,4 +1,4 @@
-//! Every packet at every link, for those who want to see it: traces, parity with ns-2.
+//! A log of every packet at every link, for traces and for comparison with ns-2.
 
 use crate::network::NodeId;
 use crate::packet::InFlight;
@@ -6,11 +6,11 @@ use crate::packet::InFlight;
 /// What happened to the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// It came to the queue before a link.
+    /// It arrived at the queue of a link.
     Enqueue,
-    /// It left the queue for the link. Only where links are served packet by packet.
+    /// It left the queue for the link. Only with stepped service.
     Dequeue,
-    /// It came out of the link.
+    /// It arrived at the end of the link.
     Receive,
     /// It was dropped at the queue.
     Drop,
@@ -33,5 +33,5 @@ pub struct LogRow {
     pub number: u64,
 }
 
-/// Who is told.
+/// Receives the log.
 pub type Log = Box<dyn FnMut(&LogRow) + Send>;

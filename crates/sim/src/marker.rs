@@ -1,4 +1,4 @@
-//! A marker in the middle of a run: the mechanism, its random numbers and its counts.
+//! A marker in a run: the mechanism, its random numbers and its counters.
 
 use inprofile_core::packet::Packet;
 use inprofile_core::registry::AnyMarker;
@@ -8,7 +8,7 @@ use inprofile_core::verdict::{Mark, Notes, Silent};
 use crate::clock::Clock;
 use crate::outcome::MarkerCounts;
 
-/// A marker in the middle of a run.
+/// A marker in a run.
 #[derive(Debug)]
 pub struct MarkerState {
     /// The mechanism.

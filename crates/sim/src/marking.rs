@@ -22,7 +22,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.apply(verdict, slot, Place::Host)
     }
 
-    /// An edge's marker decides on data, and sees acknowledgements pass. False: it dropped the packet.
+    /// An edge's marker decides on data, and observes acknowledgements. False: it dropped the packet.
     #[inline]
     pub(crate) fn mark_at_edge(&mut self, edge: u32, slot: u32) -> bool {
         let t = self.packets.get(slot);
@@ -36,7 +36,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.apply(verdict, slot, Place::Edge(edge))
     }
 
-    /// Does what a marker decided. False: the packet is gone.
+    /// Carries out a marker's verdict. False: the packet was dropped.
     #[inline]
     fn apply(&mut self, verdict: Mark, slot: u32, place: Place) -> bool {
         if TRACE {

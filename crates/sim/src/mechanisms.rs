@@ -1,4 +1,4 @@
-//! Mechanisms in the middle of a run: when they are due, and what they are told.
+//! Mechanisms in a run: their ticks, the signals they receive, the acknowledgements they observe.
 use inprofile_core::packet::{Direction, Packet};
 use inprofile_core::signal::{Outbox, Signal};
 
@@ -8,7 +8,7 @@ use crate::network::Target;
 use crate::world::World;
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
-    /// An edge's, queue's or host's mechanism is due.
+    /// The tick of an edge's, queue's or host's mechanism.
     pub fn tick(&mut self, what: EventKind) {
         let now = self.now.time();
         let mut outbox = Outbox::default();
@@ -33,7 +33,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
     }
 
-    /// A mechanism is told something.
+    /// A mechanism receives a signal.
     pub fn tell(&mut self, who: Target, signal: &Signal) {
         let now = self.now.time();
         match who {
@@ -51,7 +51,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
     }
 
-    /// Signals have come to the end of a path.
+    /// Signals arrive at the end of a path.
     pub fn deliver(&mut self, path: u32) {
         let (who, signals) = self.signals.arrive(path);
         for signal in &signals {
@@ -59,7 +59,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
     }
 
-    /// An acknowledgement has come by a link: the queues at its end that its data passes may look at it.
+    /// An acknowledgement has arrived over a link: queues at its far end that the flow's data passes may observe it.
     pub(crate) fn show_to_queues(&mut self, came_by: u32, packet: &Packet) {
         let Some(queues) = self.observers.get(&came_by) else { return };
         let route = self.flows[packet.flow.0 as usize].forward;

@@ -1,4 +1,4 @@
-//! Samples of queues, flows and edges at regular times.
+//! Samples queues, flows and edges at regular times.
 
 use inprofile_core::queue::fifo::Counts;
 use inprofile_core::units::{Duration, Time};
@@ -9,7 +9,7 @@ use crate::outcome::{FlowCounts, MarkerCounts, Series};
 use crate::traffic::Origin;
 use crate::world::World;
 
-/// A monitor in the middle of a run.
+/// A monitor in a run.
 #[derive(Debug)]
 pub struct Watch {
     target: Target,
@@ -112,7 +112,7 @@ impl Watch {
         self.append(now, row);
     }
 
-    /// What it has seen.
+    /// Its samples.
     pub fn into_series(self) -> Series {
         self.series
     }

@@ -1,7 +1,7 @@
-//! What the simulator is given: nodes, links with their queues, flows with their routes, edges, monitors.
+//! The input of the simulator: nodes, links with their queues, flows with their routes, edges, monitors.
 //!
-//! Everything is resolved: names are numbers, routes are found, start times are drawn, mechanisms
-//! are built. The `scenario` crate makes one of these from an experiment file and a seed.
+//! Everything is resolved: names are numbers, routes are found, start times are drawn, mechanisms are built. The
+//! `scenario` crate builds it from an experiment file and a seed.
 
 use inprofile_core::queue::scheduled::Setup;
 use inprofile_core::registry::{AnyAqm, AnyMarker, AnyScheduler};
@@ -26,7 +26,7 @@ pub struct Network {
     pub flows: Vec<Flow>,
     /// Aggregate markers, each at a node's ingress: it sees data from every link into the node.
     pub edges: Vec<Edge>,
-    /// Which mechanism's signals go to which.
+    /// Which mechanisms send signals to which.
     pub signals: Vec<SignalPath>,
     /// What is sampled.
     pub monitors: Vec<Monitor>,
@@ -36,20 +36,19 @@ pub struct Network {
     pub window: (Time, Time),
     /// The seed of every random stream.
     pub seed: u64,
-    /// Whose order of events and clock.
+    /// Clock and order of events.
     pub profile: Profile,
-    /// Whether every verdict is written down.
+    /// Whether every verdict is recorded.
     pub trace: bool,
 }
 
-/// Whose order of events, clock and random numbers the engine keeps.
+/// The engine's clock, order of events and random numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// Integer picoseconds; ties in an order that depends on nothing but what the events are.
+    /// Integer picoseconds; the order at equal times depends only on the kinds of events.
     #[default]
     Exact,
-    /// As [`Profile::Exact`], but with ns-2's one stream of random numbers: what still differs from ns-2 is clock and order
-    /// alone.
+    /// As [`Profile::Exact`], but with ns-2's one stream of random numbers: only clock and order still differ from ns-2.
     ExactNs2Random,
     /// ns-2 2.35's: seconds in double precision, ties by insertion, one MRG32k3a stream for all.
     Ns2,
@@ -80,13 +79,13 @@ pub struct Link {
     pub rate: Rate,
     /// Propagation.
     pub delay: Duration,
-    /// What waits before it.
+    /// Its queue or queues.
     pub queue: Queue,
-    /// Whether results have a row for it. (Links to hosts have none unless something was dropped there.)
+    /// Whether results have a row for it. (Access links have none unless packets were dropped there.)
     pub reported: bool,
 }
 
-/// What waits before a link.
+/// The queue or queues of a link.
 #[derive(Debug)]
 pub enum Queue {
     /// One queue for all packets, whatever their class.
@@ -100,10 +99,10 @@ pub enum Queue {
     Scheduled(Scheduled),
 }
 
-/// Queues of classes, and who decides which of them sends next. Not for the ns-2 profile.
+/// The queues of classes, and the scheduler that decides which of them sends next. Not for the ns-2 profile.
 #[derive(Debug)]
 pub struct Scheduled {
-    /// Who decides.
+    /// The scheduler.
     pub scheduler: AnyScheduler,
     /// The classes in the scheduler's order; there is at least one.
     pub classes: Vec<Class>,
@@ -128,19 +127,19 @@ impl Queue {
         one.into_iter().chain(classes.iter().map(|c| &c.setup.aqm))
     }
 
-    /// Whether it has to be served packet by packet.
+    /// Whether every departure has to be an event.
     #[must_use]
     pub fn serves(&self) -> bool {
         matches!(self, Queue::Scheduled(_)) || self.aqms().any(|aqm| aqm.serves())
     }
 
-    /// Whether it sees more than arrivals in their order.
+    /// Whether a discipline depends on time and not only on the order of arrivals.
     #[must_use]
     pub fn keeps_time(&self) -> bool {
         self.aqms().any(|aqm| aqm.keeps_time())
     }
 
-    /// Whether it looks at the acknowledgements of what it queues.
+    /// Whether a discipline observes the acknowledgements of what it queues.
     #[must_use]
     pub fn sees_reverse(&self) -> bool {
         self.aqms().any(|aqm| aqm.sees_reverse())
@@ -156,7 +155,7 @@ impl Queue {
     }
 }
 
-/// A sender, its receiver, and the way between them.
+/// A sender, its receiver, and the route between them.
 #[derive(Debug)]
 pub struct Flow {
     /// Its name in results: `tcp.0`.
@@ -171,13 +170,13 @@ pub struct Flow {
     pub back: Vec<LinkId>,
     /// When it starts.
     pub start: Time,
-    /// The rate it was promised.
+    /// Its assured rate.
     pub contract: Option<Rate>,
     /// Marks its data before the first link.
     pub marker: Option<AnyMarker>,
     /// The class of its packets and of their acknowledgements, where a scheduler looks at classes.
     pub class: u8,
-    /// From when on it has no new data, if it ever stops: before its start, it sends nothing at all.
+    /// When it stops sending new data, if ever. If that is before its start, it sends nothing at all.
     pub stop: Option<Time>,
     /// What it sends, and how.
     pub transport: Transport,
@@ -186,9 +185,9 @@ pub struct Flow {
 /// How data is carried.
 #[derive(Clone, Debug)]
 pub enum Transport {
-    /// A TCP connection with always something to send.
+    /// A TCP connection with unlimited data.
     Tcp(tcp::Config),
-    /// A TCP connection with so many full segments to send.
+    /// A TCP connection that sends this many full segments.
     Transfer(tcp::Config, u32),
     /// Datagrams at times of their own.
     Udp(udp::Config),
@@ -225,18 +224,18 @@ pub struct Edge {
     pub marker: AnyMarker,
 }
 
-/// One mechanism's signals go to another.
+/// A path on which one mechanism sends signals to another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SignalPath {
     /// Its name: what its random stream is keyed by.
     pub name: String,
-    /// Who sends.
+    /// The sender.
     pub from: Target,
-    /// Who is told.
+    /// The receiver.
     pub to: Target,
     /// How long a signal takes.
     pub delay: Duration,
-    /// Probability that one is lost, each by itself.
+    /// Probability that a signal is lost, independently.
     pub loss: f64,
 }
 
@@ -251,7 +250,7 @@ pub struct Monitor {
     pub every: Duration,
 }
 
-/// What a monitor looks at, and whose mechanism a signal concerns.
+/// What a monitor samples, or the mechanism at one end of a signal path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A link's queue: `packets`, `packets_in`, `packets_out`, the discipline's gauges (`avg`, …), and

@@ -1,4 +1,4 @@
-//! What a run leaves behind. Every count is of packets unless its name says otherwise.
+//! The results of a run. Every count is of packets unless its name says otherwise.
 
 use inprofile_core::packet::Colour;
 use inprofile_core::queue::fifo::Counts;
@@ -20,7 +20,7 @@ pub struct Outcome {
     pub edges: Vec<MarkerOutcome>,
     /// One row a flow: its own marker, if it has one.
     pub flow_markers: Vec<Option<Box<MarkerOutcome>>>,
-    /// Packets lost, by flow, place, cause and colour; only rows above zero.
+    /// Packets dropped, by flow, place, cause and colour; only rows above zero.
     pub drops: Vec<DropRow>,
     /// One row a signal path, in the order of the network.
     pub signals: Vec<SignalCounts>,
@@ -39,15 +39,15 @@ pub struct FlowOutcome {
     pub total: FlowCounts,
     /// In the measured window.
     pub window: FlowCounts,
-    /// Forward packets on the way when the run ended.
+    /// Forward packets in flight when the run ended.
     pub in_flight: u64,
-    /// Acknowledgements sent, received, dropped and on the way at the end.
+    /// Acknowledgements sent, received, dropped, and in flight at the end.
     pub acks: [u64; 4],
     /// What its sender did over the whole run.
     pub tally: Tally,
     /// When it started, or was to start.
     pub start: Time,
-    /// When the receiver had all of a transfer.
+    /// When the receiver had received all of a transfer.
     pub completed: Option<Time>,
     /// What its sender did in the measured window.
     pub window_tally: Tally,
@@ -90,8 +90,8 @@ pub struct LinkOutcome {
     pub window: Counts,
     /// Mean packets waiting over the window's time.
     pub queue_mean: f64,
-    /// How long it was sending within the window. Of a packet under way when the window begins or ends, the part inside
-    /// counts; `window` counts it whole, where its transmission begins.
+    /// How long it was sending within the window. Of a packet being sent when the window begins or ends, the part
+    /// inside counts; `window` counts it whole, where its transmission begins.
     pub sending: Duration,
     /// Packets waiting at the end.
     pub waiting: u64,
@@ -99,7 +99,7 @@ pub struct LinkOutcome {
     pub stats: Vec<(&'static str, u64)>,
     /// The discipline's state at the end, by name.
     pub gauges: Vec<(&'static str, f64)>,
-    /// What the discipline keeps of each flow at the end: the flow, the name, the figure.
+    /// The discipline's state of each flow at the end: the flow, the name, the value.
     pub by_flow: Vec<(u32, &'static str, f64)>,
     /// The same of each class, if it has several: they add up to the link's.
     pub classes: Vec<LinkOutcome>,
@@ -121,30 +121,30 @@ pub struct MarkerOutcome {
 /// Packets and bytes at a marker, by colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MarkerCounts {
-    /// Came, by the colour they had.
+    /// Arrived, by the colour they had.
     pub arrived: [u64; 3],
-    /// Wire bytes that came.
+    /// Wire bytes that arrived.
     pub arrived_bytes: [u64; 3],
-    /// Went on, by the colour they were given.
+    /// Passed on, by the colour they were given.
     pub left: [u64; 3],
-    /// Wire bytes that went on.
+    /// Wire bytes that were passed on.
     pub left_bytes: [u64; 3],
     /// Dropped, by the colour they had.
     pub dropped: [u64; 3],
 }
 
-/// What became of the signals of one path over the whole run; what is neither lost nor delivered is on its way.
+/// The signals of one path over the whole run; those neither lost nor delivered are on their way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SignalCounts {
     /// Sent by ticks.
     pub sent: u64,
-    /// Lost on the way.
+    /// Lost.
     pub lost: u64,
     /// Handed to the receiver.
     pub delivered: u64,
 }
 
-/// Packets of one flow lost at one place.
+/// Packets of one flow dropped at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DropRow {
     /// Which flow.
@@ -179,7 +179,7 @@ pub struct Series {
     pub columns: Vec<(&'static str, Vec<f64>)>,
 }
 
-/// One verdict and the figures behind it.
+/// One verdict and the values behind it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VerdictRow {
     /// When.

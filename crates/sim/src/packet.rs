@@ -8,11 +8,11 @@ use crate::tcp::Sack;
 /// A packet on its way.
 #[derive(Clone, Copy, Debug)]
 pub struct InFlight {
-    /// What mechanisms see of it.
+    /// The packet as mechanisms see it.
     pub packet: Packet,
-    /// The segment it carries, or that its sender waits for.
+    /// The segment it carries; of an acknowledgement, the next one expected.
     pub segment: u32,
-    /// The link it is at, or on its way over: a place in the list of all routes.
+    /// The hop it is at: an index into the hops of all routes.
     pub position: u32,
     /// Whether it travels towards the receiver of data.
     pub forward: bool,
@@ -20,14 +20,14 @@ pub struct InFlight {
     pub flag: bool,
 }
 
-/// The packets on their way.
+/// The packets in flight.
 #[derive(Debug, Default)]
 pub struct Slab {
     packets: Vec<InFlight>,
     free: Vec<u32>,
-    /// Where they are asked for: numbers in the run.
+    /// Numbers of packets in the run, where they are needed.
     numbers: Option<Numbers>,
-    /// By slot, as far as any acknowledgement has said something: what it says the receiver has.
+    /// SACK options by slot, up to the highest slot that has held one.
     sacks: Vec<Sack>,
 }
 
@@ -53,7 +53,7 @@ impl Numbers {
 const NOBODY: FlowId = FlowId(u32::MAX);
 
 impl Slab {
-    /// Empty. `numbered`: whether packets are numbered, for who writes down what happens to them.
+    /// Empty. `numbered`: whether packets are numbered, for traces and logs.
     #[must_use]
     pub fn new(numbered: bool) -> Slab {
         Slab { numbers: numbered.then(Numbers::default), ..Slab::default() }
@@ -89,7 +89,7 @@ impl Slab {
         self.numbers.as_ref().map_or(0, |n| n.by_slot[slot as usize])
     }
 
-    /// What the acknowledgement in a slot says the receiver has beyond the acknowledged segment.
+    /// Sets the SACK option of the acknowledgement in a slot.
     pub fn set_sack(&mut self, slot: u32, sack: Sack) {
         if self.sacks.len() <= slot as usize {
             self.sacks.resize(self.packets.len(), Sack::default());
@@ -97,7 +97,7 @@ impl Slab {
         self.sacks[slot as usize] = sack;
     }
 
-    /// See [`Slab::set_sack`]. Only for a flow whose acknowledgements all say something.
+    /// The SACK option of the acknowledgement in a slot, of a flow that uses SACK.
     #[inline]
     pub fn sack(&self, slot: u32) -> Sack {
         self.sacks.get(slot as usize).copied().unwrap_or_default()
@@ -115,7 +115,7 @@ impl Slab {
         &mut self.packets[slot as usize]
     }
 
-    /// It has arrived or was dropped.
+    /// Frees a slot: its packet has arrived or was dropped.
     #[inline]
     pub fn remove(&mut self, slot: u32) {
         let packet = &mut self.packets[slot as usize].packet;
@@ -124,7 +124,7 @@ impl Slab {
         self.free.push(slot);
     }
 
-    /// Those still on their way.
+    /// The packets in flight.
     pub fn iter(&self) -> impl Iterator<Item = &InFlight> {
         self.packets.iter().filter(|t| t.packet.flow != NOBODY)
     }

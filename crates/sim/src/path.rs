@@ -1,8 +1,8 @@
-//! The path of a packet, top down. What nearly every packet passes is inlined into [`World::enter`] and `join`.
+//! The path of a packet through the network, top down. What nearly every packet does is inlined into [`World::enter`].
 //!
 //! ```text
 //! send ─→ host marker ─→ link ─→ node ─→ edge marker ─→ link ─→ … ─→ receiver
-//!                          ↑ queue discipline             an acknowledgement goes back likewise
+//!                          ↑ queue discipline             acknowledgements go back the same way
 //! ```
 use inprofile_core::packet::{Ecn, Packet};
 use inprofile_core::verdict::{Admission, Cause, Notes, Silent, Why};
@@ -18,7 +18,7 @@ use crate::waiting::Waiting;
 use crate::world::World;
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
-    /// Data goes on its way, if the host's marker lets it; in which slot.
+    /// Sends a data packet, unless the host's marker drops it; returns its slot.
     #[inline(always)]
     pub(crate) fn launch(&mut self, packet: Packet, segment: u32, flag: bool) -> u32 {
         let f = &mut self.flows[packet.flow.0 as usize];
@@ -32,7 +32,8 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         slot
     }
 
-    /// A packet goes into the link it is at, at `at`, and as far beyond as can be computed now; so does its answer.
+    /// A packet enters the link at its position at time `at`, and goes as far beyond it as can be computed now. If it
+    /// reaches its receiver that way, so does the acknowledgement.
     pub(crate) fn enter(&mut self, slot: u32, mut at: C) {
         let (mut position, mut shape) = self.position(slot);
         loop {
@@ -47,7 +48,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
                 position += 1;
             };
             if !bypassed {
-                let Some(there) = self.join(slot, position, hop.link, at) else { return };
+                let Some(there) = self.join_queue(slot, position, hop.link, at) else { return };
                 at = there;
                 if hop.next == NextStep::CutThrough {
                     position += 1;
@@ -61,18 +62,19 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
     }
 
-    /// Where on its route a packet is, and what links have to know of it.
+    /// A packet's position on its route, and what links need to know of it.
     #[inline(always)]
     fn position(&self, slot: u32) -> (u32, Shape) {
         let t = self.packets.get(slot);
         (t.position, Shape::new(t.packet.size, t.packet.colour))
     }
 
-    /// A packet comes to the queue before a link at `at`: when it will be at the far end, if that is known now.
+    /// A packet that cannot bypass the queue of a link arrives there at `at`. Returns when it will be at the far end,
+    /// if that is known now.
     #[inline(never)]
-    fn join(&mut self, slot: u32, position: u32, link: u32, at: C) -> Option<C> {
+    fn join_queue(&mut self, slot: u32, position: u32, link: u32, at: C) -> Option<C> {
         if at > self.end {
-            // It will still be on its way when the run ends.
+            // The run ends before that: the packet counts as in flight.
             return None;
         }
         let l = &mut self.links[link as usize];
@@ -89,7 +91,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
     }
 
-    /// A packet will come out of a link at `there`. True: it enters the next one then, or its answer does.
+    /// A packet will reach the far end of a link at `there`. True: its next hop can be computed now.
     #[inline(always)]
     fn finish_hop(&mut self, slot: u32, position: u32, hop: Hop, there: C) -> bool {
         match hop.next {
@@ -106,7 +108,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
     }
 
-    /// Stepped service: a packet comes to the queue before a link, and waits there for its departure.
+    /// Stepped service: a packet arrives at the queue of a link, and waits there for its departure.
     #[inline(never)]
     fn join_stepped(&mut self, slot: u32, position: u32, link: u32, at: C) {
         self.log(Code::Enqueue, link, slot, at);
@@ -118,7 +120,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
     }
 
-    /// Asks the queue before `link`; a packet it drops is booked and gone. True: it joined.
+    /// The queue discipline of `link` decides on an arriving packet. False: it dropped the packet.
     fn ask_discipline(&mut self, link: u32, slot: u32, at: C) -> bool {
         let l = &mut self.links[link as usize];
         let packet = &self.packets.get(slot).packet;
@@ -149,7 +151,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         true
     }
 
-    /// Stepped service: the next packet of a link that has become free, or was idle.
+    /// Stepped service: a link that is idle takes the next packet from its queue.
     fn start_next(&mut self, link: u32) {
         let mut dropped = Vec::new();
         let l = &mut self.links[link as usize];
@@ -175,7 +177,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         };
         self.packets.get_mut(next.slot).packet.ecn = next.ecn;
         self.log(Code::Dequeue, link, next.slot, self.now);
-        // ns-2's order: first the arrival at the far end, then the link's own readiness.
+        // In ns-2's order: the arrival at the far end is scheduled before the end of transmission.
         let position = self.packets.get(next.slot).position;
         if self.finish_hop(next.slot, position, self.routes.hop(position), there) {
             self.enter(next.slot, there);
@@ -183,7 +185,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.schedule(self.now.after(takes), EventKind::Departure(link));
     }
 
-    /// The link `link` has sent a packet and is ready for the next one; or it was to try again now.
+    /// A link has finished a transmission; or it has been waiting for a class that may send from now on.
     pub fn departure(&mut self, link: u32) {
         if !self.links[link as usize].is_sending(self.now) {
             self.start_next(link);
@@ -201,7 +203,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
     }
 
-    /// A packet has come to the end of a link. True: the flow's agent there has to look at it.
+    /// A packet arrives at the end of a link. True: it has reached the end of its route.
     #[inline]
     pub fn arrive(&mut self, slot: u32) -> bool {
         let hop = self.routes.hop(self.packets.get(slot).position);
@@ -224,7 +226,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         false
     }
 
-    /// Books a lost packet and forgets it.
+    /// Counts a dropped packet, and frees its slot.
     pub(crate) fn drop_packet(&mut self, slot: u32, place: Place, cause: Cause, at: C) {
         if let Place::Queue(link) = place {
             self.log(Code::Drop, link, slot, at);
@@ -249,7 +251,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.packets.remove(slot);
     }
 
-    /// Losses already booked whose time has not come.
+    /// Losses computed ahead of time: they are counted already, and happen later.
     pub fn pending_losses(&self) -> impl Iterator<Item = &(C, u32, Cause)> {
         let now = self.now;
         self.pending_losses.iter().filter(move |loss| loss.0 >= now)

@@ -1,5 +1,5 @@
-//! What is known of a network before it runs: which parts of a packet's way can be computed ahead of their time, and how
-//! many events there will be.
+//! What can be derived from a network before it runs: which parts of a packet's path can be computed ahead of time, and
+//! about how many events there will be.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use inprofile_core::units::Duration;
 
 use crate::network::{self, Network, Target};
 
-/// Queues that look at acknowledgements, by the link that brings these to their node.
+/// Queues that observe acknowledgements, by the link that brings these to their node.
 pub(crate) fn observers(network: &Network) -> BTreeMap<u32, Vec<u32>> {
     let mut observers: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for f in &network.flows {
@@ -28,7 +28,7 @@ pub(crate) fn observers(network: &Network) -> BTreeMap<u32, Vec<u32>> {
     observers
 }
 
-/// Of each flow: whether its receiver answers each packet at once, and nobody looks at its counts meanwhile.
+/// For each flow: whether its receiver acknowledges every packet at once and is not monitored.
 pub(crate) fn immediate_acks(network: &Network) -> Vec<bool> {
     let at_once = |f: &network::Flow| f.transport.tcp().is_some_and(|config| config.delayed_ack.is_none());
     let mut immediate_ack: Vec<bool> = network.flows.iter().map(at_once).collect();
@@ -40,7 +40,7 @@ pub(crate) fn immediate_acks(network: &Network) -> Vec<bool> {
     immediate_ack
 }
 
-/// The link at whose end the packets of most flows come by an event, where what they enter next is not one of `cut_through`.
+/// The link that delivers the packets of most flows by an event: those whose next link is not cut through.
 pub(crate) fn busiest(network: &Network, immediate_ack: &[bool], cut_through: &[bool]) -> u32 {
     let mut flows = vec![0u32; network.links.len()];
     for (f, immediate_ack) in network.flows.iter().zip(immediate_ack) {
@@ -56,11 +56,11 @@ pub(crate) fn busiest(network: &Network, immediate_ack: &[bool], cut_through: &[
     (0..).zip(flows).max_by_key(|&(_, n)| n).map_or(0, |(link, _)| link)
 }
 
-/// Links that one other link feeds and nothing else, whose departures need no event and whose discipline keeps no
-/// time of its own, and that nobody watches. What enters them comes in the order in which it enters the link before.
+/// Links that are cut through: only one other link feeds them, their departures need no event, their discipline keeps
+/// no time of its own, and they are not monitored. Packets enter them in the order in which they enter the link before.
 ///
-/// `immediate_ack`: flows whose receivers answer at once, so that the first link of their answers is fed by the last one of
-/// their data.
+/// `immediate_ack`: flows whose receivers acknowledge at once, so that the first link of their acknowledgements is fed
+/// by the last one of their data.
 pub(crate) fn cut_through_links(network: &Network, immediate_ack: &[bool]) -> Vec<bool> {
     /// Who feeds a link.
     #[derive(Clone, Copy, PartialEq)]

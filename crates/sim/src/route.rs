@@ -1,30 +1,30 @@
-//! Routes as packets follow them: link by link, and what happens at each link's far end.
+//! Routes as packets follow them: link by link, with what happens at the far end of each.
 
 use std::collections::BTreeMap;
 
-/// What happens to a packet at the far end of a link.
+/// What happens at the far end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NextStep {
-    /// Its arrival is an event.
+    /// The packet's arrival is an event.
     Arrive,
-    /// Its next link is one of those whose part of the way is computed as soon as it enters the link before.
+    /// The next link is cut through: what happens there is computed as soon as the packet enters the link before it.
     CutThrough,
-    /// Its receiver is computed likewise: the packet is taken in and answered.
+    /// The receiver is cut through likewise: it takes the packet and acknowledges it.
     Receive,
 }
 
 /// A link on a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hop {
-    /// Which.
+    /// The link.
     pub link: u32,
-    /// What comes next.
+    /// What happens at its far end.
     pub next: NextStep,
     /// Whether the route ends with it.
     pub last: bool,
 }
 
-/// Where a route stands in the list of all hops, and how many it has.
+/// The first hop of a route in the list of all hops, and how many it has.
 pub type Route = (u32, u16);
 
 /// The routes of all flows. Flows between the same nodes share a route, and the cache lines that it takes.
@@ -33,12 +33,11 @@ pub struct Routes {
     hops: Vec<Hop>,
 }
 
-/// Routes by their hops, while they are laid out.
+/// The routes added so far, by their hops.
 pub type RouteIndex = BTreeMap<Vec<Hop>, Route>;
 
 impl Routes {
-    /// The route over these links. `cut_through`: the links computed with the one before; `received`: whether the
-    /// receiver is.
+    /// The route over these links. `cut_through`: for every link whether it is; `received`: whether the receiver is.
     pub fn add(
         &mut self,
         links: &[u32],

@@ -1,7 +1,7 @@
-//! Signals on their way from mechanism to mechanism, what markers are told of contracts, and what oracles are told.
+//! Signals between mechanisms, the contracts that markers are told, and what oracles tell.
 //!
-//! All that one tick sends goes over a path together and arrives together, in order; each signal is lost or not by
-//! itself. Paths draw from streams of their own, so that a lost signal changes no other draw.
+//! The signals of one tick travel and arrive together, in order; each is lost or not independently. Each path has a
+//! random stream of its own, so that a lost signal changes no other draw.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,7 +15,7 @@ use crate::network::{Flow, LinkId, Network, SignalPath, Target};
 use crate::outcome::SignalCounts;
 
 impl Target {
-    /// The event by which a mechanism is due: what names it while a run goes on.
+    /// The event of its tick, which identifies a mechanism during a run.
     #[must_use]
     pub fn tick(self) -> EventKind {
         match self {
@@ -27,14 +27,14 @@ impl Target {
     }
 }
 
-/// A path in the middle of a run.
+/// A path in a run.
 #[derive(Debug)]
 struct Path {
     to: Target,
     delay: Duration,
     loss: f64,
     rng: Rng,
-    /// One entry a tick that sent something, in order.
+    /// One entry for each tick that sent something, in order.
     on_the_way: VecDeque<Vec<Signal>>,
     counts: SignalCounts,
 }
@@ -66,7 +66,8 @@ impl Paths {
         all
     }
 
-    /// Takes what a mechanism sent in its tick; says on which paths something is now on its way, and how long it takes.
+    /// Takes what a mechanism has sent in its tick. Returns the paths on which signals are now on their way, and their
+    /// delays.
     pub fn post(&mut self, sender: EventKind, outbox: &Outbox) -> Vec<(u32, Duration)> {
         let Some(own) = self.by_sender.get(&sender.pack()) else { return Vec::new() };
         let mut posted = Vec::new();
@@ -85,7 +86,7 @@ impl Paths {
         posted
     }
 
-    /// The oldest that is on its way on a path arrives: for whom, and what.
+    /// The oldest signals of a path arrive: the receiver, and the signals.
     pub fn arrive(&mut self, path: u32) -> (Target, Vec<Signal>) {
         let path = &mut self.paths[path as usize];
         let signals = path.on_the_way.pop_front().unwrap_or_default();
@@ -112,7 +113,7 @@ impl Paths {
     }
 }
 
-/// What the mechanisms are told that asked for the truth.
+/// Answers to mechanisms that ask for what they could not know: round-trip times, windows.
 #[derive(Debug, Default)]
 pub struct Oracles {
     /// At time 0.
@@ -169,7 +170,7 @@ impl Oracles {
         oracles
     }
 
-    /// No secret: whoever runs a marker knows what was promised to the flows that pass it.
+    /// Contracts are no secret: whoever runs a marker knows those of the flows that pass it.
     fn contracts<'n>(&mut self, who: Target, flows: impl Iterator<Item = (u32, &'n Flow)>) {
         for (i, f) in flows {
             if let Some(rate) = f.contract {
@@ -210,7 +211,7 @@ impl Oracles {
         std::mem::take(&mut self.first)
     }
 
-    /// The flows whose windows the mechanism is told of before this tick.
+    /// The flows whose windows the mechanism is told before this tick.
     #[must_use]
     pub fn before(&self, tick: EventKind) -> &[CrossingFlow] {
         if self.before_ticks.is_empty() {

@@ -1,8 +1,8 @@
-//! A run whose hosts are outside: links, queues, markers and monitors as in any other, but packets are put in and
-//! taken out by whoever keeps the hosts, as time goes by.
+//! A run with external hosts: links, queues, markers and monitors are simulated, while the caller puts in and takes out
+//! the packets of the hosts as time passes.
 //!
-//! Time is still an argument. Whoever calls late is told later of what came out, each packet with its own time; no
-//! verdict changes by it, only what the hosts do next.
+//! Time is still an argument. A caller that is late gets packets late, each with its own time of arrival. That changes
+//! no verdict, only what the hosts do next.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,12 +16,12 @@ use crate::outcome::Outcome;
 use crate::traffic::{Source, outside};
 pub use crate::world::Egress;
 
-/// What the keeper of the hosts says of a flow.
+/// What the caller reports of a flow's hosts.
 #[derive(Clone, Copy, Debug)]
 pub struct HostReport {
-    /// Of its sender, if that speaks TCP.
+    /// The state of its sender, if that is TCP.
     pub sender: Option<outside::Sender>,
-    /// Payload bytes that its receiver has: TCP's in order, or those of datagrams.
+    /// Payload bytes its receiver has received: with TCP, in order.
     pub in_order_bytes: u64,
 }
 
@@ -43,7 +43,7 @@ macro_rules! either {
 }
 
 impl Stage {
-    /// At its beginning. Whatever its profile says, it keeps the exact clock.
+    /// At time 0. It always keeps the exact clock, whatever the network's profile.
     #[must_use]
     pub fn new(network: Network) -> Stage {
         Stage(if network.trace {
@@ -58,7 +58,7 @@ impl Stage {
         either!(self, run => run.world.calendar.peek().map(|e| Time(e.at)))
     }
 
-    /// Does everything that is due up to `now`, and shows what came to hosts outside. False: the run is over.
+    /// Handles everything due up to `now`, and passes packets for external hosts to `out`. False: the run is over.
     pub fn advance(&mut self, now: Time, stop: &AtomicBool, mut out: impl FnMut(Egress)) -> bool {
         either!(self, run => {
             while let Some(event) = run.world.calendar.peek().filter(|e| e.at <= now.0) {
@@ -74,8 +74,9 @@ impl Stage {
         })
     }
 
-    /// A flow's host puts in a packet now, having advanced to this moment; the receiver's if not `forward`. Class and
-    /// colour are the flow's. The slot it is kept in: nobody else's until it has come out or was dropped.
+    /// Puts in a packet of a flow's sender (`forward`) or receiver, at the time to which the run has advanced. Class
+    /// and colour are the flow's. Returns its slot, which no other packet has until it has left the network or was
+    /// dropped.
     pub fn put(&mut self, flow: u32, packet: &Packet, forward: bool) -> u32 {
         either!(self, run => {
             let class = run.world.flows[flow as usize].class;
@@ -88,8 +89,8 @@ impl Stage {
         })
     }
 
-    /// A flow's ends are so far now.
-    pub fn tell(&mut self, flow: u32, report: &HostReport) {
+    /// Reports the state of a flow's hosts.
+    pub fn report_hosts(&mut self, flow: u32, report: &HostReport) {
         either!(self, run => {
             if let Source::Outside(sender) = &mut run.senders[flow as usize].source {
                 *sender = report.sender;

@@ -1,14 +1,14 @@
-//! A timer that may be set again and again without touching the calendar each time.
+//! A timer that can be reset without touching the calendar each time.
 //!
-//! A retransmission timer is set again at nearly every acknowledgement and almost never expires. So
-//! the calendar keeps one event for it; when that comes up too soon it is put back at the deadline.
+//! A retransmission timer is restarted by nearly every acknowledgement and almost never expires. So the calendar keeps
+//! one event for it; if that comes up before the deadline, it is scheduled again at the deadline.
 
 use crate::clock::Clock;
 
-/// When a timer is due, with its order among equals.
+/// When a timer is due, with its order at equal times.
 pub type Due<C> = (C, u32);
 
-/// One timer: when it is due, and the event that is in the calendar for it. [`Clock::NEVER`]: not at all, none.
+/// One timer: its deadline, and its event in the calendar. [`Clock::NEVER`]: not set, no event.
 #[derive(Clone, Copy, Debug)]
 pub struct Timer<C> {
     deadline: C,
@@ -25,9 +25,9 @@ pub type Timers<C> = [Timer<C>; 2];
 pub enum Expiry<C> {
     /// The timer has expired.
     Due,
-    /// Too soon: put it back at this time.
+    /// Too soon: schedule its event again at this time.
     Rearm(Due<C>),
-    /// It was overtaken or cancelled: nothing.
+    /// It was cancelled, or set to an earlier time: nothing to do.
     Stale,
 }
 
@@ -38,7 +38,7 @@ impl<C: Clock> Default for Timer<C> {
 }
 
 impl<C: Clock> Timer<C> {
-    /// Sets it, instead of whatever it was set to. True if an event has to be put into the calendar.
+    /// Sets it, replacing whatever it was set to. True: its event has to be scheduled.
     #[must_use]
     #[inline]
     pub fn set(&mut self, due: Due<C>) -> bool {
@@ -55,13 +55,13 @@ impl<C: Clock> Timer<C> {
         self.deadline = C::NEVER;
     }
 
-    /// Whether it will expire.
+    /// Whether it is set.
     #[inline]
     pub fn is_set(&self) -> bool {
         self.deadline != C::NEVER
     }
 
-    /// One of its events came up.
+    /// One of its events is due.
     pub fn on_event(&mut self, now: Due<C>) -> Expiry<C> {
         if (self.queued, self.queued_tie) != now {
             return Expiry::Stale;

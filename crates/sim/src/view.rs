@@ -1,4 +1,4 @@
-//! A link's queue as monitors and snapshots see it.
+//! A link's queue as monitors and results see it.
 
 use inprofile_core::queue::fifo::Counts;
 use inprofile_core::registry::AnyAqm;
@@ -7,17 +7,17 @@ use crate::clock::Clock;
 use crate::link::Link;
 use crate::waiting::Snapshot;
 
-/// A queue as monitors and snapshots see it: a link's only one, one of its classes, or all of them together.
+/// A queue as monitors and results see it: a link's only one, one of its classes, or all of them together.
 #[derive(Debug)]
 pub struct QueueView<'a> {
-    /// Its discipline; none of all classes together, or where nothing has waited yet.
+    /// Its discipline; none for all classes together, or where no packet has waited yet.
     pub aqm: Option<&'a AnyAqm>,
     /// Counts since the start of the run.
     pub counts: Counts,
     /// Packets waiting by colour.
     pub waiting: [u32; 3],
-    /// The snapshots at the beginning and at the end of the measured window, as far as they have passed.
-    /// Only a reported link keeps them.
+    /// The snapshots at the beginning and at the end of the measured window, as far as these have passed; of a reported
+    /// link.
     pub snapshots: &'a [Snapshot],
 }
 
@@ -40,7 +40,7 @@ impl<C: Clock> Link<C> {
         counts
     }
 
-    /// The queue, or all classes together; with a number that class.
+    /// The queue, or all classes together; with a number, that class.
     pub fn view(&self, class: Option<usize>) -> QueueView<'_> {
         let Some(q) = self.queue.get() else {
             return QueueView { aqm: None, counts: self.counts(), waiting: [0; 3], snapshots: &[] };

@@ -1,4 +1,4 @@
-//! A packet that waits in a queue, and the counters of a queue at one moment.
+//! A packet waiting in a queue, and the counters of a queue at one time.
 
 use inprofile_core::packet::{Colour, Ecn, FlowId, Packet};
 use inprofile_core::queue::fifo::{Counts, Item};
@@ -6,7 +6,7 @@ use inprofile_core::units::Time;
 
 use crate::clock::Clock;
 
-/// A packet waiting at a link: where it is kept, and what the queue has to know of it.
+/// A waiting packet: its slot, and what the queue needs to know of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting<C> {
     /// Computed service: when its transmission starts. Stepped: when it came.
@@ -49,13 +49,14 @@ impl<C: Clock> Item for Waiting<C> {
     }
 }
 
-/// A link's snapshots at one moment.
+/// A queue's counters at one time.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// Counts since the start of the run.
     pub counts: Counts,
     /// Packets waiting, integrated over time since the start of the run, in packet-picoseconds.
     pub area: u128,
-    /// How long it has been sending since the start of the run, in picoseconds: of a packet under way the part that is sent.
+    /// How long it has been sending since the start of the run, in picoseconds; of a packet being sent, the part
+    /// already sent.
     pub sending: u64,
 }

@@ -1,4 +1,4 @@
-//! Everything between senders and receivers, in the middle of a run: what there is, and how something is put off to a later time.
+//! Everything between senders and receivers in a running simulation, and how events are scheduled.
 
 use std::collections::BTreeMap;
 
@@ -21,28 +21,28 @@ use crate::route::Routes;
 use crate::signals::Paths;
 use crate::timer::Due;
 
-/// A packet that has come to a host outside.
+/// A packet that has arrived at an external host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Egress {
-    /// When it came out of its last link.
+    /// When it left its last link.
     pub at: Time,
     /// The slot it was kept in.
     pub slot: u32,
-    /// As it came: with its colour, and its ECN bits.
+    /// The packet, with the colour and ECN bits with which it arrived.
     pub packet: Packet,
-    /// Whether it came to its flow's receiver.
+    /// Whether it arrived at its flow's receiver.
     pub forward: bool,
 }
 
-/// The parts of a run that senders act on. `TRACE`: every verdict is written down.
+/// The parts of a run that senders act on. `TRACE`: every verdict is recorded.
 pub struct World<C: Clock, const TRACE: bool> {
-    /// The present moment.
+    /// The current time.
     pub now: C,
-    /// What is to come.
+    /// The events to come.
     pub calendar: Calendar<C>,
-    /// Events inserted so far: the order among equals in the ns-2 profile.
+    /// Events scheduled so far: the order at equal times in the ns-2 profile.
     pub(crate) inserted: u32,
-    /// Packets on their way.
+    /// Packets in flight.
     pub packets: Slab,
     /// Links by number.
     pub links: Vec<Link<C>>,
@@ -50,7 +50,7 @@ pub struct World<C: Clock, const TRACE: bool> {
     pub ends: Vec<(NodeId, NodeId)>,
     /// Routes of all flows.
     pub routes: Routes,
-    /// The link at whose end most flows' packets come by an event.
+    /// The link that delivers the packets of most flows by an event.
     pub busiest: u32,
     /// Flows by number.
     pub flows: Vec<FlowState<C>>,
@@ -58,31 +58,31 @@ pub struct World<C: Clock, const TRACE: bool> {
     pub edges: Vec<MarkerState>,
     /// Signals between mechanisms.
     pub signals: Paths,
-    /// Queues that look at acknowledgements, by the link that brings these to their node.
+    /// Queues that observe acknowledgements, by the link that brings these to their node.
     pub observers: BTreeMap<u32, Vec<u32>>,
     /// The edge at each node.
     pub edge_at: Vec<Option<u32>>,
-    /// The ns-2 profile's one stream for all.
+    /// The one random stream of all components, with ns-2's random numbers.
     pub shared: Option<Rng>,
-    /// When the run ends: what would happen later is not computed.
+    /// The end of the run: nothing later is computed.
     pub(crate) end: C,
-    /// When the measured window turns.
+    /// The boundaries of the measured window.
     pub(crate) window: [C; 2],
-    /// What receivers that are ahead of the present had counted when the window turned: which turn, whose.
+    /// The counters of receivers that run ahead, at the boundaries of the window: which boundary, whose, the counters.
     pub boundary_counts: Vec<(u8, u32, FlowCounts)>,
-    /// Losses computed before their time: when, whose, why.
+    /// Losses computed ahead of time: when, whose, why.
     pub(crate) pending_losses: Vec<(C, u32, Cause)>,
-    /// How many of them to let gather before those whose time has come are looked for.
+    /// At how many of them those in the past are removed.
     pub(crate) prune_at: usize,
     /// Lost packets by flow, place and cause.
     pub drops: BTreeMap<(u32, Place, Cause), [u64; 3]>,
-    /// What was traced.
+    /// The recorded verdicts.
     pub verdicts: Vec<VerdictRow>,
-    /// Packets that have come to hosts outside.
+    /// Packets that have arrived at external hosts.
     pub egress: Vec<Egress>,
     /// Figures behind the verdict being given.
     pub(crate) notes: Notes,
-    /// Who is told of every packet at every link, if anybody.
+    /// Receives every packet's events at every link, if the run is logged.
     pub log: Option<Log>,
 }
 
@@ -117,32 +117,32 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
     }
 
-    /// The order of `what` among events at the same moment: what it is, or in the ns-2 profile its turn.
+    /// The order of an event among those at the same time: by its kind, or in the ns-2 profile by insertion.
     #[inline]
     pub(crate) fn tie(&mut self, what: EventKind) -> u32 {
         if C::NS2 { self.next_insertion() } else { what.rank() }
     }
 
-    /// The ns-2 profile's order: one more event inserted.
+    /// The ns-2 profile's order: counts one more scheduled event.
     pub(crate) fn next_insertion(&mut self) -> u32 {
         self.inserted = self.inserted.wrapping_add(1);
         self.inserted
     }
 
-    /// Lets `what` happen at `at`.
+    /// Schedules an event.
     #[inline]
     pub fn schedule(&mut self, at: C, what: EventKind) {
         let tie = self.tie(what);
         self.calendar.push(Event::new(at.bits(), tie, what.pack()));
     }
 
-    /// When a timer is due that is set now, and its order among equals.
+    /// The deadline of a timer that is set now, with its order at equal times.
     #[inline]
     pub fn due(&mut self, what: EventKind, after: C::Span) -> Due<C> {
         (self.now.after(after), self.tie(what))
     }
 
-    /// Puts an event into the calendar whose order among equals is known.
+    /// Schedules an event whose order at equal times is known.
     pub fn requeue(&mut self, due: Due<C>, what: EventKind) {
         self.calendar.push(Event::new(due.0.bits(), due.1, what.pack()));
     }

@@ -175,7 +175,7 @@ fn carry(
     loop {
         let now = wires.now();
         if now >= next_ask {
-            watched.iter_mut().for_each(|w| stage.tell(w.connection.flow, &w.ask()));
+            watched.iter_mut().for_each(|w| stage.report_hosts(w.connection.flow, &w.ask()));
             next_ask = now + ASK;
         }
         let mut failed = None;

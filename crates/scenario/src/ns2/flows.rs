@@ -1,8 +1,8 @@
-//! ns-2's agents and what they send: TCP with unlimited data or a number of segments, datagrams at a constant rate or at given
-//! times.
+//! ns-2's agents and what they send: TCP with unlimited data or a number of segments, datagrams at a constant rate or
+//! at given times.
 //!
-//! From the time at which a flow stops, what it has sent is all the data it has (`seqno_`, which is ns-2's `curseq_`); ns-2's own
-//! `FTP stop` would never retransmit the last segment.
+//! From the time at which a flow stops, what it has sent is all the data it has (`seqno_`, which is ns-2's `curseq_`);
+//! ns-2's own `FTP stop` would never retransmit the last segment.
 
 use inprofile_sim::network::{Flow, Network, Transport};
 use inprofile_sim::ns2::datagram_times;

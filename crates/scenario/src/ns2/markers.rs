@@ -1,8 +1,8 @@
-//! ns-2's markers. It has two families, each understood by its own queues only: taggers, which set the bit that Queue/RED/RIO
-//! looks at, and dsRED's policers, which set the code point that dsRED looks at.
+//! ns-2's markers. It has two families, each understood by its own queues only: taggers, which set the bit that
+//! Queue/RED/RIO looks at, and dsRED's policers, which set the code point that dsRED looks at.
 //!
-//! Both work at the first link of a flow, where ours mark. A policer is found by source and destination node, so a link has one
-//! for each pair, and one that marks nothing for everybody else who passes there.
+//! Both work at the first link of a flow, where ours mark. A policer is found by source and destination node, so a link
+//! has one for each pair, and one that marks nothing for everybody else who passes there.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,12 +1,13 @@
 //! The same experiment for ns-2 2.35: its Tcl script, or a list of everything that ns-2 cannot express.
 //!
-//! `queues` has ns-2's disciplines, `markers` its markers, `flows` its agents and their traffic, `counts` what a script counts;
-//! the network and the script as a whole are here.
+//! `queues` has ns-2's disciplines, `markers` its markers, `flows` its agents and their traffic, `counts` what a script
+//! counts; the network and the script as a whole are here.
 //!
-//! The script sends the same packets at the same times as the simulator's ns-2 profile. Two things need care for that. ns-2 has one stream of random numbers, and draws the phase of a sender's clock from it when the
-//! sender is made and again when it is reset as the run begins. `$ns run` resets agents node by node, in the order of a Tcl
-//! array; the script makes `Node reset` leave agents alone and resets them itself, flow by flow. And a limit of
-//! n packets lets n − 1 wait in ns-2's drop-tail queue, so the script writes the number of waiting packets plus one.
+//! The script sends the same packets at the same times as the simulator's ns-2 profile. Two things need care for that.
+//! ns-2 has one stream of random numbers, and draws the phase of a sender's clock from it when the sender is made and
+//! again when it is reset as the run begins. `$ns run` resets agents node by node, in the order of a Tcl array; the
+//! script makes `Node reset` leave agents alone and resets them itself, flow by flow. And a limit of n packets lets n −
+//! 1 wait in ns-2's drop-tail queue, so the script writes the number of waiting packets plus one.
 
 mod counts;
 mod flows;

@@ -33,8 +33,8 @@ pub(crate) fn queue(entry: &Entry<'_, '_>, scope: Scope<'_>, rate: Option<Rate>)
     queue_in(&open(entry, "aqm", &scope.registry.aqms)?, &["limit"], scope, rate)
 }
 
-/// Reads the discipline and limit of a queue that is served at this rate from a table; `others` are keys of the table that are
-/// not parameters of the discipline.
+/// Reads the discipline and limit of a queue that is served at this rate from a table; `others` are keys of the table
+/// that are not parameters of the discipline.
 pub(crate) fn queue_in(
     section: &Section<'_, '_>,
     others: &[&'static str],
@@ -86,7 +86,8 @@ pub(crate) fn drop_tail(
     }
 }
 
-/// Under the ns-2 TCP profile, a limit in packets is read as ns-2 reads it, unless the file says otherwise. True: this one is.
+/// Under the ns-2 TCP profile, a limit in packets is read as ns-2 reads it, unless the file says otherwise. True: this
+/// one is.
 fn follow_ns2(values: &mut Values, limit: Backlog, tcp: &tcp::Config) -> bool {
     if tcp.profile != Profile::Ns2 || !matches!(limit, Backlog::Packets(_)) {
         return false;

@@ -1,7 +1,7 @@
 //! The experiment file: from a document to a [`Model`], or to every problem it has.
 //!
-//! Reading continues after a mistake, so that one check reports all of them. What depends on a value that could not be read is
-//! not checked, so that no mistake is reported twice.
+//! Reading continues after a mistake, so that one check reports all of them. What depends on a value that could not be
+//! read is not checked, so that no mistake is reported twice.
 
 mod classes;
 mod flows;

@@ -37,9 +37,11 @@ inprofile_core::params! {
         profile: Option<Rules>;
         /// Loss recovery and growth of the window. Default: `reno`.
         congestion: Option<Control>;
-        /// Whether recovery is by selective acknowledgements; cubic can do without, and then recovers as newreno. Default: as congestion has it (cubic: true).
+        /// Whether recovery is by selective acknowledgements; cubic can do without, and then recovers as newreno.
+        /// Default: as congestion has it (cubic: true).
         sack: Option<bool>;
-        /// Explicit congestion notification (RFC 3168), agreed on by both ends; rfc only. Queues mark where their `ecn` is true. Default: false.
+        /// Explicit congestion notification (RFC 3168), agreed on by both ends; rfc only. Queues mark where their `ecn`
+        /// is true. Default: false.
         ecn: Option<bool>;
         /// Payload of a full packet. Default: 1460 B (rfc), 1000 B (ns2).
         segment: Option<Bytes> [POSITIVE];
@@ -49,11 +51,13 @@ inprofile_core::params! {
         window: Option<Backlog> [POSITIVE];
         /// A random delay of up to this long before each send. Default: none.
         jitter: Option<Duration>;
-        /// How long an acknowledgement may wait for a second packet; 0 s: every packet is acknowledged at once. Default: 100 ms (rfc), 0 s (ns2).
+        /// How long an acknowledgement may wait for a second packet; 0 s: every packet is acknowledged at once.
+        /// Default: 100 ms (rfc), 0 s (ns2).
         delayed_ack: Option<Duration>;
         /// The minimum retransmission timeout (RTO). Default: 1 s (rfc, RFC 6298 §2.4), 200 ms (ns2).
         min_rto: Option<Duration> [POSITIVE];
-        /// Congestion window at the start. Default: 10 packets of up to 1460 B, fewer of larger ones (rfc, RFC 6928), 2 packets (ns2).
+        /// Congestion window at the start. Default: 10 packets of up to 1460 B, fewer of larger ones (rfc, RFC 6928), 2
+        /// packets (ns2).
         initial_window: Option<Backlog> [POSITIVE];
         /// Whether the first two duplicate acknowledgements send a new segment each (RFC 3042). Default: true.
         limited_transmit: Option<bool>;

@@ -1,8 +1,8 @@
-//! What exists only so that a run can be compared with ns-2 2.35 event by event: its clock, its packet trace, the times at which
-//! its scripts send datagrams. Its TCP is in [`crate::tcp::ns2`].
+//! What exists only so that a run can be compared with ns-2 2.35 event by event: its clock, its packet trace, the times
+//! at which its scripts send datagrams. Its TCP is in [`crate::tcp::ns2`].
 //!
-//! The engine meets ns-2 in two places: [`Clock::NS2`], its order of events, and the one random stream that all components
-//! share (`World::shared`). TCP meets it in [`Profile::Ns2`](crate::tcp::Profile::Ns2).
+//! The engine meets ns-2 in two places: [`Clock::NS2`], its order of events, and the one random stream that all
+//! components share (`World::shared`). TCP meets it in [`Profile::Ns2`](crate::tcp::Profile::Ns2).
 
 pub mod clock;
 pub mod trace;
@@ -14,8 +14,8 @@ use crate::clock::Clock;
 use crate::traffic::udp;
 use clock::Seconds;
 
-/// When a source that is not [steady](udp::Config::is_steady) and starts at `start` sends in the ns-2 profile: in seconds, each the
-/// sum of the one before and the time to wait.
+/// When a source that is not [steady](udp::Config::is_steady) and starts at `start` sends in the ns-2 profile: in
+/// seconds, each the sum of the one before and the time to wait.
 pub fn datagram_times(
     config: udp::Config,
     start: Time,

@@ -73,7 +73,8 @@ impl Congestion {
     }
 }
 
-/// The SACK option of an acknowledgement (RFC 2018): blocks received above the cumulative acknowledgement, most recent first.
+/// The SACK option of an acknowledgement (RFC 2018): blocks received above the cumulative acknowledgement, most recent
+/// first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sack {
     /// From, to (excluded).

@@ -1,5 +1,5 @@
-//! The receiver: puts segments in order, and acknowledges them at once or delayed (RFC 5681 §4.2), with SACK blocks (RFC 2018)
-//! and ECN-Echo (RFC 3168).
+//! The receiver: puts segments in order, and acknowledges them at once or delayed (RFC 5681 §4.2), with SACK blocks
+//! (RFC 2018) and ECN-Echo (RFC 3168).
 
 use crate::clock::Clock;
 use crate::tcp::ns2::sink;
@@ -152,8 +152,8 @@ impl Receiver {
         std::mem::take(&mut self.ce_unacknowledged) || self.echoing
     }
 
-    /// The SACK option of the acknowledgement sent now (RFC 2018 §4): first the block with the segment that arrived last, then
-    /// the blocks reported most recently, as many as fit.
+    /// The SACK option of the acknowledgement sent now (RFC 2018 §4): first the block with the segment that arrived
+    /// last, then the blocks reported most recently, as many as fit.
     pub fn sack(&mut self) -> Sack {
         let segment = self.last_arrived;
         let mut sack = Sack::default();

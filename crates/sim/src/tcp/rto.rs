@@ -1,4 +1,4 @@
-//! The retransmission timeout: from round-trip times to how long to wait.
+//! The retransmission timeout (RTO), from measured round-trip times.
 
 use inprofile_core::units::Duration;
 
@@ -16,14 +16,14 @@ pub struct Rto {
 const MAX_RTO: f64 = 60.0;
 
 impl Rto {
-    /// Before any measurement: one second (RFC 6298 §2.1), or `min` if that is more.
+    /// Before the first measurement: one second (RFC 6298 §2.1), or `min` if that is more.
     #[must_use]
     pub fn new(min: Duration) -> Rto {
         let min = min.secs();
         Rto { srtt: -1.0, rttvar: 0.0, rto: min.max(1.0), min }
     }
 
-    /// No timeout is longer.
+    /// The maximum RTO.
     fn max(&self) -> f64 {
         self.min.max(MAX_RTO)
     }
@@ -48,7 +48,7 @@ impl Rto {
         self.srtt.max(0.0)
     }
 
-    /// What the timeout would be had it been doubled so many times more.
+    /// The RTO doubled this many times more.
     #[must_use]
     pub fn backed_off(&self, times: u32) -> f64 {
         (self.rto * libm::exp2(f64::from(times))).min(self.max())
@@ -59,15 +59,15 @@ impl Rto {
         self.rto = (self.rto * 2.0).min(self.max());
     }
 
-    /// RFC 6298 §5.7: the SYN was lost, so the first data waits for three seconds, however long the SYN has waited;
-    /// unless no timeout is ever that short.
+    /// RFC 6298 §5.7: the SYN had timed out, so the RTO for the first data is three seconds, however long it was for
+    /// the SYN; unless the minimum is longer.
     pub fn syn_was_lost(&mut self) {
         if self.min < 3.0 {
             self.rto = 3.0;
         }
     }
 
-    /// How long to wait, in seconds.
+    /// The RTO in seconds.
     #[must_use]
     pub fn timeout(&self) -> f64 {
         self.rto

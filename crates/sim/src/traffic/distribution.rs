@@ -14,7 +14,7 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// A draw; `Fixed` draws no number.
+    /// A random value with this mean; `Fixed` uses no random number.
     #[must_use]
     pub fn draw(self, mean: f64, rng: &mut Rng) -> f64 {
         match self {

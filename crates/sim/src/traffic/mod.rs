@@ -1,4 +1,4 @@
-//! What flows send: TCP without end, TCP transfers of a set size, and datagrams at times of their own.
+//! What flows send: TCP with unlimited data, TCP transfers of a given size, and datagrams on a schedule of their own.
 
 pub mod distribution;
 pub mod outside;
@@ -10,10 +10,10 @@ use crate::network::Transport;
 use crate::tcp::{Ack, Host, Sender, Tally, TimerKind};
 use crate::timer::{Timer, Timers};
 
-/// Where a flow's packets come from: its sender, with the timers that most of its acknowledgements set.
+/// A flow's sender with its timers.
 #[derive(Debug)]
 pub struct Origin<C: Clock> {
-    /// Who sends.
+    /// The sender.
     pub source: Source<C>,
     /// Its timers.
     pub timers: Timers<C>,
@@ -26,19 +26,19 @@ impl<C: Clock> Origin<C> {
     }
 }
 
-/// Who sends a flow's data.
+/// The sender of a flow's data.
 #[derive(Debug)]
 pub enum Source<C: Clock> {
     /// TCP.
     Tcp(Sender<C>),
     /// Datagrams.
     Udp(udp::Source),
-    /// A host that is not simulated; what its TCP says of itself, if that is what it speaks.
+    /// An external host, and the state its TCP reports, if it is TCP.
     Outside(Option<outside::Sender>),
 }
 
 impl<C: Clock> Source<C> {
-    /// Silent. `uniform` is drawn once by TCP's ns-2 profile; `rng` is for times that are drawn.
+    /// Not started. `uniform` is drawn once by TCP's ns-2 profile; `rng` is for random times.
     pub fn new(
         transport: &Transport,
         stop: Option<inprofile_core::units::Time>,
@@ -110,7 +110,7 @@ impl<C: Clock> Source<C> {
         }
     }
 
-    /// What a TCP sender has done so far; nothing else has a tally.
+    /// What a TCP sender has done since the start of the run; zero for others.
     pub fn tally(&self) -> Tally {
         match self {
             Source::Tcp(sender) => sender.tally(),

@@ -1,8 +1,8 @@
-//! Datagrams at times of their own: at a constant rate, or at a peak rate while on and none while off.
+//! Datagrams on a schedule: at a constant rate, or at a peak rate during on periods and none during off periods.
 //!
-//! The peak rate's clock stands still while the source is off, and goes on from where it stood. So the mean rate is
-//! peak · on / (on + off) exactly, also where a period on is no whole number of packets. Nobody answers, and what is lost
-//! stays lost. Non-goal: any control of congestion.
+//! The schedule at the peak rate stops during off periods and resumes where it stopped. So the mean rate is exactly
+//! peak · on / (on + off), even where an on period is not a whole number of packets. Nothing is acknowledged or
+//! retransmitted. Non-goal: congestion control.
 
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Bytes, Duration, Rate, Time};
@@ -13,14 +13,14 @@ use crate::traffic::distribution::Distribution;
 /// IPv4 (20 B) and UDP (8 B).
 pub const HEADER: u32 = 28;
 
-/// What a source of datagrams sends, and when.
+/// What a source of datagrams sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// Bits per second on the wire, while it is on.
     pub rate: Rate,
     /// Size of each packet on the wire, in bytes.
     pub packet: u32,
-    /// Each packet is late by a random part of up to this much of the time between two, 0 to 1.
+    /// Each packet is late by a random part, up to this share, of the time between two: 0 to 1.
     pub dither: f64,
     /// Periods on and off; `None`: always on.
     pub periods: Option<Periods>,
@@ -37,15 +37,15 @@ impl Config {
 /// Periods on and off, the first one on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Periods {
-    /// Mean length of a period on.
+    /// Mean length of an on period.
     pub on: Duration,
-    /// Mean length of a period off.
+    /// Mean length of an off period.
     pub off: Duration,
     /// How lengths are drawn.
     pub law: Distribution,
 }
 
-/// When datagrams are due, one after the other.
+/// When datagrams are due.
 #[derive(Debug)]
 pub struct Schedule {
     config: Config,
@@ -53,9 +53,10 @@ pub struct Schedule {
     stop: Option<Time>,
     /// When the next packet is due, without dither.
     next: Time,
-    /// When the present period on ends.
+    /// When the current on period ends.
     until: Time,
-    /// What the times between packets, rounded down to picoseconds, have left over: in parts of 1/rate ps.
+    /// The sum of the fractions cut off when the times between packets were rounded down to picoseconds, in units of
+    /// 1/rate ps.
     left_over: u128,
 }
 
@@ -69,7 +70,7 @@ pub fn times(seed: u64, flow: &str) -> Rng {
 const NEVER: Time = Time(u64::MAX);
 
 impl Schedule {
-    /// Of a source that sends nothing from `stop` on. Whoever draws from the same stream sends at the same times.
+    /// Of a source that sends nothing from `stop` on. Equal random streams give equal schedules.
     #[must_use]
     pub fn new(config: Config, stop: Option<Time>, rng: Rng) -> Schedule {
         Schedule { config, rng, stop, next: Time::ZERO, until: NEVER, left_over: 0 }
@@ -84,8 +85,7 @@ impl Schedule {
         self.dithered()
     }
 
-    /// When the packet after the last one is due, if ever: a packet's time at the peak rate later, not counting periods
-    /// off.
+    /// When the next packet is due, if ever: one packet's time at the peak rate later, not counting off periods.
     pub fn following(&mut self) -> Option<Time> {
         let rate = u128::from(self.config.rate.0);
         let bits = u128::from(self.config.packet) * 8 * 1_000_000_000_000 + self.left_over;
@@ -103,7 +103,7 @@ impl Schedule {
     }
 
     fn period(&mut self, mean: Duration, law: Distribution) -> Duration {
-        // At most some 200 days: beyond that time has no numbers.
+        // At most some 200 days, the range of time.
         Duration(law.draw(mean.0 as f64, &mut self.rng).min(u64::MAX as f64) as u64)
     }
 
@@ -125,7 +125,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Silent; it sends nothing from `stop` on.
+    /// Not started; it sends nothing from `stop` on.
     #[must_use]
     pub fn new(config: Config, stop: Option<Time>, rng: Rng) -> Source {
         Source { schedule: Schedule::new(config, stop, rng), sent: 0 }
@@ -164,7 +164,7 @@ pub(crate) fn until<C: Clock>(at: Time, now: C) -> Duration {
     Duration(at.0.saturating_sub(now.time().0))
 }
 
-/// A moment, or [`NEVER`] if it lies beyond all numbers.
+/// A later time, or [`NEVER`] if it is out of range.
 fn later(t: Time, ps: u64) -> Time {
     Time(t.0.saturating_add(ps))
 }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_stands_still_while_it_is_off() {
+    fn the_schedule_stops_during_off_periods() {
         let fixed = Periods { on: Duration(4 * MS), off: Duration(10 * MS), law: Distribution::Fixed };
         // On time 0, 2⅔, 5⅓, 8 ms of a period of 4 ms: the second one 1⅓ ms into the next period, the third at the start
         // of the one after that.

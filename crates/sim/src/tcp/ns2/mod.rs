@@ -53,7 +53,7 @@ impl<C: Clock> Sender<C> {
         Sender { base: Base::new(config, phase), recovery }
     }
 
-    /// The application has data, without end.
+    /// The application has unlimited data.
     pub fn start<H: Host<Clock = C>>(&mut self, host: &mut H) {
         self.send(false, host);
     }
@@ -113,13 +113,13 @@ impl<C: Clock> Sender<C> {
         f64::from(self.base.ssthresh)
     }
 
-    /// What it has done so far.
+    /// What it has done since the start of the run.
     pub fn tally(&self) -> Tally {
         self.base.tally
     }
 }
 
-/// What all variants share (`Agent/TCP`). Segment numbers are signed: −1 stands before the SYN.
+/// What all variants share (`Agent/TCP`). Segment numbers are signed: −1 is before the SYN.
 #[derive(Clone, Debug)]
 struct Base<C: Clock> {
     cwnd: f64,
@@ -198,7 +198,7 @@ impl<C: Clock> Base<C> {
         self.new_timer(ack, host);
     }
 
-    /// Sets the timer again if anything is outstanding (`newtimer`), or is to be sent, unless all is acknowledged there is.
+    /// Restarts the timer if anything is outstanding or waits to be sent; else cancels it (`newtimer`).
     fn new_timer<H: Host<Clock = C>>(&mut self, ack: i32, host: &mut H) {
         let more = ack < self.last;
         if more && self.next > ack || ack < self.highest_sent || self.cwnd < 1.0 {
@@ -208,14 +208,15 @@ impl<C: Clock> Base<C> {
         }
     }
 
-    /// Halves: the threshold in whole segments, the window exactly (`precisionReduce_`): to half a segment, if it was one.
+    /// Halves the threshold, in whole segments, and the window, exactly (`precisionReduce_`), even to half a segment.
     fn slow_down(&mut self, window_in_use: f64) {
         let half = window_in_use / 2.0;
         self.ssthresh = (half as i32).max(2);
         self.cwnd = half;
     }
 
-    /// A loss is suspected and the timer starts anew, without timing what is outstanding (`reset_rtx_timer(1, 0)`).
+    /// Restarts the timer after a suspected loss; the round-trip time of what is outstanding is not measured
+    /// (`reset_rtx_timer(1, 0)`).
     fn restart_timer<H: Host<Clock = C>>(&mut self, host: &mut H) {
         self.set_timer(host);
         self.timing = false;
@@ -255,7 +256,7 @@ impl<C: Clock> Base<C> {
         }
     }
 
-    /// Whether to wait before sending, with jitter on; the delay starts here.
+    /// With jitter: whether to wait before sending. The random delay starts here.
     fn waits<H: Host<Clock = C>>(&mut self, jitter_over: bool, host: &mut H) -> bool {
         if self.jitter == 0.0 || jitter_over {
             return false;
@@ -267,7 +268,7 @@ impl<C: Clock> Base<C> {
 
     fn output<H: Host<Clock = C>>(&mut self, segment: i32, host: &mut H) {
         if segment > self.last {
-            // Duplicates after all has been acknowledged.
+            // Duplicates after everything has been acknowledged.
             return;
         }
         let nothing_outstanding = self.acked == self.highest_sent;

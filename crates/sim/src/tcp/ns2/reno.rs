@@ -1,10 +1,10 @@
-//! ns-2's Reno and NewReno: the window is inflated while dup_acks arrive.
+//! ns-2's Reno and NewReno: in fast recovery each duplicate acknowledgement inflates the window.
 
 use super::{Action, Base, DUP_THRESH};
 use crate::clock::Clock;
 use crate::tcp::{Host, TimerKind};
 
-/// Segments sent at most for one duplicate in NewReno's recovery.
+/// The most segments sent for one duplicate acknowledgement in NewReno's recovery.
 const RECOVERY_BURST: u32 = 2;
 
 /// The state of fast recovery.
@@ -30,7 +30,7 @@ impl Reno {
             if partial {
                 self.partial(b, ack, host);
             } else {
-                // NewReno looks at its inflation to know that it was in recovery; Reno always was.
+                // NewReno recognises by its inflation that it was in recovery.
                 if b.last_action == Action::Duplicates && (!self.new || self.inflation > 0) {
                     b.last_action = Action::Exited;
                 }
@@ -74,8 +74,8 @@ impl Reno {
         self.inflation = DUP_THRESH;
     }
 
-    /// NewReno: data acknowledged, but not all that was out when the loss was found. The window deflates by
-    /// what was acknowledged, and the next hole is filled (`partialnewack`).
+    /// NewReno: a partial acknowledgement, of less than was outstanding when the loss was detected. The window deflates
+    /// by what was acknowledged, and the next hole is retransmitted (`partialnewack`).
     fn partial<C: Clock, H: Host<Clock = C>>(&mut self, b: &mut Base<C>, ack: i32, host: &mut H) {
         if !self.partial_seen {
             // Only the first one sets the timer, so that a long recovery ends in a timeout (`newreno_changes1_`).

@@ -26,7 +26,7 @@ impl TickRto {
         TickRto { srtt: 0, rttvar: 1200 << 2, rtxcur: 3.0, backoff: 1, phase: phase * TICK, min }
     }
 
-    /// A round-trip time in seconds, measured at `now`. Ends backing off.
+    /// A round-trip time in seconds, measured at `now`. Ends the backoff.
     pub fn sample(&mut self, now: f64, rtt: f64) {
         self.backoff = 1;
         let since_tick = libm::fmod(now - rtt + self.phase, TICK);
@@ -50,7 +50,7 @@ impl TickRto {
         self.backoff = 1;
     }
 
-    /// The timer expired: doubles, and after the third time forgets the smoothed round-trip time.
+    /// The timer expired: doubles the RTO, and after the third time discards the smoothed round-trip time.
     pub fn back_off(&mut self) {
         if self.backoff < 64 || self.timeout() < MAX_RTO {
             self.backoff <<= 1;
@@ -61,7 +61,7 @@ impl TickRto {
         }
     }
 
-    /// How long to wait, in seconds. The minimum is applied before backing off (`rfc2988_`).
+    /// The RTO in seconds. The minimum is applied before backing off (`rfc2988_`).
     #[must_use]
     pub fn timeout(&self) -> f64 {
         (self.rtxcur.max(self.min) * f64::from(self.backoff)).clamp(2.0 * TICK, MAX_RTO)

@@ -1,4 +1,4 @@
-//! ns-2's Sack1: a count of what is in the pipe, and a scoreboard of what the receiver has.
+//! ns-2's Sack1: counts the segments in the pipe up and down instead of computing them, and keeps a scoreboard.
 
 use super::{Action, Base, DUP_THRESH};
 use crate::clock::Clock;
@@ -7,7 +7,7 @@ use crate::tcp::{Host, Sack, TimerKind};
 /// The state of recovery.
 #[derive(Clone, Debug)]
 pub struct Sack1 {
-    /// Segments believed to be on the way during recovery (`pipe_`).
+    /// Segments believed to be in the network during recovery (`pipe_`).
     pipe: i32,
     recovering: bool,
     /// Since a timeout no new data has been acknowledged (`timeout_`).
@@ -44,7 +44,7 @@ impl Sack1 {
                 self.timed_out = false;
                 self.scoreboard.clear();
             } else if ack == self.last_ack && !self.timed_out {
-                // Only an acknowledgement that tells something new is a duplicate.
+                // Only an acknowledgement that SACKs something new is a duplicate.
                 if self.scoreboard.update(b.acked, sack) {
                     b.dup_acks += 1;
                     if b.dup_acks == DUP_THRESH {
@@ -102,7 +102,7 @@ impl Sack1 {
         b.output(self.last_ack + 1, host);
     }
 
-    /// Sends what the window allows; in recovery what the pipe does, holes first.
+    /// Sends what the window allows; in recovery what the pipe allows, holes first.
     pub fn send<C: Clock, H: Host<Clock = C>>(&mut self, b: &mut Base<C>, jitter_over: bool, host: &mut H) {
         if !jitter_over && host.timer_is_set(TimerKind::Send) {
             return;
@@ -111,7 +111,7 @@ impl Sack1 {
         loop {
             let open =
                 if self.recovering { self.pipe < b.cwnd as i32 } else { b.next <= self.last_ack + window };
-            // It looks at no more than whether all has been acknowledged (`last_ack_ + 1 < curseq_`).
+            // It checks only whether everything has been acknowledged (`last_ack_ + 1 < curseq_`).
             let open = open && self.last_ack < b.last;
             if !open || b.waits(jitter_over, host) {
                 return;
@@ -135,12 +135,12 @@ impl Sack1 {
     }
 }
 
-/// What the receiver has beyond the first hole, and how far holes have been filled again (`ScoreBoardRQ`).
+/// What the receiver has above the first hole, and up to where holes have been retransmitted (`ScoreBoardRQ`).
 #[derive(Clone, Debug)]
 struct Scoreboard {
     /// From, to (excluded); ascending, apart from each other.
     blocks: Vec<(i32, i32)>,
-    /// Below this no hole is filled again (`h_seqno_`).
+    /// Holes below this are not retransmitted again (`h_seqno_`).
     filled: i32,
     /// One past the highest acknowledged (`sack_min`).
     least: i32,
@@ -158,7 +158,7 @@ impl Scoreboard {
         self.filled = -1;
     }
 
-    /// Takes in an acknowledgement; true if it tells anything new.
+    /// Takes in an acknowledgement; true if it changes anything.
     fn update(&mut self, acked: i32, sack: &Sack) -> bool {
         let before = self.total();
         let mut changed = false;

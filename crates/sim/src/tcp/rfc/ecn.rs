@@ -1,4 +1,5 @@
-//! Explicit congestion notification at the sender (RFC 3168): the bits its segments carry, and which ECN-Echoes it reacts to.
+//! Explicit congestion notification at the sender (RFC 3168): the bits its segments carry, and which ECN-Echoes it
+//! reacts to.
 //!
 //! That both ends use ECN is a setting of the flow; its negotiation in the SYN is not modelled.
 

@@ -398,7 +398,7 @@ impl<C: Clock> Sender<C> {
         self.ssthresh
     }
 
-    /// What it has done so far.
+    /// What it has done since the start of the run.
     pub fn tally(&self) -> Tally {
         self.tally
     }

@@ -55,8 +55,8 @@ impl<C: Clock> Sender<C> {
             }
             _ => self.dup_acks == DUP_THRESH,
         };
-        // RFC 6582 §3.2, steps 2 and 4: duplicates caused by needless retransmissions are no loss; the
-        // heuristics that recognise more of them are not implemented. RFC 6675 §5.1: after a timeout, everything outstanding at that
+        // RFC 6582 §3.2, steps 2 and 4: duplicates caused by needless retransmissions are no loss; the heuristics that
+        // recognise more of them are not implemented. RFC 6675 §5.1: after a timeout, everything outstanding at that
         // moment has to be acknowledged first.
         let above_recover = match &self.recovery {
             Recovery::Sack(_) => self.snd_una >= self.recover,
