@@ -319,7 +319,7 @@ fn what_makes_no_sense_is_refused() {
         ),
         (
             "traffic = { kind = \"transfer\", size = \"1.5 packets\" }",
-            "flows.x.traffic.size: a transfer has a whole number of segments",
+            "flows.x.traffic.size: a transfer is a whole number of segments",
         ),
         ("start = \"5 s\"\nstop = \"5 s\"", "flows.x.stop: flow 0 may start at 5 s and stops at 5 s"),
         (
