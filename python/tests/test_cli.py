@@ -95,6 +95,16 @@ def test_run_prints_metrics_flows_and_queues(folder: Path) -> None:
     assert re.search(r"^utilisation +[01]\.\d+ (± \S+|\[\S+, \S+\]) +3 +bottleneck +wire$", out, re.MULTILINE)
     assert re.search(r"^assured\.3 +800 kbit/s +\S+ ± \S+ [kM]bit/s", out, re.MULTILINE)
     assert max(map(len, lines)) <= 110
+    # Counts of the whole run stand beside counts of the window: each table says which it has.
+    before = {
+        table: lines[lines.index(row) - 1]
+        for row in lines
+        for table in ("metric", "flow", "queue")
+        if row.startswith(f"{table} ")
+    }
+    assert before["metric"].startswith("Measured window: ")
+    assert "within the window" in before["queue"]
+    assert "dropped and timeouts over the whole run" in before["flow"]
 
 
 def test_run_as_json_has_what_programs_build_on(folder: Path) -> None:

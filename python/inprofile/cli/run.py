@@ -76,12 +76,22 @@ def as_text(result: Result) -> str:
     """Metrics, then flows, the queues that matter, and edge markers."""
     seeds = result.seeds
     head = f"{result.title}: seed{'s' * (len(seeds) != 1)} {_span(seeds)}"
+    measure = result.provenance.effective["measure"]
     flows = result.rows("flows")
-    measured = result.provenance.effective["measure"]["at"]
+    measured = measure["at"]
     queues = result.rows("queues").where(lambda row: row.keys["queue"] == measured or _busy(row))
     hosts = set(flows.names())
     edges = result.rows("markers").named(lambda place: place not in hosts)
-    parts = [head, str(result.summary()), str(flows), *(str(r) for r in (queues, edges) if r)]
+    parts = [
+        head,
+        f"Measured window: {measure['from']} to {measure['to']}\n{result.summary()}",
+        f"Flows: rates and packets sent within the window, dropped and timeouts over the whole run\n{flows}",
+    ]
+    parts.extend(
+        f"{what}, within the window\n{rows}"
+        for what, rows in (("Queues", queues), ("Markers", edges))
+        if rows
+    )
     return "\n\n".join([*parts, GLOSSARY])
 
 

@@ -81,5 +81,9 @@ fn set(what: &'static str, value: &str) -> io::Result<()> {
 }
 
 fn while_doing(what: &'static str) -> impl Fn(io::Error) -> io::Error {
-    move |e| io::Error::new(e.kind(), format!("{what}: {e}"))
+    move |e| {
+        // Whoever hears of it should also hear what to do, and the number of the error is lost with its text.
+        let full = matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE));
+        io::Error::new(e.kind(), format!("{what}: {e}{}", if full { sys::MORE_FILES } else { "" }))
+    }
 }

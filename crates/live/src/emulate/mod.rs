@@ -85,7 +85,10 @@ impl std::fmt::Display for Error {
                 let all: Vec<_> = all.iter().map(ToString::to_string).collect();
                 f.write_str(&all.join("\n"))
             }
-            Error::System(what, e) => write!(f, "{what}: {e}"),
+            Error::System(what, e) => {
+                let full = matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE));
+                write!(f, "{what}: {e}{}", if full { sys::MORE_FILES } else { "" })
+            }
             Error::Failure(failure) => failure.fmt(f),
         }
     }

@@ -48,6 +48,9 @@ pub fn sleep_precisely() -> io::Result<()> {
     Ok(())
 }
 
+/// What to do where too many files are open.
+pub(crate) const MORE_FILES: &str = "\n  too many files are open at a time: each host takes a few, so `ulimit -n 65536` before it, or fewer flows";
+
 /// Turns −1 into the error it stands for.
 pub(crate) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }

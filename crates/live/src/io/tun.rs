@@ -14,6 +14,8 @@ use super::sys::{self, Clock};
 use super::{Io, Port, PortCounts, Received};
 use crate::packet::Layer;
 
+/// What makes devices.
+const DEVICE_FILE: &str = "/dev/net/tun";
 /// The most that one read takes: no MTU is larger.
 const LONGEST: usize = 1 << 16;
 /// How many packets one port may hand over before the others have their turn.
@@ -24,8 +26,12 @@ const BATCH: usize = 32;
 /// # Errors
 /// What the system says; `PermissionDenied` without CAP_NET_ADMIN in the namespace.
 pub fn create(name: &str) -> io::Result<File> {
-    let file =
-        OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(DEVICE_FILE)
+        .map_err(|e| io::Error::new(e.kind(), format!("{DEVICE_FILE}: {e}{}", remedy(&e))))?;
     if name.is_empty() || name.len() >= libc::IFNAMSIZ || !name.is_ascii() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{name}` can't name an interface")));
     }
@@ -36,8 +42,31 @@ pub fn create(name: &str) -> io::Result<File> {
     }
     request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
     // SAFETY: TUNSETIFF reads and writes the ifreq, which lives through the call.
-    sys::check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
+    sys::check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) }).map_err(|e| {
+        let how = match e.raw_os_error() {
+            Some(libc::EPERM) => "\n  making a TUN device takes CAP_NET_ADMIN in its network namespace: run it as root, or through `unshare -Urn`",
+            _ => remedy(&e),
+        };
+        io::Error::new(e.kind(), format!("TUN device `{name}`: {e}{how}"))
+    })?;
     Ok(file)
+}
+
+/// What to do where the device file can't be opened, or makes no device.
+fn remedy(e: &io::Error) -> &'static str {
+    match e.raw_os_error() {
+        Some(libc::ENOENT) => {
+            "\n  `mkdir -p /dev/net && mknod -m 666 /dev/net/tun c 10 200` makes it; in a container, start it with --device /dev/net/tun"
+        }
+        Some(libc::ENODEV | libc::ENXIO) => {
+            "\n  the kernel lacks TUN devices (CONFIG_TUN): `modprobe tun` loads them where they are a module"
+        }
+        Some(libc::EACCES | libc::EPERM) => {
+            "\n  you may not open it: `chmod 666 /dev/net/tun` lets everybody (as root), and in a container --device /dev/net/tun"
+        }
+        Some(libc::EMFILE | libc::ENFILE) => sys::MORE_FILES,
+        _ => "",
+    }
 }
 
 /// Some TUN devices.
@@ -126,5 +155,18 @@ impl Io for Tun {
 
     fn counts(&self, port: Port) -> PortCounts {
         self.counts[port]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_comes_with_its_remedy() {
+        let of = |code| remedy(&io::Error::from_raw_os_error(code));
+        assert!(of(libc::ENOENT).contains("mknod") && of(libc::ENOENT).contains("--device /dev/net/tun"));
+        assert!(of(libc::EACCES).contains("chmod 666") && of(libc::ENODEV).contains("modprobe tun"));
+        assert!(of(libc::EMFILE).contains("ulimit -n"));
     }
 }
