@@ -42,6 +42,15 @@ pub fn ask(socket: &Path, request: &Json) -> Result<Json, String> {
     }
 }
 
+/// What happened since the start.
+///
+/// # Errors
+/// As [`ask`].
+pub fn stats(socket: &Path) -> Result<Json, String> {
+    let mut answer = ask(socket, &serde_json::json!({ "do": "stats" }))?;
+    answer.get_mut("stats").map(Json::take).ok_or_else(|| "an answer without stats".into())
+}
+
 fn talk(socket: &Path, request: &Json) -> io::Result<Json> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(PATIENCE))?;

@@ -23,7 +23,6 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 
-use crate::config::SOCKET;
 use crate::hub::Hub;
 use crate::privileges::People;
 use crate::{acl, files, sys};
@@ -213,10 +212,4 @@ impl Desk {
         drop(turn);
         answer
     }
-}
-
-/// What a client without a word of its own uses.
-#[must_use]
-pub fn default_socket() -> &'static Path {
-    Path::new(SOCKET)
 }

@@ -5,10 +5,12 @@ use std::sync::mpsc::Sender;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use inprofile_config::Problem;
 use inprofile_live::io::link::Link;
 use serde_json::{Value as Json, json};
 
-use crate::config::{Config, describe};
+use crate::changes;
+use crate::config::{self, Config, describe};
 use crate::log::{self, Log};
 use crate::packets::{self, Asked, Command};
 use crate::run::read;
@@ -42,6 +44,22 @@ pub struct Hub {
     links: Mutex<[Option<Link>; 2]>,
     /// Logs.
     pub log: Log,
+}
+
+/// What a new configuration would change that only a restart can.
+fn needs_restart(running: &Config, new: &Config) -> Vec<&'static str> {
+    let fixed: [(&'static str, bool); 9] = [
+        ("inside, outside", new.ports == running.ports),
+        ("packet", new.packet == running.packet),
+        ("flows", new.flows == running.flows),
+        ("user", new.user == running.user),
+        ("control", new.socket == running.socket && new.group == running.group),
+        ("metrics", new.metrics == running.metrics),
+        ("log.file", new.log.file == running.log.file),
+        ("link_loss", new.link_loss == running.link_loss),
+        ("fix_offloads", new.fix_offloads == running.fix_offloads),
+    ];
+    fixed.iter().filter(|(_, same)| !same).map(|(key, _)| *key).collect()
 }
 
 /// A lock whose holder panicked holds what it held: each change is one assignment.
@@ -140,18 +158,7 @@ impl Hub {
     fn try_reload(&self, running: &mut Config) -> Result<(), String> {
         let (mut new, _) = read(&self.file, &crate::router::registry(), Some(&self.log))?;
         new.fix_offloads |= self.fix_offloads;
-        let fixed: [(&str, bool); 9] = [
-            ("inside, outside", new.ports == running.ports),
-            ("packet", new.packet == running.packet),
-            ("flows", new.flows == running.flows),
-            ("user", new.user == running.user),
-            ("control", new.socket == running.socket && new.group == running.group),
-            ("metrics", new.metrics == running.metrics),
-            ("log.file", new.log.file == running.log.file),
-            ("link_loss", new.link_loss == running.link_loss),
-            ("fix_offloads", new.fix_offloads == running.fix_offloads),
-        ];
-        let changed: Vec<&str> = fixed.iter().filter(|(_, same)| !same).map(|(key, _)| *key).collect();
+        let changed = needs_restart(running, &new);
         if !changed.is_empty() {
             let file = self.file.display();
             return Err(format!(
@@ -180,6 +187,11 @@ impl Hub {
                 stats["log"] = json!({ "written": written, "lost": lost });
                 Ok(json!({ "stats": stats }))
             }
+            Some("reload") if request.get("dry_run").and_then(Json::as_bool) == Some(true) => self.dry_run(),
+            Some("customer") => {
+                let name = request.get("name").and_then(Json::as_str).ok_or("\"name\" is a customer's")?;
+                self.customer(name).map(|customer| json!({ "customer": customer }))
+            }
             Some("reload") => {
                 self.reload().map(|()| json!({ "roles": describe::roles(&lock(&self.running)) }))
             }
@@ -190,8 +202,51 @@ impl Hub {
                 Ok(json!({ "bypass": on }))
             }
             Some("stop") => self.command(Command::Stop).map(|()| json!({})),
-            _ => Err("\"do\" is stats, reload, bypass or stop".into()),
+            _ => Err("\"do\" is stats, customer, reload, bypass or stop".into()),
         }
+    }
+
+    /// What a reload would do now; nothing is changed.
+    fn dry_run(&self) -> Result<Json, String> {
+        let running = lock(&self.running).clone();
+        let name = self.file.display().to_string();
+        let bytes = inprofile_config::file::read(&self.file).map_err(|e| format!("{name}: {e}"))?;
+        let told = |problems: Vec<Problem>| problems.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let (mut new, warnings) = config::parse(&bytes, &name, &crate::router::registry())
+            .map_err(|problems| told(problems).join("\n"))?;
+        new.fix_offloads |= self.fix_offloads;
+        let mut changes = changes::between(&describe::json(&running), &describe::json(&new));
+        if changes.is_empty() {
+            changes.push("nothing changes".into());
+        }
+        let refused = needs_restart(&running, &new);
+        let refused = (!refused.is_empty())
+            .then(|| format!("{} can't change while it runs: that takes a restart", refused.join("; ")));
+        Ok(json!({ "changes": changes, "warnings": told(warnings), "refused": refused }))
+    }
+
+    /// Everything about a customer: what is configured, and what became of his packets.
+    fn customer(&self, name: &str) -> Result<Json, String> {
+        let snapshot = self.snapshot()?;
+        let mut directions = Vec::new();
+        for (i, (state, config)) in snapshot.directions.iter().zip(&snapshot.config.directions).enumerate() {
+            let configured =
+                config.as_ref().and_then(|d| Some((d, d.customers.iter().find(|c| c.name == name)?)));
+            let counts = snapshot.customers(i).find(|c| c.name == name);
+            if let (Some((direction, customer)), Some(counts)) = (configured, counts) {
+                directions.push(json!({
+                    "direction": state.name,
+                    "configured": describe::customer(customer, direction, snapshot.config.full_packet()),
+                    "counts": counts.json(),
+                }));
+            }
+        }
+        if directions.is_empty() {
+            let all: Vec<&str> = (0..2).flat_map(|i| snapshot.customers(i)).map(|c| c.name).collect();
+            let near = inprofile_config::nearest::suggest(name, &all);
+            return Err(format!("there is no customer {name}\n  {near}"));
+        }
+        Ok(json!({ "name": name, "uptime": snapshot.uptime, "directions": directions }))
     }
 
     /// Opens the log's file anew, for log rotation; the one before stays if that fails.

@@ -16,6 +16,7 @@
 
 #[cfg(target_os = "linux")]
 mod acl;
+pub mod changes;
 #[cfg(target_os = "linux")]
 pub mod client;
 pub mod config;
@@ -53,3 +54,4 @@ pub mod snapshot;
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "system calls; each with its reason")]
 mod sys;
+pub mod watch;

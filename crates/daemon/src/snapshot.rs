@@ -338,7 +338,7 @@ impl CustomerState<'_> {
             "no_buffer": c.no_buffer,
             "too_late": c.too_late,
             "waiting": c.waiting(),
-            "delay": { "packets": c.delay.count(), "mean_ms": c.delay.mean() * 1e3, "p99_ms": c.delay.quantile(0.99) * 1e3 },
+            "delay": { "packets": c.delay.count(), "sum_s": c.delay.sum(), "mean_ms": c.delay.mean() * 1e3, "p99_ms": c.delay.quantile(0.99) * 1e3 },
         })
     }
 }

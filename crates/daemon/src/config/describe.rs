@@ -110,7 +110,9 @@ fn class(class: &Class, direction: &Direction, packet: Bytes) -> Json {
     out
 }
 
-fn customer(customer: &Customer, direction: &Direction, packet: Bytes) -> Json {
+/// One customer of a direction.
+#[must_use]
+pub fn customer(customer: &Customer, direction: &Direction, packet: Bytes) -> Json {
     let service = |s: &Service| {
         let mut out = policing(&s.police);
         out["name"] = json!(direction.classes[s.class].name);

@@ -210,7 +210,7 @@ fn bad_requests_do_no_harm() {
         answer
     };
     for (bytes, why) in [
-        (b"{\"do\": \"dance\"}\n".to_vec(), "is stats, reload, bypass or stop"),
+        (b"{\"do\": \"dance\"}\n".to_vec(), "is stats, customer, reload, bypass or stop"),
         (b"no json\n".to_vec(), "can't be read"),
         (b"{\"do\": \"bypass\"}\n".to_vec(), "true or false"),
         (vec![b'['; 4000], "can't be read"),

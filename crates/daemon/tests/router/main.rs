@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 
 mod bench;
+mod commands;
 mod faults;
 mod forwarding;
 mod frames;
