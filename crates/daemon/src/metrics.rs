@@ -230,6 +230,14 @@ fn frames(p: &mut Page, s: &Snapshot) {
             p.sample("frames_by_kind_total", &[("direction", d.name), ("kind", kind)], n);
         }
     }
+    p.family(
+        "length_mismatches_total",
+        "counter",
+        "Packets with a length field that says something else than what was received.",
+    );
+    for d in &s.directions {
+        p.sample("length_mismatches_total", &[("direction", d.name)], d.length_disagrees);
+    }
     p.family("accounts_add_up", "gauge", "1 if every frame is accounted for.");
     s.directions
         .iter()
