@@ -16,8 +16,11 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "from_co
 exclude_patterns = ["images/*.py", "_ext"]
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline"]
 myst_heading_anchors = 4
-suppress_warnings = ["myst.header"]
+# Pages in no toctree are found by search and links; the change log has levels of its own.
+suppress_warnings = ["myst.header", "toc.not_included"]
 
+# Docstrings write `names` in single backticks.
+default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_default_options = {"members": True, "undoc-members": False}

@@ -98,11 +98,13 @@ def _value(value: Any) -> str:
     return json.dumps(value)
 
 
-def _cbr(name: str, rate: str, marker: Table | None = None, *, into: str = "", **more: Any) -> Table:
+def _cbr(
+    name: str, rate: str, marker: Table | None = None, *, into: str = "", size: int = 1000, **more: Any
+) -> Table:
     marked = ({"marker": marker} if marker else {}) | ({"class": into} if into else {})
     return {
         "name": name,
-        "traffic": {"kind": "cbr", "rate": rate, "packet": "1000 B", "dither": 1.0},
+        "traffic": {"kind": "cbr", "rate": rate, "packet": f"{size} B", "dither": 1.0},
         **marked,
         **more,
     }
@@ -338,7 +340,7 @@ def _shares(markers: dict[str, Table], colours: tuple[str, ...] = ("in",)) -> Cu
     return Curve(
         "sent (Mbit/s), contract 1 Mbit/s",
         "share of packets",
-        "Shares of colours against the rate sent.",
+        f"{' and '.join(COLOURS[c] for c in colours)}: share of the packets, against the rate sent.",
         rows,
     )
 
@@ -400,7 +402,7 @@ def _rfc4115() -> Curve:
 
 
 def _regulating(name: str) -> Curve:
-    """Remarked and dropped shares of IN packets against the tokens that they found."""
+    """Remarked and dropped shares of IN packets against the tokens that they found, at several loads."""
     marker = {
         "kind": name,
         "tpr_max": "8 Mbit/s",
@@ -408,14 +410,16 @@ def _regulating(name: str) -> Curve:
         "t_rd": "15 packets",
         "interval": "1000 s",
     }
-    scenario = _experiment(DROP_TAIL, [_cbr("u", "9.5 Mbit/s")], seconds=120, more=_edge(marker))
     seen: dict[float, list[str]] = {}
-    for verdict, _, why in _decisions(scenario, "r"):
-        seen.setdefault(float(int(why["tokens"])), []).append(verdict)
+    for load in (8.05, 8.1, 8.3, 8.6, 9.0, 9.5, 10.5, 12.0, 14.0, 20.0):
+        # A token lets a full packet by.
+        flood = [_cbr("u", f"{load} Mbit/s", size=1500)]
+        for verdict, _, why in _decisions(_experiment(DROP_TAIL, flood, seconds=15, more=_edge(marker)), "r"):
+            seen.setdefault(float(int(why["tokens"])), []).append(verdict)
     rows: Rows = []
     for verdict, line in {"out": "remarked OUT", "drop": "dropped"}.items():
-        points = {x: v.count(verdict) / len(v) for x, v in seen.items() if len(v) >= 200}
-        rows += _thinned({**dict.fromkeys(map(float, range(16, 31)), 0.0), **points}, line)
+        points = {x: v.count(verdict) / len(v) for x, v in seen.items() if len(v) >= 100 and x <= 30}
+        rows += _thinned(points, line)
     return Curve(
         "tokens in the bucket (packets)",
         "share of IN packets",
