@@ -131,7 +131,6 @@ fn tsw2cm(stream: &[Passing]) -> f64 {
         let params = tsw2cm::Params {
             ctr: None,
             win_length: Duration::from_millis(1000),
-            variant: tsw2cm::Variant::Rfc2859,
             excess: tsw2cm::Excess::Share,
         };
         (FlowId(flow), params.build(&context(Some(Rate(mbit * 1_000_000)))))

@@ -6,18 +6,18 @@
 //! within their range, so that the timed packets meet every case.
 //! Packets come in bursts, as a router takes them from its ring: the buckets of a burst are touched, then decided on.
 
-use inprofile_core::aqm::spacing::{EARLY, FORCED};
+use inprofile_core::aqm::red::{EARLY, FORCED};
 use std::time::Duration;
 use std::{env, fs, hint};
 
 use inprofile_benches::cpu_time;
-use inprofile_core::aqm::curve::Variant;
+use inprofile_core::aqm::red::common::{Common, Thresholds};
 use inprofile_core::aqm::{Aqm, red, rio};
 use inprofile_core::marker::Marker;
 use inprofile_core::marker::action::Action;
 use inprofile_core::marker::token_bucket::{self, TokenBucket};
 use inprofile_core::packet::{Colour, FlowId, Packet};
-use inprofile_core::params::{Build, Context};
+use inprofile_core::params::{Build, Context, defaults};
 use inprofile_core::queue::{End, Queue, Strike};
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Backlog, Bytes, Rate, Time};
@@ -222,14 +222,9 @@ fn decide(file: &[u8], burst: usize) {
         min_th: packets(10),
         max_th: packets(30),
         max_p: 0.1,
-        w_q,
-        gentle: false,
-        wait: false,
-        ecn: false,
         byte_scaled: false,
-        mean_packet: None,
-        variant: Variant::Floyd93,
         drop: red::DropAt::Tail,
+        common: Common { w_q, ..defaults() },
     };
     // What these two hold is not fetched ahead: neither simulator nor router does.
     let fresh = Line(red.build(&context));
@@ -241,17 +236,12 @@ fn decide(file: &[u8], burst: usize) {
     );
 
     let rio = rio::Params {
-        r#in: rio::Thresholds { min_th: packets(8), max_th: packets(14), max_p: 0.05 },
-        out: rio::Thresholds { min_th: packets(5), max_th: packets(20), max_p: 0.1 },
-        w_q,
-        gentle: false,
-        wait: false,
-        ecn: false,
+        r#in: Thresholds { min_th: packets(8), max_th: packets(14), max_p: 0.05 },
+        out: Thresholds { min_th: packets(5), max_th: packets(20), max_p: 0.1 },
         avg_update: rio::AvgUpdate::ClarkFang,
         byte_scaled: false,
-        mean_packet: None,
-        variant: Variant::Floyd93,
         watch: false,
+        common: Common { w_q, ..defaults() },
     };
     let fresh = Line(rio.build(&context));
     stream.time(

@@ -11,6 +11,7 @@ pub mod estimate;
 pub mod flow_table;
 pub mod marker;
 pub mod mechanism;
+pub mod ns2;
 pub mod packet;
 pub mod params;
 pub mod queue;

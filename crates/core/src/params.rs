@@ -6,7 +6,7 @@
 
 mod declare;
 
-pub use declare::{Slot, bare};
+pub use declare::{Slot, bare, joined, joined_len, same};
 
 use crate::units::{Backlog, Bytes, Duration, Rate};
 
@@ -42,6 +42,24 @@ impl Values {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.0.iter().find(|(n, _)| *n == name).map(|(_, v)| v)
+    }
+
+    /// These, and the defaults of those of `fields` that are missing.
+    #[must_use]
+    pub fn filled(&self, fields: &[Field]) -> Values {
+        let missing = fields.iter().filter(|f| self.get(f.name).is_none());
+        let defaults = missing.filter_map(|f| match f.default {
+            Default::Value(value) => Some((f.name, value())),
+            Default::Required | Default::Derived => None,
+        });
+        Values(self.0.iter().cloned().chain(defaults).collect())
+    }
+
+    /// These, then `others` but those called one of `but`.
+    #[must_use]
+    pub fn beside(mut self, others: Values, but: &[&str]) -> Values {
+        self.0.extend(others.0.into_iter().filter(|(name, _)| !but.contains(name)));
+        self
     }
 }
 
@@ -223,6 +241,12 @@ pub trait Params: Sized {
     fn from_values(values: &Values) -> Self;
     /// As an operator would write them.
     fn values(&self) -> Values;
+}
+
+/// Parameters as they are where nothing is set; every one must have a default.
+#[must_use]
+pub fn defaults<P: Params>() -> P {
+    P::from_values(&Values::default().filled(P::FIELDS))
 }
 
 /// Parameters that build a mechanism.

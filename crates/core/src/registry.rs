@@ -7,9 +7,12 @@ pub use schedulers::{AnyScheduler, SchedulerEntry};
 
 use std::ops::{Deref, DerefMut};
 
-use crate::aqm::{self, Aqm};
+use crate::aqm::red::law::Floyd93;
+use crate::aqm::red::{self, rio, rio_plus_out};
+use crate::aqm::{self, Aqm, fdd_red};
 use crate::marker::{self, Marker};
 use crate::mechanism::Mechanism;
+use crate::ns2::{self, rio::AtInOnly};
 use crate::packet::{Direction, Packet};
 use crate::params::{Build, Context, Fault, Field, Params, Values, Warning};
 use crate::queue::Queue;
@@ -57,8 +60,8 @@ pub struct Registry {
 impl Default for Registry {
     fn default() -> Registry {
         Registry {
-            markers: MARKERS.to_vec(),
-            aqms: AQMS.to_vec(),
+            markers: ns2::offer::markers(MARKERS),
+            aqms: ns2::offer::aqms(AQMS),
             schedulers: schedulers::SCHEDULERS.to_vec(),
         }
     }
@@ -73,6 +76,7 @@ macro_rules! mechanisms {
         ($d:tt) $(#[$meta:meta])* $any:ident: $kind:path, $custom:path, $list:ident, $each:ident {
             $( $name:literal = $variant:ident($t:ty, $params:ty), $source:literal, $summary:literal; )*
         }
+        readings { $( $reading:ident($r:ty), )* }
     ) => {
         const $list: &[Entry<$any>] = &[ $( Entry {
             name: $name,
@@ -86,6 +90,7 @@ macro_rules! mechanisms {
         $(#[$meta])*
         pub enum $any {
             $( #[doc = concat!("`", $name, "`: ", $summary)] $variant($t), )*
+            $( #[doc = concat!("Another's reading: `", stringify!($reading), "`.")] $reading($r), )*
             /// A user's own.
             Custom(Box<dyn $custom>),
         }
@@ -95,6 +100,7 @@ macro_rules! mechanisms {
             ($d self:expr, $d m:ident => $d ours:expr, $d custom:expr) => {
                 match $d self {
                     $( $any::$variant($d m) => $d ours, )*
+                    $( $any::$reading($d m) => $d ours, )*
                     $any::Custom($d m) => $d custom,
                 }
             };
@@ -104,6 +110,7 @@ macro_rules! mechanisms {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(match self {
                     $( $any::$variant(_) => stringify!($variant), )*
+                    $( $any::$reading(_) => stringify!($reading), )*
                     $any::Custom(_) => "Custom",
                 })
             }
@@ -169,6 +176,10 @@ mechanisms! { ($)
         "RFC 2597 §2",
         "Gives every packet the same colour: traffic that nobody meters.";
     }
+    readings {
+        Ns2Tsw2cm(marker::tsw2cm::Tsw2cm<ns2::policer::Policer>),
+        Ns2Tsw3cm(Box<marker::tsw3cm::Tsw3cm<ns2::policer::Policer>>),
+    }
 }
 
 mechanisms! { ($)
@@ -201,24 +212,23 @@ mechanisms! { ($)
     "pie" = Pie(Box<aqm::pie::Pie>, aqm::pie::Params),
         "RFC 8033",
         "Drops at random on arrival, with a probability that a PI controller moves to hold the queueing delay at a target.";
-    "dsred" = DsRed(Box<aqm::dsred::DsRed>, aqm::dsred::Params),
+    "dsred" = DsRed(Box<ns2::dsred::DsRed>, ns2::dsred::Params),
         "ns-2.35, dsRED/core",
         "ns-2's own RIO-C, RIO-D and WRED, with its faults: for comparing with what it published.";
+    }
+    readings {
+        Ns2Red(Box<red::Red<ns2::red::Ns2Red>>),
+        Ns2Rio(Box<rio::Rio<ns2::red::Ns2Rio>>),
+        RioAtIn(Box<rio::Rio<AtInOnly<Floyd93>>>),
+        Ns2RioAtIn(Box<rio::Rio<AtInOnly<ns2::red::Ns2Rio>>>),
+        Ns2RioPlusOut(Box<rio_plus_out::RioPlusOut<ns2::red::Ns2Rio>>),
+        RioPlusOutAtIn(Box<rio_plus_out::RioPlusOut<AtInOnly<Floyd93>>>),
+        Ns2RioPlusOutAtIn(Box<rio_plus_out::RioPlusOut<AtInOnly<ns2::red::Ns2Rio>>>),
+        Ns2FddRed(Box<fdd_red::FddRed<ns2::red::Ns2Red>>),
     }
 }
 
 impl AnyMarker {
-    /// The moment of the call that follows on ns-2's clock, in its own seconds. They are sums of doubles that whole
-    /// picoseconds can't hold, and decide where a bucket holds exactly a packet or an idle stretch exactly a whole number.
-    pub fn tell_secs(&mut self, now: Time, secs: f64) {
-        match self {
-            AnyMarker::TokenBucket(m) => m.tell_secs(now, secs),
-            AnyMarker::Tsw2cm(m) => m.tell_secs(secs),
-            AnyMarker::Tsw3cm(m) => m.tell_secs(secs),
-            _ => {}
-        }
-    }
-
     /// Shows it a packet that goes forward, and asks for its verdict.
     #[inline]
     pub fn mark<W: Why>(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
@@ -251,16 +261,6 @@ trait Apart: Aqm + Sized {
 impl<A: Aqm> Apart for A {}
 
 impl AnyAqm {
-    /// The moment of the call that follows on ns-2's clock, in its own seconds, which whole picoseconds can't hold.
-    /// Traffic in step leaves a link idle for exactly whole packets, and then the last bit counts.
-    pub fn tell_secs(&mut self, secs: f64) {
-        match self {
-            AnyAqm::Rio(m) => m.tell_secs(secs),
-            AnyAqm::DsRed(m) => m.tell_secs(secs),
-            _ => {}
-        }
-    }
-
     /// Decides on an arrival.
     #[inline]
     pub fn arrive<Q: Queue, W: Why>(

@@ -1,7 +1,8 @@
 //! Randomness as an argument: one stream a component, keyed by the run's seed and the component's name.
 //!
-//! The default generator is PCG-64 (O'Neill 2014). [`Rng::ns2`] is MRG32k3a (L'Ecuyer 1999), seeded
-//! as ns-2 seeds it, so that random drops can be compared with ns-2's packet by packet.
+//! The generator is PCG-64 (O'Neill 2014); a [`Source`] can stand in for it where numbers are to be those of another program.
+
+use std::fmt::Debug;
 
 use rand_core::RngCore;
 use rand_pcg::Pcg64;
@@ -12,10 +13,27 @@ use crate::verdict::Why;
 #[derive(Clone, Debug)]
 pub struct Rng(Stream);
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Stream {
     Pcg(Pcg64),
-    Mrg(Mrg32k3a),
+    Given(Box<dyn Source>),
+}
+
+impl Clone for Stream {
+    fn clone(&self) -> Stream {
+        match self {
+            Stream::Pcg(r) => Stream::Pcg(r.clone()),
+            Stream::Given(source) => Stream::Given(source.copy()),
+        }
+    }
+}
+
+/// Random numbers from elsewhere.
+pub trait Source: Debug + Send + Sync {
+    /// Uniform in [0, 1], where it may leave out either end.
+    fn uniform(&mut self) -> f64;
+    /// Another one in the same state.
+    fn copy(&self) -> Box<dyn Source>;
 }
 
 impl Rng {
@@ -27,18 +45,18 @@ impl Rng {
         Rng(Stream::Pcg(Pcg64::new(state, u128::from(key) << 64 | u128::from(mix(key)))))
     }
 
-    /// ns-2's default stream after `$defaultRNG seed N`: all six words of the state are the seed.
+    /// The numbers of this source.
     #[must_use]
-    pub fn ns2(seed: u32) -> Rng {
-        Rng(Stream::Mrg(Mrg32k3a::new([seed.max(1); 6])))
+    pub fn from_source(source: Box<dyn Source>) -> Rng {
+        Rng(Stream::Given(source))
     }
 
-    /// Uniform in [0, 1) (ns-2's stream: in (0, 1)).
+    /// Uniform in [0, 1).
     #[inline]
     pub fn uniform(&mut self) -> f64 {
         match &mut self.0 {
             Stream::Pcg(r) => unit(r.next_u64()),
-            Stream::Mrg(r) => r.next(),
+            Stream::Given(source) => source.uniform(),
         }
     }
 
@@ -62,13 +80,6 @@ impl Rng {
         debug_assert!(n > 0);
         ((self.uniform() * f64::from(n)) as u32).min(n - 1)
     }
-
-    /// Uniform among 0 … n − 1 as ns-2's `Random::integer` draws it: 31 bits, of which the remainder is taken; n must not be 0.
-    #[inline]
-    pub fn below_ns2(&mut self, n: u32) -> u32 {
-        debug_assert!(n > 0);
-        (self.uniform() * f64::from(1u32 << 31)) as u32 % n
-    }
 }
 
 /// The upper 53 bits, as a fraction.
@@ -90,60 +101,10 @@ fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// MRG32k3a: two recurrences of order three, combined (L'Ecuyer 1999, Fig. 1).
-#[derive(Clone, Debug)]
-struct Mrg32k3a {
-    s1: [i64; 3],
-    s2: [i64; 3],
-}
-
-impl Mrg32k3a {
-    const M1: i64 = 4_294_967_087;
-    const M2: i64 = 4_294_944_443;
-
-    fn new(state: [u32; 6]) -> Mrg32k3a {
-        let w = state.map(i64::from);
-        Mrg32k3a { s1: [w[0], w[1], w[2]], s2: [w[3], w[4], w[5]] }
-    }
-
-    #[inline(never)]
-    fn next(&mut self) -> f64 {
-        let p1 = (1_403_580 * self.s1[1] - 810_728 * self.s1[0]).rem_euclid(Self::M1);
-        self.s1 = [self.s1[1], self.s1[2], p1];
-        let p2 = (527_612 * self.s2[2] - 1_370_589 * self.s2[0]).rem_euclid(Self::M2);
-        self.s2 = [self.s2[1], self.s2[2], p2];
-        let z = if p1 > p2 { p1 - p2 } else { p1 - p2 + Self::M1 };
-        z as f64 * 2.328_306_549_295_728e-10
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::verdict::Silent;
-
-    #[test]
-    fn ns2_stream_starts_as_in_ns2() {
-        let mut r = Rng::ns2(1);
-        // What a Tcl script sees has passed through a whole number of 31 bits; what ns-2's own code draws has not.
-        let tcl = |u: f64| (u * 2_147_483_648.0).floor() / 2_147_483_647.0;
-        let first: Vec<f64> = (0..8).map(|_| tcl(r.uniform())).collect();
-        // `$defaultRNG uniform 0 1` in ns-2.35, to 17 digits.
-        let printed = [
-            0.0003395769746692744,
-            0.5558807158637237,
-            0.014204660437165137,
-            0.08812267104542007,
-            0.44117338184321925,
-            0.7991554535921456,
-            0.31296177176430906,
-            0.8164760516101849,
-        ];
-        assert_eq!(first, printed);
-        assert_eq!((8..200).map(|_| tcl(r.uniform())).last(), Some(0.2697555004943886));
-        assert_eq!(tcl(Rng::ns2(2).uniform()), 0.000_673_882_197_902_483);
-        assert_eq!(tcl(Rng::ns2(12345).uniform()), 0.127_011_121_775_494_48);
-    }
 
     #[test]
     fn streams_differ_by_seed_and_by_name() {

@@ -1,6 +1,7 @@
 //! What a mechanism decides, and why.
 
 use crate::packet::Colour;
+use crate::params::same;
 
 /// Why a packet was dropped, in the word of whoever dropped it. A law declares its causes beside itself, with what they
 /// mean: `pub const EARLY: Cause = Cause::named("early")`. A queue's own are here.
@@ -77,16 +78,6 @@ impl std::fmt::Debug for Cause {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
-}
-
-/// Whether two texts are equal, where a constant is computed.
-const fn same(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut i = 0;
-    while i < a.len() && i < b.len() && a[i] == b[i] {
-        i += 1;
-    }
-    i == a.len() && i == b.len()
 }
 
 /// A marker's verdict.

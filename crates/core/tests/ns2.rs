@@ -8,7 +8,6 @@ use inprofile_core::packet::{Colour, Packet};
 use inprofile_core::params::{Context, Value, Values};
 use inprofile_core::queue::fifo::{Fifo, Stamped};
 use inprofile_core::registry::{AnyAqm, Registry};
-use inprofile_core::rng::Rng;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_core::verdict::{Admission, Silent};
 
@@ -41,7 +40,7 @@ fn build(name: &str, mut own: Vec<(&'static str, Value)>) -> AnyAqm {
 
 /// The same life with our verdicts. TCP agents take two numbers each off the stream before the first packet.
 fn relive(golden: &str, limit: f64, mut aqm: AnyAqm, draws: u32) -> String {
-    let mut rng = Rng::ns2(1);
+    let mut rng = inprofile_core::ns2::rng::stream(1);
     for _ in 0..draws {
         rng.uniform();
     }

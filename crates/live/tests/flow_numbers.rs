@@ -2,7 +2,7 @@
 
 use inprofile_core::aqm::drop_tail;
 use inprofile_core::packet::Colour;
-use inprofile_core::params::{Context, Default as Fallback, Params, Value, Values};
+use inprofile_core::params::{Context, Default as Fallback, Value, Values};
 use inprofile_core::queue::priority::Priority;
 use inprofile_core::queue::scheduled::Setup;
 use inprofile_core::registry::{AnyAqm, AnyMarker, AnyScheduler, Entry, Registry};
@@ -108,9 +108,7 @@ fn datapath(marker: AnyMarker, aqm: AnyAqm) -> Datapath<Everything> {
 }
 
 fn drop_tail() -> AnyAqm {
-    let values = drop_tail::Params { limit_rule: drop_tail::LimitRule::Waiting }.values();
-    let set: Vec<_> = values.0.into_iter().collect();
-    built(&Registry::default().aqms, "drop_tail", &set)
+    AnyAqm::DropTail(drop_tail::DropTail::default())
 }
 
 /// Runs packets of these ports a millisecond apart, each flow's the first, second, … of its own; what was decided.

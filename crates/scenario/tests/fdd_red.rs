@@ -1,6 +1,6 @@
 //! FDD-RED in a network: round-trip times estimated from what passes, against the true ones, and whose packets go.
 
-use inprofile_core::aqm::spacing::{EARLY, FORCED};
+use inprofile_core::aqm::red::{EARLY, FORCED};
 use std::sync::atomic::AtomicBool;
 
 use inprofile_core::registry::Registry;

@@ -95,8 +95,8 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let most = network.flows.len().max(network.links.len());
         assert!(most < MAX_INDEX as usize, "the experiment file's limits keep the numbers below {MAX_INDEX}");
         let seed = network.seed;
-        let mut shared =
-            (network.profile != Profile::Exact).then(|| Rng::ns2(seed.clamp(1, u64::from(u32::MAX)) as u32));
+        let mut shared = (network.profile != Profile::Exact)
+            .then(|| inprofile_core::ns2::rng::stream(seed.clamp(1, u64::from(u32::MAX)) as u32));
         if let Some(rng) = &mut shared {
             // ns-2 draws the phase of every sender's clock twice: when the sender is created, which is overwritten, and when
             // the run begins.

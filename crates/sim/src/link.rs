@@ -6,6 +6,7 @@
 //! Both give the same verdicts.
 
 use inprofile_core::aqm::drop_tail::DropTail;
+use inprofile_core::ns2::Moment;
 use inprofile_core::packet::{Colour, Direction, Ecn, Packet};
 use inprofile_core::queue::Queue;
 use inprofile_core::registry::AnyAqm;
@@ -197,8 +198,7 @@ impl<C: Clock> Link<C> {
         let item = Waiting::new(now, slot, packet);
         let q = self.queue.get_or_create();
         if C::NS2 {
-            q.fifo.tell_idle_secs(C::secs_of(now.since(self.free_at)));
-            q.aqm.tell_secs(now.secs());
+            q.aqm.tell_moment(Moment { secs: now.secs(), idle: C::secs_of(now.since(self.free_at)) });
         }
         let rng = shared.unwrap_or(&mut q.rng);
         match &mut q.classes {
@@ -225,7 +225,7 @@ impl<C: Clock> Link<C> {
         self.settle(now);
         let q = self.queue.get_or_create();
         if C::NS2 {
-            q.aqm.tell_secs(now.secs());
+            q.aqm.tell_moment(Moment { secs: now.secs(), idle: 0.0 });
         }
         let rng = shared.unwrap_or(&mut q.rng);
         let packet = |w: &Waiting<C>| Packet { ecn: w.ecn, ..packets.get(w.slot).packet };

@@ -1,5 +1,6 @@
 //! A marker in a run: the mechanism, its random numbers and its counters.
 
+use inprofile_core::ns2::Moment;
 use inprofile_core::packet::Packet;
 use inprofile_core::registry::AnyMarker;
 use inprofile_core::rng::Rng;
@@ -31,7 +32,7 @@ impl MarkerState {
     ) -> Mark {
         let now = clock.time();
         if C::NS2 {
-            self.marker.tell_secs(now, clock.secs());
+            self.marker.tell_moment(now, Moment { secs: clock.secs(), idle: 0.0 });
         }
         let (came, size) = (packet.colour as usize, u64::from(packet.size));
         self.counts.arrived[came] += 1;

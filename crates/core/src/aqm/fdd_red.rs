@@ -3,11 +3,11 @@
 //! Each decision charges the arrival's flow, and the flow that the last drops point at, avgRTT/RTT; then the flow that owes
 //! most loses a packet and is credited with one. So drops are spread evenly, and a flow with a short round-trip time, which
 //! would take more than its share, bears more of them.
-//! Source: Hashemi, Jamali and Motarez 2014 (paper D), §II and Fig. 2; RED as in [red](super::red). Round-trip times come
+//! Source: Hashemi, Jamali and Motarez 2014 (paper D), §II and Fig. 2; RED is [RED](super::red). Round-trip times come
 //! from what passes ([`RttEstimate`]) or from an oracle (topic `"rtt"`, seconds, by flow). State is kept of the flows of which
 //! something waits or has passed within the last avgRTT, and their estimates beyond that, both up to `flows`.
 //! A full queue is a decision too: Fig. 10 has fewer drops from a buffer of 10 packets on, where an average below min_th = 25
-//! decides nothing, and in ns-2's RED, which the authors extended, overflow is one of the kinds of drop that a victim is picked for.
+//! decides nothing, and in the simulator's RED that the authors extended, overflow is one of the kinds of drop that a victim is picked for.
 //! Where the paper is silent: a flow without an estimate counts as average; whoever loses the packet is credited; a drop that
 //! the ledger is not asked about (`applies_to`) is not entered. With `ecn`, what chance picks is marked where its transport
 //! understands that; an overflow is never a mark. Non-goal: flows that share a number.
@@ -19,12 +19,11 @@ pub use params::{
     AppliesTo, IdleFrom, IdlePenalty, NoPacket, Params, Rtt, RttSource, VictimFlow, VictimPacket,
 };
 
-use crate::aqm::spacing::{EARLY, FORCED};
 use std::collections::BTreeMap;
 
 use crate::aqm::Aqm;
 use crate::aqm::red::Red;
-use crate::aqm::spacing::{Fate, admission};
+use crate::aqm::red::law::{EARLY, EarlyTest, FORCED, Floyd93, Reading};
 use crate::estimate::rtt::RttEstimate;
 use crate::flow_table::FlowTable;
 use crate::mechanism::{FlowGauge, Gauge, Mechanism};
@@ -66,8 +65,8 @@ pub struct Stats {
 
 /// The discipline.
 #[derive(Clone, Debug)]
-pub struct FddRed {
-    red: Red,
+pub struct FddRed<R = Floyd93> {
+    pub(crate) red: Red<R>,
     ledger: Ledger,
     known: FlowTable<Known>,
     /// What an oracle has said.
@@ -118,15 +117,22 @@ impl Build for Params {
     }
 
     fn build(&self, context: &Context) -> FddRed {
+        self.discipline(context)
+    }
+}
+
+impl Params {
+    /// The discipline over a RED in a reading.
+    pub(crate) fn discipline<R: Reading>(&self, context: &Context) -> FddRed<R> {
         let flows = usize::try_from(self.flows).unwrap_or(usize::MAX);
         FddRed {
-            red: self.as_red().build(context),
+            red: self.as_red().discipline(context),
             ledger: Ledger::new(flows, self.latest, self.charge, self.ties),
             known: FlowTable::new(flows),
             told: BTreeMap::new(),
             link: context.link_rate.filter(|_| self.rtt == Rtt::WithQueue),
             options: Options {
-                ecn: self.ecn,
+                ecn: self.common.ecn,
                 victim_flow: self.victim_flow,
                 victim_packet: self.victim_packet,
                 no_packet: self.no_packet,
@@ -140,7 +146,7 @@ impl Build for Params {
     }
 }
 
-impl FddRed {
+impl<R: Reading> FddRed<R> {
     /// Enters an arrival: its flow's estimate, its account, and who has been away for too long.
     fn enter<Q: Queue + ?Sized>(&mut self, now: Time, packet: &Packet, queue: &Q, extra: Duration) {
         let known = self.known.touch(now, packet.flow).state;
@@ -274,7 +280,7 @@ impl FddRed {
     }
 }
 
-impl Mechanism for FddRed {
+impl<R: Reading> Mechanism for FddRed<R> {
     fn sees_reverse(&self) -> bool {
         true
     }
@@ -339,7 +345,7 @@ impl Mechanism for FddRed {
     }
 }
 
-impl Aqm for FddRed {
+impl<R: Reading> Aqm for FddRed<R> {
     fn serves(&self) -> bool {
         true
     }
@@ -354,9 +360,9 @@ impl Aqm for FddRed {
     ) -> Admission {
         let extra = self.extra(queue);
         self.enter(now, packet, queue, extra);
-        let fate = self.red.test(now, packet, queue, rng, why);
+        let test = self.red.test(now, packet, queue, rng, why);
         let fits = queue.fits(packet.size);
-        let Admission::Drop(cause) = admission(fate, self.red.law(), false, fits) else {
+        let Admission::Drop(cause) = R::admission(test, false, fits) else {
             let owes = self.ledger.account_mut(packet.flow).filter(|a| a.owed > 0);
             return match owes {
                 Some(account) => {
@@ -373,7 +379,7 @@ impl Aqm for FddRed {
                 return self.lose_arrival(packet, false, fits, cause);
             }
         }
-        let markable = cause == EARLY && fate == Fate::Early { markable: true };
+        let markable = cause == EARLY && test == EarlyTest::Early { markable: true };
         let can_mark = self.options.ecn && markable;
         match self.sentence(now, packet, queue, can_mark, rng, why) {
             Some(Lost::Arrival) => self.lose_arrival(packet, can_mark, fits, cause),

@@ -1,22 +1,11 @@
 //! Queue disciplines (active queue management): they decide which packets a full link drops.
 
-pub mod ared;
-pub mod curve;
 pub mod drop_tail;
-pub mod dsred;
-pub mod dwred;
 pub mod fdd_red;
-#[cfg(test)]
-mod oracle;
-mod out_seen;
 pub mod pie;
 pub mod red;
-pub mod rio;
-pub mod rio_plus_out;
-pub mod spacing;
-pub mod tally;
-pub mod thresholds;
-pub mod wred;
+
+pub use red::{ared, dwred, rio, rio_plus_out, wred};
 
 use crate::mechanism::Mechanism;
 use crate::packet::Packet;

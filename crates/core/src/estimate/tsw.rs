@@ -7,7 +7,7 @@
 
 use crate::units::{Duration, Rate, Time};
 
-/// A rate over a time-sliding window. Times are seconds in double precision, as in ns-2, which is compared with bit by bit.
+/// A rate over a time-sliding window. Times are seconds in double precision.
 #[derive(Clone, Debug)]
 pub struct TswRate {
     /// Bytes a second.
@@ -27,7 +27,7 @@ impl TswRate {
         TswRate { avg_rate: rate.0 as f64 / 8.0, win_length: win_length.secs(), t_front: 0.0, told: f64::NAN }
     }
 
-    /// The moment of the next packet in ns-2's own seconds.
+    /// The moment of the next packet in seconds, where the clock is finer than [`Time`].
     pub fn tell_secs(&mut self, secs: f64) {
         self.told = secs;
     }

@@ -22,7 +22,7 @@ crate::choice! {
     pub enum Conforms {
         /// Those for which there are enough tokens (RFC 2697 §3).
         AtLeast = "at_least",
-        /// Those for which there are more than enough: ns-2's host tagger, in which a bucket one packet deep never marks IN.
+        /// Those for which there are more than enough, as some taggers have it: a bucket one packet deep never marks IN.
         MoreThan = "more_than",
     }
 }
@@ -63,7 +63,7 @@ pub struct TokenBucket {
     marked: [u64; 2],
     conforms: Conforms,
     action: Action,
-    /// The last moment told, on ns-2's clock only.
+    /// The last moment told, where the clock is finer than [`Time`].
     told: f64,
 }
 
@@ -124,8 +124,8 @@ impl Build for Params {
 }
 
 impl TokenBucket {
-    /// Has the processor fetch the bucket: who decides on a burst touches all its buckets first, so that the ways to memory
-    /// are gone together.
+    /// Has the processor fetch the bucket: who decides on a burst touches all its buckets first, so that cache misses
+    /// overlap.
     #[inline(always)]
     pub fn touch(&self) {
         hint::black_box(self.vars.at);
@@ -133,7 +133,7 @@ impl TokenBucket {
 }
 
 impl TokenBucket {
-    /// Brings the bucket up to date in ns-2's arithmetic; nothing is left for [`refill`] to add.
+    /// Brings the bucket up to date on a clock of seconds in double precision; nothing is left for [`refill`] to add.
     pub(crate) fn tell_secs(&mut self, now: Time, secs: f64) {
         // The rate in bit/s was a whole number, and is one again.
         let rate = libm::round(self.rate * 8e12) / 8.0;
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(verdicts(&mut b, &arrivals), [I, I, O, O, I, I, O, I]);
     }
 
-    /// Two packets at once find two packets' tokens: the tagger of ns-2 marks one of them.
+    /// Two packets at once find two packets' tokens: a tagger that asks for more marks one of them.
     #[test]
     fn exactly_enough_is_not_more() {
         let context = Context { link_rate: None, contract: Some(Rate(8)), packet: Bytes(1000), limit: None };

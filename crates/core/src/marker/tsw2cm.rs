@@ -6,6 +6,9 @@
 //! "when the flow r_i is exceeded": with `excess = "all"` every one is, while the measured rate is above the target.
 //! Source: Clark and Fang 1998, §3.3; RFC 2859 §4 without a peak rate; paper E. Non-goal: a bound on bursts, which it does not give.
 
+use std::fmt::Debug;
+use std::marker::PhantomData;
+
 use crate::estimate::tsw::TswRate;
 use crate::marker::Marker;
 use crate::mechanism::{Gauge, Mechanism};
@@ -14,16 +17,6 @@ use crate::params::{Build, Context, Fault, Warning};
 use crate::rng::Rng;
 use crate::units::{Duration, Rate, Time};
 use crate::verdict::{Mark, Why};
-
-crate::choice! {
-    /// Whose arithmetic and random numbers.
-    pub enum Variant {
-        /// RFC 2859's.
-        Rfc2859 = "rfc2859",
-        /// ns-2 2.35's policer, bit by bit.
-        Ns2 = "ns2",
-    }
-}
 
 crate::choice! {
     /// What is OUT while the measured rate is above the target.
@@ -42,8 +35,6 @@ crate::params! {
         ctr: Option<Rate> [POSITIVE];
         /// Length of the window over which the rate is measured.
         win_length: Duration [POSITIVE] = Duration::from_millis(1000);
-        /// RFC 2859's algorithm, or ns-2's to the last bit.
-        variant: Variant = Variant::Rfc2859;
         /// What is OUT while the rate is above the target: the share by which it is, or every packet.
         excess: Excess = Excess::Share;
     }
@@ -60,11 +51,11 @@ pub struct Stats {
 
 /// The marker.
 #[derive(Clone, Debug)]
-pub struct Tsw2cm {
+pub struct Tsw2cm<C = Rfc2859> {
     /// In bytes a second.
     ctr: f64,
-    rate: TswRate,
-    variant: Variant,
+    pub(crate) rate: TswRate,
+    chance: PhantomData<C>,
     excess: Excess,
     stats: Stats,
 }
@@ -81,10 +72,52 @@ pub(crate) fn target(ctr: Option<Rate>, context: &Context) -> Result<Rate, Fault
     })
 }
 
+/// How a rate above its target becomes a colour by chance. Rates are in one unit.
+pub trait Chance: Clone + Debug + Send + 'static {
+    /// Whether a packet is OUT at this rate.
+    fn out<W: Why + ?Sized>(rate: f64, ctr: f64, rng: &mut Rng, why: &mut W) -> bool;
+
+    /// The colour of a packet at this rate, with a peak above the target.
+    fn colour<W: Why + ?Sized>(rate: f64, ctr: f64, ptr: f64, rng: &mut Rng, why: &mut W) -> Colour;
+}
+
+/// RFC 2859 §4.
+#[derive(Clone, Copy, Debug)]
+pub struct Rfc2859;
+
 /// The chance of OUT at this rate (RFC 2859 §4).
 #[inline]
 fn p_out(rate: f64, ctr: f64) -> f64 {
     if rate > ctr { (rate - ctr) / rate } else { 0.0 }
+}
+
+/// The chances of yellow and red at this rate (RFC 2859 §4: P2 or P0, and P1).
+#[inline]
+pub(super) fn p_yellow_red(rate: f64, ctr: f64, ptr: f64) -> (f64, f64) {
+    if rate <= ctr {
+        return (0.0, 0.0);
+    }
+    ((rate.min(ptr) - ctr) / rate, ((rate - ptr) / rate).max(0.0))
+}
+
+impl Chance for Rfc2859 {
+    fn out<W: Why + ?Sized>(rate: f64, ctr: f64, rng: &mut Rng, why: &mut W) -> bool {
+        rng.chance("u", p_out(rate, ctr), why)
+    }
+
+    fn colour<W: Why + ?Sized>(rate: f64, ctr: f64, ptr: f64, rng: &mut Rng, why: &mut W) -> Colour {
+        if rate <= ctr {
+            return Colour::Green;
+        }
+        let (yellow, red) = p_yellow_red(rate, ctr, ptr);
+        let u = rng.uniform();
+        why.note("u", u);
+        match u {
+            u if u < red => Colour::Red,
+            u if u < red + yellow => Colour::Yellow,
+            _ => Colour::Green,
+        }
+    }
 }
 
 impl Build for Params {
@@ -95,25 +128,25 @@ impl Build for Params {
     }
 
     fn build(&self, context: &Context) -> Tsw2cm {
+        self.marker(context)
+    }
+}
+
+impl Params {
+    /// The marker, with chances by `C`.
+    pub(crate) fn marker<C: Chance>(&self, context: &Context) -> Tsw2cm<C> {
         let ctr = self.ctr.or(context.contract).unwrap_or(Rate(0));
         Tsw2cm {
             ctr: ctr.0 as f64 / 8.0,
             rate: TswRate::new(ctr, self.win_length),
-            variant: self.variant,
+            chance: PhantomData,
             excess: self.excess,
             stats: Stats::default(),
         }
     }
 }
 
-impl Tsw2cm {
-    /// The moment of the next packet, in seconds, where the clock is finer than [`Time`].
-    pub(crate) fn tell_secs(&mut self, secs: f64) {
-        self.rate.tell_secs(secs);
-    }
-}
-
-impl Mechanism for Tsw2cm {
+impl<C: Chance> Mechanism for Tsw2cm<C> {
     fn sees_reverse(&self) -> bool {
         false
     }
@@ -128,21 +161,15 @@ impl Mechanism for Tsw2cm {
     }
 }
 
-impl Marker for Tsw2cm {
+impl<C: Chance> Marker for Tsw2cm<C> {
     #[inline]
     fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
         let rate = self.rate.packet(now, packet.size);
         why.note("rate", rate * 8.0);
-        let out = match self.variant {
+        let out = match self.excess {
             // Bouras and Sevasti 2004, §5.2
-            _ if self.excess == Excess::All => rate > self.ctr,
-            Variant::Rfc2859 => rng.chance("u", p_out(rate, self.ctr), why),
-            Variant::Ns2 if rate > self.ctr => {
-                let u = rng.uniform();
-                why.note("u", u);
-                u <= 1.0 - self.ctr / rate
-            }
-            Variant::Ns2 => false,
+            Excess::All => rate > self.ctr,
+            Excess::Share => C::out(rate, self.ctr, rng, why),
         };
         if out {
             self.stats.marked_out += 1;
@@ -155,23 +182,23 @@ impl Marker for Tsw2cm {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::rng::Rng;
     use crate::units::Bytes;
     use crate::verdict::Silent;
     use proptest::prelude::*;
 
-    fn marker(ctr: u64, variant: Variant) -> Tsw2cm {
+    fn marker<C: Chance>(ctr: u64) -> Tsw2cm<C> {
         let context =
             Context { link_rate: None, contract: Some(Rate(ctr)), packet: Bytes(1000), limit: None };
-        let p = Params { ctr: None, win_length: Duration::from_millis(1000), variant, excess: Excess::Share };
+        let p = Params { ctr: None, win_length: Duration::from_millis(1000), excess: Excess::Share };
         p.check(&context).expect("a contract is enough");
-        p.build(&context)
+        p.marker(&context)
     }
 
     /// A packet of 1,000 B each `gap_us`: which of them are IN.
-    fn steady(m: &mut Tsw2cm, gap_us: u64, n: u64, rng: &mut Rng) -> Vec<bool> {
+    fn steady<C: Chance>(m: &mut Tsw2cm<C>, gap_us: u64, n: u64, rng: &mut Rng) -> Vec<bool> {
         let p = Packet { size: 1000, ..Packet::default() };
         (1..=n)
             .map(|i| m.mark(Time(i * gap_us * 1_000_000), &p, rng, &mut Silent) == Mark::Pass(Colour::IN))
@@ -182,51 +209,68 @@ mod tests {
     fn golden_sequence() {
         // 80 kbit/s promised, 160 sent: the estimate climbs from 10 to 20 kB/s, P(OUT) from 0 to ½. As drawn from the stream of seed 1.
         let mut rng = Rng::for_component(1, "tsw2cm");
-        let ins = steady(&mut marker(80_000, Variant::Rfc2859), 50_000, 60, &mut rng);
+        let ins = steady(&mut marker::<Rfc2859>(80_000), 50_000, 60, &mut rng);
         let text: String = ins.iter().map(|i| if *i { 'I' } else { 'o' }).collect();
         assert_eq!(text, "IIIIIIoIIIIIIIoIIoooIoooIIoIoIIoIIoIIoIIIIIIIIIIIIooIoooIIII");
     }
 
-    #[test]
-    fn within_the_target_all_is_in_and_nothing_is_drawn() {
-        for variant in [Variant::Rfc2859, Variant::Ns2] {
-            let (mut rng, mut untouched) = (Rng::for_component(1, "x"), Rng::for_component(1, "x"));
-            // The very first packet is above: (rate + size) / (gap + 1 s); a longer gap brings it back to the target.
-            let ins = steady(&mut marker(80_000, variant), 100_001, 500, &mut rng);
-            assert!(ins.iter().all(|i| *i));
-            assert_eq!(rng.uniform(), untouched.uniform());
-        }
+    /// Within the target all is IN and nothing is drawn.
+    pub(crate) fn within_the_target<C: Chance>() {
+        let (mut rng, mut untouched) = (Rng::for_component(1, "x"), Rng::for_component(1, "x"));
+        // The very first packet is above: (rate + size) / (gap + 1 s); a longer gap brings it back to the target.
+        let ins = steady(&mut marker::<C>(80_000), 100_001, 500, &mut rng);
+        assert!(ins.iter().all(|i| *i));
+        assert_eq!(rng.uniform(), untouched.uniform());
     }
 
-    /// Bouras and Sevasti 2004, §5.2: with `excess = "all"` a packet is OUT exactly when the rate after it is above the target.
+    /// With `excess = "all"` a packet is OUT exactly when the rate after it is above the target.
+    pub(crate) fn all_of_the_excess<C: Chance>() {
+        let mut m = Tsw2cm { excess: Excess::All, ..marker::<C>(80_000) };
+        let (mut rng, mut untouched) = (Rng::for_component(1, "x"), Rng::for_component(1, "x"));
+        // 160 kbit/s: from the first packet on, (10,000 + 1,000) B / 1.05 s > 10,000 B/s.
+        assert!(steady(&mut m, 50_000, 100, &mut rng).iter().all(|is_in| !is_in));
+        assert_eq!((m.stats.marked_in, m.stats.marked_out), (0, 100));
+        // After a minute's silence the estimate is next to nothing, and 40 kbit/s is within the target.
+        let late = Packet { size: 1000, ..Packet::default() };
+        let ins = (0..100).filter(|i| {
+            m.mark(Time((65_000 + i * 200) * 1_000_000_000), &late, &mut rng, &mut Silent)
+                == Mark::Pass(Colour::IN)
+        });
+        assert_eq!(ins.count(), 100);
+        assert_eq!(rng.uniform(), untouched.uniform());
+    }
+
+    /// What is IN of a steady stream of so many times the target is the target, within chance (5 standard deviations).
+    pub(crate) fn in_keeps_to_the_target<C: Chance>(ctr: u64, times: f64, seed: u64) {
+        let gap = (8000.0 / (ctr as f64 * times) * 1e6) as u64;
+        let mut rng = Rng::for_component(seed, "tsw2cm");
+        let mut m = marker::<C>(ctr);
+        steady(&mut m, gap, 4000, &mut rng);
+        let p = Packet { size: 1000, ..Packet::default() };
+        let n = 4000;
+        let is_in =
+            |i: &u64| m.mark(Time(i * gap * 1_000_000), &p, &mut rng, &mut Silent) == Mark::Pass(Colour::IN);
+        let ins = (4001..4001 + n).filter(is_in).count() as f64;
+        let share = ctr as f64 / (8000.0 / (gap as f64 * 1e-6));
+        let sd = (n as f64 * share * (1.0 - share)).sqrt();
+        assert!((ins - n as f64 * share).abs() < 5.0 * sd + 1.0, "{ins} of {n}, share {share}");
+    }
+
+    #[test]
+    fn within_the_target_all_is_in_and_nothing_is_drawn() {
+        within_the_target::<Rfc2859>();
+    }
+
+    /// Bouras and Sevasti 2004, §5.2.
     #[test]
     fn every_packet_is_out_while_the_rate_is_exceeded() {
-        for variant in [Variant::Rfc2859, Variant::Ns2] {
-            let mut m = Tsw2cm { excess: Excess::All, ..marker(80_000, variant) };
-            let (mut rng, mut untouched) = (Rng::for_component(1, "x"), Rng::for_component(1, "x"));
-            // 160 kbit/s: from the first packet on, (10,000 + 1,000) B / 1.05 s > 10,000 B/s.
-            assert!(steady(&mut m, 50_000, 100, &mut rng).iter().all(|is_in| !is_in));
-            assert_eq!((m.stats.marked_in, m.stats.marked_out), (0, 100));
-            // After a minute's silence the estimate is next to nothing, and 40 kbit/s is within the target.
-            let late = Packet { size: 1000, ..Packet::default() };
-            let ins = (0..100).filter(|i| {
-                m.mark(Time((65_000 + i * 200) * 1_000_000_000), &late, &mut rng, &mut Silent)
-                    == Mark::Pass(Colour::IN)
-            });
-            assert_eq!(ins.count(), 100);
-            assert_eq!(rng.uniform(), untouched.uniform());
-        }
+        all_of_the_excess::<Rfc2859>();
     }
 
     #[test]
     fn a_flow_without_contract_needs_a_rate() {
         let context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
-        let p = Params {
-            ctr: None,
-            win_length: Duration::from_millis(1),
-            variant: Variant::Rfc2859,
-            excess: Excess::Share,
-        };
+        let p = Params { ctr: None, win_length: Duration::from_millis(1), excess: Excess::Share };
         assert_eq!(p.check(&context).expect_err("no rate").field, "ctr");
         assert_eq!(Params { ctr: Some(Rate(1)), ..p }.check(&context), Ok(vec![]));
     }
@@ -236,20 +280,7 @@ mod tests {
         /// RFC 2859 §4 and Clark and Fang 1998, §3.3: what is IN of a steady stream is the target, within chance (5 standard deviations).
         #[test]
         fn in_packets_keep_to_the_target(ctr in 100_000u64..1_000_000, times in 1.1f64..8.0, seed in 0u64..1000) {
-            for variant in [Variant::Rfc2859, Variant::Ns2] {
-                let gap = (8000.0 / (ctr as f64 * times) * 1e6) as u64;
-                let mut rng = Rng::for_component(seed, "tsw2cm");
-                let mut m = marker(ctr, variant);
-                steady(&mut m, gap, 4000, &mut rng);
-                let p = Packet { size: 1000, ..Packet::default() };
-                let n = 4000;
-                let ins = (4001..4001 + n)
-                    .filter(|i| m.mark(Time(i * gap * 1_000_000), &p, &mut rng, &mut Silent) == Mark::Pass(Colour::IN))
-                    .count() as f64;
-                let share = ctr as f64 / (8000.0 / (gap as f64 * 1e-6));
-                let sd = (n as f64 * share * (1.0 - share)).sqrt();
-                prop_assert!((ins - n as f64 * share).abs() < 5.0 * sd + 1.0, "{ins} of {n}, share {share}");
-            }
+            in_keeps_to_the_target::<Rfc2859>(ctr, times, seed);
         }
     }
 }

@@ -4,11 +4,13 @@
 //! part is of the rate: green for what is below the committed target, yellow for what is between, red for what is above the peak.
 //! Source: RFC 2859 §4, Fig. 3. Non-goal: colour-aware metering; it takes no notice of the colour a packet comes with.
 
+use std::marker::PhantomData;
+
 use crate::estimate::tsw::TswRate;
 use crate::marker::Marker;
-use crate::marker::tsw2cm::{Variant, target};
+use crate::marker::tsw2cm::{Chance, Rfc2859, target};
 use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::{Colour, Packet};
+use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
 use crate::rng::Rng;
 use crate::units::{Duration, Rate, Time};
@@ -23,31 +25,20 @@ crate::params! {
         ptr: Rate [POSITIVE];
         /// Length of the window over which the rate is measured.
         win_length: Duration [POSITIVE] = Duration::from_millis(1000);
-        /// RFC 2859's algorithm, or ns-2's, which draws a number for every packet.
-        variant: Variant = Variant::Rfc2859;
     }
 }
 
 /// The marker, and its packets by verdict.
 #[derive(Clone, Debug)]
-pub struct Tsw3cm {
+pub struct Tsw3cm<C = Rfc2859> {
     /// In bytes a second.
     ctr: f64,
     /// In bytes a second.
     ptr: f64,
-    rate: TswRate,
-    variant: Variant,
+    pub(crate) rate: TswRate,
+    chance: PhantomData<C>,
     /// Packets that left green, yellow and red.
     marked: [u64; 3],
-}
-
-/// The chances of yellow and red at this rate (RFC 2859 §4: P2 or P0, and P1).
-#[inline]
-fn chances(rate: f64, ctr: f64, ptr: f64) -> (f64, f64) {
-    if rate <= ctr {
-        return (0.0, 0.0);
-    }
-    ((rate.min(ptr) - ctr) / rate, ((rate - ptr) / rate).max(0.0))
 }
 
 impl Build for Params {
@@ -66,25 +57,25 @@ impl Build for Params {
     }
 
     fn build(&self, context: &Context) -> Tsw3cm {
+        self.marker(context)
+    }
+}
+
+impl Params {
+    /// The marker, with chances by `C`.
+    pub(crate) fn marker<C: Chance>(&self, context: &Context) -> Tsw3cm<C> {
         let ctr = self.ctr.or(context.contract).unwrap_or(Rate(0));
         Tsw3cm {
             ctr: ctr.0 as f64 / 8.0,
             ptr: self.ptr.0 as f64 / 8.0,
             rate: TswRate::new(ctr, self.win_length),
-            variant: self.variant,
+            chance: PhantomData,
             marked: [0; 3],
         }
     }
 }
 
-impl Tsw3cm {
-    /// The moment of the next packet, in seconds, where the clock is finer than [`Time`].
-    pub(crate) fn tell_secs(&mut self, secs: f64) {
-        self.rate.tell_secs(secs);
-    }
-}
-
-impl Mechanism for Tsw3cm {
+impl<C: Chance> Mechanism for Tsw3cm<C> {
     fn sees_reverse(&self) -> bool {
         false
     }
@@ -101,41 +92,22 @@ impl Mechanism for Tsw3cm {
     }
 }
 
-impl Marker for Tsw3cm {
+impl<C: Chance> Marker for Tsw3cm<C> {
     #[inline]
     fn mark<W: Why + ?Sized>(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
         let rate = self.rate.packet(now, packet.size);
         why.note("rate", rate * 8.0);
-        let mut draw = || {
-            let u = rng.uniform();
-            why.note("u", u);
-            u
-        };
-        let colour = match self.variant {
-            Variant::Rfc2859 if rate <= self.ctr => Colour::Green,
-            Variant::Rfc2859 => {
-                let (yellow, red) = chances(rate, self.ctr, self.ptr);
-                match draw() {
-                    u if u < red => Colour::Red,
-                    u if u < red + yellow => Colour::Yellow,
-                    _ => Colour::Green,
-                }
-            }
-            // A point on the rate at random: red if it lies above the peak, yellow above the committed rate.
-            Variant::Ns2 => match rate * (1.0 - draw()) {
-                point if point > self.ptr => Colour::Red,
-                point if point > self.ctr => Colour::Yellow,
-                _ => Colour::Green,
-            },
-        };
+        let colour = C::colour(rate, self.ctr, self.ptr, rng, why);
         self.marked[colour as usize] += 1;
         Mark::Pass(colour)
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use crate::marker::tsw2cm::p_yellow_red;
+    use crate::packet::Colour;
     use crate::rng::Rng;
     use crate::units::Bytes;
     use crate::verdict::Silent;
@@ -143,11 +115,16 @@ mod tests {
 
     const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 
-    fn params(ctr: u64, ptr: u64, variant: Variant) -> Params {
-        Params { ctr: Some(Rate(ctr)), ptr: Rate(ptr), win_length: Duration::from_millis(1000), variant }
+    fn params(ctr: u64, ptr: u64) -> Params {
+        Params { ctr: Some(Rate(ctr)), ptr: Rate(ptr), win_length: Duration::from_millis(1000) }
     }
 
-    fn steady(m: &mut Tsw3cm, gap_us: u64, packets: std::ops::Range<u64>, rng: &mut Rng) -> Vec<Colour> {
+    fn steady<C: Chance>(
+        m: &mut Tsw3cm<C>,
+        gap_us: u64,
+        packets: std::ops::Range<u64>,
+        rng: &mut Rng,
+    ) -> Vec<Colour> {
         let p = Packet { size: 1000, ..Packet::default() };
         packets
             .map(|i| match m.mark(Time(i * gap_us * 1_000_000), &p, rng, &mut Silent) {
@@ -161,7 +138,7 @@ mod tests {
     fn golden_sequence() {
         // 80 kbit/s committed, 120 peak, 160 sent; as drawn from the stream of seed 1.
         let mut rng = Rng::for_component(1, "tsw3cm");
-        let mut m = params(80_000, 120_000, Variant::Rfc2859).build(&CONTEXT);
+        let mut m = params(80_000, 120_000).build(&CONTEXT);
         let text: String =
             steady(&mut m, 50_000, 1..61, &mut rng).iter().map(|c| ['g', 'y', 'R'][*c as usize]).collect();
         assert_eq!(text, "ggggggggyyyggggyyyyyggggRgygRRgRRygygRRygggygyggygggyRggggRg");
@@ -170,35 +147,55 @@ mod tests {
     /// RFC 2859 §4: P2 or P0, and P1.
     #[test]
     fn chances_by_hand() {
-        assert_eq!(chances(100.0, 100.0, 200.0), (0.0, 0.0));
-        assert_eq!(chances(160.0, 80.0, 200.0), (0.5, 0.0));
-        assert_eq!(chances(400.0, 100.0, 200.0), (0.25, 0.5));
-        assert_eq!(chances(400.0, 100.0, 100.0), (0.0, 0.75));
+        assert_eq!(p_yellow_red(100.0, 100.0, 200.0), (0.0, 0.0));
+        assert_eq!(p_yellow_red(160.0, 80.0, 200.0), (0.5, 0.0));
+        assert_eq!(p_yellow_red(400.0, 100.0, 200.0), (0.25, 0.5));
+        assert_eq!(p_yellow_red(400.0, 100.0, 100.0), (0.0, 0.75));
     }
 
-    #[test]
-    fn only_ns2_draws_for_a_flow_within_its_rate() {
-        for (variant, draws) in [(Variant::Rfc2859, 0), (Variant::Ns2, 50)] {
-            let (mut rng, mut beside) = (Rng::for_component(1, "x"), Rng::for_component(1, "x"));
-            let mut m = params(80_000, 120_000, variant).build(&CONTEXT);
-            assert!(steady(&mut m, 100_001, 1..51, &mut rng).iter().all(|c| *c == Colour::Green));
-            for _ in 0..draws {
-                beside.uniform();
-            }
-            assert_eq!(rng.uniform(), beside.uniform());
+    /// A flow within its rate: all green, and so many numbers drawn for 50 packets.
+    pub(crate) fn within_its_rate<C: Chance>(draws: u32) {
+        let (mut rng, mut beside) = (Rng::for_component(1, "x"), Rng::for_component(1, "x"));
+        let mut m: Tsw3cm<C> = params(80_000, 120_000).marker(&CONTEXT);
+        assert!(steady(&mut m, 100_001, 1..51, &mut rng).iter().all(|c| *c == Colour::Green));
+        for _ in 0..draws {
+            beside.uniform();
+        }
+        assert_eq!(rng.uniform(), beside.uniform());
+    }
+
+    /// The shares of yellow and red are those of the RFC, within chance.
+    pub(crate) fn shares<C: Chance>(times: f64, peak: f64, seed: u64) {
+        let ctr = 200_000.0;
+        let gap = (8000.0 / (ctr * times) * 1e6) as u64;
+        let (yellow, red) = p_yellow_red(8000.0 / (gap as f64 * 1e-6), ctr, ctr * peak);
+        let mut rng = Rng::for_component(seed, "tsw3cm");
+        let mut m: Tsw3cm<C> = params(ctr as u64, (ctr * peak) as u64).marker(&CONTEXT);
+        steady(&mut m, gap, 1..2000, &mut rng);
+        let n = 4000.0;
+        let seen = steady(&mut m, gap, 2000..6000, &mut rng);
+        for (colour, share) in [(Colour::Yellow, yellow), (Colour::Red, red)] {
+            let count = seen.iter().filter(|c| **c == colour).count() as f64;
+            let sd = (n * share * (1.0 - share)).sqrt();
+            assert!((count - n * share).abs() < 5.0 * sd + 2.0, "{colour:?}: {count}, share {share}");
         }
     }
 
     #[test]
+    fn nothing_is_drawn_for_a_flow_within_its_rate() {
+        within_its_rate::<Rfc2859>(0);
+    }
+
+    #[test]
     fn a_peak_below_the_committed_rate_is_refused() {
-        assert_eq!(params(2, 1, Variant::Rfc2859).check(&CONTEXT).expect_err("reversed").field, "ptr");
-        assert_eq!(params(2, 2, Variant::Rfc2859).check(&CONTEXT), Ok(vec![]));
+        assert_eq!(params(2, 1).check(&CONTEXT).expect_err("reversed").field, "ptr");
+        assert_eq!(params(2, 2).check(&CONTEXT), Ok(vec![]));
     }
 
     proptest! {
         #[test]
         fn chances_make_a_whole(rate in 0f64..1e9, ctr in 1f64..1e8, more in 0f64..1e8) {
-            let (yellow, red) = chances(rate, ctr, ctr + more);
+            let (yellow, red) = p_yellow_red(rate, ctr, ctr + more);
             prop_assert!(yellow >= 0.0 && red >= 0.0 && yellow + red <= 1.0);
             // What is neither yellow nor red is the committed rate.
             if rate > ctr {
@@ -209,24 +206,9 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
-        /// Both readings give the same shares, within chance.
         #[test]
         fn shares_are_those_of_the_rfc(times in 1.05f64..6.0, peak in 1.0f64..4.0, seed in 0u64..1000) {
-            let ctr = 200_000.0;
-            let gap = (8000.0 / (ctr * times) * 1e6) as u64;
-            let (yellow, red) = chances(8000.0 / (gap as f64 * 1e-6), ctr, ctr * peak);
-            for variant in [Variant::Rfc2859, Variant::Ns2] {
-                let mut rng = Rng::for_component(seed, "tsw3cm");
-                let mut m = params(ctr as u64, (ctr * peak) as u64, variant).build(&CONTEXT);
-                steady(&mut m, gap, 1..2000, &mut rng);
-                let n = 4000.0;
-                let seen = steady(&mut m, gap, 2000..6000, &mut rng);
-                for (colour, share) in [(Colour::Yellow, yellow), (Colour::Red, red)] {
-                    let count = seen.iter().filter(|c| **c == colour).count() as f64;
-                    let sd = (n * share * (1.0 - share)).sqrt();
-                    prop_assert!((count - n * share).abs() < 5.0 * sd + 2.0, "{colour:?}: {count}, share {share}");
-                }
-            }
+            shares::<Rfc2859>(times, peak, seed);
         }
     }
 }

@@ -14,9 +14,9 @@
 //! Source: ns-2 2.35's behaviour. Non-goal: being right; ECN.
 
 use crate::aqm::Aqm;
-use crate::aqm::rio::Thresholds;
-use crate::aqm::spacing::{EARLY, FORCED};
-use crate::aqm::wred::{Averages, check_colours};
+use crate::aqm::red::common::Thresholds;
+use crate::aqm::red::wred::{Averages, check_colours};
+use crate::aqm::red::{EARLY, FORCED};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
@@ -109,6 +109,15 @@ fn faded(avg: f64, w_q: f64, idle_packets: i64, samples: impl Iterator<Item = f6
     f64::from(f)
 }
 
+/// Which averages an arrival of `colour` is a sample of; where there is one for all colours, the first is kept for them.
+fn sampled(averages: Averages, colour: usize) -> std::ops::RangeInclusive<usize> {
+    match averages {
+        Averages::Shared => 0..=0,
+        Averages::Coupled => colour..=2,
+        Averages::Decoupled => colour..=colour,
+    }
+}
+
 impl Level {
     /// p_a as ns-2 has it, of any sign; infinite where ns-2 divides by zero.
     fn p_a(&self) -> (f64, f64) {
@@ -182,13 +191,13 @@ impl DsRed {
 
     /// An arrival of `colour` at `secs`, with these lengths.
     fn update(&mut self, secs: f64, colour: usize, lengths: [f64; 3]) {
-        for i in self.averages.sampled(colour) {
+        for i in sampled(self.averages, colour) {
             let l = self.vars.level[i];
             let idle_packets = l.idle.map_or(0, |since| (self.ptc * (secs - since)) as i64);
             // RIO-C adds colour by colour, rounding each time.
             let avg = match self.averages {
                 Averages::Coupled => faded(l.avg, self.w_q, idle_packets, lengths[..=i].iter().copied()),
-                other => faded(l.avg, self.w_q, idle_packets, std::iter::once(other.length(i, lengths))),
+                other => faded(l.avg, self.w_q, idle_packets, std::iter::once(other.lengths(lengths)[i])),
             };
             self.vars.level[i].avg = avg;
         }
@@ -259,7 +268,7 @@ impl Aqm for DsRed {
         let lengths = Colour::ALL.map(|c| f64::from(queue.packets_of(c)));
         self.update(secs, colour, lengths);
         let l = &mut self.vars.level[colour];
-        why.note("queued", self.averages.length(self.averages.of(colour), lengths));
+        why.note("queued", self.averages.lengths(lengths)[colour]);
         why.note("avg", l.avg);
         if l.avg <= l.min_th {
             l.count = BELOW;
@@ -282,7 +291,7 @@ impl Aqm for DsRed {
             self.stats[colour].forced += 1;
             return Admission::Drop(FORCED);
         }
-        for i in self.averages.sampled(colour) {
+        for i in sampled(self.averages, colour) {
             self.vars.level[i].idle = None;
         }
         Admission::Admit

@@ -110,8 +110,6 @@ pub struct Fifo<T> {
     /// that](crate::aqm::Aqm::joins_below) less than the limit waits, one byte.
     counted: u32,
     idle_since: Option<Time>,
-    /// See [`Fifo::tell_idle_secs`].
-    idle_secs: Option<f64>,
     struck: Vec<T>,
     counts: Counts,
 }
@@ -132,7 +130,6 @@ impl<T: Item> Fifo<T> {
             },
             counted: u32::MAX,
             idle_since: Some(Time::ZERO),
-            idle_secs: None,
             struck: Vec::new(),
             counts: Counts::default(),
         }
@@ -256,11 +253,6 @@ impl<T: Item> Fifo<T> {
         self.idle_since = None;
     }
 
-    /// Until the next arrival: how long the link has been idle, if it is, on a finer clock than [`Time`].
-    pub fn tell_idle_secs(&mut self, secs: f64) {
-        self.idle_secs = Some(secs);
-    }
-
     /// The last that joined, to be completed by who pushed it.
     pub fn tail_mut(&mut self) -> Option<&mut T> {
         self.ring.back_mut()
@@ -338,9 +330,6 @@ impl<T: Item> Queue for Fifo<T> {
     #[inline]
     fn idle_since(&self) -> Option<Time> {
         self.idle_since
-    }
-    fn idle_secs(&self, now: Time) -> Option<f64> {
-        self.idle_since.map(|since| self.idle_secs.unwrap_or(now.secs() - since.secs()))
     }
     fn has(&self, flow: FlowId) -> bool {
         self.ring.iter().any(|item| item.flow() == flow)

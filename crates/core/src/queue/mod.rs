@@ -49,10 +49,6 @@ pub trait Queue {
     fn fits(&self, size: u32) -> bool;
     /// Since when the link has had nothing to send; `None` while it sends.
     fn idle_since(&self) -> Option<Time>;
-    /// How long that has been, in seconds: ns-2's own difference of doubles where its clock is kept.
-    fn idle_secs(&self, now: Time) -> Option<f64> {
-        self.idle_since().map(|since| now.secs() - since.secs())
-    }
     /// Whether a packet of this flow waits.
     fn has(&self, flow: FlowId) -> bool;
     /// Packets of this flow waiting; takes time in proportion to the queue.

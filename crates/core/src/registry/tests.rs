@@ -142,7 +142,7 @@ fn parameters_can_be_read_back_as_written() {
     round_trips::<queue::drr::Params>();
     round_trips::<aqm::fdd_red::Params>();
     round_trips::<aqm::wred::Params>();
-    round_trips::<aqm::dsred::Params>();
+    round_trips::<ns2::dsred::Params>();
 }
 
 /// A user's own marker needs no change here.

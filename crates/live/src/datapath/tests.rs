@@ -2,7 +2,7 @@ use super::*;
 use crate::code_points::Dscp;
 use crate::flow::{FiveTuple, Flows, Numbered};
 use crate::packet::checksum;
-use inprofile_core::params::{Context, Params};
+use inprofile_core::params::Context;
 use inprofile_core::registry::Registry;
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Backlog, Duration};
@@ -71,12 +71,7 @@ fn datapath(limit: f64, markers: Vec<Marking>, buffers: usize) -> Datapath<All> 
 }
 
 fn drop_tail() -> AnyAqm {
-    let registry = Registry::default();
-    let entry = registry.aqms.iter().find(|e| e.name == "drop_tail").unwrap();
-    let values = inprofile_core::aqm::drop_tail::Params {
-        limit_rule: inprofile_core::aqm::drop_tail::LimitRule::Waiting,
-    };
-    (entry.build)(&values.values(), &context())
+    AnyAqm::DropTail(inprofile_core::aqm::drop_tail::DropTail::default())
 }
 
 fn with_classes(classes: Vec<Setup>, markers: Vec<Marking>, buffers: usize) -> Datapath<All> {

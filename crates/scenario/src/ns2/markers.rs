@@ -9,9 +9,10 @@ use std::fmt::Write as _;
 
 use inprofile_core::marker::action::Action;
 use inprofile_core::marker::token_bucket::{self, Conforms};
-use inprofile_core::marker::tsw2cm::{self, Variant};
+use inprofile_core::marker::tsw2cm;
 use inprofile_core::marker::tsw3cm;
-use inprofile_core::params::Params;
+use inprofile_core::ns2::{self, is_set};
+use inprofile_core::params::{Params, Values};
 use inprofile_core::units::{Duration, Rate};
 use inprofile_sim::network::Network;
 
@@ -260,7 +261,7 @@ fn word(
         }
         "tsw2cm" => {
             let p = tsw2cm::Params::from_values(&marker.values);
-            needs_ns2(p.variant, place, script)?;
+            needs_ns2(&marker.values, place, script)?;
             if p.excess != tsw2cm::Excess::Share {
                 lacks_once(script, &format!("{place}.excess: all; ns-2's is the share"));
                 return None;
@@ -269,7 +270,7 @@ fn word(
         }
         "tsw3cm" => {
             let p = tsw3cm::Params::from_values(&marker.values);
-            needs_ns2(p.variant, place, script)?;
+            needs_ns2(&marker.values, place, script)?;
             if p.win_length != TSW3CM_WINDOW {
                 lacks_once(script, &format!("{place}.win_length: {}; ns-2's is 1 s", p.win_length));
                 return None;
@@ -287,11 +288,14 @@ fn police(name: &'static str, downgrades: &'static str, settings: String) -> Opt
     Some(Word::Police(Policer { name, downgrades, settings }))
 }
 
-fn needs_ns2(variant: Variant, place: &str, script: &mut Script) -> Option<()> {
-    if variant == Variant::Ns2 || script.aim == Aim::Counts {
+fn needs_ns2(values: &Values, place: &str, script: &mut Script) -> Option<()> {
+    if is_set(values, "variant") || script.aim == Aim::Counts {
         return Some(());
     }
-    lacks_once(script, &format!("{place}.variant: {}; write variant = \"ns2\"", variant.word()));
+    lacks_once(
+        script,
+        &format!("{place}.variant: {}; write variant = \"ns2\"", ns2::word(values, "variant")),
+    );
     None
 }
 

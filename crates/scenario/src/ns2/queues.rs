@@ -1,12 +1,12 @@
 //! ns-2's disciplines: class and settings of a queue that drops what ours drops.
 
-use inprofile_core::aqm::curve::Variant;
-use inprofile_core::aqm::drop_tail::{self, LimitRule};
 use inprofile_core::aqm::red::DropAt;
+use inprofile_core::aqm::red::common::Common;
 use inprofile_core::aqm::rio::AvgUpdate;
 use inprofile_core::aqm::wred::Averages;
-use inprofile_core::aqm::{dsred, red, rio, wred};
-use inprofile_core::params::Params;
+use inprofile_core::aqm::{red, rio, wred};
+use inprofile_core::ns2::{dsred, is_set, without_fault, word};
+use inprofile_core::params::{Params, Values};
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::units::{Backlog, Bytes};
 
@@ -41,7 +41,7 @@ impl Script {
         let Queue { aqm, limit, .. } = queue;
         let dsred = if use_.polices { "dsRED/edge" } else { "dsRED/core" };
         if aqm.name == "red" && !use_.polices {
-            return self.red(link, &red::Params::from_values(&aqm.values), *limit, size);
+            return self.red(link, &aqm.values, *limit, size);
         }
         let Backlog::Packets(limit) = *limit else {
             self.lacks(format!("links.{link}.queue.limit: bytes"));
@@ -49,10 +49,8 @@ impl Script {
         };
         match aqm.name {
             "drop_tail" => {
-                let waiting = match drop_tail::Params::from_values(&aqm.values).limit_rule {
-                    LimitRule::Waiting => limit.floor(),
-                    LimitRule::Ns2 => limit.ceil() - 1.0,
-                };
+                let waiting =
+                    if is_set(&aqm.values, "limit_rule") { limit.ceil() - 1.0 } else { limit.floor() };
                 // Where dsRED polices, it holds all of its limit.
                 Some(if use_.polices || use_.counts {
                     let after = Some(format!("{} DROP {{{NEVER}}}", size.0));
@@ -77,7 +75,7 @@ impl Script {
                 ));
                 None
             }
-            "rio" => self.rio(link, &rio::Params::from_values(&aqm.values), limit, size),
+            "rio" => self.rio(link, &aqm.values, limit, size),
             name => {
                 self.lacks(format!("links.{link}.queue.aqm: {name}"));
                 None
@@ -85,13 +83,15 @@ impl Script {
         }
     }
 
-    fn red(&mut self, link: &str, p: &red::Params, limit: Backlog, size: Bytes) -> Option<Class> {
+    fn red(&mut self, link: &str, values: &Values, limit: Backlog, size: Bytes) -> Option<Class> {
+        let (p, is_ns2) = (red::Params::from_values(values), is_set(values, "variant"));
         let before = self.missing.len();
-        if p.variant != Variant::Ns2 && self.aim == Aim::Events {
-            let text = format!("links.{link}.queue.variant: {}; write variant = \"ns2\"", p.variant.word());
+        if !is_ns2 && self.aim == Aim::Events {
+            let text =
+                format!("links.{link}.queue.variant: {}; write variant = \"ns2\"", word(values, "variant"));
             self.lacks(text);
         }
-        let mean = p.mean_packet.unwrap_or(size).0 as f64;
+        let mean = p.common.mean_packet.unwrap_or(size).0 as f64;
         let in_bytes = matches!(p.min_th, Backlog::Bytes(_));
         let unit = if in_bytes { mean } else { 1.0 };
         let mut threshold = |name: &str, value: f64| {
@@ -106,8 +106,8 @@ impl Script {
         // With thresholds in bytes ns-2 multiplies this by the mean size, too.
         let limit = match limit {
             Backlog::Packets(n) => n.floor(),
-            Backlog::Bytes(n) if in_bytes && p.variant == Variant::Ns2 && n % mean == 0.0 => n / mean,
-            Backlog::Bytes(n) if in_bytes && p.variant == Variant::Ns2 => {
+            Backlog::Bytes(n) if in_bytes && is_ns2 && n % mean == 0.0 => n / mean,
+            Backlog::Bytes(n) if in_bytes && is_ns2 => {
                 self.lacks(format!("links.{link}.queue.limit: {n} B with packets of {mean} B"));
                 n
             }
@@ -123,11 +123,11 @@ impl Script {
             "limit_ {limit} thresh_ {min} maxthresh_ {max} linterm_ {} q_weight_ {} mean_pktsize_ {mean} bytes_ {} \
              queue_in_bytes_ {in_bytes} gentle_ {} wait_ {} setbit_ {}{}",
             1.0 / p.max_p,
-            p.w_q,
+            p.common.w_q,
             p.byte_scaled,
-            p.gentle,
-            p.wait,
-            p.ecn,
+            p.common.gentle,
+            p.common.wait,
+            p.common.ecn,
             match p.drop {
                 DropAt::Tail => "",
                 DropAt::Front => " drop_front_ true",
@@ -146,10 +146,11 @@ impl Script {
             }
         };
         let p = if aqm.name == "rio" {
-            let p = rio::Params::from_values(&aqm.values);
+            let p = rio::Params::from_values(&without_fault(&aqm.values));
+            let at_in = is_set(&aqm.values, "avg_update");
             lacks(
-                p.avg_update != AvgUpdate::ClarkFang,
-                &format!("avg_update: {}, without its queue's", p.avg_update.word()),
+                at_in || p.avg_update != AvgUpdate::ClarkFang,
+                &format!("avg_update: {}, without its queue's", word(&aqm.values, "avg_update")),
             );
             lacks(p.byte_scaled, "byte_scaled: dsRED doesn't scale");
             wred::Params {
@@ -157,23 +158,19 @@ impl Script {
                 yellow: p.out,
                 red: None,
                 averages: Averages::Coupled,
-                w_q: p.w_q,
-                gentle: p.gentle,
-                wait: p.wait,
-                ecn: p.ecn,
-                mean_packet: p.mean_packet,
+                common: p.common,
             }
         } else {
             wred::Params::from_values(&aqm.values)
         };
-        lacks(p.gentle, "gentle: dsRED isn't");
-        lacks(p.wait, "wait: dsRED doesn't");
-        lacks(p.ecn, "ecn: dsRED counts marked packets as queued before it decides");
+        lacks(p.common.gentle, "gentle: dsRED isn't");
+        lacks(p.common.wait, "wait: dsRED doesn't");
+        lacks(p.common.ecn, "ecn: dsRED counts marked packets as queued before it decides");
         for th in [&p.green, &p.yellow].into_iter().chain(&p.red).flat_map(|t| [t.min_th, t.max_th]) {
             let whole = matches!(th, Backlog::Packets(n) if n.fract() == 0.0);
             lacks(!whole, &format!("{th}: dsRED's thresholds are whole packets"));
         }
-        let wred::Params { green, yellow, red, averages, w_q, mean_packet, .. } = p;
+        let wred::Params { green, yellow, red, averages, common: Common { w_q, mean_packet, .. } } = p;
         (self.missing.len() == before).then_some(dsred::Params {
             green,
             yellow,
@@ -184,14 +181,15 @@ impl Script {
         })
     }
 
-    fn rio(&mut self, link: &str, p: &rio::Params, limit: f64, size: Bytes) -> Option<Class> {
+    fn rio(&mut self, link: &str, values: &Values, limit: f64, size: Bytes) -> Option<Class> {
+        let p = rio::Params::from_values(&without_fault(values));
         let before = self.missing.len();
         let mut lacks = |what: &str| self.lacks(format!("links.{link}.queue.{what}"));
-        if p.variant != Variant::Ns2 {
-            lacks(&format!("variant: {}; write variant = \"ns2\"", p.variant.word()));
+        if !is_set(values, "variant") {
+            lacks(&format!("variant: {}; write variant = \"ns2\"", word(values, "variant")));
         }
-        if p.avg_update != AvgUpdate::Ns2 {
-            lacks(&format!("avg_update: {}; write avg_update = \"ns2\"", p.avg_update.word()));
+        if !is_set(values, "avg_update") {
+            lacks(&format!("avg_update: {}; write avg_update = \"ns2\"", word(values, "avg_update")));
         }
         if matches!(p.out.min_th, Backlog::Bytes(_)) {
             lacks("out.min_th: bytes (RED/RIO scales its thresholds anew at each reset)");
@@ -210,12 +208,12 @@ impl Script {
             o.min_th.amount(),
             o.max_th.amount(),
             1.0 / o.max_p,
-            p.w_q,
-            p.mean_packet.unwrap_or(size).0,
+            p.common.w_q,
+            p.common.mean_packet.unwrap_or(size).0,
             p.byte_scaled,
-            p.gentle,
-            p.wait,
-            p.ecn
+            p.common.gentle,
+            p.common.wait,
+            p.common.ecn
         );
         Some(Class { class: "RED/RIO", settings, after: None })
     }

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-use inprofile_core::aqm::{drop_tail, red};
-use inprofile_core::params::{Build, Context, Params, Values};
-use inprofile_core::registry::AnyAqm;
+use inprofile_core::aqm::drop_tail;
+use inprofile_core::params::{Context, Value, Values};
+use inprofile_core::registry::{AnyAqm, Registry};
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_sim::network::{self, Flow, Link, Network, Profile, Transport};
 use inprofile_sim::ns2::trace;
@@ -110,29 +110,18 @@ impl Dumbbell {
 fn aqm(queue: &Queue, rate: Rate, limit: Backlog) -> AnyAqm {
     let context = Context { link_rate: Some(rate), contract: None, packet: Bytes(1000), limit: Some(limit) };
     match *queue {
-        Queue::DropTail => {
-            let p = drop_tail::Params { limit_rule: drop_tail::LimitRule::Ns2 };
-            AnyAqm::DropTail(p.build(&context))
-        }
+        Queue::DropTail => AnyAqm::DropTail(drop_tail::DropTail::with_the_one_in_transmission()),
         Queue::Red { min, max, p } => {
-            let mut values = Values(Vec::new());
-            for f in red::Params::FIELDS {
-                if let inprofile_core::params::Default::Value(v) = f.default {
-                    values.0.push((f.name, v()));
-                }
-            }
-            let mut set = |name: &'static str, v| {
-                values.0.retain(|(n, _)| *n != name);
-                values.0.push((name, v));
-            };
-            use inprofile_core::params::Value;
-            set("min_th", Value::Backlog(Backlog::Packets(min)));
-            set("max_th", Value::Backlog(Backlog::Packets(max)));
-            set("max_p", Value::Number(p));
-            set("gentle", Value::Flag(false));
-            set("wait", Value::Flag(true));
-            set("variant", Value::Choice("ns2"));
-            AnyAqm::Red(Box::new(red::Params::from_values(&values).build(&context)))
+            let entry = Registry::default().aqms.into_iter().find(|e| e.name == "red").expect("RED");
+            let given = [
+                ("min_th", Value::Backlog(Backlog::Packets(min))),
+                ("max_th", Value::Backlog(Backlog::Packets(max))),
+                ("max_p", Value::Number(p)),
+                ("gentle", Value::Flag(false)),
+                ("wait", Value::Flag(true)),
+                ("variant", Value::Choice("ns2")),
+            ];
+            (entry.build)(&Values(given.to_vec()).filled(entry.fields), &context)
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What an operator sets of FDD-RED: RED's parameters, and an option for whatever the paper leaves open.
 
 use super::ledger::{Charge, Latest, Ties};
-use crate::aqm::curve::Variant;
 use crate::aqm::red;
-use crate::units::{Backlog, Bytes};
+use crate::aqm::red::common::Common;
+use crate::units::Backlog;
 
 crate::choice! {
     /// Whose packet goes.
@@ -102,18 +102,6 @@ crate::params! {
         max_th: Backlog [POSITIVE];
         /// Drop probability just below max_th.
         max_p: f64 [UNIT_POSITIVE];
-        /// Weight of the newest sample in the average.
-        w_q: f64 [UNIT_POSITIVE] = 0.002;
-        /// From max_th to 2 max_th the probability rises from max_p to 1, rather than to 1 at once.
-        gentle: bool = true;
-        /// After a drop, at least 1/p packets are let by before the next.
-        wait: bool = false;
-        /// Packets of ECN-capable transports are marked rather than dropped early; forced drops remain.
-        ecn: bool = false;
-        /// Typical size on the wire: how fast an idle link ages the average. Left out: a full packet.
-        mean_packet: Option<Bytes> [POSITIVE];
-        /// Floyd and Jacobson's RED, or ns-2's, random number by random number.
-        variant: Variant = Variant::Floyd93;
         /// Whom an arrival's flow is penalised together with: the one whose last drop is longest ago, or the latest.
         latest: Latest = Latest::Oldest;
         /// Who is chosen among equals.
@@ -138,14 +126,15 @@ crate::params! {
         rtt_source: RttSource = RttSource::Estimated;
         /// Flows it keeps state of at most: of more, those seen longest ago are forgotten.
         flows: u64 [FLOWS] = 4096;
+        ..common: Common { gentle = true };
     }
 }
 
 impl Params {
     /// The RED that decides that a packet goes. Whether it is marked is decided here.
     pub(super) fn as_red(&self) -> red::Params {
-        let Params { min_th, max_th, max_p, w_q, gentle, wait, mean_packet, variant, .. } = *self;
-        let (ecn, byte_scaled, drop) = (false, false, red::DropAt::Tail);
-        red::Params { min_th, max_th, max_p, w_q, gentle, wait, ecn, byte_scaled, mean_packet, variant, drop }
+        let Params { min_th, max_th, max_p, .. } = *self;
+        let common = Common { ecn: false, ..self.common.clone() };
+        red::Params { min_th, max_th, max_p, byte_scaled: false, drop: red::DropAt::Tail, common }
     }
 }

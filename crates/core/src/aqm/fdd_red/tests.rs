@@ -1,7 +1,7 @@
 use super::ledger::{Charge, Latest, Ties};
 use super::*;
-use crate::aqm::curve::Variant;
-use crate::aqm::spacing::{EARLY, FORCED};
+use crate::aqm::red::common::Common;
+use crate::aqm::red::{EARLY, FORCED};
 use crate::packet::Kind;
 use crate::queue::fifo::{Fifo, Stamped};
 use crate::registry::AnyAqm;
@@ -21,12 +21,6 @@ fn params() -> Params {
         min_th: Backlog::Packets(1.0),
         max_th: Backlog::Packets(3.0),
         max_p: 0.01,
-        w_q: 1.0,
-        gentle: false,
-        wait: false,
-        ecn: false,
-        mean_packet: None,
-        variant: Variant::Floyd93,
         latest: Latest::Oldest,
         ties: Ties::First,
         charge: Charge::Both,
@@ -39,6 +33,7 @@ fn params() -> Params {
         idle_from: IdleFrom::Departure,
         rtt_source: RttSource::Oracle,
         flows: 16,
+        common: Common { w_q: 1.0, gentle: false, wait: false, ecn: false, mean_packet: None },
     }
 }
 
@@ -48,7 +43,7 @@ fn by_chance() -> Params {
         min_th: Backlog::Packets(2.9),
         max_th: Backlog::Packets(3.0001),
         max_p: 1.0,
-        ecn: true,
+        common: Common { ecn: true, ..params().common },
         ..params()
     }
 }
@@ -256,10 +251,16 @@ fn a_mark_stands_in_for_what_chance_drops() {
     assert_eq!(run(&by_chance(), Ecn::Capable), ((Admit, true, vec![]), Mark, 2));
     let dropped = ((Admit, false, vec![0]), Drop(EARLY), 0);
     assert_eq!(run(&by_chance(), Ecn::NotCapable), dropped);
-    assert_eq!(run(&Params { ecn: false, ..by_chance() }, Ecn::Capable), dropped);
+    assert_eq!(
+        run(&Params { common: Common { ecn: false, ..by_chance().common }, ..by_chance() }, Ecn::Capable),
+        dropped
+    );
     // Above the curve's end nothing is marked.
     let forced = ((Admit, false, vec![0]), Drop(FORCED), 0);
-    assert_eq!(run(&Params { ecn: true, ..params() }, Ecn::Capable), forced);
+    assert_eq!(
+        run(&Params { common: Common { ecn: true, ..params().common }, ..params() }, Ecn::Capable),
+        forced
+    );
 }
 
 /// Whoever stays away for longer than avgRTT comes back with a new account, or with the old one.
@@ -406,8 +407,6 @@ fn a_flow_whose_number_is_given_away_is_forgotten() {
 fn any_params() -> impl Strategy<Value = Params> {
     let some = (0usize..3, 0usize..3, 0usize..3, 0usize..3, any::<[bool; 8]>(), 1u64..6);
     some.prop_map(|(victim, missing, idle, whose, [a, b, c, d, e, f, g, h], flows)| Params {
-        gentle: a,
-        ecn: b,
         latest: if c { Latest::Oldest } else { Latest::Newest },
         ties: if d { Ties::First } else { Ties::Random },
         victim_packet: [VictimPacket::Tail, VictimPacket::Head, VictimPacket::Random][victim],
@@ -416,10 +415,10 @@ fn any_params() -> impl Strategy<Value = Params> {
         idle_penalty: [IdlePenalty::Forget, IdlePenalty::Keep, IdlePenalty::Never][idle],
         charge: if f { Charge::Both } else { Charge::Partner },
         victim_flow: [VictimFlow::Ledger, VictimFlow::Own, VictimFlow::Random][whose],
-        variant: if g { Variant::Floyd93 } else { Variant::Ns2 },
         rtt: if h { Rtt::Base } else { Rtt::WithQueue },
         max_p: 0.5,
         flows,
+        common: Common { gentle: a, ecn: b, wait: g, ..params().common },
         ..params()
     })
 }

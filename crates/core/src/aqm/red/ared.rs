@@ -3,13 +3,13 @@
 //! Every interval: is the average above the middle of the range, max_p grows by a little; is it below, max_p shrinks by
 //! a factor. So the average queue, and with it the delay, is about the same whatever the load, and an operator names a
 //! delay rather than thresholds: these and w_q follow from it and the link's rate.
-//! Source: Floyd, Gummadi and Shenker 2001, Fig. 1 (max_p), §4.2 (w_q), §4.3 and §6 (thresholds). RED as in [red](super::red),
-//! always by Floyd and Jacobson. While nothing arrives the average stands still, and max_p goes on shrinking to its least.
+//! Source: Floyd, Gummadi and Shenker 2001, Fig. 1 (max_p), §4.2 (w_q), §4.3 and §6 (thresholds). RED is [RED](super),
+//! always as Floyd and Jacobson have it. While nothing arrives the average stands still, and max_p goes on shrinking to its least.
 //! Non-goal: adapting w_q or the thresholds while it runs.
 
 use crate::aqm::Aqm;
-use crate::aqm::curve::Variant;
-use crate::aqm::red::{self, Red};
+use crate::aqm::red::common::Common;
+use crate::aqm::red::{self, DropAt, Red};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
@@ -45,17 +45,9 @@ crate::params! {
         alpha: f64 [UNIT_POSITIVE] = 0.01;
         /// What max_p shrinks to, as a part of itself.
         beta: f64 [UNIT_POSITIVE] = 0.9;
-        /// From max_th to 2 max_th the probability rises from max_p to 1, rather than to 1 at once.
-        gentle: bool = true;
-        /// After a drop, at least 1/p packets are let by before the next.
-        wait: bool = false;
-        /// Packets of ECN-capable transports are marked rather than dropped early; forced drops remain.
-        ecn: bool = false;
         /// The probability is multiplied by the packet's size / mean_packet.
         byte_scaled: bool = false;
-        /// Typical size on the wire: turns the link's rate into packets a second, and what byte_scaled divides
-        /// by. Left out: a full packet.
-        mean_packet: Option<Bytes> [POSITIVE];
+        ..common: Common { gentle = true };
     }
 }
 
@@ -115,7 +107,7 @@ pub fn next_max_p(max_p: f64, avg: f64, target: (f64, f64), alpha: f64, beta: f6
 impl Params {
     /// The RED it is at first. Only with all that has to follow from the link's rate; [`Build::check`] sees to that.
     fn as_red(&self, context: &Context) -> red::Params {
-        let packet = self.mean_packet.unwrap_or(context.packet);
+        let packet = self.common.packet(context);
         let link = context.link_rate.unwrap_or(Rate(packet.bits()));
         let in_unit = |packets: f64| match self.max_th {
             Some(Backlog::Bytes(_)) => Backlog::Bytes(packets * packet.0 as f64),
@@ -130,14 +122,9 @@ impl Params {
             min_th,
             max_th,
             max_p: self.max_p,
-            w_q: self.w_q.unwrap_or_else(|| auto_w_q(link, packet)),
-            gentle: self.gentle,
-            wait: self.wait,
-            ecn: self.ecn,
             byte_scaled: self.byte_scaled,
-            mean_packet: self.mean_packet,
-            variant: Variant::Floyd93,
-            drop: red::DropAt::Tail,
+            drop: DropAt::Tail,
+            common: Common { w_q: self.w_q.unwrap_or_else(|| auto_w_q(link, packet)), ..self.common.clone() },
         }
     }
 }

@@ -1,9 +1,73 @@
-//! Whether two thresholds, as an operator writes them, make a curve, and what is odd about them.
+//! What operators set of every RED: the options of the law, declared once, and a colour's thresholds with their checks.
 //!
 //! Papers use thresholds above the queue's limit and thresholds that are not whole: remarked on, never refused.
 
+use crate::aqm::red::curve::{Curve, Rule, Weight, size_of};
 use crate::params::{Context, Fault, Warning};
-use crate::units::Backlog;
+use crate::units::{Backlog, Bytes};
+
+crate::params! {
+    /// What all REDs have in common.
+    pub struct Common {
+        /// Weight of the newest sample in every average.
+        w_q: f64 [UNIT_POSITIVE] = 0.002;
+        /// From max_th to 2 max_th the probability rises from max_p to 1, rather than to 1 at once.
+        gentle: bool = false;
+        /// After a drop, at least 1/p packets of the colour are let by before the next.
+        wait: bool = false;
+        /// Packets of ECN-capable transports are marked rather than dropped early; forced drops remain.
+        ecn: bool = false;
+        /// Typical size on the wire: how fast an idle link ages the averages, and what byte_scaled divides
+        /// by. Left out: a full packet.
+        mean_packet: Option<Bytes> [POSITIVE];
+    }
+}
+
+impl Common {
+    /// A typical packet, where the operator says nothing of it a full one.
+    #[must_use]
+    pub fn packet(&self, context: &Context) -> Bytes {
+        self.mean_packet.unwrap_or(context.packet)
+    }
+
+    /// How fast averages move.
+    #[must_use]
+    pub fn weight(&self, context: &Context) -> Weight {
+        Weight::new(self.w_q, context.link_rate, self.packet(context))
+    }
+
+    /// How curves with a threshold in this unit are read.
+    #[must_use]
+    pub fn rule(&self, unit: Backlog, byte_scaled: bool, context: &Context) -> Rule {
+        Rule {
+            gentle: self.gentle,
+            wait: self.wait,
+            ecn: self.ecn,
+            in_bytes: matches!(unit, Backlog::Bytes(_)),
+            mean: byte_scaled.then(|| size_of(self.packet(context))),
+        }
+    }
+}
+
+crate::params! {
+    /// The curve of one colour.
+    pub struct Thresholds {
+        /// Average below which nothing of this colour is dropped. All thresholds have one unit, packets or bytes.
+        min_th: Backlog [NON_NEGATIVE];
+        /// Average at which the drop probability has risen to max_p.
+        max_th: Backlog [POSITIVE];
+        /// Drop probability just below max_th.
+        max_p: f64 [UNIT_POSITIVE];
+    }
+}
+
+impl Thresholds {
+    /// As a curve.
+    #[must_use]
+    pub fn curve(&self) -> Curve {
+        Curve::new(self.min_th.amount(), self.max_th.amount(), self.max_p)
+    }
+}
 
 /// The paths of a pair of thresholds in the experiment file.
 #[derive(Clone, Copy, Debug)]

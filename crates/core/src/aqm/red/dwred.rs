@@ -10,18 +10,19 @@
 //! Non-goal: where the sum comes from (the `twam` marker at the edge).
 
 use crate::aqm::Aqm;
-use crate::aqm::curve::{Curve, Law, Rule};
-use crate::aqm::spacing::{Countdown, Found, admission};
-use crate::aqm::tally::Tally;
-use crate::estimate::ewma::{QueueAverage, Weight};
+use crate::aqm::red::common::Common;
+use crate::aqm::red::curve::{Config, Curve};
+use crate::aqm::red::law::Law;
+use crate::aqm::red::rio::{self, IN, OUT};
+use crate::aqm::red::tally::Tally;
 use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::{Ecn, Packet};
+use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
 use crate::rng::Rng;
 use crate::signal::Signal;
-use crate::units::{Backlog, Bytes, Duration, Time};
-use crate::verdict::{Admission, Cause, Why};
+use crate::units::{Backlog, Duration, Time};
+use crate::verdict::{Admission, Why};
 
 /// What the edge's signals are about.
 pub const TOPIC: &str = "sum_window";
@@ -54,49 +55,27 @@ crate::params! {
         fallback_max_th: Option<Backlog> [POSITIVE];
         /// How old the last signal may be. Left out: any age.
         stale_after: Option<Duration> [POSITIVE];
-        /// Weight of the newest sample in the average.
-        w_q: f64 [UNIT_POSITIVE] = 0.002;
-        /// From max_th to 2 max_th the probability rises from max_p to 1, rather than to 1 at once.
-        gentle: bool = false;
-        /// After a drop, at least 1/p packets of the colour are let by before the next.
-        wait: bool = false;
-        /// Packets of ECN-capable transports are marked rather than dropped early; forced drops remain.
-        ecn: bool = false;
-        /// Typical size on the wire: how fast an idle link ages the average, and what turns a limit in bytes into packets.
-        /// Left out: a full packet.
-        mean_packet: Option<Bytes> [POSITIVE];
+        ..common: Common;
     }
-}
-
-/// State between packets.
-#[derive(Clone, Debug)]
-pub struct Vars {
-    average: QueueAverage,
-    /// Of OUT and of IN packets.
-    counts: [Countdown; 2],
-    /// The sum told last, in packets, and when; [`Time::NEVER`]: never.
-    told: (f64, Time),
 }
 
 /// The discipline.
 #[derive(Clone, Debug)]
 pub struct Dwred {
-    vars: Vars,
-    /// OUT, IN.
-    stats: [Tally; 2],
+    /// One average, of all packets, by which both colours go; a count for each. Its curves are not used: they move.
+    law: Law<2>,
+    /// The sum told last, in packets, and when; [`Time::NEVER`]: never.
+    told: (f64, Time),
     /// Signals taken, and signals refused.
     signals: (u64, u64),
     /// Arrivals that found nothing fresher than the fallback.
     unguided: u64,
-    weight: Weight,
-    rule: Rule,
     min_share: f64,
     max_p: f64,
     fallback: f64,
     stale_after: Option<Duration>,
     /// Thresholds of IN packets as a multiple of those of OUT packets; infinite where none act on them.
     in_factor: f64,
-    ecn: bool,
 }
 
 /// Eq. (4) and (5).
@@ -134,31 +113,21 @@ impl Build for Params {
     }
 
     fn build(&self, context: &Context) -> Dwred {
-        let packet = self.mean_packet.unwrap_or(context.packet);
         let fallback = self.fallback_max_th.or(context.limit);
+        let fallback = fallback.map_or(f64::INFINITY, |b| b.packets(self.common.packet(context)));
+        let rule = self.common.rule(Backlog::Packets(0.0), false, context);
+        let curve = curve_of(fallback, self.min_share, self.max_p);
+        let config = Config::new(self.common.weight(context), [curve; 2], [[true; 2]; 2], rule);
         Dwred {
-            vars: Vars {
-                average: QueueAverage::default(),
-                counts: [Countdown::default(); 2],
-                told: (0.0, Time::NEVER),
-            },
-            stats: [Tally::default(); 2],
+            law: Law::new(config),
+            told: (0.0, Time::NEVER),
             signals: (0, 0),
             unguided: 0,
-            weight: Weight::new(self.w_q, context.link_rate, packet),
-            rule: Rule {
-                law: Law::Floyd93,
-                gentle: self.gentle,
-                wait: self.wait,
-                in_bytes: false,
-                mean: None,
-            },
             min_share: self.min_share,
             max_p: self.max_p,
-            fallback: fallback.map_or(f64::INFINITY, |b| b.packets(packet)),
+            fallback,
             stale_after: self.stale_after,
             in_factor: if self.colours == Colours::Out { f64::INFINITY } else { self.in_factor },
-            ecn: self.ecn,
         }
     }
 }
@@ -166,13 +135,13 @@ impl Build for Params {
 impl Dwred {
     /// Whether the last signal still counts.
     fn guided(&self, now: Time) -> bool {
-        let at = self.vars.told.1;
+        let at = self.told.1;
         at != Time::NEVER && self.stale_after.is_none_or(|most| now.since(at) <= most)
     }
 
     /// The curve in force.
     fn curve(&self, now: Time) -> Curve {
-        let sum = if self.guided(now) { self.vars.told.0 } else { self.fallback };
+        let sum = if self.guided(now) { self.told.0 } else { self.fallback };
         curve_of(sum, self.min_share, self.max_p)
     }
 }
@@ -187,7 +156,7 @@ impl Mechanism for Dwred {
             return;
         }
         if signal.value.is_finite() && signal.value > 0.0 {
-            self.vars.told = (signal.value, now);
+            self.told = (signal.value, now);
             self.signals.0 += 1;
         } else {
             self.signals.1 += 1;
@@ -195,16 +164,16 @@ impl Mechanism for Dwred {
     }
 
     fn gauges(&self, now: Time, show: Gauge<'_>) {
-        let (avg, curve) = (self.vars.average.get(), self.curve(now));
+        let (avg, curve) = (self.law.vars.avg[OUT], self.curve(now));
         show("avg", avg);
         show("min_th", curve.min_th);
         show("max_th", curve.max_th);
-        show("p_b", curve.p_b(avg, self.rule.gentle));
+        show("p_b", curve.p_b(avg, self.law.config.rule.gentle));
         show("guided", f64::from(u8::from(self.guided(now))));
     }
 
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        let [out, r#in] = &self.stats;
+        let [r#in, out] = &self.law.tally;
         Tally::show_both(r#in, out, show);
         show("signals", self.signals.0);
         show("signals_refused", self.signals.1);
@@ -221,29 +190,23 @@ impl Aqm for Dwred {
         rng: &mut Rng,
         why: &mut W,
     ) -> Admission {
-        let queued = f64::from(queue.packets());
-        let avg = self.vars.average.sample(&self.weight, now, queued, queue.idle_since());
+        let mut arrival = rio::arrival(now, packet, queue, false);
+        let queued = arrival.lengths[OUT];
+        arrival.lengths[IN] = queued;
+        let avg = self.law.sample(&arrival);
         self.unguided += u64::from(!self.guided(now));
         let mut curve = self.curve(now);
         why.note("queued", queued);
         why.note("avg", avg);
         why.note("max_th", curve.max_th);
-        let is_in = packet.colour.is_in();
-        if is_in {
+        if arrival.colour == IN {
             let scaled = |threshold| {
                 if self.in_factor.is_finite() { self.in_factor * threshold } else { f64::INFINITY }
             };
             curve = Curve::new(scaled(curve.min_th), scaled(curve.max_th), curve.max_p);
         }
-        let count = &mut self.vars.counts[usize::from(is_in)];
-        let fate = count.test(&curve, &self.rule, Found { avg, size: packet.size }, || queued, rng, why);
-        let can_mark = self.ecn && packet.ecn != Ecn::NotCapable;
-        let verdict = admission(fate, self.rule.law, can_mark, queue.fits(packet.size));
-        self.stats[usize::from(is_in)].count(verdict);
-        if verdict == Admission::Drop(Cause::OVERFLOW) {
-            count.restart();
-        }
-        verdict
+        let test = self.law.test_by(&curve, &arrival, rng, why);
+        self.law.conclude(packet, arrival.colour, test, queue.fits(packet.size))
     }
 }
 

@@ -1,14 +1,21 @@
-//! How RED and its descendants space their drops.
+//! The law of RED for any number of colours: sample, curve, countdown, verdict.
 //!
-//! A [`Countdown`] turns p_b, the chance of a drop at this average, into p_a, which rises with every packet let by, so that
-//! drops come evenly spaced rather than in clusters (Floyd and Jacobson 1993, §7). One [`Countdown::test`] is one arrival
-//! against one [`Curve`]; [`admission`] makes a verdict of it.
-//! Non-goal: the curve.
+//! Every arrival is a sample of some averages (which, is a matrix: [`Config::weights`]) and is tested by its own colour's average
+//! against its own colour's curve, with a count of its own that spaces the drops. [RED](super) has one colour, [RIO](super::rio)
+//! two, [WRED](super::wred) three; they differ in the lengths that are averaged, the matrix and the curves.
+//! Source: Floyd and Jacobson 1993, Fig. 2, §7 and §11; Clark and Fang 1998 (colours); Floyd 2000 (`gentle`); RFC 3168 §7 (marks).
+//! [`Reading`] is what others compute otherwise. Non-goal: the lengths, and what is done at a full queue.
 
+use std::fmt::Debug;
 use std::hint::select_unpredictable;
+use std::sync::Arc;
 
-use crate::aqm::curve::{Curve, Law, Rule};
+use crate::aqm::red::DropAt;
+use crate::aqm::red::curve::{Config, Curve, Rule};
+use crate::aqm::red::tally::Tally;
+use crate::packet::{Ecn, Packet};
 use crate::rng::Rng;
+use crate::units::{Backlog, Time};
 use crate::verdict::{Admission, Cause, Why};
 
 /// By chance, before it was necessary: the average lay between the thresholds.
@@ -16,13 +23,105 @@ pub const EARLY: Cause = Cause::named("early");
 /// The average lay above the upper threshold.
 pub const FORCED: Cause = Cause::named("forced");
 
-/// ns-2's `mark_p_`: above this p_b its RED drops even what it could mark.
-const NS2_MARK_P: f64 = 0.1;
-/// The countdown while the average is below min_th.
+/// The count while the average is below min_th.
 const BELOW: i32 = -1;
 /// Comparisons of products stand for those of quotients where they are clearer than this. Rounding moves either side by less
 /// than a hundredth of it.
 const CLEAR: f64 = 1e-12;
+
+/// State between packets.
+#[derive(Clone, Debug)]
+pub struct Vars<const N: usize> {
+    /// Averages, each with the colour that goes by it.
+    pub avg: [f64; N],
+    /// Until when idle time has aged them.
+    aged: Time,
+    /// By colour.
+    pub count: [Count; N],
+}
+
+/// An arrival, and what it finds.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<const N: usize> {
+    /// When.
+    pub now: Time,
+    /// Its colour, best first.
+    pub colour: usize,
+    /// Its size on the wire.
+    pub size: u32,
+    /// Of each average the length that it is an average of.
+    pub lengths: [f64; N],
+    /// Since when the link is idle, if it is.
+    pub idle: Option<Time>,
+}
+
+impl<const N: usize> Vars<N> {
+    /// Fig. 2, for each average: avg ← (1 − w)·avg + w·q; where the arrival finds the link idle, the averages age instead.
+    /// No branch asks for the colour, which a processor would guess wrong every second time.
+    #[inline]
+    pub fn sample(&mut self, c: &Config<N>, a: &Arrival<N>) {
+        match a.idle {
+            Some(since) if c.weight.ptc > 0.0 => self.age(c, a.now, since),
+            _ => {
+                let weights = &c.weights[a.colour];
+                for ((avg, w), q) in self.avg.iter_mut().zip(weights).zip(a.lengths) {
+                    *avg += w * (q - *avg);
+                }
+            }
+        }
+    }
+
+    /// Fig. 2: avg ← (1 − w)^m·avg, as if m packets had been finding an empty queue all the while; m = idle time · packets a
+    /// second, a real number (§11), so that however often an idle stretch is looked at, it ages the same.
+    #[cold]
+    #[inline(never)]
+    pub fn age(&mut self, c: &Config<N>, now: Time, idle: Time) {
+        let left = self.left(c, now, idle);
+        self.avg.iter_mut().for_each(|avg| *avg *= left);
+    }
+
+    /// What the idle time that nothing has accounted for yet leaves of an average; it has, then.
+    pub(crate) fn left(&mut self, c: &Config<N>, now: Time, idle: Time) -> f64 {
+        let idle = now.since(idle.max(self.aged)).picos();
+        self.aged = now;
+        if idle > 0.0 { libm::exp2(c.weight.fade * idle) } else { 1.0 }
+    }
+}
+
+/// What becomes of an arrival by its average, were the queue without limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EarlyTest {
+    /// Joins.
+    Pass,
+    /// Chosen by chance; `markable` if a mark may stand in for the drop.
+    Early {
+        /// Whether the average is low enough for a mark to do.
+        markable: bool,
+    },
+    /// The average is at or above the curve's end.
+    Forced,
+}
+
+/// Packets let by since the last drop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count(pub(crate) i32);
+
+impl Default for Count {
+    fn default() -> Count {
+        Count(BELOW)
+    }
+}
+
+/// What is tested: the average that the arrival's colour goes by, its size, and the length averaged as it is now.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// The average.
+    pub avg: f64,
+    /// In bytes.
+    pub size: u32,
+    /// In the average's unit.
+    pub queued: f64,
+}
 
 /// p_a: the chance of a drop after `count` packets have been let by.
 ///
@@ -41,47 +140,7 @@ pub fn spaced(p_b: f64, count: f64, wait: bool) -> f64 {
     p_a.min(1.0)
 }
 
-/// [`spaced`] between the thresholds.
-#[cold]
-#[inline(never)]
-fn p_a(curve: &Curve, avg: f64, count: i32, wait: bool) -> f64 {
-    spaced(curve.p_b(avg, false), f64::from(count), wait)
-}
-
-/// An arrival, and the average it finds.
-#[derive(Clone, Copy, Debug)]
-pub struct Found {
-    /// The average its colour goes by.
-    pub avg: f64,
-    /// The packet's size on the wire.
-    pub size: u32,
-}
-
-/// What becomes of an arrival, were the queue without limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// Joins.
-    Pass,
-    /// Chosen by chance; `markable` if a mark may stand in for the drop.
-    Early {
-        /// Whether the average is low enough for a mark to do.
-        markable: bool,
-    },
-    /// The average is at or above the curve's end.
-    Forced,
-}
-
-/// Packets let by since the last drop (bytes, in ns-2's reading of [`Rule::mean`]).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Countdown(i32);
-
-impl Default for Countdown {
-    fn default() -> Countdown {
-        Countdown(BELOW)
-    }
-}
-
-impl Countdown {
+impl Count {
     /// The count; −1 while the average is below min_th.
     #[must_use]
     pub fn get(self) -> i32 {
@@ -96,88 +155,25 @@ impl Countdown {
         }
     }
 
-    /// One arrival. Draws at most one random number. `queued`: the length now of the queue averaged, in the average's unit,
-    /// which only ns-2's laws ask for.
-    #[inline(always)]
-    pub fn test<W: Why + ?Sized>(
-        &mut self,
-        curve: &Curve,
-        rule: &Rule,
-        found: Found,
-        queued: impl FnOnce() -> f64,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Fate {
-        match rule.law {
-            Law::Floyd93 if rule.mean.is_none() && !why.asks() => {
-                self.test_plain(curve, rule, found, rng, why)
-            }
-            Law::Floyd93 => self.test_floyd93(curve, rule, found, rng, why),
-            Law::Ns2Red | Law::Ns2Rio => self.test_ns2(curve, rule, found, queued(), rng, why),
-        }
-    }
-
-    /// [`Countdown::test_floyd93`] without a division: u < p_b / (1 − count·p_b) is u·(1 − count·p_b) < p_b, with 2 for 1 where
-    /// it waits. What is within rounding of a tie, or on the way up from max_p, is left to quotients, so that verdict and draws
-    /// are always theirs.
-    #[inline(always)]
-    fn test_plain<W: Why + ?Sized>(
-        &mut self,
-        curve: &Curve,
-        rule: &Rule,
-        found: Found,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Fate {
-        let avg = found.avg;
-        let count = self.0.saturating_add(1);
-        if avg >= curve.max_th && !rule.gentle {
-            self.0 = 0;
-            return Fate::Forced;
-        }
-        if avg <= curve.min_th && avg < curve.max_th {
-            self.0 = if avg < curve.min_th { BELOW } else { count };
-            return Fate::Pass;
-        }
-        let p_b = curve.slope * (avg - curve.min_th);
-        let due = f64::from(count) * p_b;
-        let below = avg < curve.max_th;
-        if rule.wait & below & (due < 1.0 - CLEAR) {
-            self.0 = count;
-            return Fate::Pass;
-        }
-        let room = if rule.wait { 2.0 } else { 1.0 } - due;
-        let clear = (room - p_b > CLEAR) & !(rule.wait & (due < 1.0 + CLEAR));
-        if !(below && clear) {
-            return self.test_floyd93(curve, rule, found, rng, why);
-        }
-        let u = rng.uniform();
-        let over = p_b - u * room;
-        let struck = if over.abs() > CLEAR { over > 0.0 } else { u < p_a(curve, avg, count, rule.wait) };
-        // Chance: a processor's guess would be wrong more often than worth it.
-        self.0 = select_unpredictable(struck, 0, count);
-        select_unpredictable(struck, Fate::Early { markable: true }, Fate::Pass)
-    }
-
-    /// Fig. 2 of Floyd and Jacobson 1993. A number is drawn only where it decides.
+    /// Fig. 2. A number is drawn only where it decides.
     #[cold]
     #[inline(never)]
-    fn test_floyd93<W: Why + ?Sized>(
+    fn test<W: Why + ?Sized>(
         &mut self,
         curve: &Curve,
         rule: &Rule,
         found: Found,
         rng: &mut Rng,
         why: &mut W,
-    ) -> Fate {
+    ) -> EarlyTest {
         let avg = found.avg;
         if avg < curve.min_th {
             self.0 = BELOW;
-            return Fate::Pass;
+            return EarlyTest::Pass;
         }
         if avg >= curve.end(rule.gentle) {
             self.0 = 0;
-            return Fate::Forced;
+            return EarlyTest::Forced;
         }
         self.0 = self.0.saturating_add(1);
         let mut p_b = curve.p_b(avg, rule.gentle);
@@ -188,85 +184,239 @@ impl Countdown {
         self.note(p_b, p_a, why);
         if rng.chance("u", p_a, why) {
             self.0 = 0;
-            return Fate::Early { markable: true };
+            return EarlyTest::Early { markable: true };
         }
-        Fate::Pass
+        EarlyTest::Pass
     }
 
-    /// ns-2's early test: nothing is dropped while at most one packet (or byte) waits; the first packet
-    /// over min_th is let by without a draw; after that each costs one, whatever p is.
-    #[cold]
-    #[inline(never)]
-    fn test_ns2<W: Why + ?Sized>(
+    /// [`Count::test`] without a division: u < p_b / (1 − count·p_b) is u·(1 − count·p_b) < p_b, with 2 for 1 where
+    /// it waits. What is within rounding of a tie, or on the way up from max_p, is left to quotients, so that verdict and draws
+    /// are always theirs.
+    #[inline(always)]
+    fn test_quickly<W: Why + ?Sized>(
         &mut self,
         curve: &Curve,
         rule: &Rule,
         found: Found,
-        queued: f64,
         rng: &mut Rng,
         why: &mut W,
-    ) -> Fate {
-        if found.avg < curve.min_th || queued <= 1.0 {
-            self.0 = BELOW;
-            return Fate::Pass;
+    ) -> EarlyTest {
+        let avg = found.avg;
+        let count = self.0.saturating_add(1);
+        if avg >= curve.max_th && !rule.gentle {
+            self.0 = 0;
+            return EarlyTest::Forced;
         }
-        let above = found.avg >= curve.end(rule.gentle);
-        let step = rule.mean.map_or(1, |_| i32::try_from(found.size).unwrap_or(i32::MAX));
-        if self.0 != BELOW {
-            self.0 = self.0.saturating_add(step);
+        if avg <= curve.min_th && avg < curve.max_th {
+            self.0 = if avg < curve.min_th { BELOW } else { count };
+            return EarlyTest::Pass;
         }
-        if above && rule.law == Law::Ns2Rio {
-            return Fate::Forced;
+        let p_b = curve.slope * (avg - curve.min_th);
+        let due = f64::from(count) * p_b;
+        let below = avg < curve.max_th;
+        if rule.wait & below & (due < 1.0 - CLEAR) {
+            self.0 = count;
+            return EarlyTest::Pass;
         }
-        if self.0 == BELOW {
-            self.0 = step;
-            return Fate::Pass;
+        let room = if rule.wait { 2.0 } else { 1.0 } - due;
+        let clear = (room - p_b > CLEAR) & !(rule.wait & (due < 1.0 + CLEAR));
+        if !(below && clear) {
+            return self.test(curve, rule, found, rng, why);
         }
-        let p_b = curve.p_b_ns2(found.avg, rule.gentle);
-        let p_a = match rule.mean {
-            None => spaced(p_b, f64::from(self.0), rule.wait),
-            Some(mean) => {
-                let count = f64::from(self.0 as u32 / mean);
-                let p = spaced(p_b, count, rule.wait);
-                if p < 1.0 { (p * f64::from(found.size) / f64::from(mean)).min(1.0) } else { p }
-            }
-        };
-        self.note(p_b, p_a, why);
         let u = rng.uniform();
-        why.note("u", u);
-        if u > p_a {
-            return Fate::Pass;
-        }
-        self.0 = 0;
-        match rule.law {
-            _ if above => Fate::Forced,
-            Law::Ns2Rio => Fate::Early { markable: found.avg < curve.max_th },
-            _ => Fate::Early { markable: p_b <= NS2_MARK_P },
-        }
+        let over = p_b - u * room;
+        let struck = if over.abs() > CLEAR { over > 0.0 } else { u < p_a(curve, avg, count, rule.wait) };
+        // Chance: a processor's guess would be wrong more often than worth it.
+        self.0 = select_unpredictable(struck, 0, count);
+        select_unpredictable(struck, EarlyTest::Early { markable: true }, EarlyTest::Pass)
     }
 
-    fn note<W: Why + ?Sized>(self, p_b: f64, p_a: f64, why: &mut W) {
+    /// Notes what a test goes by.
+    pub(crate) fn note<W: Why + ?Sized>(self, p_b: f64, p_a: f64, why: &mut W) {
         why.note("count", f64::from(self.0));
         why.note("p_b", p_b);
         why.note("p_a", p_a);
     }
 }
 
-/// The verdict, given whether the packet `fits` the hard limit and `can_mark` (ECN is on and its
-/// transport understands it). Floyd and Jacobson's queue has no limit: what they drop they drop first. ns-2
-/// counts whatever finds the queue full as overflow. A forced drop is never a mark (RFC 3168 §7).
-#[must_use]
-#[inline]
-pub fn admission(fate: Fate, law: Law, can_mark: bool, fits: bool) -> Admission {
-    match fate {
-        _ if !fits && law.is_ns2() => Admission::Drop(Cause::OVERFLOW),
-        Fate::Forced => Admission::Drop(FORCED),
-        Fate::Early { markable } if !(markable && can_mark) => Admission::Drop(EARLY),
-        _ if !fits => Admission::Drop(Cause::OVERFLOW),
-        Fate::Early { .. } => Admission::Mark,
-        Fate::Pass => Admission::Admit,
+/// [`spaced`] between the thresholds.
+#[cold]
+#[inline(never)]
+fn p_a(curve: &Curve, avg: f64, count: i32, wait: bool) -> f64 {
+    spaced(curve.p_b(avg, false), f64::from(count), wait)
+}
+
+/// What a reading of the algorithm may compute otherwise than [`Floyd93`].
+pub trait Reading: Clone + Debug + Default + Send + 'static {
+    /// A curve as it keeps it.
+    fn curve(curve: Curve) -> Curve {
+        curve
+    }
+
+    /// Brings the averages up to date with an arrival.
+    fn sample<const N: usize>(&mut self, vars: &mut Vars<N>, c: &Config<N>, a: &Arrival<N>);
+
+    /// One arrival against one curve; draws at most one random number.
+    fn test<W: Why + ?Sized>(
+        count: &mut Count,
+        curve: &Curve,
+        rule: &Rule,
+        found: Found,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> EarlyTest;
+
+    /// The verdict, given whether the packet `fits` the hard limit and `can_mark` (ECN is on and its transport understands it).
+    fn admission(test: EarlyTest, can_mark: bool, fits: bool) -> Admission;
+
+    /// Whether a test that finds an arrival forced restarts the count.
+    const FORCED_RESTARTS: bool = true;
+
+    /// Whether a packet dropped for this cause restarts its colour's count, where the test has not done so.
+    fn restarts(cause: Cause, colour: usize) -> bool;
+
+    /// Which packet goes from a full queue: the one before which so many of those `waiting` would leave.
+    fn place(drop: DropAt, waiting: u32, rng: &mut Rng) -> u32;
+
+    /// Where a limit is read otherwise than in packets or bytes, the packet included: how many bytes must not wait.
+    fn joins_below(limit: Backlog, rule: &Rule, mean_packet: u64) -> Option<u64>;
+}
+
+/// Floyd and Jacobson 1993. Their queue has no limit: what they drop they drop first. A forced drop is never a mark (RFC 3168 §7).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Floyd93;
+
+impl Reading for Floyd93 {
+    #[inline(always)]
+    fn sample<const N: usize>(&mut self, vars: &mut Vars<N>, c: &Config<N>, a: &Arrival<N>) {
+        vars.sample(c, a);
+    }
+
+    #[inline(always)]
+    fn test<W: Why + ?Sized>(
+        count: &mut Count,
+        curve: &Curve,
+        rule: &Rule,
+        found: Found,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> EarlyTest {
+        if rule.mean.is_none() && !why.asks() {
+            count.test_quickly(curve, rule, found, rng, why)
+        } else {
+            count.test(curve, rule, found, rng, why)
+        }
+    }
+
+    #[inline(always)]
+    fn admission(test: EarlyTest, can_mark: bool, fits: bool) -> Admission {
+        match test {
+            EarlyTest::Forced => Admission::Drop(FORCED),
+            EarlyTest::Early { markable } if !(markable && can_mark) => Admission::Drop(EARLY),
+            _ if !fits => Admission::Drop(Cause::OVERFLOW),
+            EarlyTest::Early { .. } => Admission::Mark,
+            EarlyTest::Pass => Admission::Admit,
+        }
+    }
+
+    /// An overflow restarts it as any drop does.
+    #[inline(always)]
+    fn restarts(cause: Cause, _: usize) -> bool {
+        cause == Cause::OVERFLOW
+    }
+
+    fn place(drop: DropAt, waiting: u32, rng: &mut Rng) -> u32 {
+        match drop {
+            DropAt::Tail => waiting,
+            DropAt::Front => 0,
+            DropAt::Random => rng.below(waiting + 1),
+        }
+    }
+
+    fn joins_below(_: Backlog, _: &Rule, _: u64) -> Option<u64> {
+        None
+    }
+}
+
+/// The law at work on one queue. All that an arrival of one colour writes, its counts too, is one cache line; in C's order, so
+/// that of two colours the first line holds all but the counts.
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub struct Law<const N: usize, R = Floyd93> {
+    /// State between packets.
+    pub vars: Vars<N>,
+    /// What no arrival changes.
+    pub config: Arc<Config<N>>,
+    /// State of the reading.
+    pub reading: R,
+    /// What became of the arrivals, by colour.
+    pub tally: [Tally; N],
+}
+
+impl<const N: usize, R: Reading> Law<N, R> {
+    /// Nothing has arrived yet.
+    #[must_use]
+    pub fn new(mut config: Config<N>) -> Law<N, R> {
+        config.curves = config.curves.map(R::curve);
+        let vars = Vars { avg: [0.0; N], aged: Time::ZERO, count: [Count::default(); N] };
+        Law { vars, config: Arc::new(config), reading: R::default(), tally: [Tally::default(); N] }
+    }
+
+    /// Brings the averages up to date with an arrival; the one that its colour goes by.
+    #[inline(always)]
+    pub fn sample(&mut self, a: &Arrival<N>) -> f64 {
+        self.reading.sample(&mut self.vars, &self.config, a);
+        self.vars.avg[a.colour]
+    }
+
+    /// Tests an arrival, of which the averages know, against its colour's curve.
+    #[inline(always)]
+    pub fn test<W: Why + ?Sized>(&mut self, a: &Arrival<N>, rng: &mut Rng, why: &mut W) -> EarlyTest {
+        let found = self.found(a);
+        let curve = &self.config.curves[a.colour];
+        R::test(&mut self.vars.count[a.colour], curve, &self.config.rule, found, rng, why)
+    }
+
+    /// [`Law::test`] against a curve that moves.
+    #[inline(always)]
+    pub fn test_by<W: Why + ?Sized>(
+        &mut self,
+        curve: &Curve,
+        a: &Arrival<N>,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> EarlyTest {
+        let found = self.found(a);
+        R::test(&mut self.vars.count[a.colour], curve, &self.config.rule, found, rng, why)
+    }
+
+    #[inline(always)]
+    fn found(&self, a: &Arrival<N>) -> Found {
+        Found { avg: self.vars.avg[a.colour], size: a.size, queued: a.lengths[a.colour] }
+    }
+
+    /// Turns what the test said into a verdict, and counts it.
+    #[inline(always)]
+    pub fn conclude(&mut self, packet: &Packet, colour: usize, test: EarlyTest, fits: bool) -> Admission {
+        let can_mark = self.config.rule.ecn && packet.ecn != Ecn::NotCapable;
+        let verdict = R::admission(test, can_mark, fits);
+        if verdict != Admission::Admit {
+            self.tally[colour].count(verdict);
+            if let Admission::Drop(cause) = verdict
+                && R::restarts(cause, colour)
+            {
+                self.vars.count[colour].restart();
+            }
+        }
+        verdict
+    }
+
+    /// p_b of a colour at its average.
+    #[must_use]
+    pub fn p_b(&self, colour: usize) -> f64 {
+        self.config.curves[colour].p_b(self.vars.avg[colour], self.config.rule.gentle)
     }
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

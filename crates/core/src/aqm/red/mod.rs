@@ -2,38 +2,48 @@
 //!
 //! Each arrival updates the average. Below min_th all join; between the thresholds some are dropped, evenly
 //! spaced, so that flows are hit in proportion to their share and not in lockstep; above, all are dropped.
-//! Source: Floyd and Jacobson 1993, Fig. 2; gentle: Floyd 2000; marking: RFC 3168 §7; `drop`: ns-2.35, red.cc. On the thresholds
-//! themselves: at min_th p = 0, at max_th (gentle: 2·max_th) p = 1. A packet that finds the queue full
+//! Source: Floyd and Jacobson 1993, Fig. 2; gentle: Floyd 2000; marking: RFC 3168 §7; the algorithm is the [law] for one colour.
+//! On the thresholds themselves: at min_th p = 0, at max_th (gentle: 2·max_th) p = 1. A packet that finds the queue full
 //! has updated the average first, and restarts the count as any dropped packet does.
-//! Non-goal: choosing its own parameters ([adaptive RED](super::ared)).
+//! Non-goal: choosing its own parameters ([adaptive RED](ared)).
+//!
+//! The family is in this folder: [RIO](rio) and [WRED](wred) with more colours, [RI+O](rio_plus_out), [adaptive RED](ared)
+//! and [DWRED](dwred), whose curves move.
 
-use std::sync::Arc;
+pub mod ared;
+pub mod common;
+pub mod curve;
+pub mod dwred;
+pub mod law;
+#[cfg(test)]
+pub(crate) mod oracle;
+mod out_seen;
+pub mod rio;
+pub mod rio_plus_out;
+pub mod tally;
+pub mod wred;
 
 use crate::aqm::Aqm;
-use crate::aqm::curve::{self, Curve, Law, Rule, Variant};
-use crate::aqm::spacing::{Countdown, Fate, Found, admission};
-use crate::aqm::tally::Tally;
-use crate::aqm::thresholds::{Paths, check_thresholds};
-use crate::estimate::ewma::{QueueAverage, Weight};
 use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::{Ecn, Packet};
+use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::{Queue, Strike};
 use crate::rng::Rng;
-use crate::units::{Backlog, Bytes, Time};
+use crate::units::{Backlog, Time};
 use crate::verdict::{Admission, Cause, Why};
-
-/// What is counted, by name.
-const NAMES: [&str; 4] = ["early", "forced", "overflow", "marked"];
+use common::{Common, Paths, check_thresholds};
+use curve::{Config, Curve, Full, size_of};
+use law::{Arrival, EarlyTest, Floyd93, Law, Reading};
+pub use law::{EARLY, FORCED};
 
 crate::choice! {
     /// Which packet goes when an arrival finds the queue full. What chance picks is always the arrival.
     pub enum DropAt {
-        /// The arrival: ns-2's `drop_tail_`.
+        /// The arrival.
         Tail = "tail",
-        /// The next to leave; `variant = "ns2"`: the one behind it, as ns-2's `drop_front_` has it.
+        /// The next to leave.
         Front = "front",
-        /// Any, with equal chances, the arrival included: ns-2's `drop_rand_`.
+        /// Any, with equal chances, the arrival included.
         Random = "random",
     }
 }
@@ -47,52 +57,18 @@ crate::params! {
         max_th: Backlog [POSITIVE];
         /// Drop probability just below max_th.
         max_p: f64 [UNIT_POSITIVE];
-        /// Weight of the newest sample in the average.
-        w_q: f64 [UNIT_POSITIVE] = 0.002;
-        /// From max_th to 2 max_th the probability rises from max_p to 1, rather than to 1 at once.
-        gentle: bool = true;
-        /// After a drop, at least 1/p packets are let by before the next.
-        wait: bool = false;
-        /// Packets of ECN-capable transports are marked rather than dropped early; forced drops remain.
-        ecn: bool = false;
         /// The probability is multiplied by the packet's size / mean_packet.
         byte_scaled: bool = false;
-        /// Typical size on the wire: how fast an idle link ages the average, and what byte_scaled divides
-        /// by. Left out: a full packet.
-        mean_packet: Option<Bytes> [POSITIVE];
-        /// Floyd and Jacobson's algorithm, or ns-2's, random number by random number: with thresholds in bytes that counts the limit in bytes, too, a packet for mean_packet, and lets a packet join while fewer wait.
-        variant: Variant = Variant::Floyd93;
         /// Which packet goes when the queue is full: the arrival, one at the front, or any. Early drops are of the arrival.
         drop: DropAt = DropAt::Tail;
+        ..common: Common { gentle = true };
     }
 }
 
-/// What no arrival changes in [`Red`]. Copies of a queue share it: of a million queues alike each keeps one cache line, and this is
-/// read from the nearest cache.
+/// The discipline, in whoever's reading of the law.
 #[derive(Clone, Debug)]
-struct Config {
-    weight: Weight,
-    curve: Curve,
-    rule: Rule,
-    ecn: bool,
-    /// Typical size on the wire, in bytes.
-    mean: u64,
-    drop: DropAt,
-}
-
-/// State of [`Red`] between packets.
-#[derive(Clone, Debug, Default)]
-pub struct Vars {
-    average: QueueAverage,
-    count: Countdown,
-}
-
-/// The discipline: all that an arrival writes, its counts too, is one cache line.
-#[derive(Clone, Debug)]
-pub struct Red {
-    vars: Vars,
-    config: Arc<Config>,
-    stats: Tally,
+pub struct Red<R = Floyd93> {
+    pub(crate) law: Law<1, R>,
 }
 
 impl Build for Params {
@@ -111,113 +87,66 @@ impl Build for Params {
 }
 
 impl Params {
-    fn weight(&self, context: &Context) -> Weight {
-        Weight::new(self.w_q, context.link_rate, self.mean_packet.unwrap_or(context.packet))
-    }
-
-    fn rule(&self, law: Law, context: &Context) -> Rule {
-        let mean = self.mean_packet.unwrap_or(context.packet);
-        Rule {
-            law,
-            gentle: self.gentle,
-            wait: self.wait,
-            in_bytes: matches!(self.min_th, Backlog::Bytes(_)),
-            mean: self.byte_scaled.then(|| curve::size_of(mean)),
-        }
-    }
-
-    pub(super) fn discipline(&self, context: &Context) -> Red {
-        let law = if self.variant == Variant::Ns2 { Law::Ns2Red } else { Law::Floyd93 };
-        // ns-2 is told 1 / max_p (`linterm_`).
-        let max_p = if law == Law::Ns2Red { 1.0 / (1.0 / self.max_p) } else { self.max_p };
-        let config = Config {
-            weight: self.weight(context),
-            curve: Curve::new(self.min_th.amount(), self.max_th.amount(), max_p),
-            rule: self.rule(law, context),
-            ecn: self.ecn,
-            mean: self.mean_packet.unwrap_or(context.packet).0,
-            drop: self.drop,
-        };
-        Red { vars: Vars::default(), config: Arc::new(config), stats: Tally::default() }
+    /// The discipline in a reading.
+    pub(crate) fn discipline<R: Reading>(&self, context: &Context) -> Red<R> {
+        let curve = Curve::new(self.min_th.amount(), self.max_th.amount(), self.max_p);
+        let rule = self.common.rule(self.min_th, self.byte_scaled, context);
+        let mut config = Config::new(self.common.weight(context), [curve], [[true]], rule);
+        config.full = Full { drop: self.drop, mean_packet: size_of(self.common.packet(context)) };
+        Red { law: Law::new(config) }
     }
 }
 
-impl Red {
+impl<R: Reading> Red<R> {
     /// Brings the average up to date with an arrival and tests it.
     #[inline(always)]
-    pub(super) fn test<Q: Queue + ?Sized, W: Why + ?Sized>(
+    pub(crate) fn test<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         now: Time,
         packet: &Packet,
         queue: &Q,
         rng: &mut Rng,
         why: &mut W,
-    ) -> Fate {
-        let (v, c) = (&mut self.vars, &*self.config);
-        let queued = if c.rule.in_bytes { queue.bytes() as f64 } else { f64::from(queue.packets()) };
-        let idle = queue.idle_since();
-        let avg = match c.rule.law {
-            Law::Floyd93 => v.average.sample(&c.weight, now, queued, idle),
-            Law::Ns2Red | Law::Ns2Rio => {
-                if let Some(secs) = queue.idle_secs(now) {
-                    v.average.age_ns2_for(&c.weight, now, secs);
-                }
-                v.average.sample_ns2(&c.weight, now, queued, None)
-            }
-        };
+    ) -> EarlyTest {
+        let in_bytes = self.law.config.rule.in_bytes;
+        let queued = if in_bytes { queue.bytes() as f64 } else { f64::from(queue.packets()) };
+        let arrival =
+            Arrival { now, colour: 0, size: packet.size, lengths: [queued], idle: queue.idle_since() };
+        let avg = self.law.sample(&arrival);
         why.note("queued", queued);
         why.note("avg", avg);
-        v.count.test(&c.curve, &c.rule, Found { avg, size: packet.size }, || queued, rng, why)
+        self.law.test(&arrival, rng, why)
     }
 
     /// The queue is full: takes a waiting packet out of it in place of the arrival, as `drop` says. The verdict on the
     /// arrival.
     #[cold]
     fn make_room<Q: Queue + ?Sized>(&self, packet: &Packet, queue: &mut Q, rng: &mut Rng) -> Admission {
-        let waiting = queue.packets();
-        let ns2 = self.config.rule.law.is_ns2();
-        // red.cc, pickPacketToDrop: the arrival is in the queue already, as its last.
-        let place = match self.config.drop {
-            DropAt::Tail => waiting,
-            DropAt::Front => u32::from(ns2).min(waiting),
-            DropAt::Random if ns2 => rng.below_ns2(waiting + 1),
-            DropAt::Random => rng.below(waiting + 1),
-        };
+        let place = R::place(self.law.config.full.drop, queue.packets(), rng);
         if queue.strike_at(place, Strike::Drop) && queue.fits(packet.size) {
             return Admission::Admit;
         }
         Admission::Drop(Cause::OVERFLOW)
     }
 
-    /// Whose algorithm.
-    pub(super) fn law(&self) -> Law {
-        self.config.rule.law
+    /// The average as of the last arrival.
+    pub(crate) fn avg(&self) -> f64 {
+        self.law.vars.avg[0]
     }
 
     /// A packet was dropped that the test had let by.
-    pub(super) fn restart(&mut self) {
-        self.vars.count.restart();
-    }
-
-    /// The average as of the last arrival.
-    pub(super) fn avg(&self) -> f64 {
-        self.vars.average.get()
-    }
-
-    /// The curve as it stands.
-    #[cfg(test)]
-    pub(super) fn curve(&self) -> Curve {
-        self.config.curve
+    pub(crate) fn restart(&mut self) {
+        self.law.vars.count[0].restart();
     }
 
     /// For a variant that moves it, for this queue alone.
-    pub(super) fn set_max_p(&mut self, max_p: f64) {
-        let curve = &mut Arc::make_mut(&mut self.config).curve;
+    pub(crate) fn set_max_p(&mut self, max_p: f64) {
+        let curve = &mut std::sync::Arc::make_mut(&mut self.law.config).curves[0];
         *curve = Curve::new(curve.min_th, curve.max_th, max_p);
     }
 }
 
-impl Mechanism for Red {
+impl<R: Reading> Mechanism for Red<R> {
     fn keeps_time(&self) -> bool {
         false
     }
@@ -227,19 +156,18 @@ impl Mechanism for Red {
     }
 
     fn gauges(&self, _: Time, show: Gauge<'_>) {
-        let (avg, c) = (self.avg(), &self.config);
-        show("avg", avg);
-        show("p_b", c.curve.p_b(avg, c.rule.gentle));
+        show("avg", self.avg());
+        show("p_b", self.law.p_b(0));
     }
 
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        self.stats.show(NAMES, show);
+        self.law.tally[0].show(["early", "forced", "overflow", "marked"], show);
     }
 }
 
-impl Aqm for Red {
+impl<R: Reading> Aqm for Red<R> {
     fn serves(&self) -> bool {
-        self.config.drop != DropAt::Tail
+        self.law.config.full.drop != DropAt::Tail
     }
 
     #[inline]
@@ -251,27 +179,17 @@ impl Aqm for Red {
         rng: &mut Rng,
         why: &mut W,
     ) -> Admission {
-        let fate = self.test(now, packet, queue, rng, why);
-        let can_mark = self.config.ecn && packet.ecn != Ecn::NotCapable;
-        let verdict = admission(fate, self.config.rule.law, can_mark, queue.fits(packet.size));
-        self.stats.count(verdict);
-        if verdict == Admission::Drop(Cause::OVERFLOW) {
-            self.vars.count.restart();
-            return self.make_room(packet, queue, rng);
+        let test = self.test(now, packet, queue, rng, why);
+        match self.law.conclude(packet, 0, test, queue.fits(packet.size)) {
+            Admission::Drop(Cause::OVERFLOW) => self.make_room(packet, queue, rng),
+            verdict => verdict,
         }
-        verdict
     }
 
-    /// ns-2's RED in bytes (`queue_in_bytes_`) drops what finds `limit_` · `mean_pktsize_` bytes or more, whatever their
-    /// number and its own size.
     fn joins_below(&self, limit: Backlog) -> Option<u64> {
-        let c = &*self.config;
-        (c.rule.law == Law::Ns2Red && c.rule.in_bytes).then(|| match limit {
-            Backlog::Packets(n) => (n as u64).saturating_mul(c.mean),
-            Backlog::Bytes(n) => n as u64,
-        })
+        R::joins_below(limit, &self.law.config.rule, u64::from(self.law.config.full.mean_packet))
     }
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -3,20 +3,29 @@
 //! An IN packet is tested by the average of the IN packets waiting, an OUT packet by the average of all:
 //! as the queue grows OUT packets are dropped early, then all of them, and only what IN packets
 //! themselves build up costs IN packets. Each colour has its own curve and its own count.
-//! Source: Clark and Fang 1998; curve, count and idle time as in [RED](super::red).
+//! Source: Clark and Fang 1998; average, curve and count are the [law](super::law)'s, for two colours.
 //! Link idle time ages both averages, at whichever arrival ends it. Out of profile is every colour but green.
-//! Non-goal: more than two drop precedences (WRED, RIO-C with three).
+//! Non-goal: more than two drop precedences ([WRED](super::wred), RIO-C with three).
 
-mod averages;
-mod discipline;
-
-use crate::aqm::curve::{self, Curve, Law, Rule, Variant};
-use crate::aqm::thresholds::{Paths, check_thresholds};
-use crate::estimate::ewma::Weight;
+use crate::aqm::Aqm;
+use crate::aqm::red::common::{Common, Paths, Thresholds, check_thresholds};
+use crate::aqm::red::curve::Config;
+use crate::aqm::red::law::{Arrival, EarlyTest, Floyd93, Law, Reading};
+use crate::aqm::red::out_seen::OutSeen;
+use crate::aqm::red::tally::Tally;
+use crate::mechanism::{FlowGauge, Gauge, Mechanism};
+use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
-use crate::units::{Backlog, Bytes};
+use crate::queue::Queue;
+use crate::rng::Rng;
+use crate::signal::Signal;
+use crate::units::Time;
+use crate::verdict::{Admission, Why};
 
-pub use discipline::Rio;
+/// The colour of IN packets, and the average of IN packets waiting.
+pub(crate) const IN: usize = 0;
+/// The colour of OUT packets, and the average of all packets waiting.
+pub(crate) const OUT: usize = 1;
 
 crate::choice! {
     /// At which arrivals the averages take a sample.
@@ -28,41 +37,18 @@ crate::choice! {
         /// Each at arrivals of its own colour only: the total at OUT, IN's at IN arrivals (the prose of Clark and Fang 1998 and
         /// of Kim 1999 §2.2, read to the letter).
         OwnColour = "own_colour",
-        /// Both at IN arrivals only: a known fault of ns-2's Queue/RED/RIO.
-        Ns2 = "ns2",
     }
 }
 
 impl AvgUpdate {
-    /// `[colour][average]`, OUT and the total first: whether an arrival of this colour is a sample for this average, at an arrival
-    /// that finds the link busy.
+    /// `[colour][average]`: whether an arrival of this colour is a sample for this average.
     #[must_use]
     pub fn takes(self) -> [[bool; 2]; 2] {
         match self {
-            AvgUpdate::ClarkFang => [[true, false], [true, true]],
+            AvgUpdate::ClarkFang => [[true, true], [false, true]],
             AvgUpdate::EveryArrival => [[true, true], [true, true]],
             AvgUpdate::OwnColour => [[true, false], [false, true]],
-            AvgUpdate::Ns2 => [[false, false], [true, true]],
         }
-    }
-}
-
-crate::params! {
-    /// The curve of one colour.
-    pub struct Thresholds {
-        /// Average below which nothing of this colour is dropped. All thresholds have one unit, packets or bytes.
-        min_th: Backlog [NON_NEGATIVE];
-        /// Average at which the drop probability has risen to max_p.
-        max_th: Backlog [POSITIVE];
-        /// Drop probability just below max_th.
-        max_p: f64 [UNIT_POSITIVE];
-    }
-}
-
-impl Thresholds {
-    /// As a curve.
-    pub(super) fn curve(&self) -> Curve {
-        Curve::new(self.min_th.amount(), self.max_th.amount(), self.max_p)
     }
 }
 
@@ -73,55 +59,29 @@ crate::params! {
         r#in: Thresholds;
         /// For OUT packets, on the average of all packets waiting.
         out: Thresholds;
-        /// Weight of the newest sample in both averages.
-        w_q: f64 [UNIT_POSITIVE] = 0.002;
-        /// From max_th to 2 max_th the probability rises from max_p to 1, rather than to 1 at once.
-        gentle: bool = false;
-        /// After a drop, at least 1/p packets of the colour are let by before the next.
-        wait: bool = false;
-        /// Packets of ECN-capable transports are marked rather than dropped early; forced drops remain.
-        ecn: bool = false;
         /// At which arrivals the averages take a sample.
         avg_update: AvgUpdate = AvgUpdate::ClarkFang;
         /// The probability is multiplied by the packet's size / mean_packet.
         byte_scaled: bool = false;
-        /// Typical size on the wire: how fast an idle link ages the averages, and what byte_scaled divides
-        /// by. Left out: a full packet.
-        mean_packet: Option<Bytes> [POSITIVE];
-        /// Floyd and Jacobson's algorithm for curve, count and idle time, or ns-2's.
-        variant: Variant = Variant::Floyd93;
         /// Keeps, by flow, the mean of avg − avg_in over the flow's IN packets as they join.
         watch: bool = false;
+        ..common: Common;
     }
+}
+
+/// The discipline, in whoever's reading of the law.
+#[derive(Clone, Debug)]
+pub struct Rio<R = Floyd93> {
+    pub(crate) law: Law<2, R>,
+    seen: Option<Box<OutSeen>>,
 }
 
 impl Build for Params {
     type Mechanism = Rio;
 
     fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
-        let mut warnings = Vec::new();
-        let paths = Paths { min_th: "in.min_th", max_th: "in.max_th" };
-        check_thresholds(self.r#in.min_th, self.r#in.max_th, paths, context, &mut warnings)?;
-        let paths = Paths { min_th: "out.min_th", max_th: "out.max_th" };
-        check_thresholds(self.out.min_th, self.out.max_th, paths, context, &mut warnings)?;
-        if !self.r#in.min_th.same_unit(self.out.min_th) {
-            return Err(Fault {
-                field: "out.min_th",
-                problem: format!(
-                    "in.min_th is {} and out.min_th is {}: the averages have one unit",
-                    self.r#in.min_th, self.out.min_th
-                ),
-                remedy: "all four thresholds in packets, or all in bytes".into(),
-            });
-        }
-        if self.r#in.min_th.amount() < self.out.max_th.amount() {
-            let text = format!(
-                "in.min_th ({}) is below out.max_th ({}): IN packets may be dropped while OUT packets still join",
-                self.r#in.min_th, self.out.max_th
-            );
-            warnings.push(Warning { field: "in.min_th", text });
-        }
-        Ok(warnings)
+        let names = Names { out: ["out.min_th", "out.max_th"], all: "all four thresholds" };
+        self.check_named(&names, context)
     }
 
     fn build(&self, context: &Context) -> Rio {
@@ -129,20 +89,152 @@ impl Build for Params {
     }
 }
 
+/// What the thresholds for OUT packets, on the average of all, are called where a RIO is part of something.
+pub(crate) struct Names {
+    /// The lower and the upper.
+    pub out: [&'static str; 2],
+    /// All there are.
+    pub all: &'static str,
+}
+
 impl Params {
-    fn weight(&self, context: &Context) -> Weight {
-        Weight::new(self.w_q, context.link_rate, self.mean_packet.unwrap_or(context.packet))
+    /// [`Build::check`], with these names in messages.
+    pub(crate) fn check_named(&self, names: &Names, context: &Context) -> Result<Vec<Warning>, Fault> {
+        let mut warnings = Vec::new();
+        let paths = Paths { min_th: "in.min_th", max_th: "in.max_th" };
+        check_thresholds(self.r#in.min_th, self.r#in.max_th, paths, context, &mut warnings)?;
+        let [min_th, max_th] = names.out;
+        check_thresholds(self.out.min_th, self.out.max_th, Paths { min_th, max_th }, context, &mut warnings)?;
+        if !self.r#in.min_th.same_unit(self.out.min_th) {
+            return Err(Fault {
+                field: min_th,
+                problem: format!(
+                    "in.min_th is {} and {min_th} is {}: the averages have one unit",
+                    self.r#in.min_th, self.out.min_th
+                ),
+                remedy: format!("{} in packets, or all in bytes", names.all),
+            });
+        }
+        if self.r#in.min_th.amount() < self.out.max_th.amount() {
+            let text = format!(
+                "in.min_th ({}) is below {max_th} ({}): IN packets may be dropped while OUT packets still join",
+                self.r#in.min_th, self.out.max_th
+            );
+            warnings.push(Warning { field: "in.min_th", text });
+        }
+        Ok(warnings)
     }
 
-    fn rule(&self, law: Law, context: &Context) -> Rule {
-        let mean = self.mean_packet.unwrap_or(context.packet);
-        Rule {
-            law,
-            gentle: self.gentle,
-            wait: self.wait,
-            in_bytes: matches!(self.out.min_th, Backlog::Bytes(_)),
-            mean: self.byte_scaled.then(|| curve::size_of(mean)),
+    /// The discipline in a reading.
+    pub(crate) fn discipline<R: Reading>(&self, context: &Context) -> Rio<R> {
+        let curves = [self.r#in.curve(), self.out.curve()];
+        let rule = self.common.rule(self.out.min_th, self.byte_scaled, context);
+        let config = Config::new(self.common.weight(context), curves, self.avg_update.takes(), rule);
+        Rio { law: Law::new(config), seen: self.watch.then(Box::default) }
+    }
+}
+
+/// An arrival at a queue of two colours: what waits of IN, and of all.
+#[inline(always)]
+pub(crate) fn arrival<Q: Queue + ?Sized>(
+    now: Time,
+    packet: &Packet,
+    queue: &Q,
+    in_bytes: bool,
+) -> Arrival<2> {
+    let lengths = if in_bytes {
+        [queue.bytes_of(Colour::IN) as f64, queue.bytes() as f64]
+    } else {
+        [f64::from(queue.packets_of(Colour::IN)), f64::from(queue.packets())]
+    };
+    let colour = if packet.colour.is_in() { IN } else { OUT };
+    Arrival { now, colour, size: packet.size, lengths, idle: queue.idle_since() }
+}
+
+impl<R: Reading> Rio<R> {
+    /// Brings the averages up to date with an arrival and tests it against its colour's curve.
+    #[inline(always)]
+    pub(crate) fn test<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> EarlyTest {
+        let arrival = arrival(now, packet, queue, self.law.config.rule.in_bytes);
+        self.law.sample(&arrival);
+        why.note("queued", arrival.lengths[OUT]);
+        why.note("queued_in", arrival.lengths[IN]);
+        why.note("avg", self.law.vars.avg[OUT]);
+        why.note("avg_in", self.law.vars.avg[IN]);
+        self.law.test(&arrival, rng, why)
+    }
+
+    /// Turns what the tests said into a verdict, and counts it.
+    #[inline(always)]
+    pub(crate) fn conclude<Q: Queue + ?Sized>(
+        &mut self,
+        packet: &Packet,
+        queue: &Q,
+        test: EarlyTest,
+    ) -> Admission {
+        let colour = if packet.colour.is_in() { IN } else { OUT };
+        let verdict = self.law.conclude(packet, colour, test, queue.fits(packet.size));
+        if let Some(seen) = &mut self.seen
+            && colour == IN
+            && !matches!(verdict, Admission::Drop(_))
+        {
+            seen.note(packet.flow, self.law.vars.avg[OUT] - self.law.vars.avg[IN]);
         }
+        verdict
+    }
+}
+
+impl<R: Reading> Mechanism for Rio<R> {
+    fn keeps_time(&self) -> bool {
+        false
+    }
+
+    fn sees_reverse(&self) -> bool {
+        false
+    }
+
+    fn gauges(&self, _: Time, show: Gauge<'_>) {
+        show("avg", self.law.vars.avg[OUT]);
+        show("avg_in", self.law.vars.avg[IN]);
+        show("p_b_in", self.law.p_b(IN));
+        show("p_b_out", self.law.p_b(OUT));
+    }
+
+    fn signal(&mut self, _: Time, signal: &Signal) {
+        OutSeen::signal(self.seen.as_deref_mut(), signal);
+    }
+
+    fn flow_gauges(&self, _: Time, show: FlowGauge<'_>) {
+        if let Some(seen) = &self.seen {
+            seen.show(show);
+        }
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        let [r#in, out] = &self.law.tally;
+        Tally::show_both(r#in, out, show);
+    }
+}
+
+impl<R: Reading> Aqm for Rio<R> {
+    #[inline]
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        let test = self.test(now, packet, queue, rng, why);
+        self.conclude(packet, queue, test)
     }
 }
 

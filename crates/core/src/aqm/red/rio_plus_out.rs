@@ -11,18 +11,18 @@
 //! Non-goal: more than two drop precedences.
 
 use crate::aqm::Aqm;
-use crate::aqm::curve::{Curve, Variant};
-use crate::aqm::rio::{self, AvgUpdate, Rio, Thresholds};
-use crate::aqm::spacing::{Countdown, Fate, Found};
-use crate::aqm::thresholds::{Paths, check_thresholds};
+use crate::aqm::red::common::{Common, Paths, Thresholds, check_thresholds};
+use crate::aqm::red::curve::Curve;
+use crate::aqm::red::law::{Count, EARLY, EarlyTest, FORCED, Floyd93, Found, Reading};
+use crate::aqm::red::rio::{self, AvgUpdate, Names, OUT, Rio};
 use crate::mechanism::{FlowGauge, Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
 use crate::rng::Rng;
 use crate::signal::Signal;
-use crate::units::{Bytes, Time};
-use crate::verdict::{Admission, Why};
+use crate::units::Time;
+use crate::verdict::{Admission, Cause, Why};
 
 crate::choice! {
     /// How the two tests of an OUT packet count the packets let by since the last drop: the paper does not say.
@@ -45,27 +45,15 @@ crate::params! {
         out: Thresholds;
         /// By how much of themselves the OUT thresholds shrink as the average of IN packets falls from in.min_th to 0.
         strictness: f64 [UNIT] = 0.0;
-        /// Weight of the newest sample in both averages.
-        w_q: f64 [UNIT_POSITIVE] = 0.002;
-        /// From max_th to 2 max_th the probability rises from max_p to 1, rather than to 1 at once.
-        gentle: bool = false;
-        /// After a drop, at least 1/p packets of the colour are let by before the next.
-        wait: bool = false;
-        /// Packets of ECN-capable transports are marked rather than dropped early; forced drops remain.
-        ecn: bool = false;
         /// At which arrivals the averages take a sample.
         avg_update: AvgUpdate = AvgUpdate::EveryArrival;
         /// The probability is multiplied by the packet's size / mean_packet.
         byte_scaled: bool = false;
         /// Whether an OUT packet's two tests count packets each since its own last drop, or both since the last of either.
         counts: Counts = Counts::Each;
-        /// Typical size on the wire: how fast an idle link ages the averages, and what byte_scaled divides
-        /// by. Left out: a full packet.
-        mean_packet: Option<Bytes> [POSITIVE];
-        /// Floyd and Jacobson's algorithm for curve, count and idle time, or ns-2's.
-        variant: Variant = Variant::Floyd93;
         /// Keeps, by flow, the mean of avg_out over the flow's IN packets as they join.
         watch: bool = false;
+        ..common: Common;
     }
 }
 
@@ -80,10 +68,10 @@ pub struct Stats {
 
 /// The discipline.
 #[derive(Clone, Debug)]
-pub struct RioPlusOut {
-    rio: Rio,
+pub struct RioPlusOut<R = Floyd93> {
+    pub(crate) rio: Rio<R>,
     curve: Curve,
-    count: Countdown,
+    count: Count,
     counts: Counts,
     strictness: f64,
     /// Where strictness ends.
@@ -116,25 +104,24 @@ impl Params {
         rio::Params {
             r#in: self.r#in.clone(),
             out: self.total.clone(),
-            w_q: self.w_q,
-            gentle: self.gentle,
-            wait: self.wait,
-            ecn: self.ecn,
             avg_update: self.avg_update,
             byte_scaled: self.byte_scaled,
-            mean_packet: self.mean_packet,
-            variant: self.variant,
             watch: self.watch,
+            common: self.common.clone(),
         }
     }
-}
 
-/// RIO's name of a parameter, as it is called here.
-fn renamed(field: &'static str) -> &'static str {
-    match field {
-        "out.min_th" => "total.min_th",
-        "out.max_th" => "total.max_th",
-        field => field,
+    /// The discipline in a reading.
+    pub(crate) fn discipline<R: Reading>(&self, context: &Context) -> RioPlusOut<R> {
+        RioPlusOut {
+            rio: self.as_rio().discipline(context),
+            curve: self.out.curve(),
+            count: Count::default(),
+            counts: self.counts,
+            strictness: self.strictness,
+            in_min_th: self.r#in.min_th.amount(),
+            stats: Stats::default(),
+        }
     }
 }
 
@@ -142,15 +129,8 @@ impl Build for Params {
     type Mechanism = RioPlusOut;
 
     fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
-        let rename = |text: &str| text.replace("out.m", "total.m");
-        let mut warnings = self.as_rio().check(context).map_err(|f| Fault {
-            field: renamed(f.field),
-            problem: rename(&f.problem),
-            remedy: f.remedy,
-        })?;
-        for w in &mut warnings {
-            *w = Warning { field: renamed(w.field), text: rename(&w.text) };
-        }
+        let names = Names { out: ["total.min_th", "total.max_th"], all: "all six thresholds" };
+        let mut warnings = self.as_rio().check_named(&names, context)?;
         let paths = Paths { min_th: "out.min_th", max_th: "out.max_th" };
         check_thresholds(self.out.min_th, self.out.max_th, paths, context, &mut warnings)?;
         if !self.out.min_th.same_unit(self.total.min_th) {
@@ -174,15 +154,7 @@ impl Build for Params {
     }
 
     fn build(&self, context: &Context) -> RioPlusOut {
-        RioPlusOut {
-            rio: self.as_rio().discipline(context),
-            curve: self.out.curve(),
-            count: Countdown::default(),
-            counts: self.counts,
-            strictness: self.strictness,
-            in_min_th: self.r#in.min_th.amount(),
-            stats: Stats::default(),
-        }
+        self.discipline(context)
     }
 }
 
@@ -208,11 +180,11 @@ impl<W: Why + ?Sized> Why for OfOut<'_, W> {
     }
 }
 
-impl RioPlusOut {
-    /// An OUT packet failed either test, and the counts are one. ns-2's do not restart after a forced drop.
-    fn restart_both(&mut self, fate: Fate) {
-        if !(fate == Fate::Forced && self.rio.rule().law.is_ns2()) {
-            self.rio.restart_out();
+impl<R: Reading> RioPlusOut<R> {
+    /// An OUT packet failed either test, and the counts are one.
+    fn restart_both(&mut self, cause: Cause) {
+        if cause == EARLY || R::FORCED_RESTARTS {
+            self.rio.law.vars.count[OUT].restart();
             self.count.restart();
         }
     }
@@ -225,31 +197,29 @@ impl RioPlusOut {
         queue: &Q,
         rng: &mut Rng,
         why: &mut W,
-    ) -> Fate {
-        let rule = self.rio.rule();
-        let (total, ins) = self.rio.averages();
+    ) -> EarlyTest {
+        let rule = self.rio.law.config.rule;
+        let [ins, total] = self.rio.law.vars.avg;
         let avg = avg_out(total, ins);
         why.note("avg_out", avg);
         let curve = strict(&self.curve, self.strictness, ins, self.in_min_th);
-        let queued = || {
-            if rule.in_bytes {
-                (queue.bytes() - queue.bytes_of(Colour::IN)) as f64
-            } else {
-                f64::from(queue.packets() - queue.packets_of(Colour::IN))
-            }
+        let queued = if rule.in_bytes {
+            (queue.bytes() - queue.bytes_of(Colour::IN)) as f64
+        } else {
+            f64::from(queue.packets() - queue.packets_of(Colour::IN))
         };
-        let found = Found { avg, size: packet.size };
-        let fate = self.count.test(&curve, rule, found, queued, rng, &mut OfOut(why));
-        match fate {
-            Fate::Pass => {}
-            Fate::Early { .. } => self.stats.picked += 1,
-            Fate::Forced => self.stats.forced += 1,
+        let found = Found { avg, size: packet.size, queued };
+        let test = R::test(&mut self.count, &curve, &rule, found, rng, &mut OfOut(why));
+        match test {
+            EarlyTest::Pass => {}
+            EarlyTest::Early { .. } => self.stats.picked += 1,
+            EarlyTest::Forced => self.stats.forced += 1,
         }
-        fate
+        test
     }
 }
 
-impl Mechanism for RioPlusOut {
+impl<R: Reading> Mechanism for RioPlusOut<R> {
     fn keeps_time(&self) -> bool {
         false
     }
@@ -264,11 +234,11 @@ impl Mechanism for RioPlusOut {
 
     fn gauges(&self, now: Time, show: Gauge<'_>) {
         self.rio.gauges(now, show);
-        let (total, ins) = self.rio.averages();
+        let [ins, total] = self.rio.law.vars.avg;
         let avg = avg_out(total, ins);
         show("avg_out", avg);
         let curve = strict(&self.curve, self.strictness, ins, self.in_min_th);
-        show("p_b_of_out", curve.p_b(avg, self.rio.rule().gentle));
+        show("p_b_of_out", curve.p_b(avg, self.rio.law.config.rule.gentle));
     }
 
     fn flow_gauges(&self, now: Time, show: FlowGauge<'_>) {
@@ -282,7 +252,7 @@ impl Mechanism for RioPlusOut {
     }
 }
 
-impl Aqm for RioPlusOut {
+impl<R: Reading> Aqm for RioPlusOut<R> {
     #[inline]
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
@@ -292,18 +262,24 @@ impl Aqm for RioPlusOut {
         rng: &mut Rng,
         why: &mut W,
     ) -> Admission {
-        let mut fate = self.rio.test(now, packet, queue, rng, why);
-        let third = fate == Fate::Pass && !packet.colour.is_in();
+        let mut test = self.rio.test(now, packet, queue, rng, why);
+        let third = test == EarlyTest::Pass && !packet.colour.is_in();
         if third {
-            fate = self.test_out(packet, queue, rng, why);
+            test = self.test_out(packet, queue, rng, why);
         }
-        let verdict = self.rio.conclude(packet, queue, fate);
-        if self.counts == Counts::Joint && !packet.colour.is_in() && fate != Fate::Pass {
-            self.restart_both(fate);
-        }
-        // What found the queue full passed all tests, and restarts the counts as any dropped packet does.
-        if third && fate == Fate::Pass && verdict != Admission::Admit && !self.rio.rule().law.is_ns2() {
-            self.count.restart();
+        let verdict = self.rio.conclude(packet, queue, test);
+        let failed = match test {
+            EarlyTest::Pass => None,
+            EarlyTest::Early { .. } => Some(EARLY),
+            EarlyTest::Forced => Some(FORCED),
+        };
+        match failed {
+            Some(cause) if self.counts == Counts::Joint && !packet.colour.is_in() => self.restart_both(cause),
+            // What found the queue full passed all tests, and restarts the counts as any dropped packet does.
+            None if third && verdict != Admission::Admit && R::restarts(Cause::OVERFLOW, OUT) => {
+                self.count.restart();
+            }
+            _ => {}
         }
         verdict
     }

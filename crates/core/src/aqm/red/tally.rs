@@ -1,6 +1,6 @@
 //! What REDs count of one colour: the packets that did not simply join, by what happened to them.
 
-use crate::aqm::spacing::{EARLY, FORCED};
+use crate::aqm::red::law::{EARLY, FORCED};
 use crate::verdict::Admission;
 
 /// Shows counts by name.

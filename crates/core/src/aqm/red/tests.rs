@@ -1,33 +1,28 @@
 use super::*;
-use crate::aqm::oracle::{Past, Sample, average, p_a};
-use crate::aqm::spacing::{EARLY, FORCED};
-use crate::packet::FlowId;
+use crate::aqm::red::oracle::{Past, Sample, average, p_a};
+use crate::aqm::red::{EARLY, FORCED};
+use crate::packet::{Ecn, FlowId};
 use crate::queue::fake::Fake;
 use crate::queue::fifo::{Fifo, Stamped};
 use crate::registry::AnyAqm;
 use crate::rng::Rng;
-use crate::units::{Duration, Rate};
+use crate::units::{Bytes, Duration, Rate};
 use crate::verdict::{Notes, Silent};
 use Admission::{Admit, Drop, Mark};
 use proptest::prelude::*;
 
 /// 1,000 packets a second.
-const CONTEXT: Context =
+pub(crate) const CONTEXT: Context =
     Context { link_rate: Some(Rate(8_000_000)), contract: None, packet: Bytes(1000), limit: None };
 
-fn params(w_q: f64, gentle: bool) -> Params {
+pub(crate) fn params(w_q: f64, gentle: bool) -> Params {
     Params {
         min_th: Backlog::Packets(5.0),
         max_th: Backlog::Packets(15.0),
         max_p: 0.1,
-        w_q,
-        gentle,
-        wait: false,
-        ecn: false,
         byte_scaled: false,
-        mean_packet: None,
-        variant: Variant::Floyd93,
         drop: DropAt::Tail,
+        common: Common { w_q, gentle, wait: false, ecn: false, mean_packet: None },
     }
 }
 
@@ -43,16 +38,15 @@ fn verdicts(p: &Params, ecn: Ecn, lengths: &[u32]) -> Vec<Admission> {
     lengths.iter().map(|q| arrive(&mut red, 0, &mut Fake::of(*q, 0), &mut rng, ecn)).collect()
 }
 
-/// A full queue of flows 0 … 3, at which flow 9 arrives: the verdict on it, and who waits then.
-fn at_a_full_queue(drop: DropAt, variant: Variant, seed: u64) -> (Admission, Vec<u32>, [u64; 2]) {
-    let p = Params {
-        min_th: Backlog::Packets(50.0),
-        max_th: Backlog::Packets(90.0),
-        drop,
-        variant,
-        ..params(0.5, true)
-    };
-    let mut aqm = AnyAqm::Red(Box::new(p.build(&CONTEXT)));
+/// A full queue of flows 0 … 3, at which flow 9 arrives: the verdict on it, who waits then, and overflows and evictions.
+pub(crate) fn at_a_full_queue(
+    build: impl Fn(&Params) -> AnyAqm,
+    drop: DropAt,
+    seed: u64,
+) -> (Admission, Vec<u32>, [u64; 2]) {
+    let p =
+        Params { min_th: Backlog::Packets(50.0), max_th: Backlog::Packets(90.0), drop, ..params(0.5, true) };
+    let mut aqm = build(&p);
     assert_eq!(aqm.serves(), drop != DropAt::Tail);
     let mut queue: Fifo<Stamped> = Fifo::new(Backlog::Packets(4.0));
     queue.went_busy();
@@ -60,14 +54,8 @@ fn at_a_full_queue(drop: DropAt, variant: Variant, seed: u64) -> (Admission, Vec
     let mut last = Admit;
     for flow in [0, 1, 2, 3, 9] {
         let packet = Packet { flow: FlowId(flow), size: 1000, ..Packet::default() };
-        last = queue.arrive(
-            Time::ZERO,
-            &packet,
-            Stamped { packet: packet, since: Time::ZERO },
-            &mut aqm,
-            &mut rng,
-            &mut Silent,
-        );
+        let item = Stamped { packet, since: Time::ZERO };
+        last = queue.arrive(Time::ZERO, &packet, item, &mut aqm, &mut rng, &mut Silent);
     }
     let struck = std::iter::from_fn(|| queue.take_struck()).count() as u64;
     let mut overflow = 0;
@@ -79,25 +67,24 @@ fn at_a_full_queue(drop: DropAt, variant: Variant, seed: u64) -> (Admission, Vec
     (last, queue.iter().map(|p| p.flow.0).collect(), [overflow, struck])
 }
 
-/// ns-2.35, red.cc: the arrival is enqueued, then the packet in place min(1, length − 1) goes (`drop_front_`), or any of them
-/// (`drop_rand_`), or the last (`drop_tail_`).
+/// At a full queue any packet may go, each as often.
+pub(crate) fn any_packet_may_go(build: impl Fn(&Params) -> AnyAqm) {
+    let mut gone = [0; 10];
+    for seed in 1..=2000 {
+        let (_, waiting, _) = at_a_full_queue(&build, DropAt::Random, seed);
+        assert_eq!(waiting.len(), 4);
+        gone[[0, 1, 2, 3, 9].into_iter().find(|f| !waiting.contains(f)).unwrap() as usize] += 1;
+    }
+    assert!([0, 1, 2, 3, 9].iter().all(|f: &usize| (330..470).contains(&gone[*f])), "{gone:?}");
+}
+
 #[test]
 fn which_packet_goes_when_the_queue_is_full() {
-    let of = |drop, variant| at_a_full_queue(drop, variant, 1);
-    for variant in [Variant::Floyd93, Variant::Ns2] {
-        assert_eq!(of(DropAt::Tail, variant), (Drop(Cause::OVERFLOW), vec![0, 1, 2, 3], [1, 0]));
-    }
-    assert_eq!(of(DropAt::Front, Variant::Ns2), (Admit, vec![0, 2, 3, 9], [1, 1]));
-    assert_eq!(of(DropAt::Front, Variant::Floyd93), (Admit, vec![1, 2, 3, 9], [1, 1]));
-    for variant in [Variant::Floyd93, Variant::Ns2] {
-        let mut gone = [0; 10];
-        for seed in 1..=2000 {
-            let (_, waiting, _) = at_a_full_queue(DropAt::Random, variant, seed);
-            assert_eq!(waiting.len(), 4);
-            gone[[0, 1, 2, 3, 9].into_iter().find(|f| !waiting.contains(f)).unwrap() as usize] += 1;
-        }
-        assert!([0, 1, 2, 3, 9].iter().all(|f: &usize| (330..470).contains(&gone[*f])), "{gone:?}");
-    }
+    let build = |p: &Params| AnyAqm::Red(Box::new(p.build(&CONTEXT)));
+    let of = |drop| at_a_full_queue(build, drop, 1);
+    assert_eq!(of(DropAt::Tail), (Drop(Cause::OVERFLOW), vec![0, 1, 2, 3], [1, 0]));
+    assert_eq!(of(DropAt::Front), (Admit, vec![1, 2, 3, 9], [1, 1]));
+    any_packet_may_go(build);
 }
 
 #[test]
@@ -113,7 +100,7 @@ fn golden_sequence() {
                   14 10 admit, 15 10 early, 16 10 admit, 17 10 admit, 18 10 admit, 19 10 admit";
     let lengths: Vec<u32> =
         script.split(',').map(|e| e.split_whitespace().nth(1).unwrap().parse().unwrap()).collect();
-    let p = Params { w_q: 1.0, ..params(1.0, false) };
+    let p = Params { common: Common { w_q: 1.0, ..params(1.0, false).common }, ..params(1.0, false) };
     let got: Vec<String> = verdicts(&p, Ecn::NotCapable, &lengths)
         .iter()
         .zip(&lengths)
@@ -145,7 +132,7 @@ fn at_least_one_in_every_1_over_p() {
     // p_b = 0.05: the 20th after a drop is certain to go.
     let seen = verdicts(&params(1.0, false), Ecn::NotCapable, &[10; 5000]);
     assert!(seen.windows(20).all(|w| w.contains(&Drop(EARLY))));
-    let waits = Params { wait: true, ..params(1.0, false) };
+    let waits = Params { common: Common { wait: true, ..params(1.0, false).common }, ..params(1.0, false) };
     let seen = verdicts(&waits, Ecn::NotCapable, &[10; 5000]);
     assert!(seen.windows(20).all(|w| w.iter().filter(|v| **v != Admit).count() <= 1));
     assert!(seen.windows(40).all(|w| w.contains(&Drop(EARLY))));
@@ -154,7 +141,7 @@ fn at_least_one_in_every_1_over_p() {
 /// RFC 3168 §7: what is dropped for sure is dropped, not marked.
 #[test]
 fn ecn_marks_what_chance_picks_and_nothing_else() {
-    let p = Params { ecn: true, ..params(1.0, true) };
+    let p = Params { common: Common { ecn: true, ..params(1.0, true).common }, ..params(1.0, true) };
     let capable = verdicts(&p, Ecn::Capable, &[20; 100]);
     let not = verdicts(&p, Ecn::NotCapable, &[20; 100]);
     assert!(capable.contains(&Mark));
@@ -162,62 +149,42 @@ fn ecn_marks_what_chance_picks_and_nothing_else() {
         assert!(matches!((c, n), (Admit, Admit) | (Mark, Drop(EARLY))));
     }
     assert_eq!(verdicts(&p, Ecn::Capable, &[31]), [Drop(FORCED)]);
-    let off = Params { ecn: false, ..p };
+    let off = Params { common: Common { ecn: false, ..p.common }, ..p };
     assert_eq!(verdicts(&off, Ecn::Capable, &[20; 100]), not);
 }
 
 #[test]
 fn a_full_queue_updates_the_average_and_overflows() {
-    let mut red = params(0.5, true).discipline(&CONTEXT);
+    let mut red = params(0.5, true).build(&CONTEXT);
     let mut rng = Rng::for_component(1, "red");
     let mut full = Fake { limit: 4.0, ..Fake::of(4, 0) };
     assert_eq!(arrive(&mut red, 0, &mut full, &mut rng, Ecn::NotCapable), Drop(Cause::OVERFLOW));
-    assert_eq!(red.vars.average.get(), 2.0);
-    assert_eq!((red.stats.dropped(), red.stats.early()), (1, 0));
+    assert_eq!(red.avg(), 2.0);
+    assert_eq!((red.law.tally[0].dropped(), red.law.tally[0].early()), (1, 0));
 }
 
-/// ns-2's `qlen >= qlim` with `queue_in_bytes_`: bytes that wait against `limit_` · `mean_pktsize_`, before the packet joins.
+/// How many packets of this size a queue takes until one is dropped.
+pub(crate) fn holds(limit: Backlog, mut aqm: AnyAqm, size: u32) -> usize {
+    let mut queue: Fifo<Stamped> = Fifo::before(limit, &aqm);
+    let mut rng = Rng::for_component(1, "holds");
+    let packet = Packet { size, ..Packet::default() };
+    let item = Stamped { packet, since: Time(0) };
+    let mut join = || queue.arrive(Time(0), &packet, item, &mut aqm, &mut rng, &mut Silent);
+    (0..1000).take_while(|_| join() == Admit).count()
+}
+
+/// Thresholds in bytes that no queue comes near, a mean packet of 500 B.
+pub(crate) fn in_bytes() -> Params {
+    let common = Common { mean_packet: Some(Bytes(500)), ..params(0.002, false).common };
+    let (min_th, max_th) = (Backlog::Bytes(1e6), Backlog::Bytes(2e6));
+    Params { min_th, max_th, common, ..params(0.002, false) }
+}
+
 #[test]
-fn ns2_in_bytes_reads_the_limit_in_bytes() {
-    let in_bytes = |variant, limit| {
-        let p = Params {
-            min_th: Backlog::Bytes(1e6),
-            max_th: Backlog::Bytes(2e6),
-            mean_packet: Some(Bytes(500)),
-            variant,
-            ..params(0.002, false)
-        };
-        let aqm = AnyAqm::Red(Box::new(p.build(&CONTEXT)));
-        (Fifo::<Stamped>::before(limit, &aqm), aqm)
-    };
-    // How many packets of this size it takes until one is dropped.
-    let holds = |(mut queue, mut aqm): (Fifo<Stamped>, AnyAqm), size| {
-        let mut rng = Rng::ns2(1);
-        let packet = Packet { size, ..Packet::default() };
-        let mut join = || {
-            queue.arrive(
-                Time(0),
-                &packet,
-                Stamped { packet: packet, since: Time(0) },
-                &mut aqm,
-                &mut rng,
-                &mut Silent,
-            )
-        };
-        (0..1000).take_while(|_| join() == Admit).count()
-    };
-    // 1500 B: 38 packets of 40 B are the first 1500 B or more, two of 1000 B, and one of 1500 B that finds none.
-    for limit in [Backlog::Packets(3.0), Backlog::Packets(3.9), Backlog::Bytes(1500.0)] {
-        let ns2 = |size| holds(in_bytes(Variant::Ns2, limit), size);
-        assert_eq!([40, 500, 1000, 1499, 1500, 9000].map(ns2), [38, 3, 2, 2, 1, 1]);
-    }
-    let plain = |limit, size| holds(in_bytes(Variant::Floyd93, limit), size);
+fn a_limit_is_in_its_own_unit_whatever_the_thresholds() {
+    let plain = |limit, size| holds(limit, AnyAqm::Red(Box::new(in_bytes().build(&CONTEXT))), size);
     assert_eq!([40, 500, 1000].map(|size| plain(Backlog::Packets(3.0), size)), [3, 3, 3]);
     assert_eq!([40, 500, 1000].map(|size| plain(Backlog::Bytes(1500.0), size)), [37, 3, 1]);
-    // In packets ns-2's is a limit in packets.
-    let p = Params { variant: Variant::Ns2, ..params(0.002, false) };
-    let aqm = AnyAqm::Red(Box::new(p.build(&CONTEXT)));
-    assert_eq!(holds((Fifo::before(Backlog::Packets(3.0), &aqm), aqm), 40), 3);
 }
 
 #[test]
@@ -230,13 +197,13 @@ fn bytes_count_bytes_and_large_packets_go_first() {
     };
     let mut rng = Rng::for_component(1, "red");
     let rate = |size: u32, rng: &mut Rng| {
-        let mut red = p.discipline(&CONTEXT);
+        let mut red = p.build(&CONTEXT);
         let packet = Packet { size, ..Packet::default() };
         for _ in 0..20_000 {
             red.arrive(Time::ZERO, &packet, &mut Fake::of(10, 0), rng, &mut Silent);
         }
-        assert_eq!(red.vars.average.get(), 10_000.0);
-        red.stats.early() as f64 / 20_000.0
+        assert_eq!(red.avg(), 10_000.0);
+        red.law.tally[0].early() as f64 / 20_000.0
     };
     // p_b = 0.05 and 0.005: a drop every 10 and every 100 packets (half of 1/p_b, spaced evenly).
     let (large, small) = (rate(1000, &mut rng), rate(100, &mut rng));
@@ -265,9 +232,9 @@ proptest! {
     #[test]
     fn agrees_with_the_oracle(steps in arrivals(), w_q in 0.01f64..=1.0, max_p in 0.01f64..=1.0,
                               gentle: bool, wait: bool, limit in 10u32..60, seed: u64) {
-        let p = Params { max_p, wait, ..params(w_q, gentle) };
-        let mut red = p.discipline(&CONTEXT);
-        let curve = red.config.curve;
+        let p = Params { max_p, common: Common { wait, ..params(w_q, gentle).common }, ..params(w_q, gentle) };
+        let mut red = p.build(&CONTEXT);
+        let curve = red.law.config.curves[0];
         let mut rng = Rng::for_component(seed, "red");
         let (mut now, mut samples, mut past) = (0u64, Vec::new(), Vec::<Past>::new());
         for (gap, q, idle) in steps {
@@ -282,7 +249,7 @@ proptest! {
             let fast = red.arrive(Time(now), &packet, &mut queue, &mut rng, &mut notes);
 
             samples.push(idle_ps.map_or(Sample::Length(f64::from(packets)), |ps| Sample::Idle(ps as f64 * 1e-9)));
-            let avg = red.vars.average.get();
+            let avg = red.avg();
             prop_assert!((average(&samples, w_q) - avg).abs() < 1e-9);
             let p = p_a(&past, avg, &curve, gentle, wait);
             let noted = notes.items().iter().find(|(n, _)| *n == "p_a").map(|(_, v)| *v);
@@ -300,14 +267,13 @@ proptest! {
             past.push(Past { avg, dropped: fast != Admit });
         }
         let dropped = past.iter().filter(|p| p.dropped).count() as u64;
-        prop_assert_eq!(dropped, red.stats.dropped());
+        prop_assert_eq!(dropped, red.law.tally[0].dropped());
     }
 
-    /// Equal seeds, equal decisions, in either variant.
+    /// Equal seeds, equal decisions.
     #[test]
-    fn equal_seeds_decide_alike(steps in arrivals(), ns2: bool, seed: u64) {
-        let variant = if ns2 { Variant::Ns2 } else { Variant::Floyd93 };
-        let p = Params { variant, ..params(0.1, true) };
+    fn equal_seeds_decide_alike(steps in arrivals(), seed: u64) {
+        let p = params(0.1, true);
         let run = || {
             let (mut red, mut rng) = (p.build(&CONTEXT), Rng::for_component(seed, "red"));
             let mut now = 0;

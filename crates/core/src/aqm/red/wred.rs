@@ -3,24 +3,21 @@
 //! Green, yellow and red packets share one queue; each colour has its own thresholds and its own count, so that under congestion
 //! red goes first. What the curves are held against is a choice: one average of the whole queue (WRED), for each colour the
 //! average of it and of all better ones (RIO-C, coupled), or of it alone (RIO-D, decoupled).
-//! Source: RFC 2597 §4 asks for it; the averages are those of Clark and Fang 1998 and of ns-2's dsRED; curve, count and
-//! idle time as in [RED](super::red). Link idle time ages all averages; a colour that doesn't come for a while keeps its average meanwhile.
-//! Non-goal: ns-2's own readings, which are [dsRED](super::dsred).
+//! Source: RFC 2597 §4 asks for it; the averages are those of Clark and Fang 1998 and of Nortel's dsRED; average, curve and count
+//! are the [law](super::law)'s, for three colours. Link idle time ages all averages; a colour that doesn't come for a while keeps
+//! its average meanwhile. Non-goal: published simulations' own readings.
 
 use crate::aqm::Aqm;
-use crate::aqm::curve::{Curve, Law, Rule};
-use crate::aqm::rio::Thresholds;
-use crate::aqm::spacing::{Countdown, Found, admission};
-use crate::aqm::tally::Tally;
-use crate::aqm::thresholds::{Paths, check_thresholds};
-use crate::estimate::ewma::{QueueAverage, Weight};
+use crate::aqm::red::common::{Common, Paths, Thresholds, check_thresholds};
+use crate::aqm::red::curve::Config;
+use crate::aqm::red::law::{Arrival, Law};
 use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::{Colour, Ecn, Packet};
+use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
 use crate::rng::Rng;
-use crate::units::{Backlog, Bytes, Time};
-use crate::verdict::{Admission, Cause, Why};
+use crate::units::Time;
+use crate::verdict::{Admission, Why};
 
 crate::choice! {
     /// What a colour's curve is held against.
@@ -35,26 +32,24 @@ crate::choice! {
 }
 
 impl Averages {
-    /// Which averages an arrival of `colour` is a sample for.
-    pub(crate) fn sampled(self, colour: usize) -> std::ops::RangeInclusive<usize> {
+    /// `[colour][average]`: whether an arrival of this colour is a sample of this average. Where there is one for all, each colour
+    /// keeps it.
+    #[must_use]
+    pub fn takes(self) -> [[bool; 3]; 3] {
         match self {
-            Averages::Shared => 0..=0,
-            Averages::Coupled => colour..=2,
-            Averages::Decoupled => colour..=colour,
+            Averages::Shared => [[true; 3]; 3],
+            Averages::Coupled => [[true, true, true], [false, true, true], [false, false, true]],
+            Averages::Decoupled => [[true, false, false], [false, true, false], [false, false, true]],
         }
     }
 
-    /// Which average `colour` goes by.
-    pub(crate) fn of(self, colour: usize) -> usize {
-        if self == Averages::Shared { 0 } else { colour }
-    }
-
-    /// The length that average `i` is an average of, given the lengths by colour.
-    pub(crate) fn length(self, i: usize, by_colour: [f64; 3]) -> f64 {
+    /// The lengths that the averages are of, given those by colour.
+    #[must_use]
+    pub fn lengths(self, [green, yellow, red]: [f64; 3]) -> [f64; 3] {
         match self {
-            Averages::Shared => by_colour.iter().sum(),
-            Averages::Coupled => by_colour[..=i].iter().sum(),
-            Averages::Decoupled => by_colour[i],
+            Averages::Shared => [green + yellow + red; 3],
+            Averages::Coupled => [green, green + yellow, green + yellow + red],
+            Averages::Decoupled => [green, yellow, red],
         }
     }
 }
@@ -70,37 +65,15 @@ crate::params! {
         red: Option<Thresholds>;
         /// What the curves are held against: shared (WRED), coupled (RIO-C) or decoupled averages (RIO-D).
         averages: Averages = Averages::Shared;
-        /// Weight of the newest sample in every average.
-        w_q: f64 [UNIT_POSITIVE] = 0.002;
-        /// From max_th to 2 max_th the probability rises from max_p to 1, rather than to 1 at once.
-        gentle: bool = false;
-        /// After a drop, at least 1/p packets of the colour are let by before the next.
-        wait: bool = false;
-        /// Packets of ECN-capable transports are marked rather than dropped early; forced drops remain.
-        ecn: bool = false;
-        /// Typical size on the wire: how fast an idle link ages the averages. Left out: a full packet.
-        mean_packet: Option<Bytes> [POSITIVE];
+        ..common: Common;
     }
-}
-
-/// All that an arrival touches, by colour.
-#[derive(Clone, Debug)]
-pub struct Vars {
-    average: [QueueAverage; 3],
-    curve: [Curve; 3],
-    count: [Countdown; 3],
-    weight: Weight,
-    rule: Rule,
-    averages: Averages,
 }
 
 /// The discipline.
 #[derive(Clone, Debug)]
 pub struct Wred {
-    vars: Vars,
-    /// By colour.
-    stats: [Tally; 3],
-    ecn: bool,
+    law: Law<3>,
+    averages: Averages,
 }
 
 /// Green, yellow, red: what is set, red as yellow where nothing is said; all checked, in one unit.
@@ -143,49 +116,12 @@ impl Build for Params {
     }
 
     fn build(&self, context: &Context) -> Wred {
-        let mean = self.mean_packet.unwrap_or(context.packet);
         let colours = [&self.green, &self.yellow, self.red.as_ref().unwrap_or(&self.yellow)];
-        Wred {
-            vars: Vars {
-                average: [QueueAverage::default(); 3],
-                curve: colours.map(Thresholds::curve),
-                count: [Countdown::default(); 3],
-                weight: Weight::new(self.w_q, context.link_rate, mean),
-                rule: Rule {
-                    law: Law::Floyd93,
-                    gentle: self.gentle,
-                    wait: self.wait,
-                    in_bytes: matches!(self.green.min_th, Backlog::Bytes(_)),
-                    mean: None,
-                },
-                averages: self.averages,
-            },
-            stats: [Tally::default(); 3],
-            ecn: self.ecn,
-        }
+        let rule = self.common.rule(self.green.min_th, false, context);
+        let curves = colours.map(Thresholds::curve);
+        let config = Config::new(self.common.weight(context), curves, self.averages.takes(), rule);
+        Wred { law: Law::new(config), averages: self.averages }
     }
-}
-
-impl Vars {
-    /// Takes an arrival of `colour` into the averages; gives its own.
-    #[inline]
-    fn update(&mut self, now: Time, colour: usize, lengths: [f64; 3], idle: Option<Time>) -> f64 {
-        if let Some(since) = idle {
-            for a in &mut self.average {
-                a.age(&self.weight, now, since);
-            }
-        } else {
-            for i in self.averages.sampled(colour) {
-                self.average[i].sample(&self.weight, now, self.averages.length(i, lengths), None);
-            }
-        }
-        self.average[self.averages.of(colour)].get()
-    }
-}
-
-/// Waiting packets, or bytes, by colour.
-pub(crate) fn lengths<Q: Queue + ?Sized>(queue: &Q, in_bytes: bool) -> [f64; 3] {
-    Colour::ALL.map(|c| if in_bytes { queue.bytes_of(c) as f64 } else { f64::from(queue.packets_of(c)) })
 }
 
 impl Mechanism for Wred {
@@ -198,15 +134,11 @@ impl Mechanism for Wred {
     }
 
     fn gauges(&self, _: Time, show: Gauge<'_>) {
-        let v = &self.vars;
-        for (colour, (avg, p)) in
-            [("avg_green", "p_b_green"), ("avg_yellow", "p_b_yellow"), ("avg_red", "p_b_red")]
-                .into_iter()
-                .enumerate()
-        {
-            let average = v.average[v.averages.of(colour)].get();
-            show(avg, average);
-            show(p, v.curve[colour].p_b(average, v.rule.gentle));
+        const NAMES: [(&str, &str); 3] =
+            [("avg_green", "p_b_green"), ("avg_yellow", "p_b_yellow"), ("avg_red", "p_b_red")];
+        for (colour, (avg, p_b)) in NAMES.into_iter().enumerate() {
+            show(avg, self.law.vars.avg[colour]);
+            show(p_b, self.law.p_b(colour));
         }
     }
 
@@ -216,7 +148,7 @@ impl Mechanism for Wred {
             ["early_yellow", "forced_yellow", "overflow_yellow", "marked_yellow"],
             ["early_red", "forced_red", "overflow_red", "marked_red"],
         ];
-        for (names, tally) in NAMES.into_iter().zip(&self.stats) {
+        for (names, tally) in NAMES.into_iter().zip(&self.law.tally) {
             tally.show(names, show);
         }
     }
@@ -232,22 +164,16 @@ impl Aqm for Wred {
         rng: &mut Rng,
         why: &mut W,
     ) -> Admission {
-        let v = &mut self.vars;
         let colour = packet.colour as usize;
-        let lengths = lengths(queue, v.rule.in_bytes);
-        let avg = v.update(now, colour, lengths, queue.idle_since());
-        let queued = v.averages.length(v.averages.of(colour), lengths);
-        why.note("queued", queued);
+        let in_bytes = self.law.config.rule.in_bytes;
+        let waiting = |c| if in_bytes { queue.bytes_of(c) as f64 } else { f64::from(queue.packets_of(c)) };
+        let lengths = self.averages.lengths(Colour::ALL.map(waiting));
+        let arrival = Arrival { now, colour, size: packet.size, lengths, idle: queue.idle_since() };
+        let avg = self.law.sample(&arrival);
+        why.note("queued", lengths[colour]);
         why.note("avg", avg);
-        let found = Found { avg, size: packet.size };
-        let fate = v.count[colour].test(&v.curve[colour], &v.rule, found, || queued, rng, why);
-        let can_mark = self.ecn && packet.ecn != Ecn::NotCapable;
-        let verdict = admission(fate, v.rule.law, can_mark, queue.fits(packet.size));
-        self.stats[colour].count(verdict);
-        if verdict == Admission::Drop(Cause::OVERFLOW) {
-            v.count[colour].restart();
-        }
-        verdict
+        let test = self.law.test(&arrival, rng, why);
+        self.law.conclude(packet, colour, test, queue.fits(packet.size))
     }
 }
 

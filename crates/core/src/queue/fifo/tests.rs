@@ -1,7 +1,7 @@
 use super::*;
 use crate::aqm::Aqm;
 use crate::aqm::drop_tail::DropTail;
-use crate::aqm::spacing::{EARLY, FORCED};
+use crate::aqm::red::{EARLY, FORCED};
 use crate::mechanism::Mechanism;
 use crate::packet::Ecn;
 use crate::rng::Rng;

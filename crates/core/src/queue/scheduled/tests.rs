@@ -1,7 +1,7 @@
 use super::*;
 use crate::aqm::Aqm;
 use crate::aqm::drop_tail::DropTail;
-use crate::aqm::spacing::EARLY;
+use crate::aqm::red::EARLY;
 use crate::mechanism::Mechanism;
 use crate::packet::{Colour, FlowId};
 use crate::queue::drr::Drr;

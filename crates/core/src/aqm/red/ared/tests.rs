@@ -18,11 +18,8 @@ fn params() -> Params {
         interval: Duration::from_millis(500),
         alpha: 0.01,
         beta: 0.9,
-        gentle: true,
-        wait: false,
-        ecn: false,
         byte_scaled: false,
-        mean_packet: None,
+        common: Common { gentle: true, ..crate::params::defaults() },
     }
 }
 
@@ -37,7 +34,7 @@ fn run(p: &Params, lengths: &[u32]) -> Vec<f64> {
         ared.arrive(now, &packet, &mut Fake::of(*q, 0), &mut rng, &mut Silent);
         now += p.interval;
         ared.tick(now, &mut Outbox::default());
-        ared.red.curve().max_p
+        ared.red.law.config.curves[0].max_p
     });
     each.collect()
 }
@@ -61,10 +58,10 @@ fn what_is_left_out_follows_from_the_link() {
     let p = Params { min_th: None, max_th: None, w_q: None, ..params() };
     let red = p.as_red(&CONTEXT);
     assert_eq!((red.min_th, red.max_th), (Backlog::Packets(5.0), Backlog::Packets(15.0)));
-    assert!((red.w_q - 0.000_799_68).abs() < 1e-8, "{}", red.w_q);
+    assert!((red.common.w_q - 0.000_799_68).abs() < 1e-8, "{}", red.common.w_q);
     let slow = Params { target_delay: Duration::from_millis(40), ..p.clone() };
     assert_eq!(slow.as_red(&CONTEXT).max_th, Backlog::Packets(75.0));
-    let small = Params { mean_packet: Some(Bytes(500)), ..slow };
+    let small = Params { common: Common { mean_packet: Some(Bytes(500)), ..slow.common }, ..slow };
     assert_eq!(small.as_red(&CONTEXT).min_th, Backlog::Packets(50.0));
     let in_bytes = Params { max_th: Some(Backlog::Bytes(20_000.0)), ..p.clone() };
     assert_eq!(in_bytes.as_red(&CONTEXT).min_th, Backlog::Bytes(5000.0));

@@ -1,11 +1,11 @@
 use super::*;
-use crate::aqm::oracle::{Past, Sample, average, p_a};
-use crate::aqm::spacing::{EARLY, FORCED};
-use crate::packet::{Colour, FlowId};
+use crate::aqm::red::oracle::{Past, Sample, average, p_a};
+use crate::aqm::red::{EARLY, FORCED};
+use crate::packet::{Colour, Ecn, FlowId};
 use crate::queue::fake::Fake;
 use crate::rng::Rng;
-use crate::units::Rate;
-use crate::verdict::Silent;
+use crate::units::{Bytes, Rate};
+use crate::verdict::{Cause, Silent};
 use Admission::{Admit, Drop};
 use Colour::{Green as I, Red as R, Yellow as O};
 use proptest::prelude::*;
@@ -26,11 +26,7 @@ fn params() -> Params {
         in_factor: 1.0,
         fallback_max_th: None,
         stale_after: None,
-        w_q: 1.0,
-        gentle: false,
-        wait: false,
-        ecn: false,
-        mean_packet: None,
+        common: Common { w_q: 1.0, gentle: false, wait: false, ecn: false, mean_packet: None },
     }
 }
 
@@ -181,14 +177,14 @@ fn signals_late_lost_or_foolish() {
 #[test]
 fn ecn_marks_what_chance_picks_if_it_is_on() {
     let run = |ecn, capable| {
-        let mut aqm = Params { ecn, ..params() }.build(&CONTEXT);
+        let mut aqm = Params { common: Common { ecn, ..params().common }, ..params() }.build(&CONTEXT);
         tell(&mut aqm, 0, 40.0);
         let mut rng = Rng::for_component(1, "dwred");
         let packet = Packet { size: 1000, colour: O, ecn: capable, ..Packet::default() };
         for _ in 0..1000 {
             aqm.arrive(Time::ZERO, &packet, &mut Fake::of(0, 30), &mut rng, &mut Silent);
         }
-        (aqm.stats[0].marked(), aqm.stats[0].early())
+        (aqm.law.tally[OUT].marked(), aqm.law.tally[OUT].early())
     };
     let (marked, dropped) = run(true, Ecn::Capable);
     assert!(marked > 0 && dropped == 0);
@@ -216,7 +212,7 @@ proptest! {
     fn agrees_with_the_oracle(steps in lives(), sum in 2f64..120.0, w_q in 0.01f64..=1.0, gentle: bool,
                               wait: bool, both: bool, seed: u64) {
         let colours = if both { Colours::Both } else { Colours::Out };
-        let mut aqm = Params { w_q, gentle, wait, colours, ..params() }.build(&CONTEXT);
+        let mut aqm = Params { colours, common: Common { w_q, gentle, wait, ..params().common }, ..params() }.build(&CONTEXT);
         tell(&mut aqm, 0, sum);
         let curve = Curve::new(0.15 * sum, sum, 0.1);
         let mut rng = Rng::for_component(seed, "dwred");
@@ -227,7 +223,7 @@ proptest! {
             let mut slow = rng.clone();
             let fast = offer(&mut aqm, now, colour, waiting, &mut rng);
             samples.push(Sample::Length(f64::from(waiting)));
-            let avg = aqm.vars.average.get();
+            let avg = aqm.law.vars.avg[OUT];
             prop_assert!((average(&samples, w_q) - avg).abs() < 1e-9);
             if colour == I && !both {
                 prop_assert_eq!(fast, Admit);

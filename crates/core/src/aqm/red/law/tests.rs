@@ -1,13 +1,76 @@
 use super::*;
+use crate::aqm::red::curve::Weight;
 use crate::rng::Rng;
+use crate::units::{Bytes, Rate};
 use crate::verdict::Silent;
 use proptest::prelude::*;
 
-const RULE: Rule = Rule { law: Law::Floyd93, gentle: false, wait: false, in_bytes: false, mean: None };
+const RULE: Rule = Rule { gentle: false, wait: false, ecn: false, in_bytes: false, mean: None };
 
 fn curves() -> impl Strategy<Value = Curve> {
     (0f64..100.0, 0.1f64..100.0, 0.001f64..=1.0)
         .prop_map(|(min_th, width, max_p)| Curve::new(min_th, min_th + width, max_p))
+}
+
+fn found(avg: f64) -> Found {
+    Found { avg, size: 1000, queued: 9.0 }
+}
+
+/// A law for one colour at 1,000 packets a second, its average at `avg`.
+fn of(w_q: f64, avg: f64) -> Law<1> {
+    let weight = Weight::new(w_q, Some(Rate(8_000_000)), Bytes(1000));
+    let mut law = Law::new(Config::new(weight, [Curve::new(5.0, 15.0, 0.1)], [[true]], RULE));
+    law.vars.avg = [avg];
+    law
+}
+
+fn at(ms: f64) -> Time {
+    Time::from_secs(ms * 1e-3)
+}
+
+/// An arrival that finds this length, or the link idle since then.
+fn finds(ms: f64, q: f64, idle: Option<f64>) -> Arrival<1> {
+    Arrival { now: at(ms), colour: 0, size: 1000, lengths: [q], idle: idle.map(at) }
+}
+
+#[test]
+fn a_sample_moves_an_average_by_its_weight() {
+    assert_eq!(of(0.25, 10.0).sample(&finds(1.0, 20.0, None)), 12.5);
+}
+
+/// Floyd and Jacobson 1993, §11.
+#[test]
+fn idle_time_ages_an_average_as_so_many_empty_queues_would() {
+    let slow = (0..7).fold(10.0, |avg, _| avg * (1.0 - 0.25));
+    assert!((of(0.25, 10.0).sample(&finds(10.0, 0.0, Some(3.0))) - slow).abs() < 1e-12);
+}
+
+#[test]
+fn without_a_rate_idle_time_does_not_age_an_average() {
+    let mut law = of(0.25, 10.0);
+    let weight = Weight::new(0.25, None, Bytes(1000));
+    law.config = Arc::new(Config::new(weight, law.config.curves, [[true]], RULE));
+    assert_eq!(law.sample(&finds(1e6, 0.0, Some(0.0))), 7.5);
+}
+
+/// Only the last sample counts: any idle time empties the average.
+#[test]
+fn a_weight_of_one_forgets_at_once() {
+    assert_eq!(of(1.0, 10.0).sample(&finds(1.0, 0.0, Some(0.5))), 0.0);
+}
+
+/// Which arrivals move which averages is a matrix: here the first colour's move both, the second's the second.
+#[test]
+fn the_matrix_says_which_averages_an_arrival_moves() {
+    let weight = Weight::new(0.5, None, Bytes(1000));
+    let curves = [Curve::new(5.0, 15.0, 0.1); 2];
+    let mut law: Law<2> = Law::new(Config::new(weight, curves, [[true, true], [false, true]], RULE));
+    let mut sample = |colour| {
+        law.sample(&Arrival { now: Time::ZERO, colour, size: 1000, lengths: [8.0, 12.0], idle: None });
+        law.vars.avg
+    };
+    assert_eq!(sample(1), [0.0, 6.0]);
+    assert_eq!(sample(0), [4.0, 9.0]);
 }
 
 #[test]
@@ -20,18 +83,16 @@ fn spacing_by_hand() {
 /// 1/p_b … 2/p_b − 1.
 #[test]
 fn gaps_are_uniform() {
-    let cases = [(Law::Floyd93, false, 1, 9), (Law::Floyd93, true, 10, 10)];
-    for (law, wait, from, values) in cases {
+    for (wait, from, values) in [(false, 1, 9), (true, 10, 10)] {
         let curve = Curve::new(0.0, 10.0, 0.2);
-        let found = Found { avg: 5.0, size: 1000 };
         let mut rng = Rng::for_component(5, "gaps");
-        let mut count = Countdown::default();
+        let mut count = Count::default();
         let mut gaps = [0u32; 40];
         let mut gap = 0;
         for _ in 0..200_000 {
             gap += 1;
-            if count.test(&curve, &Rule { law, wait, ..RULE }, found, || 5.0, &mut rng, &mut Silent)
-                != Fate::Pass
+            let rule = Rule { wait, ..RULE };
+            if Floyd93::test(&mut count, &curve, &rule, found(5.0), &mut rng, &mut Silent) != EarlyTest::Pass
             {
                 gaps[gap] += 1;
                 gap = 0;
@@ -48,95 +109,59 @@ fn gaps_are_uniform() {
     }
 }
 
-/// Counts after one arrival each at these averages.
-fn counts(law: Law, averages: &[f64]) -> Vec<i32> {
+/// Counts after one arrival each at these averages, thresholds 5 and 15.
+pub(crate) fn counts<R: Reading>(averages: &[f64]) -> Vec<i32> {
     let curve = Curve::new(5.0, 15.0, 0.001);
     let mut rng = Rng::for_component(1, "counts");
-    let mut count = Countdown::default();
-    averages
-        .iter()
-        .map(|&avg| {
-            let found = Found { avg, size: 1000 };
-            count.test(&curve, &Rule { law, ..RULE }, found, || 9.0, &mut rng, &mut Silent);
-            count.get()
-        })
-        .collect()
+    let mut count = Count::default();
+    let each = averages.iter().map(|&avg| {
+        R::test(&mut count, &curve, &RULE, found(avg), &mut rng, &mut Silent);
+        count.get()
+    });
+    each.collect()
 }
 
 #[test]
 fn the_count_starts_at_min_th() {
     let averages = [4.9, 5.0, 6.0, 6.0, 4.9, 6.0, 15.0, 6.0];
-    assert_eq!(counts(Law::Floyd93, &averages), [-1, 0, 1, 2, -1, 0, 0, 1]);
-    assert_eq!(counts(Law::Ns2Red, &averages), [-1, 1, 2, 3, -1, 1, 0, 1]);
-    // Here the caller restarts: ns-2's RIO does so for IN only.
-    assert_eq!(counts(Law::Ns2Rio, &averages), [-1, 1, 2, 3, -1, 1, 2, 3]);
+    assert_eq!(counts::<Floyd93>(&averages), [-1, 0, 1, 2, -1, 0, 0, 1]);
 }
 
-/// ns-2 draws even where p = 0 or 1, but not for the first packet over min_th, nor while one packet waits.
+/// RFC 3168 §7: whatever chance picks may be marked, however high the average; what is dropped for sure may not.
 #[test]
-fn ns2_draws_as_ns2_does() {
-    let curve = Curve::new(5.0, 15.0, 0.1);
-    let mut count = Countdown::default();
-    let draws = |count: &mut Countdown, law, avg, queued| {
-        let (mut rng, mut idle) = (Rng::ns2(1), Rng::ns2(1));
-        let found = Found { avg, size: 1000 };
-        count.test(&curve, &Rule { law, ..RULE }, found, || queued, &mut rng, &mut Silent);
-        rng.uniform() != idle.uniform()
-    };
-    assert!(!draws(&mut count, Law::Ns2Red, 5.0, 1.0));
-    assert!(!draws(&mut count, Law::Ns2Red, 5.0, 2.0));
-    assert!(draws(&mut count, Law::Ns2Red, 5.0, 2.0));
-    assert!(draws(&mut count, Law::Ns2Red, 15.0, 2.0));
-    assert!(!draws(&mut count, Law::Ns2Rio, 15.0, 2.0));
-    assert!(!draws(&mut count, Law::Ns2Red, 15.0, 1.0));
-    assert!(!draws(&mut count, Law::Ns2Red, 15.0, 2.0), "first over min_th again");
-}
-
-/// ns-2 marks below p_b = 0.1 (RED), or below max_th (RIO); above that it drops.
-#[test]
-fn ns2_marks_only_low_down() {
+fn what_chance_picks_may_be_marked() {
     let curve = Curve::new(5.0, 15.0, 0.2);
-    let fate = |law, avg| {
+    let test = |avg| {
         let mut rng = Rng::for_component(1, "marks");
-        let mut count = Countdown(1000);
-        let rule = Rule { law, gentle: true, ..RULE };
-        count.test(&curve, &rule, Found { avg, size: 1000 }, || 9.0, &mut rng, &mut Silent)
+        let rule = Rule { gentle: true, ..RULE };
+        Floyd93::test(&mut Count(1000), &curve, &rule, found(avg), &mut rng, &mut Silent)
     };
-    let early = |markable| Fate::Early { markable };
-    assert_eq!([9.0, 11.0].map(|avg| fate(Law::Ns2Red, avg)), [early(true), early(false)]);
-    assert_eq!([11.0, 16.0].map(|avg| fate(Law::Ns2Rio, avg)), [early(true), early(false)]);
-    assert_eq!(fate(Law::Floyd93, 16.0), early(true));
-    assert_eq!([Law::Ns2Red, Law::Ns2Rio, Law::Floyd93].map(|l| fate(l, 30.0)), [Fate::Forced; 3]);
-}
-
-/// ns-2 counts whole typical packets among the bytes let by, and scales p last.
-#[test]
-fn ns2_counts_bytes_where_sizes_matter() {
-    let curve = Curve::new(0.0, 10.0, 0.4);
-    let mut notes = crate::verdict::Notes::default();
-    let mut count = Countdown(700);
-    let found = Found { avg: 5.0, size: 500 };
-    let mut rng = Rng::for_component(1, "bytes");
-    count.test(
-        &curve,
-        &Rule { law: Law::Ns2Red, mean: Some(1000), ..RULE },
-        found,
-        || 9.0,
-        &mut rng,
-        &mut notes,
-    );
-    // 1,200 bytes are one packet: 0.2 / (1 − 0.2), halved for half a packet.
-    assert_eq!(notes.items()[..3], [("count", 1200.0), ("p_b", 0.2), ("p_a", 0.125)]);
+    assert_eq!(test(16.0), EarlyTest::Early { markable: true });
+    assert_eq!(test(30.0), EarlyTest::Forced);
 }
 
 proptest! {
+    /// Arrivals that are dropped leave the link idle: whoever looks, each moment ages an average once.
+    #[test]
+    fn idle_time_counts_once(w_q in 0.001f64..0.5, looks in prop::collection::vec(0f64..50.0, 1..10)) {
+        let mut looks = looks;
+        looks.sort_by(f64::total_cmp);
+        let mut often = of(w_q, 100.0);
+        for ms in &looks {
+            often.sample(&finds(10.0 + ms, 0.0, Some(10.0)));
+        }
+        let mut once = of(w_q, 100.0);
+        once.sample(&finds(10.0 + looks[looks.len() - 1], 0.0, Some(10.0)));
+        prop_assert!((often.vars.avg[0] - once.vars.avg[0]).abs() <= 1e-9 * (1.0 + once.vars.avg[0]));
+    }
+
     /// Without a division as with: the same verdict, count and next random number, on the thresholds too.
     #[test]
     fn products_decide_as_quotients_do(c in curves(), gentle: bool, wait: bool, seed: u64,
                                        averages in prop::collection::vec((0u8..8, 0f64..1.0), 1..300)) {
         let rule = Rule { gentle, wait, ..RULE };
         let mut rngs = [Rng::for_component(seed, "spacing"), Rng::for_component(seed, "spacing")];
-        let mut counts = [Countdown::default(); 2];
+        let mut counts = [Count::default(); 2];
         for (place, x) in averages {
             let avg = match place {
                 0 => c.min_th,
@@ -146,9 +171,9 @@ proptest! {
                 4 => c.min_th * (1.0 + 1e-15 * x),
                 _ => c.min_th + (c.max_th - c.min_th) * x,
             };
-            let found = Found { avg, size: 1000 };
-            let fast = counts[0].test(&c, &rule, found, || avg, &mut rngs[0], &mut Silent);
-            let slow = counts[1].test_floyd93(&c, &rule, found, &mut rngs[1], &mut Silent);
+            let found = found(avg);
+            let fast = Floyd93::test(&mut counts[0], &c, &rule, found, &mut rngs[0], &mut Silent);
+            let slow = counts[1].test(&c, &rule, found, &mut rngs[1], &mut Silent);
             prop_assert_eq!(fast, slow);
             prop_assert_eq!(counts[0], counts[1]);
             let [a, b] = rngs.each_ref().map(|r| r.clone().uniform());

@@ -1,13 +1,13 @@
 use super::*;
 use crate::aqm::Aqm;
-use crate::aqm::oracle::{Past, Sample, average, p_a};
+use crate::aqm::red::oracle::{Past, Sample, average, p_a};
 use crate::aqm::red::{self, Red};
-use crate::aqm::spacing::{EARLY, FORCED};
+use crate::aqm::red::{EARLY, FORCED};
 use crate::mechanism::Mechanism;
 use crate::packet::{Colour, Ecn, Packet};
 use crate::queue::fake::Fake;
 use crate::rng::Rng;
-use crate::units::{Duration, Rate, Time};
+use crate::units::{Backlog, Bytes, Duration, Rate, Time};
 use crate::verdict::{Admission, Notes, Silent};
 use Admission::{Admit, Drop};
 use Colour::{Green as I, Red as R, Yellow as O};
@@ -26,15 +26,10 @@ fn params(w_q: f64) -> Params {
     Params {
         r#in: thresholds(45.0, 60.0, 0.02),
         out: thresholds(20.0, 40.0, 0.05),
-        w_q,
-        gentle: false,
-        wait: false,
-        ecn: false,
         avg_update: AvgUpdate::ClarkFang,
         byte_scaled: false,
-        mean_packet: None,
         watch: false,
-        variant: Variant::Floyd93,
+        common: Common { w_q, gentle: false, wait: false, ecn: false, mean_packet: None },
     }
 }
 
@@ -85,31 +80,30 @@ fn golden_draws() {
 #[test]
 fn a_queue_is_two_cache_lines_the_first_without_counts() {
     assert!(size_of::<Rio>() <= 128, "{} bytes", size_of::<Rio>());
-    assert_eq!(std::mem::offset_of!(Rio, stats), 64);
+    assert!(std::mem::offset_of!(Rio, law.tally) <= 64);
 }
 
 /// avg_total and avg_in after one OUT and then one IN arrival that find 8 IN and 4 OUT packets, w_q = ½.
 #[test]
 fn averages_by_option() {
     let after = |avg_update| {
-        let mut rio = Params { avg_update, ..params(0.5) }.discipline(&CONTEXT);
+        let mut rio = Params { avg_update, ..params(0.5) }.build(&CONTEXT);
         let mut rng = Rng::for_component(1, "rio");
         [O, I].map(|colour| {
             arrive(&mut rio, 0, colour, &mut Fake::of(8, 4), &mut rng);
-            (rio.vars.out.average.get(), rio.vars.r#in.average.get())
+            (rio.law.vars.avg[OUT], rio.law.vars.avg[IN])
         })
     };
     assert_eq!(after(AvgUpdate::ClarkFang), [(6.0, 0.0), (9.0, 4.0)]);
     assert_eq!(after(AvgUpdate::EveryArrival), [(6.0, 4.0), (9.0, 6.0)]);
     assert_eq!(after(AvgUpdate::OwnColour), [(6.0, 0.0), (6.0, 4.0)]);
-    assert_eq!(after(AvgUpdate::Ns2), [(0.0, 0.0), (6.0, 4.0)]);
 }
 
 /// An idle stretch that an OUT packet ends ages IN's average all the same.
 #[test]
 fn idle_time_ages_both_averages() {
     for avg_update in [AvgUpdate::ClarkFang, AvgUpdate::EveryArrival, AvgUpdate::OwnColour] {
-        let mut rio = Params { avg_update, ..params(0.5) }.discipline(&CONTEXT);
+        let mut rio = Params { avg_update, ..params(0.5) }.build(&CONTEXT);
         let mut rng = Rng::for_component(1, "rio");
         arrive(&mut rio, 0, I, &mut Fake::of(8, 4), &mut rng);
         if avg_update == AvgUpdate::OwnColour {
@@ -118,28 +112,8 @@ fn idle_time_ages_both_averages() {
         let ms = 1_000_000_000;
         let mut idle = Fake { idle: Some(Time(10 * ms)), ..Fake::of(0, 0) };
         arrive(&mut rio, 12 * ms, O, &mut idle, &mut rng);
-        assert_eq!((rio.vars.out.average.get(), rio.vars.r#in.average.get()), (1.5, 1.0));
+        assert_eq!((rio.law.vars.avg[OUT], rio.law.vars.avg[IN]), (1.5, 1.0));
     }
-}
-
-/// ns-2's averages sleep through OUT arrivals: IN's ages from where the idle stretch began to the IN packet.
-#[test]
-fn ns2_ages_the_average_of_in_at_the_next_in_packet() {
-    let p = Params { avg_update: AvgUpdate::Ns2, variant: Variant::Ns2, ..params(0.5) };
-    let mut rio = p.discipline(&CONTEXT);
-    let mut rng = Rng::for_component(1, "rio");
-    let ms = 1_000_000_000;
-    arrive(&mut rio, 0, I, &mut Fake::of(16, 16), &mut rng);
-    assert_eq!((rio.vars.out.average.get(), rio.vars.r#in.average.get()), (16.0, 8.0));
-    let mut idle = Fake { idle: Some(Time(10 * ms)), ..Fake::of(0, 0) };
-    arrive(&mut rio, 12 * ms, O, &mut idle, &mut rng);
-    assert_eq!((rio.vars.out.average.get(), rio.vars.r#in.average.get()), (16.0, 8.0));
-    // 3.5 ms since the stretch began: three packets and this one for IN, this one alone for the total.
-    arrive(&mut rio, 13 * ms + ms / 2, I, &mut Fake::of(0, 0), &mut rng);
-    assert_eq!((rio.vars.out.average.get(), rio.vars.r#in.average.get()), (8.0, 0.5));
-    // Seen once.
-    arrive(&mut rio, 20 * ms, I, &mut Fake::of(0, 0), &mut rng);
-    assert_eq!(rio.vars.r#in.average.get(), 0.25);
 }
 
 #[test]
@@ -148,22 +122,22 @@ fn thresholds_in_bytes_count_bytes_of_each_colour() {
         |min, max| Thresholds { min_th: Backlog::Bytes(min), max_th: Backlog::Bytes(max), max_p: 0.02 };
     let p = Params { r#in: bytes(45_000.0, 60_000.0), out: bytes(20_000.0, 40_000.0), ..params(1.0) };
     let mut rng = Rng::for_component(1, "rio");
-    let mut rio = p.discipline(&CONTEXT);
+    let mut rio = p.build(&CONTEXT);
     assert_eq!(arrive(&mut rio, 0, I, &mut Fake::of(44, 50), &mut rng), Admit);
-    assert_eq!((rio.vars.out.average.get(), rio.vars.r#in.average.get()), (94_000.0, 44_000.0));
+    assert_eq!((rio.law.vars.avg[OUT], rio.law.vars.avg[IN]), (94_000.0, 44_000.0));
     assert_eq!(arrive(&mut rio, 0, I, &mut Fake::of(60, 0), &mut rng), Drop(FORCED));
 }
 
 #[test]
 fn ecn_marks_what_chance_picks_if_it_is_on() {
     let run = |ecn, capable| {
-        let mut rio = Params { ecn, ..params(1.0) }.discipline(&CONTEXT);
+        let mut rio = Params { common: Common { ecn, ..params(1.0).common }, ..params(1.0) }.build(&CONTEXT);
         let mut rng = Rng::for_component(1, "rio");
         let packet = Packet { size: 1000, colour: O, ecn: capable, ..Packet::default() };
         for _ in 0..1000 {
             rio.arrive(Time::ZERO, &packet, &mut Fake::of(0, 30), &mut rng, &mut Silent);
         }
-        (rio.stats[0].marked(), rio.stats[0].early())
+        (rio.law.tally[OUT].marked(), rio.law.tally[OUT].early())
     };
     let (marked, dropped) = run(true, Ecn::Capable);
     assert!(marked > 0 && dropped == 0);
@@ -197,10 +171,8 @@ fn odd_parameters_are_refused_or_remarked_on() {
 /// A RED with the thresholds of one colour.
 fn red_of(t: &Thresholds, p: &Params) -> Red {
     let Thresholds { min_th, max_th, max_p } = t.clone();
-    let Params { w_q, gentle, wait, ecn, byte_scaled, mean_packet, variant, .. } = *p;
-    let drop = red::DropAt::Tail;
-    red::Params { min_th, max_th, max_p, w_q, gentle, wait, ecn, byte_scaled, mean_packet, variant, drop }
-        .build(&CONTEXT)
+    let Params { byte_scaled, common, .. } = p.clone();
+    red::Params { min_th, max_th, max_p, byte_scaled, drop: red::DropAt::Tail, common }.build(&CONTEXT)
 }
 
 /// Microseconds since the last arrival, colour, IN and OUT packets waiting, share of the time idle.
@@ -230,7 +202,7 @@ proptest! {
     #[test]
     fn one_colour_alone_is_red(steps in arrivals(), out: bool, gentle: bool, wait: bool, avg_update in by_option(),
                                w_q in 0.01f64..=1.0, seed: u64) {
-        let p = Params { gentle, wait, avg_update, ..params(w_q) };
+        let p = Params { avg_update, common: Common { gentle, wait, ..params(w_q).common }, ..params(w_q) };
         let (mut rio, mut red) = (p.build(&CONTEXT), red_of(if out { &p.out } else { &p.r#in }, &p));
         let colour = if out { O } else { I };
         let (mut a, mut b) = (Rng::for_component(seed, "rio"), Rng::for_component(seed, "rio"));
@@ -250,8 +222,8 @@ proptest! {
     #[test]
     fn agrees_with_the_oracle(steps in arrivals(), gentle: bool, wait: bool, avg_update in by_option(),
                               w_q in 0.01f64..=1.0, seed: u64) {
-        let p = Params { gentle, wait, avg_update, ..params(w_q) };
-        let mut rio = p.discipline(&CONTEXT);
+        let p = Params { avg_update, common: Common { gentle, wait, ..params(w_q).common }, ..params(w_q) };
+        let mut rio = p.build(&CONTEXT);
         let mut rng = Rng::for_component(seed, "rio");
         let (mut all, mut ins_only) = (Vec::new(), Vec::new());
         let (mut past_in, mut past_out) = (Vec::<Past>::new(), Vec::<Past>::new());
@@ -270,13 +242,8 @@ proptest! {
             let every = avg_update == AvgUpdate::EveryArrival;
             if colour != I || !own || idle.is_some() { all.push(sample(ins + outs)); }
             if colour == I || every || idle.is_some() { ins_only.push(sample(ins)); }
-            let (group, curve) = if colour == I {
-                (&rio.vars.r#in, &rio.config.r#in)
-            } else {
-                (&rio.vars.out, &rio.config.out)
-            };
-            let samples = if colour == I { &ins_only } else { &all };
-            let avg = group.average.get();
+            let (own, samples) = if colour == I { (IN, &ins_only) } else { (OUT, &all) };
+            let (curve, avg) = (&rio.law.config.curves[own], rio.law.vars.avg[own]);
             prop_assert!((average(samples, w_q) - avg).abs() < 1e-9);
             let past = if colour == I { &mut past_in } else { &mut past_out };
             let p = p_a(past, avg, curve, gentle, wait);

@@ -1,11 +1,11 @@
 use super::*;
-use crate::aqm::oracle::{Past, Sample, average, p_a};
-use crate::aqm::spacing::{EARLY, FORCED};
-use crate::estimate::ewma::{QueueAverage, Weight};
+use crate::aqm::red;
+use crate::aqm::red::oracle::{Past, Sample, average, p_a};
+use crate::aqm::red::{EARLY, FORCED};
 use crate::packet::{Ecn, FlowId};
 use crate::queue::fake::Fake;
 use crate::rng::Rng;
-use crate::units::{Backlog, Rate};
+use crate::units::{Backlog, Bytes, Rate};
 use crate::verdict::{Cause, Notes, Silent};
 use Admission::{Admit, Drop};
 use Colour::{Green as I, Red as R, Yellow as O};
@@ -26,16 +26,11 @@ fn params(w_q: f64) -> Params {
         total: thresholds(30.0, 90.0, 0.05),
         out: thresholds(10.0, 30.0, 0.1),
         strictness: 0.0,
-        w_q,
-        gentle: false,
-        wait: false,
-        ecn: false,
         avg_update: AvgUpdate::EveryArrival,
         byte_scaled: false,
         counts: Counts::Each,
-        mean_packet: None,
-        variant: Variant::Floyd93,
         watch: false,
+        common: Common { w_q, gentle: false, wait: false, ecn: false, mean_packet: None },
     }
 }
 
@@ -104,14 +99,13 @@ fn averages_by_option() {
         let mut rng = Rng::for_component(1, "rio_plus_out");
         [(I, 8, 0), (O, 0, 4), (O, 0, 0)].map(|(colour, ins, outs)| {
             offer(&mut aqm, colour, &mut Fake::of(ins, outs), &mut rng, &mut Silent);
-            let (total, ins) = aqm.rio.averages();
+            let [ins, total] = aqm.rio.law.vars.avg;
             avg_out(total, ins)
         })
     };
     assert_eq!(after(AvgUpdate::EveryArrival), [0.0, 2.0, 1.0]);
     assert_eq!(after(AvgUpdate::ClarkFang), [0.0, 0.0, 0.0]);
     assert_eq!(after(AvgUpdate::OwnColour), [0.0, 0.0, 0.0]);
-    assert_eq!(after(AvgUpdate::Ns2), [0.0, 0.0, 0.0]);
 }
 
 /// §4: OUT is tested on avg_total, and "if the packet is not dropped" on avg_out. The first packet above the thresholds meets both at
@@ -139,7 +133,8 @@ fn both_tests_drop_as_independent_ones() {
 fn joint_counts_restart_with_either_drop() {
     // 50 IN and 20 OUT wait: p_b is 0.0333 for the total and 0.05 for OUT, so 30 and 20 packets without a drop.
     let closest = |counts| {
-        let mut aqm = Params { wait: true, counts, ..params(1.0) }.build(&CONTEXT);
+        let mut aqm = Params { counts, common: Common { wait: true, ..params(1.0).common }, ..params(1.0) }
+            .build(&CONTEXT);
         let mut rng = Rng::for_component(1, "rio_plus_out");
         let dropped: Vec<u32> = (0..20_000)
             .filter(|_| offer(&mut aqm, O, &mut Fake::of(50, 20), &mut rng, &mut Silent) != Admit)
@@ -171,7 +166,8 @@ fn out_thresholds_are_stricter_while_little_is_in() {
 #[test]
 fn what_it_marks_is_counted_with_rios() {
     let run = |ecn| {
-        let mut aqm = Params { ecn: true, ..params(1.0) }.build(&CONTEXT);
+        let mut aqm =
+            Params { common: Common { ecn: true, ..params(1.0).common }, ..params(1.0) }.build(&CONTEXT);
         let mut rng = Rng::for_component(1, "rio_plus_out");
         let packet = Packet { size: 1000, colour: O, ecn, ..Packet::default() };
         let marked = (0..500)
@@ -241,10 +237,9 @@ fn arrivals() -> impl Strategy<Value = Vec<(Colour, u32, u32)>> {
 proptest! {
     /// The third RED with thresholds no queue reaches changes nothing: RI+O is RIO.
     #[test]
-    fn without_its_third_red_it_is_rio(steps in arrivals(), gentle: bool, wait: bool, ns2: bool,
+    fn without_its_third_red_it_is_rio(steps in arrivals(), gentle: bool, wait: bool,
                                        w_q in 0.01f64..=1.0, seed: u64) {
-        let variant = if ns2 { Variant::Ns2 } else { Variant::Floyd93 };
-        let p = Params { gentle, wait, variant, out: thresholds(1e6, 2e6, 0.1), ..params(w_q) };
+        let p = Params { out: thresholds(1e6, 2e6, 0.1), common: Common { gentle, wait, ..params(w_q).common }, ..params(w_q) };
         let (mut one, mut other) = (p.build(&CONTEXT), p.as_rio().build(&CONTEXT));
         let (mut a, mut b) = (Rng::for_component(seed, "rio"), Rng::for_component(seed, "rio"));
         for (colour, ins, outs) in steps {
@@ -260,8 +255,12 @@ proptest! {
                                                w_q in 0.01f64..=1.0) {
         let mut aqm = params(w_q).build(&CONTEXT);
         let mut rng = Rng::for_component(1, "rio_plus_out");
-        let weight = Weight::new(w_q, CONTEXT.link_rate, CONTEXT.packet);
-        let mut alone = QueueAverage::default();
+        // A RED on the OUT packets alone.
+        let common = Common { w_q, ..params(w_q).common };
+        let mut alone = red::Params {
+            min_th: Backlog::Packets(1e6), max_th: Backlog::Packets(2e6), max_p: 0.1, byte_scaled: false,
+            drop: red::DropAt::Tail, common,
+        }.build(&CONTEXT);
         let ms = 1_000_000_000;
         let mut now = Time::ZERO;
         for ((colour, ins, outs), idle) in steps.into_iter().zip(idle) {
@@ -272,10 +271,12 @@ proptest! {
                 None => Fake::of(ins, outs),
             };
             let outs = if idle.is_some() { 0 } else { outs };
-            let slow = alone.sample(&weight, now, f64::from(outs), idle.map(|_| since));
+            let mut of_out = Fake { idle: idle.map(|_| since), ..Fake::of(0, outs) };
+            alone.arrive(now, &Packet::default(), &mut of_out, &mut rng, &mut Silent);
+            let slow = alone.avg();
             let packet = Packet { size: 1000, colour, ..Packet::default() };
             aqm.arrive(now, &packet, &mut queue, &mut rng, &mut Silent);
-            let (total, ins) = aqm.rio.averages();
+            let [ins, total] = aqm.rio.law.vars.avg;
             prop_assert!((total - ins - slow).abs() < 1e-9, "{} and {slow}", total - ins);
         }
     }
@@ -284,7 +285,7 @@ proptest! {
     #[test]
     fn beyond_max_out_every_out_packet_is_dropped(ins in 0u32..60, outs in 30u32..500, wait: bool, joint: bool, seed: u64) {
         let counts = if joint { Counts::Joint } else { Counts::Each };
-        let mut aqm = Params { wait, counts, ..params(1.0) }.build(&CONTEXT);
+        let mut aqm = Params { counts, common: Common { wait, ..params(1.0).common }, ..params(1.0) }.build(&CONTEXT);
         let mut rng = Rng::for_component(seed, "rio_plus_out");
         for colour in [O, R, O] {
             let got = offer(&mut aqm, colour, &mut Fake::of(ins, outs), &mut rng, &mut Silent);
@@ -297,7 +298,7 @@ proptest! {
     #[test]
     fn agrees_with_the_oracle(steps in arrivals(), gentle: bool, wait: bool, strictness in 0.0f64..0.9,
                               w_q in 0.01f64..=1.0, seed: u64) {
-        let p = Params { gentle, wait, strictness, ..params(w_q) };
+        let p = Params { strictness, common: Common { gentle, wait, ..params(w_q).common }, ..params(w_q) };
         let mut aqm = p.build(&CONTEXT);
         let mut rng = Rng::for_component(seed, "rio_plus_out");
         let (mut totals, mut ins_all) = (Vec::new(), Vec::new());
@@ -311,7 +312,7 @@ proptest! {
             totals.push(Sample::Length(f64::from(ins + outs)));
             ins_all.push(Sample::Length(f64::from(ins)));
             let (avg_total, avg_in) = (average(&totals, w_q), average(&ins_all, w_q));
-            let (fast_total, fast_in) = aqm.rio.averages();
+            let [fast_in, fast_total] = aqm.rio.law.vars.avg;
             prop_assert!((avg_total - fast_total).abs() < 1e-9 && (avg_in - fast_in).abs() < 1e-9);
             // From here on with its own averages, so that rounding decides nothing.
             let (avg_total, avg_in) = (fast_total, fast_in);

@@ -1,11 +1,12 @@
 use super::*;
-use crate::aqm::oracle::{Past, Sample, average, p_a};
+use crate::aqm::red::oracle::{Past, Sample, average, p_a};
 use crate::aqm::red::{self, Red};
+use crate::aqm::red::{EARLY, FORCED};
 use crate::aqm::rio::{self, Rio};
-use crate::aqm::spacing::{EARLY, FORCED};
+use crate::packet::Ecn;
 use crate::queue::fake::Fake;
 use crate::rng::Rng;
-use crate::units::{Duration, Rate};
+use crate::units::{Backlog, Bytes, Duration, Rate};
 use crate::verdict::{Notes, Silent};
 use Admission::{Admit, Drop};
 use Colour::{Green as G, Red as R, Yellow as Y};
@@ -25,11 +26,7 @@ fn params(averages: Averages, w_q: f64) -> Params {
         yellow: thresholds(10.0, 20.0, 0.1),
         red: Some(thresholds(5.0, 10.0, 0.2)),
         averages,
-        w_q,
-        gentle: false,
-        wait: false,
-        ecn: false,
-        mean_packet: None,
+        common: Common { w_q, gentle: false, wait: false, ecn: false, mean_packet: None },
     }
 }
 
@@ -93,12 +90,12 @@ fn idle_time_ages_every_average() {
         for colour in Colour::ALL {
             arrive(&mut wred, 0, colour, &mut of([2, 2, 2]), &mut rng);
         }
-        let before = wred.vars.average.map(|a| a.get());
+        let before = wred.law.vars.avg;
         let ms = 1_000_000_000;
         let mut idle = Fake { idle: Some(Time(10 * ms)), ..of([0, 0, 0]) };
         arrive(&mut wred, 13 * ms, R, &mut idle, &mut rng);
-        for (a, b) in wred.vars.average.iter().zip(before) {
-            assert!((a.get() - b / 8.0).abs() < 1e-12, "{averages:?}");
+        for (a, b) in wred.law.vars.avg.iter().zip(before) {
+            assert!((a - b / 8.0).abs() < 1e-12, "{averages:?}");
         }
     }
 }
@@ -115,7 +112,11 @@ fn thresholds_are_checked_colour_by_colour() {
 
 #[test]
 fn marks_where_ecn_is_on() {
-    let mut wred = Params { ecn: true, ..params(Averages::Shared, 1.0) }.build(&CONTEXT);
+    let mut wred = Params {
+        common: Common { ecn: true, ..params(Averages::Shared, 1.0).common },
+        ..params(Averages::Shared, 1.0)
+    }
+    .build(&CONTEXT);
     let mut rng = Rng::for_component(1, "wred");
     let packet = Packet { size: 1000, colour: R, ecn: Ecn::Capable, ..Packet::default() };
     let verdicts: Vec<_> = (0..200)
@@ -136,11 +137,44 @@ fn which() -> impl Strategy<Value = Averages> {
     prop::sample::select(vec![Averages::Shared, Averages::Coupled, Averages::Decoupled])
 }
 
+/// A hundred thousand arrivals, idle stretches and overflows among them: RIO and a WRED of two coupled colours are one law.
+#[test]
+fn rio_and_wred_agree_on_many_arrivals() {
+    let common = Common { w_q: 0.02, ..crate::params::defaults() };
+    let (green, yellow) = (thresholds(15.0, 30.0, 0.05), thresholds(5.0, 20.0, 0.2));
+    let mut rio = rio::Params {
+        r#in: green.clone(),
+        out: yellow.clone(),
+        avg_update: rio::AvgUpdate::ClarkFang,
+        byte_scaled: false,
+        watch: false,
+        common: common.clone(),
+    }
+    .build(&CONTEXT);
+    let mut wred = Params { green, yellow, red: None, averages: Averages::Coupled, common }.build(&CONTEXT);
+    let (mut one, mut other) = (Rng::for_component(3, "x"), Rng::for_component(3, "x"));
+    let mut world = Rng::for_component(4, "arrivals");
+    let (mut now, mut dropped) = (Time::ZERO, 0);
+    for _ in 0..100_000 {
+        now += Duration::from_micros(u64::from(world.below(2_000)));
+        let idle = (world.below(50) == 0).then(|| now - Duration::from_micros(u64::from(world.below(9_000))));
+        let waiting = if idle.is_some() { [0; 3] } else { [world.below(24), world.below(16), 0] };
+        let mut queue = Fake { idle, limit: 32.0, ..of(waiting) };
+        let colour = if world.below(2) == 0 { G } else { Y };
+        let packet = Packet { size: 1000, colour, ..Packet::default() };
+        let a = rio.arrive(now, &packet, &mut queue, &mut one, &mut Silent);
+        assert_eq!(a, wred.arrive(now, &packet, &mut queue, &mut other, &mut Silent));
+        dropped += u32::from(a != Admit);
+    }
+    assert!((10_000..60_000).contains(&dropped), "{dropped} dropped");
+    assert_eq!(one.uniform(), other.uniform());
+}
+
 proptest! {
     /// Every verdict against the slow RED: averages and probabilities recomputed from the whole past.
     #[test]
     fn agrees_with_the_oracle(past in arrivals(), averages in which(), gentle: bool, wait: bool) {
-        let p = Params { gentle, wait, ..params(averages, 0.1) };
+        let p = Params { common: Common { gentle, wait, ..params(averages, 0.1).common }, ..params(averages, 0.1) };
         let mut wred = p.build(&CONTEXT);
         let mut rng = Rng::for_component(7, "wred");
         let mut samples: [Vec<Sample>; 3] = Default::default();
@@ -168,7 +202,7 @@ proptest! {
                 }
             }
             let avg = average(&samples[colour], 0.1);
-            let curve = wred.vars.curve[colour];
+            let curve = wred.law.config.curves[colour];
             let chance = p_a(&pasts[colour], avg, &curve, gentle, wait);
             let mut notes = Notes::default();
             let packet = Packet { size: 1000, colour: Colour::ALL[colour], ..Packet::default() };
@@ -188,11 +222,7 @@ proptest! {
     #[test]
     fn one_colour_is_red(lengths in prop::collection::vec(0..40u32, 1..200), averages in which()) {
         let mut wred = params(averages, 0.2).build(&CONTEXT);
-        let mut red: Red = red::Params {
-            min_th: Backlog::Packets(20.0), max_th: Backlog::Packets(30.0), max_p: 0.02, w_q: 0.2,
-            gentle: false, wait: false, ecn: false, byte_scaled: false, mean_packet: None,
-            variant: crate::aqm::curve::Variant::Floyd93, drop: crate::aqm::red::DropAt::Tail,
-        }.build(&CONTEXT);
+        let mut red: Red = red::Params { min_th: Backlog::Packets(20.0), max_th: Backlog::Packets(30.0), max_p: 0.02, byte_scaled: false, drop: crate::aqm::red::DropAt::Tail, common: Common { w_q: 0.2, gentle: false, wait: false, ecn: false, mean_packet: None } }.build(&CONTEXT);
         let (mut one, mut other) = (Rng::for_component(3, "x"), Rng::for_component(3, "x"));
         let packet = Packet { size: 1000, ..Packet::default() };
         for q in lengths {
@@ -202,17 +232,13 @@ proptest! {
         }
     }
 
-    /// With two colours coupled averages are RIO's, draw by draw.
+    /// With two colours coupled averages are RIO's, draw by draw, whatever the options.
     #[test]
     fn two_coupled_colours_are_rio(
         arrivals in prop::collection::vec((prop::bool::ANY, 0..40u32, 0..30u32), 1..200)
     ) {
         let p = params(Averages::Coupled, 0.2);
-        let mut rio: Rio = rio::Params {
-            r#in: p.green.clone(), out: p.yellow.clone(), w_q: 0.2, gentle: false, wait: false, ecn: false,
-            avg_update: rio::AvgUpdate::ClarkFang, byte_scaled: false, watch: false, mean_packet: None,
-            variant: crate::aqm::curve::Variant::Floyd93,
-        }.build(&CONTEXT);
+        let mut rio: Rio = rio::Params { r#in: p.green.clone(), out: p.yellow.clone(), avg_update: rio::AvgUpdate::ClarkFang, byte_scaled: false, watch: false, common: Common { w_q: 0.2, gentle: false, wait: false, ecn: false, mean_packet: None } }.build(&CONTEXT);
         let mut wred = p.build(&CONTEXT);
         let (mut one, mut other) = (Rng::for_component(3, "x"), Rng::for_component(3, "x"));
         for (is_in, g, y) in arrivals {

@@ -1,0 +1,63 @@
+//! ns-2 2.35: its readings of disciplines and markers that others define, to the last bit and random number.
+//!
+//! Papers ran on ns-2, and a run of ours that is ns-2's event by event shows that the rest of the simulator is right. So here
+//! is what it computes otherwise than the sources it names: averages and counts of [RED and RIO](red), the order of
+//! [dsRED](dsred), rounding of limits, [policers](policer), its [random numbers](rng), and its clock.
+//!
+//! The rest of this crate knows nothing of it. The seam: a mechanism that is read otherwise here is generic over its reading
+//! ([`Reading`](crate::aqm::red::law::Reading), [`Chance`](crate::marker::tsw2cm::Chance)), and the
+//! [registry](crate::registry) has one block that names what is in this folder; without both there is no `variant = "ns2"`.
+//! Non-goal: ns-2's TCP and order of events, which are the simulator's.
+
+pub mod dsred;
+pub mod offer;
+pub mod policer;
+pub mod red;
+pub mod rio;
+pub mod rng;
+
+use crate::registry::{AnyAqm, AnyMarker};
+use crate::units::Time;
+pub use offer::{is_set, without_fault, word};
+
+/// A moment on ns-2's clock, in its own seconds: sums of doubles, which whole picoseconds can't hold. Traffic in step leaves a
+/// link idle for exactly whole packets and a bucket with exactly a packet's tokens, and then the last bit counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Moment {
+    /// Since the start of the run.
+    pub secs: f64,
+    /// How long the link before which a packet arrives has been idle, if it is: ns-2's own difference.
+    pub idle: f64,
+}
+
+impl AnyAqm {
+    /// Of the call that follows, on ns-2's clock only.
+    pub fn tell_moment(&mut self, moment: Moment) {
+        match self {
+            AnyAqm::Ns2Red(m) => m.law.reading.told.tell(moment),
+            AnyAqm::Ns2Rio(m) => m.law.reading.told.tell(moment),
+            AnyAqm::RioAtIn(m) => m.law.reading.told.tell(moment),
+            AnyAqm::Ns2RioAtIn(m) => m.law.reading.told.tell(moment),
+            AnyAqm::Ns2RioPlusOut(m) => m.rio.law.reading.told.tell(moment),
+            AnyAqm::RioPlusOutAtIn(m) => m.rio.law.reading.told.tell(moment),
+            AnyAqm::Ns2RioPlusOutAtIn(m) => m.rio.law.reading.told.tell(moment),
+            AnyAqm::Ns2FddRed(m) => m.red.law.reading.told.tell(moment),
+            AnyAqm::DsRed(m) => m.tell_secs(moment.secs),
+            _ => {}
+        }
+    }
+}
+
+impl AnyMarker {
+    /// Of the call that follows, on ns-2's clock only.
+    pub fn tell_moment(&mut self, now: Time, moment: Moment) {
+        match self {
+            AnyMarker::TokenBucket(m) => m.tell_secs(now, moment.secs),
+            AnyMarker::Tsw2cm(m) => m.rate.tell_secs(moment.secs),
+            AnyMarker::Tsw3cm(m) => m.rate.tell_secs(moment.secs),
+            AnyMarker::Ns2Tsw2cm(m) => m.rate.tell_secs(moment.secs),
+            AnyMarker::Ns2Tsw3cm(m) => m.rate.tell_secs(moment.secs),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! What a file may say of ns-2's readings: the words, the checks, and what is built.
+//!
+//! A mechanism that ns-2 reads otherwise keeps its own parameters; here it gets one more, `variant` (drop-tail's is `limit_rule`,
+//! and RIO's `avg_update` one more word), and where that says `ns2` what is built is ns-2's.
+
+use crate::aqm::drop_tail::DropTail;
+use crate::aqm::fdd_red;
+use crate::aqm::red::law::Floyd93;
+use crate::aqm::red::{self, rio, rio_plus_out};
+use crate::marker::{tsw2cm, tsw3cm};
+use crate::ns2::red::{Ns2Red, Ns2Rio};
+use crate::ns2::rio::AtInOnly;
+use crate::params::{
+    Bounds, Build, Context, Default, Fault, Field, Kind, Params, Value, Values, Warning, joined, joined_len,
+};
+use crate::registry::{AnyAqm, AnyMarker, Entry};
+use crate::units::Backlog;
+
+/// The word for ns-2's reading.
+pub const NS2: &str = "ns2";
+/// The word for Floyd and Jacobson's.
+pub const FLOYD93: &str = "floyd93";
+/// The word for RFC 2859's.
+pub const RFC2859: &str = "rfc2859";
+
+/// Whether a parameter says that ns-2's reading is meant.
+#[must_use]
+pub fn is_set(values: &Values, name: &str) -> bool {
+    values.get(name) == Some(&Value::Choice(NS2))
+}
+
+const fn choice(
+    name: &'static str,
+    words: &'static [&'static str],
+    doc: &'static [&'static str],
+    default: fn() -> Value,
+) -> Field {
+    Field { name, kind: Kind::Choice(words), bounds: Bounds::ANY, doc, default: Default::Value(default) }
+}
+
+const LIMIT_RULE: Field = choice(
+    "limit_rule",
+    &["waiting", NS2],
+    &[
+        "Whether a limit of n packets holds n waiting packets (`waiting`), or n − 1 as in ns-2 (`ns2`). Left out under `[tcp] profile = \"ns2\"`, a limit in packets is read as `ns2`, in any engine.",
+    ],
+    || Value::Choice("waiting"),
+);
+const VARIANT: Field = choice(
+    "variant",
+    &[FLOYD93, NS2],
+    &["Floyd and Jacobson's algorithm (1993, Fig. 2), or ns-2 2.35's, to the last bit and random number."],
+    || Value::Choice(FLOYD93),
+);
+const VARIANT_OF_RED: Field = choice(
+    "variant",
+    &[FLOYD93, NS2],
+    &[
+        "Floyd and Jacobson's algorithm, or ns-2's, random number by random number: with thresholds in bytes that counts the limit in bytes, too, a packet for mean_packet, and lets a packet join while fewer wait; `drop = \"front\"` is the packet behind the front one, as ns-2's `drop_front_` has it.",
+    ],
+    || Value::Choice(FLOYD93),
+);
+const CHANCES: Field =
+    choice("variant", &[RFC2859, NS2], &["RFC 2859's algorithm, or ns-2's to the last bit."], || {
+        Value::Choice(RFC2859)
+    });
+
+/// RIO's option with the word for the fault in ns-2's averages.
+const fn avg_update(default: fn() -> Value) -> Field {
+    choice(
+        "avg_update",
+        &["clark_fang", "every_arrival", "own_colour", NS2],
+        &[
+            "At which arrivals the averages take a sample; `ns2`: both at IN arrivals only, a known fault of ns-2's Queue/RED/RIO.",
+        ],
+        default,
+    )
+}
+
+/// Fields of some parameters, those in front for any of the same name.
+macro_rules! fields {
+    ([$($front:expr),*], $params:ty) => {{
+        const FRONT: &[Field] = &[$($front),*];
+        const ALL: [Field; joined_len(FRONT, <$params>::FIELDS)] = joined(FRONT, <$params>::FIELDS, &[]);
+        &ALL
+    }};
+}
+
+/// An entry with these fields, check and build.
+fn entry<M>(
+    ours: &Entry<M>,
+    fields: &'static [Field],
+    check: fn(&Values, &Context) -> Result<Vec<Warning>, Fault>,
+    build: fn(&Values, &Context) -> M,
+) -> Entry<M> {
+    Entry { fields, check, build, ..*ours }
+}
+
+/// The disciplines, with what ns-2 makes of them.
+#[must_use]
+pub fn aqms(ours: &[Entry<AnyAqm>]) -> Vec<Entry<AnyAqm>> {
+    let with_ns2 = |e: &Entry<AnyAqm>| match e.name {
+        "drop_tail" => entry(e, &[LIMIT_RULE], check_limit, build_drop_tail),
+        "red" => entry(
+            e,
+            fields!([VARIANT_OF_RED], red::Params),
+            |v, c| red::Params::from_values(v).check(c),
+            |v, c| {
+                let p = red::Params::from_values(v);
+                if is_set(v, "variant") {
+                    AnyAqm::Ns2Red(Box::new(p.discipline::<Ns2Red>(c)))
+                } else {
+                    AnyAqm::Red(Box::new(p.build(c)))
+                }
+            },
+        ),
+        "rio" => entry(
+            e,
+            fields!([VARIANT, avg_update(|| Value::Choice("clark_fang"))], rio::Params),
+            |v, c| rio::Params::from_values(&without_fault(v)).check(c),
+            |v, c| {
+                let p = rio::Params::from_values(&without_fault(v));
+                match (is_set(v, "variant"), is_set(v, "avg_update")) {
+                    (false, false) => AnyAqm::Rio(Box::new(p.build(c))),
+                    (true, false) => AnyAqm::Ns2Rio(Box::new(p.discipline::<Ns2Rio>(c))),
+                    (false, true) => AnyAqm::RioAtIn(Box::new(p.discipline::<AtInOnly<Floyd93>>(c))),
+                    (true, true) => AnyAqm::Ns2RioAtIn(Box::new(p.discipline::<AtInOnly<Ns2Rio>>(c))),
+                }
+            },
+        ),
+        "rio_plus_out" => entry(
+            e,
+            fields!([VARIANT, avg_update(|| Value::Choice("every_arrival"))], rio_plus_out::Params),
+            |v, c| rio_plus_out::Params::from_values(&without_fault(v)).check(c),
+            |v, c| {
+                let p = rio_plus_out::Params::from_values(&without_fault(v));
+                match (is_set(v, "variant"), is_set(v, "avg_update")) {
+                    (false, false) => AnyAqm::RioPlusOut(Box::new(p.build(c))),
+                    (true, false) => AnyAqm::Ns2RioPlusOut(Box::new(p.discipline::<Ns2Rio>(c))),
+                    (false, true) => AnyAqm::RioPlusOutAtIn(Box::new(p.discipline::<AtInOnly<Floyd93>>(c))),
+                    (true, true) => AnyAqm::Ns2RioPlusOutAtIn(Box::new(p.discipline::<AtInOnly<Ns2Rio>>(c))),
+                }
+            },
+        ),
+        "fdd_red" => entry(
+            e,
+            fields!([VARIANT], fdd_red::Params),
+            |v, c| fdd_red::Params::from_values(v).check(c),
+            |v, c| {
+                let p = fdd_red::Params::from_values(v);
+                if is_set(v, "variant") {
+                    AnyAqm::Ns2FddRed(Box::new(p.discipline::<Ns2Red>(c)))
+                } else {
+                    AnyAqm::FddRed(Box::new(p.build(c)))
+                }
+            },
+        ),
+        _ => *e,
+    };
+    ours.iter().map(with_ns2).collect()
+}
+
+/// The markers, with what ns-2 makes of them.
+#[must_use]
+pub fn markers(ours: &[Entry<AnyMarker>]) -> Vec<Entry<AnyMarker>> {
+    let with_ns2 = |e: &Entry<AnyMarker>| match e.name {
+        "tsw2cm" => entry(
+            e,
+            fields!([CHANCES], tsw2cm::Params),
+            |v, c| tsw2cm::Params::from_values(v).check(c),
+            |v, c| {
+                let p = tsw2cm::Params::from_values(v);
+                if is_set(v, "variant") {
+                    AnyMarker::Ns2Tsw2cm(p.marker(c))
+                } else {
+                    AnyMarker::Tsw2cm(p.build(c))
+                }
+            },
+        ),
+        "tsw3cm" => entry(
+            e,
+            fields!([CHANCES], tsw3cm::Params),
+            |v, c| tsw3cm::Params::from_values(v).check(c),
+            |v, c| {
+                let p = tsw3cm::Params::from_values(v);
+                if is_set(v, "variant") {
+                    AnyMarker::Ns2Tsw3cm(Box::new(p.marker(c)))
+                } else {
+                    AnyMarker::Tsw3cm(Box::new(p.build(c)))
+                }
+            },
+        ),
+        _ => *e,
+    };
+    ours.iter().map(with_ns2).collect()
+}
+
+/// What a choice says.
+#[must_use]
+pub fn word(values: &Values, name: &str) -> &'static str {
+    match values.get(name) {
+        Some(Value::Choice(word)) => word,
+        _ => "",
+    }
+}
+
+/// The same with a word for `avg_update` that RIO itself knows.
+#[must_use]
+pub fn without_fault(values: &Values) -> Values {
+    let known = |(name, value): &(&'static str, Value)| match (*name, value) {
+        ("avg_update", Value::Choice(NS2)) => ("avg_update", Value::Choice("clark_fang")),
+        _ => (*name, value.clone()),
+    };
+    Values(values.0.iter().map(known).collect())
+}
+
+fn check_limit(values: &Values, context: &Context) -> Result<Vec<Warning>, Fault> {
+    match context.limit {
+        Some(Backlog::Packets(n)) if n < 2.0 && is_set(values, "limit_rule") => Err(Fault {
+            field: "limit_rule",
+            problem: format!("with limit_rule = \"ns2\" a limit of {n} packets drops everything"),
+            remedy: "a limit of at least 2 packets".into(),
+        }),
+        Some(Backlog::Bytes(_)) if is_set(values, "limit_rule") => Err(Fault {
+            field: "limit_rule",
+            problem: "limit_rule = \"ns2\" is about packets, the limit is in bytes".into(),
+            remedy: "a limit in packets, or limit_rule = \"waiting\"".into(),
+        }),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn build_drop_tail(values: &Values, _: &Context) -> AnyAqm {
+    AnyAqm::DropTail(if is_set(values, "limit_rule") {
+        DropTail::with_the_one_in_transmission()
+    } else {
+        DropTail::default()
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,268 @@
+//! ns-2's RED and RIO: how they compute Floyd and Jacobson's algorithm.
+//!
+//! - An idle link ages an average by whole packets, one multiplication each, and then the arrival is a sample all the same.
+//! - Nothing is dropped while at most one packet (or byte) waits, and the first packet over min_th is let by without a draw;
+//!   after that each costs a number, even where p = 0 or 1.
+//! - p_b is computed in slope and intercept, and kept as 1 / max_p (`linterm_`).
+//! - What finds the queue full is an overflow, whatever the average says. In RIO only an IN packet that is dropped for sure
+//!   restarts a count, its own.
+//! - With thresholds in bytes RED reads its limit as so many bytes of mean packets, whatever the packet's size.
+//!
+//! Source: ns-2.35, `queue/red.cc` and `queue/rio.cc`, by their behaviour. Non-goal: marking as RFC 3168 has it.
+
+use crate::aqm::red::DropAt;
+use crate::aqm::red::curve::{Config, Curve, Rule, Weight};
+use crate::aqm::red::law::{Arrival, Count, EARLY, EarlyTest, FORCED, Found, Reading, Vars, spaced};
+use crate::aqm::red::rio::IN;
+use crate::ns2::Moment;
+use crate::ns2::rng::integer;
+use crate::rng::Rng;
+use crate::units::Backlog;
+use crate::verdict::{Admission, Cause, Why};
+
+/// ns-2's `mark_p_`: above this p_b its RED drops even what it could mark.
+const MARK_P: f64 = 0.1;
+/// The count while the average is below min_th.
+const BELOW: i32 = -1;
+
+/// An average after `secs` of idle time: a multiplication for each whole packet that could have been sent.
+#[must_use]
+pub(super) fn aged(mut avg: f64, w: &Weight, secs: f64) -> f64 {
+    for _ in 0..(w.ptc * secs) as u64 {
+        let next = avg * (1.0 - w.w_q);
+        if next == avg {
+            break; // 0, or the smallest number there is: more factors change nothing
+        }
+        avg = next;
+    }
+    avg
+}
+
+/// An average after a sample.
+#[must_use]
+pub(super) fn sampled(avg: f64, w: &Weight, q: f64) -> f64 {
+    avg * (1.0 - w.w_q) + w.w_q * q
+}
+
+/// What was told of the moment, for one arrival.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Told(Option<Moment>);
+
+impl Told {
+    /// Of the call that follows.
+    pub fn tell(&mut self, moment: Moment) {
+        self.0 = Some(moment);
+    }
+
+    /// The time in seconds, and how long the link has been idle, if it is: as told, or from picoseconds.
+    pub(super) fn take<const N: usize>(&mut self, a: &Arrival<N>) -> (f64, Option<f64>) {
+        let told = self.0.take();
+        let secs = told.map_or_else(|| a.now.secs(), |m| m.secs);
+        (secs, a.idle.map(|since| told.map_or_else(|| a.now.secs() - since.secs(), |m| m.idle)))
+    }
+}
+
+/// Ages all averages and samples those that the arrival is a sample of.
+fn sample<const N: usize>(vars: &mut Vars<N>, c: &Config<N>, a: &Arrival<N>, idle: Option<f64>) {
+    for i in 0..N {
+        if let Some(secs) = idle {
+            vars.avg[i] = aged(vars.avg[i], &c.weight, secs);
+        }
+        if c.weights[a.colour][i] > 0.0 {
+            vars.avg[i] = sampled(vars.avg[i], &c.weight, a.lengths[i]);
+        }
+    }
+}
+
+/// p_b: the same lines as [`Curve::p_b`], in slope and intercept. Only for averages ≥ min_th.
+#[must_use]
+pub fn p_b(c: &Curve, avg: f64, gentle: bool) -> f64 {
+    let p = if avg < c.max_th {
+        let v_a = 1.0 / (c.max_th - c.min_th);
+        let v_b = -c.min_th / (c.max_th - c.min_th);
+        (v_a * avg + v_b) * c.max_p
+    } else if gentle {
+        let v_c = (1.0 - c.max_p) / c.max_th;
+        let v_d = 2.0 * c.max_p - 1.0;
+        v_c * avg + v_d
+    } else {
+        1.0
+    };
+    p.min(1.0)
+}
+
+/// The early test of both. `rio`: what is above the curve's end is dropped without a draw and without a restart.
+fn test<W: Why + ?Sized>(
+    count: &mut Count,
+    curve: &Curve,
+    rule: &Rule,
+    found: Found,
+    rio: bool,
+    rng: &mut Rng,
+    why: &mut W,
+) -> EarlyTest {
+    if found.avg < curve.min_th || found.queued <= 1.0 {
+        count.0 = BELOW;
+        return EarlyTest::Pass;
+    }
+    let above = found.avg >= curve.end(rule.gentle);
+    // Bytes let by, where sizes matter.
+    let step = rule.mean.map_or(1, |_| i32::try_from(found.size).unwrap_or(i32::MAX));
+    if count.0 != BELOW {
+        count.0 = count.0.saturating_add(step);
+    }
+    if above && rio {
+        return EarlyTest::Forced;
+    }
+    if count.0 == BELOW {
+        count.0 = step;
+        return EarlyTest::Pass;
+    }
+    let p_b = p_b(curve, found.avg, rule.gentle);
+    let p_a = match rule.mean {
+        None => spaced(p_b, f64::from(count.0), rule.wait),
+        Some(mean) => {
+            let p = spaced(p_b, f64::from(count.0 as u32 / mean), rule.wait);
+            if p < 1.0 { (p * f64::from(found.size) / f64::from(mean)).min(1.0) } else { p }
+        }
+    };
+    count.note(p_b, p_a, why);
+    let u = rng.uniform();
+    why.note("u", u);
+    if u > p_a {
+        return EarlyTest::Pass;
+    }
+    count.0 = 0;
+    match rio {
+        _ if above => EarlyTest::Forced,
+        true => EarlyTest::Early { markable: found.avg < curve.max_th },
+        false => EarlyTest::Early { markable: p_b <= MARK_P },
+    }
+}
+
+fn admission(test: EarlyTest, can_mark: bool, fits: bool) -> Admission {
+    match test {
+        _ if !fits => Admission::Drop(Cause::OVERFLOW),
+        EarlyTest::Forced => Admission::Drop(FORCED),
+        EarlyTest::Early { markable } if !(markable && can_mark) => Admission::Drop(EARLY),
+        EarlyTest::Early { .. } => Admission::Mark,
+        EarlyTest::Pass => Admission::Admit,
+    }
+}
+
+/// `red.cc`, pickPacketToDrop: the arrival is in the queue already, as its last.
+fn place(drop: DropAt, waiting: u32, rng: &mut Rng) -> u32 {
+    match drop {
+        DropAt::Tail => waiting,
+        DropAt::Front => 1.min(waiting),
+        DropAt::Random => integer(rng, waiting + 1),
+    }
+}
+
+/// ns-2 is told 1 / max_p.
+fn curve(c: Curve) -> Curve {
+    Curve::new(c.min_th, c.max_th, 1.0 / (1.0 / c.max_p))
+}
+
+/// `queue/red.cc`.
+#[derive(Clone, Debug, Default)]
+pub struct Ns2Red {
+    /// Of the arrival under way.
+    pub told: Told,
+}
+
+impl Reading for Ns2Red {
+    fn curve(c: Curve) -> Curve {
+        curve(c)
+    }
+
+    #[inline(never)]
+    fn sample<const N: usize>(&mut self, vars: &mut Vars<N>, c: &Config<N>, a: &Arrival<N>) {
+        let (_, idle) = self.told.take(a);
+        sample(vars, c, a, idle);
+    }
+
+    #[inline(never)]
+    fn test<W: Why + ?Sized>(
+        count: &mut Count,
+        curve: &Curve,
+        rule: &Rule,
+        found: Found,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> EarlyTest {
+        test(count, curve, rule, found, false, rng, why)
+    }
+
+    fn admission(test: EarlyTest, can_mark: bool, fits: bool) -> Admission {
+        admission(test, can_mark, fits)
+    }
+
+    fn restarts(cause: Cause, _: usize) -> bool {
+        cause == Cause::OVERFLOW
+    }
+
+    fn place(drop: DropAt, waiting: u32, rng: &mut Rng) -> u32 {
+        place(drop, waiting, rng)
+    }
+
+    /// `queue_in_bytes_` drops what finds `limit_` · `mean_pktsize_` bytes or more, whatever their number and its own size.
+    fn joins_below(limit: Backlog, rule: &Rule, mean_packet: u64) -> Option<u64> {
+        rule.in_bytes.then(|| match limit {
+            Backlog::Packets(n) => (n as u64).saturating_mul(mean_packet),
+            Backlog::Bytes(n) => n as u64,
+        })
+    }
+}
+
+/// `queue/rio.cc`, whose averages `avg_update` moves; see [`rio`](super::rio) for the fault in them.
+#[derive(Clone, Debug, Default)]
+pub struct Ns2Rio {
+    /// Of the arrival under way.
+    pub told: Told,
+}
+
+impl Reading for Ns2Rio {
+    const FORCED_RESTARTS: bool = false;
+
+    fn curve(c: Curve) -> Curve {
+        curve(c)
+    }
+
+    #[inline(never)]
+    fn sample<const N: usize>(&mut self, vars: &mut Vars<N>, c: &Config<N>, a: &Arrival<N>) {
+        let (_, idle) = self.told.take(a);
+        sample(vars, c, a, idle);
+    }
+
+    #[inline(never)]
+    fn test<W: Why + ?Sized>(
+        count: &mut Count,
+        curve: &Curve,
+        rule: &Rule,
+        found: Found,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> EarlyTest {
+        test(count, curve, rule, found, true, rng, why)
+    }
+
+    fn admission(test: EarlyTest, can_mark: bool, fits: bool) -> Admission {
+        admission(test, can_mark, fits)
+    }
+
+    fn restarts(cause: Cause, colour: usize) -> bool {
+        colour == IN && (cause == Cause::OVERFLOW || cause == FORCED)
+    }
+
+    fn place(drop: DropAt, waiting: u32, rng: &mut Rng) -> u32 {
+        place(drop, waiting, rng)
+    }
+
+    fn joins_below(_: Backlog, _: &Rule, _: u64) -> Option<u64> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;
