@@ -32,7 +32,7 @@ use crate::rng::Rng;
 use crate::units::{Backlog, Time};
 use crate::verdict::{Admission, Cause, Why};
 use common::{Common, Paths, check_thresholds};
-use curve::{Config, Curve, Full, size_of};
+use curve::{Config, Curve, Full};
 use law::{Arrival, EarlyTest, Floyd93, Law, Reading};
 pub use law::{EARLY, FORCED};
 
@@ -92,7 +92,7 @@ impl Params {
         let curve = Curve::new(self.min_th.amount(), self.max_th.amount(), self.max_p);
         let rule = self.common.rule(self.min_th, self.byte_scaled, context);
         let mut config = Config::new(self.common.weight(context), [curve], [[true]], rule);
-        config.full = Full { drop: self.drop, mean_packet: size_of(self.common.packet(context)) };
+        config.full = Full { drop: self.drop, mean_packet: curve::size_of(self.common.packet(context)) };
         Red { law: Law::new(config) }
     }
 }
