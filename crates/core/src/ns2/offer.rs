@@ -11,7 +11,7 @@ use crate::marker::{tsw2cm, tsw3cm};
 use crate::ns2::red::{Ns2Red, Ns2Rio};
 use crate::ns2::rio::AtInOnly;
 use crate::params::{
-    Bounds, Build, Context, Default, Fault, Field, Kind, Params, Value, Values, Warning, joined, joined_len,
+    Bounds, Build, Context, Default, Fault, Field, Kind, Params, Value, Values, Warning, joined_len, same,
 };
 use crate::registry::{AnyAqm, AnyMarker, Entry};
 use crate::units::Backlog;
@@ -77,11 +77,34 @@ const fn avg_update(default: fn() -> Value) -> Field {
     )
 }
 
-/// Fields of some parameters, those in front for any of the same name.
+/// Fields of some parameters, each in its place; `ours` stand for those of the same name, or after all.
+const fn offered<const N: usize>(fields: &[Field], ours: &[Field]) -> [Field; N] {
+    let mut all = [fields[0]; N];
+    let (mut n, mut i) = (0, 0);
+    while i < fields.len() + ours.len() {
+        let field = if i < fields.len() { fields[i] } else { ours[i - fields.len()] };
+        let mut at = n;
+        let mut j = 0;
+        while j < n {
+            if same(all[j].name, field.name) {
+                at = j;
+            }
+            j += 1;
+        }
+        all[at] = field;
+        if at == n {
+            n += 1;
+        }
+        i += 1;
+    }
+    all
+}
+
+/// [`offered`], of parameters.
 macro_rules! fields {
-    ([$($front:expr),*], $params:ty) => {{
-        const FRONT: &[Field] = &[$($front),*];
-        const ALL: [Field; joined_len(FRONT, <$params>::FIELDS)] = joined(FRONT, <$params>::FIELDS, &[]);
+    ([$($ours:expr),*], $params:ty) => {{
+        const OURS: &[Field] = &[$($ours),*];
+        const ALL: [Field; joined_len(OURS, <$params>::FIELDS)] = offered(<$params>::FIELDS, OURS);
         &ALL
     }};
 }

@@ -206,7 +206,7 @@ pub(super) fn parts(
                 rate: c.rate,
             })
             .collect(),
-        None => vec![transparent(packet)],
+        None => vec![transparent()],
     };
     let limits = direction.into_iter().flat_map(|d| {
         d.customers.iter().flat_map(|c| &c.own).flat_map(|own| own.classes.iter().map(|(_, c)| c.limit))
@@ -241,12 +241,8 @@ fn buffers(limits: impl Iterator<Item = Backlog>) -> usize {
     limits.map(|limit| of(limit).saturating_add(1)).fold(0, usize::saturating_add).min(MOST_BUFFERS)
 }
 
-fn transparent(packet: Bytes) -> Setup {
+fn transparent() -> Setup {
     let limit = Backlog::Packets(1.0);
-    let place = Context { link_rate: None, contract: None, packet, limit: Some(limit) };
-    let params = inprofile_core::aqm::drop_tail::Params {
-        limit_rule: inprofile_core::aqm::drop_tail::LimitRule::Waiting,
-    };
-    let drop_tail = inprofile_core::params::Build::build(&params, &place);
+    let drop_tail = inprofile_core::aqm::drop_tail::DropTail::default();
     Setup { number: 0, limit, aqm: inprofile_core::registry::AnyAqm::DropTail(drop_tail), rate: None }
 }
