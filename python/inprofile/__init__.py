@@ -6,7 +6,8 @@
     ['delay_mean', 'drops', 'edge_drops']
 
 `load` reads an experiment file, `Scenario.with_` varies it, `Scenario.run` gives a `Result`,
-`read` takes back what `Result.write` wrote.
+`read` takes back what `Result.write` wrote. `sweep` runs an experiment over the values of some of its keys,
+and `read_sweep` takes back what it wrote.
 """
 
 from ._input import SeedsError, UnfitFile
@@ -15,6 +16,7 @@ from .mechanisms import Mechanism, Parameter, mechanisms, schema
 from .results import FolderInUse, Result, ResultError, read
 from .scenario import Check, Problem, Scenario, ScenarioError, load, parse
 from .starter import STARTER
+from .sweeps import Range, Sweep, SweepError, read_sweep, sweep
 
 __all__ = [
     "STARTER",
@@ -23,16 +25,21 @@ __all__ = [
     "Mechanism",
     "Parameter",
     "Problem",
+    "Range",
     "Result",
     "ResultError",
     "Scenario",
     "ScenarioError",
     "SeedsError",
+    "Sweep",
+    "SweepError",
     "UnfitFile",
     "__version__",
     "load",
     "mechanisms",
     "parse",
     "read",
+    "read_sweep",
     "schema",
+    "sweep",
 ]

@@ -18,7 +18,7 @@ from .results import Provenance, Result, ResultError, read
 if TYPE_CHECKING:
     from .scenario import Scenario, Seeds
 
-__all__ = ["run_many", "threads"]
+__all__ = ["run_each", "run_many", "threads"]
 
 
 def threads(jobs: int | None) -> int:
@@ -94,9 +94,25 @@ def run_many(
         if progress is not None:
             progress(finished + round(ran * share), total)
 
-    _internal.run([(s._inner, list(seeds)) for s, seeds in first.values()], count, trace, take, tell)
+    run_each(list(first.values()), count, take, tell, trace=trace)
     tell(runs, runs)
     return [result for result in results if result is not None]
+
+
+def run_each(
+    work: Sequence[tuple[Scenario, Sequence[int]]],
+    jobs: int,
+    done: Callable[[int, _internal.Results], None],
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    trace: bool = False,
+) -> None:
+    """Run every experiment with its seeds; `done(index, results)` has each as soon as it is finished.
+
+    What `done` or `progress` raise ends the runs, and so does Ctrl-C (KeyboardInterrupt).
+    """
+    tell = progress or (lambda finished, runs: None)
+    _internal.run([(s._inner, list(seeds)) for s, seeds in work], jobs, trace, done, tell)
 
 
 def _key(scenario: Scenario, seeds: tuple[int, ...], trace: bool) -> str:

@@ -28,6 +28,7 @@ __all__ = [
     "check_place",
     "read_folder",
     "write_folder",
+    "write_whole",
 ]
 
 TABLES = ("metrics", "flows", "drops", "queues", "markers", "signals", "series", "verdicts")
@@ -178,6 +179,26 @@ def replace_text(path: Path, text: str) -> None:
     part = path.with_name(f".{path.name}.part")
     part.write_text(text, encoding="utf-8")
     part.replace(path)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file and make it durable, whole or not at all.
+
+    Raises OSError, which names the file's folder, where the disk refuses.
+    """
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+        _sync(path.parent)
+    except BaseException as error:
+        part.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror or str(error), str(path.parent)) from error
+        raise
 
 
 def _replace(part: Path, place: Path) -> None:

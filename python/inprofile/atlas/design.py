@@ -7,14 +7,13 @@ budget has all points of a smaller one, and goes on from what is in the cache.
 
 from __future__ import annotations
 
-import hashlib
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal
 
 from .._input import MOST_POINTS
+from .._sampling import sobol
 from ..papers.factors import Factor, Point
 
 __all__ = ["Planned", "design"]
@@ -54,19 +53,6 @@ def design(factors: Sequence[Factor], budget: int, name: str) -> list[Planned]:
     rest = budget - len(planned)
     planned += [
         Planned("sobol", {f.id: f.at(u) for f, u in zip(factors, row, strict=True)})
-        for row in _sobol(len(factors), rest, name)
+        for row in sobol(len(factors), rest, f"atlas {name}")
     ]
     return planned
-
-
-def _sobol(dimensions: int, count: int, name: str) -> list[list[float]]:
-    """The first `count` points of a scrambled Sobol sequence in [0, 1)."""
-    if count == 0:
-        return []
-    from scipy.stats import qmc
-
-    seed = int.from_bytes(hashlib.sha256(f"atlas {name}".encode()).digest()[:4], "big")
-    sequence = qmc.Sobol(dimensions, scramble=True, rng=seed)
-    points = sequence.random_base2(math.ceil(math.log2(count)) if count > 1 else 0)
-    rows: list[list[float]] = points[:count].tolist()
-    return rows

@@ -12,7 +12,21 @@ from typing import Annotated, NoReturn, cast
 
 import typer
 
-from . import atlas, check, compare, explain, glossary, list_, live, new, reproduce, run, schema, validate
+from . import (
+    atlas,
+    check,
+    compare,
+    explain,
+    glossary,
+    list_,
+    live,
+    new,
+    reproduce,
+    run,
+    schema,
+    sweep,
+    validate,
+)
 from .common import BAD_INPUT, INTERRUPTED, fail, shortened
 
 __all__ = ["app", "main"]
@@ -28,6 +42,7 @@ app = typer.Typer(
 
 for name, command in (
     ("run", run.run),
+    ("sweep", sweep.sweep),
     ("live", live.live),
     ("check", check.check),
     ("new", new.new),

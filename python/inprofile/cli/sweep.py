@@ -1,0 +1,287 @@
+"""`inprofile sweep`: an experiment over the values of some of its keys."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .._input import visible
+from ..quantity import pm
+from .common import (
+    INTERRUPTED,
+    TERMINATED,
+    File,
+    Jobs,
+    Json,
+    Refused,
+    Set,
+    Terminated,
+    Yes,
+    affordable,
+    emit,
+    guarded,
+    open_scenario,
+    say,
+    seeds_of,
+    terminable,
+)
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.progress import Progress
+
+    from ..sweeps import State, Sweep
+    from ..sweeps.plan import Plan
+    from ..sweeps.running import Backend
+
+ROWS = 12
+"""Settings shown while it runs."""
+
+
+@guarded
+def sweep(
+    file: File,
+    axis: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--axis",
+            metavar="KEY=V1,V2,…",
+            help='What is varied: values (--axis links.bottleneck.rate="2 Mbit/s,4 Mbit/s"), or a range'
+            ' ("2..8 Mbit/s in 4"; log and whole may precede in). Repeatable.',
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder of the dataset; a sweep of the same goes on there.", show_default=False
+        ),
+    ] = None,
+    design: Annotated[
+        str,
+        typer.Option(
+            help="How values are combined: grid (all with all), list (first with first),"
+            " lhs or sobol (samples)."
+        ),
+    ] = "grid",
+    samples: Annotated[
+        int | None, typer.Option(help="How many samples lhs and sobol take.", show_default=False)
+    ] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|A..B", help="How many seeds a setting (1 … N), or which; default: the file's number."
+        ),
+    ] = None,
+    until: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--until",
+            metavar="METRIC=HALF_WIDTH",
+            help="End a setting once this 95 % interval is so narrow: fi=0.01, goodput=50 kbit/s, or 2 %."
+            " Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric", metavar="NAME", help="Show and draw this metric. Repeatable.", show_default=False
+        ),
+    ] = None,
+    plot: Annotated[bool, typer.Option("--plot", help="Draw a first figure, OUT/sweep.svg.")] = False,
+    set_: Set = None,
+    jobs: Jobs = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Run on this Dask cluster: tcp://host:8786.", show_default=False
+        ),
+    ] = None,
+    slurm: Annotated[bool, typer.Option("--slurm", help="Run as SLURM array jobs; OUT is shared.")] = False,
+    slurm_set: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--slurm-set",
+            metavar="KEY=VALUE",
+            help="What submitit takes: slurm_partition=short, timeout_min=60; cluster=local tries it here."
+            " Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    yes: Yes = False,
+    json_: Json = False,
+) -> None:
+    """Run an experiment over the values of some keys; what is finished is kept, whatever ends it."""
+    if out is None:
+        raise Refused("say where the results go: --out DIR")
+    if cluster is not None and (slurm or slurm_set):
+        raise Refused("--cluster and --slurm are two places: choose one")
+    scenario = open_scenario(file, set_)
+    from ..sweeps import SweepError, check_folder_of, make, run_plan
+    from ..sweeps.axes import axis_of, design_of
+    from ..sweeps.stopping import named, until_of
+
+    try:
+        combined = design_of(design)
+        planned = make(
+            scenario,
+            [axis_of(text, combined) for text in axis or []],
+            combined,
+            samples=samples,
+            seeds=None if seeds is None else seeds_of(seeds),
+            until=[until_of(text) for text in until or []],
+        )
+        shown = [named(name) for name in metric or []]
+        check_folder_of(planned, out)
+        affordable(planned.packets, yes, planned.runs)
+        backend = _backend(jobs, cluster, slurm, slurm_set, out)
+        with closing(backend), _watched(planned, out) as watch:
+            found = run_plan(planned, out, backend, watch=watch, **({"metrics": shown} if shown else {}))
+    except SweepError as error:
+        raise Refused(str(error)) from None
+    picture = None
+    if plot:
+        from ..sweeps.figure import save
+
+        picture = save(found, shown)
+    if json_:
+        emit(as_json(found, scenario.file, out, picture))
+    else:
+        say(as_text(found, shown, out, picture))
+
+
+def _backend(
+    jobs: int | None, cluster: str | None, slurm: bool, slurm_set: list[str] | None, out: Path
+) -> Backend:
+    if cluster is None and not slurm and not slurm_set:
+        from ..sweeps.running import Local
+
+        return Local(jobs)
+    from ..sweeps import elsewhere
+
+    if jobs is not None:
+        raise Refused("--jobs is for this machine's threads: elsewhere the cluster says how many there are")
+    if cluster is not None:
+        return elsewhere.Dask(cluster)
+    settings: dict[str, Any] = {}
+    for text in slurm_set or []:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            raise Refused(f"--slurm-set {text}: write KEY=VALUE, such as --slurm-set slurm_partition=short")
+        settings[key.strip()] = int(value) if value.strip().isdigit() else value.strip()
+    return elsewhere.Slurm(out, **settings)
+
+
+@contextmanager
+def _watched(planned: Plan, out: Path) -> Iterator[Callable[[State], None]]:
+    """A table and a bar on standard error while a terminal looks on.
+
+    What is interrupted says what is kept, and leaves with code 130 (or 143).
+    """
+    from rich.console import Console, Group
+    from rich.live import Live
+
+    console = Console(stderr=True)
+    last: list[State] = []
+    bar = _bar(planned)
+    task = bar.add_task("", total=planned.runs)
+    drawn = [0.0]
+    try:
+        with (
+            terminable(),
+            Live(console=console, transient=True, auto_refresh=False)
+            if console.is_terminal
+            else _nothing() as live,
+        ):
+
+            def watch(state: State) -> None:
+                last[:] = [state]
+                if live is None or time.monotonic() - drawn[0] < 0.5:
+                    return
+                bar.update(task, completed=state.finished, total=state.runs)
+                live.update(Group(_table(state), bar), refresh=True)
+                drawn[0] = time.monotonic()
+
+            yield watch
+    except KeyboardInterrupt as error:
+        if last:
+            state = last[0]
+            sys.stderr.write(
+                f"Interrupted after {state.finished:,} of {state.runs:,} runs. What is finished is kept in"
+                f" {visible(str(out))}: the same command goes on from there.\n"
+            )
+        else:
+            sys.stderr.write("Interrupted: nothing was run.\n")
+        raise typer.Exit(TERMINATED if isinstance(error, Terminated) else INTERRUPTED) from None
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield None
+
+
+def _bar(planned: Plan) -> Progress:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    return Progress(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+
+
+def _table(state: State) -> RenderableType:
+    """The settings that were last worked at."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from ..sweeps.result import short_keys
+
+    plan = state.plan
+    table = Table(box=None, pad_edge=False)
+    rows = state.shown(ROWS)
+    metrics = [m for m in state.metrics if any(m in figures for _, _, figures in rows)]
+    for heading in (*short_keys(plan.keys), "seeds", *metrics):
+        table.add_column(Text(visible(heading, lines=False)), justify="right", no_wrap=True)
+    units = state.units
+    for number, seeds, figures in rows:
+        cells = [
+            *plan.settings[number],
+            f"{seeds} of {len(plan.seeds)}",
+            *(pm(figures[m], units.get(m, "")) if m in figures else "–" for m in metrics),
+        ]
+        table.add_row(*(Text(visible(cell, lines=False)) for cell in cells))
+    return table
+
+
+def as_text(found: Sweep, metrics: list[str], out: Path, picture: Path | None) -> str:
+    """The settings with their figures, and where everything is."""
+    from ..summary import text_table
+
+    lines = [
+        f"{found.title}: {len(found):,} setting{'s' * (len(found) != 1)}, {found.runs:,} runs",
+        "",
+        text_table(*found.rows(metrics or None)),
+        "",
+        f"Written to {out}: read it with inprofile.read_sweep, or any Parquet reader, from {out}/metrics.",
+    ]
+    if picture is not None:
+        lines.append(f"Drawn in {picture}.")
+    return "\n".join(lines)
+
+
+def as_json(found: Sweep, file: str, out: Path, picture: Path | None) -> dict[str, Any]:
+    """The object that `--json` prints."""
+    head = found.head
+    return {
+        "scenario": {"title": found.title, "file": file},
+        "out": str(out),
+        "plot": None if picture is None else str(picture),
+        **{key: head[key] for key in ("version", "axes", "keys", "design", "seeds", "until")},
+        "runs": found.runs,
+        # Written one by one.
+        "settings": (setting.to_json() for setting in found),
+    }
