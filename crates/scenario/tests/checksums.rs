@@ -237,7 +237,7 @@ impl Sum {
 
     fn outcome(&mut self, scenario: &Scenario, o: &Outcome) {
         for m in scenario.metrics(o) {
-            self.figure(&m.name, m.value);
+            self.figure(m.name, m.value);
         }
         for f in &o.flows {
             let c = &f.total;

@@ -92,7 +92,7 @@ impl Accounts {
     /// Closes the accounts at the end of the run.
     ///
     /// # Errors
-    /// What was found not to add up.
+    /// The counters that do not add up.
     pub fn close<C: Clock, const TRACE: bool>(
         mut self,
         mut world: World<C, TRACE>,
@@ -194,7 +194,7 @@ fn marker_outcome(m: &MarkerState, window: MarkerCounts, now: Time) -> MarkerOut
     let (mut stats, mut gauges) = (Vec::new(), Vec::new());
     m.marker.stats(&mut |name, value| stats.push((name, value)));
     m.marker.gauges(now, &mut |name, value| gauges.push((name, value)));
-    // A hundred thousand hosts may have markers, and few figures each.
+    // A hundred thousand hosts may have a marker each.
     stats.shrink_to_fit();
     gauges.shrink_to_fit();
     MarkerOutcome { total: m.counts, window, stats, gauges }

@@ -30,7 +30,7 @@ use crate::world::World;
 /// Why a run has no outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Failure {
-    /// It was told to stop.
+    /// `stop` was set.
     Stopped,
     /// Packets were lost or invented: an error in the engine. The text says where.
     NotConserved(String),

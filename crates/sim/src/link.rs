@@ -37,7 +37,7 @@ impl Shape {
         (self.0 >> 8) as u32
     }
 
-    /// The colour's place among all.
+    /// The colour as an index.
     fn colour(self) -> usize {
         (self.0 & 0xff) as usize
     }
@@ -253,17 +253,17 @@ impl<C: Clock> Link<C> {
         Some((next, takes, there))
     }
 
-    /// Stepped service of classes: whether a packet is still being sent, so that a departure planned for `now` is not one.
+    /// Stepped service of classes: whether a packet is still being sent, so that a departure scheduled for `now` is void.
     pub fn is_sending(&self, now: C) -> bool {
         self.busy && self.queue.get().is_some_and(|q| q.classes.is_some() && q.sends_until > now)
     }
 
-    /// Stepped service of classes, of which none may send now: when to try again, if that is not planned already.
+    /// Stepped service of classes, none of which may send now: when to try again, unless that is scheduled already.
     pub fn wake(&mut self, now: C) -> Option<C> {
         self.queue.get_mut()?.classes.as_mut()?.wake(now)
     }
 
-    /// The discipline is due, or that of some class.
+    /// The tick of the discipline, or of those of all classes.
     pub fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
         let q = self.queue.get_mut()?;
         match &mut q.classes {
@@ -272,7 +272,7 @@ impl<C: Clock> Link<C> {
         }
     }
 
-    /// A signal has arrived for the discipline; or, where there are classes, for that of one of them or for all.
+    /// A signal arrives for the discipline; with classes, for that of one class or of all.
     pub fn signal(&mut self, now: Time, class: Option<usize>, signal: &Signal) {
         let Some(q) = self.queue.get_mut() else { return };
         match &mut q.classes {
@@ -281,7 +281,7 @@ impl<C: Clock> Link<C> {
         }
     }
 
-    /// A packet passes in front of the discipline, or of that of its class.
+    /// The discipline, or that of the packet's class, observes a packet.
     pub fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
         let Some(q) = self.queue.get_mut() else { return };
         match &mut q.classes {
@@ -290,7 +290,7 @@ impl<C: Clock> Link<C> {
         }
     }
 
-    /// A packet that the discipline struck out of the queue.
+    /// A packet that the discipline has evicted from the queue.
     pub fn take_struck(&mut self) -> Option<Waiting<C>> {
         let q = self.queue.get_mut()?;
         match &mut q.classes {

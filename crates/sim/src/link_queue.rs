@@ -74,7 +74,7 @@ pub(crate) struct QueueState<C: Clock> {
     pub aqm: AnyAqm,
     /// The random numbers of the discipline, or of those of all classes.
     pub rng: Rng,
-    /// The queues of classes, if a scheduler shares the link out.
+    /// The queues of classes, if the link has a scheduler.
     pub classes: Option<Box<Classes<C>>>,
     /// Packets waiting, integrated over time in packet-picoseconds. Computed service: each packet's waiting is added when it
     /// is admitted. Stepped: up to `counted_to`.
@@ -110,7 +110,7 @@ impl<C: Clock> QueueState<C> {
         }
     }
 
-    /// Stepped service: the packets that wait have done so up to now.
+    /// Stepped service: adds the waiting time of the waiting packets up to now.
     pub fn count_to(&mut self, now: Time) {
         let waiting = self.fifo.packets();
         if waiting > 0 {

@@ -66,7 +66,7 @@ impl Profile {
     }
 }
 
-/// One direction of a link, and the queue before it.
+/// One direction of a link, with its queue.
 #[derive(Debug)]
 pub struct Link {
     /// Its name in results.
@@ -174,7 +174,7 @@ pub struct Flow {
     pub contract: Option<Rate>,
     /// Marks its data before the first link.
     pub marker: Option<AnyMarker>,
-    /// The class of its packets and of their acknowledgements, where a scheduler looks at classes.
+    /// The class of its packets and of their acknowledgements, where a scheduler serves classes.
     pub class: u8,
     /// When it stops sending new data, if ever. If that is before its start, it sends nothing at all.
     pub stop: Option<Time>,
@@ -189,7 +189,7 @@ pub enum Transport {
     Tcp(tcp::Config),
     /// A TCP connection that sends this many full segments.
     Transfer(tcp::Config, u32),
-    /// Datagrams at times of their own.
+    /// Datagrams on a schedule.
     Udp(udp::Config),
 }
 

@@ -12,19 +12,19 @@ use crate::tcp::Tally;
 pub struct Outcome {
     /// The seed it ran with.
     pub seed: u64,
-    /// One row a flow, in the order of the network.
+    /// One row per flow, in the order of the network.
     pub flows: Vec<FlowOutcome>,
-    /// One row a link, in the order of the network, up to the last one that is reported.
+    /// One row per link, in the order of the network, up to the last one that is reported.
     pub links: Vec<LinkOutcome>,
     /// One row an edge, in the order of the network.
     pub edges: Vec<MarkerOutcome>,
-    /// One row a flow: its own marker, if it has one.
+    /// One row per flow: its own marker, if it has one.
     pub flow_markers: Vec<Option<Box<MarkerOutcome>>>,
     /// Packets dropped, by flow, place, cause and colour; only rows above zero.
     pub drops: Vec<DropRow>,
-    /// One row a signal path, in the order of the network.
+    /// One row per signal path, in the order of the network.
     pub signals: Vec<SignalCounts>,
-    /// One block a monitor.
+    /// One block per monitor.
     pub series: Vec<Series>,
     /// Every verdict, in order, if the network asked for a trace.
     pub verdicts: Vec<VerdictRow>,

@@ -72,7 +72,7 @@ pub(crate) fn cut_through_links(network: &Network, immediate_ack: &[bool]) -> Ve
     let mut feeders = vec![Feeder::Nobody; network.links.len()];
     for (f, immediate_ack) in network.flows.iter().zip(immediate_ack) {
         let turn = f.path.last().filter(|_| *immediate_ack).map_or(Feeder::Several, |l| Feeder::Link(*l));
-        // Nobody answers datagrams.
+        // Datagrams are not acknowledged.
         let back = if f.transport.tcp().is_some() { f.back.as_slice() } else { &[] };
         for (route, first) in [(f.path.as_slice(), Feeder::Several), (back, turn)] {
             let mut feeder = first;
@@ -93,14 +93,14 @@ pub(crate) fn cut_through_links(network: &Network, immediate_ack: &[bool]) -> Ve
             watched[l as usize] = true;
         }
     }
-    // What a queue looks at has to come to its node by an event.
+    // Acknowledgements that a queue observes have to arrive at its node by an event.
     let observers = observers(network);
     for f in &network.flows {
         for (_, next) in f.back.iter().zip(f.back.iter().skip(1)).filter(|(l, _)| observers.contains_key(l)) {
             watched[*next as usize] = true;
         }
     }
-    // An edge marker decides on data that comes to its node, and may look at acknowledgements.
+    // An edge marker decides on data that arrives at its node, and may observe acknowledgements.
     for e in &network.edges {
         let data = network.flows.iter().flat_map(|f| f.path.iter());
         let acks = network.flows.iter().flat_map(|f| f.back.iter()).filter(|_| e.marker.sees_reverse());
@@ -119,14 +119,14 @@ pub(crate) fn cut_through_links(network: &Network, immediate_ack: &[bool]) -> Ve
         .collect()
 }
 
-/// Events a second, roughly: three for each full packet through the slowest queue that counts.
+/// Events per second, roughly: three for each full packet through the slowest queue that counts.
 pub(crate) fn expected_events(network: &Network) -> f64 {
     let packet = network.flows.first().map_or(1000, |f| f.transport.packet());
     let slowest = network.links.iter().filter(|l| l.reported).map(|l| l.rate.0).min();
     3.0 * slowest.unwrap_or(1_000_000) as f64 / 8.0 / f64::from(packet)
 }
 
-/// The longest way from a sender to its receiver and back, without queues.
+/// The longest propagation delay from a sender to its receiver and back.
 pub(crate) fn longest_delay(network: &Network) -> Duration {
     let of = |route: &[u32]| -> u64 { route.iter().map(|&l| network.links[l as usize].delay.0).sum() };
     let longest = network.flows.iter().map(|f| of(&f.path) + of(&f.back)).max();

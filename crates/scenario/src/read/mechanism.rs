@@ -49,7 +49,7 @@ pub(crate) fn queue_in(
     if section.get("limit_rule").is_none() {
         follows_tcp = follow_ns2(&mut found.mechanism.values, limit, tcp);
         if follows_tcp && let Some(entry) = &limit_entry {
-            holds_something(entry, limit, ", or limit_rule = \"waiting\", under which it waits")?;
+            leaves_room(entry, limit, ", or limit_rule = \"waiting\", under which it waits")?;
         }
     }
     let context = Context { link_rate: Some(rate?), contract: None, packet: packet(tcp), limit: Some(limit) };
@@ -71,7 +71,7 @@ pub(crate) fn drop_tail(
     let mut values = mechanism::defaults(known.fields)?;
     let follows_tcp = follow_ns2(&mut values, limit, tcp?);
     if follows_tcp && let Some(entry) = given {
-        holds_something(entry, limit, "")?;
+        leaves_room(entry, limit, "")?;
     }
     let context = Context { link_rate: rate, contract: None, packet: packet(tcp?), limit: Some(limit) };
     match ((known.check)(&values, &context), given) {
@@ -101,7 +101,7 @@ fn follow_ns2(values: &mut Values, limit: Backlog, tcp: &tcp::Config) -> bool {
 }
 
 /// Reports a limit that leaves no room under ns-2's rule, which the file does not name.
-fn holds_something(entry: &Entry<'_, '_>, limit: Backlog, or: &str) -> Option<()> {
+fn leaves_room(entry: &Entry<'_, '_>, limit: Backlog, or: &str) -> Option<()> {
     if !matches!(limit, Backlog::Packets(n) if n < 2.0) {
         return Some(());
     }
