@@ -34,7 +34,7 @@ class Fate:
     """What became of some of a flow's packets."""
 
     what: str
-    """`delivered`, `under way`, or the cause of a loss."""
+    """`delivered`, `in flight`, or the cause of a loss."""
     place: str
     """Where it was lost; empty for what was not."""
     packets: float
@@ -181,7 +181,7 @@ class _Case:
             n = (green + other) / runs
             found.append(Fate(cause, place, n, n / sent, other / (green + other)))
         under_way = self.figure("in_flight")
-        return (*found, Fate("under way", "", under_way, under_way / sent, math.nan))
+        return (*found, Fate("in flight", "", under_way, under_way / sent, math.nan))
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
@@ -219,7 +219,11 @@ class _Case:
         head = f"Its contract is {quantity(rate, 'bit/s')}; it got {got} on the wire, {share} of it"
         if lo >= HOLDS * rate:
             return [f"{head}: kept."]
-        return [f"{head}: missed."] if hi < rate else [f"{head}: too close to call over these seeds."]
+        return (
+            [f"{head}: missed."]
+            if hi < rate
+            else [f"{head}: neither kept nor missed significantly over these seeds."]
+        )
 
     def _peers(self) -> list[str]:
         d = self.against_peers
@@ -232,10 +236,10 @@ class _Case:
         )
         if d.ci95 is None:
             return [
-                f"That is {_percent(d.mean)} than the mean of {whom}, in one run: other seeds may differ."
+                f"That is {_percent(d.mean)} than the mean of {whom}, in one run; other seeds may differ."
             ]
         if d.ci95.lo <= 0 <= d.ci95.hi:
-            return [f"It cannot be told apart from the mean of {whom} ({_signed(d.mean)}, {_range(d)})."]
+            return [f"It is statistically tied with the mean of {whom} ({_signed(d.mean)}, {_range(d)})."]
         return [f"That is {_percent(d.mean)} than the mean of {whom} ({_range(d)})."]
 
     def _marks(self) -> list[str]:
@@ -245,11 +249,11 @@ class _Case:
             return ["It sent or delivered nothing in the measured window."]
         own = self.figure("sent_in") / sent
         arrived = self.figure("received_in") / received
-        said = [f"{_share(own)} of its packets left its host as IN, the others' {_share(self._peers_in())}."]
+        said = [f"{_share(own)} of its packets were sent IN, of the others' {_share(self._peers_in())}."]
         if own - arrived > 0.02:
             edges = [r for r in self.result.markers.to_pylist() if r["place"] not in self.rows]
             who = f"the {edges[0]['kind']} marker at {edges[0]['place']}" if edges else "a marker on the way"
-            said.append(f"Only {_share(arrived)} of what arrived still was IN: {who} remarked some.")
+            said.append(f"Only {_share(arrived)} of what arrived was still IN: {who} remarked the rest.")
         return said
 
     def _peers_in(self) -> float:
@@ -261,7 +265,7 @@ class _Case:
     def _losses(self) -> list[str]:
         lost = [fate for fate in self.fates if fate.place]
         if not lost:
-            return ["None of its packets was lost."]
+            return ["It lost no packets."]
         total = sum(fate.packets for fate in lost)
         share = self._loss(self.figure("dropped"), self.figure("sent"))
         versus = ""
@@ -269,7 +273,7 @@ class _Case:
             versus = (
                 f", the others {_share(self._loss(self.peers_figure('dropped'), self.peers_figure('sent')))}"
             )
-        said = [f"It lost {_share(share)} of its packets, {number(total, 3)} a run{versus}."]
+        said = [f"It lost {_share(share)} of its packets, {number(total, 3)} per run{versus}."]
         worst = lost[0]
         colour = "OUT" if worst.out >= 0.5 else "IN"
         part = worst.out if worst.out >= 0.5 else 1 - worst.out
@@ -289,8 +293,8 @@ class _Case:
             return ["It never had to retransmit."]
         versus = f" (the others {number(self.peers_figure('timeouts'), 3)})" if self.peers else ""
         return [
-            f"It stood still on {number(mine, 3)} timeouts a run{versus} and repaired"
-            f" {number(fast, 3)} losses without standing still."
+            f"It had {number(mine, 3)} RTOs per run{versus} and recovered from {number(fast, 3)} losses"
+            f" without an RTO."
         ]
 
     def _law(self) -> list[str]:
@@ -324,11 +328,11 @@ class _Case:
 
 
 _CAUSES: Mapping[str, str] = {
-    "early": "early drops (by chance, the average between the thresholds)",
-    "forced": "forced drops (the average above the upper threshold)",
-    "overflow": "overflow (the queue at its limit)",
+    "early": "early drops (at random, average between the thresholds)",
+    "forced": "forced drops (average above the upper threshold)",
+    "overflow": "overflow (queue at its limit)",
     "edge": "drops by the marker",
-    "evicted": "evictions (taken out of the queue for another)",
+    "evicted": "evictions (removed from the queue in favour of another packet)",
     "policed": "drops by a policer (out of profile)",
 }
 

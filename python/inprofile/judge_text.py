@@ -55,7 +55,7 @@ def describe(judged: JudgedComparison) -> str:
     figures = _range(judged.interval, c.unit, judged.mean)
     if all(x == c.values[0] for x in c.values):
         value = quantity(judged.mean, c.unit).replace("-", "−")
-        figures = f"{value} in each of {len(c.values)} seeds" if c.values[0] else "the same in every seed"
+        figures = f"{value} in all {len(c.values)} seeds" if c.values[0] else "the same in every seed"
     text = f"{c.label}{_place(c.topology)}: {figures}"
     if judged.outcome == "undecidable":
         return f"{text}; {c.obstacle}"
@@ -91,7 +91,7 @@ def summary_of(comparisons: Sequence[JudgedComparison], numbers: Sequence[Judged
     if n := count("open"):
         text += f", {n} open"
     if n := count("undecidable"):
-        text += f", {n} undecidable here"
+        text += f", {n} undecidable in this set-up"
     if numbers:
         inside = sum(n.inside for n in numbers)
         text += f"; {inside} of {_share(len(numbers), 'printed number')} in our prediction intervals"
@@ -103,7 +103,7 @@ def reasons(comparisons: Sequence[JudgedComparison], numbers: Sequence[JudgedNum
     parts: list[str] = []
     for outcome, lead in (
         ("opposite", "Significantly opposite"),
-        ("open", "Neither side is significant"),
+        ("open", "Open: neither side is significant"),
         ("undecidable", "Cannot be decided"),
         ("holds", "Holds"),
     ):

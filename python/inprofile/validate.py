@@ -85,7 +85,7 @@ class Ns2Late(Ns2Failed):
         self.code = -signal.SIGKILL
         RuntimeError.__init__(
             self,
-            f"ns-2 had not come to its end after {patience:g} s and was ended; --patience gives it longer",
+            f"ns-2 did not finish within {patience:g} s and was stopped; --patience sets a longer limit",
         )
 
 

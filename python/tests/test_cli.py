@@ -188,7 +188,7 @@ def test_the_result_written_is_the_result_printed(folder: Path) -> None:
         (["run", "e.toml", "--set", "links.bottleneck.rate=1 Mbits"], "Mbit/s"),
         (["run", "e.toml", "--seeds", "0"], "asks for no run"),
         (["run", "e.toml", "--seeds", "-3"], "asks for no run"),
-        (["run", "e.toml", "--seeds", "many"], "no count and no range"),
+        (["run", "e.toml", "--seeds", "many"], "neither a count nor a range"),
         (["run", "e.toml", "--seeds", "9..5"], "write 5..9"),
         (["run", "e.toml", "--jobs", "0"], "--jobs"),
         (["run", "e.toml", "--sedes", "3"], "--seeds"),

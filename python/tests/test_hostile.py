@@ -165,15 +165,15 @@ NUMBERS: dict[tuple[str, ...], str] = {
     ("run", "good.toml", "--seeds", "1..18446744073709551616"): "goes beyond the greatest seed",
     ("run", "good.toml", "--seeds", HUGE): "write at most 100,000",
     ("run", "good.toml", "--seeds", "9" * 5000): "write at most 100,000",
-    ("run", "good.toml", "--seeds", ""): "is no count and no range",
-    ("run", "good.toml", "--seeds", "5.."): "is no count and no range",
-    ("run", "good.toml", "--seeds", "..5"): "is no count and no range",
-    ("run", "good.toml", "--seeds", "\u0663"): "is no count and no range",
-    ("run", "good.toml", "--seeds", "1_0"): "is no count and no range",
+    ("run", "good.toml", "--seeds", ""): "is neither a count nor a range",
+    ("run", "good.toml", "--seeds", "5.."): "is neither a count nor a range",
+    ("run", "good.toml", "--seeds", "..5"): "is neither a count nor a range",
+    ("run", "good.toml", "--seeds", "\u0663"): "is neither a count nor a range",
+    ("run", "good.toml", "--seeds", "1_0"): "is neither a count nor a range",
     ("run", "good.toml", "--seeds=-3..2"): "asks for no run",
-    ("run", "good.toml", "--seeds", "nan"): "is no count and no range",
-    ("run", "good.toml", "--seeds", "inf"): "is no count and no range",
-    ("run", "good.toml", "--seeds", "1e3"): "is no count and no range",
+    ("run", "good.toml", "--seeds", "nan"): "is neither a count nor a range",
+    ("run", "good.toml", "--seeds", "inf"): "is neither a count nor a range",
+    ("run", "good.toml", "--seeds", "1e3"): "is neither a count nor a range",
     ("run", "good.toml", "--seeds=-5"): "asks for no run",
     ("run", "good.toml", "--seeds", "0"): "asks for no run",
     ("run", "good.toml", "--jobs", "0"): "Invalid value for '--jobs'",
@@ -261,7 +261,7 @@ def test_packets_to_expect_are_told_before_a_run(folder: Path) -> None:
     assert 0.5 < expected["packets_a_run"] / sent < 2
     text = command("check", "fast.toml", folder=folder).out
     assert "To be expected: about 2.6e+11 packets a run" in text.replace("260,000,000,000", "2.6e+11")
-    assert "asks for --yes" in text
+    assert "run needs --yes" in text
 
 
 @pytest.fixture

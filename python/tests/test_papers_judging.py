@@ -230,7 +230,7 @@ def test_the_summary_counts() -> None:
 
 def test_values_that_never_differ_are_called_so() -> None:
     assert "ours above theirs: the same in every seed." in one(comparison(ZERO, unit="bit/s")).why
-    assert "ours above theirs: 1 in each of 6 seeds." in one(comparison([1.0] * 6)).why
+    assert "ours above theirs: 1 in all 6 seeds." in one(comparison([1.0] * 6)).why
 
 
 def test_rates_are_written_with_their_unit() -> None:

@@ -128,7 +128,7 @@ def test_one_toml_and_a_short_file_of_claims_are_a_paper(tiny: Path) -> None:
 def test_its_first_line_says_who_and_what(tiny: Path) -> None:
     answer = CliRunner().invoke(app, ["reproduce", str(tiny), "--quick"])
     assert answer.stdout.splitlines()[0] == (
-        "Short queues (Example and Sample 2025, “Shorter Queues Wait Less”), 3 seeds a scheme"
+        "Short queues (Example and Sample 2025, “Shorter Queues Wait Less”), 3 seeds per scheme"
     )
 
 

@@ -109,7 +109,7 @@ def test_plan_runs_nothing(small: Path) -> None:
 def test_sweeps_are_part_of_full_and_the_old_word_says_so(small: Path) -> None:
     answer = CliRunner().invoke(app, ["reproduce", "ard", "--sweeps", "--plan"])
     assert answer.exit_code == 2
-    assert "--sweeps is part of --full now: write --full" in answer.stderr
+    assert "--sweeps is now part of --full: write --full" in answer.stderr
     plain, full = (
         json.loads(CliRunner().invoke(app, ["reproduce", "ard", *more, "--plan", "--json"]).stdout)["papers"][
             0

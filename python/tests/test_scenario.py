@@ -246,7 +246,7 @@ def case(mine: list[float], others: list[float], **more: Any) -> Any:
     [
         ([300e3, 301e3, 299e3], "120 % of it: kept."),
         ([200e3, 201e3, 199e3], "80 % of it: missed."),
-        ([200e3, 250e3, 300e3], "100 % of it: too close to call"),
+        ([200e3, 250e3, 300e3], "100 % of it: neither kept nor missed significantly"),
         ([247e3, 247e3, 247e3], "99 % of it: kept."),
     ],
 )
@@ -259,7 +259,7 @@ def test_a_contract_is_kept_missed_or_too_close_to_call(rates: list[float], says
     [
         ([330e3, 331e3, 329e3], [300e3] * 3, "That is 10.0 % more than the mean of the rest of tcp"),
         ([270e3, 271e3, 269e3], [300e3] * 3, "That is 10.0 % less than"),
-        ([270e3, 330e3, 300e3], [300e3] * 3, "It cannot be told apart"),
+        ([270e3, 330e3, 300e3], [300e3] * 3, "It is statistically tied"),
         # Paired: both vary by far more than they differ.
         ([110e3, 220e3, 331e3], [100e3, 200e3, 300e3], "more than"),
     ],
@@ -278,7 +278,7 @@ def test_losses_are_told_by_cause_place_and_colour() -> None:
     ]
     assert sum(f.share for f in found.fates) == pytest.approx(1)
     said = " ".join(found.findings)
-    assert "It lost 7.5 % of its packets, 15 a run, the others 2.5 %." in said
+    assert "It lost 7.5 % of its packets, 15 per run, the others 2.5 %." in said
     assert "80 % of the losses were early drops" in said
     assert "at core, 100 % of them OUT" in said
     # √(0.025 / 0.075) = 0.577
@@ -289,7 +289,7 @@ def test_a_flow_alone_is_explained_without_others() -> None:
     found = explain(result([flow(1, "tcp.0", 300e3, contract=None, dropped=0, received=195)]), 0)
     assert found.peers == ()
     assert found.findings[0].startswith("It has no contract.")
-    assert "None of its packets was lost." in found.findings
+    assert "It lost no packets." in found.findings
     json.dumps(found.to_json(), allow_nan=False)
 
 

@@ -117,7 +117,7 @@ def _refuse(error: Exception, as_json: bool) -> NoReturn:
     if text:
         context = getattr(error, "ctx", None)
         place = "inprofile" if context is None else context.command_path
-        hint = f"{place} -h shows what can be given."
+        hint = f"{place} -h lists its options."
         try:
             fail(f"{shortened(text)}\n{hint}", None, as_json)
         except typer.Exit as left:

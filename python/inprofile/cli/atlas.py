@@ -19,24 +19,22 @@ if TYPE_CHECKING:
 def atlas(
     papers: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PAPER]…", help="Which papers; default: all.", show_default=False),
+        typer.Argument(metavar="[PAPER]…", help="Papers, by name; default: all.", show_default=False),
     ] = None,
     claim: Annotated[
         list[str] | None,
-        typer.Option(
-            "--claim", metavar="ID", help="Answer for this claim only. Repeatable.", show_default=False
-        ),
+        typer.Option("--claim", metavar="ID", help="Only this claim. Repeatable.", show_default=False),
     ] = None,
-    budget: Annotated[int, typer.Option(help="Points a paper.")] = 48,
+    budget: Annotated[int, typer.Option(help="Number of points per paper.")] = 48,
     plan: Planned = False,
     jobs: Jobs = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Also write atlas.json of each paper into OUT/PAPER.", show_default=False),
+        typer.Option(help="Also write each paper's atlas.json to OUT/PAPER.", show_default=False),
     ] = None,
     json_: Json = False,
 ) -> None:
-    """Map where each claim holds: readings × unstated inputs, all claims judged at every point."""
+    """Map where each claim holds: all claims, judged over readings of the text × unstated inputs."""
     if budget < 1:
         raise Refused(f"--budget {budget} visits no point: give 1 or more, such as --budget 48")
     if budget > MOST_POINTS:

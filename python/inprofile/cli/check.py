@@ -9,7 +9,7 @@ from .common import ASK_FROM, File, Json, Set, emit, guarded, open_scenario, pac
 
 @guarded
 def check(file: File, set_: Set = None, json_: Json = False) -> None:
-    """Check an experiment: draw its topology, print every effective value and what looks odd."""
+    """Check an experiment: draw its topology, print every effective value, and warn of what looks odd."""
     scenario = open_scenario(file, set_)
     found = scenario.check()
     each, runs = scenario.expected_packets(seeds=1), len(scenario.seeds)
@@ -21,8 +21,8 @@ def check(file: File, set_: Set = None, json_: Json = False) -> None:
     from ..topology import draw
 
     show(draw(found.effective, found.warnings))
-    asked = f": run asks for --yes from {ASK_FROM:,} on" if each * runs > ASK_FROM else ""
+    asked = f": above {ASK_FROM:,}, run needs --yes" if each * runs > ASK_FROM else ""
     say(
-        f"\nTo be expected: {packets_text(each)} a run, {packets_text(each * runs)} in"
+        f"\nExpected: {packets_text(each)} per run, {packets_text(each * runs)} in"
         f" {runs:,} run{'s' * (runs != 1)}{asked}."
     )

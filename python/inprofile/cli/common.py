@@ -50,37 +50,39 @@ __all__ = [
 
 BAD_INPUT, INTERRUPTED, TERMINATED = 2, 130, 143
 
-File = Annotated[
-    Path, typer.Argument(metavar="FILE", help="The experiment, a TOML file.", show_default=False)
-]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The experiment file (TOML).", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Jobs = Annotated[
     int | None,
     typer.Option(
-        "--jobs", "-j", min=1, max=MOST_THREADS, help="Threads; one a core if left out. Changes no result."
+        "--jobs",
+        "-j",
+        min=1,
+        max=MOST_THREADS,
+        help="Number of threads; default: one per core. Does not change any result.",
     ),
 ]
 Open = Annotated[bool, typer.Option("--open", help="Show the page in a browser.")]
 Planned = Annotated[
-    bool, typer.Option("--plan", help="Say what would be run and how long it takes, and stop.")
+    bool, typer.Option("--plan", help="Print what would be run and about how long it takes, then exit.")
 ]
 Out = Annotated[
     Path | None,
-    typer.Option(help="Write the tables as Parquet into this folder, in place of an earlier result."),
+    typer.Option(help="Write the result tables to this folder as Parquet, replacing an earlier result."),
 ]
 Set = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help='Put a value in place of the file\'s: --set links.bottleneck.rate="2 Mbit/s". Repeatable.',
+        help='Override a value of the file: --set links.bottleneck.rate="2 Mbit/s". Repeatable.',
         show_default=False,
     ),
 ]
 Yes = Annotated[
-    bool, typer.Option("--yes", "-y", help="Run it however many packets are to be expected, without asking.")
+    bool, typer.Option("--yes", "-y", help="Run without asking, however many packets are expected.")
 ]
-Trace = Annotated[bool, typer.Option(help="Keep every verdict with the figures behind it.")]
+Trace = Annotated[bool, typer.Option(help="Record every verdict with the values behind it.")]
 
 P = ParamSpec("P")
 
@@ -213,10 +215,10 @@ def affordable(packets: float, yes: bool, runs: int, *, traced: bool = False) ->
     most = ASK_TRACED_FROM if traced else ASK_FROM
     if yes or packets <= most:
         return
-    what = f"{packets_text(packets)} are to be expected in {runs:,} run{'s' * (runs != 1)}"
+    what = f"{packets_text(packets)} are expected in {runs:,} run{'s' * (runs != 1)}"
     kept = ", every verdict on them kept in memory" if traced else ""
     if sys.stdin.isatty() and sys.stderr.isatty():
-        if typer.confirm(f"{what}{kept}. Run it all the same?", err=True):
+        if typer.confirm(f"{what}{kept}. Run anyway?", err=True):
             return
         raise Refused("Nothing was run.")
     raise Refused(
@@ -246,7 +248,7 @@ def seeds_of(text: str) -> Seeds:
     parts = re.fullmatch(r"(-?[0-9]+)(\.\.(-?[0-9]+))?", text)
     if parts is None:
         shown = shortened(text, 60)
-        raise Refused(f'--seeds "{shown}" is no count and no range: write 20 for 1 to 20, or 5..9')
+        raise Refused(f'--seeds "{shown}" is neither a count nor a range: write 20 for 1 to 20, or 5..9')
     if len(text) > 60:
         shown = shortened(text, 60)
         raise Refused(

@@ -34,28 +34,30 @@ def compare(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[FILE]…", help="Your own experiments; three of ours if left out.", show_default=False
+            metavar="[FILE]…",
+            help="Your own experiment files; default: three that come with Inprofile.",
+            show_default=False,
         ),
     ] = None,
     schemes: Annotated[
         str | None,
         typer.Option(
-            metavar="A,B,…", help="Which schemes, by their ids; all if left out.", show_default=False
+            metavar="A,B,…", help="Marker/AQM schemes to compare, by id; default: all.", show_default=False
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer seeds and settings, shorter runs; the page says so.")
+        bool, typer.Option("--quick", help="Fewer seeds and settings and shorter runs; the page says so.")
     ] = False,
     plan: Planned = False,
     jobs: Jobs = None,
-    out: Annotated[
-        Path, typer.Option(help="The folder for the reports; the page goes to compare/ there.")
-    ] = (Path("reports")),
+    out: Annotated[Path, typer.Option(help="Folder for reports; the page is written to compare/ in it.")] = (
+        Path("reports")
+    ),
     open_: Open = False,
     yes: Yes = False,
     json_: Json = False,
 ) -> None:
-    """Compare schemes: drop-tail, RED, RIO, RI+O, ARM, ARD, … tuned alike, at equal mean queueing delay."""
+    """Compare marker/AQM schemes with the same tuning budget, at equal mean queueing delay."""
     from ..compare import NoContractError, UnknownSchemeError
     from ..compare import compare as work
     from ..compare import plan as planned
@@ -63,7 +65,7 @@ def compare(
 
     names = None if schemes is None else [name.strip() for name in schemes.split(",") if name.strip()]
     if names == []:
-        raise Refused("--schemes names none: write --schemes rio,ard, or leave it out for all")
+        raise Refused("--schemes is empty: write --schemes rio,ard, or omit it to compare all")
     try:
         made = planned(files, quick, names)
     except (UnknownSchemeError, NoContractError) as error:
@@ -102,7 +104,7 @@ def as_text(comparison: Comparison) -> str:
 
     lines = list(in_short(comparison))
     if comparison.quick:
-        lines.insert(0, "Quick mode: few seeds, settings and seconds; few differences can be shown.")
+        lines.insert(0, "Quick mode: few seeds and settings, short runs: few differences are significant.")
     for one in comparison.outcomes:
         delays = ", ".join(f"{1e3 * d:.3g}" for d in one.delays)
         lines += ["", f"{one.study.title}, {one.study.tcp_title}, at {delays} ms"]
@@ -116,7 +118,7 @@ def as_text(comparison: Comparison) -> str:
                 )
         absent = [comparison.title(s) for s in one.frontiers if s not in one.reaching]
         if absent:
-            lines.append(f"  No point there: {', '.join(absent)}")
+            lines.append(f"  Not reached: {', '.join(absent)}")
     if comparison.page is not None:
         lines += ["", f"Page: {comparison.page}"]
     return "\n".join(lines)

@@ -23,19 +23,19 @@ def explain(
         Path,
         typer.Argument(
             metavar="RESULT",
-            help="A folder written by run --out, or an experiment file, which then runs once.",
+            help="A folder written by run --out, or an experiment file, which is then run with seed 1.",
             show_default=False,
         ),
     ],
     flow: Annotated[
-        str, typer.Option(help="The flow: its name (tcp.0) or its number from 0.", show_default=False)
+        str, typer.Option(help="The flow, by name (tcp.0) or by number from 0.", show_default=False)
     ],
     set_: Set = None,
     jobs: Jobs = None,
     yes: Yes = False,
     json_: Json = False,
 ) -> None:
-    """Say in words and one picture why a flow got what it got."""
+    """Explain why a flow got the rate it got: contract, marking, losses, RTOs."""
     from ..explain import UnknownFlow
     from ..explain import explain as reason
 
@@ -70,13 +70,15 @@ def as_text(found: Explanation) -> str:
     seeds = f"{len(found.seeds)} seeds" if len(found.seeds) > 1 else f"seed {found.seeds[0]}"
     parts = [f"{found.flow}, {seeds}", "\n".join(f"- {sentence}" for sentence in found.findings)]
     if found.fates:
-        parts.append("Where its packets went\n" + bars([(_name(f), f.share, f.packets) for f in found.fates]))
+        parts.append(
+            "What became of its packets\n" + bars([(_name(f), f.share, f.packets) for f in found.fates])
+        )
     if found.figures:
         lines = [
             f"  {f.place}, {f.cause}: {f.name} {number(f.mean)} ({number(f.least)} to {number(f.greatest)})"
             for f in found.figures
         ]
-        parts.append("Figures behind its losses: mean (least to greatest)\n" + "\n".join(lines))
+        parts.append("Values behind its losses: mean (min to max)\n" + "\n".join(lines))
     if found.cwnd:
         times, values = zip(*found.cwnd, strict=True)
         line = sparkline(values, _WIDTH)
@@ -87,7 +89,7 @@ def as_text(found: Explanation) -> str:
         )
     parts.append(
         f"Rates and marks: {found.window[0]} to {found.window[1]}."
-        " Losses, retransmissions and the picture: the whole run.\n"
+        " Losses, retransmissions and the window plot: the whole run.\n"
         "What the words mean: inprofile glossary"
     )
     return "\n\n".join(parts)

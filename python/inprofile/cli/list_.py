@@ -21,7 +21,7 @@ _KINDS = {"marker": "Markers", "aqm": "Queue disciplines", "scheduler": "Schedul
 def list_(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]…", help="Only these; all if left out.", show_default=False),
+        typer.Argument(metavar="[NAME]…", help="Mechanisms to list; default: all.", show_default=False),
     ] = None,
     json_: Json = False,
 ) -> None:

@@ -40,7 +40,7 @@ def live(
     file: File,
     seeds: Annotated[
         str | None,
-        typer.Option(metavar="N|A..B", help="How many runs (1 … N), or which; 1 if left out."),
+        typer.Option(metavar="N|A..B", help="Seeds to run: N for 1 … N, or a range; default: 1."),
     ] = None,
     set_: Set = None,
     out: Out = None,
@@ -100,13 +100,9 @@ def time_text(result: Result) -> str:
     """The same for a reader, and what the kernel does otherwise."""
     runs = kept_time(result)
     late = [f"{1e6 * max(run[key] for run in runs):.0f}" for key in ("late_p50", "late_p99", "late_most")]
-    first = (
-        f"Packets reached their hosts late by {late[0]} µs at the median, {late[1]} µs at the 99th percentile"
-    )
+    first = f"Packets reached their hosts {late[0]} µs late (median), {late[1]} µs (99th percentile)"
     priority = "" if all(run["real_time"] for run in runs) else "; without real-time priority"
-    lines = [
-        f"{first}, {late[2]} µs at most (the worst of {len(runs)} run{'s' * (len(runs) != 1)}){priority}."
-    ]
+    lines = [f"{first}, {late[2]} µs (maximum; worst of {len(runs)} run{'s' * (len(runs) != 1)}){priority}."]
     for run in runs:
         for flow in run["datagrams"]:
             lines.append(

@@ -14,17 +14,20 @@ from .common import Json, Refused, emit, guarded, say
 @guarded
 def new(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Its name; NAME.toml is written.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="NAME", help="Name of the experiment; written to NAME.toml.", show_default=False
+        ),
     ],
     json_: Json = False,
 ) -> None:
-    """Write a commented experiment that runs."""
+    """Write a commented experiment file, ready to run."""
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(starter(str(path)))
     except FileExistsError:
-        raise Refused(f"{path} is there already and stays as it is: choose another name") from None
+        raise Refused(f"{path} already exists and was not changed: choose another name") from None
     if json_:
         emit({"file": str(path)})
     else:

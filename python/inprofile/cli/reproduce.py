@@ -22,7 +22,7 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="[PAPER]…",
-            help="Which papers, or folders with a paper.toml; default: all.",
+            help="Papers to reproduce, by name or as a folder with a paper.toml; default: all.",
             show_default=False,
         ),
     ] = None,
@@ -30,24 +30,26 @@ def reproduce(
     plan: Planned = False,
     full: Annotated[
         bool,
-        typer.Option("--full", help="Add the crossed readings, further set-ups and sweeps of assumptions."),
+        typer.Option(
+            "--full", help="Also run the crossed readings, further set-ups, and sweeps of assumed parameters."
+        ),
     ] = False,
     sweeps: Annotated[bool, typer.Option("--sweeps", hidden=True)] = False,
     jobs: Jobs = None,
-    out: Annotated[Path, typer.Option(help="The folder for the reports: one folder a paper.")] = Path(
-        "reports"
-    ),
+    out: Annotated[Path, typer.Option(help="Folder for reports, one subfolder per paper.")] = Path("reports"),
     figures: Annotated[
-        str | None, typer.Option(help="Also write every figure fit to print: svg or pdf.", show_default=False)
+        str | None, typer.Option(help="Also write every figure for print: svg or pdf.", show_default=False)
     ] = None,
     atlas: Annotated[
         bool,
-        typer.Option("--atlas", help="Make each paper's atlas anew (inprofile atlas --plan says how long)."),
+        typer.Option(
+            "--atlas", help="Recompute each paper's atlas (inprofile atlas --plan says how long it takes)."
+        ),
     ] = False,
     open_: Open = False,
     json_: Json = False,
 ) -> None:
-    """Reproduce papers: run their experiments, judge every claim, write a report."""
+    """Reproduce papers: run their experiments, judge every claim, and write a report for each."""
     from .. import reproduce as work
     from ..papers import PaperError, UnknownPaperError, names
     from ..report.figures import FORMATS
@@ -55,7 +57,7 @@ def reproduce(
     if figures is not None and figures not in FORMATS:
         raise Refused(f"--figures {figures}: choose from {', '.join(FORMATS)}")
     if sweeps:
-        raise Refused("--sweeps is part of --full now: write --full")
+        raise Refused("--sweeps is now part of --full: write --full")
     wanted = papers or names()
     try:
         plans = [work.plan(name, quick, full) for name in wanted]
@@ -98,9 +100,9 @@ def as_text(report: Report) -> str:
     from ..judge import Verdict
 
     paper = report.paper
-    lines = [f"{paper.short} ({paper.reference}), {report.seeds} seeds a scheme"]
+    lines = [f"{paper.short} ({paper.reference}), {report.seeds} seeds per scheme"]
     if report.quick:
-        lines.append("Quick mode: fewer seeds than a judged run has; verdicts may change.")
+        lines.append("Quick mode: fewer seeds than in a full run; verdicts may change.")
     fitted = {s.id: " *" * s.fitted for s in report.setups}
     titles = [s.title + fitted[s.id] for s in report.setups]
     # A verdict, and how many comparisons hold and are opposite of how many.
@@ -111,7 +113,7 @@ def as_text(report: Report) -> str:
         cells = [found.get((claim.id, s.id)) for s in report.setups]
         words = ["–" if j is None else f"{j.verdict.words} {_counts(j)}".rstrip() for j in cells]
         lines.append(f"{claim.id:<7}" + "".join(word.ljust(wide) for word in words) + claim.text)
-    lines += ["", "In brackets: comparisons that hold, of all; − n: n significantly opposite."]
+    lines += ["", "In parentheses: comparisons that hold / all comparisons; −n: n significantly opposite."]
     if any(fitted.values()):
         lines.append("* found after seeing the paper's numbers")
     return "\n".join(line.rstrip() for line in [*lines, *_tables(report)])

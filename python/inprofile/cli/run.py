@@ -41,7 +41,7 @@ def run(
     seeds: Annotated[
         str | None,
         typer.Option(
-            metavar="N|A..B", help="How many seeds (1 … N), or which; the file's number if left out."
+            metavar="N|A..B", help="Seeds to run: N for 1 … N, or a range; default: as in the file."
         ),
     ] = None,
     set_: Set = None,
@@ -51,7 +51,7 @@ def run(
     yes: Yes = False,
     json_: Json = False,
 ) -> None:
-    """Run an experiment and print what came out, each figure with its 95 % interval over the seeds."""
+    """Run an experiment once per seed; print metrics with 95 % confidence intervals over the seeds."""
     scenario = open_scenario(file, set_)
     which = None if seeds is None else seeds_of(seeds)
     if out is not None:
@@ -68,7 +68,7 @@ def run(
     else:
         say(as_text(result))
         if out is not None:
-            say(f"\nWritten to {out}: read it with inprofile.read, or look why a flow got what it got:")
+            say(f"\nWritten to {out}. Read it with inprofile.read, or ask why a flow got its rate:")
             say(f"  inprofile explain {out} --flow {result.rows('flows')[0].keys['flow']}")
 
 

@@ -13,7 +13,9 @@ from .common import guarded, say
 
 @guarded
 def schema(
-    json_: Annotated[bool, typer.Option("--json", help="The schema is JSON in any case.")] = False,
+    json_: Annotated[
+        bool, typer.Option("--json", help="Accepted for consistency; the schema is always JSON.")
+    ] = False,
 ) -> None:
     """Print the JSON Schema of the experiment file."""
     say(json.dumps(the_schema(), ensure_ascii=False, indent=2))

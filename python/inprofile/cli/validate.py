@@ -18,14 +18,14 @@ def validate(
     file: File,
     seed: Annotated[
         int | None,
-        typer.Option(min=1, max=MOST_SEED, help="Event by event: which seed both run.", show_default="1"),
+        typer.Option(min=1, max=MOST_SEED, help="Event by event: the seed to run.", show_default="1"),
     ] = None,
     seeds: Annotated[
         int | None,
         typer.Option(
             min=2,
             max=MOST_RUNS,
-            help="In distribution: how many seeds each runs.",
+            help="In distribution: number of seeds for each simulator.",
             show_default="as many as the file says",
         ),
     ] = None,
@@ -34,13 +34,11 @@ def validate(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Event by event: a folder for ns-2's script and both traces.",
+            help="Event by event: folder for the ns-2 script and both traces.",
             show_default=False,
         ),
     ] = None,
-    patience: Annotated[
-        float, typer.Option(metavar="SECONDS", help="After how long a run of ns-2 is given up.")
-    ] = 600.0,
+    patience: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit of each ns-2 run.")] = 600.0,
     yes: Yes = False,
     json_: Json = False,
 ) -> None:

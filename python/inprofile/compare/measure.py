@@ -36,7 +36,11 @@ MEASURES = {
     m.id: m
     for m in (
         Measure(
-            "met", "Contracts met", f"share of contracts that got at least {100 * ENOUGH:.0f} %", True, True
+            "met",
+            "Contracts met",
+            f"fraction of contracts that got at least {100 * ENOUGH:.0f} %",
+            True,
+            True,
         ),
         Measure(
             "kept",
@@ -45,12 +49,20 @@ MEASURES = {
             True,
             True,
         ),
-        Measure("fairness", "Fairness", "Jain's index of x/r; of x where nobody has a contract", True),
+        Measure("fairness", "Fairness", "Jain's index of x/r; of x if no flow has a contract", True),
         Measure("utilisation", "Utilisation", "of the measured link", True, True),
-        Measure("best_effort", "Best effort", "what flows without a contract got, of the link", None, True),
-        Measure("loss_in", "IN lost", "share of IN packets dropped at the measured link", None, True),
-        Measure("loss_out", "OUT lost", "share of OUT (and red) packets dropped there", None, True),
-        Measure("loss_edge", "Lost at the edge", "share of packets that the edge's marker drops", None, True),
+        Measure(
+            "best_effort",
+            "Best effort",
+            "throughput of flows without a contract, as a share of the link",
+            None,
+            True,
+        ),
+        Measure("loss_in", "IN lost", "fraction of IN packets dropped at the measured link", None, True),
+        Measure("loss_out", "OUT lost", "fraction of OUT (and red) packets dropped there", None, True),
+        Measure(
+            "loss_edge", "Lost at the edge", "fraction of packets dropped by the edge marker", None, True
+        ),
     )
 }
 #: Those that have winners. Losses by colour have none: what IN means differs from marker to marker.

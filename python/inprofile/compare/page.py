@@ -76,7 +76,7 @@ def shown(measure: Measure, values: Sequence[float], interval: bool = True) -> s
     """A mean with its 95 % interval, as the page and the command write it.
 
     >>> shown(MEASURES["kept"], [0.98, 0.99]), shown(MEASURES["fairness"], [0.9876, 0.9876])
-    ('98.5 [47.1, 100.0] %', '0.9876 in each of 2 seeds')
+    ('98.5 [47.1, 100.0] %', '0.9876 in all 2 seeds')
     """
     from ..stats import SHARE, estimate
 
@@ -87,7 +87,7 @@ def shown(measure: Measure, values: Sequence[float], interval: bool = True) -> s
     if not interval or e.ci95 is None:
         return text + unit
     if min(values) == max(values):
-        return f"{text}{unit} in each of {len(values)} seeds"
+        return f"{text}{unit} in all {len(values)} seeds"
     lo, hi = (f"{scale * x:.{digits}f}" for x in e.ci95)
     return f"{text} [{lo}, {hi}]{unit}"
 

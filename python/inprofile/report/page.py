@@ -173,8 +173,8 @@ def _experiments(report: Report) -> list[dict[str, Any]]:
 _OUTCOMES = {
     "holds": "holds",
     "opposite": "significantly opposite",
-    "open": "open: not significant",
-    "undecidable": "undecidable here",
+    "open": "open (not significant)",
+    "undecidable": "undecidable in this set-up",
 }
 
 

@@ -24,7 +24,7 @@ _ARE = {
     Verdict.IN_PART: "reproduced in part",
 }
 _FALLS_SHORT = {
-    Verdict.OPPOSITE: "comes out opposite",
+    Verdict.OPPOSITE: "is significantly opposite",
     Verdict.IN_PART: "holds only in part",
     Verdict.NOT_SHOWN: "is not shown",
     Verdict.UNDECIDABLE: "is undecidable",
@@ -120,9 +120,9 @@ def _box(atlas: Mapping[str, Any] | None) -> str:
     kinds = [
         (listed(ids), words)
         for ids, words in (
-            ([c for c, x in shares.items() if x >= 0.9], "in nine tenths or more"),
-            ([c for c, x in shares.items() if 0.1 <= x < 0.9], "in some"),
-            ([c for c, x in shares.items() if x < 0.1], "in less than a tenth"),
+            ([c for c, x in shares.items() if x >= 0.9], "at nine tenths of them or more"),
+            ([c for c, x in shares.items() if 0.1 <= x < 0.9], "at some"),
+            ([c for c, x in shares.items() if x < 0.1], "at less than a tenth"),
         )
         if ids
     ]
@@ -133,8 +133,9 @@ def _box(atlas: Mapping[str, Any] | None) -> str:
             decisive[titles.get(name, name)] = decisive.get(titles.get(name, name), 0) + 1
     top = sorted(decisive, key=lambda name: (-decisive[name], name))[:2]
     said = ", ".join(f"{ids} {words}" for ids, words in kinds)
-    decides = f"; what decides most is {listed([f'“{name}”' for name in top])}" if top else ""
-    return f"Over {atlas['points']} points of readings and unstated inputs, hold: {said}{decides}."
+    decides = f"; most decisive: {listed([f'“{name}”' for name in top])}" if top else ""
+    points = f"{atlas['points']} points of readings and unstated inputs"
+    return f"Over {points}, claims hold as follows: {said}{decides}."
 
 
 def _why_not(report: Report, claims: Sequence[str], by: Mapping[tuple[str, str], Judged]) -> str:

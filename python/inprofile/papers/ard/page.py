@@ -99,7 +99,7 @@ def _in_short(report: Report) -> Iterator[str]:
         text += ", inside our prediction intervals" if all(matches) else ""
         changes = {
             1: "ARD raises it to",
-            0: "With ARD it is not significantly different:",
+            0: "With ARD it is statistically tied:",
             -1: "ARD lowers it to",
             None: "With ARD it is",
         }[agreed(name, "ard", "rio")]
@@ -107,7 +107,7 @@ def _in_short(report: Report) -> Iterator[str]:
         blind = {
             1: ", less fair than ARD",
             -1: ", fairer than ARD",
-            0: ", not significantly different from ARD",
+            0: ", statistically tied with ARD",
             None: "",
         }[agreed(name, "ard", "placebo")]
         text += f"; blind drops at the same rate give {listed(name, 'placebo')}{blind}"
@@ -190,14 +190,14 @@ def _placebo_words(versus: list[Comparison]) -> str:
 
     against = {
         1: "ARD is fairer than the placebo: more than randomness",
-        0: "ARD and the placebo cannot be told apart",
+        0: "ARD and the placebo are statistically tied",
         -1: "the placebo is fairer than ARD: blind drops do better",
     }[side(list(ard_placebo.values))]
     gains = {
         (1, 1): "Both ARD and blind drops are fairer than RIO",
-        (1, 0): "ARD is fairer than RIO, blind drops are not shown to be",
-        (0, 1): "Blind drops are fairer than RIO, ARD is not shown to be",
-        (0, 0): "Neither ARD nor blind drops are shown to differ from RIO",
+        (1, 0): "ARD is significantly fairer than RIO, blind drops are not",
+        (0, 1): "Blind drops are significantly fairer than RIO, ARD is not",
+        (0, 0): "ARD, blind drops and RIO are statistically tied",
     }.get(
         (side(list(ard_rio.values)), side(list(placebo_rio.values))),
         "At least one of ARD and blind drops is less fair than RIO",

@@ -212,7 +212,7 @@ def words(points: Sequence[Mapping[str, Any]]) -> str:
             continue
         fairer, less = ([str(v) for v, s in told if s == sign] for sign in (1, -1))
         said = [f"fairer at {_list(fairer)}"] * bool(fairer) + [f"less fair at {_list(less)}"] * bool(less)
-        parts.append(f"Against {base}, ARD is {' and '.join(said) or 'not shown to differ anywhere'}.")
+        parts.append(f"Against {base}, ARD is {' and '.join(said) or 'statistically tied everywhere'}.")
     return " ".join(parts)
 
 

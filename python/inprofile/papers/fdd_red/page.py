@@ -127,8 +127,8 @@ def _against_red(report: Report, setup: Entry, variant: str) -> str:
     for topology in report.paper.topologies:
         red = report.cell(setup.id, topology.id, "red")
         fdd = report.cell(setup.id, topology.id, "fdd", variant)
-        fair = {1: "fairer", 0: "not shown to differ in fairness", -1: "less fair"}
-        lost = {1: "more drops", 0: "drops not shown to differ", -1: "fewer drops"}
+        fair = {1: "fairer", 0: "statistically tied in fairness", -1: "less fair"}
+        lost = {1: "more drops", 0: "a statistically tied number of drops", -1: "fewer drops"}
         parts.append(
             f"with {topology.title} FDD-RED is {fair[_side(fdd['fi'] - red['fi'])]}"
             f" ({fdd['fi'].mean():.3f}, RED {red['fi'].mean():.3f}),"

@@ -84,8 +84,8 @@ def _e1(load: Load) -> list[Comparison]:
             )
             for contract, flows in s.groups()
         ),
-        s.compared(f"slow starts a run, ours, below {none:g}", s.ours["timeouts"], "below", none),
-        s.compared("slow starts a run, ours − baseline", s.difference("timeouts"), "below"),
+        s.compared(f"slow starts per run, ours, below {none:g}", s.ours["timeouts"], "below", none),
+        s.compared("slow starts per run, ours − baseline", s.difference("timeouts"), "below"),
     ]
 
 
@@ -219,7 +219,7 @@ def _notes(claim: str, load: Load) -> list[str]:
         return [
             f"Packets wait {ours:.0f} ms under ours and {base:.0f} ms under the baseline, and what waits is"
             f" part of a window; throughputs add up to {s.ours['total'].mean() / 1e6:.1f} and"
-            f" {s.base['total'].mean() / 1e6:.1f} Mbit/s. The baseline has {starts:.1f} slow starts a run.",
+            f" {s.base['total'].mean() / 1e6:.1f} Mbit/s. The baseline has {starts:.1f} slow starts per run.",
             *_fallen(s),
         ]
     if claim == "E2":

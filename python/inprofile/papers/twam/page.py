@@ -66,7 +66,7 @@ def _in_short(report: Report) -> Iterator[str]:
         f" get {kept} times that contract, with the triple for both colours and for OUT alone."
     )
     yield (
-        f"Taken apart: DWRED behind TSW2CM has {index('tsw2cm-dwred')} and"
+        f"Ablation: DWRED behind TSW2CM has {index('tsw2cm-dwred')} and"
         f" {index('tsw2cm-dwred', topology=two)}; TWAM before static WRED {index('twam-wred')} and"
         f" {index('twam-wred', topology=two)} with thresholds for both colours, where no marker can matter,"
         f" {index('twam-wred', like)} and {index('twam-wred', like, two)} with them for OUT alone."
@@ -75,7 +75,7 @@ def _in_short(report: Report) -> Iterator[str]:
     fair = _cell(report, like, "scenario-1", BASELINE)
     queues = (_pm(_cell(report, first, t, OURS)["queue.1"], _pipe(report, t)) for t in ("scenario-1", two))
     yield (
-        f"Slow starts a run in scenario 1: {_pm(ours['timeouts'])} under TWAM and DWRED,"
+        f"Slow starts per run in scenario 1: {_pm(ours['timeouts'])} under TWAM and DWRED,"
         f" {_pm(base['timeouts'])} and {_pm(fair['timeouts'])} under the two baselines."
         f" DWRED's first queue is {' and '.join(queues)} of bandwidth times delay in scenarios 1 and 2."
     )
@@ -86,7 +86,7 @@ def _against(report: Report, setup: str, topology: str) -> str:
     ours, base = (_cell(report, setup, topology, s) for s in (OURS, BASELINE))
     interval = ci95(paired(ours, base, "fi"), UNLIKE)
     if interval is None or 0.0 in interval:
-        return "not clearly different"
+        return "statistically tied with the baseline"
     return "fairer" if interval.lo > 0 else "less fair"
 
 
@@ -296,7 +296,7 @@ def _sweep(report: Report, sweep: Entry, charts: Charts) -> dict[str, Any]:
     names: Sequence[tuple[str, str]] = (
         ("fi", "index of throughput over contract"),
         ("cwnd", "mean window (packets)"),
-        ("timeouts", "slow starts a run"),
+        ("timeouts", "slow starts per run"),
     )
     shown = []
     for measure, y in names:
