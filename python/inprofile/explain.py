@@ -13,16 +13,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .quantity import number, quantity
+from .quantity import number, pm, quantity
+from .response import law_of
 from .stats import POSITIVE, Estimate, estimate, mean, paired
 
 if TYPE_CHECKING:
+    from .contracts import Kept
     from .results import Result
 
 __all__ = ["Explanation", "Fate", "Figure", "UnknownFlow", "explain"]
-
-HOLDS = 0.98
-"""A contract counts as kept from this share of it on: a rate over a finite window is not exact."""
 
 
 class UnknownFlow(LookupError):
@@ -68,6 +67,8 @@ class Explanation:
     seeds: tuple[int, ...]
     contract: float | None
     """bit/s"""
+    kept: Kept | None
+    """How well the contract was kept; None where there is none that a rate can keep."""
     throughput: Estimate
     """bit/s on the wire, in order, over the window."""
     against_peers: Estimate | None
@@ -88,6 +89,7 @@ class Explanation:
             "peers": list(self.peers),
             "seeds": list(self.seeds),
             "contract": self.contract,
+            "contract_kept": None if self.kept is None else self.kept.to_json(),
             "throughput": _json(self.throughput),
             "against_peers": None if self.against_peers is None else _json(self.against_peers),
             "packets": [{**f.__dict__, "out": None if math.isnan(f.out) else f.out} for f in self.fates],
@@ -134,6 +136,7 @@ class _Case:
             self.peers,
             self.result.seeds,
             self.mine[0]["contract"],
+            self.kept,
             self.throughput,
             self.against_peers,
             self.fates,
@@ -210,20 +213,30 @@ class _Case:
         return [sentence for part in parts for sentence in part]
 
     def _contract(self) -> list[str]:
-        got = _with_interval(self.throughput)
+        got = pm(self.throughput, "bit/s")
         rate = self.mine[0]["contract"]
         if rate is None:
             return [f"It has no contract. It got {got} on the wire."]
         share = f"{100 * self.throughput.mean / rate:.0f} %"
-        lo, hi = self.throughput.ci95 or (self.throughput.mean, self.throughput.mean)
         head = f"Its contract is {quantity(rate, 'bit/s')}; it got {got} on the wire, {share} of it"
-        if lo >= HOLDS * rate:
-            return [f"{head}: kept."]
-        return (
-            [f"{head}: missed."]
-            if hi < rate
-            else [f"{head}: neither kept nor missed significantly over these seeds."]
-        )
+        kept = self.kept
+        if kept is None:
+            return [f"{head}. A transfer keeps no rate over a window."]
+        if kept.runs == 1:
+            return [f"{head}: {'kept' if kept.whole_runs else 'missed'}."]
+        worst = f"at worst {100 * kept.worst:.0f} % of it (seed {kept.worst_seed})"
+        if kept.whole_runs == kept.runs:
+            return [f"{head}: kept in all {kept.runs} runs, {worst}."]
+        if kept.whole_runs == 0:
+            return [f"{head}: missed in all {kept.runs} runs, {worst}."]
+        lo, hi = kept.whole
+        times = f"kept in {kept.whole_runs} of {kept.runs} runs (95 %: {100 * lo:.0f} to {100 * hi:.0f} %)"
+        return [f"{head}: {times}, {worst}."]
+
+    @cached_property
+    def kept(self) -> Kept | None:
+        """How well its contract was kept; None where it has none that a rate can keep."""
+        return self.result.contracts.flow(self.flow)
 
     def _peers(self) -> list[str]:
         d = self.against_peers
@@ -278,8 +291,8 @@ class _Case:
         colour = "OUT" if worst.out >= 0.5 else "IN"
         part = worst.out if worst.out >= 0.5 else 1 - worst.out
         said.append(
-            f"{_share(worst.packets / total)} of the losses were {_CAUSES[worst.what]} at {worst.place},"
-            f" {_share(part)} of them {colour}."
+            f"{_share(worst.packets / total)} of the losses were {_CAUSES.get(worst.what, worst.what)}"
+            f" at {worst.place}, {_share(part)} of them {colour}."
         )
         return said
 
@@ -298,22 +311,46 @@ class _Case:
         ]
 
     def _law(self) -> list[str]:
-        """What loss and propagation alone would make of it: rate ∝ 1/(RTT·√p), Mathis et al. 1997."""
+        """What loss and round-trip time alone would make of it, by the law of the TCP that it does."""
         if not self.peers or self.against_peers is None:
             return []
         p = self._loss(self.figure("dropped"), self.figure("sent"))
         p_peers = self._loss(self.peers_figure("dropped"), self.peers_figure("sent"))
-        rtt, rtt_peers = self.figure("rtt"), self.peers_figure("rtt")
+        queueing = self._queueing()
+        rtt, rtt_peers = (x("rtt") + queueing for x in (self.figure, self.peers_figure))
         if min(p, p_peers, rtt, rtt_peers) <= 0:
             return []
-        by_rtt, by_loss = rtt_peers / rtt, math.sqrt(p_peers / p)
-        said = f"its loss alone would make a factor of {number(by_loss, 3)}"
-        if by_rtt != 1:
+        kinds = {self._congestion(name) for name in (self.flow, *self.peers)}
+        if len(kinds) > 1:
+            named = ", ".join(sorted(kinds))
+            return [f"It and the others use different congestion controls ({named}): no law compares them."]
+        law = law_of(kinds.pop())
+        by_loss = law.rate(p, rtt_peers) / law.rate(p_peers, rtt_peers)
+        said = f"its loss rate alone would give a factor of {number(by_loss, 3)}"
+        if self.figure("rtt") != self.peers_figure("rtt"):
+            by_rtt = law.rate(p_peers, rtt) / law.rate(p_peers, rtt_peers)
+            waits = " with the mean queueing delay" if queueing else ""
             said += (
-                f", its propagation ({quantity(rtt, 's', 3)}, the others {quantity(rtt_peers, 's', 3)})"
-                f" one of {number(by_rtt, 3)}, less where all wait in the same queue"
+                f", its RTT ({quantity(rtt, 's', 3)}{waits}, the others {quantity(rtt_peers, 's', 3)})"
+                f" one of {number(by_rtt, 3)}"
             )
-        return [f"By 1/(RTT·√loss) {said}; seen is {number(1 + self.against_peers.mean, 3)}."]
+        return [f"By {law.name} {said}; observed: {number(1 + self.against_peers.mean, 3)}."]
+
+    def _queueing(self) -> float:
+        """Mean queueing delay at the measured link, in s; 0 where it is not known."""
+        waits = [
+            row["value"]
+            for row in self.result.metrics.to_pylist()
+            if row["name"] == "delay_mean" and row["value"] is not None
+        ]
+        return mean(waits) if waits else 0.0
+
+    def _congestion(self, flow: str) -> str:
+        """The congestion control of a flow; Reno where the experiment does not say."""
+        effective = self.result.provenance.effective
+        groups = {g["name"]: g for g in effective.get("flows", ())}
+        found = groups.get(self.rows[flow][0]["group"], effective).get("tcp") or {}
+        return str(found.get("congestion", "reno"))
 
     def _cwnd(self) -> tuple[tuple[float, float], ...]:
         import pyarrow.compute as pc
@@ -347,12 +384,6 @@ def _find(names: Sequence[str], flow: str | int) -> str:
     text = text if len(text) <= 80 else f"{text[:79]}…"
     shown = ", ".join(names[:8]) + (f", … ({len(names)} flows)" if len(names) > 8 else "")
     raise UnknownFlow(f'no flow is called "{text}"; there are: {shown}, or their numbers from 0')
-
-
-def _with_interval(e: Estimate) -> str:
-    from .quantity import pm
-
-    return pm(e, "bit/s")
 
 
 def _share(x: float) -> str:

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .stats import Estimate
 
-__all__ = ["mean_pm", "number", "pm", "quantity", "scale"]
+__all__ = ["bits_per_second", "mean_pm", "number", "pm", "quantity", "scale"]
 
 _STEPS: dict[str, Sequence[tuple[float, str]]] = {
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
     "B": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
 }
+
+
+_RATES = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12}
 
 
 def scale(unit: str, size: float) -> tuple[float, str]:
@@ -28,6 +31,16 @@ def scale(unit: str, size: float) -> tuple[float, str]:
     if size == 0 or not math.isfinite(size):
         return 1.0, unit
     return next((step for step in steps if abs(size) >= step[0] * (1 - 1e-12)), steps[-1])
+
+
+def bits_per_second(text: str) -> float:
+    """A rate as an effective experiment writes it.
+
+    >>> bits_per_second("1.2 Mbit/s")
+    1200000.0
+    """
+    amount, unit = text.split()
+    return float(amount) * _RATES[unit]
 
 
 def number(value: float, digits: int = 4) -> str:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from . import _internal
+    from .contracts import Contracts
+    from .groups import Groups
     from .plot import Plots
     from .scenario import Scenario
 
@@ -175,6 +177,19 @@ class Result:
         return Rows(table, self._tables[table])
 
     @property
+    def contracts(self) -> Contracts:
+        """How well contracts were kept, by flow, group and experiment, and who got the excess."""
+        from .contracts import Contracts
+
+        return Contracts(self)
+
+    def groups(self) -> Groups:
+        """Groups of flows: what a flow of each got on average, over the seeds."""
+        from .groups import Groups
+
+        return Groups(self)
+
+    @property
     def plot(self) -> Plots:
         """Figures: `.cwnd()`, `.queue()`, `.tokens()`, `.throughput()`, `.dots()`."""
         from .plot import Plots
@@ -197,7 +212,9 @@ class Result:
 
         n = len(self.seeds)
         head = f"<p><b>{escape(visible(self.title))}</b>, {n} seed{'s' * (n != 1)}</p>"
-        return head + self.summary()._repr_html_() + self.rows("flows")._repr_html_()
+        contracts = self.contracts
+        kept = contracts._repr_html_() if contracts else ""
+        return head + self.summary()._repr_html_() + kept + self.rows("flows")._repr_html_()
 
 
 def read(folder: str | Path) -> Result:

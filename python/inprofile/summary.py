@@ -16,7 +16,18 @@ from .stats import POSITIVE, Bounds, Estimate, estimate
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["SHOWN", "Metric", "Row", "Rows", "Summary", "bounds_of", "text_table", "unit_of"]
+__all__ = [
+    "SHOWN",
+    "Metric",
+    "Row",
+    "Rows",
+    "Summary",
+    "bounds_of",
+    "heading_of",
+    "html_table",
+    "text_table",
+    "unit_of",
+]
 
 KEYS: Mapping[str, tuple[str, ...]] = {
     "flows": ("flow", "group"),
@@ -52,6 +63,9 @@ _UNITS = {
 }
 
 
+_HEADINGS = {"sent_in": "sent IN", "sent_out": "sent OUT", "timeouts": "RTOs"}
+
+
 def unit_of(column: str) -> str:
     """Unit of a column of flows, queues or markers.
 
@@ -59,6 +73,15 @@ def unit_of(column: str) -> str:
     ('bit/s', 's', 'packets')
     """
     return _UNITS.get(column, "bit/s" if column.endswith("_rate") else "packets")
+
+
+def heading_of(column: str) -> str:
+    """A column as tables head it.
+
+    >>> heading_of("sent_in"), heading_of("dropped_early"), heading_of("timeouts")
+    ('sent IN', 'dropped early', 'RTOs')
+    """
+    return _HEADINGS.get(column, column.replace("_", " "))
 
 
 def bounds_of(name: str, values: Iterable[float]) -> Bounds:
@@ -156,7 +179,7 @@ class Summary(Mapping[str, Metric]):
         return text_table(*self.table())
 
     def _repr_html_(self) -> str:
-        return _html_table(*self.table())
+        return html_table(*self.table())
 
 
 @dataclass(frozen=True)
@@ -256,22 +279,28 @@ class Rows(Sequence[Row]):
     def __len__(self) -> int:
         return len(self._which)
 
-    def table(self, columns: Sequence[str] | None = None) -> tuple[list[str], list[list[str]]]:
+    def text(self, most: int = MOST_ROWS) -> str:
+        """The table of so many rows."""
+        return text_table(*self.table(most=most))
+
+    def table(
+        self, columns: Sequence[str] | None = None, most: int = MOST_ROWS
+    ) -> tuple[list[str], list[list[str]]]:
         """Heading and rows, as text; `columns` are by default those that tell most. Counts are packets."""
-        rows: list[Row] = self[:MOST_ROWS]
+        rows: list[Row] = self[:most]
         wanted = columns or SHOWN[self.kind]
         shown = [c for c in wanted if any(c in row.figures or row.given.get(c) is not None for row in rows)]
         first = KEYS[self.kind][0]
         body = [[row.keys[first], *(row.text(c) for c in shown)] for row in rows]
         if len(self) > len(rows):
             body.append([f"… {len(self) - len(rows)} more", *("" for _ in shown)])
-        return [first, *(c.replace("_", " ") for c in shown)], body
+        return [first, *map(heading_of, shown)], body
 
     def __repr__(self) -> str:
         return text_table(*self.table())
 
     def _repr_html_(self) -> str:
-        return _html_table(*self.table())
+        return html_table(*self.table())
 
 
 def text_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -293,7 +322,8 @@ def text_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
-def _html_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def html_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """The same as HTML, without markup from the cells."""
     head = "".join(f"<th>{escape(visible(cell))}</th>" for cell in heading)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(visible(cell))}</td>" for cell in row) + "</tr>" for row in rows

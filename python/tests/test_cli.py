@@ -74,8 +74,8 @@ def test_the_starter_runs_as_it_is_and_is_never_overwritten(tmp_path: Path) -> N
     text = (tmp_path / "mine.toml").read_text()
     assert "inprofile run mine.toml" in text
     assert inprofile.load(tmp_path / "mine.toml").check().warnings == []
-    assert "mine.toml is there already" in inprofile_("new", "mine", cwd=tmp_path, code=2)[1]
-    assert "mine.toml is there already" in inprofile_("new", "mine.toml", cwd=tmp_path, code=2)[1]
+    assert "mine.toml already exists" in inprofile_("new", "mine", cwd=tmp_path, code=2)[1]
+    assert "mine.toml already exists" in inprofile_("new", "mine.toml", cwd=tmp_path, code=2)[1]
     assert (tmp_path / "mine.toml").read_text() == text
 
 
@@ -112,8 +112,8 @@ def test_run_as_json_has_what_programs_build_on(folder: Path) -> None:
     assert err == ""
     found = json.loads(out)
     assert set(found) == {
-        "scenario", "seeds", "metrics", "flows", "queues", "markers", "conservation", "provenance",
-        "expected_packets",
+        "scenario", "seeds", "metrics", "contracts", "groups", "flows", "queues", "markers", "conservation",
+        "provenance", "warnings", "expected_packets",
     }  # fmt: skip
     assert found["seeds"] == [2, 3, 4]
     assert found["conservation"] is True
@@ -128,6 +128,11 @@ def test_run_as_json_has_what_programs_build_on(folder: Path) -> None:
         assert metric["window"] == {"from": "5 s", "to": "20 s"}
     assert [flow["flow"] for flow in found["flows"]] == [f"assured.{i}" for i in range(4)]
     assert found["flows"][1]["contract"] == 400e3
+    assert found["flows"][1]["contract_kept"]["name"] == "assured.1"
+    assert found["contracts"]["experiment"]["runs_all_kept"]["of"] == 3
+    assert found["contracts"]["best_effort"] is None
+    assert [g["group"] for g in found["groups"]] == ["assured"]
+    assert found["warnings"] == []
     assert found["provenance"]["seeds"] == [2, 3, 4]
     assert found["provenance"]["version"] == inprofile.__version__
 
@@ -346,7 +351,7 @@ def test_explain_as_json_accounts_for_every_packet(folder: Path) -> None:
 def test_explain_of_a_file_runs_it_and_has_the_figures_behind_losses(folder: Path) -> None:
     out = inprofile_("explain", "e.toml", *SHORT, "--flow", "3", cwd=folder)[0]
     assert out.startswith("assured.3, seed 1\n")
-    assert "Figures behind its losses" in out
+    assert "Values behind its losses" in out
     assert re.search(r"bottleneck, early: avg \d", out)
 
 

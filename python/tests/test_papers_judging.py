@@ -221,7 +221,7 @@ def test_the_summary_counts() -> None:
     )
     judged = judge([made])[0]
     assert judged.summary == (
-        "1 of 4 comparisons holds, 1 significantly opposite, 1 open, 1 undecidable here; "
+        "1 of 4 comparisons holds, 1 significantly opposite, 1 open, 1 undecidable in this set-up; "
         "1 of 2 printed numbers in our prediction intervals."
     )
     assert judged.why.startswith(f"{judged.summary} The link is idle. Significantly opposite: ")

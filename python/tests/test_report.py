@@ -94,7 +94,7 @@ def test_links_within_the_page_lead_somewhere(page: Page) -> None:
 
 def test_verdicts_are_words_not_only_colours(page: Page) -> None:
     text = " ".join(" ".join(page.words).split())
-    for words in ("reproduced", "in part", "open: not significant", "undecidable"):
+    for words in ("reproduced", "in part", "open (not significant)", "undecidable"):
         assert words in text
 
 
@@ -152,8 +152,8 @@ def test_the_atlas_is_part_of_the_answer() -> None:
     atlas = {"points": 64, "claims": claims, "factors": [{"id": "rtt", "title": "What an RTT is"}]}
     when = dict(in_three(synthetic.report(), atlas))["When"]
     assert when.endswith(
-        "Over 64 points of readings and unstated inputs, hold: A1 in nine tenths or more, A2 in some,"
-        " A3 and A4 in less than a tenth; what decides most is “What an RTT is”."
+        "Over 64 points of readings and unstated inputs, claims hold as follows: A1 at nine tenths of them or"
+        " more, A2 at some, A3 and A4 at less than a tenth; most decisive: “What an RTT is”."
     )
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .._input import seeds_in_order
+from ..quantity import bits_per_second
 from ..storage import check_place
 from .common import (
     File,
@@ -48,6 +51,7 @@ def run(
     jobs: Jobs = None,
     out: Out = None,
     trace: Trace = False,
+    flows: Annotated[bool, typer.Option("--flows", help="List every flow, however many.")] = False,
     yes: Yes = False,
     json_: Json = False,
 ) -> None:
@@ -59,21 +63,33 @@ def run(
     packets = scenario.expected_packets(which)
     runs = len(scenario.seeds if which is None else seeds_in_order(which))
     affordable(packets, yes, runs, traced=trace)
+    for warning in scenario.warnings:
+        print(warning, file=sys.stderr)
     with progress(f"{scenario.title}, {packets_text(packets)}") as tell:
         result = scenario.run(which, jobs=jobs, trace=trace, progress=tell)
     if out is not None:
         result.write(out)
     if json_:
-        emit({**as_json(result, scenario.file), "expected_packets": round(packets)})
+        emit(
+            {
+                **as_json(result, scenario.file),
+                "warnings": [asdict(warning) for warning in scenario.warnings],
+                "expected_packets": round(packets),
+            }
+        )
     else:
-        say(as_text(result))
+        say(as_text(result, flows))
         if out is not None:
             say(f"\nWritten to {out}. Read it with inprofile.read, or ask why a flow got its rate:")
             say(f"  inprofile explain {out} --flow {result.rows('flows')[0].keys['flow']}")
 
 
-def as_text(result: Result) -> str:
-    """Metrics, then flows, the queues that matter, and edge markers."""
+#: So many flows are shown one by one; of more, their groups.
+MOST_FLOWS = 12
+
+
+def as_text(result: Result, every: bool = False) -> str:
+    """Metrics, contracts, then flows (all with `every`) or their groups, queues that matter, edge markers."""
     seeds = result.seeds
     head = f"{result.title}: seed{'s' * (len(seeds) != 1)} {_span(seeds)}"
     measure = result.provenance.effective["measure"]
@@ -82,17 +98,38 @@ def as_text(result: Result) -> str:
     queues = result.rows("queues").where(lambda row: row.keys["queue"] == measured or _busy(row))
     hosts = set(flows.names())
     edges = result.rows("markers").named(lambda place: place not in hosts)
+    shown = str(flows)
+    if len(flows) > MOST_FLOWS:
+        shown = f"{result.groups()}
+{len(flows)} flows in groups; every flow: --flows, or --json."
+    if every:
+        shown = flows.text(most=len(flows))
     parts = [
         head,
-        f"Measured window: {measure['from']} to {measure['to']}\n{result.summary()}",
-        f"Flows: rates and packets sent within the window, dropped and timeouts over the whole run\n{flows}",
+        f"Measured window: {measure['from']} to {measure['to']}
+{result.summary()}",
+        *_contracts(result),
+        f"Flows: rates and packets sent within the window, dropped and RTOs over the whole run
+{shown}",
     ]
     parts.extend(
-        f"{what}, within the window\n{rows}"
+        f"{what}, within the window
+{rows}"
         for what, rows in (("Queues", queues), ("Markers", edges))
         if rows
     )
     return "\n\n".join([*parts, GLOSSARY])
+
+
+def _contracts(result: Result) -> list[str]:
+    """How contracts were kept: a sentence and a table; nothing where there are none."""
+    found = result.contracts
+    if not found:
+        return []
+    effective = result.provenance.effective
+    at = effective["measure"]["at"]
+    rates = [link["rate"] for link in effective.get("links", ()) if link["name"] == at]
+    return [f"{found.words(at, bits_per_second(rates[0]) if rates else None)}\n\n{found}"]
 
 
 def _busy(row: Row) -> bool:
@@ -109,8 +146,14 @@ def as_json(result: Result, file: str) -> dict[str, Any]:
         "scenario": {"title": result.title, "file": file, "digest": provenance.digest},
         "seeds": list(result.seeds),
         "metrics": {name: metric.to_json() for name, metric in result.summary().items()},
+        "contracts": result.contracts.to_json(),
+        "groups": [group.to_json() for group in result.groups()],
         # Written one by one: a hundred thousand flows are not held as text.
-        **{kind: (row.to_json() for row in result.rows(kind)) for kind in ("flows", "queues", "markers")},
+        "flows": (
+            {**row.to_json(), "contract_kept": None if kept is None else kept.to_json()}
+            for row, kept in zip(result.rows("flows"), result.contracts.flows(), strict=True)
+        ),
+        **{kind: (row.to_json() for row in result.rows(kind)) for kind in ("queues", "markers")},
         "conservation": True,
         "provenance": {
             "version": provenance.version,

@@ -16,6 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..quantity import bits_per_second
+
 if TYPE_CHECKING:
     from ..scenario import Scenario
 
@@ -124,7 +126,7 @@ class Place:
         effective = scenario.check().effective
         name = effective["measure"]["at"]
         link = next(one for one in effective["links"] if one["name"] == name)
-        rate, packet = _bits_per_second(link["rate"]), int(effective["packet"].removesuffix(" B"))
+        rate, packet = bits_per_second(link["rate"]), int(effective["packet"].removesuffix(" B"))
         crossing = [g for g in effective["flows"] if name in g["route"] and g["count"] > 0]
         return Place(
             name,
@@ -140,14 +142,6 @@ class Place:
         lacking = [s for s in schemes if s.needs == "contracts"]
         if lacking and not self.contracted:
             raise NoContractError(file, lacking)
-
-
-_RATES = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12}
-
-
-def _bits_per_second(text: str) -> float:
-    number, unit = text.split()
-    return float(number) * _RATES[unit]
 
 
 def lengths(place: Place, quick: bool = False) -> list[float]:

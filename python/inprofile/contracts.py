@@ -1,0 +1,308 @@
+"""Contracts first: how well each was kept, by flow, group and experiment, and who got what lies beyond them.
+
+A contract is *kept* in a run where the flow's throughput on the wire, over the measured window, reaches it;
+UDP that offers less than its contract keeps it where it lost nothing. Transfers are over when they have sent
+what they carry: a rate over a window says nothing of theirs, and they are left out.
+
+What lies beyond the contracts, the *excess*, is max(0, x − r) of a flow with contract r and all of a flow
+without one; its split says who got it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .quantity import pm, quantity
+from .stats import POSITIVE, SHARE, Estimate, Interval, estimate
+from .summary import html_table, text_table
+
+if TYPE_CHECKING:
+    from .results import Result
+
+__all__ = ["BestEffort", "Contracts", "Kept", "shares_of_runs"]
+
+Array = NDArray[np.float64]
+#: Traffic whose rate over a window is no rate of its own.
+_FINITE = "transfer"
+#: Traffic that does not fill what it is given.
+_OFFERED = ("cbr", "on_off")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """How well the contracts of a flow, of a group, or of all flows were kept."""
+
+    name: str
+    """The flow's or group's; "all contracts"."""
+    flows: int
+    """How many have a contract."""
+    contract: float
+    """bit/s, all of them together."""
+    kept: Estimate
+    """Share of the contracts that a run kept; over the runs."""
+    whole_runs: int
+    """Runs in which every one of them was kept."""
+    runs: int
+    whole: Interval
+    """95 % interval of the share of such runs."""
+    assurance: Estimate
+    """Assurance ratio: throughput over contract, mean over the flows."""
+    worst: float
+    """Least assurance ratio of any flow in any run."""
+    worst_flow: str
+    worst_seed: int
+    excess: Estimate
+    """bit/s beyond the contracts."""
+    excess_share: Estimate | None
+    """The same as a share of what all flows got beyond contracts; None where that is nothing."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As `inprofile run --json` prints it."""
+        return {
+            "name": self.name,
+            "flows": self.flows,
+            "contract": self.contract,
+            "kept": _json(self.kept, "1"),
+            "runs_all_kept": {"kept": self.whole_runs, "of": self.runs, "ci95": list(self.whole)},
+            "assurance_ratio": _json(self.assurance, "1"),
+            "worst": {"assurance_ratio": self.worst, "flow": self.worst_flow, "seed": self.worst_seed},
+            "excess": _json(self.excess, "bit/s"),
+            "excess_share": None if self.excess_share is None else _json(self.excess_share, "1"),
+        }
+
+
+@dataclass(frozen=True)
+class BestEffort:
+    """What the flows without a contract got, together."""
+
+    flows: int
+    throughput: Estimate
+    """bit/s on the wire."""
+    share: Estimate
+    """The same as a share of what all flows got."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As `inprofile run --json` prints it."""
+        return {
+            "flows": self.flows,
+            "throughput": _json(self.throughput, "bit/s"),
+            "share": _json(self.share, "1"),
+        }
+
+
+class Contracts:
+    """The contracts of a result.
+
+    >>> import inprofile
+    >>> result = inprofile.parse(inprofile.STARTER).with_(duration="30 s", seeds=2).run()
+    >>> found = Contracts(result)
+    >>> [row.name for row in found.groups], found.total.flows, found.total.runs
+    (['assured'], 4, 2)
+    """
+
+    def __init__(self, result: Result) -> None:
+        """From the table `flows`."""
+        from .papers.measures import by_flow
+
+        table = result.flows
+        self.seeds = result.seeds
+        #: Seeds × flows.
+        self._got = by_flow(table, self.seeds, "throughput")
+        n = self._got.shape[1]
+        first = table.slice(0, n)
+        self._names = [str(name) for name in first["flow"].to_pylist()]
+        self._groups = np.asarray([str(group) for group in first["group"].to_pylist()], dtype=object)
+        traffic = first["traffic"].to_pylist() if "traffic" in table.column_names else ["bulk"] * n
+        self._promised = by_flow(table, self.seeds, "contract")[0]
+        self._promised[[kind == _FINITE for kind in traffic]] = np.nan
+        offers_less = np.asarray([kind in _OFFERED for kind in traffic])
+        lost = by_flow(table, self.seeds, "dropped")
+        self._kept = (self._got >= self._promised) | (offers_less & (lost == 0))
+        self._has = np.isfinite(self._promised)
+        # Rates beyond the contracts, those of transfers among them: they take from the same link.
+        self._beyond = np.maximum(0.0, self._got - np.where(self._has, self._promised, 0.0))
+        self._all_beyond = self._beyond.sum(axis=1)
+        self._free = np.asarray([c is None or c != c for c in first["contract"].to_pylist()], dtype=bool)
+
+    def __bool__(self) -> bool:
+        """Whether anybody has a contract."""
+        return bool(self._has.any())
+
+    @cached_property
+    def groups(self) -> list[Kept]:
+        """A row for each group with contracts, in the order of the experiment."""
+        return [
+            self._row(str(group), np.flatnonzero((self._groups == group) & self._has))
+            for group in dict.fromkeys(self._groups[self._has])
+        ]
+
+    @cached_property
+    def total(self) -> Kept:
+        """All contracts of the experiment. Raises ValueError where there are none."""
+        return self._row("all contracts", np.flatnonzero(self._has))
+
+    def flows(self) -> Iterator[Kept | None]:
+        """A row for each flow, in the order of the experiment; None for one without a contract to keep.
+
+        They are made one by one: there may be a million.
+        """
+        for i, has in enumerate(self._has):
+            yield self._row(self._names[i], np.array([i])) if has else None
+
+    def flow(self, name: str) -> Kept | None:
+        """One flow's row; None where it has no contract to keep. Raises ValueError for an unknown flow."""
+        i = self._names.index(name)
+        return self._row(name, np.array([i])) if self._has[i] else None
+
+    @cached_property
+    def best_effort(self) -> BestEffort | None:
+        """What flows without a contract got; None where every flow has one."""
+        if not self._free.any():
+            return None
+        got, all_ = self._got[:, self._free].sum(axis=1), self._got.sum(axis=1)
+        share = np.divide(got, all_, out=np.zeros_like(got), where=all_ > 0)
+        return BestEffort(int(self._free.sum()), _estimate(got), estimate(share.tolist(), SHARE))
+
+    def _row(self, name: str, which: NDArray[np.intp]) -> Kept:
+        if not which.size:
+            raise ValueError("no flow has a contract")
+        kept, promised = self._kept[:, which], self._promised[which]
+        ratio = self._got[:, which] / promised
+        seed, flow = np.unravel_index(int(ratio.argmin()), ratio.shape)
+        excess = self._beyond[:, which].sum(axis=1)
+        whole, runs = int(kept.all(axis=1).sum()), len(self.seeds)
+        return Kept(
+            name,
+            which.size,
+            float(promised.sum()),
+            _kept_share(kept.mean(axis=1), whole),
+            whole,
+            runs,
+            shares_of_runs(whole, runs),
+            _estimate(ratio.mean(axis=1)),
+            float(ratio[seed, flow]),
+            self._names[int(which[flow])],
+            self.seeds[int(seed)],
+            _estimate(excess),
+            self._split(excess),
+        )
+
+    def _split(self, excess: Array) -> Estimate | None:
+        """A part of what all flows got beyond contracts; None where that is nothing in some run."""
+        if self._all_beyond.min() <= 0:
+            return None
+        if np.array_equal(excess, self._all_beyond):
+            # Nobody else is there to get any: no sample's figure.
+            return Estimate(1.0, Interval(1.0, 1.0), len(excess))
+        return estimate((excess / self._all_beyond).tolist(), SHARE)
+
+    def to_json(self) -> dict[str, Any]:
+        """As `inprofile run --json` prints it: experiment (null without contracts), groups, best effort."""
+        return {
+            "experiment": self.total.to_json() if self else None,
+            "groups": [row.to_json() for row in self.groups],
+            "best_effort": None if self.best_effort is None else self.best_effort.to_json(),
+        }
+
+    def words(self, link: str = "", rate: float | None = None) -> str:
+        """All contracts in a sentence: how much is subscribed, how often all were kept, the worst."""
+        t = self.total
+        of = ""
+        if rate is not None:
+            of = f" of {quantity(rate, 'bit/s')} at {link} ({100 * t.contract / rate:.0f} %)"
+        lo, hi = t.whole
+        return (
+            f"Contracts: {t.flows}, together {quantity(t.contract, 'bit/s')}{of}.\n"
+            f"All kept in {t.whole_runs} of {t.runs} run{'s' * (t.runs != 1)}"
+            f" (95 %: {100 * lo:.0f} to {100 * hi:.0f} %);"
+            f" worst: {t.worst_flow}, {t.worst:.2f} of its contract in seed {t.worst_seed}."
+        )
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Heading and rows, as text: groups, all contracts where there are several, best effort."""
+        rows = [*self.groups, *([self.total] if len(self.groups) > 1 else [])]
+        body = [
+            [
+                row.name,
+                str(row.flows),
+                _percent(row.kept),
+                f"{row.whole_runs} of {row.runs}",
+                pm(row.assurance),
+                f"{row.worst:.2f}",
+                quantity(row.excess.mean, "bit/s", 3),
+                "–" if row.excess_share is None else _percent(row.excess_share),
+            ]
+            for row in rows
+        ]
+        if self.best_effort is not None:
+            b = self.best_effort
+            rate = quantity(b.throughput.mean, "bit/s", 3)
+            split = self._split(self._beyond[:, self._free].sum(axis=1))
+            words = "–" if split is None else _percent(split)
+            body.append(["best effort", str(b.flows), "–", "–", "–", "–", rate, words])
+        return [
+            "contracts",
+            "flows",
+            "kept",
+            "runs, all kept",
+            "assurance ratio",
+            "worst",
+            "excess",
+            "of the excess",
+        ], body
+
+    def __str__(self) -> str:
+        return text_table(*self.table())
+
+    def _repr_html_(self) -> str:
+        return html_table(*self.table())
+
+
+def shares_of_runs(good: int, runs: int) -> Interval:
+    """95 % interval of a share of runs, exact (Clopper and Pearson 1934).
+
+    >>> lo, hi = shares_of_runs(300, 300)
+    >>> round(lo, 4), hi
+    (0.9878, 1.0)
+    """
+    from scipy.special import betaincinv
+
+    lo = 0.0 if good == 0 else float(betaincinv(good, runs - good + 1, 0.025))
+    hi = 1.0 if good == runs else float(betaincinv(good + 1, runs - good, 0.975))
+    return Interval(lo, hi)
+
+
+def _estimate(values: Array) -> Estimate:
+    return estimate(values.tolist(), POSITIVE)
+
+
+def _kept_share(values: Array, whole: int) -> Estimate:
+    """Mean of the shares that runs kept. Where all are 1 or all 0, exact: such runs are a count.
+
+    What all runs kept is at least as likely as the exact interval of their share says.
+    """
+    if values.min() == values.max() and values[0] in (0.0, 1.0):
+        interval = shares_of_runs(whole, len(values)) if len(values) > 1 else None
+        return Estimate(float(values[0]), interval, len(values))
+    if set(values.tolist()) <= {0.0, 1.0}:
+        return Estimate(float(values.mean()), shares_of_runs(whole, len(values)), len(values))
+    return estimate(values.tolist(), SHARE)
+
+
+def _percent(e: Estimate) -> str:
+    """A share with its interval, in whole per cent."""
+    if e.ci95 is None or e.ci95.lo == e.ci95.hi:
+        return f"{100 * e.mean:.0f} %"
+    lo, hi = e.ci95
+    return f"{100 * e.mean:.0f} [{100 * lo:.0f}, {100 * hi:.0f}] %"
+
+
+def _json(e: Estimate, unit: str) -> dict[str, Any]:
+    ci95: Sequence[float | None] = e.ci95 or (None, None)
+    return {"unit": unit, "mean": e.mean, "ci95": list(ci95), "n": e.n}

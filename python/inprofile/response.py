@@ -1,0 +1,57 @@
+"""Response functions of TCP: the rate that a loss rate and a round-trip time allow, by congestion control.
+
+Means over the sawtooth, in segments a second. They hold for long flows with losses far apart and without
+timeouts: enough to say what loss and round-trip time alone would make of a flow beside another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+__all__ = ["Law", "law_of"]
+
+#: RFC 9438 §4.6, §5: CUBIC's factor after a loss and its constant.
+BETA, C = 0.7, 0.4
+
+
+@dataclass(frozen=True)
+class Law:
+    """A response function."""
+
+    name: str
+    """As a sentence has it."""
+    rate: Callable[[float, float], float]
+    """Segments a second, by loss rate and round-trip time in s."""
+
+
+def mathis(p: float, rtt: float) -> float:
+    """Reno's: √(3/2) / (RTT·√p) (Mathis et al. 1997; RFC 9438 §5.1 has 1.2).
+
+    >>> round(mathis(0.01, 0.1), 1)
+    122.5
+    """
+    return math.sqrt(1.5 / p) / rtt
+
+
+def cubic(p: float, rtt: float) -> float:
+    """CUBIC's: the larger of its own law and of the Reno-friendly one.
+
+    RFC 9438 §5.1: the average window is (C·(3 + β) / (4·(1 − β)))^¼ · RTT^¾ / p^¾; where Reno's would be
+    larger (§4.3), it is Reno's.
+
+    >>> round(cubic(1e-6, 0.1)), cubic(0.01, 0.01) == mathis(0.01, 0.01)
+    (59261, True)
+    """
+    window: float = (C * (3 + BETA) / (4 * (1 - BETA))) ** 0.25 * (rtt / p) ** 0.75
+    return max(window / rtt, mathis(p, rtt))
+
+
+_RENO = Law("the Mathis model, 1/(RTT·√loss),", mathis)
+_CUBIC = Law("CUBIC's response function (RFC 9438 §5.1)", cubic)
+
+
+def law_of(congestion: str) -> Law:
+    """The law of a congestion control, by its name in experiment files."""
+    return _CUBIC if congestion == "cubic" else _RENO
