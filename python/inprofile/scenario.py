@@ -239,7 +239,7 @@ def _not_utf8(file: str, data: bytes, error: UnicodeDecodeError) -> ScenarioErro
         path="",
         value=f"byte 0x{data[error.start]:02x}",
         problem=f"the file is {'UTF-16' if utf16 else 'not UTF-8'} text",
-        remedy="save it as UTF-8; other letters than English ones are the usual cause",
+        remedy="save it as UTF-8; accented letters in another encoding are the usual cause",
         severity="error",
     )
     return ScenarioError(str(problem), json.dumps([problem.__dict__]))

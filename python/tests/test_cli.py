@@ -104,7 +104,7 @@ def test_run_prints_metrics_flows_and_queues(folder: Path) -> None:
     }
     assert before["metric"].startswith("Measured window: ")
     assert "within the window" in before["queue"]
-    assert "dropped and timeouts over the whole run" in before["flow"]
+    assert "dropped and RTOs over the whole run" in before["flow"]
 
 
 def test_run_as_json_has_what_programs_build_on(folder: Path) -> None:

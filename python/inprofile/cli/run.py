@@ -100,21 +100,17 @@ def as_text(result: Result, every: bool = False) -> str:
     edges = result.rows("markers").named(lambda place: place not in hosts)
     shown = str(flows)
     if len(flows) > MOST_FLOWS:
-        shown = f"{result.groups()}
-{len(flows)} flows in groups; every flow: --flows, or --json."
+        shown = f"{result.groups()}\n{len(flows)} flows in groups; every flow: --flows, or --json."
     if every:
         shown = flows.text(most=len(flows))
     parts = [
         head,
-        f"Measured window: {measure['from']} to {measure['to']}
-{result.summary()}",
+        f"Measured window: {measure['from']} to {measure['to']}\n{result.summary()}",
         *_contracts(result),
-        f"Flows: rates and packets sent within the window, dropped and RTOs over the whole run
-{shown}",
+        f"Flows: rates and packets sent within the window, dropped and RTOs over the whole run\n{shown}",
     ]
     parts.extend(
-        f"{what}, within the window
-{rows}"
+        f"{what}, within the window\n{rows}"
         for what, rows in (("Queues", queues), ("Markers", edges))
         if rows
     )
