@@ -72,7 +72,7 @@ pub fn all(values: &Values, write: impl Fn(&Value) -> Json + Copy) -> Json {
 #[must_use]
 pub fn derived(field: &Field) -> String {
     let doc = field.summary();
-    match doc.split_once("Default: ").or_else(|| doc.split_once("Left out: ")) {
+    match doc.split_once("Default: ") {
         Some((_, rest)) => rest.trim_end_matches('.').to_owned(),
         None => "derived".to_owned(),
     }

@@ -30,7 +30,7 @@ crate::choice! {
 crate::params! {
     /// What an operator sets.
     pub struct Params {
-        /// Rate at which tokens arrive, counted on the wire. Left out: the flow's contract.
+        /// Rate at which tokens arrive, counted on the wire. Default: the flow's contract.
         rate: Option<Rate> [POSITIVE];
         /// The most tokens that are kept: the longest burst that can be IN. Packets are full packets.
         depth: Backlog [POSITIVE];

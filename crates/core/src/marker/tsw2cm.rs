@@ -31,7 +31,7 @@ crate::choice! {
 crate::params! {
     /// What an operator sets.
     pub struct Params {
-        /// Committed target rate, counted on the wire. Left out: the flow's contract.
+        /// Committed target rate, counted on the wire. Default: the flow's contract.
         ctr: Option<Rate> [POSITIVE];
         /// Length of the window over which the rate is measured.
         win_length: Duration [POSITIVE] = Duration::from_millis(1000);

@@ -19,7 +19,7 @@ use crate::verdict::{Mark, Why};
 crate::params! {
     /// What an operator sets.
     pub struct Params {
-        /// Committed target rate, counted on the wire. Left out: the flow's contract.
+        /// Committed target rate, counted on the wire. Default: the flow's contract.
         ctr: Option<Rate> [POSITIVE];
         /// Peak target rate, counted on the wire; at least the committed one.
         ptr: Rate [POSITIVE];

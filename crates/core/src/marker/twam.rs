@@ -66,7 +66,7 @@ crate::params! {
         shares: Sharing = Sharing::Contract;
         /// How many round-trip times an interval has (α).
         alpha: u64 [POSITIVE] = 1;
-        /// The round-trip time of the path. Left out: the mean of each flow's latest, queues included, as data and
+        /// The round-trip time of the path. Default: the mean of each flow's latest, queues included, as data and
         /// acknowledgements show it. (A set one that leaves out the queues makes windows look that much smaller.)
         rtt: Option<Duration> [POSITIVE];
         /// Where the windows come from.

@@ -37,13 +37,13 @@ crate::params! {
         green: Thresholds;
         /// For yellow packets (OUT).
         yellow: Thresholds;
-        /// For red packets. Left out: as for yellow ones.
+        /// For red packets. Default: as for yellow ones.
         red: Option<Thresholds>;
         /// ns-2's MRED mode: shared (WRED), coupled (RIO-C) or decoupled averages (RIO-D).
         averages: Averages = Averages::Coupled;
         /// Weight of the newest sample in every average.
         w_q: f64 [UNIT_POSITIVE] = 0.002;
-        /// Typical size on the wire: how fast an idle link ages the averages. Left out: a full packet.
+        /// Typical size on the wire: how fast an idle link ages the averages. Default: a full packet.
         mean_packet: Option<Bytes> [POSITIVE];
     }
 }

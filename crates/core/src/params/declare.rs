@@ -275,7 +275,7 @@ mod tests {
             w_q: f64 [UNIT_POSITIVE] = 0.002;
             /// How hard.
             mode: Mode = Mode::Soft;
-            /// Left out: the contract.
+            /// Default: the contract.
             rate: Option<Rate> [POSITIVE];
         }
     }

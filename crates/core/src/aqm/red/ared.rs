@@ -31,11 +31,11 @@ crate::params! {
     pub struct Params {
         /// The average queueing delay to aim at: what thresholds follow from where they are left out.
         target_delay: Duration [POSITIVE] = Duration::from_millis(5);
-        /// Left out: half of target_delay at the link's rate, and 5 packets at least.
+        /// Default: half of target_delay at the link's rate, and 5 packets at least.
         min_th: Option<Backlog> [NON_NEGATIVE];
-        /// Left out: 3 min_th.
+        /// Default: 3 min_th.
         max_th: Option<Backlog> [POSITIVE];
-        /// Weight of the newest sample in the average. Left out: a memory of a second, 1 − e^(−1/C) at C packets a second.
+        /// Weight of the newest sample in the average. Default: a memory of a second, 1 − e^(−1/C) at C packets a second.
         w_q: Option<f64> [UNIT_POSITIVE];
         /// Drop probability just below max_th, at first.
         max_p: f64 [UNIT_POSITIVE] = 0.1;

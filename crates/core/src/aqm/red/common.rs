@@ -18,7 +18,7 @@ crate::params! {
         /// Packets of ECN-capable transports are marked rather than dropped early; forced drops remain.
         ecn: bool = false;
         /// Typical size on the wire: how fast an idle link ages the averages, and what byte_scaled divides
-        /// by. Left out: a full packet.
+        /// by. Default: a full packet.
         mean_packet: Option<Bytes> [POSITIVE];
     }
 }

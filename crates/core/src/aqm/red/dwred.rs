@@ -51,9 +51,9 @@ crate::params! {
         /// Where they act on both colours: the thresholds of IN packets as a multiple of those of OUT packets. The paper
         /// gives one set of thresholds.
         in_factor: f64 [POSITIVE] = 1.0;
-        /// max_th where no signal says otherwise. Left out: the queue's limit.
+        /// max_th where no signal says otherwise. Default: the queue's limit.
         fallback_max_th: Option<Backlog> [POSITIVE];
-        /// How old the last signal may be. Left out: any age.
+        /// How old the last signal may be. Default: any age.
         stale_after: Option<Duration> [POSITIVE];
         ..common: Common;
     }

@@ -61,7 +61,7 @@ crate::params! {
         green: Thresholds;
         /// For yellow packets (OUT).
         yellow: Thresholds;
-        /// For red packets. Left out: as for yellow ones.
+        /// For red packets. Default: as for yellow ones.
         red: Option<Thresholds>;
         /// What the curves are held against: shared (WRED), coupled (RIO-C) or decoupled averages (RIO-D).
         averages: Averages = Averages::Shared;

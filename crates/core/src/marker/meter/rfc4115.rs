@@ -31,7 +31,7 @@ crate::choice! {
 crate::params! {
     /// What an operator sets (RFC 4115 §1).
     pub struct Params {
-        /// Committed information rate, counted on the wire. Left out: the flow's contract.
+        /// Committed information rate, counted on the wire. Default: the flow's contract.
         cir: Option<Rate> [POSITIVE];
         /// Excess information rate: comes on top of `cir`.
         eir: Rate [POSITIVE];

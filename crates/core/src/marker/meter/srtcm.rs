@@ -19,7 +19,7 @@ use crate::verdict::{Mark, Why};
 crate::params! {
     /// What an operator sets (RFC 2697 §2).
     pub struct Params {
-        /// Committed information rate, counted on the wire. Left out: the flow's contract.
+        /// Committed information rate, counted on the wire. Default: the flow's contract.
         cir: Option<Rate> [POSITIVE];
         /// Committed burst size: the depth of the bucket that makes packets green. Packets are full packets.
         cbs: Backlog [NON_NEGATIVE];

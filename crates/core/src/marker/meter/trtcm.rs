@@ -19,7 +19,7 @@ use crate::verdict::{Mark, Why};
 crate::params! {
     /// What an operator sets (RFC 2698 §2).
     pub struct Params {
-        /// Committed information rate, counted on the wire. Left out: the flow's contract.
+        /// Committed information rate, counted on the wire. Default: the flow's contract.
         cir: Option<Rate> [POSITIVE];
         /// Peak information rate: at least `cir`.
         pir: Rate [POSITIVE];

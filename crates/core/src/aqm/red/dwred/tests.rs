@@ -168,7 +168,7 @@ fn signals_late_lost_or_foolish() {
     aqm.signal(at(5090), &Signal { topic: TOPIC, flow: Some(FlowId(1)), value: 7.0 });
     assert_eq!([gauge(&aqm, 5100, "max_th"), gauge(&aqm, 5101, "max_th")], [30.0, 60.0]);
     assert_eq!(aqm.signals, (2, 4));
-    // Left out, a signal never gets too old.
+    // By default, a signal never gets too old.
     let mut aqm = params().build(&CONTEXT);
     tell(&mut aqm, 0, 40.0);
     assert_eq!(gauge(&aqm, 10_000_000, "max_th"), 40.0);
