@@ -10,7 +10,7 @@ pub const LARGEST: u64 = 16 << 20;
 /// The bytes of a regular file of at most [`LARGEST`].
 ///
 /// # Errors
-/// As of [`File::open`]; and, with what to name instead, what is no regular file or is larger.
+/// As [`File::open`]; also if it is not a regular file or is larger, with what to name instead.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     fit(&std::fs::metadata(path)?)?;
     let file = open(path)?;

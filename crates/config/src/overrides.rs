@@ -64,7 +64,7 @@ fn place(table: &mut Table, parts: &[&str], value: Node) -> Result<(), Wrong> {
     }
 }
 
-/// Finds the element of `list` that the first of `parts` names, and goes on from there.
+/// Finds the element of `list` that the first of `parts` names, and continues there with the others.
 fn within(list: &mut [Node], list_key: &str, parts: &[&str], value: Node) -> Result<(), Wrong> {
     let [which, rest @ ..] = parts else {
         return Err(Wrong::new("the key names a list", EXAMPLE));

@@ -1,4 +1,4 @@
-//! What is wrong with a text, said so that a person can act on it.
+//! Problems of a text, worded so that a person can act on them.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -89,7 +89,7 @@ impl Unit {
         self.names().iter().find(|(n, _)| *n == name).map(|(_, f)| *f)
     }
 
-    /// The unit of this family that `text` probably stands for.
+    /// The unit of this family that `text` probably means.
     fn meant(self, text: &str) -> Option<&'static str> {
         let t: String = text.to_lowercase().replace("bits", "bit");
         Some(match self {

@@ -9,14 +9,14 @@ use crate::tree::Origin;
 /// How many problems are reported; the rest is only counted.
 const MAX_SHOWN: usize = 100;
 
-/// The place of a value: its key as `--set` names it, and where it stands.
+/// The place of a value: its key as `--set` names it, and its position in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// `links.bottleneck.rate`.
     pub path: String,
     /// Where a message points.
     pub origin: Origin,
-    /// Whether what stands there is the value itself, to be quoted in messages.
+    /// Whether the text there is the value itself, to be quoted in messages.
     pub quoted: bool,
 }
 

@@ -43,7 +43,7 @@ impl<'d, 'r> Section<'d, 'r> {
         section
     }
 
-    /// Where it stands.
+    /// Its place.
     #[must_use]
     pub fn place(&self) -> &Place {
         &self.place
@@ -134,7 +134,7 @@ impl<'d, 'r> Section<'d, 'r> {
 }
 
 impl<'d, 'r> Entry<'d, 'r> {
-    /// Where it stands.
+    /// Its place.
     #[must_use]
     pub fn place(&self) -> &Place {
         &self.place

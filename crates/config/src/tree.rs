@@ -1,8 +1,8 @@
-//! A parsed text as a tree in which every value knows where it stands.
+//! A parsed text as a tree in which every value knows its place in the text.
 
 use toml::de::{DeTable, DeValue};
 
-/// Where a value stands: in the file, or in an override.
+/// The place of a value: in the file, or in an override.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// 0: the file; n: the n-th override.

@@ -337,7 +337,7 @@ pub struct Signals {
     pub from: Target,
     /// The receiver.
     pub to: Target,
-    /// Probability that a signal is lost, each by itself.
+    /// Probability that a signal is lost, independently.
     pub loss: f64,
     /// How long a signal takes.
     pub delay: Delay,
@@ -381,7 +381,7 @@ pub enum Target {
 pub struct At<T> {
     /// The value.
     pub value: T,
-    /// Where it stands.
+    /// Its place.
     pub place: Place,
 }
 

@@ -43,7 +43,7 @@ pub(crate) enum Found {
     Route(Vec<u32>),
     /// Two that are equally short.
     Tie(Vec<u32>, Vec<u32>),
-    /// None at all.
+    /// There is none.
     Nothing,
 }
 
@@ -118,7 +118,7 @@ impl Tree {
         self.reached.iter().enumerate().filter(|(_, r)| r.is_some()).map(|(i, _)| i as u32)
     }
 
-    /// Adds the ways from `node` back to the start, last first.
+    /// Adds the links from `node` back to the start, last first.
     fn walk(&self, mut node: u32, directions: &mut Vec<u32>) {
         while let Some(Reached { last: Some(step), .. }) = self.reached[node as usize] {
             directions.push(step.direction);

@@ -150,7 +150,7 @@ fn flow(marker: &Json, traffic: &Json, tcp: &Json) -> Json {
 
 fn signals() -> Json {
     let loss = json!({ "type": "number", "minimum": 0, "maximum": 1, "default": 0,
-        "description": "Probability that a signal is lost, each by itself." });
+        "description": "Probability that a signal is lost, independently." });
     table(
         &["from", "to"],
         json!({
@@ -178,7 +178,7 @@ fn monitor() -> Json {
     schema
 }
 
-/// A table that is one of several mechanisms, told apart by the word under `key`.
+/// A table that is one of several mechanisms; the word under `key` selects which.
 fn one_of<M>(key: &str, others: &[(&str, Json)], entries: &[Entry<M>], doc: &str) -> Json {
     let each = entries.iter().map(|e| {
         let mut properties: Map<String, Json> =

@@ -17,7 +17,7 @@ pub trait Clock: Copy + PartialOrd + Debug + Send + 'static {
     const ZERO: Self;
     /// Later than any event.
     const NEVER: Self;
-    /// No time at all.
+    /// Zero length.
     const NO_TIME: Self::Span;
 
     /// A length of time.

@@ -21,7 +21,7 @@ pub struct MarkerState {
 }
 
 impl MarkerState {
-    /// Counts the packet and asks the mechanism. The random numbers are its own, or `shared`.
+    /// The marker's verdict on a packet, counted. Random numbers are its own, or `shared`.
     #[inline]
     pub fn decide<C: Clock, const TRACE: bool>(
         &mut self,

@@ -1,4 +1,4 @@
-//! Signals between mechanisms, the contracts that markers are told, and what oracles tell.
+//! Signals between mechanisms, contracts announced to markers, and the answers of oracles.
 //!
 //! The signals of one tick travel and arrive together, in order; each is lost or not independently. Each path has a
 //! random stream of its own, so that a lost signal changes no other draw.
@@ -19,7 +19,7 @@ impl Target {
     #[must_use]
     pub fn tick(self) -> EventKind {
         match self {
-            // The disciplines of a link's classes tick and are told together.
+            // The disciplines of a link's classes tick together, and get the same signals.
             Target::Queue(l) | Target::Class(l, _) => EventKind::QueueTick(l),
             Target::Edge(e) => EventKind::EdgeTick(e),
             Target::Flow(f) => EventKind::HostTick(f),
@@ -142,7 +142,7 @@ impl Oracles {
         let mut oracles = Oracles::default();
         let flows = || (0..).zip(&network.flows);
         for (i, e) in (0..).zip(&network.edges) {
-            // An edge sees what comes to its node by a link and goes on.
+            // An edge sees what arrives at its node over a link and leaves it again.
             let passes = |f: &Flow| match f.path.split_last() {
                 Some((_, on_the_way)) => on_the_way.iter().any(|&l| network.links[l as usize].to == e.node),
                 None => false,
@@ -152,7 +152,7 @@ impl Oracles {
             oracles.ask(network, Target::Edge(i), e.marker.oracle(), passing());
         }
         for (i, l) in (0..).zip(&network.links) {
-            // Of several classes that ask for the same, one is enough: all of them are told.
+            // If several classes ask for the same, one signal is enough: it reaches all of them.
             for wants in [Oracle::Rtt, Oracle::Window] {
                 if l.queue.aqms().any(|aqm| aqm.oracle() == Some(wants)) {
                     let passing = flows().filter(|(_, f)| f.path.contains(&i));
@@ -206,7 +206,7 @@ impl Oracles {
         }
     }
 
-    /// What is told once, at time 0.
+    /// The signals sent once, at time 0.
     pub fn take_first(&mut self) -> Vec<(Target, Signal)> {
         std::mem::take(&mut self.first)
     }
@@ -222,7 +222,7 @@ impl Oracles {
 }
 
 impl CrossingFlow {
-    /// The message: what a sender with this congestion window (in segments) may have on the way.
+    /// The signal: how many bytes a sender with this congestion window (in segments) may have in flight.
     #[must_use]
     pub fn window(&self, cwnd: f64) -> Signal {
         let value = cwnd.min(self.most) * self.packet;

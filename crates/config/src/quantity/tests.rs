@@ -1,4 +1,4 @@
-//! Quantities: what reads, exactly as what; what is refused, and with which remedy.
+//! Quantities: the exact value of each text, and the remedy for each that is refused.
 
 use super::*;
 use proptest::prelude::*;

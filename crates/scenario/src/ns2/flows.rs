@@ -90,7 +90,7 @@ set agents {}
 ";
 
 impl Script {
-    /// Names what a group of flows asks for that ns-2 lacks.
+    /// Lists what a group of flows needs and ns-2 lacks.
     pub(super) fn group(&mut self, group: &Group) {
         let name = &group.name;
         if self.aim == Aim::Counts && (group.traffic.name != "bulk" || group.stop.is_some()) {

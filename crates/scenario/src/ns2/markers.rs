@@ -53,7 +53,7 @@ impl Policer {
 struct Here {
     /// Flow and settings.
     tags: Vec<(u32, String)>,
-    /// By source and destination node; both absent: whoever passes.
+    /// By source and destination node; both absent: everything that passes.
     policies: BTreeMap<Option<(u32, u32)>, Policer>,
 }
 
@@ -137,7 +137,7 @@ impl Marking {
         }
     }
 
-    /// Markers at a node: in ns-2 at the one link by which all that comes to the node goes on.
+    /// Markers at a node. In ns-2 they are at the one link over which all traffic leaves the node.
     fn edges(&mut self, model: &Model, network: &Network, script: &mut Script) {
         for edge in &model.edges {
             let place = format!("edges.{}.marker", model.nodes[edge.node as usize]);

@@ -25,7 +25,7 @@ use crate::model::{Model, Queue, Source, packet};
 use markers::Marking;
 use queues::{Class, Use};
 
-/// What an experiment asks for that ns-2 doesn't have, one by one, in the order of the file.
+/// Everything that an experiment needs and ns-2 lacks, in the order of the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inexpressible(pub Vec<String>);
 

@@ -13,7 +13,7 @@ use crate::read::scope::{Scope, moment};
 use crate::read::{mechanism, names, tcp};
 use crate::traffic::{Traffic, bulk, no_context};
 
-/// A group as read: what is `None` was wrong and has been reported.
+/// A group as read: what is `None` was invalid and has been reported.
 pub(crate) struct Draft<'d, 'r> {
     /// The table it was read from.
     pub section: Section<'d, 'r>,

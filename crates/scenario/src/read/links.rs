@@ -7,7 +7,7 @@ use crate::model::{At, Direction, Queues};
 use crate::read::scope::Scope;
 use crate::read::{classes, mechanism, names};
 
-/// A link as read: what is `None` was wrong and has been reported.
+/// A link as read: what is `None` was invalid and has been reported.
 pub(crate) struct Draft {
     /// Its name.
     pub name: Option<At<String>>,

@@ -29,7 +29,7 @@ pub(crate) struct Resolved {
     pub monitors: Vec<Monitor>,
 }
 
-/// All parts as read; what is `None` could not be read as a whole.
+/// All parts as read; `None`: the list could not be read.
 pub(crate) struct Drafts<'d, 'r> {
     pub links: Vec<links::Draft>,
     pub groups: Option<Vec<flows::Draft<'d, 'r>>>,

@@ -11,13 +11,13 @@ use crate::read::names::Names;
 use crate::read::topology::Topology;
 use crate::routes::{Found, Graph};
 
-/// A connection as read: what is `None` was wrong and has been reported.
+/// A connection as read: what is `None` was invalid and has been reported.
 pub(crate) struct Draft<'d, 'r> {
     section: Section<'d, 'r>,
     from: Option<At<String>>,
     to: Option<At<String>>,
     loss: Option<f64>,
-    /// What is set; `None` within: it follows from the route.
+    /// The delay given; `Some(None)`: it follows from the route.
     delay: Option<Option<Duration>>,
 }
 
@@ -166,12 +166,12 @@ impl Ends<'_, '_, '_> {
         }
     }
 
-    /// How many mechanisms it stands for.
+    /// The number of mechanisms of a target.
     fn count(&self, target: Target) -> u64 {
         if let Target::Group(g) = target { self.groups[g].count as u64 } else { 1 }
     }
 
-    /// The node at which it stands; of a host, the node its access link leads to.
+    /// The node of a target; of a host, the node its access link leads to.
     fn node(&self, target: Target) -> u32 {
         match target {
             Target::Edge(e) => self.edge_nodes[e],

@@ -79,7 +79,7 @@ impl Lines {
 fn write_time(seconds: f64, to: &mut impl Write) -> io::Result<()> {
     let rounded = (seconds * 1e6 + 0.5).floor() / 1e6;
     if rounded > 0.0 && rounded < 1e-4 {
-        // At most two digits are left; `%g` turns to powers of ten below 0.0001.
+        // At most two digits remain; below 0.0001, `%g` uses powers of ten.
         let text = format!("{rounded:e}");
         let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
         return write!(to, "{digits}e-0{}", power.trim_start_matches('-'));

@@ -199,9 +199,9 @@ impl Tally {
 /// A sender of either profile.
 #[derive(Clone, Debug)]
 pub enum Sender<C: Clock> {
-    /// As the RFCs have it.
+    /// By the RFCs.
     Rfc(rfc::Sender<C>),
-    /// As ns-2 has it.
+    /// As in ns-2.
     Ns2(ns2::Sender<C>),
 }
 

@@ -22,7 +22,7 @@ pub struct Config {
     pub packet: u32,
     /// Each packet is late by a random part, up to this share, of the time between two: 0 to 1.
     pub dither: f64,
-    /// Periods on and off; `None`: always on.
+    /// On and off periods; `None`: always on.
     pub periods: Option<Periods>,
 }
 
@@ -34,7 +34,7 @@ impl Config {
     }
 }
 
-/// Periods on and off, the first one on.
+/// On and off periods; the first one is on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Periods {
     /// Mean length of an on period.

@@ -1,4 +1,4 @@
-//! TCP's laws as timed packet traces: one `*.trace` a law, beside this file; the language is in `script.rs`.
+//! TCP's rules as timed packet traces: one `*.trace` per rule, beside this file; `script.rs` describes the language.
 
 mod play;
 mod script;

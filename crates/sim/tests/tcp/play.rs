@@ -8,7 +8,7 @@ use inprofile_sim::tcp::{Ack, EcnBits, Host, Sack, TimerKind};
 
 use crate::script::{Fault, Line, Number, Script, Side, What, When};
 
-/// What went out.
+/// What was sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Sent {
     Data(u32, EcnBits),
@@ -36,7 +36,7 @@ impl std::fmt::Display for Sent {
     }
 }
 
-/// The world of the end under test.
+/// The host of the end under test.
 struct World {
     now: Exact,
     sent: Vec<Sent>,
@@ -93,7 +93,7 @@ pub fn play(script: &Script) -> Result<(), Fault> {
         play.line(line).map_err(|problem| (line.number, problem))?;
     }
     let last = script.lines.last().map_or(1, |l| l.number);
-    play.all_was_said().map_err(|problem| (last, problem))
+    play.all_was_expected().map_err(|problem| (last, problem))
 }
 
 impl Play {
@@ -109,15 +109,15 @@ impl Play {
         let moves = at > self.world.now
             || !matches!(line.what, What::Sends { .. } | What::Answers { .. } | What::Expect(_));
         if moves && line.what != (What::Nothing { until: None }) {
-            self.all_was_said()?;
+            self.all_was_expected()?;
         }
-        let rings = match line.what {
+        let expires = match line.what {
             What::Timeout => Some(self.timer()),
             What::DelayOver => Some(TimerKind::Send),
             _ => None,
         };
-        self.pass(at, rings)?;
-        self.happen(&line.what, rings)
+        self.pass(at, expires)?;
+        self.happen(&line.what, expires)
     }
 
     /// The timer that `timeout` means.
@@ -128,14 +128,14 @@ impl Play {
         }
     }
 
-    /// Time goes on to `at`; no timer but the one that is said may expire.
-    fn pass(&mut self, at: Exact, rings: Option<TimerKind>) -> Result<(), String> {
+    /// Time advances to `at`; no timer may expire but the given one.
+    fn pass(&mut self, at: Exact, expires: Option<TimerKind>) -> Result<(), String> {
         for which in TimerKind::ALL {
             match self.world.due[which as usize] {
                 Some(due) if due < at => {
                     return Err(format!("the {which:?} timer expires at {} s, before this", due.secs()));
                 }
-                due if rings == Some(which) && due != Some(at) => {
+                due if expires == Some(which) && due != Some(at) => {
                     let when = due.map_or("is off".into(), |due| format!("expires at {} s", due.secs()));
                     return Err(format!("the {which:?} timer {when}"));
                 }
@@ -146,7 +146,7 @@ impl Play {
         Ok(())
     }
 
-    fn all_was_said(&self) -> Result<(), String> {
+    fn all_was_expected(&self) -> Result<(), String> {
         if self.world.sent.is_empty() {
             return Ok(());
         }
@@ -154,21 +154,21 @@ impl Play {
         Err(format!("was sent before this, and no line says so: {}", sent.join(", ")))
     }
 
-    fn happen(&mut self, what: &What, rings: Option<TimerKind>) -> Result<(), String> {
-        if let Some(which) = rings {
+    fn happen(&mut self, what: &What, expires: Option<TimerKind>) -> Result<(), String> {
+        if let Some(which) = expires {
             self.world.due[which as usize] = None;
         }
         match (what, &mut self.end) {
             (What::Start, End::Sender(s)) => s.start(&mut self.world),
             (What::End, End::Sender(s)) => s.stop(),
-            (What::AcksCome { next, times, sack, echo }, End::Sender(s)) => {
+            (What::AcksArrive { next, times, sack, echo }, End::Sender(s)) => {
                 for next in next.iter().flat_map(|n| std::iter::repeat_n(*n, *times as usize)) {
                     s.on_ack(Ack { next, sack, echo: *echo }, &mut self.world);
                 }
             }
             (What::Timeout, End::Sender(s)) => s.on_rto(&mut self.world),
             (What::DelayOver, End::Sender(s)) => s.on_jitter_end(&mut self.world),
-            (What::DataComes { segments, experienced, reduced }, End::Receiver(_)) => {
+            (What::DataArrives { segments, experienced, reduced }, End::Receiver(_)) => {
                 for segment in segments {
                     self.data(*segment, *experienced, *reduced);
                 }
@@ -184,7 +184,7 @@ impl Play {
                 return self.goes_out(next.iter().map(|n| Sent::Ack(*n, *sack, *echo)));
             }
             (What::Nothing { until }, _) => {
-                self.all_was_said()?;
+                self.all_was_expected()?;
                 if let Some(until) = until {
                     return self.pass(Exact::at(Time::ZERO + *until), None);
                 }
@@ -207,7 +207,7 @@ impl Play {
         Err(format!("sent instead: {sent}"))
     }
 
-    /// The receiver under test gets a segment, and does what the simulator does on its answer.
+    /// A segment arrives at the receiver under test; its reply is carried out as in the simulator.
     fn data(&mut self, segment: u32, experienced: bool, reduced: bool) {
         let End::Receiver(r) = &mut self.end else { unreachable!("data comes to a receiver") };
         r.on_ecn_bits(segment, experienced, reduced);
@@ -248,7 +248,7 @@ impl Play {
     }
 }
 
-/// A trace that does not hold fails at the line that is wrong, and says what happened instead.
+/// A trace that does not hold fails at the wrong line, with what happened instead.
 #[test]
 fn what_does_not_hold_is_found() {
     let cases = [

@@ -1,7 +1,7 @@
-//! The language of timed packet traces: what comes in at a time, and what has to go out on account of it.
+//! The language of timed packet traces: what arrives when, and what has to be sent in response.
 //!
-//! The first line says who is under test and what its flow is told; every other line is
-//! `[time | +time] statement`, in seconds; without a time it is the same moment. `#` starts a comment.
+//! The first line names the end under test and the flow's settings. Every other line is `[time | +time] statement`, in
+//! seconds; without a time it happens at the time of the line before. `#` starts a comment.
 //!
 //! ```text
 //! sender congestion=newreno window=20 min_rto=1 ecn=on      receiver delayed_ack=0.1 congestion=sack
@@ -14,8 +14,8 @@
 //! expect cwnd 10 ssthresh inf flight 10 timer 1.3
 //! ```
 //!
-//! Ranges include both ends. A block of a SACK is one too, the most recent first. What is sent and no line says is an
-//! error, and so is a timer that expires unsaid. `expect cwnd ~10.5` holds to the digits written.
+//! Ranges include both ends. SACK blocks are ranges too, the most recent first. A segment sent without a line for it is an
+//! error, and so is a timer that expires without one. `expect cwnd ~10.5` compares to the digits written.
 
 use inprofile_core::units::Duration;
 use inprofile_sim::tcp::{Config, Congestion, EcnBits, Profile, Sack};
@@ -23,9 +23,9 @@ use inprofile_sim::tcp::{Config, Congestion, EcnBits, Profile, Sack};
 /// A trace.
 #[derive(Debug)]
 pub struct Script {
-    /// Who is under test.
+    /// The end under test.
     pub side: Side,
-    /// What its flow is told.
+    /// The flow's settings.
     pub config: Config,
     /// What happens.
     pub lines: Vec<Line>,
@@ -36,7 +36,7 @@ pub struct Script {
 pub enum Side {
     /// Sends data, receives acknowledgements.
     Sender,
-    /// The other.
+    /// Receives data, sends acknowledgements.
     Receiver,
 }
 
@@ -54,11 +54,11 @@ pub struct Line {
 /// When a statement holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum When {
-    /// At the moment of the line before.
+    /// At the time of the line before.
     Now,
-    /// So long after the start.
+    /// This long after the start.
     At(Duration),
-    /// So long after the line before.
+    /// This long after the line before.
     After(Duration),
 }
 
@@ -69,15 +69,15 @@ pub enum What {
     Start,
     /// The application has no more data than was sent.
     End,
-    /// Acknowledgements come in: each of `next`, so many times.
-    AcksCome { next: Vec<u32>, times: u32, sack: Sack, echo: bool },
-    /// Segments come in.
-    DataComes { segments: Vec<u32>, experienced: bool, reduced: bool },
+    /// Acknowledgements arrive: each of `next`, `times` times.
+    AcksArrive { next: Vec<u32>, times: u32, sack: Sack, echo: bool },
+    /// Segments arrive.
+    DataArrives { segments: Vec<u32>, experienced: bool, reduced: bool },
     /// These segments are sent.
     Sends { segments: Vec<u32>, bits: EcnBits },
     /// These acknowledgements are sent.
     Answers { next: Vec<u32>, sack: Sack, echo: bool },
-    /// Nothing is sent, if said until a later time.
+    /// Nothing is sent, until a later time if one is given.
     Nothing { until: Option<Duration> },
     /// The retransmission timer expires, or that of delayed acknowledgements.
     Timeout,
@@ -209,7 +209,7 @@ fn statement(side: Side, words: &[&str]) -> Result<(When, What), String> {
         ([">", "nothing", "until", time], _) => What::Nothing { until: Some(seconds(time)?) },
         (["<", "ack", rest @ ..], Side::Sender) => {
             let p = packet(rest, &["ece"])?;
-            What::AcksCome { next: p.numbers, times: p.times, sack: p.sack, echo: !p.flags.is_empty() }
+            What::AcksArrive { next: p.numbers, times: p.times, sack: p.sack, echo: !p.flags.is_empty() }
         }
         ([">", "data", rest @ ..], Side::Sender) => {
             let p = packet(rest, &["ect", "cwr"])?.plain()?;
@@ -219,7 +219,7 @@ fn statement(side: Side, words: &[&str]) -> Result<(When, What), String> {
         (["<", "data", rest @ ..], Side::Receiver) => {
             let p = packet(rest, &["ce", "cwr", "ect"])?.plain()?;
             let (experienced, reduced) = (p.flags.contains(&"ce"), p.flags.contains(&"cwr"));
-            What::DataComes { segments: p.numbers, experienced, reduced }
+            What::DataArrives { segments: p.numbers, experienced, reduced }
         }
         ([">", "ack", rest @ ..], Side::Receiver) => {
             let p = packet(rest, &["ece"])?;
@@ -379,7 +379,7 @@ fn a_line_is_read_as_written() {
     sack.push((7, 8));
     let first = &script.lines[0];
     assert_eq!((first.number, first.at), (3, When::At(Duration::from_millis(250))));
-    assert_eq!(first.what, What::AcksCome { next: vec![3, 4, 5], times: 2, sack, echo: true });
+    assert_eq!(first.what, What::AcksArrive { next: vec![3, 4, 5], times: 2, sack, echo: true });
     let second = &script.lines[1];
     assert_eq!(second.at, When::After(Duration::from_millis(500)));
     assert_eq!(second.what, What::Nothing { until: Some(Duration::from_millis(2000)) });

@@ -27,7 +27,7 @@ enum Action {
     Exited,
 }
 
-/// The sender: what all of ns-2's variants share, and how this one recovers from loss.
+/// The sender: the part common to ns-2's variants, and this one's loss recovery.
 #[derive(Clone, Debug)]
 pub struct Sender<C: Clock> {
     base: Base<C>,
@@ -119,7 +119,7 @@ impl<C: Clock> Sender<C> {
     }
 }
 
-/// What all variants share (`Agent/TCP`). Segment numbers are signed: −1 is before the SYN.
+/// The part common to all variants (`Agent/TCP`). Segment numbers are signed: −1 is before the SYN.
 #[derive(Clone, Debug)]
 struct Base<C: Clock> {
     cwnd: f64,
@@ -222,7 +222,7 @@ impl<C: Clock> Base<C> {
         self.timing = false;
     }
 
-    /// The part of a timeout that all variants share.
+    /// The part of a timeout that is common to all variants.
     fn on_rto<H: Host<Clock = C>>(&mut self, host: &mut H) {
         self.tally.timeouts += 1;
         self.dup_acks = 0;

@@ -4,7 +4,7 @@ use super::*;
 use crate::ns2::clock::Seconds;
 use crate::tcp::{Profile, Sack};
 
-/// Takes what is sent, and keeps no time.
+/// Records what is sent; time stands still.
 #[derive(Default)]
 struct Wire {
     sent: Vec<u32>,
@@ -68,7 +68,7 @@ fn a_window_of_one_is_halved() {
             acknowledge(&mut sender, 1, &mut wire);
         }
         assert_eq!((sender.tally().fast_retransmits, sender.cwnd(), sender.ssthresh()), (1, 0.5, 2.0));
-        // All is acknowledged, and slow start goes on from there: one more than half.
+        // Everything is acknowledged, and slow start continues from half a segment.
         let highest = wire.sent.iter().max().copied().expect("something was sent");
         acknowledge(&mut sender, highest + 1, &mut wire);
         assert_eq!(sender.cwnd(), 1.5);
@@ -78,7 +78,7 @@ fn a_window_of_one_is_halved() {
 /// ns-2 looks for something to send only while not all is acknowledged (`last_ack_ + 1 < curseq_`): after the end of a
 /// transfer there is no random delay before a send, and no number is drawn for it.
 #[test]
-fn sack_waits_for_nothing_after_the_end() {
+fn sack_starts_no_jitter_after_the_end() {
     let jittered = Config { jitter: Duration::from_millis(1), ..config(Congestion::Sack) };
     let mut wire = Wire::default();
     let mut sender = Sender::new(&jittered, 0.0);
