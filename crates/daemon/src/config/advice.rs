@@ -14,6 +14,9 @@ const SLOW_AVERAGE_S: f64 = 10.0;
 /// An average that follows within fewer packets than this hardly averages.
 const FAST_AVERAGE_PACKETS: f64 = 3.0;
 
+/// Disciplines that treat all colours alike.
+const COLOUR_BLIND: [&str; 4] = ["drop_tail", "red", "ared", "fdd_red"];
+
 /// Looks at the whole file.
 pub(super) fn look(root: &Section<'_, '_>, config: &Config) {
     for (direction, key) in config.directions.iter().zip(DIRECTIONS) {
@@ -74,6 +77,17 @@ fn unbought(root: &Section<'_, '_>, direction: &Direction, key: &str) {
             &root.locate(&format!("{key}.classes")),
             format!("nobody has bought the class {name}: at an edge no packet is ever in it"),
             format!("give a customer services = [{{ class = \"{name}\", … }}], or write role = \"core\""),
+        );
+    }
+    let assured = &direction.classes[direction.assured];
+    if direction.assured + 1 == direction.classes.len() && COLOUR_BLIND.contains(&assured.aqm.name) {
+        root.report().warning(
+            &root.locate(&format!("{key}.queue")),
+            format!(
+                "{} does not distinguish colours: best effort shares this queue with IN packets",
+                assured.aqm.name
+            ),
+            format!("add a table {key}.best_effort, or use a discipline such as rio, which drops OUT first"),
         );
     }
     if direction.customers.is_empty() {

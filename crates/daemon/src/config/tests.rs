@@ -132,7 +132,7 @@ marker = { kind = "token_bucket", depth = "15 kB" }
     .unwrap();
     let has =
         |text: &str| assert!(warnings.iter().any(|w| w.contains(text)), "{text} is not in {warnings:#?}");
-    assert_eq!(warnings.len(), 6, "{warnings:#?}");
+    assert_eq!(warnings.len(), 7, "{warnings:#?}");
     has(
         "r.toml:4:8: warning: upstream.rate = \"1 Mbit/s\": the contracts add up to 1.5 Mbit/s, 1.50 times the rate",
     );
@@ -140,6 +140,7 @@ marker = { kind = "token_bucket", depth = "15 kB" }
     has("a full queue of 200 packets takes 2.4 s to drain");
     has("w_q = 0.0001 averages over 9999 packets, 120 s at this rate");
     has("the class voice is served first and has no rate");
+    has("upstream.queue: red does not distinguish colours: best effort shares this queue with IN packets");
     has("nobody has bought the class voice: at an edge no packet is ever in it");
 }
 
@@ -148,7 +149,7 @@ marker = { kind = "token_bucket", depth = "15 kB" }
 fn packets_of_two_customers_are_refused() {
     let told = |customers: &[(&str, &str)]| {
         let mut text =
-            "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"1 Mbit/s\"\nqueue = { aqm = \"drop_tail\", limit = \"9 packets\" }\n"
+            "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"1 Mbit/s\"\nqueue = { aqm = \"drop_tail\", limit = \"9 packets\" }\nbest_effort = { aqm = \"drop_tail\", limit = \"9 packets\" }\n"
                 .to_owned();
         for (name, whose) in customers {
             text += &format!(
@@ -161,13 +162,13 @@ fn packets_of_two_customers_are_refused() {
     assert_eq!(
         told(&[("alice", net), ("bob", "prefix = [\"10.0.2.0/24\", \"10.0.1.0/24\"]")]),
         [
-            "r.toml:12:10: error: upstream.customers.bob.prefix = [\"10.0.2.0/24\", \"10.0.1.0/24\"]: packets of 10.0.1.0/24 are alice's already\n  a longer prefix goes before a shorter one; of equal ones each needs ports of its own"
+            "r.toml:13:10: error: upstream.customers.bob.prefix = [\"10.0.2.0/24\", \"10.0.1.0/24\"]: packets of 10.0.1.0/24 are alice's already\n  a longer prefix goes before a shorter one; of equal ones each needs ports of its own"
         ]
     );
     assert_eq!(
         told(&[("alice", net), ("alice", "prefix = \"10.0.2.0/24\"")]),
         [
-            "r.toml:11:8: error: upstream.customers.alice.name = \"alice\": another customer has this name\n  give each its own"
+            "r.toml:12:8: error: upstream.customers.alice.name = \"alice\": another customer has this name\n  give each its own"
         ]
     );
     for (first, second, both) in [
@@ -247,7 +248,7 @@ fn a_limit_may_be_a_time() {
 fn roles_are_told() {
     let file = |head: &str, up: &str| {
         format!(
-            "inside = \"a\"\noutside = \"b\"\n{head}\n[upstream]\nrate = \"1 Mbit/s\"\n{up}\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\n[[upstream.customers]]\nname = \"c\"\nport = 80\nmarker = {{ kind = \"colour\", colour = \"red\" }}\n[downstream]\nrole = \"core\"\nrate = \"1 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\n"
+            "inside = \"a\"\noutside = \"b\"\n{head}\n[upstream]\nrate = \"1 Mbit/s\"\n{up}\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\nbest_effort = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\n[[upstream.customers]]\nname = \"c\"\nport = 80\nmarker = {{ kind = \"colour\", colour = \"red\" }}\n[downstream]\nrole = \"core\"\nrate = \"1 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\n"
         )
     };
     let ask = |head: &str, up: &str| {
@@ -289,7 +290,7 @@ fn roles_are_told() {
 fn nothing_for_sale_is_given_away_by_a_remap() {
     let file = |remap: &str| {
         format!(
-            "inside = \"a\"\noutside = \"b\"\nremap = {{ {remap} }}\n[upstream]\nrate = \"1 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\n[[upstream.classes]]\nname = \"voice\"\ndscp = [\"EF\"]\nrate = \"1 Mbit/s\"\naqm = \"drop_tail\"\nlimit = \"9 packets\"\n[[upstream.customers]]\nname = \"c\"\nport = 80\nmarker = {{ kind = \"colour\", colour = \"red\" }}\nservices = [{{ class = \"voice\", rate = \"1 Mbit/s\", burst = \"2 kB\" }}]\n"
+            "inside = \"a\"\noutside = \"b\"\nremap = {{ {remap} }}\n[upstream]\nrate = \"1 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\nbest_effort = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\n[[upstream.classes]]\nname = \"voice\"\ndscp = [\"EF\"]\nrate = \"1 Mbit/s\"\naqm = \"drop_tail\"\nlimit = \"9 packets\"\n[[upstream.customers]]\nname = \"c\"\nport = 80\nmarker = {{ kind = \"colour\", colour = \"red\" }}\nservices = [{{ class = \"voice\", rate = \"1 Mbit/s\", burst = \"2 kB\" }}]\n"
         )
     };
     let (config, warnings) = read(&file("CS1 = \"CS1\", AF21 = 3, 46 = \"BE\"")).unwrap();

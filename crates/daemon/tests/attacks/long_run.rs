@@ -172,6 +172,9 @@ fn the_long_run_rate_is_the_contract() {
     }
 }
 
+/// The file to reload, the n-th time.
+type Reload = fn(u64) -> Option<String>;
+
 /// A reload fills no bucket: not one of the same settings, not of others, not of another name, nor of another meter.
 #[test]
 fn a_reload_fills_no_bucket() {
@@ -183,11 +186,11 @@ fn a_reload_fills_no_bucket() {
     };
     let name = |n: u64| Some(file(CONTRACT, METERS[0].1, if n.is_multiple_of(2) { "alice" } else { "bob" }));
     let meter = |n: u64| Some(file(CONTRACT, METERS[n as usize % METERS.len()].1, "alice"));
-    let every: [(&str, fn(u64) -> Option<String>); 4] =
+    let every: [(&str, Reload); 4] =
         [("the same", same), ("another depth", depth), ("another name", name), ("another meter", meter)];
     for (what, reload) in every {
         let (_, make, gap) = WAYS[1];
-        let now_and_then = |n: u64| if n % 20 == 0 { reload(n / 20) } else { None };
+        let now_and_then = |n: u64| if n.is_multiple_of(20) { reload(n / 20) } else { None };
         let (share, most) = run(CONTRACT, METERS[0].1, make, gap, now_and_then);
         println!("reload to {what:<15} IN {share:8.5}  burst {most:8.1} B");
         assert!(share <= 1.0 + WITHIN && most <= DEPTH as f64 + 102.0, "{what}: {share}, {most}");

@@ -73,7 +73,18 @@ fn good(rng: &mut Rng) -> Vec<u8> {
     }
     let v6 = below(rng, 2) == 0;
     let payload: Vec<u8> = (0..below(rng, 60)).map(|_| below(rng, 256) as u8).collect();
-    match below(rng, 12) {
+    match below(rng, 14) {
+        // Neighbour discovery, and spanning trees by LLC and behind SNAP.
+        12 => {
+            let mut frame = Ip { v6: true, bytes: 72, protocol: 58, wraps, ..Ip::default() }.frame();
+            let at = frame.at();
+            (frame.0[at + 7], frame.0[at + 40], frame.0[at + 41]) = (255, 133 + below(rng, 5) as u8, 0);
+            frame.0
+        }
+        13 => {
+            let llc: [&[u8]; 2] = [&[0x42, 0x42, 3], &[0xaa, 0xaa, 3, 0, 0, 0x0c, 0x01, 0x0b]];
+            other(0x0026 + below(rng, 90) as u16, &[llc[below(rng, 2)], &payload].concat()).0
+        }
         0 => {
             other([0x0806, 0x88cc, 0x8809, 0x888e, 0x8863, 0x8864, 0x8847, 0x0026][below(rng, 8)], &payload).0
         }

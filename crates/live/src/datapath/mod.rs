@@ -132,7 +132,8 @@ struct Held {
 impl Held {
     /// Gives the frame the DSCP it leaves with, CE if a discipline has marked it, and takes its link's classes off.
     fn write(&self, frame: &mut [u8]) {
-        if self.clear_link {
+        // Most frames have neither tags nor labels.
+        if self.clear_link && self.headers.is_none_or(|h| h.link.tags > 0 || h.link.labels > 0) {
             packet::clear_link_classes(frame);
         }
         let Some(headers) = &self.headers else { return };
