@@ -204,6 +204,58 @@ fn who_knew_a_flow_is_told_to_forget_it() {
     assert_eq!(forget(&mut c, 1006), Some([None, Some(2)]));
 }
 
+/// The circuit goes before the address: both VLANs before the outer one, the session before none; flows of the same addresses in
+/// different circuits are different flows.
+#[test]
+fn customers_are_known_by_their_circuits() {
+    let table = |(name, whose): &(&str, &str)| {
+        format!(
+            "[[upstream.customers]]\nname = \"{name}\"\n{whose}\nmarker = {{ kind = \"colour\", colour = \"red\" }}\n"
+        )
+    };
+    let all = [
+        ("address", "prefix = \"10.0.0.0/8\""),
+        ("outer", "vlan = 100"),
+        ("inner", "vlan = \"100.7\""),
+        ("part", "vlan = \"100.7\"\nprefix = \"10.0.0.0/24\""),
+        ("session", "session = 9"),
+        ("both", "vlan = 100\nsession = 9"),
+    ];
+    let text = format!(
+        "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"8 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\n{}",
+        all.iter().map(table).collect::<String>()
+    );
+    let config = config::parse(text.as_bytes(), "r.toml", &router::registry())
+        .map_err(|p| format!("{p:#?}"))
+        .unwrap()
+        .0;
+    let mut c = classifier(&config, true);
+    let mut whose = |vlans: [Option<u16>; 2], session: Option<u16>, source: &str| {
+        let mut headers = packet(source, "192.0.2.1", (1, 2), Dscp::DEFAULT);
+        (headers.link.vlans, headers.link.session) = (vlans, session);
+        let way = way(&mut c, Time(1), &Ok(headers));
+        (way.customer.map(|place| all[place as usize].0), way.flow)
+    };
+    let mut flows = std::collections::BTreeSet::new();
+    for (vlans, session, source, owner) in [
+        ([None; 2], None, "10.0.0.1", Some("address")),
+        ([Some(100), None], None, "10.0.0.1", Some("outer")),
+        ([Some(100), Some(8)], None, "10.0.0.1", Some("outer")),
+        ([Some(100), Some(7)], None, "10.0.1.1", Some("inner")),
+        ([Some(100), Some(7)], None, "10.0.0.1", Some("part")),
+        ([Some(100), Some(7)], Some(9), "10.0.0.1", Some("part")),
+        ([Some(100), Some(8)], Some(9), "10.0.0.1", Some("both")),
+        ([Some(200), None], Some(9), "10.0.0.1", Some("session")),
+        ([Some(200), None], Some(8), "10.0.0.1", Some("address")),
+        ([Some(200), None], None, "192.0.2.9", None),
+    ] {
+        let (found, flow) = whose(vlans, session, source);
+        assert_eq!(found, owner, "{vlans:?} {session:?} {source}");
+        flows.insert(flow.0);
+    }
+    assert_eq!(flows.len(), 10);
+}
+
 proptest! {
     /// As one who looks at every prefix of every customer.
     #[test]
