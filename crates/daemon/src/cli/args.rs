@@ -99,12 +99,13 @@ pub enum Command {
     },
     /// Read another router's lines into a configuration of ours.
     Import {
-        /// Whose: tc's red, gred and police lines, or Cisco's random-detect and police.
+        /// Whose: tc's red, gred and police lines, Cisco's random-detect and police, or Open vSwitch's
+        /// policing and meters.
         from: Foreign,
         /// Where they are.
         file: PathBuf,
     },
-    /// What the kernel can do of a configuration, as tc lines, and what it can't.
+    /// What the kernel, or Open vSwitch, can do of a configuration, as lines for a shell, and what it can't.
     Export {
         /// Whose lines.
         to: Kernel,
@@ -178,6 +179,8 @@ pub enum Foreign {
     Tc,
     /// Cisco's IOS.
     Cisco,
+    /// Open vSwitch's tools.
+    Ovs,
 }
 
 /// Whose lines are written.
@@ -185,6 +188,8 @@ pub enum Foreign {
 pub enum Kernel {
     /// Linux's tc.
     Tc,
+    /// Open vSwitch's ovs-ofctl.
+    Ovs,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -12,7 +12,7 @@ use args::{Command, Foreign, Kernel, Line, Show, Switch};
 use clap::{CommandFactory as _, Parser as _};
 use inprofile_config::{Problem, Severity};
 use inprofile_daemon::config::{self, describe};
-use inprofile_daemon::interchange::{Imported, cisco, export, tc};
+use inprofile_daemon::interchange::{Imported, cisco, export, ovs, tc};
 use inprofile_daemon::{client, ports, router, run, watch};
 use serde_json::{Value as Json, json};
 
@@ -57,9 +57,13 @@ fn act(command: Command) -> Result<(), Failure> {
         Command::Stop { at } => ask(&at.socket, &json!({ "do": "stop" })).map(drop),
         Command::Import { from: Foreign::Tc, file } => import(&file, tc::import),
         Command::Import { from: Foreign::Cisco, file } => import(&file, cisco::import),
-        Command::Export { to: Kernel::Tc, file } => {
+        Command::Import { from: Foreign::Ovs, file } => import(&file, ovs::import),
+        Command::Export { to, file } => {
             let (config, _) = run::read(&file, &router::registry(), None).map_err(Failure::bad)?;
-            print(&export::tc(&config))
+            print(&match to {
+                Kernel::Tc => export::tc(&config),
+                Kernel::Ovs => ovs::export(&config),
+            })
         }
         Command::Completions { shell } => {
             let mut text = Vec::new();

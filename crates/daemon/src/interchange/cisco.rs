@@ -1,9 +1,10 @@
-//! Cisco's `random-detect` lines, and those around them in a class of a policy map, into our file.
+//! Cisco's `random-detect` and `police` lines, and those around them in a class of a policy map, into our file.
 
 use inprofile_config::quantity::FASTEST;
 use inprofile_core::units::Rate;
 use inprofile_live::code_points::Dscp;
 
+use super::police::{self, Police};
 use super::words::{Complaints, Word, lines};
 use super::{Draft, Imported};
 
@@ -13,8 +14,8 @@ const WEIGHT: u32 = 9;
 const DENOMINATOR: u32 = 10;
 /// `queue-limit` if nothing is said, in packets.
 const QUEUE_LIMIT: u32 = 64;
-const COMMANDS: [&str; 7] =
-    ["policy-map", "class", "bandwidth", "shape", "queue-limit", "random-detect", "exit"];
+const COMMANDS: [&str; 8] =
+    ["policy-map", "class", "bandwidth", "shape", "queue-limit", "random-detect", "police", "exit"];
 const DETECT: [&str; 4] = ["dscp-based", "dscp", "exponential-weighting-constant", "ecn"];
 
 /// One `random-detect dscp` line.
@@ -34,6 +35,9 @@ struct Found<'a> {
     rate: Option<(u64, &'static str)>,
     ecn: bool,
     classes: u32,
+    /// Its policer, with its word.
+    police: Option<(Word<'a>, Police)>,
+    class: Option<&'a str>,
 }
 
 /// Reads such lines; `file` is its name in messages.
@@ -46,9 +50,22 @@ pub fn import(text: &str, file: &str) -> Imported {
     for words in lines(text, '!') {
         line(&words, &mut found, &mut c);
     }
-    let draft = if c.all.is_empty() { draft(&mut found, &mut c) } else { None };
-    match (draft, found.curves.first()) {
-        (Some(draft), Some(best)) if c.all.is_empty() => draft.finish(&best.word, c),
+    let police = found.police.take();
+    let drafted = match &police {
+        _ if !c.all.is_empty() => None,
+        Some(_) if found.curves.is_empty() => {
+            let mut draft = Draft::default();
+            police::queue(&mut draft);
+            Some(draft)
+        }
+        _ => draft(&mut found, &mut c),
+    };
+    let near = police.as_ref().map(|(word, _)| *word).or(found.curves.first().map(|k| k.word));
+    match (drafted, near) {
+        (Some(draft), Some(near)) if c.all.is_empty() => {
+            let customers = police.into_iter().map(|(_, p)| p.customer()).collect();
+            Draft { customers, ..draft }.finish(&near, c)
+        }
         _ => Err(c.all),
     }
 }
@@ -57,7 +74,8 @@ fn line<'a>(words: &[Word<'a>], found: &mut Found<'a>, c: &mut Complaints<'_>) {
     let texts: Vec<&str> = words.iter().map(|w| w.text).collect();
     match texts.as_slice() {
         ["policy-map", _] | ["exit"] => {}
-        ["class", _] => {
+        ["class", name] => {
+            found.class = Some(name);
             found.classes += 1;
             if found.classes > 1 {
                 c.word(&words[0], "a second class", "import one class at a time: each is a queue of its own");
@@ -79,6 +97,11 @@ fn line<'a>(words: &[Word<'a>], found: &mut Found<'a>, c: &mut Complaints<'_>) {
             Some(n) => found.limit = Some(n),
             None => c.word(&words[1], "no number of packets", "write queue-limit 200 packets"),
         },
+        ["police", _, ..] => {
+            let name = found.class.map_or_else(|| "class".to_owned(), |name| format!("class-{name}"));
+            let police = police::cisco(words, c);
+            found.police = police.map(|p| (words[0], Police { name, ..p }));
+        }
         ["random-detect", "dscp-based"] => {}
         // Plain random-detect goes by IP precedence.
         ["random-detect"] => c.word(&words[0], "goes by IP precedence", "write random-detect dscp-based"),

@@ -11,7 +11,7 @@ use inprofile_live::code_points::Dscp;
 
 use super::wlog;
 use crate::config::role::Role;
-use crate::config::{Class, Config, DIRECTIONS, Direction};
+use crate::config::{Class, Config, Customer, DIRECTIONS, Direction};
 
 /// The most packets a burst of `tc red` is looked for within.
 const LONGEST_BURST: u32 = 100_000;
@@ -101,13 +101,61 @@ fn one(config: &Config, d: &Direction, name: &str, dev: &str, out: &mut String) 
     if d.role == Role::Edge {
         cannot(out, &format!("{name}.role = edge"), "qdiscs believe the DSCP that a packet comes with");
     }
+    if d.customers.iter().any(|c| policer(c, packet).is_some()) {
+        // Policed where it comes in, before it is queued.
+        out.push_str(&format!("tc qdisc add dev {} handle ffff: ingress\n", other(config, dev)));
+    }
     for customer in &d.customers {
+        if let Some((rate, depth)) = policer(customer, packet) {
+            police(customer, name, other(config, dev), (rate, depth), out);
+            continue;
+        }
         let what = format!("{name}.customers.{}: marker {}", customer.name, customer.marker.name);
         cannot(out, &what, "tc's police drops or passes; it can't give the excess another DSCP and go on");
     }
     if let Some(marker) = &d.aggregate {
         cannot(out, &format!("{name}.aggregate: {}", marker.name), "the kernel has no such marker");
     }
+}
+
+/// The other port.
+fn other<'c>(config: &'c Config, dev: &str) -> &'c str {
+    if config.ports[0] == dev { &config.ports[1] } else { &config.ports[0] }
+}
+
+/// The rate, in bit/s, and the depth, in bytes, of a customer's policer, if a token bucket says it all.
+pub(super) fn policer(customer: &Customer, packet: Bytes) -> Option<(u64, f64)> {
+    let v = &customer.marker.values;
+    if customer.marker.name != "token_bucket" || v.get("action") != Some(&Value::Choice("drop")) {
+        return None;
+    }
+    let rate = match v.get("rate") {
+        Some(Value::Rate(rate)) => Some(*rate),
+        _ => customer.contract,
+    };
+    match v.get("depth") {
+        Some(Value::Backlog(depth)) => Some((rate?.0, depth.bytes(packet))),
+        _ => None,
+    }
+}
+
+/// A policer as filters of what comes in, one a prefix.
+fn police(customer: &Customer, name: &str, dev: &str, (rate, depth): (u64, f64), out: &mut String) {
+    let what = format!("{name}.customers.{}", customer.name);
+    let side = if name == DIRECTIONS[0] { "src" } else { "dst" };
+    for prefix in &customer.prefixes {
+        let (protocol, family) = if prefix.address.is_ipv4() { ("ip", "ip") } else { ("ipv6", "ip6") };
+        out.push_str(&format!(
+            "tc filter add dev {dev} parent ffff: protocol {protocol} u32 match {family} {side} {prefix} police rate {rate}bit burst {depth:.0} conform-exceed drop/ok\n"
+        ));
+    }
+    if customer.prefixes.len() > 1 {
+        cannot(out, &what, "each of his prefixes has a policer of its own here; ours has one for all");
+    }
+    if customer.prefixes.is_empty() || !customer.ports.is_empty() || !customer.circuits.is_empty() {
+        cannot(out, &what, "filters for his ports, VLANs and sessions are left for you to write");
+    }
+    cannot(out, &format!("{what}: the DSCP of what is in profile"), "police passes it as it came");
 }
 
 /// What sends a DSCP to a band: IPv4 and IPv6 each by its own words (RFC 2474 §3: the field is the same).

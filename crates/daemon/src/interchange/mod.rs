@@ -1,10 +1,13 @@
-//! Other routers' words: `tc`'s and Cisco's queue settings read into our file, and our file written as `tc` lines.
+//! Other routers' words: queue settings and policers of `tc`, Cisco and Open vSwitch read into our file, and our file written as
+//! lines of `tc` and Open vSwitch.
 //!
 //! Whatever is derived is said in a comment beside it; a word that is not understood is an error with its place, never
 //! left out in silence.
 
 pub mod cisco;
 pub mod export;
+pub mod ovs;
+mod police;
 pub mod tc;
 mod words;
 
@@ -21,6 +24,9 @@ struct Draft {
     rate: (String, String),
     /// Keys of the queue: name, value, what the value comes from.
     queue: Vec<(&'static str, String, String)>,
+    inside: Option<String>,
+    /// Likewise the keys of each customer.
+    customers: Vec<Vec<(&'static str, String, String)>>,
 }
 
 impl Draft {
@@ -46,9 +52,15 @@ impl Draft {
             Some(dev) => (dev.as_str(), "dev"),
             None => ("outside", "not said there: the interface where packets go out"),
         };
-        let inside = if outside == "inside" { "outside" } else { "inside" };
+        let (inside, said) = match &self.inside {
+            Some(dev) => (dev.as_str(), "where it is policed"),
+            None => (
+                if outside == "inside" { "outside" } else { "inside" },
+                "not said there: the interface where packets come in",
+            ),
+        };
         let mut out = String::new();
-        line(&mut out, "inside", &quoted(inside), "not said there: the interface where packets come in");
+        line(&mut out, "inside", &quoted(inside), said);
         line(&mut out, "outside", &quoted(outside), from);
         if let Some([green, yellow, red]) = &self.code_points {
             let points = format!("{{ in = \"{green}\", out = \"{yellow}\", red = \"{red}\" }}");
@@ -60,6 +72,10 @@ impl Draft {
         out.push_str("\n[upstream.queue]\n");
         for (key, value, from) in &self.queue {
             line(&mut out, key, value, from);
+        }
+        for customer in &self.customers {
+            out.push_str("\n[[upstream.customers]]\n");
+            customer.iter().for_each(|(key, value, from)| line(&mut out, key, value, from));
         }
         out
     }

@@ -1,4 +1,4 @@
-//! `tc qdisc … red …` and `tc qdisc … gred …` (tc-red(8), tc-gred) into our file.
+//! `tc qdisc … red …`, `tc qdisc … gred …` (tc-red(8), tc-gred) and `tc filter … police …` into our file.
 //!
 //! tc counts in bytes, K is 1024, and it leaves out what it can derive: min from max, max from limit, burst from both,
 //! w_q from burst. Those rules are said beside each value.
@@ -6,7 +6,7 @@
 use inprofile_core::units::Rate;
 
 use super::words::{Complaints, Word, lines};
-use super::{Draft, Imported, wlog};
+use super::{Draft, Imported, police, wlog};
 use crate::config;
 
 /// What tc takes for the link if nothing is said.
@@ -51,7 +51,17 @@ const GRED: [&str; 12] = [
 pub fn import(text: &str, file: &str) -> Imported {
     let mut c = Complaints::new(file);
     let (mut reds, mut dps, mut setup, mut dev) = (Vec::new(), Vec::new(), None, None);
+    let (mut polices, mut at) = (Vec::new(), None);
     for words in lines(text, '#') {
+        if words.iter().take(2).any(|w| w.text == "filter") {
+            let found = police::tc(&words, &mut at, polices.len() + 1, (size, rate), &mut c);
+            polices.extend(found.map(|p| (words[0], p)));
+            continue;
+        }
+        // Where filters of what comes in hang.
+        if words.iter().any(|w| matches!(w.text, "ingress" | "clsact")) {
+            continue;
+        }
         let Some((kind, rest)) = head(&words, &mut dev, &mut c) else { continue };
         match (kind.text, rest.first().map(|w| w.text)) {
             ("red", _) => reds.push((kind, settings(rest, &RED, &mut c))),
@@ -60,10 +70,16 @@ pub fn import(text: &str, file: &str) -> Imported {
         }
     }
     let draft = match (reds.as_slice(), dps.as_slice()) {
+        ([], []) if !polices.is_empty() => {
+            let mut draft = Draft::default();
+            police::queue(&mut draft);
+            Some((polices[0].0, draft))
+        }
+        ([], []) if !c.all.is_empty() => None,
         ([], []) => {
             c.missing(
                 None,
-                "no red or gred qdisc in it",
+                "no red or gred qdisc and no police filter in it",
                 "write tc qdisc add dev eth0 root red limit … avpkt …",
             );
             None
@@ -76,7 +92,11 @@ pub fn import(text: &str, file: &str) -> Imported {
         }
     };
     match draft {
-        Some((kind, draft)) if c.all.is_empty() => Draft { outside: dev, ..draft }.finish(&kind, c),
+        Some((kind, draft)) if c.all.is_empty() => {
+            let customers = polices.into_iter().map(|(_, p)| p.customer()).collect();
+            let inside = at.filter(|at| dev.as_ref() != Some(at));
+            Draft { outside: dev, inside, customers, ..draft }.finish(&kind, c)
+        }
         _ => Err(c.all),
     }
 }
