@@ -1,16 +1,16 @@
-//! Any text as `tc`'s lines and as Cisco's: no panic; every problem says what is wrong; what is read is a file of ours
-//! without fault, which can be written as `tc`'s lines.
+//! Any text as lines of `tc`, Cisco and Open vSwitch: no panic; every problem says what is wrong; what is read is a file of ours
+//! without fault, which can be written as `tc`'s lines and Open vSwitch's.
 
 use inprofile_core::registry::Registry;
 use inprofile_daemon::config::parse;
-use inprofile_daemon::interchange::{cisco, export, tc};
+use inprofile_daemon::interchange::{cisco, export, ovs, tc};
 
 pub fn run(bytes: &[u8], registry: &Registry) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    for import in [tc::import, cisco::import] {
+    for import in [tc::import, cisco::import, ovs::import] {
         match import(text, "x") {
             Ok(ours) => match parse(ours.as_bytes(), "imported", registry) {
-                Ok((config, _)) => drop(export::tc(&config)),
+                Ok((config, _)) => drop((export::tc(&config), ovs::export(&config))),
                 Err(problems) => panic!("{text}\nbecame\n{ours}\n{}", problems[0]),
             },
             Err(problems) => {
