@@ -1,6 +1,6 @@
 //! What 10,000 customers cost the router, and whether each gets his share.
 //!
-//! `bench-customers [ROUNDS]` prints JSON. The router's own code runs on frames from memory, without ports, in virtual time.
+//! `bench-customers [ROUNDS [flows]]` prints JSON; with `flows` the first alone. The router's own code runs on frames from memory, without ports, in virtual time.
 //! - `new_flow_ns`: CPU time of a packet of a flow never seen before, 64 B UDP from addresses spread over 10.0.0.0/8, which by turns
 //!   belongs to one customer and to 10,000 with a prefix and a token bucket each; `ratio` is that of one round, the median of all.
 //! - `reload`: of the file of 10,000 customers with queues of their own for one in which each tenth has another contract: reading
@@ -199,6 +199,10 @@ fn share(seconds: u64, waiting: u64, size: impl Fn(u32) -> usize) -> (f64, f64) 
 
 fn main() {
     let rounds: usize = env::args().nth(1).map_or(7, |n| n.parse().expect("a number of rounds"));
+    if env::args().nth(2).is_some_and(|only| only == "flows") {
+        return println!("{{{}}}", new_flows(rounds));
+    }
+    // First, as it tells what memory it takes.
     let reload = reload();
     let flows = new_flows(rounds);
     let equal = share(10, 5, |_| 1500);

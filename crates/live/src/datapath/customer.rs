@@ -4,12 +4,17 @@
 //! shows them. `arrived` = `sent` + `dropped` + `no_buffer` + `too_late` + waiting, in packets: what is missing waits. A customer who
 //! stays in the file keeps his counts over a reload.
 
+use std::hint;
+
 use inprofile_core::packet::Colour;
 use inprofile_core::units::Duration;
 use inprofile_core::verdict::Cause;
 
 /// Counts of one customer's packets, in one direction. Sizes are as they count on the link: IP packet and overhead.
+///
+/// What every packet changes comes first and lies together: with ten thousand customers each cache line more is a miss.
 #[derive(Clone, Debug, Default)]
+#[repr(C, align(64))]
 pub struct CustomerCounts {
     /// Packets that came and were his, whatever their class.
     pub arrived: u64,
@@ -19,17 +24,23 @@ pub struct CustomerCounts {
     pub sent: [u64; 3],
     /// Bytes of them.
     pub sent_bytes: [u64; 3],
+    /// From a packet's arrival to its turn on the link, of those that left.
+    pub delay: Delay,
     /// Packets dropped, by [`Cause`]: `policed` and `edge` by his marker or policers, the others by a queue.
     pub dropped: [u64; Cause::COUNT],
     /// Packets dropped because every buffer was taken.
     pub no_buffer: u64,
     /// Packets thrown away because their turn had come too long ago.
     pub too_late: u64,
-    /// From a packet's arrival to its turn on the link, of those that left.
-    pub delay: Delay,
 }
 
 impl CustomerCounts {
+    /// Has the processor fetch what a packet that leaves changes.
+    #[inline]
+    pub(super) fn touch(&self) {
+        hint::black_box((self.arrived, self.delay.count));
+    }
+
     pub(super) fn arrive(&mut self, size: u32) {
         self.arrived += 1;
         self.arrived_bytes += u64::from(size);
@@ -61,6 +72,7 @@ const CELLS: usize = (OCTAVES * FINE + 2) as usize;
 
 /// How long packets waited: a histogram of fixed size, whose cells are a quarter of a power of two wide, from 1 µs to 8 s.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Delay {
     sum_ns: u64,
     count: u64,

@@ -443,6 +443,7 @@ impl<P: Policy> Datapath<P> {
                 return;
             }
         };
+        self.fetch(&way);
         self.make_known(now, &way);
         let headers = seen.ok();
         let mut packet = match headers {
@@ -496,6 +497,17 @@ impl<P: Policy> Datapath<P> {
         let left = self.shaper.due().is_none() && self.start_next(now, Some((slot, frame)), witness);
         if !left {
             self.buffers.fill(slot, frame);
+        }
+    }
+
+    /// Has the processor fetch what is kept of a packet's customer.
+    #[inline]
+    fn fetch(&self, way: &Way) {
+        if let Some(counts) = way.customer.and_then(|place| self.customers.get(place as usize)) {
+            counts.touch();
+        }
+        if let Some(marking) = way.markers[0].and_then(|m| self.markers.get(usize::from(m))) {
+            marking.touch();
         }
     }
 
