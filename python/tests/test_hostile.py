@@ -182,7 +182,12 @@ NUMBERS: dict[tuple[str, ...], str] = {
     ("run", "good.toml", "--jobs", "nan"): "Invalid value for '--jobs'",
     ("run", "good.toml", "--jobs", "9" * 5000): "Invalid value for '--jobs'",
     ("run", "good.toml", "--set", "duration=1e300 s"): "is not a number of at most 24 digits",
-    ("run", "good.toml", "--set", "links.bottleneck.rate=1e-300 bit/s"): "is not a number of at most 24 digits",
+    (
+        "run",
+        "good.toml",
+        "--set",
+        "links.bottleneck.rate=1e-300 bit/s",
+    ): "is not a number of at most 24 digits",
     ("run", "good.toml", "--set", "links.bottleneck.rate=0 bit/s"): "a rate must be above 0",
     ("run", "good.toml", "--set", "links.bottleneck.delay=-1 ms"): "a time can't be negative",
     ("run", "9" * 5000): "File name too long",

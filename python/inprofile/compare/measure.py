@@ -49,6 +49,14 @@ MEASURES = {
             True,
             True,
         ),
+        Measure("worst", "Worst contract", "least min(1, x/r) of any flow in the run", None, True),
+        Measure(
+            "excess",
+            "Excess to contracts",
+            "of what all flows got beyond contracts, the part that flows with contracts got",
+            None,
+            True,
+        ),
         Measure("fairness", "Fairness", "Jain's index of x/r; of x if no flow has a contract", True),
         Measure("utilisation", "Utilisation", "of the measured link", True, True),
         Measure(
@@ -91,7 +99,11 @@ def measure(result: Result) -> Measures:
         share = got[:, has] / bought[has]
         values["met"] = (share >= ENOUGH).mean(axis=1)
         values["kept"] = np.minimum(1.0, share).mean(axis=1)
+        values["worst"] = np.minimum(1.0, share).min(axis=1)
         if (crossing & ~has).any():
+            beyond = np.maximum(0.0, got - np.where(has, bought, 0.0))[:, crossing]
+            if beyond.sum(axis=1).min() > 0:
+                values["excess"] = beyond[:, has[crossing]].sum(axis=1) / beyond.sum(axis=1)
             rate = queue["sent_rate"] / queue["utilisation"]
             values["best_effort"] = got[:, crossing & ~has].sum(axis=1) / rate
     else:
