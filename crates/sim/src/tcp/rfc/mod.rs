@@ -223,33 +223,6 @@ impl<C: Clock> Sender<C> {
         }
     }
 
-    /// Whether an acknowledgement carries ECN-Echo; `flight`: FlightSize when it arrived.
-    fn on_ecn_echo<H: Host<Clock = C>>(&mut self, ack: u32, echo: bool, flight: f64, host: &mut H) {
-        let cwnd = self.deflated_cwnd();
-        let Some(ecn) = &mut self.ecn else { return };
-        if !echo {
-            ecn.pauses = 0;
-            return;
-        }
-        if !ecn.is_new_congestion(ack) {
-            return;
-        }
-        // RFC 3168 §6.1.2: as for a loss, except that nothing is retransmitted. RFC 9438 §4.6: down to one segment.
-        ecn.on_reduction(self.snd_max, true);
-        let one_segment = self.cwnd < 2.0;
-        let reduced = self.growth.reduce(cwnd, flight);
-        self.ssthresh = reduced.max(2.0);
-        self.cwnd = reduced.max(1.0).min(self.cwnd);
-        if one_segment {
-            // RFC 3168 §6.1.2: less than one segment a round trip is one segment a timeout; RFC 9438 §5.5: a timeout that
-            // doubles as long as echoes arrive.
-            ecn.paused = true;
-            let wait = self.rto.backed_off(ecn.pauses);
-            ecn.pauses += 1;
-            host.set_timer(TimerKind::Retransmit, C::span_secs(wait));
-        }
-    }
-
     /// Segments in flight, as far as the sender knows. RFC 6675 §5.1: after a timeout, those sent since that are neither
     /// acknowledged nor SACKed.
     fn in_flight(&self) -> u32 {
