@@ -12,7 +12,7 @@ needs = @command -v $(1) >/dev/null || { echo "$(2)" >&2; exit 1; }
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce compare atlas renew test soak soak-ns2 ns2 fuzz trial wire clock lint test-rust test-python bench cost profile validate validate-live docs laws wheel requirements clean
+.PHONY: help build reproduce compare atlas renew test soak soak-ns2 ns2 fuzz trial deb monitoring wire clock lint test-rust test-python bench cost profile validate validate-live docs laws wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -85,10 +85,41 @@ fuzz: ## Fuzz with libFuzzer, two minutes a target (SECONDS=n for another time; 
 				-verbosity=0 -print_funcs=0 -print_final_stats=1 -artifact_prefix=artifacts/$$body/ corpus/$$body || exit 1; \
 		done
 
-trial: ## Try the router's unit under a systemd booted in namespaces (as root; ten seconds)
+trial: ## Try the router's unit under a systemd booted in namespaces, and its package in a bare Debian (as root; two minutes)
 	$(say) "inprofiled.service under systemd"
 	@cargo build --quiet --locked -p inprofile-daemon
 	@packaging/trial.sh "$${CARGO_TARGET_DIR:-target}/debug/inprofiled"
+	@$(MAKE) --no-print-directory deb PROFILE=dev DEB_VERSION=0.0.1-1 DEB=target/package/first.deb
+	@$(MAKE) --no-print-directory deb PROFILE=dev DEB_VERSION=0.0.2-1 DEB=target/package/second.deb
+	$(say) "The package in a bare Debian: installed, upgraded, purged"
+	@command -v debootstrap >/dev/null || { echo "debootstrap is missing: apt-get install debootstrap"; \
+		test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends debootstrap; }
+	@packaging/deb/life.sh target/package/first.deb target/package/second.deb
+
+PROFILE := release
+DEB := target/package/inprofiled.deb
+CARGO_DEB := target/tools/bin/cargo-deb
+
+deb: $(CARGO_DEB) ## Build the router's Debian package into target/package (with cargo-deb, which it installs into target)
+	$(say) "inprofiled.deb"
+	@cargo build --quiet --locked --profile $(PROFILE) -p inprofile-daemon
+	@built="$${CARGO_TARGET_DIR:-target}/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/inprofiled"; \
+		rm -rf target/package/man && mkdir -p target/package/man && "$$built" man target/package/man && \
+		for shell in bash zsh fish; do "$$built" completions $$shell >target/package/inprofiled.$$shell || exit 1; done
+	@$(CARGO_DEB) --quiet --no-build --profile $(PROFILE) -p inprofile-daemon \
+		$(if $(DEB_VERSION),--deb-version $(DEB_VERSION)) --output $(DEB)
+	@ls $(DEB)
+
+$(CARGO_DEB):
+	$(say) "cargo-deb"
+	@cargo install --quiet --locked cargo-deb --version 3.8.0 --root target/tools
+
+monitoring: ## Check alert rules and dashboard against a router and a Prometheus that run (as root; installs prometheus)
+	@command -v promtool >/dev/null || { echo "promtool is missing: apt-get install prometheus"; \
+		test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus; }
+	@cargo build --quiet --locked -p inprofile-daemon
+	$(say) "Metrics, alert rules and dashboard"
+	@$(PYTHON) packaging/monitoring/check.py "$${CARGO_TARGET_DIR:-target}/debug/inprofiled"
 
 wire: ## Send iperf3 through the router and read the capture with tshark (as root it installs them; a minute)
 	@cargo build --quiet --locked --release -p inprofile-daemon

@@ -1,5 +1,6 @@
 //! Metrics in Prometheus' text format, over HTTP: `GET /metrics`, one request a connection, read-only and bounded.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use inprofile_core::packet::Colour;
 use inprofile_core::verdict::Cause;
+use inprofile_live::datapath::customer::CustomerCounts;
 use inprofile_live::io::link::Link;
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
@@ -124,6 +126,8 @@ fn escaped(value: &str) -> String {
 #[must_use]
 pub fn page(s: &Snapshot, reloads: &Reloads, (written, lost): (u64, u64)) -> String {
     let mut p = Page(String::new());
+    p.family("build_info", "gauge", "1; which version runs.");
+    p.sample("build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
     p.family("uptime_seconds", "gauge", "Time since the start.");
     p.sample("uptime_seconds", &[], s.uptime);
     p.family("bypass", "gauge", "1 while everything passes unmarked and unshaped.");
@@ -140,6 +144,7 @@ pub fn page(s: &Snapshot, reloads: &Reloads, (written, lost): (u64, u64)) -> Str
     frames(&mut p, s);
     classes(&mut p, s);
     markers(&mut p, s);
+    customers(&mut p, s);
     lateness(&mut p, s);
     p.0
 }
@@ -312,12 +317,12 @@ fn classes(p: &mut Page, s: &Snapshot) {
             );
         }
     }
-    p.family("class_gauge", "gauge", "State of a class's discipline: averages, probabilities.");
+    p.family("class_state", "gauge", "State of a class's discipline: averages, probabilities.");
     for (direction, class) in each() {
         for (gauge, value) in &class.gauges {
             p.sample(
-                "class_gauge",
-                &[("direction", direction), ("class", &class.name), ("gauge", gauge)],
+                "class_state",
+                &[("direction", direction), ("class", &class.name), ("variable", gauge)],
                 value,
             );
         }
@@ -325,7 +330,15 @@ fn classes(p: &mut Page, s: &Snapshot) {
 }
 
 fn markers(p: &mut Page, s: &Snapshot) {
-    let each = || s.directions.iter().flat_map(|d| d.markers.iter().map(move |m| (d.name, m)));
+    let most = s.config.most_customer_series;
+    // Customers' come first, in the order of the file.
+    let each = || {
+        s.directions.iter().zip(&s.config.directions).flat_map(move |(d, config)| {
+            let customers = config.as_ref().map_or(0, |c| c.customers.len());
+            let shown = d.markers.iter().enumerate().filter(move |(i, _)| *i < most || *i >= customers);
+            shown.map(move |(_, m)| (d.name, m))
+        })
+    };
     for (family, bytes, help) in [
         ("marker_packets_total", false, "Packets at a marker, by colour, before and after it."),
         ("marker_bytes_total", true, "Bytes at a marker, by colour, before and after it."),
@@ -347,15 +360,83 @@ fn markers(p: &mut Page, s: &Snapshot) {
             }
         }
     }
-    p.family("marker_gauge", "gauge", "State of a marker: tokens, rates.");
+    p.family("marker_state", "gauge", "State of a marker: tokens, rates.");
     for (direction, m) in each() {
         for (gauge, value) in &m.gauges {
             p.sample(
-                "marker_gauge",
-                &[("direction", direction), ("marker", &m.name), ("gauge", gauge)],
+                "marker_state",
+                &[("direction", direction), ("marker", &m.name), ("variable", gauge)],
                 value,
             );
         }
+    }
+}
+
+/// Who stands for the customers beyond the cap: no name in a file can be this.
+const OTHERS: &str = "(others)";
+
+/// A customer's series: his own up to the cap, then those of all others together. A page of ten thousand customers would be ten
+/// megabytes, and each of their names a series of every family for the time-series database to keep.
+fn customers(p: &mut Page, s: &Snapshot) {
+    let most = s.config.most_customer_series;
+    p.family("customers", "gauge", "Customers in the file.");
+    for (d, config) in s.directions.iter().zip(&s.config.directions) {
+        let n = config.as_ref().map_or(0, |c| c.customers.len());
+        p.sample("customers", &[("direction", d.name)], n);
+    }
+    let mut all: Vec<(&str, &str, Cow<'_, CustomerCounts>)> = Vec::new();
+    for (i, d) in s.directions.iter().enumerate() {
+        let mut others: Option<CustomerCounts> = None;
+        for (n, c) in s.customers(i).enumerate() {
+            if n < most {
+                all.push((d.name, c.name, Cow::Borrowed(c.counts)));
+            } else {
+                others.get_or_insert_default().add(c.counts);
+            }
+        }
+        all.extend(others.map(|counts| (d.name, OTHERS, Cow::Owned(counts))));
+    }
+    type One = fn(&CustomerCounts) -> u64;
+    let plain: [(&str, &str, &str, One); 3] = [
+        ("customer_arrived_packets_total", "counter", "Packets of a customer that came.", |c| c.arrived),
+        ("customer_arrived_bytes_total", "counter", "Bytes of a customer that came.", |c| c.arrived_bytes),
+        ("customer_queue_packets", "gauge", "Packets of a customer that wait.", CustomerCounts::waiting),
+    ];
+    for (family, kind, help, value) in plain {
+        p.family(family, kind, help);
+        for (direction, name, c) in &all {
+            p.sample(family, &[("direction", direction), ("customer", name)], value(c));
+        }
+    }
+    let by_colour: [(&str, &str, fn(&CustomerCounts) -> [u64; 3]); 2] = [
+        ("customer_sent_packets_total", "Packets of a customer that left, by colour.", |c| c.sent),
+        ("customer_sent_bytes_total", "Bytes of a customer that left, by colour.", |c| c.sent_bytes),
+    ];
+    for (family, help, value) in by_colour {
+        p.family(family, "counter", help);
+        for (direction, name, c) in &all {
+            for (colour, n) in COLOURS.iter().zip(value(c)) {
+                p.sample(family, &[("direction", direction), ("customer", name), ("colour", colour)], n);
+            }
+        }
+    }
+    let family = "customer_dropped_packets_total";
+    p.family(family, "counter", "Packets of a customer that were dropped, by cause.");
+    for (direction, name, c) in &all {
+        let causes = Cause::ALL.iter().map(|cause| (cause.name(), c.dropped[cause.index()]));
+        for (cause, n) in causes.chain([("no_buffer", c.no_buffer), ("too_late", c.too_late)]) {
+            p.sample(family, &[("direction", direction), ("customer", name), ("cause", cause)], n);
+        }
+    }
+    let help =
+        "From a packet's arrival to its turn on the link, of those that left; the quantile since the start.";
+    p.family("customer_delay_seconds", "summary", help);
+    for (direction, name, c) in &all {
+        let labels = [("direction", *direction), ("customer", *name)];
+        let [a, b] = labels;
+        p.sample("customer_delay_seconds", &[a, b, ("quantile", "0.99")], c.delay.quantile(0.99));
+        p.sample("customer_delay_seconds_sum", &labels, c.delay.sum());
+        p.sample("customer_delay_seconds_count", &labels, c.delay.count());
     }
 }
 

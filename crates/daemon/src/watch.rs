@@ -218,7 +218,7 @@ pub fn customer(name: &str, before: &Json, now: &Json) -> String {
         let direction = if new["direction"] == "upstream" { "up" } else { "down" };
         let r = row(Some(&old["counts"]), &new["counts"], direction, seconds);
         out.push_str(&format!("\n{}\n", text(&new["direction"])));
-        let mut line = |key: &str, value: String| out.push_str(&format!("  {key:<22}{value}\n"));
+        let mut line = |key: &str, value: String| out.push_str(&format!("  {key:<24}{value}\n"));
         for (key, value) in new["configured"].as_object().into_iter().flatten() {
             let said = crate::changes::short_line(value);
             if key != "name" && !said.is_empty() {
@@ -298,8 +298,8 @@ fn count(x: f64) -> String {
 fn digits(x: f64) -> String {
     match x {
         0.0 => "0".into(),
-        x if x < 10.0 => format!("{x:.2}"),
-        x if x < 100.0 => format!("{x:.1}"),
+        x if x < 9.995 => format!("{x:.2}"),
+        x if x < 99.95 => format!("{x:.1}"),
         x => format!("{x:.0}"),
     }
 }
@@ -366,7 +366,10 @@ mod tests {
 
     #[test]
     fn figures_have_three_digits_that_count() {
-        assert_eq!([0.0, 999.0, 4.016e6, 12.3e9].map(bits), ["0", "999", "4.02 M", "12.3 G"]);
+        assert_eq!(
+            [0.0, 999.0, 4.016e6, 12.3e9, 9.996e6].map(bits),
+            ["0", "999", "4.02 M", "12.3 G", "10.0 M"]
+        );
         assert_eq!([2.5, 0.0123, 45e-6].map(time), ["2.50 s", "12.3 ms", "45.0 µs"]);
     }
 }

@@ -5,7 +5,7 @@ use inprofile_core::params::{Value, Values};
 use inprofile_core::units::Bytes;
 
 use super::role::Role;
-use super::{Class, Config, DIRECTIONS, Direction};
+use super::{Class, Config, DIRECTIONS, Direction, Fail};
 
 /// A queue that takes longer than this to drain is worth a word.
 const LONG_QUEUE_S: f64 = 2.0;
@@ -19,6 +19,7 @@ const COLOUR_BLIND: [&str; 4] = ["drop_tail", "red", "ared", "fdd_red"];
 
 /// Looks at the whole file.
 pub(super) fn look(root: &Section<'_, '_>, config: &Config) {
+    unsafe_choices(root, config);
     for (direction, key) in config.directions.iter().zip(DIRECTIONS) {
         if let Some(direction) = direction {
             contracts(root, direction, key);
@@ -28,6 +29,24 @@ pub(super) fn look(root: &Section<'_, '_>, config: &Config) {
             starving(root, direction, key);
             unbought(root, direction, key);
         }
+    }
+}
+
+/// What lets somebody see or do more than need be.
+fn unsafe_choices(root: &Section<'_, '_>, config: &Config) {
+    if let Some(address) = config.metrics.filter(|a| !a.ip().is_loopback()) {
+        root.report().warning(
+            &root.locate("metrics"),
+            format!("whoever reaches {address} sees customers' names, rates and drops: metrics ask nobody who he is"),
+            "write \"127.0.0.1:9474\" and let the machine's own Prometheus read it, or keep others away by a firewall",
+        );
+    }
+    if config.fail == Fail::Open {
+        root.report().warning(
+            &root.locate("fail"),
+            "at a fault everything passes, unmarked and unshaped, with whatever DSCP its sender wrote",
+            "\"closed\" forwards nothing then; keep \"open\" where a link without assurance beats none",
+        );
     }
 }
 

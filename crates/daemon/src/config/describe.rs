@@ -33,7 +33,7 @@ pub fn json(config: &Config) -> Json {
         "user": config.user,
         "code_points": { "in": colour(Colour::Green), "out": colour(Colour::Yellow), "red": colour(Colour::Red) },
         "control": { "socket": config.socket, "group": config.group },
-        "metrics": config.metrics.map(|a| a.to_string()),
+        "metrics": config.metrics.map(|a| json!({ "listen": a.to_string(), "customers": config.most_customer_series })),
         "log": { "level": config.log.level.name(), "file": config.log.file },
     });
     for (direction, key) in config.directions.iter().zip(DIRECTIONS) {

@@ -71,6 +71,8 @@ pub struct Config {
     pub group: Option<String>,
     /// Where metrics are served.
     pub metrics: Option<SocketAddr>,
+    /// Customers of a direction who have series of their own in metrics; the others are added up.
+    pub most_customer_series: usize,
     /// Logs.
     pub log: Log,
     /// What is done from inside to outside, and from outside to inside. `None`: everything passes as it is.

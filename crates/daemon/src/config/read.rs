@@ -15,6 +15,8 @@ use super::{Config, DIRECTIONS, Fail, Level, LinkLoss, Log, SOCKET, advice, dire
 
 /// The longest name of an interface (IFNAMSIZ, less the end).
 const LONGEST_INTERFACE: usize = 15;
+/// Customers who have series of their own, if the file doesn't say.
+const CUSTOMER_SERIES: usize = 100;
 /// The longest path of a socket (`sun_path`, less the end).
 const LONGEST_SOCKET: usize = 107;
 
@@ -87,6 +89,7 @@ fn root(report: &Report<'_>, registry: &Registry) -> Option<Config> {
     let points = code_points(&root);
     let (socket, group) = control(&root)?;
     let metrics = optional(&root, "metrics", |e| listen(&e));
+    let most_customer_series = customer_series(&root);
     let log = log(&root);
     let (packet, overhead) = (packet?, overhead?);
     let full = Bytes(u64::from(packet) + u64::from(overhead));
@@ -123,6 +126,7 @@ fn root(report: &Report<'_>, registry: &Registry) -> Option<Config> {
         socket: socket?,
         group: group?,
         metrics: metrics?,
+        most_customer_series: most_customer_series?,
         log: log?,
         directions,
     };
@@ -228,12 +232,22 @@ fn absolute(entry: &Entry<'_, '_>) -> Option<PathBuf> {
 }
 
 fn listen(entry: &Entry<'_, '_>) -> Option<SocketAddr> {
-    let section = entry.section(&["listen"])?;
+    let section = entry.section(&["listen", "customers"])?;
     let listen = section.need("listen", "\"127.0.0.1:9474\"")?;
     let text = listen.text("\"127.0.0.1:9474\"")?;
     text.parse().ok().or_else(|| {
         listen.wrong(Wrong::new("not an address and a port", "write \"127.0.0.1:9474\" or \"[::1]:9474\""))
     })
+}
+
+/// `metrics.customers`.
+fn customer_series(root: &Section<'_, '_>) -> Option<usize> {
+    let Some(entry) = root.get("metrics") else { return Some(CUSTOMER_SERIES) };
+    let section = entry.section(&["listen", "customers"])?;
+    let most = section
+        .get("customers")
+        .map_or(Some(CUSTOMER_SERIES as u64), |e| e.count_in(0..=super::MOST_CUSTOMERS as u64));
+    most.and_then(|n| usize::try_from(n).ok())
 }
 
 fn log(root: &Section<'_, '_>) -> Option<Log> {

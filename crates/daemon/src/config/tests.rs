@@ -104,6 +104,20 @@ fn the_remedy_for_missing_thresholds_works() {
 }
 
 #[test]
+fn unsafe_choices_are_warned_of() {
+    let of = |head: &str| {
+        let rest =
+            "[upstream]\nrate = \"1 Mbit/s\"\nqueue = { aqm = \"drop_tail\", limit = \"10 packets\" }\n";
+        read(&format!("inside = \"eth0\"\noutside = \"eth1\"\n{head}\n{rest}")).unwrap().1
+    };
+    assert_eq!(of("metrics = { listen = \"[::1]:9474\" }"), Vec::<String>::new());
+    let open = of("metrics = { listen = \"0.0.0.0:9474\" }").concat();
+    assert!(open.contains("whoever reaches 0.0.0.0:9474") && open.contains("127.0.0.1:9474"), "{open}");
+    let open = of("fail = \"open\"").concat();
+    assert!(open.contains("at a fault everything passes"), "{open}");
+}
+
+#[test]
 fn what_is_odd_is_warned_of() {
     let (_, warnings) = read(
         r#"inside = "eth0"

@@ -133,3 +133,35 @@ fn the_program_documents_itself() {
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(out.status.code() == Some(2) && said.contains("'reload'"), "{said}");
 }
+
+/// Ten thousand customers are not ten thousand series of every family: those beyond the cap are added up, and nothing is lost.
+#[test]
+fn customers_beyond_the_cap_are_added_up() {
+    let Some(mut bench) = Bench::new("cap") else { return };
+    let customers: String = ["1", "2", "3"]
+        .map(|n| ALICE.replace("alice", &format!("c{n}")).replace("10.0.0.1/32", &format!("10.0.0.{n}/32")))
+        .concat();
+    for cap in [1, 0] {
+        let head = format!("[metrics]\nlisten = \"127.0.0.1:9474\"\ncustomers = {cap}\n");
+        bench.start(&format!("{head}{}{customers}", plain("4 Mbit/s")));
+        for from in 1..=3 {
+            let some: Vec<_> = (0..from).map(|n| Udp { from: from as u8, ..Udp::numbered(n) }.v4()).collect();
+            bench.send(0, &some);
+        }
+        thread::sleep(Duration::from_millis(200));
+        let page = bench.page();
+        let of = |name: &str| {
+            format!("customer_arrived_packets_total{{direction=\"upstream\",customer=\"{name}\"}}")
+        };
+        let rest = if cap == 1 { 5 } else { 6 };
+        assert!(page.contains(&format!("{} {rest}\n", of("(others)"))), "{page}");
+        assert_eq!(page.contains(&format!("{} 1\n", of("c1"))), cap == 1);
+        assert!(
+            !page.contains("c2") && page.contains("inprofiled_customers{direction=\"upstream\"} 3"),
+            "{page}"
+        );
+        assert_eq!(page.contains("marker=\"c1\""), cap == 1);
+        bench.obey(&["stop"]);
+        assert_eq!(bench.ended(), Some(0));
+    }
+}

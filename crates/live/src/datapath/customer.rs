@@ -56,6 +56,20 @@ impl CustomerCounts {
         self.delay.record(waited);
     }
 
+    /// Those of another together with these.
+    pub fn add(&mut self, other: &CustomerCounts) {
+        self.arrived += other.arrived;
+        self.arrived_bytes += other.arrived_bytes;
+        for colour in 0..3 {
+            self.sent[colour] += other.sent[colour];
+            self.sent_bytes[colour] += other.sent_bytes[colour];
+        }
+        self.dropped.iter_mut().zip(other.dropped).for_each(|(mine, n)| *mine += n);
+        self.no_buffer += other.no_buffer;
+        self.too_late += other.too_late;
+        self.delay.add(&other.delay);
+    }
+
     /// Packets that wait.
     #[must_use]
     pub fn waiting(&self) -> u64 {
@@ -111,6 +125,13 @@ impl Delay {
         let cell = &mut self.cells[cell(ns / 1_000)];
         // A cell that is full stays so: quantiles are then those of the first four thousand million.
         *cell = cell.saturating_add(1);
+    }
+
+    /// Those of another together with these.
+    pub fn add(&mut self, other: &Delay) {
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        self.count += other.count;
+        self.cells.iter_mut().zip(other.cells).for_each(|(mine, n)| *mine = mine.saturating_add(n));
     }
 
     /// Packets recorded.
