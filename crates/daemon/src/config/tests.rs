@@ -106,8 +106,7 @@ fn the_remedy_for_missing_thresholds_works() {
 #[test]
 fn unsafe_choices_are_warned_of() {
     let of = |head: &str| {
-        let rest =
-            "[upstream]\nrole = \"core\"\nrate = \"1 Mbit/s\"\nqueue = { aqm = \"drop_tail\", limit = \"10 packets\" }\n";
+        let rest = "[upstream]\nrole = \"core\"\nrate = \"1 Mbit/s\"\nqueue = { aqm = \"drop_tail\", limit = \"10 packets\" }\n";
         read(&format!("inside = \"eth0\"\noutside = \"eth1\"\n{head}\n{rest}")).unwrap().1
     };
     assert_eq!(of("metrics = { listen = \"[::1]:9474\" }"), Vec::<String>::new());
