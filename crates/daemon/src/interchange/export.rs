@@ -63,7 +63,10 @@ fn one(config: &Config, d: &Direction, name: &str, dev: &str, out: &mut String) 
     let room: f64 = classes.iter().map(|c| c.limit.bytes(packet)).sum();
     let qdisc = |out: &mut String, line: &str| out.push_str(&format!("tc qdisc add dev {dev} {line}\n"));
     let more = config.overhead.saturating_sub(ETHERNET);
-    let overhead = if more > 0 { format!(" overhead {more}") } else { String::new() };
+    let mut overhead = if more > 0 { format!(" overhead {more}") } else { String::new() };
+    if config.mpu > 0 {
+        overhead += &format!(" mpu {}", config.mpu);
+    }
     qdisc(out, &format!("root handle 1: tbf rate {rate}bit burst {burst} limit {room:.0}{overhead}"));
     if config.overhead < ETHERNET {
         let why = format!(

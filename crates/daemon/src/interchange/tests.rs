@@ -243,6 +243,8 @@ fn what_tc_has_no_word_for_is_named() {
     ] {
         assert!(out.contains(named), "{named}\n{out}");
     }
+    let with_mpu = export::tc(&file("overhead = \"38 B\"\nmpu = \"84 B\""));
+    assert!(with_mpu.contains(" overhead 24 mpu 84\n"), "{with_mpu}");
     assert!(!out.contains("watch") && !out.contains("cannot: overhead"), "{out}");
     assert!(export::tc(&file("")).contains("# cannot: overhead = 0 B: tbf counts 14 B"));
 }

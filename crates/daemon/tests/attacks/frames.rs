@@ -78,7 +78,7 @@ impl Frame {
     /// Whether a tag's priority or a label's traffic class is anything but 0.
     pub fn has_link_class(&self) -> bool {
         match self.0[12..14] {
-            [0x81, 0x00] => self.0[14] >> 5 != 0,
+            [0x81, 0x00] | [0x88, 0xa8] => self.0[14] >> 5 != 0,
             [0x88, 0x47] => (14..self.at()).step_by(4).any(|at| self.0[at + 2] & 0x0e != 0),
             _ => false,
         }

@@ -199,6 +199,26 @@ impl Bench {
         got
     }
 
+    /// Frames of [`attack`](crate::attack) that come out of a port: until there are `n`, or none came for so long.
+    pub fn receive_frames(&mut self, port: usize, n: usize, quiet: Span) -> Vec<Vec<u8>> {
+        let (mut got, mut until) = (Vec::<Vec<u8>>::new(), self.hosts.now() + quiet);
+        while got.len() < n && self.hosts.now() < until {
+            self.hosts.wait(Some(until)).expect("the system waits");
+            let before = got.len();
+            self.hosts
+                .receive(&mut |_, p, frame| {
+                    if p == port && frame.starts_with(&[2, 0, 0, 0, 0, 9]) {
+                        got.push(frame.to_vec());
+                    }
+                })
+                .expect("the system gives");
+            if got.len() > before {
+                until = self.hosts.now() + quiet;
+            }
+        }
+        got
+    }
+
     /// Makes the outside's pair anew, after it was taken away.
     pub fn plug(&mut self) {
         self.plug_as("wan0");

@@ -1,8 +1,12 @@
 //! The router as a process between two ports, in namespaces of the tests' own.
 #![cfg(target_os = "linux")]
 
+#[path = "../attacks/frames.rs"]
+#[expect(dead_code, reason = "the attacks use the rest")]
+mod attack;
 mod bench;
 mod commands;
+mod encapsulated;
 mod faults;
 mod forwarding;
 mod frames;

@@ -49,11 +49,15 @@ pub fn parse(layer: Layer, frame: &[u8]) -> Seen {
 
 /// Behind labels it is only by its first bits that a packet looks like IP: so could the addresses of an Ethernet frame.
 fn is_surely_ip(ip: &[u8], headers: &Headers) -> bool {
-    let right = match headers.family {
-        Family::V4 => ip.get(..usize::from(ip[0] & 15) * 4).is_some_and(|h| checksum::check(h) == 0),
-        Family::V6 => true,
-    };
-    right && !headers.length_disagrees
+    match headers.family {
+        // Who receives it takes a packet shorter than what is there, so that such a one is no way round; one that is cut off
+        // he drops.
+        Family::V4 => {
+            let right = ip.get(..usize::from(ip[0] & 15) * 4).is_some_and(|h| checksum::check(h) == 0);
+            right && usize::from(u16::from_be_bytes([ip[2], ip[3]])) <= ip.len()
+        }
+        Family::V6 => !headers.length_disagrees,
+    }
 }
 
 /// How long a packet is, and whether its length field says so. What is there counts, but for the padding of a short

@@ -177,6 +177,17 @@ fn what_only_looks_like_ip_behind_labels_is_not_ip() {
     other[9] ^= 1;
     assert_eq!(seen(&other), Err(Opaque::NotIp));
     assert_eq!(seen(&[0; 60]), Err(Opaque::NotIp));
+    // A length that is too short is no way to be overlooked; with one too long nobody takes it.
+    let with_length = |says: u16| {
+        let mut p = four.clone();
+        p[2..4].copy_from_slice(&says.to_be_bytes());
+        (p[10], p[11]) = (0, 0);
+        let sum = checksum::check(&p[..20]).to_be_bytes();
+        p[10..12].copy_from_slice(&sum);
+        p
+    };
+    assert!(seen(&with_length(28)).is_ok_and(|h| h.size == 80 && h.length_disagrees));
+    assert_eq!(seen(&with_length(81)), Err(Opaque::NotIp));
     let mut six = v6(17, &[0; 60]);
     six[5] ^= 1;
     assert_eq!(seen(&six), Err(Opaque::NotIp));
