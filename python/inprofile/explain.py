@@ -371,6 +371,8 @@ _CAUSES: Mapping[str, str] = {
     "edge": "drops by the marker",
     "evicted": "evictions (removed from the queue in favour of another packet)",
     "policed": "drops by a policer (out of profile)",
+    "unmarkable": "drops in place of a mark (transport not ECN-capable)",
+    "above_target": "CoDel's drops (delay above target for an interval)",
 }
 
 

@@ -212,6 +212,9 @@ mechanisms! { ($)
     "pie" = Pie(Box<aqm::pie::Pie>, aqm::pie::Params),
         "RFC 8033",
         "Drops at random on arrival, with a probability that a PI controller moves to hold the queueing delay at a target.";
+    "codel" = Codel(Box<aqm::codel::Codel>, aqm::codel::Params),
+        "RFC 8289",
+        "Drops at the head while packets have waited longer than a target for an interval, ever more often until they don't.";
     "dsred" = DsRed(Box<ns2::dsred::DsRed>, ns2::dsred::Params),
         "ns-2.35, dsRED/core",
         "ns-2's own RIO-C, RIO-D and WRED, with its faults: for comparing with what it published.";

@@ -15,7 +15,7 @@ macro_rules! causes {
         const COLUMNS: &[&str] = &[$(concat!("dropped_", $name)),+];
     };
 }
-causes!["early", "forced", "overflow", "edge", "evicted", "policed", "unmarkable"];
+causes!["early", "forced", "overflow", "edge", "evicted", "policed", "unmarkable", "above_target"];
 
 impl Cause {
     /// The queue was at its limit.

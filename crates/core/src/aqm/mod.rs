@@ -1,5 +1,6 @@
 //! Queue disciplines (active queue management): they decide which packets a full link drops.
 
+pub mod codel;
 pub mod drop_tail;
 pub mod fdd_red;
 pub mod pie;

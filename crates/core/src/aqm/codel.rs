@@ -1,0 +1,288 @@
+//! CoDel, controlled delay: drops at the head of the queue while packets have waited longer than a target for an interval.
+//!
+//! A good queue drains within a round-trip time; a standing one does not. So what counts is the least sojourn time over an
+//! interval: once every packet has waited `target` or longer for `interval`, the head is dropped, and then another after
+//! interval/√2, interval/√3, … until a packet has waited less. Nothing is known of rates, so there is nothing to tune.
+//! Source: RFC 8289, §5.5 and §5.6; `ecn`: a packet of an ECN-capable transport is marked in place of each drop (RFC 3168 §5), and
+//! goes out. The queue decides one packet at a time: a drop here is followed at once by the question about the next packet, which is
+//! the RFC's loop, and what remains to be done for it is [`Pending`].
+//! Non-goal: fairness among flows (RFC 8290).
+
+use crate::aqm::Aqm;
+use crate::mechanism::{Gauge, Mechanism};
+use crate::packet::{Ecn, Packet};
+use crate::params::{Build, Context, Fault, Warning};
+use crate::queue::Queue;
+use crate::rng::Rng;
+use crate::units::{Bytes, Duration, Time};
+use crate::verdict::{Admission, Cause, Departure, Why};
+
+/// Every packet had waited `target` or longer for an interval.
+pub const ABOVE_TARGET: Cause = Cause::named("above_target");
+
+/// §5.5: after a pause of so many intervals the drop rate of the last dropping state is no longer a good start.
+const REMEMBERED: u64 = 16;
+
+crate::params! {
+    /// What an operator sets.
+    pub struct Params {
+        /// The sojourn time that a standing queue may have (TARGET): 5 to 10 % of interval.
+        target: Duration [POSITIVE] = Duration::from_millis(5);
+        /// How long every packet must have waited longer before one is dropped (INTERVAL): about the longest usual round-trip time.
+        interval: Duration [POSITIVE] = Duration::from_millis(100);
+        /// Packets of ECN-capable transports are marked rather than dropped.
+        ecn: bool = false;
+        /// Nothing is dropped while no more than this waits behind a packet (maxpacket). Default: a full packet.
+        mtu: Option<Bytes> [POSITIVE];
+    }
+}
+
+impl Build for Params {
+    type Mechanism = Codel;
+
+    fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        if self.target >= self.interval {
+            return Err(Fault {
+                field: "target",
+                problem: format!(
+                    "a target of {} is not below the interval of {}",
+                    self.target, self.interval
+                ),
+                remedy: "5 to 10 % of interval, such as \"5 ms\" of \"100 ms\"".into(),
+            });
+        }
+        let mut warnings = Vec::new();
+        if let (Some(limit), Some(rate)) = (context.limit, context.link_rate)
+            && rate.bytes_in(self.target) >= limit.bytes(context.packet)
+        {
+            let text = format!(
+                "a full queue ({limit}) delays by less than target ({}): the limit drops, CoDel hardly ever",
+                self.target
+            );
+            warnings.push(Warning { field: "target", text });
+        }
+        Ok(warnings)
+    }
+
+    fn build(&self, context: &Context) -> Codel {
+        Codel {
+            vars: Vars::default(),
+            control: Control {
+                target: self.target,
+                interval: self.interval,
+                maxpacket: self.mtu.unwrap_or(context.packet).0,
+            },
+            ecn: self.ecn,
+            stats: Stats::default(),
+        }
+    }
+}
+
+/// What the law is set to.
+#[derive(Clone, Copy, Debug)]
+pub struct Control {
+    /// TARGET.
+    pub target: Duration,
+    /// INTERVAL.
+    pub interval: Duration,
+    /// In bytes.
+    pub maxpacket: u64,
+}
+
+/// §5.2: state of one queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Vars {
+    /// When the sojourn time will have been above target for an interval, if it is above.
+    first_above_time: Option<Time>,
+    /// When the next packet is dropped, in the dropping state; when it would have been, after it.
+    drop_next: Time,
+    /// Packets dropped in this dropping state, or a start from the last one.
+    count: u32,
+    /// `count` as the dropping state was entered.
+    lastcount: u32,
+    /// Whether it is in the dropping state.
+    dropping: bool,
+    /// What a drop has left to do, for the packet behind it.
+    pending: Option<Pending>,
+}
+
+/// Where in §5.5 the packet behind a dropped one is taken out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pending {
+    /// In the loop: it may be dropped too.
+    Loop,
+    /// After the first drop of a dropping state: it goes out, whatever it has waited.
+    Entered,
+}
+
+/// §5.6: the time of the drop after one at `t`.
+#[must_use]
+pub fn control_law(t: Time, interval: Duration, count: u32) -> Time {
+    t + Duration((interval.0 as f64 / libm::sqrt(f64::from(count))) as u64)
+}
+
+impl Vars {
+    /// §5.6, dodequeue: whether a packet that has waited for `sojourn` may be dropped, `bytes` waiting behind it. The RFC's
+    /// case of an empty queue is in it: of the last packet nothing waits behind.
+    fn ok_to_drop(&mut self, c: &Control, now: Time, sojourn: Duration, bytes: u64) -> bool {
+        if sojourn < c.target || bytes <= c.maxpacket {
+            // Went below: stays below for an interval at least.
+            self.first_above_time = None;
+            return false;
+        }
+        match self.first_above_time {
+            None => {
+                self.first_above_time = Some(now + c.interval);
+                false
+            }
+            Some(at) => now >= at,
+        }
+    }
+
+    /// §5.5: whether a packet about to leave is dropped, or marked if it `can` be.
+    pub fn decide(
+        &mut self,
+        c: &Control,
+        now: Time,
+        sojourn: Duration,
+        bytes: u64,
+        can_mark: bool,
+    ) -> Departure {
+        let ok_to_drop = self.ok_to_drop(c, now, sojourn, bytes);
+        match self.pending.take() {
+            Some(Pending::Entered) => return Departure::Send,
+            // The loop goes on: out of the dropping state, or the next drop is planned.
+            Some(Pending::Loop) if ok_to_drop => {
+                self.drop_next = control_law(self.drop_next, c.interval, self.count);
+            }
+            _ => {}
+        }
+        if self.dropping {
+            self.dropping = ok_to_drop;
+            if !ok_to_drop || now < self.drop_next {
+                return Departure::Send;
+            }
+            self.count = self.count.saturating_add(1);
+            if can_mark {
+                self.drop_next = control_law(self.drop_next, c.interval, self.count);
+                return Departure::Mark;
+            }
+            self.pending = Some(Pending::Loop);
+            return Departure::Drop(ABOVE_TARGET);
+        }
+        if !ok_to_drop {
+            return Departure::Send;
+        }
+        self.enter(c, now);
+        if can_mark {
+            return Departure::Mark;
+        }
+        self.pending = Some(Pending::Entered);
+        Departure::Drop(ABOVE_TARGET)
+    }
+
+    /// §5.5: enters the dropping state. If it was in one not long ago, what it dropped by then controlled the queue, and
+    /// is where it starts from now.
+    fn enter(&mut self, c: &Control, now: Time) {
+        let delta = self.count - self.lastcount;
+        let recent = now.since(self.drop_next) < Duration(c.interval.0.saturating_mul(REMEMBERED));
+        self.dropping = true;
+        self.count = if delta > 1 && recent { delta } else { 1 };
+        self.drop_next = control_law(now, c.interval, self.count);
+        self.lastcount = self.count;
+    }
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct Codel {
+    vars: Vars,
+    control: Control,
+    ecn: bool,
+    stats: Stats,
+}
+
+/// Packets by what happened to them; the rest went out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Dropped at the head.
+    pub above_target: u64,
+    /// Marked in place of that.
+    pub marked: u64,
+    /// Dropped because the queue was full.
+    pub overflow: u64,
+    /// How often the dropping state was entered.
+    pub entered: u64,
+}
+
+impl Mechanism for Codel {
+    fn keeps_time(&self) -> bool {
+        false
+    }
+
+    fn sees_reverse(&self) -> bool {
+        false
+    }
+
+    fn gauges(&self, _: Time, show: Gauge<'_>) {
+        show("dropping", f64::from(u8::from(self.vars.dropping)));
+        show("count", f64::from(self.vars.count));
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        let Stats { above_target, marked, overflow, entered } = self.stats;
+        show("above_target", above_target);
+        show("marked", marked);
+        show("overflow", overflow);
+        show("entered", entered);
+    }
+}
+
+impl Aqm for Codel {
+    fn serves(&self) -> bool {
+        true
+    }
+
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        _: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        _: &mut Rng,
+        _: &mut W,
+    ) -> Admission {
+        if queue.fits(packet.size) {
+            return Admission::Admit;
+        }
+        self.stats.overflow += 1;
+        Admission::Drop(Cause::OVERFLOW)
+    }
+
+    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        since: Time,
+        queue: &mut Q,
+        _: &mut Rng,
+        why: &mut W,
+    ) -> Departure {
+        let sojourn = now.since(since);
+        why.note("sojourn", sojourn.secs());
+        why.note("backlog", queue.bytes() as f64);
+        let was = self.vars.dropping;
+        let can_mark = self.ecn && packet.ecn != Ecn::NotCapable;
+        let verdict = self.vars.decide(&self.control, now, sojourn, queue.bytes(), can_mark);
+        why.note("count", f64::from(self.vars.count));
+        match verdict {
+            Departure::Send => {}
+            Departure::Mark => self.stats.marked += 1,
+            Departure::Drop(_) => self.stats.above_target += 1,
+        }
+        self.stats.entered += u64::from(self.vars.dropping && !was);
+        verdict
+    }
+}
+
+#[cfg(test)]
+mod tests;

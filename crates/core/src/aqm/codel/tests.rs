@@ -1,0 +1,338 @@
+use super::*;
+use crate::packet::FlowId;
+use crate::queue::fifo::{Fifo, Stamped};
+use crate::registry::AnyAqm;
+use crate::rng::Rng;
+use crate::units::{Backlog, Rate};
+use crate::verdict::Silent;
+use proptest::prelude::*;
+use std::collections::VecDeque;
+
+const MS: u64 = 1_000_000_000;
+const CONTEXT: Context = Context {
+    link_rate: Some(Rate(10_000_000)),
+    contract: None,
+    packet: Bytes(1000),
+    limit: Some(Backlog::Packets(1000.0)),
+};
+
+fn params(ecn: bool) -> Params {
+    Params { ecn, ..crate::params::defaults() }
+}
+
+/// A queue under CoDel, fed and drained by hand.
+struct Bench {
+    queue: Fifo<Stamped>,
+    aqm: AnyAqm,
+    rng: Rng,
+    /// Flows' numbers of what was dropped since the last look.
+    dropped: Vec<u32>,
+}
+
+impl Bench {
+    fn new(p: &Params) -> Bench {
+        Bench {
+            queue: Fifo::new(Backlog::Packets(1000.0)),
+            aqm: AnyAqm::Codel(Box::new(p.build(&CONTEXT))),
+            rng: Rng::for_component(1, "unused"),
+            dropped: Vec::new(),
+        }
+    }
+
+    fn arrive(&mut self, at: u64, number: u32, size: u32, ecn: Ecn) -> Admission {
+        let packet = Packet { flow: FlowId(number), size, ecn, ..Packet::default() };
+        let item = Stamped { packet, since: Time(at) };
+        self.queue.arrive(Time(at), &packet, item, &mut self.aqm, &mut self.rng, &mut Silent)
+    }
+
+    /// The number of the packet that leaves, and whether it is marked.
+    fn depart(&mut self, at: u64) -> Option<(u32, bool)> {
+        let dropped = &mut self.dropped;
+        let lost = |p: Stamped, cause| {
+            assert_eq!(cause, ABOVE_TARGET);
+            dropped.push(p.flow.0);
+        };
+        let sent = self.queue.depart(Time(at), |p| p.packet, &mut self.aqm, &mut self.rng, &mut Silent, lost);
+        sent.map(|p| (p.flow.0, p.packet.ecn == Ecn::Experienced))
+    }
+
+    fn stat(&self, what: &str) -> u64 {
+        let mut found = None;
+        self.aqm.stats(&mut |name, n| {
+            if name == what {
+                found = Some(n);
+            }
+        });
+        found.expect("it is counted")
+    }
+}
+
+/// Packets of 1,000 B that wait for 50 ms each, one leaving each millisecond: at what times packets are dropped, and which.
+fn standing(p: &Params, ecn: Ecn, ms: u64) -> (Vec<(u64, u32)>, Bench) {
+    let mut b = Bench::new(p);
+    let mut drops = Vec::new();
+    let mut next = 0;
+    for t in 0..ms {
+        b.arrive(t * MS, next, 1000, ecn);
+        next += 1;
+        if t >= 50 {
+            b.depart(t * MS);
+            // What was dropped is replaced, so that the queue stands.
+            for number in std::mem::take(&mut b.dropped) {
+                drops.push((t, number));
+                b.arrive(t * MS, next, 1000, ecn);
+                next += 1;
+            }
+        }
+    }
+    (drops, b)
+}
+
+/// §5.5, §5.6: the first packet leaves at 50 ms, having waited longer than target; an interval later the first is dropped, then
+/// after 100 ms, 100/√2, 100/√3, … more.
+#[test]
+fn drops_come_at_the_times_of_the_control_law() {
+    let (drops, b) = standing(&params(false), Ecn::NotCapable, 600);
+    let mut at = 150.0f64;
+    let mut expected = vec![at];
+    for count in 1..20 {
+        at += 100.0 / f64::from(count).sqrt();
+        if at < 600.0 {
+            expected.push(at);
+        }
+    }
+    let times: Vec<f64> = drops.iter().map(|(t, _)| *t as f64).collect();
+    assert_eq!(times, expected.iter().map(|t| (t - 1e-6).ceil()).collect::<Vec<_>>());
+    assert_eq!((b.stat("entered"), b.stat("above_target")), (1, drops.len() as u64));
+}
+
+/// The head is what is dropped, and the packet behind it is what leaves: none is skipped, none comes twice.
+#[test]
+fn the_head_is_dropped_and_the_next_one_leaves() {
+    let mut b = Bench::new(&params(false));
+    (0..10).for_each(|n| assert_eq!(b.arrive(0, n, 1000, Ecn::NotCapable), Admission::Admit));
+    assert_eq!(b.depart(10 * MS), Some((0, false)));
+    assert_eq!(b.depart(109 * MS), Some((1, false)));
+    assert_eq!(b.depart(110 * MS), Some((3, false)));
+    assert_eq!(b.dropped, [2]);
+    assert_eq!(b.depart(111 * MS), Some((4, false)));
+}
+
+/// §5.6: a packet that has waited less than target, or that leaves no more than a packet behind, ends it all.
+#[test]
+fn one_short_wait_or_a_short_queue_ends_the_dropping_state() {
+    for short in [true, false] {
+        let (_, mut b) = standing(&params(false), Ecn::NotCapable, 300);
+        while b.queue.packets() > 3 {
+            b.depart(300 * MS);
+        }
+        b.dropped.clear();
+        if short {
+            // Everything else leaves, then one that has waited for 4 ms before others.
+            while b.queue.packets() > 0 {
+                b.depart(301 * MS);
+            }
+            (0..9).for_each(|n| assert_eq!(b.arrive(302 * MS, n, 1000, Ecn::NotCapable), Admission::Admit));
+            b.depart(306 * MS);
+        } else {
+            // Old as they are: one full packet waits behind the first of these.
+            b.depart(400 * MS);
+            b.depart(500 * MS);
+        }
+        b.dropped.clear();
+        (0..20).for_each(|n| assert_eq!(b.arrive(510 * MS, n, 1000, Ecn::NotCapable), Admission::Admit));
+        b.depart(520 * MS);
+        assert!(b.dropped.is_empty(), "above target again, but not for an interval");
+    }
+}
+
+/// At 64 kbit/s a packet takes 125 ms, far above target: with no more than one behind it none is dropped.
+#[test]
+fn a_slow_link_is_kept_busy() {
+    let mut b = Bench::new(&params(false));
+    for n in 0..100 {
+        b.arrive(u64::from(n) * 125 * MS, n, 1000, Ecn::NotCapable);
+        if n >= 1 {
+            b.depart(u64::from(n) * 125 * MS + 100 * MS);
+        }
+    }
+    assert_eq!(b.stat("above_target"), 0);
+}
+
+/// §5.5: within 16 intervals of the last dropping state it starts from what that one dropped, later from 1. Linux's reading.
+#[test]
+fn the_count_is_remembered_for_a_while() {
+    let c = Control { target: Duration(5 * MS), interval: Duration(100 * MS), maxpacket: 1000 };
+    let entered = |pause: u64, before: (u32, u32)| {
+        let drop_next = Time(1000 * MS);
+        let mut v = Vars { count: before.0, lastcount: before.1, drop_next, ..Vars::default() };
+        v.enter(&c, drop_next + Duration(pause * MS));
+        (v.count, v.lastcount)
+    };
+    assert_eq!(entered(1599, (9, 3)), (6, 6));
+    assert_eq!(entered(1600, (9, 3)), (1, 1));
+    // A single drop is no rate to start from.
+    assert_eq!(entered(10, (4, 3)), (1, 1));
+    // Entered before the next drop was due: recent, too.
+    let mut v = Vars { count: 5, lastcount: 1, drop_next: Time(500 * MS), ..Vars::default() };
+    v.enter(&c, Time(490 * MS));
+    assert_eq!((v.count, v.drop_next), (4, Time(540 * MS)));
+}
+
+/// With ECN each drop is a mark, of the packet that leaves, at the same times; a transport that doesn't understand it loses packets.
+#[test]
+fn ecn_marks_where_it_would_drop() {
+    let (drops, b) = standing(&params(true), Ecn::Capable, 600);
+    let (would, _) = standing(&params(false), Ecn::NotCapable, 600);
+    assert!(drops.is_empty());
+    assert_eq!((b.stat("marked"), b.stat("above_target")), (would.len() as u64, 0));
+    let (lost, b) = standing(&params(true), Ecn::NotCapable, 600);
+    assert_eq!((lost, b.stat("marked")), (would, 0));
+    let mut b = Bench::new(&params(true));
+    (0..10).for_each(|n| assert_eq!(b.arrive(0, n, 1000, Ecn::Capable), Admission::Admit));
+    b.depart(10 * MS);
+    assert_eq!((b.depart(110 * MS), b.depart(111 * MS)), (Some((1, true)), Some((2, false))));
+}
+
+#[test]
+fn what_finds_the_queue_full_is_overflow() {
+    let mut b = Bench::new(&params(false));
+    (0..1000).for_each(|n| assert_eq!(b.arrive(0, n, 100, Ecn::NotCapable), Admission::Admit));
+    assert_eq!(b.arrive(0, 1000, 100, Ecn::NotCapable), Admission::Drop(Cause::OVERFLOW));
+    assert_eq!(b.stat("overflow"), 1);
+}
+
+#[test]
+fn odd_parameters_are_refused_or_remarked_on() {
+    let check = |target, limit| {
+        let p = Params { target: Duration::from_millis(target), ..params(false) };
+        p.check(&Context { limit: Some(Backlog::Packets(limit)), ..CONTEXT })
+            .map(|w| w.iter().map(|w| w.field).collect::<Vec<_>>())
+            .map_err(|f| f.field)
+    };
+    assert_eq!(check(5, 100.0), Ok(vec![]));
+    assert_eq!(check(100, 100.0), Err("target"));
+    // 6 packets of 1,000 B at 10 Mbit/s: 4.8 ms.
+    assert_eq!(check(5, 6.0), Ok(vec!["target"]));
+}
+
+/// RFC 8289 §5, on a queue of its own: the pseudocode's routines and variables, time as signed picoseconds.
+#[derive(Default)]
+struct Rfc {
+    queue: VecDeque<(u32, u32, i128, bool)>,
+    first_above_time: i128,
+    drop_next: i128,
+    count: i64,
+    lastcount: i64,
+    dropping: bool,
+    dropped: Vec<u32>,
+}
+
+impl Rfc {
+    const TARGET: i128 = 5 * MS as i128;
+    const INTERVAL: i128 = 100 * MS as i128;
+    const MAXPACKET: u64 = 1000;
+
+    fn control_law(t: i128, count: i64) -> i128 {
+        t + (Rfc::INTERVAL as f64 / (count as f64).sqrt()) as i128
+    }
+
+    fn dodequeue(&mut self, now: i128) -> (Option<(u32, u32, i128, bool)>, bool) {
+        let Some(p) = self.queue.pop_front() else {
+            self.first_above_time = 0;
+            return (None, false);
+        };
+        let mut ok_to_drop = false;
+        let bytes: u64 = self.queue.iter().map(|p| u64::from(p.1)).sum();
+        if now - p.2 < Rfc::TARGET || bytes <= Rfc::MAXPACKET {
+            self.first_above_time = 0;
+        } else if self.first_above_time == 0 {
+            self.first_above_time = now + Rfc::INTERVAL;
+        } else if now >= self.first_above_time {
+            ok_to_drop = true;
+        }
+        (Some(p), ok_to_drop)
+    }
+
+    /// The number of the packet that leaves, and whether it is marked.
+    fn deque(&mut self, now: i128, ecn: bool) -> Option<(u32, bool)> {
+        let (mut p, mut ok_to_drop) = self.dodequeue(now);
+        if self.dropping {
+            if !ok_to_drop {
+                self.dropping = false;
+            }
+            while now >= self.drop_next && self.dropping {
+                self.count += 1;
+                let head = p.expect("ok to drop");
+                if ecn && head.3 {
+                    self.drop_next = Rfc::control_law(self.drop_next, self.count);
+                    return Some((head.0, true));
+                }
+                self.dropped.push(head.0);
+                (p, ok_to_drop) = self.dodequeue(now);
+                if !ok_to_drop {
+                    self.dropping = false;
+                } else {
+                    self.drop_next = Rfc::control_law(self.drop_next, self.count);
+                }
+            }
+        } else if ok_to_drop {
+            let head = p.expect("ok to drop");
+            let marked = ecn && head.3;
+            if !marked {
+                self.dropped.push(head.0);
+                (p, _) = self.dodequeue(now);
+            }
+            self.dropping = true;
+            let delta = self.count - self.lastcount;
+            self.count = 1;
+            if delta > 1 && now - self.drop_next < 16 * Rfc::INTERVAL {
+                self.count = delta;
+            }
+            self.drop_next = Rfc::control_law(now, self.count);
+            self.lastcount = self.count;
+            return p.map(|p| (p.0, marked));
+        }
+        p.map(|p| (p.0, false))
+    }
+}
+
+proptest! {
+    /// Whatever comes and goes: the packets that leave, the marks and the drops are those of the RFC's pseudocode. Bursts and
+    /// pauses long enough for every branch.
+    #[test]
+    fn agrees_with_the_pseudocode(ecn: bool, steps in prop::collection::vec(
+        (1u64..40, 0u32..12, 1u32..10, prop::sample::select(vec![60u32, 500, 1000, 1500]), any::<bool>(), prop::bool::weighted(0.01)), 1..400))
+    {
+        let mut b = Bench::new(&params(ecn));
+        let mut rfc = Rfc::default();
+        let (mut now, mut number) = (MS, 0);
+        for (gap, arrivals, departures, size, capable, pause) in steps {
+            now += if pause { 1000 * MS } else { gap * MS };
+            for _ in 0..arrivals {
+                let kind = if capable { Ecn::Capable } else { Ecn::NotCapable };
+                if b.arrive(now, number, size, kind) == Admission::Admit {
+                    rfc.queue.push_back((number, size, i128::from(now), capable));
+                }
+                number += 1;
+            }
+            for _ in 0..departures {
+                now += MS / 2;
+                prop_assert_eq!(b.depart(now), rfc.deque(i128::from(now), ecn));
+            }
+            prop_assert_eq!(&b.dropped, &rfc.dropped);
+        }
+    }
+
+    /// Packets that wait less than target are never touched, however long and however many.
+    #[test]
+    fn below_target_nothing_is_dropped(sizes in prop::collection::vec(40u32..1500, 1..500)) {
+        let mut b = Bench::new(&params(false));
+        for (n, size) in (0..).zip(&sizes) {
+            b.arrive(u64::from(n) * MS, n, *size, Ecn::NotCapable);
+            if n >= 4 {
+                prop_assert_eq!(b.depart(u64::from(n) * MS + MS / 2), Some((n - 4, false)));
+            }
+        }
+    }
+}
