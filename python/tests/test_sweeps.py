@@ -17,6 +17,7 @@ from inprofile import FolderInUse, Range, ResultError, ScenarioError, SeedsError
 from inprofile.sweeps import ledger as ledgers
 from inprofile.sweeps import running
 from inprofile.sweeps.axes import axis_of, settings_of
+from inprofile.sweeps.kept import InterruptedRun, run_kept
 from inprofile.sweeps.stopping import looks, until_of
 from test_cli import inprofile_
 
@@ -410,3 +411,44 @@ def test_how_many_seeds_a_setting_gets_does_not_depend_on_interruptions(
             sweep(wide, RATES, tmp_path / "b", progress=stop, **asked)  # type: ignore[arg-type]
     sweep(wide, RATES, tmp_path / "b", **asked)  # type: ignore[arg-type]
     assert checksums(tmp_path / "b") == checksums(tmp_path / "a")
+
+
+# the seeds of one experiment
+
+
+def test_a_run_that_was_interrupted_keeps_its_runs_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monitored = BASE.with_({"monitors": [{"queue": "bottleneck", "every": "100 ms"}]})
+    monitored.run(seeds=40, trace=True).write(tmp_path / "whole")
+    for most in (15, 30):
+
+        def stop(finished: int, runs: int, most: int = most) -> None:
+            if finished >= most:
+                raise KeyboardInterrupt
+
+        with pytest.raises(InterruptedRun, match=r"after \d+ of 40 runs. They are kept in .*r\.unfinished"):
+            run_kept(monitored, 40, tmp_path / "r", trace=True, progress=stop)
+    assert not (tmp_path / "r").exists()
+    with pytest.raises(FolderInUse, match="another experiment"):
+        run_kept(BASE, 40, tmp_path / "r", trace=True)
+    told: list[int] = []
+    result = run_kept(
+        monitored, 40, tmp_path / "r", trace=True, progress=lambda finished, _: told.append(finished)
+    )
+    assert told[0] >= 30
+    assert result.seeds == tuple(range(1, 41))
+    assert checksums(tmp_path / "r") == checksums(tmp_path / "whole")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["r", "whole"]
+
+
+def test_what_is_kept_serves_other_seeds_too(tmp_path: Path) -> None:
+    def stop(finished: int, runs: int) -> None:
+        if finished >= 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(InterruptedRun):
+        run_kept(BASE, 8, tmp_path / "r", progress=stop, jobs=1)
+    run_kept(BASE, range(2, 4), tmp_path / "r")
+    BASE.run(seeds=range(2, 4)).write(tmp_path / "whole")
+    assert checksums(tmp_path / "r") == checksums(tmp_path / "whole")

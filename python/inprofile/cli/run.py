@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._input import seeds_in_order
+from .._input import seeds_in_order, visible
 from ..quantity import bits_per_second
 from ..storage import check_place
 from .common import (
+    INTERRUPTED,
+    TERMINATED,
     File,
     Jobs,
     Json,
     Out,
     Set,
+    Terminated,
     Trace,
     Yes,
     affordable,
@@ -28,10 +32,12 @@ from .common import (
     progress,
     say,
     seeds_of,
+    terminable,
 )
 
 if TYPE_CHECKING:
     from ..results import Result
+    from ..scenario import Scenario, Seeds
     from ..summary import Row
 
 
@@ -66,8 +72,11 @@ def run(
     for warning in scenario.warnings:
         print(warning, file=sys.stderr)
     with progress(f"{scenario.title}, {packets_text(packets)}") as tell:
-        result = scenario.run(which, jobs=jobs, trace=trace, progress=tell)
-    if out is not None:
+        if out is None or runs == 1:
+            result = scenario.run(which, jobs=jobs, trace=trace, progress=tell)
+        else:
+            result = _run_kept(scenario, which, out, jobs=jobs, trace=trace, progress=tell)
+    if out is not None and runs == 1:
         result.write(out)
     if json_:
         emit(
@@ -82,6 +91,18 @@ def run(
         if out is not None:
             say(f"\nWritten to {out}. Read it with inprofile.read, or ask why a flow got its rate:")
             say(f"  inprofile explain {out} --flow {result.rows('flows')[0].keys['flow']}")
+
+
+def _run_kept(scenario: Scenario, seeds: Seeds | None, out: Path, **more: Any) -> Result:
+    """Run and write the result; what is interrupted says what is kept."""
+    from ..sweeps.kept import InterruptedRun, run_kept
+
+    try:
+        with terminable():
+            return run_kept(scenario, seeds, out, **more)
+    except InterruptedRun as error:
+        print(visible(str(error)), file=sys.stderr)
+        raise typer.Exit(TERMINATED if isinstance(error.__cause__, Terminated) else INTERRUPTED) from None
 
 
 #: So many flows are shown one by one; of more, their groups.

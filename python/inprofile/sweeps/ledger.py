@@ -260,6 +260,10 @@ class Ledger:
             found[name] = table.take(pa.array(order)).combine_chunks()
         return found
 
+    def take_all(self) -> list[Piece]:
+        """Everything that no part has; on the disk it stays."""
+        return [*self.pieces.values(), *self._waiting]
+
     def finish(self) -> None:
         """Write the ledger anew, in order: it no longer tells how the runs were interrupted."""
         lines = [json.dumps(self.parts[n], sort_keys=True) + "\n" for n in sorted(self.parts)]

@@ -69,9 +69,12 @@ class Local:
 
     together = 1024
 
-    def __init__(self, jobs: int | None = None) -> None:
-        """On `jobs` threads; one a core by default."""
+    def __init__(
+        self, jobs: int | None = None, tables: Sequence[str] = TABLES, *, trace: bool = False
+    ) -> None:
+        """On `jobs` threads, one a core by default; of the results these tables are taken over."""
         self._threads = threads(jobs)
+        self._tables, self._trace = tuple(tables), trace
 
     def begin(self, sweep: str, done: Callable[[Piece], None]) -> None:
         """Nothing has to be made ready here."""
@@ -87,7 +90,7 @@ class Local:
         runs = sum(len(job.seeds) for job in jobs)
         chunks = chunked(jobs, _CHUNK_PACKETS, -(-runs // (4 * self._threads)))
 
-        gathered = Gathered(TABLES)
+        gathered = Gathered(self._tables)
 
         def hand_over() -> None:
             if gathered:
@@ -106,7 +109,8 @@ class Local:
 
         beaten = [time.monotonic()]
         try:
-            run_each([(job.scenario, job.seeds) for job in chunks], self._threads, take, tell)
+            work = [(job.scenario, job.seeds) for job in chunks]
+            run_each(work, self._threads, take, tell, trace=self._trace)
         finally:
             hand_over()
 
