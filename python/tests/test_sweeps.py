@@ -81,7 +81,7 @@ def test_the_dataset_has_axes_as_numbers_in_base_units(unbroken: Path) -> None:
 
 def test_a_finished_sweep_is_not_run_again(unbroken: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = checksums(unbroken)
-    monkeypatch.setattr(running, "run_each", lambda *_: pytest.fail("it ran"))
+    monkeypatch.setattr(running, "run_each", lambda *_, **__: pytest.fail("it ran"))
     sweep(BASE, RATES, unbroken, seeds=8)
     assert checksums(unbroken) == before
 
@@ -155,9 +155,9 @@ def test_what_the_ledger_has_is_not_run_again(
     ran: list[tuple[int, int]] = []
     real = running.run_each
 
-    def run_each(work: Sequence[tuple[object, Sequence[int]]], *rest: object) -> None:
+    def run_each(work: Sequence[tuple[object, Sequence[int]]], *rest: object, trace: bool) -> None:
         ran.extend((len(work), seed) for _, seeds in work for seed in seeds)
-        real(work, *rest)  # type: ignore[arg-type]
+        real(work, *rest, trace=trace)  # type: ignore[arg-type]
 
     monkeypatch.setattr(running, "run_each", run_each)
     sweep(BASE, RATES, place, seeds=8)

@@ -101,7 +101,7 @@ def batches(jobs: Sequence[Job], packets: float, most: int) -> Iterator[Batch]:
     some: list[Job] = []
     weight, size = 0.0, 0
     for job in chunked(jobs, packets, most):
-        each = job.scenario.expected_packets(job.seeds)
+        each = job.packets * len(job.seeds)
         if some and (weight + each > packets or size + len(job.seeds) > most):
             yield _batch(some)
             some, weight, size = [], 0.0, 0
@@ -262,7 +262,7 @@ class Slurm:
 
     def run(self, jobs: Sequence[Job], done: Callable[[Piece], None], beat: Callable[[], None]) -> None:
         """See `running.Backend`. A batch whose job fails is sent again."""
-        packets = sum(job.scenario.expected_packets(job.seeds) for job in jobs)
+        packets = sum(job.packets * len(job.seeds) for job in jobs)
         work = list(batches(jobs, max(_SLURM_PACKETS, packets / _ARRAY), sum(len(j.seeds) for j in jobs)))
         tries = 0
         while work:

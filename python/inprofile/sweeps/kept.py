@@ -77,6 +77,7 @@ def run_kept(
     }
     check_head(place, HEAD, head, SAYS)
     ledger = Ledger(place, HEAD, head, now=False)
+    each = scenario.expected_packets(seeds=1)
     wanted = {(0, seed) for seed in which}
 
     def beat() -> None:
@@ -87,7 +88,7 @@ def run_kept(
     try:
         beat()
         if left := tuple(seed for seed in which if (0, seed) not in ledger.done):
-            Local(jobs, TABLES, trace=trace).run([Job(0, scenario, left)], ledger.keep, beat)
+            Local(jobs, TABLES, trace=trace).run([Job(0, scenario, left, each)], ledger.keep, beat)
         tables = _tables(ledger.take_all(), which)
         result = Result(tables, Provenance.of(scenario, which))
         result.write(out)

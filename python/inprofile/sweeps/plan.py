@@ -51,10 +51,13 @@ class Plan:
     """A value of each axis, as `--set` takes it."""
     seeds: tuple[int, ...]
     until: tuple[Until, ...]
-    packets: float
-    """How many data packets are to be expected in all runs."""
-    packets_each: float
-    """The most of any one run."""
+    packets_by: tuple[float, ...]
+    """How many data packets are to be expected in a run of each setting."""
+
+    @property
+    def packets(self) -> float:
+        """How many are to be expected in all runs."""
+        return sum(self.packets_by) * len(self.seeds)
 
     @property
     def runs(self) -> int:
@@ -132,17 +135,8 @@ def make(
     twice = next((u.metric for i, u in enumerate(until) if u.metric in [v.metric for v in until[:i]]), None)
     if twice is not None:
         raise SweepError(f"--until {twice} is given twice: give one half-width for each metric")
-    each = [e * len(which) for e in _expected(base, [axis.key for axis in axes], settings)]
-    return Plan(
-        base,
-        tuple(axes),
-        design,
-        tuple(settings),
-        which,
-        tuple(until),
-        sum(each),
-        max(each) / len(which),
-    )
+    each = _expected(base, [axis.key for axis in axes], settings)
+    return Plan(base, tuple(axes), design, tuple(settings), which, tuple(until), tuple(each))
 
 
 def _varied(base: Scenario, keys: Sequence[str], values: Sequence[str]) -> Scenario:

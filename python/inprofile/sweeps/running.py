@@ -6,8 +6,8 @@ import contextlib
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from .._runner import run_each, threads
@@ -40,6 +40,8 @@ class Job:
     setting: int
     scenario: Scenario
     seeds: tuple[int, ...]
+    packets: float
+    """How many data packets one of the runs is expected to send."""
 
 
 class Backend(Protocol):
@@ -119,11 +121,8 @@ def chunked(jobs: Sequence[Job], packets: float, most: int) -> list[Job]:
     """The same runs in jobs of about so many data packets, and at most so many runs, each."""
     made = []
     for job in jobs:
-        each = max(1.0, job.scenario.expected_packets(seeds=1))
-        size = max(1, min(int(packets / each), most))
-        made += [
-            Job(job.setting, job.scenario, job.seeds[i : i + size]) for i in range(0, len(job.seeds), size)
-        ]
+        size = max(1, min(int(packets / max(1.0, job.packets)), most))
+        made += [replace(job, seeds=job.seeds[i : i + size]) for i in range(0, len(job.seeds), size)]
     return made
 
 
@@ -136,8 +135,7 @@ class State:
         self.metrics = tuple(dict.fromkeys([*(u.metric for u in plan.until), *watched]))
         self.saved = 0
         """Runs that need not be made as settings have had enough."""
-        self.recent: dict[int, dict[str, Estimate]] = {}
-        """Figures of the settings that were last worked at."""
+        self._recent: dict[int, dict[str, dict[int, float]]] = {}
         self.units: dict[str, str] = {}
         """Of those metrics; empty for plain numbers."""
         self._ledger = ledger
@@ -192,25 +190,23 @@ class State:
 
     def shown(self, most: int) -> list[tuple[int, int, dict[str, Estimate]]]:
         """Setting, number of seeds and figures of the last settings that have any, at most so many."""
-        open_ = {n: self._estimates(n) for n in sorted(self._values)[:most]}
-        found = {**self.recent, **open_}
-        return [(n, len(self.seeds_of(n)), found[n]) for n in sorted(found)[-most:]]
-
-    def _estimates(self, setting: int) -> dict[str, Estimate]:
-        values = self._values.get(setting, {})
-        return {
-            name: estimate(found.values(), bounds_of(name, found.values()))
-            for name, found in values.items()
-            if found
-        }
+        found = {**self._recent, **{n: self._values[n] for n in sorted(self._values)[:most]}}
+        return [(n, len(self.seeds_of(n)), _estimates(found[n])) for n in sorted(found)[-most:]]
 
     def close(self, setting: int) -> None:
-        """A setting is finished: of its figures, those for whoever looks on stay."""
+        """A setting is finished: its figures stay a while for whoever looks on."""
         self.saved += len(self.plan.seeds) - len(self.seeds_of(setting))
-        self.recent[setting] = self._estimates(setting)
-        self._values.pop(setting, None)
-        while len(self.recent) > _RECENT:
-            del self.recent[next(iter(self.recent))]
+        self._recent[setting] = self._values.pop(setting, {})
+        while len(self._recent) > _RECENT:
+            del self._recent[next(iter(self._recent))]
+
+
+def _estimates(values: Mapping[str, Mapping[int, float]]) -> dict[str, Estimate]:
+    return {
+        name: estimate(found.values(), bounds_of(name, found.values()))
+        for name, found in values.items()
+        if found
+    }
 
 
 def carry_out(
@@ -238,7 +234,8 @@ def carry_out(
         for group in _groups(plan, ledger, backend.together):
             settings = [setting for _, part in group for setting in part]
             while wanted := [(n, seeds) for n in settings if (seeds := state.needed(n))]:
-                backend.run([Job(n, plan.scenario(n), seeds) for n, seeds in wanted], done, beat)
+                jobs = [Job(n, plan.scenario(n), seeds, plan.packets_by[n]) for n, seeds in wanted]
+                backend.run(jobs, done, beat)
             for number, part in group:
                 runs = [(n, state.seeds_of(n)) for n in part]
                 tables = ledger.rows(part)
