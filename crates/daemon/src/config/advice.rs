@@ -2,7 +2,7 @@
 
 use inprofile_config::Section;
 use inprofile_core::params::{Value, Values};
-use inprofile_core::units::Bytes;
+use inprofile_core::units::{Bytes, Rate};
 
 use super::role::Role;
 use super::{Class, Config, DIRECTIONS, Direction, Fail};
@@ -28,6 +28,7 @@ pub(super) fn look(root: &Section<'_, '_>, config: &Config) {
             }
             starving(root, direction, key);
             unbought(root, direction, key);
+            oversold(root, direction, key);
         }
     }
 }
@@ -115,6 +116,26 @@ fn unbought(root: &Section<'_, '_>, direction: &Direction, key: &str) {
             "an edge without customers: every packet is best effort",
             "add customers, or write role = \"core\" where what comes in was metered before",
         );
+    }
+}
+
+/// RFC 3246 §2.2: a class keeps its delay only as long as less comes than is served.
+fn oversold(root: &Section<'_, '_>, direction: &Direction, key: &str) {
+    for (i, class) in direction.classes.iter().enumerate() {
+        let services = direction.customers.iter().flat_map(|c| &c.services).filter(|s| s.class == i);
+        let sold = services.fold(0, |all: u64, s| all.saturating_add(s.police.rate.0));
+        let served = class.rate.unwrap_or(direction.rate);
+        if sold > served.0 {
+            let name = &class.name;
+            root.report().warning(
+                &root.locate(&format!("{key}.classes")),
+                format!(
+                    "services of the class {name} add up to {}, and it is served at {served}",
+                    Rate(sold)
+                ),
+                format!("raise the rate of {name}, or sell less of it"),
+            );
+        }
     }
 }
 

@@ -333,6 +333,9 @@ fn what_frames_and_services_may_say() {
     let voice = "{ class = \"voice\", rate = \"1 Mbit/s\", burst = \"2 kB\" }";
     let (config, _) = read(&file("", voice)).unwrap();
     let up = config.directions[0].as_ref().unwrap();
+    let (_, warnings) = read(&file("", &voice.replace("1 Mbit/s", "1.5 Mbit/s"))).unwrap();
+    let oversold = "services of the class voice add up to 1.5 Mbit/s, and it is served at 1 Mbit/s";
+    assert!(warnings.iter().any(|w| w.contains(oversold)), "{warnings:?}");
     // 0.5 % of the rate, and four full packets at once.
     assert_eq!((up.control.rate, up.control.burst.0, config.mpu), (Rate(500_000), 6_000, 84));
     assert_eq!(config.frames.age_limit.secs(), 0.5);
