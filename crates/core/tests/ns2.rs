@@ -63,14 +63,8 @@ fn relive(golden: &str, limit: f64, mut aqm: AnyAqm, draws: u32) -> String {
             }
             let colour = if matches!(event, 'O' | 'o') { Colour::OUT } else { Colour::IN };
             let packet = Packet { size: 1040, colour, ..Packet::default() };
-            let verdict = queue.arrive(
-                now,
-                &packet,
-                Stamped { packet: packet, since: now },
-                &mut aqm,
-                &mut rng,
-                &mut Silent,
-            );
+            let verdict =
+                queue.arrive(now, &packet, Stamped { packet, since: now }, &mut aqm, &mut rng, &mut Silent);
             let (joined, dropped) = match event {
                 '+' | 'x' => ('+', 'x'),
                 'O' | 'o' => ('O', 'o'),

@@ -42,7 +42,7 @@ const LIMIT_RULE: Field = choice(
     "limit_rule",
     &["waiting", NS2],
     &[
-        "Whether a limit of n packets holds n waiting packets (`waiting`), or n − 1 as in ns-2 (`ns2`). Left out under `[tcp] profile = \"ns2\"`, a limit in packets is read as `ns2`, in any engine.",
+        "Whether a limit of n packets holds n waiting packets (`waiting`), or n − 1 as in ns-2 (`ns2`). Under `[tcp] profile = \"ns2\"`, the default is `ns2` for a limit in packets, in any engine.",
     ],
     || Value::Choice("waiting"),
 );

@@ -92,7 +92,7 @@ impl Bench {
         self.queue.arrive(
             now,
             &packet,
-            Stamped { packet: packet, since: now },
+            Stamped { packet, since: now },
             &mut self.aqm,
             &mut self.rng,
             &mut self.notes,

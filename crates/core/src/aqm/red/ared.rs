@@ -29,7 +29,7 @@ const TARGET: (f64, f64) = (0.4, 0.6);
 crate::params! {
     /// What an operator sets.
     pub struct Params {
-        /// The average queueing delay to aim at: what thresholds follow from where they are left out.
+        /// The average queueing delay to aim at: the default thresholds follow from it.
         target_delay: Duration [POSITIVE] = Duration::from_millis(5);
         /// Default: half of target_delay at the link's rate, and 5 packets at least.
         min_th: Option<Backlog> [NON_NEGATIVE];

@@ -32,7 +32,7 @@ const LEAST_MAX_TH: f64 = 1.0;
 crate::choice! {
     /// Which packets the thresholds act on.
     pub enum Colours {
-        /// Those out of profile; IN packets are dropped for want of room only.
+        /// Those out of profile; IN packets are dropped on overflow only.
         Out = "out",
         /// All.
         Both = "both",

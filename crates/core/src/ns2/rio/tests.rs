@@ -67,5 +67,5 @@ fn in_doubles_it_ages_by_parts_of_packets() {
     let idle = Fake { idle: Some(Time(10 * MS)), ..Fake::of(0, 0) };
     assert_eq!(after(&mut rio, 12 * MS, O, idle), [8.0, 16.0]);
     let [ins, total] = after(&mut rio, 13 * MS + MS / 2, I, Fake::of(0, 0));
-    assert!((ins - 8.0 * 0.5f64.powf(3.5)).abs() < 1e-9 && total == 8.0, "{ins} {total}");
+    assert!((ins - 8.0 * libm::pow(0.5, 3.5)).abs() < 1e-9 && total == 8.0, "{ins} {total}");
 }

@@ -55,7 +55,7 @@ fn packet(flow: u32, colour: Colour) -> Packet {
 
 fn join(q: &mut Fifo<Stamped>, packet: Packet, aqm: &mut AnyAqm) -> Admission {
     let mut rng = Rng::for_component(1, "unused");
-    q.arrive(Time::ZERO, &packet, Stamped { packet: packet, since: Time::ZERO }, aqm, &mut rng, &mut Silent)
+    q.arrive(Time::ZERO, &packet, Stamped { packet, since: Time::ZERO }, aqm, &mut rng, &mut Silent)
 }
 
 fn offer(q: &mut Fifo<Stamped>, flow: u32, colour: Colour) -> Admission {

@@ -75,7 +75,7 @@ impl Line {
     fn offer(&mut self, at: Time, packet: Packet) -> Admission {
         self.serve(at);
         let verdict =
-            self.queue.arrive(at, &packet, Stamped { packet: packet, since: at }, &mut self.rng, &mut Silent);
+            self.queue.arrive(at, &packet, Stamped { packet, since: at }, &mut self.rng, &mut Silent);
         let sending = self.sent.last().map_or(Time::ZERO, |(began, p)| *began + LINK.serialise(p.bytes()));
         self.free_at = sending.max(at);
         verdict
