@@ -46,7 +46,7 @@ lint: $(VENV)/.built
 	@$(BIN)/mypy
 	@MYPYPATH=benches/race $(BIN)/mypy benches/race
 	@MYPYPATH=validation $(BIN)/mypy validation
-	@$(BIN)/mypy packaging/wire.py packaging/clock.py
+	@$(BIN)/mypy packaging/wire.py packaging/clock.py packaging/monitoring/check.py
 
 test-rust: $(VENV)/.built
 	$(call needs,ip,iproute2 is missing; tests between namespaces make their devices with it: apt-get install iproute2)

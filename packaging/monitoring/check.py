@@ -1,8 +1,9 @@
 """Checks what a Prometheus and a Grafana are given, against a router and a Prometheus that run.
 
-The page passes `promtool check metrics`; the rules load, and fire on what alerts_test.yml has; every expression of rules and
-dashboard is answered by a Prometheus that scrapes the router, and names only metrics that the page has; the dashboard is what
-Grafana's import takes: see `dashboard_faults`. As root: it makes a network namespace, gone with the processes in it.
+The page passes `promtool check metrics`; the rules load, and fire on what alerts_test.yml has; every
+expression of rules and dashboard is answered by a Prometheus that scrapes the router, and names only metrics
+that the page has; the dashboard is what Grafana's import takes: see `dashboard_faults`. As root: it makes a
+network namespace, gone with the processes in it.
 
     packaging/monitoring/check.py target/debug/inprofiled
 """
@@ -10,7 +11,6 @@ Grafana's import takes: see `dashboard_faults`. As root: it makes a network name
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -35,8 +35,11 @@ listen = "127.0.0.1:9474"
 customers = 1
 [upstream]
 rate = "10 Mbit/s"
-queue = {{ aqm = "rio", limit = "100 packets", in = {{ min_th = "45 packets", max_th = "60 packets", max_p = 0.02 }}, \
-out = {{ min_th = "20 packets", max_th = "40 packets", max_p = 0.05 }} }}
+[upstream.queue]
+aqm = "rio"
+limit = "100 packets"
+in = {{ min_th = "45 packets", max_th = "60 packets", max_p = 0.02 }}
+out = {{ min_th = "20 packets", max_th = "40 packets", max_p = 0.05 }}
 [[upstream.customers]]
 name = "alice"
 prefix = "10.0.1.0/24"
@@ -54,7 +57,13 @@ rule_files: ["{rules}"]
 scrape_configs: [{{ job_name: inprofiled, static_configs: [{{ targets: ["127.0.0.1:9474"] }}] }}]
 """
 METRIC = re.compile(r"\binprofiled_\w+")
-VARIABLES = {"$__rate_interval": "1m", "$__range": "5m", "$direction": ".*", "$customer": ".*", "$instance": ".*"}
+VARIABLES = {
+    "$__rate_interval": "1m",
+    "$__range": "5m",
+    "$direction": ".*",
+    "$customer": ".*",
+    "$instance": ".*",
+}
 
 
 def fetch(url: str) -> str:
@@ -96,8 +105,20 @@ def expressions(dashboard: dict[str, Any]) -> list[str]:
 def dashboard_faults(dashboard: dict[str, Any]) -> list[str]:
     """What Grafana would not take, or show wrongly, by its dashboard JSON model (schemaVersion 39)."""
     faults = []
-    wanted = {"title": str, "uid": str, "schemaVersion": int, "panels": list, "templating": dict, "time": dict, "tags": list}
-    faults += [f"{key} is missing or no {kind.__name__}" for key, kind in wanted.items() if not isinstance(dashboard.get(key), kind)]
+    wanted = {
+        "title": str,
+        "uid": str,
+        "schemaVersion": int,
+        "panels": list,
+        "templating": dict,
+        "time": dict,
+        "tags": list,
+    }
+    faults += [
+        f"{key} is missing or no {kind.__name__}"
+        for key, kind in wanted.items()
+        if not isinstance(dashboard.get(key), kind)
+    ]
     if faults:
         return faults
     if dashboard.get("id") is not None:
@@ -112,7 +133,11 @@ def dashboard_faults(dashboard: dict[str, Any]) -> list[str]:
         if set(place) != {"h", "w", "x", "y"} or place["x"] + place["w"] > 24:
             faults.append(f"{name}: gridPos {place}")
             continue
-        cells = {(x, y) for x in range(place["x"], place["x"] + place["w"]) for y in range(place["y"], place["y"] + place["h"])}
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
         if cells & taken:
             faults.append(f"{name}: lies over another panel")
         taken |= cells
@@ -132,8 +157,9 @@ def dashboard_faults(dashboard: dict[str, Any]) -> list[str]:
 
 def inside(program: str) -> int:
     """All of it, in a network namespace of its own."""
+
     def run(words: str) -> None:
-        subprocess.run(words.split(), check=True)  # noqa: S603
+        subprocess.run(words.split(), check=True)
 
     run("ip link set lo up")
     for one, other in (("h0", "lan0"), ("h1", "wan0")):
@@ -142,12 +168,12 @@ def inside(program: str) -> int:
             run(f"ip link set {end} up")
     faults: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)  # noqa: S103
+        Path(folder).chmod(0o755)
         config, scrape = Path(folder, "router.toml"), Path(folder, "prometheus.yml")
         config.write_text(CONFIG.format(folder=folder))
         scrape.write_text(SCRAPE.format(rules=HERE / "alerts.yml"))
         with Path(folder, "log").open("w") as log:
-            started = [subprocess.Popen([program, "run", str(config)], stderr=log)]  # noqa: S603
+            started = [subprocess.Popen([program, "run", str(config)], stderr=log)]
             store = [f"--storage.tsdb.path={folder}/data", f"--web.listen-address={PROMETHEUS}"]
             started.append(subprocess.Popen(["prometheus", f"--config.file={scrape}", *store], stderr=log))
         try:
@@ -168,7 +194,7 @@ def checks(page: str) -> list[str]:
     faults = []
 
     def passes(what: str, words: list[str], text: str | None = None) -> None:
-        ran = subprocess.run(words, input=text, capture_output=True, text=True, check=False)  # noqa: S603
+        ran = subprocess.run(words, input=text, capture_output=True, text=True, check=False)
         told = (ran.stdout + ran.stderr).strip()
         if ran.returncode != 0 or (text is not None and told):
             faults.append(f"{what}: {told}")
@@ -177,7 +203,10 @@ def checks(page: str) -> list[str]:
 
     passes("the page, by promtool check metrics", ["promtool", "check", "metrics"], page)
     passes("the rules, by promtool check rules", ["promtool", "check", "rules", str(HERE / "alerts.yml")])
-    passes("what they fire on, by promtool test rules", ["promtool", "test", "rules", str(HERE / "alerts_test.yml")])
+    passes(
+        "what they fire on, by promtool test rules",
+        ["promtool", "test", "rules", str(HERE / "alerts_test.yml")],
+    )
     dashboard = json.loads((HERE / "dashboard.json").read_text())
     told = dashboard_faults(dashboard)
     faults += [f"the dashboard: {fault}" for fault in told]
@@ -217,4 +246,4 @@ if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     words = ["unshare", "-n", sys.executable, str(Path(__file__).resolve()), "--inside", sys.argv[1]]
-    sys.exit(subprocess.run(words, check=False).returncode)  # noqa: S603
+    sys.exit(subprocess.run(words, check=False).returncode)

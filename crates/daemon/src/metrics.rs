@@ -408,7 +408,8 @@ fn customers(p: &mut Page, s: &Snapshot) {
             p.sample(family, &[("direction", direction), ("customer", name)], value(c));
         }
     }
-    let by_colour: [(&str, &str, fn(&CustomerCounts) -> [u64; 3]); 2] = [
+    type ByColour = fn(&CustomerCounts) -> [u64; 3];
+    let by_colour: [(&str, &str, ByColour); 2] = [
         ("customer_sent_packets_total", "Packets of a customer that left, by colour.", |c| c.sent),
         ("customer_sent_bytes_total", "Bytes of a customer that left, by colour.", |c| c.sent_bytes),
     ];

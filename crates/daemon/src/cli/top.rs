@@ -208,3 +208,57 @@ fn table<'a>(first: &'a str, rows: &'a [Row]) -> Table<'a> {
     ];
     Table::new(body, widths).header(ratatui::widgets::Row::new(heads).style(Modifier::BOLD))
 }
+
+#[cfg(test)]
+mod tests {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+    use serde_json::json;
+
+    use super::*;
+
+    /// What stands on a terminal of this size.
+    fn shown(screen: &mut Screen<'_>, width: u16, height: u16) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| screen.draw(frame)).unwrap();
+        terminal.backend().to_string()
+    }
+
+    #[test]
+    fn the_table_and_what_is_wrong_are_shown() {
+        let customer = |name: &str, n: u64| json!({ "name": name, "arrived": n, "arrived_bytes": n * 1000, "waiting": n });
+        let stats = |uptime: f64, n: u64| {
+            json!({
+                "uptime": uptime, "mode": "failed", "failure": "a marker panicked",
+                "ports": [{ "interface": "lan0", "operstate": "up" }],
+                "directions": [{ "name": "upstream", "adds_up": true, "classes": [customer("assured", n)],
+                    "customers": [customer("alice", n), customer("bob", 2 * n)] }],
+            })
+        };
+        let mut screen =
+            Screen::new(Path::new("/nowhere"), stats(1.0, 0), Duration::from_secs(1), Order::Offered);
+        screen.view = View::between(&screen.before, &stats(2.0, 100));
+        watch::sort(&mut screen.view.customers, screen.by);
+        let text = shown(&mut screen, 110, 12);
+        for part in [
+            "failed, up 0 d 00:00:02 | lan0 up",
+            "a marker panicked",
+            "800 k",
+            "1.60 M",
+            "sorted by offered; q end",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        assert!(text.find("bob") < text.find("alice"), "most first\n{text}");
+        assert!(screen.obey(KeyCode::Char('s')) && screen.obey(KeyCode::Char('p')) && screen.paused);
+        assert!(!screen.obey(KeyCode::Char('q')));
+        // A router that has gone: what was last seen stays.
+        screen.look();
+        let text = shown(&mut screen, 110, 12);
+        assert!(text.contains("control socket /nowhere") && text.contains("alice"), "{text}");
+        // However small, nothing panics.
+        for (width, height) in [(1, 1), (20, 3), (80, 5)] {
+            shown(&mut screen, width, height);
+        }
+    }
+}
