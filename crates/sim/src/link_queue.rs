@@ -56,7 +56,7 @@ impl<C: Clock> LinkQueue<C> {
     #[inline(never)]
     fn create(&mut self) {
         if let LinkQueue::Unused(aqm, limit) = self {
-            let aqm = AnyAqm::DropTail(aqm.clone());
+            let aqm = AnyAqm::DropTail(*aqm);
             // Drop-tail draws no random numbers, and a link that is not reported has no window.
             let rng = Rng::for_component(0, "drop-tail");
             let window = (Time::ZERO, Time::ZERO);
