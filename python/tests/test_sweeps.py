@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 import inprofile
 from inprofile import FolderInUse, Range, ResultError, ScenarioError, SeedsError, SweepError, sweep
+from inprofile.cli import app
 from inprofile.sweeps import ledger as ledgers
 from inprofile.sweeps import running
 from inprofile.sweeps.axes import axis_of, settings_of
@@ -452,3 +454,50 @@ def test_what_is_kept_serves_other_seeds_too(tmp_path: Path) -> None:
     run_kept(BASE, range(2, 4), tmp_path / "r")
     BASE.run(seeds=range(2, 4)).write(tmp_path / "whole")
     assert checksums(tmp_path / "r") == checksums(tmp_path / "whole")
+
+
+# what is shown
+
+
+def test_the_command_prints_a_row_a_setting_and_draws_them(tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(inprofile.STARTER)
+    short = ["--set", "duration=4 s", "--set", 'measure={ from = "1 s" }', "--seeds", "3", "--plot"]
+    axes = ["--axis", "links.bottleneck.rate=2..4 Mbit/s in 3"]
+    shown = ["--metric", "fi", "--metric", "delay_mean"]
+    place = str(tmp_path / "r")
+    command = ["sweep", str(tmp_path / "e.toml"), *axes, *short, *shown, "--out", place]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "Four flows with a contract share a link: 3 settings, 9 runs"
+    assert lines[2].split() == ["rate", "seeds", "fi", "delay_mean"]
+    assert [line.split()[0] for line in lines[3:6]] == ["2", "3", "4"]
+    drawn = (tmp_path / "r" / "sweep.svg").read_text()
+    assert drawn.startswith("<svg")
+    for text in ("rate (Mbit/s)", "delay mean (ms)", "Frontier of fi and delay mean"):
+        assert text in drawn
+    again = CliRunner().invoke(app, [*command, "--json"])
+    found = json.loads(again.stdout)
+    assert [s["values"]["links.bottleneck.rate"] for s in found["settings"]] == [
+        "2 Mbit/s", "3 Mbit/s", "4 Mbit/s"
+    ]  # fmt: skip
+    for setting in found["settings"]:
+        lo, hi = setting["metrics"]["fi"]["ci95"]
+        assert 0 <= lo <= setting["metrics"]["fi"]["mean"] <= hi <= 1
+
+
+def test_samples_are_drawn_along_every_axis(tmp_path: Path) -> None:
+    axes = {"links.bottleneck.rate": Range(1, 3, "Mbit/s"), "links.bottleneck.queue.w_q": Range(0.001, 0.1)}
+    found = sweep(BASE, axes, tmp_path / "r", design="lhs", samples=4, seeds=2)
+    drawn = json.dumps(found.plot.to_dict())
+    assert '"title": "rate (Mbit/s)"' in drawn
+    assert '"title": "w_q"' in drawn
+
+
+def test_a_metric_that_is_none_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(inprofile.STARTER)
+    axis = ["--axis", "links.bottleneck.rate=2 Mbit/s", "--out", str(tmp_path / "r")]
+    done = CliRunner().invoke(app, ["sweep", str(tmp_path / "e.toml"), *axis, "--metric", "godput"])
+    assert done.exit_code == 2
+    assert "did you mean goodput?" in done.stderr
+    assert not (tmp_path / "r").exists()
