@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 ROWS = 12
 """Settings shown while it runs."""
+_METRIC = 26
+"""Characters that a metric takes there."""
 
 
 @guarded
@@ -206,7 +208,7 @@ def _watched(planned: Plan, out: Path) -> Iterator[Callable[[State], None]]:
                 if live is None or time.monotonic() - drawn[0] < 0.5:
                     return
                 bar.update(task, completed=state.finished, total=state.runs)
-                live.update(Group(_table(state), bar), refresh=True)
+                live.update(Group(_table(state, console.width), bar), refresh=True)
                 drawn[0] = time.monotonic()
 
             yield watch
@@ -233,8 +235,8 @@ def _bar(planned: Plan) -> Progress:
     return Progress(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
 
 
-def _table(state: State) -> RenderableType:
-    """The settings that were last worked at."""
+def _table(state: State, width: int) -> RenderableType:
+    """The settings that were last worked at, with as many metrics as there is room for."""
     from rich.table import Table
     from rich.text import Text
 
@@ -243,7 +245,8 @@ def _table(state: State) -> RenderableType:
     plan = state.plan
     table = Table(box=None, pad_edge=False)
     rows = state.shown(ROWS)
-    metrics = [m for m in state.metrics if any(m in figures for _, _, figures in rows)]
+    room = max(1, (width - 12 * (1 + len(plan.keys))) // _METRIC)
+    metrics = [m for m in state.metrics if any(m in figures for _, _, figures in rows)][:room]
     for heading in (*short_keys(plan.keys), "seeds", *metrics):
         table.add_column(Text(visible(heading, lines=False)), justify="right", no_wrap=True)
     units = state.units
