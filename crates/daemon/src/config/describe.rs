@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use super::frames::Policing;
 use super::role::{Role, Unsold};
 use super::services::Service;
-use super::{Class, Config, Customer, DIRECTIONS, Direction, advice};
+use super::{Class, Config, Customer, DIRECTIONS, Direction, Own, advice};
 
 /// The whole file.
 #[must_use]
@@ -53,6 +53,11 @@ fn one(direction: &Direction, packet: Bytes) -> Json {
         "assured": direction.classes[direction.assured].name,
         "promised": direction.promised().map(|r| r.to_string()),
         "aggregate": direction.aggregate.as_ref().map(|m| m.show("kind", packet, None)),
+        "shared": {
+            "priority": direction.shared.priority,
+            "quantum": format!("{} B", direction.shared.quantum),
+        },
+        "groups": direction.groups,
         "customers": direction.customers.iter().map(|c| customer(c, direction, packet)).collect::<Vec<_>>(),
     })
 }
@@ -124,9 +129,22 @@ pub fn customer(customer: &Customer, direction: &Direction, packet: Bytes) -> Js
         "prefix": customer.prefixes.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "port": customer.ports,
         "dscp": customer.dscp.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "circuits": customer.circuits.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "group": customer.group.and_then(|g| direction.groups.get(g)),
         "contract": customer.contract.map(|r| r.to_string()),
         "marker": customer.marker.show("kind", packet, None),
+        "rate": customer.own.as_ref().and_then(|own| own.rate).map(|r| r.to_string()),
+        "burst": customer.own.as_ref().filter(|own| own.rate.is_some()).map(|own| own.burst.to_string()),
+        "priority": customer.own.as_ref().map(|own| own.share.priority),
+        "quantum": customer.own.as_ref().map(|own| format!("{} B", own.share.quantum)),
+        "queues": customer.own.iter().flat_map(|own| own_queues(own, direction, packet)).collect::<Vec<_>>(),
     })
+}
+
+/// A customer's own queues, each at the rate it is served at.
+fn own_queues(own: &Own, direction: &Direction, packet: Bytes) -> Vec<Json> {
+    let served = |c: &Class| Class { rate: c.rate.or(own.rate), ..c.clone() };
+    own.classes.iter().map(|(_, c)| class(&served(c), direction, packet)).collect()
 }
 
 /// For a person: a line a value, tables indented.

@@ -529,6 +529,16 @@ contract = "700 kbit/s"
     let circuits: Vec<String> = up.customers[1].circuits.iter().map(ToString::to_string).collect();
     assert_eq!(circuits, ["VLAN 100, session 9", "VLAN 200.7, session 9"]);
     assert_eq!(up.groups, ["street"]);
+    // All of it is shown.
+    let text = describe::text(&config);
+    for line in [
+        "circuits = VLAN 100, session 9, VLAN 200.7, session 9",
+        "group = street",
+        "rate = 2 Mbit/s",
+        "limit = 9 packets (13500 B, 54 ms)",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
 }
 
 proptest! {

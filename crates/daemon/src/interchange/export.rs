@@ -108,6 +108,14 @@ fn one(config: &Config, d: &Direction, name: &str, dev: &str, out: &mut String) 
         // Policed where it comes in, before it is queued.
         out.push_str(&format!("tc qdisc add dev {} handle ffff: ingress\n", other(config, dev)));
     }
+    for customer in d.customers.iter().filter(|c| c.own.is_some()) {
+        let what = format!("{name}.customers.{}: his own queues and shaper", customer.name);
+        cannot(
+            out,
+            &what,
+            "what is printed here has one queue for all; htb has classes with a rate each, without turns of bytes",
+        );
+    }
     for customer in &d.customers {
         if let Some((rate, depth)) = policer(customer, packet) {
             police(customer, name, other(config, dev), (rate, depth), out);
