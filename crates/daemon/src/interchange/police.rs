@@ -62,12 +62,15 @@ pub(super) fn prefix(text: &str) -> Option<String> {
     Some(quoted(&bits.map_or_else(|| address.to_string(), |bits| format!("{address}/{bits}"))))
 }
 
+/// How a text is read as a number.
+type Reads<T> = fn(&str) -> Option<T>;
+
 /// `tc filter add dev … u32 match ip src … police rate … burst … conform-exceed drop` (tc-u32(8), tc-flower(8), tc-police(8)).
 pub(super) fn tc<'a>(
     all: &[Word<'a>],
     dev: &mut Option<String>,
     number: usize,
-    sizes: (fn(&str) -> Option<f64>, fn(&str) -> Option<u64>),
+    (size, rate): (Reads<f64>, Reads<u64>),
     c: &mut Complaints<'_>,
 ) -> Option<Police> {
     let known = [
@@ -135,15 +138,15 @@ pub(super) fn tc<'a>(
                 }
             }
             "rate" => match value() {
-                Some(w) => match sizes.1(w.text) {
-                    Some(rate) => police.rate = (rate, "rate"),
+                Some(w) => match rate(w.text) {
+                    Some(bits) => police.rate = (bits, "rate"),
                     None => c.word(&w, "no rate", "write one as tc(8) has it, such as 10mbit"),
                 },
                 None => c.word(word, "a value is missing behind it", "write one, such as 10mbit"),
             },
             "burst" | "buffer" | "maxburst" => {
                 let w = value();
-                let bytes = w.and_then(|w| sizes.0(w.text.split('/').next().unwrap_or("")));
+                let bytes = w.and_then(|w| size(w.text.split('/').next().unwrap_or("")));
                 match (bytes, w) {
                     (Some(bytes), _) => burst = Some(bytes),
                     (None, w) => {

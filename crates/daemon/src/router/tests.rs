@@ -97,7 +97,7 @@ fn customers_share_the_link() {
         for c in 0..N {
             let size = if c % 2 == 0 { 1500 } else { 500 };
             let count = if c % 2 == 0 { 1 } else { 2 };
-            if c % 2 == 1 || bench.now / MS % 2 == 0 {
+            if c % 2 == 1 || (bench.now / MS).is_multiple_of(2) {
                 (0..count).for_each(|_| bench.send(c, size));
             }
         }
