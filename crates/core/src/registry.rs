@@ -137,7 +137,7 @@ mechanisms! { ($)
     /// Any marker.
     AnyMarker: marker::Marker, marker::DynMarker, MARKERS, each_marker {
     "token_bucket" = TokenBucket(marker::token_bucket::TokenBucket, marker::token_bucket::Params),
-        "RFC 2697 §3 (committed bucket); papers A and B",
+        "RFC 2697 §3 (committed bucket); Hur 2006; Kim 1999",
         "IN while the bucket holds the packet's size in tokens, else OUT.";
     "tsw2cm" = Tsw2cm(marker::tsw2cm::Tsw2cm, marker::tsw2cm::Params),
         "Clark and Fang 1998, §3.3; RFC 2859 with two colours",
@@ -146,22 +146,22 @@ mechanisms! { ($)
         "RFC 2859",
         "Measures the rate over a time-sliding window; yellow between committed and peak target, red above, at random.";
     "arm" = Arm(Box<marker::ard::Ard>, marker::ard::ArmParams),
-        "paper A, §2.1",
+        "Hur 2006, §2.1",
         "Aggregate bucket at an adaptive rate that remarks IN packets at random when it runs low.";
     "ard" = Ard(Box<marker::ard::Ard>, marker::ard::Params),
-        "paper A, §2.1–2.2",
+        "Hur 2006, §2.1–2.2",
         "The arm marker with a dropper: some of the packets that find the bucket low are dropped instead.";
     "blind_drop" = BlindDrop(marker::blind_drop::BlindDrop, marker::blind_drop::Params),
-        "placebo for paper A",
+        "placebo for the dropper of Hur 2006",
         "Drops packets at random at a set probability, whatever the traffic does.";
     "probe" = Probe(Box<marker::probe::Probe>, marker::probe::Params),
-        "paper C, §2",
+        "Neglia et al. 2003, §2",
         "Nearly all IN, and an occasional OUT packet that finds out early about congestion.";
     "every_nth" = EveryNth(Box<marker::every_nth::EveryNth>, marker::every_nth::Params),
-        "paper C, footnote 1",
+        "Neglia et al. 2003, footnote 1",
         "Every n-th packet OUT, whatever the traffic does.";
     "twam" = Twam(Box<marker::twam::Twam>, marker::twam::Params),
-        "paper E, §3",
+        "Bouras and Sevasti 2004, §3",
         "IN with a probability that shares out the sum of the flows' windows by their contracts.";
     "srtcm" = SrTcm(Box<marker::meter::srtcm::SrTcm>, marker::meter::srtcm::Params),
         "RFC 2697",
@@ -198,13 +198,13 @@ mechanisms! { ($)
         "Clark and Fang 1998",
         "Two REDs in one queue: IN packets by the average of IN packets, OUT packets by that of all.";
     "rio_plus_out" = RioPlusOut(Box<aqm::rio_plus_out::RioPlusOut>, aqm::rio_plus_out::Params),
-        "paper B, §4 (RI+O)",
+        "Kim 1999, §4 (RI+O)",
         "RIO with a third RED on the average of OUT packets, for OUT packets that have passed the second.";
     "fdd_red" = FddRed(Box<aqm::fdd_red::FddRed>, aqm::fdd_red::Params),
-        "paper D (FDD-RED)",
+        "Seyyed Hashemi et al. 2014 (FDD-RED)",
         "RED decides that a packet goes, a ledger whose: drops are spread evenly, more to short round-trip times.";
     "dwred" = Dwred(Box<aqm::dwred::Dwred>, aqm::dwred::Params),
-        "paper E, §4 (DWRED)",
+        "Bouras and Sevasti 2004, §4 (DWRED)",
         "WRED whose thresholds follow the sum of the flows' windows, as the edge tells it.";
     "wred" = Wred(Box<aqm::wred::Wred>, aqm::wred::Params),
         "Floyd and Jacobson 1993; RFC 2597 §4",
