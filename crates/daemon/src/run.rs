@@ -81,13 +81,13 @@ fn open(config: &Config) -> io::Result<Open> {
         std::os::unix::fs::fchown(log, Some(account.uid), Some(account.gid))?;
     }
     let (control, place) = control::open(&config.socket, &people)?;
-    let metrics = match config.metrics {
-        Some(address) => Some(
-            TcpListener::bind(address)
-                .map_err(|e| io::Error::new(e.kind(), format!("metrics at {address}: {e}")))?,
-        ),
-        None => None,
-    };
+    let metrics =
+        match config.metrics {
+            Some(address) => Some(TcpListener::bind(address).map_err(|e| {
+                io::Error::new(e.kind(), format!("metrics at {address}: {e}{}", listening(&e)))
+            })?),
+            None => None,
+        };
     let note = config.socket.with_extension("offloads");
     let offloads = offload::switch_off(&config.ports, config.fix_offloads, &to_switch, &note, people.user)?;
     let ports = config.ports.each_ref().map(|interface| PortOptions {
@@ -101,6 +101,22 @@ fn open(config: &Config) -> io::Result<Open> {
     let pass_on = config.link_loss == config::LinkLoss::PassOn;
     let link_loss = LinkLoss::start(pass_on, &config.ports, &note, people.user)?;
     Ok(Open { io, control, place, metrics, log, offloads, link_loss, people })
+}
+
+/// What to do where the system lets nobody listen at an address.
+fn listening(e: &io::Error) -> &'static str {
+    match e.kind() {
+        io::ErrorKind::AddrInUse => {
+            "\n  another program listens there (`ss -ltnp` shows it): name another port in metrics.listen"
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            "\n  no interface here has this address: `ip addr` shows those there are"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "\n  ports below 1024 are the system's: name one above, such as 9474"
+        }
+        _ => files::remedy(e),
+    }
 }
 
 /// Runs until it is told to stop.
@@ -120,7 +136,12 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     let standings = presence.standings();
     // This thread alone: those it starts run as usual.
     let first = live::run_first();
-    privileges::drop(&people, offloads.are_minded() || link_loss.is_on()).map_err(words)?;
+    privileges::drop(&people, offloads.are_minded() || link_loss.is_on()).map_err(|e| {
+        let user = config.user.as_deref().map_or_else(String::new, |user| format!("becoming {user} and "));
+        format!(
+            "{user}giving up privileges: {e}\n  start it as root, or without `user` as whom it should run as"
+        )
+    })?;
     let (log, log_thread) = Log::start(config.log.level, to).map_err(words)?;
     let notify = Arc::new(Notify::from_environment(log.clone()));
     for (port, feature) in offloads.changed() {

@@ -137,6 +137,7 @@ fn a_start_that_is_refused_leaves_nothing_behind() {
     bench.configure(&format!("[metrics]\nlisten = \"{address}\"\n{}", plain("5 Mbit/s")));
     let (code, said) = bench.refused();
     assert!(code == Some(1) && said.contains(&format!("metrics at {address}")), "{said}");
+    assert!(said.contains("another program listens there") && said.contains("metrics.listen"), "{said}");
     for name in ["control.sock", "control.offloads"] {
         assert!(!bench.path(name).exists(), "{name}");
     }
