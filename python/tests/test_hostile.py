@@ -265,7 +265,7 @@ def test_packets_to_expect_are_told_before_a_run(folder: Path) -> None:
     sent = sum(flow["sent"]["mean"] for flow in found["flows"])
     assert 0.5 < expected["packets_a_run"] / sent < 2
     text = command("check", "fast.toml", folder=folder).out
-    assert "To be expected: about 2.6e+11 packets a run" in text.replace("260,000,000,000", "2.6e+11")
+    assert "Expected: about 2.6e+11 packets per run" in text.replace("260,000,000,000", "2.6e+11")
     assert "run needs --yes" in text
 
 
