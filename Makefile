@@ -55,7 +55,7 @@ test-rust: $(VENV)/.built
 
 test-python: $(VENV)/.built
 	$(say) "Python: tests"
-	@$(BIN)/pytest --quiet
+	@$(BIN)/pytest --quiet --numprocesses auto --dist worksteal
 
 soak: soak-ns2 ## Ten thousand random experiments and fuzzed inputs, two thousand against ns-2, a million packets, a day of the router (twenty minutes; CASES=n, NS2_CASES=n for other numbers)
 	$(say) "Soak: $(or $(CASES),10000) random experiments and inputs"
