@@ -115,7 +115,7 @@ fn above_target_it_rises_below_it_falls() {
 /// §4.2: an idle queue's probability has a time constant of about 50 updates.
 #[test]
 fn an_empty_queue_forgets() {
-    for (variant, each) in [(Variant::Rfc8033, 0.98f64), (Variant::Linux, 63.0 / 64.0)] {
+    for (variant, each) in [(Variant::Rfc8033, 0.98), (Variant::Linux, 63.0 / 64.0)] {
         // Without the controller's own step.
         let mut b = Bench::new(Params { variant, alpha: f64::MIN_POSITIVE, ..params() });
         b.queue = Fake::of(0, 0);
