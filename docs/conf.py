@@ -35,4 +35,4 @@ html_show_sphinx = False
 copybutton_prompt_text = r"\$ |>>> |\.\.\. "
 copybutton_prompt_is_regexp = True
 pygments_style = "friendly"
-pygments_dark_style = "native"
+pygments_dark_style = "monokai"
