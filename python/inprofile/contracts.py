@@ -2,7 +2,7 @@
 
 A contract is *kept* in a run where the flow's throughput on the wire, over the measured window, reaches it;
 UDP that offers less than its contract keeps it where it lost nothing. Transfers are over when they have sent
-what they carry: a rate over a window says nothing of theirs, and they are left out.
+what they carry: a rate over a window says nothing about them, and they are left out.
 
 What lies beyond the contracts, the *excess*, is max(0, x − r) of a flow with contract r and all of a flow
 without one; its split says who got it.

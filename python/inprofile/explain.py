@@ -37,11 +37,11 @@ class Fate:
     place: str
     """Where it was lost; empty for what was not."""
     packets: float
-    """How many a run."""
+    """How many per run."""
     share: float
     """Of all it sent."""
     out: float
-    """Which part of them was OUT (or red) when lost; NaN for what was not."""
+    """What share of them was OUT (or red) when lost; NaN for what was not lost."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ and *numbers* (a value the paper prints). The rules, the same for every paper (d
   claim's own comparisons.
 - Its verdict: see `Verdict`. Printed numbers never change it; how many lie inside our 95 % *prediction*
   interval, the range in which one more run of ours would fall, is counted beside it.
-- The same comparison twice in a claim (same sample, null and side) counts once.
+- A comparison that a claim has twice (same sample, null and side) counts once.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class Judged:
     #: The largest p of its comparisons, and the same after Holm over the set-up's claims; 1 without any.
     p: float = 1.0
     p_holm: float = 1.0
-    #: How many comparisons were left out because they stood there already.
+    #: How many comparisons were left out as duplicates.
     duplicates: int = 0
 
     def count(self, outcome: Outcome) -> int:
@@ -259,7 +259,7 @@ def _distinct(comparisons: Sequence[Comparison]) -> list[Comparison]:
         sample = tuple(float(x) for x in c.values)
         name = (c.label, c.topology) if len(set(sample)) == 1 else ()
         key = (sample, c.side, c.null, c.upper, name)
-        # Of two, the one that has a reason stands: the order must not matter.
+        # Of two, the one with a reason is kept: the order must not matter.
         if key not in seen or (seen[key].obstacle is None and c.obstacle is not None):
             seen[key] = c
     return list(seen.values())

@@ -45,7 +45,7 @@ POSITIVE: Bounds = (0.0, math.inf)
 """A rate, a count, a delay."""
 
 ENOUGH_ALIKE = 6
-"""So many equal values rule out at 95 % that half of all runs lie above them, or below: 2 · 2⁻⁶ < 0.05."""
+"""This many equal values rule out at 95 % that half of all runs lie above them, or below: 2 · 2⁻⁶ < 0.05."""
 
 
 class Interval(NamedTuple):
@@ -159,7 +159,7 @@ def _alike(x: float, n: int, bounds: Bounds) -> Interval:
 
     From six on, the interval from the least to the greatest has 95 % confidence for the middle of the runs,
     and it has no width. With fewer, what may have been missed counts: a share of 1 − 0.05^(1/n) of all runs,
-    which may lie anywhere inside the bounds. Without bounds nothing is known of those.
+    which may lie anywhere inside the bounds. Without bounds nothing is known about those.
     """
     lo, hi = bounds
     if n >= ENOUGH_ALIKE or not (math.isfinite(lo) and math.isfinite(hi)):
@@ -211,7 +211,7 @@ def prediction95(values: Iterable[float], bounds: Bounds = FREE) -> Interval | N
 def p_above(values: Iterable[float], null: float, bounds: Bounds = FREE) -> float:
     """One-sided p-value of "the mean lies above `null`", by the test that `ci95` inverts.
 
-    Equal values have no t. Of theirs it is the sign test's, 2⁻ⁿ for n values above; ½ where they are `null`.
+    Equal values have no t. Their p-value is the sign test's: 2⁻ⁿ for n values above, ½ where they are `null`.
 
     >>> round(p_above([1.0, 2.0, 3.0], 0.0), 4), p_above([0.5] * 5, 0.0), p_above([0.0] * 5, 0.0)
     (0.0371, 0.03125, 0.5)

@@ -1,4 +1,4 @@
-"""Who wins: the scheme with the best mean, and those that cannot be told from it.
+"""Who wins: the scheme with the best mean, and those that the runs cannot tell apart from it.
 
 The best is compared with every other scheme seed by seed (paired t-tests); Holm's correction runs over all
 comparisons of one experiment. Who is statistically tied with the best stands beside it.

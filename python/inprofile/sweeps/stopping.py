@@ -1,8 +1,8 @@
-"""When a setting has had enough seeds: as soon as its intervals are as narrow as was asked for.
+"""When a setting has had enough seeds: as soon as its intervals are as narrow as requested.
 
-Whether they are is looked at after 10 seeds, and again whenever there are a quarter more: who looks after
-every run stops at a lucky one. Looks are at fixed numbers of seeds, so that how many a setting gets follows
-from its runs alone (docs/decisions/0045).
+That is checked after 10 seeds, and again each time there are a quarter more: a check after every run would
+stop at a lucky one. Checks come at fixed numbers of seeds, so that how many a setting gets follows from its
+runs alone (docs/decisions/0045).
 """
 
 from __future__ import annotations

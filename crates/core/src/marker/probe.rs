@@ -4,8 +4,8 @@
 //! were cut short by losses: a loss pulls the permitted length A towards the length L that the present burst has reached;
 //! each OUT packet lengthens it. So the more the flow loses, the more often it probes, and what it loses is OUT.
 //! A loss is seen as a sequence number that doesn't exceed the highest one so far.
-//! Source: Neglia et al. 2003 (paper C), §2 and Fig. 1. They put one state a flow into the ingress
-//! router; here a flow's own marker keeps one, an edge's as many as `flows` says.
+//! Source: Neglia et al. 2003 (paper C), §2 and Fig. 1. They keep one state per flow in the ingress
+//! router; here a flow's own marker keeps one, and an edge's as many as `flows` says.
 //! Pure acknowledgements and SYNs are IN and touch nothing; what isn't TCP keeps its colour.
 //! Non-goal: a promised rate. All flows share what there is.
 
