@@ -1,8 +1,8 @@
 //! What markers and queue disciplines share: they see packets, act at times they ask for, take signals and show what they keep.
 //!
 //! A [`Marker`](crate::marker::Marker) and an [`Aqm`](crate::aqm::Aqm) are mechanisms that decide, each on its own kind of
-//! question. All hooks here have a default that does nothing, so a mechanism writes those it needs; all can be called on
-//! an object, so a hook is declared here, written where it is used, and nowhere else.
+//! question. All hooks here have a default that does nothing, so a mechanism implements only those it needs; all can be called
+//! through a trait object, so a hook is declared here, written where it is used, and nowhere else.
 
 use crate::packet::{Direction, FlowId, Packet};
 use crate::signal::{Oracle, Outbox, Signal};
@@ -16,7 +16,7 @@ pub type FlowGauge<'a> = &'a mut dyn FnMut(FlowId, &'static str, f64);
 
 /// The hooks of every marker and discipline.
 pub trait Mechanism: Send {
-    /// Whether it ticks, or takes signals or observations. A discipline that doesn't sees nothing but arrivals in their
+    /// Whether it ticks, or takes signals or observations. A discipline that doesn't sees only arrivals, in
     /// order, so a simulator may compute a packet's verdict as soon as it knows when the packet will arrive.
     fn keeps_time(&self) -> bool {
         true
@@ -32,14 +32,14 @@ pub trait Mechanism: Send {
         false
     }
 
-    /// Sees a packet pass. A marker sees data before its verdict on it, and acknowledgements: an edge's marker what passes its
-    /// node, a flow's own the flow's. A discipline sees the acknowledgements of flows whose data passes its queue, as
-    /// they come to its node over the link's other direction; data it sees as it arrives.
+    /// Sees a packet pass. A marker sees data before its verdict on it, and acknowledgements: an edge's marker sees those
+    /// that pass its node, a flow's own marker those of its flow. A discipline sees the acknowledgements of flows whose
+    /// data passes its queue, as they come to its node over the link's other direction; data it sees as it arrives.
     fn observe(&mut self, now: Time, packet: &Packet, direction: Direction) {
         let _ = (now, packet, direction);
     }
 
-    /// Called at the start of the run and then at each time it returned; `None`: never again.
+    /// Called at the start of the run and then at each time it returns; `None` means never again.
     fn tick(&mut self, now: Time, outbox: &mut Outbox) -> Option<Time> {
         let _ = (now, outbox);
         None

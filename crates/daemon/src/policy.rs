@@ -88,7 +88,7 @@ impl NextRules {
     }
 }
 
-/// What each packet of a customer's is asked for, close together: with ten thousand of them what is far apart is slow.
+/// What is looked up for each packet of a customer's, kept close together: with ten thousand of them, what is far apart is slow.
 #[derive(Clone, Copy, Debug)]
 struct Terms {
     /// A bit for each DSCP that is metered.
@@ -380,7 +380,7 @@ impl Rules {
 }
 
 impl Rules {
-    /// Whose a packet is. Fragments may lack the ports that say so: one is his who is known by address alone.
+    /// Whose a packet is. Fragments may lack the ports that say so: they belong to whoever is known by address alone.
     fn find(&self, headers: &Headers) -> Option<u16> {
         let inside = if self.inside_is_source { &headers.addresses.0 } else { &headers.addresses.1 };
         let ports = match headers.transport {

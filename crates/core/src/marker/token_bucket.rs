@@ -124,8 +124,7 @@ impl Build for Params {
 }
 
 impl TokenBucket {
-    /// Has the processor fetch the bucket: who decides on a burst touches all its buckets first, so that cache misses
-    /// overlap.
+    /// Prefetches the bucket: whoever decides on a burst touches all its buckets first, so that cache misses overlap.
     #[inline(always)]
     pub fn touch(&self) {
         hint::black_box(self.vars.at);

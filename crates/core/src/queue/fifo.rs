@@ -24,7 +24,7 @@ pub trait Item {
     fn mark(&mut self) -> bool;
 }
 
-/// A packet of which a queue knows nothing more than when it came.
+/// A packet of which the queue knows only when it came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamped {
     /// The packet.
@@ -253,7 +253,7 @@ impl<T: Item> Fifo<T> {
         self.idle_since = None;
     }
 
-    /// The last that joined, to be completed by who pushed it.
+    /// The item that joined last, for whoever pushed it to complete.
     pub fn tail_mut(&mut self) -> Option<&mut T> {
         self.ring.back_mut()
     }

@@ -157,9 +157,9 @@ impl<T: Item> Member<T> {
 }
 
 impl<T: Item> Hierarchy<T> {
-    /// Sets a member up under a number, which need not be the next. Where there is one already its packets and counts go to the new
-    /// one's classes by `heirs`, as [`Scheduled::take_over`] has it, or where there are fewer heirs all to the last, and its place, its credit and what its shaper owes stay; nothing
-    /// is dropped.
+    /// Sets up a member under a number, which need not be the next. If there is one already, its packets and counts go to the
+    /// new one's classes: by `heirs`, as in [`Scheduled::take_over`], or all to the last class if there are fewer heirs than
+    /// old classes. It keeps its place, its credit and what its shaper owes; nothing is dropped.
     pub fn put(&mut self, now: Time, number: usize, setup: MemberSetup, heirs: &[Heir]) {
         if self.members.len() <= number {
             self.members.resize_with(number + 1, || None);
@@ -169,7 +169,7 @@ impl<T: Item> Hierarchy<T> {
             (new.credit, new.granted, new.ready) = (old.credit.min(new.quantum), old.granted, old.ready);
             (new.stand, new.entry, new.packets) = (old.stand, old.entry, old.packets);
             self.leavers -= u32::from(old.leaving);
-            // Whoever was leaving, and is not who is meant, leaves what he still has to the last class.
+            // A member that was leaving, and isn't the one now set up, leaves what it still holds to the last class.
             let count = old.queue.classes().len();
             let last = new.queue.classes().len() - 1;
             let strangers = vec![Heir { class: last, unchanged: false }; count];
@@ -183,12 +183,12 @@ impl<T: Item> Hierarchy<T> {
         self.members[number] = Some(new);
         self.ticks.push(Reverse((now, number as u32)));
         if let Some(Member { stand: Stand::Held(_), .. }) = self.members[number].as_deref() {
-            // What held it back may be another now.
+            // What held it back may have changed.
             self.wake(number);
         }
     }
 
-    /// A member is wanted no longer: what it holds leaves as it would have, then it is gone.
+    /// A member is no longer wanted: what it holds leaves as it would have, then the member goes.
     pub fn leave(&mut self, number: usize) {
         let Some(member) = self.members.get_mut(number).and_then(Option::as_mut) else { return };
         if !member.leaving {

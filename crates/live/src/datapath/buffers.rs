@@ -24,7 +24,7 @@ impl Buffers {
         self.most = most.min(u32::MAX as usize);
     }
 
-    /// A place for a packet that may have to wait; `None` if there is no room left. What is there is of no use before it
+    /// A place for a packet that may have to wait; `None` if there is no room left. What is there means nothing until it
     /// is [filled](Buffers::fill).
     pub fn take(&mut self) -> Option<Slot> {
         if self.free.is_empty() && self.places.len() < self.most {
@@ -46,7 +46,7 @@ impl Buffers {
         &mut self.places[slot.0 as usize]
     }
 
-    /// It is needed no longer.
+    /// Gives a place back.
     pub fn release(&mut self, slot: Slot) {
         debug_assert!(!self.free.contains(&slot), "a place given back twice");
         self.free.push(slot);

@@ -35,7 +35,7 @@ pub struct CustomerCounts {
 }
 
 impl CustomerCounts {
-    /// Has the processor fetch what a packet that leaves changes.
+    /// Prefetches what a departing packet changes.
     #[inline]
     pub(super) fn touch(&self) {
         hint::black_box((self.arrived, self.delay.count));
@@ -56,7 +56,7 @@ impl CustomerCounts {
         self.delay.record(waited);
     }
 
-    /// Those of another together with these.
+    /// Adds another's counts to these.
     pub fn add(&mut self, other: &CustomerCounts) {
         self.arrived += other.arrived;
         self.arrived_bytes += other.arrived_bytes;

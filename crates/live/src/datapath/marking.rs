@@ -41,8 +41,8 @@ impl Marking {
         Marking { marker, rng, counts: MarkerCounts::default(), next_tick: Some(Time::ZERO) }
     }
 
-    /// Another mechanism in its place, from `now` on; random numbers and counts go on. Its buckets hold no more than those
-    /// before: nobody gains a burst by a change of settings.
+    /// Another mechanism in its place, from `now` on; random numbers and counts go on. Its buckets hold no more than the
+    /// old ones did: nobody gains a burst by a change of settings.
     #[must_use]
     pub fn replaced(self, mut marker: AnyMarker, now: Time) -> Marking {
         let mut held = [0.0; 2];
@@ -55,7 +55,7 @@ impl Marking {
         Marking { marker, next_tick: Some(now), ..self }
     }
 
-    /// Starts at `now` rather than at time zero, in the middle of a run: with empty buckets, or whoever is given another name
+    /// Starts at `now` rather than at time zero, in the middle of a run: with empty buckets, or a customer who is renamed
     /// would begin with a burst.
     #[must_use]
     pub fn starting(mut self, now: Time) -> Marking {
@@ -63,8 +63,7 @@ impl Marking {
         Marking { next_tick: Some(now), ..self }
     }
 
-    /// Has the processor fetch the marker and its counts: together they are several cache lines, whose ways to memory are gone at
-    /// once.
+    /// Prefetches the marker and its counts: together they are several cache lines, which are then fetched in parallel.
     #[inline]
     pub fn touch(&self) {
         hint::black_box((self.counts.arrived[0], self.counts.left[0], self.counts.left_bytes[0]));

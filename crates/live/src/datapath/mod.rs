@@ -42,11 +42,11 @@ pub const MOST_MARKERS: usize = 2;
 pub struct Way {
     /// Whose it is.
     pub flow: FlowId,
-    /// The flow has this number since now: what mechanisms keep under it was another's.
+    /// The flow has only now been given this number: what mechanisms keep under it was another flow's.
     pub forget: Option<Former>,
     /// Whose packet it is, by his place; `None`: nobody's.
     pub customer: Option<u32>,
-    /// He has queues of his own, and it waits there.
+    /// The customer has queues of his own, and the packet waits there.
     pub own_queue: bool,
     /// The class a scheduler serves it in.
     pub class: u8,
@@ -60,7 +60,7 @@ pub struct Way {
     pub clear_link: bool,
 }
 
-/// Where packets of a flow went whose number is another's now: who may keep something under it, beside the queues that all share.
+/// Where a flow's packets went before its number passed to another: what may still keep state under it, beside shared queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Former {
     /// The markers it passed.
@@ -214,7 +214,7 @@ pub struct Parts {
     pub overhead: u32,
     /// The fewest bytes a packet counts for, overhead included, as in `tc`'s mpu.
     pub mpu: u32,
-    /// Who looks this long after a packet's turn throws it away: sent all at once, they would leave faster than the rate.
+    /// A packet whose turn is longer ago than this is thrown away: sent all at once, late ones would exceed the rate.
     pub age_limit: Option<Duration>,
     /// The most packets that are held at a time, whatever the limit says.
     pub buffers: usize,
@@ -500,7 +500,7 @@ impl<P: Policy> Datapath<P> {
         }
     }
 
-    /// Has the processor fetch what is kept of a packet's customer.
+    /// Prefetches what is kept about a packet's customer.
     #[inline]
     fn fetch(&self, way: &Way) {
         if let Some(counts) = way.customer.and_then(|place| self.customers.get(place as usize)) {
@@ -540,7 +540,7 @@ impl<P: Policy> Datapath<P> {
         }
     }
 
-    /// Where a flow has its number since now, whoever knew the one that had it before forgets that.
+    /// If a flow has just been given its number, whatever keeps state of the number's former flow forgets it.
     fn make_known(&mut self, now: Time, way: &Way) {
         if let Some(Former { markers, customer }) = way.forget {
             let signal = Signal { topic: FORGET, flow: Some(way.flow), value: 0.0 };
@@ -650,7 +650,7 @@ impl<P: Policy> Datapath<P> {
         left
     }
 
-    /// Whoever's time has come: markers by their number, then the queue's discipline; then what they have to say to
+    /// Ticks what is due: markers by their number, then the queue's discipline; then delivers their signals to
     /// each other. Edge and core are one box here, so a signal arrives at once.
     fn tick(&mut self, at: Time) {
         let (mut from_markers, mut from_queue) = (Outbox::default(), Outbox::default());
@@ -722,7 +722,7 @@ impl<P: Policy> Datapath<P> {
         &self.totals
     }
 
-    /// What time it is: whoever looks late says so before, and what is too late by then is thrown away.
+    /// Tells what time it is: a late caller does so first, and what is too late by then is thrown away.
     pub fn set_present(&mut self, now: Time) {
         self.present = now;
     }

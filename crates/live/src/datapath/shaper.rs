@@ -1,5 +1,5 @@
 //! A shaper by absolute deadlines: a packet may go when the one before it has been sent at the set rate,
-//! reckoned from when that one *should* have gone. Who wakes late sends what is due at once and loses no rate.
+//! reckoned from when that one *should* have gone. A caller that wakes late sends at once what is due, and loses no rate.
 //!
 //! Non-goal: a burst after idleness. A link that has been idle starts anew at the arrival, as a wire does.
 
@@ -31,7 +31,7 @@ impl Shaper {
         self.until = Some(at + self.rate.serialise(size));
     }
 
-    /// Nothing followed.
+    /// Nothing follows: the link goes idle.
     pub fn rest(&mut self) {
         self.until = None;
     }

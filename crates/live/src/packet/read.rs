@@ -50,8 +50,8 @@ pub fn parse(layer: Layer, frame: &[u8]) -> Seen {
 /// Behind labels it is only by its first bits that a packet looks like IP: so could the addresses of an Ethernet frame.
 fn is_surely_ip(ip: &[u8], headers: &Headers) -> bool {
     match headers.family {
-        // Who receives it takes a packet shorter than what is there, so that such a one is no way round; one that is cut off
-        // he drops.
+        // A receiver accepts a packet shorter than what is there, so padding one is no way round; one that is cut off it
+        // drops.
         Family::V4 => {
             let right = ip.get(..usize::from(ip[0] & 15) * 4).is_some_and(|h| checksum::check(h) == 0);
             right && usize::from(u16::from_be_bytes([ip[2], ip[3]])) <= ip.len()
@@ -66,7 +66,7 @@ fn size(says: usize, header: usize, there: usize, padded: bool) -> (usize, bool)
     if padded && (header..there).contains(&says) { (says, false) } else { (there, says != there) }
 }
 
-/// What the packet carries: as far as its length field says, as who receives it will take it; all that is there if the field
+/// What the packet carries: as far as its length field says, which its receiver will go by; all that is there if the field
 /// can't be right.
 fn body(ip: &[u8], header: usize, says: usize) -> Option<&[u8]> {
     ip.get(header..says).or_else(|| ip.get(header..))
