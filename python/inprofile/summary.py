@@ -85,10 +85,7 @@ def heading_of(column: str) -> str:
 
 
 def bounds_of(name: str, values: Iterable[float]) -> Bounds:
-    """What a figure of this name cannot leave.
-
-    A packet under way when the window opens counts whole, which can take a full link a little above 1: then
-    the largest of `values` is the bound.
+    """What a figure of this name cannot leave; where one of `values` does, as in older results, that.
 
     >>> bounds_of("utilisation", [0.98, 1.0]), bounds_of("goodput", [494e3])
     ((0.0, 1.0), (0.0, inf))
@@ -288,13 +285,20 @@ class Rows(Sequence[Row]):
     ) -> tuple[list[str], list[list[str]]]:
         """Heading and rows, as text; `columns` are by default those that tell most. Counts are packets."""
         rows: list[Row] = self[:most]
-        wanted = columns or SHOWN[self.kind]
+        wanted = columns or [*SHOWN[self.kind], *self._other_causes(rows)]
         shown = [c for c in wanted if any(c in row.figures or row.given.get(c) is not None for row in rows)]
         first = KEYS[self.kind][0]
         body = [[row.keys[first], *(row.text(c) for c in shown)] for row in rows]
         if len(self) > len(rows):
             body.append([f"… {len(self) - len(rows)} more", *("" for _ in shown)])
         return [first, *map(heading_of, shown)], body
+
+    def _other_causes(self, rows: Sequence[Row]) -> list[str]:
+        """Causes of a queue's drops that are not always shown, where there were such drops."""
+        if self.kind != "queues":
+            return []
+        causes = [c for c in self._figures if c.startswith("dropped_") and c not in SHOWN[self.kind]]
+        return [c for c in causes if any(c in r.figures and r.figures[c].mean > 0 for r in rows)]
 
     def __repr__(self) -> str:
         return text_table(*self.table())
