@@ -151,6 +151,8 @@ impl Build for Params {
 struct Vars {
     /// Whether it is at work (§5.3).
     active: bool,
+    /// Whether the probability has moved since it is: only then can congestion be over.
+    updated: bool,
     /// The chance of a drop, 0 to 1.
     drop_prob: f64,
     /// Its sum since the last drop (§5.4).
@@ -181,6 +183,7 @@ impl Vars {
     fn new(active: bool, max_burst: Duration) -> Vars {
         Vars {
             active,
+            updated: false,
             drop_prob: 0.0,
             accu_prob: 0.0,
             qdelay: 0.0,
@@ -273,6 +276,7 @@ impl Pie {
         }
         v.drop_prob = v.drop_prob.clamp(0.0, 1.0);
         v.qdelay_old = v.qdelay;
+        v.updated = true;
         // §4.4
         v.burst_allowance = Duration(v.burst_allowance.0.saturating_sub(p.t_update.0));
     }
@@ -347,9 +351,11 @@ impl Aqm for Pie {
                 Backlog::Bytes(n) => waiting as f64 >= n,
             };
             if !self.vars.active && over {
-                let backlog = self.vars.backlog;
-                self.vars = Vars { backlog, ..Vars::new(true, self.params.max_burst) };
-            } else if self.vars.active && self.uncongested() {
+                // What was measured meanwhile holds on.
+                let Vars { backlog, qdelay, .. } = self.vars;
+                let rate = self.vars.rate.clone();
+                self.vars = Vars { backlog, qdelay, rate, ..Vars::new(true, self.params.max_burst) };
+            } else if self.vars.active && self.vars.updated && self.uncongested() {
                 self.vars.active = false;
             }
         }

@@ -19,19 +19,24 @@ impl Buffers {
         Buffers { places: Vec::new(), free: Vec::new(), most: most.min(u32::MAX as usize) }
     }
 
-    /// Another bound; what is kept above it stays until it is released.
+    /// Another bound; what is kept above it stays until it is released. Free places' memory goes back to the system.
     pub fn set_most(&mut self, most: usize) {
         self.most = most.min(u32::MAX as usize);
+        for slot in &self.free {
+            self.places[slot.0 as usize] = Vec::new();
+        }
     }
 
     /// A place for a packet that may have to wait; `None` if there is no room left. What is there means nothing until it
     /// is [filled](Buffers::fill).
     pub fn take(&mut self) -> Option<Slot> {
-        if self.free.is_empty() && self.places.len() < self.most {
-            self.places.push(Vec::new());
-            return Some(Slot(self.places.len() as u32 - 1));
+        if self.used() >= self.most {
+            return None;
         }
-        self.free.pop()
+        self.free.pop().or_else(|| {
+            self.places.push(Vec::new());
+            Some(Slot(self.places.len() as u32 - 1))
+        })
     }
 
     /// Keeps a copy there.
@@ -79,5 +84,17 @@ mod tests {
         b.release(x);
         let z = keep(&mut b, b"four and more").unwrap();
         assert_eq!((z, b.get_mut(z).to_vec(), b.used()), (x, b"four and more".to_vec(), 2));
+    }
+
+    #[test]
+    fn a_lower_bound_holds_as_soon_as_places_are_released() {
+        let mut b = Buffers::new(4);
+        let slots: Vec<Slot> = (0..4).map(|_| b.take().unwrap()).collect();
+        b.set_most(2);
+        slots[..2].iter().for_each(|slot| b.release(*slot));
+        assert_eq!((b.take(), b.used()), (None, 2));
+        b.release(slots[2]);
+        assert!(b.take().is_some());
+        assert_eq!((b.take(), b.used()), (None, 2));
     }
 }

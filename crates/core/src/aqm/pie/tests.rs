@@ -253,6 +253,30 @@ fn works_from_a_share_of_the_limit_on() {
     assert!(!b.pie.vars.active);
 }
 
+/// Twice as much arrives as leaves: once at work it stays so, by either measure of the delay, and drops.
+#[test]
+fn stays_at_work_under_overload() {
+    for delay_from in [DelayFrom::Timestamp, DelayFrom::DequeueRate] {
+        let context = Context { limit: Some(Backlog::Packets(90.0)), ..CONTEXT };
+        let mut b = Bench::new(params());
+        b.pie = Params { active_above: Some(1.0 / 3.0), delay_from, ..params() }.build(&context);
+        b.pie.tick(b.now, &mut Outbox::default());
+        let mut dropped = 0;
+        for ms in 1..=2000u32 {
+            b.now += MS;
+            b.queue = Fake::of((ms * 2).min(80), 0);
+            for _ in 0..2 {
+                dropped += u32::from(b.arrive(Ecn::NotCapable) == Admission::Drop(EARLY));
+            }
+            b.depart(MS * u64::from((ms * 2).min(80)));
+            if ms % 15 == 0 {
+                b.pie.tick(b.now, &mut Outbox::default());
+            }
+        }
+        assert!(b.pie.vars.active && dropped > 100, "{delay_from:?}: {dropped}");
+    }
+}
+
 #[test]
 fn what_can_not_work_is_refused_or_told() {
     let context = |packets, rate| Context {
