@@ -116,12 +116,17 @@ class Contracts:
         self._got = by_flow(table, self.seeds, "throughput")
         n = self._got.shape[1]
         first = table.slice(0, n)
-        self._names = [str(name) for name in first["flow"].to_pylist()]
-        self._groups = np.asarray([str(group) for group in first["group"].to_pylist()], dtype=object)
-        traffic = first["traffic"].to_pylist() if "traffic" in table.column_names else ["bulk"] * n
-        self._promised = by_flow(table, self.seeds, "contract")[0]
-        self._promised[[kind == _FINITE for kind in traffic]] = np.nan
-        offers_less = np.asarray([kind in _OFFERED for kind in traffic])
+        # Text stays Arrow's: there may be a million flows.
+        self._names = first["flow"].combine_chunks()
+        groups = first["group"].combine_chunks().dictionary_encode()
+        self._group_names = groups.dictionary.to_pylist()
+        self._groups = groups.indices.to_numpy()
+        self._promised = by_flow(table, self.seeds, "contract")[0].copy()
+        offers_less = np.zeros(n, dtype=bool)
+        if "traffic" in table.column_names:
+            traffic = first["traffic"].combine_chunks()
+            self._promised[_is_in(traffic, (_FINITE,))] = np.nan
+            offers_less = _is_in(traffic, _OFFERED)
         lost = by_flow(table, self.seeds, "dropped")
         self._kept = (self._got >= self._promised) | (offers_less & (lost == 0))
         self._has = np.isfinite(self._promised)
@@ -138,8 +143,8 @@ class Contracts:
     def groups(self) -> list[Kept]:
         """A row for each group with contracts, in the order of the experiment."""
         return [
-            self._row(str(group), np.flatnonzero((self._groups == group) & self._has))
-            for group in dict.fromkeys(self._groups[self._has])
+            self._row(str(self._group_names[group]), np.flatnonzero((self._groups == group) & self._has))
+            for group in dict.fromkeys(self._groups[self._has].tolist())
         ]
 
     @cached_property
@@ -153,11 +158,13 @@ class Contracts:
         They are made one by one: there may be a million.
         """
         for i, has in enumerate(self._has):
-            yield self._row(self._names[i], np.array([i])) if has else None
+            yield self._row(self._names[i].as_py(), np.array([i])) if has else None
 
     def flow(self, name: str) -> Kept | None:
         """One flow's row; None where it has no contract to keep. Raises ValueError for an unknown flow."""
-        i = self._names.index(name)
+        i = self._names.index(name).as_py()
+        if i < 0:
+            raise ValueError(f"no flow is called {name!r}")
         return self._row(name, np.array([i])) if self._has[i] else None
 
     @cached_property
@@ -187,7 +194,7 @@ class Contracts:
             shares_of_runs(whole, runs),
             _estimate(ratio.mean(axis=1)),
             float(ratio[seed, flow]),
-            self._names[int(which[flow])],
+            self._names[int(which[flow])].as_py(),
             self.seeds[int(seed)],
             _estimate(excess),
             self._split(excess),
@@ -306,3 +313,11 @@ def _percent(e: Estimate) -> str:
 def _json(e: Estimate, unit: str) -> dict[str, Any]:
     ci95: Sequence[float | None] = e.ci95 or (None, None)
     return {"unit": unit, "mean": e.mean, "ci95": list(ci95), "n": e.n}
+
+
+def _is_in(column: Any, words: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Which entries of an Arrow column are one of these."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return np.asarray(pc.is_in(column, value_set=pa.array(words)).to_numpy(zero_copy_only=False))

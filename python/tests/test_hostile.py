@@ -384,7 +384,7 @@ def test_a_title_that_acts_on_a_terminal_is_refused_and_never_shown(text: str, f
                 assert json.loads(ended.out)["problems"]
     named = STARTER.replace('name = "assured"', f'name = "a{written}"').replace('"assured"', '"tcp"')
     (folder / "name.toml").write_text(named)
-    refused(command("check", "name.toml", folder=folder), "not a name")
+    refused(command("check", "name.toml", folder=folder), "not a valid name")
 
 
 def test_a_stored_title_that_acts_on_a_terminal(folder: Path, result: Path) -> None:
