@@ -96,7 +96,7 @@ impl Accounts {
     pub fn close<C: Clock, const TRACE: bool>(
         mut self,
         mut world: World<C, TRACE>,
-        senders: &[Origin<C>],
+        senders: Vec<Origin<C>>,
         seed: u64,
         events: u64,
     ) -> Result<Outcome, String> {
@@ -106,7 +106,7 @@ impl Accounts {
         }
         match self.turns {
             0 => return Err("the measured window did not begin within the run".into()),
-            1 => self.cross_boundary(&mut world, senders),
+            1 => self.cross_boundary(&mut world, &senders),
             _ => {}
         }
         let counted = self.counted;
@@ -116,6 +116,8 @@ impl Accounts {
             in_flight[t.packet.flow.0 as usize][usize::from(!t.forward)] += 1;
         }
         // Frees memory for the outcome.
+        let tallies: Vec<Tally> = senders.iter().map(|sender| sender.source.tally()).collect();
+        drop(senders);
         drop(world.packets);
         drop(world.calendar);
         let window_ps = (self.window.1 - self.window.0).0 as f64;
@@ -145,7 +147,7 @@ impl Accounts {
                 window: counted.flows[i],
                 in_flight: data,
                 acks: [f.acks[0], f.acks[1], f.acks[2], acks],
-                tally: senders[i].source.tally(),
+                tally: tallies[i],
                 start: f.start,
                 completed: f.completed,
                 window_tally: counted.tallies[i],

@@ -252,7 +252,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
     /// The outcome, after the last event.
     pub(crate) fn close(self) -> Result<Outcome, Failure> {
         let series = self.watches.into_iter().map(Watch::into_series).collect();
-        let outcome = self.accounts.close(self.world, &self.senders, self.seed, self.events);
+        let outcome = self.accounts.close(self.world, self.senders, self.seed, self.events);
         outcome.map(|o| Outcome { series, ..o }).map_err(Failure::NotConserved)
     }
 
