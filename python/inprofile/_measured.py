@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ._version import __version__
-from .papers.measures import Measures
+from .measures import Measures
 
 if TYPE_CHECKING:
     from .results import Result

@@ -108,7 +108,7 @@ class Contracts:
 
     def __init__(self, result: Result) -> None:
         """From the table `flows`."""
-        from .papers.measures import by_flow
+        from .measures import by_flow
 
         table = result.flows
         self.seeds = result.seeds

@@ -46,7 +46,7 @@ class Groups(Sequence[Group]):
 
     def __init__(self, result: Result) -> None:
         """From the table `flows`."""
-        from .papers.measures import by_flow
+        from .measures import by_flow
 
         table = result.flows
         columns = {c: by_flow(table, result.seeds, c) for c in COLUMNS if c in table.column_names}

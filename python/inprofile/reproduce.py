@@ -284,7 +284,7 @@ _WORDS = frozenset({"title", "text", "where", "fitted", "cost"})
 
 def measured_with(paper: Paper, job: Job) -> list[object]:
     """What decides a cell's measures beside its runs: how it is measured, and what that reads."""
-    from .papers import measures as _measures
+    from . import measures as _measures
 
     return [
         inspect.getsource(_measures),

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from inprofile import papers
 from inprofile.judge import judge
+from inprofile.measures import Measures, Trace
 from inprofile.papers import Cell, Job, Paper
-from inprofile.papers.measures import Measures, Trace
 from inprofile.papers.plain import jobs, values_of, variants_of
 from inprofile.reproduce import Report
 

@@ -18,8 +18,8 @@ from inprofile.atlas.store import atlas_json, committed, stale, write
 from inprofile.atlas.visit import Answer, Visited
 from inprofile.cli import main
 from inprofile.judge import Verdict
+from inprofile.measures import Measures, Trace
 from inprofile.papers.factors import Factor, factors_of
-from inprofile.papers.measures import Measures, Trace
 from inprofile.report.atlas import atlas_context
 from test_factors import BOX, READING
 

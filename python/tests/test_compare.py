@@ -19,7 +19,7 @@ from inprofile.compare.measure import measure
 from inprofile.compare.run import Comparison, outcome, plan
 from inprofile.compare.schemes import Place, about, choose, lengths
 from inprofile.compare.winners import rank
-from inprofile.papers.measures import Measures
+from inprofile.measures import Measures
 
 OWN = """
 title = "Two groups"

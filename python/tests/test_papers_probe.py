@@ -11,8 +11,8 @@ import pytest
 import inprofile
 from inprofile import papers
 from inprofile.judge import Judged, judge
+from inprofile.measures import Measures
 from inprofile.papers import Cell
-from inprofile.papers.measures import Measures
 from inprofile.papers.probe import claims
 from inprofile.papers.probe.experiments import jobs
 from inprofile.papers.probe.frontiers import Frontier, log_ratio

@@ -13,8 +13,8 @@ import pytest
 
 from inprofile import papers
 from inprofile.judge import Verdict, judge
+from inprofile.measures import Measures
 from inprofile.papers import Cell, Job
-from inprofile.papers.measures import Measures
 from inprofile.papers.twam import cost
 from inprofile.papers.twam.claims import findings, table
 from inprofile.papers.twam.experiments import BASELINE, OURS, cell_of, jobs

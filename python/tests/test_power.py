@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inprofile.papers.measures import Measures
+from inprofile.measures import Measures
 from inprofile.papers.pairing import paired, ratios, same_seeds
 from inprofile.power import power_of, seeds_needed
 from inprofile.stats import p_above

@@ -14,9 +14,9 @@ from typing import Any
 
 from .._measured import Experiment, measure_all
 from ..judge import Verdict, judge
+from ..measures import Measures
 from ..papers import Cell, Job, Paper
 from ..papers.factors import Factor, Point, apply
-from ..papers.measures import Measures
 from ..reproduce import measured_with, scenario_of
 from ..scenario import Scenario, ScenarioError
 from .design import Planned

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..papers.measures import Array, Measures
+from ..measures import Array, Measures
 
 __all__ = ["MATCHED", "Frontier", "common_delays"]
 

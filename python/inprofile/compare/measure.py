@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..papers.measures import Array, Measures, by_flow, rows
+from ..measures import Array, Measures, by_flow, rows
 from ..stats import jain
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._measured import Experiment, measure_all
 from .._version import __version__
-from ..papers.measures import Array, Measures
+from ..measures import Array, Measures
 from ..scenario import load
 from ..stats import POSITIVE, SHARE, estimated
 from . import measure as _measure
@@ -340,7 +340,7 @@ def compare(
 def _compared(
     planned: Plan, study: Study, jobs: int | None, cache: Path | None, progress: Callable[[int], None]
 ) -> Compared:
-    from ..papers import measures as _measures
+    from .. import measures as _measures
 
     also = [inspect.getsource(_measures), inspect.getsource(_measure)]
     cells = [(scheme, length) for scheme in planned.schemes for length in study.lengths]

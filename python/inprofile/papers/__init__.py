@@ -7,7 +7,7 @@ files, and `claims.py`. What else it needs it may have of its own; `plain` has i
   `table(paper, cells)`, the paper's tables beside ours (else the printed numbers);
 - `experiments`: `jobs(paper, quick, full)`, what is run, in batches; `full` adds crossed cells, further
   set-ups and sweeps;
-- `measure`: `measure(result, cell, paper)`, what is kept of a cell's runs (`papers.measures.Measures`);
+- `measure`: `measure(result, cell, paper)`, what is kept of a cell's runs (`inprofile.measures.Measures`);
 - `page`: `context(report, charts)`, its part of the report, shown by `page.html.j2`;
 - `atlas.json`: where each claim holds over the paper's readings and unstated inputs (`inprofile.atlas`).
 """

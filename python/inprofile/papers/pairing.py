@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 
 from ..judge import Comparison
+from ..measures import Array, Measures
 from ..stats import FREE, Bounds
-from .measures import Array, Measures
 
 __all__ = ["Measure", "Pair", "paired", "ratios", "same_seeds"]
 

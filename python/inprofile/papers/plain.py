@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..measures import Array, Measures, by_flow, rows
 from . import Batches, Cell, Entry, Job, Paper
-from .measures import Array, Measures, by_flow, rows
 
 if TYPE_CHECKING:
     from ..reproduce import Report

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NotRequired, TypedDict
 
+from ..measures import Measures
 from ..stats import FREE, SHARE, Bounds
 from . import Cell, Paper
-from .measures import Measures
 
 __all__ = ["TableRow", "bounds_of", "printed_rows", "row"]
 

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...judge import Comparison, Finding, Number
+from ...measures import Measures
 from ...stats import FREE, SHARE, UNLIKE
 from .. import Entry, Paper
-from ..measures import Measures
 from ..pairing import ratios
 from .measure import placebo_rate
 from .placebo import more, table

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...judge import Comparison
+from ...measures import Array, Measures
 from ...quantity import mean_pm, number
 from ...report import charts as draw
 from ...stats import estimate, prediction95
 from .. import Cell, Entry
-from ..measures import Array, Measures
 from ..plain import variants_of
 from .placebo import placebo_comparisons
 from .rows import side, titles

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ...measures import Array, Measures
 from .. import Cell, Entry, Paper
-from ..measures import Array, Measures
 from ..pairing import Pair
 
 __all__ = ["Cells", "Schemes", "level", "of_rank", "ranked"]

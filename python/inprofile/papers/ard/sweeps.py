@@ -11,11 +11,11 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...measures import Measures
 from ...quantity import number
 from ...report import charts as draw
 from ...stats import ci95
 from .. import Cell, Entry, Paper
-from ..measures import Measures
 from ..plain import sweep_jobs, values_of
 from .rows import side, titles
 

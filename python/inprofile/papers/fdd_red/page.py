@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from ...judge import Verdict
+from ...measures import Measures, Trace
 from ...quantity import mean_pm, number, pm
 from ...report import charts as draw
 from ...report import curves
 from ...report.short import listed
 from ...stats import SHARE, Estimate, Interval, ci95, jain
 from .. import Cell, Entry
-from ..measures import Measures, Trace
 from .experiments import point_values
 from .measure import FLOWS
 from .tables import ADDED, added, at_point, crossing, placebos, rates

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...judge import judge
+from ...measures import Measures
 from ...stats import FREE, SHARE, UNLIKE, ci95, estimate
 from .. import Cell, Entry, Paper
-from ..measures import Measures
 from ..pairing import paired
 from ..rows import TableRow, row
 from .experiments import crossed, point_values

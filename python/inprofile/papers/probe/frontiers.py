@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..measures import Array, Measures
+from ...measures import Array, Measures
 
 __all__ = ["MATCHED", "Frontier", "log_ratio"]
 

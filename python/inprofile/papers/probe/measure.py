@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...measures import Array, Measures, Series, by_flow, rows
 from .. import Cell, Paper
-from ..measures import Array, Measures, Series, by_flow, rows
 
 if TYPE_CHECKING:
     from ...results import Result

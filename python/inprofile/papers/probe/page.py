@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...measures import Array
 from ...quantity import number
 from ...report import charts as draw
 from ...report.curves import curve, frontier
 from ...stats import estimate
 from .. import Entry
-from ..measures import Array
 from .claims import UDP
 from .environment import laws, paper_says
 from .experiments import swept

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 
 from ...judge import Comparison
+from ...measures import Array, Measures
 from ...stats import FREE, Bounds
 from .. import Cell, Entry
-from ..measures import Array, Measures
 from .frontiers import MATCHED, Frontier, log_ratio
 
 __all__ = ["Cells", "Flows", "Runs", "minus", "per_seed"]

@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 
 from ...judge import Comparison, Finding, Number
+from ...measures import Array, Measures
 from .. import Cell, Entry, Paper
-from ..measures import Array, Measures
 from ..pairing import Pair
 from ..rows import TableRow, row
 from .experiments import FIGURES, levels, subscribed

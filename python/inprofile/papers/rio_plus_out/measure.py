@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...measures import Array, Measures, Series, Trace, by_flow, rows
 from .. import Cell, Paper
-from ..measures import Array, Measures, Series, Trace, by_flow, rows
 
 if TYPE_CHECKING:
     import pyarrow as pa

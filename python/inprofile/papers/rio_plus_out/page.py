@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...measures import Array, Measures
 from ...quantity import mean_pm, number
 from ...report import charts as draw
 from ...report.curves import curve
 from .. import Cell, Entry
-from ..measures import Array, Measures
 from .claims import COLUMNS, crossings, kept_share, points, printed_table, profiles, titles
 from .experiments import levels, subscribed
 

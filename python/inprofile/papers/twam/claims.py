@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...judge import Comparison, Finding
+from ...measures import Array, Measures
 from .. import Cell, Paper
-from ..measures import Array, Measures
 from ..pairing import Measure, paired, same_seeds
 from ..rows import TableRow, row
 from . import cost

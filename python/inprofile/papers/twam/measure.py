@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...measures import Array, Measures, Series, Trace, by_flow, rows
 from .. import Cell, Entry, Paper
-from ..measures import Array, Measures, Series, Trace, by_flow, rows
 
 if TYPE_CHECKING:
     import pyarrow as pa

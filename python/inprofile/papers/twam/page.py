@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...measures import Array, Measures
 from ...quantity import pm
 from ...report import charts as draw
 from ...stats import UNLIKE, ci95, estimate
 from .. import Cell, Entry
-from ..measures import Array, Measures
 from ..pairing import paired
 from .experiments import BASELINE, OURS, cell_of
 from .figures import lines

@@ -1,7 +1,8 @@
-"""What is kept of the runs of a paper's cell: a few figures a seed, and the traces its figures show.
+"""What is kept of an experiment's runs: a few figures per seed, and the traces that plots show.
 
-A cell's runs fill tens of millions of values; a claim needs a few per seed. Also the shapes that the papers'
-`measure` functions take a result's tables in: monitors' samples, rows by name, columns by flow.
+The runs of one experiment fill tens of millions of values; a claim, a comparison or a contract needs a few
+per seed. Also the shapes in which a result's tables are read for it: monitors' samples, rows by name,
+columns by flow.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from .._input import visible
+from ._input import visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +47,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Measures:
-    """One cell's figures: an array over seeds each, in the order of `seeds`."""
+    """One experiment's figures: each an array over seeds, in the order of `seeds`."""
 
     seeds: tuple[int, ...]
     #: One value a seed; rates in bit/s, counts in packets over the window.
