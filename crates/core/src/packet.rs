@@ -40,24 +40,53 @@ impl Colour {
     }
 }
 
-/// The two ECN bits (RFC 3168 §5).
+/// The code point of the two ECN bits (RFC 3168 §5), numbered as in the IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Ecn {
-    /// The transport does not understand ECN.
+    /// Not-ECT: the transport does not understand ECN.
     #[default]
-    NotCapable,
-    /// The transport understands ECN (ECT(0) or ECT(1)).
-    Capable,
-    /// Congestion experienced.
-    Experienced,
+    NotCapable = 0,
+    /// ECT(1): understood, and answered as a scalable congestion control does (L4S, RFC 9331 §4.1). Where a queue knows nothing
+    /// of L4S it is worth what ECT(0) is (RFC 3168 §5).
+    Ect1 = 1,
+    /// ECT(0): understood, and answered as a loss would be.
+    Ect0 = 2,
+    /// CE: congestion experienced.
+    Experienced = 3,
 }
 
 impl Ecn {
+    /// That of the lower two bits of IPv4's type of service or IPv6's traffic class.
+    #[must_use]
+    pub const fn of_octet(octet: u8) -> Ecn {
+        [Ecn::NotCapable, Ecn::Ect1, Ecn::Ect0, Ecn::Experienced][(octet & 3) as usize]
+    }
+
+    /// The two bits.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        self as u8
+    }
+
+    /// Whether a packet may be marked rather than dropped: its transport understands ECN.
+    #[must_use]
+    #[inline]
+    pub fn can_mark(self) -> bool {
+        self != Ecn::NotCapable
+    }
+
+    /// RFC 9331 §5.1: whether an L4S node treats the packet as L4S traffic: ECT(1), or CE, which may have been either.
+    #[must_use]
+    #[inline]
+    pub const fn is_l4s(self) -> bool {
+        self.bits() & 1 == 1
+    }
+
     /// Sets congestion experienced where the transport understands it (RFC 3168 §5); whether it does.
     #[inline]
     pub fn mark(&mut self) -> bool {
-        let capable = *self != Ecn::NotCapable;
+        let capable = self.can_mark();
         if capable {
             *self = Ecn::Experienced;
         }
@@ -118,4 +147,23 @@ pub enum Direction {
     Forward,
     /// With the acknowledgements.
     Reverse,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 3168, Figure 1; RFC 9331 §5.1: the identifier is the lower bit.
+    #[test]
+    fn code_points_are_the_two_bits() {
+        let all = [Ecn::NotCapable, Ecn::Ect1, Ecn::Ect0, Ecn::Experienced];
+        for octet in 0..=255u8 {
+            let ecn = Ecn::of_octet(octet);
+            assert_eq!((ecn, ecn.bits()), (all[usize::from(octet % 4)], octet % 4));
+            assert_eq!((ecn.can_mark(), ecn.is_l4s()), (octet % 4 != 0, octet % 2 == 1));
+            let mut after = ecn;
+            assert_eq!(after.mark(), ecn.can_mark());
+            assert_eq!(after, if ecn.can_mark() { Ecn::Experienced } else { ecn });
+        }
+    }
 }

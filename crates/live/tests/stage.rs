@@ -18,7 +18,7 @@ fn packets() -> Vec<(Time, u32, bool)> {
 
 fn packet(forward: bool) -> Packet {
     let (size, payload, kind) = if forward { (1040, 1000, Kind::Data) } else { (40, 0, Kind::Ack) };
-    Packet { flow: FlowId(0), size, payload, kind, ecn: Ecn::Capable, ..Packet::default() }
+    Packet { flow: FlowId(0), size, payload, kind, ecn: Ecn::Ect0, ..Packet::default() }
 }
 
 /// Puts the packets in at their times, and looks besides every `every`, if at all.

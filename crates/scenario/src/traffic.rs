@@ -1,6 +1,7 @@
 //! `traffic = { kind = "…", … }`: what the flows of a group send.
 
 use inprofile_config::named::Mechanism;
+use inprofile_core::packet::Ecn;
 use inprofile_core::params::{Context, Fault, Params, Values, Warning};
 use inprofile_core::registry::Entry;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate};
@@ -42,6 +43,30 @@ inprofile_core::params! {
     }
 }
 
+inprofile_core::choice! {
+    /// The code point that packets leave with (RFC 3168 §5).
+    pub enum CodePoint {
+        /// Not-ECT: queues drop them.
+        NotEct = "not_ect",
+        /// ECT(0): queues may mark them.
+        Ect0 = "ect0",
+        /// ECT(1): queues may mark them, and L4S ones serve them as L4S traffic (RFC 9331).
+        Ect1 = "ect1",
+    }
+}
+
+impl CodePoint {
+    /// As packets carry it.
+    #[must_use]
+    pub fn ecn(self) -> Ecn {
+        match self {
+            CodePoint::NotEct => Ecn::NotCapable,
+            CodePoint::Ect0 => Ecn::Ect0,
+            CodePoint::Ect1 => Ecn::Ect1,
+        }
+    }
+}
+
 inprofile_core::params! {
     /// Datagrams at a constant rate.
     pub struct Cbr {
@@ -51,6 +76,8 @@ inprofile_core::params! {
         packet: Bytes = Bytes(1000);
         /// Each packet is late by a random part, up to this share, of the time between two.
         dither: f64 [UNIT] = 0.0;
+        /// Their ECN code point. The source sends on at its rate however many are marked.
+        ecn: CodePoint = CodePoint::NotEct;
     }
 }
 
@@ -69,6 +96,8 @@ inprofile_core::params! {
         periods: Drawn = Drawn::Fixed;
         /// Shape of Pareto's distribution, above 1. Default: 1.5.
         shape: Option<f64> [POSITIVE];
+        /// Their ECN code point. The source sends on at its rate however many are marked.
+        ecn: CodePoint = CodePoint::NotEct;
     }
 }
 
@@ -106,6 +135,7 @@ pub const KINDS: &[Entry<Traffic>] = &[
                 packet: size(c.packet),
                 dither: c.dither,
                 periods: None,
+                ecn: c.ecn.ecn(),
             })
         },
     },
@@ -123,6 +153,7 @@ pub const KINDS: &[Entry<Traffic>] = &[
                 packet: size(o.packet),
                 dither: 0.0,
                 periods: Some(periods),
+                ecn: o.ecn.ecn(),
             })
         },
     },

@@ -22,18 +22,19 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             ack: 0,
             colour: Colour::IN,
             kind,
-            ecn: if bits.ect { Ecn::Capable } else { Ecn::NotCapable },
+            ecn: bits.ip,
             class: f.class,
         };
         self.launch(packet, segment, bits.cwr);
     }
 
     /// A flow's source sends a datagram of this size on the wire.
-    pub fn send_datagram(&mut self, flow: u32, number: u32, size: u32) {
+    pub fn send_datagram(&mut self, flow: u32, number: u32, size: u32, ecn: Ecn) {
         let f = &self.flows[flow as usize];
         let payload = size.saturating_sub(f.header);
         let kind = Kind::Datagram;
-        let packet = Packet { flow: FlowId(flow), size, payload, kind, class: f.class, ..Packet::default() };
+        let packet =
+            Packet { flow: FlowId(flow), size, payload, kind, ecn, class: f.class, ..Packet::default() };
         self.launch(packet, number, false);
     }
 

@@ -141,7 +141,7 @@ impl<C: Clock> FlowState<C> {
             c.in_order_wire_bytes += u64::from(packet.size);
             return Reply { delivered: 0, acknowledge: false, timer: TimerAction::Leave };
         }
-        if packet.ecn != Ecn::NotCapable {
+        if packet.ecn.can_mark() {
             self.receiver.on_ecn_bits(t.segment, packet.ecn == Ecn::Experienced, t.flag);
         }
         let first = self.receiver.rcv_nxt();

@@ -10,7 +10,7 @@
 
 use crate::aqm::Aqm;
 use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::{Ecn, Packet};
+use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
 use crate::rng::Rng;
@@ -271,7 +271,7 @@ impl Aqm for Codel {
         why.note("sojourn", sojourn.secs());
         why.note("backlog", queue.bytes() as f64);
         let was = self.vars.dropping;
-        let can_mark = self.ecn && packet.ecn != Ecn::NotCapable;
+        let can_mark = self.ecn && packet.ecn.can_mark();
         let verdict = self.vars.decide(&self.control, now, sojourn, queue.bytes(), can_mark);
         why.note("count", f64::from(self.vars.count));
         match verdict {

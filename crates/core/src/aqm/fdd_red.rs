@@ -27,7 +27,7 @@ use crate::aqm::red::law::{EARLY, EarlyTest, FORCED, Floyd93, Reading};
 use crate::estimate::rtt::RttEstimate;
 use crate::flow_table::FlowTable;
 use crate::mechanism::{FlowGauge, Gauge, Mechanism};
-use crate::packet::{Direction, Ecn, FlowId, Packet};
+use crate::packet::{Direction, FlowId, Packet};
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::{End, Queue, Strike};
 use crate::rng::Rng;
@@ -258,7 +258,7 @@ impl<R: Reading> FddRed<R> {
 
     /// The verdict on an arrival that is to be dropped, or marked if it `can` be.
     fn lose_arrival(&mut self, packet: &Packet, can_mark: bool, fits: bool, cause: Cause) -> Admission {
-        if can_mark && fits && packet.ecn != Ecn::NotCapable {
+        if can_mark && fits && packet.ecn.can_mark() {
             self.stats.marked += 1;
             return Admission::Mark;
         }

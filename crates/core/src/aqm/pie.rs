@@ -11,7 +11,7 @@
 
 use crate::aqm::Aqm;
 use crate::mechanism::{Gauge, Mechanism};
-use crate::packet::{Ecn, Packet};
+use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
 use crate::rng::Rng;
@@ -366,7 +366,7 @@ impl Aqm for Pie {
         let burst = self.vars.burst_allowance > Duration(0);
         if self.vars.active && !burst && self.drop_early(waiting, rng, why) {
             self.vars.accu_prob = 0.0;
-            let can_mark = self.params.ecn && packet.ecn != Ecn::NotCapable;
+            let can_mark = self.params.ecn && packet.ecn.can_mark();
             // §5.1
             if !(can_mark && self.vars.drop_prob < self.params.mark_ecnth) {
                 return Admission::Drop(EARLY);

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use inprofile_core::packet::Ecn;
 use inprofile_core::units::Time;
 
 use crate::code_points::Dscp;
@@ -155,9 +156,10 @@ fn glance(socket: BorrowedFd<'_>) -> io::Result<()> {
     sys::set_option(socket, libc::SOL_SOCKET, libc::SO_LINGER, &abort)
 }
 
-/// Lets a socket's packets leave their host with a code point.
-pub fn leave_as(socket: BorrowedFd<'_>, dscp: Dscp) -> io::Result<()> {
-    sys::set_option(socket, libc::IPPROTO_IP, libc::IP_TOS, &libc::c_int::from(dscp.value() << 2))
+/// Lets a socket's packets leave their host with this DSCP and, datagrams, with these ECN bits: TCP's are the kernel's own.
+pub fn leave_as(socket: BorrowedFd<'_>, dscp: Option<Dscp>, ecn: Ecn) -> io::Result<()> {
+    let octet = dscp.map_or(0, |d| d.value() << 2) | ecn.bits();
+    sys::set_option(socket, libc::IPPROTO_IP, libc::IP_TOS, &libc::c_int::from(octet))
 }
 
 /// Whether a call only has to be made again.
@@ -255,7 +257,7 @@ pub fn send(namespace: &Namespace, plan: &Plan, clock: Clock, shared: &Shared) -
     let socket = open(plan.congestion)?;
     glance(socket.as_fd())?;
     if let Some(dscp) = plan.dscp {
-        leave_as(socket.as_fd(), dscp)?;
+        leave_as(socket.as_fd(), Some(dscp), Ecn::NotCapable)?;
     }
     if !connect(socket.as_fd(), plan, shared)? {
         return Ok(());

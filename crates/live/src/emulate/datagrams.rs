@@ -145,9 +145,7 @@ pub fn send(namespace: &Namespace, plan: &Plan, clock: Clock, shared: &Shared) -
     let socket = UdpSocket::bind((plan.addresses.0, PORT))?;
     socket.connect((plan.addresses.1, PORT))?;
     socket.set_write_timeout(Some(GLANCE))?;
-    if let Some(dscp) = plan.dscp {
-        leave_as(socket.as_fd(), dscp)?;
-    }
+    leave_as(socket.as_fd(), plan.dscp, plan.config.ecn)?;
     let mut payload = vec![0x5a; (plan.config.packet - HEADER) as usize];
     let mut schedule = Schedule::new(plan.config, plan.stop, plan.times.clone());
     let mut due = schedule.begin(plan.start);

@@ -151,11 +151,6 @@ fn with_transport(
         protocol::UDP => udp(body),
         _ => (Transport::Other, 0),
     };
-    let ecn = match octet & 3 {
-        0 => Ecn::NotCapable,
-        3 => Ecn::Experienced,
-        _ => Ecn::Capable,
-    };
     Headers {
         family,
         link: Link::default(),
@@ -163,7 +158,7 @@ fn with_transport(
         length_disagrees,
         payload: body.len().saturating_sub(header) as u32,
         dscp: Dscp::of_octet(octet),
-        ecn,
+        ecn: Ecn::of_octet(octet),
         protocol,
         addresses,
         transport,

@@ -107,12 +107,7 @@ pub fn simulated(network: Network, link: u32) -> (Vec<Arrival>, Vec<Row>) {
 fn bytes(packet: &Packet, points: &CodePoints) -> Vec<u8> {
     let size = packet.size as usize;
     let mut p = vec![0u8; size];
-    let ecn = match packet.ecn {
-        Ecn::NotCapable => 0,
-        Ecn::Capable => 2,
-        Ecn::Experienced => 3,
-    };
-    (p[0], p[1], p[8], p[9]) = (0x45, points.of(packet.colour).value() << 2 | ecn, 64, 6);
+    (p[0], p[1], p[8], p[9]) = (0x45, points.of(packet.colour).value() << 2 | packet.ecn.bits(), 64, 6);
     p[2..4].copy_from_slice(&(size as u16).to_be_bytes());
     p[12..16].copy_from_slice(&packet.flow.0.to_be_bytes());
     p[16..20].copy_from_slice(&[10, 0, 0, 1]);

@@ -98,6 +98,11 @@ impl Script {
                 "flows.{name}: only TCP without end has figures to compare; [engine] profile = \"ns2\" compares events, of any traffic"
             ));
         }
+        if matches!(group.sends(), Traffic::Udp(udp) if udp.ecn.can_mark()) {
+            self.lacks(format!(
+                "flows.{name}.traffic.ecn: datagrams of ns-2 have no ECN bits; write \"not_ect\""
+            ));
+        }
         if !matches!(group.sends(), Traffic::Udp(_)) && group.tcp.profile != tcp::Profile::Ns2 {
             self.lacks(format!("flows.{name}.tcp.profile: rfc; write profile = \"ns2\""));
         }

@@ -1,5 +1,6 @@
 //! TCP: a sender and a receiver for each profile, behind one interface.
 
+use inprofile_core::packet::Ecn;
 use inprofile_core::units::Duration;
 
 /// Which TCP a flow speaks.
@@ -118,8 +119,8 @@ pub struct Ack<'a> {
 /// A data segment's ECN bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EcnBits {
-    /// ECT(0): a queue may mark the segment instead of dropping it (RFC 3168 §5).
-    pub ect: bool,
+    /// Its code point: with ECT a queue may mark the segment instead of dropping it (RFC 3168 §5).
+    pub ip: Ecn,
     /// CWR: the sender has reduced its window (RFC 3168 §6.1.2).
     pub cwr: bool,
 }

@@ -122,8 +122,8 @@ impl<C: Clock> Source<C> {
 
 /// A datagram is due: it is sent, and the timer set for the next one.
 fn send_datagram<C: Clock, const TRACE: bool>(source: &mut udp::Source, host: &mut FlowHost<'_, C, TRACE>) {
-    let (number, size) = source.packet();
-    host.world.send_datagram(host.flow, number, size);
+    let (number, size, ecn) = source.packet();
+    host.world.send_datagram(host.flow, number, size, ecn);
     let next = source.next(host.now());
     wait(next, host);
 }

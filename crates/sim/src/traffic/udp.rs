@@ -4,6 +4,7 @@
 //! peak · on / (on + off), even where an on period is not a whole number of packets. Nothing is acknowledged or
 //! retransmitted. Non-goal: congestion control.
 
+use inprofile_core::packet::Ecn;
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Bytes, Duration, Rate, Time};
 
@@ -24,6 +25,8 @@ pub struct Config {
     pub dither: f64,
     /// On and off periods; `None`: always on.
     pub periods: Option<Periods>,
+    /// The code point of each packet. No mark is answered: the source never slows down.
+    pub ecn: Ecn,
 }
 
 impl Config {
@@ -136,11 +139,11 @@ impl Source {
         Some(C::span(until(self.schedule.begin(now.time())?, now)))
     }
 
-    /// A packet is due now: its number and its size on the wire.
-    pub fn packet(&mut self) -> (u32, u32) {
+    /// A packet is due now: its number, its size on the wire and its code point.
+    pub fn packet(&mut self) -> (u32, u32, Ecn) {
         let number = self.sent;
         self.sent = self.sent.wrapping_add(1);
-        (number, self.schedule.config.packet)
+        (number, self.schedule.config.packet, self.schedule.config.ecn)
     }
 
     /// How long until the packet after the one that was due now; `None`: that was the last.
@@ -183,7 +186,7 @@ mod tests {
     }
 
     fn config(periods: Option<Periods>) -> Config {
-        Config { rate: Rate(3_000_000), packet: 1000, dither: 0.0, periods }
+        Config { rate: Rate(3_000_000), packet: 1000, dither: 0.0, periods, ecn: Ecn::NotCapable }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Plays a trace to a sender or a receiver of the RFC profile.
 
+use inprofile_core::packet::Ecn;
 use inprofile_core::units::{Duration, Time};
 use inprofile_sim::clock::{Clock, Exact};
 use inprofile_sim::tcp::receiver::{Receiver, TimerAction};
@@ -20,7 +21,13 @@ impl std::fmt::Display for Sent {
         let flag = |on, word| if on { word } else { "" };
         match self {
             Sent::Data(segment, bits) => {
-                write!(f, "data {segment}{}{}", flag(bits.ect, " ect"), flag(bits.cwr, " cwr"))
+                let ect = match bits.ip {
+                    Ecn::NotCapable => "",
+                    Ecn::Ect0 => " ect",
+                    Ecn::Ect1 => " ect1",
+                    Ecn::Experienced => " ce",
+                };
+                write!(f, "data {segment}{ect}{}", flag(bits.cwr, " cwr"))
             }
             Sent::Ack(next, sack, echo) => {
                 write!(f, "ack {next}")?;

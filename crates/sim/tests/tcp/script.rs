@@ -17,6 +17,7 @@
 //! Ranges include both ends. SACK blocks are ranges too, the most recent first. A segment sent without a line for it is an
 //! error, and so is a timer that expires without one. `expect cwnd ~10.5` compares to the digits written.
 
+use inprofile_core::packet::Ecn;
 use inprofile_core::units::Duration;
 use inprofile_sim::tcp::{Config, Congestion, EcnBits, Profile, Sack};
 
@@ -212,8 +213,13 @@ fn statement(side: Side, words: &[&str]) -> Result<(When, What), String> {
             What::AcksArrive { next: p.numbers, times: p.times, sack: p.sack, echo: !p.flags.is_empty() }
         }
         ([">", "data", rest @ ..], Side::Sender) => {
-            let p = packet(rest, &["ect", "cwr"])?.plain()?;
-            let bits = EcnBits { ect: p.flags.contains(&"ect"), cwr: p.flags.contains(&"cwr") };
+            let p = packet(rest, &["ect", "ect1", "cwr"])?.plain()?;
+            let ip = match ["ect", "ect1"].map(|word| p.flags.contains(&word)) {
+                [_, true] => Ecn::Ect1,
+                [true, false] => Ecn::Ect0,
+                [false, false] => Ecn::NotCapable,
+            };
+            let bits = EcnBits { ip, cwr: p.flags.contains(&"cwr") };
             What::Sends { segments: p.numbers, bits }
         }
         (["<", "data", rest @ ..], Side::Receiver) => {

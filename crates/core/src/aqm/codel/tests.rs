@@ -1,4 +1,5 @@
 use super::*;
+use crate::packet::Ecn;
 use crate::packet::FlowId;
 use crate::queue::fifo::{Fifo, Stamped};
 use crate::registry::AnyAqm;
@@ -182,14 +183,14 @@ fn the_count_is_remembered_for_a_while() {
 /// With ECN each drop is a mark, of the packet that leaves, at the same times; a transport that doesn't understand it loses packets.
 #[test]
 fn ecn_marks_where_it_would_drop() {
-    let (drops, b) = standing(&params(true), Ecn::Capable, 600);
+    let (drops, b) = standing(&params(true), Ecn::Ect0, 600);
     let (would, _) = standing(&params(false), Ecn::NotCapable, 600);
     assert!(drops.is_empty());
     assert_eq!((b.stat("marked"), b.stat("above_target")), (would.len() as u64, 0));
     let (lost, b) = standing(&params(true), Ecn::NotCapable, 600);
     assert_eq!((lost, b.stat("marked")), (would, 0));
     let mut b = Bench::new(&params(true));
-    (0..10).for_each(|n| assert_eq!(b.arrive(0, n, 1000, Ecn::Capable), Admission::Admit));
+    (0..10).for_each(|n| assert_eq!(b.arrive(0, n, 1000, Ecn::Ect0), Admission::Admit));
     b.depart(10 * MS);
     assert_eq!((b.depart(110 * MS), b.depart(111 * MS)), (Some((1, true)), Some((2, false))));
 }
@@ -310,7 +311,7 @@ proptest! {
         for (gap, arrivals, departures, size, capable, pause) in steps {
             now += if pause { 1000 * MS } else { gap * MS };
             for _ in 0..arrivals {
-                let kind = if capable { Ecn::Capable } else { Ecn::NotCapable };
+                let kind = if capable { Ecn::Ect0 } else { Ecn::NotCapable };
                 if b.arrive(now, number, size, kind) == Admission::Admit {
                     rfc.queue.push_back((number, size, i128::from(now), capable));
                 }

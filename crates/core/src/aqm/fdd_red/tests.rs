@@ -2,6 +2,7 @@ use super::ledger::{Charge, Latest, Ties};
 use super::*;
 use crate::aqm::red::common::Common;
 use crate::aqm::red::{EARLY, FORCED};
+use crate::packet::Ecn;
 use crate::packet::Kind;
 use crate::queue::fifo::{Fifo, Stamped};
 use crate::registry::AnyAqm;
@@ -248,17 +249,17 @@ fn a_mark_stands_in_for_what_chance_drops() {
         (first, b.offer(1), b.stat("marked"))
     };
     // Flow 0's waiting packet is marked, then flow 1's arrival.
-    assert_eq!(run(&by_chance(), Ecn::Capable), ((Admit, true, vec![]), Mark, 2));
+    assert_eq!(run(&by_chance(), Ecn::Ect0), ((Admit, true, vec![]), Mark, 2));
     let dropped = ((Admit, false, vec![0]), Drop(EARLY), 0);
     assert_eq!(run(&by_chance(), Ecn::NotCapable), dropped);
     assert_eq!(
-        run(&Params { common: Common { ecn: false, ..by_chance().common }, ..by_chance() }, Ecn::Capable),
+        run(&Params { common: Common { ecn: false, ..by_chance().common }, ..by_chance() }, Ecn::Ect0),
         dropped
     );
     // Above the curve's end nothing is marked.
     let forced = ((Admit, false, vec![0]), Drop(FORCED), 0);
     assert_eq!(
-        run(&Params { common: Common { ecn: true, ..params().common }, ..params() }, Ecn::Capable),
+        run(&Params { common: Common { ecn: true, ..params().common }, ..params() }, Ecn::Ect0),
         forced
     );
 }
@@ -434,7 +435,7 @@ proptest! {
             b.rng = Rng::for_component(seed, "fdd_red");
             let (mut dropped, mut struck, mut marked, mut log) = (0, 0, 0, Vec::new());
             for &(flow, pops, capable) in &steps {
-                b.ecn = if capable { Ecn::Capable } else { Ecn::NotCapable };
+                b.ecn = if capable { Ecn::Ect0 } else { Ecn::NotCapable };
                 let verdict = b.offer(flow);
                 dropped += u64::from(matches!(verdict, Drop(_)));
                 marked += u64::from(verdict == Mark);

@@ -3,6 +3,7 @@
 use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
 
 use super::*;
+use crate::packet::Ecn;
 use crate::queue::fake::Fake;
 use crate::rng::Rng;
 use crate::verdict::Silent;
@@ -187,7 +188,7 @@ fn below_half_the_target_only_a_high_probability_drops() {
 fn marks_while_the_probability_is_low() {
     for (p, struck) in [(0.099, Admission::Mark), (0.1, Admission::Drop(EARLY))] {
         let mut b = congested(p, Params { ecn: true, ..params() });
-        let verdicts: Vec<_> = (0..2000).map(|_| b.arrive(Ecn::Capable)).collect();
+        let verdicts: Vec<_> = (0..2000).map(|_| b.arrive(Ecn::Ect0)).collect();
         assert!(verdicts.contains(&struck));
         assert!(verdicts.iter().all(|v| *v == struck || *v == Admission::Admit));
         assert!((0..2000).all(|_| b.arrive(Ecn::NotCapable) != Admission::Mark));

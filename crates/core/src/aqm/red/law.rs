@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::aqm::red::DropAt;
 use crate::aqm::red::curve::{Config, Curve, Rule};
 use crate::aqm::red::tally::Tally;
-use crate::packet::{Ecn, Packet};
+use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Backlog, Time};
 use crate::verdict::{Admission, Cause, Why};
@@ -398,7 +398,7 @@ impl<const N: usize, R: Reading> Law<N, R> {
     /// Turns what the test said into a verdict, and counts it.
     #[inline(always)]
     pub fn conclude(&mut self, packet: &Packet, colour: usize, test: EarlyTest, fits: bool) -> Admission {
-        let can_mark = self.config.rule.ecn && packet.ecn != Ecn::NotCapable;
+        let can_mark = self.config.rule.ecn && packet.ecn.can_mark();
         let verdict = R::admission(test, can_mark, fits);
         if verdict != Admission::Admit {
             self.tally[colour].count(verdict);

@@ -142,15 +142,15 @@ fn at_least_one_in_every_1_over_p() {
 #[test]
 fn ecn_marks_what_chance_picks_and_nothing_else() {
     let p = Params { common: Common { ecn: true, ..params(1.0, true).common }, ..params(1.0, true) };
-    let capable = verdicts(&p, Ecn::Capable, &[20; 100]);
+    let capable = verdicts(&p, Ecn::Ect0, &[20; 100]);
     let not = verdicts(&p, Ecn::NotCapable, &[20; 100]);
     assert!(capable.contains(&Mark));
     for (c, n) in capable.iter().zip(&not) {
         assert!(matches!((c, n), (Admit, Admit) | (Mark, Drop(EARLY))));
     }
-    assert_eq!(verdicts(&p, Ecn::Capable, &[31]), [Drop(FORCED)]);
+    assert_eq!(verdicts(&p, Ecn::Ect0, &[31]), [Drop(FORCED)]);
     let off = Params { common: Common { ecn: false, ..p.common }, ..p };
-    assert_eq!(verdicts(&off, Ecn::Capable, &[20; 100]), not);
+    assert_eq!(verdicts(&off, Ecn::Ect0, &[20; 100]), not);
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn what_cant_be_marked_is_dropped() {
     let told = Told { admit: [Admission::Mark; 2].into(), send: [Departure::Mark; 2].into() };
     let mut aqm = AnyAqm::Custom(Box::new(told));
     let mut q = Fifo::new(Backlog::Packets(9.0));
-    let capable = Packet { ecn: Ecn::Capable, ..packet(1, Colour::OUT) };
+    let capable = Packet { ecn: Ecn::Ect0, ..packet(1, Colour::OUT) };
     assert_eq!(join(&mut q, packet(0, Colour::OUT), &mut aqm), Admission::Drop(Cause::UNMARKABLE));
     assert_eq!(join(&mut q, capable, &mut aqm), Admission::Mark);
     assert_eq!(q.head().map(|h| h.ecn), Some(Ecn::Experienced));
@@ -205,7 +205,7 @@ proptest! {
             let sent = match step {
                 Step::Arrive(flow, colour, able, verdict) => {
                     seq += 1;
-                    let ecn = if able { Ecn::Capable } else { Ecn::NotCapable };
+                    let ecn = if able { Ecn::Ect0 } else { Ecn::NotCapable };
                     let p = Packet { seq, ecn, ..packet(flow, Colour::ALL[colour]) };
                     join(&mut q, p, &mut told([verdict].into(), VecDeque::new()));
                     None

@@ -2,6 +2,8 @@
 //!
 //! That both ends use ECN is a setting of the flow; its negotiation in the SYN is not modelled.
 
+use inprofile_core::packet;
+
 use crate::clock::Clock;
 use crate::tcp::{EcnBits, Host, TimerKind};
 
@@ -49,7 +51,7 @@ impl Ecn {
         if segment == 0 || retransmission {
             return EcnBits::default();
         }
-        EcnBits { ect: true, cwr: std::mem::take(&mut self.send_cwr) }
+        EcnBits { ip: packet::Ecn::Ect0, cwr: std::mem::take(&mut self.send_cwr) }
     }
 }
 

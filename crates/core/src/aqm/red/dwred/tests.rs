@@ -186,9 +186,9 @@ fn ecn_marks_what_chance_picks_if_it_is_on() {
         }
         (aqm.law.tally[OUT].marked(), aqm.law.tally[OUT].early())
     };
-    let (marked, dropped) = run(true, Ecn::Capable);
+    let (marked, dropped) = run(true, Ecn::Ect0);
     assert!(marked > 0 && dropped == 0);
-    assert_eq!([run(true, Ecn::NotCapable), run(false, Ecn::Capable)], [(0, marked), (0, marked)]);
+    assert_eq!([run(true, Ecn::NotCapable), run(false, Ecn::Ect0)], [(0, marked), (0, marked)]);
 }
 
 #[test]

@@ -139,10 +139,10 @@ fn ecn_marks_what_chance_picks_if_it_is_on() {
         }
         (rio.law.tally[OUT].marked(), rio.law.tally[OUT].early())
     };
-    let (marked, dropped) = run(true, Ecn::Capable);
+    let (marked, dropped) = run(true, Ecn::Ect0);
     assert!(marked > 0 && dropped == 0);
     assert_eq!(run(true, Ecn::NotCapable), (0, marked));
-    assert_eq!(run(false, Ecn::Capable), (0, marked));
+    assert_eq!(run(false, Ecn::Ect0), (0, marked));
 }
 
 #[test]

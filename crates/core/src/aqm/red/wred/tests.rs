@@ -118,7 +118,7 @@ fn marks_where_ecn_is_on() {
     }
     .build(&CONTEXT);
     let mut rng = Rng::for_component(1, "wred");
-    let packet = Packet { size: 1000, colour: R, ecn: Ecn::Capable, ..Packet::default() };
+    let packet = Packet { size: 1000, colour: R, ecn: Ecn::Ect0, ..Packet::default() };
     let verdicts: Vec<_> = (0..200)
         .map(|_| wred.arrive(Time::ZERO, &packet, &mut of([0, 9, 0]), &mut rng, &mut Silent))
         .collect();
