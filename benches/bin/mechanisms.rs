@@ -18,7 +18,7 @@ use inprofile_core::marker::action::Action;
 use inprofile_core::marker::token_bucket::{self, TokenBucket};
 use inprofile_core::packet::{Colour, FlowId, Packet};
 use inprofile_core::params::{Build, Context, defaults};
-use inprofile_core::queue::{End, Queue, Strike};
+use inprofile_core::queue::{End, Queue};
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Backlog, Bytes, Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Mark, Silent};
@@ -109,10 +109,13 @@ impl Queue for Seen<'_> {
     fn packets_of_flow(&self, _: FlowId) -> u32 {
         0
     }
-    fn strike(&mut self, _: FlowId, _: End, _: Strike) -> bool {
+    fn position(&self, _: FlowId, _: End) -> Option<u32> {
+        None
+    }
+    fn evict(&mut self, _: u32) -> bool {
         false
     }
-    fn strike_at(&mut self, _: u32, _: Strike) -> bool {
+    fn mark(&mut self, _: u32) -> bool {
         false
     }
 }

@@ -291,11 +291,11 @@ impl<C: Clock> Link<C> {
     }
 
     /// A packet that the discipline has evicted from the queue.
-    pub fn take_struck(&mut self) -> Option<Waiting<C>> {
+    pub fn take_evicted(&mut self) -> Option<Waiting<C>> {
         let q = self.queue.get_mut()?;
         match &mut q.classes {
-            Some(classes) => classes.queue.take_struck(),
-            None => q.fifo.take_struck(),
+            Some(classes) => classes.queue.take_evicted(),
+            None => q.fifo.take_evicted(),
         }
     }
 

@@ -141,7 +141,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         if verdict == Admission::Mark {
             self.packets.get_mut(slot).packet.ecn = Ecn::Experienced;
         }
-        while let Some(victim) = self.links[link as usize].take_struck() {
+        while let Some(victim) = self.links[link as usize].take_evicted() {
             self.drop_packet(victim.slot, Place::Queue(link), Cause::EVICTED, at);
         }
         if let Admission::Drop(cause) = verdict {

@@ -29,7 +29,7 @@ use crate::flow_table::FlowTable;
 use crate::mechanism::{FlowGauge, Gauge, Mechanism};
 use crate::packet::{Direction, FlowId, Packet};
 use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::{End, Queue, Strike};
+use crate::queue::{End, Queue};
 use crate::rng::Rng;
 use crate::signal::{FORGET, Oracle, Signal};
 use crate::units::{Bytes, Duration, Rate, Time};
@@ -54,7 +54,7 @@ pub struct Stats {
     /// Arrivals dropped because the queue was full.
     pub overflow: u64,
     /// Waiting packets dropped in place of the arrival.
-    pub struck: u64,
+    pub evicted: u64,
     /// Packets marked congestion experienced, waiting or arriving.
     pub marked: u64,
     /// Decisions whose victim had no packet here.
@@ -247,13 +247,11 @@ impl<R: Reading> FddRed<R> {
                 End::Nth(n)
             }
         };
-        if can_mark && queue.strike(victim, end, Strike::Mark) {
-            return Some(Lost::Marked);
+        match queue.position(victim, end) {
+            Some(position) if can_mark && queue.mark(position) => Some(Lost::Marked),
+            Some(position) if queue.evict(position) => Some(Lost::Waiting),
+            _ => own.then_some(Lost::Arrival),
         }
-        if queue.strike(victim, end, Strike::Drop) {
-            return Some(Lost::Waiting);
-        }
-        own.then_some(Lost::Arrival)
     }
 
     /// The verdict on an arrival that is to be dropped, or marked if it `can` be.
@@ -334,11 +332,11 @@ impl<R: Reading> Mechanism for FddRed<R> {
     }
 
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
-        let Stats { early, forced, overflow, struck, marked, no_packet, deferred } = self.stats;
+        let Stats { early, forced, overflow, evicted, marked, no_packet, deferred } = self.stats;
         show("early", early);
         show("forced", forced);
         show("overflow", overflow);
-        show("struck", struck);
+        show("evicted", evicted);
         show("marked", marked);
         show("no_packet", no_packet);
         show("deferred", deferred);
@@ -384,7 +382,7 @@ impl<R: Reading> Aqm for FddRed<R> {
         match self.sentence(now, packet, queue, can_mark, rng, why) {
             Some(Lost::Arrival) => self.lose_arrival(packet, can_mark, fits, cause),
             Some(Lost::Waiting) => {
-                self.stats.struck += 1;
+                self.stats.evicted += 1;
                 self.let_join(packet, queue)
             }
             Some(Lost::Marked) => {

@@ -44,12 +44,12 @@ pub(super) fn sampled(avg: f64, w: &Weight, q: f64) -> f64 {
     avg * (1.0 - w.w_q) + w.w_q * q
 }
 
-/// What was told of the moment, for one arrival.
+/// ns-2's clock, set for one arrival.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Told(Option<Moment>);
 
 impl Told {
-    /// Of the call that follows.
+    /// For the call that follows.
     pub fn tell(&mut self, moment: Moment) {
         self.0 = Some(moment);
     }
@@ -91,89 +91,25 @@ pub fn p_b(c: &Curve, avg: f64, gentle: bool) -> f64 {
     p.min(1.0)
 }
 
-/// The early test of both. `rio`: what is above the curve's end is dropped without a draw and without a restart.
-fn test<W: Why + ?Sized>(
-    count: &mut Count,
-    curve: &Curve,
-    rule: &Rule,
-    found: Found,
-    rio: bool,
-    rng: &mut Rng,
-    why: &mut W,
-) -> EarlyTest {
-    if found.avg < curve.min_th || found.queued <= 1.0 {
-        count.0 = BELOW;
-        return EarlyTest::Pass;
-    }
-    let above = found.avg >= curve.end(rule.gentle);
-    // Bytes let by, where sizes matter.
-    let step = rule.mean.map_or(1, |_| i32::try_from(found.size).unwrap_or(i32::MAX));
-    if count.0 != BELOW {
-        count.0 = count.0.saturating_add(step);
-    }
-    if above && rio {
-        return EarlyTest::Forced;
-    }
-    if count.0 == BELOW {
-        count.0 = step;
-        return EarlyTest::Pass;
-    }
-    let p_b = p_b(curve, found.avg, rule.gentle);
-    let p_a = match rule.mean {
-        None => spaced(p_b, f64::from(count.0), rule.wait),
-        Some(mean) => {
-            let p = spaced(p_b, f64::from(count.0 as u32 / mean), rule.wait);
-            if p < 1.0 { (p * f64::from(found.size) / f64::from(mean)).min(1.0) } else { p }
-        }
-    };
-    count.note(p_b, p_a, why);
-    let u = rng.uniform();
-    why.note("u", u);
-    if u > p_a {
-        return EarlyTest::Pass;
-    }
-    count.0 = 0;
-    match rio {
-        _ if above => EarlyTest::Forced,
-        true => EarlyTest::Early { markable: found.avg < curve.max_th },
-        false => EarlyTest::Early { markable: p_b <= MARK_P },
-    }
-}
-
-fn admission(test: EarlyTest, can_mark: bool, fits: bool) -> Admission {
-    match test {
-        _ if !fits => Admission::Drop(Cause::OVERFLOW),
-        EarlyTest::Forced => Admission::Drop(FORCED),
-        EarlyTest::Early { markable } if !(markable && can_mark) => Admission::Drop(EARLY),
-        EarlyTest::Early { .. } => Admission::Mark,
-        EarlyTest::Pass => Admission::Admit,
-    }
-}
-
-/// `red.cc`, pickPacketToDrop: the arrival is in the queue already, as its last.
-fn place(drop: DropAt, waiting: u32, rng: &mut Rng) -> u32 {
-    match drop {
-        DropAt::Tail => waiting,
-        DropAt::Front => 1.min(waiting),
-        DropAt::Random => integer(rng, waiting + 1),
-    }
-}
-
-/// ns-2 is told 1 / max_p.
-fn curve(c: Curve) -> Curve {
-    Curve::new(c.min_th, c.max_th, 1.0 / (1.0 / c.max_p))
-}
-
-/// `queue/red.cc`.
+/// ns-2's reading of RED (`queue/red.cc`), or with `RIO` of RIO (`queue/rio.cc`), whose averages `avg_update` moves; see
+/// [`rio`](super::rio) for the fault in them.
 #[derive(Clone, Debug, Default)]
-pub struct Ns2Red {
-    /// Of the arrival under way.
+pub struct Ns2Reading<const RIO: bool> {
+    /// ns-2's clock at the arrival under way.
     pub told: Told,
 }
 
-impl Reading for Ns2Red {
+/// ns-2's RED.
+pub type Ns2Red = Ns2Reading<false>;
+/// ns-2's RIO.
+pub type Ns2Rio = Ns2Reading<true>;
+
+impl<const RIO: bool> Reading for Ns2Reading<RIO> {
+    const FORCED_RESTARTS: bool = !RIO;
+
+    /// ns-2 keeps 1 / max_p.
     fn curve(c: Curve) -> Curve {
-        curve(c)
+        Curve::new(c.min_th, c.max_th, 1.0 / (1.0 / c.max_p))
     }
 
     #[inline(never)]
@@ -191,76 +127,79 @@ impl Reading for Ns2Red {
         rng: &mut Rng,
         why: &mut W,
     ) -> EarlyTest {
-        test(count, curve, rule, found, false, rng, why)
+        if found.avg < curve.min_th || found.queued <= 1.0 {
+            count.0 = BELOW;
+            return EarlyTest::Pass;
+        }
+        let above = found.avg >= curve.end(rule.gentle);
+        // With `byte_scaled` the count is of bytes, not packets.
+        let step = rule.mean.map_or(1, |_| i32::try_from(found.size).unwrap_or(i32::MAX));
+        if count.0 != BELOW {
+            count.0 = count.0.saturating_add(step);
+        }
+        // rio.cc drops above the curve's end without a draw and without a restart.
+        if above && RIO {
+            return EarlyTest::Forced;
+        }
+        if count.0 == BELOW {
+            count.0 = step;
+            return EarlyTest::Pass;
+        }
+        let p_b = p_b(curve, found.avg, rule.gentle);
+        let p_a = match rule.mean {
+            None => spaced(p_b, f64::from(count.0), rule.wait),
+            Some(mean) => {
+                let p = spaced(p_b, f64::from(count.0 as u32 / mean), rule.wait);
+                if p < 1.0 { (p * f64::from(found.size) / f64::from(mean)).min(1.0) } else { p }
+            }
+        };
+        count.note(p_b, p_a, why);
+        let u = rng.uniform();
+        why.note("u", u);
+        if u > p_a {
+            return EarlyTest::Pass;
+        }
+        count.0 = 0;
+        if above {
+            return EarlyTest::Forced;
+        }
+        EarlyTest::Early { markable: if RIO { found.avg < curve.max_th } else { p_b <= MARK_P } }
     }
 
     fn admission(test: EarlyTest, can_mark: bool, fits: bool) -> Admission {
-        admission(test, can_mark, fits)
+        match test {
+            _ if !fits => Admission::Drop(Cause::OVERFLOW),
+            EarlyTest::Forced => Admission::Drop(FORCED),
+            EarlyTest::Early { markable } if !(markable && can_mark) => Admission::Drop(EARLY),
+            EarlyTest::Early { .. } => Admission::Mark,
+            EarlyTest::Pass => Admission::Admit,
+        }
     }
 
-    fn restarts(cause: Cause, _: usize) -> bool {
-        cause == Cause::OVERFLOW
+    /// RIO: only an IN packet's drop restarts a count, its own.
+    fn restarts(cause: Cause, colour: usize) -> bool {
+        match RIO {
+            true => colour == IN && (cause == Cause::OVERFLOW || cause == FORCED),
+            false => cause == Cause::OVERFLOW,
+        }
     }
 
-    fn place(drop: DropAt, waiting: u32, rng: &mut Rng) -> u32 {
-        place(drop, waiting, rng)
+    /// `red.cc`, pickPacketToDrop: the arrival is in the queue already, as its last.
+    fn victim(drop: DropAt, waiting: u32, rng: &mut Rng) -> u32 {
+        match drop {
+            DropAt::Tail => waiting,
+            DropAt::Front => 1.min(waiting),
+            DropAt::Random => integer(rng, waiting + 1),
+        }
     }
 
-    /// `queue_in_bytes_` drops what finds `limit_` · `mean_pktsize_` bytes or more, whatever their number and its own size.
+    /// RED with `queue_in_bytes_` drops what finds `limit_` · `mean_pktsize_` bytes or more, whatever their number and its own
+    /// size.
     fn joins_below(limit: Backlog, rule: &Rule, mean_packet: u64) -> Option<u64> {
-        rule.in_bytes.then(|| match limit {
+        (rule.in_bytes && !RIO).then(|| match limit {
             Backlog::Packets(n) => (n as u64).saturating_mul(mean_packet),
             Backlog::Bytes(n) => n as u64,
         })
-    }
-}
-
-/// `queue/rio.cc`, whose averages `avg_update` moves; see [`rio`](super::rio) for the fault in them.
-#[derive(Clone, Debug, Default)]
-pub struct Ns2Rio {
-    /// Of the arrival under way.
-    pub told: Told,
-}
-
-impl Reading for Ns2Rio {
-    const FORCED_RESTARTS: bool = false;
-
-    fn curve(c: Curve) -> Curve {
-        curve(c)
-    }
-
-    #[inline(never)]
-    fn sample<const N: usize>(&mut self, vars: &mut Vars<N>, c: &Config<N>, a: &Arrival<N>) {
-        let (_, idle) = self.told.take(a);
-        sample(vars, c, a, idle);
-    }
-
-    #[inline(never)]
-    fn test<W: Why + ?Sized>(
-        count: &mut Count,
-        curve: &Curve,
-        rule: &Rule,
-        found: Found,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> EarlyTest {
-        test(count, curve, rule, found, true, rng, why)
-    }
-
-    fn admission(test: EarlyTest, can_mark: bool, fits: bool) -> Admission {
-        admission(test, can_mark, fits)
-    }
-
-    fn restarts(cause: Cause, colour: usize) -> bool {
-        colour == IN && (cause == Cause::OVERFLOW || cause == FORCED)
-    }
-
-    fn place(drop: DropAt, waiting: u32, rng: &mut Rng) -> u32 {
-        place(drop, waiting, rng)
-    }
-
-    fn joins_below(_: Backlog, _: &Rule, _: u64) -> Option<u64> {
-        None
     }
 }
 

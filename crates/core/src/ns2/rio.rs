@@ -1,8 +1,9 @@
 //! The fault in the averages of ns-2's RIO (`avg_update = "ns2"`): both are samples of IN arrivals only.
 //!
-//! An OUT packet is tested by an average that has slept since the last IN packet; and an idle stretch that an OUT packet
-//! ended ages IN's average at the next IN packet, from where the stretch began until then.
-//! It is here in either arithmetic, for telling the fault's part from the rest's. Source: ns-2.35, `queue/rio.cc`.
+//! An OUT packet is tested against an average that was last updated by an IN packet; and an idle period that an OUT packet
+//! ended ages IN's average at the next IN packet, by the time from the start of the period until then.
+//! Either arithmetic, ours or ns-2's, can have the fault, so that its effect can be measured alone.
+//! Source: ns-2.35, `queue/rio.cc`. Non-goal: use in new experiments.
 
 use std::marker::PhantomData;
 
@@ -15,10 +16,10 @@ use crate::rng::Rng;
 use crate::units::{Backlog, Time};
 use crate::verdict::{Admission, Cause, Why};
 
-/// Averages that sleep through OUT arrivals, in the arithmetic of `R`.
-pub trait Sleeping: Reading {
-    /// An IN packet arrives; `unseen` is where an idle stretch began that an OUT packet ended.
-    fn wake<const N: usize>(
+/// How a reading updates both averages when only IN arrivals do.
+pub trait UpdateAtIn: Reading {
+    /// An IN packet arrives; `unseen` is the start of an idle period that an OUT packet ended.
+    fn update<const N: usize>(
         vars: &mut Vars<N>,
         c: &Config<N>,
         a: &Arrival<N>,
@@ -27,8 +28,8 @@ pub trait Sleeping: Reading {
     );
 }
 
-impl Sleeping for Ns2Rio {
-    fn wake<const N: usize>(
+impl UpdateAtIn for Ns2Rio {
+    fn update<const N: usize>(
         vars: &mut Vars<N>,
         c: &Config<N>,
         a: &Arrival<N>,
@@ -44,8 +45,8 @@ impl Sleeping for Ns2Rio {
     }
 }
 
-impl Sleeping for Floyd93 {
-    fn wake<const N: usize>(
+impl UpdateAtIn for Floyd93 {
+    fn update<const N: usize>(
         vars: &mut Vars<N>,
         c: &Config<N>,
         a: &Arrival<N>,
@@ -65,14 +66,14 @@ impl Sleeping for Floyd93 {
 /// A reading with the fault.
 #[derive(Clone, Debug, Default)]
 pub struct AtInOnly<R> {
-    /// Of the arrival under way.
+    /// ns-2's clock at the arrival under way.
     pub told: Told,
-    /// Start of an idle stretch that an OUT packet ended and no IN packet has seen yet, in seconds.
+    /// Start, in seconds, of an idle period that an OUT packet ended and no IN packet has seen yet.
     unseen: Option<f64>,
     reading: PhantomData<R>,
 }
 
-impl<R: Sleeping> Reading for AtInOnly<R> {
+impl<R: UpdateAtIn> Reading for AtInOnly<R> {
     const FORCED_RESTARTS: bool = R::FORCED_RESTARTS;
 
     fn curve(c: Curve) -> Curve {
@@ -83,7 +84,7 @@ impl<R: Sleeping> Reading for AtInOnly<R> {
     fn sample<const N: usize>(&mut self, vars: &mut Vars<N>, c: &Config<N>, a: &Arrival<N>) {
         let (secs, idle) = self.told.take(a);
         if a.colour == IN {
-            R::wake(vars, c, a, (secs, idle), self.unseen.take());
+            R::update(vars, c, a, (secs, idle), self.unseen.take());
         } else {
             self.unseen = idle.map(|idle| secs - idle).or(self.unseen);
         }
@@ -108,8 +109,8 @@ impl<R: Sleeping> Reading for AtInOnly<R> {
         R::restarts(cause, colour)
     }
 
-    fn place(drop: DropAt, waiting: u32, rng: &mut Rng) -> u32 {
-        R::place(drop, waiting, rng)
+    fn victim(drop: DropAt, waiting: u32, rng: &mut Rng) -> u32 {
+        R::victim(drop, waiting, rng)
     }
 
     fn joins_below(limit: Backlog, rule: &Rule, mean_packet: u64) -> Option<u64> {

@@ -1,7 +1,7 @@
 //! A queue that is as long as a test says.
 
 use crate::packet::{Colour, FlowId};
-use crate::queue::{End, Queue, Strike};
+use crate::queue::{End, Queue};
 use crate::units::{Backlog, Time};
 
 /// Lengths as set; packets are of 1,000 B.
@@ -50,10 +50,13 @@ impl Queue for Fake {
     fn packets_of_flow(&self, _: FlowId) -> u32 {
         0
     }
-    fn strike(&mut self, _: FlowId, _: End, _: Strike) -> bool {
+    fn position(&self, _: FlowId, _: End) -> Option<u32> {
+        None
+    }
+    fn evict(&mut self, _: u32) -> bool {
         false
     }
-    fn strike_at(&mut self, _: u32, _: Strike) -> bool {
+    fn mark(&mut self, _: u32) -> bool {
         false
     }
 }

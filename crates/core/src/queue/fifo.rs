@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 
 use crate::packet::{Colour, FlowId, Packet};
-use crate::queue::{End, Queue, Strike};
+use crate::queue::{End, Queue};
 use crate::registry::AnyAqm;
 use crate::rng::Rng;
 use crate::units::{Backlog, Time};
@@ -110,7 +110,7 @@ pub struct Fifo<T> {
     /// that](crate::aqm::Aqm::joins_below) less than the limit waits, one byte.
     counted: u32,
     idle_since: Option<Time>,
-    struck: Vec<T>,
+    evicted: Vec<T>,
     counts: Counts,
 }
 
@@ -130,7 +130,7 @@ impl<T: Item> Fifo<T> {
             },
             counted: u32::MAX,
             idle_since: Some(Time::ZERO),
-            struck: Vec::new(),
+            evicted: Vec::new(),
             counts: Counts::default(),
         }
     }
@@ -146,7 +146,7 @@ impl<T: Item> Fifo<T> {
     }
 
     /// Asks the discipline about an arrival, and holds and counts it accordingly.
-    /// What the discipline struck meanwhile is found by [`Fifo::take_struck`]. Inlined, so that an item is built where it is
+    /// What the discipline evicted meanwhile is found by [`Fifo::take_evicted`]. Inlined, so that an item is built where it is
     /// kept: to copy what was just written in smaller pieces stalls the processor.
     #[inline(always)]
     pub fn arrive<W: Why>(
@@ -258,9 +258,9 @@ impl<T: Item> Fifo<T> {
         self.ring.back_mut()
     }
 
-    /// Packets struck out of the queue since the last call.
-    pub fn take_struck(&mut self) -> Option<T> {
-        self.struck.pop()
+    /// A packet that the discipline has evicted and that nobody has taken yet.
+    pub fn take_evicted(&mut self) -> Option<T> {
+        self.evicted.pop()
     }
 
     /// Takes over the packets of another queue, behind its own, and its counts, without asking anybody: for a queue that
@@ -272,7 +272,7 @@ impl<T: Item> Fifo<T> {
         }
         self.counts = self.counts.and(&other.counts);
         self.ring.extend(other.ring);
-        self.struck.extend(other.struck);
+        self.evicted.extend(other.evicted);
         self.idle_since = self.idle_since.zip(other.idle_since).map(|(a, b)| a.max(b));
     }
 
@@ -337,35 +337,27 @@ impl<T: Item> Queue for Fifo<T> {
     fn packets_of_flow(&self, flow: FlowId) -> u32 {
         self.ring.iter().filter(|item| item.flow() == flow).count() as u32
     }
-    fn strike(&mut self, flow: FlowId, end: End, how: Strike) -> bool {
-        let nth = |n: u32| {
-            let mut of_flow = self.ring.iter().enumerate().filter(|(_, item)| item.flow() == flow);
-            of_flow.nth(n as usize).map(|(at, _)| at)
-        };
+    fn position(&self, flow: FlowId, end: End) -> Option<u32> {
+        let mut of_flow = self.ring.iter().enumerate().filter(|(_, item)| item.flow() == flow);
         let found = match end {
-            End::Head => nth(0),
-            End::Nth(n) => nth(n),
-            End::Tail => self.ring.iter().rposition(|item| item.flow() == flow),
+            End::Head => of_flow.next(),
+            End::Nth(n) => of_flow.nth(n as usize),
+            End::Tail => of_flow.next_back(),
         };
-        found.is_some_and(|at| self.strike_at(at as u32, how))
+        found.map(|(position, _)| position as u32)
     }
-    fn strike_at(&mut self, place: u32, how: Strike) -> bool {
-        let at = place as usize;
-        let Some(colour) = self.ring.get(at).map(|item| item.colour() as usize) else { return false };
-        match how {
-            Strike::Mark => {
-                let marked = self.ring[at].mark();
-                self.counts.marked[colour] += u64::from(marked);
-                marked
-            }
-            Strike::Drop => {
-                let Some(victim) = self.ring.remove(at) else { return false };
-                self.forget(&victim);
-                self.counts.dropped[Cause::EVICTED.index()][colour] += 1;
-                self.struck.push(victim);
-                true
-            }
-        }
+    fn evict(&mut self, position: u32) -> bool {
+        let Some(victim) = self.ring.remove(position as usize) else { return false };
+        self.forget(&victim);
+        self.counts.dropped[Cause::EVICTED.index()][victim.colour() as usize] += 1;
+        self.evicted.push(victim);
+        true
+    }
+    fn mark(&mut self, position: u32) -> bool {
+        let Some(item) = self.ring.get_mut(position as usize) else { return false };
+        let marked = item.mark();
+        self.counts.marked[item.colour() as usize] += u64::from(marked);
+        marked
     }
 }
 

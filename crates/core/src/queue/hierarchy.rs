@@ -96,7 +96,7 @@ pub struct Hierarchy<T> {
     ticks: BinaryHeap<Reverse<(Time, u32)>>,
     /// Whose packet the link is sending.
     sending: Option<u32>,
-    /// Whose queue was last asked: only there can packets have been struck.
+    /// Whose queue was last asked: only there can packets have been evicted.
     asked: usize,
     /// Members that are leaving.
     leavers: u32,
@@ -374,14 +374,14 @@ impl<T: Item> Hierarchy<T> {
         self.held.peek().map(|Reverse((until, _))| *until)
     }
 
-    /// Packets struck out of the queue that was last asked.
-    pub fn take_struck(&mut self) -> Option<T> {
+    /// A packet evicted from the queue that was last asked.
+    pub fn take_evicted(&mut self) -> Option<T> {
         let member = self.members.get_mut(self.asked)?.as_mut()?;
-        let struck = member.queue.take_struck();
-        if struck.is_some() {
+        let evicted = member.queue.take_evicted();
+        if evicted.is_some() {
             member.packets = member.queue.packets();
         }
-        struck
+        evicted
     }
 
     /// Ticks the disciplines that are due; when the next one is. Called at the start of the run and then at each time it returned.

@@ -13,7 +13,7 @@ pub mod scheduler;
 use crate::packet::{Colour, FlowId};
 use crate::units::{Backlog, Time};
 
-/// Which of a flow's waiting packets is struck.
+/// Which of a flow's waiting packets is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The packet that would leave first.
@@ -22,15 +22,6 @@ pub enum End {
     Tail,
     /// The packet before which so many others of the flow would leave.
     Nth(u32),
-}
-
-/// What is done to a victim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Strike {
-    /// Taken out and dropped.
-    Drop,
-    /// Marked as having experienced congestion, if its transport understands that.
-    Mark,
 }
 
 /// A queue as its discipline sees it. The packet in transmission is not in the queue.
@@ -53,8 +44,11 @@ pub trait Queue {
     fn has(&self, flow: FlowId) -> bool;
     /// Packets of this flow waiting; takes time in proportion to the queue.
     fn packets_of_flow(&self, flow: FlowId) -> u32;
-    /// Drops or marks a waiting packet of this flow; false if there was none to strike.
-    fn strike(&mut self, flow: FlowId, end: End, how: Strike) -> bool;
-    /// Drops or marks the waiting packet before which so many others would leave; false if there was none to strike.
-    fn strike_at(&mut self, place: u32, how: Strike) -> bool;
+    /// Position of a waiting packet of this flow: how many packets would leave before it. `None` if there is none.
+    fn position(&self, flow: FlowId, end: End) -> Option<u32>;
+    /// Drops the waiting packet at this position; false if there is none.
+    fn evict(&mut self, position: u32) -> bool;
+    /// Marks the waiting packet at this position as having experienced congestion; false if there is none, or its
+    /// transport doesn't understand ECN.
+    fn mark(&mut self, position: u32) -> bool;
 }

@@ -194,9 +194,9 @@ impl<T: Item> Scheduled<T> {
         waiting.map(|c| c.pace.as_ref().map_or(Time::ZERO, Pace::ready_at)).min()
     }
 
-    /// Packets struck out of the queues since the last call.
-    pub fn take_struck(&mut self) -> Option<T> {
-        self.classes.iter_mut().find_map(|c| c.queue.take_struck())
+    /// A packet that a discipline has evicted and that nobody has taken yet.
+    pub fn take_evicted(&mut self) -> Option<T> {
+        self.classes.iter_mut().find_map(|c| c.queue.take_evicted())
     }
 
     /// Ticks the disciplines that are due; when the next one is. Called at the start of the run and then at each time it returned.

@@ -483,7 +483,7 @@ impl<P: Policy> Datapath<P> {
         let member = self.member_of(&way);
         let verdict = self.queue.arrive(now, member, &packet, held, &mut self.rng, &mut Silent);
         witness.queued(now, number, verdict);
-        while let Some(victim) = self.queue.take_struck() {
+        while let Some(victim) = self.queue.take_evicted() {
             self.buffers.release(victim.slot);
             self.drop_of(victim.customer, Cause::EVICTED);
             witness.lost(now, victim.number, Cause::EVICTED);
@@ -617,7 +617,7 @@ impl<P: Policy> Datapath<P> {
                 witness.lost(at, held.number, cause);
             },
         );
-        while let Some(victim) = self.queue.take_struck() {
+        while let Some(victim) = self.queue.take_evicted() {
             self.buffers.release(victim.slot);
             self.drop_of(victim.customer, Cause::EVICTED);
             witness.lost(at, victim.number, Cause::EVICTED);

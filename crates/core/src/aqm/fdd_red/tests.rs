@@ -124,8 +124,8 @@ impl Bench {
         self.queue.iter().map(|h| h.flow.0).collect()
     }
 
-    fn struck(&mut self) -> Vec<u32> {
-        std::iter::from_fn(|| self.queue.take_struck()).map(|h| h.flow.0).collect()
+    fn evicted(&mut self) -> Vec<u32> {
+        std::iter::from_fn(|| self.queue.take_evicted()).map(|h| h.flow.0).collect()
     }
 
     fn penalty(&mut self, flow: u32) -> f64 {
@@ -146,7 +146,7 @@ impl Bench {
 /// Flow 0 has the shortest way, so it pays for flow 1's arrival: (1: 1, 0: 2) by the ledger's own test.
 const RTTS: [(u32, f64); 3] = [(0, 0.05), (1, 0.1), (2, 0.15)];
 
-/// (flow that arrives) → (verdict, who was struck, who waits then), as the ledger's four decisions by hand.
+/// (flow that arrives) → (verdict, who was evicted, who waits then), as the ledger's four decisions by hand.
 #[test]
 fn golden_sequence() {
     let mut b = Bench::new(&params(), 10.0).tell(&RTTS).fill(&[0, 1, 2]);
@@ -157,12 +157,12 @@ fn golden_sequence() {
         (2, Admit, &[1], &[1, 2, 2]), // 1 again: its last packet in the queue
         (0, forced, &[], &[1, 2, 2]), // 0 owes 3
     ];
-    for (flow, verdict, struck, waiting) in script {
+    for (flow, verdict, evicted, waiting) in script {
         assert_eq!(b.offer(flow), verdict);
-        assert_eq!(b.struck(), struck);
+        assert_eq!(b.evicted(), evicted);
         assert_eq!(b.waiting(), waiting);
     }
-    assert_eq!([b.stat("struck"), b.stat("forced"), b.stat("early"), b.stat("overflow")], [2, 2, 0, 0]);
+    assert_eq!([b.stat("evicted"), b.stat("forced"), b.stat("early"), b.stat("overflow")], [2, 2, 0, 0]);
     assert!((b.penalty(0) - 2.0).abs() < 1e-12 && (b.penalty(1) - 1.0).abs() < 1e-12);
 }
 
@@ -227,7 +227,7 @@ fn a_full_queue_is_the_ledgers_business_only_if_it_says_so() {
     // Nothing is dropped early here: two places, thresholds beyond.
     let run = |applies_to| {
         let mut b = Bench::new(&Params { applies_to, ..params() }, 2.0).tell(&RTTS).fill(&[0, 2]);
-        (b.offer(1), b.waiting(), b.struck(), b.stat("overflow"), b.penalty(0))
+        (b.offer(1), b.waiting(), b.evicted(), b.stat("overflow"), b.penalty(0))
     };
     assert_eq!(run(AppliesTo::Early), (Drop(Cause::OVERFLOW), vec![0, 2], vec![], 1, 0.0));
     assert_eq!(run(AppliesTo::EarlyAndOverflow), (Admit, vec![2, 1], vec![0], 0, 1.0));
@@ -242,7 +242,7 @@ fn a_mark_stands_in_for_what_chance_drops() {
         let is_marked = |h: &Stamped| h.ecn == Ecn::Experienced;
         let verdict = b.offer(1);
         let marked = b.queue.iter().any(is_marked);
-        let first = (verdict, marked, b.struck());
+        let first = (verdict, marked, b.evicted());
         while b.queue.packets() > 3 {
             b.queue.pop();
         }
@@ -318,7 +318,7 @@ fn placebos_ask_no_ledger() {
         b.rng = Rng::for_component(seed, "placebo");
         b.offer(1);
         assert_eq!([b.penalty(0), b.penalty(1)], [0.0, 0.0]);
-        b.struck()
+        b.evicted()
     };
     let count = |victim_flow, flow| (0..2000).filter(|seed| victim(victim_flow, *seed) == [flow]).count();
     assert_eq!(count(VictimFlow::Own, 1), 2000);
@@ -433,22 +433,22 @@ proptest! {
         let run = || {
             let mut b = Bench::new(&p, f64::from(limit)).tell(&RTTS);
             b.rng = Rng::for_component(seed, "fdd_red");
-            let (mut dropped, mut struck, mut marked, mut log) = (0, 0, 0, Vec::new());
+            let (mut dropped, mut evicted, mut marked, mut log) = (0, 0, 0, Vec::new());
             for &(flow, pops, capable) in &steps {
                 b.ecn = if capable { Ecn::Ect0 } else { Ecn::NotCapable };
                 let verdict = b.offer(flow);
                 dropped += u64::from(matches!(verdict, Drop(_)));
                 marked += u64::from(verdict == Mark);
-                let gone = b.struck().len() as u64;
+                let gone = b.evicted().len() as u64;
                 assert!(gone + u64::from(matches!(verdict, Drop(c) if c != Cause::OVERFLOW)) <= 1);
-                struck += gone;
+                evicted += gone;
                 assert!(b.queue.iter().count() <= limit as usize);
                 log.push((verdict, b.waiting()));
                 b.pop(pops / 2);
                 assert!(b.aqm().ledger.flows() <= p.flows as usize);
             }
             let by_arrival = b.stat("early") + b.stat("forced") + b.stat("overflow");
-            assert_eq!((by_arrival, b.stat("struck")), (dropped, struck));
+            assert_eq!((by_arrival, b.stat("evicted")), (dropped, evicted));
             assert!(b.stat("marked") >= marked);
             let mut bad = 0;
             b.aqm.gauges(Time::ZERO, &mut |_, v| bad += u32::from(!v.is_finite()));

@@ -189,11 +189,11 @@ impl Count {
         EarlyTest::Pass
     }
 
-    /// [`Count::test`] without a division: u < p_b / (1 − count·p_b) is u·(1 − count·p_b) < p_b, with 2 for 1 where
-    /// it waits. What is within rounding of a tie, or on the way up from max_p, is left to quotients, so that verdict and draws
-    /// are always theirs.
+    /// [`Count::test`] by a product: u < p_b / (1 − count·p_b) is u·(1 − count·p_b) < p_b, with 2 for 1 where
+    /// it waits. What is within rounding of a tie, or on the gentle slope, is left to [`Count::test`], so that
+    /// verdicts and draws are always the same.
     #[inline(always)]
-    fn test_quickly<W: Why + ?Sized>(
+    fn test_without_division<W: Why + ?Sized>(
         &mut self,
         curve: &Curve,
         rule: &Rule,
@@ -225,13 +225,13 @@ impl Count {
         }
         let u = rng.uniform();
         let over = p_b - u * room;
-        let struck = if over.abs() > CLEAR { over > 0.0 } else { u < p_a(curve, avg, count, rule.wait) };
+        let drop = if over.abs() > CLEAR { over > 0.0 } else { u < p_a(curve, avg, count, rule.wait) };
         // Chance: a processor's guess would be wrong more often than worth it.
-        self.0 = select_unpredictable(struck, 0, count);
-        select_unpredictable(struck, EarlyTest::Early { markable: true }, EarlyTest::Pass)
+        self.0 = select_unpredictable(drop, 0, count);
+        select_unpredictable(drop, EarlyTest::Early { markable: true }, EarlyTest::Pass)
     }
 
-    /// Notes what a test goes by.
+    /// Records the figures of a test.
     pub(crate) fn note<W: Why + ?Sized>(self, p_b: f64, p_a: f64, why: &mut W) {
         why.note("count", f64::from(self.0));
         why.note("p_b", p_b);
@@ -248,7 +248,7 @@ fn p_a(curve: &Curve, avg: f64, count: i32, wait: bool) -> f64 {
 
 /// What a reading of the algorithm may compute otherwise than [`Floyd93`].
 pub trait Reading: Clone + Debug + Default + Send + 'static {
-    /// A curve as it keeps it.
+    /// A curve as this reading keeps it.
     fn curve(curve: Curve) -> Curve {
         curve
     }
@@ -275,10 +275,10 @@ pub trait Reading: Clone + Debug + Default + Send + 'static {
     /// Whether a packet dropped for this cause restarts its colour's count, where the test has not done so.
     fn restarts(cause: Cause, colour: usize) -> bool;
 
-    /// Which packet goes from a full queue: the one before which so many of those `waiting` would leave.
-    fn place(drop: DropAt, waiting: u32, rng: &mut Rng) -> u32;
+    /// Which packet is dropped from a full queue: its position among those `waiting`, the arrival being last.
+    fn victim(drop: DropAt, waiting: u32, rng: &mut Rng) -> u32;
 
-    /// Where a limit is read otherwise than in packets or bytes, the packet included: how many bytes must not wait.
+    /// Where a limit is not read as packets or bytes, the arrival included: how many bytes waiting are too many.
     fn joins_below(limit: Backlog, rule: &Rule, mean_packet: u64) -> Option<u64>;
 }
 
@@ -302,7 +302,7 @@ impl Reading for Floyd93 {
         why: &mut W,
     ) -> EarlyTest {
         if rule.mean.is_none() && !why.asks() {
-            count.test_quickly(curve, rule, found, rng, why)
+            count.test_without_division(curve, rule, found, rng, why)
         } else {
             count.test(curve, rule, found, rng, why)
         }
@@ -325,7 +325,7 @@ impl Reading for Floyd93 {
         cause == Cause::OVERFLOW
     }
 
-    fn place(drop: DropAt, waiting: u32, rng: &mut Rng) -> u32 {
+    fn victim(drop: DropAt, waiting: u32, rng: &mut Rng) -> u32 {
         match drop {
             DropAt::Tail => waiting,
             DropAt::Front => 0,

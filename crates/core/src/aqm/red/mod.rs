@@ -27,7 +27,7 @@ use crate::aqm::Aqm;
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
-use crate::queue::{Queue, Strike};
+use crate::queue::Queue;
 use crate::rng::Rng;
 use crate::units::{Backlog, Time};
 use crate::verdict::{Admission, Cause, Why};
@@ -122,8 +122,8 @@ impl<R: Reading> Red<R> {
     /// arrival.
     #[cold]
     fn make_room<Q: Queue + ?Sized>(&self, packet: &Packet, queue: &mut Q, rng: &mut Rng) -> Admission {
-        let place = R::place(self.law.config.full.drop, queue.packets(), rng);
-        if queue.strike_at(place, Strike::Drop) && queue.fits(packet.size) {
+        let victim = R::victim(self.law.config.full.drop, queue.packets(), rng);
+        if queue.evict(victim) && queue.fits(packet.size) {
             return Admission::Admit;
         }
         Admission::Drop(Cause::OVERFLOW)

@@ -57,14 +57,14 @@ pub(crate) fn at_a_full_queue(
         let item = Stamped { packet, since: Time::ZERO };
         last = queue.arrive(Time::ZERO, &packet, item, &mut aqm, &mut rng, &mut Silent);
     }
-    let struck = std::iter::from_fn(|| queue.take_struck()).count() as u64;
+    let evicted = std::iter::from_fn(|| queue.take_evicted()).count() as u64;
     let mut overflow = 0;
     aqm.stats(&mut |name, n| {
         if name == "overflow" {
             overflow = n
         }
     });
-    (last, queue.iter().map(|p| p.flow.0).collect(), [overflow, struck])
+    (last, queue.iter().map(|p| p.flow.0).collect(), [overflow, evicted])
 }
 
 /// At a full queue any packet may go, each as often.

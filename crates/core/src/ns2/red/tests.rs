@@ -10,6 +10,20 @@ use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
 
 const RULE: Rule = Rule { gentle: false, wait: false, ecn: false, in_bytes: false, mean: None };
 
+/// The early test of ns-2's RIO or RED.
+fn early<W: Why>(
+    count: &mut Count,
+    curve: &Curve,
+    rule: &Rule,
+    f: Found,
+    rio: bool,
+    rng: &mut Rng,
+    why: &mut W,
+) -> EarlyTest {
+    let of = if rio { Ns2Rio::test } else { Ns2Red::test };
+    of(count, curve, rule, f, rng, why)
+}
+
 fn found(avg: f64) -> Found {
     Found { avg, size: 1000, queued: 9.0 }
 }
@@ -78,7 +92,7 @@ fn it_draws_as_ns2_does() {
     let draws = |count: &mut Count, rio, avg, queued| {
         let (mut rng, mut idle) = (stream(1), stream(1));
         let found = Found { avg, size: 1000, queued };
-        test(count, &curve, &RULE, found, rio, &mut rng, &mut Silent);
+        early(count, &curve, &RULE, found, rio, &mut rng, &mut Silent);
         rng.uniform() != idle.uniform()
     };
     assert!(!draws(&mut count, false, 5.0, 1.0));
@@ -97,11 +111,11 @@ fn it_marks_only_low_down() {
     let tested = |rio, avg| {
         let mut rng = Rng::for_component(1, "marks");
         let rule = Rule { gentle: true, ..RULE };
-        test(&mut Count(1000), &curve, &rule, found(avg), rio, &mut rng, &mut Silent)
+        early(&mut Count(1000), &curve, &rule, found(avg), rio, &mut rng, &mut Silent)
     };
-    let early = |markable| EarlyTest::Early { markable };
-    assert_eq!([9.0, 11.0].map(|avg| tested(false, avg)), [early(true), early(false)]);
-    assert_eq!([11.0, 16.0].map(|avg| tested(true, avg)), [early(true), early(false)]);
+    let drop = |markable| EarlyTest::Early { markable };
+    assert_eq!([9.0, 11.0].map(|avg| tested(false, avg)), [drop(true), drop(false)]);
+    assert_eq!([11.0, 16.0].map(|avg| tested(true, avg)), [drop(true), drop(false)]);
     assert_eq!([false, true].map(|rio| tested(rio, 30.0)), [EarlyTest::Forced; 2]);
 }
 
@@ -113,7 +127,7 @@ fn it_counts_bytes_where_sizes_matter() {
     let found = Found { avg: 5.0, size: 500, queued: 9.0 };
     let mut rng = Rng::for_component(1, "bytes");
     let rule = Rule { mean: Some(1000), ..RULE };
-    test(&mut Count(700), &curve, &rule, found, false, &mut rng, &mut notes);
+    early(&mut Count(700), &curve, &rule, found, false, &mut rng, &mut notes);
     // 1,200 bytes are one packet: 0.2 / (1 − 0.2), halved for half a packet.
     assert_eq!(notes.items()[..3], [("count", 1200.0), ("p_b", 0.2), ("p_a", 0.125)]);
 }

@@ -12,7 +12,7 @@ use Colour::{Green as I, Yellow as O};
 const MS: u64 = 1_000_000_000;
 
 /// RIO with the fault at 1,000 packets a second, w_q = ½.
-fn rio<R: Sleeping>() -> Rio<AtInOnly<R>> {
+fn rio<R: UpdateAtIn>() -> Rio<AtInOnly<R>> {
     let packets =
         |min, max| Thresholds { min_th: Backlog::Packets(min), max_th: Backlog::Packets(max), max_p: 0.05 };
     let p = Params {
@@ -29,7 +29,7 @@ fn rio<R: Sleeping>() -> Rio<AtInOnly<R>> {
 }
 
 /// avg_in and avg_total after an arrival.
-fn after<R: Sleeping>(rio: &mut Rio<AtInOnly<R>>, at: u64, colour: Colour, mut queue: Fake) -> [f64; 2] {
+fn after<R: UpdateAtIn>(rio: &mut Rio<AtInOnly<R>>, at: u64, colour: Colour, mut queue: Fake) -> [f64; 2] {
     let packet = Packet { size: 1000, colour, ..Packet::default() };
     rio.arrive(Time(at), &packet, &mut queue, &mut Rng::for_component(1, "rio"), &mut Silent);
     rio.law.vars.avg
@@ -37,7 +37,7 @@ fn after<R: Sleeping>(rio: &mut Rio<AtInOnly<R>>, at: u64, colour: Colour, mut q
 
 #[test]
 fn averages_sleep_through_out_arrivals() {
-    fn both<R: Sleeping>() {
+    fn both<R: UpdateAtIn>() {
         let mut rio = rio::<R>();
         assert_eq!(after(&mut rio, 0, O, Fake::of(8, 4)), [0.0, 0.0]);
         assert_eq!(after(&mut rio, 0, I, Fake::of(8, 4)), [4.0, 6.0]);

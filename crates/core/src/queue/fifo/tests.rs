@@ -62,6 +62,10 @@ fn offer(q: &mut Fifo<Stamped>, flow: u32, colour: Colour) -> Admission {
     join(q, packet(flow, colour), &mut AnyAqm::DropTail(DropTail::default()))
 }
 
+fn evict(q: &mut Fifo<Stamped>, flow: u32, end: End) -> bool {
+    q.position(FlowId(flow), end).is_some_and(|position| q.evict(position))
+}
+
 fn balances(q: &Fifo<Stamped>) {
     let c = q.counts();
     for colour in Colour::ALL {
@@ -80,11 +84,11 @@ fn what_arrives_is_sent_dropped_or_waits() {
     }
     assert_eq!((q.packets(), q.bytes()), (3, 3000));
     assert_eq!(q.counts().dropped[Cause::OVERFLOW.index()], [1, 1, 0]);
-    assert!(q.strike(FlowId(1), End::Tail, Strike::Drop) && !q.has(FlowId(1)));
-    assert_eq!(q.take_struck().map(|h| h.flow), Some(FlowId(1)));
+    assert!(evict(&mut q, 1, End::Tail) && !q.has(FlowId(1)));
+    assert_eq!(q.take_evicted().map(|h| h.flow), Some(FlowId(1)));
     assert_eq!(q.pop().map(|h| h.flow), Some(FlowId(0)));
     balances(&q);
-    assert!(!q.strike(FlowId(9), End::Head, Strike::Drop));
+    assert!(!evict(&mut q, 9, End::Head));
 }
 
 #[test]
@@ -137,7 +141,7 @@ fn a_full_queue_does_not_hide_the_disciplines_cause() {
 }
 
 #[test]
-fn a_strike_takes_the_end_it_is_told() {
+fn an_eviction_takes_the_end_it_is_told() {
     let by_end =
         [(End::Head, [1, 7, 2]), (End::Tail, [7, 1, 2]), (End::Nth(0), [1, 7, 2]), (End::Nth(1), [7, 1, 2])];
     for (end, left) in by_end {
@@ -147,11 +151,12 @@ fn a_strike_takes_the_end_it_is_told() {
             join(&mut q, p, &mut AnyAqm::DropTail(DropTail::default()));
         }
         assert_eq!([1, 2, 7, 9].map(|f| q.packets_of_flow(FlowId(f))), [1, 1, 2, 0]);
-        assert!(!q.strike(FlowId(7), End::Nth(2), Strike::Drop));
-        assert!(q.strike(FlowId(7), end, Strike::Drop));
+        assert!(!evict(&mut q, 7, End::Nth(2)));
+        assert!(evict(&mut q, 7, end));
         assert_eq!(q.iter().map(|h| h.flow.0).collect::<Vec<_>>(), left);
         assert_eq!(q.counts().dropped[Cause::EVICTED.index()], [1, 0, 0]);
-        assert!(!q.strike(FlowId(7), end, Strike::Mark), "not capable");
+        assert!(!q.mark(0) && !q.mark(1), "not capable");
+        assert!(!q.mark(3) && !q.evict(3), "nothing there");
         balances(&q);
     }
 }
@@ -173,7 +178,7 @@ enum Step {
     Arrive(u32, usize, bool, Admission),
     Pop,
     Depart(Departure),
-    Strike(u32, bool, bool),
+    EvictOrMark(u32, bool, bool),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -189,7 +194,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (0u32..4, 0usize..3, any::<bool>(), verdict).prop_map(|(f, c, e, v)| Step::Arrive(f, c, e, v)),
         1 => Just(Step::Pop),
         1 => departure.prop_map(Step::Depart),
-        1 => (0u32..4, any::<bool>(), any::<bool>()).prop_map(|(f, h, m)| Step::Strike(f, h, m)),
+        1 => (0u32..4, any::<bool>(), any::<bool>()).prop_map(|(f, h, m)| Step::EvictOrMark(f, h, m)),
     ]
 }
 
@@ -199,7 +204,7 @@ proptest! {
     fn conserves(steps in prop::collection::vec(step(), 1..200), limit in 1u32..20) {
         let mut q = Fifo::new(Backlog::Packets(f64::from(limit)));
         let mut rng = Rng::for_component(1, "unused");
-        let (mut seq, mut last, mut struck) = (0, 0, 0);
+        let (mut seq, mut last, mut evicted) = (0, 0, 0);
         for step in steps {
             let told = |admit, send| AnyAqm::Custom(Box::new(Told { admit, send }));
             let sent = match step {
@@ -215,14 +220,15 @@ proptest! {
                     let mut aqm = told(VecDeque::new(), [d].into());
                     q.depart(Time::ZERO, |h| h.packet, &mut aqm, &mut rng, &mut Silent, |_, _| {})
                 }
-                Step::Strike(flow, head, mark) => {
+                Step::EvictOrMark(flow, head, mark) => {
                     let end = if head { End::Head } else { End::Tail };
-                    let how = if mark { Strike::Mark } else { Strike::Drop };
                     let had = q.has(FlowId(flow));
-                    let hit = q.strike(FlowId(flow), end, how);
+                    let position = q.position(FlowId(flow), end);
+                    prop_assert_eq!(position.is_some(), had);
+                    let hit = position.is_some_and(|at| if mark { q.mark(at) } else { q.evict(at) });
                     prop_assert!(had || !hit);
                     prop_assert!(mark || hit == had);
-                    struck += u64::from(hit && !mark);
+                    evicted += u64::from(hit && !mark);
                     None
                 }
             };
@@ -234,8 +240,8 @@ proptest! {
             balances(&q);
         }
         let mut taken = 0;
-        while q.take_struck().is_some() { taken += 1; }
-        prop_assert_eq!(taken, struck);
-        prop_assert_eq!(q.counts().dropped[Cause::EVICTED.index()].iter().sum::<u64>(), struck);
+        while q.take_evicted().is_some() { taken += 1; }
+        prop_assert_eq!(taken, evicted);
+        prop_assert_eq!(q.counts().dropped[Cause::EVICTED.index()].iter().sum::<u64>(), evicted);
     }
 }
