@@ -1,6 +1,6 @@
 //! Mechanisms by name: an entry of the registry, what its parameters were set to, and whether they fit their place.
 
-use inprofile_core::params::{Context, Fault, Field, Value, Values, Warning};
+use inprofile_core::params::{Check, Context, Field, Make, Value, Values};
 use inprofile_core::registry;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate};
 use serde_json::{Value as Json, json};
@@ -19,7 +19,6 @@ const SLOWEST_DRAIN: f64 = 1e6;
 const LARGEST_LIMIT: f64 = 1e9;
 
 /// A mechanism and what it was given.
-#[derive(Debug)]
 pub struct Mechanism<M: 'static> {
     /// Its name in the registry.
     pub name: &'static str,
@@ -28,7 +27,13 @@ pub struct Mechanism<M: 'static> {
     /// All its parameters.
     pub fields: &'static [Field],
     /// Makes one.
-    pub build: fn(&Values, &Context) -> M,
+    pub build: Make<M>,
+}
+
+impl<M> std::fmt::Debug for Mechanism<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct(self.name).field("values", &self.values).finish()
+    }
 }
 
 // Not derived: that would require the mechanism itself to be Clone.
@@ -53,12 +58,17 @@ impl<M> Mechanism<M> {
 }
 
 /// A mechanism that was read, and the table it was read from.
-#[derive(Debug)]
 pub struct Found<'d, 'r, M: 'static> {
     /// What it is.
     pub mechanism: Mechanism<M>,
-    check: fn(&Values, &Context) -> Result<Vec<Warning>, Fault>,
+    check: Check,
     section: Section<'d, 'r>,
+}
+
+impl<M> std::fmt::Debug for Found<'_, '_, M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.mechanism.fmt(f)
+    }
 }
 
 impl<M> Found<'_, '_, M> {

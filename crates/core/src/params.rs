@@ -147,14 +147,24 @@ pub struct Field {
 }
 
 /// What a parameter is when it is left out.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub enum Default {
     /// It may not be left out.
     Required,
     /// This value.
-    Value(fn() -> Value),
+    Value(&'static (dyn Fn() -> Value + Send + Sync)),
     /// Follows from other things, as its documentation says.
     Derived,
+}
+
+impl std::fmt::Debug for Default {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Default::Required => f.write_str("Required"),
+            Default::Value(value) => f.debug_tuple("Value").field(&value()).finish(),
+            Default::Derived => f.write_str("Derived"),
+        }
+    }
 }
 
 impl PartialEq for Field {
@@ -229,6 +239,12 @@ pub struct Warning {
     /// What follows from it.
     pub text: String,
 }
+
+/// Whether values go together in this place, with what they deserve a word about; else the first fault.
+pub type Check = &'static (dyn Fn(&Values, &Context) -> Result<Vec<Warning>, Fault> + Send + Sync);
+
+/// Makes a mechanism from values that have passed its [`Check`].
+pub type Make<M> = &'static (dyn Fn(&Values, &Context) -> M + Send + Sync);
 
 /// The parameters of one mechanism. Implemented by [`params!`](crate::params!).
 pub trait Params: Sized {

@@ -14,7 +14,7 @@ use crate::marker::{self, Marker};
 use crate::mechanism::Mechanism;
 use crate::ns2::{self, rio::AtInOnly};
 use crate::packet::{Direction, Packet};
-use crate::params::{Build, Context, Fault, Field, Params, Values, Warning};
+use crate::params::{Build, Check, Field, Make, Params};
 use crate::queue::Queue;
 use crate::rng::Rng;
 use crate::units::Time;
@@ -31,9 +31,9 @@ pub struct Entry<M: 'static> {
     /// What an operator sets.
     pub fields: &'static [Field],
     /// Whether these values go together in this place.
-    pub check: fn(&Values, &Context) -> Result<Vec<Warning>, Fault>,
+    pub check: Check,
     /// The mechanism in its first state; `check` has passed.
-    pub build: fn(&Values, &Context) -> M,
+    pub build: Make<M>,
 }
 
 // Derived, these would ask that M be Copy; an entry holds no M.
@@ -83,8 +83,8 @@ macro_rules! mechanisms {
             summary: $summary,
             source: $source,
             fields: <$params as Params>::FIELDS,
-            check: |v, c| <$params as Params>::from_values(v).check(c),
-            build: |v, c| $any::$variant(<$params as Params>::from_values(v).build(c).into()),
+            check: &|v, c| <$params as Params>::from_values(v).check(c),
+            build: &|v, c| $any::$variant(<$params as Params>::from_values(v).build(c).into()),
         }, )* ];
 
         $(#[$meta])*

@@ -108,16 +108,16 @@ pub const KINDS: &[Entry<Traffic>] = &[
         summary: "TCP with unlimited data.",
         source: "RFC 793",
         fields: &[],
-        check: |_, _| Ok(Vec::new()),
-        build: |_, _| Traffic::Bulk,
+        check: &|_, _| Ok(Vec::new()),
+        build: &|_, _| Traffic::Bulk,
     },
     Entry {
         name: "transfer",
         summary: "TCP with a limited amount of data; its completion time is recorded.",
         source: "RFC 793",
         fields: Transfer::FIELDS,
-        check: |v, _| Transfer::from_values(v).check(),
-        build: |v, _| {
+        check: &|v, _| Transfer::from_values(v).check(),
+        build: &|v, _| {
             let t = Transfer::from_values(v);
             Traffic::Transfer(t.size, law(t.sizes, t.shape))
         },
@@ -127,8 +127,8 @@ pub const KINDS: &[Entry<Traffic>] = &[
         summary: "UDP at a constant rate.",
         source: "RFC 768",
         fields: Cbr::FIELDS,
-        check: |v, _| fits(Cbr::from_values(v).packet),
-        build: |v, _| {
+        check: &|v, _| fits(Cbr::from_values(v).packet),
+        build: &|v, _| {
             let c = Cbr::from_values(v);
             Traffic::Udp(udp::Config {
                 rate: c.rate,
@@ -144,8 +144,8 @@ pub const KINDS: &[Entry<Traffic>] = &[
         summary: "UDP at a peak rate while on, silent while off.",
         source: "RFC 768",
         fields: OnOff::FIELDS,
-        check: |v, _| OnOff::from_values(v).check(),
-        build: |v, _| {
+        check: &|v, _| OnOff::from_values(v).check(),
+        build: &|v, _| {
             let o = OnOff::from_values(v);
             let periods = udp::Periods { on: o.on, off: o.off, law: law(o.periods, o.shape) };
             Traffic::Udp(udp::Config {

@@ -99,8 +99,8 @@ fn registry() -> Registry {
         summary: "Drops what has waited for too long.",
         source: "docs/guides/mechanism.md",
         fields: Params::FIELDS,
-        check: |values, context| Params::from_values(values).check(context),
-        build: |values, context| AnyAqm::Custom(Box::new(Params::from_values(values).build(context))),
+        check: &|values, context| Params::from_values(values).check(context),
+        build: &|values, context| AnyAqm::Custom(Box::new(Params::from_values(values).build(context))),
     });
     registry
 }

@@ -109,12 +109,12 @@ fn registry() -> Registry {
         summary: "Sends numbers.",
         source: "this test",
         fields: &[],
-        check: |_, _| Ok(Vec::new()),
-        build: |_, _| AnyMarker::Custom(Box::new(Sender { sent: 0.0, oracle: None })),
+        check: &|_, _| Ok(Vec::new()),
+        build: &|_, _| AnyMarker::Custom(Box::new(Sender { sent: 0.0, oracle: None })),
     };
     let asker = Entry {
         name: "asker",
-        build: |_, _| AnyMarker::Custom(Box::new(Sender { sent: 0.0, oracle: Some(Oracle::Window) })),
+        build: &|_, _| AnyMarker::Custom(Box::new(Sender { sent: 0.0, oracle: Some(Oracle::Window) })),
         ..sender
     };
     r.markers.extend([sender, asker]);
@@ -123,8 +123,8 @@ fn registry() -> Registry {
         summary: "Listens.",
         source: "this test",
         fields: &[],
-        check: |_, _| Ok(Vec::new()),
-        build: |_, _| AnyAqm::Custom(Box::new(Listener)),
+        check: &|_, _| Ok(Vec::new()),
+        build: &|_, _| AnyAqm::Custom(Box::new(Listener)),
     });
     r
 }

@@ -11,7 +11,8 @@ use crate::marker::{tsw2cm, tsw3cm};
 use crate::ns2::red::{Ns2Red, Ns2Rio};
 use crate::ns2::rio::AtInOnly;
 use crate::params::{
-    Bounds, Build, Context, Default, Fault, Field, Kind, Params, Value, Values, Warning, joined_len, same,
+    Bounds, Build, Check, Context, Default, Fault, Field, Kind, Make, Params, Value, Values, Warning,
+    joined_len, same,
 };
 use crate::registry::{AnyAqm, AnyMarker, Entry};
 use crate::units::Backlog;
@@ -33,7 +34,7 @@ const fn choice(
     name: &'static str,
     words: &'static [&'static str],
     doc: &'static [&'static str],
-    default: fn() -> Value,
+    default: &'static (dyn Fn() -> Value + Send + Sync),
 ) -> Field {
     Field { name, kind: Kind::Choice(words), bounds: Bounds::ANY, doc, default: Default::Value(default) }
 }
@@ -44,13 +45,13 @@ const LIMIT_RULE: Field = choice(
     &[
         "Whether a limit of n packets holds n waiting packets (`waiting`), or n − 1 as in ns-2 (`ns2`). Under `[tcp] profile = \"ns2\"`, the default is `ns2` for a limit in packets, in any engine.",
     ],
-    || Value::Choice("waiting"),
+    &|| Value::Choice("waiting"),
 );
 const VARIANT: Field = choice(
     "variant",
     &[FLOYD93, NS2],
     &["Floyd and Jacobson's algorithm (1993, Fig. 2), or ns-2 2.35's, to the last bit and random number."],
-    || Value::Choice(FLOYD93),
+    &|| Value::Choice(FLOYD93),
 );
 const VARIANT_OF_RED: Field = choice(
     "variant",
@@ -58,15 +59,15 @@ const VARIANT_OF_RED: Field = choice(
     &[
         "Floyd and Jacobson's algorithm, or ns-2's, random number by random number: with thresholds in bytes that counts the limit in bytes, too, a packet for mean_packet, and lets a packet join while fewer wait; `drop = \"front\"` is the packet behind the front one, as ns-2's `drop_front_` has it.",
     ],
-    || Value::Choice(FLOYD93),
+    &|| Value::Choice(FLOYD93),
 );
 const CHANCES: Field =
-    choice("variant", &[RFC2859, NS2], &["RFC 2859's algorithm, or ns-2's to the last bit."], || {
+    choice("variant", &[RFC2859, NS2], &["RFC 2859's algorithm, or ns-2's to the last bit."], &|| {
         Value::Choice(RFC2859)
     });
 
 /// RIO's option with the word for the fault in ns-2's averages.
-const fn avg_update(default: fn() -> Value) -> Field {
+const fn avg_update(default: &'static (dyn Fn() -> Value + Send + Sync)) -> Field {
     choice(
         "avg_update",
         &["clark_fang", "every_arrival", "own_colour", NS2],
@@ -110,12 +111,7 @@ macro_rules! fields {
 }
 
 /// An entry with these fields, check and build.
-fn entry<M>(
-    ours: &Entry<M>,
-    fields: &'static [Field],
-    check: fn(&Values, &Context) -> Result<Vec<Warning>, Fault>,
-    build: fn(&Values, &Context) -> M,
-) -> Entry<M> {
+fn entry<M>(ours: &Entry<M>, fields: &'static [Field], check: Check, build: Make<M>) -> Entry<M> {
     Entry { fields, check, build, ..*ours }
 }
 
@@ -123,12 +119,12 @@ fn entry<M>(
 #[must_use]
 pub fn aqms(ours: &[Entry<AnyAqm>]) -> Vec<Entry<AnyAqm>> {
     let with_ns2 = |e: &Entry<AnyAqm>| match e.name {
-        "drop_tail" => entry(e, &[LIMIT_RULE], check_limit, build_drop_tail),
+        "drop_tail" => entry(e, &[LIMIT_RULE], &check_limit, &build_drop_tail),
         "red" => entry(
             e,
             fields!([VARIANT_OF_RED], red::Params),
-            |v, c| red::Params::from_values(v).check(c),
-            |v, c| {
+            &|v, c| red::Params::from_values(v).check(c),
+            &|v, c| {
                 let p = red::Params::from_values(v);
                 if is_set(v, "variant") {
                     AnyAqm::Ns2Red(Box::new(p.discipline::<Ns2Red>(c)))
@@ -139,9 +135,9 @@ pub fn aqms(ours: &[Entry<AnyAqm>]) -> Vec<Entry<AnyAqm>> {
         ),
         "rio" => entry(
             e,
-            fields!([VARIANT, avg_update(|| Value::Choice("clark_fang"))], rio::Params),
-            |v, c| rio::Params::from_values(&without_fault(v)).check(c),
-            |v, c| {
+            fields!([VARIANT, avg_update(&|| Value::Choice("clark_fang"))], rio::Params),
+            &|v, c| rio::Params::from_values(&without_fault(v)).check(c),
+            &|v, c| {
                 let p = rio::Params::from_values(&without_fault(v));
                 match (is_set(v, "variant"), is_set(v, "avg_update")) {
                     (false, false) => AnyAqm::Rio(Box::new(p.build(c))),
@@ -153,9 +149,9 @@ pub fn aqms(ours: &[Entry<AnyAqm>]) -> Vec<Entry<AnyAqm>> {
         ),
         "rio_plus_out" => entry(
             e,
-            fields!([VARIANT, avg_update(|| Value::Choice("every_arrival"))], rio_plus_out::Params),
-            |v, c| rio_plus_out::Params::from_values(&without_fault(v)).check(c),
-            |v, c| {
+            fields!([VARIANT, avg_update(&|| Value::Choice("every_arrival"))], rio_plus_out::Params),
+            &|v, c| rio_plus_out::Params::from_values(&without_fault(v)).check(c),
+            &|v, c| {
                 let p = rio_plus_out::Params::from_values(&without_fault(v));
                 match (is_set(v, "variant"), is_set(v, "avg_update")) {
                     (false, false) => AnyAqm::RioPlusOut(Box::new(p.build(c))),
@@ -168,8 +164,8 @@ pub fn aqms(ours: &[Entry<AnyAqm>]) -> Vec<Entry<AnyAqm>> {
         "fdd_red" => entry(
             e,
             fields!([VARIANT], fdd_red::Params),
-            |v, c| fdd_red::Params::from_values(v).check(c),
-            |v, c| {
+            &|v, c| fdd_red::Params::from_values(v).check(c),
+            &|v, c| {
                 let p = fdd_red::Params::from_values(v);
                 if is_set(v, "variant") {
                     AnyAqm::Ns2FddRed(Box::new(p.discipline::<Ns2Red>(c)))
@@ -190,8 +186,8 @@ pub fn markers(ours: &[Entry<AnyMarker>]) -> Vec<Entry<AnyMarker>> {
         "tsw2cm" => entry(
             e,
             fields!([CHANCES], tsw2cm::Params),
-            |v, c| tsw2cm::Params::from_values(v).check(c),
-            |v, c| {
+            &|v, c| tsw2cm::Params::from_values(v).check(c),
+            &|v, c| {
                 let p = tsw2cm::Params::from_values(v);
                 if is_set(v, "variant") {
                     AnyMarker::Ns2Tsw2cm(p.marker(c))
@@ -203,8 +199,8 @@ pub fn markers(ours: &[Entry<AnyMarker>]) -> Vec<Entry<AnyMarker>> {
         "tsw3cm" => entry(
             e,
             fields!([CHANCES], tsw3cm::Params),
-            |v, c| tsw3cm::Params::from_values(v).check(c),
-            |v, c| {
+            &|v, c| tsw3cm::Params::from_values(v).check(c),
+            &|v, c| {
                 let p = tsw3cm::Params::from_values(v);
                 if is_set(v, "variant") {
                     AnyMarker::Ns2Tsw3cm(Box::new(p.marker(c)))

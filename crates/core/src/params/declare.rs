@@ -84,7 +84,7 @@ macro_rules! params {
         const ALL: [$crate::params::Field; $crate::params::joined_len(OWN, GROUP)] =
             $crate::params::joined(OWN, GROUP, &[
                 $($( (stringify!($over), $crate::params::Default::Value(
-                    || $crate::params::Param::to_value(&$value))), )*)?
+                    &|| $crate::params::Param::to_value(&$value))), )*)?
             ]);
         &ALL
     }};
@@ -92,7 +92,7 @@ macro_rules! params {
     (@bounds $bounds:ident) => { $crate::params::Bounds::$bounds };
     (@default $ty:ty) => { <$ty as $crate::params::Slot>::LEFT_OUT };
     (@default $ty:ty, $default:expr) => {
-        $crate::params::Default::Value(|| {
+        $crate::params::Default::Value(&|| {
             let v: $ty = $default;
             <$ty as $crate::params::Param>::to_value(&v)
         })

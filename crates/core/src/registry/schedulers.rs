@@ -1,6 +1,6 @@
 //! Every scheduler by name. A new one adds one line here.
 
-use crate::params::{Context, Fault, Field, Params, Values, Warning};
+use crate::params::{Check, Context, Field, Params, Values};
 use crate::queue;
 use crate::queue::scheduler::Scheduler;
 
@@ -16,7 +16,7 @@ pub struct SchedulerEntry {
     /// What an operator sets of each class.
     pub fields: &'static [Field],
     /// Whether one class's values make sense in this place.
-    pub check: fn(&Values, &Context) -> Result<Vec<Warning>, Fault>,
+    pub check: Check,
     /// The scheduler of classes with these values, in order; `check` has passed for each.
     pub build: fn(&[Values], &Context) -> AnyScheduler,
 }
@@ -29,7 +29,7 @@ macro_rules! schedulers {
             summary: $summary,
             source: $source,
             fields: <$params as Params>::FIELDS,
-            check: |v, c| <$params as Params>::from_values(v).check(c),
+            check: &|v, c| <$params as Params>::from_values(v).check(c),
             build: |classes, c| {
                 let classes: Vec<$params> = classes.iter().map(<$params as Params>::from_values).collect();
                 AnyScheduler::$variant(<$params>::build(&classes, c))

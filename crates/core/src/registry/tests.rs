@@ -1,6 +1,6 @@
 use super::*;
 use crate::mechanism::Mechanism;
-use crate::params::{Default as Fallback, Kind, Value};
+use crate::params::{Context, Default as Fallback, Kind, Value, Values};
 use crate::queue;
 use crate::queue::scheduler::Scheduler;
 use crate::units::{Backlog, Bytes, Duration, Rate};
@@ -162,8 +162,8 @@ fn a_registry_takes_more() {
         summary: "Everything OUT.",
         source: "this test",
         fields: &[],
-        check: |_, _| Ok(Vec::new()),
-        build: |_, _| AnyMarker::Custom(Box::new(AllOut)),
+        check: &|_, _| Ok(Vec::new()),
+        build: &|_, _| AnyMarker::Custom(Box::new(AllOut)),
     });
     catalogue(&r.markers);
     let mut m = (r.markers[r.markers.len() - 1].build)(&Values::default(), &CONTEXT);

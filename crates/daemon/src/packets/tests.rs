@@ -3,7 +3,7 @@ use std::sync::mpsc::channel;
 use inprofile_config::named::Mechanism;
 use inprofile_core::marker::Marker;
 use inprofile_core::packet::{Colour, Packet};
-use inprofile_core::params::Values;
+use inprofile_core::params::{Make, Values};
 use inprofile_core::registry::AnyMarker;
 use inprofile_core::rng::Rng;
 use inprofile_core::verdict::{Mark, Why};
@@ -49,7 +49,7 @@ fn config(fail: &str) -> Config {
         name: "breaks",
         values: Values::default(),
         fields: &[],
-        build: |_, _| AnyMarker::Custom(Box::new(Breaks(0))),
+        build: &|_, _| AnyMarker::Custom(Box::new(Breaks(0))),
     };
     config
 }
@@ -97,12 +97,12 @@ fn reload_that_panics(fail: &str) -> (Result<(), String>, io::Result<()>, Vec<u8
     let mut io = Replay::new(Layer::Ip, (1..=6).map(frame).collect());
     let mut before = config(fail);
     let mut after = before.clone();
-    let marker = |c: &mut Config, name: &'static str, build: fn(&Values, &_) -> AnyMarker| {
+    let marker = |c: &mut Config, name: &'static str, build: Make<AnyMarker>| {
         let marker = &mut c.directions[0].as_mut().unwrap().customers[0].marker;
         *marker = Mechanism { name, values: Values::default(), fields: &[], build };
     };
-    marker(&mut before, "sound", |_, _| AnyMarker::Custom(Box::new(Sound)));
-    marker(&mut after, "unsound", |_, _| panic!("it can't be built"));
+    marker(&mut before, "sound", &|_, _| AnyMarker::Custom(Box::new(Sound)));
+    marker(&mut after, "unsound", &|_, _| panic!("it can't be built"));
     let (log, _) = Log::start(Level::Error, None).unwrap();
     let mut this = Loop::new(&mut io, Router::new(before, Layer::Ip, 1), THERE, 1, log);
     let (asked, waiting) = ask();
