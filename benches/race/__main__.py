@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5, help="rounds of every measurement (default: 5)")
     parser.add_argument(
         "--only",
-        choices=["race", "mechanisms", "scale", "threads", "router"],
+        choices=["race", "configurations", "mechanisms", "scale", "threads", "router"],
         help="one measurement, printed",
     )
     parser.add_argument(
@@ -57,6 +57,7 @@ def main() -> int:
     }
     for name, measured in (
         ("race", lambda: measure.race(bins, rivals, plan)),
+        ("configurations", lambda: measure.configurations(bins, plan)),
         ("mechanisms", lambda: measure.mechanisms(bins, dpdk, plan)),
         ("scale", lambda: measure.scale(bins, plan)),
         ("threads", lambda: measure.threads(bins, plan)),
@@ -74,7 +75,7 @@ def main() -> int:
                 result["profile"] = {"not_run": str(e)}
                 break
         write(result)
-    print(report.tables(result))
+    print("\n\n".join(report.tables(result).values()))
     if args.update:
         before = json.loads((DOCS / "benchmarks.json").read_text())
         before[args.only] = result[args.only]

@@ -17,6 +17,8 @@ Row = dict[str, Any]
 
 # Simulated seconds a number of flows: long enough to be past the start, short enough for ns-3.
 SECONDS = {10: 100, 100: 20, 1000: 5}
+# The same for configurations: about a million packets a run.
+CONFIGURATION_SECONDS = {10: 500, 100: 50, 1000: 8}
 # Ours alone.
 SCALE_SECONDS = {10: 100, 100: 20, 1000: 5, 10_000: 3, 100_000: 2}
 # Packets decided on at once: what the router takes from its ring, and one.
@@ -174,6 +176,32 @@ def mechanisms(bins: Path, dpdk: Peer | Missing, plan: Plan) -> list[Row]:
                     "ratio": round(ratio, 2),
                     "ratio_min": round(least, 2),
                     "ratio_max": round(most, 2),
+                }
+            )
+    return rows
+
+
+def configurations(bins: Path, plan: Plan) -> list[Row]:
+    """Disciplines, schedulers, monitors and the ns-2 profile beside our plain link, in pairs of runs."""
+    rows: list[Row] = []
+    for flows, long in CONFIGURATION_SECONDS.items():
+        say(f"configurations: {flows} flows, {plan.rounds} rounds")
+        seconds = round(long * (0.2 if plan.quick else 1.0), 3)
+        pairs: dict[str, list[Row]] = {}
+        for pair in pinned(bins / "bench-configurations", flows, seconds, plan.rounds):
+            pairs.setdefault(pair["name"], []).append(pair)
+        for name, runs in pairs.items():
+            ratio, least, most = spread([run["packets"] / run["plain"] for run in runs])
+            rows.append(
+                {
+                    "name": name,
+                    "flows": flows,
+                    "plain": round(median(run["plain"] for run in runs)),
+                    "packets": round(median(run["packets"] for run in runs)),
+                    "events_per_packet": round(runs[0]["events"], 2),
+                    "ratio": round(ratio, 3),
+                    "ratio_min": round(least, 3),
+                    "ratio_max": round(most, 3),
                 }
             )
     return rows
