@@ -8,94 +8,35 @@
 pub mod buffers;
 pub mod customer;
 pub mod delay_line;
+mod held;
 pub mod lateness;
 pub mod marking;
+mod policy;
+mod setup;
 pub mod shaper;
+mod state;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use inprofile_core::marker::action::POLICED;
-use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Kind, Packet};
-use inprofile_core::queue::fifo::{Counts, Item};
-use inprofile_core::queue::hierarchy::{Hierarchy, MemberSetup};
-use inprofile_core::queue::priority::Priority;
-use inprofile_core::queue::scheduled::{Class, Heir, Setup};
-use inprofile_core::registry::{AnyAqm, AnyScheduler};
+use inprofile_core::packet::{Direction, Ecn, Kind, Packet};
+use inprofile_core::queue::hierarchy::Hierarchy;
 use inprofile_core::rng::Rng;
 use inprofile_core::signal::{FORGET, Outbox, Signal};
 use inprofile_core::units::{Bytes, Duration, Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Mark, Silent};
 
-use crate::code_points::{CodePoints, Dscp};
-use crate::packet::{self, Census, Headers, Layer, Seen};
+use crate::packet::{self, Census, Layer};
 use buffers::{Buffers, Slot};
 use customer::CustomerCounts;
+use held::Held;
 use marking::Marking;
+pub use policy::{Decision, Former, MOST_MARKERS, Paint, Policy, Way};
+use setup::{CUSTOMERS, FIRST, SHARED};
+pub use setup::{CustomerQueue, Parts, Sharing};
 use shaper::Shaper;
-
-/// The most markers one packet passes: its customer's, and the aggregate's.
-pub const MOST_MARKERS: usize = 2;
-
-/// What is done with a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
-    /// Whose it is.
-    pub flow: FlowId,
-    /// The flow has only now been given this number: what mechanisms keep under it was another flow's.
-    pub forget: Option<Former>,
-    /// Whose packet it is, by his place; `None`: nobody's.
-    pub customer: Option<u32>,
-    /// The customer has queues of his own, and the packet waits there.
-    pub own_queue: bool,
-    /// The class a scheduler serves it in.
-    pub class: u8,
-    /// The colour it comes with.
-    pub colour: Colour,
-    /// Markers it passes, in order, by their number.
-    pub markers: [Option<u16>; MOST_MARKERS],
-    /// The DSCP it leaves with.
-    pub paint: Paint,
-    /// The classes of its VLAN tags and MPLS labels are taken off.
-    pub clear_link: bool,
-}
-
-/// Where a flow's packets went before its number passed to another: what may still keep state under it, beside shared queues.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Former {
-    /// The markers it passed.
-    pub markers: [Option<u16>; MOST_MARKERS],
-    /// The customer it was of.
-    pub customer: Option<u32>,
-}
-
-/// Which DSCP a packet leaves with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Paint {
-    /// The one it came with.
-    Keep,
-    /// That of its colour.
-    Colour(CodePoints),
-    /// This one.
-    As(Dscp),
-}
-
-/// What becomes of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// It goes on at once, unqueued and unmarked.
-    Pass,
-    /// It goes no further.
-    Refuse,
-    /// It is marked and queued.
-    Queue(Way),
-}
-
-/// Decides what is done with which frame.
-pub trait Policy {
-    /// What is done with this one.
-    fn decide(&mut self, now: Time, seen: &Seen) -> Decision;
-}
+pub use state::{ClassState, Totals};
 
 /// A packet that leaves, or what became of it. `number` counts the arrivals from 0.
 pub trait Witness {
@@ -113,178 +54,6 @@ pub trait Witness {
     }
     /// A packet goes onto the link, which it may at `due`; `frame` is as it goes out.
     fn send(&mut self, due: Time, number: u64, frame: &mut [u8]);
-}
-
-/// A queued packet.
-#[derive(Clone, Copy, Debug)]
-struct Held {
-    packet: Packet,
-    /// Of an IP packet: where its DSCP and ECN are.
-    headers: Option<Headers>,
-    paint: Paint,
-    clear_link: bool,
-    slot: Slot,
-    number: u64,
-    since: Time,
-    customer: Option<u32>,
-}
-
-impl Held {
-    /// Gives the frame the DSCP it leaves with, CE if a discipline has marked it, and takes its link's classes off.
-    fn write(&self, frame: &mut [u8]) {
-        // Most frames have neither tags nor labels.
-        if self.clear_link && self.headers.is_none_or(|h| h.link.tags > 0 || h.link.labels > 0) {
-            packet::clear_link_classes(frame);
-        }
-        let Some(headers) = &self.headers else { return };
-        match self.paint {
-            Paint::Keep => {}
-            Paint::Colour(points) => {
-                packet::set_dscp(frame, headers, points.of(self.packet.colour));
-            }
-            Paint::As(dscp) => {
-                packet::set_dscp(frame, headers, dscp);
-            }
-        }
-        if self.packet.ecn == Ecn::Experienced && headers.ecn != Ecn::Experienced {
-            packet::congestion_experienced(frame, headers);
-        }
-    }
-}
-
-impl Item for Held {
-    fn size(&self) -> u32 {
-        self.packet.size
-    }
-    fn colour(&self) -> Colour {
-        self.packet.colour
-    }
-    fn flow(&self) -> FlowId {
-        self.packet.flow
-    }
-    fn since(&self) -> Time {
-        self.since
-    }
-    fn mark(&mut self) -> bool {
-        self.packet.ecn.mark()
-    }
-}
-
-/// Where packets went that neither a marker nor the queue has counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Frames that came in.
-    pub came: u64,
-    /// Sent on without being queued.
-    pub passed: u64,
-    /// Refused by the policy.
-    pub refused: u64,
-    /// Dropped by a marker, but not as out of profile.
-    pub marked_away: u64,
-    /// Dropped by a marker as out of profile.
-    pub policed: u64,
-    /// Dropped because every buffer was taken.
-    pub no_buffer: u64,
-    /// Sent at the shaped rate.
-    pub sent: u64,
-    /// Thrown away when their turn came, as it had come too long ago.
-    pub too_late: u64,
-    /// Of those that came: packets with a length field that says something else than what was received.
-    pub length_disagrees: u64,
-}
-
-/// What a datapath is made of.
-#[derive(Debug)]
-pub struct Parts {
-    /// What frames begin with.
-    pub layer: Layer,
-    /// Markers, by their number in [`Way::markers`].
-    pub markers: Vec<Marking>,
-    /// The queues, one a class; at least one. A packet of an unknown class joins the last.
-    pub classes: Vec<Setup>,
-    /// Shares the link out among the classes.
-    pub scheduler: AnyScheduler,
-    /// How the link is shared out between these classes and customers who have their own.
-    pub sharing: Sharing,
-    /// The random numbers of the disciplines.
-    pub rng: Rng,
-    /// The shaped rate; it must not be zero.
-    pub rate: Rate,
-    /// Bytes a packet takes on the link beside its IP packet, as in `tc`'s overhead.
-    pub overhead: u32,
-    /// The fewest bytes a packet counts for, overhead included, as in `tc`'s mpu.
-    pub mpu: u32,
-    /// A packet whose turn is longer ago than this is thrown away: sent all at once, late ones would exceed the rate.
-    pub age_limit: Option<Duration>,
-    /// The most packets that are held at a time, whatever the limit says.
-    pub buffers: usize,
-}
-
-/// How the link is shared out between the classes that customers share, and customers with queues of their own.
-#[derive(Debug)]
-pub struct Sharing {
-    /// So many of the first classes go before everybody.
-    pub first: usize,
-    /// The level of the other classes among customers', and the bytes of their turn: see [`MemberSetup`].
-    pub level: u8,
-    /// See `level`.
-    pub quantum: u32,
-    /// Places of customers: each is below this.
-    pub places: usize,
-    /// Places that somebody else had, or nobody: their counts begin.
-    pub new: Vec<u32>,
-    /// Queues of customers that are set up, or set up anew.
-    pub queues: Vec<CustomerQueue>,
-    /// Places whose queues are wanted no longer.
-    pub gone: Vec<u32>,
-}
-
-/// The classes have the link for themselves.
-impl Default for Sharing {
-    fn default() -> Sharing {
-        let (new, queues, gone) = (Vec::new(), Vec::new(), Vec::new());
-        Sharing { first: 0, level: 0, quantum: 1500, places: 0, new, queues, gone }
-    }
-}
-
-/// A customer's own queues.
-#[derive(Debug)]
-pub struct CustomerQueue {
-    /// His place.
-    pub place: u32,
-    /// His classes, by the numbers of the shared ones, and his part of the link.
-    pub setup: MemberSetup,
-    /// Where he had queues before: who takes over from each class.
-    pub heirs: Vec<Heir>,
-}
-
-/// Members of the hierarchy: the classes that go first, the others, and then customers by their place.
-const FIRST: usize = 0;
-const SHARED: usize = 1;
-const CUSTOMERS: usize = 2;
-
-/// A class, to be looked at.
-#[derive(Clone, Copy, Debug)]
-pub struct ClassState<'a>(&'a Class<Held>);
-
-impl ClassState<'_> {
-    /// The queue's counts.
-    #[must_use]
-    pub fn counts(&self) -> &Counts {
-        self.0.queue.counts()
-    }
-
-    /// Packets waiting, by colour.
-    #[must_use]
-    pub fn waiting(&self) -> [u32; 3] {
-        self.0.queue.waiting()
-    }
-
-    /// The discipline: for its gauges and stats.
-    #[must_use]
-    pub fn aqm(&self) -> &AnyAqm {
-        &self.0.aqm
-    }
 }
 
 /// One direction.
@@ -315,106 +84,6 @@ pub struct Datapath<P> {
 }
 
 impl<P: Policy> Datapath<P> {
-    /// Empty and idle.
-    pub fn new(policy: P, parts: Parts) -> Datapath<P> {
-        let mut new = Datapath {
-            policy,
-            ticks: BinaryHeap::new(),
-            layer: parts.layer,
-            overhead: parts.overhead,
-            mpu: parts.mpu,
-            age_limit: parts.age_limit,
-            present: Time::ZERO,
-            markers: parts.markers,
-            queue: Hierarchy::default(),
-            first: 0,
-            customers: Vec::new(),
-            rng: parts.rng,
-            shaper: Shaper::new(parts.rate),
-            held_until: None,
-            buffers: Buffers::new(parts.buffers),
-            census: Census::default(),
-            totals: Totals::default(),
-        };
-        new.set_ticks();
-        new.set_queues(Time::ZERO, parts.scheduler, parts.classes, parts.sharing, &[]);
-        new
-    }
-
-    /// Set up anew at `now`, with the packets that wait, the counts and the link as they are. `parts.markers` are all of
-    /// them, those that go on included (take them with [`Datapath::take_markers`]); `heirs` says where the packets of
-    /// each old class go; of customers' queues `parts.sharing` has those that change. No packet is dropped.
-    #[must_use]
-    pub fn set_up_anew(self, policy: P, parts: Parts, heirs: &[Heir], now: Time) -> Datapath<P> {
-        let mut new = Datapath {
-            policy,
-            layer: parts.layer,
-            overhead: parts.overhead,
-            mpu: parts.mpu,
-            age_limit: parts.age_limit,
-            markers: parts.markers,
-            ..self
-        };
-        new.set_ticks();
-        new.set_queues(now, parts.scheduler, parts.classes, parts.sharing, heirs);
-        new.shaper.set_rate(parts.rate);
-        new.buffers.set_most(parts.buffers);
-        // What was held back by a set rate may have another now.
-        let sending = new.shaper.due().is_some();
-        new.held_until = new.held_until.filter(|_| !sending).map(|_| now);
-        new
-    }
-
-    /// Notes when which marker ticks.
-    fn set_ticks(&mut self) {
-        let ticks = (0..).zip(&self.markers).filter_map(|(n, m)| Some(Reverse((m.next_tick()?, n))));
-        self.ticks = ticks.collect();
-    }
-
-    /// Sets the classes that all share up, and those of customers that change.
-    fn set_queues(
-        &mut self,
-        now: Time,
-        scheduler: AnyScheduler,
-        mut classes: Vec<Setup>,
-        sharing: Sharing,
-        heirs: &[Heir],
-    ) {
-        let (was, first, count) = (self.first, sharing.first.min(classes.len()), classes.len());
-        let others = classes.split_off(first);
-        // A class that goes leaves its packets to one of the same rank.
-        let (of_first, of_others) = heirs.split_at(was.min(heirs.len()));
-        let within = |heir: &Heir, from: usize, to: usize, else_to: usize| {
-            let class = if (from..to).contains(&heir.class) { heir.class - from } else { else_to };
-            Heir { class, unchanged: heir.unchanged && class + from == heir.class }
-        };
-        let of_first: Vec<Heir> = of_first.iter().map(|h| within(h, 0, first, 0)).collect();
-        let last = others.len().saturating_sub(1);
-        let of_others: Vec<Heir> = of_others.iter().map(|h| within(h, first, count, last)).collect();
-        if classes.is_empty() {
-            self.queue.leave(FIRST);
-        } else {
-            let scheduler = AnyScheduler::Priority(Priority);
-            let setup = MemberSetup { scheduler, classes, level: 0, quantum: u32::MAX, shape: None };
-            self.queue.put(now, FIRST, setup, &of_first);
-        }
-        let Sharing { level, quantum, .. } = sharing;
-        let setup = MemberSetup { scheduler, classes: others, level, quantum, shape: None };
-        self.queue.put(now, SHARED, setup, &of_others);
-        self.first = first;
-        self.customers.resize_with(self.customers.len().max(sharing.places), CustomerCounts::default);
-        sharing.new.iter().for_each(|place| self.customers[*place as usize] = CustomerCounts::default());
-        sharing.gone.iter().for_each(|place| self.queue.leave(CUSTOMERS + *place as usize));
-        for CustomerQueue { place, setup, heirs } in sharing.queues {
-            self.queue.put(now, CUSTOMERS + place as usize, setup, &heirs);
-        }
-    }
-
-    /// Takes the markers out, to set the rest up anew.
-    pub fn take_markers(&mut self) -> Vec<Marking> {
-        std::mem::take(&mut self.markers)
-    }
-
     /// Tells a marker something that whoever runs it knows.
     pub fn tell(&mut self, marker: u16, now: Time, signal: &Signal) {
         if let Some(m) = self.markers.get_mut(usize::from(marker)) {
@@ -650,6 +319,16 @@ impl<P: Policy> Datapath<P> {
         left
     }
 
+    /// Tells what time it is: a late caller does so first, and what is too late by then is thrown away.
+    pub fn set_present(&mut self, now: Time) {
+        self.present = now;
+    }
+
+    /// Another rate, from the next packet on. It must not be zero.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.shaper.set_rate(rate);
+    }
+
     /// Ticks what is due: markers by their number, then the queue's discipline; then delivers their signals to
     /// each other. Edge and core are one box here, so a signal arrives at once.
     fn tick(&mut self, at: Time) {
@@ -671,83 +350,6 @@ impl<P: Policy> Datapath<P> {
         for signal in &from_queue.signals {
             self.markers.iter_mut().for_each(|m| m.marker.signal(at, signal));
         }
-    }
-
-    /// The markers, by their number.
-    #[must_use]
-    pub fn markers(&self) -> &[Marking] {
-        &self.markers
-    }
-
-    /// The classes that all share: queues with their counts, and disciplines with their gauges and stats.
-    pub fn classes(&self) -> impl Iterator<Item = ClassState<'_>> {
-        let first = (self.first > 0).then_some(FIRST);
-        let members = first.into_iter().chain([SHARED]);
-        members.filter_map(|m| self.queue.classes(m)).flatten().map(ClassState)
-    }
-
-    /// A customer's own classes, by his place; none where he has none.
-    pub fn classes_of(&self, place: u32) -> impl Iterator<Item = ClassState<'_>> {
-        self.queue.classes(CUSTOMERS + place as usize).into_iter().flatten().map(ClassState)
-    }
-
-    /// What became of customers' packets, by their places.
-    #[must_use]
-    pub fn customers(&self) -> &[CustomerCounts] {
-        &self.customers
-    }
-
-    /// The counts of all queues together, those of customers who have left included.
-    #[must_use]
-    pub fn queued(&self) -> Counts {
-        let all = self.queue.members().filter_map(|m| self.queue.classes(m)).flatten();
-        all.fold(*self.queue.gone(), |sum, class| sum.and(class.queue.counts()))
-    }
-
-    /// Packets that wait.
-    #[must_use]
-    pub fn waiting(&self) -> u64 {
-        self.buffers.used() as u64
-    }
-
-    /// Frames by what they turned out to be.
-    #[must_use]
-    pub fn census(&self) -> &Census {
-        &self.census
-    }
-
-    /// Where packets went.
-    #[must_use]
-    pub fn totals(&self) -> &Totals {
-        &self.totals
-    }
-
-    /// Tells what time it is: a late caller does so first, and what is too late by then is thrown away.
-    pub fn set_present(&mut self, now: Time) {
-        self.present = now;
-    }
-
-    /// Another rate, from the next packet on. It must not be zero.
-    pub fn set_rate(&mut self, rate: Rate) {
-        self.shaper.set_rate(rate);
-    }
-
-    /// Whether every frame that came in is accounted for.
-    ///
-    /// # Errors
-    /// What doesn't add up.
-    pub fn check(&self) -> Result<(), String> {
-        let t = &self.totals;
-        let counts = self.queued();
-        let dropped: u64 = Colour::ALL.iter().map(|c| counts.dropped_of(*c)).sum();
-        let sent: u64 = counts.sent.iter().sum();
-        let waiting = counts.arrived.iter().sum::<u64>().wrapping_sub(sent + dropped);
-        let gone =
-            t.passed + t.refused + t.marked_away + t.policed + t.no_buffer + t.sent + t.too_late + dropped;
-        if t.came != gone + waiting || self.buffers.used() as u64 != waiting {
-            return Err(format!("{t:?}, {dropped} dropped by the queue, {waiting} waiting"));
-        }
-        Ok(())
     }
 }
 

@@ -1,9 +1,11 @@
 use super::*;
-use crate::code_points::Dscp;
+use crate::code_points::{CodePoints, Dscp};
 use crate::flow::{FiveTuple, Flows, Numbered};
-use crate::packet::checksum;
+use crate::packet::{Seen, checksum};
+use inprofile_core::packet::Colour;
 use inprofile_core::params::Context;
-use inprofile_core::registry::Registry;
+use inprofile_core::queue::scheduled::{Heir, Setup};
+use inprofile_core::registry::{AnyAqm, AnyScheduler, Registry};
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Backlog, Duration};
 use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
