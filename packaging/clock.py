@@ -171,7 +171,7 @@ class Look:
         """What is wrong at this moment, in words."""
         found = []
         for d in self.stats["directions"]:
-            causes = ("dropped", "refused", "marked_away", "policed", "no_buffer", "too_late")
+            causes = ("dropped", "refused", "marker_dropped", "policed", "no_buffer", "too_late")
             lost = {k: d[k] for k in causes if d[k]}
             if lost or not d["adds_up"]:
                 found.append(f"{d['name']}: lost {lost}, accounts add up: {d['adds_up']}")

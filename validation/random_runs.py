@@ -35,7 +35,7 @@ ROOT = Path(__file__).parent.parent
 DIVERGED = ROOT / "target" / "diverged"
 RUNS = 2000
 """Of seeds 1 to this many `make validate` runs the experiments."""
-PATIENCE = 120.0
+TIMEOUT = 120.0
 """Seconds for one run of ns-2; most take a tenth of one."""
 
 IDENTICAL, DIED, REFUSED, LATE, OPEN = "identical", "division by zero", "refused", "late", "diverged"
@@ -43,7 +43,7 @@ OUTCOMES = {
     IDENTICAL: "every event is the same",
     DIED: "ns-2 divided by zero and was ended: events are the same up to there, and dsRED here counted it",
     REFUSED: "ns-2 has no word for something in it",
-    LATE: f"ns-2 had not come to its end in {PATIENCE:g} s",
+    LATE: f"ns-2 had not come to its end in {TIMEOUT:g} s",
     OPEN: "the events differ, or ns-2 failed otherwise",
 }
 """What can come of a run; anything but the last is accounted for."""
@@ -76,7 +76,7 @@ def run(seed: int) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="inprofile-") as name:
         folder = Path(name)
         try:
-            found = validate(scenario, keep=folder, patience=PATIENCE)
+            found = validate(scenario, keep=folder, timeout=TIMEOUT)
         except NotInNs2 as error:
             return outcome(REFUSED, why="; ".join(error.missing))
         except Ns2Late as error:

@@ -230,7 +230,7 @@ def veth_soak(program: str, cores: tuple[int, int], seconds: float) -> Row:
             memory.append(box.memory_kib())
         stats = box.stats()
     up = stats["directions"][0]
-    drops = sum(up[k] for k in ("dropped", "refused", "marked_away", "policed", "no_buffer", "too_late"))
+    drops = sum(up[k] for k in ("dropped", "refused", "marker_dropped", "policed", "no_buffer", "too_late"))
     gone = up["sent"] + up["passed"] + drops + up["waiting"]
     if up["came"] <= before:
         raise RuntimeError("the router stopped forwarding in the soak")

@@ -38,7 +38,7 @@ fn forward(config: Config) {
     for n in 0..2 * FRAMES {
         let now = Time(n / 2 * APART);
         if n == FRAMES {
-            router = router.set_up_anew(again.clone(), Layer::Ip, 1, now);
+            router = router.reconfigure(again.clone(), Layer::Ip, 1, now);
         }
         router.advance(now);
         router.arrive(now, (n & 1) as usize, Layer::Ip, &mut frame(n as u8));

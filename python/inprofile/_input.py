@@ -142,7 +142,7 @@ def _short(value: object) -> str:
 def seconds(name: str, value: float) -> float:
     """A time to wait, in seconds.
 
-    >>> seconds("patience", 600)
+    >>> seconds("timeout", 600)
     600.0
 
     Raises ValueError unless it is from 1 to ten million.

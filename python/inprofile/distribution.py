@@ -21,7 +21,7 @@ from ._runner import threads
 from .results import Result
 from .scenario import Scenario
 from .stats import Interval, holm, jain, mean
-from .validate import PATIENCE, THEIRS, NotInNs2, Ns2, Ns2Failed
+from .validate import THEIRS, TIMEOUT, NotInNs2, Ns2, Ns2Failed
 
 __all__ = [
     "ALPHA",
@@ -181,18 +181,18 @@ def figures(ours: dict[str, list[float]], theirs: dict[str, list[float]]) -> tup
 
 
 def validate_distribution(
-    scenario: Scenario, seeds: int | None = None, *, patience: float = PATIENCE
+    scenario: Scenario, seeds: int | None = None, *, timeout: float = TIMEOUT
 ) -> Distribution:
     """Run so many seeds (left out: as many as the file says) here, as many others in ns-2, and compare.
 
-    Each run of ns-2 is given `patience` seconds. Raises `TooFewSeeds`, `NotInNs2`, `Ns2Missing` and
+    Each run of ns-2 is given `timeout` seconds. Raises `TooFewSeeds`, `NotInNs2`, `Ns2Missing` and
     `Ns2Failed`.
     """
     n = len(scenario.seeds) if seeds is None else seeds
     if n < 2:
         raise TooFewSeeds(scenario.file)
     scripts = [_script(scenario, seed) for seed in range(n + 1, 2 * n + 1)]
-    ns2 = Ns2(patience)
+    ns2 = Ns2(timeout)
     with ThreadPoolExecutor(threads(None)) as pool:
         under_way = [pool.submit(_run, ns2, script) for script in scripts]
         try:

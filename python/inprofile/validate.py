@@ -43,7 +43,7 @@ __all__ = [
 
 CONTEXT = 10
 """Events shown of either side, the one that differs included."""
-PATIENCE = 600.0
+TIMEOUT = 600.0
 """Seconds after which one run of ns-2 is given up."""
 SCRIPT, OURS, THEIRS = "experiment.tcl", "inprofile.tr", "ns2.tr"
 _NO_FLAGS = b" ------- "
@@ -80,21 +80,21 @@ class Ns2Failed(RuntimeError):
 class Ns2Late(Ns2Failed):
     """ns-2 had not come to the script's end in time."""
 
-    def __init__(self, patience: float) -> None:
-        """`patience` in seconds."""
+    def __init__(self, timeout: float) -> None:
+        """`timeout` in seconds."""
         self.code = -signal.SIGKILL
         RuntimeError.__init__(
             self,
-            f"ns-2 did not finish within {patience:g} s and was stopped; --patience sets a longer limit",
+            f"ns-2 did not finish within {timeout:g} s and was stopped; --timeout sets a longer limit",
         )
 
 
 class Ns2:
     """ns-2 as a program, and its runs under way, in whichever threads: none outlives `stop`."""
 
-    def __init__(self, patience: float = PATIENCE) -> None:
-        """One run may take `patience` seconds. Raises `Ns2Missing`, ValueError if none can."""
-        self.patience = seconds("patience", patience)
+    def __init__(self, timeout: float = TIMEOUT) -> None:
+        """One run may take `timeout` seconds. Raises `Ns2Missing`, ValueError if none can."""
+        self.timeout = seconds("timeout", timeout)
         program = shutil.which("ns")
         if program is None:
             raise Ns2Missing
@@ -120,9 +120,9 @@ class Ns2:
             )
             self._running.add(process)
         try:
-            out, said = process.communicate(timeout=self.patience)
+            out, said = process.communicate(timeout=self.timeout)
         except subprocess.TimeoutExpired:
-            raise Ns2Late(self.patience) from None
+            raise Ns2Late(self.timeout) from None
         finally:
             # Whatever ended the wait, the program is not left behind.
             process.kill()
@@ -256,15 +256,15 @@ def _texts(before: list[bytes], last: bytes) -> tuple[str, ...]:
 
 
 def validate(
-    scenario: Scenario, seed: int = 1, keep: str | Path | None = None, *, patience: float = PATIENCE
+    scenario: Scenario, seed: int = 1, keep: str | Path | None = None, *, timeout: float = TIMEOUT
 ) -> Validation:
     """Run one seed here and in ns-2, and compare. `keep` is a folder for the script and both traces.
 
-    ns-2 is given `patience` seconds. Raises `NotInNs2`, `Ns2Missing` and `Ns2Failed`; OSError where a trace
+    ns-2 is given `timeout` seconds. Raises `NotInNs2`, `Ns2Missing` and `Ns2Failed`; OSError where a trace
     can't be written.
     """
     script = ns2_script(scenario, seed)
-    ns2 = Ns2(patience)
+    ns2 = Ns2(timeout)
     with _folder(keep) as folder:
         ns2.run(script, folder)
         packets = _internal.ns2_log(scenario._inner, seed, str(folder / OURS))

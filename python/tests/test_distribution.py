@@ -186,7 +186,7 @@ def test_one_run_that_fails_ends_the_others(
     monkeypatch.setattr("inprofile.distribution.threads", lambda _: 2)
     began = time.monotonic()
     with pytest.raises(Ns2Failed, match="exit code 3"):
-        validate_distribution(load(exact), 2, patience=60)
+        validate_distribution(load(exact), 2, timeout=60)
     assert failed.exists()
     assert time.monotonic() - began < 30
 

@@ -172,14 +172,14 @@ def test_ns2_that_does_not_end_is_given_up(
 ) -> None:
     put_ns(tmp_path, monkeypatch, "exec sleep 60")
     with pytest.raises(Ns2Late) as caught:
-        validate(load(small), patience=1)
+        validate(load(small), timeout=1)
     # It left with no code of its own.
     assert "exit code" not in str(caught.value)
     assert "1 s" in str(caught.value)
     with pytest.raises(SystemExit) as left:
-        main(["validate", str(small), "--patience", "1"])
+        main(["validate", str(small), "--timeout", "1"])
     assert left.value.code == 2
-    assert "--patience" in capsys.readouterr().err
+    assert "--timeout" in capsys.readouterr().err
 
 
 def test_both_outcomes_end_to_end(

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 /// The router has answered by then, if only that it can't: this is more than all its own deadlines together.
-const PATIENCE: Duration = Duration::from_secs(30);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Nor is it longer.
 const LONGEST: u64 = 256 << 20;
 
@@ -53,7 +53,7 @@ pub fn stats(socket: &Path) -> Result<Json, String> {
 
 fn talk(socket: &Path, request: &Json) -> io::Result<Json> {
     let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
     stream.write_all(format!("{request}\n").as_bytes())?;
     let mut text = String::new();
     stream.take(LONGEST).read_to_string(&mut text)?;

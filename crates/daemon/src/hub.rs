@@ -17,7 +17,7 @@ use crate::run::read;
 use crate::snapshot::Snapshot;
 
 /// How long the packet thread may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How many configurations were taken since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl Hub {
     pub(crate) fn command<T>(&self, make: impl FnOnce(Asked<T>) -> Command) -> Result<T, String> {
         let (asked, waiting) = packets::ask();
         lock(&self.commands).send(make(asked)).map_err(|_| "the packet loop has ended".to_owned())?;
-        waiting.answer(PATIENCE)
+        waiting.answer(ANSWER_TIMEOUT)
     }
 
     /// The router now.

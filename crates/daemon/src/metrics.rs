@@ -215,7 +215,7 @@ fn frames(p: &mut Page, s: &Snapshot) {
             ("passed", d.passed),
             ("dropped", d.dropped),
             ("refused", d.refused),
-            ("marked_away", d.marked_away),
+            ("marker_dropped", d.marker_dropped),
             ("policed", d.policed),
             ("too_late", d.too_late),
             ("no_buffer", d.no_buffer),

@@ -72,7 +72,7 @@ impl Router {
 
     /// Set up from another configuration at `now`. Packets that wait are kept; a class, discipline, marker or customer whose
     /// settings are the same goes on in the state it is in, others start anew.
-    pub fn set_up_anew(self, config: Config, layer: Layer, seed: u64, now: Time) -> Router {
+    pub fn reconfigure(self, config: Config, layer: Layer, seed: u64, now: Time) -> Router {
         let next = Next::prepare(&self.config, config, layer, seed);
         self.adopt(next, now).0
     }

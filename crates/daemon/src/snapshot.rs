@@ -72,7 +72,7 @@ pub struct PortState {
     pub link: Option<Link>,
 }
 
-/// One direction. `came` = `passed` + `sent` + `dropped` + `refused` + `marked_away` + `policed` + `no_buffer` + `too_late` +
+/// One direction. `came` = `passed` + `sent` + `dropped` + `refused` + `marker_dropped` + `policed` + `no_buffer` + `too_late` +
 /// `waiting`.
 #[derive(Clone, Debug)]
 pub struct DirectionState {
@@ -87,7 +87,7 @@ pub struct DirectionState {
     /// Dropped by choice: not to be read, or with a wrong length field.
     pub refused: u64,
     /// Dropped by markers.
-    pub marked_away: u64,
+    pub marker_dropped: u64,
     /// Dropped by policers.
     pub policed: u64,
     /// Dropped as their turn had come too long ago.
@@ -262,7 +262,7 @@ fn direction(router: &Router, i: usize, lane: &Lane, now: Time) -> DirectionStat
         passed: totals.passed,
         bypassed: path.policy.bypassed(),
         refused: totals.refused,
-        marked_away: totals.marked_away,
+        marker_dropped: totals.marker_dropped,
         policed: totals.policed,
         too_late: totals.too_late,
         length_disagrees: totals.length_disagrees,
@@ -406,7 +406,7 @@ impl DirectionState {
             "sent": self.sent,
             "dropped": self.dropped,
             "refused": self.refused,
-            "marked_away": self.marked_away,
+            "marker_dropped": self.marker_dropped,
             "policed": self.policed,
             "too_late": self.too_late,
             "length_disagrees": self.length_disagrees,

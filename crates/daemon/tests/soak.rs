@@ -146,7 +146,7 @@ impl Source {
         let (Some(asked), Some(Look { made, .. })) = (self.asked.take(), self.looks.last()) else { return };
         let shown = asked.answer(std::time::Duration::ZERO).expect("every look is answered");
         let up = &shown.directions[0];
-        let drops = up.dropped + up.refused + up.marked_away + up.policed + up.no_buffer + up.too_late;
+        let drops = up.dropped + up.refused + up.marker_dropped + up.policed + up.no_buffer + up.too_late;
         let gone = up.passed + up.sent + drops;
         assert_eq!((up.came, up.came), (*made, gone + up.waiting), "{up:?}");
         assert_eq!((up.amiss.as_deref(), up.passed, up.no_buffer), (None, 0, 0));

@@ -38,7 +38,8 @@ def validate(
             show_default=False,
         ),
     ] = None,
-    patience: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit of each ns-2 run.")] = 600.0,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit of each ns-2 run.")] = 600.0,
+    patience: Annotated[str | None, typer.Option(hidden=True)] = None,
     yes: Yes = False,
     json_: Json = False,
 ) -> None:
@@ -53,8 +54,10 @@ def validate(
     from ..validate import NotInNs2, Ns2Failed, Ns2Missing, Validation, by_events
     from ..validate import validate as run_both
 
+    if patience is not None:
+        raise Refused(f"--patience is called --timeout now: write --timeout {patience}")
     try:
-        seconds("--patience", patience)
+        seconds("--timeout", timeout)
     except ValueError as error:
         raise Refused(str(error)) from None
     scenario = open_scenario(file, set_)
@@ -69,9 +72,9 @@ def validate(
     try:
         with terminable():
             if events:
-                found = run_both(scenario, seed or 1, keep, patience=patience)
+                found = run_both(scenario, seed or 1, keep, timeout=timeout)
             else:
-                found = validate_distribution(scenario, seeds, patience=patience)
+                found = validate_distribution(scenario, seeds, timeout=timeout)
     except (NotInNs2, Ns2Missing, Ns2Failed, TooFewSeeds) as error:
         raise Refused(str(error)) from None
     if json_:

@@ -17,7 +17,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use crate::packet::{Direction, Packet};
 use crate::queue::fifo::{Counts, Item};
-use crate::queue::scheduled::{Class, Heir, Scheduled, Setup};
+use crate::queue::scheduled::{Class, Migration, Scheduled, Setup};
 use crate::registry::AnyScheduler;
 use crate::rng::Rng;
 use crate::signal::{Outbox, Signal};
@@ -158,9 +158,9 @@ impl<T: Item> Member<T> {
 
 impl<T: Item> Hierarchy<T> {
     /// Sets up a member under a number, which need not be the next. If there is one already, its packets and counts go to the
-    /// new one's classes: by `heirs`, as in [`Scheduled::take_over`], or all to the last class if there are fewer heirs than
-    /// old classes. It keeps its place, its credit and what its shaper owes; nothing is dropped.
-    pub fn put(&mut self, now: Time, number: usize, setup: MemberSetup, heirs: &[Heir]) {
+    /// new one's classes: by `migrations`, as in [`Scheduled::take_over`], or all to the last class if there are fewer of them
+    /// than old classes. It keeps its turn, its credit and the debt of its shaper; nothing is dropped.
+    pub fn put(&mut self, now: Time, number: usize, setup: MemberSetup, migrations: &[Migration]) {
         if self.members.len() <= number {
             self.members.resize_with(number + 1, || None);
         }
@@ -172,8 +172,12 @@ impl<T: Item> Hierarchy<T> {
             // A member that was leaving, and isn't the one now set up, leaves what it still holds to the last class.
             let count = old.queue.classes().len();
             let last = new.queue.classes().len() - 1;
-            let strangers = vec![Heir { class: last, unchanged: false }; count];
-            new.queue.take_over(old.queue, if heirs.len() < count { &strangers } else { heirs }, now);
+            let all_to_last = vec![Migration { class: last, unchanged: false }; count];
+            new.queue.take_over(
+                old.queue,
+                if migrations.len() < count { &all_to_last } else { migrations },
+                now,
+            );
             if old.stand == Stand::Waiting && old.level != new.level {
                 self.turns[old.level].retain(|m| *m as usize != number);
                 self.turns[new.level].push_back(number as u32);

@@ -40,12 +40,12 @@ pub struct Class<T> {
     due: Option<Time>,
 }
 
-/// Who takes over from a class, where classes are set up anew.
+/// Where the packets of an old class go when classes are reconfigured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heir {
-    /// Its place among the new classes.
+pub struct Migration {
+    /// Index of the new class.
     pub class: usize,
-    /// Whether discipline and set rate are what they were: then they carry on in the state they are in.
+    /// Whether discipline and set rate have not changed: then the new class takes over their state too.
     pub unchanged: bool,
 }
 
@@ -87,17 +87,17 @@ impl<T: Item> Scheduled<T> {
         Scheduled { classes: classes.into_iter().map(class).collect(), scheduler, of, sending: None, heads }
     }
 
-    /// Takes over from others, set up otherwise: the packets and counts of their class `i` go to `heirs[i]`; nothing is
-    /// dropped, even where limits are lower now. Disciplines that are new start at `now`.
+    /// Takes over from the queues of another configuration: the packets and counts of old class `i` go where
+    /// `migrations[i]` says; nothing is dropped, even where limits are lower now. New disciplines start at `now`.
     ///
     /// # Panics
-    /// If there are fewer heirs than old classes, or one is none of these classes.
-    pub fn take_over(&mut self, old: Scheduled<T>, heirs: &[Heir], now: Time) {
+    /// If there are fewer migrations than old classes, or one names a class that does not exist.
+    pub fn take_over(&mut self, old: Scheduled<T>, migrations: &[Migration], now: Time) {
         self.classes.iter_mut().for_each(|c| c.due = Some(now));
-        self.sending = old.sending.map(|i| heirs[i].class);
-        for (class, heir) in old.classes.into_iter().zip(heirs) {
-            let new = &mut self.classes[heir.class];
-            if heir.unchanged {
+        self.sending = old.sending.map(|i| migrations[i].class);
+        for (class, migration) in old.classes.into_iter().zip(migrations) {
+            let new = &mut self.classes[migration.class];
+            if migration.unchanged {
                 (new.aqm, new.pace, new.due) = (class.aqm, class.pace, class.due);
             }
             new.queue.take_over(class.queue);

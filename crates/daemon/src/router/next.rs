@@ -9,7 +9,7 @@ use inprofile_config::named::Mechanism;
 use inprofile_config::show;
 use inprofile_core::params::Context;
 use inprofile_core::queue::priority::Priority;
-use inprofile_core::queue::scheduled::{Heir, Setup};
+use inprofile_core::queue::scheduled::{Migration, Setup};
 use inprofile_core::registry::AnyScheduler;
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Backlog, Bytes, Time};
@@ -38,7 +38,7 @@ pub(super) struct NextLane {
     rules: NextRules,
     parts: Parts,
     origins: Vec<Comes>,
-    heirs: Vec<Heir>,
+    migrations: Vec<Migration>,
     sees_reverse: bool,
 }
 
@@ -69,8 +69,8 @@ impl Next {
             let (was, is) = (old.directions[i].as_ref(), new.directions[i].as_ref());
             let markers = Vec::from_iter(is.into_iter().flat_map(|d| markers(d, &new, seed)));
             let (parts, sees_reverse) = parts(is, &new, layer, seed, markers, Some((was, old)));
-            let (origins, heirs) = (origins(was, old, is, &new), heirs(was, old, is, &new));
-            NextLane { rules: NextRules::of(was, is, i == 0, &new), parts, origins, heirs, sees_reverse }
+            let (origins, migrations) = (origins(was, old, is, &new), migrations(was, old, is, &new));
+            NextLane { rules: NextRules::of(was, is, i == 0, &new), parts, origins, migrations, sees_reverse }
         });
         let lanes = lanes.collect();
         Next { config: Arc::new(new), lanes }
@@ -96,7 +96,7 @@ impl NextLane {
         let (policy, rules) = lane.path.policy.succeeded_by(self.rules);
         unused.rules.push(rules);
         unused.markers.push(old);
-        let path = lane.path.set_up_anew(policy, self.parts, &self.heirs, now);
+        let path = lane.path.reconfigure(policy, self.parts, &self.migrations, now);
         Lane { path, sees_reverse: self.sees_reverse, ..lane }
     }
 }
@@ -164,21 +164,21 @@ fn names(d: &Direction, packet: Bytes) -> Vec<(String, String)> {
 }
 
 /// Where packets of each old class go: to the class of the same name; else to the last.
-fn heirs(was: Option<&Direction>, old: &Config, is: Option<&Direction>, new: &Config) -> Vec<Heir> {
-    let print = |d: &Direction, c: &Class, config: &Config| {
+fn migrations(was: Option<&Direction>, old: &Config, is: Option<&Direction>, new: &Config) -> Vec<Migration> {
+    let of = |d: &Direction, c: &Class, config: &Config| {
         fingerprint(&c.aqm, &d.place_of(c, config.full_packet())) + &format!(" {:?}", c.rate)
     };
-    let Some(was) = was else { return vec![Heir { class: last(is), unchanged: false }] };
-    let heir = |c: &Class| {
+    let Some(was) = was else { return vec![Migration { class: last(is), unchanged: false }] };
+    let migration = |c: &Class| {
         let found = is.and_then(|is| is.classes.iter().position(|n| n.name == c.name).map(|i| (is, i)));
         match found {
             Some((is, i)) => {
-                Heir { class: i, unchanged: print(is, &is.classes[i], new) == print(was, c, old) }
+                Migration { class: i, unchanged: of(is, &is.classes[i], new) == of(was, c, old) }
             }
-            None => Heir { class: last(is), unchanged: false },
+            None => Migration { class: last(is), unchanged: false },
         }
     };
-    was.classes.iter().map(heir).collect()
+    was.classes.iter().map(migration).collect()
 }
 
 fn last(direction: Option<&Direction>) -> usize {

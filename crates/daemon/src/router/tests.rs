@@ -72,7 +72,7 @@ impl Bench {
 
     fn reload(&mut self, customers: &str) {
         let now = Time(self.now);
-        self.router = self.router.take().map(|r| r.set_up_anew(config(customers), Layer::Ip, 1, now));
+        self.router = self.router.take().map(|r| r.reconfigure(config(customers), Layer::Ip, 1, now));
         self.router().check().unwrap();
     }
 
@@ -217,6 +217,6 @@ fn reloads_lose_no_packet() {
     let queued = bench.router().lanes[0].path.queued();
     let dropped: u64 = queued.dropped.iter().flatten().sum();
     assert_eq!((totals.came, bench.router().waiting()), (came, 0));
-    assert_eq!(bench.sent + dropped + totals.policed + totals.marked_away, came);
+    assert_eq!(bench.sent + dropped + totals.policed + totals.marker_dropped, came);
     assert_eq!(totals.no_buffer, 0);
 }

@@ -285,7 +285,7 @@ pub fn assert_adds_up(stats: &Json) {
     for i in 0..2 {
         let of = |key: &str| figure(stats, &format!("directions.{i}.{key}"));
         let fates =
-            ["passed", "sent", "dropped", "refused", "marked_away", "policed", "no_buffer", "too_late"];
+            ["passed", "sent", "dropped", "refused", "marker_dropped", "policed", "no_buffer", "too_late"];
         let gone: u64 = fates.into_iter().map(of).sum();
         assert_eq!(of("came"), gone + of("waiting"), "{stats:#}");
         assert_eq!(stats["directions"][i]["adds_up"], true);

@@ -23,7 +23,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Gives the frame the DSCP it leaves with, CE if a discipline has marked it, and takes its link's classes off.
+    /// Writes the DSCP that the frame leaves with, CE if a discipline has marked it, and clears its link's classes.
     pub fn write(&self, frame: &mut [u8]) {
         // Most frames have neither tags nor labels.
         if self.clear_link && self.headers.is_none_or(|h| h.link.tags > 0 || h.link.labels > 0) {

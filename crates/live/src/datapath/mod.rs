@@ -1,9 +1,9 @@
-//! One direction through a box: packets are looked at, marked, queued, and sent at a set rate.
+//! One direction through a router: frames are classified, marked, queued, and sent at a shaped rate.
 //!
-//! Time is an argument. [`Datapath::advance`] does everything that is due up to a moment, each thing at its *own*
-//! time, in order; so a late caller changes when packets leave the box, but no decision of any mechanism. At the
-//! same moment departures come first, then ticks, then arrivals, as in the simulator.
-//! Non-goal: routing. What goes in comes out at one port.
+//! Time is an argument. [`Datapath::advance`] does everything that is due by a given time, in order, each event at its
+//! *own* time. So a late caller delays packets but changes no decision of any mechanism. At equal times departures come
+//! first, then ticks, then arrivals, as in the simulator.
+//! Non-goal: routing. What comes in at one port leaves by the other.
 
 pub mod buffers;
 pub mod customer;
@@ -38,7 +38,7 @@ pub use setup::{CustomerQueue, Parts, Sharing};
 use shaper::Shaper;
 pub use state::{ClassState, Totals};
 
-/// A packet that leaves, or what became of it. `number` counts the arrivals from 0.
+/// Sees what becomes of each packet. `number` counts arrivals from 0.
 pub trait Witness {
     /// A marker decided.
     fn marked(&mut self, now: Time, number: u64, marker: u16, verdict: Mark) {
@@ -48,50 +48,50 @@ pub trait Witness {
     fn queued(&mut self, now: Time, number: u64, verdict: Admission) {
         let _ = (now, number, verdict);
     }
-    /// A packet that waited was dropped.
+    /// A waiting packet was dropped.
     fn lost(&mut self, now: Time, number: u64, cause: Cause) {
         let _ = (now, number, cause);
     }
-    /// A packet goes onto the link, which it may at `due`; `frame` is as it goes out.
+    /// A packet goes onto the link, for which it was due at `due`; `frame` is as it goes out.
     fn send(&mut self, due: Time, number: u64, frame: &mut [u8]);
 }
 
 /// One direction.
 #[derive(Debug)]
 pub struct Datapath<P> {
-    /// What is done with which packet.
+    /// Decides what is done with a frame.
     pub policy: P,
     layer: Layer,
     overhead: u32,
     mpu: u32,
     age_limit: Option<Duration>,
-    /// When it really is, as far as it was told: no earlier than what is done.
+    /// The caller's clock: no earlier than the events being processed.
     present: Time,
     markers: Vec<Marking>,
     queue: Hierarchy<Held>,
-    /// So many of the first classes go before everybody.
+    /// How many of the first classes have priority over all others.
     first: usize,
     customers: Vec<CustomerCounts>,
     rng: Rng,
     shaper: Shaper,
-    /// The link is free and packets wait, but their classes' set rates let none go before this.
+    /// The link is free and packets wait, but by their classes' set rates none may leave before this.
     held_until: Option<Time>,
     buffers: Buffers,
     census: Census,
     totals: Totals,
-    /// When markers tick, by their number: only those that tick cost anything.
+    /// When which marker ticks next: markers that do not tick cost nothing.
     ticks: BinaryHeap<Reverse<(Time, u16)>>,
 }
 
 impl<P: Policy> Datapath<P> {
-    /// Tells a marker something that whoever runs it knows.
+    /// Sends a marker a signal.
     pub fn tell(&mut self, marker: u16, now: Time, signal: &Signal) {
         if let Some(m) = self.markers.get_mut(usize::from(marker)) {
             m.marker.signal(now, signal);
         }
     }
 
-    /// A frame comes in. Everything that was due before is done first. One that leaves at once is painted where it lies; one
+    /// A frame comes in. Everything that was due before is done first. A frame that leaves at once is rewritten in place; one
     /// that waits is copied.
     pub fn arrive<W: Witness>(&mut self, now: Time, frame: &mut [u8], witness: &mut W) {
         self.advance(now, witness);
@@ -112,8 +112,8 @@ impl<P: Policy> Datapath<P> {
                 return;
             }
         };
-        self.fetch(&way);
-        self.make_known(now, &way);
+        self.prefetch(&way);
+        self.forget_former_flow(now, &way);
         let headers = seen.ok();
         let mut packet = match headers {
             Some(headers) => headers.packet(way.flow, way.colour, way.class),
@@ -132,7 +132,7 @@ impl<P: Policy> Datapath<P> {
                     *(if cause == POLICED {
                         &mut self.totals.policed
                     } else {
-                        &mut self.totals.marked_away
+                        &mut self.totals.marker_dropped
                     }) += 1;
                     self.drop_of(way.customer, cause);
                     return;
@@ -162,16 +162,16 @@ impl<P: Policy> Datapath<P> {
             self.drop_of(way.customer, cause);
             return;
         }
-        // What leaves at once is never copied here.
+        // A frame that leaves at once is never copied.
         let left = self.shaper.due().is_none() && self.start_next(now, Some((slot, frame)), witness);
         if !left {
             self.buffers.fill(slot, frame);
         }
     }
 
-    /// Prefetches what is kept about a packet's customer.
+    /// Prefetches the state of a packet's customer.
     #[inline]
-    fn fetch(&self, way: &Way) {
+    fn prefetch(&self, way: &Way) {
         if let Some(counts) = way.customer.and_then(|place| self.customers.get(place as usize)) {
             counts.touch();
         }
@@ -180,8 +180,8 @@ impl<P: Policy> Datapath<P> {
         }
     }
 
-    /// What mechanisms see of a frame that isn't read as IP: all of it behind the link's first header counts, and no less
-    /// than the shortest there is.
+    /// What mechanisms see of a frame that is not read as IP: a datagram of all bytes after the link's first header, padded to
+    /// the minimum.
     fn opaque(&self, frame: &[u8], way: &Way) -> Packet {
         let size = match self.layer {
             Layer::Ethernet => {
@@ -194,12 +194,12 @@ impl<P: Policy> Datapath<P> {
         Packet { flow, colour, class, ecn, size: size as u32, kind: Kind::Datagram, ..Packet::default() }
     }
 
-    /// A frame that goes the other way is seen by the queue's discipline and by markers, which may estimate from both
-    /// directions. `way` says whose it is and which markers its data passes.
+    /// A frame in the other direction: shown to the queue's discipline and to markers, whose estimates may need both
+    /// directions. `way` says which flow it belongs to and which markers that flow's data passes.
     pub fn reverse<W: Witness>(&mut self, now: Time, frame: &[u8], way: &Way, witness: &mut W) {
         self.advance(now, witness);
         if let Ok(headers) = packet::parse(self.layer, frame) {
-            self.make_known(now, way);
+            self.forget_former_flow(now, way);
             let mut packet = headers.packet(way.flow, way.colour, way.class);
             packet.size = (packet.size + self.overhead).max(self.mpu);
             self.queue.observe(now, self.member_of(way), &packet, Direction::Reverse);
@@ -209,19 +209,19 @@ impl<P: Policy> Datapath<P> {
         }
     }
 
-    /// If a flow has just been given its number, whatever keeps state of the number's former flow forgets it.
-    fn make_known(&mut self, now: Time, way: &Way) {
+    /// If the flow has just been given its number, mechanisms forget the number's former flow.
+    fn forget_former_flow(&mut self, now: Time, way: &Way) {
         if let Some(Former { markers, customer }) = way.forget {
             let signal = Signal { topic: FORGET, flow: Some(way.flow), value: 0.0 };
             markers.into_iter().flatten().for_each(|m| self.tell(m, now, &signal));
-            let his = customer.map(|place| CUSTOMERS + place as usize);
-            [Some(FIRST), Some(SHARED), his].into_iter().flatten().for_each(|member| {
+            let own = customer.map(|place| CUSTOMERS + place as usize);
+            [Some(FIRST), Some(SHARED), own].into_iter().flatten().for_each(|member| {
                 self.queue.signal(now, Some(member), &signal);
             });
         }
     }
 
-    /// Where a packet waits.
+    /// The member of the hierarchy in which a packet waits.
     fn member_of(&self, way: &Way) -> usize {
         match way.customer {
             Some(place) if way.own_queue => CUSTOMERS + place as usize,
@@ -230,14 +230,14 @@ impl<P: Policy> Datapath<P> {
         }
     }
 
-    /// One of a customer's packets was dropped.
+    /// Counts a dropped packet for its customer.
     fn drop_of(&mut self, customer: Option<u32>, cause: Cause) {
         if let Some(counts) = counts(&mut self.customers, customer) {
             counts.drop(cause);
         }
     }
 
-    /// When something is next due, if nothing comes in before.
+    /// When the next event is due, if no frame comes in before.
     #[must_use]
     pub fn due(&self) -> Option<Time> {
         self.service_due().into_iter().chain(self.next_tick()).min()
@@ -248,12 +248,12 @@ impl<P: Policy> Datapath<P> {
         self.ticks.peek().map(|Reverse((at, _))| *at).into_iter().chain(self.queue.next_tick()).min()
     }
 
-    /// When the link may take its next packet, if one waits or it is sending.
+    /// When the link may take its next packet, if one waits or is being sent.
     fn service_due(&self) -> Option<Time> {
         self.shaper.due().or(self.held_until)
     }
 
-    /// Does everything that is due up to `now`, that moment included.
+    /// Does everything that is due up to and including `now`.
     pub fn advance<W: Witness>(&mut self, now: Time, witness: &mut W) {
         while let Some(at) = self.due().filter(|at| *at <= now) {
             if self.service_due() == Some(at) {
@@ -264,8 +264,8 @@ impl<P: Policy> Datapath<P> {
         }
     }
 
-    /// The link has become free, or was idle. `in_hand` is a packet that joined the queue but is not in its place yet;
-    /// whether that is the one that leaves.
+    /// The link has become free, or was idle: takes the next packet. `in_hand` is a packet that has joined the queue but is
+    /// not copied into its buffer yet; returns whether that one left.
     fn start_next<W: Witness>(
         &mut self,
         at: Time,
@@ -319,18 +319,18 @@ impl<P: Policy> Datapath<P> {
         left
     }
 
-    /// Tells what time it is: a late caller does so first, and what is too late by then is thrown away.
+    /// Sets the caller's clock. A late caller does so first; packets that are too late by then are dropped.
     pub fn set_present(&mut self, now: Time) {
         self.present = now;
     }
 
-    /// Another rate, from the next packet on. It must not be zero.
+    /// Changes the rate from the next packet on. It must not be zero.
     pub fn set_rate(&mut self, rate: Rate) {
         self.shaper.set_rate(rate);
     }
 
-    /// Ticks what is due: markers by their number, then the queue's discipline; then delivers their signals to
-    /// each other. Edge and core are one box here, so a signal arrives at once.
+    /// Ticks what is due: markers by their number, then the queue's disciplines; then delivers their signals to each other.
+    /// Edge and core are one box here, so a signal arrives at once.
     fn tick(&mut self, at: Time) {
         let (mut from_markers, mut from_queue) = (Outbox::default(), Outbox::default());
         while let Some(Reverse((due, number))) =

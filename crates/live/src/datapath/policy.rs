@@ -14,17 +14,17 @@ pub const MOST_MARKERS: usize = 2;
 pub struct Way {
     /// Whose it is.
     pub flow: FlowId,
-    /// The flow has only now been given this number: what mechanisms keep under it was another flow's.
+    /// The flow has just been given this number: the state that mechanisms keep under it belongs to another flow.
     pub forget: Option<Former>,
-    /// Whose packet it is, by his place; `None`: nobody's.
+    /// Index of the customer whose packet it is, if any.
     pub customer: Option<u32>,
-    /// The customer has queues of his own, and the packet waits there.
+    /// The customer has queues of its own, and the packet joins one of them.
     pub own_queue: bool,
-    /// The class a scheduler serves it in.
+    /// Its class for the scheduler.
     pub class: u8,
     /// The colour it comes with.
     pub colour: Colour,
-    /// Markers it passes, in order, by their number.
+    /// Numbers of the markers it passes, in order.
     pub markers: [Option<u16>; MOST_MARKERS],
     /// The DSCP it leaves with.
     pub paint: Paint,
@@ -32,12 +32,12 @@ pub struct Way {
     pub clear_link: bool,
 }
 
-/// Where a flow's packets went before its number passed to another: what may still keep state under it, beside shared queues.
+/// Which mechanisms, beside shared queues, may still keep state of the flow that had this number before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Former {
-    /// The markers it passed.
+    /// The markers that it passed.
     pub markers: [Option<u16>; MOST_MARKERS],
-    /// The customer it was of.
+    /// Its customer.
     pub customer: Option<u32>,
 }
 

@@ -1,11 +1,11 @@
-//! How a datapath is set up, and how it is set up anew while packets wait.
+//! How a datapath is set up, and how it is reconfigured while packets wait.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use inprofile_core::queue::hierarchy::{Hierarchy, MemberSetup};
 use inprofile_core::queue::priority::Priority;
-use inprofile_core::queue::scheduled::{Heir, Setup};
+use inprofile_core::queue::scheduled::{Migration, Setup};
 use inprofile_core::registry::AnyScheduler;
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Duration, Rate, Time};
@@ -26,46 +26,46 @@ pub struct Parts {
     pub layer: Layer,
     /// Markers, by their number in [`Way::markers`].
     pub markers: Vec<Marking>,
-    /// The queues, one a class; at least one. A packet of an unknown class joins the last.
+    /// The queues, one per class; at least one. A packet of an unknown class joins the last.
     pub classes: Vec<Setup>,
-    /// Shares the link out among the classes.
+    /// Divides the link among the classes.
     pub scheduler: AnyScheduler,
-    /// How the link is shared out between these classes and customers who have their own.
+    /// How the link is divided between these classes and customers with queues of their own.
     pub sharing: Sharing,
     /// The random numbers of the disciplines.
     pub rng: Rng,
     /// The shaped rate; it must not be zero.
     pub rate: Rate,
-    /// Bytes a packet takes on the link beside its IP packet, as in `tc`'s overhead.
+    /// Bytes that a packet takes on the link in addition to its IP packet: `tc`'s overhead.
     pub overhead: u32,
-    /// The fewest bytes a packet counts for, overhead included, as in `tc`'s mpu.
+    /// The fewest bytes that a packet counts for, overhead included: `tc`'s mpu.
     pub mpu: u32,
-    /// A packet whose turn is longer ago than this is thrown away: sent all at once, late ones would exceed the rate.
+    /// A packet that should have left longer ago than this is dropped: a backlog sent at once would exceed the rate.
     pub age_limit: Option<Duration>,
-    /// The most packets that are held at a time, whatever the limit says.
+    /// The most packets that can wait at a time, whatever the limits of the queues.
     pub buffers: usize,
 }
 
-/// How the link is shared out between the classes that customers share, and customers with queues of their own.
+/// How the link is divided between the classes that customers share and the customers with queues of their own.
 #[derive(Debug)]
 pub struct Sharing {
-    /// So many of the first classes go before everybody.
+    /// How many of the first classes have priority over all others.
     pub first: usize,
-    /// The level of the other classes among customers', and the bytes of their turn: see [`MemberSetup`].
+    /// Priority of the other classes among the customers' queues, and their quantum: see [`MemberSetup`].
     pub level: u8,
     /// See `level`.
     pub quantum: u32,
-    /// Places of customers: each is below this.
+    /// Customers' indices are below this.
     pub places: usize,
-    /// Places that somebody else had, or nobody: their counts begin.
+    /// Indices given to new customers: their counts start at zero.
     pub new: Vec<u32>,
-    /// Queues of customers that are set up, or set up anew.
+    /// Customers' queues that are new or reconfigured.
     pub queues: Vec<CustomerQueue>,
-    /// Places whose queues are wanted no longer.
+    /// Indices of customers whose queues are removed.
     pub gone: Vec<u32>,
 }
 
-/// The classes have the link for themselves.
+/// No customer has queues of its own.
 impl Default for Sharing {
     fn default() -> Sharing {
         let (new, queues, gone) = (Vec::new(), Vec::new(), Vec::new());
@@ -76,15 +76,15 @@ impl Default for Sharing {
 /// A customer's own queues.
 #[derive(Debug)]
 pub struct CustomerQueue {
-    /// His place.
+    /// The customer's index.
     pub place: u32,
-    /// His classes, by the numbers of the shared ones, and his part of the link.
+    /// Its classes, by the numbers of the shared ones, and its share of the link.
     pub setup: MemberSetup,
-    /// Where he had queues before: who takes over from each class.
-    pub heirs: Vec<Heir>,
+    /// If it had queues before: where the packets of each old class go.
+    pub migrations: Vec<Migration>,
 }
 
-/// Members of the hierarchy: the classes that go first, the others, and then customers by their place.
+/// Members of the hierarchy: the classes with priority, the other shared ones, and then customers by their index.
 pub(super) const FIRST: usize = 0;
 pub(super) const SHARED: usize = 1;
 pub(super) const CUSTOMERS: usize = 2;
@@ -116,11 +116,12 @@ impl<P: Policy> Datapath<P> {
         new
     }
 
-    /// Set up anew at `now`, with the packets that wait, the counts and the link as they are. `parts.markers` are all of
-    /// them, those that go on included (take them with [`Datapath::take_markers`]); `heirs` says where the packets of
-    /// each old class go; of customers' queues `parts.sharing` has those that change. No packet is dropped.
+    /// The same datapath with another configuration, at `now`. Waiting packets, counts and the state of the link stay; no
+    /// packet is dropped. `parts.markers` are all markers, including those that stay (taken out with
+    /// [`Datapath::take_markers`]); `migrations` says where the packets of each old class go; `parts.sharing` has only those
+    /// customers' queues that change.
     #[must_use]
-    pub fn set_up_anew(self, policy: P, parts: Parts, heirs: &[Heir], now: Time) -> Datapath<P> {
+    pub fn reconfigure(self, policy: P, parts: Parts, migrations: &[Migration], now: Time) -> Datapath<P> {
         let mut new = Datapath {
             policy,
             layer: parts.layer,
@@ -131,41 +132,41 @@ impl<P: Policy> Datapath<P> {
             ..self
         };
         new.set_ticks();
-        new.set_queues(now, parts.scheduler, parts.classes, parts.sharing, heirs);
+        new.set_queues(now, parts.scheduler, parts.classes, parts.sharing, migrations);
         new.shaper.set_rate(parts.rate);
         new.buffers.set_most(parts.buffers);
-        // What was held back by a set rate may have another now.
+        // The rate that held packets back may have changed.
         let sending = new.shaper.due().is_some();
         new.held_until = new.held_until.filter(|_| !sending).map(|_| now);
         new
     }
 
-    /// Notes when which marker ticks.
+    /// Schedules the markers' ticks.
     fn set_ticks(&mut self) {
         let ticks = (0..).zip(&self.markers).filter_map(|(n, m)| Some(Reverse((m.next_tick()?, n))));
         self.ticks = ticks.collect();
     }
 
-    /// Sets the classes that all share up, and those of customers that change.
+    /// Sets up the shared classes and those customers' queues that change.
     fn set_queues(
         &mut self,
         now: Time,
         scheduler: AnyScheduler,
         mut classes: Vec<Setup>,
         sharing: Sharing,
-        heirs: &[Heir],
+        migrations: &[Migration],
     ) {
         let (was, first, count) = (self.first, sharing.first.min(classes.len()), classes.len());
         let others = classes.split_off(first);
-        // A class that goes leaves its packets to one of the same rank.
-        let (of_first, of_others) = heirs.split_at(was.min(heirs.len()));
-        let within = |heir: &Heir, from: usize, to: usize, else_to: usize| {
-            let class = if (from..to).contains(&heir.class) { heir.class - from } else { else_to };
-            Heir { class, unchanged: heir.unchanged && class + from == heir.class }
+        // Packets of a removed class go to a class of the same priority.
+        let (of_first, of_others) = migrations.split_at(was.min(migrations.len()));
+        let within = |migration: &Migration, from: usize, to: usize, else_to: usize| {
+            let class = if (from..to).contains(&migration.class) { migration.class - from } else { else_to };
+            Migration { class, unchanged: migration.unchanged && class + from == migration.class }
         };
-        let of_first: Vec<Heir> = of_first.iter().map(|h| within(h, 0, first, 0)).collect();
+        let of_first: Vec<Migration> = of_first.iter().map(|h| within(h, 0, first, 0)).collect();
         let last = others.len().saturating_sub(1);
-        let of_others: Vec<Heir> = of_others.iter().map(|h| within(h, first, count, last)).collect();
+        let of_others: Vec<Migration> = of_others.iter().map(|h| within(h, first, count, last)).collect();
         if classes.is_empty() {
             self.queue.leave(FIRST);
         } else {
@@ -180,12 +181,12 @@ impl<P: Policy> Datapath<P> {
         self.customers.resize_with(self.customers.len().max(sharing.places), CustomerCounts::default);
         sharing.new.iter().for_each(|place| self.customers[*place as usize] = CustomerCounts::default());
         sharing.gone.iter().for_each(|place| self.queue.leave(CUSTOMERS + *place as usize));
-        for CustomerQueue { place, setup, heirs } in sharing.queues {
-            self.queue.put(now, CUSTOMERS + place as usize, setup, &heirs);
+        for CustomerQueue { place, setup, migrations } in sharing.queues {
+            self.queue.put(now, CUSTOMERS + place as usize, setup, &migrations);
         }
     }
 
-    /// Takes the markers out, to set the rest up anew.
+    /// Takes the markers out, to be handed back to [`Datapath::reconfigure`].
     pub fn take_markers(&mut self) -> Vec<Marking> {
         std::mem::take(&mut self.markers)
     }

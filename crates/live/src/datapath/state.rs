@@ -12,30 +12,30 @@ use crate::datapath::marking::Marking;
 use crate::datapath::setup::{CUSTOMERS, FIRST, SHARED};
 use crate::packet::Census;
 
-/// Where packets went that neither a marker nor the queue has counted.
+/// Frames by what became of them, as far as no marker or queue counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Frames that came in.
+    /// Frames received.
     pub came: u64,
     /// Sent on without being queued.
     pub passed: u64,
     /// Refused by the policy.
     pub refused: u64,
-    /// Dropped by a marker, but not as out of profile.
-    pub marked_away: u64,
-    /// Dropped by a marker as out of profile.
+    /// Dropped by a marker, other than by a policer.
+    pub marker_dropped: u64,
+    /// Dropped by a policer as out of profile.
     pub policed: u64,
-    /// Dropped because every buffer was taken.
+    /// Dropped because all buffers were in use.
     pub no_buffer: u64,
     /// Sent at the shaped rate.
     pub sent: u64,
-    /// Thrown away when their turn came, as it had come too long ago.
+    /// Dropped when they should have left too long ago.
     pub too_late: u64,
-    /// Of those that came: packets with a length field that says something else than what was received.
+    /// Of those received: packets whose length field differs from the length received.
     pub length_disagrees: u64,
 }
 
-/// A class, to be looked at.
+/// A class, read only.
 #[derive(Clone, Copy, Debug)]
 pub struct ClassState<'a>(&'a Class<Held>);
 
@@ -52,7 +52,7 @@ impl ClassState<'_> {
         self.0.queue.waiting()
     }
 
-    /// The discipline: for its gauges and stats.
+    /// The discipline, for its gauges and stats.
     #[must_use]
     pub fn aqm(&self) -> &AnyAqm {
         &self.0.aqm
@@ -66,44 +66,44 @@ impl<P> Datapath<P> {
         &self.markers
     }
 
-    /// The classes that all share: queues with their counts, and disciplines with their gauges and stats.
+    /// The shared classes: queues with their counts, and disciplines with their gauges and stats.
     pub fn classes(&self) -> impl Iterator<Item = ClassState<'_>> {
         let first = (self.first > 0).then_some(FIRST);
         let members = first.into_iter().chain([SHARED]);
         members.filter_map(|m| self.queue.classes(m)).flatten().map(ClassState)
     }
 
-    /// A customer's own classes, by his place; none where he has none.
+    /// A customer's own classes, if it has any.
     pub fn classes_of(&self, place: u32) -> impl Iterator<Item = ClassState<'_>> {
         self.queue.classes(CUSTOMERS + place as usize).into_iter().flatten().map(ClassState)
     }
 
-    /// What became of customers' packets, by their places.
+    /// Customers' counts, by their index.
     #[must_use]
     pub fn customers(&self) -> &[CustomerCounts] {
         &self.customers
     }
 
-    /// The counts of all queues together, those of customers who have left included.
+    /// The counts of all queues together, including those of customers who have left.
     #[must_use]
     pub fn queued(&self) -> Counts {
         let all = self.queue.members().filter_map(|m| self.queue.classes(m)).flatten();
         all.fold(*self.queue.gone(), |sum, class| sum.and(class.queue.counts()))
     }
 
-    /// Packets that wait.
+    /// Packets waiting.
     #[must_use]
     pub fn waiting(&self) -> u64 {
         self.buffers.used() as u64
     }
 
-    /// Frames by what they turned out to be.
+    /// Frames by protocol.
     #[must_use]
     pub fn census(&self) -> &Census {
         &self.census
     }
 
-    /// Where packets went.
+    /// Frames by what became of them.
     #[must_use]
     pub fn totals(&self) -> &Totals {
         &self.totals
@@ -120,7 +120,7 @@ impl<P> Datapath<P> {
         let sent: u64 = counts.sent.iter().sum();
         let waiting = counts.arrived.iter().sum::<u64>().wrapping_sub(sent + dropped);
         let gone =
-            t.passed + t.refused + t.marked_away + t.policed + t.no_buffer + t.sent + t.too_late + dropped;
+            t.passed + t.refused + t.marker_dropped + t.policed + t.no_buffer + t.sent + t.too_late + dropped;
         if t.came != gone + waiting || self.buffers.used() as u64 != waiting {
             return Err(format!("{t:?}, {dropped} dropped by the queue, {waiting} waiting"));
         }

@@ -4,7 +4,7 @@ use crate::flow::{FiveTuple, Flows, Numbered};
 use crate::packet::{Seen, checksum};
 use inprofile_core::packet::Colour;
 use inprofile_core::params::Context;
-use inprofile_core::queue::scheduled::{Heir, Setup};
+use inprofile_core::queue::scheduled::{Migration, Setup};
 use inprofile_core::registry::{AnyAqm, AnyScheduler, Registry};
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Backlog, Duration};
@@ -314,8 +314,8 @@ fn a_datapath_set_up_anew_keeps_its_packets() {
             buffers: 30,
         };
         let policy = All { flows: Flows::new(64, 1), markers: [None; 2], paint: Paint::Keep };
-        let heirs = [Heir { class: 0, unchanged: false }];
-        let mut path = path.set_up_anew(policy, parts, &heirs, Time(MS));
+        let migrations = [Migration { class: 0, unchanged: false }];
+        let mut path = path.reconfigure(policy, parts, &migrations, Time(MS));
         path.check().unwrap();
         // Over the new limit: nothing more joins, nothing is lost.
         path.arrive(Time(MS), &mut packet(2, 1000, 0), &mut out);
@@ -354,8 +354,8 @@ fn classes_leave_their_packets_to_heirs() {
         buffers: 30,
     };
     let policy = All { flows: Flows::new(64, 1), markers: [None; 2], paint: Paint::Keep };
-    let heirs = [Heir { class: 0, unchanged: false }, Heir { class: 0, unchanged: true }];
-    let mut path = path.set_up_anew(policy, parts, &heirs, Time(3 * MS));
+    let migrations = [Migration { class: 0, unchanged: false }, Migration { class: 0, unchanged: true }];
+    let mut path = path.reconfigure(policy, parts, &migrations, Time(3 * MS));
     path.advance(Time(100 * MS), &mut out);
     path.check().unwrap();
     let times: Vec<_> = out.0.iter().map(|(at, number, _)| (at.0, *number)).collect();

@@ -287,8 +287,8 @@ proptest! {
                 0 => { line.queue.leave(m); there[m] = false; }
                 1 | 2 => {
                     let shape = (what == 2).then_some((1_000_000, 3000));
-                    let heir = Heir { class: 0, unchanged: true };
-                    line.queue.put(Time(now), m, member(size as u8 % 3, 1500 + size, shape), &[heir]);
+                    let migration = Migration { class: 0, unchanged: true };
+                    line.queue.put(Time(now), m, member(size as u8 % 3, 1500 + size, shape), &[migration]);
                     there[m] = true;
                 }
                 _ if there[m] => dropped += u32::from(matches!(line.arrive(Time(now), m, size), Admission::Drop(_))),

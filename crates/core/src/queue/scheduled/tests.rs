@@ -360,7 +360,7 @@ fn a_discipline_is_told_since_when_a_packet_waits() {
     line.serve(Time(5 * ms / 2));
     let mut new = priority(vec![class()]);
     let old = std::mem::replace(&mut line.queue, priority(vec![class()]));
-    new.take_over(old, &[Heir { class: 0, unchanged: false }], Time(5 * ms / 2));
+    new.take_over(old, &[Migration { class: 0, unchanged: false }], Time(5 * ms / 2));
     line.queue = new;
     line.serve(Time(9 * ms));
     assert_eq!(*told.lock().unwrap(), [0, ms, 2 * ms, 3 * ms - ms / 2]);

@@ -1,11 +1,11 @@
-//! Customers' own queues: which are set up, which go on as they are, and which go.
+//! Customers' own queues after a reload: which are new, which are reconfigured, which stay and which are removed.
 
 use std::collections::HashMap;
 
 use inprofile_core::params::Context;
 use inprofile_core::queue::hierarchy::{MemberSetup, Shape};
 use inprofile_core::queue::priority::Priority;
-use inprofile_core::queue::scheduled::{Heir, Setup};
+use inprofile_core::queue::scheduled::{Migration, Setup};
 use inprofile_core::registry::AnyScheduler;
 use inprofile_core::units::Bytes;
 use inprofile_live::datapath::{CustomerQueue, Sharing};
@@ -43,22 +43,23 @@ pub(super) fn sharing(
             gone.extend(was.map(|_| customer.place));
             continue;
         };
-        let prints = prints(own, d, packet);
+        let fingerprints = fingerprints(own, d, packet);
         let setup = setup(own, d, packet);
         sees_reverse |= setup.classes.iter().any(|c| c.aqm.sees_reverse());
-        let old_prints = was.map(|(own, d, packet)| self::prints(own, d, packet)).unwrap_or_default();
+        let old_fingerprints =
+            was.map(|(own, d, packet)| self::fingerprints(own, d, packet)).unwrap_or_default();
         let unchanged =
             was.is_some_and(|(was, ..)| (was.rate, was.burst, was.share) == (own.rate, own.burst, own.share));
-        if unchanged && old_prints == prints {
+        if unchanged && old_fingerprints == fingerprints {
             continue;
         }
-        let heir = |(name, print): &(String, String)| {
-            let found = prints.iter().position(|(n, _)| n == name);
-            let unchanged = found.is_some_and(|i| prints[i].1 == *print);
-            Heir { class: found.unwrap_or(prints.len() - 1), unchanged }
+        let migration = |(name, print): &(String, String)| {
+            let found = fingerprints.iter().position(|(n, _)| n == name);
+            let unchanged = found.is_some_and(|i| fingerprints[i].1 == *print);
+            Migration { class: found.unwrap_or(fingerprints.len() - 1), unchanged }
         };
-        let heirs = old_prints.iter().map(heir).collect();
-        queues.push(CustomerQueue { place: customer.place, setup, heirs });
+        let migrations = old_fingerprints.iter().map(migration).collect();
+        queues.push(CustomerQueue { place: customer.place, setup, migrations });
     }
     let left = old.values().filter(|(c, ..)| !there.get(c.place as usize).is_some_and(|there| *there));
     gone.extend(left.filter(|(c, ..)| c.own.is_some()).map(|(c, ..)| c.place));
@@ -76,10 +77,10 @@ fn place(own: &Own, d: &Direction, class: &Class, packet: Bytes) -> Context {
     Context { link_rate, contract: None, packet, limit: Some(class.limit) }
 }
 
-/// His classes' names, each with a text that is equal where it works the same.
-fn prints(own: &Own, d: &Direction, packet: Bytes) -> Vec<(String, String)> {
-    let print = |c: &Class| fingerprint(&c.aqm, &place(own, d, c, packet)) + &format!(" {:?}", c.rate);
-    own.classes.iter().map(|(_, c)| (c.name.clone(), print(c))).collect()
+/// The classes' names, each with a text that is equal where the class works the same.
+fn fingerprints(own: &Own, d: &Direction, packet: Bytes) -> Vec<(String, String)> {
+    let of = |c: &Class| fingerprint(&c.aqm, &place(own, d, c, packet)) + &format!(" {:?}", c.rate);
+    own.classes.iter().map(|(_, c)| (c.name.clone(), of(c))).collect()
 }
 
 fn setup(own: &Own, d: &Direction, packet: Bytes) -> MemberSetup {
