@@ -13,6 +13,7 @@ from inprofile import papers
 from inprofile.cli import app
 from inprofile.papers import PaperError
 from inprofile.papers.entry import check
+from inprofile.papers.pilot import pilot
 
 ABOUT = """
 name    = "tiny"
@@ -123,6 +124,12 @@ def test_one_toml_and_a_short_file_of_claims_are_a_paper(tiny: Path) -> None:
     assert "Ada Example, Bert Sample, “Shorter Queues Wait Less”" in page
     assert "Printed numbers" in page
     assert len((tiny / "claims.py").read_text().splitlines()) < 20
+
+
+def test_it_has_a_pilot(tiny: Path) -> None:
+    (found,) = pilot(papers.load(str(tiny)), seeds=(101, 102, 103))
+    assert (found.claim, found.seeds) == ("X1", 4)
+    assert found.mean < -0.1
 
 
 def test_its_first_line_says_who_and_what(tiny: Path) -> None:
