@@ -261,9 +261,9 @@ def page(result: Result) -> str:
     )
     return f"""# Benchmarks
 
-`make bench` made this page. One run interleaves all contestants, {result["rounds"]} rounds of each
-measurement; figures are medians, ranges go from the least to the most. On a machine that does other work too,
-compare ratios and not nanoseconds.
+This page is written by `make bench`. One run interleaves all contestants, {result["rounds"]} rounds of each
+measurement; figures are medians with the smallest and the largest round. Where the machine does other work as
+well, compare ratios, not nanoseconds.
 
 {m["cpu"]}, {m["cores"]} cores, Linux {m["kernel"]}; load before the run {m["load_before"]}.
 
@@ -323,19 +323,19 @@ itself shows how far apart two equal runs are.
 
 ## Decisions
 
-One stream of packets from one file, counters on, nanoseconds of CPU time a decision; a thousand objects stay
-in cache, a million do not. DPDK: `rte_meter_srtcm` without an excess burst for the token bucket, `rte_red`,
-and for RIO one `rte_red` for IN packets and one for all (OUT packets ask one, IN packets both). Both sides'
-REDs and RIOs share one profile. Ours are the ones that simulator and router run: averages in doubles, and a
-random number at every arrival that chance decides, where DPDK computes in whole numbers and draws one only
-after a drop. Passed shares differ: DPDK spaces drops by p / (2 − count·p), Floyd and Jacobson by
-p / (1 − count·p).
-In bursts: packets come 64 at once, as our router takes them from its ring, and the objects of all are fetched
-before the first is decided on: DPDK's by `rte_prefetch0`, our token buckets by a plain load of each; our REDs
-and RIOs are not fetched ahead. One by one: nobody looks ahead. No target is set here: a router's packet costs
-microseconds.
+CPU time per decision in nanoseconds, with counters on; both sides read the same stream of packets. A thousand
+objects fit into the cache, a million do not. DPDK: `rte_meter_srtcm` without an excess burst for the token
+bucket, `rte_red` for RED, and for RIO one `rte_red` for IN packets and one for all (an OUT packet asks one, an
+IN packet both). The REDs and RIOs of one side share one profile. Ours are those that the simulator and the
+router run: averages in floating point, and a random number for every packet between the thresholds, where DPDK
+computes in integers and draws a number only after a drop. The shares passed differ, as DPDK spaces drops by
+p / (2 − count·p) and Floyd and Jacobson by p / (1 − count·p).
+In bursts: 64 packets at a time, as our router takes them from its ring, and the objects of all are prefetched
+before the first decision: DPDK's by `rte_prefetch0`, our token buckets by a load of each; our REDs and RIOs are
+not prefetched. One by one: nothing is prefetched. There is no target here: a packet costs a router microseconds.
 
 {parts["mechanisms"]}
+{unmeasured(result)}
 
 ## Size
 
@@ -360,6 +360,13 @@ Samples of the run by the innermost of our functions; `make profile` shows more.
 
 {profiles(result)}
 """
+
+
+def unmeasured(result: Result) -> str:
+    """Which of the mechanisms compared with DPDK's the figures lack."""
+    found = {r["name"] for r in result["mechanisms"]}
+    missing = [name for name in ("token_bucket", "red", "rio") if name not in found]
+    return f"\nNot measured in their present form: {', '.join(missing)}." if missing else ""
 
 
 def beside_30k(result: Result) -> str:
