@@ -325,14 +325,15 @@ itself shows how far apart two equal runs are.
 
 CPU time per decision in nanoseconds, with counters on; both sides read the same stream of packets. A thousand
 objects fit into the cache, a million do not. DPDK: `rte_meter_srtcm` without an excess burst for the token
-bucket, `rte_red` for RED, and for RIO one `rte_red` for IN packets and one for all (an OUT packet asks one, an
-IN packet both). The REDs and RIOs of one side share one profile. Ours are those that the simulator and the
-router run: averages in floating point, and a random number for every packet between the thresholds, where DPDK
-computes in integers and draws a number only after a drop. The shares passed differ, as DPDK spaces drops by
-p / (2 − count·p) and Floyd and Jacobson by p / (1 − count·p).
+bucket, `rte_red` for RED, and for RIO one `rte_red` for IN packets and one for all (an OUT packet asks one,
+an IN packet both). The REDs and RIOs of one side share one profile. Ours are those that the simulator and the
+router run: averages in floating point, and a random number for every packet between the thresholds, where
+DPDK computes in integers and draws a number only after a drop. The shares passed differ, as DPDK spaces drops
+by p / (2 − count·p) and Floyd and Jacobson by p / (1 − count·p).
 In bursts: 64 packets at a time, as our router takes them from its ring, and the objects of all are prefetched
-before the first decision: DPDK's by `rte_prefetch0`, our token buckets by a load of each; our REDs and RIOs are
-not prefetched. One by one: nothing is prefetched. There is no target here: a packet costs a router microseconds.
+before the first decision: DPDK's by `rte_prefetch0`, our token buckets by a load of each; our REDs and RIOs
+are not prefetched. One by one: nothing is prefetched. There is no target here: a packet costs a router
+microseconds.
 
 {parts["mechanisms"]}
 {unmeasured(result)}

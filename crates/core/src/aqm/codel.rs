@@ -8,7 +8,7 @@
 //! the RFC's loop, and what remains to be done for it is [`Pending`].
 //! Non-goal: fairness among flows (RFC 8290).
 
-use crate::aqm::Aqm;
+use crate::aqm::{Aqm, beyond_full_queue};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
@@ -51,17 +51,7 @@ impl Build for Params {
                 remedy: "5 to 10 % of interval, such as \"5 ms\" of \"100 ms\"".into(),
             });
         }
-        let mut warnings = Vec::new();
-        if let (Some(limit), Some(rate)) = (context.limit, context.link_rate)
-            && rate.bytes_in(self.target) >= limit.bytes(context.packet)
-        {
-            let text = format!(
-                "a full queue ({limit}) delays by less than target ({}): the limit drops, CoDel hardly ever",
-                self.target
-            );
-            warnings.push(Warning { field: "target", text });
-        }
-        Ok(warnings)
+        Ok(beyond_full_queue(self.target, context, "CoDel").into_iter().collect())
     }
 
     fn build(&self, context: &Context) -> Codel {

@@ -10,9 +10,10 @@ pub use red::{ared, dwred, rio, rio_plus_out, wred};
 
 use crate::mechanism::Mechanism;
 use crate::packet::Packet;
+use crate::params::{Context, Warning};
 use crate::queue::Queue;
 use crate::rng::Rng;
-use crate::units::{Backlog, Time};
+use crate::units::{Backlog, Duration, Time};
 use crate::verdict::{Admission, Departure, Why};
 
 /// What every discipline does. Only [`arrive`](Aqm::arrive) must be written.
@@ -63,6 +64,17 @@ pub trait Aqm: Mechanism {
         let _ = limit;
         None
     }
+}
+
+/// The warning where a discipline holds the delay at a target that even a full queue does not reach.
+pub(crate) fn beyond_full_queue(target: Duration, context: &Context, name: &str) -> Option<Warning> {
+    let (limit, rate) = (context.limit?, context.link_rate?);
+    (rate.bytes_in(target) >= limit.bytes(context.packet)).then(|| Warning {
+        field: "target",
+        text: format!(
+            "a full queue ({limit}) delays by less than target ({target}): the limit drops, {name} hardly ever"
+        ),
+    })
 }
 
 /// An [`Aqm`] as [`AnyAqm::Custom`](crate::registry::AnyAqm) holds it. Every `Aqm` is one.

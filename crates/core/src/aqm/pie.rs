@@ -9,7 +9,7 @@
 //! timestamps, it is 0 once the last packet has left (the RFC's pseudocode would keep that packet's delay until the next one).
 //! Non-goal: DOCSIS-PIE (RFC 8034).
 
-use crate::aqm::Aqm;
+use crate::aqm::{Aqm, beyond_full_queue};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
@@ -116,17 +116,7 @@ impl Build for Params {
                 remedy: "a smaller dq_threshold, a longer limit, or delay_from = \"timestamp\"".into(),
             });
         }
-        let mut warnings = Vec::new();
-        if let Some(rate) = context.link_rate
-            && rate.bytes_in(self.target) >= bytes
-        {
-            let text = format!(
-                "a full queue ({limit}) delays by less than target ({}): the limit drops, PIE hardly ever",
-                self.target
-            );
-            warnings.push(Warning { field: "target", text });
-        }
-        Ok(warnings)
+        Ok(beyond_full_queue(self.target, context, "PIE").into_iter().collect())
     }
 
     fn build(&self, context: &Context) -> Pie {

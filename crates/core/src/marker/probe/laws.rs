@@ -1,5 +1,6 @@
 //! What must hold of the probe marker whatever its text is taken to mean, and an oracle that keeps no state.
 
+use super::tests::walk;
 use super::*;
 use crate::packet::FlowId;
 use crate::rng::Rng;
@@ -195,27 +196,11 @@ fn permitted_so_far(history: &History, p: &Params) -> f64 {
     a
 }
 
-/// Mostly forward, now and then back by a few and on from there.
-fn walk() -> impl Strategy<Value = Vec<u32>> {
-    prop::collection::vec((0u32..10, 0u32..9), 1..90).prop_map(|steps| {
-        let mut next = 1u32;
-        let mut all = Vec::new();
-        for (dice, back) in steps {
-            if dice == 0 {
-                next = next.saturating_sub(back).max(1);
-            }
-            all.push(next);
-            next += 1;
-        }
-        all
-    })
-}
-
 proptest! {
     /// Neglia et al. 2003 §2: each mark follows from the packets before it alone; L and A are read off the history anew for every packet.
     #[test]
     fn every_mark_follows_from_the_history(
-        segments in walk(), isn: u32, alpha in 0.0f64..1.0, a_init in 0.0f64..20.0, one: bool, shorter: bool,
+        segments in walk(10, 90), isn: u32, alpha in 0.0f64..1.0, a_init in 0.0f64..20.0, one: bool, shorter: bool,
     ) {
         let p = Params {
             alpha, a_init,
@@ -243,7 +228,7 @@ proptest! {
 
     /// Neglia et al. 2003 §2: replicas are IN and never move SN_h, and A goes to a weighted mean of A and L.
     #[test]
-    fn a_replica_is_in_and_moves_only_a(segments in walk(), isn: u32, alpha in 0.0f64..1.0) {
+    fn a_replica_is_in_and_moves_only_a(segments in walk(10, 90), isn: u32, alpha in 0.0f64..1.0) {
         let mut flow = Flow::new(&Params { alpha, ..paper() }, isn);
         let mut seen = 0;
         for n in segments {

@@ -244,9 +244,9 @@ fn options() -> impl Strategy<Value = Params> {
     )
 }
 
-/// Segments as a sender might number them: forward mostly, now and then back by a few and on from there.
-fn walk() -> impl Strategy<Value = Vec<u32>> {
-    prop::collection::vec((0u32..12, 0u32..9), 1..400).prop_map(|steps| {
+/// Segments as a sender might number them: mostly forward, once in `every` back by a few and on from there.
+pub(super) fn walk(every: u32, most: usize) -> impl Strategy<Value = Vec<u32>> {
+    prop::collection::vec((0..every, 0u32..9), 1..most).prop_map(|steps| {
         let mut next = 1u32;
         let mut all = Vec::new();
         for (dice, back) in steps {
@@ -263,7 +263,7 @@ fn walk() -> impl Strategy<Value = Vec<u32>> {
 proptest! {
     /// Neglia et al. 2003 §2: Fig. 1 over whole numbers of segments without end, whatever number the flow starts with.
     #[test]
-    fn agrees_with_the_flow_chart_across_the_wrap(p in options(), isn: u32, segments in walk()) {
+    fn agrees_with_the_flow_chart_across_the_wrap(p in options(), isn: u32, segments in walk(12, 400)) {
         let mut probe = p.build(&CONTEXT);
         mark(&mut probe, &syn(0, isn));
         let (mut highest, mut length, mut a) = (0u32, 0u32, p.a_init.max(p.a_min));
@@ -301,7 +301,7 @@ proptest! {
 
     /// A stays a number within its bounds; what is repeated is never OUT; every packet with data is counted once.
     #[test]
-    fn keeps_its_bounds(p in options(), segments in walk(), by_loss: bool) {
+    fn keeps_its_bounds(p in options(), segments in walk(12, 400), by_loss: bool) {
         let p = if by_loss { Params { increase: Increase::ByOutLoss, ..p } } else { p };
         let (text, probe) = marks(&p, segments.iter().copied());
         prop_assert!(probe.last.permitted >= p.a_min && !probe.last.permitted.is_nan());
