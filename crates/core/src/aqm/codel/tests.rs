@@ -107,6 +107,33 @@ fn drops_come_at_the_times_of_the_control_law() {
     assert_eq!((b.stat("entered"), b.stat("above_target")), (1, drops.len() as u64));
 }
 
+/// Linux: Newton's x·(3 − n·x²)/2 from the last estimate, in exact fractions 1/2, 9/16, 0.48779…: short of 1/√2, 1/√3, 1/√4, and
+/// never above 1/√n but for what 16 bits round.
+#[test]
+fn linuxs_first_intervals_are_short() {
+    let mut x = u16::MAX;
+    let mut roots = Vec::new();
+    for n in 2..=400 {
+        x = newton_step(x, n);
+        let exact = 1.0 / f64::from(n).sqrt();
+        assert!(f64::from(x) / 65_536.0 < exact + 1e-4, "{n}");
+        roots.push(f64::from(x) / 65_536.0 / exact);
+    }
+    let expected = [0.5, 0.5625, 0.487_793].into_iter().zip([2.0f64, 3.0, 4.0]).map(|(x, n)| x * n.sqrt());
+    for (root, expected) in roots.iter().zip(expected) {
+        assert!((root - expected).abs() < 2e-4, "{root} {expected}");
+    }
+    assert!(roots[20..].iter().all(|r| (0.99..1.001).contains(r)));
+
+    let linux = Params { variant: Variant::Linux, ..params(false) };
+    let (drops, _) = standing(&linux, Ecn::NotCapable, 460);
+    let times: Vec<u64> = drops.iter().map(|(t, _)| *t).collect();
+    // 150; then 99.998 ms for 1, 50.000 for 1/2, 56.249 for 9/16, 48.78, 44.2, each a little less by whole units.
+    assert_eq!(times, [150, 250, 300, 357, 405, 450]);
+    let (rfc, _) = standing(&params(false), Ecn::NotCapable, 460);
+    assert!(rfc.len() < drops.len());
+}
+
 /// The head is what is dropped, and the packet behind it is what leaves: none is skipped, none comes twice.
 #[test]
 fn the_head_is_dropped_and_the_next_one_leaves() {
@@ -163,7 +190,12 @@ fn a_slow_link_is_kept_busy() {
 /// §5.5: within 16 intervals of the last dropping state it starts from what that one dropped, later from 1. Linux's reading.
 #[test]
 fn the_count_is_remembered_for_a_while() {
-    let c = Control { target: Duration(5 * MS), interval: Duration(100 * MS), maxpacket: 1000 };
+    let c = Control {
+        target: Duration(5 * MS),
+        interval: Duration(100 * MS),
+        maxpacket: 1000,
+        variant: Variant::Rfc8289,
+    };
     let entered = |pause: u64, before: (u32, u32)| {
         let drop_next = Time(1000 * MS);
         let mut v = Vars { count: before.0, lastcount: before.1, drop_next, ..Vars::default() };

@@ -1,0 +1,64 @@
+//! Our side of the comparison with Linux: `linux-replay MODE MECHANISM [SEED]` puts what the guest saw to the same mechanism here.
+//!
+//! MECHANISM is its table in an experiment file, such as `aqm = "codel"`. Standard input has a line an event, in the order of
+//! time, as [`events`] reads them. Modes:
+//!
+//! - `lockstep`: each packet at the head is put to the law, in the state to which Linux's verdicts have led so far. Where the
+//!   verdicts differ, the time is moved at which the law is asked, until they agree: by how much says what the stamps explain;
+//! - `police`: the same for a marker that drops, of each packet as it comes;
+//! - `free`: the discipline decides for itself, with random numbers of SEED; packets leave when Linux's did.
+//!
+//! Standard output: of `lockstep` and `police` a line a decision, `NUMBER LINUX OURS SHIFT ALLOWED`, times in nanoseconds, a
+//! SHIFT of -1 where no time helps; of `free` a line a packet, `NUMBER VERDICT TIME`.
+
+mod events;
+mod free;
+mod lockstep;
+
+use std::io::{self, BufWriter, Write};
+
+use events::Events;
+use inprofile_config::{Document, Report, Section, named};
+use inprofile_core::params::Context;
+use inprofile_core::registry::{Entry, Registry};
+use inprofile_core::units::{Backlog, Bytes, Rate};
+
+/// The guest's link: tbf's rate, the largest packet, and the most that a queue there may hold.
+const RATE: Rate = Rate(8_000_000);
+const PACKET: Bytes = Bytes(1000);
+const LIMIT: Backlog = Backlog::Packets(10_000.0);
+
+fn main() -> io::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let registry = Registry::default();
+    let mut out = BufWriter::new(io::stdout().lock());
+    let events = Events::read(io::stdin().lock());
+    match words[..] {
+        ["lockstep", text] => lockstep::queue(events, &mut built(text, "aqm", &registry.aqms)?, &mut out)?,
+        ["police", text] => lockstep::police(events, &mut built(text, "kind", &registry.markers)?, &mut out)?,
+        ["free", text, seed] => {
+            let seed = seed.parse().map_err(|_| io::Error::other("SEED is a whole number"))?;
+            free::run(events, LIMIT, built(text, "aqm", &registry.aqms)?, seed, &mut out)?;
+        }
+        _ => return Err(io::Error::other("linux-replay lockstep|police|free MECHANISM [SEED]")),
+    }
+    out.flush()
+}
+
+/// The mechanism as an experiment file would have it built.
+fn built<M: 'static>(text: &str, key: &'static str, entries: &[Entry<M>]) -> io::Result<M> {
+    let refused = |problems: Vec<inprofile_config::Problem>| {
+        io::Error::other(problems.iter().map(|p| format!("{p}\n")).collect::<String>())
+    };
+    let document = Document::parse(text, "mechanism", &[]).map_err(refused)?;
+    let report = Report::new(&document);
+    let known = document.root().0.iter().map(|(key, _, _)| key.as_str()).collect::<Vec<_>>();
+    let section = Section::root(&report, &known);
+    let context = Context { link_rate: Some(RATE), contract: None, packet: PACKET, limit: Some(LIMIT) };
+    let found = named::read(&section, (key, "mechanism"), &[], entries);
+    match found.filter(|found| found.fits(&context, false)) {
+        Some(found) => Ok((found.mechanism.build)(&found.mechanism.values, &context)),
+        None => Err(refused(report.finish())),
+    }
+}

@@ -1,0 +1,157 @@
+"""What the guest saw, as events for `linux-replay`, and what that says of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+from uml import ROOT, Seen
+
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
+
+QUICK = 5
+"""Per cent of the sends that reached the driver sooner than what is taken for the time from the sender's stamp to the queue."""
+
+AFTER = 1_000
+"""Nanoseconds from a packet's stamp to the question for the next one: what lies between two of a burst."""
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """When packets came, in nanoseconds since the start."""
+
+    at: list[int]
+    earliest: list[int]
+    latest: list[int]
+    left: list[int | None]
+    """When they left, if they did."""
+    marked: list[bool]
+    order: list[int]
+    """Numbers of those that left, in order."""
+
+    @property
+    def width(self) -> list[int]:
+        """How far each arrival's bounds lie apart."""
+        return [b - a for a, b in zip(self.earliest, self.latest, strict=True)]
+
+
+def arrivals(seen: Seen) -> Arrivals:
+    """A packet came a little after the guest's stamp, and before the call returned or the packet left."""
+    s = seen.seen
+    start = int(s["before"][0]) - 1_000_000
+    before, after, left = (s[name].astype(np.int64) for name in ("before", "after", "left"))
+    own = (left >= before) & (left <= after)
+    lead = int(np.percentile((left - before)[own], QUICK)) if own.any() else 0
+    latest = np.where(own, left, after)
+    at = np.minimum(before + lead, latest)
+    gone = np.flatnonzero(left > 0)
+    marked = (s["tos"] & 3) == 3
+    return Arrivals(
+        at=[int(x) - start for x in at],
+        earliest=[int(x) - start for x in before],
+        latest=[int(x) - start for x in latest],
+        left=[int(x) - start if x else None for x in left],
+        marked=[bool(x) for x in marked],
+        order=[int(x) for x in gone[np.argsort(s["order"][gone])]],
+    )
+
+
+def events(seen: Seen, a: Arrivals, ahead: bool) -> str:
+    """Arrivals, and when the link asked for a packet.
+
+    `ahead`: the discipline is asked for the next packet as soon as one has left, and tbf keeps it. Otherwise the packet stays in
+    the discipline until tbf has the tokens for it.
+    """
+    lines: list[tuple[int, int, str]] = []
+    for number, p in enumerate(seen.planned):
+        passed = int(a.left[number] is not None)
+        words = (number, a.at[number], p.size, p.flow, int(p.ect), a.earliest[number], a.latest[number], passed)
+        lines.append((a.at[number], 0, "a " + " ".join(map(str, words))))
+    last: int | None = None
+    for number in a.order:
+        left = a.left[number]
+        assert left is not None  # noqa: S101
+        at, slack = left, AFTER
+        if ahead:
+            # Whoever is first in line after the last one that left: it waits by then, or it is what the link waits for.
+            first = 0 if last is None else last + 1
+            gone = a.left[last] if last is not None else None
+            if gone is not None and a.at[first] <= gone:
+                at = gone
+            else:
+                at, slack = a.at[first], a.latest[first] - a.at[first]
+            last = number
+        lines.append((at, 1, f"c {at} {slack} {number} {int(a.marked[number])}"))
+    lines.sort(key=lambda line: line[:2])
+    return "\n".join(line for _, _, line in lines) + "\n"
+
+
+def police_events(seen: Seen, a: Arrivals) -> str:
+    """Arrivals alone."""
+    return "".join(line for line in events(seen, a, ahead=False).splitlines(keepends=True) if line[0] == "a")
+
+
+@dataclass(frozen=True)
+class Lockstep:
+    """Decision by decision."""
+
+    decisions: int
+    drops: int
+    """Linux's."""
+    marks: int
+    identical: int
+    """Without any shift."""
+    within: int
+    """With a shift that the stamps allow."""
+    differences: int
+    """The rest."""
+    kinds: dict[str, int] = field(default_factory=dict)
+    """Of the rest: Linux's verdict and ours."""
+    shift: float = 0.0
+    """The largest shift of those within, in microseconds."""
+
+
+def lockstep(mode: str, mechanism: str, text: str) -> Lockstep:
+    """Of a law without chance."""
+    said = replay(mode, mechanism, text=text)
+    kinds: Counter[str] = Counter()
+    drops = marks = identical = within = total = 0
+    largest = 0
+    for line in said.splitlines():
+        _, linux, ours, shift, allowed = line.split()
+        total += 1
+        drops += linux == "dropped"
+        marks += linux == "marked"
+        moved = int(shift)
+        if moved == 0:
+            identical += 1
+        elif 0 < moved <= int(allowed):
+            within += 1
+            largest = max(largest, moved)
+        else:
+            kinds[f"{linux}, ours {ours}"] += 1
+    return Lockstep(total, drops, marks, identical, within, sum(kinds.values()), dict(kinds), largest / 1000)
+
+
+def replay(mode: str, mechanism: str, *more: str, text: str) -> str:
+    """Runs our side."""
+    program = TARGET / "release" / "examples" / "linux-replay"
+    done = subprocess.run(  # noqa: S603
+        [program, mode, mechanism, *more], input=text, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"linux-replay {mode} failed: {done.stderr.strip()}")
+    return done.stdout
+
+
+def build() -> None:
+    """Builds our side."""
+    what = ["-p", "inprofile-config", "--example", "linux-replay"]
+    subprocess.run(["cargo", "build", "--quiet", "--locked", "--release", *what], cwd=ROOT, check=True)  # noqa: S603, S607
+
+
+__all__ = ["Arrivals", "Lockstep", "arrivals", "asdict", "build", "events", "lockstep", "police_events", "replay"]

@@ -1,0 +1,164 @@
+"""A Linux that boots as a process: Debian's user-mode-linux runs jobs on a shaped link, and says what each packet met with."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import struct
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+ROOT = Path(__file__).parent.parent
+GUEST = ROOT / "validation" / "linux" / "guest.c"
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
+MODULES = Path("/usr/lib/uml/modules")
+
+RATE = 8_000_000
+"""Of the guest's link, in bit/s: a packet of 1,000 B takes a millisecond."""
+
+LINK = f"tc qdisc add dev v0 root handle 1: tbf rate {RATE} burst 30000 limit 100000000"
+"""Shapes the link: below it is the discipline that is judged."""
+
+SEEN = np.dtype([("before", "<i8"), ("after", "<i8"), ("left", "<i8"), ("order", "<u4"), ("tos", "<u4")])
+"""As `guest.c` writes it, times in nanoseconds."""
+
+PLANNED = struct.Struct("<QIHBB")
+"""As `guest.c` reads it."""
+
+
+class LinuxMissing(Exception):
+    """What has to be installed."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A packet to be sent."""
+
+    at: int
+    """Nanoseconds since the start."""
+    size: int
+    """On the wire."""
+    flow: int = 0
+    ect: bool = False
+
+
+Plan = Callable[[random.Random], list[Planned]]
+"""Draws the packets."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the guest is to do once."""
+
+    name: str
+    modules: tuple[str, ...]
+    commands: tuple[str, ...]
+    """`tc`'s lines, after those that make the devices."""
+    plan: Plan
+    seed: int = 1
+
+    def planned(self) -> list[Planned]:
+        """The same packets at every call."""
+        return self.plan(random.Random(f"{self.name} {self.seed}"))  # noqa: S311
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What became of a job's packets."""
+
+    planned: Sequence[Planned]
+    seen: npt.NDArray[np.void]
+    said: str
+    """`tc -s -d qdisc show` at the end."""
+    kernel: str
+
+
+def program() -> str:
+    """The kernel's program.
+
+    Raises:
+        LinuxMissing: it, or something that the guest calls, is not installed.
+    """
+    for name, package in (("linux.uml", "user-mode-linux"), ("modprobe", "kmod"), ("tc", "iproute2"), ("gcc", "gcc")):
+        if shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") is None:
+            raise LinuxMissing(f"{name} is missing: apt-get install {package}")
+    if not MODULES.is_dir():
+        raise LinuxMissing(f"{MODULES} is missing: apt-get install --reinstall user-mode-linux")
+    return shutil.which("linux.uml") or "linux.uml"
+
+
+def run(jobs: Sequence[Job], tell: Callable[[str], None]) -> list[Seen]:
+    """Boot, do all jobs one after the other, power off.
+
+    Raises:
+        LinuxMissing: something is not installed.
+        RuntimeError: a job failed; with what the guest said.
+    """
+    kernel = program()
+    with tempfile.TemporaryDirectory(prefix="inprofile-linux-") as name:
+        folder = Path(name)
+        _run(["gcc", "-O2", "-Wall", "-Wextra", "-o", str(folder / "guest"), str(GUEST)])
+        (folder / "lib").mkdir()
+        # modprobe looks for lib/modules/VERSION in the folder that it is told.
+        (folder / "lib" / "modules").symlink_to(MODULES)
+        for number, job in enumerate(jobs):
+            packets = b"".join(PLANNED.pack(p.at, p.size, p.flow, 2 if p.ect else 0, 0) for p in job.planned())
+            (folder / f"{number}.plan").write_bytes(packets)
+        init = folder / "init"
+        init.write_text(script(folder, jobs), encoding="utf-8")
+        init.chmod(0o755)
+        longest = sum(job.planned()[-1].at for job in jobs) / 1e9
+        command = [kernel, "mem=256M", "rootfstype=hostfs", "rw", f"init={init}", "con=null", "con0=null,fd:1"]
+        tell(f"Linux boots; {len(jobs)} jobs take {longest:.0f} s")
+        said = _run(command, timeout=120 + 3 * longest)
+        version = (folder / "version").read_text(encoding="utf-8").strip() if (folder / "version").exists() else "?"
+        return [_seen(folder, number, job, version, said) for number, job in enumerate(jobs)]
+
+
+def script(folder: Path, jobs: Sequence[Job]) -> str:
+    """The guest's first and only process."""
+    modules = sorted({name for job in jobs for name in ("veth", "sch_tbf", *job.modules)})
+    lines = [
+        "#!/bin/sh",
+        f"cd {folder}",
+        "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+        "mount -t proc proc /proc; mount -t sysfs sys /sys",
+        "uname -r > version",
+        *(f"modprobe -d {folder} {name} || echo 'no module {name}'" for name in modules),
+    ]
+    for number, job in enumerate(jobs):
+        lines += [
+            "ip link add v0 address 02:00:00:00:00:01 type veth peer name v1",
+            "ip link set v0 up; ip link set v1 up",
+            "( set -e",
+            *job.commands,
+            f"./guest {number}.plan {number}.seen v0",
+            f"tc -s -d qdisc show dev v0 > {number}.said",
+            f") || echo 'job {job.name} failed'",
+            "ip link del v0",
+        ]
+    return "\n".join([*lines, "echo o > /proc/sysrq-trigger", "sleep 10", ""])
+
+
+def _seen(folder: Path, number: int, job: Job, version: str, said: str) -> Seen:
+    file = folder / f"{number}.seen"
+    if not file.exists():
+        raise RuntimeError(f"{job.name} did not run in the guest, which said:\n{said}")
+    seen = np.fromfile(file, dtype=SEEN)
+    return Seen(job.planned(), seen, (folder / f"{number}.said").read_text(encoding="utf-8"), version)
+
+
+def _run(command: Sequence[str], timeout: float | None = None) -> str:
+    done = subprocess.run(  # noqa: S603
+        command, capture_output=True, text=True, errors="replace", check=False, timeout=timeout, stdin=subprocess.DEVNULL
+    )
+    if done.returncode:
+        raise RuntimeError(f"{Path(command[0]).name} failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.stdout + done.stderr
