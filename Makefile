@@ -12,7 +12,7 @@ needs = @command -v $(1) >/dev/null || { echo "$(2)" >&2; exit 1; }
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce compare atlas renew test soak soak-ns2 ns2 fuzz trial deb monitoring wire clock lint test-rust test-python bench cost profile validate validate-live docs laws wheel requirements clean
+.PHONY: help build reproduce compare atlas renew test soak soak-ns2 ns2 fuzz trial deb monitoring wire clock lint test-rust test-python bench cost profile validate validate-live validate-linux docs laws wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -162,6 +162,12 @@ validate: build ns2 ## Compare with ns-2 and DPDK, event by event (as root it in
 validate-live: build ## Compare with the kernel's own TCP, in wall time; write docs/kernel (an hour; JOBS=n side by side)
 	$(say) "Against the kernel"
 	@$(BIN)/python validation/kernel.py --jobs $(or $(JOBS),4)
+
+validate-linux: build ## Compare with Linux's own queue disciplines and policer, in a kernel that boots as a process; write docs/linux (as root it installs what is missing; five minutes)
+	@{ command -v linux.uml && command -v modprobe && command -v tc && command -v gcc; } >/dev/null || test "$$(id -u)" != 0 || \
+		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends user-mode-linux kmod iproute2 gcc libc6-dev; }
+	$(say) "Against Linux"
+	@$(BIN)/python validation/linux.py
 
 docs: build $(VENV)/.docs ## Build the documentation site into target/docs, its examples run; warnings are errors
 	$(say) "Documentation: examples and links"

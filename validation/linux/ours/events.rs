@@ -1,7 +1,7 @@
 //! What the guest saw, a line an event. Times are nanoseconds since the start.
 //!
 //! - `a NUMBER TIME SIZE FLOW ECN EARLIEST LATEST VERDICT`: a packet came, at TIME as far as is known, and within these bounds for
-//!   sure; VERDICT is 1 if it got through in the end, else 0;
+//!   sure; ECN are its two bits, VERDICT is 1 if it got through in the end, else 0;
 //! - `c TIME SLACK NUMBER MARKED`: the link asked for a packet, at TIME or up to SLACK later, and got this one; MARKED is 1 if it
 //!   left with congestion experienced.
 
@@ -70,7 +70,8 @@ impl<R: BufRead> Events<R> {
         let numbers: Vec<u64> = words.map(|w| w.parse().map_err(|_| wrong())).collect::<io::Result<_>>()?;
         match (kind, &numbers[..]) {
             ("a", &[number, at, size, flow, ecn, earliest, latest, passed]) => {
-                let ecn = [Ecn::NotCapable, Ecn::Capable].get(ecn as usize).copied().ok_or_else(wrong)?;
+                let ecn =
+                    [Ecn::NotCapable, Ecn::Ect1, Ecn::Ect0].get(ecn as usize).copied().ok_or_else(wrong)?;
                 let size = u32::try_from(size).map_err(|_| wrong())?;
                 let flow = FlowId(u32::try_from(flow).map_err(|_| wrong())?);
                 Ok(Event::Arrival(Arrival {

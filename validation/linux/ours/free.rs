@@ -62,8 +62,8 @@ pub fn run<R: BufRead>(
                 if let Admission::Drop(_) = verdict {
                     tell(out, &arrival, "dropped", now)?;
                 }
-                while let Some(Waiting(struck)) = queue.take_struck() {
-                    tell(out, &struck, "dropped", now)?;
+                while let Some(Waiting(evicted)) = queue.take_evicted() {
+                    tell(out, &evicted, "dropped", now)?;
                 }
             }
             Event::Call(_) => {

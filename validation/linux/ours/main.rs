@@ -4,12 +4,12 @@
 //! time, as [`events`] reads them. Modes:
 //!
 //! - `lockstep`: each packet at the head is put to the law, in the state to which Linux's verdicts have led so far. Where the
-//!   verdicts differ, the time is moved at which the law is asked, until they agree: by how much says what the stamps explain;
+//!   verdicts differ, the time is moved at which the law is asked, until they agree: the least move says what the stamps have to explain;
 //! - `police`: the same for a marker that drops, of each packet as it comes;
 //! - `free`: the discipline decides for itself, with random numbers of SEED; packets leave when Linux's did.
 //!
-//! Standard output: of `lockstep` and `police` a line a decision, `NUMBER LINUX OURS SHIFT ALLOWED`, times in nanoseconds, a
-//! SHIFT of -1 where no time helps; of `free` a line a packet, `NUMBER VERDICT TIME`.
+//! Standard output: of `lockstep` and `police` a line a decision, `NUMBER LINUX OURS SHIFT POSSIBLE`: SHIFT in nanoseconds,
+//! -1 where no time helps, POSSIBLE 1 if the stamps leave room for Linux's verdict; of `free` a line a packet, `NUMBER VERDICT TIME`.
 
 mod events;
 mod free;
@@ -18,14 +18,15 @@ mod lockstep;
 use std::io::{self, BufWriter, Write};
 
 use events::Events;
-use inprofile_config::{Document, Report, Section, named};
-use inprofile_core::params::Context;
+use inprofile_config::{Document, Problem, Report, Section, named};
+use inprofile_core::aqm::codel;
+use inprofile_core::params::{Context, Params as _, Value, Values};
 use inprofile_core::registry::{Entry, Registry};
 use inprofile_core::units::{Backlog, Bytes, Rate};
 
 /// The guest's link: tbf's rate, the largest packet, and the most that a queue there may hold.
-const RATE: Rate = Rate(8_000_000);
-const PACKET: Bytes = Bytes(1000);
+const CONTEXT: Context =
+    Context { link_rate: Some(Rate(8_000_000)), contract: None, packet: Bytes(1000), limit: Some(LIMIT) };
 const LIMIT: Backlog = Backlog::Packets(10_000.0);
 
 fn main() -> io::Result<()> {
@@ -35,30 +36,44 @@ fn main() -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     let events = Events::read(io::stdin().lock());
     match words[..] {
-        ["lockstep", text] => lockstep::queue(events, &mut built(text, "aqm", &registry.aqms)?, &mut out)?,
-        ["police", text] => lockstep::police(events, &mut built(text, "kind", &registry.markers)?, &mut out)?,
+        ["lockstep", text] => {
+            let (_, values) = built(text, "aqm", &registry.aqms)?;
+            let ecn = values.get("ecn") == Some(&Value::Flag(true));
+            let params = codel::Params::from_values(&values);
+            lockstep::queue(events, &params.control(&CONTEXT), ecn, &mut out)?;
+        }
+        ["police", text] => {
+            let (mut marker, values) = built(text, "kind", &registry.markers)?;
+            let (Some(Value::Rate(rate)), Some(Value::Backlog(Backlog::Bytes(depth)))) =
+                (values.get("rate"), values.get("depth"))
+            else {
+                return Err(io::Error::other("police wants a rate, and a depth in bytes"));
+            };
+            lockstep::police(events, &mut marker, (*rate, *depth), &mut out)?;
+        }
         ["free", text, seed] => {
             let seed = seed.parse().map_err(|_| io::Error::other("SEED is a whole number"))?;
-            free::run(events, LIMIT, built(text, "aqm", &registry.aqms)?, seed, &mut out)?;
+            free::run(events, LIMIT, built(text, "aqm", &registry.aqms)?.0, seed, &mut out)?;
         }
         _ => return Err(io::Error::other("linux-replay lockstep|police|free MECHANISM [SEED]")),
     }
     out.flush()
 }
 
-/// The mechanism as an experiment file would have it built.
-fn built<M: 'static>(text: &str, key: &'static str, entries: &[Entry<M>]) -> io::Result<M> {
-    let refused = |problems: Vec<inprofile_config::Problem>| {
+/// The mechanism as an experiment file would have it built, and its values.
+fn built<M: 'static>(text: &str, key: &'static str, entries: &[Entry<M>]) -> io::Result<(M, Values)> {
+    let refused = |problems: Vec<Problem>| {
         io::Error::other(problems.iter().map(|p| format!("{p}\n")).collect::<String>())
     };
     let document = Document::parse(text, "mechanism", &[]).map_err(refused)?;
     let report = Report::new(&document);
-    let known = document.root().0.iter().map(|(key, _, _)| key.as_str()).collect::<Vec<_>>();
+    let known: Vec<&str> = document.root().0.iter().map(|(key, _, _)| key.as_str()).collect();
     let section = Section::root(&report, &known);
-    let context = Context { link_rate: Some(RATE), contract: None, packet: PACKET, limit: Some(LIMIT) };
     let found = named::read(&section, (key, "mechanism"), &[], entries);
-    match found.filter(|found| found.fits(&context, false)) {
-        Some(found) => Ok((found.mechanism.build)(&found.mechanism.values, &context)),
+    match found.filter(|found| found.fits(&CONTEXT, false)) {
+        Some(found) => {
+            Ok(((found.mechanism.build)(&found.mechanism.values, &CONTEXT), found.mechanism.values))
+        }
         None => Err(refused(report.finish())),
     }
 }

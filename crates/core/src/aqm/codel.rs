@@ -74,16 +74,20 @@ impl Build for Params {
     }
 
     fn build(&self, context: &Context) -> Codel {
-        Codel {
-            vars: Vars::default(),
-            control: Control {
-                target: self.target,
-                interval: self.interval,
-                maxpacket: self.mtu.unwrap_or(context.packet).0,
-                variant: self.variant,
-            },
-            ecn: self.ecn,
-            stats: Stats::default(),
+        let control = self.control(context);
+        Codel { vars: Vars::default(), control, ecn: self.ecn, stats: Stats::default() }
+    }
+}
+
+impl Params {
+    /// What the law is set to in this place.
+    #[must_use]
+    pub fn control(&self, context: &Context) -> Control {
+        Control {
+            target: self.target,
+            interval: self.interval,
+            maxpacket: self.mtu.unwrap_or(context.packet).0,
+            variant: self.variant,
         }
     }
 }
@@ -152,6 +156,12 @@ impl Vars {
                 t + Duration(units as u64 * LINUX_UNIT)
             }
         }
+    }
+
+    /// Whether it is in the dropping state.
+    #[must_use]
+    pub fn is_dropping(&self) -> bool {
+        self.dropping
     }
 
     /// One drop more in this dropping state.

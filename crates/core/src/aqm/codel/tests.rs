@@ -128,8 +128,8 @@ fn linuxs_first_intervals_are_short() {
     let linux = Params { variant: Variant::Linux, ..params(false) };
     let (drops, _) = standing(&linux, Ecn::NotCapable, 460);
     let times: Vec<u64> = drops.iter().map(|(t, _)| *t).collect();
-    // 150; then 99.998 ms for 1, 50.000 for 1/2, 56.249 for 9/16, 48.78, 44.2, each a little less by whole units.
-    assert_eq!(times, [150, 250, 300, 357, 405, 450]);
+    // After 150 at 249.998, 299.998, 356.247, 405.03 and 449.2 ms; one packet a millisecond leaves.
+    assert_eq!(times, [150, 250, 300, 357, 406, 450]);
     let (rfc, _) = standing(&params(false), Ecn::NotCapable, 460);
     assert!(rfc.len() < drops.len());
 }

@@ -1,0 +1,75 @@
+"""`make validate-linux` without its guest: what is made of stamps, and of the figures."""
+
+import json
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+VALIDATION = Path(__file__).parents[2] / "validation"
+sys.path.insert(0, str(VALIDATION))
+
+import linux  # noqa: E402
+import linux_jobs  # noqa: E402
+import replayed  # noqa: E402
+import uml  # noqa: E402
+
+DOCS = VALIDATION.parent / "docs"
+
+
+def test_the_page_is_what_the_figures_say() -> None:
+    found = json.loads((DOCS / "linux.json").read_text(encoding="utf-8"))
+    assert linux.page(found) == (DOCS / "linux.md").read_text(encoding="utf-8")
+    assert sum(row["found"]["differences"] for row in found["exact"]) == 0
+
+
+def seen(stamps: list[tuple[int, int, int, int]]) -> uml.Seen:
+    """Packets of 1,000 B: before, after, left in microseconds, and their order."""
+    rows = [(1000 * b, 1000 * a, 1000 * left, order, 0) for b, a, left, order in stamps]
+    return uml.Seen([uml.Planned(0, 1000)] * len(rows), np.array(rows, dtype=uml.SEEN), "", "")
+
+
+def calls(text: str) -> list[list[int]]:
+    """When the link asked, with how much slack, and what it got."""
+    return [[int(word) for word in line.split()[1:4]] for line in text.splitlines() if line[0] == "c"]
+
+
+def test_the_link_asks_as_the_last_packet_leaves() -> None:
+    # 0 leaves at once; 1 is dropped; 2 leaves a millisecond after 0; 3 comes to an empty queue.
+    stamps = [(1000, 1030, 1020, 0), (1100, 1130, 0, 0), (1200, 1230, 2020, 1), (9000, 9030, 9020, 2)]
+    given = seen(stamps)
+    came = replayed.arrivals(given)
+    assert came.order == [0, 2, 3]
+    # The start is 1 ms before the first stamp; from a stamp to the driver takes 20 us.
+    assert came.at == [1_020_000, 1_120_000, 1_220_000, 9_020_000]
+    asked = calls(replayed.events(given, came, ahead=True))
+    assert asked == [[1_020_000, 0, 0], [1_120_000, 10_000, 2], [9_020_000, 0, 3]]
+    left = calls(replayed.events(given, came, ahead=False))
+    assert left == [[1_020_000, 0, 0], [2_020_000, 0, 2], [9_020_000, 0, 3]]
+
+
+def test_a_packet_that_waits_is_asked_for_as_the_one_before_leaves() -> None:
+    # 1 waits as 0 leaves in a burst: asked for at once, with the next stamp, 50 us later, as the bound.
+    given = seen([(1000, 1010, 2000, 0), (1100, 1110, 3000, 1), (2050, 2060, 0, 0)])
+    came = replayed.arrivals(given)
+    asked = calls(replayed.events(given, came, ahead=True))
+    assert asked[1] == [2_000_000, 50_000, 1]
+
+
+@pytest.mark.parametrize("name", ["codel-sizes", "police-slow"])
+def test_plans_are_the_same_each_time_and_in_order(name: str) -> None:
+    job = next(e.job for e in linux_jobs.EXACT if e.job.name == name)
+    planned = job.planned()
+    assert planned == job.planned()
+    assert all(a.at <= b.at for a, b in pairwise(planned))
+    assert {p.size for p in planned} <= {64, 200, 576, 1000, 1500}
+
+
+def test_the_guests_script_does_every_job() -> None:
+    jobs = [e.job for e in linux_jobs.EXACT]
+    text = uml.script(Path("/somewhere"), jobs)
+    assert text.count("./guest ") == len(jobs)
+    for module in ("veth", "sch_tbf", "sch_codel", "act_police"):
+        assert f"modprobe -d /somewhere {module} " in text
