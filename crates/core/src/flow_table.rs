@@ -1,9 +1,9 @@
-//! State by flow, for a bounded number of flows: whoever was seen longest ago makes room.
+//! State per flow for a bounded number of flows: a new flow replaces the one not seen for the longest time.
 //!
-//! All memory is taken at the start, so a table costs the same under a flood of new flows as under ten old ones,
-//! and no packet allocates. Flows are found by a hash that has no secret, and listed by when they were last seen,
-//! newest first: the same packets give the same order on every machine. An attacker who chooses flow numbers can
-//! make the search slower, never the table larger. Non-goal: state that must not be lost.
+//! All memory is allocated at the start, so a flood of new flows costs no more than ten old ones, and no packet allocates.
+//! Flows are found by a hash without a secret and listed in the order in which they were last seen, newest first: the same
+//! packets give the same order on every machine. An attacker who chooses flow numbers can make lookups slower, never the table
+//! larger. Non-goal: state that must not be lost.
 
 use crate::packet::FlowId;
 use crate::units::Time;

@@ -1,10 +1,9 @@
-//! Packet markers and queue disciplines for DiffServ Assured Forwarding, each written once and run
-//! in a simulator, over a kernel's own TCP and on a router.
+//! Packet markers and queue disciplines for DiffServ Assured Forwarding. Each is written once, and runs in a simulator, behind
+//! a kernel's own TCP, and in a router.
 //!
-//! Nothing here reads a clock, does I/O, allocates per packet or holds a global: time, packets and
-//! randomness come in as arguments. A [`marker`] sets a packet's colour at the edge; an [`aqm`]
-//! decides in the core which packets a full [`queue`] drops; an [`estimate`] measures what both
-//! need to know. The [`registry`] names them all.
+//! Nothing here reads a clock, does I/O, allocates memory per packet or has global state: time, packets and random numbers are
+//! arguments. A [`marker`] sets a packet's colour at the edge; an [`aqm`] decides in the core which packets of a [`queue`] are
+//! dropped; an [`estimate`] measures what both need to know. The [`registry`] has a list of all.
 
 pub mod aqm;
 pub mod estimate;

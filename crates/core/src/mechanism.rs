@@ -1,8 +1,8 @@
-//! What markers and queue disciplines share: they see packets, act at times they ask for, take signals and show what they keep.
+//! What markers and queue disciplines share: they observe packets, act at times that they ask for, take signals and show state.
 //!
-//! A [`Marker`](crate::marker::Marker) and an [`Aqm`](crate::aqm::Aqm) are mechanisms that decide, each on its own kind of
-//! question. All hooks here have a default that does nothing, so a mechanism implements only those it needs; all can be called
-//! through a trait object, so a hook is declared here, written where it is used, and nowhere else.
+//! A [`Marker`](crate::marker::Marker) and an [`Aqm`](crate::aqm::Aqm) are mechanisms that also decide, each about its own kind
+//! of event. Every hook here does nothing by default, so a mechanism implements only those it needs. All of them can be called
+//! through a trait object, so a hook is declared here and implemented where it is used, and nowhere else.
 
 use crate::packet::{Direction, FlowId, Packet};
 use crate::signal::{Oracle, Outbox, Signal};

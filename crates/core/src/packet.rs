@@ -1,4 +1,4 @@
-//! What a mechanism sees of a packet.
+//! A packet as mechanisms see it.
 
 use crate::units::Bytes;
 

@@ -1,8 +1,7 @@
-//! What an operator sets of a mechanism, described once: the struct, its names, units, bounds,
-//! defaults and documentation all come from one [`params!`](crate::params!) declaration, so the
-//! parser, the JSON Schema, `inprofile list` and the code can't disagree.
+//! Parameters of a mechanism, described once: the struct, the names, units, bounds, defaults and documentation all come from one
+//! [`params!`](crate::params!) declaration, so the parser, the JSON Schema, `inprofile list` and the code cannot disagree.
 //!
-//! Text with units becomes a [`Value`] in the `config` crate; here values are typed already.
+//! The `config` crate turns text with units into a [`Value`]; here values are typed already.
 
 mod declare;
 

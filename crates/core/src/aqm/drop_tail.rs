@@ -1,7 +1,7 @@
-//! Drop-tail: a packet that finds the queue full is dropped; nothing else ever is.
+//! Drop-tail: a packet that finds the queue full is dropped; nothing else is.
 //!
-//! Non-goal: fairness. In lockstep with periodic sources it drops the same flows again and again
-//! (Floyd and Jacobson 1992), which is what the active disciplines are for.
+//! Non-goal: fairness. With periodic sources the same flows lose packets again and again (phase effects, Floyd and
+//! Jacobson 1992), which active queue management avoids.
 
 use crate::aqm::Aqm;
 use crate::mechanism::Mechanism;

@@ -1,16 +1,17 @@
-//! FDD-RED, a fair dropping discipline over RED: RED decides that a packet goes, a ledger decides whose.
+//! FDD-RED, a fair dropping discipline: RED decides when a packet is dropped, a ledger decides whose.
 //!
-//! Each decision charges the arrival's flow, and the flow that the last drops point at, avgRTT/RTT; then the flow that owes
-//! most loses a packet and is credited with one. So drops are spread evenly, and a flow with a short round-trip time, which
-//! would take more than its share, bears more of them.
-//! Source: Hashemi, Jamali and Motarez 2014 (paper D), §II and Fig. 2; RED is [RED](super::red). Round-trip times come
-//! from what passes ([`RttEstimate`]) or from an oracle (topic `"rtt"`, seconds, by flow). State is kept of the flows of which
-//! something waits or has passed within the last avgRTT, and their estimates beyond that, both up to `flows`.
-//! A full queue is a decision too: Fig. 10 has fewer drops from a buffer of 10 packets on, where an average below min_th = 25
-//! decides nothing, and in the simulator's RED that the authors extended, overflow is one of the kinds of drop that a victim is picked for.
-//! Where the paper is silent: a flow without an estimate counts as average; whoever loses the packet is credited; a drop that
-//! the ledger is not asked about (`applies_to`) is not entered. With `ecn`, what chance picks is marked where its transport
-//! understands that; an overflow is never a mark. Non-goal: flows that share a number.
+//! Each drop decision charges avgRTT/RTT to the arriving flow and to the flow that the last drops point at; then the flow
+//! with the largest debt loses a packet and is credited with one. So drops are spread evenly over the flows, and a flow with
+//! a short round-trip time, which would otherwise take more than its share, bears more of them.
+//! Source: Hashemi, Jamali and Motarez 2014 (paper D), §II and Fig. 2; RED is [RED](super::red). Round-trip times are
+//! estimated from the traffic ([`RttEstimate`]) or told by an oracle (topic `"rtt"`, seconds, per flow). A flow has an account
+//! while one of its packets waits or has passed within the last avgRTT; its estimate is kept longer. There are at most `flows`
+//! of each.
+//! An overflow is a drop decision too: Fig. 10 shows fewer drops already with a buffer of 10 packets, where the average never
+//! reaches min_th = 25; and in the simulator's RED, which the authors extended, a victim is picked for overflows as well.
+//! Where the paper is silent: a flow without an estimate counts as average; the flow that loses the packet is credited; a drop
+//! that the ledger does not decide (`applies_to`) is not entered. With `ecn`, early drops become marks if the transport
+//! supports it; overflows never do. Non-goal: telling apart flows that share a number.
 
 pub mod ledger;
 mod params;

@@ -1,4 +1,4 @@
-//! Queue disciplines (active queue management): they decide which packets a full link drops.
+//! Queue disciplines (active queue management): they decide which packets are dropped or marked at a congested link.
 
 pub mod codel;
 pub mod drop_tail;

@@ -1,12 +1,12 @@
-//! PIE, Proportional Integral controller Enhanced: drops on arrival with a probability that holds the queueing delay at a target.
+//! PIE, Proportional Integral controller Enhanced: drops arrivals with a probability that holds the queueing delay at a target.
 //!
-//! At every arrival the dice are thrown with `drop_prob`. Every `t_update` that probability moves by how far the delay is from
-//! its target (the integral part, over time) and by how much it has changed since last time (the proportional part); the
-//! smaller the probability, the smaller its steps. Nothing is dropped in the first `max_burst` of a busy period.
-//! Source: RFC 8033. §4 is always on; of the options in §5, derandomisation, the capped step and ECN can each be set, the
-//! delay is measured by timestamps or by the dequeue rate, and `active_above` is §5.3's.
-//! `variant = "linux"`: where `sch_pie` goes another way than the RFC. An empty queue delays nobody: where its delay comes from
-//! timestamps, it is 0 once the last packet has left (the RFC's pseudocode would keep that packet's delay until the next one).
+//! Every `t_update` the probability `drop_prob` changes in proportion to the distance of the delay from its target (the
+//! integral part) and to the change of the delay since the last update (the proportional part); the smaller the probability,
+//! the smaller its steps. Nothing is dropped in the first `max_burst` of a busy period.
+//! Source: RFC 8033. §4 is always on. Of the options in §5, derandomisation, the capped step and ECN can each be set; the
+//! delay is measured by timestamps or by the dequeue rate; `active_above` is §5.3's.
+//! `variant = "linux"`: where `sch_pie` differs from the RFC. An empty queue has no delay: with timestamps it is 0 as soon as
+//! the last packet has left (the RFC's pseudocode would keep that packet's delay until the next one leaves).
 //! Non-goal: DOCSIS-PIE (RFC 8034).
 
 use crate::aqm::{Aqm, beyond_full_queue};

@@ -1,4 +1,4 @@
-//! What mechanisms measure of the traffic that passes them.
+//! Estimators: what mechanisms measure of the traffic that passes them.
 
 pub mod rtt;
 pub mod tsw;

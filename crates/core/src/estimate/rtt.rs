@@ -1,22 +1,24 @@
-//! A TCP flow's round-trip time, as a router in the middle can tell it from what passes.
+//! A TCP flow's round-trip time, estimated by a router in the middle of the path.
 //!
 //! ```text
 //! sender ←──── upstream half ────→ router ←─── downstream half ───→ receiver
-//!        data that an acknowledgement        from a segment's departure
-//!        has released, after it              to the acknowledgement that covers it
+//!        from an acknowledgement          from a segment's departure
+//!        to the data that it releases     to the acknowledgement that covers it
 //! ```
 //!
-//! *Downstream*: one segment at a time is timed from its departure to the first acknowledgement that covers it; once
-//! anything is repeated, the segment being timed is given up (Karn and Partridge 1987). Timing from departure leaves
-//! out the wait in the router's own queue. *Upstream*: what an acknowledgement releases can be told apart from what was
-//! on its way already in two cases only. After the SYN's acknowledgement the sender has nothing on its way, so whatever
-//! comes first was released by it; and duplicate acknowledgements release the segment they ask for, which is known by its
-//! number: the third (RFC 5681 §3.2), or with SACK after a delayed acknowledgement the second (RFC 6675 §5), so it is the
-//! second that is timed from. Only the first repetition of a recovery counts, as later ones have other causes. Of each half the least sample is kept: whatever else delays (a delayed
-//! acknowledgement, queues elsewhere, a timeout in place of a fast retransmission) only adds.
+//! *Downstream*: one segment at a time is timed from its departure to the first acknowledgement that covers it; after a
+//! retransmission the measurement is discarded (Karn and Partridge 1987). Timing from the departure excludes the delay in the
+//! router's own queue.
+//! *Upstream*: data that an acknowledgement releases can be told from data already in flight in two cases only. After the
+//! acknowledgement of the SYN nothing is in flight, so the next segment was released by it. And duplicate acknowledgements
+//! release the segment that they ask for, which is known by its number: the third one (RFC 5681 §3.2), or with SACK, after a
+//! delayed acknowledgement, the second (RFC 6675 §5); so it is timed from the second. Only the first retransmission of a
+//! recovery counts, as later ones have other causes.
+//! Of each half the minimum is kept, as everything else that delays (delayed acknowledgements, other queues, a timeout in
+//! place of a fast retransmit) only adds.
 //!
-//! So a flow whose SYN was not seen has no estimate until it has lost a segment; a flow that goes another way back has
-//! none ever. Non-goal: a path that becomes longer, for which the least sample is not renewed.
+//! So a flow whose SYN was not seen has no estimate until it has lost a segment, and a flow whose acknowledgements take
+//! another path never has one. Non-goal: following a path that becomes longer; the minimum is not renewed.
 
 use crate::packet::{Kind, Packet};
 use crate::units::{Duration, Time};

@@ -1,9 +1,10 @@
-//! The time-sliding window: a flow's rate as an average that forgets by time rather than by packets.
+//! The time-sliding window: an estimate of a flow's rate whose memory is a length of time, not a number of packets.
 //!
-//! At each packet the window is taken to have held rate · length bytes; it gets the packet's on top and is stretched by the time since
-//! the packet before. So a burst raises the estimate at once by size / length, silence of one window's length halves it,
-//! and one number is all the memory.
-//! Source: Clark and Fang 1998, §3.3, Fig. 3; RFC 2859 §3. Non-goal: the exact count over a window, which needs every packet's time.
+//! At each packet the window is taken to hold rate · length bytes; the packet's bytes are added, and the window is extended by
+//! the time since the last packet. So a burst raises the estimate at once by size / length, silence of one window's length
+//! halves it, and the state is one number.
+//! Source: Clark and Fang 1998, §3.3, Fig. 3; RFC 2859 §3. Non-goal: the exact count over a window, which would need the time
+//! of every packet.
 
 use crate::units::{Duration, Rate, Time};
 

@@ -1,11 +1,11 @@
-//! A TCP flow's congestion window, as an edge can tell it from what passes.
+//! A TCP flow's congestion window, estimated at the edge from the packets that pass.
 //!
-//! Two ways. *Counted*: a sender sends one window in a round trip, so the packets with data that passed in some time are
-//! that time's worth of windows; it needs the round-trip time, and a sender that is limited by something else looks as
-//! small as it is. *Outstanding*: the highest byte that has passed less the last one that was acknowledged, at its most
-//! since the last look; it needs no time, but misses what is between the sender and the edge.
-//! Both are in full segments, a full segment being the largest payload seen. Non-goal: the window of what isn't TCP
-//! (it has none; what it sent is counted alike).
+//! Two methods. *Counted*: a sender sends one window per round trip, so the data packets counted over some time are that
+//! many windows; this needs the round-trip time, and a sender limited by something else appears as small as it sends.
+//! *Outstanding*: the highest byte seen minus the last byte acknowledged, at its maximum since the last look; this needs no
+//! time, but misses what is in flight between the sender and the edge.
+//! Both are in full segments, a full segment being the largest payload seen. Non-goal: the window of traffic that is not TCP
+//! (it has none; its packets are counted alike).
 
 use crate::packet::{Kind, Packet};
 

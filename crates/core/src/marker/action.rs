@@ -1,6 +1,6 @@
-//! What a meter does about what is out of profile: it marks it, or, as a policer, drops it (RFC 2475 §2.3.3.3).
+//! What a meter does to packets out of profile: it marks them or, as a policer, drops them (RFC 2475 §2.3.3.3).
 //!
-//! Either way the meter decides and counts the same: a policer drops exactly what would have been marked out of profile.
+//! The meter decides and counts the same in either case: a policer drops exactly what would have been marked out of profile.
 
 use crate::packet::Colour;
 use crate::verdict::{Cause, Mark};

@@ -1,11 +1,11 @@
 //! ARD, the adaptive regulating drop marker, and ARM, the same without its dropper.
 //!
-//! One leaky bucket for all flows that enter at an edge router, filled at the temporary permitted rate
-//! (TPR). While it runs low, IN packets are remarked OUT at random, the lower the likelier, and under ARD
-//! a few are dropped there and then; what leaves as IN takes a token. Greedy flows have most IN packets in
-//! the low spells and lose most. The TPR follows the traffic: the more of it was OUT, the lower.
-//! Source: Hur 2006 (paper A), §2.1 and Eq. (1)–(4). The bucket starts full; the paper doesn't say.
-//! Non-goal: per-flow state; a flow's own contract is its host marker's business.
+//! One leaky bucket serves all flows that enter at an edge router; it is filled at the temporary permitted rate (TPR). While
+//! it is nearly empty, IN packets are remarked OUT at random, more likely the emptier it is, and ARD also drops a few of them.
+//! A packet that leaves as IN takes a token. Greedy flows have most of their IN packets in such periods and lose most. The TPR
+//! adapts to the traffic: the larger the share of OUT packets, the lower it is.
+//! Source: Hur 2006 (paper A), §2.1 and Eq. (1)–(4). The bucket starts full; the paper does not say.
+//! Non-goal: state per flow; a flow's own contract is left to its host's marker.
 
 use crate::marker::EDGE;
 use crate::marker::Marker;

@@ -1,8 +1,8 @@
-//! Blind dropper: drops each packet with one set probability, whatever the traffic does.
+//! Blind dropper: drops each packet with one fixed probability, whatever the traffic does.
 //!
-//! A placebo. A scheme that drops at the edge has to do better than equal drops without its wits;
-//! if it doesn't, it was the randomness that helped (Floyd and Jacobson 1992 on phase effects).
-//! Non-goal: anything else. It keeps no state and changes no colour.
+//! A placebo. A scheme that drops at the edge has to do better than the same number of drops at random; if it does not, it was
+//! the randomness that helped (Floyd and Jacobson 1992 on phase effects).
+//! Non-goal: anything else. It has no state and changes no colour.
 
 use crate::marker::EDGE;
 use crate::marker::Marker;

@@ -1,7 +1,7 @@
-//! One colour for all: every packet gets the same colour, whatever it had.
+//! One colour for all packets, whatever colour they had.
 //!
-//! What is said of traffic that nobody meters: best effort that is OUT beside flows with contracts, or a class that is
-//! always IN. Non-goal: anything else.
+//! For traffic that is not metered: best effort that is OUT beside flows with contracts, or a class that is always IN.
+//! Non-goal: anything else.
 
 use crate::marker::Marker;
 use crate::mechanism::Mechanism;

@@ -1,8 +1,8 @@
-//! Every n-th packet OUT, whatever the traffic does: what the probe marker has to be better than.
+//! Every n-th packet OUT, whatever the traffic does: the placebo for the probe marker.
 //!
-//! Paper C (footnote 1) compares itself with such a marker, "very similar" to one of Azeem, Rao and Kalyanaraman 2000
-//! that also keeps IN what a small window and a loss can least spare. Both protections are options here.
-//! Pure acknowledgements and SYNs are IN and do not count; what isn't TCP is counted as data is.
+//! Paper C (footnote 1) compares its marker with one like this, "very similar" to that of Azeem, Rao and Kalyanaraman 2000,
+//! which also marks IN the packets that a small window and a loss can least afford to lose. Both protections are options here.
+//! Pure acknowledgements and SYNs are IN and do not count; packets that are not TCP count like data.
 //! Non-goal: adapting to anything.
 
 use crate::flow_table::FlowTable;

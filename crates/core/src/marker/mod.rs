@@ -1,4 +1,4 @@
-//! Markers (traffic conditioners): they set a packet's colour at the edge, and some drop there.
+//! Markers (traffic conditioners): they set a packet's colour at the edge, and some of them drop packets there.
 
 pub mod action;
 pub mod ard;

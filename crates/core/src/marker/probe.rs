@@ -1,13 +1,13 @@
-//! Probe marker: nearly every packet is IN, and now and then one is OUT, to learn early whether the network is congested.
+//! Probe marker: nearly every packet is IN; now and then one is OUT, to detect congestion early.
 //!
-//! A flow's packets leave in bursts of IN, each ended by one OUT packet. How long a burst may be follows the bursts that
-//! were cut short by losses: a loss pulls the permitted length A towards the length L that the present burst has reached;
-//! each OUT packet lengthens it. So the more the flow loses, the more often it probes, and what it loses is OUT.
-//! A loss is seen as a sequence number that doesn't exceed the highest one so far.
-//! Source: Neglia et al. 2003 (paper C), §2 and Fig. 1. They keep one state per flow in the ingress
-//! router; here a flow's own marker keeps one, and an edge's as many as `flows` says.
-//! Pure acknowledgements and SYNs are IN and touch nothing; what isn't TCP keeps its colour.
-//! Non-goal: a promised rate. All flows share what there is.
+//! A flow sends bursts of IN packets, each followed by one OUT packet. The permitted burst length A follows the bursts that
+//! were cut short by losses: a loss moves A towards the length L that the current burst has reached; each OUT packet increases
+//! A. So the more losses a flow has, the more often it probes, and the packets it loses are OUT.
+//! A loss is detected by a sequence number that does not exceed the highest one so far.
+//! Source: Neglia et al. 2003 (paper C), §2 and Fig. 1. They keep state per flow in the ingress router; here a flow's own
+//! marker has one record, and an edge's marker as many as `flows` says.
+//! Pure acknowledgements and SYNs are IN and change nothing; packets that are not TCP keep their colour.
+//! Non-goal: an assured rate. All flows share the capacity.
 
 use crate::flow_table::FlowTable;
 use crate::marker::Marker;

@@ -1,9 +1,9 @@
-//! Token bucket: a packet is IN while the bucket holds its size in tokens, else OUT.
+//! Token bucket: a packet is IN if the bucket holds enough tokens for its size, else OUT.
 //!
-//! Tokens are bytes and arrive at `rate`; at most `depth` of them are kept; an OUT packet takes none.
-//! So over any stretch of time t at most rate·t + depth bytes leave as IN.
-//! It is the per-flow host marker of papers A and B, and the committed bucket of RFC 2697 §3
-//! without the excess one. Non-goal: shaping; it delays nothing.
+//! Tokens are bytes and arrive at `rate`; at most `depth` of them are kept; an OUT packet takes none. So in any time t at most
+//! rate·t + depth bytes leave as IN.
+//! It is the per-flow host marker of papers A and B, and the committed bucket of RFC 2697 §3 without the excess bucket.
+//! Non-goal: shaping; it delays nothing.
 
 use std::hint;
 

@@ -1,10 +1,11 @@
-//! TSW two-colour marker: OUT as often as the measured rate is above the target.
+//! TSW two-colour marker: packets are OUT in proportion to how far the measured rate exceeds the target.
 //!
-//! A [time-sliding window](crate::estimate::tsw) measures the rate; while it is at most the target every packet is IN, and above it each
-//! is OUT with probability (rate − target) / rate, so that what is IN stays at the target on average. Being random, it spreads the OUT
-//! packets over a flow's window, where a token bucket makes runs of them. Paper E (Bouras and Sevasti 2004, §5.2) has packets OUT
-//! "when the flow r_i is exceeded": with `excess = "all"` every one is, while the measured rate is above the target.
-//! Source: Clark and Fang 1998, §3.3; RFC 2859 §4 without a peak rate; paper E. Non-goal: a bound on bursts, which it does not give.
+//! A [time-sliding window](crate::estimate::tsw) measures the rate. Up to the target every packet is IN; above it each is OUT
+//! with probability (rate − target) / rate, so that the IN packets stay at the target on average. As it is random, OUT packets
+//! are spread over a flow's window, where a token bucket marks them in runs. Paper E (Bouras and Sevasti 2004, §5.2) marks
+//! packets OUT "when the flow r_i is exceeded": with `excess = "all"` every packet is OUT while the measured rate is above the
+//! target.
+//! Source: Clark and Fang 1998, §3.3; RFC 2859 §4 without a peak rate; paper E. Non-goal: a bound on bursts.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;

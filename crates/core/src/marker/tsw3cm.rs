@@ -1,8 +1,9 @@
-//! TSWTCM, the time-sliding window three-colour marker: green up to the committed rate, yellow up to the peak, red above, by chance.
+//! TSWTCM, the time-sliding window three-colour marker: green up to the committed rate, yellow up to the peak rate, red above,
+//! at random.
 //!
-//! A [time-sliding window](crate::estimate::tsw) measures the rate. Each packet is as likely to have a colour as that colour's
-//! part is of the rate: green for what is below the committed target, yellow for what is between, red for what is above the peak.
-//! Source: RFC 2859 §4, Fig. 3. Non-goal: colour-aware metering; it takes no notice of the colour a packet comes with.
+//! A [time-sliding window](crate::estimate::tsw) measures the rate. The probability of each colour is its share of the rate:
+//! green for the part below the committed target, yellow for the part between, red for the part above the peak.
+//! Source: RFC 2859 §4, Fig. 3. Non-goal: colour-aware metering; it ignores the colour that a packet comes with.
 
 use std::marker::PhantomData;
 

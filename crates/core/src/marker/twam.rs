@@ -1,19 +1,20 @@
-//! TWAM, the TCP-window aware marker: what is IN is shared out by contract, not by the windows that flows happen to have.
+//! TWAM, the TCP-window aware marker: IN packets are divided by contract, whatever windows the flows have.
 //!
 //! Every α round-trip times, p_i = min(1, r_i·ΣW / (Σr·W_i)): flow i's share of the contracts over its share of the windows.
 //! Until the next time each packet of flow i is IN with probability p_i. So the sum of the windows, which is what the path
-//! holds, is coloured in proportion to the contracts (p_i·W_i = min(W_i, r_i·ΣW/Σr)), whatever window each flow has now, and
-//! no rate has to be measured for it. Windows in proportion to the contracts are the fixed point: then every packet is IN.
-//! Source: Bouras and Sevasti 2004 (paper E), §3, Eq. (1)–(3). It tells its queue ΣW each time (§4): signal `sum_window`,
-//! in packets.
-//! Eq. (3) can also be read with Σ(r·W) for Σr·W_i (`shares = "weighted"`), against §3's words; see docs/readings/twam.md.
-//! The contracts are told: signal `contract` for each flow, in bits per second. Memory is a record for each of them.
+//! holds, is coloured in proportion to the contracts (p_i·W_i = min(W_i, r_i·ΣW/Σr)), and no rate has to be measured. Windows
+//! in proportion to the contracts are the fixed point: every packet is IN.
+//! Source: Bouras and Sevasti 2004 (paper E), §3, Eq. (1)–(3). Each time it also sends ΣW to its queue (§4): signal
+//! `sum_window`, in packets.
+//! Eq. (3) can also be read with Σ(r·W) for Σr·W_i (`shares = "weighted"`), against the words of §3; see
+//! docs/readings/twam.md. Contracts are set by the signal `contract` for each flow, in bits per second; there is one record
+//! for each of them.
 //!
-//! Whatever is undefined in Eq. (3) is defined so: a flow without a contract is OUT as soon as somebody has one, also with
-//! W_i = 0, and IN where nobody has; otherwise W_i = 0 is "otherwise" in Eq. (3): p = 1. Σ goes over the flows with a
-//! contract; what the queue is told goes over all, as all wait there. Without traffic p stays as it was (1 at first) and no
-//! sum is told. A packet that comes as OUT stays so.
-//! Non-goal: flows of unequal round-trip times behind one marker; the paper gives each such class a marker of its own.
+//! Cases that Eq. (3) leaves undefined: a flow without a contract is OUT if any flow has one, also with W_i = 0, and IN if
+//! none has; otherwise W_i = 0 falls under "otherwise" in Eq. (3): p = 1. Sums are over flows with a contract; the sum sent to
+//! the queue is over all flows, as all wait there. Without traffic p does not change (it starts at 1) and no sum is sent. A
+//! packet that arrives as OUT stays OUT.
+//! Non-goal: flows of different round-trip times behind one marker; in the paper each such class has a marker of its own.
 
 use std::collections::BTreeMap;
 

@@ -1,17 +1,16 @@
-//! dsRED: ns-2's core queue for Differentiated Services (Nortel's), as it is and not as it should be.
+//! dsRED: ns-2's core queue for Differentiated Services (by Nortel), with its peculiarities.
 //!
-//! RIO-C, RIO-D and WRED with three drop precedences in ns-2 2.35's arithmetic, so that a published experiment can be run again. What
-//! is peculiar to it, and differs from [WRED](super::wred):
-//! - thresholds are whole numbers, the rest cut off; an average passes through single precision at each step;
-//! - the limit is tested first, and what finds the queue full leaves no trace in average or count;
-//! - a random number is drawn for each packet between the thresholds, both of them included but the lower;
+//! RIO-C, RIO-D and WRED with three drop precedences in ns-2 2.35's arithmetic, so that a published experiment can be repeated.
+//! It differs from [WRED](super::wred) in the following:
+//! - thresholds are truncated to integers; an average is rounded to single precision at each step;
+//! - the limit is tested first, and a packet that finds the queue full changes neither average nor count;
+//! - a random number is drawn for each packet between the thresholds, including the upper one and excluding the lower;
 //! - p_a = p_b / (1 − count·p_b) has no guard: once count·p_b has jumped past 1 it is negative and nothing is dropped until the
-//!   average falls below min_th or rises above max_th; at exactly 1 ns-2 divides by zero and dies, here the packet is dropped;
-//! - idle time counts from the start of the last transmission, not its end, and for WRED begins
-//!   whenever the last packet of any one colour leaves, though others wait; it is counted once more at every
-//!   packet that is dropped before one joins.
+//!   average falls below min_th or rises above max_th; at exactly 1 ns-2 divides by zero and stops, here the packet is dropped;
+//! - idle time counts from the start of the last transmission, not from its end; for WRED it begins whenever the last packet
+//!   of any colour leaves, though others wait; and it is counted again at every packet that is dropped before one joins.
 //!
-//! Source: ns-2 2.35's behaviour. Non-goal: being right; ECN.
+//! Source: ns-2 2.35's behaviour. Non-goal: correctness; ECN.
 
 use crate::aqm::Aqm;
 use crate::aqm::red::common::Thresholds;

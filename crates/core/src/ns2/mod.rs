@@ -1,13 +1,14 @@
-//! ns-2 2.35: its readings of disciplines and markers that others define, to the last bit and random number.
+//! ns-2 2.35: how it computes disciplines and markers that others define, to the last bit and random number.
 //!
-//! Papers ran on ns-2, and a run of ours that is ns-2's event by event shows that the rest of the simulator is right. So here
-//! is what it computes otherwise than the sources it names: averages and counts of [RED and RIO](red), the order of
-//! [dsRED](dsred), rounding of limits, [policers](policer), its [random numbers](rng), and its clock.
+//! Papers were run on ns-2, and a run of ours that agrees with ns-2's event by event shows that the rest of the simulator is
+//! right. So this folder has what ns-2 computes differently from the sources that it names: averages and counts of
+//! [RED and RIO](red), the order of steps in [dsRED](dsred), rounding of limits, [policers](policer), its
+//! [random numbers](rng), and its clock.
 //!
-//! The rest of this crate knows nothing of it. The seam: a mechanism that is read otherwise here is generic over its reading
-//! ([`Reading`](crate::aqm::red::law::Reading), [`Chance`](crate::marker::tsw2cm::Chance)), and the
-//! [registry](crate::registry) has one block that names what is in this folder; without both there is no `variant = "ns2"`.
-//! Non-goal: ns-2's TCP and order of events, which are the simulator's.
+//! The rest of this crate does not refer to it. A mechanism that ns-2 computes differently is generic over its reading
+//! ([`Reading`](crate::aqm::red::law::Reading), [`Chance`](crate::marker::tsw2cm::Chance)), and one block of the
+//! [registry](crate::registry) names what is in this folder; without both there is no `variant = "ns2"`.
+//! Non-goal: ns-2's TCP and order of events, which belong to the simulator.
 
 pub mod dsred;
 pub mod offer;

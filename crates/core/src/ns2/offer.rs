@@ -1,7 +1,7 @@
-//! What a file may say of ns-2's readings: the words, the checks, and what is built.
+//! The options by which a file selects ns-2's readings: their names, their checks, and what they build.
 //!
-//! A mechanism that ns-2 reads otherwise keeps its own parameters; here it gets one more, `variant` (drop-tail's is `limit_rule`,
-//! and RIO's `avg_update` one more word), and where that says `ns2` what is built is ns-2's.
+//! A mechanism that ns-2 computes differently keeps its own parameters and gets one more, `variant` (for drop-tail it is
+//! `limit_rule`, and RIO's `avg_update` has one more choice); with `ns2` there, ns-2's version is built.
 
 use crate::aqm::drop_tail::DropTail;
 use crate::aqm::fdd_red;

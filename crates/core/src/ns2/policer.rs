@@ -1,7 +1,8 @@
-//! ns-2's policers (dsRED's edge): how they turn a rate above its target into a colour.
+//! ns-2's policers (at dsRED's edge): how they turn a rate above its target into a colour.
 //!
-//! TSW2CM draws a number only above the target, TSW3CM for every packet: a point on the rate at random.
-//! Source: ns-2.35, `diffserv/dsPolicy.cc`, by its behaviour; the estimator is RFC 2859's. Non-goal: its token buckets, which are as ours.
+//! TSW2CM draws a number only above the target, TSW3CM for every packet: a random point on the rate.
+//! Source: ns-2.35, `diffserv/dsPolicy.cc`, by its behaviour; the estimator is RFC 2859's. Non-goal: its token buckets, which
+//! work like ours.
 
 use crate::marker::tsw2cm::Chance;
 use crate::packet::Colour;

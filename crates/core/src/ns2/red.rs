@@ -1,14 +1,14 @@
 //! ns-2's RED and RIO: how they compute Floyd and Jacobson's algorithm.
 //!
-//! - An idle link ages an average by whole packets, one multiplication each, and then the arrival is a sample all the same.
-//! - Nothing is dropped while at most one packet (or byte) waits, and the first packet over min_th is let by without a draw;
-//!   after that each costs a number, even where p = 0 or 1.
-//! - p_b is computed in slope and intercept, and kept as 1 / max_p (`linterm_`).
-//! - What finds the queue full is an overflow, whatever the average says. In RIO only an IN packet that is dropped for sure
-//!   restarts a count, its own.
-//! - With thresholds in bytes RED reads its limit as so many bytes of mean packets, whatever the packet's size.
+//! - Idle time ages an average by whole packets, one multiplication each, and the arrival is a sample as well.
+//! - Nothing is dropped while at most one packet (or byte) waits, and the first packet over min_th passes without a random
+//!   number; after that each packet draws one, even where p = 0 or 1.
+//! - p_b is computed by slope and intercept, and max_p is kept as 1 / max_p (`linterm_`).
+//! - A packet that finds the queue full is an overflow, whatever the average. In RIO only a forced drop or an overflow
+//!   of an IN packet restarts a count, that of IN.
+//! - With thresholds in bytes RED reads its limit as that many mean packets in bytes, whatever the packet's size.
 //!
-//! Source: ns-2.35, `queue/red.cc` and `queue/rio.cc`, by their behaviour. Non-goal: marking as RFC 3168 has it.
+//! Source: ns-2.35, `queue/red.cc` and `queue/rio.cc`, by their behaviour. Non-goal: marking as in RFC 3168.
 
 use crate::aqm::red::DropAt;
 use crate::aqm::red::curve::{Config, Curve, Rule, Weight};

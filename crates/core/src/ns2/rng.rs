@@ -1,7 +1,7 @@
-//! ns-2's random numbers: MRG32k3a (L'Ecuyer 1999), seeded as ns-2 seeds its default stream.
+//! ns-2's random numbers: MRG32k3a (L'Ecuyer 1999), seeded like ns-2's default stream.
 //!
-//! With them random drops can be compared with ns-2's packet by packet. Non-goal: streams by component, of which ns-2's
-//! mechanisms have none: all draw from this one.
+//! With them random drops can be compared with ns-2's packet by packet. Non-goal: a stream for each component; ns-2's
+//! mechanisms all draw from this one.
 
 use crate::rng::{Rng, Source};
 

@@ -1,10 +1,10 @@
-//! Deficit round robin: classes take turns, each may send a quantum of bytes a turn, and what is left of it is kept for
-//! the next turn (Shreedhar and Varghese, 1996).
+//! Deficit round robin: classes take turns; each may send a quantum of bytes per turn, and what it does not use is kept for its
+//! next turn (Shreedhar and Varghese 1996).
 //!
-//! Over any time in which two classes always have something to send, what they have sent in units of their quanta never
-//! differs by more than 1 + (2 · the largest packet) / (the smaller quantum) (their bound on the fairness measure): shares
-//! are as the quanta, whatever the packets' sizes. The paper keeps a list of the queues that hold something, so that one decision
-//! costs the same with ten thousand of them; few classes are looked at one after the other.
+//! Over any time in which two classes are backlogged, the bytes they have sent, in units of their quanta, differ by no more than
+//! 1 + (2 · the largest packet) / (the smaller quantum) (the paper's bound on its fairness measure): shares are as the quanta,
+//! whatever the packet sizes. The paper keeps a list of the backlogged queues, so that a decision costs the same with ten
+//! thousand of them; here there are few classes, which are visited one after the other.
 //!
 //! Non-goal: delay. A class waits for a turn of every other; see [`priority`](crate::queue::priority).
 

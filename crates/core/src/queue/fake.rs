@@ -1,4 +1,4 @@
-//! A queue that is as long as a test says.
+//! A queue for tests, as long as the test says.
 
 use crate::packet::{Colour, FlowId};
 use crate::queue::{End, Queue};

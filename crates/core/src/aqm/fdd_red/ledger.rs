@@ -1,4 +1,4 @@
-//! The fairness ledger of FDD-RED: what each flow of the last avgRTT owes, and who pays next (paper D, Fig. 2).
+//! FDD-RED's ledger: what each flow of the last avgRTT owes, and which one loses the next packet (paper D, Fig. 2).
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! What an operator sets of FDD-RED: RED's parameters, and an option for whatever the paper leaves open.
+//! FDD-RED's parameters: RED's, and an option for everything that the paper leaves open.
 
 use super::ledger::{Charge, Latest, Ties};
 use crate::aqm::red;

@@ -1,11 +1,11 @@
-//! Adaptive RED: RED that moves max_p until the average queue settles halfway between the thresholds.
+//! Adaptive RED: RED that adapts max_p until the average queue settles halfway between the thresholds.
 //!
-//! Every interval: is the average above the middle of the range, max_p grows by a little; is it below, max_p shrinks by
-//! a factor. So the average queue, and with it the delay, is about the same whatever the load, and an operator names a
-//! delay rather than thresholds: these and w_q follow from it and the link's rate.
-//! Source: Floyd, Gummadi and Shenker 2001, Fig. 1 (max_p), §4.2 (w_q), §4.3 and §6 (thresholds). RED is [RED](super),
-//! always as Floyd and Jacobson have it. While nothing arrives the average stands still, and max_p goes on shrinking to its least.
-//! Non-goal: adapting w_q or the thresholds while it runs.
+//! Once per interval max_p is increased by a small step if the average is above its target range, and decreased by a factor
+//! if it is below. So the average queue, and with it the delay, depends little on the load, and an operator sets a delay
+//! instead of thresholds: the thresholds and w_q follow from the delay and the link's rate.
+//! Source: Floyd, Gummadi and Shenker 2001, Fig. 1 (max_p), §4.2 (w_q), §4.3 and §6 (thresholds). RED is [RED](super), as in
+//! Floyd and Jacobson 1993. Without arrivals the average is not updated, and max_p keeps decreasing to its minimum.
+//! Non-goal: adapting w_q or the thresholds during a run.
 
 use crate::aqm::Aqm;
 use crate::aqm::red::common::Common;

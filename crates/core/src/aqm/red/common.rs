@@ -1,6 +1,6 @@
-//! What operators set of every RED: the options of the law, declared once, and a colour's thresholds with their checks.
+//! The parameters that all REDs share, declared once, and the checks of a colour's thresholds.
 //!
-//! Papers use thresholds above the queue's limit and thresholds that are not whole: remarked on, never refused.
+//! Papers use thresholds above the queue's limit and fractional ones: these are warned of, never refused.
 
 use crate::aqm::red::curve::{Curve, Rule, Weight, size_of};
 use crate::params::{Context, Fault, Warning};

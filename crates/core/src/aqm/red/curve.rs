@@ -1,7 +1,8 @@
-//! What no arrival changes of a RED: its curves, how it reads them, and which arrivals move which average.
+//! The configuration of a RED, which no arrival changes: its curves, and which arrivals update which average.
 //!
-//! A [`Curve`] gives p_b, the chance of a drop at an average; a [`Rule`] says how a queue reads its curves; a [`Weight`] how
-//! fast averages move. Non-goals: the averages themselves and the spacing of drops, which are the [law](super::law)'s.
+//! A [`Curve`] gives p_b, the drop probability at an average; a [`Rule`] has the options of the law; a [`Weight`] says how fast
+//! an average follows the queue. Non-goals: the averages themselves and the spacing of drops, which belong to the
+//! [law](super::law).
 
 use crate::aqm::red::DropAt;
 use crate::units::{Bytes, Rate};

@@ -1,13 +1,13 @@
-//! DWRED, dynamic WRED: thresholds that follow the windows of the flows, as the edge reports them.
+//! DWRED, dynamic WRED: its thresholds follow the sum of the flows' windows, as reported by the edge.
 //!
-//! The edge knows the congestion windows of the flows that it lets in; every interval it tells the core their sum. What
-//! the flows may have on the way at once is what the queue should take at most: max_th = ΣW, min_th = 0.15·max_th, and
-//! max_p = 0.1. One average, of all packets, decides about all of them.
-//! Source: Bouras and Sevasti 2004 (paper E), §4, Eq. (4) and (5). Signals: topic `"sum_window"`, packets, about no one flow.
-//! The paper has its thresholds act on OUT packets, if we read it rightly, or on both colours: `colours`.
-//! Before the first signal, and once the last is older than `stale_after`, the thresholds are those of `fallback_max_th`. A
-//! figure that is no number, or not above 0, is not taken; one below a packet counts as one packet.
-//! Non-goal: where the sum comes from (the `twam` marker at the edge).
+//! The edge knows the congestion windows of the flows that enter there; once per interval it sends their sum to the core. The
+//! queue should hold no more than the flows may have in flight: max_th = ΣW, min_th = 0.15·max_th, and max_p = 0.1. One
+//! average, of all packets, decides about all of them.
+//! Source: Bouras and Sevasti 2004 (paper E), §4, Eq. (4) and (5). Signal: topic `"sum_window"`, in packets, for no single
+//! flow. In the paper the thresholds apply to OUT packets, as we read it, or to both colours: `colours`.
+//! Before the first signal, and once the last one is older than `stale_after`, the thresholds are those of
+//! `fallback_max_th`. A value that is not a number, or not above 0, is ignored; a value below one packet counts as one.
+//! Non-goal: computing the sum (the `twam` marker does, at the edge).
 
 use crate::aqm::Aqm;
 use crate::aqm::red::common::Common;

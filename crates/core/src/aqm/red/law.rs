@@ -1,10 +1,11 @@
-//! The law of RED for any number of colours: sample, curve, countdown, verdict.
+//! The law of RED for any number of colours: update the averages, look up the curve, space the drops, decide.
 //!
-//! Every arrival is a sample of some averages (which, is a matrix: [`Config::weights`]) and is tested by its own colour's average
-//! against its own colour's curve, with a count of its own that spaces the drops. [RED](super) has one colour, [RIO](super::rio)
-//! two, [WRED](super::wred) three; they differ in the lengths that are averaged, the matrix and the curves.
-//! Source: Floyd and Jacobson 1993, Fig. 2, §7 and §11; Clark and Fang 1998 (colours); Floyd 2000 (`gentle`); RFC 3168 §7 (marks).
-//! [`Reading`] is what others compute otherwise. Non-goal: the lengths, and what is done at a full queue.
+//! Every arrival updates some of the averages (a matrix says which: [`Config::weights`]). It is tested with its own colour's
+//! average against its own colour's curve, and a count for each colour spaces the drops. [RED](super) has one colour,
+//! [RIO](super::rio) two, [WRED](super::wred) three; they differ in what is averaged, the matrix and the curves.
+//! Source: Floyd and Jacobson 1993, Fig. 2, §7 and §11; Clark and Fang 1998 (colours); Floyd 2000 (`gentle`); RFC 3168 §7
+//! (marks). A [`Reading`] is what another implementation computes differently. Non-goal: measuring the queue, and what
+//! happens when it is full.
 
 use std::fmt::Debug;
 use std::hint::select_unpredictable;

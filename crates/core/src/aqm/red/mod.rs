@@ -1,14 +1,15 @@
-//! RED, random early detection: drops at random before the queue is full, the more the longer it is on average.
+//! RED, random early detection: drops at random before the queue is full, and more often the longer it is on average.
 //!
-//! Each arrival updates the average. Below min_th all join; between the thresholds some are dropped, evenly
-//! spaced, so that flows are hit in proportion to their share and not in lockstep; above, all are dropped.
-//! Source: Floyd and Jacobson 1993, Fig. 2; gentle: Floyd 2000; marking: RFC 3168 §7; the algorithm is the [law] for one colour.
-//! On the thresholds themselves: at min_th p = 0, at max_th (gentle: 2·max_th) p = 1. A packet that finds the queue full
-//! has updated the average first, and restarts the count as any dropped packet does.
+//! Each arrival updates the average queue length. Below min_th every packet joins; between the thresholds some are dropped,
+//! evenly spaced, so that flows lose packets in proportion to their share of the traffic and not in bursts; above max_th all
+//! are dropped.
+//! Source: Floyd and Jacobson 1993, Fig. 2; gentle: Floyd 2000; marking: RFC 3168 §7; the algorithm is the [law] for one
+//! colour. At min_th itself p = 0, at max_th (with gentle, 2·max_th) p = 1. A packet that finds the queue full has updated the
+//! average first, and restarts the count like any dropped packet.
 //! Non-goal: choosing its own parameters ([adaptive RED](ared)).
 //!
-//! The family is in this folder: [RIO](rio) and [WRED](wred) with more colours, [RI+O](rio_plus_out), [adaptive RED](ared)
-//! and [DWRED](dwred), whose curves move.
+//! The family is in this folder: [RIO](rio) and [WRED](wred) have more colours, [RI+O](rio_plus_out) a third curve, and the
+//! curves of [adaptive RED](ared) and [DWRED](dwred) move.
 
 pub mod ared;
 pub mod common;

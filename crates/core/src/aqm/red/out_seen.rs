@@ -1,7 +1,7 @@
-//! How much room for OUT packets each flow sees: the mean of avg_total − avg_in over the flow's IN packets as they join.
+//! How many OUT packets each flow sees in the queue: the mean of avg_total − avg_in over the flow's IN packets as they join.
 //!
-//! Paper B's Fig. 2 and 6: while a flow sends IN, what is queued as OUT is mostly others'. Kept for as many flows as the
-//! table holds, whoever was seen last. Non-goal: deciding anything.
+//! For Fig. 2 and 6 of paper B: while a flow sends IN packets, the OUT packets in the queue are mostly those of others. Kept
+//! for a bounded number of flows, those seen most recently. Non-goal: any decision.
 
 use crate::flow_table::FlowTable;
 use crate::mechanism::FlowGauge;

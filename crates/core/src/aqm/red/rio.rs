@@ -1,10 +1,10 @@
-//! RIO, RED with IN and OUT: two REDs in one queue, so that OUT packets go first.
+//! RIO, RED with IN and OUT: two REDs on one queue, which drop OUT packets first.
 //!
-//! An IN packet is tested by the average of the IN packets waiting, an OUT packet by the average of all:
-//! as the queue grows OUT packets are dropped early, then all of them, and only what IN packets
-//! themselves build up costs IN packets. Each colour has its own curve and its own count.
-//! Source: Clark and Fang 1998; average, curve and count are the [law](super::law)'s, for two colours.
-//! Link idle time ages both averages, at whichever arrival ends it. Out of profile is every colour but green.
+//! An IN packet is tested with the average number of IN packets in the queue, an OUT packet with the average of all. So as
+//! the queue grows, OUT packets are dropped early and then all of them, and IN packets are dropped only when they alone
+//! congest the link. Each colour has its own curve and its own count.
+//! Source: Clark and Fang 1998; average, curve and count are the [law](super::law)'s, for two colours. Idle time of the link
+//! ages both averages, whichever arrival ends it. Every colour but green is OUT.
 //! Non-goal: more than two drop precedences ([WRED](super::wred), RIO-C with three).
 
 use crate::aqm::Aqm;

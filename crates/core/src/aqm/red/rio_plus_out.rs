@@ -1,13 +1,13 @@
-//! RI+O: RIO with a third RED, on the average of OUT packets alone.
+//! RI+O: RIO with a third RED, on the average number of OUT packets alone.
 //!
-//! RIO holds the length of the whole queue, not what it is made of: while flows with large profiles send IN, OUT packets
-//! of others fill the room. Here an OUT packet that has passed RIO's test on the average of all packets is tested again, on
-//! avg_out = avg_total − avg_in, so that OUT packets have a share of the queue of their own.
-//! Source: Kim 1999 (paper B), §4 and Fig. 4. `strictness` is the paper's future work in one reading: the OUT
-//! thresholds shrink in a line as avg_in falls from IN's min_th to 0.
-//! The paper computes both averages whenever a packet arrives, so that their difference is the average of OUT packets:
-//! hence `avg_update = every_arrival`. Where IN's is updated at IN arrivals only, a negative difference counts as 0.
-//! Each RED spaces its own drops by its own count, or (`counts = joint`) an OUT packet lost to either test restarts both.
+//! RIO controls the length of the whole queue, not what it consists of: while flows with large profiles send IN packets, the
+//! OUT packets of others fill the rest. Here an OUT packet that has passed RIO's test on the average of all packets is tested
+//! again on avg_out = avg_total − avg_in, so OUT packets have a share of the queue of their own.
+//! Source: Kim 1999 (paper B), §4 and Fig. 4. `strictness` is one reading of the paper's future work: the OUT thresholds
+//! decrease linearly as avg_in falls from IN's min_th to 0.
+//! The paper updates both averages at every arrival, so that their difference is the average of OUT packets: hence
+//! `avg_update = every_arrival`. If IN's average is updated at IN arrivals only, a negative difference counts as 0.
+//! Each RED spaces its own drops by its own count; with `counts = joint` an OUT packet lost to either test restarts both.
 //! Non-goal: more than two drop precedences.
 
 use crate::aqm::Aqm;

@@ -1,4 +1,4 @@
-//! What REDs count of one colour: the packets that did not simply join, by what happened to them.
+//! A RED's counts for one colour: packets dropped, by cause, and packets marked.
 
 use crate::aqm::red::law::{EARLY, FORCED};
 use crate::verdict::Admission;

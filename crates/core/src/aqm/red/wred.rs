@@ -1,11 +1,11 @@
 //! WRED, and RIO with three colours: RED with a curve for each drop precedence.
 //!
-//! Green, yellow and red packets share one queue; each colour has its own thresholds and its own count, so that under congestion
-//! red goes first. What the curves are held against is a choice: one average of the whole queue (WRED), for each colour the
-//! average of it and of all better ones (RIO-C, coupled), or of it alone (RIO-D, decoupled).
-//! Source: RFC 2597 §4 asks for it; the averages are those of Clark and Fang 1998 and of Nortel's dsRED; average, curve and count
-//! are the [law](super::law)'s, for three colours. Link idle time ages all averages; a colour that doesn't come for a while keeps
-//! its average meanwhile. Non-goal: published simulations' own readings.
+//! Green, yellow and red packets share one queue. Each colour has its own thresholds and its own count, so that under
+//! congestion red packets are dropped first. The average that a curve is applied to is a choice: that of the whole queue
+//! (WRED), that of the packet's colour and all better ones (RIO-C, coupled), or that of its colour alone (RIO-D, decoupled).
+//! Source: RFC 2597 §4 asks for it; the averages are those of Clark and Fang 1998 and of Nortel's dsRED; average, curve and
+//! count are the [law](super::law)'s, for three colours. Idle time of the link ages all averages; the average of a colour of
+//! which no packet arrives does not change. Non-goal: the peculiarities of published simulators.
 
 use crate::aqm::Aqm;
 use crate::aqm::red::common::{Common, Paths, Thresholds, check_thresholds};

@@ -1,4 +1,4 @@
-//! What must hold of ARM and ARD however the text's open places are read: conservation, limits, fixed point.
+//! What must hold for ARM and ARD in every reading of the text: conservation, limits, the fixed point.
 
 use super::*;
 use crate::rng::Rng;

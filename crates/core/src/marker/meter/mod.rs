@@ -1,10 +1,10 @@
-//! What the three-colour meters of RFC 2697, 2698 and 4115 share: exact token buckets, their modes, their counts.
+//! What the three-colour meters of RFC 2697, 2698 and 4115 share: exact token buckets, modes, counts.
 //!
-//! A token is a byte, and tokens are counted in grains of 1/8,000,000,000,000 of one, so that a rate in bits per second
-//! times a time in picoseconds is a whole number of grains: nothing is rounded, however long the run and however odd
-//! the rate. The RFCs add tokens one by one, "CIR times per second"; here they flow in evenly, which is the same at the
-//! moments of those additions and never more than a byte ahead of it between them.
-//! Buckets start full and their depths are whole bytes. Non-goal: marking by anything but size and time.
+//! A token is a byte, and tokens are counted in units of 1/8,000,000,000,000 of one, so that a rate in bits per second times a
+//! time in picoseconds is a whole number of units: nothing is rounded, however long the run and whatever the rate. The RFCs add
+//! tokens one by one, "CIR times per second"; here they arrive continuously, which is the same at the times of those additions
+//! and never more than a byte ahead in between.
+//! Buckets start full, and their depths are whole bytes. Non-goal: marking by anything but size and time.
 
 pub mod rfc4115;
 pub mod srtcm;

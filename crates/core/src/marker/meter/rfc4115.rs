@@ -1,11 +1,11 @@
-//! Two-rate three-colour marker for efficient handling of in-profile traffic: committed and excess rate, one beside the
-//! other.
+//! Two-rate three-colour marker with efficient handling of in-profile traffic: a committed and an excess rate, independent of
+//! each other.
 //!
-//! A green packet takes committed tokens alone, a yellow one excess tokens alone, so that yellow traffic never costs a
-//! green packet its colour and no peak bucket is shared (as it is in [RFC 2698](super::trtcm)). Source: RFC 4115.
-//! On the boundary the RFC's prose and its flow chart differ: a packet passes if it leaves tokens over (prose, T − B > 0),
-//! or if there are enough for it (chart, T ≥ B). The chart is followed unless `boundary` says otherwise: it agrees with
-//! RFC 2697 and 2698, and a bucket's depth is then the longest burst that passes. Non-goal: packet counting.
+//! A green packet takes committed tokens only, a yellow one excess tokens only. So yellow traffic never costs a green packet
+//! its colour, and no peak bucket is shared, as it is in [RFC 2698](super::trtcm). Source: RFC 4115.
+//! At equality the RFC's prose and its flow chart differ: a packet conforms if it leaves tokens (prose, T − B > 0), or if there
+//! are enough tokens (chart, T ≥ B). We follow the chart unless `boundary` says otherwise: it agrees with RFC 2697 and 2698,
+//! and a bucket's depth is then the longest burst that passes. Non-goal: counting packets instead of bytes.
 
 use super::{Bucket, Mode, Stats, committed, inflow, one_needed, show_buckets, wanted};
 use crate::marker::Marker;

@@ -1,8 +1,8 @@
-//! Single-rate three-colour marker: one rate, two bursts.
+//! Single-rate three-colour marker: one rate, two burst sizes.
 //!
-//! Tokens arrive at `cir` and go into the committed bucket; what it has no room for goes into the excess bucket. A packet
-//! that the committed bucket has tokens for is green, one that the excess bucket has tokens for is yellow, any other is
-//! red and takes none. Only the length of a burst decides, not its peak rate. Source: RFC 2697.
+//! Tokens arrive at `cir` and fill the committed bucket; when it is full they go to the excess bucket. A packet for which the
+//! committed bucket has enough tokens is green, one for which the excess bucket has enough is yellow, any other is red and
+//! takes none. Only the length of a burst decides, not its peak rate. Source: RFC 2697.
 //! Non-goal: a peak rate (see [`trtcm`](super::trtcm)).
 
 use super::{Bucket, Mode, Stats, committed, inflow, one_needed, show_buckets, wanted};

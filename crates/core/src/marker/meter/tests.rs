@@ -1,4 +1,4 @@
-//! The meters against what their RFCs say word for word, one token at a time; and what holds for all of them.
+//! The meters against the text of their RFCs, one token at a time; and what holds for all of them.
 
 use super::*;
 use crate::marker::Marker;

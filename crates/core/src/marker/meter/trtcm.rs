@@ -1,8 +1,8 @@
-//! Two-rate three-colour marker: a peak rate that nothing may exceed, and a committed rate within it.
+//! Two-rate three-colour marker: a peak rate that may not be exceeded, and a committed rate within it.
 //!
-//! The peak bucket is asked first: a packet that it has no tokens for is red, whatever the committed bucket holds, and
-//! takes none. What passes it is green if the committed bucket has tokens too, and takes from both; else yellow, and takes
-//! from the peak bucket alone. Source: RFC 2698. Non-goal: green packets that never cost an excess token
+//! The peak bucket is checked first: a packet for which it has too few tokens is red, whatever the committed bucket holds, and
+//! takes none. Otherwise it is green if the committed bucket has enough tokens too, and takes from both; else it is yellow and
+//! takes from the peak bucket only. Source: RFC 2698. Non-goal: green packets that take no excess tokens
 //! (see [`rfc4115`](super::rfc4115)).
 
 use super::{Bucket, Mode, Stats, committed, inflow, needed, show_buckets, wanted};

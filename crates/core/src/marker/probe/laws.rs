@@ -1,4 +1,4 @@
-//! What must hold of the probe marker whatever its text is taken to mean, and an oracle that keeps no state.
+//! What must hold for the probe marker in every reading of its text, and an oracle that keeps no state.
 
 use super::tests::walk;
 use super::*;

@@ -1,4 +1,4 @@
-//! What Eq. (3) must do whatever the reading of its sum (Bouras and Sevasti 2004, §3), and a slow oracle from the text.
+//! What Eq. (3) must do in either reading of its sum (Bouras and Sevasti 2004, §3), and a slow oracle written from the text.
 
 use super::*;
 use crate::params::{Default, Params as _, Value};

@@ -1,4 +1,4 @@
-//! What holds of the ledger whatever the reading: derived from Fig. 2 in docs/readings/fdd-red.md, not from the code.
+//! What holds for the ledger in every reading: derived from Fig. 2 in docs/readings/fdd-red.md, not from the code.
 
 use super::*;
 use crate::rng::Rng;
