@@ -103,6 +103,9 @@ impl Queue for Seen<'_> {
     fn idle_since(&self) -> Option<Time> {
         (self.0.waiting == 0).then(|| Time(self.0.at.0 - u64::from(self.0.idle_ns) * 1000))
     }
+    fn head_since(&self, _: u32) -> Option<Time> {
+        None
+    }
     fn has(&self, _: FlowId) -> bool {
         false
     }

@@ -264,6 +264,29 @@ def _ared() -> Curve:
     return Curve("time (s)", "max_p", "max_p grows when sixty TCP flows join four at 30 s.", rows)
 
 
+def _coupled(queue: Table) -> Rows:
+    """Shares of each code point marked and dropped under senders that never slow down, against what they send."""
+    rows: Rows = []
+    for load in (1.0, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.35, 1.4, 1.5, 1.7, 2.0):
+        kinds = ("ect1", "not_ect")
+        flows = [_cbr(kind, f"{load * 5:.2f} Mbit/s") for kind in kinds]
+        for flow, kind in zip(flows, kinds, strict=True):
+            flow["traffic"] |= {"ecn": kind}
+        seen: dict[str, list[str]] = {f"{kind}.0": [] for kind in kinds}
+        decided = _traced(_experiment({"limit": "1000 packets", **queue}, flows, seconds=30), "b")
+        for row in decided.slice(decided.num_rows // 2).to_pylist():
+            if row["time_ps"] > 15 * 10**12:
+                seen[row["flow"]].append(row["verdict"])
+        for flow, line, verdict in (
+            ("ect1.0", "ECT(1) marked", "mark"),
+            ("ect1.0", "ECT(1) dropped", "drop"),
+            ("not_ect.0", "Not-ECT dropped", "drop"),
+        ):
+            sent = max(1, seen[flow].count("admit"))
+            rows.append({"line": line, "x": load, "y": seen[flow].count(verdict) / sent})
+    return rows
+
+
 @curve("fdd_red")
 def _fdd_red() -> Curve:
     sent = [5, 10, 15, 30, 40]

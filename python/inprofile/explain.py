@@ -373,6 +373,7 @@ _CAUSES: Mapping[str, str] = {
     "policed": "drops by a policer (out of profile)",
     "unmarkable": "drops in place of a mark (transport not ECN-capable)",
     "above_target": "CoDel's drops (delay above target for an interval)",
+    "overload": "drops of ECN-capable packets (congestion beyond what marks can tell of)",
 }
 
 

@@ -215,6 +215,9 @@ mechanisms! { ($)
     "codel" = Codel(Box<aqm::codel::Codel>, aqm::codel::Params),
         "RFC 8289",
         "Drops at the head while packets have waited longer than a target for an interval, ever more often until they don't.";
+    "pi2" = Pi2(Box<aqm::pi2::Pi2>, aqm::pi2::Params),
+        "RFC 9332 §2.4; De Schepper et al. 2016",
+        "Holds the queueing delay at a target by a PI controller whose probability is squared for drops, and marks ECT(1) with k times it.";
     "dsred" = DsRed(Box<ns2::dsred::DsRed>, ns2::dsred::Params),
         "ns-2.35, dsRED/core",
         "ns-2's own RIO-C, RIO-D and WRED, with its faults: for comparing with what it published.";

@@ -15,7 +15,17 @@ macro_rules! causes {
         const COLUMNS: &[&str] = &[$(concat!("dropped_", $name)),+];
     };
 }
-causes!["early", "forced", "overflow", "edge", "evicted", "policed", "unmarkable", "above_target"];
+causes![
+    "early",
+    "forced",
+    "overflow",
+    "edge",
+    "evicted",
+    "policed",
+    "unmarkable",
+    "above_target",
+    "overload"
+];
 
 impl Cause {
     /// The queue was at its limit.

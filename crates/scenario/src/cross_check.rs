@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use inprofile_config::{Place, Section};
-use inprofile_core::params::Context;
+use inprofile_core::params::{Context, Value};
 use inprofile_core::units::Rate;
 
 use inprofile_sim::network::Profile;
@@ -22,6 +22,46 @@ pub(crate) fn check(root: &Section<'_, '_>, model: &Model) {
     idle_edges(root, model);
     unconnected_signals(root, model);
     classes(root, model);
+    l4s_without_l4s(root, model);
+}
+
+/// L4S traffic in queues that know nothing of it: where they mark, they mark it as seldom as they would drop (RFC 3168 §5), and its
+/// senders, which answer a mark by far less than Classic ones do, take the link (RFC 9331 §5.1); where the slowest link on the way
+/// doesn't mark, their code point means nothing.
+fn l4s_without_l4s(root: &Section<'_, '_>, model: &Model) {
+    let tables = root.get("flows").and_then(|e| e.tables("[[flows]]")).unwrap_or_default();
+    for (group, table) in model.groups.iter().zip(&tables).filter(|(g, _)| g.sends_ect1()) {
+        let path = || group.route.path.iter().map(|w| *w as usize);
+        let slowest = path().min_by_key(|w| model.direction(*w).rate);
+        for at in path() {
+            let direction = model.direction(at);
+            let own = direction.queue.classes().iter().position(|c| Some(&c.name) == group.class.as_ref());
+            let Some((queue, rate)) = direction.queue.each(direction.rate).nth(own.unwrap_or(0)) else {
+                continue;
+            };
+            let context = Context { link_rate: Some(rate), limit: Some(queue.limit), ..model.context() };
+            if (queue.aqm.build)(&queue.aqm.values, &context).l4s() {
+                continue;
+            }
+            let (name, link, aqm) = (&group.name, model.direction_name(at), queue.aqm.name);
+            let problem = if queue.aqm.values.get("ecn") == Some(&Value::Flag(true)) {
+                format!(
+                    "{name} sends ECT(1), and {aqm} at {link} marks it as it does ECT(0): L4S flows would take far more than their share there"
+                )
+            } else if slowest == Some(at) {
+                format!(
+                    "{name} sends ECT(1), and {aqm} at {link} doesn't mark: to it this is not L4S traffic"
+                )
+            } else {
+                continue;
+            };
+            let remedy =
+                "write aqm = \"pi2\" there, which is an L4S discipline, or ecn = \"ect0\" in the traffic";
+            let place =
+                if table.get("traffic").is_some() { table.locate("traffic") } else { table.place().clone() };
+            root.report().warning(&Place { quoted: false, ..place }, problem, remedy);
+        }
+    }
 }
 
 /// Schedulers under ns-2's order of events, more classes than a packet can carry, and classes that no scheduler serves.

@@ -2,6 +2,7 @@
 
 use inprofile_config::Place;
 pub use inprofile_config::named::Mechanism;
+use inprofile_core::packet::Ecn;
 use inprofile_core::params::{Context, Field, Values};
 use inprofile_core::registry::AnyScheduler;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
@@ -268,6 +269,16 @@ impl Group {
         match self.sends() {
             Traffic::Udp(udp) => Bytes(u64::from(udp.packet)),
             Traffic::Bulk | Traffic::Transfer(..) => packet(&self.tcp),
+        }
+    }
+
+    /// Whether its data leaves as L4S traffic, ECT(1).
+    #[must_use]
+    pub fn sends_ect1(&self) -> bool {
+        match self.sends() {
+            Traffic::Udp(udp) => udp.ecn == Ecn::Ect1,
+            // TCP's is ECT(0) (RFC 3168 §5).
+            Traffic::Bulk | Traffic::Transfer(..) => false,
         }
     }
 

@@ -157,6 +157,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let l = &mut self.links[link as usize];
         let sink = |w: Waiting<C>, cause| dropped.push((w.slot, cause));
         let mut figures = OfEach::default();
+        let marked = if TRACE { l.marked() } else { 0 };
         let next = if TRACE {
             l.start_next(self.now, &self.packets, self.shared.as_mut(), &mut figures, sink)
         } else {
@@ -176,6 +177,10 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             return;
         };
         self.packets.get_mut(next.slot).packet.ecn = next.ecn;
+        if TRACE && self.links[link as usize].marked() > marked {
+            self.notes = figures.now;
+            self.record_verdict(self.now.time(), next.slot, Place::Queue(link), ("mark", None));
+        }
         self.log(Code::Dequeue, link, next.slot, self.now);
         // In ns-2's order: the arrival at the far end is scheduled before the end of transmission.
         let position = self.packets.get(next.slot).position;

@@ -40,6 +40,11 @@ impl<C: Clock> Link<C> {
         counts
     }
 
+    /// How many packets have been marked, in all classes.
+    pub fn marked(&self) -> u64 {
+        self.view(None).counts.marked.iter().sum()
+    }
+
     /// The queue, or all classes together; with a number, that class.
     pub fn view(&self, class: Option<usize>) -> QueueView<'_> {
         let Some(q) = self.queue.get() else {

@@ -3,9 +3,11 @@
 pub mod codel;
 pub mod drop_tail;
 pub mod fdd_red;
+pub mod l4s;
 pub mod pie;
 pub mod red;
 
+pub use l4s::pi2;
 pub use red::{ared, dwred, rio, rio_plus_out, wred};
 
 use crate::mechanism::Mechanism;
@@ -25,6 +27,12 @@ pub trait Aqm: Mechanism {
     /// Whether it takes packets out of the queue, or decides at departure: such a queue is served
     /// packet by packet, while others know a packet's departure time on its arrival.
     fn serves(&self) -> bool {
+        false
+    }
+
+    /// Whether ECT(1) packets are treated as RFC 9331 §5 asks, marked more often than others are dropped. Where they are not, they
+    /// are what ECT(0) packets are (RFC 3168 §5), and senders that count on it take more than their share.
+    fn l4s(&self) -> bool {
         false
     }
 

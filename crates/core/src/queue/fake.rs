@@ -44,6 +44,9 @@ impl Queue for Fake {
     fn idle_since(&self) -> Option<Time> {
         self.idle
     }
+    fn head_since(&self, _: u32) -> Option<Time> {
+        None
+    }
     fn has(&self, _: FlowId) -> bool {
         false
     }

@@ -331,6 +331,10 @@ impl<T: Item> Queue for Fifo<T> {
     fn idle_since(&self) -> Option<Time> {
         self.idle_since
     }
+    #[inline]
+    fn head_since(&self, _: u32) -> Option<Time> {
+        self.ring.front().map(Item::since)
+    }
     fn has(&self, flow: FlowId) -> bool {
         self.ring.iter().any(|item| item.flow() == flow)
     }

@@ -40,6 +40,9 @@ pub trait Queue {
     fn fits(&self, size: u32) -> bool;
     /// Since when the link has had nothing to send; `None` while it sends.
     fn idle_since(&self) -> Option<Time>;
+    /// When the packet at the head of this queue came; `None` if none waits. Queue 0 is that of a discipline with one. For disciplines
+    /// that decide at departure: computed service has no such times.
+    fn head_since(&self, queue: u32) -> Option<Time>;
     /// Whether a packet of this flow waits.
     fn has(&self, flow: FlowId) -> bool;
     /// Packets of this flow waiting; takes time in proportion to the queue.

@@ -1,0 +1,269 @@
+//! What becomes of a packet about to leave, L4S or Classic, given the base probability p′: RFC 9332, Figure 7, lines 4a to 17.
+//!
+//! ```text
+//!              ┌── k·p′ = p_CL ──┐
+//!  base AQM ─ p′                 max ── p_L: marks L4S packets
+//!              │   native p′_L ──┘
+//!              └── p′² = p_C: drops Classic packets, or marks those with ECT(0)
+//! ```
+//!
+//! So p_C = (p_CL/k)² (§2.1, Eq. 1): the window of a Classic flow goes by 1/√p, that of a scalable one by 1/p. From p_C ≥ p_Cmax on
+//! marks no longer suffice: p_C drops packets of both kinds, ECN-capable or not.
+//! The pseudocode leaves p_CL unbounded, and counts it in the counter that p_C is counted in: above p′ = 1/k what is beyond 1 would
+//! turn into drops. It is a probability here, so that L4S packets are dropped "with probability p'^2" and all others marked (§A.2).
+
+use crate::aqm::red::EARLY;
+use crate::packet::{Ecn, Packet};
+use crate::params::Fault;
+use crate::rng::Rng;
+use crate::units::Bytes;
+use crate::verdict::{Cause, Departure, Why};
+
+/// ECN-capable, and dropped all the same: congestion is more than marks can tell of.
+pub const OVERLOAD: Cause = Cause::named("overload");
+
+crate::choice! {
+    /// What happens where L4S marking saturates (§4.2.3).
+    pub enum Saturation {
+        /// ECN-capable packets are dropped too, with the Classic probability.
+        Drop = "drop",
+        /// That probability stops at p_cmax: the queue grows, up to its limit.
+        Delay = "delay",
+    }
+}
+
+crate::params! {
+    /// What an operator sets of the coupling, whatever the base.
+    pub struct Common {
+        /// Coupling factor: an ECT(1) packet is marked with k times the square root of the probability that an ECT(0) packet is marked or a
+        /// Not-ECT packet dropped with.
+        k: f64 [POSITIVE] = 2.0;
+        /// ECT(0) packets are marked rather than dropped, until overload.
+        ecn: bool = true;
+        /// Drops and marks are spaced evenly rather than drawn at random.
+        derandomise: bool = true;
+        /// Under overload ECN-capable packets are dropped too ("drop"), or the queue may grow ("delay").
+        saturation: Saturation = Saturation::Drop;
+        /// The Classic probability that counts as overload (p_Cmax). Default: 1/k², at most 1, where all L4S packets are marked.
+        p_cmax: Option<f64> [UNIT_POSITIVE];
+        /// The base probability is not applied while less than this waits. Linux: two full packets.
+        min_backlog: Bytes = Bytes(0);
+    }
+}
+
+/// What the coupling is set to.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Coupling factor.
+    pub k: f64,
+    /// Whether ECT(0) is marked.
+    pub ecn: bool,
+    /// Whether likelihoods add up rather than being drawn.
+    pub derandomise: bool,
+    /// What happens at saturation.
+    pub saturation: Saturation,
+    /// p_Cmax.
+    pub p_cmax: f64,
+    /// In bytes.
+    pub min_backlog: u64,
+}
+
+impl Common {
+    /// §2.5.1: marks are to be no rarer than drops.
+    ///
+    /// # Errors
+    /// For a coupling factor below 1.
+    pub fn check(&self) -> Result<(), Fault> {
+        if self.k >= 1.0 {
+            return Ok(());
+        }
+        Err(Fault {
+            field: "k",
+            problem: format!(
+                "k = {}: L4S marking would not saturate before Classic drops do, and L4S flows would starve the others",
+                self.k
+            ),
+            remedy: "k = 2 (RFC 9332 §2.5.1), or another of at least 1".into(),
+        })
+    }
+
+    /// As the law needs it.
+    #[must_use]
+    pub fn config(&self) -> Config {
+        Config {
+            k: self.k,
+            ecn: self.ecn,
+            derandomise: self.derandomise,
+            saturation: self.saturation,
+            // Figure 2, line 11.
+            p_cmax: self.p_cmax.unwrap_or((1.0 / (self.k * self.k)).min(1.0)),
+            min_backlog: self.min_backlog.0,
+        }
+    }
+}
+
+impl Config {
+    /// Eq. (2): the probability for Classic packets.
+    #[must_use]
+    pub fn p_c(&self, p_prime: f64) -> f64 {
+        let p_c = p_prime * p_prime;
+        if self.saturation == Saturation::Delay { p_c.min(self.p_cmax) } else { p_c }
+    }
+
+    /// Eq. (3): the coupled probability for L4S packets.
+    #[must_use]
+    pub fn p_cl(&self, p_prime: f64) -> f64 {
+        (self.k * p_prime).min(1.0)
+    }
+
+    /// Whether marks no longer suffice (§A.2).
+    #[must_use]
+    pub fn overloaded(&self, p_prime: f64) -> bool {
+        self.saturation == Saturation::Drop && p_prime * p_prime >= self.p_cmax
+    }
+}
+
+/// Packets by what happened to them, of one kind of traffic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Asked about as they were about to leave.
+    pub seen: u64,
+    /// Marked.
+    pub marked: u64,
+    /// Dropped.
+    pub dropped: u64,
+}
+
+/// The law and its state.
+#[derive(Clone, Debug)]
+pub struct Coupling {
+    config: Config,
+    /// recur()'s counts: of L4S packets, of Classic ones.
+    counts: [f64; 2],
+    /// Of L4S packets, of Classic ones.
+    tallies: [Tally; 2],
+}
+
+/// Places in pairs.
+pub const L4S: usize = 0;
+/// See [`L4S`].
+pub const CLASSIC: usize = 1;
+
+/// Which kind of traffic a packet is (§2.3, Figure 3, line 6): [`L4S`] or [`CLASSIC`].
+#[must_use]
+#[inline]
+pub fn kind_of(ecn: Ecn) -> usize {
+    if ecn.is_l4s() { L4S } else { CLASSIC }
+}
+
+impl Coupling {
+    /// Nothing has been seen.
+    #[must_use]
+    pub fn new(config: Config) -> Coupling {
+        Coupling { config, counts: [0.0; 2], tallies: [Tally::default(); 2] }
+    }
+
+    /// What it is set to.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Shows the counts of both kinds.
+    pub fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        let [l4s, classic] = self.tallies;
+        show("l4s", l4s.seen);
+        show("l4s_marked", l4s.marked);
+        show("l4s_dropped", l4s.dropped);
+        show("classic", classic.seen);
+        show("classic_marked", classic.marked);
+        show("classic_dropped", classic.dropped);
+    }
+
+    /// What becomes of a packet. `p_prime`: the base probability; `native`: that of the L4S queue's own AQM (p′_L), of which Classic
+    /// packets know nothing; `waiting`: bytes in the queue or queues.
+    pub fn decide<W: Why + ?Sized>(
+        &mut self,
+        packet: &Packet,
+        (p_prime, native): (f64, f64),
+        waiting: u64,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Departure {
+        let kind = kind_of(packet.ecn);
+        let p_prime = if waiting < self.config.min_backlog { 0.0 } else { p_prime };
+        let verdict = if kind == L4S {
+            self.of_l4s(p_prime, native, rng, why)
+        } else {
+            self.of_classic(packet.ecn, p_prime, rng, why)
+        };
+        let tally = &mut self.tallies[kind];
+        tally.seen += 1;
+        match verdict {
+            Departure::Send => {}
+            Departure::Mark => tally.marked += 1,
+            Departure::Drop(_) => tally.dropped += 1,
+        }
+        verdict
+    }
+
+    /// Figure 7, lines 4b to 8j.
+    fn of_l4s<W: Why + ?Sized>(
+        &mut self,
+        p_prime: f64,
+        native: f64,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Departure {
+        let p_cl = self.config.p_cl(p_prime);
+        why.note("p_cl", p_cl);
+        if !self.config.overloaded(p_prime) {
+            let p_l = native.max(p_cl);
+            why.note("p_l", p_l);
+            return if self.recur(L4S, p_l, rng, why) { Departure::Mark } else { Departure::Send };
+        }
+        let p_c = self.config.p_c(p_prime);
+        why.note("p_c", p_c);
+        if self.recur(L4S, p_c, rng, why) {
+            return Departure::Drop(OVERLOAD);
+        }
+        if self.recur(L4S, p_cl, rng, why) { Departure::Mark } else { Departure::Send }
+    }
+
+    /// Figure 7, lines 11 to 17.
+    fn of_classic<W: Why + ?Sized>(
+        &mut self,
+        ecn: Ecn,
+        p_prime: f64,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Departure {
+        let p_c = self.config.p_c(p_prime);
+        why.note("p_c", p_c);
+        if !self.recur(CLASSIC, p_c, rng, why) {
+            return Departure::Send;
+        }
+        match (ecn.can_mark() && self.config.ecn, self.config.overloaded(p_prime)) {
+            (true, false) => Departure::Mark,
+            (true, true) => Departure::Drop(OVERLOAD),
+            (false, _) => Departure::Drop(EARLY),
+        }
+    }
+
+    /// Figure 4, lines 23 to 30: true with this likelihood.
+    fn recur<W: Why + ?Sized>(&mut self, kind: usize, likelihood: f64, rng: &mut Rng, why: &mut W) -> bool {
+        if !self.config.derandomise {
+            return rng.chance("u", likelihood, why);
+        }
+        let count = &mut self.counts[kind];
+        *count += likelihood;
+        let struck = *count > 1.0;
+        if struck {
+            *count -= 1.0;
+        }
+        struck
+    }
+}
+
+#[cfg(test)]
+mod tests;

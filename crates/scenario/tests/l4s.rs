@@ -1,0 +1,112 @@
+//! ECT(1) end to end: through queues that know L4S and queues that don't.
+
+use std::sync::atomic::AtomicBool;
+
+use inprofile_core::registry::Registry;
+use inprofile_scenario::Scenario;
+use inprofile_sim::engine;
+use inprofile_sim::outcome::Outcome;
+
+/// Four Reno flows with ECN and a datagram flow of this code point and rate, at 10 Mbit/s.
+fn scenario(queue: &str, ecn: &str, rate: &str) -> Scenario {
+    let text = format!(
+        r#"
+title = "l4s"
+duration = "20 s"
+measure = {{ from = "5 s", to = "20 s" }}
+tcp = {{ ecn = true }}
+[[links]]
+name = "b"
+from = "r"
+to = "s"
+rate = "10 Mbit/s"
+delay = "5 ms"
+queue = {{ {queue}, limit = "1000 packets" }}
+[[flows]]
+name = "reno"
+count = 4
+from = "H*"
+join = {{ node = "r", rate = "1 Gbit/s" }}
+to = "s"
+rtt = "20 ms"
+[[flows]]
+name = "cbr"
+from = "H*"
+join = {{ node = "r", rate = "1 Gbit/s" }}
+to = "s"
+rtt = "20 ms"
+traffic = {{ kind = "cbr", rate = "{rate}", packet = "1000 B", dither = 1.0, ecn = "{ecn}" }}
+"#
+    );
+    Scenario::parse(&text, "l4s.toml", &[], &Registry::default()).unwrap_or_else(|e| panic!("{e:#?}"))
+}
+
+fn run(scenario: &Scenario, traced: bool) -> Outcome {
+    engine::run(scenario.network(1, traced), &AtomicBool::new(false), None).expect("it adds up")
+}
+
+/// What is warned of, without the places.
+fn warnings(scenario: &Scenario) -> Vec<String> {
+    scenario.warnings().iter().map(|w| w.problem.clone()).collect()
+}
+
+#[test]
+fn ect1_into_a_queue_without_l4s_is_warned_of() {
+    let codel = r#"aqm = "codel", ecn = true"#;
+    assert_eq!(
+        warnings(&scenario(codel, "ect1", "2 Mbit/s")),
+        [
+            "cbr sends ECT(1), and codel at b marks it as it does ECT(0): L4S flows would take far more than their share there"
+        ]
+    );
+    assert_eq!(
+        warnings(&scenario(r#"aqm = "drop_tail""#, "ect1", "2 Mbit/s")),
+        ["cbr sends ECT(1), and drop_tail at b doesn't mark: to it this is not L4S traffic"]
+    );
+    for (queue, ecn) in [(codel, "ect0"), (codel, "not_ect"), (r#"aqm = "pi2""#, "ect1")] {
+        assert_eq!(warnings(&scenario(queue, ecn, "2 Mbit/s")), [""; 0], "{queue} {ecn}");
+    }
+}
+
+/// RFC 3168 §5: to a queue without L4S both code points are the same, to the last bit.
+#[test]
+fn without_l4s_both_code_points_are_the_same() {
+    for queue in [
+        r#"aqm = "codel", ecn = true"#,
+        r#"aqm = "pie", ecn = true"#,
+        r#"aqm = "red", min_th = "20 packets", max_th = "60 packets", max_p = 0.1, ecn = true"#,
+    ] {
+        let [one, other] = ["ect0", "ect1"].map(|ecn| run(&scenario(queue, ecn, "4 Mbit/s"), false));
+        assert!(one.links[0].total.marked[0] > 20, "{queue}: {:?}", one.links[0].total.marked);
+        assert_eq!(format!("{:?}", one.flows), format!("{:?}", other.flows), "{queue}");
+        assert_eq!(format!("{:?}", one.links), format!("{:?}", other.links), "{queue}");
+    }
+}
+
+/// RFC 9332, Eq. (1), in a run: what PI2 marks of ECT(1) traffic and of ECT(0) traffic goes by p_C = (p_CL/k)², verdict by verdict.
+#[test]
+fn pi2_marks_ect1_with_the_root() {
+    let outcome = run(&scenario(r#"aqm = "pi2""#, "ect1", "4 Mbit/s"), true);
+    let of = |name: &str, why: &[(&'static str, f64)]| why.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
+    let (mut l4s, mut classic) = (0, 0);
+    for v in outcome.verdicts.iter().filter(|v| v.verdict == "mark") {
+        let p_prime = of("p_prime", &v.why).expect("it is noted");
+        match (of("p_cl", &v.why), of("p_c", &v.why)) {
+            // Under overload p_c has been tried before.
+            (Some(p_cl), _) => {
+                assert_eq!(p_cl, (2.0 * p_prime).min(1.0));
+                l4s += 1;
+            }
+            (None, Some(p_c)) => {
+                assert_eq!(p_c, p_prime * p_prime);
+                classic += 1;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    // The queue's own counts of the same: a packet that is marked as it leaves is in the verdicts once.
+    let counted: u64 = outcome.links[0].total.marked.iter().sum();
+    assert_eq!(l4s + classic, counted);
+    // The datagrams are 40 % of the packets and have most of the marks.
+    assert!(l4s > 5 * classic && classic > 50, "{l4s} and {classic}");
+}
