@@ -185,7 +185,9 @@ impl Count {
         self.note(p_b, p_a, why);
         if rng.chance("u", p_a, why) {
             self.0 = 0;
-            return EarlyTest::Early { markable: true };
+            // RFC 3168 §7: above the upper threshold packets are dropped rather than marked. On the gentle line, from max_p to
+            // 1, marks would be as frequent as that section's "reasonably low" rate is not.
+            return EarlyTest::Early { markable: avg < curve.max_th };
         }
         EarlyTest::Pass
     }
@@ -283,7 +285,8 @@ pub trait Reading: Clone + Debug + Default + Send + 'static {
     fn joins_below(limit: Backlog, rule: &Rule, mean_packet: u64) -> Option<u64>;
 }
 
-/// Floyd and Jacobson 1993. Their queue has no limit: what they drop they drop first. A forced drop is never a mark (RFC 3168 §7).
+/// Floyd and Jacobson 1993. Their queue has no limit: what they drop they drop first. From max_th on, gentle or not, no drop is
+/// a mark (RFC 3168 §7).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Floyd93;
 

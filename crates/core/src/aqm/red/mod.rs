@@ -119,15 +119,36 @@ impl<R: Reading> Red<R> {
         self.law.test(&arrival, rng, why)
     }
 
-    /// The queue is full: takes a waiting packet out of it in place of the arrival, as `drop` says. The verdict on the
-    /// arrival.
+    /// The queue is full: takes waiting packets out of it in place of the arrival, as `drop` says: one, or where the limit is in
+    /// bytes as many as give it room. Either they go or the arrival does, never both. The verdict on the arrival.
     #[cold]
-    fn make_room<Q: Queue + ?Sized>(&self, packet: &Packet, queue: &mut Q, rng: &mut Rng) -> Admission {
-        let victim = R::victim(self.law.config.full.drop, queue.packets(), rng);
-        if queue.evict(victim) && queue.fits(packet.size) {
-            return Admission::Admit;
+    fn make_room<Q: Queue + ?Sized>(&mut self, packet: &Packet, queue: &mut Q, rng: &mut Rng) -> Admission {
+        let drop = self.law.config.full.drop;
+        let mut victim = R::victim(drop, queue.packets(), rng);
+        if victim >= queue.packets() || !self.can_have_room(packet, queue) {
+            return Admission::Drop(Cause::OVERFLOW);
+        }
+        let mut evicted = 0;
+        while queue.evict(victim) {
+            evicted += 1;
+            if queue.fits(packet.size) {
+                // The first is counted already, as the arrival that found no room.
+                self.law.tally[0].count_overflows(evicted - 1);
+                return Admission::Admit;
+            }
+            victim = R::victim(drop, queue.packets().saturating_sub(1), rng);
         }
         Admission::Drop(Cause::OVERFLOW)
+    }
+
+    /// Whether an arrival would fit with others out of its way: not where it alone is above the limit, and not where the queue
+    /// is, because the limit was lowered while they waited.
+    fn can_have_room<Q: Queue + ?Sized>(&self, packet: &Packet, queue: &Q) -> bool {
+        match queue.limit() {
+            limit if self.joins_below(limit).is_some() => true,
+            Backlog::Packets(most) => f64::from(queue.packets()) <= most,
+            Backlog::Bytes(most) => f64::from(packet.size) <= most && queue.bytes() as f64 <= most,
+        }
     }
 
     /// The average as of the last arrival.

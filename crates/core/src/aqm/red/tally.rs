@@ -24,6 +24,11 @@ impl Tally {
         self.0[place] += u64::from(verdict != Admission::Admit);
     }
 
+    /// More packets that went because the queue was full.
+    pub fn count_overflows(&mut self, packets: u64) {
+        self.0[2] += packets;
+    }
+
     /// Dropped by chance.
     #[must_use]
     pub fn early(&self) -> u64 {

@@ -138,19 +138,70 @@ fn at_least_one_in_every_1_over_p() {
     assert!(seen.windows(40).all(|w| w.contains(&Drop(EARLY))));
 }
 
-/// RFC 3168 §7: what is dropped for sure is dropped, not marked.
+/// RFC 3168 §7: below max_th what chance picks is marked, above it is dropped, whether by chance (`gentle`) or for sure.
 #[test]
-fn ecn_marks_what_chance_picks_and_nothing_else() {
+fn ecn_marks_what_chance_picks_below_max_th_and_nothing_else() {
     let p = Params { common: Common { ecn: true, ..params(1.0, true).common }, ..params(1.0, true) };
-    let capable = verdicts(&p, Ecn::Ect0, &[20; 100]);
-    let not = verdicts(&p, Ecn::NotCapable, &[20; 100]);
+    let capable = verdicts(&p, Ecn::Ect0, &[12; 100]);
+    let not = verdicts(&p, Ecn::NotCapable, &[12; 100]);
     assert!(capable.contains(&Mark));
     for (c, n) in capable.iter().zip(&not) {
         assert!(matches!((c, n), (Admit, Admit) | (Mark, Drop(EARLY))));
     }
+    let above = verdicts(&p, Ecn::Ect0, &[20; 100]);
+    assert!(above.contains(&Drop(EARLY)) && !above.contains(&Mark));
+    assert_eq!(above, verdicts(&p, Ecn::NotCapable, &[20; 100]));
     assert_eq!(verdicts(&p, Ecn::Ect0, &[31]), [Drop(FORCED)]);
     let off = Params { common: Common { ecn: false, ..p.common }, ..p };
-    assert_eq!(verdicts(&off, Ecn::Ect0, &[20; 100]), not);
+    assert_eq!(verdicts(&off, Ecn::Ect0, &[12; 100]), not);
+}
+
+proptest! {
+    /// With a limit in bytes and packets of all sizes: either the arrival goes or others do, only as many as it takes; none goes
+    /// for one that can never wait; and every packet is counted once, as an overflow by the discipline too.
+    #[test]
+    fn a_full_queue_in_bytes_loses_the_arrival_or_others(
+        sizes in prop::collection::vec((40u32..3000, any::<bool>()), 1..200),
+        drop in prop::sample::select(vec![DropAt::Tail, DropAt::Front, DropAt::Random]),
+        lowered: bool, seed: u64,
+    ) {
+        let far = Params { min_th: Backlog::Packets(1e6), max_th: Backlog::Packets(2e6), drop, ..params(0.002, true) };
+        let mut aqm = AnyAqm::Red(Box::new(far.build(&CONTEXT)));
+        let (wide, limit) = (Backlog::Bytes(9000.0), 2500u32);
+        let mut queue: Fifo<Stamped> = Fifo::new(if lowered { wide } else { Backlog::Bytes(f64::from(limit)) });
+        let mut rng = Rng::for_component(seed, "full");
+        let (mut lost, mut sent, mut arrived) = (0u64, 0u64, 0u64);
+        for (i, (size, leaves)) in sizes.iter().enumerate() {
+            if lowered && i == sizes.len() / 2 {
+                let old = std::mem::replace(&mut queue, Fifo::new(Backlog::Bytes(f64::from(limit))));
+                queue.take_over(old);
+            }
+            let packet = Packet { size: *size, ..Packet::default() };
+            let item = Stamped { packet, since: Time::ZERO };
+            let (before, bytes) = (queue.packets(), queue.bytes());
+            let verdict = queue.arrive(Time::ZERO, &packet, item, &mut aqm, &mut rng, &mut Silent);
+            arrived += 1;
+            let struck: Vec<u64> = std::iter::from_fn(|| queue.take_struck()).map(|p| u64::from(p.size)).collect();
+            lost += struck.len() as u64 + u64::from(verdict != Admit);
+            if verdict == Admit {
+                prop_assert_eq!(queue.packets() as usize + struck.len(), before as usize + 1);
+                prop_assert!(queue.fits(0), "{} bytes wait", queue.bytes());
+                // Without the last of them it would not have fitted.
+                let but_last: u64 = struck.iter().sum::<u64>() - struck.first().unwrap_or(&0);
+                let bound = if lowered && i < sizes.len() / 2 { 9000 } else { u64::from(limit) };
+                prop_assert!(struck.is_empty() || bytes - but_last + u64::from(*size) > bound);
+            } else {
+                prop_assert_eq!((struck.len(), queue.packets()), (0, before));
+            }
+            if *leaves && queue.pop().is_some() { sent += 1; }
+        }
+        let counts = queue.counts();
+        let dropped: u64 = crate::packet::Colour::ALL.iter().map(|c| counts.dropped_of(*c)).sum();
+        prop_assert_eq!((dropped, arrived), (lost, sent + lost + u64::from(queue.packets())));
+        let mut overflow = 0;
+        aqm.stats(&mut |name, n| if name == "overflow" { overflow = n });
+        prop_assert_eq!(overflow, lost);
+    }
 }
 
 #[test]

@@ -127,16 +127,19 @@ fn the_count_starts_at_min_th() {
     assert_eq!(counts::<Floyd93>(&averages), [-1, 0, 1, 2, -1, 0, 0, 1]);
 }
 
-/// RFC 3168 §7: whatever chance picks may be marked, however high the average; what is dropped for sure may not.
+/// RFC 3168 §7: what chance picks may be marked below max_th, and is dropped "where the average queue size exceeds an upper
+/// threshold", though `gentle` still leaves it to chance.
 #[test]
-fn what_chance_picks_may_be_marked() {
+fn what_chance_picks_may_be_marked_below_max_th() {
     let curve = Curve::new(5.0, 15.0, 0.2);
     let test = |avg| {
         let mut rng = Rng::for_component(1, "marks");
         let rule = Rule { gentle: true, ..RULE };
         Floyd93::test(&mut Count(1000), &curve, &rule, found(avg), &mut rng, &mut Silent)
     };
-    assert_eq!(test(16.0), EarlyTest::Early { markable: true });
+    assert_eq!(test(14.9), EarlyTest::Early { markable: true });
+    assert_eq!(test(15.0), EarlyTest::Early { markable: false });
+    assert_eq!(test(29.9), EarlyTest::Early { markable: false });
     assert_eq!(test(30.0), EarlyTest::Forced);
 }
 
