@@ -243,6 +243,16 @@ fn frames(p: &mut Page, s: &Snapshot) {
     for d in &s.directions {
         p.sample("length_mismatches_total", &[("direction", d.name)], d.length_disagrees);
     }
+    p.family(
+        "control_excess_frames_total",
+        "counter",
+        "Control frames dropped because their senders sent too many, by kind; policed has them too.",
+    );
+    for d in &s.directions {
+        for (kind, n) in &d.control_excess {
+            p.sample("control_excess_frames_total", &[("direction", d.name), ("kind", kind)], n);
+        }
+    }
     p.family("accounts_add_up", "gauge", "1 if every frame is accounted for.");
     s.directions
         .iter()

@@ -1,34 +1,34 @@
 //! Whose a packet is and where it goes: by customer (RFC 2475's multi-field classifier), else by the DSCP it carries
 //! (its behaviour-aggregate classifier).
 
+mod senders;
 mod whose;
 
 use std::collections::HashMap;
 
 use inprofile_core::packet::{Colour, FlowId};
-use inprofile_core::signal::Signal;
-use inprofile_core::units::Time;
+use inprofile_core::units::{Bytes, Rate, Time};
 use inprofile_live::code_points::{CodePoints, Dscp};
-use inprofile_live::datapath::{Decision, Former, Paint, Policy, Way};
+use inprofile_live::datapath::{Contract, Decision, Former, Paint, Policy, Way};
 use inprofile_live::flow::{FiveTuple, Flows, Numbered};
-use inprofile_live::packet::{Control, Headers, Opaque, Seen, Transport};
+use inprofile_live::packet::{Control, Headers, Link, Opaque, Seen, Transport, Unread};
 
 use crate::config::frames::Frames;
 use crate::config::role::{Role, Unsold};
 use crate::config::{Config, Customer, Direction};
 use crate::policers;
 
-pub use whose::Whose;
+use senders::{Allowed, Senders};
+use whose::Owner;
 
-/// The most newcomers that are remembered between two batches of packets.
-const MOST_NEWCOMERS: usize = 4096;
+pub use whose::Whose;
 
 /// Whose packets the flow with some number has.
 #[derive(Clone, Copy, Debug, Default)]
-struct Owner {
-    customer: Option<u16>,
+struct Known {
+    owner: Owner,
     /// Looked up since the last reload.
-    known: bool,
+    fresh: bool,
 }
 
 /// One direction's classifier.
@@ -41,8 +41,8 @@ pub struct Classifier {
     /// Frames that passed while it was on.
     bypassed: u64,
     flows: Flows,
-    owners: Vec<Owner>,
-    newcomers: Vec<Signal>,
+    known: Vec<Known>,
+    senders: Senders,
 }
 
 /// What is decided by.
@@ -60,6 +60,10 @@ pub struct Rules {
     services: Vec<(u8, u16)>,
     /// The policer of the first kind of control frames.
     control: u16,
+    allowed: Allowed,
+    /// What a packet counts for beside its own bytes, and at least.
+    overhead: u32,
+    mpu: u32,
     /// The class of each DSCP that isn't a colour.
     class_of: [u8; 64],
     assured: u8,
@@ -93,13 +97,15 @@ impl NextRules {
 struct Terms {
     /// A bit for each DSCP that is metered.
     metered: u64,
-    /// Bits per second; 0: nothing was promised.
-    contract: f64,
+    /// 0: nothing was promised.
+    contract: Rate,
     /// Where his services are among all, and how many.
     services: (u32, u32),
     /// See [`Customer::place`].
     place: u32,
     own_queue: bool,
+    /// His marker drops what is out of profile: then nothing of his goes past it but what he bought elsewhere.
+    policed: bool,
 }
 
 impl Terms {
@@ -107,8 +113,8 @@ impl Terms {
         let metered = customer.dscp.iter().fold(0, |all, d| all | 1 << d.value());
         let services = (services_from as u32, customer.services.len() as u32);
         let (place, own_queue) = (customer.place, customer.own.is_some());
-        let contract = customer.contract.map_or(0.0, |r| r.0 as f64);
-        Terms { metered, contract, services, place, own_queue }
+        let (contract, policed) = (customer.contract.unwrap_or(Rate(0)), customer.is_policed());
+        Terms { metered, contract, services, place, own_queue, policed }
     }
 
     fn meters(self, dscp: Dscp) -> bool {
@@ -121,8 +127,9 @@ impl Classifier {
     #[must_use]
     pub fn new(direction: Option<&Direction>, upstream: bool, config: &Config, flows: Flows) -> Classifier {
         let rules = direction.map(|d| Rules::of(d, upstream, config));
-        let owners = vec![Owner::default(); flows.capacity() as usize];
-        Classifier { rules, bypass: false, bypassed: 0, flows, owners, newcomers: Vec::new() }
+        let known = vec![Known::default(); flows.capacity() as usize];
+        let senders = Senders::new(direction.map_or(0, |d| d.customers.len()), flows.secret());
+        Classifier { rules, bypass: false, bypassed: 0, flows, known, senders }
     }
 
     /// Another in its place: the numbers of flows, the bypass and its count go on. Flows are looked up anew; those of a
@@ -130,14 +137,15 @@ impl Classifier {
     #[must_use]
     pub fn succeeded_by(&mut self, next: NextRules) -> (Classifier, Option<Rules>) {
         let flows = std::mem::replace(&mut self.flows, Flows::new(1, 0));
-        let mut owners = std::mem::take(&mut self.owners);
-        for owner in &mut owners {
-            let customer = owner.customer.and_then(|c| next.stays.get(usize::from(c)).copied()?);
-            *owner = Owner { customer, known: false };
+        let mut known = std::mem::take(&mut self.known);
+        for Known { owner, fresh } in &mut known {
+            owner.customer = owner.customer.and_then(|c| next.stays.get(usize::from(c)).copied()?);
+            *fresh = false;
         }
+        let mut senders = std::mem::replace(&mut self.senders, Senders::new(0, 0));
+        senders.renumber(&next.stays, next.rules.as_ref().map_or(0, |r| r.terms.len()));
         let Classifier { bypass, bypassed, .. } = *self;
-        let new = Classifier { rules: next.rules, bypass, bypassed, flows, owners, newcomers: Vec::new() };
-        (new, self.rules.take())
+        (Classifier { rules: next.rules, bypass, bypassed, flows, known, senders }, self.rules.take())
     }
 
     /// Lets everything pass, or stops doing so.
@@ -163,45 +171,42 @@ impl Classifier {
         self.rules.as_ref().and_then(|r| r.aggregate)
     }
 
-    /// The contracts of flows that came since the last call, for the aggregate's marker; topic `contract`.
-    pub fn newcomers(&mut self) -> impl Iterator<Item = Signal> + '_ {
-        self.newcomers.drain(..)
+    /// Control frames that went no further because their senders sent too many, by kind.
+    pub fn control_excess(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        self.senders.excess()
     }
 
     /// What is done with the packets of a flow, for one that goes the other way and answers them.
     pub fn way_back(&mut self, now: Time, headers: &Headers) -> Option<Way> {
-        let (a, b) = headers.addresses;
-        let turned = Headers { addresses: (b, a), ..*headers };
-        let tuple = FiveTuple::of(headers).reversed();
-        let Found { flow, forget, customer } = self.found(now, &tuple, &turned)?;
+        let turned = headers.turned();
+        let found = self.found(now, &FiveTuple::of(&turned), |rules| rules.owner(&turned))?;
         let rules = self.rules.as_ref()?;
-        let markers = [customer, rules.aggregate];
+        let markers = [found.entitled(), rules.aggregate];
         let (class, colour, paint) = (rules.assured, Colour::IN, Paint::Keep);
-        let (customer, own_queue) = rules.queue_of(customer);
-        Some(Way { flow, forget, customer, own_queue, class, colour, markers, paint, clear_link: false })
+        Some(Way { class, colour, markers, paint, clear_link: false, ..rules.way(&found, None) })
     }
 
     /// The number and the owner of a flow.
-    fn found(&mut self, now: Time, tuple: &FiveTuple, headers: &Headers) -> Option<Found> {
+    fn found(&mut self, now: Time, tuple: &FiveTuple, owner: impl Fn(&Rules) -> Owner) -> Option<Found> {
         let rules = self.rules.as_ref()?;
         let Numbered { flow, new } = self.flows.number(now, tuple);
-        let owner = &mut self.owners[flow.0 as usize];
-        let mut forget = None;
-        if new || !owner.known {
-            let (before, customer) = (owner.customer, rules.find(headers));
-            *owner = Owner { customer, known: true };
+        let known = &mut self.known[flow.0 as usize];
+        let (mut forget, mut contract) = (None, None);
+        if new || !known.fresh {
+            let (before, owner) = (known.owner.customer, owner(rules));
+            *known = Known { owner, fresh: true };
             // Another flow's number, or a reload has given the flow to somebody else. What anybody keeps under this number
             // was seen by the marker it passed, the aggregate's, or a queue.
-            if new || before != customer {
+            if new || before != owner.customer {
                 let markers = [before, rules.aggregate];
                 forget = Some(Former { markers, customer: rules.place_of(before) });
             }
-            if rules.aggregate.is_some() && self.newcomers.len() < MOST_NEWCOMERS {
-                let value = customer.map_or(0.0, |c| rules.terms[usize::from(c)].contract);
-                self.newcomers.push(Signal { topic: "contract", flow: Some(flow), value });
-            }
+            contract = rules.aggregate.map(|marker| {
+                let terms = owner.customer.filter(|_| owner.entitled).map(|c| rules.terms[usize::from(c)]);
+                Contract { marker, rate: terms.map_or(Rate(0), |t| t.contract) }
+            });
         }
-        Some(Found { flow, forget, customer: owner.customer })
+        Some(Found { flow, forget, contract, owner: known.owner })
     }
 }
 
@@ -210,7 +215,16 @@ struct Found {
     flow: FlowId,
     /// See [`Way::forget`].
     forget: Option<Former>,
-    customer: Option<u16>,
+    /// See [`Way::contract`].
+    contract: Option<Contract>,
+    owner: Owner,
+}
+
+impl Found {
+    /// Who has what he bought for it.
+    fn entitled(&self) -> Option<u16> {
+        self.owner.customer.filter(|_| self.owner.entitled)
+    }
 }
 
 impl Policy for Classifier {
@@ -219,94 +233,68 @@ impl Policy for Classifier {
             self.bypassed += 1;
             return Decision::Pass;
         }
-        let way = match seen {
-            Err(Opaque::Control(kind)) | Ok(Headers { control: Some(kind), .. }) => {
-                self.way_of_control(now, *kind, seen.as_ref().ok())
+        let decision = match seen {
+            Err(Opaque { why: Unread::Control(kind), link, size }) => {
+                self.control_frame(now, (*kind, *size), link, None)
             }
-            Ok(headers) => self.way_of_packet(now, headers),
-            Err(_) => self.way_of_unreadable(now),
+            Ok(h @ Headers { control: Some(kind), link, size, .. }) => {
+                self.control_frame(now, (*kind, *size), link, Some(h))
+            }
+            Ok(headers) => self.packet(now, headers),
+            Err(Opaque { link, .. }) => self.unreadable(now, link),
         };
-        match (way, &self.rules) {
-            (Some(way), _) => Decision::Queue(way),
-            (None, Some(_)) => Decision::Refuse,
-            // Nothing is done in this direction.
-            (None, None) => Decision::Pass,
-        }
+        // Nothing is done in this direction.
+        decision.unwrap_or(Decision::Pass)
     }
 }
 
+/// Each `None` without rules.
 impl Classifier {
-    /// A packet that somebody may have bought something for; `None` if it is refused.
-    fn way_of_packet(&mut self, now: Time, headers: &Headers) -> Option<Way> {
+    /// A packet that somebody may have bought something for.
+    fn packet(&mut self, now: Time, headers: &Headers) -> Option<Decision> {
         let rules = self.rules.as_ref()?;
         if headers.length_disagrees && rules.frames.drop_length_mismatch {
-            return None;
+            return Some(Decision::Refuse);
         }
-        let Found { flow, forget, customer } = self.found(now, &FiveTuple::of(headers), headers)?;
+        let found = self.found(now, &FiveTuple::of(headers), |rules| rules.owner(headers))?;
         let rules = self.rules.as_ref()?;
-        let (place, own_queue) = rules.queue_of(customer);
-        let from = Way { flow, forget, customer: place, own_queue, ..rules.unsold(Some(headers)) };
-        let (dscp, points) = (headers.dscp, rules.points);
-        let colour = points.colour(dscp);
-        let terms = customer.map(|c| rules.terms[usize::from(c)]);
-        let edge = rules.role == Role::Edge;
-        let bleach = rules.unsold.bleach;
-        if let Some(c) = customer.filter(|_| terms.is_some_and(|t| t.meters(dscp))) {
-            let (colour, markers) = (colour.unwrap_or(Colour::IN), [Some(c), rules.aggregate]);
-            let (paint, clear_link) = (Paint::Colour(points), edge && bleach);
-            return Some(Way { class: rules.assured, colour, markers, paint, clear_link, ..from });
-        }
-        if let Some(colour) = colour.filter(|_| !edge) {
-            let markers = [None, rules.aggregate];
-            let paint = if rules.aggregate.is_some() { Paint::Colour(points) } else { Paint::Keep };
-            let (class, clear_link) = (rules.assured, false);
-            return Some(Way { class, colour, markers, paint, clear_link, ..from });
-        }
-        let class = rules.class_of[usize::from(dscp.value())];
-        let (colour, paint, clear_link) = (Colour::OUT, Paint::Keep, false);
-        // Those that no class names are best effort's.
-        if class < rules.assured {
-            if let Some(policer) = terms.and_then(|t| rules.policer(t, class)) {
-                let markers = [Some(policer), None];
-                return Some(Way { class, colour, markers, paint, clear_link, ..from });
-            }
-            if !edge {
-                let markers = [None; 2];
-                return Some(Way { class, colour, markers, paint, clear_link, ..from });
-            }
-        }
-        Some(from)
+        Some(Decision::Queue(rules.way_of(headers, &found)))
     }
 
-    /// What keeps links and neighbours up: a class of its own, of which each kind has its share.
-    fn way_of_control(&mut self, now: Time, kind: Control, headers: Option<&Headers>) -> Option<Way> {
-        let (flow, forget) = self.opaque(now)?;
+    /// What keeps links and neighbours up: a class of its own, of which each kind has its share, and of that each sender.
+    fn control_frame(
+        &mut self,
+        now: Time,
+        (kind, size): (Control, u32),
+        link: &Link,
+        headers: Option<&Headers>,
+    ) -> Option<Decision> {
         let rules = self.rules.as_ref()?;
+        // Outside one neighbour sends for all.
+        if let customer = rules.whose.holder(link)
+            && (customer.is_some() || rules.inside_is_source)
+        {
+            let size = Bytes(u64::from((size + rules.overhead).max(rules.mpu)));
+            if !self.senders.let_by(now, (kind, size), customer, link, &rules.allowed) {
+                return Some(Decision::Police);
+            }
+        }
+        let found = self.found(now, &FiveTuple::opaque(&Link::default()), |_| Owner::default())?;
+        let rules = self.rules.as_ref()?;
+        let (class, colour) = (Direction::CONTROL as u8, Colour::IN);
         let markers = [Some(rules.control + kind as u16), None];
-        let class = Direction::CONTROL as u8;
-        let unsold = rules.unsold(headers);
-        Some(Way { flow, forget, class, colour: Colour::IN, markers, clear_link: false, ..unsold })
+        let way = rules.way(&found, headers);
+        Some(Decision::Queue(Way { class, colour, markers, clear_link: false, ..way }))
     }
 
-    /// Anything else: best effort; `None` if it is refused.
-    fn way_of_unreadable(&mut self, now: Time) -> Option<Way> {
+    /// Anything else: best effort, and his who has the circuit it came in.
+    fn unreadable(&mut self, now: Time, link: &Link) -> Option<Decision> {
         if self.rules.as_ref()?.frames.drop_unreadable {
-            return None;
+            return Some(Decision::Refuse);
         }
-        let (flow, forget) = self.opaque(now)?;
-        Some(Way { flow, forget, ..self.rules.as_ref()?.unsold(None) })
-    }
-
-    /// The number that all frames share that aren't read as IP, and who has to forget whose it was.
-    fn opaque(&mut self, now: Time) -> Option<(FlowId, Option<Former>)> {
-        let rules = self.rules.as_ref()?;
-        let Numbered { flow, new } = self.flows.number(now, &FiveTuple::opaque());
-        let owner = &mut self.owners[flow.0 as usize];
-        let forget = new.then(|| {
-            let before = std::mem::take(owner).customer;
-            Former { markers: [before, rules.aggregate], customer: rules.place_of(before) }
-        });
-        Some((flow, forget))
+        let owner = |rules: &Rules| Owner::of_circuit(rules.whose.of_circuit(link));
+        let found = self.found(now, &FiveTuple::opaque(link), owner)?;
+        Some(Decision::Queue(self.rules.as_ref()?.way(&found, None)))
     }
 }
 
@@ -322,6 +310,7 @@ impl Rules {
             }
         }
         let control = policers::first(d) + services.len() as u16;
+        let whose = Whose::new(&d.customers);
         let best_effort = d.classes.len() as u8 - 1;
         let mut class_of = [best_effort; 64];
         for (i, class) in (0..).zip(&d.classes) {
@@ -334,7 +323,13 @@ impl Rules {
             terms,
             services,
             control,
-            whose: Whose::new(&d.customers),
+            allowed: Allowed {
+                each: d.control_sender,
+                addresses: whose.has_circuits().then(|| d.control.half()),
+            },
+            overhead: config.overhead,
+            mpu: config.mpu,
+            whose,
             points: config.points,
             role: d.role,
             unsold: d.unsold,
@@ -346,17 +341,50 @@ impl Rules {
         }
     }
 
-    /// What is done with what nobody has bought.
-    fn unsold(&self, headers: Option<&Headers>) -> Way {
+    /// What is done with a packet that somebody may have bought something for.
+    fn way_of(&self, headers: &Headers, found: &Found) -> Way {
+        let unsold = self.way(found, Some(headers));
+        let (dscp, points) = (headers.dscp, self.points);
+        let (colour, customer) = (points.colour(dscp), found.entitled());
+        let terms = customer.map(|c| self.terms[usize::from(c)]);
+        let edge = self.role == Role::Edge;
+        if let Some(c) = customer.filter(|_| terms.is_some_and(|t| t.meters(dscp))) {
+            let (colour, markers) = (colour.unwrap_or(Colour::IN), [Some(c), self.aggregate]);
+            let (paint, clear_link) = (Paint::Colour(points), edge && self.unsold.bleach);
+            return Way { class: self.assured, colour, markers, paint, clear_link, ..unsold };
+        }
+        if let Some(colour) = colour.filter(|_| !edge) {
+            let markers = [None, self.aggregate];
+            let paint = if self.aggregate.is_some() { Paint::Colour(points) } else { Paint::Keep };
+            return Way { class: self.assured, colour, markers, paint, clear_link: false, ..unsold };
+        }
+        let class = self.class_of[usize::from(dscp.value())];
+        let way = Way { class, paint: Paint::Keep, clear_link: false, ..unsold };
+        // Those that no class names are best effort's.
+        if class < self.assured {
+            if let Some(policer) = terms.and_then(|t| self.policer(t, class)) {
+                return Way { markers: [Some(policer), None], ..way };
+            }
+            if !edge {
+                return Way { markers: [None; 2], ..way };
+            }
+        }
+        unsold
+    }
+
+    /// What is done with what nobody has bought: best effort, and his whose it is.
+    fn way(&self, found: &Found, headers: Option<&Headers>) -> Way {
         let becomes = headers.and_then(|h| self.unsold.becomes(h.dscp));
+        let his = found.owner.customer.map(|c| (c, self.terms[usize::from(c)]));
         Way {
-            flow: FlowId::default(),
-            forget: None,
-            customer: None,
-            own_queue: false,
+            flow: found.flow,
+            forget: found.forget,
+            contract: found.contract,
+            customer: his.map(|(_, terms)| terms.place),
+            own_queue: his.is_some_and(|(_, terms)| terms.own_queue),
             class: self.best_effort,
             colour: Colour::OUT,
-            markers: [None; 2],
+            markers: [his.filter(|(_, terms)| terms.policed).map(|(c, _)| c), None],
             paint: becomes.map_or(Paint::Keep, Paint::As),
             clear_link: self.unsold.bleach,
         }
@@ -364,11 +392,6 @@ impl Rules {
 
     fn place_of(&self, customer: Option<u16>) -> Option<u32> {
         customer.map(|c| self.terms[usize::from(c)].place)
-    }
-
-    /// A customer's place, and whether he has queues of his own.
-    fn queue_of(&self, customer: Option<u16>) -> (Option<u32>, bool) {
-        (self.place_of(customer), customer.is_some_and(|c| self.terms[usize::from(c)].own_queue))
     }
 
     /// The policer of a class that somebody on these terms has bought.
@@ -380,14 +403,19 @@ impl Rules {
 }
 
 impl Rules {
-    /// Whose a packet is. Fragments may lack the ports that say so: they belong to whoever is known by address alone.
-    fn find(&self, headers: &Headers) -> Option<u16> {
-        let inside = if self.inside_is_source { &headers.addresses.0 } else { &headers.addresses.1 };
+    /// Whose a packet is, by what stands on his side. Fragments may lack the ports that say so: they belong to whoever is known
+    /// by address alone.
+    fn owner(&self, headers: &Headers) -> Owner {
         let ports = match headers.transport {
             Transport::Tcp { ports, .. } | Transport::Udp { ports } => Some(ports),
             Transport::Other | Transport::Fragment => None,
         };
-        self.whose.find(&headers.link, headers.family, inside, ports)
+        let (address, port) = if self.inside_is_source {
+            (&headers.addresses.0, ports.map(|(source, _)| source))
+        } else {
+            (&headers.addresses.1, ports.map(|(_, destination)| destination))
+        };
+        self.whose.find(&headers.link, headers.family, address, port)
     }
 }
 

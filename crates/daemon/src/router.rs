@@ -109,10 +109,6 @@ impl Router {
         }
         let Lane { path, leaving, .. } = lane;
         path.arrive(now, frame, &mut Leaving(leaving));
-        if let Some(aggregate) = path.policy.aggregate() {
-            let news: Vec<_> = path.policy.newcomers().collect();
-            news.iter().for_each(|signal| path.tell(aggregate, now, signal));
-        }
     }
 
     /// Does what is due.

@@ -106,6 +106,8 @@ pub struct DirectionState {
     pub amiss: Option<String>,
     /// Frames by what they turned out to be.
     pub census: Vec<(&'static str, u64)>,
+    /// Control frames that were dropped because their senders sent too many, by kind; `policed` has them too.
+    pub control_excess: Vec<(&'static str, u64)>,
     /// Queues.
     pub classes: Vec<ClassState>,
     /// Customers' markers, then the aggregate's.
@@ -274,6 +276,7 @@ fn direction(router: &Router, i: usize, lane: &Lane, now: Time) -> DirectionStat
         own_queues: own_queues.collect(),
         amiss: path.check().err(),
         census: path.census().iter().collect(),
+        control_excess: path.policy.control_excess().collect(),
         classes,
         markers,
         lateness: lane.lateness,
@@ -414,6 +417,7 @@ impl DirectionState {
             "waiting": self.waiting,
             "adds_up": self.amiss.is_none(),
             "frames": object(&self.census),
+            "control_excess": object(&self.control_excess),
             "classes": self.classes.iter().map(ClassState::json).collect::<Vec<_>>(),
             "markers": self.markers.iter().map(MarkerState::json).collect::<Vec<_>>(),
             "lateness": {

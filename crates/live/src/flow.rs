@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hasher};
 use inprofile_core::packet::FlowId;
 use inprofile_core::units::Time;
 
-use crate::packet::{Family, Headers, Transport};
+use crate::packet::{Family, Headers, Link, Transport};
 
 /// What tells one flow from another. A fragment, and a protocol without ports, has ports 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,11 @@ pub struct FiveTuple {
     circuit: [u16; 3],
 }
 
+/// The two outer VLANs and the session, 0 for none.
+fn circuit(link: &Link) -> [u16; 3] {
+    [link.vlans[0], link.vlans[1], link.session].map(Option::unwrap_or_default)
+}
+
 impl FiveTuple {
     /// That of a packet.
     #[must_use]
@@ -27,21 +32,23 @@ impl FiveTuple {
             Transport::Other | Transport::Fragment => (0, 0),
         };
         let Headers { family, addresses, protocol, .. } = *headers;
-        let link = &headers.link;
-        let circuit = [link.vlans[0], link.vlans[1], link.session].map(Option::unwrap_or_default);
-        FiveTuple { family, addresses, ports, protocol, circuit }
+        FiveTuple { family, addresses, ports, protocol, circuit: circuit(&headers.link) }
     }
 
-    /// That which all frames share that aren't read as IP. No packet has IANA's reserved protocol and no addresses.
+    /// That which all frames of a circuit share that aren't read as IP. No packet has IANA's reserved protocol and a port.
     #[must_use]
-    pub fn opaque() -> FiveTuple {
-        FiveTuple {
-            family: Family::V4,
-            addresses: ([0; 16], [0; 16]),
-            ports: (0, 0),
-            protocol: 255,
-            circuit: [0; 3],
-        }
+    pub fn opaque(link: &Link) -> FiveTuple {
+        let (family, addresses, ports, protocol) = (Family::V4, ([0; 16], [0; 16]), (1, 0), 255);
+        FiveTuple { family, addresses, ports, protocol, circuit: circuit(link) }
+    }
+
+    /// That of who sends from this Ethernet address, for tables of senders rather than of flows.
+    #[must_use]
+    pub fn sender(address: [u8; 6]) -> FiveTuple {
+        let mut source = [0; 16];
+        source[..6].copy_from_slice(&address);
+        let (family, ports, protocol) = (Family::V4, (2, 0), 255);
+        FiveTuple { family, addresses: (source, [0; 16]), ports, protocol, circuit: [0; 3] }
     }
 
     /// That of the packets that go the other way.
@@ -126,6 +133,12 @@ impl Flows {
         }
         set[way] = Some(Entry { tuple: *tuple, seen: now });
         Numbered { flow: FlowId((first + way) as u32), new: true }
+    }
+
+    /// What hashes are made with: for another table that must not be guessed either.
+    #[must_use]
+    pub fn secret(&self) -> u64 {
+        self.secret
     }
 
     /// The most flows it can tell apart at a time: every number is below this.

@@ -58,6 +58,7 @@ impl Policy for Everything {
             markers,
             paint,
             clear_link: false,
+            contract: None,
         })
     }
 }

@@ -49,6 +49,7 @@ fn one(direction: &Direction, packet: Bytes) -> Json {
         "dscp": if direction.unsold.bleach { "bleach" } else { "keep" },
         "remap": remap(&direction.unsold),
         "control": policing(&direction.control),
+        "control_sender": policing(&direction.control_sender),
         "classes": direction.classes.iter().map(|c| class(c, direction, packet)).collect::<Vec<_>>(),
         "assured": direction.classes[direction.assured].name,
         "promised": direction.promised().map(|r| r.to_string()),

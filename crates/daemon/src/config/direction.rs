@@ -74,10 +74,21 @@ pub(super) fn read(entry: &Entry<'_, '_>, above: &Above<'_>) -> Option<Direction
     classes.push(queue?);
     classes.extend(last?);
     let (rate, (customers, groups), shared) = (rate?, found?, shared?);
-    let control = frames.control(rate, packet);
+    let (control, control_sender) = frames.control(rate, customers.len(), packet);
     let aggregate = None;
-    let mut direction =
-        Direction { rate, role, unsold, control, classes, assured, customers, groups, shared, aggregate };
+    let mut direction = Direction {
+        rate,
+        role,
+        unsold,
+        control,
+        control_sender,
+        classes,
+        assured,
+        customers,
+        groups,
+        shared,
+        aggregate,
+    };
     if direction.most_markers() > usize::from(u16::MAX) {
         let problem = format!("{} markers and policers in one direction", direction.most_markers());
         return section.get("customers")?.wrong(Wrong::new(problem, "give fewer customers services"));

@@ -4,12 +4,19 @@ use inprofile_config::problem::Wrong;
 use inprofile_config::{Entry, Section};
 use inprofile_core::units::{Bytes, Duration, Rate};
 
-/// Policed rates, if the file doesn't say: this share of a direction's rate, within these bounds.
+/// Policed rates of a kind of control frames, if the file doesn't say: this share of a direction's rate, within these bounds, or
+/// so much a customer where that is more, but no more than [`MOST_SHARE`].
 const CONTROL_SHARE: u64 = 200;
 const LEAST_CONTROL: Rate = Rate(32_000);
 const MOST_CONTROL: Rate = Rate(1_000_000);
+const CONTROL_A_CUSTOMER: Rate = Rate(1_000);
+const MOST_SHARE: u64 = 100;
 /// Full packets that may come at once.
 const CONTROL_BURST: u64 = 4;
+/// Of that for each sender: this share, within these bounds, but no more than half.
+const SENDERS_SHARE: u64 = 8;
+const LEAST_SENDER: Rate = Rate(16_000);
+const MOST_SENDER: Rate = Rate(64_000);
 
 /// What becomes of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +29,8 @@ pub struct Frames {
     pub age_limit: Duration,
     /// How much of each kind of control frames is let through; `None`: a share of the direction's rate.
     pub control: Option<Policing>,
+    /// How much of that each sender may have; `None`: a share of it.
+    pub control_sender: Option<Policing>,
 }
 
 /// A rate, and a burst, that are let through.
@@ -33,12 +42,27 @@ pub struct Policing {
     pub burst: Bytes,
 }
 
+impl Policing {
+    /// Half the rate and half the burst.
+    #[must_use]
+    pub fn half(self) -> Policing {
+        Policing { rate: Rate((self.rate.0 / 2).max(1)), burst: Bytes((self.burst.0 / 2).max(1)) }
+    }
+}
+
 impl Frames {
-    /// How much of each kind of control frames is let through in a direction of this rate.
-    pub(super) fn control(&self, rate: Rate, packet: Bytes) -> Policing {
-        let share = Rate((rate.0 / CONTROL_SHARE).clamp(LEAST_CONTROL.0, MOST_CONTROL.0));
+    /// How much of each kind of control frames is let through in a direction of this rate with so many customers: in all, and of
+    /// each sender.
+    pub(super) fn control(&self, rate: Rate, customers: usize, packet: Bytes) -> (Policing, Policing) {
+        let share = (rate.0 / CONTROL_SHARE).clamp(LEAST_CONTROL.0, MOST_CONTROL.0);
+        let of_customers = (CONTROL_A_CUSTOMER.0 * customers as u64).min(rate.0 / MOST_SHARE);
         let burst = Bytes(packet.0 * CONTROL_BURST);
-        self.control.unwrap_or(Policing { rate: Rate(share.0.min(rate.0)), burst })
+        let all = Policing { rate: Rate(share.max(of_customers).min(rate.0)), burst };
+        let all = self.control.unwrap_or(all);
+        let of_sender = (all.rate.0 / SENDERS_SHARE).clamp(LEAST_SENDER.0, MOST_SENDER.0);
+        let Policing { rate, burst } = all.half();
+        let sender = Policing { rate: Rate(of_sender.min(rate.0)), burst: burst.max(packet) };
+        (all, self.control_sender.unwrap_or(sender))
     }
 }
 
@@ -49,25 +73,29 @@ pub(super) fn read(root: &Section<'_, '_>, packet: Option<Bytes>) -> Option<Fram
         drop_length_mismatch: false,
         age_limit: Duration::from_millis(500),
         control: None,
+        control_sender: None,
     };
     let Some(entry) = root.get("frames") else { return Some(frames) };
-    let section = entry.section(&["unreadable", "length_mismatch", "age_limit", "control"])?;
+    let section =
+        entry.section(&["unreadable", "length_mismatch", "age_limit", "control", "control_sender"])?;
     let unreadable =
         section.get("unreadable").map_or(Some("best_effort"), |e| e.word(&["best_effort", "drop"], "choice"));
     let mismatch =
         section.get("length_mismatch").map_or(Some("charge"), |e| e.word(&["charge", "drop"], "choice"));
     let age_limit = section.get("age_limit").map_or(Some(frames.age_limit), |e| e.positive_duration());
-    let control = match section.get("control") {
+    let policer = |key| match section.get(key) {
         Some(e) => {
             let table = e.section(&["rate", "burst"]);
             table.and_then(|t| policing(&t, packet)).map(Some)
         }
         None => Some(None),
     };
+    let (control, control_sender) = (policer("control"), policer("control_sender"));
     frames.drop_unreadable = unreadable? == "drop";
     frames.drop_length_mismatch = mismatch? == "drop";
     frames.age_limit = age_limit?;
     frames.control = control?;
+    frames.control_sender = control_sender?;
     Some(frames)
 }
 

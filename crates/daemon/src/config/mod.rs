@@ -17,7 +17,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use inprofile_config::named::Mechanism;
-use inprofile_core::params::Context;
+use inprofile_core::marker::action::Action;
+use inprofile_core::params::{Context, Value};
 use inprofile_core::registry::{AnyAqm, AnyMarker};
 use inprofile_core::units::{Backlog, Bytes, Rate};
 use inprofile_live::code_points::{CodePoints, Dscp};
@@ -152,6 +153,8 @@ pub struct Direction {
     pub unsold: Unsold,
     /// How much of each kind of control frames is let through.
     pub control: Policing,
+    /// How much of that each sender may have.
+    pub control_sender: Policing,
     /// Classes, first served first: that of control frames, those before the assured one, the assured one, best effort if it
     /// has its own.
     pub classes: Vec<Class>,
@@ -189,7 +192,7 @@ pub struct Customer {
     pub name: String,
     /// Addresses on the inside: any of these. None: whatever the address.
     pub prefixes: Vec<Prefix>,
-    /// Ports, at either end: any of these. None: whatever the port.
+    /// Ports on the inside: any of these. None: whatever the port.
     pub ports: Vec<u16>,
     /// DSCPs that are metered; other packets of the customer's are nobody's.
     pub dscp: Vec<Dscp>,
@@ -207,6 +210,14 @@ pub struct Customer {
     pub own: Option<Own>,
     /// The place where his counts and queues are kept, the same as long as he stays: below [`Direction::places`].
     pub place: u32,
+}
+
+impl Customer {
+    /// Whether his marker drops what is out of profile.
+    #[must_use]
+    pub fn is_policed(&self) -> bool {
+        matches!(self.marker.values.get("action"), Some(Value::Choice(word)) if *word == Action::Drop.word())
+    }
 }
 
 /// What a customer's packets come in, beside their addresses: a VLAN, one in another (QinQ), a PPPoE session.

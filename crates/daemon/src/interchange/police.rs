@@ -62,6 +62,9 @@ pub(super) fn prefix(text: &str) -> Option<String> {
     Some(quoted(&bits.map_or_else(|| address.to_string(), |bits| format!("{address}/{bits}"))))
 }
 
+/// Of a filter by it.
+const PEERS_PORT: &str = "the port outside is the peer's choice, and tells ours no customer";
+
 /// How a text is read as a number.
 type Reads<T> = fn(&str) -> Option<T>;
 
@@ -115,15 +118,18 @@ pub(super) fn tc<'a>(
                     (["ip" | "ip6", "src"], Some(what)) => {
                         who(&mut police, "prefix", &what, prefix(what.text), c)
                     }
-                    (["ip" | "ip6", "sport" | "dport"], Some(what)) => {
+                    (["ip" | "ip6", "dport"], Some(what)) => {
+                        c.word(&what, PEERS_PORT, "write match ip sport PORT 0xffff")
+                    }
+                    (["ip" | "ip6", "sport"], Some(what)) => {
                         let mask = words.next();
                         let whole = mask.is_some_and(|m| m.text == "0xffff");
                         who(&mut police, "port", &what, port(what.text).filter(|_| whole), c);
                     }
                     _ => c.word(
                         field.as_ref().unwrap_or(word),
-                        "ours knows a customer by his own address, or by ports",
-                        "write match ip src PREFIX, or match ip dport PORT 0xffff",
+                        "ours knows a customer by his own address and ports",
+                        "write match ip src PREFIX, or match ip sport PORT 0xffff",
                     ),
                 }
             }
@@ -132,7 +138,8 @@ pub(super) fn tc<'a>(
                     who(&mut police, "prefix", &what, prefix(what.text), c);
                 }
             }
-            "src_port" | "dst_port" => {
+            "dst_port" => c.word(word, PEERS_PORT, "write src_port PORT"),
+            "src_port" => {
                 if let Some(what) = value() {
                     who(&mut police, "port", &what, port(what.text), c);
                 }

@@ -283,7 +283,7 @@ tc qdisc add dev wan0 parent 10:2 handle 21: gred setup DPs 2 default 1 grio
 fn tc_police_is_read_and_written() {
     let text = "tc qdisc add dev lan0 handle ffff: ingress\n\
         tc filter add dev lan0 parent ffff: protocol ip prio 1 u32 match ip src 10.0.1.0/24 police rate 10mbit burst 15k conform-exceed drop/ok\n\
-        tc filter add dev lan0 parent ffff: protocol ipv6 flower src_ip 2001:db8::/48 ip_proto tcp dst_port 80 action police rate 1mbit burst 4000 drop\n";
+        tc filter add dev lan0 parent ffff: protocol ipv6 flower src_ip 2001:db8::/48 ip_proto tcp src_port 80 action police rate 1mbit burst 4000 drop\n";
     let ours = tc::import(text, "lines").unwrap_or_else(|p| panic!("{p:#?}"));
     let (config, _) = config::parse(ours.as_bytes(), "r.toml", &router::registry()).unwrap();
     assert_eq!(config.ports[0], "lan0");
@@ -305,6 +305,14 @@ fn tc_police_is_read_and_written() {
         (
             "tc filter add dev a u32 match ip dst 10.0.0.1 police rate 1mbit burst 15k drop",
             "a customer by his own address",
+        ),
+        (
+            "tc filter add dev a u32 match ip dport 80 0xffff police rate 1mbit burst 15k drop",
+            "the peer's choice",
+        ),
+        (
+            "tc filter add dev a flower ip_proto tcp dst_port 80 police rate 1mbit burst 15k drop",
+            "the peer's choice",
         ),
         ("tc filter add dev a u32 match ip src 10.0.0.x police rate 1mbit burst 15k drop", "no prefix"),
         ("tc filter add dev a u32 match ip src 10.0.0.1 police rate 1mbit drop", "no burst"),

@@ -1,7 +1,7 @@
 use std::net::IpAddr;
 
 use inprofile_live::code_points::Dscp;
-use inprofile_live::packet::{Control, Family, Link, Opaque};
+use inprofile_live::packet::{Control, Family, Link, Opaque, Unread};
 use proptest::prelude::{any, prop, prop_assert_eq, proptest};
 
 use super::*;
@@ -68,6 +68,11 @@ fn packet(source: &str, destination: &str, ports: (u16, u16), dscp: Dscp) -> Hea
     }
 }
 
+/// A frame of 60 bytes that is not looked into, in no circuit.
+fn unread(why: Unread) -> Seen {
+    Err(Opaque { why, link: Link::default(), size: 46 })
+}
+
 fn succeeded(c: &mut Classifier, was: &Config, is: &Config) -> Classifier {
     c.succeeded_by(NextRules::of(was.directions[0].as_ref(), is.directions[0].as_ref(), true, is)).0
 }
@@ -107,9 +112,39 @@ fn packets_find_their_customer_class_and_colour() {
     assert_eq!(way("10.0.1.9", 80, "EF"), (voice, yellow, [None; 2], false));
     assert_eq!(way("10.0.1.9", 80, "44"), (voice, yellow, [None; 2], false));
     assert_eq!(way("10.0.1.9", 80, "AF21"), (best_effort, yellow, [None; 2], false));
-    // Contracts of the flows that came, by their order: with one, and without.
-    let told: Vec<f64> = c.newcomers().map(|s| s.value).collect();
-    assert_eq!(told[..2], [1e6, 0.0]);
+}
+
+/// Whoever knows contracts is told of each flow's with its first packet, whichever direction that goes, however many come, and
+/// anew after a reload.
+#[test]
+fn the_aggregates_marker_is_told_of_every_flow() {
+    let file = config("aggregate = { kind = \"colour\", colour = \"out\" }");
+    let flows = 6_000;
+    let mut c = Classifier::new(file.directions[0].as_ref(), true, &file, Flows::new(65_536, 1));
+    let of = |n: u32| {
+        let (host, port) = (n % 200, 1024 + n / 200);
+        let net = if n.is_multiple_of(2) { 1 } else { 2 };
+        packet(
+            &format!("10.0.{net}.{host}"),
+            "192.0.2.1",
+            (if net == 1 { 80 } else { 81 }, port as u16),
+            Dscp::DEFAULT,
+        )
+    };
+    let promised = |c: &mut Classifier, n: u32| {
+        // Every third is first seen from the other direction.
+        let told = if n.is_multiple_of(3) {
+            c.way_back(Time(1), &of(n).turned()).unwrap()
+        } else {
+            way(c, Time(1), &Ok(of(n)))
+        };
+        told.contract.map(|c| (c.marker, c.rate.0))
+    };
+    let contract = |n: u32| if n.is_multiple_of(2) { 1_000_000 } else { 0 };
+    assert!((0..flows).all(|n| promised(&mut c, n) == Some((2, contract(n)))));
+    assert!((0..flows).all(|n| promised(&mut c, n).is_none()), "once");
+    let mut c = succeeded(&mut c, &file, &file);
+    assert!((0..flows).all(|n| promised(&mut c, n) == Some((2, contract(n)))));
 }
 
 /// The longest prefix counts, wherever its customer stands in the file; at equal length a port that is named.
@@ -289,7 +324,8 @@ proptest! {
             let mut address = [0; 16];
             address[..4].copy_from_slice(&a.to_be_bytes());
             let family = if v6 { Family::V6 } else { Family::V4 };
-            prop_assert_eq!(whose.find(&Link::default(), family, &address, Some((9, port))), best);
+            let owner = whose.find(&Link::default(), family, &address, Some(port));
+            prop_assert_eq!((owner.customer, owner.entitled), (best, best.is_some()));
         }
     }
 }
@@ -337,16 +373,16 @@ fn an_edge_gives_nothing_that_was_not_bought() {
 #[test]
 fn nothing_passes_unless_everything_does() {
     let mut c = classifier(&config(""), true);
-    let unreadable = [Opaque::NotIp, Opaque::TooDeep, Opaque::Truncated, Opaque::Malformed];
+    let unreadable = [Unread::NotIp, Unread::TooDeep, Unread::Truncated, Unread::Malformed];
     for kind in Control::ALL {
-        let w = way(&mut c, Time(1), &Err(Opaque::Control(kind)));
+        let w = way(&mut c, Time(1), &unread(Unread::Control(kind)));
         assert_eq!((w.class, w.markers), (0, [Some(2 + kind as u16), None]));
         let nd = Headers { control: Some(kind), ..packet("10.0.1.9", "192.0.2.1", (1, 2), Dscp::EF) };
         let w = way(&mut c, Time(1), &Ok(nd));
         assert_eq!((w.class, w.paint), (0, Paint::As(Dscp::DEFAULT)));
     }
     for why in unreadable {
-        let w = way(&mut c, Time(1), &Err(why));
+        let w = way(&mut c, Time(1), &unread(why));
         assert_eq!((w.class, w.colour, w.markers), (3, Colour::OUT, [None; 2]));
     }
     let lying = Headers { length_disagrees: true, ..packet("10.0.2.9", "192.0.2.1", (1, 2), Dscp::DEFAULT) };
@@ -355,10 +391,10 @@ fn nothing_passes_unless_everything_does() {
         .replace("[upstream]", "[frames]\nunreadable = \"drop\"\nlength_mismatch = \"drop\"\n[upstream]");
     let mut c = classifier(&parsed(&text), true);
     for why in unreadable {
-        assert_eq!(c.decide(Time(1), &Err(why)), Decision::Refuse);
+        assert_eq!(c.decide(Time(1), &unread(why)), Decision::Refuse);
     }
     assert_eq!(c.decide(Time(1), &Ok(lying)), Decision::Refuse);
-    assert_eq!(way(&mut c, Time(1), &Err(Opaque::Control(Control::Arp))).class, 0);
+    assert_eq!(way(&mut c, Time(1), &unread(Unread::Control(Control::Arp))).class, 0);
 }
 
 /// The number that frames share that aren't IP was somebody's flow's: a packet with their tuple isn't his.
@@ -369,7 +405,7 @@ fn an_opaque_frame_leaves_nobody_its_number() {
     for port in 1000..1008 {
         way(&mut c, Time(u64::from(port)), &Ok(packet("10.0.1.9", "192.0.2.1", (port, 5), Dscp::DEFAULT)));
     }
-    let w = way(&mut c, Time(2000), &Err(Opaque::NotIp));
+    let w = way(&mut c, Time(2000), &unread(Unread::NotIp));
     assert_eq!(w.forget.map(|f| f.markers), Some([Some(1), None]));
     let same = Headers {
         protocol: 255,
@@ -377,7 +413,7 @@ fn an_opaque_frame_leaves_nobody_its_number() {
         ..packet("0.0.0.0", "0.0.0.0", (0, 0), Dscp::DEFAULT)
     };
     let same = way(&mut c, Time(2001), &Ok(same));
-    assert_eq!((same.flow, same.markers), (w.flow, [None; 2]));
+    assert_eq!((same.flow == w.flow, same.markers), (false, [None; 2]));
 }
 
 /// A fragment has no ports to go by: it is metered as his who is known by address alone, else treated as nobody's.
@@ -409,14 +445,94 @@ fn fragments_are_metered_by_address() {
 fn the_inside_is_the_destination_on_the_way_back() {
     let config = config("");
     let mut down = classifier(&config, false);
-    let answer = packet("192.0.2.1", "10.0.1.9", (80, 6000), Dscp::DEFAULT);
+    let answer = packet("192.0.2.1", "10.0.1.9", (6000, 80), Dscp::DEFAULT);
     assert_eq!(way(&mut down, Time(1), &Ok(answer)).markers, [Some(0), None]);
     // Seen from the other direction's markers: the flow that it answers.
     let mut up = classifier(&config, true);
-    let there = packet("10.0.1.9", "192.0.2.1", (6000, 80), Dscp::DEFAULT);
+    let there = packet("10.0.1.9", "192.0.2.1", (80, 6000), Dscp::DEFAULT);
     let there = way(&mut up, Time(1), &Ok(there));
     let back = up.way_back(Time(2), &answer).unwrap();
     assert_eq!((back.flow, back.markers), (there.flow, there.markers));
+}
+
+/// Behind a shared address customers are told apart by their own ports: what port the peer has chosen says nothing, in either
+/// direction.
+#[test]
+fn the_peers_port_is_nobodys() {
+    let config = config("");
+    for upstream in [true, false] {
+        let mut c = classifier(&config, upstream);
+        let mut whose = |own: u16, peers: u16| {
+            let out = packet("10.0.1.9", "192.0.2.1", (own, peers), Dscp::DEFAULT);
+            let headers = if upstream { out } else { out.turned() };
+            way(&mut c, Time(1), &Ok(headers)).markers[0]
+        };
+        assert_eq!(
+            [whose(80, 5), whose(443, 80), whose(5, 80), whose(5, 6)],
+            [Some(0), Some(0), Some(1), Some(1)]
+        );
+    }
+}
+
+/// A circuit as a whole is his who names no prefix in it, else his who is in it alone; what nobody claims there is never another's
+/// who is known by addresses alone, and where several share a circuit it is nobody's.
+#[test]
+fn what_nobody_claims_is_the_circuits() {
+    let table = |(name, whose): &(&str, &str)| {
+        format!(
+            "[[upstream.customers]]\nname = \"{name}\"\n{whose}\nmarker = {{ kind = \"colour\", colour = \"red\" }}\n"
+        )
+    };
+    let all = [
+        ("address", "prefix = \"10.0.0.0/8\""),
+        ("alone", "vlan = 100\nprefix = \"10.1.0.0/16\""),
+        ("one", "vlan = 200\nprefix = \"10.2.0.0/16\""),
+        ("rest", "vlan = 200"),
+        ("two", "vlan = 300\nprefix = \"10.3.0.0/16\""),
+        ("three", "vlan = 300\nprefix = \"10.4.0.0/16\""),
+        ("inner", "vlan = \"200.7\"\nport = 80"),
+        ("everybody", "prefix = [\"0.0.0.0/0\", \"::/0\"]"),
+    ];
+    for count in [all.len() - 1, all.len()] {
+        let tables: String = all[..count].iter().map(table).collect();
+        let text = format!(
+            "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"8 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\n{tables}"
+        );
+        let config = parsed(&text);
+        let mut c = classifier(&config, true);
+        let everybody = (count == all.len()).then_some("everybody");
+        let mut whose = |vlans: [Option<u16>; 2], source: Option<&str>| {
+            let mut link = Link::default();
+            link.vlans = vlans;
+            let seen = match source {
+                Some(source) => {
+                    Ok(Headers { link, ..packet(source, "192.0.2.1", (1, 2), Dscp::parse("AF11").unwrap()) })
+                }
+                None => Err(Opaque { why: Unread::Malformed, link, size: 100 }),
+            };
+            let way = way(&mut c, Time(1), &seen);
+            let name = way.customer.and_then(|place| Some(all.get(place as usize)?.0));
+            (name, matches!(way.paint, Paint::Colour(_)))
+        };
+        for (vlans, source, owner, painted) in [
+            ([None; 2], Some("10.1.0.1"), Some("address"), true),
+            ([None; 2], None, everybody, false),
+            ([Some(100), None], Some("10.1.0.1"), Some("alone"), true),
+            ([Some(100), None], Some("10.9.0.1"), Some("alone"), false),
+            ([Some(100), None], None, Some("alone"), false),
+            ([Some(200), None], Some("10.2.0.1"), Some("one"), true),
+            ([Some(200), None], Some("10.9.0.1"), Some("rest"), true),
+            ([Some(200), None], None, Some("rest"), false),
+            ([Some(300), None], Some("10.4.0.1"), Some("three"), true),
+            ([Some(300), None], Some("10.9.0.1"), everybody, everybody.is_some()),
+            ([Some(300), None], None, everybody, false),
+            ([Some(200), Some(7)], Some("10.9.0.2"), Some("rest"), true),
+            ([Some(200), Some(7)], None, Some("inner"), false),
+            ([Some(900), None], None, everybody, false),
+        ] {
+            assert_eq!(whose(vlans, source), (owner, painted), "{vlans:?} {source:?}");
+        }
+    }
 }
 
 #[test]
@@ -436,5 +552,5 @@ fn with_the_bypass_on_everything_passes() {
     assert_ne!(next.decide(Time(1), &Ok(headers)), Decision::Pass);
     // A direction that the file doesn't name.
     let mut none = Classifier::new(None, true, &config, Flows::new(1, 1));
-    assert_eq!(none.decide(Time(1), &Err(Opaque::NotIp)), Decision::Pass);
+    assert_eq!(none.decide(Time(1), &unread(Unread::NotIp)), Decision::Pass);
 }

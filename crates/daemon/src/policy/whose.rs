@@ -1,6 +1,9 @@
-//! Which customer a packet belongs to: the one of the circuit it came in, else of any; of these the one with the longest prefix
-//! that holds its inside address and, where he names ports, one of its ports. At equal length a port that is named goes before
-//! none.
+//! Which customer a packet belongs to: of those of the circuit it came in, else of those who name none, the one with the longest
+//! prefix that holds its inside address and, where he names ports, its port on that side. At equal length a port that is named goes
+//! before none. Nothing counts that his peer writes: the address and the port outside.
+//!
+//! What nobody claims by address in a customer's circuit is still his who [has](Prefixes::holder) the circuit, as what has no
+//! address is; it is never another's who is known by addresses alone.
 //!
 //! A lookup takes time in proportion to the number of prefixes that hold one address, not to the number of customers.
 //! Non-goal: ports alone across customers; who names no prefix has both families' shortest.
@@ -29,11 +32,8 @@ struct Sharers {
 }
 
 impl Sharers {
-    fn of(&self, ports: Option<(u16, u16)>) -> Option<u16> {
-        let named = |port: u16| self.by_port.get(&port).copied();
-        // Where each end's port is another customer's, the first in the file has it.
-        let by_port = ports.and_then(|(a, b)| named(a).into_iter().chain(named(b)).min());
-        by_port.or(self.any)
+    fn of(&self, port: Option<u16>) -> Option<u16> {
+        port.and_then(|port| self.by_port.get(&port).copied()).or(self.any)
     }
 }
 
@@ -42,6 +42,32 @@ impl Sharers {
 struct Prefixes {
     v4: PrefixMap<(u32, u8), Sharers>,
     v6: PrefixMap<(u128, u8), Sharers>,
+    /// Who is in it, and whether others are too.
+    first: Option<u16>,
+    shared: bool,
+    /// Who has all addresses and ports that others don't name.
+    rest: Option<u16>,
+}
+
+/// Whose a packet is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Owner {
+    /// His number; `None`: nobody's.
+    pub customer: Option<u16>,
+    /// It is his by its address too: else it came in his circuit, and he answers for it, but it has nothing of what he bought.
+    pub entitled: bool,
+}
+
+impl Owner {
+    fn entitled(customer: u16) -> Owner {
+        Owner { customer: Some(customer), entitled: true }
+    }
+
+    /// Of what comes in his circuit.
+    #[must_use]
+    pub fn of_circuit(customer: Option<u16>) -> Owner {
+        Owner { customer, entitled: false }
+    }
 }
 
 /// The customers of a direction.
@@ -86,32 +112,67 @@ impl Whose {
         Ok(())
     }
 
-    /// Whose it is. `ports`: `None` where there are none to go by.
+    /// Whose a packet is. `address` and `port` are those inside; no port: there is none to go by.
     #[must_use]
-    pub fn find(
-        &self,
-        link: &Link,
-        family: Family,
-        address: &[u8; 16],
-        ports: Option<(u16, u16)>,
-    ) -> Option<u16> {
-        let anywhere = || self.anywhere.find(family, address, ports);
-        if self.circuits.is_empty() || link.vlans[0].is_none() && link.session.is_none() {
-            return anywhere();
+    pub fn find(&self, link: &Link, family: Family, address: &[u8; 16], port: Option<u16>) -> Owner {
+        let mut known = false;
+        for circuit in self.circuits_of(link) {
+            known = true;
+            if let Some(customer) = circuit.find(family, address, port) {
+                return Owner::entitled(customer);
+            }
         }
-        // What says more goes before what says less: both VLANs before the outer one, with the session before without.
-        let [outer, _] = link.vlans;
-        [link.vlans, [outer, None], [None; 2]]
-            .into_iter()
-            .flat_map(|vlans| [link.session, None].map(|session| Circuit { vlans, session }))
-            .find_map(|circuit| self.circuits.get(&circuit)?.find(family, address, ports))
-            .or_else(anywhere)
+        if !known {
+            return self.anywhere.find(family, address, port).map_or(Owner::default(), Owner::entitled);
+        }
+        match self.holder(link) {
+            None => self.anywhere.rest.map_or(Owner::default(), Owner::entitled),
+            holder => Owner::of_circuit(holder),
+        }
+    }
+
+    /// Whose a frame is by its circuit alone, if it is somebody's; where it came in nobody's, his who has all addresses.
+    #[must_use]
+    pub fn of_circuit(&self, link: &Link) -> Option<u16> {
+        self.holder(link).or(self.anywhere.rest)
+    }
+
+    /// Who has the circuit that a frame came in.
+    #[must_use]
+    pub fn holder(&self, link: &Link) -> Option<u16> {
+        self.circuits_of(link).find_map(Prefixes::holder)
+    }
+
+    /// Whether some customers are known by circuits.
+    #[must_use]
+    pub fn has_circuits(&self) -> bool {
+        !self.circuits.is_empty()
+    }
+
+    /// Customers' circuits that a frame came in. What says more goes before what says less: both VLANs before the outer one, with
+    /// the session before without.
+    fn circuits_of(&self, link: &Link) -> impl Iterator<Item = &Prefixes> {
+        let (vlans, session) = (link.vlans, link.session);
+        let any = !self.circuits.is_empty() && (vlans[0].is_some() || session.is_some());
+        let each = [vlans, [vlans[0], None], [None; 2]].into_iter();
+        let each = each.flat_map(move |vlans| [session, None].map(|session| Circuit { vlans, session }));
+        each.take(if any { 6 } else { 0 }).filter_map(|circuit| self.circuits.get(&circuit))
     }
 }
 
 impl Prefixes {
+    /// Who answers for what nobody claims by address: who has the rest, else who is in it alone.
+    fn holder(&self) -> Option<u16> {
+        self.rest.or(self.first.filter(|_| !self.shared))
+    }
+
     fn add(&mut self, number: u16, customer: &Customer) -> Result<(), (Prefix, u16)> {
+        self.shared |= self.first.is_some_and(|first| first != number);
+        self.first.get_or_insert(number);
         let prefixes = if customer.prefixes.is_empty() { &EVERYBODY } else { customer.prefixes.as_slice() };
+        if customer.ports.is_empty() && EVERYBODY.iter().all(|all| prefixes.contains(all)) {
+            self.rest.get_or_insert(number);
+        }
         for prefix in prefixes {
             let sharers = match prefix.address {
                 IpAddr::V4(a) => self.v4.entry((a.into(), prefix.bits)).or_default(),
@@ -128,25 +189,21 @@ impl Prefixes {
         Ok(())
     }
 
-    fn find(&self, family: Family, address: &[u8; 16], ports: Option<(u16, u16)>) -> Option<u16> {
+    fn find(&self, family: Family, address: &[u8; 16], port: Option<u16>) -> Option<u16> {
         match family {
             Family::V4 => {
                 let a = u32::from_be_bytes([address[0], address[1], address[2], address[3]]);
-                longest(&self.v4, &(a, 32), ports)
+                longest(&self.v4, &(a, 32), port)
             }
-            Family::V6 => longest(&self.v6, &(u128::from_be_bytes(*address), 128), ports),
+            Family::V6 => longest(&self.v6, &(u128::from_be_bytes(*address), 128), port),
         }
     }
 }
 
-/// The customer of the longest prefix that has one for these ports.
-fn longest<P: trie::Prefix>(
-    prefixes: &PrefixMap<P, Sharers>,
-    address: &P,
-    ports: Option<(u16, u16)>,
-) -> Option<u16> {
+/// The customer of the longest prefix that has one for this port.
+fn longest<P: trie::Prefix>(prefixes: &PrefixMap<P, Sharers>, address: &P, port: Option<u16>) -> Option<u16> {
     let (_, sharers) = prefixes.get_lpm(address)?;
     // Mostly that is his alone; else all that hold the address are asked, the longest last.
-    let found = sharers.of(ports);
-    found.or_else(|| prefixes.cover(address).filter_map(|(_, sharers)| sharers.of(ports)).last())
+    let found = sharers.of(port);
+    found.or_else(|| prefixes.cover(address).filter_map(|(_, sharers)| sharers.of(port)).last())
 }

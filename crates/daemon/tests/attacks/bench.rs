@@ -31,12 +31,14 @@ pub struct Out {
     pub link_classes: u64,
     /// IPv4 headers with a wrong checksum.
     pub wrong_checksums: u64,
+    /// Frames with a VLAN tag.
+    pub tagged: u64,
 }
 
 impl Default for Out {
     fn default() -> Out {
-        let [frames, bytes, green, ef, link_classes, wrong_checksums] = [0; 6];
-        Out { frames, bytes, green, ef, dscps: [0; 64], link_classes, wrong_checksums }
+        let [frames, bytes, green, ef, link_classes, wrong_checksums, tagged] = [0; 7];
+        Out { frames, bytes, green, ef, dscps: [0; 64], link_classes, wrong_checksums, tagged }
     }
 }
 
@@ -44,6 +46,7 @@ impl Out {
     fn add(&mut self, frame: &[u8]) {
         let frame = Frame(frame.to_vec());
         self.frames += 1;
+        self.tagged += u64::from(frame.0[12..14] == [0x81, 0x00]);
         self.bytes += frame.bytes();
         self.link_classes += u64::from(frame.has_link_class());
         self.wrong_checksums += u64::from(frame.has_wrong_checksum());
@@ -116,6 +119,13 @@ impl Bench {
     /// Where packets went.
     pub fn totals(&self) -> Totals {
         *self.router.as_ref().expect("a reload is over at once").lanes[0].path.totals()
+    }
+
+    /// Packets that a customer has lost.
+    pub fn lost_of(&self, customer: usize) -> u64 {
+        let router = self.router.as_ref().expect("a reload is over at once");
+        let counts = &router.lanes[0].path.customers()[customer];
+        counts.dropped.iter().sum::<u64>() + counts.no_buffer + counts.too_late
     }
 
     /// The accounts.

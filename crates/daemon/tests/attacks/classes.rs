@@ -137,6 +137,70 @@ fn a_flood_of_control_frames_is_policed_by_kind() {
     }
 }
 
+/// One sender's flood of control frames leaves the others theirs, whether their VLANs or their addresses tell them apart.
+#[test]
+fn a_flood_of_control_frames_is_policed_by_sender() {
+    let kinds = [
+        other(0x0806, &[1; 46]),
+        other(0x8863, &[0x11; 46]),
+        other(0x88cc, &[1; 120]),
+        other(0x8864, &[&[0x11, 0, 0, 1, 0, 40, 0xc0, 0x21][..], &[0; 38]].concat()),
+    ];
+    let from = |frame: &Frame, sender: u8, vlan: Option<u16>| {
+        let mut frame = frame.clone();
+        frame.0[11] = sender;
+        if let Some(vlan) = vlan {
+            let tag = [[0x81, 0], vlan.to_be_bytes()].concat();
+            frame.0.splice(12..12, tag);
+            frame.0[7] += 4;
+        }
+        frame
+    };
+    let customers: String = (1..=20)
+        .map(|n| format!("[[upstream.customers]]\nname = \"c{n}\"\nvlan = {n}\nmarker = {{ kind = \"colour\", colour = \"red\" }}\n"))
+        .collect();
+    for kind in &kinds {
+        for in_vlans in [true, false] {
+            let text = if in_vlans { file("") + &customers } else { file("") };
+            let vlan = |n: u16| in_vlans.then_some(n);
+            let mut bench = Bench::new(&text);
+            let (mut sent, flood) = (0, from(kind, 1, vlan(1)));
+            // 5 Mbit/s from one of them for 20 s, and a frame from each of ten others every second.
+            let many = 5_000_000 / 8 / flood.bytes();
+            for _ in 0..20 {
+                send(&mut bench, std::slice::from_ref(&flood), many, 5_000_000);
+                for n in 2..12 {
+                    bench.send(Duration(0), &from(kind, n, vlan(u16::from(n))));
+                    sent += 1;
+                }
+            }
+            let seconds = bench.now.secs();
+            bench.drain();
+            let totals = bench.totals();
+            let lost_of_flood = many * 20 - (bench.out.frames - sent);
+            assert_eq!(totals.policed, lost_of_flood, "the others lose nothing: {totals:?}");
+            let rate = ((bench.out.frames - sent) * flood.bytes().max(46)) as f64 * 8.0 / seconds;
+            println!(
+                "one sender of control frames gets {rate:.0} bit/s of 5 Mbit/s sent; ten others lose none"
+            );
+            assert!(rate < 18_000.0, "{rate}");
+        }
+    }
+    // Who forges an address with each frame takes no more than half of what there is from those whom VLANs tell.
+    let mut bench = Bench::new(&(file("") + &customers));
+    for n in 0..60_000u32 {
+        let mut forged = kinds[0].clone();
+        forged.0[8..12].copy_from_slice(&(n << 8 | 8).to_be_bytes());
+        forged.0[8] = 0;
+        bench.send(Duration(80_000_000), &forged);
+        if n.is_multiple_of(6_000) {
+            (2..12).for_each(|c| bench.send(Duration(0), &from(&kinds[0], c, Some(u16::from(c)))));
+        }
+    }
+    bench.drain();
+    assert_eq!(bench.out.tagged, 100, "{:?}", bench.totals());
+}
+
 /// `mpu`: as many bytes as the wire carries at least, so that the smallest frames fill no more than the link's rate of it.
 #[test]
 fn tiny_frames_count_as_the_wire_carries_them() {

@@ -1,6 +1,7 @@
 //! Attempts to cheat the meter, the queues and the shaper: what a customer may send, and what comes of it.
 
 mod bench;
+mod circuits;
 mod classes;
 mod frames;
 mod long_run;

@@ -32,7 +32,7 @@ use buffers::{Buffers, Slot};
 use customer::CustomerCounts;
 use held::Held;
 use marking::Marking;
-pub use policy::{Decision, Former, MOST_MARKERS, Paint, Policy, Way};
+pub use policy::{Contract, Decision, Former, MOST_MARKERS, Paint, Policy, Way};
 use setup::{CUSTOMERS, FIRST, SHARED};
 pub use setup::{CustomerQueue, Parts, Sharing};
 use shaper::Shaper;
@@ -111,13 +111,16 @@ impl<P: Policy> Datapath<P> {
                 self.totals.refused += 1;
                 return;
             }
+            Decision::Police => {
+                self.totals.policed += 1;
+                return;
+            }
         };
         self.prefetch(&way);
-        self.forget_former_flow(now, &way);
-        let headers = seen.ok();
-        let mut packet = match headers {
-            Some(headers) => headers.packet(way.flow, way.colour, way.class),
-            None => self.opaque(frame, &way),
+        self.announce(now, &way);
+        let (headers, mut packet) = match seen {
+            Ok(headers) => (Some(headers), headers.packet(way.flow, way.colour, way.class)),
+            Err(opaque) => (None, datagram(opaque.size, &way)),
         };
         packet.size = (packet.size + self.overhead).max(self.mpu);
         if let Some(counts) = counts(&mut self.customers, way.customer) {
@@ -127,7 +130,8 @@ impl<P: Policy> Datapath<P> {
             let verdict = self.markers[usize::from(marker)].decide(now, &packet);
             witness.marked(now, number, marker, verdict);
             match verdict {
-                Mark::Pass(colour) => packet.colour = colour,
+                Mark::Pass(colour) if matches!(way.paint, Paint::Colour(_)) => packet.colour = colour,
+                Mark::Pass(_) => {}
                 Mark::Drop(cause) => {
                     *(if cause == POLICED {
                         &mut self.totals.policed
@@ -180,26 +184,12 @@ impl<P: Policy> Datapath<P> {
         }
     }
 
-    /// What mechanisms see of a frame that is not read as IP: a datagram of all bytes after the link's first header, padded to
-    /// the minimum.
-    fn opaque(&self, frame: &[u8], way: &Way) -> Packet {
-        let size = match self.layer {
-            Layer::Ethernet => {
-                frame.len().saturating_sub(packet::ETHERNET_HEADER).max(packet::SHORTEST_PAYLOAD)
-            }
-            Layer::Ip => frame.len().max(packet::SHORTEST_IP),
-        };
-        let Way { flow, colour, class, .. } = *way;
-        let ecn = Ecn::NotCapable;
-        Packet { flow, colour, class, ecn, size: size as u32, kind: Kind::Datagram, ..Packet::default() }
-    }
-
     /// A frame in the other direction: shown to the queue's discipline and to markers, whose estimates may need both
     /// directions. `way` says which flow it belongs to and which markers that flow's data passes.
     pub fn reverse<W: Witness>(&mut self, now: Time, frame: &[u8], way: &Way, witness: &mut W) {
         self.advance(now, witness);
         if let Ok(headers) = packet::parse(self.layer, frame) {
-            self.forget_former_flow(now, way);
+            self.announce(now, way);
             let mut packet = headers.packet(way.flow, way.colour, way.class);
             packet.size = (packet.size + self.overhead).max(self.mpu);
             self.queue.observe(now, self.member_of(way), &packet, Direction::Reverse);
@@ -209,8 +199,9 @@ impl<P: Policy> Datapath<P> {
         }
     }
 
-    /// If the flow has just been given its number, mechanisms forget the number's former flow.
-    fn forget_former_flow(&mut self, now: Time, way: &Way) {
+    /// If the flow has just been given its number, mechanisms forget the number's former flow, and the marker that goes by contracts
+    /// is told of the new one's.
+    fn announce(&mut self, now: Time, way: &Way) {
         if let Some(Former { markers, customer }) = way.forget {
             let signal = Signal { topic: FORGET, flow: Some(way.flow), value: 0.0 };
             markers.into_iter().flatten().for_each(|m| self.tell(m, now, &signal));
@@ -218,6 +209,10 @@ impl<P: Policy> Datapath<P> {
             [Some(FIRST), Some(SHARED), own].into_iter().flatten().for_each(|member| {
                 self.queue.signal(now, Some(member), &signal);
             });
+        }
+        if let Some(Contract { marker, rate }) = way.contract {
+            let signal = Signal { topic: "contract", flow: Some(way.flow), value: rate.0 as f64 };
+            self.tell(marker, now, &signal);
         }
     }
 
@@ -351,6 +346,12 @@ impl<P: Policy> Datapath<P> {
             self.markers.iter_mut().for_each(|m| m.marker.signal(at, signal));
         }
     }
+}
+
+/// What mechanisms see of a frame that is not read as IP.
+fn datagram(size: u32, way: &Way) -> Packet {
+    let Way { flow, colour, class, .. } = *way;
+    Packet { flow, colour, class, ecn: Ecn::NotCapable, size, kind: Kind::Datagram, ..Packet::default() }
 }
 
 /// A customer's counts.

@@ -1,7 +1,7 @@
 //! What is decided about a frame before it is queued: whether it is, in which class and colour, and by which markers.
 
 use inprofile_core::packet::{Colour, FlowId};
-use inprofile_core::units::Time;
+use inprofile_core::units::{Rate, Time};
 
 use crate::code_points::{CodePoints, Dscp};
 use crate::packet::Seen;
@@ -26,10 +26,21 @@ pub struct Way {
     pub colour: Colour,
     /// Numbers of the markers it passes, in order.
     pub markers: [Option<u16>; MOST_MARKERS],
-    /// The DSCP it leaves with.
+    /// The DSCP it leaves with. Unless that is its colour's, markers may drop the packet but do not colour it.
     pub paint: Paint,
     /// The classes of its VLAN tags and MPLS labels are taken off.
     pub clear_link: bool,
+    /// The contract of a flow that is new to a marker, which is told before the packet; topic `contract`.
+    pub contract: Option<Contract>,
+}
+
+/// What a marker is told of a new flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contract {
+    /// Number of the marker.
+    pub marker: u16,
+    /// 0: none.
+    pub rate: Rate,
 }
 
 /// Which mechanisms, beside shared queues, may still keep state of the flow that had this number before.
@@ -59,6 +70,8 @@ pub enum Decision {
     Pass,
     /// It goes no further.
     Refuse,
+    /// It goes no further: its sender is out of profile.
+    Police,
     /// It is marked and queued.
     Queue(Way),
 }

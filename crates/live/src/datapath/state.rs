@@ -23,7 +23,7 @@ pub struct Totals {
     pub refused: u64,
     /// Dropped by a marker, other than by a policer.
     pub marker_dropped: u64,
-    /// Dropped by a policer as out of profile.
+    /// Dropped as out of profile, by a policer or the policy.
     pub policed: u64,
     /// Dropped because all buffers were in use.
     pub no_buffer: u64,

@@ -45,6 +45,7 @@ impl Policy for All {
             markers: self.markers,
             paint: self.paint,
             clear_link: false,
+            contract: None,
         })
     }
 }

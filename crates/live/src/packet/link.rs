@@ -4,7 +4,7 @@
 //! Non-goal: what is encrypted, compressed or put together from pieces behind the link layer (MACsec, multilink PPP,
 //! pseudowires, tunnels in IP): that is opaque, or the IP packet outside counts.
 
-use super::{Control, Opaque};
+use super::{Control, Unread};
 
 /// IEEE 802: what an Ethernet frame carries.
 mod ether {
@@ -51,6 +51,8 @@ pub const MOST_BEFORE_IP: usize =
 /// What stands before the IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Link {
+    /// The Ethernet address it came from.
+    pub source: [u8; 6],
     /// Where the IP header begins in the frame; where no IP is found, how far it was read.
     pub at: usize,
     /// VLAN tags.
@@ -74,22 +76,23 @@ impl Link {
     }
 
     /// Reads up to the IP header. `Ok`: there should be one of this version; 0: one of either.
-    pub(super) fn read(frame: &[u8]) -> (Link, Result<u8, Opaque>) {
-        let mut link = Link { at: ETHERNET_HEADER, ..Link::default() };
+    pub(super) fn read(frame: &[u8]) -> (Link, Result<u8, Unread>) {
+        let source = frame.get(6..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default();
+        let mut link = Link { at: ETHERNET_HEADER, source, ..Link::default() };
         let found = link.ethernet(frame);
         (link, found)
     }
 
-    fn ethernet(&mut self, frame: &[u8]) -> Result<u8, Opaque> {
+    fn ethernet(&mut self, frame: &[u8]) -> Result<u8, Unread> {
         loop {
-            let kind = word(frame, self.at - 2).ok_or(Opaque::Truncated)?;
+            let kind = word(frame, self.at - 2).ok_or(Unread::Truncated)?;
             if !ether::TAGS.contains(&kind) {
                 return self.payload(kind, frame);
             }
             if self.tags == MOST_TAGS {
-                return Err(Opaque::TooDeep);
+                return Err(Unread::TooDeep);
             }
-            let tci = word(frame, self.at).ok_or(Opaque::Truncated)?;
+            let tci = word(frame, self.at).ok_or(Unread::Truncated)?;
             if let Some(vlan) = self.vlans.get_mut(usize::from(self.tags)) {
                 *vlan = Some(tci & 0xfff);
             }
@@ -98,78 +101,78 @@ impl Link {
         }
     }
 
-    fn payload(&mut self, kind: u16, frame: &[u8]) -> Result<u8, Opaque> {
+    fn payload(&mut self, kind: u16, frame: &[u8]) -> Result<u8, Unread> {
         match kind {
             ether::IPV4 => Ok(4),
             ether::IPV6 => Ok(6),
             ether::PPPOE_SESSION => self.pppoe(frame),
             ether::MPLS | ether::MPLS_UPSTREAM => self.mpls(frame),
-            ether::ARP | ether::RARP => Err(Opaque::Control(Control::Arp)),
-            ether::PPPOE_DISCOVERY => Err(Opaque::Control(Control::PppoeDiscovery)),
-            ether::SLOW_PROTOCOLS => Err(Opaque::Control(Control::SlowProtocols)),
-            ether::EAPOL => Err(Opaque::Control(Control::Eapol)),
-            ether::LLDP => Err(Opaque::Control(Control::Lldp)),
+            ether::ARP | ether::RARP => Err(Unread::Control(Control::Arp)),
+            ether::PPPOE_DISCOVERY => Err(Unread::Control(Control::PppoeDiscovery)),
+            ether::SLOW_PROTOCOLS => Err(Unread::Control(Control::SlowProtocols)),
+            ether::EAPOL => Err(Unread::Control(Control::Eapol)),
+            ether::LLDP => Err(Unread::Control(Control::Lldp)),
             length if length < ether::FIRST_TYPE => Err(self.llc(frame)),
-            _ => Err(Opaque::NotIp),
+            _ => Err(Unread::NotIp),
         }
     }
 
     /// IEEE 802.2: a spanning tree's frames, also those with which Cisco's switches keep a tree a VLAN, behind SNAP.
-    fn llc(&self, frame: &[u8]) -> Opaque {
+    fn llc(&self, frame: &[u8]) -> Unread {
         let spanning_tree = matches!(
             frame.get(self.at..),
             Some([0x42, 0x42, 3, ..] | [0xaa, 0xaa, 3, 0x00, 0x00, 0x0c, 0x01, 0x0b, ..])
         );
-        if spanning_tree { Opaque::Control(Control::SpanningTree) } else { Opaque::NotIp }
+        if spanning_tree { Unread::Control(Control::SpanningTree) } else { Unread::NotIp }
     }
 
     /// RFC 2516 §4 and §6.
-    fn pppoe(&mut self, frame: &[u8]) -> Result<u8, Opaque> {
+    fn pppoe(&mut self, frame: &[u8]) -> Result<u8, Unread> {
         let Some(&[kind, code, s1, s2, l1, l2]) = frame.get(self.at..).and_then(|h| h.first_chunk()) else {
-            return Err(Opaque::Truncated);
+            return Err(Unread::Truncated);
         };
         // Version 1, type 1; code 0 is a session's data.
         if (kind, code) != (0x11, 0) {
-            return Err(Opaque::Malformed);
+            return Err(Unread::Malformed);
         }
         self.session = Some(u16::from_be_bytes([s1, s2]));
         self.at += 6;
         let (length, there) = (usize::from(u16::from_be_bytes([l1, l2])), frame.len() - self.at);
         self.disagrees = length > there || (length < there && !self.may_be_padded(frame));
         // RFC 1661 §2: a protocol's number ends with the first odd byte, so that it may be one byte long.
-        let protocol = match frame.get(self.at).ok_or(Opaque::Truncated)? {
+        let protocol = match frame.get(self.at).ok_or(Unread::Truncated)? {
             odd if odd & 1 == 1 => {
                 self.at += 1;
                 u16::from(*odd)
             }
             _ => {
                 self.at += 2;
-                word(frame, self.at - 2).ok_or(Opaque::Truncated)?
+                word(frame, self.at - 2).ok_or(Unread::Truncated)?
             }
         };
         match protocol {
             ppp::IPV4 => Ok(4),
             ppp::IPV6 => Ok(6),
             ppp::MPLS => self.mpls(frame),
-            ppp::FIRST_CONTROL.. => Err(Opaque::Control(Control::Ppp)),
-            _ => Err(Opaque::NotIp),
+            ppp::FIRST_CONTROL.. => Err(Unread::Control(Control::Ppp)),
+            _ => Err(Unread::NotIp),
         }
     }
 
     /// RFC 3032 §2.1. What the last label stands for only its router knows: by the first bits it is IPv4, IPv6 or neither
     /// (RFC 4928 §3).
-    fn mpls(&mut self, frame: &[u8]) -> Result<u8, Opaque> {
+    fn mpls(&mut self, frame: &[u8]) -> Result<u8, Unread> {
         self.labels_at = self.at;
         loop {
             let entry: &[u8; 4] =
-                frame.get(self.at..).and_then(|h| h.first_chunk()).ok_or(Opaque::Truncated)?;
+                frame.get(self.at..).and_then(|h| h.first_chunk()).ok_or(Unread::Truncated)?;
             self.labels += 1;
             self.at += 4;
             if entry[2] & 1 == 1 {
                 return Ok(0);
             }
             if self.labels == MOST_LABELS {
-                return Err(Opaque::TooDeep);
+                return Err(Unread::TooDeep);
             }
         }
     }

@@ -91,6 +91,20 @@ pub struct Headers {
 }
 
 impl Headers {
+    /// Those of a packet that goes the other way.
+    #[must_use]
+    pub fn turned(&self) -> Headers {
+        let transport = match self.transport {
+            Transport::Tcp { ports: (a, b), seq, ack, flags } => {
+                Transport::Tcp { ports: (b, a), seq, ack, flags }
+            }
+            Transport::Udp { ports: (a, b) } => Transport::Udp { ports: (b, a) },
+            other => other,
+        };
+        let (a, b) = self.addresses;
+        Headers { addresses: (b, a), transport, ..*self }
+    }
+
     /// What mechanisms see of it, once it is known whose it is.
     #[must_use]
     pub fn packet(&self, flow: FlowId, colour: Colour, class: u8) -> Packet {
@@ -153,9 +167,20 @@ impl Control {
     }
 }
 
+/// A frame that is not looked into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opaque {
+    /// Why not.
+    pub why: Unread,
+    /// What stands before its payload, as far as it was read: by this its sender can still be known.
+    pub link: Link,
+    /// What it is charged for: all of it behind the link's first header, and no less than the shortest there is.
+    pub size: u32,
+}
+
 /// Why a frame is not looked into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Opaque {
+pub enum Unread {
     /// It keeps links or neighbours up.
     Control(Control),
     /// Some other protocol.
@@ -205,9 +230,8 @@ impl Census {
     /// Counts one frame.
     pub fn count(&mut self, seen: &Seen) {
         let index = match seen {
-            Ok(Headers { control: Some(control), .. }) | Err(Opaque::Control(control)) => {
-                8 + *control as usize
-            }
+            Ok(Headers { control: Some(control), .. })
+            | Err(Opaque { why: Unread::Control(control), .. }) => 8 + *control as usize,
             Ok(h) => {
                 let transport = match h.transport {
                     Transport::Tcp { .. } => 0,
@@ -217,10 +241,10 @@ impl Census {
                 };
                 transport + if h.family == Family::V4 { 0 } else { 4 }
             }
-            Err(Opaque::NotIp) => 16,
-            Err(Opaque::TooDeep) => 17,
-            Err(Opaque::Truncated) => 18,
-            Err(Opaque::Malformed) => 19,
+            Err(Opaque { why: Unread::NotIp, .. }) => 16,
+            Err(Opaque { why: Unread::TooDeep, .. }) => 17,
+            Err(Opaque { why: Unread::Truncated, .. }) => 18,
+            Err(Opaque { why: Unread::Malformed, .. }) => 19,
         };
         self.counts[index] += 1;
     }

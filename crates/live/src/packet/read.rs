@@ -2,7 +2,10 @@
 
 use inprofile_core::packet::Ecn;
 
-use super::{Control, Family, Headers, Layer, Link, Opaque, Seen, Transport, checksum};
+use super::{
+    Control, ETHERNET_HEADER, Family, Headers, Layer, Link, Opaque, SHORTEST_IP, SHORTEST_PAYLOAD, Seen,
+    Transport, Unread, checksum,
+};
 use crate::code_points::Dscp;
 
 /// IANA's protocol numbers.
@@ -27,20 +30,30 @@ pub fn parse(layer: Layer, frame: &[u8]) -> Seen {
         Layer::Ip => (Link::default(), Ok(0)),
         Layer::Ethernet => Link::read(frame),
     };
-    let version = version?;
-    let ip = frame.get(link.at..).ok_or(Opaque::Truncated)?;
-    let first = ip.first().ok_or(Opaque::Truncated)? >> 4;
+    version.and_then(|version| ip(layer, frame, link, version)).map_err(|why| {
+        let size = match layer {
+            Layer::Ethernet => frame.len().saturating_sub(ETHERNET_HEADER).max(SHORTEST_PAYLOAD),
+            Layer::Ip => frame.len().max(SHORTEST_IP),
+        };
+        Opaque { why, link, size: size as u32 }
+    })
+}
+
+/// What stands behind the link: IP of this version, 0 for either.
+fn ip(layer: Layer, frame: &[u8], link: Link, version: u8) -> Result<Headers, Unread> {
+    let ip = frame.get(link.at..).ok_or(Unread::Truncated)?;
+    let first = ip.first().ok_or(Unread::Truncated)? >> 4;
     let padded = layer == Layer::Ethernet && link.may_be_padded(frame);
     let mut headers = match first {
-        4 | 6 if version != 0 && version != first => return Err(Opaque::Malformed),
+        4 | 6 if version != 0 && version != first => return Err(Unread::Malformed),
         4 => ipv4(ip, padded)?,
         6 => ipv6(ip, padded)?,
         // Behind labels anything may stand.
-        _ if link.labels > 0 => return Err(Opaque::NotIp),
-        _ => return Err(Opaque::Malformed),
+        _ if link.labels > 0 => return Err(Unread::NotIp),
+        _ => return Err(Unread::Malformed),
     };
     if link.labels > 0 && !is_surely_ip(ip, &headers) {
-        return Err(Opaque::NotIp);
+        return Err(Unread::NotIp);
     }
     headers.length_disagrees |= link.disagrees;
     headers.link = link;
@@ -73,14 +86,14 @@ fn body(ip: &[u8], header: usize, says: usize) -> Option<&[u8]> {
 }
 
 /// RFC 791 §3.1.
-fn ipv4(ip: &[u8], padded: bool) -> Seen {
-    let fixed: &[u8; 20] = ip.first_chunk().ok_or(Opaque::Truncated)?;
+fn ipv4(ip: &[u8], padded: bool) -> Result<Headers, Unread> {
+    let fixed: &[u8; 20] = ip.first_chunk().ok_or(Unread::Truncated)?;
     let header = usize::from(fixed[0] & 15) * 4;
     let says = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
     if header < 20 {
-        return Err(Opaque::Malformed);
+        return Err(Unread::Malformed);
     }
-    let body = body(ip, header, says).ok_or(Opaque::Truncated)?;
+    let body = body(ip, header, says).ok_or(Unread::Truncated)?;
     let (mut source, mut destination) = ([0; 16], [0; 16]);
     source[..4].copy_from_slice(&fixed[12..16]);
     destination[..4].copy_from_slice(&fixed[16..20]);
@@ -91,11 +104,11 @@ fn ipv4(ip: &[u8], padded: bool) -> Seen {
 }
 
 /// RFC 8200 §3 and §4.
-fn ipv6(ip: &[u8], padded: bool) -> Seen {
-    let fixed: &[u8; 40] = ip.first_chunk().ok_or(Opaque::Truncated)?;
+fn ipv6(ip: &[u8], padded: bool) -> Result<Headers, Unread> {
+    let fixed: &[u8; 40] = ip.first_chunk().ok_or(Unread::Truncated)?;
     // A payload length of 0 with a hop-by-hop option says "jumbo" (RFC 2675): longer than a frame can be, so a lie.
     let says = 40 + usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
-    let mut body = body(ip, 40, says).ok_or(Opaque::Truncated)?;
+    let mut body = body(ip, 40, says).ok_or(Unread::Truncated)?;
     let size = size(says, 40, ip.len(), padded);
     let (mut source, mut destination) = ([0; 16], [0; 16]);
     source.copy_from_slice(&fixed[8..24]);

@@ -1,5 +1,10 @@
 use super::*;
 
+/// What it is, or why it is nothing that is looked into.
+fn parse(layer: Layer, frame: &[u8]) -> Result<Headers, Unread> {
+    super::parse(layer, frame).map_err(|opaque| opaque.why)
+}
+
 /// 10.0.0.1:1000 → 10.0.0.2:2000, with options, and a right checksum.
 fn v4(options: &[u8], protocol: u8, body: &[u8], flags_and_offset: u16) -> Vec<u8> {
     assert_eq!(options.len() % 4, 0);
@@ -175,8 +180,8 @@ fn what_only_looks_like_ip_behind_labels_is_not_ip() {
     // The addresses of an Ethernet frame may begin with a 4.
     let mut other = four.clone();
     other[9] ^= 1;
-    assert_eq!(seen(&other), Err(Opaque::NotIp));
-    assert_eq!(seen(&[0; 60]), Err(Opaque::NotIp));
+    assert_eq!(seen(&other), Err(Unread::NotIp));
+    assert_eq!(seen(&[0; 60]), Err(Unread::NotIp));
     // A length that is too short is no way to be overlooked; with one too long nobody takes it.
     let with_length = |says: u16| {
         let mut p = four.clone();
@@ -187,19 +192,19 @@ fn what_only_looks_like_ip_behind_labels_is_not_ip() {
         p
     };
     assert!(seen(&with_length(28)).is_ok_and(|h| h.size == 80 && h.length_disagrees));
-    assert_eq!(seen(&with_length(81)), Err(Opaque::NotIp));
+    assert_eq!(seen(&with_length(81)), Err(Unread::NotIp));
     let mut six = v6(17, &[0; 60]);
     six[5] ^= 1;
-    assert_eq!(seen(&six), Err(Opaque::NotIp));
-    assert_eq!(parse(Layer::Ethernet, &ethernet(&[0x8847], &labelled(9, &four))), Err(Opaque::TooDeep));
-    assert_eq!(parse(Layer::Ethernet, &ethernet(&[0x8847], &[0, 1, 0, 64])), Err(Opaque::Truncated));
+    assert_eq!(seen(&six), Err(Unread::NotIp));
+    assert_eq!(parse(Layer::Ethernet, &ethernet(&[0x8847], &labelled(9, &four))), Err(Unread::TooDeep));
+    assert_eq!(parse(Layer::Ethernet, &ethernet(&[0x8847], &[0, 1, 0, 64])), Err(Unread::Truncated));
 }
 
 #[test]
 fn what_keeps_links_and_neighbours_up_is_known() {
     let seen = |kinds: &[u16], rest: &[u8]| match parse(Layer::Ethernet, &ethernet(kinds, rest)) {
         Ok(h) => h.control,
-        Err(Opaque::Control(control)) => Some(control),
+        Err(Unread::Control(control)) => Some(control),
         Err(_) => None,
     };
     let ppp = |protocol| pppoe(protocol, &[0; 40]);
@@ -279,9 +284,9 @@ fn tags_are_looked_behind() {
     assert_eq!((h.link.at, h.link.tags, h.transport), (22, 2, Transport::Udp { ports: (1, 2) }));
     assert_eq!(
         parse(Layer::Ethernet, &ethernet(&[0x8100, 0x0806], &[0; 28])),
-        Err(Opaque::Control(Control::Arp))
+        Err(Unread::Control(Control::Arp))
     );
-    assert_eq!(parse(Layer::Ethernet, &ethernet(&[0x8100; 9], &ip)), Err(Opaque::TooDeep));
+    assert_eq!(parse(Layer::Ethernet, &ethernet(&[0x8100; 9], &ip)), Err(Unread::TooDeep));
 }
 
 #[test]
@@ -292,15 +297,15 @@ fn what_is_no_ip_says_why() {
         p[at] = byte;
         parse(Layer::Ip, &p)
     };
-    assert_eq!(parse(Layer::Ip, &[]), Err(Opaque::Truncated));
-    assert_eq!(parse(Layer::Ip, &good[..19]), Err(Opaque::Truncated));
+    assert_eq!(parse(Layer::Ip, &[]), Err(Unread::Truncated));
+    assert_eq!(parse(Layer::Ip, &good[..19]), Err(Unread::Truncated));
     assert!(parse(Layer::Ip, &good[..40]).is_ok_and(|h| h.size == 40 && h.length_disagrees));
-    assert_eq!(with(0, 0x44), Err(Opaque::Malformed));
-    assert_eq!(with(0, 0x55), Err(Opaque::Malformed));
-    assert_eq!(parse(Layer::Ip, &[&[0x4f][..], &good[1..40]].concat()), Err(Opaque::Truncated));
-    assert_eq!(parse(Layer::Ethernet, &ethernet(&[0x86dd], &good)), Err(Opaque::Malformed));
-    assert_eq!(parse(Layer::Ethernet, &ethernet(&[0x88b5], &good)), Err(Opaque::NotIp));
-    assert_eq!(parse(Layer::Ethernet, &[0; 13]), Err(Opaque::Truncated));
+    assert_eq!(with(0, 0x44), Err(Unread::Malformed));
+    assert_eq!(with(0, 0x55), Err(Unread::Malformed));
+    assert_eq!(parse(Layer::Ip, &[&[0x4f][..], &good[1..40]].concat()), Err(Unread::Truncated));
+    assert_eq!(parse(Layer::Ethernet, &ethernet(&[0x86dd], &good)), Err(Unread::Malformed));
+    assert_eq!(parse(Layer::Ethernet, &ethernet(&[0x88b5], &good)), Err(Unread::NotIp));
+    assert_eq!(parse(Layer::Ethernet, &[0; 13]), Err(Unread::Truncated));
     // A transport header that is cut off or lies about its length is no transport, but the packet is IP.
     assert_eq!(parse(Layer::Ip, &v4(&[], 6, &[0; 19], 0)).unwrap().transport, Transport::Other);
     let mut long = tcp(0x10, 0);
@@ -309,16 +314,46 @@ fn what_is_no_ip_says_why() {
     assert_eq!(parse(Layer::Ip, &v6(0, &[6, 200])).unwrap().transport, Transport::Other);
 }
 
+/// What is not looked into still says in which VLANs and session it came, from whom, and how long it is.
+#[test]
+fn what_is_not_read_has_its_link() {
+    let broken =
+        |kinds: &[u16], rest: &[u8]| super::parse(Layer::Ethernet, &ethernet(kinds, rest)).unwrap_err();
+    let vlans = [Some(100), Some(100)];
+    for (kinds, rest, why) in [
+        (&[0x88a8, 0x8100, 0x88b5][..], vec![0; 90], Unread::NotIp),
+        (&[0x88a8, 0x8100, 0x0800], vec![0x44; 90], Unread::Malformed),
+        (&[0x88a8, 0x8100, 0x86dd], vec![0x60; 39], Unread::Truncated),
+        (&[0x8100; 6], vec![0; 90], Unread::TooDeep),
+        (&[0x8100, 0x8100, 0x0806], vec![1; 46], Unread::Control(Control::Arp)),
+    ] {
+        let seen = broken(kinds, &rest);
+        assert_eq!((seen.why, seen.link.vlans, seen.link.session), (why, vlans, None));
+        assert_eq!(
+            (seen.link.source, seen.size as usize),
+            ([2, 0, 0, 0, 0, 2], rest.len() + 4 * (kinds.len() - 1))
+        );
+    }
+    let seen = broken(&[0x8100, 0x8864], &pppoe(0x0057, &v4(&[], 17, &[0; 60], 0)));
+    assert_eq!(
+        (seen.why, seen.link.vlans, seen.link.session),
+        (Unread::Malformed, [Some(100), None], Some(0x102))
+    );
+    assert_eq!(broken(&[0x0800], &[]).size, 46, "the shortest there is");
+    assert_eq!(super::parse(Layer::Ip, &[]).unwrap_err().size, 20);
+}
+
 #[test]
 fn the_census_has_a_place_for_each() {
+    let opaque = |why| Opaque { why, link: Link::default(), size: 60 };
     let mut census = Census::default();
-    let fragment = parse(Layer::Ip, &v4(&[], 6, &tcp(0, 0), 1));
+    let fragment = super::parse(Layer::Ip, &v4(&[], 6, &tcp(0, 0), 1));
     for seen in [
-        parse(Layer::Ip, &v6(17, &[0; 8])),
+        super::parse(Layer::Ip, &v6(17, &[0; 8])),
         fragment,
         fragment,
-        Err(Opaque::Control(Control::Arp)),
-        Err(Opaque::Malformed),
+        Err(opaque(Unread::Control(Control::Arp))),
+        Err(opaque(Unread::Malformed)),
     ] {
         census.count(&seen);
     }

@@ -133,7 +133,8 @@ fn way(seen: &Seen, classes: u32) -> Option<Way> {
     let class = (flow.0 % classes) as u8;
     let (markers, paint) = ([Some(0), None], Paint::Colour(points));
     let (customer, own_queue) = (None, false);
-    Some(Way { flow, forget: None, customer, own_queue, class, colour, markers, paint, clear_link: false })
+    let (forget, contract, clear_link) = (None, None, false);
+    Some(Way { flow, forget, customer, own_queue, class, colour, markers, paint, clear_link, contract })
 }
 
 impl Policy for ByAddress {
