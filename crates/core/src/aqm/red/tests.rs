@@ -181,17 +181,17 @@ proptest! {
             let (before, bytes) = (queue.packets(), queue.bytes());
             let verdict = queue.arrive(Time::ZERO, &packet, item, &mut aqm, &mut rng, &mut Silent);
             arrived += 1;
-            let struck: Vec<u64> = std::iter::from_fn(|| queue.take_struck()).map(|p| u64::from(p.size)).collect();
-            lost += struck.len() as u64 + u64::from(verdict != Admit);
+            let evicted: Vec<u64> = std::iter::from_fn(|| queue.take_evicted()).map(|p| u64::from(p.size)).collect();
+            lost += evicted.len() as u64 + u64::from(verdict != Admit);
             if verdict == Admit {
-                prop_assert_eq!(queue.packets() as usize + struck.len(), before as usize + 1);
+                prop_assert_eq!(queue.packets() as usize + evicted.len(), before as usize + 1);
                 prop_assert!(queue.fits(0), "{} bytes wait", queue.bytes());
                 // Without the last of them it would not have fitted.
-                let but_last: u64 = struck.iter().sum::<u64>() - struck.first().unwrap_or(&0);
+                let but_last: u64 = evicted.iter().sum::<u64>() - evicted.first().unwrap_or(&0);
                 let bound = if lowered && i < sizes.len() / 2 { 9000 } else { u64::from(limit) };
-                prop_assert!(struck.is_empty() || bytes - but_last + u64::from(*size) > bound);
+                prop_assert!(evicted.is_empty() || bytes - but_last + u64::from(*size) > bound);
             } else {
-                prop_assert_eq!((struck.len(), queue.packets()), (0, before));
+                prop_assert_eq!((evicted.len(), queue.packets()), (0, before));
             }
             if *leaves && queue.pop().is_some() { sent += 1; }
         }
