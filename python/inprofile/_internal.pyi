@@ -65,6 +65,10 @@ class Results:
     @property
     def verdicts(self) -> Table: ...
     @property
+    def delays(self) -> Table: ...
+    @property
+    def cdf(self) -> Table: ...
+    @property
     def conservation(self) -> bool:
         """Whether every packet was accounted for, in every run."""
 

@@ -167,6 +167,20 @@ class Result:
         """Every verdict with the figures behind it, where `trace` was asked for."""
         return self._tables["verdicts"]
 
+    @property
+    def delays(self) -> pa.Table:
+        """Distributions, where `measure.distributions` asks for them: a row a seed, measure, point, group and colour.
+
+        How many (`count`), and in s: `mean`, `min`, `p50`, `p90`, `p99`, `p99_9`, `max`. An empty group or
+        colour means all of them.
+        """
+        return self._tables["delays"]
+
+    @property
+    def cdf(self) -> pa.Table:
+        """The same as cumulative distributions: up to `value` (s) are a `share` (0 to 1) of them."""
+        return self._tables["cdf"]
+
     def summary(self) -> Summary:
         """Every metric's mean over the seeds with its 95 % interval."""
         measure = self.provenance.effective["measure"]

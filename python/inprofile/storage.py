@@ -31,11 +31,11 @@ __all__ = [
     "write_whole",
 ]
 
-TABLES = ("metrics", "flows", "drops", "queues", "markers", "signals", "series", "verdicts")
+TABLES = ("metrics", "flows", "drops", "queues", "markers", "signals", "series", "verdicts", "delays", "cdf")
 """The tables of a result, each a file `<name>.parquet`."""
 
 MANIFEST = "inprofile.json"
-FORMAT = 1
+FORMAT = 2
 LARGEST_MANIFEST = 64 << 20
 """Bytes: it holds the whole experiment, up to a million round trips and contracts of it."""
 _KEY = b"inprofile"

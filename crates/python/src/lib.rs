@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod live;
+mod measured;
 mod ns2;
 mod results;
 mod runner;

@@ -8,6 +8,7 @@ use inprofile_sim::network::{Link, Network, Target, Transport};
 use inprofile_sim::outcome::{MarkerOutcome, Outcome, Place};
 use pyo3::prelude::*;
 
+use crate::measured::{Distributions, add_periods};
 use crate::tables::{Cell, Columns, Holds, Table};
 
 use Holds::{Counts, Numbers, Texts};
@@ -23,6 +24,8 @@ pub struct Results {
     signals: Py<Table>,
     series: Py<Table>,
     verdicts: Py<Table>,
+    delays: Py<Table>,
+    cdf: Py<Table>,
     /// Whether every packet was accounted for, in every run: the engine checks it and fails otherwise.
     conservation: bool,
 }
@@ -118,6 +121,11 @@ impl Names {
         }
     }
 
+    /// Of links up to the last one that is reported.
+    fn of_reported(&self) -> Vec<&str> {
+        self.links.iter().take(self.reported.len()).collect()
+    }
+
     fn place(&self, place: Place, flow: u32) -> &str {
         match place {
             Place::Queue(l) => self.links.get(l),
@@ -143,6 +151,7 @@ impl Results {
     pub fn new(scenario: &scenario::Scenario, runs: &[(Names, Outcome)]) -> PyResult<Results> {
         let (from, to) = scenario.window();
         let runs = Runs { scenario, window: (to - from).secs(), runs };
+        let Distributions { delays, cdf } = runs.distributions();
         Python::attach(|py| {
             let table = |columns: Columns| Py::new(py, columns.table()?);
             Ok(Results {
@@ -154,6 +163,8 @@ impl Results {
                 signals: table(runs.signals())?,
                 series: table(runs.series())?,
                 verdicts: table(runs.verdicts())?,
+                delays: table(delays)?,
+                cdf: table(cdf)?,
                 conservation: true,
             })
         })
@@ -174,6 +185,11 @@ fn size(transport: &Transport) -> Option<f64> {
         Transport::Transfer(tcp, segments) => Some(f64::from(tcp.segment) * f64::from(*segments)),
         Transport::Tcp(_) | Transport::Udp(_) => None,
     }
+}
+
+/// Whether flows of this traffic open a connection before they send.
+fn has_connections(traffic: &str) -> bool {
+    matches!(traffic, "bulk" | "transfer")
 }
 
 fn sum(packets: &[u64]) -> u64 {
@@ -218,11 +234,16 @@ impl Runs<'_> {
         columns.extend(["sent", "received", "dropped", "in_flight"].map(|n| (n, Counts)));
         columns.extend(["timeouts", "fast_retransmits", "retransmissions"].map(|n| (n, Counts)));
         columns.push(("traffic", Texts));
-        columns.extend(["size", "completed"].map(|n| (n, Numbers)));
+        columns.extend(["size", "completed", "startup"].map(|n| (n, Numbers)));
         let mut t = Columns::new(&columns);
         for (names, o) in self.runs {
-            for ((row, f), size) in self.scenario.flow_rows().zip(&o.flows).zip(&names.sizes) {
+            let first_data = o.measured.as_ref().map_or(&[] as &[Option<Time>], |m| &m.first_data);
+            for (i, ((row, f), size)) in self.scenario.flow_rows().zip(&o.flows).zip(&names.sizes).enumerate()
+            {
                 let w = &f.window;
+                let first_data =
+                    first_data.get(i).copied().flatten().filter(|_| has_connections(row.traffic));
+                let startup = first_data.map(|at| at.since(f.start).secs());
                 let out = |by_colour: [u64; 3]| by_colour[1] + by_colour[2];
                 let mut cells: Vec<Cell<'_>> = vec![
                     o.seed.into(),
@@ -248,7 +269,7 @@ impl Runs<'_> {
                         .map(Cell::Count),
                 );
                 cells.push(row.traffic.into());
-                cells.extend([(*size).into(), f.completed.map(Time::secs).into()]);
+                cells.extend([(*size).into(), f.completed.map(Time::secs).into(), startup.into()]);
                 t.row(&cells);
             }
         }
@@ -424,8 +445,21 @@ impl Runs<'_> {
                     }
                 }
             }
+            if let Some(measured) = &o.measured {
+                add_periods(&mut t, self.scenario.model(), &names.of_reported(), o.seed, measured);
+            }
         }
         t
+    }
+
+    fn distributions(&self) -> Distributions {
+        let mut tables = Distributions::new();
+        for (names, o) in self.runs {
+            if let Some(measured) = &o.measured {
+                tables.add(self.scenario.model(), &names.of_reported(), o.seed, measured);
+            }
+        }
+        tables
     }
 
     fn verdicts(&self) -> Columns {

@@ -7,7 +7,9 @@ use inprofile_core::units::{Bytes, Duration, Rate, Time};
 use inprofile_sim::network::{self, Network, SignalPath, Target as Seen, Transport};
 use inprofile_sim::traffic::distribution::Distribution;
 
-use crate::model::{Delay, Group, Model, Queue, Queues, Scheduled, Signals, Source, Start, Target, packet};
+use crate::model::{
+    Delay, Distributions, Group, Model, Queue, Queues, Scheduled, Signals, Source, Start, Target, packet,
+};
 use crate::traffic::{Traffic, segments};
 
 /// The network of this seed. Links of the file come first, forward 2k and reverse 2k + 1; then two for
@@ -21,6 +23,7 @@ pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
         edges: model.edges.iter().map(|e| edge(model, e)).collect(),
         signals: Vec::new(),
         monitors: Vec::new(),
+        measure: model.distributions.map(|d| measure(model, d)),
         duration: model.duration,
         window: model.window,
         seed,
@@ -69,6 +72,16 @@ pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
         }
     }
     net
+}
+
+/// What is measured beyond counts.
+fn measure(model: &Model, distributions: Distributions) -> network::Measure {
+    let group = |(number, group): (u32, &Group)| std::iter::repeat_n(number, group.count);
+    network::Measure {
+        groups: (0..).zip(&model.groups).flat_map(group).collect(),
+        link: model.at as u32,
+        every: distributions.every,
+    }
 }
 
 /// Each mechanism or flow that a target stands for: in the network, in the model, and its number within the group. `first`

@@ -19,7 +19,7 @@ const FORMAT: u32 = 1;
 
 /// See [`Scenario::canonical`](crate::Scenario::canonical).
 pub(crate) fn canonical(model: &Model) -> String {
-    show::canonical(&json!({
+    let mut whole = json!({
         "format": FORMAT,
         "title": model.title,
         "duration": model.duration.0,
@@ -44,7 +44,11 @@ pub(crate) fn canonical(model: &Model) -> String {
         })).collect::<Vec<_>>(),
         "monitors": model.monitors.iter().map(|m| json!({ "of": target(m.target), "every": m.every.0 }))
             .collect::<Vec<_>>(),
-    }))
+    });
+    if let Some(distributions) = model.distributions {
+        whole["measure"]["distributions"] = json!({ "every": distributions.every.map(|d| d.0) });
+    }
+    show::canonical(&whole)
 }
 
 fn tcp_table(tcp: &tcp::Config) -> Json {

@@ -9,7 +9,7 @@ use inprofile_core::units::Rate;
 
 use inprofile_sim::network::Profile;
 
-use crate::model::{Group, MAX_CLASSES, Model, Queue, Signals, Source, Target};
+use crate::model::{Group, MAX_CLASSES, MAX_MEASURED, MAX_SAMPLES, Model, Queue, Signals, Source, Target};
 use crate::traffic::Traffic;
 
 /// Segments that a connection can number: the ns-2 profile counts in signed 32 bits.
@@ -23,6 +23,7 @@ pub(crate) fn check(root: &Section<'_, '_>, model: &Model) {
     unconnected_signals(root, model);
     classes(root, model);
     l4s_without_l4s(root, model);
+    measured(root, model);
 }
 
 /// L4S traffic in queues that know nothing of it: where they mark, they mark it as seldom as they would drop (RFC 3168 §5), and its
@@ -60,6 +61,25 @@ fn l4s_without_l4s(root: &Section<'_, '_>, model: &Model) {
             let place =
                 if table.get("traffic").is_some() { table.locate("traffic") } else { table.place().clone() };
             root.report().warning(&Place { quoted: false, ..place }, problem, remedy);
+        }
+    }
+}
+
+/// Distributions of more flows than memory may hold, and more periods than samples may be taken.
+fn measured(root: &Section<'_, '_>, model: &Model) {
+    let Some(distributions) = model.distributions else { return };
+    let flows = model.flows();
+    if flows > MAX_MEASURED {
+        let problem = format!("{flows} flows; delays of at most {MAX_MEASURED} are measured");
+        let remedy = "remove distributions and every, or write smaller counts";
+        root.report().error(&root.locate("measure.distributions"), problem, remedy);
+    }
+    let rows = (model.groups.len() + 2 * model.links.len()) as u64;
+    if let Some(every) = distributions.every {
+        let samples = ((model.window.1 - model.window.0).0 / every.0).saturating_mul(rows);
+        if samples > MAX_SAMPLES {
+            let problem = format!("groups and links get {samples} figures; the maximum is {MAX_SAMPLES}");
+            root.report().error(&root.locate("measure.every"), problem, "write a longer time");
         }
     }
 }

@@ -15,7 +15,7 @@ pub(crate) fn describe(model: &Model) -> Json {
         Target::Group(g) | Target::Flow(g, _) => matches!(model.groups[g].source, Source::Hosts(_)),
         Target::Queue(_) | Target::Class(..) | Target::Edge(_) => false,
     };
-    json!({
+    let mut whole = json!({
         "title": model.title,
         "duration": model.duration.to_string(),
         "measure": { "from": from.to_string(), "to": to.to_string(), "at": model.direction_name(model.at) },
@@ -49,7 +49,14 @@ pub(crate) fn describe(model: &Model) -> Json {
             };
             json!({ kind: model.target_name(m.target), "every": m.every.to_string() })
         }).collect::<Vec<_>>(),
-    })
+    });
+    if let Some(distributions) = model.distributions {
+        whole["measure"]["distributions"] = json!(true);
+        if let Some(every) = distributions.every {
+            whole["measure"]["every"] = json!(every.to_string());
+        }
+    }
+    whole
 }
 
 /// TCP as `[tcp]` would say it in full.

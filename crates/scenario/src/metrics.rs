@@ -2,7 +2,7 @@
 
 use inprofile_core::packet::Colour;
 use inprofile_core::queue::fifo::Counts;
-use inprofile_sim::outcome::{MarkerOutcome, Outcome};
+use inprofile_sim::outcome::{MarkerOutcome, Measured, Outcome};
 
 use crate::model::{Group, Model};
 use crate::traffic::Traffic;
@@ -80,6 +80,10 @@ pub(crate) fn metrics(model: &Model, outcome: &Outcome) -> Vec<Metric> {
         put("loss_out", "1", share(out_of(&dropped), out_of(&c.arrived)), &at, "wire");
         put("drops", "packets", Some(dropped.iter().sum::<u64>() as f64), &at, "wire");
     }
+    for (name, value) in outcome.measured.iter().flat_map(|m| of_distributions(model, m)) {
+        let unit = if name == "loss_synchronisation" { "1" } else { "s" };
+        put(name, unit, value, &at, "wire");
+    }
     let markers = outcome.edges.iter().chain(outcome.flow_markers.iter().filter_map(|m| m.as_deref()));
     let at_edges: u64 = markers.map(|m: &MarkerOutcome| m.window.dropped.iter().sum::<u64>()).sum();
     put("edge_drops", "packets", Some(at_edges as f64), "edges", "wire");
@@ -88,6 +92,15 @@ pub(crate) fn metrics(model: &Model, outcome: &Outcome) -> Vec<Metric> {
     let again: u64 = outcome.flows.iter().map(|f| f.window_tally.retransmissions).sum();
     put("retransmissions", "packets", Some(again as f64), "senders", "wire");
     all
+}
+
+/// Quantiles of the queueing delay at the measured link, and how many flows lose packets together there.
+fn of_distributions(model: &Model, measured: &Measured) -> impl Iterator<Item = (&'static str, Option<f64>)> {
+    let waits = measured.queueing.iter().find(|(link, _)| *link as usize == model.at);
+    let all = waits.map(|(_, waits)| waits.delays.together(|_, _| true)).unwrap_or_default();
+    let shares = [("delay_p50", 0.5), ("delay_p90", 0.9), ("delay_p99", 0.99), ("delay_p99_9", 0.999)];
+    let quantiles = shares.map(|(name, share)| (name, all.quantile(share)));
+    quantiles.into_iter().chain([("loss_synchronisation", measured.losses.synchronisation)])
 }
 
 /// Which flows fairness compares: those with unlimited data, if there are any, else all.

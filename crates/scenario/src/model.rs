@@ -18,6 +18,8 @@ pub const MAX_FLOWS: u64 = 1_000_000;
 pub const MAX_TABLES: usize = 10_000;
 /// The most samples all monitors together may take: each is a row of several numbers in memory.
 pub const MAX_SAMPLES: u64 = 20_000_000;
+/// The most flows whose delays may be measured: each may take 80 kB.
+pub const MAX_MEASURED: usize = 10_000;
 /// The most classes that all schedulers of an experiment may name: a packet carries its class in a byte.
 pub const MAX_CLASSES: usize = 255;
 /// The default limit of queues on reverse directions and on access links.
@@ -34,6 +36,8 @@ pub struct Model {
     pub window: (Time, Time),
     /// The link that is measured: an index into the directions of [`Model::links`], forward 2k, reverse 2k + 1.
     pub at: usize,
+    /// What is measured beyond counts, if anything is.
+    pub distributions: Option<Distributions>,
     /// How many seeds, from 1, unless the command says otherwise.
     pub seeds: u32,
     /// The engine's clock and order of events.
@@ -52,6 +56,13 @@ pub struct Model {
     pub signals: Vec<Signals>,
     /// What is sampled.
     pub monitors: Vec<Monitor>,
+}
+
+/// What `measure` asks for beyond counts: distributions of delays, and with periods what happens in each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Distributions {
+    /// The length of the periods of goodput and queueing delay over time, if they are asked for.
+    pub every: Option<Duration>,
 }
 
 /// One queue.

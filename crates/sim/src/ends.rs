@@ -51,6 +51,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             });
         }
         let reply = f.receive(t, at);
+        if let Some(measures) = &mut self.measures {
+            measures.received(slot, t, at.time(), f.counts.in_order_payload_bytes);
+        }
         if reply.acknowledge {
             let said = f.make_ack(t);
             self.packets.number(slot);
@@ -106,6 +109,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         if t.forward {
             f.counts.received[t.packet.colour as usize] += 1;
             f.counts.received_bytes[t.packet.colour as usize] += u64::from(t.packet.size);
+            if let Some(measures) = &mut self.measures {
+                measures.received(slot, &t, self.now.time(), 0);
+            }
         } else {
             f.acks[1] += 1;
             if let Some(m) = &mut f.marker {

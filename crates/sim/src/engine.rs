@@ -15,6 +15,7 @@ use crate::host::FlowHost;
 use crate::link::Link;
 use crate::log::Log;
 use crate::marker::MarkerState;
+use crate::measure::{Measures, waits};
 use crate::monitor::Watch;
 use crate::network::{Network, Profile, Target};
 use crate::ns2::clock::Seconds;
@@ -119,6 +120,8 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             cut_through_links(&network, &immediate_ack)
         };
         world.busiest = busiest(&network, &immediate_ack, &cut_through);
+        world.measures = Measures::of(&network);
+        let waits = waits(&network);
         let oracles = Oracles::of(&network);
         world.observers = observers(&network);
         world.signals = Paths::new(network.signals, seed);
@@ -132,7 +135,11 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         world.links.reserve_exact(network.links.len());
         for l in network.links {
             let rng = Rng::for_component(seed, &format!("queue {}", l.name));
+            let waits = waits.clone().filter(|_| l.reported);
             world.links.push(Link::new(l, rng, stepped, network.window, end));
+            if let (Some(waits), Some(link)) = (waits, world.links.last_mut()) {
+                link.measure_delays(waits);
+            }
         }
 
         let mut senders = Vec::with_capacity(network.flows.len());
@@ -250,10 +257,11 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
     }
 
     /// The outcome, after the last event.
-    pub(crate) fn close(self) -> Result<Outcome, Failure> {
+    pub(crate) fn close(mut self) -> Result<Outcome, Failure> {
+        let measured = self.world.take_measured();
         let series = self.watches.into_iter().map(Watch::into_series).collect();
         let outcome = self.accounts.close(self.world, self.senders, self.seed, self.events);
-        outcome.map(|o| Outcome { series, ..o }).map_err(Failure::NotConserved)
+        outcome.map(|o| Outcome { series, measured, ..o }).map_err(Failure::NotConserved)
     }
 
     /// A packet has reached the end of its route: its receiver or sender gets it.

@@ -18,6 +18,7 @@ mod link_queue;
 pub mod log;
 pub mod marker;
 mod marking;
+pub mod measure;
 pub mod mechanisms;
 pub mod monitor;
 pub mod network;

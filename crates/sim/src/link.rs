@@ -9,6 +9,7 @@ use inprofile_core::aqm::drop_tail::DropTail;
 use inprofile_core::ns2::Moment;
 use inprofile_core::packet::{Colour, Direction, Ecn, Packet};
 use inprofile_core::queue::Queue;
+use inprofile_core::queue::fifo::Item;
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::rng::Rng;
 use inprofile_core::signal::{Outbox, Signal};
@@ -18,6 +19,7 @@ use inprofile_core::verdict::{Admission, Cause, Silent, Why};
 use crate::classes::Classes;
 use crate::clock::Clock;
 use crate::link_queue::{LinkQueue, QueueState};
+use crate::measure::waits::Waits;
 use crate::network;
 use crate::packet::Slab;
 use crate::waiting::{Snapshot, Waiting};
@@ -120,6 +122,18 @@ impl<C: Clock> Link<C> {
         link
     }
 
+    /// Measures every packet's queueing delay from now on: none bypasses the queue.
+    pub fn measure_delays(&mut self, waits: Waits) {
+        self.can_bypass = false;
+        self.bypass_until = C::ZERO;
+        self.queue.get_or_create().waits = Some(Box::new(waits));
+    }
+
+    /// The queueing delays that were measured.
+    pub fn take_delays(&mut self) -> Option<Waits> {
+        self.queue.get_mut()?.waits.take().map(|waits| *waits)
+    }
+
     /// Lets packets bypass the queue up to the next boundary or the end.
     fn allow_bypass(&mut self) {
         if self.can_bypass {
@@ -177,6 +191,9 @@ impl<C: Clock> Link<C> {
         }
         if self.reported {
             q.area += u128::from(starts.time().since(now.time()).0);
+        }
+        if let Some(waits) = &mut q.waits {
+            waits.record(now.time(), starts.time(), packet.flow, packet.colour);
         }
         self.free_at = starts.after(self.serialise(packet.size));
         if self.reported {
@@ -239,6 +256,9 @@ impl<C: Clock> Link<C> {
             q.fifo.went_idle(now.time());
             return None;
         };
+        if let Some(waits) = &mut q.waits {
+            waits.record(next.at.time(), now.time(), next.flow(), next.colour());
+        }
         let takes = self.serialise(next.size);
         let until = now.after(takes);
         // The times as mechanisms see them: whole picoseconds do not add up to more than has passed.

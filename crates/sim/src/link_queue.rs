@@ -9,6 +9,7 @@ use inprofile_core::units::{Backlog, Time};
 
 use crate::classes::Classes;
 use crate::clock::Clock;
+use crate::measure::waits::Waits;
 use crate::waiting::{Snapshot, Waiting};
 
 /// The queue of a link, created on first use.
@@ -86,6 +87,8 @@ pub(crate) struct QueueState<C: Clock> {
     pub sends_until: C,
     /// The snapshots at the boundaries of the window that have passed.
     pub snapshots: Vec<Snapshot>,
+    /// The queueing delays, where they are measured.
+    pub waits: Option<Box<Waits>>,
 }
 
 impl<C: Clock> QueueState<C> {
@@ -107,6 +110,7 @@ impl<C: Clock> QueueState<C> {
             window,
             sends_until: C::ZERO,
             snapshots: Vec::new(),
+            waits: None,
         }
     }
 

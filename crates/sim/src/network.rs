@@ -3,6 +3,8 @@
 //! Everything is resolved: names are numbers, routes are found, start times are drawn, mechanisms are built. The
 //! `scenario` crate builds it from an experiment file and a seed.
 
+use std::sync::Arc;
+
 use inprofile_core::queue::scheduled::Setup;
 use inprofile_core::registry::{AnyAqm, AnyMarker, AnyScheduler};
 use inprofile_core::units::{Backlog, Duration, Rate, Time};
@@ -30,6 +32,8 @@ pub struct Network {
     pub signals: Vec<SignalPath>,
     /// What is sampled.
     pub monitors: Vec<Monitor>,
+    /// What is measured beyond counts, if anything is.
+    pub measure: Option<Measure>,
     /// How long it runs.
     pub duration: Duration,
     /// The window of every metric: from (included) to (excluded).
@@ -40,6 +44,17 @@ pub struct Network {
     pub profile: Profile,
     /// Whether every verdict is recorded.
     pub trace: bool,
+}
+
+/// What is measured beyond counts, in the window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Measure {
+    /// The number of each flow's group.
+    pub groups: Arc<[u32]>,
+    /// The link whose losses are told apart by time.
+    pub link: LinkId,
+    /// The length of the periods by which goodput and queueing delay are told, if they are.
+    pub every: Option<Duration>,
 }
 
 /// The engine's clock, order of events and random numbers.
@@ -83,6 +98,14 @@ pub struct Link {
     pub queue: Queue,
     /// Whether results have a row for it. (Access links have none unless packets were dropped there.)
     pub reported: bool,
+}
+
+impl Link {
+    /// The highest rate it ever has.
+    #[must_use]
+    pub fn fastest(&self) -> Rate {
+        self.rate
+    }
 }
 
 /// The queue or queues of a link.

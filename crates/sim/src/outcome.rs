@@ -5,6 +5,10 @@ use inprofile_core::queue::fifo::Counts;
 use inprofile_core::units::{Duration, Time};
 use inprofile_core::verdict::Cause;
 
+use crate::measure::arrivals::GroupDelays;
+use crate::measure::losses::LossOutcome;
+use crate::measure::periods::Periods;
+use crate::measure::waits::{ByGroup, Waits};
 use crate::tcp::Tally;
 
 /// One run's results.
@@ -28,8 +32,27 @@ pub struct Outcome {
     pub series: Vec<Series>,
     /// Every verdict, in order, if the network asked for a trace.
     pub verdicts: Vec<VerdictRow>,
+    /// What was measured beyond counts, if anything was.
+    pub measured: Option<Box<Measured>>,
     /// Events handled: a measure of work, the same on every machine.
     pub events: u64,
+}
+
+/// What was measured beyond counts, in the window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// The queueing delays at each reported link, by its index.
+    pub queueing: Vec<(u32, Waits)>,
+    /// The delays of data from sender to receiver.
+    pub one_way: ByGroup,
+    /// By group: delays beyond what they would be without queues, and their variation.
+    pub groups: Vec<GroupDelays>,
+    /// When each TCP flow first sent data.
+    pub first_data: Vec<Option<Time>>,
+    /// Payload that receivers' applications could read, in bytes, by group and period.
+    pub goodput: Option<Periods>,
+    /// The losses at the measured link.
+    pub losses: LossOutcome,
 }
 
 /// What happened to one flow.

@@ -23,6 +23,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     pub(crate) fn launch(&mut self, packet: Packet, segment: u32, flag: bool) -> u32 {
         let f = &mut self.flows[packet.flow.0 as usize];
         let slot = self.packets.add(packet, segment, true, flag, f.forward);
+        if let Some(measures) = &mut self.measures {
+            measures.sent(slot, packet.flow.0, segment, self.now.time());
+        }
         if f.marker.is_none() {
             f.counts.leave(packet.colour, packet.size);
         } else if !self.mark_at_host(packet.flow.0, slot) {
@@ -240,6 +243,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let flow = t.packet.flow.0;
         if t.forward {
             self.flows[flow as usize].counts.dropped[cause.index()] += 1;
+            if let Some(measures) = &mut self.measures {
+                measures.lost(place, &t, at.time());
+            }
             if at > self.now {
                 if self.pending_losses.len() >= self.prune_at {
                     let now = self.now;

@@ -14,6 +14,7 @@ use crate::flow::FlowState;
 use crate::link::Link;
 use crate::log::{Code, Log, LogRow};
 use crate::marker::MarkerState;
+use crate::measure::Measures;
 use crate::network::NodeId;
 use crate::outcome::{FlowCounts, Place, VerdictRow};
 use crate::packet::Slab;
@@ -82,6 +83,8 @@ pub struct World<C: Clock, const TRACE: bool> {
     pub egress: Vec<Egress>,
     /// Figures behind the verdict being given.
     pub(crate) notes: Notes,
+    /// What is measured beyond counts, if anything is.
+    pub measures: Option<Box<Measures>>,
     /// Receives every packet's events at every link, if the run is logged.
     pub log: Option<Log>,
 }
@@ -113,6 +116,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             verdicts: Vec::new(),
             egress: Vec::new(),
             notes: Notes::default(),
+            measures: None,
             log,
         }
     }

@@ -206,6 +206,7 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
         edges: edges.into_iter().collect(),
         signals: Vec::new(),
         monitors: if watch { monitors.collect() } else { Vec::new() },
+        measure: None,
         links,
         duration: Duration::from_millis(RUN),
         window: (Time(plan.from * MS), Time(plan.to * MS)),

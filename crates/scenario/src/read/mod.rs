@@ -99,6 +99,7 @@ fn read_root(root: &Section<'_, '_>, registry: &Registry) -> Option<Model> {
         duration: duration?,
         window: resolved.window?,
         at: resolved.at?,
+        distributions: resolved.distributions?,
         seeds: u32::try_from(seeds?).ok()?,
         profile: profile?,
         tcp: config?.clone(),

@@ -6,7 +6,7 @@ use inprofile_config::{Place, Section};
 use inprofile_core::registry::AnyMarker;
 use inprofile_core::units::{Duration, Time};
 
-use crate::model::At;
+use crate::model::{At, Distributions};
 use crate::read::scope::{Scope, moment};
 use crate::read::{mechanism, names};
 
@@ -43,6 +43,8 @@ pub(crate) struct Measure {
     pub window: Option<(Time, Time)>,
     /// The link, where one is named; `None` if it could not be read.
     pub at: Option<Option<At<String>>>,
+    /// What is measured beyond counts; `None` if it could not be read.
+    pub distributions: Option<Option<Distributions>>,
 }
 
 /// Reads one edge.
@@ -94,9 +96,11 @@ pub(crate) fn monitor(section: &Section<'_, '_>, duration: Option<Duration>) -> 
 /// Reads `measure`; the default is the whole run at the slowest link.
 pub(crate) fn measure(root: &Section<'_, '_>, duration: Option<Duration>) -> Measure {
     let whole = duration.map(|d| (Time::ZERO, moment(d)));
-    let Some(entry) = root.get("measure") else { return Measure { window: whole, at: Some(None) } };
-    let Some(section) = entry.section(&["from", "to", "at"]) else {
-        return Measure { window: None, at: None };
+    let Some(entry) = root.get("measure") else {
+        return Measure { window: whole, at: Some(None), distributions: Some(None) };
+    };
+    let Some(section) = entry.section(&["from", "to", "at", "distributions", "every"]) else {
+        return Measure { window: None, at: None, distributions: None };
     };
     let from = section.get("from").map_or(Some(Duration::ZERO), |e| e.duration());
     let to = section.get("to").map_or(duration, |e| e.duration());
@@ -106,7 +110,30 @@ pub(crate) fn measure(root: &Section<'_, '_>, duration: Option<Duration>) -> Mea
         }
         None => Some(None),
     };
-    Measure { window: window(&section, from, to, duration), at }
+    let window = window(&section, from, to, duration);
+    Measure { window, at, distributions: distributions(&section, window) }
+}
+
+/// Reads `distributions` and `every`, which implies them.
+fn distributions(section: &Section<'_, '_>, window: Option<(Time, Time)>) -> Option<Option<Distributions>> {
+    let asked = match section.get("distributions") {
+        Some(entry) => Some(entry.flag()?),
+        None => None,
+    };
+    let Some(entry) = section.get("every") else {
+        return Some(asked.unwrap_or(false).then(Distributions::default));
+    };
+    let every = entry.positive_duration()?;
+    if asked == Some(false) {
+        let problem = "goodput and delay by period are measured with distributions only";
+        return entry.wrong(Wrong::new(problem, "write distributions = true, or remove every"));
+    }
+    let (from, to) = window?;
+    if every > to - from {
+        let problem = format!("is longer than the measured window of {}", to - from);
+        return entry.wrong(Wrong::new(problem, "write a shorter time, such as \"1 s\""));
+    }
+    Some(Some(Distributions { every: Some(every) }))
 }
 
 fn window(

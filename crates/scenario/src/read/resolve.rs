@@ -6,7 +6,9 @@ use inprofile_config::{Place, Report, Section};
 use inprofile_core::params::Context;
 use inprofile_core::units::{Bytes, Duration, Time};
 
-use crate::model::{Direction, Edge, Group, Join, Link, Monitor, Queues, Route, Signals, Source, packet};
+use crate::model::{
+    Direction, Distributions, Edge, Group, Join, Link, Monitor, Queues, Route, Signals, Source, packet,
+};
 use crate::read::flows;
 use crate::read::links;
 use crate::read::names::Names;
@@ -21,6 +23,7 @@ use crate::traffic::{Traffic, no_context};
 pub(crate) struct Resolved {
     pub window: Option<(Time, Time)>,
     pub at: Option<usize>,
+    pub distributions: Option<Option<Distributions>>,
     pub nodes: Vec<String>,
     pub links: Vec<Link>,
     pub groups: Vec<Group>,
@@ -86,6 +89,7 @@ pub(crate) fn all<'d, 'r>(
     Some(Resolved {
         window: measure.window,
         at,
+        distributions: measure.distributions,
         nodes: topology.node_names,
         links,
         groups,

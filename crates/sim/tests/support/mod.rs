@@ -98,6 +98,7 @@ impl Dumbbell {
             edges: Vec::new(),
             signals: Vec::new(),
             monitors: Vec::new(),
+            measure: None,
             duration: Duration::from_millis(20_000),
             window: (Time::ZERO, Time(20_000_000_000_000)),
             seed: 1,

@@ -1,0 +1,193 @@
+//! The tables of what `measure.distributions` asks for: delays by point, group and colour, their cumulative distributions,
+//! and goodput and queueing delay by period.
+
+use inprofile_core::packet::Colour;
+use inprofile_scenario::model::Model;
+use inprofile_sim::measure::sketch::Sketch;
+use inprofile_sim::measure::waits::{ByGroup, Waits};
+use inprofile_sim::outcome::Measured;
+
+use crate::tables::Columns;
+
+use crate::tables::Holds::{Counts, Numbers, Texts};
+
+/// What a row measures, and of what.
+struct Of<'a> {
+    measure: &'static str,
+    /// A link, one of its classes, or `receivers`.
+    point: String,
+    /// `None`: all.
+    group: Option<&'a str>,
+    /// `None`: all.
+    colour: Option<Colour>,
+}
+
+/// A row's delays with whose they are; without a colour they have a cumulative distribution, too.
+type Row<'a> = (Of<'a>, Sketch);
+
+fn colour_name(colour: Colour) -> &'static str {
+    match colour {
+        Colour::IN => "in",
+        Colour::OUT => "out",
+        Colour::Red => "red",
+    }
+}
+
+/// Quantiles that summaries show.
+const SHOWN: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99_9", 0.999)];
+
+/// The shares of a cumulative distribution: every hundredth, and closer together at the end.
+fn shares() -> impl Iterator<Item = f64> {
+    (0..100).map(|i| f64::from(i) / 100.0).chain([0.995, 0.999, 0.9995, 0.9999, 1.0])
+}
+
+/// Every distribution of one run.
+fn rows<'a>(model: &'a Model, links: &[&'a str], measured: &Measured) -> Vec<Row<'a>> {
+    let mut rows = Vec::new();
+    let names: Vec<&str> = model.groups.iter().map(|g| g.name.as_str()).collect();
+    for (link, waits) in &measured.queueing {
+        queueing(model, (*link, links[*link as usize]), &names, waits, &mut rows);
+    }
+    by_group("one_way_delay", "receivers", &measured.one_way, &names, &mut rows);
+    for (name, of_group) in names.iter().zip(&measured.groups) {
+        for (measure, sketch) in
+            [("excess_delay", &of_group.queued), ("delay_variation", &of_group.variation)]
+        {
+            rows.push((
+                Of { measure, point: "receivers".into(), group: Some(name), colour: None },
+                sketch.clone(),
+            ));
+        }
+    }
+    let at = links[model.at];
+    by_group("loss_interval", at, &measured.losses.intervals, &names, &mut rows);
+    rows.retain(|(_, sketch)| !sketch.is_empty());
+    rows
+}
+
+/// A link's queueing delays: all, by colour where there are several, by class, and by group where there are several.
+fn queueing<'a>(
+    model: &'a Model,
+    (link, name): (u32, &'a str),
+    names: &[&'a str],
+    waits: &Waits,
+    rows: &mut Vec<Row<'a>>,
+) {
+    let measure = "queueing_delay";
+    let delays = &waits.delays;
+    rows.push((Of { measure, point: name.into(), group: None, colour: None }, delays.together(|_, _| true)));
+    for colour in Colour::ALL.into_iter().filter(|_| several_colours(delays, |_| true)) {
+        let of = Of { measure, point: name.into(), group: None, colour: Some(colour) };
+        rows.push((of, delays.together(|_, c| c == colour)));
+    }
+    for class in model.direction(link as usize).queue.classes() {
+        let in_class = |g: u32| model.groups[g as usize].class.as_deref() == Some(&class.name);
+        let point = format!("{name}/{}", class.name);
+        let of = Of { measure, point, group: None, colour: None };
+        rows.push((of, delays.together(|g, _| in_class(g))));
+    }
+    if delays.groups() > 1 {
+        by_group(measure, name, delays, names, rows);
+    }
+}
+
+/// Each group's, and by colour where it has several.
+fn by_group<'a>(
+    measure: &'static str,
+    point: &'a str,
+    delays: &ByGroup,
+    names: &[&'a str],
+    rows: &mut Vec<Row<'a>>,
+) {
+    for (g, name) in (0..).zip(names) {
+        let of = |colour| Of { measure, point: point.into(), group: Some(name), colour };
+        rows.push((of(None), delays.together(|group, _| group == g)));
+        for colour in Colour::ALL.into_iter().filter(|_| several_colours(delays, |group| group == g)) {
+            rows.push((of(Some(colour)), delays.together(|group, c| group == g && c == colour)));
+        }
+    }
+}
+
+fn several_colours(delays: &ByGroup, wanted: impl Fn(u32) -> bool) -> bool {
+    let mut seen = delays.iter().filter(|(g, ..)| wanted(*g)).map(|(_, c, _)| c);
+    let first = seen.next();
+    seen.any(|c| Some(c) != first)
+}
+
+/// The tables `delays` and `cdf`, being filled.
+pub struct Distributions {
+    pub delays: Columns,
+    pub cdf: Columns,
+}
+
+impl Distributions {
+    /// Empty.
+    pub fn new() -> Distributions {
+        let mut columns =
+            vec![("seed", Counts), ("measure", Texts), ("point", Texts), ("group", Texts), ("colour", Texts)];
+        columns.push(("count", Counts));
+        columns.extend(["mean", "min"].map(|n| (n, Numbers)));
+        columns.extend(SHOWN.map(|(n, _)| (n, Numbers)));
+        columns.push(("max", Numbers));
+        let cdf = [
+            ("seed", Counts),
+            ("measure", Texts),
+            ("point", Texts),
+            ("group", Texts),
+            ("share", Numbers),
+            ("value", Numbers),
+        ];
+        Distributions { delays: Columns::new(&columns), cdf: Columns::new(&cdf) }
+    }
+
+    /// Adds one run's; `links` are names up to the last one that is reported.
+    pub fn add(&mut self, model: &Model, links: &[&str], seed: u64, measured: &Measured) {
+        for (of, sketch) in rows(model, links, measured) {
+            let mut cells = vec![
+                seed.into(),
+                of.measure.into(),
+                (&of.point).into(),
+                of.group.into(),
+                of.colour.map(colour_name).into(),
+                sketch.len().into(),
+                sketch.mean().into(),
+                sketch.min().into(),
+            ];
+            cells.extend(SHOWN.map(|(_, share)| sketch.quantile(share).into()));
+            cells.push(sketch.max().into());
+            self.delays.row(&cells);
+            if of.colour.is_none() {
+                for share in shares() {
+                    let at = sketch.quantile(share);
+                    self.cdf.row(&[
+                        seed.into(),
+                        of.measure.into(),
+                        (&of.point).into(),
+                        of.group.into(),
+                        share.into(),
+                        at.into(),
+                    ]);
+                }
+            }
+        }
+    }
+}
+
+/// Adds what happened by period to the table `series`: each group's goodput, each link's mean queueing delay.
+pub fn add_periods(table: &mut Columns, model: &Model, links: &[&str], seed: u64, measured: &Measured) {
+    if let Some(goodput) = &measured.goodput {
+        let per_byte = 8.0 / goodput.every().secs();
+        for (g, group) in (0..).zip(&model.groups) {
+            for (at, bytes) in goodput.of(g) {
+                let (name, rate) = (group.name.as_str(), bytes as f64 * per_byte);
+                table.row(&[seed.into(), name.into(), "goodput".into(), at.secs().into(), rate.into()]);
+            }
+        }
+    }
+    for (link, waits) in &measured.queueing {
+        for (at, mean) in waits.means() {
+            let name = links[*link as usize];
+            table.row(&[seed.into(), name.into(), "queueing_delay".into(), at.secs().into(), mean.into()]);
+        }
+    }
+}
