@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from . import _internal
     from .contracts import Contracts
+    from .delays import Delays
     from .groups import Groups
     from .plot import Plots
     from .scenario import Scenario
@@ -169,7 +170,7 @@ class Result:
 
     @property
     def delays(self) -> pa.Table:
-        """Distributions, where `measure.distributions` asks for them: a row a seed, measure, point, group and colour.
+        """Distributions, where `measure.distributions` asks for them: a row a seed, measure, point, group, colour.
 
         How many (`count`), and in s: `mean`, `min`, `p50`, `p90`, `p99`, `p99_9`, `max`. An empty group or
         colour means all of them.
@@ -185,6 +186,12 @@ class Result:
         """Every metric's mean over the seeds with its 95 % interval."""
         measure = self.provenance.effective["measure"]
         return Summary(self.metrics, {"from": measure["from"], "to": measure["to"]})
+
+    def distributions(self) -> Delays:
+        """The table `delays` over the seeds: each distribution's figures with their 95 % intervals."""
+        from .delays import Delays
+
+        return Delays(self.delays)
 
     def rows(self, table: str) -> Rows:
         """`flows`, `queues` or `markers` with each figure's mean and interval over the seeds."""

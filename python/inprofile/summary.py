@@ -56,6 +56,7 @@ _UNITS = {
     "rtt": "s",
     "start": "s",
     "completed": "s",
+    "startup": "s",
     "size": "B",
     "utilisation": "",
     "timeouts": "",
@@ -90,7 +91,7 @@ def bounds_of(name: str, values: Iterable[float]) -> Bounds:
     >>> bounds_of("utilisation", [0.98, 1.0]), bounds_of("goodput", [494e3])
     ((0.0, 1.0), (0.0, inf))
     """
-    if name in ("fi", "utilisation") or name.startswith("loss_"):
+    if name in ("fi", "utilisation", "loss_synchronisation") or name.startswith("loss_"):
         return 0.0, max(1.0, *values)
     return POSITIVE
 

@@ -50,6 +50,7 @@ def experiment(queue: str, marker: str) -> inprofile.Scenario:
     text = f"""
 title = "glossary"
 duration = "6 s"
+measure = {{ every = "1 s" }}
 tcp = {{ ecn = {"true" if queue == "red" else "false"} }}
 [[links]]
 name = "b"

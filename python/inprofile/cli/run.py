@@ -13,6 +13,7 @@ import typer
 from .._input import seeds_in_order, visible
 from ..quantity import bits_per_second
 from ..storage import check_place
+from ..summary import text_table
 from .common import (
     INTERRUPTED,
     TERMINATED,
@@ -135,6 +136,10 @@ def as_text(result: Result, every: bool = False) -> str:
         for what, rows in (("Queues", queues), ("Markers", edges))
         if rows
     )
+    if delays := result.distributions():
+        # Colours one by one are in the table: for each of them there is a line of its group.
+        shown_delays = [d for d in delays if d.colour is None and (d.point == measured or d.group)]
+        parts.append(f"Delays, within the window\n{text_table(*delays.table(shown_delays))}")
     return "\n\n".join([*parts, GLOSSARY])
 
 
@@ -171,6 +176,7 @@ def as_json(result: Result, file: str) -> dict[str, Any]:
             for row, kept in zip(result.rows("flows"), result.contracts.flows(), strict=True)
         ),
         **{kind: (row.to_json() for row in result.rows(kind)) for kind in ("queues", "markers")},
+        "delays": [delay.to_json() for delay in result.distributions()],
         "conservation": True,
         "provenance": {
             "version": provenance.version,
