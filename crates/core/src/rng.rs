@@ -1,6 +1,6 @@
-//! Randomness as an argument: one stream a component, keyed by the run's seed and the component's name.
+//! Random numbers as an argument: one stream per component, keyed by the run's seed and the component's name.
 //!
-//! The generator is PCG-64 (O'Neill 2014); a [`Source`] can stand in for it where numbers are to be those of another program.
+//! The generator is PCG-64 (O'Neill 2014); a [`Source`] can replace it where another program's numbers are needed.
 
 use std::fmt::Debug;
 

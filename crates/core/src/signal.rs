@@ -1,5 +1,5 @@
-//! What mechanisms tell each other: from an edge to a core, with the delay and loss of the links crossed; and what an
-//! oracle tells one, where an experiment compares an estimate with the truth.
+//! Signals between mechanisms: from an edge to a core, with the delay and loss of the links on the way; and from an oracle,
+//! where an experiment compares an estimate with the true value.
 
 use crate::packet::FlowId;
 

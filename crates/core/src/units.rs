@@ -1,7 +1,7 @@
-//! The quantities of the field, each a type of its own: a rate never adds to a size.
+//! The field's quantities, each with a type of its own: a rate cannot be added to a size.
 //!
-//! Time is integer picoseconds, so 10,000 serialisations of 1,040 B at 1.5 Mbit/s
-//! (5.546… ms each) stay exact to the picosecond; 64 bits hold 213 days.
+//! Time is in whole picoseconds, so that 10,000 transmissions of 1,040 B at 1.5 Mbit/s (5.546… ms each) are exact to the
+//! picosecond; 64 bits are enough for 213 days.
 
 use std::fmt;
 use std::iter::Sum;

@@ -1,4 +1,4 @@
-//! What a mechanism decides, and why.
+//! A mechanism's decision and its reasons.
 
 use crate::packet::Colour;
 use crate::params::same;

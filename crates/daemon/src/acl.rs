@@ -1,5 +1,5 @@
-//! Access for one more group than a file has (acl(5)): its owner may give that without any privilege, where giving the file to a
-//! group that he isn't in takes CAP_CHOWN.
+//! An access list for one more group than a file has (acl(5)): the owner of a file may grant that without privileges, whereas
+//! giving the file to a group that the owner is not in needs CAP_CHOWN.
 
 use std::fs;
 use std::io;

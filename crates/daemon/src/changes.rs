@@ -1,4 +1,4 @@
-//! What a new configuration changes: each value by its path, what has a name by its name.
+//! What a new configuration changes: single values by their path, customers and classes by their name.
 
 use serde_json::{Map, Value as Json};
 

@@ -1,4 +1,4 @@
-//! The other end of the control socket: what `inprofiled stats`, `reload`, `bypass` and `stop` do.
+//! The client of the control socket: what `inprofiled stats`, `reload`, `bypass` and `stop` do.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;

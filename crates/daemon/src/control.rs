@@ -1,10 +1,10 @@
-//! The control socket: one request a connection, a line of JSON, answered by a line of JSON.
+//! The control socket: one request per connection, a line of JSON, answered by a line of JSON.
 //!
 //! `{"do": "stats"}`, `{"do": "reload"}`, `{"do": "bypass", "on": true}`, `{"do": "stop"}` →
-//! `{"ok": true, …}` or `{"ok": false, "error": "…"}`. The socket has mode 0660; who connects must be root, the user the
-//! router runs as, or in the group the file names; that group is let in by an access list where the router may not give the
-//! socket away. Requests are short and must come at once. One whose asker has given up
-//! is not carried out: what was reported as failed doesn't happen later.
+//! `{"ok": true, …}` or `{"ok": false, "error": "…"}`. The socket has mode 0660; a client must be root, the user that the
+//! router runs as, or in the group that the file names; that group has access by an access list where the router may not
+//! change the socket's group. Requests are short and must be sent at once. A request whose client has given up is not carried
+//! out: what was reported as failed does not happen later.
 
 use std::fs;
 use std::io;

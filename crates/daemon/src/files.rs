@@ -1,8 +1,8 @@
-//! Files that a privileged process makes and writes to: nobody else may say where they are.
+//! Files that a privileged process creates and writes to: nobody else may choose where they are.
 //!
-//! In a folder that everybody may write to anybody can put a link, or a file of his own, where ours should be. Such folders are
-//! refused, links at a file's own place are not followed (O_NOFOLLOW), and what is opened is a file or a device, no pipe that
-//! somebody holds the other end of.
+//! In a world-writable folder anybody can put a link, or a file of their own, in the place of ours. Such folders are refused,
+//! links are not followed (O_NOFOLLOW), and what is opened must be a regular file or a device, not a pipe with somebody else at
+//! its other end.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! What other threads than the packets' share: by it they ask that one, and the file is read again.
+//! The state shared by all threads but the packet thread: through it they send commands to the packet thread and reload the file.
 
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;

@@ -1,6 +1,6 @@
-//! `inprofiled`: a router of two ports. What comes in at one goes out at the other; on the way it is metered by its
-//! customer's marker, queued by its class and colour, shaped, and given the DSCP of its colour, by the same mechanisms
-//! that the simulator runs.
+//! `inprofiled`: a router of two ports. Frames that come in at one leave by the other; on the way they are metered by their
+//! customer's marker, queued by class and colour, shaped, and given the DSCP of their colour, by the same mechanisms that the
+//! simulator runs.
 //!
 //! ```text
 //! signals ──┐                                   ┌─→ port
@@ -8,9 +8,8 @@
 //! metrics ──┘       ↑ snapshots                 └─← port
 //! ```
 //!
-//! One thread has the packets and shares nothing: the others, one for signals and the watchdog, one for control and metrics, one
-//! for reloads, send it [`Command`](packets::Command)s and get
-//! [`Snapshot`](snapshot::Snapshot)s.
+//! One thread handles the packets and shares no state. The others (one for signals and the watchdog, one for control and
+//! metrics, one for reloads) send it [`Command`](packets::Command)s and receive [`Snapshot`](snapshot::Snapshot)s.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 

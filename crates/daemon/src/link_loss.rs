@@ -1,7 +1,8 @@
-//! Passing on the loss of a link: as if the router were a cable, the neighbour at the other port sees it too, and turns to another
-//! way if he has one. The port on the other side is switched off for as long, and on again.
+//! Link loss forwarding: when one port loses its link, the other is switched off, so that the neighbour there sees the loss as
+//! with a cable and can use another path. It is switched on again when the link returns.
 //!
-//! What was switched off is noted in a file beside the control socket: the end, or the next start after a kill, switches it on.
+//! A port that was switched off is noted in a file beside the control socket: the router's end, or its next start after a kill,
+//! switches the port on.
 
 use std::io;
 use std::path::{Path, PathBuf};

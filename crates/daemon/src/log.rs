@@ -1,5 +1,5 @@
-//! Structured logs: a JSON object a line, written by a thread of its own, so that a slow or full disk never holds up a
-//! packet. What can't be written is counted. For log rotation the file can be changed for another in between two lines.
+//! Structured logs: one JSON object per line, written by a thread of its own, so that a slow or full disk never delays a
+//! packet. Lines that cannot be written are counted. For log rotation the file can be reopened between two lines.
 
 use std::fs::File;
 use std::io::{self, Write};

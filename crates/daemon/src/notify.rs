@@ -1,4 +1,4 @@
-//! What systemd is told, as sd_notify(3) has it: datagrams of `KEY=value` lines to `$NOTIFY_SOCKET`.
+//! Notifies systemd of the service's state, as in sd_notify(3): datagrams of `KEY=value` lines to `$NOTIFY_SOCKET`.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};

@@ -1,9 +1,9 @@
-//! Offloads of the two ports: what they hand over as one packet, or with a checksum still to be made, is no packet that
-//! could be metered or sent on. They are looked at before the start, and again at an interface that comes back; refused or
+//! Offloads of the two ports. A frame that is several packets in one, or whose checksum is still to be computed, can be neither
+//! metered nor forwarded. So offloads are checked at the start and whenever an interface comes back; they are refused or
 //! switched off, and restored at the end.
 //!
-//! What was changed is noted in a file beside the control socket: if the process is killed, the next one restores it. It belongs
-//! to one interface, by its number: where that has gone there is nothing to restore, whatever has its name now.
+//! What was changed is noted in a file beside the control socket: if the process is killed, the next one restores it. A note
+//! is for one interface by its index: if that interface is gone there is nothing to restore, whichever has its name now.
 
 use std::io;
 use std::path::{Path, PathBuf};

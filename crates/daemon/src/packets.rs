@@ -1,4 +1,4 @@
-//! The thread that has the packets: waits, takes them in, sends what is due, and answers commands in between.
+//! The packet thread: waits for frames, takes them in, sends what is due, and answers commands in between.
 
 mod asked;
 

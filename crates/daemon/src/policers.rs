@@ -1,5 +1,5 @@
-//! The policers of a direction: what a customer has bought of a class, and what is let through of each kind of control
-//! frames. Each is a token bucket whose packets out of profile are dropped.
+//! The policers of a direction: of the classes that customers have bought, and of each kind of control frame. Each is a token
+//! bucket whose packets out of profile are dropped.
 
 use inprofile_core::marker::action::Action;
 use inprofile_core::marker::token_bucket::{Conforms, Params};

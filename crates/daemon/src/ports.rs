@@ -1,4 +1,4 @@
-//! What is unsafe about the ports as the machine has them: `check` says so where they are, and `run` at the start.
+//! What is unsafe about the ports on this machine: reported by `check` where the interfaces exist, and by `run` at the start.
 
 use inprofile_live::io::netlink::Netlink;
 use inprofile_live::io::sys::interface_index;

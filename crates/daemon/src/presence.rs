@@ -1,12 +1,12 @@
-//! Whether the interfaces of the two ports are there and their links up, and what is done when one goes or comes back.
+//! Whether the interfaces of the two ports exist and have a link, and what happens when one disappears or returns.
 //!
-//! An interface that is deleted, renamed or moved to another network namespace is taken away: the name is what the file
-//! says. Until one of that name is there again nothing comes in by the port, and what should leave by it is refused and
-//! counted; then the port is bound to it, if its offloads are as they have to be at the start. One that is put into a bridge, which
-//! would forward too, is out of use until it is taken out.
-//! A link that is down changes nothing about what is bound: it is told, and passed on by choice ([`LinkLoss`]).
-//! The thread that minds signals looks, by name: notifications of the kernel can be lost when many come, so that it would have to
-//! look all the same. What it finds it tells the thread that has the packets.
+//! An interface that is deleted, renamed or moved to another network namespace is lost: the file names interfaces. Until there
+//! is one of that name again, nothing is received at the port, and what should leave by it is refused and counted; then the
+//! port is bound to it, if its offloads are as required at the start. An interface that is added to a bridge, which would
+//! forward too, is out of use until it is removed from it.
+//! A link that is down does not unbind the port: it is reported and, if so configured, forwarded ([`LinkLoss`]).
+//! The thread for signals looks for interfaces by name: the kernel's notifications can be lost when many arrive, so it would
+//! have to look anyway. It tells the packet thread what it finds.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What the process may do once everything is open: be somebody harmless, and no more than it needs.
+//! Drops privileges once everything is open: an unprivileged user, and only the capabilities still needed.
 
 use std::io;
 

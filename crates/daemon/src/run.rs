@@ -1,4 +1,4 @@
-//! `inprofiled run`: opens everything, gives up privileges, starts the threads, and then minds signals and the watchdog.
+//! `inprofiled run`: opens everything, drops privileges, starts the threads, and then handles signals and the watchdog.
 
 use std::fs::File;
 use std::io;

@@ -1,8 +1,7 @@
-//! Who else talks to the router: the control socket and metrics, on one thread beside the packets'.
+//! The control socket and the metrics, served by one thread beside the packet thread.
 //!
-//! Connections are tasks; each has a deadline. There are [`SEATS`] of a kind: one more takes the place of the oldest, so that
-//! connections on which nothing comes keep nobody out. What waits for the packet thread waits on threads of its own, of which
-//! each kind has a few.
+//! Connections are tasks, each with a deadline. There are [`SEATS`] of each kind; one more replaces the oldest, so that idle
+//! connections keep nobody out. Requests that wait for the packet thread wait on a few threads of their own for each kind.
 
 use std::collections::VecDeque;
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! What an engineer watches: rates of every customer between two looks at the counts, and a table of them.
+//! What an engineer watches: every customer's rates between two readings of the counters, in a table.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

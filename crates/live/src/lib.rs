@@ -1,8 +1,8 @@
 //! The mechanisms of `inprofile-core` on real packets, in wall time or under a virtual clock.
 //!
-//! A frame comes in through a driver of [`io`]; [`packet`] reads its headers, [`flow`] says whose it is;
-//! a [`datapath`] marks it, queues it and lets it go at its deadline, with the DSCP of its colour. What comes
-//! in as time is the driver's business alone: under [`io::replay`] the same code runs in virtual time.
+//! A frame comes in through a driver of [`io`]; [`packet`] reads its headers, [`flow`] identifies its flow; a [`datapath`] marks
+//! it, queues it and sends it at its deadline, with the DSCP of its colour. Only the driver knows what the time is: under
+//! [`io::replay`] the same code runs in virtual time.
 //!
 //! ```text
 //! io ─→ packet::parse ─→ Policy ─→ markers ─→ queue and its discipline ─→ shaper ─→ DSCP, ECN ─→ io

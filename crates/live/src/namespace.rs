@@ -1,5 +1,5 @@
-//! Network namespaces without names: one lives while a descriptor, a thread or a socket holds it, so the kernel
-//! removes it whenever and however this process ends.
+//! Network namespaces without names: one exists while a descriptor, a thread or a socket holds it, so the kernel removes it
+//! whenever and however this process ends.
 
 use std::fs::File;
 use std::io;

@@ -5,7 +5,7 @@
 //! interval/√2, interval/√3, … until a packet has waited less. Nothing is known of rates, so there is nothing to tune.
 //! Source: RFC 8289, §5.5 and §5.6; `ecn`: a packet of an ECN-capable transport is marked in place of each drop (RFC 3168 §5), and
 //! goes out. The queue decides one packet at a time: a drop here is followed at once by the question about the next packet, which is
-//! the RFC's loop, and what remains to be done for it is [`Pending`].
+//! the RFC's loop, and `Pending` is what remains to be done for it.
 //! `variant = "linux"`: Linux's `sch_codel` takes the next interval from the last one's by a step of Newton's method, in whole
 //! units of 1,024 ns. The first steps come out short: interval/2, 0.56·interval, 0.49·interval, … from the second drop on.
 //! Non-goal: fairness among flows (RFC 8290).

@@ -1,7 +1,7 @@
 //! dsRED: ns-2's core queue for Differentiated Services (by Nortel), with its peculiarities.
 //!
 //! RIO-C, RIO-D and WRED with three drop precedences in ns-2 2.35's arithmetic, so that a published experiment can be repeated.
-//! It differs from [WRED](super::wred) in the following:
+//! It differs from [WRED](crate::aqm::wred) in the following:
 //! - thresholds are truncated to integers; an average is rounded to single precision at each step;
 //! - the limit is tested first, and a packet that finds the queue full changes neither average nor count;
 //! - a random number is drawn for each packet between the thresholds, including the upper one and excluding the lower;

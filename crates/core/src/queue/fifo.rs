@@ -1,4 +1,4 @@
-//! The container: first in, first out, within a hard limit. It holds packets, obeys its discipline and counts.
+//! A queue, first in, first out, with a hard limit. It holds the packets, carries out its discipline's decisions and counts.
 
 use std::collections::VecDeque;
 use std::ops::Deref;

@@ -1,16 +1,16 @@
-//! Queues of many members before one link: link → member → class.
+//! A hierarchy of queues before one link: link → member → class.
 //!
 //! A member is a customer, or what customers share. Its classes have a scheduler of their own ([`Scheduled`]), and it may be
-//! shaped. The link serves members of a lower level first; those of one level take turns of a quantum of bytes, by a list of those
-//! that have something to send, so that a decision costs the same with one as with ten thousand.
+//! shaped. The link serves members of a lower level first. Backlogged members of one level are in a list and take turns of a
+//! quantum of bytes each, so that a decision costs the same with one member as with ten thousand.
 //!
-//! Turns are deficit round robin (Shreedhar and Varghese 1996) as RFC 8290 §4.2 has it: a member may send while its credit is above
-//! zero, and owes what it sends beyond. Which packet leaves is for its classes to say, so no size is asked for beforehand. Over
-//! any time in which two members always have something to send, what they have sent in units of their quanta differs by less than
-//! 3 + (2 · the largest packet) / (the smaller quantum).
+//! Turns are deficit round robin (Shreedhar and Varghese 1996) in the form of RFC 8290 §4.2: a member may send while its credit
+//! is positive, and the excess of its last packet is deducted. Which packet leaves is decided by its classes, so no packet size
+//! is needed in advance. Over any time in which two members are backlogged, the bytes they have sent, in units of their quanta,
+//! differ by less than 3 + (2 · the largest packet) / (the smaller quantum).
 //!
-//! Non-goal: more levels; classes that are shared between members (a strict priority over all members is a member of its own, at
-//! level 0).
+//! Non-goal: more levels; classes shared between members (a class with strict priority over all members is a member of its own,
+//! at level 0).
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

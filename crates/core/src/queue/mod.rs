@@ -1,4 +1,4 @@
-//! The containers that hold packets, what they show the discipline that decides, and the schedulers of classes.
+//! The containers that hold packets, what they show to their disciplines, and the schedulers of classes.
 
 pub mod drr;
 #[cfg(test)]

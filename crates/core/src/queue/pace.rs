@@ -1,11 +1,11 @@
-//! A set rate: a class is served at it and no faster, whatever else the link could do.
+//! A set rate: a class is served at this rate and no faster, even if the link is free.
 //!
-//! Deadlines are absolute: while the class has something waiting, its packet after `b` bytes may leave at
-//! `since + 8·b / rate` and not before, however late the ones before it left. So the rate is exact over any length of
-//! time, and a packet that had to wait for another class's is made up for. A class that comes back after a pause starts
-//! anew: what it didn't use is lost. (Rate-controlled service, as in Zhang and Ferrari, 1993.)
+//! Deadlines are absolute: while the class is backlogged, its packet after `b` bytes may leave at `since + 8·b / rate` and not
+//! before, however late earlier packets left. So the rate is exact over any length of time, and a packet that waited for
+//! another class's is made up for. After an idle period the class starts afresh: unused rate is lost. (Rate-controlled service,
+//! as in Zhang and Ferrari 1993.)
 //!
-//! Non-goal: a guarantee. Whether the class gets its rate is the scheduler's matter: first in strict priority it does.
+//! Non-goal: a guarantee. Whether the class gets its rate depends on the scheduler: the first class in strict priority does.
 
 use crate::units::{PS_PER_S, Rate, Time};
 

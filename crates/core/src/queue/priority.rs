@@ -1,8 +1,8 @@
-//! Strict priority: the first class that has something to send sends.
+//! Strict priority: the first class that has a packet to send is served.
 //!
-//! A class waits for all before it, and so may starve; what limits the classes before it is their own set rate (see
-//! [`pace`](crate::queue::pace)) or a marker at the edge, as RFC 3246 §2.2 asks of expedited forwarding. A packet on the
-//! link is never interrupted: the first class waits for at most one packet of another.
+//! A class waits for all classes before it, and may starve; they are limited by their own set rate
+//! (see [`pace`](crate::queue::pace)) or by a marker at the edge, as RFC 3246 §2.2 asks of expedited forwarding. A packet in
+//! transmission is never interrupted, so the first class waits for at most one packet of another.
 //!
 //! Non-goal: shares. See [`drr`](crate::queue::drr).
 

@@ -1,8 +1,8 @@
-//! The container for classes: a queue each, with its own discipline and limit, before one link that a scheduler shares out.
+//! The container for classes: a queue for each, with its own discipline and limit, before one link that a scheduler divides.
 //!
-//! It is used as [`Fifo`] is: [`arrive`](Scheduled::arrive), and [`depart`](Scheduled::depart) whenever the link is free.
-//! As a class may be served at a set rate, the link can be free, packets wait, and yet none may leave: then
-//! [`next_ready`](Scheduled::next_ready) says when to come back. Each class counts for itself.
+//! It is used like a [`Fifo`]: [`arrive`](Scheduled::arrive), and [`depart`](Scheduled::depart) whenever the link is free. As a
+//! class may have a set rate, the link can be free and packets wait although none may leave yet: then
+//! [`next_ready`](Scheduled::next_ready) says when to ask again. Each class counts for itself.
 
 use crate::packet::{Direction, Packet};
 use crate::queue::Queue;

@@ -1,4 +1,4 @@
-//! The command line, as clap knows it: help, man pages and completions are made of it.
+//! The command line in clap's terms: help, man pages and completions are generated from it.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! What the [line](args) asks for. Data to standard output, words to standard error; 0 done, 1 failed, 2 bad input.
+//! Runs the [command](args) that was given. Data go to standard output, messages to standard error; exit status 0: done,
+//! 1: failed, 2: bad input.
 
 mod args;
 mod top;

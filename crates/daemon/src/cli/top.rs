@@ -1,4 +1,4 @@
-//! `inprofiled top`: in a terminal a table that is renewed, else one after the other.
+//! `inprofiled top`: on a terminal a table that is refreshed in place, otherwise one table after the other.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What is allowed but perhaps not meant: said as warnings, as `tc` says them.
+//! Warnings about settings that are allowed but perhaps not intended, in the words of `tc`.
 
 use inprofile_config::Section;
 use inprofile_core::params::{Value, Values};

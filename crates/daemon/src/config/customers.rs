@@ -1,4 +1,4 @@
-//! `[[…customers]]`: whose packets they are, by prefix or port, what was promised, and the marker that meters it.
+//! `[[…customers]]`: which packets are a customer's, by prefix or port; the assured rate; and the marker that meters it.
 
 use std::collections::HashSet;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! Every value in effect: as JSON, and as a person reads it, in packets, bytes and milliseconds at the set rate.
+//! Every effective value: as JSON, and as text in packets, bytes, and milliseconds at the set rate.
 
 use inprofile_config::show;
 use inprofile_core::packet::Colour;

@@ -1,4 +1,4 @@
-//! What the router's file says: checked and complete. [`read`] makes it from TOML, [`describe`] shows it.
+//! The router's configuration, checked and complete. [`read`] makes it from TOML, [`describe`] shows it.
 
 mod advice;
 mod customers;

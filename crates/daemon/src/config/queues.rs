@@ -1,8 +1,9 @@
-//! A customer's own queues: `queue`, `best_effort`, `rate`, `burst`, `priority` and `quantum` of a customer, and `shared` of a
-//! direction, the part of the link of those who have none.
+//! A customer's own queues: `queue`, `best_effort`, `rate`, `burst`, `priority` and `quantum` of a customer; and `shared` of a
+//! direction, the share of the link for customers without queues of their own.
 //!
-//! Behind the direction's link he has a link of his own: his classes are the direction's, of which he has those of his `services`,
-//! his assured queue and, where he asks for it, best effort; served first to last, all of them at no more than `rate`.
+//! Such a customer has a link of its own behind the direction's link. Its classes are those of the direction that it needs: the
+//! classes of its `services`, its assured queue and, if it asks for it, best effort; they are served in strict priority, all of
+//! them together at no more than `rate`.
 
 use inprofile_config::problem::Wrong;
 use inprofile_config::{Entry, Section};

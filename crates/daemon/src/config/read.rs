@@ -1,4 +1,4 @@
-//! The file, top down: its scalars here, its directions in [`direction`](super::direction).
+//! Reads the file from top to bottom: its top-level values here, its directions in [`direction`](super::direction).
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
-//! `role`, `dscp`, `remap`: whether what comes in is believed, and what becomes of code points that nobody has bought.
+//! `role`, `dscp`, `remap`: whether incoming code points are trusted, and what becomes of those that nobody has bought.
 //!
-//! An edge of a DiffServ domain conditions what comes in (RFC 2475 §2.1.2): no class or colour without a purchase. In the
-//! core it has been conditioned, and is believed. Either is said for the whole file or for one direction.
+//! The edge of a DiffServ domain conditions incoming traffic (RFC 2475 §2.1.2): no class or colour without a contract. In the
+//! core traffic has been conditioned already and is trusted. The role is set for the whole file or for one direction.
 
 use inprofile_config::Section;
 use inprofile_config::problem::Wrong;

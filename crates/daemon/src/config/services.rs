@@ -1,7 +1,7 @@
-//! `services` of a customer: classes he has bought beside his assured packets, each with what is let through.
+//! `services` of a customer: classes that it has bought in addition to its assured packets, each with a policed rate.
 //!
-//! What is more than that is dropped, as RFC 3246 §4 asks of an edge: expedited forwarding delays nobody only as long as less
-//! of it comes than is served.
+//! Packets beyond that rate are dropped, as RFC 3246 §4 asks of an edge: expedited forwarding has low delay only while less
+//! arrives than is served.
 
 use inprofile_config::Section;
 use inprofile_config::problem::Wrong;

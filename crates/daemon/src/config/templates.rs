@@ -1,8 +1,8 @@
-//! `[[…templates]]` and `[[…groups]]`: what many customers have in common is said once.
+//! `[[…templates]]` and `[[…groups]]`: settings that many customers share are written once.
 //!
-//! A template has any keys of a customer's but those that say who he is; a customer's own key goes before his template's. A group
-//! is a name under which customers are counted together; it may name the template of its members, which a member's own goes
-//! before.
+//! A template may have any key of a customer except those that identify one; a customer's own keys override its template's. A
+//! group is a name under which customers are counted together; it may name a template for its members, which a member's own
+//! template overrides.
 
 use std::collections::BTreeMap;
 

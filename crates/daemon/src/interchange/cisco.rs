@@ -1,4 +1,4 @@
-//! Cisco's `random-detect` and `police` lines, and those around them in a class of a policy map, into our file.
+//! Imports Cisco's `random-detect` and `police` lines, and those around them in a class of a policy map.
 
 use inprofile_config::quantity::FASTEST;
 use inprofile_core::units::Rate;

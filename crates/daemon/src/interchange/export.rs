@@ -1,8 +1,8 @@
-//! Our file as `tc` lines: what the kernel can do of it, and by name what it can't.
+//! Exports our file as `tc` commands: as much as the kernel can do; the rest is named in comments.
 //!
-//! Shape: a token bucket (`tbf`) at the set rate, strict priority (`prio`) under it, a queue each. Markers have no
-//! counterpart, and `gred` no classifier since dsmark left the kernel: these are named, not imitated. So is every setting that
-//! is not as it would be if it were left out, and that tc has no word for.
+//! Structure: a token bucket (`tbf`) at the set rate, strict priority (`prio`) below it, and a queue for each class. Markers
+//! have no counterpart, and `gred` has had no classifier since dsmark left the kernel: these are named, not imitated. So is
+//! every setting that differs from its default and that tc cannot express.
 
 use inprofile_config::show;
 use inprofile_core::params::{Default, Value, Values};

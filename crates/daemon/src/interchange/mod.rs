@@ -1,8 +1,8 @@
-//! Other routers' words: queue settings and policers of `tc`, Cisco and Open vSwitch read into our file, and our file written as
-//! lines of `tc` and Open vSwitch.
+//! Import and export: queues and policers of `tc`, Cisco and Open vSwitch into our file, and our file as commands of `tc` and
+//! Open vSwitch.
 //!
-//! Whatever is derived is said in a comment beside it; a word that is not understood is an error with its place, never
-//! left out in silence.
+//! Every derived value is explained in a comment beside it; a word that is not understood is an error with its line and column,
+//! never ignored.
 
 pub mod cisco;
 pub mod export;

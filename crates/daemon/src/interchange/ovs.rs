@@ -1,7 +1,7 @@
-//! Open vSwitch's policers into our file, and ours as its meters: `ovs-vsctl set interface … ingress_policing_rate`
+//! Imports Open vSwitch's policers and exports ours as its meters: `ovs-vsctl set interface … ingress_policing_rate`
 //! (ovs-vswitchd.conf.db(5)) and `ovs-ofctl add-meter`, `add-flow` (ovs-ofctl(8)).
 //!
-//! Both count in units of 1,000 bits. Of flows those are understood that meter what comes from an address.
+//! Both count in units of 1,000 bits. Of the flows, those that meter packets from an address are understood.
 
 use super::police::{self, Police};
 use super::words::{Complaints, Word, lines};

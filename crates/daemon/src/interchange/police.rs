@@ -1,4 +1,4 @@
-//! Policers in other routers' words: what `tc`, Open vSwitch and Cisco call them, as customers of ours.
+//! Policers in the words of `tc`, Open vSwitch and Cisco, as customers in ours.
 
 use inprofile_core::units::Rate;
 

@@ -1,7 +1,7 @@
-//! `tc qdisc … red …`, `tc qdisc … gred …` (tc-red(8), tc-gred) and `tc filter … police …` into our file.
+//! Imports `tc qdisc … red …`, `tc qdisc … gred …` (tc-red(8), tc-gred) and `tc filter … police …`.
 //!
-//! tc counts in bytes, K is 1024, and it leaves out what it can derive: min from max, max from limit, burst from both,
-//! w_q from burst. Those rules are said beside each value.
+//! tc counts in bytes, K is 1024, and it derives what is omitted: min from max, max from limit, burst from both, w_q from
+//! burst. The rule is written beside each derived value.
 
 use inprofile_core::units::Rate;
 

@@ -1,4 +1,4 @@
-//! A text as words with their places, and complaints about them.
+//! A text as words with their positions, and errors that point to them.
 
 use inprofile_config::nearest::suggest;
 use inprofile_config::{Problem, Severity};

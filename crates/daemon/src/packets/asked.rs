@@ -1,4 +1,4 @@
-//! A question to the thread that has the packets: either it is taken up and answered, or it is withdrawn, never both.
+//! A request to the packet thread: it is either accepted and answered, or withdrawn, never both.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

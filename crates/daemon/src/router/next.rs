@@ -1,4 +1,4 @@
-//! A reload: everything that takes time is done beside the packets' thread, which then takes it over at once.
+//! A reload: everything that takes time is prepared outside the packet thread, which then switches over at once.
 
 mod queues;
 

@@ -1,4 +1,4 @@
-//! Room for packets that wait: bounded, and taken only as it is needed.
+//! Buffers for waiting packets: bounded, and allocated only as they are needed.
 
 /// A packet's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

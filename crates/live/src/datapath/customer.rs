@@ -1,8 +1,8 @@
-//! What became of one customer's packets in one direction: counts by fate and colour, and how long they waited.
+//! One customer's packets in one direction: counts by outcome and colour, and how long they waited.
 //!
-//! Counts only grow, from when the customer came; rates are the differences of two looks over the time between them, as `top`
-//! shows them. `arrived` = `sent` + `dropped` + `no_buffer` + `too_late` + waiting, in packets: what is missing waits. A customer who
-//! stays in the file keeps his counts over a reload.
+//! Counts only grow, from the customer's first packet on; rates are differences of two readings over the time between them, as
+//! in `top`. `arrived` = `sent` + `dropped` + `no_buffer` + `too_late` + waiting, in packets. A customer who stays in the file
+//! keeps its counts over a reload.
 
 use std::hint;
 

@@ -1,4 +1,4 @@
-//! Propagation: what goes in comes out so much later, in order.
+//! Propagation delay: packets come out a fixed time after they went in, in order.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! How late things happened: a histogram in powers of two, of fixed size.
+//! A histogram of how late events were handled, in powers of two, of fixed size.
 
 use inprofile_core::units::Duration;
 

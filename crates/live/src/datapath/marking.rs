@@ -1,4 +1,4 @@
-//! A marker on real packets: the mechanism, its random numbers, its counts, and when it next ticks.
+//! A marker on real packets: the mechanism, its random numbers, its counts, and when it ticks next.
 
 use std::hint;
 

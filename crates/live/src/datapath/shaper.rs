@@ -1,7 +1,7 @@
-//! A shaper by absolute deadlines: a packet may go when the one before it has been sent at the set rate,
-//! reckoned from when that one *should* have gone. A caller that wakes late sends at once what is due, and loses no rate.
+//! A shaper with absolute deadlines: a packet may leave when the one before it has been sent at the set rate, counted from when
+//! that one *should* have left. So a caller that wakes late sends at once what is due, and no rate is lost.
 //!
-//! Non-goal: a burst after idleness. A link that has been idle starts anew at the arrival, as a wire does.
+//! Non-goal: a burst after an idle period. An idle link starts afresh at the next arrival, like a wire.
 
 use inprofile_core::units::{Bytes, Rate, Time};
 

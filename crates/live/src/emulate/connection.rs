@@ -1,5 +1,5 @@
-//! A TCP connection of the kernel's between two hosts: a sender that always has something to send, or so much, and a
-//! receiver that reads it. Each is a thread in its host's namespace.
+//! A TCP connection of the kernel between two hosts: a sender with unlimited data, or a given amount, and a receiver that reads
+//! it. Each is a thread in its host's namespace.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};

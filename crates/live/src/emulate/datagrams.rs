@@ -1,5 +1,5 @@
-//! Datagrams between two hosts: a sender that keeps the simulator's times, and a receiver that counts by the numbers they
-//! carry what came and what is missing. Each is a thread in its host's namespace, with a socket of the kernel's.
+//! Datagrams between two hosts: a sender that keeps the simulator's times, and a receiver that counts arrivals and losses by
+//! sequence number. Each is a thread in its host's namespace, with a socket of the kernel.
 
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};

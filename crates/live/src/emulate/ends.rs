@@ -1,4 +1,4 @@
-//! The two ends of a flow while a run lasts: two threads in two namespaces, and what they are asked.
+//! The two ends of a flow during a run: two threads in two namespaces, and the requests that they answer.
 
 use std::io;
 use std::net::{TcpListener, UdpSocket};

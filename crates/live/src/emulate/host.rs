@@ -1,4 +1,4 @@
-//! A host: a network namespace, and in it one end of a TUN device whose other end is ours.
+//! A host: a network namespace with one end of a TUN device, whose other end is in this process.
 
 use std::fs;
 use std::io;

@@ -1,9 +1,9 @@
 //! A network with real hosts: the kernel's own TCP and UDP at the ends, and between them the links, queues, markers and monitors
 //! of a simulated network, in wall time, in this process.
 //!
-//! Every sender is a network namespace of its own, every receiving node is one; each is joined to this process by a TUN
-//! device. What a host sends is read, put into the network at the moment it came, and written to the other host's device
-//! when it has come out of its last link.
+//! Every sender and every receiving node has a network namespace of its own, joined to this process by a TUN device. A packet
+//! that a host sends is read, enters the network at the time of its arrival, and is written to the other host's device when it
+//! leaves its last link.
 //!
 //! ```text
 //! namespace of tcp.0 ─ TUN ─┐                                ┌─ TUN ─ namespace of CR2

@@ -1,4 +1,4 @@
-//! What hosts and connections a network needs, and whether the kernel can stand in for its senders.
+//! Which hosts and connections a network needs, and whether the kernel can replace its senders.
 
 use std::collections::BTreeMap;
 use std::io;

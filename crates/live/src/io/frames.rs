@@ -1,4 +1,4 @@
-//! Frames one after the other in one piece of memory, each with the moment it is about.
+//! Frames one after the other in one block of memory, each with a time.
 
 use inprofile_core::units::Time;
 

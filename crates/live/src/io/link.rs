@@ -1,4 +1,4 @@
-//! What the kernel says of an interface: its link, who else has it, its addresses; and switching it up or down.
+//! What the kernel says about an interface: its link state, its master, its addresses; and switching it on or off.
 
 use std::io;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! Where frames come from and go to: one small interface, several drivers.
+//! Sources and sinks of frames: one small interface, several drivers.
 //!
 //! [`replay`] takes frames from memory or a capture under a virtual clock; [`tun`] and [`afpacket`] are Linux's.
 

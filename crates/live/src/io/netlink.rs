@@ -1,5 +1,5 @@
-//! The little of rtnetlink that is needed: a host's device up with an MTU, its addresses, its routes with their metrics; and
-//! which queue a port has of its own.
+//! The part of rtnetlink that is needed: a host's device up with an MTU, its addresses, its routes with their metrics; and which
+//! queue a port has.
 
 use std::io;
 use std::net::Ipv4Addr;

@@ -1,4 +1,4 @@
-//! Captures in the classic pcap format: read for [`replay`](super::replay), written to be looked at.
+//! Captures in the classic pcap format: read for [`replay`](super::replay), written for inspection.
 //!
 //! Both byte orders, micro- and nanoseconds, Ethernet and raw IP. Non-goal: pcapng.
 

@@ -1,4 +1,4 @@
-//! Frames from memory or from a capture, under a virtual clock: the same input gives the same run, anywhere.
+//! Frames from memory or from a capture, under a virtual clock: equal input gives equal runs on any machine.
 
 use std::collections::VecDeque;
 use std::io;

@@ -1,7 +1,7 @@
-//! TUN devices: a port is the process's end, the host's end is an interface like any other.
+//! TUN devices: the port is the process's end; the host's end is an ordinary interface.
 //!
-//! Packets come and go whole, without a link layer; as no offload is asked for, the host's stack makes none larger
-//! than the MTU and finishes every checksum itself.
+//! Packets are whole IP packets without a link layer. As no offload is requested, the host's stack sends none larger than the
+//! MTU and computes every checksum itself.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};

@@ -1,4 +1,4 @@
-//! The Internet checksum: whole (RFC 1071), and after a change of one word (RFC 1624).
+//! The Internet checksum: computed in full (RFC 1071), and updated for one changed word (RFC 1624).
 
 /// The one's complement sum of `bytes` in words of 16 bits, an odd last byte padded with zero; folded, not inverted.
 ///

@@ -1,9 +1,9 @@
-//! An interface for one alone: a second process that forwards at the same port would send every frame again.
+//! Exclusive use of an interface: a second process forwarding at the same port would send every frame twice.
 //!
-//! The kernel lets any number of packet sockets have an interface. So whoever takes one for itself alone binds one more socket to
-//! it, for a protocol that nothing has, and looks in the list of packet sockets whether another has done the same. Such a socket
-//! takes CAP_NET_RAW, so that nobody else can keep an interface from us, and goes with its process, whatever its end.
-//! Non-goal: other programs' packet sockets. A capture may well run beside.
+//! The kernel lets any number of packet sockets use an interface. So a process that wants it for itself binds one more socket to
+//! it, for a protocol that nothing uses, and looks for another such socket in the list of packet sockets. Such a socket needs
+//! CAP_NET_RAW, so nobody else can keep an interface from us, and it disappears with its process, however that ends.
+//! Non-goal: other programs' packet sockets. A capture may run at the same time.
 
 use std::fs;
 use std::io;

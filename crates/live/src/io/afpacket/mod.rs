@@ -1,11 +1,11 @@
-//! Ports on Linux's packet sockets: works on every interface, and without root inside a user and network namespace.
+//! Ports on Linux's packet sockets: they work on every interface, and without root inside a user and network namespace.
 //!
-//! Frames come in through a ring shared with the kernel (TPACKET_V2: it hands over each frame as it comes, where V3
-//! gathers them for a millisecond) and go out in batches by an [outlet]. What the port itself sends is not seen again
-//! (PACKET_IGNORE_OUTGOING), and a VLAN tag the kernel took off is put back.
-//! Every frame comes with the moment the kernel took it in: who is woken late still knows when it came.
-//! Non-goal: super-packets. A frame longer than the ring's places is counted as missed; switch GRO, TSO and checksum
-//! offload off at both ends.
+//! Frames are received through a ring shared with the kernel (TPACKET_V2, which hands over each frame as it comes; V3 would
+//! collect them for a millisecond) and sent in batches by an [outlet]. Frames that the port itself sends are not received again
+//! (PACKET_IGNORE_OUTGOING), and a VLAN tag that the kernel has removed is put back.
+//! Every frame has the time at which the kernel received it, so a thread that wakes late still knows when it came.
+//! Non-goal: super-packets. A frame longer than a slot of the ring is counted as missed; GRO, TSO and checksum offload must be
+//! off at both ends.
 
 pub mod claim;
 pub mod outlet;

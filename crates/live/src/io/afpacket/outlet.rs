@@ -1,7 +1,7 @@
-//! The way out of a port: a packet socket of its own, to which frames are handed in batches.
+//! The sending side of a port: a packet socket of its own, which takes frames in batches.
 //!
-//! Past the interface's own queue (PACKET_QDISC_BYPASS) where it has one; where it has none, in [trains](super::train).
-//! Which it is belongs to the interface, so both options are set with each binding.
+//! If the interface has a queue of its own, it is bypassed (PACKET_QDISC_BYPASS); if not, frames are sent in
+//! [trains](super::train). Which applies depends on the interface, so both options are set with each binding.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};

@@ -1,6 +1,6 @@
-//! The ring of received frames that the kernel and this process share (TPACKET_V2).
+//! The ring of received frames shared with the kernel (TPACKET_V2).
 //!
-//! Each place is the kernel's until its status says otherwise, then ours until we write it back.
+//! Each slot belongs to the kernel until its status says otherwise, and then to us until we write it back.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};

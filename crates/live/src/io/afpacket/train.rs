@@ -1,12 +1,12 @@
-//! Packet trains: TCP segments of one connection that leave at the same moment, one behind the other, are handed to the
-//! kernel as one long segment and the headers by which it is to be cut (generic segmentation offload, PACKET_VNET_HDR).
+//! Packet trains: consecutive TCP segments of one connection that leave at the same time are given to the kernel as one long
+//! segment, with the headers that say how to cut it (generic segmentation offload, PACKET_VNET_HDR).
 //!
-//! One call, one look for a route out and one wake-up of whoever receives then serve the whole train, where sending frames
-//! one by one pays for each. A segment joins a train only if cutting gives back its very bytes: what Linux's software
-//! segmentation derives (length, IPv4's identification, sequence number, PSH, checksums) must be what the segment has, and
-//! everything else must be as in the first. So checksums are verified: a segment with a wrong one goes by itself, and
-//! stays wrong. Frames keep their order, and none waits for another.
-//! Non-goal: putting together what other frames stand between; VLAN tags, IP options, extension headers.
+//! One system call, one route lookup and one wake-up of the receiver then serve the whole train. A segment joins a train only
+//! if cutting restores its exact bytes: the fields that Linux's software segmentation derives (length, IPv4's identification,
+//! sequence number, PSH, checksums) must be those of the segment, and everything else as in the first one. So checksums are
+//! verified: a segment with a wrong one is sent by itself, and stays wrong. Frames keep their order, and none waits for
+//! another.
+//! Non-goal: joining segments with other frames between them; VLAN tags, IP options, extension headers.
 
 use crate::packet::checksum;
 use crate::packet::{self, Family, Layer, Transport};
