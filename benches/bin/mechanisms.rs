@@ -121,6 +121,19 @@ impl Queue for Seen<'_> {
     fn mark(&mut self, _: u32) -> bool {
         false
     }
+    fn join(&mut self, _: u32) {}
+    fn packets_in(&self, _: u32) -> u32 {
+        0
+    }
+    fn bytes_in(&self, _: u32) -> u64 {
+        0
+    }
+    fn head_of(&self, _: u32) -> Option<u32> {
+        None
+    }
+    fn evict_from(&mut self, _: u32, _: End) -> Option<u32> {
+        None
+    }
 }
 
 /// One object on a cache line of its own, as a table of flows or queues would keep it.

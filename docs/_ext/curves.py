@@ -333,6 +333,28 @@ def _delays(queues: dict[str, Table]) -> Curve:
     )
 
 
+def _isolation(queues: dict[str, Table]) -> Curve:
+    """What a flow gets that sends whatever happens, beside four TCP flows, over what it sends."""
+    rows: Rows = []
+    for line, queue in {"drop_tail": {"aqm": "drop_tail"}, **queues}.items():
+        for sent in [0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12]:
+            flows = [{"name": "tcp", "count": 4}, _cbr("u", f"{sent} Mbit/s")]
+            result = _experiment({"limit": "200 packets", **queue}, flows, seconds=20).run(1)
+            got = next(row["throughput"] for row in result.flows.to_pylist() if row["flow"].startswith("u"))
+            rows.append({"line": line, "x": sent, "y": got / 1e6})
+    return Curve(
+        "rate sent (Mbit/s)",
+        "rate received (Mbit/s)",
+        "A flow that sends at a constant rate, and four TCP flows at a link of 10 Mbit/s: what it gets.",
+        rows,
+    )
+
+
+@curve("fq_codel")
+def _fq_codel() -> Curve:
+    return _isolation({"codel": {"aqm": "codel"}, "fq_codel": {"aqm": "fq_codel"}})
+
+
 # Markers
 
 RATES = [0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0, 3.5, 4.0]

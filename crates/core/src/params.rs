@@ -105,6 +105,8 @@ impl Bounds {
     pub const NON_NEGATIVE: Bounds = Bounds { min: 0.0, max: f64::INFINITY, open_min: false };
     /// Flows that a table has room for: it takes all its memory at the start.
     pub const FLOWS: Bounds = Bounds { min: 1.0, max: 1e6, open_min: false };
+    /// Queues that flows are hashed into: as many as Linux allows (RFC 8290 §1.3).
+    pub const QUEUES: Bounds = Bounds { min: 1.0, max: 65_535.0, open_min: false };
     /// 0 to 1.
     pub const UNIT: Bounds = Bounds { min: 0.0, max: 1.0, open_min: false };
     /// Above 0, to 1.

@@ -218,6 +218,9 @@ mechanisms! { ($)
     "pi2" = Pi2(Box<aqm::pi2::Pi2>, aqm::pi2::Params),
         "RFC 9332 §2.4; De Schepper et al. 2016",
         "Holds the queueing delay at a target by a PI controller whose probability is squared for drops, and marks ECT(1) with k times it.";
+    "fq_codel" = FqCodel(Box<aqm::fq_codel::FqCodel>, aqm::fq_codel::Params),
+        "RFC 8290",
+        "A queue for each flow, round robin among them with sparse flows first, and CoDel within each.";
     "dsred" = DsRed(Box<ns2::dsred::DsRed>, ns2::dsred::Params),
         "ns-2.35, dsRED/core",
         "ns-2's own RIO-C, RIO-D and WRED, with its faults: for comparing with what it published.";
@@ -295,6 +298,12 @@ impl AnyAqm {
             m => m.depart(now, packet, since, queue, rng, why),
             m.depart_dyn(now, packet, since, queue, rng, why)
         )
+    }
+
+    /// Of several queues: which one's head is asked about next.
+    #[inline]
+    pub fn next_queue<Q: Queue>(&mut self, now: Time, queue: &mut Q, rng: &mut Rng) -> Option<u32> {
+        each_aqm!(self, m => m.next_queue(now, queue, rng), m.next_queue_dyn(now, queue, rng))
     }
 }
 

@@ -60,6 +60,11 @@ impl Rng {
         }
     }
 
+    /// So many random bits as a uniform number has: 53.
+    pub fn bits(&mut self) -> u64 {
+        (self.uniform() * (1u64 << 53) as f64) as u64
+    }
+
     /// True with probability `p`; draws a number, noted as `what`, only if that is open.
     #[inline]
     pub fn chance<W: Why + ?Sized>(&mut self, what: &'static str, p: f64, why: &mut W) -> bool {
@@ -94,7 +99,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 }
 
 /// SplitMix64's finaliser (Steele, Lea, Flood 2014): neighbouring seeds become unrelated.
-fn mix(x: u64) -> u64 {
+pub(crate) fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

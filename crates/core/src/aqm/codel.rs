@@ -229,6 +229,24 @@ impl Vars {
         Departure::Drop(ABOVE_TARGET)
     }
 
+    /// §5.5, where a queue among others is looked at and found empty: no packet has waited too long.
+    pub fn found_empty(&mut self) {
+        self.first_above_time = None;
+        // The packet behind the first drop of a dropping state goes out; that there is none doesn't end the state.
+        self.dropping &= self.pending.take() == Some(Pending::Entered);
+    }
+
+    /// So many packets were dropped in another's favour, and count as drops of this state.
+    pub fn count_drops(&mut self, packets: u32) {
+        self.count = self.count.saturating_add(packets);
+    }
+
+    /// Whether it is in the dropping state.
+    #[must_use]
+    pub fn dropping(&self) -> bool {
+        self.dropping
+    }
+
     /// §5.5: enters the dropping state. If it was in one not long ago, what it dropped by then controlled the queue, and
     /// is where it starts from now.
     fn enter(&mut self, c: &Control, now: Time) {
@@ -338,5 +356,7 @@ impl Aqm for Codel {
     }
 }
 
+#[cfg(test)]
+pub mod oracle;
 #[cfg(test)]
 mod tests;

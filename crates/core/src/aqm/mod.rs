@@ -3,6 +3,8 @@
 pub mod codel;
 pub mod drop_tail;
 pub mod fdd_red;
+pub mod fq;
+pub mod fq_codel;
 pub mod l4s;
 pub mod pie;
 pub mod red;
@@ -66,6 +68,22 @@ pub trait Aqm: Mechanism {
         Departure::Send
     }
 
+    /// How many queues it keeps its packets in; 0: all wait in one, first in, first out. One with several [serves](Aqm::serves), tells
+    /// each arrival's queue by [`Queue::join`], and is asked for the [next](Aqm::next_queue).
+    fn flow_queues(&self) -> u32 {
+        0
+    }
+
+    /// Of several queues: the one whose head is asked about next, which is not empty; `None` once all are. Asked again whenever
+    /// what it named has been sent or dropped.
+    fn next_queue<Q: Queue + ?Sized>(&mut self, now: Time, queue: &mut Q, rng: &mut Rng) -> Option<u32>
+    where
+        Self: Sized,
+    {
+        let _ = (now, queue, rng);
+        None
+    }
+
     /// Where its source reads a limit otherwise than [`Queue::fits`] does: a packet joins while fewer bytes than this wait,
     /// whatever its own size. `None`: all that waits, the packet included, is within the limit.
     fn joins_below(&self, limit: Backlog) -> Option<u64> {
@@ -106,6 +124,8 @@ pub trait DynAqm: Aqm {
         rng: &mut Rng,
         why: &mut dyn Why,
     ) -> Departure;
+    /// [`Aqm::next_queue`].
+    fn next_queue_dyn(&mut self, now: Time, queue: &mut dyn Queue, rng: &mut Rng) -> Option<u32>;
     /// For all that is no decision.
     fn object(&self) -> &(dyn Aqm + 'static);
     /// For all that is no decision.
@@ -133,6 +153,9 @@ impl<A: Aqm + 'static> DynAqm for A {
         why: &mut dyn Why,
     ) -> Departure {
         self.depart(now, packet, since, queue, rng, why)
+    }
+    fn next_queue_dyn(&mut self, now: Time, queue: &mut dyn Queue, rng: &mut Rng) -> Option<u32> {
+        self.next_queue(now, queue, rng)
     }
     fn object(&self) -> &(dyn Aqm + 'static) {
         self

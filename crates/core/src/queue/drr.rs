@@ -119,6 +119,12 @@ impl Scheduler for Drr {
     fn sent(&mut self, class: usize, bytes: u32) {
         self.deficits[class] -= i64::from(bytes);
     }
+
+    fn emptied(&mut self, class: usize) {
+        // Their Fig. 4, and what it owes for a packet larger than was shown goes with it.
+        self.deficits[class] = 0;
+        self.granted &= self.turn != class;
+    }
 }
 
 #[cfg(test)]

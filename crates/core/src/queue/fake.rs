@@ -62,4 +62,17 @@ impl Queue for Fake {
     fn mark(&mut self, _: u32) -> bool {
         false
     }
+    fn join(&mut self, _: u32) {}
+    fn packets_in(&self, _: u32) -> u32 {
+        0
+    }
+    fn bytes_in(&self, _: u32) -> u64 {
+        0
+    }
+    fn head_of(&self, _: u32) -> Option<u32> {
+        None
+    }
+    fn evict_from(&mut self, _: u32, _: End) -> Option<u32> {
+        None
+    }
 }

@@ -1,9 +1,12 @@
 //! A queue, first in, first out, with a hard limit. It holds the packets, carries out its discipline's decisions and counts.
+//!
+//! A discipline that keeps flows apart has [several queues](FlowQueues) within that limit, and says which one is next.
 
 use std::collections::VecDeque;
 use std::ops::Deref;
 
 use crate::packet::{Colour, FlowId, Packet};
+use crate::queue::flow_queues::FlowQueues;
 use crate::queue::{End, Queue};
 use crate::registry::AnyAqm;
 use crate::rng::Rng;
@@ -100,7 +103,10 @@ impl Counts {
 /// A queue that a discipline decides on.
 #[derive(Debug)]
 pub struct Fifo<T> {
+    /// All that waits; where there are flow queues, only what was taken over from other queues, which leaves first.
     ring: VecDeque<T>,
+    /// The queues of a discipline that keeps flows apart.
+    flows: Option<Box<FlowQueues<T>>>,
     packets: [u32; 3],
     bytes: [u64; 3],
     limit: Backlog,
@@ -120,6 +126,7 @@ impl<T: Item> Fifo<T> {
     pub fn new(limit: Backlog) -> Fifo<T> {
         Fifo {
             ring: VecDeque::new(),
+            flows: None,
             packets: [0; 3],
             bytes: [0; 3],
             limit,
@@ -135,10 +142,11 @@ impl<T: Item> Fifo<T> {
         }
     }
 
-    /// Empty, with the limit as this discipline reads it.
+    /// Empty, with the queues that this discipline keeps, and the limit as it reads it.
     #[must_use]
     pub fn before(limit: Backlog, aqm: &AnyAqm) -> Fifo<T> {
-        let queue = Fifo::new(limit);
+        let flows = Some(aqm.flow_queues()).filter(|n| *n > 0).map(|n| Box::new(FlowQueues::new(n)));
+        let queue = Fifo { flows, ..Fifo::new(limit) };
         match aqm.joins_below(limit) {
             Some(bytes) => Fifo { most: (u32::MAX, bytes), counted: 1, ..queue },
             None => queue,
@@ -178,17 +186,31 @@ impl<T: Item> Fifo<T> {
         }
         self.packets[colour] += 1;
         self.bytes[colour] += u64::from(packet.size);
-        self.ring.push_back(item);
+        match &mut self.flows {
+            None => self.ring.push_back(item),
+            Some(flows) => flows.push(item),
+        }
         verdict
     }
 
-    /// The packet next in line.
+    /// The packet next in line, where all wait in one.
     #[must_use]
     pub fn head(&self) -> Option<&T> {
         self.ring.front()
     }
 
-    /// Takes the packet next in line to the link, without asking anybody.
+    /// Size of the packet next in line; 1 where the discipline has yet to say which of several queues is next. A scheduler that
+    /// was shown less than what then leaves has it owed.
+    #[must_use]
+    #[inline]
+    pub fn next_size(&self) -> Option<u32> {
+        match self.ring.front() {
+            Some(item) => Some(item.size()),
+            None => (self.flows.is_some() && self.packets() > 0).then_some(1),
+        }
+    }
+
+    /// Takes the packet next in line to the link, without asking anybody. Where there are flow queues: one that was taken over.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         let item = self.ring.pop_front()?;
@@ -218,7 +240,11 @@ impl<T: Item> Fifo<T> {
         why: &mut W,
         mut dropped: impl FnMut(T, Cause),
     ) -> Option<T> {
-        while let Some(mut item) = self.ring.pop_front() {
+        if self.flows.is_some() && !self.ring.is_empty() {
+            // The discipline knows nothing of what came before it.
+            return self.pop();
+        }
+        while let Some(mut item) = self.take_next(now, aqm, rng) {
             self.forget(&item);
             let colour = item.colour() as usize;
             let mut verdict = aqm.depart(now, &as_packet(&item), item.since(), self, rng, why);
@@ -243,6 +269,18 @@ impl<T: Item> Fifo<T> {
         None
     }
 
+    /// Takes out the packet that the discipline is asked about next.
+    #[inline]
+    fn take_next(&mut self, now: Time, aqm: &mut AnyAqm, rng: &mut Rng) -> Option<T> {
+        if self.flows.is_none() {
+            return self.ring.pop_front();
+        }
+        let queue = aqm.next_queue(now, self, rng)?;
+        let item = self.flows.as_mut()?.take(queue, End::Head);
+        debug_assert!(item.is_some(), "the discipline named an empty queue");
+        item
+    }
+
     /// The link has finished its last packet and finds nothing to send.
     pub fn went_idle(&mut self, at: Time) {
         self.idle_since = Some(at);
@@ -253,32 +291,34 @@ impl<T: Item> Fifo<T> {
         self.idle_since = None;
     }
 
-    /// The item that joined last, for whoever pushed it to complete.
-    pub fn tail_mut(&mut self) -> Option<&mut T> {
-        self.ring.back_mut()
-    }
-
     /// A packet that the discipline has evicted and that nobody has taken yet.
     pub fn take_evicted(&mut self) -> Option<T> {
         self.evicted.pop()
     }
 
     /// Takes over the packets of another queue, behind its own, and its counts, without asking anybody: for a queue that
-    /// is set up anew while packets wait. It may be over its limit until they have left.
-    pub fn take_over(&mut self, other: Fifo<T>) {
+    /// is set up anew while packets wait. It may be over its limit until they have left. Where flows were kept apart and the
+    /// discipline is the `same`, they stay in their queues; otherwise what waits goes in the order in which it came, and,
+    /// where flows are kept apart from now on, leaves before all that comes.
+    pub fn take_over(&mut self, mut other: Fifo<T>, same: bool) {
         for colour in 0..3 {
             self.packets[colour] += other.packets[colour];
             self.bytes[colour] += other.bytes[colour];
         }
         self.counts = self.counts.and(&other.counts);
         self.ring.extend(other.ring);
+        match (other.flows.take(), &self.flows) {
+            (Some(theirs), Some(ours)) if same && ours.is_empty() => self.flows = Some(theirs),
+            (Some(mut theirs), _) => self.ring.extend(theirs.drain()),
+            (None, _) => {}
+        }
         self.evicted.extend(other.evicted);
         self.idle_since = self.idle_since.zip(other.idle_since).map(|(a, b)| a.max(b));
     }
 
-    /// Everything waiting, head first.
+    /// Everything waiting, head first; of several queues one after the other.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.ring.iter()
+        self.ring.iter().chain(self.flows.iter().flat_map(|flows| flows.iter()))
     }
 
     /// Counts since the start of the run.
@@ -293,6 +333,13 @@ impl<T: Item> Fifo<T> {
         self.packets
     }
 
+    /// A packet has been taken out in favour of another.
+    fn count_evicted(&mut self, victim: T) {
+        self.forget(&victim);
+        self.counts.dropped[Cause::EVICTED.index()][victim.colour() as usize] += 1;
+        self.evicted.push(victim);
+    }
+
     #[inline]
     fn forget(&mut self, item: &T) {
         let colour = item.colour() as usize;
@@ -304,7 +351,7 @@ impl<T: Item> Fifo<T> {
 impl<T: Item> Queue for Fifo<T> {
     #[inline]
     fn packets(&self) -> u32 {
-        self.ring.len() as u32
+        self.packets[0] + self.packets[1] + self.packets[2]
     }
     #[inline]
     fn bytes(&self) -> u64 {
@@ -332,14 +379,17 @@ impl<T: Item> Queue for Fifo<T> {
         self.idle_since
     }
     #[inline]
-    fn head_since(&self, _: u32) -> Option<Time> {
-        self.ring.front().map(Item::since)
+    fn head_since(&self, queue: u32) -> Option<Time> {
+        match &self.flows {
+            None => self.ring.front().map(Item::since),
+            Some(flows) => flows.get(queue, End::Head).map(Item::since),
+        }
     }
     fn has(&self, flow: FlowId) -> bool {
-        self.ring.iter().any(|item| item.flow() == flow)
+        self.iter().any(|item| item.flow() == flow)
     }
     fn packets_of_flow(&self, flow: FlowId) -> u32 {
-        self.ring.iter().filter(|item| item.flow() == flow).count() as u32
+        self.iter().filter(|item| item.flow() == flow).count() as u32
     }
     fn position(&self, flow: FlowId, end: End) -> Option<u32> {
         let mut of_flow = self.ring.iter().enumerate().filter(|(_, item)| item.flow() == flow);
@@ -352,9 +402,7 @@ impl<T: Item> Queue for Fifo<T> {
     }
     fn evict(&mut self, position: u32) -> bool {
         let Some(victim) = self.ring.remove(position as usize) else { return false };
-        self.forget(&victim);
-        self.counts.dropped[Cause::EVICTED.index()][victim.colour() as usize] += 1;
-        self.evicted.push(victim);
+        self.count_evicted(victim);
         true
     }
     fn mark(&mut self, position: u32) -> bool {
@@ -362,6 +410,29 @@ impl<T: Item> Queue for Fifo<T> {
         let marked = item.mark();
         self.counts.marked[item.colour() as usize] += u64::from(marked);
         marked
+    }
+    #[inline]
+    fn join(&mut self, queue: u32) {
+        if let Some(flows) = &mut self.flows {
+            flows.join(queue);
+        }
+    }
+    #[inline]
+    fn packets_in(&self, queue: u32) -> u32 {
+        self.flows.as_ref().map_or(0, |flows| flows.packets(queue))
+    }
+    #[inline]
+    fn bytes_in(&self, queue: u32) -> u64 {
+        self.flows.as_ref().map_or(0, |flows| flows.bytes(queue))
+    }
+    fn head_of(&self, queue: u32) -> Option<u32> {
+        Some(self.flows.as_ref()?.get(queue, End::Head)?.size())
+    }
+    fn evict_from(&mut self, queue: u32, end: End) -> Option<u32> {
+        let victim = self.flows.as_mut()?.take(queue, end)?;
+        let size = victim.size();
+        self.count_evicted(victim);
+        Some(size)
     }
 }
 

@@ -4,6 +4,7 @@ pub mod drr;
 #[cfg(test)]
 pub mod fake;
 pub mod fifo;
+pub mod flow_queues;
 pub mod hierarchy;
 pub mod pace;
 pub mod priority;
@@ -54,4 +55,14 @@ pub trait Queue {
     /// Marks the waiting packet at this position as having experienced congestion; false if there is none, or its
     /// transport doesn't understand ECN.
     fn mark(&mut self, position: u32) -> bool;
+    /// Where the discipline keeps [several queues](crate::aqm::Aqm::flow_queues): the arrival it decides on joins this one, if it joins.
+    fn join(&mut self, queue: u32);
+    /// Packets in one of several queues.
+    fn packets_in(&self, queue: u32) -> u32;
+    /// Bytes in one of several queues.
+    fn bytes_in(&self, queue: u32) -> u64;
+    /// Size of the packet at the head of one of several queues.
+    fn head_of(&self, queue: u32) -> Option<u32>;
+    /// Drops a packet of one of several queues: its size, if there was one.
+    fn evict_from(&mut self, queue: u32, end: End) -> Option<u32>;
 }

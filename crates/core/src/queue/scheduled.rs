@@ -100,7 +100,7 @@ impl<T: Item> Scheduled<T> {
             if migration.unchanged {
                 (new.aqm, new.pace, new.due) = (class.aqm, class.pace, class.due);
             }
-            new.queue.take_over(class.queue);
+            new.queue.take_over(class.queue, migration.unchanged);
         }
     }
 
@@ -172,6 +172,9 @@ impl<T: Item> Scheduled<T> {
     pub fn finish(&mut self, now: Time) {
         if let Some(done) = self.sending.take() {
             self.classes[done].rest(now);
+            if self.classes[done].queue.packets() == 0 {
+                self.scheduler.emptied(done);
+            }
         }
     }
 
@@ -224,7 +227,7 @@ impl<T: Item> Class<T> {
     /// Size of the first packet, if it may be sent now.
     fn head(&self, now: Time) -> Option<u32> {
         let ready = self.pace.as_ref().is_none_or(|p| p.ready_at() <= now);
-        self.queue.head().filter(|_| ready).map(Item::size)
+        self.queue.next_size().filter(|_| ready)
     }
 
     /// The link has finished with this class; its queue is idle if nothing waits.

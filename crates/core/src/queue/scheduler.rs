@@ -11,4 +11,9 @@ pub trait Scheduler: Send {
     fn sent(&mut self, class: usize, bytes: u32) {
         let _ = (class, bytes);
     }
+
+    /// The class that was served last has nothing left, now that the link is free: told whether or not anybody asks who is next.
+    fn emptied(&mut self, class: usize) {
+        let _ = class;
+    }
 }

@@ -65,6 +65,12 @@ macro_rules! schedulers {
                     AnyScheduler::Custom(s) => s.sent(class, bytes),
                 }
             }
+            fn emptied(&mut self, class: usize) {
+                match self {
+                    $( AnyScheduler::$variant(s) => s.emptied(class), )*
+                    AnyScheduler::Custom(s) => s.emptied(class),
+                }
+            }
         }
     };
 }

@@ -25,7 +25,7 @@ fn value_of(field: &Field) -> Value {
         Kind::Number => Value::Number(0.5),
         Kind::Rate => Value::Rate(Rate(1_000_000)),
         Kind::Duration => Value::Duration(Duration::from_millis(100)),
-        Kind::Bytes => Value::Bytes(Bytes(1000)),
+        Kind::Bytes => Value::Bytes(Bytes(2000)),
         Kind::Backlog if field.name.starts_with("max") => Value::Backlog(Backlog::Packets(60.0)),
         Kind::Backlog => Value::Backlog(Backlog::Packets(20.0)),
         Kind::Choice(words) => Value::Choice(words[0]),
@@ -142,6 +142,7 @@ fn parameters_can_be_read_back_as_written() {
     round_trips::<queue::drr::Params>();
     round_trips::<aqm::fdd_red::Params>();
     round_trips::<aqm::wred::Params>();
+    round_trips::<aqm::fq_codel::Params>();
     round_trips::<ns2::dsred::Params>();
 }
 

@@ -266,6 +266,7 @@ fn every_scheduler_gives_the_same_verdicts() {
         [("rio", rate(1_500)), ("wred", rate(1_000)), ("rio", rate(700))],
         [("drop_tail", rate(400)), ("rio", None), ("fdd_red", None)],
         [("rio", None), ("drop_tail", None), ("red", None)],
+        [("fq_codel", rate(900)), ("fq_codel", None), ("rio", None)],
     ];
     for scheduler in &registry.schedulers {
         for classes in sets.map(|set| set.map(|(name, rate)| (aqm(name), rate))) {

@@ -1,3 +1,4 @@
+use super::oracle::Rfc;
 use super::*;
 use crate::packet::Ecn;
 use crate::packet::FlowId;
@@ -7,7 +8,6 @@ use crate::rng::Rng;
 use crate::units::{Backlog, Rate};
 use crate::verdict::Silent;
 use proptest::prelude::*;
-use std::collections::VecDeque;
 
 const MS: u64 = 1_000_000_000;
 const CONTEXT: Context = Context {
@@ -247,87 +247,6 @@ fn odd_parameters_are_refused_or_remarked_on() {
     assert_eq!(check(100, 100.0), Err("target"));
     // 6 packets of 1,000 B at 10 Mbit/s: 4.8 ms.
     assert_eq!(check(5, 6.0), Ok(vec!["target"]));
-}
-
-/// RFC 8289 §5, on a queue of its own: the pseudocode's routines and variables, time as signed picoseconds.
-#[derive(Default)]
-struct Rfc {
-    queue: VecDeque<(u32, u32, i128, bool)>,
-    first_above_time: i128,
-    drop_next: i128,
-    count: i64,
-    lastcount: i64,
-    dropping: bool,
-    dropped: Vec<u32>,
-}
-
-impl Rfc {
-    const TARGET: i128 = 5 * MS as i128;
-    const INTERVAL: i128 = 100 * MS as i128;
-    const MAXPACKET: u64 = 1000;
-
-    fn control_law(t: i128, count: i64) -> i128 {
-        t + (Rfc::INTERVAL as f64 / (count as f64).sqrt()) as i128
-    }
-
-    fn dodequeue(&mut self, now: i128) -> (Option<(u32, u32, i128, bool)>, bool) {
-        let Some(p) = self.queue.pop_front() else {
-            self.first_above_time = 0;
-            return (None, false);
-        };
-        let mut ok_to_drop = false;
-        let bytes: u64 = self.queue.iter().map(|p| u64::from(p.1)).sum();
-        if now - p.2 < Rfc::TARGET || bytes <= Rfc::MAXPACKET {
-            self.first_above_time = 0;
-        } else if self.first_above_time == 0 {
-            self.first_above_time = now + Rfc::INTERVAL;
-        } else if now >= self.first_above_time {
-            ok_to_drop = true;
-        }
-        (Some(p), ok_to_drop)
-    }
-
-    /// The number of the packet that leaves, and whether it is marked.
-    fn deque(&mut self, now: i128, ecn: bool) -> Option<(u32, bool)> {
-        let (mut p, mut ok_to_drop) = self.dodequeue(now);
-        if self.dropping {
-            if !ok_to_drop {
-                self.dropping = false;
-            }
-            while now >= self.drop_next && self.dropping {
-                self.count += 1;
-                let head = p.expect("ok to drop");
-                if ecn && head.3 {
-                    self.drop_next = Rfc::control_law(self.drop_next, self.count);
-                    return Some((head.0, true));
-                }
-                self.dropped.push(head.0);
-                (p, ok_to_drop) = self.dodequeue(now);
-                if !ok_to_drop {
-                    self.dropping = false;
-                } else {
-                    self.drop_next = Rfc::control_law(self.drop_next, self.count);
-                }
-            }
-        } else if ok_to_drop {
-            let head = p.expect("ok to drop");
-            let marked = ecn && head.3;
-            if !marked {
-                self.dropped.push(head.0);
-                (p, _) = self.dodequeue(now);
-            }
-            self.dropping = true;
-            let delta = self.count - self.lastcount;
-            self.count = 1;
-            if delta > 1 && now - self.drop_next < 16 * Rfc::INTERVAL {
-                self.count = delta;
-            }
-            self.drop_next = Rfc::control_law(now, self.count);
-            self.lastcount = self.count;
-            return p.map(|p| (p.0, marked));
-        }
-        p.map(|p| (p.0, false))
-    }
 }
 
 proptest! {

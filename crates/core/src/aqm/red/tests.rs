@@ -174,7 +174,7 @@ proptest! {
         for (i, (size, leaves)) in sizes.iter().enumerate() {
             if lowered && i == sizes.len() / 2 {
                 let old = std::mem::replace(&mut queue, Fifo::new(Backlog::Bytes(f64::from(limit))));
-                queue.take_over(old);
+                queue.take_over(old, false);
             }
             let packet = Packet { size: *size, ..Packet::default() };
             let item = Stamped { packet, since: Time::ZERO };

@@ -1,0 +1,268 @@
+//! FQ-CoDel: a queue for each flow, deficit round robin among them with those first that build no backlog, and CoDel within each.
+//!
+//! A flow that sends little finds its queue empty and goes before the others; one that sends much waits for its turn behind its
+//! own packets, and CoDel drops of those. So nobody's delay is of another's making, and shares are equal in bytes. The hard limit
+//! is one for all queues: what is too much is taken from the head of the queue that holds most.
+//! Source: RFC 8290 (its scheduler is in [`fq`](super::fq)), with [CoDel](super::codel) of RFC 8289 on each queue's own backlog.
+//! `variant = "linux"`: CoDel's [control law](super::codel) is Linux's, and CoDel rests while no more than a packet waits in all
+//! queues, not in its own; over the limit half the bytes of a queue go, not half its packets, and count as CoDel's drops; an empty
+//! new queue goes behind old ones, if there are any (RFC: in any case).
+//! Non-goal: a queue for each flow for certain. Flows are hashed, and those that collide share a queue (§5.3).
+
+use crate::aqm::codel::Variant;
+use crate::aqm::fq::{self, Hash, Scheduler};
+use crate::aqm::{Aqm, codel};
+use crate::mechanism::{Gauge, Mechanism};
+use crate::packet::Packet;
+use crate::params::{Build, Context, Fault, Warning};
+use crate::queue::{End, Queue};
+use crate::rng::Rng;
+use crate::units::{Backlog, Bytes, Duration, Time};
+use crate::verdict::{Admission, Cause, Departure, Why};
+
+crate::params! {
+    /// What an operator sets.
+    pub struct Params {
+        /// Bytes that a flow's queue may send in one turn; a new one goes before others while it sends less. Default: a full packet.
+        flow_quantum: Option<Bytes> [POSITIVE];
+        /// Queues that flows are hashed into.
+        flows: u64 [QUEUES] = 1024;
+        /// Packets of ECN-capable transports are marked once they have waited longer than this, whatever CoDel says (§5.2.7).
+        ce_threshold: Option<Duration> [POSITIVE];
+        /// Where the limit is exceeded, half of the queue that holds most goes, but no more packets than this at once.
+        drop_batch: u64 [POSITIVE] = 64;
+        /// A second limit, in bytes, beside the queue's.
+        memory_limit: Option<Bytes> [POSITIVE];
+        /// RFC 8290's algorithm with CoDel as in RFC 8289, or Linux's `sch_fq_codel`.
+        variant: Variant = Variant::Rfc8289;
+        ..codel: codel::Params { ecn = true };
+    }
+}
+
+impl Build for Params {
+    type Mechanism = FqCodel;
+
+    fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        let mut warnings = self.codel.check(context)?;
+        warnings.extend(fq::check_quantum(self.flow_quantum, context)?);
+        if let Some(memory) = self.memory_limit
+            && memory < context.packet
+        {
+            return Err(Fault {
+                field: "memory_limit",
+                problem: format!("{memory} has no room for a full packet of {}", context.packet),
+                remedy: "a few packets for each flow at least, such as \"4 MB\"".into(),
+            });
+        }
+        if let Some(rate) = context.link_rate
+            && rate.serialise(context.packet) > self.codel.target
+        {
+            // §5.2.2
+            let text = format!(
+                "a full packet takes {}, longer than target ({}): every flow that sends two in a row is above it",
+                rate.serialise(context.packet),
+                self.codel.target
+            );
+            warnings.push(Warning { field: "target", text });
+        }
+        Ok(warnings)
+    }
+
+    fn build(&self, context: &Context) -> FqCodel {
+        let linux = self.variant == Variant::Linux;
+        FqCodel {
+            hash: Hash::new(self.flows),
+            scheduler: Scheduler::new(self.flows, self.flow_quantum.unwrap_or(context.packet), !linux),
+            codel: vec![codel::Vars::default(); self.flows as usize].into(),
+            serving: 0,
+            control: codel::Control { variant: self.variant, ..self.codel.control(context) },
+            ecn: self.codel.ecn,
+            ce_threshold: self.ce_threshold,
+            drop_batch: u32::try_from(self.drop_batch).unwrap_or(u32::MAX),
+            memory_limit: self.memory_limit.map_or(u64::MAX, |limit| limit.0),
+            linux,
+            stats: Stats::default(),
+        }
+    }
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct FqCodel {
+    hash: Hash,
+    scheduler: Scheduler,
+    /// CoDel's state of each queue.
+    codel: Box<[codel::Vars]>,
+    /// The queue that was named last.
+    serving: u32,
+    control: codel::Control,
+    ecn: bool,
+    ce_threshold: Option<Duration>,
+    drop_batch: u32,
+    memory_limit: u64,
+    linux: bool,
+    stats: Stats,
+}
+
+/// Packets by what happened to them; the rest went out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Dropped at the head of a queue by CoDel.
+    pub above_target: u64,
+    /// Marked in place of that.
+    pub marked: u64,
+    /// Marked because of `ce_threshold`.
+    pub ce_marked: u64,
+    /// Dropped on arrival, the queue being full and this one what it holds most of.
+    pub overflow: u64,
+    /// Dropped for the limit's sake from the queue that held most.
+    pub evicted: u64,
+}
+
+impl FqCodel {
+    /// Whether one more packet of this size is within both limits.
+    fn fits<Q: Queue + ?Sized>(&self, queue: &Q, size: u32) -> bool {
+        queue.fits(size) && queue.bytes() + u64::from(size) <= self.memory_limit
+    }
+
+    /// §4.1: a packet of this size has joined `queue` in thought, and the limit is exceeded. Drops from the head of the queue that holds
+    /// most until it isn't; false if the packet itself went.
+    fn make_room<Q: Queue + ?Sized>(&mut self, queue: &mut Q, joined: u32, size: u32) -> bool {
+        let alone = match queue.limit() {
+            Backlog::Packets(n) => n >= 1.0,
+            Backlog::Bytes(n) => n >= f64::from(size),
+        };
+        if !alone || u64::from(size) > self.memory_limit {
+            return false;
+        }
+        while !self.fits(queue, size) {
+            let own = |q: u32| if q == joined { u64::from(size) } else { 0 };
+            let Some(fat) = self.scheduler.fattest(|q| queue.bytes_in(q) + own(q)) else { return false };
+            // Linux: half the bytes. At least one packet either way.
+            let half_bytes = (queue.bytes_in(fat) + own(fat)) / 2;
+            let half_packets = (queue.packets_in(fat) + u32::from(fat == joined)).div_ceil(2);
+            let (mut dropped, mut dropped_bytes) = (0, 0);
+            let room = loop {
+                let victim = queue.evict_from(fat, End::Head);
+                dropped += 1;
+                dropped_bytes += u64::from(victim.unwrap_or(size));
+                let done = if self.linux { dropped_bytes >= half_bytes } else { dropped >= half_packets };
+                // With nothing left of it but the arrival, that is what goes.
+                if victim.is_none() || done || dropped >= self.drop_batch {
+                    break victim.is_some();
+                }
+            };
+            self.stats.evicted += u64::from(dropped) - u64::from(!room);
+            if self.linux {
+                self.codel[fat as usize].count_drops(dropped);
+            }
+            if !room {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+impl Mechanism for FqCodel {
+    fn keeps_time(&self) -> bool {
+        false
+    }
+
+    fn sees_reverse(&self) -> bool {
+        false
+    }
+
+    fn gauges(&self, _: Time, show: Gauge<'_>) {
+        let (new, old, _) = self.scheduler.counts();
+        show("new_queues", f64::from(new));
+        show("old_queues", f64::from(old));
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        let Stats { above_target, marked, ce_marked, overflow, evicted } = self.stats;
+        show("above_target", above_target);
+        show("marked", marked);
+        show("ce_marked", ce_marked);
+        show("overflow", overflow);
+        show("evicted", evicted);
+        show("new_flows", self.scheduler.counts().2);
+    }
+}
+
+impl Aqm for FqCodel {
+    fn serves(&self) -> bool {
+        true
+    }
+
+    fn flow_queues(&self) -> u32 {
+        self.codel.len() as u32
+    }
+
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        let joins = self.hash.queue(packet.flow, rng);
+        why.note("flow_queue", f64::from(joins));
+        why.note("flow_backlog", queue.bytes_in(joins) as f64);
+        queue.join(joins);
+        if queue.packets() == 0 && queue.idle_since().is_some() {
+            // The link found nothing to send, whether or not it asked.
+            self.next_queue(now, queue, rng);
+        }
+        self.scheduler.arrived(joins);
+        if self.fits(queue, packet.size) || self.make_room(queue, joins, packet.size) {
+            return Admission::Admit;
+        }
+        self.stats.overflow += 1;
+        Admission::Drop(Cause::OVERFLOW)
+    }
+
+    fn next_queue<Q: Queue + ?Sized>(&mut self, _: Time, queue: &mut Q, _: &mut Rng) -> Option<u32> {
+        let codel = &mut self.codel;
+        let next = self.scheduler.next(|q| queue.packets_in(q), |q| codel[q as usize].found_empty())?;
+        self.serving = next;
+        Some(next)
+    }
+
+    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        since: Time,
+        queue: &mut Q,
+        _: &mut Rng,
+        why: &mut W,
+    ) -> Departure {
+        let (at, sojourn) = (self.serving, now.since(since));
+        let backlog = if self.linux { queue.bytes() } else { queue.bytes_in(at) };
+        why.note("flow_queue", f64::from(at));
+        why.note("credits", self.scheduler.credits(at) as f64);
+        why.note("sojourn", sojourn.secs());
+        why.note("backlog", backlog as f64);
+        let capable = packet.ecn.can_mark();
+        let codel = &mut self.codel[at as usize];
+        let mut verdict = codel.decide(&self.control, now, sojourn, backlog, self.ecn && capable);
+        if verdict == Departure::Send && capable && self.ce_threshold.is_some_and(|most| sojourn > most) {
+            // §5.2.7
+            self.stats.ce_marked += 1;
+            verdict = Departure::Mark;
+        } else {
+            self.stats.marked += u64::from(verdict == Departure::Mark);
+        }
+        match verdict {
+            Departure::Drop(_) => self.stats.above_target += 1,
+            // §4.2: what CoDel dropped costs no credits.
+            Departure::Send | Departure::Mark => self.scheduler.sent(at, packet.size),
+        }
+        verdict
+    }
+}
+
+#[cfg(test)]
+mod tests;

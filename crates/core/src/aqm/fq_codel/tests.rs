@@ -1,0 +1,500 @@
+//! FQ-CoDel's laws by hand, and against RFC 8290's text as a program of its own.
+
+use super::*;
+use crate::aqm::codel::ABOVE_TARGET;
+use crate::aqm::codel::oracle::Rfc as RfcCodel;
+use crate::packet::{Ecn, FlowId};
+use crate::queue::fifo::{Fifo, Stamped};
+use crate::registry::AnyAqm;
+use crate::rng::Rng;
+use crate::units::Rate;
+use crate::verdict::Silent;
+use proptest::prelude::*;
+use std::collections::VecDeque;
+
+const MS: u64 = 1_000_000_000;
+
+fn context(limit: Backlog) -> Context {
+    Context { link_rate: Some(Rate(10_000_000)), contract: None, packet: Bytes(1000), limit: Some(limit) }
+}
+
+fn params() -> Params {
+    crate::params::defaults()
+}
+
+/// A queue under FQ-CoDel, fed and drained by hand. Packets are numbered as they arrive.
+struct Bench {
+    queue: Fifo<Stamped>,
+    aqm: AnyAqm,
+    rng: Rng,
+    number: u32,
+    /// Numbers of what CoDel dropped, and of what was dropped for the limit's sake, since the last look.
+    dropped: Vec<u32>,
+    evicted: Vec<u32>,
+}
+
+impl Bench {
+    fn new(p: &Params, limit: Backlog) -> Bench {
+        let aqm = AnyAqm::FqCodel(Box::new(p.build(&context(limit))));
+        Bench {
+            queue: Fifo::before(limit, &aqm),
+            aqm,
+            rng: Rng::for_component(1, "fq_codel"),
+            number: 0,
+            dropped: Vec::new(),
+            evicted: Vec::new(),
+        }
+    }
+
+    /// So many flows that have a queue each.
+    fn apart(n: usize, queues: u64) -> Vec<u32> {
+        let mut hash = Hash::new(queues);
+        let mut rng = Rng::for_component(1, "fq_codel");
+        let mut found = Vec::new();
+        let mut taken = Vec::new();
+        for flow in 0.. {
+            let queue = hash.queue(FlowId(flow), &mut rng);
+            if !taken.contains(&queue) {
+                taken.push(queue);
+                found.push(flow);
+            }
+            if found.len() == n {
+                break;
+            }
+        }
+        found
+    }
+
+    fn arrive_as(&mut self, at: u64, flow: u32, size: u32, ecn: Ecn) -> Admission {
+        let packet = Packet { flow: FlowId(flow), seq: self.number, size, ecn, ..Packet::default() };
+        self.number += 1;
+        let item = Stamped { packet, since: Time(at) };
+        let verdict = self.queue.arrive(Time(at), &packet, item, &mut self.aqm, &mut self.rng, &mut Silent);
+        let mut gone: Vec<u32> = std::iter::from_fn(|| self.queue.take_evicted()).map(|p| p.seq).collect();
+        gone.reverse();
+        self.evicted.extend(gone);
+        verdict
+    }
+
+    fn arrive(&mut self, at: u64, flow: u32, size: u32) -> Admission {
+        self.arrive_as(at, flow, size, Ecn::NotCapable)
+    }
+
+    /// The packet that leaves: number, flow, and whether it is marked.
+    fn depart(&mut self, at: u64) -> Option<(u32, u32, bool)> {
+        let dropped = &mut self.dropped;
+        let lost = |p: Stamped, cause| {
+            assert_eq!(cause, ABOVE_TARGET);
+            dropped.push(p.seq);
+        };
+        let (aqm, rng) = (&mut self.aqm, &mut self.rng);
+        let sent = self.queue.depart(Time(at), |p| p.packet, aqm, rng, &mut Silent, lost);
+        sent.map(|p| (p.seq, p.flow.0, p.packet.ecn == Ecn::Experienced))
+    }
+
+    fn flows(&mut self, at: u64, n: usize) -> Vec<u32> {
+        (0..n).filter_map(|_| self.depart(at)).map(|p| p.1).collect()
+    }
+
+    fn stat(&self, what: &str) -> u64 {
+        let mut found = None;
+        self.aqm.stats(&mut |name, n| found = found.or((name == what).then_some(n)));
+        found.expect("it is counted")
+    }
+}
+
+/// §1.3: a flow that builds no queue goes before those that do.
+#[test]
+fn a_sparse_flow_gets_in_first() {
+    let mut b = Bench::new(&params(), Backlog::Packets(1000.0));
+    let f = Bench::apart(3, 1024);
+    for _ in 0..9 {
+        b.arrive(0, f[0], 1000);
+        b.arrive(0, f[1], 1000);
+    }
+    assert_eq!(b.flows(0, 4), [f[0], f[1], f[0], f[1]]);
+    b.arrive(0, f[2], 100);
+    assert_eq!(b.flows(0, 3), [f[2], f[0], f[1]]);
+}
+
+/// §5.1: CoDel's state is each queue's own: the flow with a standing queue loses packets, the one beside it none.
+#[test]
+fn codel_drops_of_the_queue_that_stands() {
+    let mut b = Bench::new(&params(), Backlog::Packets(1000.0));
+    let f = Bench::apart(2, 1024);
+    (0..60).for_each(|_| assert_eq!(b.arrive(0, f[0], 1000), Admission::Admit));
+    let mut of_the_other = 0;
+    for t in 1..500 {
+        b.arrive(t * MS, f[0], 1000);
+        if t % 5 == 0 {
+            b.arrive(t * MS, f[1], 100);
+            // It leaves before the others: nothing has been sent since.
+            assert_eq!(b.depart(t * MS).map(|p| p.1), Some(f[1]));
+            of_the_other += 1;
+        }
+        b.depart(t * MS);
+    }
+    assert_eq!(of_the_other, 99);
+    assert!(b.stat("above_target") > 3, "{}", b.stat("above_target"));
+    let own = |n: &u32| *n >= 60 && (n - 60) % 6 == 5;
+    assert!(!b.dropped.iter().any(own), "none of the other's");
+}
+
+/// §1.3: "with only one queue, FQ-CoDel behaves essentially the same as CoDel by itself": packet by packet.
+#[test]
+fn with_one_queue_it_is_codel() {
+    let p = Params { flows: 1, ..params() };
+    let limit = Backlog::Packets(1000.0);
+    let mut b = Bench::new(&p, limit);
+    let mut alone = Bench::new(&p, limit);
+    alone.aqm = AnyAqm::Codel(Box::new(p.codel.build(&context(limit))));
+    alone.queue = Fifo::before(limit, &alone.aqm);
+    for t in 0..2000 {
+        let busy = t % 500 < 300;
+        for flow in 0..if busy { 2 } else { 0 } {
+            let ecn = if t % 3 == 0 { Ecn::Ect0 } else { Ecn::NotCapable };
+            assert_eq!(b.arrive_as(t * MS, flow, 1000, ecn), alone.arrive_as(t * MS, flow, 1000, ecn));
+        }
+        assert_eq!(b.depart(t * MS), alone.depart(t * MS));
+    }
+    assert_eq!(b.dropped, alone.dropped);
+    assert!(b.dropped.len() > 20 && b.stat("marked") > 5);
+}
+
+/// §4.1: over the limit half of the packets of the queue with most bytes go, from its head; nobody else loses any.
+#[test]
+fn the_fattest_loses() {
+    let mut b = Bench::new(&params(), Backlog::Packets(100.0));
+    let f = Bench::apart(3, 1024);
+    (0..40).for_each(|_| assert_eq!(b.arrive(0, f[0], 1000), Admission::Admit));
+    (0..60).for_each(|_| assert_eq!(b.arrive(0, f[1], 100), Admission::Admit));
+    assert_eq!(b.arrive(0, f[2], 1000), Admission::Admit);
+    // 40 packets with most bytes, though others are more.
+    assert_eq!(b.evicted, (0..20).collect::<Vec<_>>());
+    assert_eq!((b.queue.packets(), b.stat("evicted"), b.stat("overflow")), (81, 20, 0));
+    assert_eq!(b.queue.counts().dropped[Cause::EVICTED.index()], [20, 0, 0]);
+}
+
+/// §4.1: "up to a maximum of 64 packets"; `drop_batch` is another maximum.
+#[test]
+fn no_more_than_a_batch_is_dropped_at_once() {
+    for (batch, dropped) in [(64, 64), (1, 1), (1000, 501)] {
+        let p = Params { drop_batch: batch, ..params() };
+        let mut b = Bench::new(&p, Backlog::Packets(1000.0));
+        (0..=1000).for_each(|_| assert_eq!(b.arrive(0, 1, 1000), Admission::Admit));
+        assert_eq!(b.evicted.len(), dropped);
+    }
+}
+
+/// Linux: half the bytes, and CoDel counts them.
+#[test]
+fn linux_drops_half_the_bytes() {
+    let p = Params { variant: Variant::Linux, ..params() };
+    let mut b = Bench::new(&p, Backlog::Packets(10.0));
+    b.arrive(0, 1, 1500);
+    (0..9).for_each(|_| assert_eq!(b.arrive(0, 1, 100), Admission::Admit));
+    assert_eq!(b.arrive(0, 1, 100), Admission::Admit);
+    assert_eq!(b.evicted, [0], "1,500 of 2,500 B");
+    let AnyAqm::FqCodel(aqm) = &b.aqm else { panic!("it is") };
+    let counted = aqm.codel.iter().map(|v| format!("{v:?}")).filter(|v| v.contains("count: 1,"));
+    assert_eq!(counted.count(), 1);
+    // The RFC: half the packets.
+    let mut b = Bench::new(&params(), Backlog::Packets(10.0));
+    b.arrive(0, 1, 1500);
+    (0..10).for_each(|_| assert_eq!(b.arrive(0, 1, 100), Admission::Admit));
+    assert_eq!(b.evicted, [0, 1, 2, 3, 4, 5]);
+}
+
+/// Linux's CoDel rests while one packet waits in all queues; the RFC's while one waits in its own.
+#[test]
+fn whose_backlog_lets_codel_rest() {
+    for (variant, drops) in [(Variant::Rfc8289, false), (Variant::Linux, true)] {
+        let p = Params { variant, ..params() };
+        let mut b = Bench::new(&p, Backlog::Packets(1000.0));
+        let f = Bench::apart(20, 1024);
+        // Twenty flows with one packet in their queues each, again and again.
+        for t in 0..40 {
+            f.iter().for_each(|flow| assert_eq!(b.arrive(t * 20 * MS, *flow, 1000), Admission::Admit));
+            (0..20).for_each(|i| {
+                b.depart((t * 20 + 10 + i / 2) * MS);
+            });
+        }
+        assert_eq!(b.stat("above_target") > 0, drops, "{variant:?}");
+    }
+}
+
+/// Where all that is over the limit is the arrival, that is what goes; and nothing else goes for one that can't fit.
+#[test]
+fn an_arrival_may_be_what_goes() {
+    let mut b = Bench::new(&params(), Backlog::Packets(1.0));
+    let f = Bench::apart(2, 1024);
+    assert_eq!(b.arrive(0, f[0], 100), Admission::Admit);
+    assert_eq!(b.arrive(0, f[1], 1000), Admission::Drop(Cause::OVERFLOW));
+    assert_eq!((b.queue.packets(), b.stat("overflow")), (1, 1));
+    let mut b = Bench::new(&params(), Backlog::Bytes(5000.0));
+    (0..5).for_each(|_| assert_eq!(b.arrive(0, 1, 1000), Admission::Admit));
+    assert_eq!(b.arrive(0, 2, 9000), Admission::Drop(Cause::OVERFLOW));
+    assert_eq!((b.queue.packets(), b.evicted.len()), (5, 0));
+}
+
+/// A queue whose only packet was dropped on arrival is in the lists all the same, and does no harm there.
+#[test]
+fn a_queue_without_a_packet_in_the_lists() {
+    let mut b = Bench::new(&params(), Backlog::Packets(1.0));
+    let f = Bench::apart(2, 1024);
+    b.arrive(0, f[0], 100);
+    assert_eq!(b.arrive(0, f[1], 1000), Admission::Drop(Cause::OVERFLOW));
+    assert_eq!((b.flows(0, 9), b.queue.packets()), (vec![f[0]], 0));
+    assert_eq!(b.arrive(0, f[1], 1000), Admission::Admit);
+    assert_eq!(b.flows(0, 9), [f[1]]);
+}
+
+#[test]
+fn memory_is_a_limit_of_its_own() {
+    let p = Params { memory_limit: Some(Bytes(10_000)), ..params() };
+    let mut b = Bench::new(&p, Backlog::Packets(1000.0));
+    for _ in 0..40 {
+        assert_eq!(b.arrive(0, 1, 1000), Admission::Admit);
+        assert!(b.queue.bytes() <= 10_000);
+    }
+    assert_eq!(b.arrive(0, 1, 10_001), Admission::Drop(Cause::OVERFLOW));
+    let full = b.queue.packets();
+    assert_eq!(u64::from(full) + b.stat("evicted"), 40);
+}
+
+/// §5.2.7: marks what has waited longer than `ce_threshold`, with or without `ecn`.
+#[test]
+fn ce_threshold_marks_early() {
+    for ecn in [true, false] {
+        let mut p = Params { ce_threshold: Some(Duration(MS)), ..params() };
+        p.codel.ecn = ecn;
+        let mut b = Bench::new(&p, Backlog::Packets(1000.0));
+        b.arrive_as(0, 1, 1000, Ecn::Ect0);
+        b.arrive_as(0, 1, 1000, Ecn::Ect0);
+        b.arrive_as(0, 1, 1000, Ecn::NotCapable);
+        let marks: Vec<bool> = [MS, MS + 1, 9 * MS].map(|t| b.depart(t).expect("it waits").2).into();
+        assert_eq!(marks, [false, true, false]);
+        assert_eq!((b.stat("ce_marked"), b.stat("marked")), (1, 0));
+    }
+}
+
+/// A fixed sequence of decisions: two flows at twice the link's rate between them, one that sends now and then, 20 packets of room.
+#[test]
+fn golden_sequence() {
+    let mut b = Bench::new(&params(), Backlog::Packets(20.0));
+    let f = Bench::apart(3, 1024);
+    let mut order = String::new();
+    for t in 0..400 {
+        b.arrive(t * MS, f[0], 1000);
+        if t % 2 == 0 {
+            b.arrive(t * MS, f[1], 500);
+        }
+        if t % 40 == 7 {
+            b.arrive(t * MS, f[2], 100);
+        }
+        let name = b
+            .depart(t * MS)
+            .map_or('-', |p| ['a', 'b', 'c'][f.iter().position(|x| *x == p.1).expect("known")]);
+        if t >= 340 {
+            order.push(name);
+        }
+    }
+    assert_eq!(order, "babababababababababababababcbabababababababababababababababa");
+    assert_eq!((b.dropped, b.evicted.len()), (vec![140, 304, 405, 493, 577], 190));
+}
+
+#[test]
+fn odd_parameters_are_refused_or_remarked_on() {
+    let check = |p: &Params, limit, rate| {
+        let context = Context { link_rate: Some(Rate(rate)), ..context(limit) };
+        p.check(&context).map(|w| w.iter().map(|w| w.field).collect::<Vec<_>>()).map_err(|f| f.field)
+    };
+    let long = Backlog::Packets(1000.0);
+    assert_eq!(check(&params(), long, 10_000_000), Ok(vec![]));
+    // §5.2.2: at 1 Mbit/s 1,000 B take 8 ms.
+    assert_eq!(check(&params(), long, 1_000_000), Ok(vec!["target"]));
+    let small = Params { flow_quantum: Some(Bytes(10)), ..params() };
+    assert_eq!(check(&small, long, 10_000_000), Err("flow_quantum"));
+    let large = Params { flow_quantum: Some(Bytes(9000)), ..params() };
+    assert_eq!(check(&large, Backlog::Packets(8.0), 10_000_000), Err("flow_quantum"));
+    let tight = Params { memory_limit: Some(Bytes(999)), ..params() };
+    assert_eq!(check(&tight, long, 10_000_000), Err("memory_limit"));
+    let mut p = params();
+    p.codel.target = Duration(100 * MS);
+    assert_eq!(check(&p, long, 10_000_000), Err("target"));
+}
+
+/// RFC 8290 §4.1 and §4.2 (`linux`: as `Variant::Linux` departs from them), on lists and counters of its own.
+struct Rfc {
+    linux: bool,
+    limit: usize,
+    quantum: i64,
+    queues: Vec<RfcCodel>,
+    credits: Vec<i64>,
+    new: VecDeque<usize>,
+    old: VecDeque<usize>,
+    evicted: Vec<u32>,
+    /// The last arrival was dropped on the spot.
+    refused: bool,
+}
+
+impl Rfc {
+    fn enqueue(&mut self, queue: usize, p: (u32, u32, i128, bool)) {
+        self.queues[queue].queue.push_back(p);
+        if !self.new.contains(&queue) && !self.old.contains(&queue) {
+            self.new.push_back(queue);
+            self.credits[queue] = self.quantum;
+        }
+        self.refused = false;
+        if self.queues.iter().map(|q| q.queue.len()).sum::<usize>() <= self.limit {
+            return;
+        }
+        let bytes = |q: &RfcCodel| q.queue.iter().map(|p| u64::from(p.1)).sum::<u64>();
+        let most = self.queues.iter().map(bytes).max().expect("there are queues");
+        let fat = self.queues.iter_mut().position(|q| bytes(q) == most).expect("one has most");
+        let fat = &mut self.queues[fat];
+        let half = fat.queue.len().div_ceil(2);
+        let (mut n, mut gone) = (0, 0);
+        loop {
+            let victim = fat.queue.pop_front().expect("half of it");
+            n += 1;
+            gone += u64::from(victim.1);
+            if victim.0 == p.0 {
+                self.refused = true;
+            } else {
+                self.evicted.push(victim.0);
+            }
+            let enough = if self.linux { gone >= most / 2 } else { n >= half };
+            if n == 64 || enough {
+                break;
+            }
+        }
+        if self.linux {
+            fat.count += n as i64;
+        }
+    }
+
+    fn dequeue(&mut self, now: i128, ecn: bool) -> Option<(u32, bool)> {
+        loop {
+            let from_new = !self.new.is_empty();
+            let list = if from_new { &mut self.new } else { &mut self.old };
+            let queue = *list.front()?;
+            if self.credits[queue] <= 0 {
+                self.credits[queue] += self.quantum;
+                list.pop_front();
+                self.old.push_back(queue);
+                continue;
+            }
+            let sizes: Vec<(u32, u32)> = self.queues[queue].queue.iter().map(|p| (p.0, p.1)).collect();
+            if self.linux {
+                let others = self.queues.iter().enumerate().filter(|(i, _)| *i != queue);
+                let elsewhere = others.flat_map(|(_, q)| &q.queue).map(|p| u64::from(p.1)).sum();
+                self.queues[queue].elsewhere = elsewhere;
+            }
+            match self.queues[queue].deque(now, ecn) {
+                Some((number, marked)) => {
+                    let size = sizes.iter().find(|p| p.0 == number).expect("it was there").1;
+                    self.credits[queue] -= i64::from(size);
+                    return Some((number, marked));
+                }
+                None if from_new => {
+                    self.new.pop_front();
+                    if !self.linux || !self.old.is_empty() {
+                        self.old.push_back(queue);
+                    }
+                }
+                None => {
+                    self.old.pop_front();
+                }
+            }
+        }
+    }
+}
+
+fn dropped_of(rfc: &mut Rfc) -> Vec<u32> {
+    let mut all: Vec<u32> = rfc.queues.iter_mut().flat_map(|q| std::mem::take(&mut q.dropped)).collect();
+    all.sort_unstable();
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Whatever comes and goes: what leaves, the marks, CoDel's drops and those for the limit's sake are those of the RFC's text.
+    /// Four queues for eight flows: some collide.
+    #[test]
+    fn agrees_with_the_text(linux: bool, limit in 4usize..80, quantum in prop::sample::select(vec![100u64, 1000, 3000]),
+        steps in prop::collection::vec(
+        (1u64..40, 0u32..12, 0u32..9, prop::sample::select(vec![60u32, 500, 1000, 1500]), any::<bool>(), prop::bool::weighted(0.01)), 1..200))
+    {
+        let variant = if linux { Variant::Linux } else { Variant::Rfc8289 };
+        let p = Params { flows: 4, flow_quantum: Some(Bytes(quantum)), variant, ..params() };
+        let mut b = Bench::new(&p, Backlog::Packets(limit as f64));
+        let AnyAqm::FqCodel(aqm) = &mut b.aqm else { panic!("it is") };
+        // Linux's control law is tried with CoDel.
+        aqm.control.variant = Variant::Rfc8289;
+        let mut hash = Hash::new(4);
+        let mut same = Rng::for_component(1, "fq_codel");
+        let mut rfc = Rfc {
+            linux, limit, quantum: quantum as i64,
+            queues: (0..4).map(|_| RfcCodel::default()).collect(),
+            credits: vec![0; 4], new: VecDeque::new(), old: VecDeque::new(), evicted: Vec::new(), refused: false,
+        };
+        let (mut now, mut flow) = (MS, 0);
+        for (gap, arrivals, departures, size, capable, pause) in steps {
+            now += if pause { 1000 * MS } else { gap * MS };
+            for i in 0..arrivals {
+                flow = (flow * 5 + i + 1) % 8;
+                let kind = if capable { Ecn::Ect0 } else { Ecn::NotCapable };
+                let number = b.number;
+                let verdict = b.arrive_as(now, flow, size, kind);
+                let queue = hash.queue(FlowId(flow), &mut same) as usize;
+                rfc.enqueue(queue, (number, size, i128::from(now), capable));
+                prop_assert_eq!(verdict == Admission::Admit, !rfc.refused);
+                prop_assert_eq!(&b.evicted, &rfc.evicted);
+            }
+            for _ in 0..departures {
+                now += MS / 2;
+                let left = b.depart(now).map(|p| (p.0, p.2));
+                prop_assert_eq!(left, rfc.dequeue(i128::from(now), true));
+            }
+            let mut dropped = std::mem::take(&mut b.dropped);
+            dropped.sort_unstable();
+            prop_assert_eq!(dropped, dropped_of(&mut rfc));
+        }
+    }
+
+    /// Every packet is sent, dropped or waits; each flow's leave in the order in which they came; no limit is ever exceeded.
+    #[test]
+    fn conserves(linux: bool, bytes: bool, limit in 2u32..60, memory in 4000u64..40_000, batch in 1u64..9,
+        steps in prop::collection::vec((0u32..6, 40u32..1500, 0u32..3, 0u64..30), 1..400))
+    {
+        let variant = if linux { Variant::Linux } else { Variant::Rfc8289 };
+        let p = Params { flows: 4, drop_batch: batch, memory_limit: Some(Bytes(memory)), variant, ..params() };
+        let limit = if bytes { Backlog::Bytes(f64::from(limit) * 1000.0) } else { Backlog::Packets(f64::from(limit)) };
+        let mut b = Bench::new(&p, limit);
+        let (mut now, mut last, mut sent, mut refused) = (0, [0; 6], 0, 0);
+        for (flow, size, departures, gap) in steps {
+            now += gap * MS;
+            refused += u64::from(b.arrive(now, flow, size) != Admission::Admit);
+            for _ in 0..departures {
+                if let Some((number, flow, _)) = b.depart(now) {
+                    prop_assert!(number >= last[flow as usize]);
+                    last[flow as usize] = number + 1;
+                    sent += 1;
+                }
+            }
+            let within = match limit {
+                Backlog::Packets(n) => f64::from(b.queue.packets()) <= n,
+                Backlog::Bytes(n) => b.queue.bytes() as f64 <= n,
+            };
+            prop_assert!(within && b.queue.bytes() <= memory);
+            let gone = b.dropped.len() + b.evicted.len() + b.queue.packets() as usize;
+            prop_assert_eq!(u64::from(b.number), sent + refused + gone as u64);
+            prop_assert_eq!((b.stat("above_target"), b.stat("evicted"), b.stat("overflow")),
+                (b.dropped.len() as u64, b.evicted.len() as u64, refused));
+        }
+        // Nothing is left behind in a queue that nobody visits.
+        while b.depart(now).is_some() {}
+        prop_assert_eq!(b.queue.packets(), 0);
+    }
+}

@@ -1,0 +1,173 @@
+//! Packets of one container in several queues, first in, first out each: for disciplines that keep flows apart.
+//!
+//! Which queue a packet joins, and which one sends, is the discipline's to say. All queues share one pool of places, as RFC 8290
+//! §5.1 has it, so that an empty queue costs 24 bytes and a packet that joins or leaves one touches its neighbours alone. The pool
+//! grows to the most packets that have waited at once, as a ring would, and is allocated from no further.
+
+use crate::queue::End;
+use crate::queue::fifo::Item;
+
+/// No place.
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug)]
+struct Place<T> {
+    item: Option<T>,
+    next: u32,
+    previous: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    head: u32,
+    tail: u32,
+    packets: u32,
+    bytes: u64,
+}
+
+const EMPTY: Line = Line { head: NONE, tail: NONE, packets: 0, bytes: 0 };
+
+/// Queues over one pool.
+#[derive(Debug)]
+pub struct FlowQueues<T> {
+    places: Vec<Place<T>>,
+    /// The first place that is free; each leads to the next.
+    free: u32,
+    lines: Vec<Line>,
+    /// Which queue the packet in question joins.
+    joins: u32,
+}
+
+impl<T: Item> FlowQueues<T> {
+    /// So many, all empty.
+    #[must_use]
+    pub fn new(queues: u32) -> FlowQueues<T> {
+        FlowQueues { places: Vec::new(), free: NONE, lines: vec![EMPTY; queues as usize], joins: 0 }
+    }
+
+    /// The next packet joins this queue.
+    ///
+    /// # Panics
+    /// As it joins, if there is no such queue.
+    #[inline]
+    pub fn join(&mut self, queue: u32) {
+        self.joins = queue;
+    }
+
+    /// How many queues there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Whether no packet waits in any.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lines.iter().all(|line| line.packets == 0)
+    }
+
+    /// Packets in this queue; none where there is no such queue.
+    #[must_use]
+    #[inline]
+    pub fn packets(&self, queue: u32) -> u32 {
+        self.lines.get(queue as usize).map_or(0, |line| line.packets)
+    }
+
+    /// Bytes in this queue; none where there is no such queue.
+    #[must_use]
+    #[inline]
+    pub fn bytes(&self, queue: u32) -> u64 {
+        self.lines.get(queue as usize).map_or(0, |line| line.bytes)
+    }
+
+    /// The packet at an end of this queue, or in the middle.
+    #[must_use]
+    pub fn get(&self, queue: u32, end: End) -> Option<&T> {
+        self.places[self.find(queue, end)? as usize].item.as_ref()
+    }
+
+    /// A packet joins the tail of the queue that was [told](FlowQueues::join).
+    #[inline]
+    pub fn push(&mut self, item: T) {
+        let line = &mut self.lines[self.joins as usize];
+        let size = item.size();
+        let place = Place { item: Some(item), next: NONE, previous: line.tail };
+        let at = self.free;
+        let at = if at == NONE {
+            self.places.push(place);
+            self.places.len() as u32 - 1
+        } else {
+            self.free = self.places[at as usize].next;
+            self.places[at as usize] = place;
+            at
+        };
+        match line.tail {
+            NONE => line.head = at,
+            tail => self.places[tail as usize].next = at,
+        }
+        line.tail = at;
+        line.packets += 1;
+        line.bytes += u64::from(size);
+    }
+
+    /// Takes a packet out of this queue: its head in no time, another in proportion to how far it is from its end.
+    #[inline]
+    pub fn take(&mut self, queue: u32, end: End) -> Option<T> {
+        let at = self.find(queue, end)?;
+        let place = &mut self.places[at as usize];
+        let item = place.item.take()?;
+        let (next, previous) = (place.next, place.previous);
+        place.next = self.free;
+        self.free = at;
+        let line = &mut self.lines[queue as usize];
+        match previous {
+            NONE => line.head = next,
+            before => self.places[before as usize].next = next,
+        }
+        match next {
+            NONE => line.tail = previous,
+            after => self.places[after as usize].previous = previous,
+        }
+        line.packets -= 1;
+        line.bytes -= u64::from(item.size());
+        Some(item)
+    }
+
+    /// Everything, queue after queue, head first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.lines.iter().flat_map(|line| {
+            let first = self.places.get(line.head as usize);
+            let chain = std::iter::successors(first, |place| self.places.get(place.next as usize));
+            chain.filter_map(|place| place.item.as_ref())
+        })
+    }
+
+    /// Takes everything out, in the order in which it came.
+    pub fn drain(&mut self) -> Vec<T> {
+        let mut all: Vec<T> = (0..self.lines.len() as u32)
+            .flat_map(|queue| std::iter::from_fn(|| self.take(queue, End::Head)).collect::<Vec<_>>())
+            .collect();
+        all.sort_by_key(Item::since);
+        all
+    }
+
+    #[inline]
+    fn find(&self, queue: u32, end: End) -> Option<u32> {
+        let line = self.lines.get(queue as usize)?;
+        let at = match end {
+            End::Head => line.head,
+            End::Tail => line.tail,
+            End::Nth(n) => {
+                let mut at = line.head;
+                for _ in 0..n {
+                    at = self.places.get(at as usize)?.next;
+                }
+                at
+            }
+        };
+        (at != NONE).then_some(at)
+    }
+}
+
+#[cfg(test)]
+mod tests;
