@@ -13,6 +13,7 @@ and `read_sweep` takes back what it wrote.
 from ._input import SeedsError, UnfitFile
 from ._version import __version__
 from .mechanisms import Mechanism, Parameter, mechanisms, schema
+from .own import Aqm, Marker, MechanismError, NotDeterministic, parameter, register
 from .results import FolderInUse, Result, ResultError, read
 from .scenario import Check, Problem, Scenario, ScenarioError, load, parse
 from .starter import STARTER
@@ -20,9 +21,13 @@ from .sweeps import Range, Sweep, SweepError, read_sweep, sweep
 
 __all__ = [
     "STARTER",
+    "Aqm",
     "Check",
     "FolderInUse",
+    "Marker",
     "Mechanism",
+    "MechanismError",
+    "NotDeterministic",
     "Parameter",
     "Problem",
     "Range",
@@ -37,9 +42,11 @@ __all__ = [
     "__version__",
     "load",
     "mechanisms",
+    "parameter",
     "parse",
     "read",
     "read_sweep",
+    "register",
     "schema",
     "sweep",
 ]

@@ -17,8 +17,11 @@ class Scenario:
     """A checked experiment."""
 
     @staticmethod
-    def parse(text: str, file: str, set: list[tuple[str, str]]) -> Scenario:
-        """Read and check TOML; `file` is what messages call it, `set` overrides keys."""
+    def parse(text: str, file: str, set: list[tuple[str, str]], own: list[Own]) -> Scenario:
+        """Read and check TOML; `file` is what messages call it, `set` overrides keys, `own` it may name."""
+    @property
+    def own(self) -> list[str]:
+        """The names of the Python classes among its mechanisms."""
     @property
     def title(self) -> str:
         """Its title."""
@@ -125,8 +128,92 @@ def ns2_log(scenario: Scenario, seed: int, path: str) -> int:
     can't be written.
     """
 
-def mechanisms() -> str:
-    """JSON catalogue of every marker and queue discipline."""
+class MechanismError(RuntimeError):
+    """A mechanism written in Python has failed."""
 
-def schema() -> str:
-    """JSON Schema of the experiment file."""
+@final
+class Own:
+    """A Python class that experiments may name."""
+
+    def __new__(
+        cls,
+        name: str,
+        kind: str,
+        summary: str,
+        source: str,
+        fields: list[tuple[str, str, str, object, float | None, float | None, list[str]]],
+        hooks: list[str],
+        oracle: str | None,
+        make: Callable[[dict[str, object], dict[str, object]], object],
+    ) -> Own:
+        """`kind` is `marker` or `aqm`; `hooks`: its methods; `make(parameters, place)` gives an instance."""
+    def decisions(self) -> int:
+        """Decisions of all runs so far."""
+
+@final
+class PacketView:
+    """A packet, as a mechanism sees it."""
+
+    @property
+    def flow(self) -> int:
+        """The number of its flow: 0, 1, … in the order of the experiment."""
+    @property
+    def size(self) -> int:
+        """Bytes on the wire."""
+    @property
+    def payload(self) -> int:
+        """Bytes of payload."""
+    @property
+    def seq(self) -> int:
+        """TCP: number of the first payload byte, modulo 2³²."""
+    @property
+    def ack(self) -> int:
+        """TCP: the next byte that the receiver expects, modulo 2³²."""
+    @property
+    def colour(self) -> str:
+        """Drop precedence: `in`, `out` or `red`."""
+    @property
+    def kind(self) -> str:
+        """`data`, `ack`, `syn` or `datagram`."""
+    @property
+    def ecn(self) -> str:
+        """`not_ect`, `ect0`, `ect1` or `ce`."""
+    @property
+    def class_(self) -> int:
+        """The class that a scheduler serves it in, by its number."""
+
+@final
+class QueueView:
+    """A queue as it was when its discipline was asked."""
+
+    @property
+    def packets(self) -> int:
+        """Packets waiting."""
+    @property
+    def bytes(self) -> int:
+        """Bytes waiting."""
+    @property
+    def idle_since(self) -> float | None:
+        """Since when the link has had nothing to send, in seconds; None while it sends."""
+    @property
+    def fits(self) -> bool:
+        """Whether the packet in question fits within the limit."""
+    def packets_of(self, colour: str) -> int:
+        """Packets of this colour waiting."""
+    def bytes_of(self, colour: str) -> int:
+        """Bytes of this colour waiting."""
+
+@final
+class Random:
+    """The mechanism's stream of random numbers, which follows from the run's seed."""
+
+    def random(self) -> float:
+        """Uniform in [0, 1)."""
+    def below(self, n: int) -> int:
+        """Uniform among 0 … n − 1."""
+
+def mechanisms(own: list[Own]) -> str:
+    """JSON catalogue of every marker and queue discipline, these classes among them."""
+
+def schema(own: list[Own]) -> str:
+    """JSON Schema of the experiment file, which may name these classes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from collections.abc import Callable, Sequence
 from functools import cache as once
 from pathlib import Path
@@ -13,7 +14,10 @@ from typing import TYPE_CHECKING
 from . import _internal
 from ._input import MOST_THREADS, seeds_in_order
 from ._version import __version__
+from .own import NotDeterministic
+from .own.registry import spent
 from .results import Provenance, Result, ResultError, read
+from .storage import TABLES
 
 if TYPE_CHECKING:
     from .scenario import Scenario, Seeds
@@ -109,10 +113,36 @@ def run_each(
 ) -> None:
     """Run every experiment with its seeds; `done(index, results)` has each as soon as it is finished.
 
-    What `done` or `progress` raise ends the runs, and so does Ctrl-C (KeyboardInterrupt).
+    What `done` or `progress` raise ends the runs, and so does Ctrl-C (KeyboardInterrupt). Where a mechanism
+    is written in Python, the first run that has it is made twice: NotDeterministic says that the two differ.
     """
     tell = progress or (lambda finished, runs: None)
-    _internal.run([(s._inner, list(seeds)) for s, seeds in work], jobs, trace, done, tell)
+    own: set[str] = set()
+    began = time.process_time()
+    for scenario, seeds in work:
+        if not own.issuperset(scenario._inner.own):
+            own.update(scenario._inner.own)
+            _same_twice(scenario, seeds[0])
+    try:
+        _internal.run([(s._inner, list(seeds)) for s, seeds in work], jobs, trace, done, tell)
+    finally:
+        spent(own, time.process_time() - began)
+
+
+def _same_twice(scenario: Scenario, seed: int) -> None:
+    """Raise NotDeterministic if two runs of the same seed differ."""
+    import pyarrow as pa
+
+    made: list[_internal.Results] = []
+    job = (scenario._inner, [seed])
+    _internal.run([job, job], 1, False, lambda _, raw: made.append(raw), lambda *_: None)
+    for name in TABLES:
+        one, other = (repr(pa.table(getattr(raw, name)).to_pylist()) for raw in made)
+        if one != other:
+            raise NotDeterministic(
+                f"{', '.join(scenario._inner.own)}: seed {seed} gave two results (their {name} differ)."
+                " Keep all state in attributes that setup makes, draw from rng alone, and read no clock"
+            )
 
 
 def _key(scenario: Scenario, seeds: tuple[int, ...], trace: bool) -> str:

@@ -45,6 +45,11 @@ def run(
     """Run a scenario with real hosts: see `Scenario.live`."""
     if not HAS_LINUX:
         raise Unsupported(hindrance())
+    if scenario._inner.own:
+        raise NotLive(
+            f"{', '.join(scenario._inner.own)}: a mechanism written in Python runs in simulations only;"
+            " write it in Rust to run it on real packets"
+        )
     which = seeds_in_order(seeds)
     tell = progress if progress is not None else (lambda _done, _all: None)
     try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _internal
+from .own.registry import engine_classes
 
 __all__ = ["Mechanism", "Parameter", "mechanisms", "schema"]
 
@@ -52,7 +53,7 @@ def mechanisms() -> list[Mechanism]:
     >>> [m.name for m in mechanisms() if m.kind == "scheduler"]
     ['priority', 'drr']
     """
-    return [_mechanism(entry) for entry in json.loads(_internal.mechanisms())]
+    return [_mechanism(entry) for entry in json.loads(_internal.mechanisms(engine_classes()))]
 
 
 def schema() -> dict[str, Any]:
@@ -61,7 +62,7 @@ def schema() -> dict[str, Any]:
     >>> schema()["type"]
     'object'
     """
-    made: dict[str, Any] = json.loads(_internal.schema())
+    made: dict[str, Any] = json.loads(_internal.schema(engine_classes()))
     return made
 
 

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from . import _internal
 from ._input import read_file, seeds_in_order, visible
+from .own.registry import digests, engine_classes
 
 if TYPE_CHECKING:
     from .results import Result
 
 __all__ = ["Check", "Problem", "Scenario", "ScenarioError", "load", "parse"]
+
+_CANONICAL: Mapping[str, Any] = {"sort_keys": True, "separators": (",", ":"), "ensure_ascii": False}
 
 Seeds = int | Iterable[int]
 """How many seeds (`20` is 1…20), or which ones."""
@@ -87,7 +90,7 @@ class Scenario:
         self._text = text
         self._overrides = tuple(overrides)
         try:
-            self._inner = _internal.Scenario.parse(text, file, list(self._overrides))
+            self._inner = _internal.Scenario.parse(text, file, list(self._overrides), engine_classes())
         except _internal.ScenarioError as error:
             raise ScenarioError(*error.args) from None
 
@@ -102,6 +105,11 @@ class Scenario:
         return self._inner.file
 
     @property
+    def own(self) -> list[str]:
+        """The names of the mechanisms among its own that are written in Python: see `inprofile.register`."""
+        return self._inner.own
+
+    @property
     def seeds(self) -> range:
         """The seeds it asks for: 1 … n."""
         return range(1, self._inner.seeds + 1)
@@ -114,7 +122,11 @@ class Scenario:
     @property
     def canonical(self) -> str:
         """JSON of the effective experiment: the same text for the same experiment, however it was written."""
-        return self._inner.canonical()
+        text = self._inner.canonical()
+        if not self._inner.own:
+            return text
+        # What a class of one's own does is in its code alone.
+        return json.dumps({**json.loads(text), "own": digests(self._inner.own)}, **_CANONICAL)
 
     def set(self, key: str, value: object) -> Scenario:
         """Another one with `key` (`links.bottleneck.queue.limit`) at `value` (`"50 packets"`).

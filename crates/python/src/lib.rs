@@ -4,17 +4,19 @@
 mod live;
 mod measured;
 mod ns2;
+mod own;
 mod results;
 mod runner;
 mod tables;
 
 use inprofile_config::Problem;
-use inprofile_core::registry::Registry;
 use inprofile_scenario as scenario;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+
+use own::Own;
 
 create_exception!(_internal, ScenarioError, PyValueError, "An experiment that cannot be run.");
 
@@ -23,14 +25,21 @@ create_exception!(_internal, ScenarioError, PyValueError, "An experiment that ca
 pub struct Scenario {
     inner: scenario::Scenario,
     file: String,
+    own: Vec<&'static str>,
 }
 
 #[pymethods]
 impl Scenario {
-    /// Read and check TOML; `file` is what messages call it, `set` overrides keys.
+    /// Read and check TOML; `file` is what messages call it, `set` overrides keys, `own` are classes it may name.
     #[staticmethod]
-    fn parse(text: &Bound<'_, PyAny>, file: String, set: Vec<(String, String)>) -> PyResult<Scenario> {
-        let registry = Registry::default();
+    fn parse(
+        text: &Bound<'_, PyAny>,
+        file: String,
+        set: Vec<(String, String)>,
+        own: Vec<Py<Own>>,
+    ) -> PyResult<Scenario> {
+        let py = text.py();
+        let registry = own::registry(py, &own);
         let read = if let Ok(bytes) = text.cast::<PyBytes>() {
             scenario::Scenario::parse_bytes(bytes.as_bytes(), &file, &set, &registry)
         } else if let Ok(text) = text.extract::<String>() {
@@ -39,7 +48,11 @@ impl Scenario {
             return Err(PyTypeError::new_err("text: str or bytes"));
         };
         match read {
-            Ok(inner) => Ok(Scenario { inner, file }),
+            Ok(inner) => {
+                let canonical = if own.is_empty() { String::new() } else { inner.canonical() };
+                let named = own.iter().map(|o| o.bind(py).get()).filter(|o| own::named(o, &canonical));
+                Ok(Scenario { own: named.map(own::name).collect(), inner, file })
+            }
             Err(problems) => Err(ScenarioError::new_err((written(&problems), json(&problems)))),
         }
     }
@@ -60,6 +73,12 @@ impl Scenario {
     #[getter]
     fn file(&self) -> &str {
         &self.file
+    }
+
+    /// The names of the Python classes among its mechanisms.
+    #[getter]
+    fn own(&self) -> Vec<&'static str> {
+        self.own.clone()
     }
 
     /// Data packets that one run is expected to send.
@@ -83,16 +102,16 @@ impl Scenario {
     }
 }
 
-/// JSON catalogue of every marker and queue discipline.
+/// JSON catalogue of every marker and queue discipline, these Python classes among them.
 #[pyfunction]
-fn mechanisms() -> String {
-    scenario::catalogue(&Registry::default()).to_string()
+fn mechanisms(py: Python<'_>, own: Vec<Py<Own>>) -> String {
+    scenario::catalogue(&own::registry(py, &own)).to_string()
 }
 
-/// JSON Schema of the experiment file.
+/// JSON Schema of the experiment file, which may name these Python classes.
 #[pyfunction]
-fn schema() -> String {
-    scenario::schema(&Registry::default()).to_string()
+fn schema(py: Python<'_>, own: Vec<Py<Own>>) -> String {
+    scenario::schema(&own::registry(py, &own)).to_string()
 }
 
 fn written(problems: &[Problem]) -> String {
@@ -111,6 +130,8 @@ mod _internal {
     use super::live::{NotLive, live, live_hindrance};
     #[pymodule_export]
     use super::ns2::{Inexpressible, ns2_counting_script, ns2_log, ns2_script};
+    #[pymodule_export]
+    use super::own::{MechanismError, Own, PacketView, QueueView, Random};
     #[pymodule_export]
     use super::results::Results;
     #[pymodule_export]

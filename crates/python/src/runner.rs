@@ -1,6 +1,8 @@
 //! Many runs on all cores. The interpreter lock is released while they run, and nothing depends on how
-//! many threads there are: outcomes are put in order before anybody sees them.
+//! many threads there are: outcomes are put in order before anybody sees them. Where a mechanism is written in Python, a run
+//! holds the lock, which the interpreter passes on now and then.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -11,8 +13,8 @@ use inprofile_sim::outcome::Outcome;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::Scenario;
 use crate::results::{Names, Results};
+use crate::{Scenario, own};
 
 /// How often Python is told of progress and asked for signals.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -49,62 +51,82 @@ pub fn run(
         }
         tasks.extend(seeds.iter().enumerate().map(|(place, &seed)| Task { job, place, seed }));
     }
-    let stop = AtomicBool::new(false);
+    // Python code runs one call at a time: more threads would only pass the interpreter lock to and fro.
+    let threads = if jobs.iter().any(|(s, _)| !s.get().own.is_empty()) { 1 } else { threads };
+    let stop = Arc::new(AtomicBool::new(false));
     let next = AtomicUsize::new(0);
-    let (sender, mut receiver) = channel();
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(tasks.len()) {
-            let (sender, tasks, scenarios, stop, next) = (sender.clone(), &tasks, &scenarios, &stop, &next);
-            scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-                    let network = scenarios[task.job].network(task.seed, trace);
-                    let names = Names::of(&network);
-                    let outcome = engine::run(network, stop, None);
-                    if sender.send((task, names, outcome)).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
-        drop(sender);
-        let mut collect = || -> PyResult<()> {
-            let mut open: Vec<Vec<Option<(Names, Outcome)>>> =
-                jobs.iter().map(|(_, seeds)| seeds.iter().map(|_| None).collect()).collect();
-            let mut left: Vec<usize> = jobs.iter().map(|(_, seeds)| seeds.len()).collect();
-            let mut finished = 0;
-            progress.call1(py, (finished, tasks.len()))?;
-            while finished < tasks.len() {
-                // A shared receiver may not cross the release of the lock; a borrowed-for-change one may.
-                let alone = &mut receiver;
-                let message = py.detach(move || alone.recv_timeout(GLANCE));
-                py.check_signals()?;
-                match message {
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => {
-                        return Err(PyRuntimeError::new_err("a simulation thread died"));
-                    }
-                    Ok((task, names, Ok(outcome))) => {
-                        finished += 1;
-                        open[task.job][task.place] = Some((names, outcome));
-                        left[task.job] -= 1;
-                        if left[task.job] == 0 {
-                            let runs: Vec<_> = open[task.job].drain(..).flatten().collect();
-                            let results = Results::new(&scenarios[task.job], &runs)?;
-                            // The tables have it all.
-                            drop(runs);
-                            done.call1(py, (task.job, results))?;
+    py.detach(|| {
+        let (sender, receiver) = channel();
+        std::thread::scope(|scope| {
+            for _ in 0..threads.min(tasks.len()) {
+                let (sender, tasks, scenarios, stop, next) =
+                    (sender.clone(), &tasks, &scenarios, &stop, &next);
+                let jobs = &jobs;
+                scope.spawn(move || {
+                    while !stop.load(Ordering::Relaxed) {
+                        let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+                        let simulate = || {
+                            let network = scenarios[task.job].network(task.seed, trace);
+                            let names = Names::of(&network);
+                            (names, engine::run(network, stop, None))
+                        };
+                        let ran = if jobs[task.job].0.get().own.is_empty() {
+                            Ok(simulate())
+                        } else {
+                            Python::attach(|_| own::guarded(stop, simulate))
+                        };
+                        if sender.send((task, ran)).is_err() {
+                            break;
                         }
                     }
-                    Ok((_, _, Err(Failure::Stopped))) => {}
-                    Ok((_, _, Err(failure))) => return Err(PyRuntimeError::new_err(failure.to_string())),
-                }
-                progress.call1(py, (finished, tasks.len()))?;
+                });
             }
-            Ok(())
-        };
-        let ended = collect();
-        stop.store(true, Ordering::Relaxed);
-        ended
+            drop(sender);
+            let collect = || -> PyResult<()> {
+                let mut open: Vec<Vec<Option<(Names, Outcome)>>> =
+                    jobs.iter().map(|(_, seeds)| seeds.iter().map(|_| None).collect()).collect();
+                let mut left: Vec<usize> = jobs.iter().map(|(_, seeds)| seeds.len()).collect();
+                let mut finished = 0;
+                Python::attach(|py| progress.call1(py, (finished, tasks.len())).map(drop))?;
+                while finished < tasks.len() {
+                    let message = receiver.recv_timeout(GLANCE);
+                    Python::attach(|py| -> PyResult<()> {
+                        py.check_signals()?;
+                        match message {
+                            Err(RecvTimeoutError::Timeout) => {}
+                            Err(RecvTimeoutError::Disconnected) => {
+                                return Err(PyRuntimeError::new_err("a simulation thread died"));
+                            }
+                            Ok((task, Err(error))) => {
+                                let seed = format!("in the run of seed {}", task.seed);
+                                error.value(py).call_method1("add_note", (seed,))?;
+                                return Err(error);
+                            }
+                            Ok((task, Ok((names, Ok(outcome))))) => {
+                                finished += 1;
+                                open[task.job][task.place] = Some((names, outcome));
+                                left[task.job] -= 1;
+                                if left[task.job] == 0 {
+                                    let runs: Vec<_> = open[task.job].drain(..).flatten().collect();
+                                    let results = Results::new(&scenarios[task.job], &runs)?;
+                                    // The tables have it all.
+                                    drop(runs);
+                                    done.call1(py, (task.job, results))?;
+                                }
+                            }
+                            Ok((_, Ok((_, Err(Failure::Stopped))))) => {}
+                            Ok((_, Ok((_, Err(failure))))) => {
+                                return Err(PyRuntimeError::new_err(failure.to_string()));
+                            }
+                        }
+                        progress.call1(py, (finished, tasks.len())).map(drop)
+                    })?;
+                }
+                Ok(())
+            };
+            let ended = collect();
+            stop.store(true, Ordering::Relaxed);
+            ended
+        })
     })
 }

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from .common import ASK_FROM, File, Json, Set, emit, guarded, open_scenario, packets_text, say, show
+from .common import ASK_FROM, File, Json, Own, Set, emit, guarded, open_scenario, packets_text, say, show
 
 
 @guarded
-def check(file: File, set_: Set = None, json_: Json = False) -> None:
+def check(file: File, set_: Set = None, mechanism: Own = None, json_: Json = False) -> None:
     """Check an experiment: draw its topology, print every effective value, and warn of what looks odd."""
     scenario = open_scenario(file, set_)
     found = scenario.check()

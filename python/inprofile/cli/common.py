@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec
 import typer
 
 from .._input import MOST_RUNS, MOST_SEED, MOST_THREADS, SeedsError, visible
+from ..own import MechanismError
 from ..scenario import Scenario, ScenarioError, Seeds, load
 from ..storage import FolderInUse, ResultError
 
@@ -29,6 +30,7 @@ __all__ = [
     "Jobs",
     "Json",
     "Open",
+    "Own",
     "Planned",
     "Refused",
     "Set",
@@ -79,6 +81,30 @@ Set = Annotated[
         show_default=False,
     ),
 ]
+
+
+def _load_own(files: list[Path] | None) -> list[Path] | None:
+    """Register the classes of these files; what they raise is the user's to read."""
+    from ..own import load_classes
+
+    for file in files or []:
+        try:
+            load_classes(file)
+        except Exception as error:
+            raise typer.BadParameter(visible(f"{file}: {type(error).__name__}: {error}")) from None
+    return files
+
+
+Own = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--mechanism",
+        metavar="FILE",
+        callback=_load_own,
+        help="A Python file with mechanisms of your own, which the experiment may name. Repeatable.",
+        show_default=False,
+    ),
+]
 Yes = Annotated[
     bool, typer.Option("--yes", "-y", help="Run without asking, however many packets are expected.")
 ]
@@ -122,6 +148,8 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
             command(*args, **kwargs)
         except ScenarioError as error:
             fail(str(error), [asdict(problem) for problem in error.problems], as_json)
+        except MechanismError as error:
+            fail("\n".join([str(error), *getattr(error, "__notes__", ())]), None, as_json)
         except (Refused, ResultError, FolderInUse, SeedsError) as error:
             fail(str(error), None, as_json)
         except BrokenPipeError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..mechanisms import Mechanism, Parameter, mechanisms
-from .common import Json, Refused, emit, guarded, show
+from .common import Json, Own, Refused, emit, guarded, show
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -23,6 +23,7 @@ def list_(
         list[str] | None,
         typer.Argument(metavar="[NAME]…", help="Mechanisms to list; default: all.", show_default=False),
     ] = None,
+    mechanism: Own = None,
     json_: Json = False,
 ) -> None:
     """List every marker, queue discipline and scheduler: parameters, units, bounds, defaults, source."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._input import seeds_in_order, visible
+from ..own import cost
 from ..quantity import bits_per_second
 from ..storage import check_place
 from ..summary import text_table
@@ -21,6 +22,7 @@ from .common import (
     Jobs,
     Json,
     Out,
+    Own,
     Set,
     Terminated,
     Trace,
@@ -55,6 +57,7 @@ def run(
         ),
     ] = None,
     set_: Set = None,
+    mechanism: Own = None,
     jobs: Jobs = None,
     out: Out = None,
     trace: Trace = False,
@@ -79,6 +82,8 @@ def run(
             result = _run_kept(scenario, which, out, jobs=jobs, trace=trace, progress=tell)
     if out is not None and runs == 1:
         result.write(out)
+    for name in scenario.own:
+        print(f"{name}, in Python: {cost(name)}", file=sys.stderr)
     if json_:
         emit(
             {

@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from ..mechanisms import schema as the_schema
-from .common import guarded, say
+from .common import Own, guarded, say
 
 
 @guarded
 def schema(
+    mechanism: Own = None,
     json_: Annotated[
         bool, typer.Option("--json", help="Accepted for consistency; the schema is always JSON.")
     ] = False,

@@ -19,6 +19,7 @@ from .common import (
     File,
     Jobs,
     Json,
+    Own,
     Refused,
     Set,
     Terminated,
@@ -99,6 +100,7 @@ def sweep(
     ] = None,
     plot: Annotated[bool, typer.Option("--plot", help="Draw a first figure, OUT/sweep.svg.")] = False,
     set_: Set = None,
+    mechanism: Own = None,
     jobs: Jobs = None,
     cluster: Annotated[
         str | None,

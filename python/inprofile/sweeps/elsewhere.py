@@ -12,6 +12,7 @@ import hashlib
 import json
 import shutil
 import socket
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._runner import _engine, run_each
 from .._version import __version__
+from ..own.registry import files, load_classes
 from ..scenario import Scenario
 from ..storage import write_whole
 from .axes import SweepError
@@ -52,6 +54,8 @@ class Batch:
     """Of each setting: number, overrides, seeds."""
     version: str
     engine: str
+    own: tuple[tuple[str, str], ...] = ()
+    """Files of mechanisms written in Python that the experiment names: name and text."""
 
     @property
     def runs(self) -> int:
@@ -61,7 +65,7 @@ class Batch:
     @property
     def name(self) -> str:
         """A name that follows from all of it."""
-        parts = [self.text, self.jobs, self.version, self.engine]
+        parts = [self.text, self.jobs, self.version, self.engine, self.own]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
@@ -74,6 +78,7 @@ def run_batch(batch: Batch) -> bytes:
     """Make a batch's runs on one thread; its piece as bytes. Raises VersionSkew."""
     _same(batch.version, batch.engine, identity())
     gathered = Gathered(TABLES)
+    _load(batch.own)
     work = [(Scenario(batch.text, "experiment", pairs), seeds) for _, pairs, seeds in batch.jobs]
 
     def take(index: int, raw: _internal.Results) -> None:
@@ -82,6 +87,14 @@ def run_batch(batch: Batch) -> bytes:
 
     run_each(work, 1, take)
     return pack(gathered.piece())
+
+
+def _load(brought: Sequence[tuple[str, str]]) -> None:
+    """Register the mechanisms that a batch brings."""
+    with tempfile.TemporaryDirectory(prefix="inprofile-") as folder:
+        for name, text in brought:
+            (Path(folder) / name).write_text(text, encoding="utf-8")
+            load_classes(Path(folder) / name)
 
 
 def _same(version: str, engine: str, there: tuple[str, str, str]) -> None:
@@ -113,7 +126,12 @@ def batches(jobs: Sequence[Job], packets: float, most: int) -> Iterator[Batch]:
 
 def _batch(jobs: Sequence[Job]) -> Batch:
     made = tuple((job.setting, job.scenario._overrides, job.seeds) for job in jobs)
-    return Batch(jobs[0].scenario._text, made, __version__, _engine())
+    names = sorted({name for job in jobs for name in job.scenario.own})
+    try:
+        brought = tuple(files(names))
+    except ValueError as error:
+        raise SweepError(str(error)) from None
+    return Batch(jobs[0].scenario._text, made, __version__, _engine(), brought)
 
 
 class Dask:
