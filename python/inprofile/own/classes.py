@@ -117,7 +117,7 @@ class Aqm(Mechanism):
         queue: _internal.QueueView,
         rng: _internal.Random,
     ) -> Any:
-        """Return `"send"`, `"mark"` or `"drop"` for the packet whose turn it is; it has `waited` so many seconds.
+        """Return `"send"`, `"mark"` or `"drop"` for the packet whose turn it is, in the queue for `waited` s.
 
         The queue does not hold the packet any more.
         """
