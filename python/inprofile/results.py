@@ -169,6 +169,15 @@ class Result:
         return self._tables["verdicts"]
 
     @property
+    def downloads(self) -> pa.Table:
+        """Pages of the web and chunks of video that were received whole: when asked for and completed (s), size (B).
+
+        `flow` is the video's, or the first of a page's connections; `number` counts from 0 a client's pages or a
+        flow's chunks; `stalled` is how long playing stood still for a chunk (s).
+        """
+        return self._tables["downloads"]
+
+    @property
     def delays(self) -> pa.Table:
         """Distributions, where `measure.distributions` asks for them: a row a seed, measure, point, group, colour.
 

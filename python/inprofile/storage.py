@@ -31,7 +31,19 @@ __all__ = [
     "write_whole",
 ]
 
-TABLES = ("metrics", "flows", "drops", "queues", "markers", "signals", "series", "verdicts", "delays", "cdf")
+TABLES = (
+    "metrics",
+    "flows",
+    "drops",
+    "queues",
+    "markers",
+    "signals",
+    "series",
+    "verdicts",
+    "downloads",
+    "delays",
+    "cdf",
+)
 """The tables of a result, each a file `<name>.parquet`."""
 
 MANIFEST = "inprofile.json"

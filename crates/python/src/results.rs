@@ -24,6 +24,7 @@ pub struct Results {
     signals: Py<Table>,
     series: Py<Table>,
     verdicts: Py<Table>,
+    downloads: Py<Table>,
     delays: Py<Table>,
     cdf: Py<Table>,
     /// Whether every packet was accounted for, in every run: the engine checks it and fails otherwise.
@@ -49,7 +50,8 @@ pub struct Names {
 struct LinkNames {
     classes: Vec<String>,
     reported: bool,
-    rate: u64,
+    /// `None`: it changes.
+    rate: Option<u64>,
 }
 
 /// What one of a link's classes is called.
@@ -62,7 +64,7 @@ impl LinkNames {
         LinkNames {
             classes: (0..link.queue.classes().len()).map(|c| class_name(link, c)).collect(),
             reported: link.reported,
-            rate: link.rate.0,
+            rate: link.capacity.is_none().then_some(link.rate.0),
         }
     }
 }
@@ -163,6 +165,7 @@ impl Results {
                 signals: table(runs.signals())?,
                 series: table(runs.series())?,
                 verdicts: table(runs.verdicts())?,
+                downloads: table(runs.downloads())?,
                 delays: table(delays)?,
                 cdf: table(cdf)?,
                 conservation: true,
@@ -183,13 +186,13 @@ fn figures(stats: &[(&str, u64)], gauges: &[(&str, f64)]) -> Object {
 fn size(transport: &Transport) -> Option<f64> {
     match transport {
         Transport::Transfer(tcp, segments) => Some(f64::from(tcp.segment) * f64::from(*segments)),
-        Transport::Tcp(_) | Transport::Udp(_) => None,
+        Transport::Tcp(_) | Transport::Udp(_) | Transport::Web(..) | Transport::Video(..) => None,
     }
 }
 
 /// Whether flows of this traffic open a connection before they send.
 fn has_connections(traffic: &str) -> bool {
-    matches!(traffic, "bulk" | "transfer")
+    matches!(traffic, "bulk" | "transfer" | "web" | "video")
 }
 
 fn sum(packets: &[u64]) -> u64 {
@@ -333,7 +336,8 @@ impl Runs<'_> {
                 cells.extend([
                     self.rate(w.arrived_bytes[0]).into(),
                     self.rate(w.arrived_bytes[1] + w.arrived_bytes[2]).into(),
-                    (utilisation * rate as f64).into(),
+                    rate.map_or_else(|| self.rate(w.sent_bytes.iter().sum()), |r| utilisation * r as f64)
+                        .into(),
                     utilisation.into(),
                     l.queue_mean.into(),
                 ]);
@@ -447,6 +451,37 @@ impl Runs<'_> {
             }
             if let Some(measured) = &o.measured {
                 add_periods(&mut t, self.scenario.model(), &names.of_reported(), o.seed, measured);
+            }
+        }
+        t
+    }
+
+    fn downloads(&self) -> Columns {
+        let mut t = Columns::new(&[
+            ("seed", Counts),
+            ("flow", Texts),
+            ("group", Texts),
+            ("number", Counts),
+            ("size", Counts),
+            ("asked", Numbers),
+            ("completed", Numbers),
+            ("stalled", Numbers),
+        ]);
+        for (names, o) in self.runs {
+            for d in &o.downloads {
+                let flow = names.flows.get(d.flow);
+                // A flow's name is its group's and its number.
+                let group = flow.rsplit_once('.').map_or(flow, |(group, _)| group);
+                t.row(&[
+                    o.seed.into(),
+                    flow.into(),
+                    group.into(),
+                    u64::from(d.number).into(),
+                    d.size.0.into(),
+                    d.asked.secs().into(),
+                    d.completed.secs().into(),
+                    d.stalled.secs().into(),
+                ]);
             }
         }
         t

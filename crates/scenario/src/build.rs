@@ -6,11 +6,12 @@ use inprofile_core::rng::Rng;
 use inprofile_core::units::{Bytes, Duration, Rate, Time};
 use inprofile_sim::network::{self, Network, SignalPath, Target as Seen, Transport};
 use inprofile_sim::traffic::distribution::Distribution;
+use inprofile_sim::traffic::web::Page;
 
 use crate::model::{
     Delay, Distributions, Group, Model, Queue, Queues, Scheduled, Signals, Source, Start, Target, packet,
 };
-use crate::traffic::{Traffic, segments};
+use crate::traffic::{Traffic, Web, segments};
 
 /// The network of this seed. Links of the file come first, forward 2k and reverse 2k + 1; then two for
 /// each host, to the network and from it, in the order of flows.
@@ -21,6 +22,7 @@ pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
         links: Vec::with_capacity(2 * (model.links.len() + flows)),
         flows: Vec::with_capacity(flows),
         edges: model.edges.iter().map(|e| edge(model, e)).collect(),
+        pages: Vec::new(),
         signals: Vec::new(),
         monitors: Vec::new(),
         measure: model.distributions.map(|d| measure(model, d)),
@@ -39,12 +41,13 @@ pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
                 Queues::One(queue) => one(queue, direction.rate, size),
                 Queues::Scheduled(scheduled) => classes(model, scheduled, direction.rate, size),
             };
-            let (rate, delay) = (direction.rate, direction.delay);
+            let (rate, delay, capacity) = (direction.rate, direction.delay, direction.capacity.clone());
             net.links.push(network::Link {
                 name: model.direction_name(2 * k + i),
                 from: ends.0,
                 to: ends.1,
                 rate,
+                capacity,
                 delay,
                 queue,
                 reported: true,
@@ -63,6 +66,9 @@ pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
             let flow = flow(&mut net, group, i, start, class);
             net.flows.push(flow);
         }
+        if let Traffic::Web(web) = group.sends() {
+            pages(&mut net, group, &web, group.count);
+        }
     }
     net.signals = model.signals.iter().flat_map(|s| paths(model, s, &first)).collect();
     for monitor in &model.monitors {
@@ -72,6 +78,39 @@ pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
         }
     }
     net
+}
+
+/// The pages of a group of connections, which are the last `count` flows: each has so many connections in a row, and the
+/// clients take turns. A client's first page begins with its first connection, later ones when the page before is there.
+fn pages(net: &mut Network, group: &Group, web: &Web, count: usize) {
+    let (first, before) = (net.flows.len() - count, net.pages.len() as u32);
+    let (each, clients) = (web.connections as usize, web.clients as usize);
+    let in_all = count / each;
+    for k in 0..in_all {
+        let mut rng = Rng::for_component(net.seed, &format!("objects {}, page {k}", group.name));
+        let object = |_| {
+            let drawn = web.law.draw(web.object.amount(), &mut rng);
+            segments(web.object, drawn, group.tcp.segment)
+        };
+        let from = first + k * each;
+        let start = if k < clients { net.flows[from].start } else { after(net.duration) };
+        for (i, flow) in (from..).zip(&mut net.flows[from..from + each]) {
+            flow.start = start;
+            flow.transport = Transport::Web(group.tcp.clone(), before + ((i - first) / each) as u32);
+        }
+        net.pages.push(Page {
+            number: (k / clients) as u32,
+            connections: from as u32..(from + each) as u32,
+            objects: (0..web.objects).map(object).collect(),
+            think: web.think,
+            next: (k + clients < in_all).then_some(before + (k + clients) as u32),
+        });
+    }
+}
+
+/// A start that never comes by itself.
+fn after(duration: Duration) -> Time {
+    Time(duration.0.saturating_add(1))
 }
 
 /// What is measured beyond counts.
@@ -149,6 +188,9 @@ fn transport(group: &Group, i: usize, seed: u64) -> Transport {
     match group.sends() {
         Traffic::Bulk => Transport::Tcp(group.tcp.clone()),
         Traffic::Udp(udp) => Transport::Udp(udp),
+        Traffic::Video(video) => Transport::Video(group.tcp.clone(), video),
+        // Its page is set once all connections are there.
+        Traffic::Web(_) => Transport::Web(group.tcp.clone(), 0),
         Traffic::Transfer(size, law) => {
             let mut rng = Rng::for_component(seed, &format!("size {}", group.flow_name(i)));
             let drawn = law.draw(size.amount(), &mut rng);
@@ -205,6 +247,7 @@ fn flow(net: &mut Network, group: &Group, i: usize, start: Time, class: u8) -> n
                     from: ends.0,
                     to: ends.1,
                     rate: join.rate,
+                    capacity: None,
                     delay,
                     queue: one(&join.queue, join.rate, size),
                     reported: false,

@@ -81,7 +81,13 @@ fn direction(direction: &Direction) -> Json {
             })).collect::<Vec<_>>(),
         }),
     };
-    json!({ "rate": direction.rate.0, "delay": direction.delay.0, "queue": queues })
+    let mut out = json!({ "rate": direction.rate.0, "delay": direction.delay.0, "queue": queues });
+    if let Some(capacity) = &direction.capacity {
+        let (steps, repeat) = capacity.changes();
+        let steps: Vec<_> = steps.iter().map(|(at, rate)| json!([at.0, rate.0])).collect();
+        out["capacity"] = json!({ "steps": steps, "repeat": repeat.map(|r| r.0) });
+    }
+    out
 }
 
 fn queue(queue: &Queue) -> Json {

@@ -8,8 +8,11 @@ use inprofile_core::params::{Context, Value};
 use inprofile_core::units::Rate;
 
 use inprofile_sim::network::Profile;
+use inprofile_sim::tcp;
 
-use crate::model::{Group, MAX_CLASSES, MAX_MEASURED, MAX_SAMPLES, Model, Queue, Signals, Source, Target};
+use crate::model::{
+    Group, Link, MAX_CLASSES, MAX_MEASURED, MAX_SAMPLES, Model, Queue, Signals, Source, Target,
+};
 use crate::traffic::Traffic;
 
 /// Segments that a connection can number: the ns-2 profile counts in signed 32 bits.
@@ -24,6 +27,47 @@ pub(crate) fn check(root: &Section<'_, '_>, model: &Model) {
     classes(root, model);
     l4s_without_l4s(root, model);
     measured(root, model);
+    requests(root, model);
+    changing_rates(root, model);
+}
+
+/// Pages of the web whose connections do not come out even, and applications that ns-2's TCP cannot tell when it is done.
+fn requests(root: &Section<'_, '_>, model: &Model) {
+    let tables = root.get("flows").and_then(|e| e.tables("[[flows]]")).unwrap_or_default();
+    for (group, table) in model.groups.iter().zip(&tables) {
+        let sends = group.sends();
+        if let Traffic::Web(web) = sends
+            && !group.count.is_multiple_of(web.connections as usize)
+        {
+            let (n, each) = (group.count, web.connections as usize);
+            let place =
+                if table.get("count").is_some() { table.locate("count") } else { table.place().clone() };
+            let problem = format!("{n} connections are no whole number of pages of {each} connections");
+            root.report().error(&place, problem, format!("count = {}", n.next_multiple_of(each).max(each)));
+        }
+        if matches!(sends, Traffic::Web(_) | Traffic::Video(_)) && group.tcp.profile != tcp::Profile::Rfc {
+            let problem = format!("{} needs TCP by the RFCs", group.traffic.name);
+            let remedy =
+                "write tcp = { profile = \"rfc\" } in this group, and the rfc profile for engine and [tcp]";
+            root.report().error(&table.locate("traffic"), problem, remedy);
+        }
+    }
+}
+
+/// Rates that change under ns-2's clock.
+fn changing_rates(root: &Section<'_, '_>, model: &Model) {
+    let changes = |link: &&Link| link.directions.iter().any(|d| d.capacity.is_some());
+    if model.profile == Profile::Ns2
+        && let Some(link) = model.links.iter().find(changes)
+    {
+        let problem =
+            format!("the ns2 engine profile has no links whose rate changes, as that of {} does", link.name);
+        root.report().error(
+            &root.locate("engine.profile"),
+            problem,
+            "write profile = \"exact\", or remove capacity",
+        );
+    }
 }
 
 /// L4S traffic in queues that know nothing of it: where they mark, they mark it as seldom as they would drop (RFC 3168 §5), and its

@@ -1,7 +1,7 @@
 //! Every value in effect, for people: with units, and queue lengths in packets, bytes and milliseconds.
 
 use inprofile_config::show::{amount, values};
-use inprofile_core::units::{Bytes, Duration, Rate};
+use inprofile_core::units::{Bytes, Duration, Rate, Time};
 use inprofile_sim::tcp;
 use inprofile_sim::traffic::distribution::Distribution;
 use serde_json::{Value as Json, json};
@@ -91,6 +91,14 @@ fn link(model: &Model, index: usize) -> Json {
         "delay": direction.delay.to_string(),
         "queue": queues(&direction.queue, direction.rate, packet(&model.tcp)),
     });
+    if let Some(capacity) = &direction.capacity {
+        let (steps, repeat) = capacity.changes();
+        let step = |(at, rate): &(Time, Rate)| json!({ "at": at.to_string(), "rate": rate.to_string() });
+        out["capacity"] = json!({ "steps": steps.iter().map(step).collect::<Vec<_>>() });
+        if let Some(repeat) = repeat {
+            out["capacity"]["repeat"] = json!(repeat.to_string());
+        }
+    }
     if index % 2 == 1 {
         out["reverse_of"] = json!(link.name);
     }

@@ -35,8 +35,7 @@ pub(crate) fn packets(model: &Model) -> f64 {
         }
     }
     let sent = |(group, demand): (&Group, &Demand)| {
-        let over =
-            |&direction: &u32| load[direction as usize] / model.direction(direction as usize).rate.0 as f64;
+        let over = |&direction: &u32| load[direction as usize] / mean_rate(model, direction);
         let crowd = group.route.path.iter().map(over).fold(1.0, f64::max);
         let rate = if demand.is_elastic { demand.rate / crowd } else { demand.rate };
         (rate * demand.time / demand.packet).min(demand.most).max(demand.least)
@@ -48,7 +47,7 @@ fn demand(model: &Model, group: &Group) -> Demand {
     let n = group.count as f64;
     let packet = 8.0 * group.packet().0 as f64;
     let time = active(model, group);
-    let links = group.route.path.iter().map(|&direction| model.direction(direction as usize).rate.0 as f64);
+    let links = group.route.path.iter().map(|&direction| mean_rate(model, direction));
     let join = match &group.source {
         Source::Hosts(join) => join.rate.0 as f64,
         Source::Node(_) => f64::INFINITY,
@@ -74,6 +73,20 @@ fn demand(model: &Model, group: &Group) -> Demand {
             let rate = (n * tcp()).min(most * packet / time.max(1e-12));
             Demand { rate, is_elastic: true, time, packet, most, least: first.min(most) }
         }
+        Traffic::Web(web) => {
+            let object = match web.object {
+                Backlog::Packets(p) => p,
+                Backlog::Bytes(b) => b / f64::from(group.tcp.segment),
+            };
+            let pages = n / f64::from(web.connections);
+            let most = pages * f64::from(web.objects) * object.max(1.0).ceil();
+            let rate = (n * tcp()).min(most * packet / time.max(1e-12));
+            Demand { rate, is_elastic: true, time, packet, most, least: 0.0 }
+        }
+        Traffic::Video(video) => {
+            let rate = n * tcp().min(video.highest.0 as f64);
+            Demand { rate, is_elastic: true, time, packet, most: f64::INFINITY, least: first }
+        }
         Traffic::Udp(udp) => {
             let on = udp.periods.map_or(1.0, |p| {
                 let (on, off) = (p.on.secs(), p.off.secs());
@@ -83,6 +96,12 @@ fn demand(model: &Model, group: &Group) -> Demand {
             Demand { rate, is_elastic: false, time, packet, most: f64::INFINITY, least: n }
         }
     }
+}
+
+/// The mean rate of one direction of a link over the run, in bit/s.
+fn mean_rate(model: &Model, direction: u32) -> f64 {
+    let d = model.direction(direction as usize);
+    d.capacity.as_ref().map_or(d.rate.0 as f64, |c| c.mean(model.duration))
 }
 
 /// Seconds from a flow's start to its stop or the run's end, on average.

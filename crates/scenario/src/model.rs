@@ -6,6 +6,7 @@ use inprofile_core::packet::Ecn;
 use inprofile_core::params::{Context, Field, Values};
 use inprofile_core::registry::AnyScheduler;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
+use inprofile_sim::capacity::Capacity;
 use inprofile_sim::network::Profile;
 use inprofile_sim::tcp;
 use inprofile_sim::traffic::distribution::Distribution;
@@ -18,6 +19,8 @@ pub const MAX_FLOWS: u64 = 1_000_000;
 pub const MAX_TABLES: usize = 10_000;
 /// The most samples all monitors together may take: each is a row of several numbers in memory.
 pub const MAX_SAMPLES: u64 = 20_000_000;
+/// The most steps that a link's capacity may have.
+pub const MAX_STEPS: usize = 10_000;
 /// The most flows whose delays may be measured: each may take 80 kB.
 pub const MAX_MEASURED: usize = 10_000;
 /// The most classes that all schedulers of an experiment may name: a packet carries its class in a byte.
@@ -159,8 +162,10 @@ pub struct Link {
 /// One direction of a link.
 #[derive(Clone, Debug)]
 pub struct Direction {
-    /// Bits per second on the wire.
+    /// Bits per second on the wire; the first, where it changes.
     pub rate: Rate,
+    /// How the rate changes, if it does.
+    pub capacity: Option<Capacity>,
     /// Propagation.
     pub delay: Duration,
     /// The queue or queues in front of it.
@@ -279,7 +284,7 @@ impl Group {
     pub fn packet(&self) -> Bytes {
         match self.sends() {
             Traffic::Udp(udp) => Bytes(u64::from(udp.packet)),
-            Traffic::Bulk | Traffic::Transfer(..) => packet(&self.tcp),
+            Traffic::Bulk | Traffic::Transfer(..) | Traffic::Web(_) | Traffic::Video(_) => packet(&self.tcp),
         }
     }
 
@@ -289,7 +294,7 @@ impl Group {
         match self.sends() {
             Traffic::Udp(udp) => udp.ecn == Ecn::Ect1,
             // TCP's is ECT(0) (RFC 3168 §5).
-            Traffic::Bulk | Traffic::Transfer(..) => false,
+            Traffic::Bulk | Traffic::Transfer(..) | Traffic::Web(_) | Traffic::Video(_) => false,
         }
     }
 

@@ -93,6 +93,7 @@ fn link(queue: &Json) -> Json {
     let direction = |doc: &str| {
         json!({
             "rate": quantity(Unit::Rate, &format!("Bits per second on the wire{doc}")),
+            "capacity": capacity(),
             "delay": time(&format!("Propagation{doc}")),
             "queue": queue,
         })
@@ -107,6 +108,22 @@ fn link(queue: &Json) -> Json {
         "The other direction; without a queue of its own, drop-tail with room for 10000 packets.",
     );
     table(&["name", "from", "to", "rate", "delay", "queue"], properties, "A link.")
+}
+
+fn capacity() -> Json {
+    let step = table(
+        &["at", "rate"],
+        json!({ "at": time("When."), "rate": quantity(Unit::Rate, "The rate from then on.") }),
+        "A change of the rate.",
+    );
+    table(
+        &["steps"],
+        json!({
+            "steps": list(step, 1, "Changes of the rate, in the order of their times."),
+            "repeat": time("After how long it begins anew with the link's rate. Default: never."),
+        }),
+        "How the link's rate changes over time.",
+    )
 }
 
 fn flow(marker: &Json, traffic: &Json, tcp: &Json) -> Json {

@@ -6,7 +6,7 @@ use inprofile_core::params::{Context, Fault, Params, Values, Warning};
 use inprofile_core::registry::Entry;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate};
 use inprofile_sim::traffic::distribution::Distribution;
-use inprofile_sim::traffic::udp;
+use inprofile_sim::traffic::{udp, video};
 
 /// What a flow sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,8 +15,29 @@ pub enum Traffic {
     Bulk,
     /// TCP with a limited amount of data: its mean, in full segments or bytes of payload, and its distribution.
     Transfer(Backlog, Distribution),
+    /// TCP connections that fetch pages.
+    Web(Web),
+    /// A TCP connection that fetches video.
+    Video(video::Config),
     /// Datagrams.
     Udp(udp::Config),
+}
+
+/// Pages of the web.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Web {
+    /// Connections of a page.
+    pub connections: u32,
+    /// How many clients load pages at the same time.
+    pub clients: u32,
+    /// Objects of a page.
+    pub objects: u32,
+    /// An object's mean size, in full segments or bytes of payload.
+    pub object: Backlog,
+    /// How sizes are drawn.
+    pub law: Distribution,
+    /// From the end of a page to the start of the client's next.
+    pub think: Duration,
 }
 
 inprofile_core::choice! {
@@ -101,6 +122,56 @@ inprofile_core::params! {
     }
 }
 
+inprofile_core::params! {
+    /// Pages of the web: each over several connections at once, which fetch its objects one after the other.
+    pub struct Pages {
+        /// Connections of a page: `count` has to be a multiple of them, and that multiple is the number of pages.
+        connections: u64 [POSITIVE] = 6;
+        /// Clients that load pages at the same time, each one page after the other.
+        clients: u64 [POSITIVE] = 1;
+        /// Objects of a page.
+        objects: u64 [POSITIVE] = 50;
+        /// Mean size of an object: payload in bytes, rounded up to full segments, or full segments.
+        object: Backlog [POSITIVE] = Backlog::Bytes(10_000.0);
+        /// How sizes are drawn around `object`; at least one segment.
+        sizes: Drawn = Drawn::Fixed;
+        /// Shape of Pareto's distribution, above 1. Default: 1.5.
+        shape: Option<f64> [POSITIVE];
+        /// From the end of a page to the start of the client's next.
+        think: Duration = Duration::ZERO;
+    }
+}
+
+inprofile_core::params! {
+    /// Adaptive video: chunks, each at the highest level that the throughput of the last ones allows.
+    pub struct Video {
+        /// Rate of the lowest level, of payload.
+        lowest: Rate [POSITIVE] = Rate(500_000);
+        /// Rate of the highest level.
+        highest: Rate [POSITIVE] = Rate(8_000_000);
+        /// Number of levels, each the same factor above the one before.
+        levels: u64 [POSITIVE] = 5;
+        /// How much is played by a chunk.
+        chunk: Duration [POSITIVE] = Duration::from_millis(4000);
+        /// How much the player's buffer holds; at least a chunk.
+        buffer: Duration [POSITIVE] = Duration::from_millis(20_000);
+    }
+}
+
+inprofile_core::params! {
+    /// Voice: a packet at regular times, while somebody speaks.
+    pub struct Voice {
+        /// Payload of a packet; 40 B of IPv4, UDP and RTP headers come on top. The default is G.711's: 64 kbit/s.
+        payload: Bytes = Bytes(160);
+        /// Time between packets.
+        every: Duration [POSITIVE] = Duration::from_millis(20);
+        /// Mean length of a talk spurt, exponential; with `silence`. Default: somebody always speaks.
+        talk: Option<Duration> [POSITIVE];
+        /// Mean length of the silence between spurts, exponential, without packets.
+        silence: Option<Duration> [POSITIVE];
+    }
+}
+
 /// Every kind of traffic; the first is the default.
 pub const KINDS: &[Entry<Traffic>] = &[
     Entry {
@@ -157,7 +228,50 @@ pub const KINDS: &[Entry<Traffic>] = &[
             })
         },
     },
+    Entry {
+        name: "web",
+        summary: "TCP connections that fetch pages of many objects, one page after the other.",
+        source: "RFC 7928 §7.2",
+        fields: Pages::FIELDS,
+        check: &|v, _| Pages::from_values(v).check(),
+        build: &|v, _| {
+            let p = Pages::from_values(v);
+            let count = |n: u64| n.min(MANY) as u32;
+            Traffic::Web(Web {
+                connections: count(p.connections),
+                clients: count(p.clients),
+                objects: count(p.objects),
+                object: p.object,
+                law: law(p.sizes, p.shape),
+                think: p.think,
+            })
+        },
+    },
+    Entry {
+        name: "video",
+        summary: "TCP that fetches video chunk by chunk, at the rate that the throughput allows.",
+        source: "RFC 7928 §9.1",
+        fields: Video::FIELDS,
+        check: &|v, _| Video::from_values(v).check(),
+        build: &|v, _| {
+            let Video { lowest, highest, levels, chunk, buffer } = Video::from_values(v);
+            Traffic::Video(video::Config { lowest, highest, levels: levels.min(MANY) as u32, chunk, buffer })
+        },
+    },
+    Entry {
+        name: "voice",
+        summary: "UDP with a small packet at regular times, while somebody speaks.",
+        source: "RFC 7928 §9.1; RFC 3551",
+        fields: Voice::FIELDS,
+        check: &|v, _| Voice::from_values(v).check(),
+        build: &|v, _| Traffic::Udp(Voice::from_values(v).config()),
+    },
 ];
+
+/// IPv4, UDP and RTP (RFC 3550 §5.1).
+const RTP_HEADERS: u64 = 40;
+/// The most objects of a page, levels of a video, and so on.
+const MANY: u64 = 10_000;
 
 /// The default shape of a Pareto distribution: finite mean, infinite variance.
 const SHAPE: f64 = 1.5;
@@ -225,6 +339,81 @@ impl Transfer {
             });
         }
         Ok(Vec::new())
+    }
+}
+
+impl Pages {
+    fn check(&self) -> Result<Vec<Warning>, Fault> {
+        shaped(self.sizes, self.shape)?;
+        let fault =
+            |field, problem: String, remedy: &str| Err(Fault { field, problem, remedy: remedy.into() });
+        for (field, n) in
+            [("connections", self.connections), ("clients", self.clients), ("objects", self.objects)]
+        {
+            if n > MANY {
+                return fault(field, format!("{n}; the maximum is {MANY}"), "a smaller number");
+            }
+        }
+        if self.object.amount() > 1e12 {
+            return fault("object", "more than can be sent".into(), "object = \"10 kB\"");
+        }
+        Ok(Vec::new())
+    }
+}
+
+impl Video {
+    fn check(&self) -> Result<Vec<Warning>, Fault> {
+        let fault = |field, problem: String, remedy: String| Err(Fault { field, problem, remedy });
+        if self.highest < self.lowest {
+            let problem = format!("the highest level is below the lowest, {}", self.lowest);
+            return fault("highest", problem, format!("highest = \"{}\"", self.lowest));
+        }
+        if self.levels > MANY {
+            let problem = format!("{} levels; the maximum is {MANY}", self.levels);
+            return fault("levels", problem, "levels = 5".into());
+        }
+        if self.buffer < self.chunk {
+            let problem = format!("a buffer of {} does not hold a chunk of {}", self.buffer, self.chunk);
+            return fault("buffer", problem, format!("buffer = \"{}\"", self.chunk));
+        }
+        Ok(Vec::new())
+    }
+}
+
+impl Voice {
+    fn check(&self) -> Result<Vec<Warning>, Fault> {
+        let most = LARGEST_PACKET - RTP_HEADERS;
+        if !(1..=most).contains(&self.payload.0) {
+            let problem = format!("a payload of {}: a packet holds 1 to {most} B", self.payload);
+            return Err(Fault { field: "payload", problem, remedy: "payload = \"160 B\"".into() });
+        }
+        if self.talk.is_some() != self.silence.is_some() {
+            let (there, other) = if self.talk.is_some() { ("talk", "silence") } else { ("silence", "talk") };
+            return Err(Fault {
+                field: there,
+                problem: format!("talk spurts and silences come together: there is no {other}"),
+                remedy: format!("{other} = \"1 s\" beside it, or remove {there}"),
+            });
+        }
+        if self.config().rate.0 == 0 {
+            let problem = format!("a packet every {} is less than a bit a second", self.every);
+            return Err(Fault { field: "every", problem, remedy: "every = \"20 ms\"".into() });
+        }
+        Ok(Vec::new())
+    }
+
+    /// Its datagrams.
+    fn config(&self) -> udp::Config {
+        let packet = self.payload.0 + RTP_HEADERS;
+        let rate = u128::from(packet) * 8 * 1_000_000_000_000 / u128::from(self.every.0.max(1));
+        let periods = self.talk.zip(self.silence);
+        udp::Config {
+            rate: Rate(u64::try_from(rate).unwrap_or(u64::MAX)),
+            packet: size(Bytes(packet)),
+            dither: 0.0,
+            ecn: Ecn::NotCapable,
+            periods: periods.map(|(on, off)| udp::Periods { on, off, law: Distribution::Exponential }),
+        }
     }
 }
 

@@ -25,6 +25,7 @@ use crate::route::RouteIndex;
 use crate::signals::{Oracles, Paths};
 use crate::tcp::{Ack, Sack, TimerKind};
 use crate::timer::{Due, Expiry};
+use crate::traffic::web::Loading;
 use crate::traffic::{Origin, Source, outside, udp};
 use crate::world::World;
 
@@ -121,6 +122,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         };
         world.busiest = busiest(&network, &immediate_ack, &cut_through);
         world.measures = Measures::of(&network);
+        world.pages = network.pages.iter().cloned().map(Loading::new).collect();
         let waits = waits(&network);
         let oracles = Oracles::of(&network);
         world.observers = observers(&network);
@@ -259,9 +261,10 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
     /// The outcome, after the last event.
     pub(crate) fn close(mut self) -> Result<Outcome, Failure> {
         let measured = self.world.take_measured();
+        let downloads = std::mem::take(&mut self.world.downloads);
         let series = self.watches.into_iter().map(Watch::into_series).collect();
         let outcome = self.accounts.close(self.world, self.senders, self.seed, self.events);
-        outcome.map(|o| Outcome { series, measured, ..o }).map_err(Failure::NotConserved)
+        outcome.map(|o| Outcome { series, measured, downloads, ..o }).map_err(Failure::NotConserved)
     }
 
     /// A packet has reached the end of its route: its receiver or sender gets it.

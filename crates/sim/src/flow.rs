@@ -40,6 +40,8 @@ pub struct FlowState<C: Clock> {
     pub delayed_ack: Timer<C>,
     /// The segment after the last one of a transfer; `u32::MAX` if the flow has unlimited data.
     pub complete_at: u32,
+    /// Whether its receiver asks for the next piece of data as soon as it has one.
+    asks: bool,
     /// Its receiver.
     pub receiver: Receiver,
     /// Acknowledgements sent, received, dropped.
@@ -66,7 +68,10 @@ impl<C: Clock> FlowState<C> {
         rng: Rng,
     ) -> FlowState<C> {
         let (segment, header) = match transport {
-            Transport::Tcp(config) | Transport::Transfer(config, _) => (config.segment, config.header),
+            Transport::Tcp(config)
+            | Transport::Transfer(config, _)
+            | Transport::Web(config, _)
+            | Transport::Video(config, _) => (config.segment, config.header),
             Transport::Udp(config) => (config.packet.saturating_sub(udp::HEADER), udp::HEADER),
         };
         let jittered = transport.tcp().is_some_and(|config| config.jitter > Duration::ZERO);
@@ -79,8 +84,9 @@ impl<C: Clock> FlowState<C> {
             receiver: transport.tcp().map_or_else(Receiver::idle, Receiver::new),
             complete_at: match transport {
                 Transport::Transfer(_, segments) => segments.saturating_add(1),
-                Transport::Tcp(_) | Transport::Udp(_) => u32::MAX,
+                Transport::Tcp(_) | Transport::Udp(_) | Transport::Web(..) | Transport::Video(..) => u32::MAX,
             },
+            asks: matches!(transport, Transport::Web(..) | Transport::Video(..)),
             start,
             completed: None,
             boundaries_passed: 0,
@@ -124,6 +130,12 @@ impl<C: Clock> FlowState<C> {
         self.next_boundary = window.get(usize::from(self.boundaries_passed)).copied().unwrap_or(C::NEVER);
     }
 
+    /// More data was asked for: it ends before this segment.
+    pub fn expect_until(&mut self, end: u32) {
+        self.complete_at = end;
+        self.completed = None;
+    }
+
     /// The longest time an acknowledgement may be delayed.
     pub fn max_ack_delay(&self) -> C::Span {
         self.receiver.max_ack_delay::<C>()
@@ -145,7 +157,7 @@ impl<C: Clock> FlowState<C> {
             self.receiver.on_ecn_bits(t.segment, packet.ecn == Ecn::Experienced, t.flag);
         }
         let first = self.receiver.rcv_nxt();
-        let reply = self.receiver.on_segment(t.segment, self.delayed_ack.is_set());
+        let mut reply = self.receiver.on_segment(t.segment, self.delayed_ack.is_set());
         if reply.timer == TimerAction::Cancel {
             self.delayed_ack.cancel();
         }
@@ -155,6 +167,10 @@ impl<C: Clock> FlowState<C> {
             self.counts.in_order_wire_bytes += wire;
             if self.receiver.rcv_nxt() == self.complete_at {
                 self.completed = Some(at.time());
+                if self.asks && !reply.acknowledge {
+                    // The request for what comes next does not wait, and carries the acknowledgement.
+                    reply = Reply { acknowledge: true, timer: TimerAction::Leave, ..reply };
+                }
             }
         }
         reply

@@ -6,6 +6,7 @@
 
 pub mod account;
 pub mod calendar;
+pub mod capacity;
 pub mod classes;
 pub mod clock;
 pub mod ends;

@@ -16,6 +16,7 @@ use inprofile_core::signal::{Outbox, Signal};
 use inprofile_core::units::{Backlog, Bytes, Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Silent, Why};
 
+use crate::capacity::Capacity;
 use crate::classes::Classes;
 use crate::clock::Clock;
 use crate::link_queue::{LinkQueue, QueueState};
@@ -76,6 +77,9 @@ pub struct Link<C: Clock> {
     /// Stepped service: whether a packet is being sent.
     busy: bool,
     rate: Rate,
+    /// How its rate changes, if it does. Then no packet bypasses the queue, and `last` has no size: every packet's time is
+    /// computed anew.
+    capacity: Option<Box<Capacity>>,
     /// Time taken by the packets whose transmission has begun (computed service: by those admitted), in picoseconds. Only a
     /// reported link counts it.
     sending: u64,
@@ -95,7 +99,7 @@ impl<C: Clock> Link<C> {
             }
         };
         let roomy = matches!(limit, Backlog::Packets(n) if n >= 2.0);
-        let can_bypass = !stepped && roomy && matches!(aqm, AnyAqm::DropTail(_));
+        let can_bypass = !stepped && roomy && matches!(aqm, AnyAqm::DropTail(_)) && link.capacity.is_none();
         let queue = match aqm {
             AnyAqm::DropTail(aqm) if can_bypass && !link.reported => LinkQueue::Unused(aqm, limit),
             aqm => LinkQueue::Used(Box::new(QueueState::new(limit, aqm, classes, rng, window))),
@@ -115,6 +119,7 @@ impl<C: Clock> Link<C> {
             reported: link.reported,
             busy: false,
             rate: link.rate,
+            capacity: link.capacity.map(Box::new),
             sending: 0,
             queue,
         };
@@ -195,7 +200,7 @@ impl<C: Clock> Link<C> {
         if let Some(waits) = &mut q.waits {
             waits.record(now.time(), starts.time(), packet.flow, packet.colour);
         }
-        self.free_at = starts.after(self.serialise(packet.size));
+        self.free_at = starts.after(self.serialise(starts, packet.size));
         if self.reported {
             self.sending += self.free_at.time().since(starts.time()).0;
         }
@@ -259,7 +264,7 @@ impl<C: Clock> Link<C> {
         if let Some(waits) = &mut q.waits {
             waits.record(next.at.time(), now.time(), next.flow(), next.colour());
         }
-        let takes = self.serialise(next.size);
+        let takes = self.serialise(now, next.size);
         let until = now.after(takes);
         // The times as mechanisms see them: whole picoseconds do not add up to more than has passed.
         let time = until.time().since(now.time()).0;
@@ -376,9 +381,13 @@ impl<C: Clock> Link<C> {
     }
 
     #[inline]
-    fn serialise(&mut self, size: u32) -> C::Span {
+    fn serialise(&mut self, begins: C, size: u32) -> C::Span {
         if size != self.last.size() {
             self.change_shape(Shape::new(size, Colour::ALL[self.last.colour()]));
+            if let Some(capacity) = &self.capacity {
+                self.tx_time = C::span(capacity.serialise(begins.time(), Bytes(u64::from(size))));
+                self.last = Shape::new(0, Colour::ALL[self.last.colour()]);
+            }
         }
         self.tx_time
     }

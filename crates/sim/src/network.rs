@@ -9,8 +9,10 @@ use inprofile_core::queue::scheduled::Setup;
 use inprofile_core::registry::{AnyAqm, AnyMarker, AnyScheduler};
 use inprofile_core::units::{Backlog, Duration, Rate, Time};
 
+use crate::capacity::Capacity;
 use crate::tcp;
-use crate::traffic::udp;
+use crate::traffic::web::Page;
+use crate::traffic::{udp, video};
 
 /// Index into [`Network::nodes`].
 pub type NodeId = u32;
@@ -26,6 +28,8 @@ pub struct Network {
     pub links: Vec<Link>,
     /// Flows.
     pub flows: Vec<Flow>,
+    /// Pages of the web, by the numbers that their connections' [`Transport::Web`] has.
+    pub pages: Vec<Page>,
     /// Aggregate markers, each at a node's ingress: it sees data from every link into the node.
     pub edges: Vec<Edge>,
     /// Which mechanisms send signals to which.
@@ -92,6 +96,8 @@ pub struct Link {
     pub to: NodeId,
     /// Bits per second on the wire.
     pub rate: Rate,
+    /// How its rate changes, if it does; `rate` is the first.
+    pub capacity: Option<Capacity>,
     /// Propagation.
     pub delay: Duration,
     /// Its queue or queues.
@@ -104,7 +110,7 @@ impl Link {
     /// The highest rate it ever has.
     #[must_use]
     pub fn fastest(&self) -> Rate {
-        self.rate
+        self.capacity.iter().flat_map(Capacity::rates).fold(self.rate, Rate::max)
     }
 }
 
@@ -212,6 +218,10 @@ pub enum Transport {
     Tcp(tcp::Config),
     /// A TCP connection that sends this many full segments.
     Transfer(tcp::Config, u32),
+    /// A TCP connection that fetches objects of the page of this number.
+    Web(tcp::Config, u32),
+    /// A TCP connection that fetches chunks of video.
+    Video(tcp::Config, video::Config),
     /// Datagrams on a schedule.
     Udp(udp::Config),
 }
@@ -221,7 +231,10 @@ impl Transport {
     #[must_use]
     pub fn tcp(&self) -> Option<&tcp::Config> {
         match self {
-            Transport::Tcp(config) | Transport::Transfer(config, _) => Some(config),
+            Transport::Tcp(config)
+            | Transport::Transfer(config, _)
+            | Transport::Web(config, _)
+            | Transport::Video(config, _) => Some(config),
             Transport::Udp(_) => None,
         }
     }
@@ -230,7 +243,10 @@ impl Transport {
     #[must_use]
     pub fn packet(&self) -> u32 {
         match self {
-            Transport::Tcp(config) | Transport::Transfer(config, _) => config.segment + config.header,
+            Transport::Tcp(config)
+            | Transport::Transfer(config, _)
+            | Transport::Web(config, _)
+            | Transport::Video(config, _) => config.segment + config.header,
             Transport::Udp(config) => config.packet,
         }
     }

@@ -2,7 +2,7 @@
 
 use inprofile_core::packet::Colour;
 use inprofile_core::queue::fifo::Counts;
-use inprofile_core::units::{Duration, Time};
+use inprofile_core::units::{Bytes, Duration, Time};
 use inprofile_core::verdict::Cause;
 
 use crate::measure::arrivals::GroupDelays;
@@ -32,10 +32,29 @@ pub struct Outcome {
     pub series: Vec<Series>,
     /// Every verdict, in order, if the network asked for a trace.
     pub verdicts: Vec<VerdictRow>,
+    /// Pages and chunks of video that were received whole, in the order of their ends.
+    pub downloads: Vec<Download>,
     /// What was measured beyond counts, if anything was.
     pub measured: Option<Box<Measured>>,
     /// Events handled: a measure of work, the same on every machine.
     pub events: u64,
+}
+
+/// A page of the web or a chunk of video that was received whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Download {
+    /// The flow; of a page, its first connection.
+    pub flow: u32,
+    /// Its number, from 0: among its client's pages, or its flow's chunks.
+    pub number: u32,
+    /// Payload.
+    pub size: Bytes,
+    /// When it was asked for.
+    pub asked: Time,
+    /// When the receiver had all of it.
+    pub completed: Time,
+    /// How long playing stood still for it.
+    pub stalled: Duration,
 }
 
 /// What was measured beyond counts, in the window.

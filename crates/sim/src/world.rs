@@ -16,11 +16,12 @@ use crate::log::{Code, Log, LogRow};
 use crate::marker::MarkerState;
 use crate::measure::Measures;
 use crate::network::NodeId;
-use crate::outcome::{FlowCounts, Place, VerdictRow};
+use crate::outcome::{Download, FlowCounts, Place, VerdictRow};
 use crate::packet::Slab;
 use crate::route::Routes;
 use crate::signals::Paths;
 use crate::timer::Due;
+use crate::traffic::web::Loading;
 
 /// A packet that has arrived at an external host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +84,10 @@ pub struct World<C: Clock, const TRACE: bool> {
     pub egress: Vec<Egress>,
     /// Figures behind the verdict being given.
     pub(crate) notes: Notes,
+    /// Pages of the web by number.
+    pub pages: Vec<Loading>,
+    /// Pages and chunks of video that have been received whole.
+    pub downloads: Vec<Download>,
     /// What is measured beyond counts, if anything is.
     pub measures: Option<Box<Measures>>,
     /// Receives every packet's events at every link, if the run is logged.
@@ -116,6 +121,8 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             verdicts: Vec::new(),
             egress: Vec::new(),
             notes: Notes::default(),
+            pages: Vec::new(),
+            downloads: Vec::new(),
             measures: None,
             log,
         }

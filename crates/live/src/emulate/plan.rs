@@ -118,6 +118,7 @@ impl Plan {
         for (number, flow) in (0..).zip(&network.flows) {
             refusals.extend(match &flow.transport {
                 Transport::Tcp(tcp) | Transport::Transfer(tcp, _) => refuse(flow, tcp),
+                Transport::Web(..) | Transport::Video(..) => Some(refuse_requests(flow)),
                 Transport::Udp(udp) => refuse_datagrams(flow, udp),
             });
             plan.add(network, number, flow, &mut receivers);
@@ -137,7 +138,10 @@ impl Plan {
         let addresses = addresses(number);
         let dscp = code_point(network, flow);
         let (stack, mtu, metrics, speech) = match &flow.transport {
-            Transport::Tcp(tcp) => connection_of(flow, tcp, None, addresses, dscp),
+            // Of web and video, which are refused, as of any connection without end.
+            Transport::Tcp(tcp) | Transport::Web(tcp, _) | Transport::Video(tcp, _) => {
+                connection_of(flow, tcp, None, addresses, dscp)
+            }
             Transport::Transfer(tcp, segments) => connection_of(flow, tcp, Some(*segments), addresses, dscp),
             Transport::Udp(udp) => datagrams_of(network, flow, *udp, addresses, dscp),
         };
@@ -258,6 +262,15 @@ fn refuse_datagrams(flow: &Flow, udp: &udp::Config) -> Option<Refusal> {
 }
 
 /// What the kernel's TCP can't be.
+/// Applications whose requests real hosts do not make.
+fn refuse_requests(flow: &Flow) -> Refusal {
+    Refusal {
+        flow: flow.name.clone(),
+        problem: "web and video ask for one piece of data after another, which real hosts here do not".into(),
+        remedy: "traffic = { kind = \"transfer\", … } with sizes and starts of your own".into(),
+    }
+}
+
 fn refuse(flow: &Flow, tcp: &Config) -> Option<Refusal> {
     let no = |problem: String, remedy: &str| {
         Some(Refusal { flow: flow.name.clone(), problem, remedy: remedy.to_owned() })

@@ -103,6 +103,12 @@ impl Script {
                 "flows.{name}.traffic.ecn: datagrams of ns-2 have no ECN bits; write \"not_ect\""
             ));
         }
+        if matches!(group.sends(), Traffic::Web(_) | Traffic::Video(_)) {
+            self.lacks(format!(
+                "flows.{name}.traffic: {}, which asks for what it gets; write kind = \"transfer\" with sizes of your own",
+                group.traffic.name
+            ));
+        }
         if !matches!(group.sends(), Traffic::Udp(_)) && group.tcp.profile != tcp::Profile::Ns2 {
             self.lacks(format!("flows.{name}.tcp.profile: rfc; write profile = \"ns2\""));
         }
@@ -127,6 +133,8 @@ impl Script {
                     "flow {from} {to} {sender} {sink} {start} {{{settings}}} {{{ack}}}{more}"
                 ));
             }
+            // Named above among what ns-2 lacks.
+            Transport::Web(..) | Transport::Video(..) => {}
             Transport::Udp(c) if c.is_steady() => {
                 let (packet, rate) = (c.packet, c.rate.0);
                 self.line(format_args!("cbr {from} {to} {start} {packet} {rate} {stop}"));

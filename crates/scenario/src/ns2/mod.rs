@@ -132,6 +132,10 @@ impl Script {
         for group in &model.groups {
             self.group(group);
         }
+        for i in (0..2 * model.links.len()).filter(|i| model.direction(*i).capacity.is_some()) {
+            let name = model.direction_name(i);
+            self.lacks(format!("links.{name}.capacity: a rate that changes; write one rate"));
+        }
         // The title stays in the comment, whatever it says.
         let title: String = model.title.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         self.line(format_args!("# {}, seed {}", title.trim_end_matches('\\'), network.seed));

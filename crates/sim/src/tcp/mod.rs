@@ -247,6 +247,14 @@ impl<C: Clock> Sender<C> {
         either!(self, s => s.set_data_end(segment));
     }
 
+    /// Whether everything that the application has had data for is acknowledged; not in the ns-2 profile.
+    pub fn all_acknowledged(&self) -> bool {
+        match self {
+            Sender::Rfc(s) => s.all_acknowledged(),
+            Sender::Ns2(_) => false,
+        }
+    }
+
     /// The application has no more data than has been sent.
     pub fn stop(&mut self) {
         either!(self, s => s.stop());

@@ -1,14 +1,20 @@
-//! What flows send: TCP with unlimited data, TCP transfers of a given size, and datagrams on a schedule of their own.
+//! What flows send: TCP with unlimited data, TCP transfers of a given size, pages of the web and adaptive video over TCP, and
+//! datagrams on a schedule of their own.
 
 pub mod distribution;
 pub mod outside;
+pub mod requests;
 pub mod udp;
+pub mod video;
+pub mod web;
 
 use crate::clock::Clock;
 use crate::host::FlowHost;
 use crate::network::Transport;
 use crate::tcp::{Ack, Host, Sender, Tally, TimerKind};
 use crate::timer::{Timer, Timers};
+use crate::traffic::requests::{Application, Requests};
+use crate::traffic::video::Player;
 
 /// A flow's sender with its timers.
 #[derive(Debug)]
@@ -31,6 +37,8 @@ impl<C: Clock> Origin<C> {
 pub enum Source<C: Clock> {
     /// TCP.
     Tcp(Sender<C>),
+    /// TCP, for an application that asks for one piece of data after another.
+    Requests(Box<Requests<C>>),
     /// Datagrams.
     Udp(udp::Source),
     /// An external host, and the state its TCP reports, if it is TCP.
@@ -53,6 +61,14 @@ impl<C: Clock> Source<C> {
                 sender.set_data_end(segments.saturating_add(1));
                 Source::Tcp(sender)
             }
+            Transport::Web(config, page) => {
+                let sender = Sender::new(config, uniform);
+                Source::Requests(Box::new(Requests::new(sender, Application::Page(*page))))
+            }
+            Transport::Video(config, video) => {
+                let (sender, player) = (Sender::new(config, uniform), Player::new(*video));
+                Source::Requests(Box::new(Requests::new(sender, Application::Video(player))))
+            }
             Transport::Udp(config) => Source::Udp(udp::Source::new(*config, stop, rng)),
         }
     }
@@ -61,6 +77,7 @@ impl<C: Clock> Source<C> {
     pub fn start<const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
         match self {
             Source::Tcp(sender) => sender.start(host),
+            Source::Requests(requests) => requests.ask(host),
             Source::Udp(source) if source.is_ns2_cbr::<C>() => send_datagram(source, host),
             Source::Udp(source) => {
                 let first = source.start(host.now());
@@ -74,6 +91,7 @@ impl<C: Clock> Source<C> {
     pub fn stop<const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
         match self {
             Source::Tcp(sender) => sender.stop(),
+            Source::Requests(requests) => requests.stop(),
             Source::Udp(_) => host.cancel_timer(TimerKind::Send),
             Source::Outside(_) => {}
         }
@@ -82,8 +100,10 @@ impl<C: Clock> Source<C> {
     /// An acknowledgement arrived: see [`Sender::on_ack`].
     #[inline]
     pub fn on_ack<const TRACE: bool>(&mut self, ack: Ack<'_>, host: &mut FlowHost<'_, C, TRACE>) {
-        if let Source::Tcp(sender) = self {
-            sender.on_ack(ack, host);
+        match self {
+            Source::Tcp(sender) => sender.on_ack(ack, host),
+            Source::Requests(requests) => requests.on_ack(ack, host),
+            Source::Udp(_) | Source::Outside(_) => {}
         }
     }
 
@@ -91,6 +111,7 @@ impl<C: Clock> Source<C> {
     pub fn on_timer<const TRACE: bool>(&mut self, which: TimerKind, host: &mut FlowHost<'_, C, TRACE>) {
         match self {
             Source::Tcp(sender) => sender.on_timer(which, host),
+            Source::Requests(requests) => requests.on_timer(which, host),
             Source::Udp(source) => send_datagram(source, host),
             Source::Outside(_) => {}
         }
@@ -105,6 +126,7 @@ impl<C: Clock> Source<C> {
     pub fn window(&self) -> Option<(f64, f64)> {
         match self {
             Source::Tcp(sender) => Some((sender.cwnd(), sender.ssthresh())),
+            Source::Requests(r) => Some((r.sender.cwnd(), r.sender.ssthresh())),
             Source::Outside(sender) => sender.map(|s| (s.cwnd, s.ssthresh)),
             Source::Udp(_) => None,
         }
@@ -114,6 +136,7 @@ impl<C: Clock> Source<C> {
     pub fn tally(&self) -> Tally {
         match self {
             Source::Tcp(sender) => sender.tally(),
+            Source::Requests(requests) => requests.sender.tally(),
             Source::Outside(sender) => sender.map_or_else(Tally::default, |s| s.tally),
             Source::Udp(_) => Tally::default(),
         }

@@ -356,6 +356,11 @@ impl<C: Clock> Sender<C> {
         self.data_end = segment;
     }
 
+    /// Whether everything that the application has had data for is acknowledged.
+    pub fn all_acknowledged(&self) -> bool {
+        self.snd_una >= self.data_end
+    }
+
     /// The application has no more data than has been sent.
     pub fn stop(&mut self) {
         self.data_end = self.data_end.min(self.snd_max);

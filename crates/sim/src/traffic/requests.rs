@@ -1,0 +1,111 @@
+//! A TCP connection over which an application asks for one piece of data after another, each when it has the last one.
+
+use inprofile_core::units::{Bytes, Time};
+
+use crate::clock::Clock;
+use crate::event::EventKind;
+use crate::host::FlowHost;
+use crate::outcome::Download;
+use crate::tcp::{Ack, Host, Sender, TimerKind};
+use crate::traffic::video::{Next, Player};
+
+/// Who asks.
+#[derive(Debug)]
+pub enum Application {
+    /// One of the connections of this page.
+    Page(u32),
+    /// A player of video.
+    Video(Player),
+}
+
+/// The connection's sender.
+#[derive(Debug)]
+pub struct Requests<C: Clock> {
+    /// The TCP.
+    pub sender: Sender<C>,
+    application: Application,
+    /// One past the last segment that was asked for; segment 0 is the SYN.
+    end: u32,
+    /// When what is on its way was asked for, and its bits.
+    asked: Option<(Time, f64)>,
+    /// Nothing more is asked for.
+    stopped: bool,
+}
+
+impl<C: Clock> Requests<C> {
+    /// Nothing has been asked for.
+    pub fn new(sender: Sender<C>, application: Application) -> Requests<C> {
+        Requests { sender, application, end: 1, asked: None, stopped: false }
+    }
+
+    /// The application asks for something, if it wants anything now.
+    pub fn ask<const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
+        if self.stopped || self.asked.is_some() {
+            return;
+        }
+        let (now, flow) = (host.now(), host.flow);
+        let segment = host.world.flows[flow as usize].segment;
+        let segments = match &mut self.application {
+            Application::Page(page) => {
+                let page = *page;
+                match host.world.ask_for_object(page) {
+                    Some(segments) => segments,
+                    None => return host.world.page_may_be_complete(page),
+                }
+            }
+            Application::Video(player) => match player.next(now.time()) {
+                Next::Chunk(bits) => (bits / 8.0 / f64::from(segment)).ceil().max(1.0) as u32,
+                Next::Wait(time) => {
+                    let at = now.after(C::span(time));
+                    return host.world.schedule(at, EventKind::FlowStarts(flow));
+                }
+            },
+        };
+        self.asked = Some((now.time(), f64::from(segments) * f64::from(segment) * 8.0));
+        self.end = self.end.saturating_add(segments);
+        self.sender.set_data_end(self.end);
+        host.world.flows[flow as usize].expect_until(self.end);
+        self.sender.start(host);
+    }
+
+    /// An acknowledgement arrived: with that of the last segment comes the next request.
+    pub fn on_ack<const TRACE: bool>(&mut self, ack: Ack<'_>, host: &mut FlowHost<'_, C, TRACE>) {
+        self.sender.on_ack(ack, host);
+        if self.sender.all_acknowledged()
+            && let Some((asked, bits)) = self.asked.take()
+        {
+            self.arrived(asked, bits, host);
+            self.ask(host);
+        }
+    }
+
+    fn arrived<const TRACE: bool>(&mut self, asked: Time, bits: f64, host: &mut FlowHost<'_, C, TRACE>) {
+        match &mut self.application {
+            Application::Page(page) => host.world.object_arrived(*page),
+            Application::Video(player) => {
+                let now = host.now().time();
+                let received = host.world.flows[host.flow as usize].completed.unwrap_or(now);
+                let stalled = player.arrived(bits, received.since(asked), received);
+                host.world.downloads.push(Download {
+                    flow: host.flow,
+                    number: player.asked - 1,
+                    size: Bytes((bits / 8.0) as u64),
+                    asked,
+                    completed: received,
+                    stalled,
+                });
+            }
+        }
+    }
+
+    /// One of the sender's timers expired.
+    pub fn on_timer<const TRACE: bool>(&mut self, which: TimerKind, host: &mut FlowHost<'_, C, TRACE>) {
+        self.sender.on_timer(which, host);
+    }
+
+    /// Nothing more is asked for.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+        self.sender.stop();
+    }
+}

@@ -1,0 +1,89 @@
+//! Pages of the web: several connections each, which fetch the page's objects one after the other, each the next that
+//! nobody has asked for (RFC 7928 §7.2: six connections, at least 50 objects). When the last object has arrived, the client
+//! thinks, and asks for its next page over new connections.
+//!
+//! A request costs no bytes of its own: it travels with the acknowledgement of what was asked for before.
+
+use std::ops::Range;
+
+use inprofile_core::units::{Bytes, Duration, Time};
+
+use crate::clock::Clock;
+use crate::event::EventKind;
+use crate::outcome::Download;
+use crate::world::World;
+
+/// A page, and the connections that fetch it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page {
+    /// Its number among its client's, from 0.
+    pub number: u32,
+    /// Its connections, by the numbers of their flows.
+    pub connections: Range<u32>,
+    /// Full segments of each object.
+    pub objects: Vec<u32>,
+    /// From its end to the start of the next page.
+    pub think: Duration,
+    /// The client's next page.
+    pub next: Option<u32>,
+}
+
+/// A page in a run.
+#[derive(Debug)]
+pub struct Loading {
+    page: Page,
+    /// Objects that have been asked for.
+    asked: usize,
+    /// Connections that are waiting for an object.
+    waiting: u32,
+}
+
+impl Loading {
+    /// Not begun.
+    #[must_use]
+    pub fn new(page: Page) -> Loading {
+        Loading { page, asked: 0, waiting: 0 }
+    }
+}
+
+impl<C: Clock, const TRACE: bool> World<C, TRACE> {
+    /// A connection of a page asks for an object: how many segments it has. `None`: there are no more.
+    pub fn ask_for_object(&mut self, page: u32) -> Option<u32> {
+        let loading = &mut self.pages[page as usize];
+        let size = loading.page.objects.get(loading.asked).copied()?;
+        loading.asked += 1;
+        loading.waiting += 1;
+        Some(size)
+    }
+
+    /// A connection has received its object.
+    pub fn object_arrived(&mut self, page: u32) {
+        self.pages[page as usize].waiting -= 1;
+    }
+
+    /// A connection finds no more objects. If it was the last to wait, the page is complete, and the next one is due.
+    pub fn page_may_be_complete(&mut self, page: u32) {
+        let Loading { page, asked, waiting } = &self.pages[page as usize];
+        if *waiting > 0 || *asked < page.objects.len() {
+            return;
+        }
+        let flows = &self.flows[page.connections.start as usize..page.connections.end as usize];
+        let payload = |f: &crate::flow::FlowState<C>| f.counts.in_order_payload_bytes;
+        let download = Download {
+            flow: page.connections.start,
+            number: page.number,
+            size: Bytes(flows.iter().map(payload).sum()),
+            asked: flows[0].start,
+            completed: flows.iter().filter_map(|f| f.completed).max().unwrap_or(Time::ZERO),
+            stalled: Duration::ZERO,
+        };
+        let (next, think) = (page.next, page.think);
+        self.downloads.push(download);
+        let Some(next) = next else { return };
+        let at = self.now.after(C::span(think));
+        for flow in self.pages[next as usize].page.connections.clone() {
+            self.flows[flow as usize].start = at.time();
+            self.schedule(at, EventKind::FlowStarts(flow));
+        }
+    }
+}
