@@ -221,6 +221,9 @@ mechanisms! { ($)
     "fq_codel" = FqCodel(Box<aqm::fq_codel::FqCodel>, aqm::fq_codel::Params),
         "RFC 8290",
         "A queue for each flow, round robin among them with sparse flows first, and CoDel within each.";
+    "fq_pie" = FqPie(Box<aqm::fq_pie::FqPie>, aqm::fq_pie::Params),
+        "Ramakrishnan et al. 2019; RFC 8290 §4; RFC 8033",
+        "A queue for each flow, round robin among them with sparse flows first, and PIE within each.";
     "dsred" = DsRed(Box<ns2::dsred::DsRed>, ns2::dsred::Params),
         "ns-2.35, dsRED/core",
         "ns-2's own RIO-C, RIO-D and WRED, with its faults: for comparing with what it published.";

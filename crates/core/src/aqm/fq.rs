@@ -219,5 +219,20 @@ pub fn check_quantum(quantum: Option<Bytes>, context: &Context) -> Result<Vec<Wa
     Ok(Vec::new())
 }
 
+/// Whether a second limit, in bytes, makes sense.
+///
+/// # Errors
+/// If it has no room for a packet.
+pub fn check_memory(memory: Option<Bytes>, context: &Context) -> Result<(), Fault> {
+    match memory {
+        Some(memory) if memory < context.packet => Err(Fault {
+            field: "memory_limit",
+            problem: format!("{memory} has no room for a full packet of {}", context.packet),
+            remedy: "a few packets for each flow at least, such as \"4 MB\"".into(),
+        }),
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -45,15 +45,7 @@ impl Build for Params {
     fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
         let mut warnings = self.codel.check(context)?;
         warnings.extend(fq::check_quantum(self.flow_quantum, context)?);
-        if let Some(memory) = self.memory_limit
-            && memory < context.packet
-        {
-            return Err(Fault {
-                field: "memory_limit",
-                problem: format!("{memory} has no room for a full packet of {}", context.packet),
-                remedy: "a few packets for each flow at least, such as \"4 MB\"".into(),
-            });
-        }
+        fq::check_memory(self.memory_limit, context)?;
         if let Some(rate) = context.link_rate
             && rate.serialise(context.packet) > self.codel.target
         {

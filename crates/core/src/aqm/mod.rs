@@ -5,6 +5,7 @@ pub mod drop_tail;
 pub mod fdd_red;
 pub mod fq;
 pub mod fq_codel;
+pub mod fq_pie;
 pub mod l4s;
 pub mod pie;
 pub mod red;

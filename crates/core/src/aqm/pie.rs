@@ -120,25 +120,58 @@ impl Build for Params {
     }
 
     fn build(&self, context: &Context) -> Pie {
+        let control = Box::new(self.control(context));
+        Pie { vars: control.vars(), control, begun: false }
+    }
+}
+
+impl Params {
+    /// What the law is set to in this place.
+    #[must_use]
+    pub fn control(&self, context: &Context) -> Control {
         let mean = self.mean_packet.unwrap_or(context.packet).0;
         let active_from = self.active_above.map(|share| match context.limit {
             Some(Backlog::Packets(n)) => Backlog::Packets(n * share),
             Some(Backlog::Bytes(n)) => Backlog::Bytes(n * share),
             None => Backlog::Packets(0.0),
         });
-        Pie {
-            vars: Vars::new(active_from.is_none(), self.max_burst),
-            params: Box::new(self.clone()),
-            safe_bytes: 2 * mean,
-            active_from,
-            begun: false,
-        }
+        Control { params: self.clone(), safe_bytes: 2 * mean, active_from }
     }
 }
 
-/// State.
+/// What the law is set to.
+#[derive(Clone, Debug)]
+pub struct Control {
+    /// As set by the operator.
+    pub params: Params,
+    /// §4.1: while no more than this waits, nothing is dropped early.
+    safe_bytes: u64,
+    /// What has to wait before it is at work, where that is asked for.
+    active_from: Option<Backlog>,
+}
+
+impl Control {
+    /// The state of an empty queue.
+    #[must_use]
+    pub fn vars(&self) -> Vars {
+        Vars::new(self.active_from.is_none(), self.params.max_burst)
+    }
+}
+
+/// What an arrival finds.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// Packets that wait.
+    pub packets: u32,
+    /// Bytes that wait.
+    pub bytes: u64,
+    /// Whether one more is within the limit.
+    pub fits: bool,
+}
+
+/// State of one queue.
 #[derive(Clone, Debug, PartialEq)]
-struct Vars {
+pub struct Vars {
     /// Whether it is at work (§5.3).
     active: bool,
     /// Whether the probability has moved since it is: only then can congestion be over.
@@ -201,26 +234,13 @@ pub fn step(p: f64, alpha: f64, beta: f64, qdelay: f64, qdelay_old: f64, target:
     step / scale
 }
 
-/// The discipline.
-#[derive(Clone, Debug)]
-pub struct Pie {
-    vars: Vars,
-    params: Box<Params>,
-    /// While no more than this waits, nothing is dropped early.
-    safe_bytes: u64,
-    /// What has to wait before it is at work, where that is asked for.
-    active_from: Option<Backlog>,
-    /// Whether an interval has begun.
-    begun: bool,
-}
-
-impl Pie {
+impl Vars {
     /// Whether the arrival is to be dropped, or marked, early.
-    fn drop_early<W: Why + ?Sized>(&mut self, waiting: u64, rng: &mut Rng, why: &mut W) -> bool {
-        let (v, p) = (&mut self.vars, &self.params);
+    fn drop_early<W: Why + ?Sized>(&mut self, c: &Control, waiting: u64, rng: &mut Rng, why: &mut W) -> bool {
+        let (v, p) = (self, &c.params);
         // §4.1: work conserving.
         let low = v.qdelay_old < p.target.secs() / 2.0 && v.drop_prob < NOT_TOO_HIGH;
-        if low || waiting <= self.safe_bytes {
+        if low || waiting <= c.safe_bytes {
             return false;
         }
         if p.derandomise {
@@ -238,14 +258,90 @@ impl Pie {
     }
 
     /// Whether congestion is over (§4.4, §5.3).
-    fn uncongested(&self) -> bool {
-        let half = self.params.target.secs() / 2.0;
-        self.vars.drop_prob == 0.0 && self.vars.qdelay < half && self.vars.qdelay_old < half
+    fn uncongested(&self, p: &Params) -> bool {
+        let half = p.target.secs() / 2.0;
+        self.drop_prob == 0.0 && self.qdelay < half && self.qdelay_old < half
+    }
+
+    /// Whether updates would change nothing of it until something comes.
+    #[must_use]
+    pub fn at_rest(&self) -> bool {
+        !self.active
+            || self.backlog == 0 && self.drop_prob == 0.0 && self.qdelay == 0.0 && self.qdelay_old == 0.0
+    }
+
+    /// The chance of a drop, and the delay in seconds.
+    #[must_use]
+    pub fn shown(&self) -> (f64, f64) {
+        (self.drop_prob, self.qdelay)
+    }
+
+    /// An arrival.
+    pub fn arrive<W: Why + ?Sized>(
+        &mut self,
+        c: &Control,
+        packet: &Packet,
+        found: Found,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        let p = &c.params;
+        why.note("qdelay", self.qdelay);
+        why.note("drop_prob", self.drop_prob);
+        if !found.fits {
+            self.accu_prob = 0.0;
+            return Admission::Drop(Cause::OVERFLOW);
+        }
+        if let Some(from) = c.active_from {
+            // §5.3
+            let over = match from {
+                Backlog::Packets(n) => f64::from(found.packets) >= n,
+                Backlog::Bytes(n) => found.bytes as f64 >= n,
+            };
+            if !self.active && over {
+                // What was measured meanwhile holds on.
+                let Vars { backlog, qdelay, .. } = *self;
+                let rate = self.rate.clone();
+                *self = Vars { backlog, qdelay, rate, ..Vars::new(true, p.max_burst) };
+            } else if self.active && self.updated && self.uncongested(p) {
+                self.active = false;
+            }
+        }
+        if self.uncongested(p) {
+            // §4.4
+            self.burst_allowance = p.max_burst;
+        }
+        let burst = self.burst_allowance > Duration(0);
+        if self.active && !burst && self.drop_early(c, found.bytes, rng, why) {
+            self.accu_prob = 0.0;
+            let can_mark = p.ecn && packet.ecn.can_mark();
+            // §5.1
+            if !(can_mark && self.drop_prob < p.mark_ecnth) {
+                return Admission::Drop(EARLY);
+            }
+            self.backlog = found.bytes + u64::from(packet.size);
+            return Admission::Mark;
+        }
+        self.backlog = found.bytes + u64::from(packet.size);
+        Admission::Admit
+    }
+
+    /// §4.3: a packet of this size leaves, having waited since then; so many bytes wait behind it.
+    pub fn depart(&mut self, p: &Params, now: Time, size: u32, since: Time, backlog: u64) {
+        self.backlog = backlog;
+        match p.delay_from {
+            DelayFrom::Timestamp if backlog == 0 => self.qdelay = 0.0,
+            DelayFrom::Timestamp => self.qdelay = (now - since).secs(),
+            DelayFrom::DequeueRate => self.rate.departs(now, size, backlog, p.dq_threshold.0),
+        }
     }
 
     /// §4.2, every T_UPDATE.
-    fn update(&mut self) {
-        let (v, p) = (&mut self.vars, &self.params);
+    pub fn update(&mut self, p: &Params) {
+        let v = self;
+        if !v.active {
+            return;
+        }
         let target = p.target.secs();
         if p.delay_from == DelayFrom::DequeueRate {
             // §5.2
@@ -270,6 +366,15 @@ impl Pie {
         // §4.4
         v.burst_allowance = Duration(v.burst_allowance.0.saturating_sub(p.t_update.0));
     }
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct Pie {
+    vars: Vars,
+    control: Box<Control>,
+    /// Whether an interval has begun.
+    begun: bool,
 }
 
 impl DequeueRate {
@@ -300,11 +405,11 @@ impl Mechanism for Pie {
     }
 
     fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {
-        if self.begun && self.vars.active {
-            self.update();
+        if self.begun {
+            self.vars.update(&self.control.params);
         }
         self.begun = true;
-        Some(now + self.params.t_update)
+        Some(now + self.control.params.t_update)
     }
 
     fn gauges(&self, _: Time, show: Gauge<'_>) {
@@ -327,45 +432,8 @@ impl Aqm for Pie {
         rng: &mut Rng,
         why: &mut W,
     ) -> Admission {
-        let waiting = queue.bytes();
-        why.note("qdelay", self.vars.qdelay);
-        why.note("drop_prob", self.vars.drop_prob);
-        if !queue.fits(packet.size) {
-            self.vars.accu_prob = 0.0;
-            return Admission::Drop(Cause::OVERFLOW);
-        }
-        if let Some(from) = self.active_from {
-            // §5.3
-            let over = match from {
-                Backlog::Packets(n) => f64::from(queue.packets()) >= n,
-                Backlog::Bytes(n) => waiting as f64 >= n,
-            };
-            if !self.vars.active && over {
-                // What was measured meanwhile holds on.
-                let Vars { backlog, qdelay, .. } = self.vars;
-                let rate = self.vars.rate.clone();
-                self.vars = Vars { backlog, qdelay, rate, ..Vars::new(true, self.params.max_burst) };
-            } else if self.vars.active && self.vars.updated && self.uncongested() {
-                self.vars.active = false;
-            }
-        }
-        if self.uncongested() {
-            // §4.4
-            self.vars.burst_allowance = self.params.max_burst;
-        }
-        let burst = self.vars.burst_allowance > Duration(0);
-        if self.vars.active && !burst && self.drop_early(waiting, rng, why) {
-            self.vars.accu_prob = 0.0;
-            let can_mark = self.params.ecn && packet.ecn.can_mark();
-            // §5.1
-            if !(can_mark && self.vars.drop_prob < self.params.mark_ecnth) {
-                return Admission::Drop(EARLY);
-            }
-            self.vars.backlog = waiting + u64::from(packet.size);
-            return Admission::Mark;
-        }
-        self.vars.backlog = waiting + u64::from(packet.size);
-        Admission::Admit
+        let (packets, bytes, fits) = (queue.packets(), queue.bytes(), queue.fits(packet.size));
+        self.vars.arrive(&self.control, packet, Found { packets, bytes, fits }, rng, why)
     }
 
     fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
@@ -377,15 +445,7 @@ impl Aqm for Pie {
         _: &mut Rng,
         why: &mut W,
     ) -> Departure {
-        self.vars.backlog = queue.bytes();
-        match self.params.delay_from {
-            DelayFrom::Timestamp if queue.packets() == 0 => self.vars.qdelay = 0.0,
-            DelayFrom::Timestamp => self.vars.qdelay = (now - since).secs(),
-            DelayFrom::DequeueRate => {
-                let threshold = self.params.dq_threshold.0;
-                self.vars.rate.departs(now, packet.size, queue.bytes(), threshold);
-            }
-        }
+        self.vars.depart(&self.control.params, now, packet.size, since, queue.bytes());
         why.note("sojourn", (now - since).secs());
         Departure::Send
     }

@@ -66,10 +66,10 @@ impl Bench {
     /// So many updates, each after a packet that waited for so long.
     fn updates(&mut self, n: u32, waited: Duration) {
         for _ in 0..n {
-            self.now += self.pie.params.t_update;
+            self.now += self.pie.control.params.t_update;
             self.depart(waited);
             let next = self.pie.tick(self.now, &mut Outbox::default());
-            assert_eq!(next, Some(self.now + self.pie.params.t_update));
+            assert_eq!(next, Some(self.now + self.pie.control.params.t_update));
         }
     }
 }
