@@ -18,8 +18,6 @@ from inprofile import FolderInUse, Range, ResultError, ScenarioError, SeedsError
 from inprofile.cli import app
 from inprofile.sweeps import ledger as ledgers
 from inprofile.sweeps import running
-from inprofile.sweeps.axes import axis_of, settings_of
-from inprofile.sweeps.kept import InterruptedRun, run_kept
 from inprofile.sweeps.stopping import looks, until_of
 from test_cli import inprofile_
 
@@ -334,51 +332,6 @@ def test_two_at_once_are_one_too_many(tmp_path: Path) -> None:
     sweep(BASE, RATES, tmp_path / "r", seeds=2, progress=again)
 
 
-# designs
-
-
-def test_a_grid_has_all_with_all_and_a_list_first_with_first() -> None:
-    axes = [axis_of("a=1,2", "grid"), axis_of("b=x,y", "grid")]
-    assert settings_of(axes, "grid", None) == [("1", "x"), ("1", "y"), ("2", "x"), ("2", "y")]
-    assert settings_of(axes, "list", None) == [("1", "x"), ("2", "y")]
-
-
-def test_samples_fill_the_box_evenly_and_are_the_same_each_time() -> None:
-    for design in ("lhs", "sobol"):
-        axes = [axis_of("a=2..10 Mbit/s", design), axis_of("b=1..1000 log", design), axis_of("c=x,y", design)]
-        made = settings_of(axes, design, 64)
-        assert made == settings_of(axes, design, 64)
-        assert len(made) == 64
-        a = [float(s[0].removesuffix(" Mbit/s")) for s in made]
-        b = [float(s[1]) for s in made]
-        for share in (0.25, 0.5, 0.75):
-            assert sum(x < 2 + 8 * share for x in a) == pytest.approx(64 * share, abs=1)
-            assert sum(x < 1000**share for x in b) == pytest.approx(64 * share, abs=1)
-        assert [s[2] for s in made].count("x") == pytest.approx(32, abs=1)
-
-
-def test_more_sobol_samples_begin_with_the_fewer() -> None:
-    axes = [axis_of("a=0..1", "sobol"), axis_of("b=0..1", "sobol")]
-    assert settings_of(axes, "sobol", 48)[:16] == settings_of(axes, "sobol", 16)
-
-
-def test_whole_ranges_give_each_number_its_share() -> None:
-    [axis] = [axis_of("n=1..4 whole", "lhs")]
-    made = [axis.at(i / 400) for i in range(400)]
-    assert {n: made.count(n) for n in "1234"} == dict.fromkeys("1234", 100)
-
-
-def test_a_range_of_round_trips_is_one_value_of_a_grid() -> None:
-    assert axis_of("flows.a.rtt=20..40 ms,40..80 ms", "grid").listed() == ("20..40 ms", "40..80 ms")
-    assert axis_of("flows.a.rtt=20..40 ms", "grid").listed() == ("20..40 ms",)
-
-
-@pytest.mark.parametrize("wrong", ["a=3..1 in 3", "a=0..1 log in 3", "a=0.5..2 whole in 2", "a=1..2 in 1"])
-def test_ranges_that_are_none(wrong: str) -> None:
-    with pytest.raises(SweepError):
-        axis_of(wrong, "grid")
-
-
 # stopping
 
 
@@ -413,47 +366,6 @@ def test_how_many_seeds_a_setting_gets_does_not_depend_on_interruptions(
             sweep(wide, RATES, tmp_path / "b", progress=stop, **asked)  # type: ignore[arg-type]
     sweep(wide, RATES, tmp_path / "b", **asked)  # type: ignore[arg-type]
     assert checksums(tmp_path / "b") == checksums(tmp_path / "a")
-
-
-# the seeds of one experiment
-
-
-def test_a_run_that_was_interrupted_keeps_its_runs_and_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monitored = BASE.with_({"monitors": [{"queue": "bottleneck", "every": "100 ms"}]})
-    monitored.run(seeds=40, trace=True).write(tmp_path / "whole")
-    for most in (15, 30):
-
-        def stop(finished: int, runs: int, most: int = most) -> None:
-            if finished >= most:
-                raise KeyboardInterrupt
-
-        with pytest.raises(InterruptedRun, match=r"after \d+ of 40 runs. They are kept in .*r\.unfinished"):
-            run_kept(monitored, 40, tmp_path / "r", trace=True, progress=stop)
-    assert not (tmp_path / "r").exists()
-    with pytest.raises(FolderInUse, match="another experiment"):
-        run_kept(BASE, 40, tmp_path / "r", trace=True)
-    told: list[int] = []
-    result = run_kept(
-        monitored, 40, tmp_path / "r", trace=True, progress=lambda finished, _: told.append(finished)
-    )
-    assert told[0] >= 30
-    assert result.seeds == tuple(range(1, 41))
-    assert checksums(tmp_path / "r") == checksums(tmp_path / "whole")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["r", "whole"]
-
-
-def test_what_is_kept_serves_other_seeds_too(tmp_path: Path) -> None:
-    def stop(finished: int, runs: int) -> None:
-        if finished >= 4:
-            raise KeyboardInterrupt
-
-    with pytest.raises(InterruptedRun):
-        run_kept(BASE, 8, tmp_path / "r", progress=stop, jobs=1)
-    run_kept(BASE, range(2, 4), tmp_path / "r")
-    BASE.run(seeds=range(2, 4)).write(tmp_path / "whole")
-    assert checksums(tmp_path / "r") == checksums(tmp_path / "whole")
 
 
 # what is shown

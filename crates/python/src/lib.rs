@@ -3,6 +3,7 @@
 #[cfg(target_os = "linux")]
 mod live;
 mod measured;
+mod names;
 mod ns2;
 mod own;
 mod results;

@@ -13,7 +13,8 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::Scenario;
-use crate::results::{Names, Results};
+use crate::names::Names;
+use crate::results::Results;
 
 create_exception!(_internal, NotLive, PyValueError, "An experiment that real hosts cannot run.");
 

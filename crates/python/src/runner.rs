@@ -13,7 +13,8 @@ use inprofile_sim::outcome::Outcome;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::results::{Names, Results};
+use crate::names::Names;
+use crate::results::Results;
 use crate::{Scenario, own};
 
 /// How often Python is told of progress and asked for signals.
