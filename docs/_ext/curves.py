@@ -360,6 +360,11 @@ def _fq_pie() -> Curve:
     return _isolation({"pie": {"aqm": "pie"}, "fq_pie": {"aqm": "fq_pie"}})
 
 
+@curve("sfq")
+def _sfq() -> Curve:
+    return _isolation({"sfq": {"aqm": "sfq"}})
+
+
 # Markers
 
 RATES = [0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0, 3.5, 4.0]

@@ -224,6 +224,9 @@ mechanisms! { ($)
     "fq_pie" = FqPie(Box<aqm::fq_pie::FqPie>, aqm::fq_pie::Params),
         "Ramakrishnan et al. 2019; RFC 8290 §4; RFC 8033",
         "A queue for each flow, round robin among them with sparse flows first, and PIE within each.";
+    "sfq" = Sfq(Box<aqm::sfq::Sfq>, aqm::sfq::Params),
+        "McKenney 1990; Linux's sch_sfq",
+        "Stochastic fairness: a queue for each flow by a hash that may change, round robin, and the longest queue loses.";
     "dsred" = DsRed(Box<ns2::dsred::DsRed>, ns2::dsred::Params),
         "ns-2.35, dsRED/core",
         "ns-2's own RIO-C, RIO-D and WRED, with its faults: for comparing with what it published.";

@@ -144,14 +144,20 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         if verdict == Admission::Mark {
             self.packets.get_mut(slot).packet.ecn = Ecn::Experienced;
         }
-        while let Some(victim) = self.links[link as usize].take_evicted() {
-            self.drop_packet(victim.slot, Place::Queue(link), Cause::EVICTED, at);
-        }
+        self.drop_evicted(link, at);
         if let Admission::Drop(cause) = verdict {
             self.drop_packet(slot, Place::Queue(link), cause, at);
             return false;
         }
         true
+    }
+
+    /// Counts what the discipline has evicted.
+    #[inline]
+    fn drop_evicted(&mut self, link: u32, at: C) {
+        while let Some(victim) = self.links[link as usize].take_evicted() {
+            self.drop_packet(victim.slot, Place::Queue(link), Cause::EVICTED, at);
+        }
     }
 
     /// Stepped service: a link that is idle takes the next packet from its queue.
@@ -173,6 +179,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             }
             self.drop_packet(slot, Place::Queue(link), cause, self.now);
         }
+        self.drop_evicted(link, self.now);
         let Some((next, takes, there)) = next else {
             if let Some(at) = self.links[link as usize].wake(self.now) {
                 self.schedule(at, EventKind::Departure(link));

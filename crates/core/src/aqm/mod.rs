@@ -9,6 +9,7 @@ pub mod fq_pie;
 pub mod l4s;
 pub mod pie;
 pub mod red;
+pub mod sfq;
 
 pub use l4s::pi2;
 pub use red::{ared, dwred, rio, rio_plus_out, wred};

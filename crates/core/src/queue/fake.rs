@@ -69,8 +69,11 @@ impl Queue for Fake {
     fn bytes_in(&self, _: u32) -> u64 {
         0
     }
-    fn head_of(&self, _: u32) -> Option<u32> {
+    fn head_flow(&self, _: u32) -> Option<FlowId> {
         None
+    }
+    fn move_head(&mut self, _: u32, _: u32) -> bool {
+        false
     }
     fn evict_from(&mut self, _: u32, _: End) -> Option<u32> {
         None

@@ -425,8 +425,15 @@ impl<T: Item> Queue for Fifo<T> {
     fn bytes_in(&self, queue: u32) -> u64 {
         self.flows.as_ref().map_or(0, |flows| flows.bytes(queue))
     }
-    fn head_of(&self, queue: u32) -> Option<u32> {
-        Some(self.flows.as_ref()?.get(queue, End::Head)?.size())
+    fn head_flow(&self, queue: u32) -> Option<FlowId> {
+        Some(self.flows.as_ref()?.get(queue, End::Head)?.flow())
+    }
+    fn move_head(&mut self, from: u32, to: u32) -> bool {
+        let Some(flows) = &mut self.flows else { return false };
+        let Some(item) = flows.take(from, End::Head) else { return false };
+        flows.join(to);
+        flows.push(item);
+        true
     }
     fn evict_from(&mut self, queue: u32, end: End) -> Option<u32> {
         let victim = self.flows.as_mut()?.take(queue, end)?;

@@ -144,6 +144,7 @@ fn parameters_can_be_read_back_as_written() {
     round_trips::<aqm::wred::Params>();
     round_trips::<aqm::fq_codel::Params>();
     round_trips::<aqm::fq_pie::Params>();
+    round_trips::<aqm::sfq::Params>();
     round_trips::<ns2::dsred::Params>();
 }
 

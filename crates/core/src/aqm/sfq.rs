@@ -1,0 +1,400 @@
+//! SFQ, stochastic fairness queueing: flows are hashed into queues that take turns, and overflow hits the longest.
+//!
+//! The hash stands for a queue per flow at a fixed cost; so that flows that collide do not do so for ever, its salt may change every
+//! `perturb`. Queues take turns in the order in which they got their first packet, each a quantum of bytes. Queues are listed by
+//! their length in packets, so that the longest is found at once, however many there are.
+//! Source: McKenney 1990, "Stochastic Fairness Queueing", as Linux's `sch_sfq` has it: turns in bytes, at most `flows` queues of at
+//! most `depth` packets each, and what waits is hashed anew with a new salt, where a queue that is at its depth loses packets. Of
+//! equally long queues the one that came to this length last loses; where all have one packet, the one whose turn it is.
+//! Non-goal: any control of delay (RFC 8290), and Linux's RED within queues.
+
+use crate::aqm::Aqm;
+use crate::aqm::fq::{self, Hash};
+use crate::mechanism::{Gauge, Mechanism};
+use crate::packet::Packet;
+use crate::params::{Build, Context, Fault, Warning};
+use crate::queue::{End, Queue};
+use crate::rng::Rng;
+use crate::units::{Backlog, Bytes, Duration, Time};
+use crate::verdict::{Admission, Cause, Departure, Why};
+
+/// No slot.
+const NONE: u32 = u32::MAX;
+
+crate::params! {
+    /// What an operator sets.
+    pub struct Params {
+        /// Bytes that a flow's queue may send in one turn. Default: a full packet.
+        flow_quantum: Option<Bytes> [POSITIVE];
+        /// Queues that can be in use at a time; a packet that would need one more is dropped.
+        flows: u64 [QUEUES] = 128;
+        /// The most packets in one queue.
+        depth: u64 [QUEUES] = 127;
+        /// Values of the hash: flows of which it is the same share a queue.
+        divisor: u64 [QUEUES] = 1024;
+        /// How often the hash gets another salt. Default: never.
+        perturb: Option<Duration> [POSITIVE];
+        /// A queue that is too long loses its head, so that its sender hears of it sooner, rather than its tail.
+        headdrop: bool = false;
+    }
+}
+
+impl Build for Params {
+    type Mechanism = Sfq;
+
+    fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        let mut warnings = fq::check_quantum(self.flow_quantum, context)?;
+        if self.divisor < self.flows {
+            let (divisor, flows) = (self.divisor, self.flows);
+            let text = format!("a hash of {divisor} values can use no more than {divisor} of {flows} queues");
+            warnings.push(Warning { field: "divisor", text });
+        }
+        Ok(warnings)
+    }
+
+    fn build(&self, context: &Context) -> Sfq {
+        let (flows, depth) = (self.flows as u32, self.depth as u32);
+        Sfq {
+            hash: Hash::new(self.divisor),
+            slot_of: vec![NONE; self.divisor as usize].into(),
+            slots: Slots::new(flows, depth),
+            half: 0,
+            head: NONE,
+            tail: NONE,
+            serving: 0,
+            quantum: self.flow_quantum.unwrap_or(context.packet).0 as i64,
+            depth,
+            headdrop: self.headdrop,
+            perturb: self.perturb,
+            due: self.perturb.map_or(Time::NEVER, |period| Time::ZERO + period),
+            stats: Stats::default(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    /// The value of the hash.
+    hash: u32,
+    /// Bytes it may still send in this turn.
+    allot: i64,
+    /// Whose turn it is after this one.
+    next: u32,
+    length: u32,
+    /// Neighbours among slots of this length.
+    longer: u32,
+    shorter: u32,
+}
+
+/// Slots by their length in packets, those that came to it last first.
+#[derive(Clone, Debug)]
+struct Slots {
+    all: Box<[Slot]>,
+    /// The first slot of each length.
+    of_length: Box<[u32]>,
+    longest: u32,
+}
+
+impl Slots {
+    fn new(flows: u32, depth: u32) -> Slots {
+        let none = Slot { hash: 0, allot: 0, next: NONE, length: 0, longer: NONE, shorter: NONE };
+        // A queue is one over its depth at most while it is decided who loses.
+        let of_length = vec![NONE; depth as usize + 2].into();
+        let mut slots = Slots { all: vec![none; flows as usize].into(), of_length, longest: 0 };
+        (0..flows).rev().for_each(|slot| slots.link(slot));
+        slots
+    }
+
+    /// Enters a slot among those of its length, as the first.
+    fn link(&mut self, slot: u32) {
+        let length = self.all[slot as usize].length;
+        let second = std::mem::replace(&mut self.of_length[length as usize], slot);
+        let entry = &mut self.all[slot as usize];
+        (entry.longer, entry.shorter) = (NONE, second);
+        if let Some(second) = self.all.get_mut(second as usize) {
+            second.longer = slot;
+        }
+        self.longest = self.longest.max(length);
+    }
+
+    /// A slot has got a packet more or less.
+    fn change(&mut self, slot: u32, by: i32) {
+        let Slot { length, longer, shorter, .. } = self.all[slot as usize];
+        match self.all.get_mut(longer as usize) {
+            Some(before) => before.shorter = shorter,
+            None => self.of_length[length as usize] = shorter,
+        }
+        if let Some(after) = self.all.get_mut(shorter as usize) {
+            after.longer = longer;
+        }
+        self.all[slot as usize].length = length.saturating_add_signed(by);
+        self.link(slot);
+        while self.longest > 0 && self.of_length[self.longest as usize] == NONE {
+            self.longest -= 1;
+        }
+    }
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct Sfq {
+    hash: Hash,
+    /// The slot of each value of the hash.
+    slot_of: Box<[u32]>,
+    slots: Slots,
+    /// The queue of slot i is number i, or, after every second change of salt, number `flows` + i.
+    half: u32,
+    /// Whose turn it is, and whose it will be last.
+    head: u32,
+    tail: u32,
+    /// The slot that was named last.
+    serving: u32,
+    quantum: i64,
+    depth: u32,
+    headdrop: bool,
+    perturb: Option<Duration>,
+    /// When the salt changes.
+    due: Time,
+    stats: Stats,
+}
+
+/// Packets by what happened to them; the rest went out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Dropped on arrival: the limit was reached and theirs the longest queue, or no queue was free.
+    pub overflow: u64,
+    /// Dropped on arrival: their queue was at its depth.
+    pub too_deep: u64,
+    /// Dropped while they waited.
+    pub evicted: u64,
+}
+
+impl Sfq {
+    fn queue_of(&self, slot: u32) -> u32 {
+        self.half * self.slots.all.len() as u32 + slot
+    }
+
+    /// The slot of this value of the hash, a free one if it has none.
+    fn slot(&mut self, hash: u32) -> Option<u32> {
+        let known = self.slot_of[hash as usize];
+        if known != NONE {
+            return Some(known);
+        }
+        let free = self.slots.of_length[0];
+        (free != NONE).then(|| {
+            self.slot_of[hash as usize] = free;
+            self.slots.all[free as usize].hash = hash;
+            free
+        })
+    }
+
+    /// A packet has joined a slot's queue.
+    fn joined(&mut self, slot: u32) {
+        self.slots.change(slot, 1);
+        if self.slots.all[slot as usize].length == 1 {
+            self.slots.all[slot as usize].allot = self.quantum;
+            self.append(slot);
+        }
+    }
+
+    /// A slot's turn comes last.
+    fn append(&mut self, slot: u32) {
+        self.slots.all[slot as usize].next = NONE;
+        match self.slots.all.get_mut(self.tail as usize) {
+            Some(last) => last.next = slot,
+            None => self.head = slot,
+        }
+        self.tail = slot;
+    }
+
+    /// The slot whose turn it is leaves the round.
+    fn leave(&mut self) -> u32 {
+        let slot = self.head;
+        self.head = self.slots.all[slot as usize].next;
+        if self.head == NONE {
+            self.tail = NONE;
+        }
+        slot
+    }
+
+    /// A packet has left a slot's queue: an empty one is free for other flows.
+    fn lost_one(&mut self, slot: u32) {
+        self.slots.change(slot, -1);
+        let Slot { length, hash, .. } = self.slots.all[slot as usize];
+        if length == 0 {
+            self.slot_of[hash as usize] = NONE;
+        }
+    }
+
+    /// A packet of `size` has joined `slot` in thought, and the limit is exceeded. The longest queue loses packets until it isn't;
+    /// false if that is the arrival itself.
+    fn make_room<Q: Queue + ?Sized>(&mut self, queue: &mut Q, slot: u32, size: u32) -> bool {
+        while !queue.fits(size) {
+            let longest = self.slots.longest;
+            let victim = if longest > 1 { self.slots.of_length[longest as usize] } else { self.head };
+            let end = if self.headdrop { End::Head } else { End::Tail };
+            // The arrival is the last of its queue.
+            let arrival = victim == slot && (!self.headdrop || queue.packets_in(self.queue_of(slot)) == 0);
+            if arrival {
+                self.lost_one(slot);
+                if self.slots.all[slot as usize].length == 0 {
+                    // Nobody else has anything: what was taken over from another discipline fills the queue.
+                    self.leave();
+                }
+                return false;
+            }
+            queue.evict_from(self.queue_of(victim), end);
+            self.stats.evicted += 1;
+            if longest <= 1 {
+                self.leave();
+            }
+            self.lost_one(victim);
+        }
+        true
+    }
+
+    /// Where the salt is due to change: all that waits is hashed anew, slot after slot, into queues of the other half.
+    fn perturb<Q: Queue + ?Sized>(&mut self, now: Time, queue: &mut Q, rng: &mut Rng) {
+        let Some(period) = self.perturb.filter(|_| now >= self.due) else { return };
+        self.due = now + Duration(period.0 - (now.0 - self.due.0) % period.0);
+        self.hash.forget();
+        if self.head == NONE {
+            return;
+        }
+        let flows = self.slots.all.len() as u32;
+        for slot in 0..flows {
+            while self.slots.all[slot as usize].length > 0 {
+                self.lost_one(slot);
+            }
+        }
+        (self.head, self.tail) = (NONE, NONE);
+        let old = self.half * flows;
+        self.half = 1 - self.half;
+        for from in old..old + flows {
+            while let Some(flow) = queue.head_flow(from) {
+                let hash = self.hash.queue(flow, rng);
+                let slot = self.slot(hash).filter(|s| self.slots.all[*s as usize].length < self.depth);
+                match slot {
+                    Some(slot) => {
+                        queue.move_head(from, self.queue_of(slot));
+                        self.joined(slot);
+                    }
+                    None => {
+                        queue.evict_from(from, End::Head);
+                        self.stats.evicted += 1;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Mechanism for Sfq {
+    fn keeps_time(&self) -> bool {
+        false
+    }
+
+    fn sees_reverse(&self) -> bool {
+        false
+    }
+
+    fn gauges(&self, _: Time, show: Gauge<'_>) {
+        show("longest", f64::from(self.slots.longest));
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        let Stats { overflow, too_deep, evicted } = self.stats;
+        show("overflow", overflow);
+        show("too_deep", too_deep);
+        show("evicted", evicted);
+    }
+}
+
+impl Aqm for Sfq {
+    fn serves(&self) -> bool {
+        true
+    }
+
+    fn flow_queues(&self) -> u32 {
+        // Two halves, for what is hashed anew.
+        self.slots.all.len() as u32 * if self.perturb.is_some() { 2 } else { 1 }
+    }
+
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        self.perturb(now, queue, rng);
+        let hash = self.hash.queue(packet.flow, rng);
+        why.note("longest", f64::from(self.slots.longest));
+        let alone = match queue.limit() {
+            Backlog::Packets(n) => n >= 1.0,
+            Backlog::Bytes(n) => n >= f64::from(packet.size),
+        };
+        let Some(slot) = Some(hash).filter(|_| alone).and_then(|hash| self.slot(hash)) else {
+            self.stats.overflow += 1;
+            return Admission::Drop(Cause::OVERFLOW);
+        };
+        let joins = self.queue_of(slot);
+        why.note("flow_queue", f64::from(joins));
+        why.note("flow_backlog", queue.bytes_in(joins) as f64);
+        if self.slots.all[slot as usize].length >= self.depth {
+            if !self.headdrop {
+                self.stats.too_deep += 1;
+                return Admission::Drop(Cause::OVERFLOW);
+            }
+            // The head goes in its favour: the length stays.
+            queue.evict_from(joins, End::Head);
+            self.stats.evicted += 1;
+        } else {
+            self.joined(slot);
+        }
+        queue.join(joins);
+        if queue.fits(packet.size) || self.make_room(queue, slot, packet.size) {
+            return Admission::Admit;
+        }
+        self.stats.overflow += 1;
+        Admission::Drop(Cause::OVERFLOW)
+    }
+
+    fn next_queue<Q: Queue + ?Sized>(&mut self, now: Time, queue: &mut Q, rng: &mut Rng) -> Option<u32> {
+        self.perturb(now, queue, rng);
+        loop {
+            let slot = self.slots.all.get_mut(self.head as usize)?;
+            if slot.allot > 0 {
+                self.serving = self.head;
+                return Some(self.queue_of(self.head));
+            }
+            slot.allot += self.quantum;
+            let slot = self.leave();
+            self.append(slot);
+        }
+    }
+
+    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        _: Time,
+        packet: &Packet,
+        _: Time,
+        _: &mut Q,
+        _: &mut Rng,
+        why: &mut W,
+    ) -> Departure {
+        let slot = self.serving;
+        why.note("credits", self.slots.all[slot as usize].allot as f64);
+        self.lost_one(slot);
+        if self.slots.all[slot as usize].length == 0 {
+            self.leave();
+        } else {
+            self.slots.all[slot as usize].allot -= i64::from(packet.size);
+        }
+        Departure::Send
+    }
+}
+
+#[cfg(test)]
+mod tests;
