@@ -330,3 +330,12 @@ def test_the_command_line_takes_a_file(tmp_path: Path) -> None:
     assert "no class that derives from" in none.stderr
     listed = command("list", "nth_out", "--mechanism", str(EXAMPLES))
     assert "Every n-th data packet" in listed.stdout
+
+
+def test_a_sweep_over_a_mechanism_knows_its_code(tmp_path: Path) -> None:
+    own.load_classes(EXAMPLES)
+    base = inprofile.parse(FILE).with_(duration="2 s")
+    settings = [{"kind": "nth_out", "n": n} for n in (2, 20)]
+    found = inprofile.sweep(base, {"flows.tcp.marker": settings}, tmp_path / "s", seeds=2)
+    assert registry.digests(["nth_out"])["nth_out"] in (tmp_path / "s" / "sweep.json").read_text()
+    assert len(found) == 2

@@ -11,6 +11,7 @@ from typing import Any
 from .._input import seeds_in_order
 from .._runner import _engine
 from .._version import __version__
+from ..own.registry import digests, registered
 from ..scenario import Scenario, ScenarioError, Seeds
 from .axes import Axis, Design, SweepError, settings_of
 from .stopping import FIRST_LOOK, Until
@@ -93,6 +94,7 @@ class Plan:
             "engine": _engine(),
             "title": self.base.title,
             "experiment": self.base.canonical,
+            **self._own(),
             "text": self.base._text,
             "set": [list(pair) for pair in self.base._overrides],
             "axes": [str(axis) for axis in self.axes],
@@ -102,6 +104,17 @@ class Plan:
             "seeds": list(self.seeds),
             "until": [str(u) for u in self.until],
         }
+
+    def _own(self) -> dict[str, dict[str, str]]:
+        """The code of mechanisms in Python that an axis names: the experiment tells only of its own."""
+        values = [value for setting in self.settings for value in setting]
+        names = [name for name in registered() if any(_named(value, name) for value in values)]
+        return {"own": digests(names)} if names else {}
+
+
+def _named(value: object, name: str) -> bool:
+    """Whether a setting's value is this name, or a table with it."""
+    return value == name or f'"{name}"' in str(value)
 
 
 def make(
