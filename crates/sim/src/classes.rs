@@ -41,14 +41,14 @@ impl<C: Clock> Classes<C> {
         }
     }
 
-    /// No packet may leave now: when to try again, unless no packet waits or that is scheduled already.
-    pub fn wake(&mut self, now: C) -> Option<C> {
-        self.wakes_at = self.wakes_at.filter(|at| *at > now);
-        let at = C::at(self.queue.next_ready()?);
-        (at > now && self.wakes_at.is_none_or(|planned| at < planned)).then(|| {
+    /// No packet may leave before `at`: whether a departure has to be scheduled then, or one is scheduled as soon.
+    pub fn wake(&mut self, now: C, at: C) -> bool {
+        self.wakes_at = self.wakes_at.filter(|planned| *planned > now);
+        let sooner = self.wakes_at.is_none_or(|planned| at < planned);
+        if sooner {
             self.wakes_at = Some(at);
-            at
-        })
+        }
+        sooner
     }
 
     /// Counts what waits up to `now`.

@@ -19,8 +19,11 @@ use crate::measure::{Measures, waits};
 use crate::monitor::Watch;
 use crate::network::{Network, Profile, Target};
 use crate::ns2::clock::Seconds;
+use crate::on_demand::OnDemand;
 use crate::outcome::{MarkerCounts, Outcome};
-use crate::plan::{busiest, cut_through_links, expected_events, immediate_acks, longest_delay, observers};
+use crate::plan::{
+    Service, busiest, expected_events, immediate_acks, longest_delay, lookahead, observers, services,
+};
 use crate::route::RouteIndex;
 use crate::signals::{Oracles, Paths};
 use crate::tcp::{Ack, Sack, TimerKind};
@@ -114,13 +117,13 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let mut world = World::new(calendar, end, window, log);
 
         let immediate_ack = immediate_acks(&network);
-        // Links that are computed together with the one that feeds them.
-        let cut_through = if stepped || hosts == Hosts::Outside {
-            vec![false; network.links.len()]
+        let services = if stepped || hosts == Hosts::Outside {
+            vec![Service::ByEvents; network.links.len()]
         } else {
-            cut_through_links(&network, &immediate_ack)
+            services(&network, &immediate_ack)
         };
-        world.busiest = busiest(&network, &immediate_ack, &cut_through);
+        world.busiest = busiest(&network, &immediate_ack, &services);
+        let lookahead = lookahead(&network, &services);
         world.measures = Measures::of(&network);
         world.pages = network.pages.iter().cloned().map(Loading::new).collect();
         let waits = waits(&network);
@@ -135,13 +138,17 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             world.edges.push(MarkerState { marker: e.marker, rng, counts: MarkerCounts::default() });
         }
         world.links.reserve_exact(network.links.len());
-        for l in network.links {
+        for ((l, service), lookahead) in network.links.into_iter().zip(&services).zip(lookahead) {
             let rng = Rng::for_component(seed, &format!("queue {}", l.name));
             let waits = waits.clone().filter(|_| l.reported);
-            world.links.push(Link::new(l, rng, stepped, network.window, end));
-            if let (Some(waits), Some(link)) = (waits, world.links.last_mut()) {
+            let mut link = Link::new(l, rng, stepped, network.window, end);
+            if let Some(waits) = waits {
                 link.measure_delays(waits);
             }
+            if let Service::OnDemand(fed_by) = *service {
+                link.on_demand = Some(Box::new(OnDemand::new(fed_by, C::span(lookahead))));
+            }
+            world.links.push(link);
         }
 
         let mut senders = Vec::with_capacity(network.flows.len());
@@ -160,9 +167,10 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                 let rng = Rng::for_component(seed, &format!("marker {}", f.name));
                 Box::new(MarkerState { marker, rng, counts: MarkerCounts::default() })
             });
-            let ahead = immediate_ack && f.back.first().is_some_and(|&l| cut_through[l as usize]);
-            let forward = world.routes.add(&f.path, &cut_through, ahead, &mut index);
-            let back = world.routes.add(&f.back, &cut_through, false, &mut index);
+            let ahead =
+                immediate_ack && f.back.first().is_some_and(|&l| services[l as usize] == Service::CutThrough);
+            let forward = world.routes.add(&f.path, &services, ahead, &mut index);
+            let back = world.routes.add(&f.back, &services, false, &mut index);
             let state = FlowState::new(&f.transport, f.start, f.class, forward, back, marker, rng);
             world.flows.push(if ahead { state.with_computed_receiver(window) } else { state });
             starts.push((f.start, f.stop));
@@ -224,6 +232,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let now = C::from_bits(event.at);
         debug_assert!(now >= self.world.now, "time ran back");
         self.world.now = now;
+        self.world.order = event.tie();
         match EventKind::unpack(event.kind()) {
             EventKind::Arrive(slot) => {
                 if self.world.arrive(slot) {
@@ -247,13 +256,17 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                 self.world.schedule(C::at(next), EventKind::Sample(m));
             }
             EventKind::WindowBegins | EventKind::WindowEnds => {
+                self.world.catch_up_everywhere();
                 self.accounts.cross_boundary(&mut self.world, &self.senders);
             }
             what @ (EventKind::EdgeTick(_) | EventKind::QueueTick(_) | EventKind::HostTick(_)) => {
                 self.tick(what)
             }
             EventKind::Signals(path) => self.world.deliver(path),
-            EventKind::RunEnds => return false,
+            EventKind::RunEnds => {
+                self.world.catch_up_everywhere();
+                return false;
+            }
         }
         true
     }

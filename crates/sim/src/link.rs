@@ -22,6 +22,7 @@ use crate::clock::Clock;
 use crate::link_queue::{LinkQueue, QueueState};
 use crate::measure::waits::Waits;
 use crate::network;
+use crate::on_demand::OnDemand;
 use crate::packet::Slab;
 use crate::waiting::{Snapshot, Waiting};
 
@@ -85,6 +86,8 @@ pub struct Link<C: Clock> {
     sending: u64,
     /// The queue and its counters.
     pub(crate) queue: LinkQueue<C>,
+    /// What is to happen here, if the link is served on demand.
+    pub(crate) on_demand: Option<Box<OnDemand<C>>>,
 }
 
 impl<C: Clock> Link<C> {
@@ -122,6 +125,7 @@ impl<C: Clock> Link<C> {
             capacity: link.capacity.map(Box::new),
             sending: 0,
             queue,
+            on_demand: None,
         };
         link.allow_bypass();
         link
@@ -283,9 +287,23 @@ impl<C: Clock> Link<C> {
         self.busy && self.queue.get().is_some_and(|q| q.classes.is_some() && q.sends_until > now)
     }
 
-    /// Stepped service of classes, none of which may send now: when to try again, unless that is scheduled already.
-    pub fn wake(&mut self, now: C) -> Option<C> {
-        self.queue.get_mut()?.classes.as_mut()?.wake(now)
+    /// Stepped service of classes, none of which may send now: when one may, if a packet waits.
+    pub fn ready_after(&self, now: C) -> Option<C> {
+        let ready = self.queue.get()?.classes.as_ref()?.queue.next_ready()?;
+        Some(C::at(ready)).filter(|at| *at > now)
+    }
+
+    /// Whether an event at `at` has to be scheduled, so that a class is served that may send then: unless there is one as soon.
+    pub fn wake(&mut self, now: C, at: C) -> bool {
+        self.queue.get_mut().and_then(|q| q.classes.as_mut()).is_some_and(|classes| classes.wake(now, at))
+    }
+
+    /// Packets waiting.
+    pub fn waiting(&self) -> u32 {
+        self.queue.get().map_or(0, |q| match &q.classes {
+            Some(classes) => classes.queue.packets(),
+            None => q.fifo.packets(),
+        })
     }
 
     /// The tick of the discipline, or of those of all classes.

@@ -15,7 +15,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let next = match what {
             EventKind::EdgeTick(e) => self.edges[e as usize].marker.tick(now, &mut outbox),
             EventKind::QueueTick(l) => {
-                self.links[l as usize].settle(self.now);
+                self.bring_up_to_date(l);
                 self.links[l as usize].tick(now, &mut outbox)
             }
             EventKind::HostTick(f) => {
@@ -40,7 +40,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             Target::Edge(e) => self.edges[e as usize].marker.signal(now, signal),
             Target::Queue(l) | Target::Class(l, _) => {
                 let class = if let Target::Class(_, c) = who { Some(c as usize) } else { None };
-                self.links[l as usize].settle(self.now);
+                self.bring_up_to_date(l);
                 self.links[l as usize].signal(now, class, signal);
             }
             Target::Flow(f) => {
@@ -63,8 +63,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     pub(crate) fn show_to_queues(&mut self, came_by: u32, packet: &Packet) {
         let Some(queues) = self.observers.get(&came_by) else { return };
         let route = self.flows[packet.flow.0 as usize].forward;
-        for &l in queues.iter().filter(|l| self.routes.passes(route, **l)) {
-            self.links[l as usize].settle(self.now);
+        let passed: Vec<u32> = queues.iter().copied().filter(|l| self.routes.passes(route, *l)).collect();
+        for l in passed {
+            self.bring_up_to_date(l);
             self.links[l as usize].observe(self.now.time(), packet, Direction::Reverse);
         }
     }

@@ -60,8 +60,8 @@ impl Watch {
         let per_byte = if self.taken == 1 { 0.0 } else { 8.0 / self.every.secs() };
         match (self.target, &mut self.before) {
             (target @ (Target::Queue(l) | Target::Class(l, _)), Before::Queue(before)) => {
-                let link = &mut world.links[l as usize];
-                link.settle(world.now);
+                world.bring_up_to_date(l);
+                let link = &world.links[l as usize];
                 let class = if let Target::Class(_, c) = target { Some(c as usize) } else { None };
                 let seen = link.view(class);
                 let waiting = seen.waiting;

@@ -107,6 +107,11 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
                 self.packets.get_mut(slot).position = position + 1;
                 true
             }
+            NextStep::OnDemand => {
+                self.packets.get_mut(slot).position = position + 1;
+                self.expect_arrival(self.routes.hop(position + 1).link, slot, there);
+                false
+            }
             NextStep::Receive => there <= self.end && self.receive(slot, there),
         }
     }
@@ -114,12 +119,15 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// Stepped service: a packet arrives at the queue of a link, and waits there for its departure.
     #[inline(never)]
     fn join_stepped(&mut self, slot: u32, position: u32, link: u32, at: C) {
+        // Departures come before arrivals at the same time.
+        self.depart_before(link, (at, u32::MAX));
         self.log(Code::Enqueue, link, slot, at);
         if self.ask_discipline(link, slot, at) {
             self.packets.get_mut(slot).position = position;
             if !self.links[link as usize].is_busy() {
-                self.start_next(link);
+                self.start_next(link, at);
             }
+            self.plan_catching_up(link);
         }
     }
 
@@ -160,50 +168,48 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
     }
 
-    /// Stepped service: a link that is idle takes the next packet from its queue.
-    fn start_next(&mut self, link: u32) {
+    /// Stepped service: a link that is idle at `now` takes the next packet from its queue.
+    pub(crate) fn start_next(&mut self, link: u32, now: C) {
         let mut dropped = Vec::new();
         let l = &mut self.links[link as usize];
         let sink = |w: Waiting<C>, cause| dropped.push((w.slot, cause));
         let mut figures = OfEach::default();
         let marked = if TRACE { l.marked() } else { 0 };
         let next = if TRACE {
-            l.start_next(self.now, &self.packets, self.shared.as_mut(), &mut figures, sink)
+            l.start_next(now, &self.packets, self.shared.as_mut(), &mut figures, sink)
         } else {
-            l.start_next(self.now, &self.packets, self.shared.as_mut(), &mut Silent, sink)
+            l.start_next(now, &self.packets, self.shared.as_mut(), &mut Silent, sink)
         };
         for (number, (slot, cause)) in dropped.into_iter().enumerate() {
             if TRACE {
                 self.notes = figures.dropped[number];
-                self.record_verdict(self.now.time(), slot, Place::Queue(link), ("drop", Some(cause)));
+                self.record_verdict(now.time(), slot, Place::Queue(link), ("drop", Some(cause)));
             }
-            self.drop_packet(slot, Place::Queue(link), cause, self.now);
+            self.drop_packet(slot, Place::Queue(link), cause, now);
         }
-        self.drop_evicted(link, self.now);
-        let Some((next, takes, there)) = next else {
-            if let Some(at) = self.links[link as usize].wake(self.now) {
-                self.schedule(at, EventKind::Departure(link));
-            }
-            return;
-        };
+        self.drop_evicted(link, now);
+        let Some((next, takes, there)) = next else { return self.plan_rest(link, now) };
         self.packets.get_mut(next.slot).packet.ecn = next.ecn;
         if TRACE && self.links[link as usize].marked() > marked {
-            self.notes = figures.now;
-            self.record_verdict(self.now.time(), next.slot, Place::Queue(link), ("mark", None));
+            self.notes = figures.now.unwrap_or_default();
+            self.record_verdict(now.time(), next.slot, Place::Queue(link), ("mark", None));
         }
-        self.log(Code::Dequeue, link, next.slot, self.now);
+        self.log(Code::Dequeue, link, next.slot, now);
         // In ns-2's order: the arrival at the far end is scheduled before the end of transmission.
         let position = self.packets.get(next.slot).position;
         if self.finish_hop(next.slot, position, self.routes.hop(position), there) {
             self.enter(next.slot, there);
         }
-        self.schedule(self.now.after(takes), EventKind::Departure(link));
+        self.plan_departure(link, now.after(takes));
     }
 
-    /// A link has finished a transmission; or it has been waiting for a class that may send from now on.
+    /// A link has finished a transmission; or it has been waiting for a class that may send from now on. Or it is served on
+    /// demand, and what it has sent since it last acted is about to be seen.
     pub fn departure(&mut self, link: u32) {
-        if !self.links[link as usize].is_sending(self.now) {
-            self.start_next(link);
+        if self.links[link as usize].on_demand.is_some() {
+            self.catch_up_by_event(link);
+        } else if !self.links[link as usize].is_sending(self.now) {
+            self.start_next(link, self.now);
         }
     }
 
@@ -253,10 +259,10 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             if let Some(measures) = &mut self.measures {
                 measures.lost(place, &t, at.time());
             }
-            if at > self.now {
+            if at >= self.now {
                 if self.pending_losses.len() >= self.prune_at {
                     let now = self.now;
-                    self.pending_losses.retain(|loss| loss.0 > now);
+                    self.pending_losses.retain(|loss| loss.0 >= now);
                     self.prune_at = 2 * self.pending_losses.len() + 16;
                 }
                 self.pending_losses.push((at, flow, cause));
@@ -269,7 +275,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.packets.remove(slot);
     }
 
-    /// Losses computed ahead of time: they are counted already, and happen later.
+    /// Losses that are counted already, and happen now or later.
     pub fn pending_losses(&self) -> impl Iterator<Item = &(C, u32, Cause)> {
         let now = self.now;
         self.pending_losses.iter().filter(move |loss| loss.0 >= now)
@@ -280,15 +286,15 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
 #[derive(Default)]
 struct OfEach {
     dropped: Vec<Notes>,
-    now: Notes,
+    now: Option<Notes>,
 }
 
 impl Why for OfEach {
     fn note(&mut self, what: &'static str, value: f64) {
-        self.now.note(what, value);
+        self.now.get_or_insert_default().note(what, value);
     }
 
     fn next_packet(&mut self) {
-        self.dropped.push(std::mem::take(&mut self.now));
+        self.dropped.push(self.now.take().unwrap_or_default());
     }
 }

@@ -40,35 +40,54 @@ pub(crate) fn immediate_acks(network: &Network) -> Vec<bool> {
     immediate_ack
 }
 
-/// The link that delivers the packets of most flows by an event: those whose next link is not cut through.
-pub(crate) fn busiest(network: &Network, immediate_ack: &[bool], cut_through: &[bool]) -> u32 {
+/// How a link is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Service {
+    /// Packets pass it as soon as they enter the link before it: no event.
+    CutThrough,
+    /// When somebody looks; with the link over which all packets come, if it is one: see [`crate::on_demand`].
+    OnDemand(Option<u32>),
+    /// By events: each packet's arrival, and each departure if service is stepped.
+    ByEvents,
+}
+
+impl Service {
+    /// Whether all its packets come over `link` and it is served on demand.
+    pub fn is_fed_by(self, link: u32) -> bool {
+        self == Service::OnDemand(Some(link))
+    }
+}
+
+/// The link that delivers the packets of most flows by an event.
+pub(crate) fn busiest(network: &Network, immediate_ack: &[bool], services: &[Service]) -> u32 {
     let mut flows = vec![0u32; network.links.len()];
     for (f, immediate_ack) in network.flows.iter().zip(immediate_ack) {
-        let ends = |l: Option<&u32>| !l.is_some_and(|&l| cut_through[l as usize]);
+        let by_event = |link: u32, next: Option<&u32>| {
+            let next = next.map(|&l| services[l as usize]);
+            !next.is_some_and(|s| s == Service::CutThrough || s.is_fed_by(link))
+        };
         for (i, &link) in f.path.iter().enumerate() {
             let next = f.path.get(i + 1).or(f.back.first().filter(|_| *immediate_ack));
-            flows[link as usize] += u32::from(ends(next));
+            flows[link as usize] += u32::from(by_event(link, next));
         }
         for (i, &link) in f.back.iter().enumerate() {
-            flows[link as usize] += u32::from(ends(f.back.get(i + 1)));
+            flows[link as usize] += u32::from(by_event(link, f.back.get(i + 1)));
         }
     }
     (0..).zip(flows).max_by_key(|&(_, n)| n).map_or(0, |(link, _)| link)
 }
 
-/// Links that are cut through: only one other link feeds them, their departures need no event, their discipline keeps
-/// no time of its own, and they are not monitored. Packets enter them in the order in which they enter the link before.
-///
-/// `immediate_ack`: flows whose receivers acknowledge at once, so that the first link of their acknowledgements is fed
-/// by the last one of their data.
-pub(crate) fn cut_through_links(network: &Network, immediate_ack: &[bool]) -> Vec<bool> {
-    /// Who feeds a link.
-    #[derive(Clone, Copy, PartialEq)]
-    enum Feeder {
-        Nobody,
-        Link(u32),
-        Several,
-    }
+/// Who feeds a link.
+#[derive(Clone, Copy, PartialEq)]
+enum Feeder {
+    Nobody,
+    Link(u32),
+    Several,
+}
+
+/// Who feeds each link. `immediate_ack`: flows whose receivers acknowledge at once, so that the first link of their
+/// acknowledgements is fed by the last one of their data.
+fn feeders(network: &Network, immediate_ack: &[bool]) -> Vec<Feeder> {
     let mut feeders = vec![Feeder::Nobody; network.links.len()];
     for (f, immediate_ack) in network.flows.iter().zip(immediate_ack) {
         let turn = f.path.last().filter(|_| *immediate_ack).map_or(Feeder::Several, |l| Feeder::Link(*l));
@@ -87,6 +106,14 @@ pub(crate) fn cut_through_links(network: &Network, immediate_ack: &[bool]) -> Ve
             }
         }
     }
+    feeders
+}
+
+/// How each link is served, where only results count and not the order in which they are found.
+///
+/// Cut through: only one other link feeds it, its departures need no event, its discipline keeps no time of its own, and it
+/// is not monitored. Packets enter it in the order in which they enter the link before.
+pub(crate) fn services(network: &Network, immediate_ack: &[bool]) -> Vec<Service> {
     let mut watched = vec![false; network.links.len()];
     for m in &network.monitors {
         if let Target::Queue(l) | Target::Class(l, _) = m.target {
@@ -94,10 +121,11 @@ pub(crate) fn cut_through_links(network: &Network, immediate_ack: &[bool]) -> Ve
         }
     }
     // Acknowledgements that a queue observes have to arrive at its node by an event.
+    let mut by_events = vec![false; network.links.len()];
     let observers = observers(network);
     for f in &network.flows {
         for (_, next) in f.back.iter().zip(f.back.iter().skip(1)).filter(|(l, _)| observers.contains_key(l)) {
-            watched[*next as usize] = true;
+            by_events[*next as usize] = true;
         }
     }
     // An edge marker decides on data that arrives at its node, and may observe acknowledgements.
@@ -105,18 +133,43 @@ pub(crate) fn cut_through_links(network: &Network, immediate_ack: &[bool]) -> Ve
         let data = network.flows.iter().flat_map(|f| f.path.iter());
         let acks = network.flows.iter().flat_map(|f| f.back.iter()).filter(|_| e.marker.sees_reverse());
         for &l in data.chain(acks) {
-            watched[l as usize] |= network.links[l as usize].from == e.node;
+            by_events[l as usize] |= network.links[l as usize].from == e.node;
         }
     }
-    network
-        .links
-        .iter()
-        .zip(feeders)
-        .zip(watched)
-        .map(|((l, feeder), watched)| {
-            matches!(feeder, Feeder::Link(_)) && !watched && !l.queue.serves() && !l.queue.keeps_time()
-        })
-        .collect()
+    // Acknowledgements that a receiver sends as data arrives have not come over a link.
+    let mut turned = vec![false; network.links.len()];
+    network.flows.iter().filter_map(|f| f.back.first()).for_each(|&l| turned[l as usize] = true);
+    let service = |(i, feeder): (usize, Feeder)| {
+        let queue = &network.links[i].queue;
+        let fed_by = match feeder {
+            Feeder::Link(l) if !by_events[i] => Some(l),
+            _ => None,
+        };
+        match fed_by {
+            Some(_) if !watched[i] && !queue.serves() && !queue.keeps_time() => Service::CutThrough,
+            Some(l) if !turned[i] => Service::OnDemand(Some(l)),
+            _ if queue.serves() => Service::OnDemand(None),
+            _ => Service::ByEvents,
+        }
+    };
+    feeders(network, immediate_ack).into_iter().enumerate().map(service).collect()
+}
+
+/// For each link: how long after the beginning of a transmission anything of it can be seen elsewhere, at the earliest: at the end of
+/// the last link behind it that is cut through. No transmission takes less than a picosecond.
+pub(crate) fn lookahead(network: &Network, services: &[Service]) -> Vec<Duration> {
+    let mut least = vec![None::<u64>; network.links.len()];
+    for route in network.flows.iter().flat_map(|f| [&f.path, &f.back]) {
+        // From the far end: what comes behind a link is known before the link is.
+        let mut behind = 1;
+        for &link in route.iter().rev() {
+            let delay = network.links[link as usize].delay.0 + behind;
+            let known = &mut least[link as usize];
+            *known = Some(known.map_or(delay, |least| least.min(delay)));
+            behind = if services[link as usize] == Service::CutThrough { delay } else { 1 };
+        }
+    }
+    least.into_iter().map(|least| Duration(least.unwrap_or(0))).collect()
 }
 
 /// Events per second, roughly: three for each full packet through the slowest queue that counts.

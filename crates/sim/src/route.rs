@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::plan::Service;
+
 /// What happens at the far end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NextStep {
@@ -9,6 +11,8 @@ pub enum NextStep {
     Arrive,
     /// The next link is cut through: what happens there is computed as soon as the packet enters the link before it.
     CutThrough,
+    /// The next link is fed by this one alone and served on demand: the packet is in its list of arrivals at once.
+    OnDemand,
     /// The receiver is cut through likewise: it takes the packet and acknowledges it.
     Receive,
 }
@@ -37,17 +41,18 @@ pub struct Routes {
 pub type RouteIndex = BTreeMap<Vec<Hop>, Route>;
 
 impl Routes {
-    /// The route over these links. `cut_through`: for every link whether it is; `received`: whether the receiver is.
-    pub fn add(
+    /// The route over these links, which are served so; `received`: whether the receiver is cut through.
+    pub(crate) fn add(
         &mut self,
         links: &[u32],
-        cut_through: &[bool],
+        services: &[Service],
         received: bool,
         index: &mut RouteIndex,
     ) -> Route {
         let hop = |(i, &link): (usize, &u32)| {
             let next = match links.get(i + 1) {
-                Some(&after) if cut_through[after as usize] => NextStep::CutThrough,
+                Some(&after) if services[after as usize] == Service::CutThrough => NextStep::CutThrough,
+                Some(&after) if services[after as usize].is_fed_by(link) => NextStep::OnDemand,
                 None if received => NextStep::Receive,
                 _ => NextStep::Arrive,
             };

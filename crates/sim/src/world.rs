@@ -40,6 +40,8 @@ pub struct Egress {
 pub struct World<C: Clock, const TRACE: bool> {
     /// The current time.
     pub now: C,
+    /// The order of the current event among those at the same time.
+    pub(crate) order: u32,
     /// The events to come.
     pub calendar: Calendar<C>,
     /// Events scheduled so far: the order at equal times in the ns-2 profile.
@@ -99,6 +101,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     pub fn new(calendar: Calendar<C>, end: C, window: [C; 2], log: Option<Log>) -> World<C, TRACE> {
         World {
             now: C::ZERO,
+            order: 0,
             calendar,
             inserted: 0,
             packets: Slab::new(TRACE || log.is_some()),
