@@ -101,6 +101,97 @@ proptest! {
     }
 }
 
+/// Two bottlenecks of which each feeds the next: nobody looks at what happens there but those who ask for it.
+const IN_A_ROW: &str = r#"
+title = "served on demand"
+duration = "8 s"
+measure = { from = "2 s", to = "7 s", at = "first" }
+[[links]]
+name = "access"
+from = "a"
+to = "A"
+rate = "10 Mbit/s"
+delay = "DELAY"
+queue = { aqm = "drop_tail", limit = "100 packets" }
+[[links]]
+name = "first"
+from = "A"
+to = "B"
+rate = "2 Mbit/s"
+delay = "DELAY"
+queue = { QUEUE }
+[[links]]
+name = "second"
+from = "B"
+to = "b"
+rate = "1800 kbit/s"
+delay = "3 ms"
+queue = { aqm = "pie", limit = "40 packets", t_update = "5 ms" }
+[[flows]]
+name = "tcp"
+count = 3
+class = "one"
+from = "a"
+to = "b"
+start = "uniform 0..1 s"
+[[flows]]
+name = "other"
+count = 2
+class = "two"
+from = "a"
+to = "b"
+start = "uniform 0..1 s"
+[[monitors]]
+queue = "first"
+every = "250 ms"
+[[monitors]]
+queue = "second"
+every = "DELAY2"
+[[monitors]]
+flows = "tcp"
+every = "100 ms"
+"#;
+
+/// Links served on demand, with delays down to nothing, ticks, classes that rest and monitors that look: everything is as if
+/// each arrival and departure were an event, and few of them are one.
+#[test]
+fn on_demand_and_by_events_agree() {
+    const CLASSES: &str = "classes = [\
+        { name = \"one\", aqm = \"codel\", limit = \"30 packets\", quantum = \"1 packets\" }, \
+        { name = \"two\", aqm = \"drop_tail\", limit = \"20 packets\", quantum = \"2 packets\", rate = \"300 kbit/s\" } ]";
+    let queues = [
+        "aqm = \"codel\", limit = \"40 packets\"".to_owned(),
+        "aqm = \"drop_tail\", limit = \"20 packets\"".to_owned(),
+        "aqm = \"ared\", limit = \"40 packets\", target_delay = \"40 ms\"".to_owned(),
+        format!("scheduler = \"drr\", {CLASSES}"),
+        format!(
+            "scheduler = \"priority\", {}",
+            CLASSES.replace(", quantum = \"1 packets\"", "").replace(", quantum = \"2 packets\"", "")
+        ),
+    ];
+    for queue in &queues {
+        for (delay, every) in [("0 s", "10 ms"), ("5 ms", "5 ms"), ("20 ms", "1 s")] {
+            let text = IN_A_ROW.replace("QUEUE", queue).replace("DELAY2", every).replace("DELAY", delay);
+            let scenario = Scenario::parse(&text, "row", &[], &Registry::default())
+                .unwrap_or_else(|problems| panic!("{queue}: {problems:#?}"));
+            let run = |trace| {
+                engine::run(scenario.network(7, trace), &AtomicBool::new(false), None).expect("it runs")
+            };
+            let (on_demand, by_events) = (run(false), run(true));
+            let text = format!("{queue}, {delay}");
+            assert_eq!(on_demand.flows, by_events.flows, "{text}");
+            assert_eq!(on_demand.drops, by_events.drops, "{text}");
+            assert_eq!(on_demand.links[2], by_events.links[2], "{text}");
+            assert_eq!(on_demand.links[4], by_events.links[4], "{text}");
+            assert_eq!(format!("{:?}", on_demand.series), format!("{:?}", by_events.series), "{text}");
+            assert!(on_demand.drops.len() > 1, "{text}: nothing was dropped");
+            let share = on_demand.events as f64 / by_events.events as f64;
+            let most = if delay == "20 ms" { 0.45 } else { 0.75 };
+            assert!(share < most, "{text}: {share} of the events");
+        }
+    }
+}
+
 /// How many random experiments: INPROFILE_CASES, else a few hundred.
 fn cases() -> u64 {
     match std::env::var("INPROFILE_CASES") {
@@ -152,6 +243,7 @@ fn any_experiment_keeps_the_books_and_repeats_itself() {
         assert_eq!(computed.edges, stepped.edges, "{}", drawn.text);
         assert_eq!(computed.flow_markers, stepped.flow_markers, "{}", drawn.text);
         assert_eq!(computed.signals, stepped.signals, "{}", drawn.text);
+        assert_eq!(format!("{:?}", computed.series), format!("{:?}", stepped.series), "{}", drawn.text);
         for i in 0..2 * scenario.model().links.len() {
             let (a, b) = (&computed.links[i], &stepped.links[i]);
             assert_eq!(
