@@ -227,6 +227,12 @@ mechanisms! { ($)
     "sfq" = Sfq(Box<aqm::sfq::Sfq>, aqm::sfq::Params),
         "McKenney 1990; Linux's sch_sfq",
         "Stochastic fairness: a queue for each flow by a hash that may change, round robin, and the longest queue loses.";
+    "dualpi2" = DualPi2(Box<aqm::dualpi2::DualPi2>, aqm::dualpi2::Params),
+        "RFC 9332, Appendix A",
+        "Two coupled queues: an L4S one that is kept short by early marks, and a Classic one whose delay a PI controller holds at a target.";
+    "curvy_red" = CurvyRed(Box<aqm::curvy_red::CurvyRed>, aqm::curvy_red::Params),
+        "RFC 9332, Appendix B",
+        "The two coupled queues of dualpi2, with a RED in delay that drops with the square of the average in place of the controller.";
     "dsred" = DsRed(Box<ns2::dsred::DsRed>, ns2::dsred::Params),
         "ns-2.35, dsRED/core",
         "ns-2's own RIO-C, RIO-D and WRED, with its faults: for comparing with what it published.";

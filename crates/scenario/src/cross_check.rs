@@ -101,7 +101,7 @@ fn l4s_without_l4s(root: &Section<'_, '_>, model: &Model) {
                 continue;
             };
             let remedy =
-                "write aqm = \"pi2\" there, which is an L4S discipline, or ecn = \"ect0\" in the traffic";
+                "write aqm = \"dualpi2\" there, which has a queue for L4S, or ecn = \"ect0\" in the traffic";
             let place =
                 if table.get("traffic").is_some() { table.locate("traffic") } else { table.place().clone() };
             root.report().warning(&Place { quoted: false, ..place }, problem, remedy);

@@ -11,7 +11,7 @@ pub mod pie;
 pub mod red;
 pub mod sfq;
 
-pub use l4s::pi2;
+pub use l4s::{curvy_red, dualpi2, pi2};
 pub use red::{ared, dwred, rio, rio_plus_out, wred};
 
 use crate::mechanism::Mechanism;

@@ -9,7 +9,7 @@ use inprofile_core::params::{Default, Value, Values};
 use inprofile_core::units::Bytes;
 use inprofile_live::code_points::Dscp;
 
-use super::wlog;
+use super::{dualpi2, wlog};
 use crate::config::role::Role;
 use crate::config::{Class, Config, Customer, DIRECTIONS, Direction};
 
@@ -264,6 +264,13 @@ fn queue(
                 &format!("{path}: colours by DSCP"),
                 "gred takes them from tc_index, and dsmark, which set it, has left the kernel (6.3)",
             );
+        }
+        "dualpi2" => {
+            let (words, unsaid) = dualpi2::words(v, class.limit, packet);
+            qdisc(out, &format!("{at} dualpi2 {words}"));
+            for (what, why) in unsaid {
+                cannot(out, &format!("{path}.{what}"), &why);
+            }
         }
         other => {
             qdisc(out, &plain);

@@ -5,6 +5,7 @@
 //! never ignored.
 
 pub mod cisco;
+mod dualpi2;
 pub mod export;
 pub mod ovs;
 mod police;

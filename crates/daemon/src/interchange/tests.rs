@@ -278,6 +278,33 @@ tc qdisc add dev wan0 parent 10:2 handle 21: gred setup DPs 2 default 1 grio
     }
 }
 
+/// DualPI2 goes to Linux's own, with what is otherwise there by name.
+#[test]
+fn dualpi2_as_a_tc_line() {
+    let file = |queue: &str| {
+        checked(&format!(
+            "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"10 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"100 packets\" }}\nbest_effort = {{ aqm = \"dualpi2\", limit = \"200 packets\"{queue} }}\n"
+        ))
+    };
+    let out = export::tc(&file(""));
+    let line = " dualpi2 limit 200 target 15000us tupdate 15000us alpha 0.150000 beta 3.000000 step_thresh 1000us min_qlen_step 1 coupling_factor 2 drop_on_overload drop_dequeue l4s_ect classic_protection 6%\n";
+    assert!(out.contains(line), "{out}");
+    for named in [
+        "upstream.best_effort.range = 400 us: dualpi2 has a step, here at 1 ms, half way up",
+        "upstream.best_effort.classic_weight = 0.0625: classic_protection is in whole per cent: 6 %",
+        "upstream.best_effort.derandomise = true: dualpi2 draws random numbers",
+        "upstream.best_effort.min_backlog = 0 B: dualpi2 has two MTUs",
+    ] {
+        assert!(out.contains(&format!("# cannot: {named}")), "{named}\n{out}");
+    }
+    // What Linux has itself, as Linux has it: nothing is left to say.
+    let as_linux = ", min_th = \"1 ms\", range = \"0 s\", th_len = 0, classic_weight = 0.1, t_update = \"16 ms\", alpha = 0.16, beta = 3.2, derandomise = false, min_backlog = \"3000 B\", saturation = \"delay\"";
+    let out = export::tc(&file(as_linux));
+    let line = " dualpi2 limit 200 target 15000us tupdate 16000us alpha 0.160000 beta 3.200000 step_thresh 1000us min_qlen_step 0 coupling_factor 2 overflow drop_dequeue l4s_ect classic_protection 10%\n";
+    assert!(out.contains(line), "{out}");
+    assert!(!out.contains("cannot: upstream.best_effort"), "{out}");
+}
+
 /// Policers come from tc as customers who are policed, and go back as the same filters.
 #[test]
 fn tc_police_is_read_and_written() {

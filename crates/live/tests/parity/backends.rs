@@ -103,16 +103,22 @@ pub fn simulated(network: Network, link: u32) -> (Vec<Arrival>, Vec<Row>) {
     (arrivals, rows)
 }
 
-/// The packet as it would be on a wire: IPv4 and TCP, the flow in the address.
+/// The packet as it would be on a wire: IPv4 and TCP or UDP, the flow in the address.
 fn bytes(packet: &Packet, points: &CodePoints) -> Vec<u8> {
     let size = packet.size as usize;
     let mut p = vec![0u8; size];
-    (p[0], p[1], p[8], p[9]) = (0x45, points.of(packet.colour).value() << 2 | packet.ecn.bits(), 64, 6);
+    let protocol = if packet.kind == Kind::Datagram { 17 } else { 6 };
+    (p[0], p[1], p[8], p[9]) =
+        (0x45, points.of(packet.colour).value() << 2 | packet.ecn.bits(), 64, protocol);
     p[2..4].copy_from_slice(&(size as u16).to_be_bytes());
     p[12..16].copy_from_slice(&packet.flow.0.to_be_bytes());
     p[16..20].copy_from_slice(&[10, 0, 0, 1]);
     let sum = checksum::check(&p[..20]);
     p[10..12].copy_from_slice(&sum.to_be_bytes());
+    if packet.kind == Kind::Datagram {
+        p[24..26].copy_from_slice(&((size - 20) as u16).to_be_bytes());
+        return p;
+    }
     p[24..28].copy_from_slice(&packet.seq.to_be_bytes());
     p[28..32].copy_from_slice(&packet.ack.to_be_bytes());
     p[32] = ((size - 20 - packet.payload as usize) / 4 * 16) as u8;

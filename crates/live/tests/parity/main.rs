@@ -125,7 +125,7 @@ impl Pair<'_> {
         format!("{} and {before}, {:?}", self.marker.name, self.setting)
     }
 
-    /// Twelve flows of unlike round-trip times and transports, every other one speaking ECN.
+    /// Twelve flows of unlike round-trip times and transports, every other one speaking ECN, and datagrams with ECT(1).
     fn network(&self, seed: u64) -> Network {
         let text = include_str!("network.toml");
         let scenario = Scenario::parse(text, "network.toml", &[], &Registry::default()).expect("a good one");

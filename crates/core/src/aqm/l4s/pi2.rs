@@ -4,7 +4,7 @@
 //! congestion control get about the same rate, but wait in the same queue, for as long.
 //! Source: RFC 9332 §2.4 (the base AQM of DualPI2 "with just the squared output and no L4S queue") and §2.5.1.1 (ECT(1) in a Classic
 //! queue); De Schepper et al., PI2, CoNEXT 2016. The decision is taken as a packet leaves, as in the RFC's pseudocode.
-//! Non-goal: low delay for L4S ([`dualpi2`](super) has a queue for it).
+//! Non-goal: low delay for L4S ([`dualpi2`](super::dualpi2) has a queue for it).
 
 use crate::aqm::Aqm;
 use crate::aqm::l4s::coupling::Coupling;
