@@ -11,9 +11,9 @@ use serde_json::{Value as Json, json};
 
 use crate::changes;
 use crate::config::{self, Config, describe};
+use crate::load::load;
 use crate::log::{self, Log};
 use crate::packets::{self, Asked, Command};
-use crate::run::read;
 use crate::snapshot::Snapshot;
 
 /// How long the packet thread may take to answer.
@@ -156,7 +156,7 @@ impl Hub {
     }
 
     fn try_reload(&self, running: &mut Config) -> Result<(), String> {
-        let (mut new, _) = read(&self.file, &crate::router::registry(), Some(&self.log))?;
+        let (mut new, _) = load(&self.file, &crate::router::registry(), Some(&self.log))?;
         new.fix_offloads |= self.fix_offloads;
         let changed = needs_restart(running, &new);
         if !changed.is_empty() {

@@ -28,6 +28,7 @@ pub mod hub;
 pub mod interchange;
 #[cfg(target_os = "linux")]
 pub mod link_loss;
+pub mod load;
 pub mod log;
 #[cfg(target_os = "linux")]
 pub mod metrics;

@@ -10,8 +10,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
-use inprofile_config::Severity;
-use inprofile_core::registry::Registry;
 use inprofile_live::io::Io;
 use inprofile_live::io::afpacket::{AfPacket, PortOptions};
 use inprofile_live::io::sys::{self as live, Clock};
@@ -20,6 +18,7 @@ use inprofile_live::packet::MOST_BEFORE_IP;
 use crate::config::{self, Config};
 use crate::hub::Hub;
 use crate::link_loss::LinkLoss;
+use crate::load::load;
 use crate::log::{self, Log};
 use crate::notify::Notify;
 use crate::offload::{self, Offloads};
@@ -34,29 +33,6 @@ use crate::{control, files, ports, serve};
 const RING: u32 = 4096;
 /// How often the watchdog's answer is considered, if it doesn't ask for more.
 const LOOK: Duration = Duration::from_millis(250);
-
-/// Reads a configuration; warnings go to the log, or to standard error.
-///
-/// # Errors
-/// Everything that is wrong with it, in words.
-pub fn read(file: &Path, registry: &Registry, log: Option<&Log>) -> Result<(Config, usize), String> {
-    let name = file.display().to_string();
-    let bytes = inprofile_config::file::read(file).map_err(|e| format!("{name}: {e}"))?;
-    let told = |problems: &[inprofile_config::Problem]| {
-        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-    };
-    let (config, warnings) = config::parse(&bytes, &name, registry).map_err(|p| {
-        let errors: Vec<_> = p.into_iter().filter(|p| p.severity == Severity::Error).collect();
-        told(&errors)
-    })?;
-    for w in &warnings {
-        match log {
-            Some(log) => log.warn("configuration", &w.to_string(), &[]),
-            None => eprintln!("{w}"),
-        }
-    }
-    Ok((config, warnings.len()))
-}
 
 /// Everything that is opened with privileges.
 struct Open {
@@ -124,7 +100,7 @@ fn listening(e: &io::Error) -> &'static str {
 /// # Errors
 /// What can't be opened, or what failed, in words.
 pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
-    let (mut config, _) = read(file, &crate::router::registry(), None)?;
+    let (mut config, _) = load(file, &crate::router::registry(), None)?;
     config.fix_offloads |= fix_offloads;
     let words = |e: io::Error| e.to_string();
     // The file is read again on every reload, wherever the process stands then; a link in between is followed anew.

@@ -14,7 +14,7 @@ use clap::{CommandFactory as _, Parser as _};
 use inprofile_config::{Problem, Severity};
 use inprofile_daemon::config::{self, describe};
 use inprofile_daemon::interchange::{Imported, cisco, export, ovs, tc};
-use inprofile_daemon::{client, ports, router, run, watch};
+use inprofile_daemon::{client, load, ports, router, run, watch};
 use serde_json::{Value as Json, json};
 
 /// Why it ended, and with which code.
@@ -60,7 +60,7 @@ fn act(command: Command) -> Result<(), Failure> {
         Command::Import { from: Foreign::Cisco, file } => import(&file, cisco::import),
         Command::Import { from: Foreign::Ovs, file } => import(&file, ovs::import),
         Command::Export { to, file } => {
-            let (config, _) = run::read(&file, &router::registry(), None).map_err(Failure::bad)?;
+            let (config, _) = load::load(&file, &router::registry(), None).map_err(Failure::bad)?;
             print(&match to {
                 Kernel::Tc => export::tc(&config),
                 Kernel::Ovs => ovs::export(&config),

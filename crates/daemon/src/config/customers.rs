@@ -11,7 +11,7 @@ use inprofile_live::code_points::{CodePoints, Dscp};
 
 use super::direction::{self, Link};
 use super::templates::{Common, WHO};
-use super::{Circuit, Class, Customer, MOST_CUSTOMERS, Prefix, queues, read, services};
+use super::{Circuit, Class, Customer, MOST_CUSTOMERS, Prefix, queues, services, values};
 use crate::policy::Whose;
 
 /// What a template may have.
@@ -111,11 +111,11 @@ fn customer(
     classes: &[Class],
 ) -> Option<Customer> {
     let table = terms.own;
-    let name = table.need("name", "\"alice\"").and_then(|e| read::name(&e, "\"alice\""));
+    let name = table.need("name", "\"alice\"").and_then(|e| values::name(&e, "\"alice\""));
     let prefixes = several(table.get("prefix"), prefix);
     let ports = several(table.get("port"), |e| e.count_in(1..=65_535).map(|n| n as u16));
     let circuits = circuits(table);
-    let given = several(terms.get("dscp"), read::dscp);
+    let given = several(terms.get("dscp"), values::dscp);
     let contract = terms.get("contract").map_or(Some(None), |e| e.positive_rate().map(Some));
     let who = ["prefix", "port", "vlan", "session"];
     let whose = who.iter().any(|k| table.get(k).is_some() || table.is_misspelt(k));

@@ -11,7 +11,7 @@ use inprofile_live::code_points::{CodePoints, Dscp};
 
 use super::frames::Frames;
 use super::role::{self, Said};
-use super::{Class, Direction, MOST_CLASSES, customers, queues, read};
+use super::{Class, Direction, MOST_CLASSES, customers, queues, values};
 
 /// The name of the class of control frames.
 const CONTROL: &str = "control";
@@ -139,7 +139,7 @@ fn classes(section: &Section<'_, '_>, link: &Link<'_>, points: CodePoints) -> Op
 
 fn one(table: &Section<'_, '_>, link: &Link<'_>, points: CodePoints, seen: &[Class]) -> Option<Class> {
     let entry = table.need("name", "\"voice\"");
-    let name = entry.as_ref().and_then(|e| read::name(e, "\"voice\""));
+    let name = entry.as_ref().and_then(|e| values::name(e, "\"voice\""));
     let list = table.need("dscp", "[\"EF\"]").and_then(|e| code_points(&e, points, seen));
     let class = class(table, name.as_deref().unwrap_or(""), &["name", "dscp"], link);
     let (entry, name) = (entry?, name?);
@@ -153,7 +153,7 @@ fn one(table: &Section<'_, '_>, link: &Link<'_>, points: CodePoints, seen: &[Cla
 fn code_points(entry: &Entry<'_, '_>, points: CodePoints, seen: &[Class]) -> Option<Vec<Dscp>> {
     let mut found = Vec::new();
     for element in entry.elements("a list such as [\"EF\"]")? {
-        let dscp = read::dscp(&element)?;
+        let dscp = values::dscp(&element)?;
         if points.colour(dscp).is_some() {
             let wrong =
                 Wrong::new("this is a colour of the assured class", "leave it out, or change code_points");

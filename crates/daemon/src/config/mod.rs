@@ -12,6 +12,7 @@ pub mod services;
 mod templates;
 #[cfg(test)]
 mod tests;
+mod values;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -29,8 +30,8 @@ use role::{Role, Unsold};
 use services::Service;
 
 pub use queues::{Own, Share};
-pub(crate) use read::interface_name;
 pub use read::parse;
+pub(crate) use values::interface_name;
 
 /// Where the control socket is, if the file doesn't say.
 pub const SOCKET: &str = "/run/inprofiled/control.sock";

@@ -7,7 +7,7 @@ use inprofile_config::Section;
 use inprofile_config::problem::Wrong;
 use inprofile_live::code_points::{CodePoints, Dscp};
 
-use super::{Class, read};
+use super::{Class, values};
 
 /// Whether what comes in is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ fn remap(section: &Section<'_, '_>) -> Option<Option<[Option<Dscp>; 64]>> {
     let mut remap = [None; 64];
     let mut whole = true;
     for (key, value) in table.entries() {
-        let (from, to) = (Dscp::parse(key), read::dscp(&value));
+        let (from, to) = (Dscp::parse(key), values::dscp(&value));
         let Some(from) = from else {
             whole = false;
             let remedy = "write AF11 to AF43, EF, CS0 to CS7, BE, or a number from 0 to 63";

@@ -10,7 +10,7 @@ use inprofile_config::Section;
 use inprofile_config::nearest::suggest;
 use inprofile_config::problem::Wrong;
 
-use super::read;
+use super::values;
 
 /// What says who a customer is, which no two have in common.
 pub(super) const WHO: [&str; 7] = ["name", "prefix", "port", "vlan", "session", "template", "group"];
@@ -33,7 +33,7 @@ impl<'d, 'r> Common<'d, 'r> {
                 whole = false;
                 continue;
             };
-            match read::name(&entry, "\"gold\"") {
+            match values::name(&entry, "\"gold\"") {
                 Some(name) if common.templates.contains_key(&name) => {
                     whole = false;
                     entry.wrong::<()>(Wrong::new("another template has this name", "give each its own"));
@@ -51,7 +51,7 @@ impl<'d, 'r> Common<'d, 'r> {
                 whole = false;
                 continue;
             };
-            match (read::name(&entry, "\"site-3\""), template) {
+            match (values::name(&entry, "\"site-3\""), template) {
                 (Some(name), _) if common.groups.iter().any(|(n, _)| *n == name) => {
                     whole = false;
                     entry.wrong::<()>(Wrong::new("another group has this name", "give each its own"));

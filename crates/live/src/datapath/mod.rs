@@ -33,7 +33,6 @@ use customer::CustomerCounts;
 use held::Held;
 use marking::Marking;
 pub use policy::{Contract, Decision, Former, MOST_MARKERS, Paint, Policy, Way};
-use setup::{CUSTOMERS, FIRST, SHARED};
 pub use setup::{CustomerQueue, Parts, Sharing};
 use shaper::Shaper;
 pub use state::{ClassState, Totals};
@@ -55,6 +54,11 @@ pub trait Witness {
     /// A packet goes onto the link, for which it was due at `due`; `frame` is as it goes out.
     fn send(&mut self, due: Time, number: u64, frame: &mut [u8]);
 }
+
+/// Members of the hierarchy: the classes with priority, the other shared ones, and then customers by their index.
+const FIRST: usize = 0;
+const SHARED: usize = 1;
+const CUSTOMERS: usize = 2;
 
 /// One direction.
 #[derive(Debug)]

@@ -10,13 +10,13 @@ use inprofile_core::registry::AnyScheduler;
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Duration, Rate, Time};
 
-use crate::datapath::Datapath;
 use crate::datapath::buffers::Buffers;
 use crate::datapath::customer::CustomerCounts;
 use crate::datapath::marking::Marking;
 use crate::datapath::policy::Policy;
 use crate::datapath::shaper::Shaper;
 use crate::datapath::state::Totals;
+use crate::datapath::{CUSTOMERS, Datapath, FIRST, SHARED};
 use crate::packet::{Census, Layer};
 
 /// What a datapath is made of.
@@ -83,11 +83,6 @@ pub struct CustomerQueue {
     /// If it had queues before: where the packets of each old class go.
     pub migrations: Vec<Migration>,
 }
-
-/// Members of the hierarchy: the classes with priority, the other shared ones, and then customers by their index.
-pub(super) const FIRST: usize = 0;
-pub(super) const SHARED: usize = 1;
-pub(super) const CUSTOMERS: usize = 2;
 
 impl<P: Policy> Datapath<P> {
     /// Empty and idle.

@@ -5,11 +5,10 @@ use inprofile_core::queue::fifo::Counts;
 use inprofile_core::queue::scheduled::Class;
 use inprofile_core::registry::AnyAqm;
 
-use crate::datapath::Datapath;
 use crate::datapath::customer::CustomerCounts;
 use crate::datapath::held::Held;
 use crate::datapath::marking::Marking;
-use crate::datapath::setup::{CUSTOMERS, FIRST, SHARED};
+use crate::datapath::{CUSTOMERS, Datapath, FIRST, SHARED};
 use crate::packet::Census;
 
 /// Frames by what became of them, as far as no marker or queue counts it.

@@ -14,15 +14,11 @@ use std::sync::Arc;
 use crate::aqm::red::DropAt;
 use crate::aqm::red::curve::{Config, Curve, Rule};
 use crate::aqm::red::tally::Tally;
+pub use crate::aqm::red::tally::{EARLY, FORCED};
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Backlog, Time};
 use crate::verdict::{Admission, Cause, Why};
-
-/// By chance, before it was necessary: the average lay between the thresholds.
-pub const EARLY: Cause = Cause::named("early");
-/// The average lay above the upper threshold.
-pub const FORCED: Cause = Cause::named("forced");
 
 /// The count while the average is below min_th.
 const BELOW: i32 = -1;

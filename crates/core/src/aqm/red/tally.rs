@@ -1,7 +1,11 @@
-//! A RED's counts for one colour: packets dropped, by cause, and packets marked.
+//! The causes for which a RED drops, and its counts for one colour: packets dropped, by cause, and packets marked.
 
-use crate::aqm::red::law::{EARLY, FORCED};
-use crate::verdict::Admission;
+use crate::verdict::{Admission, Cause};
+
+/// At random, with the average between the thresholds.
+pub const EARLY: Cause = Cause::named("early");
+/// With certainty, as the average was above the upper threshold.
+pub const FORCED: Cause = Cause::named("forced");
 
 /// Shows counts by name.
 type Show<'a> = &'a mut dyn FnMut(&'static str, u64);
@@ -12,7 +16,7 @@ type Show<'a> = &'a mut dyn FnMut(&'static str, u64);
 pub struct Tally([u64; 4]);
 
 impl Tally {
-    /// One verdict. Takes no branch on it: it is chance's.
+    /// Counts a verdict. There is no branch on it, as it is random.
     #[inline]
     pub fn count(&mut self, verdict: Admission) {
         let place = match verdict {
@@ -24,7 +28,7 @@ impl Tally {
         self.0[place] += u64::from(verdict != Admission::Admit);
     }
 
-    /// More packets that went because the queue was full.
+    /// Counts packets dropped because the queue was full.
     pub fn count_overflows(&mut self, packets: u64) {
         self.0[2] += packets;
     }
