@@ -170,16 +170,16 @@ class Result:
 
     @property
     def downloads(self) -> pa.Table:
-        """Pages of the web and chunks of video that were received whole: when asked for and completed (s), size (B).
+        """Pages of the web and chunks of video that arrived whole: when asked for, when complete (s), size.
 
-        `flow` is the video's, or the first of a page's connections; `number` counts from 0 a client's pages or a
-        flow's chunks; `stalled` is how long playing stood still for a chunk (s).
+        `flow` is the video's, or the first of a page's connections; `number` counts, from 0, a client's pages
+        or a flow's chunks; `stalled` is how long playing stood still for a chunk (s).
         """
         return self._tables["downloads"]
 
     @property
     def delays(self) -> pa.Table:
-        """Distributions, where `measure.distributions` asks for them: a row a seed, measure, point, group, colour.
+        """Distributions that `measure.distributions` asks for: a row a seed, measure, point, group, colour.
 
         How many (`count`), and in s: `mean`, `min`, `p50`, `p90`, `p99`, `p99_9`, `max`. An empty group or
         colour means all of them.

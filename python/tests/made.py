@@ -30,6 +30,16 @@ EMPTY: dict[str, list[tuple[str, pa.DataType]]] = {
         ("cause", pa.string()),
         ("why", pa.string()),
     ],
+    "downloads": [("seed", pa.uint64()), ("flow", pa.string()), ("group", pa.string())],
+    "delays": [
+        ("seed", pa.uint64()),
+        ("measure", pa.string()),
+        ("point", pa.string()),
+        ("group", pa.string()),
+        ("colour", pa.string()),
+        *((n, pa.float64()) for n in ("count", "min", "mean", "p50", "p90", "p99", "p99_9", "max")),
+    ],
+    "cdf": [("seed", pa.uint64()), ("measure", pa.string())],
     "drops": [
         ("seed", pa.uint64()),
         ("flow", pa.string()),

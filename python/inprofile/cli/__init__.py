@@ -24,6 +24,7 @@ from . import (
     reproduce,
     run,
     schema,
+    suite,
     sweep,
     validate,
 )
@@ -53,6 +54,7 @@ for name, command in (
     ("reproduce", reproduce.reproduce),
     ("atlas", atlas.atlas),
     ("compare", compare.compare),
+    ("suite", suite.suite),
     ("validate", validate.validate),
 ):
     app.command(name)(command)

@@ -75,18 +75,22 @@ class Scheme:
     #: "contracts", or nothing in particular.
     needs: str = ""
 
+    def filled(self, value: Any, place: Place, length: float) -> Any:
+        """One of its settings with lengths and rates filled in, for a T of `length` seconds."""
+        if isinstance(value, Mapping):
+            return {key: self.filled(v, place, length) for key, v in value.items()}
+        if value == _LINK_RATE:
+            return place.rate
+        match = _LENGTH.fullmatch(value) if isinstance(value, str) else None
+        if match is None:
+            return value
+        return f"{float(match[1]) * length / place.packet_time:.6g} packets"
+
     def values(self, place: Place, length: float) -> dict[str, object]:
         """Overrides that put the scheme in its place, with a T of `length` seconds."""
 
         def filled(value: Any) -> Any:
-            if isinstance(value, Mapping):
-                return {key: filled(v) for key, v in value.items()}
-            if value == _LINK_RATE:
-                return place.rate
-            match = _LENGTH.fullmatch(value) if isinstance(value, str) else None
-            if match is None:
-                return value
-            return f"{float(match[1]) * length / place.packet_time:.6g} packets"
+            return self.filled(value, place, length)
 
         values: dict[str, object] = {"monitors": [], f"links.{place.link}.queue": filled(self.queue)}
         for groups, marker in ((place.contracted, self.flows), (place.free, self.others)):

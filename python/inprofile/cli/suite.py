@@ -1,0 +1,160 @@
+"""`inprofile suite`: the tests that the field judges queue disciplines by."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..storage import check_folder
+from .common import (
+    Jobs,
+    Json,
+    Open,
+    Planned,
+    Refused,
+    Yes,
+    affordable,
+    effort,
+    emit,
+    guarded,
+    packets_text,
+    resumable,
+    say,
+    seeds_of,
+)
+
+if TYPE_CHECKING:
+    from ..suite import Plan
+
+
+@guarded
+def suite(
+    name: Annotated[str, typer.Argument(metavar="SUITE", help="Which: rfc7928.")] = "rfc7928",
+    aqm: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…",
+            help="Disciplines and schemes by name, beside drop-tail; default: all.",
+            show_default=False,
+        ),
+    ] = None,
+    scenario: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,…", help="Scenarios by name or section; default: all.", show_default=False),
+    ] = None,
+    tcp: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Congestion control of standard senders; default: NewReno with SACK."
+        ),
+    ] = None,
+    seeds: Annotated[
+        str | None, typer.Option(metavar="N", help="Seeds 1 … N; default: 10, with --quick 2.")
+    ] = None,
+    files: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Experiment files: written there, and nothing is run, if there are none; else these are run,"
+            " not those that come with Inprofile.",
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer seeds and shorter runs; the report says so.")
+    ] = False,
+    plan: Planned = False,
+    jobs: Jobs = None,
+    out: Annotated[Path, typer.Option(help="Folder for reports; the report is written to SUITE/ in it.")] = (
+        Path("reports")
+    ),
+    open_: Open = False,
+    yes: Yes = False,
+    json_: Json = False,
+) -> None:
+    """Run RFC 7928's scenarios for every queue discipline, beside drop-tail; write the report."""
+    from ..suite import (
+        CACHE,
+        SUITES,
+        UnknownContestantError,
+        UnknownScenarioError,
+        read,
+        write_files,
+    )
+    from ..suite import plan as planned
+    from ..suite import suite as work
+    from ..suite.page import as_text
+
+    if name not in SUITES:
+        raise Refused(f'there is no suite "{name}": write {", ".join(SUITES)}')
+    if files is not None and not (files / "suite.toml").exists():
+        check_folder(files)
+        written = write_files(read(name), files)
+        if json_:
+            emit({"written": [str(path) for path in written]})
+        else:
+            say(f"{len(written)} files are in {files}: change them, and run them by the same command.")
+        return
+    count = None if seeds is None else _count(seeds)
+    aqms, scenarios = _names(aqm, "--aqm"), _names(scenario, "--scenario")
+    try:
+        made = planned(name, aqms=aqms, scenarios=scenarios, tcp=tcp, quick=quick, seeds=count, files=files)
+    except (UnknownContestantError, UnknownScenarioError, ValueError) as error:
+        raise Refused(str(error)) from None
+    if plan:
+        _print_plan(made, jobs, json_)
+        return
+    affordable(made.packets, yes or files is None, made.runs)
+    check_folder(out)
+    with resumable(CACHE, made.runs) as tell:
+        done = work(
+            name,
+            aqms=aqms,
+            scenarios=scenarios,
+            tcp=tcp,
+            quick=quick,
+            seeds=count,
+            files=files,
+            jobs=jobs,
+            out=out,
+            progress=tell,
+        )
+    if json_:
+        emit({**done.to_json(), "page": str(done.page)})
+    else:
+        say(as_text(done))
+        say(f"\nPage: {done.page}")
+    if open_ and done.page is not None:
+        webbrowser.open(done.page.resolve().as_uri())
+
+
+def _count(text: str) -> int:
+    found = seeds_of(text)
+    if not isinstance(found, int):
+        raise Refused(
+            f'--seeds "{text}": a suite takes a number of seeds, from 1; write --seeds {len(list(found))}'
+        )
+    return found
+
+
+def _names(text: str | None, option: str) -> list[str] | None:
+    names = None if text is None else [n.strip() for n in text.split(",") if n.strip()]
+    if names == []:
+        raise Refused(f"{option} is empty: name some, or omit it for all")
+    return names
+
+
+def _print_plan(plan: Plan, jobs: int | None, as_json: bool) -> None:
+    from ..suite import CACHE
+
+    if as_json:
+        emit(plan.to_json())
+        return
+    say(
+        f"{len(plan.contestants)} contestants in {len(plan.definitions)} scenarios: {plan.runs} runs,"
+        f" {packets_text(plan.packets)}, {effort(plan.cpu_seconds, jobs, CACHE)}"
+    )
+    for (scenario, contestant), why in plan.absent.items():
+        say(f"Not run: {scenario}{f', {contestant}' if contestant else ''}: {why}")

@@ -1,0 +1,335 @@
+"""A suite's report: the checklist with our figures, each scenario as a table beside drop-tail, its graphs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from ..quantity import number, pm, scale
+from ..report import write_overview
+from ..report.curves import lines
+from ..report.page import Charts, environment, page_parts
+from ..report.shapes import Spec, chart_of, colour_of, fill, scheme_colour, scheme_mark, shape, short
+from ..storage import replace_text
+from .contestants import DROP_TAIL
+from .ellipse import ellipse
+from .measure import CURVE, better, title, unit
+from .run import Entry, Suite
+from .scenarios import Definition, write_files
+
+__all__ = ["as_text", "checklist", "render", "write"]
+
+#: Signs beside a figure, against drop-tail.
+SIGNS = {"better": "▲", "worse": "▼", "alike": "", "": ""}
+
+
+def write(suite: Suite, out: Path) -> Path:
+    """Write the page, its data and the experiment files to `<out>/<suite>`; return the page's path."""
+    folder = out / suite.plan.about.name
+    folder.mkdir(parents=True, exist_ok=True)
+    replace_text(
+        folder / "results.json",
+        json.dumps(suite.to_json(), ensure_ascii=False, allow_nan=False, indent=1) + "\n",
+    )
+    replace_text(folder / "measures.csv", measures_csv(suite))
+    replace_text(folder / "report.txt", as_text(suite) + "\n")
+    write_files(suite.plan.about, folder / "files")
+    replace_text(folder / "index.html", render(suite))
+    write_overview(out)
+    return folder / "index.html"
+
+
+def measures_csv(suite: Suite) -> str:
+    """Every figure of every run, a row each."""
+    text = io.StringIO()
+    out = csv.writer(text, lineterminator="\n")
+    out.writerow(["scenario", "variant", "contestant", "parameter", "value", "measure", "seed", "measured"])
+    for cell, found in suite.found.items():
+        first = (cell.scenario, cell.variant, cell.contestant, *(cell.setting or ("", "")))
+        for name, values in found.values.items():
+            for seed, x in zip(found.seeds, values, strict=True):
+                if np.isfinite(x):
+                    out.writerow([*first, name, seed, repr(float(x))])
+    return text.getvalue()
+
+
+def figure(entry: Entry, name: str) -> str:
+    """Mean and 95 % interval with the unit; a dash where there is none.
+
+    Where every seed has the same value no interval is told.
+    """
+    if name not in entry:
+        return "–"
+    found = entry[name]
+    if len(set(entry.values(name))) == 1:
+        factor, word = scale(unit(name), found.mean)
+        return f"{number(found.mean / factor, 3)} {word}".rstrip()
+    return pm(found, unit(name))
+
+
+def tables(suite: Suite, definition: Definition) -> Iterator[dict[str, Any]]:
+    """For each variant: heading and rows, drop-tail first."""
+    if definition.sensitivity:
+        yield _sensitivity(suite, definition)
+        return
+    for variant in definition.variants:
+        entries = suite.entries(definition, variant)
+        if not entries:
+            continue
+        measures = [m for m in definition.measures if any(m in e for e in entries)]
+        yield {
+            "variant": f"{definition.vary['key']} = {variant}" if definition.vary else "",
+            "measures": [title(m) for m in measures],
+            "rows": [
+                {
+                    "title": suite.title(e.cell.contestant),
+                    "cells": [
+                        {"text": figure(e, m), "verdict": e.verdict(m), "sign": SIGNS[e.verdict(m)]}
+                        for m in measures
+                    ],
+                }
+                for e in entries
+            ],
+        }
+
+
+def _sensitivity(suite: Suite, definition: Definition) -> dict[str, Any]:
+    """Least and greatest mean over the settings, and the setting that has the greatest delay."""
+    rows = []
+    for contestant in suite.plan.contestants:
+        entries = suite.settings(definition, contestant.id)
+        cells = []
+        for name in definition.measures:
+            means = [(e[name].mean, e.cell.setting) for e in entries if name in e]
+            if not means:
+                cells.append({"text": "–", "verdict": "", "sign": ""})
+                continue
+            own = next(m for m, setting in means if setting is None)
+            (low, at_low), (high, at_high) = min(means, key=lambda m: m[0]), max(means, key=lambda m: m[0])
+            factor, word = scale(unit(name), own)
+            worst = at_high if better(name) < 0 else at_low
+            where = f" (at {worst[0]} = {worst[1]})" if worst and low != high else ""
+            shown = [number(x / factor, 3) for x in (low, own, high)]
+            text = f"{shown[0]} … {shown[1]} … {shown[2]} {word}{where}"
+            cells.append({"text": text, "verdict": "", "sign": ""})
+        if any(c["text"] != "–" for c in cells):
+            cells.append({"text": str(len(entries) - 1), "verdict": "", "sign": ""})
+            rows.append({"title": contestant.title, "cells": cells})
+    measures = [f"{title(m)}: least … own … greatest" for m in definition.measures]
+    return {"variant": "", "measures": [*measures, "settings"], "rows": rows}
+
+
+def checklist(suite: Suite) -> list[dict[str, Any]]:
+    """RFC 7928, Figure 4: each scenario with drop-tail's figures, and who does better at no less goodput."""
+    rows = []
+    for definition in suite.plan.definitions:
+        row: dict[str, Any] = {"definition": definition, "why": suite.plan.absent.get((definition.id, ""))}
+        entries = [e for v in definition.variants for e in suite.entries(definition, v)]
+        of_drop_tail = [e for e in entries if e.cell.contestant == DROP_TAIL]
+        if of_drop_tail:
+            first = of_drop_tail[0]
+            row["delay"], row["goodput"] = (figure(first, m) for m in ("delay_p99", "goodput"))
+            others = [e for e in entries if e.baseline is not None and e.cell.variant == first.cell.variant]
+            less = [e for e in others if e.verdict("delay_mean") == "better"]
+            free = [e for e in less if e.verdict("goodput") != "worse"]
+            row["less"], row["free"], row["others"] = len(less), len(free), len(others)
+            if least := [e for e in others if "delay_p99" in e]:
+                best = min(least, key=lambda e: e["delay_p99"].mean)
+                row["least"] = f"{suite.title(best.cell.contestant)}: {figure(best, 'delay_p99')}"
+                row["its_goodput"] = figure(best, "goodput")
+        rows.append(row)
+    return rows
+
+
+def as_text(suite: Suite) -> str:
+    """The report as plain text: the checklist, then every table."""
+    from ..summary import text_table
+
+    made = suite.plan
+    head = [
+        f"{made.about.title}",
+        f"{len(made.contestants)} contestants, {made.seeds} seeds"
+        + (f", {made.tcp}" if made.tcp else "")
+        + (", quick: fewer seeds and shorter runs, do not quote" if made.quick else ""),
+    ]
+    body = [
+        [
+            f"{r['definition'].section} {r['definition'].id}",
+            r["definition"].weight,
+            *(
+                [r["delay"], r["goodput"], f"{r['less']}, {r['free']} of {r['others']}", r.get("least", "–")]
+                if "delay" in r
+                else [r["why"] or "not run", "", "", ""]
+            ),
+        ]
+        for r in checklist(suite)
+    ]
+    heading = [
+        "scenario", "RFC 7928", "drop-tail: 99th percentile of delay", "its goodput",
+        "less mean delay, with no less goodput", "least 99th percentile",
+    ]  # fmt: skip
+    parts = ["\n".join(head), text_table(heading, body)]
+    for definition in made.definitions:
+        for table in tables(suite, definition):
+            name = f"{definition.section} {definition.id}" + (
+                f", {table['variant']}" if table["variant"] else ""
+            )
+            rows = [
+                [r["title"], *(f"{c['text']} {c['sign']}".rstrip() for c in r["cells"])]
+                for r in table["rows"]
+            ]
+            parts.append(f"{name}: {definition.text}\n{text_table(['', *table['measures']], rows)}")
+    parts += [f"{s}{f', {c}' if c else ''}: {why}" for (s, c), why in made.absent.items()]
+    parts.append("▲ better, ▼ worse than drop-tail: the 95 % interval of the paired difference excludes 0.")
+    return "\n\n".join(parts)
+
+
+def render(suite: Suite) -> str:
+    """The whole page as HTML; it needs no network and no other file."""
+    charts: Charts = {}
+    titles = [c.title for c in suite.plan.contestants]
+    views = [
+        {
+            "definition": d,
+            "tables": list(tables(suite, d)),
+            "why": suite.plan.absent.get((d.id, "")),
+            "absent": [(suite.title(c), why) for (s, c), why in suite.plan.absent.items() if s == d.id and c],
+            "file": suite.plan.about.text(d),
+            "charts": list(_charts(suite, d, titles, charts)),
+        }
+        for d in suite.plan.definitions
+    ]
+    return (
+        environment(Path(__file__).parent, charts=charts)
+        .get_template("page.html.j2")
+        .render(
+            suite=suite,
+            views=views,
+            checklist=checklist(suite),
+            legend=list(zip(titles, colour_of(titles), strict=True)),
+            **page_parts(charts),
+        )
+    )
+
+
+def _charts(
+    suite: Suite, definition: Definition, titles: Sequence[str], charts: Charts
+) -> Iterator[dict[str, str]]:
+    """Delay over goodput with ellipses, the delay's distribution, and both over time where phases differ."""
+    if definition.sensitivity:
+        return
+    for variant in definition.variants:
+        entries = suite.entries(definition, variant)
+        if not entries:
+            continue
+        name = f"{definition.id}-{variant}".strip("-").replace(" ", "")
+        of = f", {variant}" if variant else ""
+        charts[f"{name}-goodput"] = _trade_off(suite, entries, titles)
+        yield {
+            "name": f"{name}-goodput",
+            "title": f"Goodput over delay in excess of the path's{of}",
+            "text": "one point a run, the circle the median, and the ellipse that holds 95 % of the Gaussian"
+            " distribution which explains the points; left and up is better",
+        }
+        charts[f"{name}-cdf"] = lines(
+            [
+                {
+                    "scheme": suite.title(e.cell.contestant),
+                    "x": 1e3 * float(np.nanmean(e.measures[key])),
+                    "y": share,
+                }
+                for e in entries
+                for share in CURVE
+                if (key := f"cdf:{share:g}") in e
+            ],
+            titles,
+            x="queueing delay (ms)",
+            y="share of packets",
+            height=240,
+        )
+        yield {
+            "name": f"{name}-cdf",
+            "title": f"Queueing delay{of}",
+            "text": "cumulative distribution: each share's delay, mean over the seeds",
+        }
+        if definition.phases:
+            for what, factor, y in (
+                ("delay", 1e3, "queueing delay (ms)"),
+                ("goodput", 1e-6, "goodput (Mbit/s)"),
+            ):
+                charts[f"{name}-{what}"] = _over_time(suite, entries, titles, what, factor, y)
+                yield {
+                    "name": f"{name}-{what}",
+                    "title": f"{y.partition(' (')[0].capitalize()} over time",
+                    "text": "mean over the seeds, second by second",
+                }
+
+
+def _over_time(
+    suite: Suite, entries: Sequence[Entry], titles: Sequence[str], what: str, factor: float, y: str
+) -> Spec:
+    start = f"time:{what}:"
+    rows = [
+        {
+            "scheme": suite.title(e.cell.contestant),
+            "x": float(key.removeprefix(start)),
+            "y": factor * float(np.nanmean(values)),
+        }
+        for e in entries
+        for key, values in sorted(e.measures.values.items())
+        if key.startswith(start) and np.isfinite(values).any()
+    ]
+    rows.sort(key=lambda r: (titles.index(str(r["scheme"])), r["x"]))
+    return lines(rows, titles, x="time (s)", y=y)
+
+
+def _trade_off(suite: Suite, entries: Sequence[Entry], titles: Sequence[str]) -> Spec:
+    runs, contour, median = [], [], []
+    for e in entries:
+        if "excess" not in e or "goodput" not in e:
+            continue
+        both = np.isfinite(e.measures["excess"]) & np.isfinite(e.measures["goodput"])
+        x, y = 1e3 * e.measures["excess"][both], 1e-6 * e.measures["goodput"][both]
+        points = list(zip(x.tolist(), y.tolist(), strict=True))
+        name = suite.title(e.cell.contestant)
+        runs += [{"scheme": name, "x": short(a, 5), "y": short(b, 5)} for a, b in points]
+        around = ellipse(points, suite.plan.about.epsilon)
+        contour += [
+            {"scheme": name, "x": short(a, 5), "y": short(b, 5), "order": i}
+            for i, (a, b) in enumerate(around)
+        ]
+        median.append(
+            {"scheme": name, "x": short(float(np.median(x)), 5), "y": short(float(np.median(y)), 5)}
+        )
+    return fill(_trade_off_shape(tuple(titles)), None, runs=runs, contour=contour, median=median)
+
+
+@shape
+def _trade_off_shape(schemes: tuple[str, ...]) -> Any:
+    x = alt.X("x:Q", title="mean delay in excess of the path's (ms)", scale=alt.Scale(zero=True, nice=True))
+    y = alt.Y("y:Q", title="goodput (Mbit/s)", scale=alt.Scale(zero=False, nice=True))
+    colour = scheme_colour(schemes, legend=True)
+    tips = [
+        alt.Tooltip("scheme:N"),
+        alt.Tooltip("x:Q", title="delay (ms)"),
+        alt.Tooltip("y:Q", title="Mbit/s"),
+    ]
+    around = (
+        chart_of("contour")
+        .mark_line(strokeWidth=1.2, opacity=0.7)
+        .encode(x=x, y=y, color=colour, order="order:Q")
+    )
+    each = chart_of("runs").mark_circle(size=14, opacity=0.45).encode(x=x, y=y, color=colour, tooltip=tips)
+    middle = (
+        chart_of("median")
+        .mark_point(filled=True, size=70)
+        .encode(x=x, y=y, color=colour, shape=scheme_mark(schemes, legend=True), tooltip=tips)
+    )
+    return alt.layer(around, each, middle).properties(width="container", height=260)

@@ -1,0 +1,154 @@
+"""The scenarios of a suite: experiment files that come with Inprofile, and what is told of each."""
+
+from __future__ import annotations
+
+import difflib
+import shutil
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..scenario import Scenario, ScenarioError, load
+
+__all__ = ["SUITES", "About", "Definition", "Phase", "UnknownScenarioError", "choose", "read", "write_files"]
+
+HERE = Path(__file__).parent
+SUITES = ("rfc7928",)
+_TABLE = "suite.toml"
+
+
+class UnknownScenarioError(LookupError):
+    """No scenario of that name."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.4)
+        hint = f'did you mean "{near[0]}"? ' if near else ""
+        super().__init__(f'there is no scenario "{name}": {hint}Choose from {", ".join(known)}')
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of a run that is told apart."""
+
+    name: str
+    #: The first time, in seconds.
+    start: float
+    end: float
+    #: After how many seconds it comes again.
+    every: float
+
+    def has(self, t: float, width: float) -> bool:
+        """Whether a period of this length that ends at `t` lies within it."""
+        since = (t - width - self.start) % self.every
+        return t - width >= self.start and since + width <= self.end - self.start + 1e-9
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One scenario."""
+
+    id: str
+    section: str
+    #: How much it weighs, in the words of RFC 7928, Figure 4.
+    weight: str
+    text: str
+    measures: Sequence[str]
+    #: The experiment's file, without `.toml`.
+    file: str
+    #: Where contestants are put.
+    queues: Sequence[str] = ("bottleneck",)
+    groups: Sequence[str] = ()
+    phases: Sequence[Phase] = ()
+    #: An experiment for each value of a key.
+    vary: Mapping[str, Any] | None = None
+    #: Factors of every numeric parameter of a discipline.
+    sensitivity: Sequence[float] = ()
+    ecn: bool = False
+    #: The congestion control that its senders need.
+    needs: str = ""
+    #: Not shortened by a quick suite.
+    whole: bool = False
+
+    @property
+    def variants(self) -> Sequence[str]:
+        """Values of what is varied; one without a name where nothing is."""
+        return self.vary["values"] if self.vary else ("",)
+
+
+@dataclass(frozen=True)
+class About:
+    """A suite."""
+
+    name: str
+    title: str
+    folder: Path
+    epsilon: float
+    runs: Mapping[str, Any]
+    definitions: Sequence[Definition] = field(default_factory=tuple)
+
+    def text(self, definition: Definition) -> str:
+        """The experiment file of a scenario."""
+        return (self.folder / f"{definition.file}.toml").read_text("utf-8")
+
+    def table(self, definition: Definition) -> dict[str, Any]:
+        """The same as TOML."""
+        return tomllib.loads(self.text(definition))
+
+    def load(self, definition: Definition) -> Scenario:
+        """The same, checked. Raises `ScenarioError` where this version cannot run it."""
+        return load(self.folder / f"{definition.file}.toml")
+
+    def lacks(self, definition: Definition) -> str | None:
+        """What this version lacks to run a scenario; None where it can be run.
+
+        Raises `ScenarioError` where anything else is wrong with its experiment.
+        """
+        try:
+            self.load(definition)
+        except ScenarioError as error:
+            asked = [p for p in error.problems if p.severity == "error"]
+            if definition.needs and all(".tcp." in p.path for p in asked):
+                return f'needs congestion = "{definition.needs}", which this version does not have'
+            raise
+        return None
+
+
+def read(name: str, folder: Path | None = None) -> About:
+    """A suite by name; its files from `folder` where one is given (what `write_files` wrote, changed or not).
+
+    Raises OSError where they are not there, ValueError where its table does not fit together.
+    """
+    folder = folder or HERE / name
+    table = tomllib.loads((folder / _TABLE).read_text("utf-8"))
+    made = []
+    for one in table["scenarios"]:
+        given = dict(one)
+        phases = [Phase(p["name"], p["from"], p["to"], p["every"]) for p in given.pop("phases", ())]
+        given.setdefault("file", given["id"])
+        try:
+            made.append(Definition(**given, phases=phases))
+        except TypeError as error:
+            raise ValueError(f"{folder / _TABLE}, scenario {one.get('id')}: {error}") from None
+    return About(name, table["title"], folder, float(table["epsilon"]), table["runs"], tuple(made))
+
+
+def choose(about: About, names: Sequence[str] | None) -> list[Definition]:
+    """Scenarios by name or section, in their own order; all if left out. Raises `UnknownScenarioError`."""
+    known = [d.id for d in about.definitions]
+    for name in names or ():
+        if name not in known and name not in {d.section for d in about.definitions}:
+            raise UnknownScenarioError(name, known)
+    return [d for d in about.definitions if names is None or d.id in names or d.section in names]
+
+
+def write_files(about: About, folder: Path) -> list[Path]:
+    """Write the experiment files and the table, to be read, changed and run from there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for source in sorted(about.folder.glob("*.toml")):
+        written.append(folder / source.name)
+        if source.resolve() != written[-1].resolve():
+            shutil.copyfile(source, written[-1])
+    return written

@@ -1,0 +1,208 @@
+"""The suite of RFC 7928: its experiments are those of the text, everybody takes part, the report tells it."""
+
+import json
+import math
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import inprofile
+from inprofile.cli import main
+from inprofile.suite import (
+    UnknownContestantError,
+    UnknownScenarioError,
+    contestants,
+    plan,
+    read,
+    suite,
+    write_files,
+)
+from inprofile.suite.contestants import _scaled, left_out, settings
+from inprofile.suite.ellipse import ellipse
+from inprofile.suite.measure import _TITLES, better, title
+from inprofile.suite.scenarios import Phase
+
+ABOUT = read("rfc7928")
+#: RFC 7928, Figure 4, and the sections whose tests it leaves out.
+SECTIONS = {
+    "4.4", "4.5", "4.6", "5.1.1", "5.1.2", "5.2", "5.3", "5.4", "6.2", "7.2", "8.2.2", "8.2.3", "8.2.4",
+    "8.2.5", "8.2.6", "8.3", "9.1", "9.2", "10.2",
+}  # fmt: skip
+
+
+def definition(name: str):  # type: ignore[no-untyped-def]
+    return next(d for d in ABOUT.definitions if d.id == name)
+
+
+def flows(name: str) -> dict[str, dict[str, object]]:
+    found = tomllib.loads((ABOUT.folder / f"{name}.toml").read_text("utf-8"))
+    return {group["name"]: group for group in found["flows"]}
+
+
+def test_every_scenario_of_the_text_is_there() -> None:
+    assert {d.section for d in ABOUT.definitions} == SECTIONS
+    for d in ABOUT.definitions:
+        assert ABOUT.table(d)["title"], d.id
+        # Figures that the page shows have words.
+        assert all(title(m) for m in d.measures)
+
+
+@pytest.mark.parametrize("name", [d.id for d in ABOUT.definitions])
+def test_experiments_can_be_run_without_a_warning(name: str) -> None:
+    d = definition(name)
+    if ABOUT.lacks(d) is None:
+        assert not ABOUT.load(d).warnings
+
+
+def test_congestion_levels_follow_from_the_buffer() -> None:
+    # RFC 7928 §8.2.1: S is bandwidth-delay product and buffer, of 10 Mbit/s and 100 ms in packets of 1500 B.
+    product = 10e6 * 0.1 / 8 / 1500
+    s = round(product) + 83
+    for name, share in (("mild", 0.036), ("medium", 0.081), ("heavy", 0.114)):
+        assert flows(name)["tcp"]["count"] == round(share * s), name
+        table = ABOUT.table(definition(name))
+        assert table["links"][0]["queue"]["limit"] == f"{math.floor(product)} packets"
+
+
+def test_the_mix_is_the_one_recommended() -> None:
+    # RFC 7928 §9.1: 1 bidirectional VoIP; 6 web page downloads; 1 CBR; 1 Adaptive Video; 5 bulk TCP.
+    mix = flows("mix")
+    kinds = {n: (g.get("traffic") or {"kind": "bulk"})["kind"] for n, g in mix.items()}  # type: ignore[index]
+    assert kinds["voice"] == kinds["voice-up"] == "voice"
+    clients = mix["web"]["traffic"]["clients"]  # type: ignore[index]
+    assert (clients, kinds["cbr"], kinds["video"]) == (6, "cbr", "video")
+    assert mix["bulk"]["count"] == 5
+    # §7.2: at least 50 objects of at least 1 KB, six connections, an initial window of 10.
+    web = mix["web"]["traffic"]
+    assert web["objects"] >= 50  # type: ignore[index]
+    assert web["connections"] == 6  # type: ignore[index]
+    assert mix["web"]["tcp"] == {"initial_window": "10 packets"}
+
+
+def test_every_discipline_takes_part_or_says_why_not() -> None:
+    everybody = contestants()
+    assert everybody[0].id == "drop-tail"
+    registered = {m.name for m in inprofile.mechanisms() if m.kind == "aqm"}
+    assert {c.aqm for c in everybody} | set(left_out()) == registered
+    assert len({c.id for c in everybody}) == len(everybody)
+
+
+def test_what_there_is_not_is_refused_with_what_there_is() -> None:
+    with pytest.raises(UnknownContestantError, match='did you mean "codel"'):
+        plan(aqms=["codle"])
+    with pytest.raises(UnknownContestantError, match="takes part: it is ns-2's WRED"):
+        plan(aqms=["dsred"])
+    with pytest.raises(UnknownScenarioError, match='did you mean "medium"'):
+        plan(scenarios=["medum"])
+    with pytest.raises(inprofile.ScenarioError, match="congestion"):
+        plan(scenarios=["mild"], tcp="vegas-9")
+
+
+def test_contestants_are_put_before_every_link_that_is_named() -> None:
+    codel = next(c for c in contestants() if c.id == "codel")
+    for name, keys in (
+        ("two-queues", {"links.first.queue", "links.bottleneck.queue"}),
+        ("bidirectional-both", {"links.bottleneck.queue", "links.bottleneck.reverse.queue"}),
+    ):
+        d = definition(name)
+        values = codel.values(ABOUT.load(d), ABOUT.table(d), d.queues)
+        assert keys <= values.keys()
+    d = definition("scheduling")
+    queue = codel.values(ABOUT.load(d), ABOUT.table(d), d.queues)["links.bottleneck.queue"]
+    assert [c["aqm"] for c in queue["classes"]] == ["codel", "codel"]  # type: ignore[index]
+    assert [c["limit"] for c in queue["classes"]] == ["21 packets", "62 packets"]  # type: ignore[index]
+
+
+def test_parameters_are_halved_and_doubled() -> None:
+    codel = next(c for c in contestants() if c.id == "codel")
+    d = definition("sensitivity")
+    base = ABOUT.load(d)
+    made = base.with_(codel.values(base, ABOUT.table(d), d.queues)).check().effective
+    found = list(settings(codel, made["links"][0]["queue"], d.sensitivity))
+    assert {("target", '"2.5 ms"'), ("interval", '"200 ms"')} <= set(found)
+    assert _scaled("1", 0.5, whole=True) == "1"
+
+
+def test_phases_have_whole_periods_only() -> None:
+    phase = Phase("heavy", 60, 80, 60)
+    assert [t for t in range(50, 150) if phase.has(t, 1)] == [*range(61, 81), *range(121, 141)]
+
+
+def test_the_ellipse_holds_what_it_says() -> None:
+    # By hand: variances 4 and 1, not correlated; 1 − ε = 95 % at a distance of √(−2 ln 0.05) = 2.448.
+    points = [(2.0, 1.0), (-2.0, 1.0), (2.0, -1.0), (-2.0, -1.0)]
+    around = ellipse(points, 0.05)
+    assert max(x for x, _ in around) == pytest.approx(2 * 2.4477, rel=1e-4)
+    assert max(y for _, y in around) == pytest.approx(2.4477, rel=1e-4)
+    assert ellipse(points[:2], 0.05) == [(0.0, 1.0)]
+
+
+def test_what_is_better_is_said_of_the_right_side() -> None:
+    names = ("delay_p99", "loss:web", "goodput@mild", "fi", "page_p99:web")
+    assert [better(m) for m in names] == [
+        -1,
+        -1,
+        1,
+        1,
+        -1,
+    ]
+    assert better("ratio:two/one") == better("marked") == 0
+    assert all(text for text in _TITLES.values())
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, inprofile.suite.Suite]:  # type: ignore[name-defined]
+    out = tmp_path_factory.mktemp("suite")
+    made = suite(aqms=["codel"], scenarios=["mild"], quick=True, jobs=2, out=out, cache=out / "cache")
+    return out, made
+
+
+def test_the_report_has_every_figure_beside_drop_tail(small) -> None:  # type: ignore[no-untyped-def]
+    out, _ = small
+    data = json.loads((out / "rfc7928" / "results.json").read_text("utf-8"))
+    mild = next(s for s in data["scenarios"] if s["id"] == "mild")
+    assert [r["contestant"] for r in mild["results"]] == ["drop-tail", "codel"]
+    delay = mild["results"][1]["figures"]["delay_mean"]
+    assert (delay["unit"], len(delay["values"])) == ("s", 2)
+    # CoDel's whole purpose.
+    assert delay["mean"] < 0.5 * mild["results"][0]["figures"]["delay_mean"]["mean"]
+    assert delay["to_drop_tail"]["mean"] < 0
+    page = (out / "rfc7928" / "index.html").read_text("utf-8")
+    assert all(text in page for text in ("Six bulk flows.", "CoDel", "loss synchronisation", "Quick mode"))
+    assert "8.2.2 mild" in (out / "rfc7928" / "report.txt").read_text("utf-8")
+    assert (out / "rfc7928" / "files" / "mild.toml").read_text("utf-8") == ABOUT.text(definition("mild"))
+
+
+def test_neither_threads_nor_a_cache_change_a_byte(small, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    out, _ = small
+    again = ({"jobs": 1, "cache": None}, {"jobs": 2, "cache": out / "cache"})
+    for i, how in enumerate(again):
+        suite(aqms=["codel"], scenarios=["mild"], quick=True, out=tmp_path / str(i), **how)  # type: ignore[arg-type]
+        for name in ("results.json", "measures.csv", "index.html", "report.txt"):
+            one, other = (folder / "rfc7928" / name for folder in (out, tmp_path / str(i)))
+            assert one.read_bytes() == other.read_bytes(), name
+
+
+def test_files_can_be_changed_and_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "mine"
+    write_files(ABOUT, folder)
+    path = folder / "mild.toml"
+    path.write_text(path.read_text("utf-8").replace("count    = 6", "count    = 2"), "utf-8")
+    made = plan(aqms=["pie"], scenarios=["mild"], files=folder)
+    assert all(s.check().effective["flows_in_all"] == 2 for s in made.work.values())
+    path.write_text("title = 1", "utf-8")
+    with pytest.raises(inprofile.ScenarioError):
+        plan(scenarios=["mild"], files=folder)
+
+
+def test_the_command_says_what_it_would_run(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["suite", "rfc7928", "--plan", "--json", "--aqm", "codel,pie", "--scenario", "8.2.2"])
+    assert not left.value.code
+    made = json.loads(capsys.readouterr().out)
+    assert (made["contestants"], made["runs"]) == (["drop-tail", "codel", "pie"], 30)
+    with pytest.raises(SystemExit) as left:
+        main(["suite", "rfc2544"])
+    assert left.value.code == 2
+    assert "write rfc7928" in capsys.readouterr().err
