@@ -9,31 +9,14 @@ use inprofile_core::packet::Colour;
 use inprofile_core::params::Context;
 use inprofile_live::code_points::{CodePoints, Dscp};
 
-use super::direction::{self, Link};
-use super::templates::{Common, WHO};
+use super::classes::{self, Link};
+use super::templates::{Common, Terms, WHO};
 use super::{Circuit, Class, Customer, MOST_CUSTOMERS, Prefix, queues, services, values};
 use crate::policy::Whose;
 
 /// What a template may have.
 const COMMON: [&str; 9] =
     ["dscp", "contract", "marker", "services", "queue", "best_effort", "rate", "burst", "priority"];
-
-/// A customer's keys: his own, else his template's.
-pub(super) struct Terms<'a, 'd, 'r> {
-    own: &'a Section<'d, 'r>,
-    template: Option<&'a Section<'d, 'r>>,
-}
-
-impl<'d, 'r> Terms<'_, 'd, 'r> {
-    pub(super) fn get(&self, key: &str) -> Option<Entry<'d, 'r>> {
-        self.own.get(key).or_else(|| self.template?.get(key))
-    }
-
-    /// The table that has a key, if one has.
-    fn with(&self, key: &str) -> &Section<'d, 'r> {
-        self.template.filter(|t| self.own.get(key).is_none() && t.get(key).is_some()).unwrap_or(self.own)
-    }
-}
 
 /// Reads all of them, and the names of the groups.
 pub(super) fn read(
@@ -126,7 +109,7 @@ fn customer(
     let marker = terms.with("marker").need("marker", "{ kind = \"token_bucket\", depth = \"30 kB\" }");
     let contract = contract?;
     let place = Context { link_rate: None, contract, packet: link.packet, limit: None };
-    let marker = marker.and_then(|e| direction::marker(&e, link.registry, &place));
+    let marker = marker.and_then(|e| classes::marker(&e, link.registry, &place));
     let services = services::read(terms.with("services"), classes, link.packet);
     let dscp = match given? {
         list if list.is_empty() => metered(points),

@@ -1,6 +1,7 @@
 //! The router's configuration, checked and complete. [`read`] makes it from TOML, [`describe`] shows it.
 
 mod advice;
+mod classes;
 mod customers;
 pub mod describe;
 mod direction;

@@ -11,9 +11,9 @@ use inprofile_core::queue::hierarchy::LEVELS;
 use inprofile_core::units::{Backlog, Bytes, Rate};
 
 use super::Class;
-use super::customers::Terms;
-use super::direction::{self, ASSURED, BEST_EFFORT, Link};
+use super::classes::{self, ASSURED, BEST_EFFORT, Link};
 use super::services::Service;
+use super::templates::Terms;
 
 /// Which part of the link somebody gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,9 +76,9 @@ pub(super) fn read(
     let served_at = rate?.or(link.rate);
     let his = Link { rate: served_at, ..*link };
     let example = "{ aqm = \"drop_tail\", limit = \"100 packets\" }";
-    let assured = direction::class(&queue.open(example)?, ASSURED, &[], &his);
+    let assured = classes::class(&queue.open(example)?, ASSURED, &[], &his);
     let last = match terms.get(BEST_EFFORT) {
-        Some(e) => direction::class(&e.open(example)?, BEST_EFFORT, &[], &his).map(Some),
+        Some(e) => classes::class(&e.open(example)?, BEST_EFFORT, &[], &his).map(Some),
         None => Some(None),
     };
     let rate = rate?;

@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use inprofile_config::Section;
 use inprofile_config::nearest::suggest;
 use inprofile_config::problem::Wrong;
+use inprofile_config::{Entry, Section};
 
 use super::values;
 
@@ -111,4 +111,21 @@ impl<'d, 'r> Common<'d, 'r> {
 
 fn tables<'d, 'r>(section: &Section<'d, 'r>, key: &str) -> Option<Vec<Section<'d, 'r>>> {
     section.get(key).map_or(Some(Vec::new()), |e| e.tables(&format!("[[….{key}]]")))
+}
+
+/// A customer's keys: its own, else its template's.
+pub(super) struct Terms<'a, 'd, 'r> {
+    pub(super) own: &'a Section<'d, 'r>,
+    pub(super) template: Option<&'a Section<'d, 'r>>,
+}
+
+impl<'d, 'r> Terms<'_, 'd, 'r> {
+    pub(super) fn get(&self, key: &str) -> Option<Entry<'d, 'r>> {
+        self.own.get(key).or_else(|| self.template?.get(key))
+    }
+
+    /// The table that has a key, if one has.
+    pub(super) fn with(&self, key: &str) -> &Section<'d, 'r> {
+        self.template.filter(|t| self.own.get(key).is_none() && t.get(key).is_some()).unwrap_or(self.own)
+    }
 }
