@@ -321,8 +321,8 @@ def _dualpi2() -> Curve:
     return Curve(
         "sent / rate of the link, half of it ECT(1)",
         "delay of the head of the queue (ms)",
-        "The Classic queue comes to its target of 15 ms; the L4S queue is empty until overload, and "
-        "is then held to the same target.",
+        "The Classic queue comes to its target of 15 ms; the L4S queue stays nearly empty, "
+        "under overload too.",
         rows,
     )
 

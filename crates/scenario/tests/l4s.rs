@@ -110,3 +110,32 @@ fn pi2_marks_ect1_with_the_root() {
     // The datagrams are 40 % of the packets and have most of the marks.
     assert!(l4s > 5 * classic && classic > 50, "{l4s} and {classic}");
 }
+
+/// RFC 9332 §2.2 in a run: beside Reno flows that fill the Classic queue to its target, L4S datagrams hardly wait; a flood of them is
+/// dropped like Classic traffic, and the Reno flows are not shut out (§4.2.3.1).
+#[test]
+fn dualpi2_keeps_l4s_short_and_floods_out() {
+    let queue = r#"aqm = "dualpi2""#;
+    let sojourns = |outcome: &Outcome, flow: u32| {
+        let mut of_flow = Vec::new();
+        for v in outcome.verdicts.iter().filter(|v| v.flow == flow) {
+            of_flow.extend(v.why.iter().find(|(what, _)| *what == "sojourn").map(|(_, s)| *s));
+        }
+        of_flow
+    };
+    let outcome = run(&scenario(queue, "ect1", "4 Mbit/s"), true);
+    let marked = sojourns(&outcome, 4);
+    let mean = marked.iter().sum::<f64>() / marked.len() as f64;
+    assert!(marked.len() > 100 && mean < 0.002, "{} marks, mean wait {mean} s", marked.len());
+    let received: u64 = outcome.flows[4].total.received.iter().sum();
+    let sent: u64 = outcome.flows[4].total.sent.iter().sum();
+    assert!(sent - received < 200, "{received} of {sent}");
+
+    // Two and a half times the link's rate.
+    let flood = |queue: &str, ecn: &str| {
+        let outcome = run(&scenario(queue, ecn, "25 Mbit/s"), false);
+        outcome.flows[4].total.received.iter().sum::<u64>()
+    };
+    let (ect1, not_ect) = (flood(queue, "ect1"), flood(queue, "not_ect"));
+    assert!(ect1 as f64 / (not_ect as f64) < 1.05, "{ect1} of ECT(1), {not_ect} of Not-ECT");
+}

@@ -77,4 +77,6 @@ impl Base for Pi {
 }
 
 #[cfg(test)]
+mod shares;
+#[cfg(test)]
 mod tests;

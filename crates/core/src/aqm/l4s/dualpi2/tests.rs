@@ -15,7 +15,7 @@ use crate::rng::Rng;
 use crate::units::Backlog;
 use crate::verdict::{Admission, Cause};
 
-fn bench(params: &Params) -> Bench {
+pub(super) fn bench(params: &Params) -> Bench {
     bench_with(params, Backlog::Packets(1000.0))
 }
 
