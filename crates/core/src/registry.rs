@@ -233,6 +233,15 @@ mechanisms! { ($)
     "curvy_red" = CurvyRed(Box<aqm::curvy_red::CurvyRed>, aqm::curvy_red::Params),
         "RFC 9332, Appendix B",
         "The two coupled queues of dualpi2, with a RED in delay that drops with the square of the average in place of the controller.";
+    "choke" = Choke(Box<aqm::choke::Choke>, aqm::choke::Params),
+        "Pan, Prabhakar and Psounis 2000 (CHOKe)",
+        "RED that compares each arrival with a waiting packet drawn at random: both are dropped if they are of one flow.";
+    "sfb" = Sfb(Box<aqm::sfb::Sfb>, aqm::sfb::Params),
+        "Feng, Kandlur, Saha and Shin 2001 (SFB)",
+        "Finds flows that do not respond by hashing, with a drop probability for each bin, and limits their rate.";
+    "cobalt" = Cobalt(Box<aqm::cobalt::Cobalt>, aqm::cobalt::Params),
+        "Høiland-Jørgensen, Täht and Morton 2018 (CAKE)",
+        "CoDel whose rate of drops falls as it rose, and BLUE, which drops more while the queue is full.";
     "dsred" = DsRed(Box<ns2::dsred::DsRed>, ns2::dsred::Params),
         "ns-2.35, dsRED/core",
         "ns-2's own RIO-C, RIO-D and WRED, with its faults: for comparing with what it published.";

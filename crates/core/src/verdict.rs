@@ -24,7 +24,11 @@ causes![
     "policed",
     "unmarkable",
     "above_target",
-    "overload"
+    "overload",
+    "matched",
+    "penalty",
+    "bin_full",
+    "blue",
 ];
 
 impl Cause {

@@ -1,5 +1,6 @@
 //! Queue disciplines (active queue management): they decide which packets are dropped or marked at a congested link.
 
+pub mod cobalt;
 pub mod codel;
 pub mod drop_tail;
 pub mod fdd_red;
@@ -9,10 +10,11 @@ pub mod fq_pie;
 pub mod l4s;
 pub mod pie;
 pub mod red;
+pub mod sfb;
 pub mod sfq;
 
 pub use l4s::{curvy_red, dualpi2, pi2};
-pub use red::{ared, dwred, rio, rio_plus_out, wred};
+pub use red::{ared, choke, dwred, rio, rio_plus_out, wred};
 
 use crate::mechanism::Mechanism;
 use crate::packet::Packet;

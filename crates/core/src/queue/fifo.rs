@@ -400,6 +400,9 @@ impl<T: Item> Queue for Fifo<T> {
         };
         found.map(|(position, _)| position as u32)
     }
+    fn flow_at(&self, position: u32) -> Option<FlowId> {
+        self.ring.get(position as usize).map(Item::flow)
+    }
     fn evict(&mut self, position: u32) -> bool {
         let Some(victim) = self.ring.remove(position as usize) else { return false };
         self.count_evicted(victim);

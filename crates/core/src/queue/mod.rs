@@ -50,6 +50,8 @@ pub trait Queue {
     fn packets_of_flow(&self, flow: FlowId) -> u32;
     /// Position of a waiting packet of this flow: how many packets would leave before it. `None` if there is none.
     fn position(&self, flow: FlowId, end: End) -> Option<u32>;
+    /// Whose the waiting packet at this position is; `None` if there is none.
+    fn flow_at(&self, position: u32) -> Option<FlowId>;
     /// Drops the waiting packet at this position; false if there is none.
     fn evict(&mut self, position: u32) -> bool;
     /// Marks the waiting packet at this position as having experienced congestion; false if there is none, or its

@@ -157,6 +157,9 @@ impl Script {
                 green: p.r#in,
                 yellow: p.out,
                 red: None,
+                green_ecn: None,
+                yellow_ecn: None,
+                red_ecn: None,
                 averages: Averages::Coupled,
                 common: p.common,
             }
@@ -166,11 +169,15 @@ impl Script {
         lacks(p.common.gentle, "gentle: dsRED isn't");
         lacks(p.common.wait, "wait: dsRED doesn't");
         lacks(p.common.ecn, "ecn: dsRED counts marked packets as queued before it decides");
+        lacks(
+            p.green_ecn.is_some() || p.yellow_ecn.is_some() || p.red_ecn.is_some(),
+            "green_ecn and its like: dsRED has one curve a colour",
+        );
         for th in [&p.green, &p.yellow].into_iter().chain(&p.red).flat_map(|t| [t.min_th, t.max_th]) {
             let whole = matches!(th, Backlog::Packets(n) if n.fract() == 0.0);
             lacks(!whole, &format!("{th}: dsRED's thresholds are whole packets"));
         }
-        let wred::Params { green, yellow, red, averages, common: Common { w_q, mean_packet, .. } } = p;
+        let wred::Params { green, yellow, red, averages, common: Common { w_q, mean_packet, .. }, .. } = p;
         (self.missing.len() == before).then_some(dsred::Params {
             green,
             yellow,

@@ -12,6 +12,7 @@
 //! curves of [adaptive RED](ared) and [DWRED](dwred) move.
 
 pub mod ared;
+pub mod choke;
 pub mod common;
 pub mod curve;
 pub mod dwred;

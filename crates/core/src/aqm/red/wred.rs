@@ -5,12 +5,15 @@
 //! (WRED), that of the packet's colour and all better ones (RIO-C, coupled), or that of its colour alone (RIO-D, decoupled).
 //! Source: RFC 2597 §4 asks for it; the averages are those of Clark and Fang 1998 and of Nortel's dsRED; average, curve and
 //! count are the [law](super::law)'s, for three colours. Idle time of the link ages all averages; the average of a colour of
-//! which no packet arrives does not change. Non-goal: the peculiarities of published simulators.
+//! which no packet arrives does not change.
+//! A colour may have a second curve, for packets of ECN-capable transports: they are marked by it, all of them from its max_th
+//! on, and dropped only where the first curve drops everything (RFC 3168 §7) or the queue is full. So switches have it (SAI's
+//! `SAI_WRED_ATTR_ECN_GREEN_MIN_THRESHOLD` and its like). Non-goal: the peculiarities of published simulators.
 
 use crate::aqm::Aqm;
 use crate::aqm::red::common::{Common, Paths, Thresholds, check_thresholds};
-use crate::aqm::red::curve::Config;
-use crate::aqm::red::law::{Arrival, Law};
+use crate::aqm::red::curve::{Config, Rule};
+use crate::aqm::red::law::{Arrival, EarlyTest, Law};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
@@ -63,6 +66,12 @@ crate::params! {
         yellow: Thresholds;
         /// For red packets. Default: as for yellow ones.
         red: Option<Thresholds>;
+        /// For green packets of ECN-capable transports: marked by this curve, from its max_th on all of them. Default: as `ecn` says.
+        green_ecn: Option<Thresholds>;
+        /// For yellow ones.
+        yellow_ecn: Option<Thresholds>;
+        /// For red ones. Default: as for yellow ones.
+        red_ecn: Option<Thresholds>;
         /// What the curves are held against: shared (WRED), coupled (RIO-C) or decoupled averages (RIO-D).
         averages: Averages = Averages::Shared;
         ..common: Common;
@@ -74,6 +83,16 @@ crate::params! {
 pub struct Wred {
     law: Law<3>,
     averages: Averages,
+    marks: Option<Box<Marks>>,
+}
+
+/// The curves of ECN-capable packets.
+#[derive(Clone, Debug)]
+struct Marks {
+    /// The same averages; curves and counts of its own.
+    law: Law<3>,
+    /// Which colours have one.
+    of: [bool; 3],
 }
 
 /// Green, yellow, red: what is set, red as yellow where nothing is said; all checked, in one unit.
@@ -112,15 +131,70 @@ impl Build for Params {
     type Mechanism = Wred;
 
     fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
-        check_colours(&self.green, &self.yellow, self.red.as_ref(), context)
+        let mut warnings = check_colours(&self.green, &self.yellow, self.red.as_ref(), context)?;
+        self.check_marks(context, &mut warnings)?;
+        Ok(warnings)
     }
 
     fn build(&self, context: &Context) -> Wred {
         let colours = [&self.green, &self.yellow, self.red.as_ref().unwrap_or(&self.yellow)];
         let rule = self.common.rule(self.green.min_th, false, context);
         let curves = colours.map(Thresholds::curve);
-        let config = Config::new(self.common.weight(context), curves, self.averages.takes(), rule);
-        Wred { law: Law::new(config), averages: self.averages }
+        let (weight, takes) = (self.common.weight(context), self.averages.takes());
+        let given = self.marks();
+        let marks = given.iter().any(Option::is_some).then(|| {
+            let rule = Rule { ecn: true, gentle: false, ..rule };
+            let curves = std::array::from_fn(|i| given[i].map_or(curves[i], Thresholds::curve));
+            let law = Law::new(Config::new(weight, curves, takes, rule));
+            Box::new(Marks { law, of: given.map(|curve| curve.is_some()) })
+        });
+        let law = Law::new(Config::new(weight, curves, takes, rule));
+        Wred { law, averages: self.averages, marks }
+    }
+}
+
+impl Params {
+    /// Curves for ECN-capable packets, by colour.
+    fn marks(&self) -> [Option<&Thresholds>; 3] {
+        let yellow = self.yellow_ecn.as_ref();
+        [self.green_ecn.as_ref(), yellow, self.red_ecn.as_ref().or(yellow)]
+    }
+
+    /// Whether each colour's curve for ECN-capable packets is one, and lies where something is left to mark.
+    fn check_marks(&self, context: &Context, warnings: &mut Vec<Warning>) -> Result<(), Fault> {
+        const PATHS: [Paths; 3] = [
+            Paths { min_th: "green_ecn.min_th", max_th: "green_ecn.max_th" },
+            Paths { min_th: "yellow_ecn.min_th", max_th: "yellow_ecn.max_th" },
+            Paths { min_th: "red_ecn.min_th", max_th: "red_ecn.max_th" },
+        ];
+        let drops = [&self.green, &self.yellow, self.red.as_ref().unwrap_or(&self.yellow)];
+        let given = [&self.green_ecn, &self.yellow_ecn, &self.red_ecn];
+        for ((marks, drops), paths) in given.into_iter().zip(drops).zip(PATHS) {
+            let Some(marks) = marks else { continue };
+            check_thresholds(marks.min_th, marks.max_th, paths, context, warnings)?;
+            if !marks.min_th.same_unit(drops.min_th) {
+                return Err(Fault {
+                    field: paths.min_th,
+                    problem: format!(
+                        "{} is {} and green.min_th is {}: the averages have one unit",
+                        paths.min_th, marks.min_th, self.green.min_th
+                    ),
+                    remedy: "all thresholds in packets, or all in bytes".into(),
+                });
+            }
+            let end = drops.curve().end(self.common.gentle);
+            if marks.min_th.amount() >= end {
+                return Err(Fault {
+                    field: paths.min_th,
+                    problem: format!(
+                        "from an average of {end} on everything of this colour is dropped: nothing would be marked from {} on",
+                        marks.min_th
+                    ),
+                    remedy: "a min_th below the end of the colour's own curve".into(),
+                });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -139,6 +213,12 @@ impl Mechanism for Wred {
         for (colour, (avg, p_b)) in NAMES.into_iter().enumerate() {
             show(avg, self.law.vars.avg[colour]);
             show(p_b, self.law.p_b(colour));
+        }
+        if let Some(marks) = &self.marks {
+            const NAMES: [&str; 3] = ["p_mark_green", "p_mark_yellow", "p_mark_red"];
+            for (colour, name) in NAMES.into_iter().enumerate().filter(|(colour, _)| marks.of[*colour]) {
+                show(name, marks.law.p_b(colour));
+            }
         }
     }
 
@@ -172,6 +252,24 @@ impl Aqm for Wred {
         let avg = self.law.sample(&arrival);
         why.note("queued", lengths[colour]);
         why.note("avg", avg);
+        if let Some(marks) = &mut self.marks {
+            marks.law.sample(&arrival);
+            let rule = &self.law.config.rule;
+            let all_dropped = avg >= self.law.config.curves[colour].end(rule.gentle);
+            let by_marks = marks.of[colour] && packet.ecn.can_mark();
+            if by_marks && all_dropped {
+                // A drop ends the gap, whichever curve it is by.
+                marks.law.vars.count[colour].restart();
+            } else if by_marks {
+                let test = match marks.law.test(&arrival, rng, why) {
+                    EarlyTest::Forced => EarlyTest::Early { markable: true },
+                    test => test,
+                };
+                let verdict = marks.law.conclude(packet, colour, test, queue.fits(packet.size));
+                self.law.tally[colour].count(verdict);
+                return verdict;
+            }
+        }
         let test = self.law.test(&arrival, rng, why);
         self.law.conclude(packet, colour, test, queue.fits(packet.size))
     }

@@ -25,6 +25,9 @@ fn params(averages: Averages, w_q: f64) -> Params {
         green: thresholds(20.0, 30.0, 0.02),
         yellow: thresholds(10.0, 20.0, 0.1),
         red: Some(thresholds(5.0, 10.0, 0.2)),
+        green_ecn: None,
+        yellow_ecn: None,
+        red_ecn: None,
         averages,
         common: Common { w_q, gentle: false, wait: false, ecn: false, mean_packet: None },
     }
@@ -151,7 +154,8 @@ fn rio_and_wred_agree_on_many_arrivals() {
         common: common.clone(),
     }
     .build(&CONTEXT);
-    let mut wred = Params { green, yellow, red: None, averages: Averages::Coupled, common }.build(&CONTEXT);
+    let mut wred =
+        Params { green, yellow, red: None, common, ..params(Averages::Coupled, 1.0) }.build(&CONTEXT);
     let (mut one, mut other) = (Rng::for_component(3, "x"), Rng::for_component(3, "x"));
     let mut world = Rng::for_component(4, "arrivals");
     let (mut now, mut dropped) = (Time::ZERO, 0);
@@ -248,4 +252,111 @@ proptest! {
             prop_assert_eq!(a, b);
         }
     }
+}
+
+fn with_ecn() -> Params {
+    let curve = |min_th, max_th, max_p| Some(thresholds(min_th, max_th, max_p));
+    Params {
+        green_ecn: curve(12.0, 16.0, 0.5),
+        yellow_ecn: curve(4.0, 8.0, 1.0),
+        ..params(Averages::Shared, 1.0)
+    }
+}
+
+fn arrive_as(wred: &mut Wred, colour: Colour, ecn: Ecn, waiting: u32, rng: &mut Rng) -> Admission {
+    let packet = Packet { size: 1000, colour, ecn, ..Packet::default() };
+    wred.arrive(Time::ZERO, &packet, &mut of([waiting, 0, 0]), rng, &mut Silent)
+}
+
+/// RFC 3168 §7: an ECN-capable packet goes by the colour's curve for marks, from its end on always; at the end of the first curve it is
+/// dropped. Others go by the first curve alone.
+#[test]
+fn ecn_capable_packets_have_a_curve_of_their_own() {
+    let mark = Admission::Mark;
+    let (capable, other) = (Ecn::Ect0, Ecn::NotCapable);
+    for (colour, ecn, waiting, verdict) in [
+        (G, capable, 12, Admit), // on min_th p is 0
+        (G, capable, 16, mark),
+        (G, capable, 29, mark),
+        (G, capable, 30, Drop(FORCED)),
+        (G, other, 20, Admit),
+        (G, other, 30, Drop(FORCED)),
+        (Y, capable, 8, mark),
+        (Y, other, 10, Admit),
+        (Y, capable, 20, Drop(FORCED)),
+        (R, capable, 8, mark), // as yellow's, where nothing is said
+        (R, Ecn::Ect1, 9, mark),
+        (R, capable, 10, Drop(FORCED)),
+    ] {
+        let mut wred = with_ecn().build(&CONTEXT);
+        let got = arrive_as(&mut wred, colour, ecn, waiting, &mut Rng::for_component(1, "wred"));
+        assert_eq!(got, verdict, "{colour:?} {ecn:?} at {waiting}");
+    }
+}
+
+/// Between the thresholds the shares marked and dropped are those of the two curves, 2p: gaps are even up to 1/p (Floyd and
+/// Jacobson 1993, Fig. 2: the count is 1 at the first arrival after a drop). Neither curve's count knows of the other's packets.
+#[test]
+fn both_curves_hold_at_once() {
+    let mut wred = with_ecn().build(&CONTEXT);
+    let mut rng = Rng::for_component(5, "wred");
+    let mut seen = [[0u32; 3]; 2];
+    let tries = 20_000;
+    for n in 0..2 * tries {
+        let ecn = if n % 2 == 0 { Ecn::Ect0 } else { Ecn::NotCapable };
+        // Green: marked with 0.25 at 14, dropped with 0.01 at 25: each by its own average, w_q being 1.
+        let waiting = if n % 2 == 0 { 14 } else { 25 };
+        let place = match arrive_as(&mut wred, G, ecn, waiting, &mut rng) {
+            Admit => 0,
+            Admission::Mark => 1,
+            Drop(_) => 2,
+        };
+        seen[(n % 2) as usize][place] += 1;
+    }
+    assert_eq!((seen[0][2], seen[1][1]), (0, 0));
+    for (n, p) in [(seen[0][1], 0.25), (seen[1][2], 0.01)] {
+        let got = f64::from(n) / f64::from(tries);
+        assert!((got / (2.0 * p) - 1.0).abs() < 0.08, "{got}, p {p}");
+    }
+    let mut counted = [0, 0];
+    wred.stats(&mut |name, n| match name {
+        "marked_green" => counted[0] = n,
+        "early_green" => counted[1] = n,
+        _ => {}
+    });
+    assert_eq!(counted, [u64::from(seen[0][1]), u64::from(seen[1][2])]);
+}
+
+proptest! {
+    /// Curves for marks that equal the others are what `ecn` says.
+    #[test]
+    fn equal_curves_are_ecn(seed: u64, lengths in prop::collection::vec((0u32..29, 0usize..3), 1..200)) {
+        let base = params(Averages::Shared, 0.02);
+        let (green, yellow, red) = (base.green.clone(), base.yellow.clone(), base.red.clone());
+        let curves = Params { green_ecn: Some(green), yellow_ecn: Some(yellow), red_ecn: red, ..base.clone() };
+        let flag = Params { common: Common { ecn: true, ..base.common.clone() }, ..base };
+        let run = |p: &Params| {
+            let (mut wred, mut rng) = (p.build(&CONTEXT), Rng::for_component(seed, "wred"));
+            let arrive = |(n, colour): &(u32, usize)| {
+                arrive_as(&mut wred, Colour::ALL[*colour], Ecn::Ect0, *n, &mut rng)
+            };
+            lengths.iter().map(arrive).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(run(&curves), run(&flag));
+    }
+}
+
+#[test]
+fn curves_for_marks_are_checked() {
+    let check = |curve: Thresholds| {
+        Params { green_ecn: Some(curve), ..params(Averages::Shared, 0.002) }
+            .check(&CONTEXT)
+            .map_err(|f| f.field)
+    };
+    assert!(check(thresholds(5.0, 10.0, 1.0)).is_ok());
+    assert_eq!(check(thresholds(9.0, 8.0, 1.0)).expect_err("upside down"), "green_ecn.min_th");
+    // Green is dropped altogether from 30 on.
+    assert_eq!(check(thresholds(30.0, 40.0, 1.0)).expect_err("too late"), "green_ecn.min_th");
+    let bytes = Thresholds { min_th: Backlog::Bytes(5e3), max_th: Backlog::Bytes(9e3), max_p: 0.1 };
+    assert_eq!(check(bytes).expect_err("two units"), "green_ecn.min_th");
 }

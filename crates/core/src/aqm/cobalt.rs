@@ -1,0 +1,298 @@
+//! COBALT, CoDel and BLUE alternate: CoDel for flows that respond, BLUE for those that do not.
+//!
+//! CoDel's signals follow each other ever faster while packets wait too long; when they no longer do, the rate of signals falls along the
+//! same curve by which it rose, rather than all at once. BLUE raises a probability while the queue is full, lowers it while
+//! it is empty, and drops with it whatever CoDel does: marks are CoDel's alone.
+//! Source: Høiland-Jørgensen, Täht and Morton 2018 (CAKE); tc-cake(8); its author's description (J. Morton, cake mailing list,
+//! 24 October 2018): signals at the head; an inverse square root law while the sojourn time is above target; its reversal
+//! below; the last packet of a queue is never dropped. Figures as CAKE has them: BLUE's steps of 1/256 and 1/4096 at most once a
+//! target, and no signal while a packet waits for less than four transmissions.
+//! A queue turns empty when its last packet leaves; the law is told with the next arrival. Non-goal: CAKE's queues, shaper and
+//! ACK filter.
+
+use crate::aqm::codel::{ABOVE_TARGET, control_law};
+use crate::aqm::{Aqm, beyond_full_queue};
+use crate::mechanism::{Gauge, Mechanism};
+use crate::packet::Packet;
+use crate::params::{Build, Context, Fault, Warning};
+use crate::queue::Queue;
+use crate::rng::Rng;
+use crate::units::{Duration, Time};
+use crate::verdict::{Admission, Cause, Departure, Why};
+
+/// Dropped with BLUE's probability.
+pub const BLUE: Cause = Cause::named("blue");
+
+/// Transmissions that a packet may wait for, whatever the target.
+const TRANSMISSIONS: u64 = 4;
+
+crate::params! {
+    /// What an operator sets.
+    pub struct Params {
+        /// The sojourn time that a standing queue may have.
+        target: Duration [POSITIVE] = Duration::from_millis(5);
+        /// About the longest usual round-trip time: the first signal comes so long after packets began to wait for too long.
+        interval: Duration [POSITIVE] = Duration::from_millis(100);
+        /// CoDel's signals mark packets of ECN-capable transports; BLUE drops them all the same.
+        ecn: bool = false;
+        /// What BLUE's probability rises by while the queue is full, once a target at most.
+        increment: f64 [UNIT_POSITIVE] = 1.0 / 256.0;
+        /// What it falls by while the queue is empty, once a target at most.
+        decrement: f64 [UNIT_POSITIVE] = 1.0 / 4096.0;
+        /// Time a full packet takes on the link: nothing that waits for less than four of them is too late. Default: by the link's
+        /// rate.
+        mtu_time: Option<Duration> [NON_NEGATIVE];
+    }
+}
+
+impl Build for Params {
+    type Mechanism = Cobalt;
+
+    fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        if self.target >= self.interval {
+            return Err(Fault {
+                field: "target",
+                problem: format!(
+                    "a target of {} is not below the interval of {}",
+                    self.target, self.interval
+                ),
+                remedy: "5 to 10 % of interval, such as \"5 ms\" of \"100 ms\"".into(),
+            });
+        }
+        Ok(beyond_full_queue(self.target, context, "COBALT").into_iter().collect())
+    }
+
+    fn build(&self, context: &Context) -> Cobalt {
+        let by_rate = context.link_rate.map_or(Duration(0), |rate| rate.serialise(context.packet));
+        Cobalt {
+            vars: Vars::default(),
+            control: Control {
+                target: self.target,
+                interval: self.interval,
+                least: Duration(self.mtu_time.unwrap_or(by_rate).0.saturating_mul(TRANSMISSIONS)),
+                steps: (self.increment, self.decrement),
+            },
+            ecn: self.ecn,
+            emptied: None,
+            stats: Stats::default(),
+        }
+    }
+}
+
+/// What the law is set to.
+#[derive(Clone, Copy, Debug)]
+pub struct Control {
+    /// CoDel's.
+    pub target: Duration,
+    /// CoDel's.
+    pub interval: Duration,
+    /// What a packet may wait for whatever the target.
+    pub least: Duration,
+    /// Of BLUE's probability, up and down.
+    pub steps: (f64, f64),
+}
+
+/// State of one queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Vars {
+    /// How far up the curve the rate of signals is.
+    count: u32,
+    /// When the next signal is due; where there is none, from when on the curve is gone back down.
+    drop_next: Time,
+    /// Whether packets wait for too long.
+    dropping: bool,
+    /// BLUE's probability.
+    p_drop: f64,
+    /// When it moved last.
+    moved: Time,
+}
+
+/// What CoDel's part says of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// Nothing.
+    None,
+    /// It is to be marked or dropped.
+    Due,
+}
+
+impl Vars {
+    /// The time of the signal after one at `t`.
+    fn after(&self, t: Time, c: &Control) -> Time {
+        control_law(t, c.interval, self.count.max(1))
+    }
+
+    fn is_due(&self, now: Time) -> bool {
+        self.count > 0 && now >= self.drop_next
+    }
+
+    /// A packet is about to leave, having waited for `sojourn`.
+    pub fn leaves(&mut self, now: Time, sojourn: Duration, c: &Control) -> Signal {
+        let late = sojourn > c.target && sojourn > c.least;
+        let due = self.is_due(now);
+        if late && !self.dropping {
+            self.drop_next = self.after(now, c);
+        }
+        self.dropping = late;
+        if late {
+            self.count = self.count.max(1);
+        }
+        if due && late {
+            self.count = self.count.saturating_add(1);
+            self.drop_next = self.after(self.drop_next, c);
+            return Signal::Due;
+        }
+        // Down the curve again, by as many signals as would have been sent.
+        if due {
+            while self.is_due(now) {
+                self.count -= 1;
+                self.drop_next = self.after(self.drop_next, c);
+            }
+        }
+        Signal::None
+    }
+
+    /// After the verdict: a signal is never made up for, and the first one comes an interval after it is needed.
+    pub fn left(&mut self, now: Time, dropped: bool, c: &Control) {
+        if self.count == 0 {
+            self.drop_next = now + c.interval;
+        } else if now > self.drop_next && !dropped {
+            self.drop_next = now;
+        }
+    }
+
+    /// The queue has turned away an arrival.
+    pub fn full(&mut self, now: Time, c: &Control) {
+        if now.since(self.moved) > c.target {
+            self.p_drop = (self.p_drop + c.steps.0).min(1.0);
+            self.moved = now;
+        }
+        (self.dropping, self.drop_next) = (true, now);
+        self.count = self.count.max(1);
+    }
+
+    /// Nothing waits any more.
+    pub fn empty(&mut self, now: Time, c: &Control) {
+        if self.p_drop > 0.0 && now.since(self.moved) > c.target {
+            self.p_drop = (self.p_drop - c.steps.1).max(0.0);
+            self.moved = now;
+        }
+        self.dropping = false;
+        if self.is_due(now) {
+            self.count -= 1;
+            self.drop_next = self.after(self.drop_next, c);
+        }
+    }
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct Cobalt {
+    vars: Vars,
+    control: Control,
+    ecn: bool,
+    /// Since when the queue was empty, the last time that the law was told.
+    emptied: Option<Time>,
+    stats: Stats,
+}
+
+/// Packets by what happened to them; the rest went out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Dropped at the head by CoDel.
+    pub above_target: u64,
+    /// Marked in place of that.
+    pub marked: u64,
+    /// Dropped at the head by BLUE.
+    pub blue: u64,
+    /// Dropped because the queue was full.
+    pub overflow: u64,
+}
+
+impl Mechanism for Cobalt {
+    fn keeps_time(&self) -> bool {
+        false
+    }
+
+    fn sees_reverse(&self) -> bool {
+        false
+    }
+
+    fn gauges(&self, _: Time, show: Gauge<'_>) {
+        show("dropping", f64::from(u8::from(self.vars.dropping)));
+        show("count", f64::from(self.vars.count));
+        show("drop_prob", self.vars.p_drop);
+    }
+
+    fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
+        let Stats { above_target, marked, blue, overflow } = self.stats;
+        show("above_target", above_target);
+        show("marked", marked);
+        show("blue", blue);
+        show("overflow", overflow);
+    }
+}
+
+impl Aqm for Cobalt {
+    fn serves(&self) -> bool {
+        true
+    }
+
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        _: &mut Rng,
+        _: &mut W,
+    ) -> Admission {
+        let idle = queue.idle_since();
+        if let Some(since) = idle.filter(|_| idle != self.emptied) {
+            self.vars.empty(since, &self.control);
+            self.emptied = idle;
+        }
+        if queue.fits(packet.size) {
+            return Admission::Admit;
+        }
+        self.vars.full(now, &self.control);
+        self.stats.overflow += 1;
+        Admission::Drop(Cause::OVERFLOW)
+    }
+
+    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        since: Time,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Departure {
+        let sojourn = now.since(since);
+        why.note("sojourn", sojourn.secs());
+        let signal = self.vars.leaves(now, sojourn, &self.control);
+        why.note("count", f64::from(self.vars.count));
+        why.note("drop_prob", self.vars.p_drop);
+        let marks = signal == Signal::Due && self.ecn && packet.ecn.can_mark();
+        let codel = signal == Signal::Due && !marks;
+        let blue = rng.chance("u", self.vars.p_drop, why);
+        self.vars.left(now, codel || blue, &self.control);
+        if (codel || blue) && queue.packets() > 0 {
+            let (cause, count) = if codel {
+                (ABOVE_TARGET, &mut self.stats.above_target)
+            } else {
+                (BLUE, &mut self.stats.blue)
+            };
+            *count += 1;
+            return Departure::Drop(cause);
+        }
+        if marks {
+            self.stats.marked += 1;
+            return Departure::Mark;
+        }
+        Departure::Send
+    }
+}
+
+#[cfg(test)]
+mod tests;
