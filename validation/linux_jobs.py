@@ -78,6 +78,98 @@ def police(name: str, title: str, rate: int, burst: int, plan: Plan) -> Exact:
     return Exact(Job(name, modules, lines, plan), title, ours, mode="police")
 
 
+@dataclass(frozen=True)
+class Random:
+    """A law with chance in it: drops, delays and gaps are compared with those of many runs of ours."""
+
+    job: Job
+    title: str
+    ours: dict[str, str]
+    """Tables, by what they are called on the page; the first is the one that has to agree."""
+    efficient: tuple[float, float, float, int] | None = None
+    """RED: min_th and max_th in bytes, max_p, w_q as a power of 1/2: compared with what Linux's documentation has."""
+    ahead: bool = False
+
+
+def burst(min_th: int, wlog: int) -> int:
+    """The burst for which `tc red` takes w_q = 2^-wlog, with packets of 1,000 B (tc-red(8)).
+
+    >>> burst(15_000, 9)
+    30
+    """
+    for packets in range(1, 100_000):
+        room = packets + 1 - min_th / 1000
+        if room >= 1 and wlog == next(k for k in range(1, 32) if room <= (1 - (1 - 0.5**k) ** packets) * 2**k):
+            return packets
+    raise ValueError("there is none")
+
+
+def red(name: str, title: str, plan: Plan, min_th: int, max_th: int, max_p: float) -> Random:
+    """RED below the link, w_q 1/512."""
+    line = (
+        f"tc qdisc add dev v0 parent 1:1 red limit 10000000 min {min_th} max {max_th} avpkt 1000"
+        f" burst {burst(min_th, 9)} probability {max_p} bandwidth {RATE}"
+    )
+    ours = (
+        f'aqm = "red"\nmin_th = "{min_th} B"\nmax_th = "{max_th} B"\nmax_p = {max_p}\n'
+        "w_q = 0.001953125\ngentle = false"
+    )
+    job = Job(name, ("sch_red",), (LINK, line), plan)
+    return Random(job, title, {"red": ours}, (min_th, max_th, max_p, 9))
+
+
+def pie(name: str, title: str, plan: Plan, *, ecn: bool = False) -> Random:
+    """PIE below the link. Linux's clock has ticks of 10 ms, so t_update is two of them."""
+    option = "ecn" if ecn else "noecn"
+    line = f"tc qdisc add dev v0 parent 1:1 pie limit 10000 target 15ms tupdate 20ms {option}"
+    ours = f'aqm = "pie"\nt_update = "20 ms"\nmean_packet = "1514 B"\necn = {str(ecn).lower()}\n'
+    variants = {f"pie, {v}": f'{ours}variant = "{v}"' for v in ("linux", "rfc8033")}
+    return Random(Job(name, ("sch_pie",), (LINK, line), plan), title, variants)
+
+
+def choke(name: str, title: str, plan: Plan) -> Random:
+    """CHOKe below the link, w_q 1/512."""
+    line = (
+        "tc qdisc add dev v0 parent 1:1 choke limit 10000 min 15 max 45 avpkt 1000"
+        f" burst {burst(15_000, 9)} probability 0.1 bandwidth {RATE}"
+    )
+    ours = 'aqm = "choke"\nmin_th = "15 packets"\nmax_th = "45 packets"\nmax_p = 0.1\nw_q = 0.001953125'
+    return Random(Job(name, ("sch_choke",), (LINK, line), plan), title, {"choke": ours})
+
+
+def sfb(name: str, title: str, plan: Plan) -> Random:
+    """SFB below the link, quick enough to be seen within seconds."""
+    figures = {"max": 25, "target": 20, "increment": 0.005, "decrement": 0.0005, "penalty_rate": 50}
+    words = " ".join(f"{name} {value}" for name, value in figures.items())
+    line = f"tc qdisc add dev v0 parent 1:1 sfb limit 10000 {words} penalty_burst 20"
+    ours = 'aqm = "sfb"\nincrement = 0.005\ndecrement = 0.0005\npenalty_rate = 50\necn = true'
+    return Random(Job(name, ("sch_sfb",), (LINK, line), plan), title, {"sfb": ours})
+
+
+def uneven(load: float, shares: tuple[int, ...]) -> Plan:
+    """Poisson arrivals of 1,000 B at a load, by flows with these shares."""
+
+    def draw(rng: random.Random) -> list[Planned]:
+        at, packets = 0.0, []
+        flows = range(len(shares))
+        while at < SECONDS:
+            at += rng.expovariate(load * RATE / 8 / 1000)
+            packets.append(Planned(round(at * 1e9), 1000, rng.choices(flows, shares)[0]))
+        return packets
+
+    return draw
+
+
+def steady(load: float) -> Plan:
+    """Packets of 1,000 B at a constant rate."""
+
+    def draw(_: random.Random) -> list[Planned]:
+        step = 8e12 / (load * RATE)
+        return [Planned(round(i * step), 1000) for i in range(int(SECONDS * 1e9 / step))]
+
+    return draw
+
+
 FULL = (1000,)
 MIXED = (64, 200, 576, 1000, 1500)
 
@@ -104,4 +196,16 @@ EXACT = (
         60_000,
         poisson((0.2, 0.05), MIXED),
     ),
+)
+
+RANDOM = (
+    red("red-cbr-1.1", "RED, 1.1 times the rate, 15 and 45 kB, 0.2", steady(1.1), 15_000, 45_000, 0.2),
+    red("red-cbr-1.5", "RED, 1.5 times the rate, 15 and 45 kB, 0.2", steady(1.5), 15_000, 45_000, 0.2),
+    red("red-low", "RED, 1.1 times the rate, 5 and 15 kB, 0.02", steady(1.1), 5_000, 15_000, 0.02),
+    red("red-poisson", "RED, Poisson, loads of 0.9 to 1.3", poisson((1.3, 0.9, 1.1), FULL), 15_000, 45_000, 0.1),
+    pie("pie-steady", "PIE, Poisson arrivals at 1.2 times the rate", poisson((1.2,), FULL)),
+    pie("pie-waves", "PIE, loads of 0.8 to 1.4", poisson((1.1, 0.8, 1.4), FULL)),
+    choke("choke-even", "CHOKe, five flows alike", uneven(1.2, (1, 1, 1, 1, 1))),
+    choke("choke-one", "CHOKe, one flow with half of 1.6 times the rate", uneven(1.6, (4, 1, 1, 1, 1))),
+    sfb("sfb-one", "SFB, one flow with more than the rate", uneven(1.4, (10, 1, 1, 1, 1))),
 )

@@ -87,22 +87,23 @@ def events(seen: Seen, a: Arrivals, ahead: bool) -> str:
             passed,
         )
         lines.append((a.at[number], 0, "a " + " ".join(map(str, words))))
-    last: int | None = None
+    soonest = list(a.order)
+    for place in range(len(soonest) - 2, -1, -1):
+        soonest[place] = min(soonest[place], soonest[place + 1], key=a.at.__getitem__)
     stamps = sorted([*a.earliest, *a.latest, *(left for left in a.left if left is not None)])
-    for number in a.order:
+    for place, number in enumerate(a.order):
         left = a.left[number]
         assert left is not None  # noqa: S101
         at, slack = left, 0
         if ahead:
-            # Who is first in line after the last that left: it waits by then, or the link waits for it.
-            first = 0 if last is None else last + 1
-            gone = a.left[last] if last is not None else None
+            # The first to come of those that leave from now on: it waits by then, or the link waits for it.
+            first = soonest[place]
+            gone = a.left[a.order[place - 1]] if place else None
             if gone is not None and a.at[first] <= gone:
                 gap = stamps[bisect_right(stamps, gone)] - gone
                 at, slack = gone, gap if gap > STALL else min(gap, AFTER)
             else:
                 at, slack = a.at[first], a.latest[first] - a.at[first]
-            last = number
         lines.append((at, 1, f"c {at} {slack} {number} {int(a.marked[number])}"))
     lines.sort(key=lambda line: line[:2])
     return "\n".join(line for _, _, line in lines) + "\n"

@@ -425,6 +425,17 @@ def _sfq() -> Curve:
     return _isolation({"sfq": {"aqm": "sfq"}})
 
 
+@curve("choke")
+def _choke() -> Curve:
+    red = {"aqm": "red", **THRESHOLDS}
+    return _isolation({"red": red, "choke": {**red, "aqm": "choke"}})
+
+
+@curve("sfb")
+def _sfb() -> Curve:
+    return _isolation({"sfb": {"aqm": "sfb", "penalty_rate": 100}})
+
+
 # Markers
 
 RATES = [0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0, 3.5, 4.0]

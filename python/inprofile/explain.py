@@ -374,6 +374,10 @@ _CAUSES: Mapping[str, str] = {
     "unmarkable": "drops in place of a mark (transport not ECN-capable)",
     "above_target": "CoDel's drops (delay above target for an interval)",
     "overload": "drops of ECN-capable packets (congestion beyond what marks can tell of)",
+    "matched": "CHOKe's drops (a waiting packet of the same flow was drawn)",
+    "penalty": "drops in SFB's penalty box (flow that does not respond)",
+    "bin_full": "drops at SFB's full bins",
+    "blue": "BLUE's drops (the queue was full not long ago)",
 }
 
 

@@ -21,7 +21,8 @@ QUEUES = {
     "rio_plus_out": f'limit = "30 packets", in = {CURVE}, out = {CURVE}, total = {CURVE}',
     "fdd_red": f'limit = "30 packets", {CURVE.strip("{ }")}',
     "dwred": 'limit = "30 packets"',
-    "wred": f'limit = "30 packets", green = {CURVE}, yellow = {CURVE}, red = {CURVE}',
+    "wred": f'limit = "30 packets", green = {CURVE}, yellow = {CURVE}, red = {CURVE}, green_ecn = {CURVE}',
+    "choke": f'limit = "30 packets", {CURVE.strip("{ }")}',
     "dsred": f'limit = "30 packets", green = {CURVE}, yellow = {CURVE}, red = {CURVE}',
 }
 MARKERS = {

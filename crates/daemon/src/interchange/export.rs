@@ -9,6 +9,7 @@ use inprofile_core::params::{Default, Value, Values};
 use inprofile_core::units::Bytes;
 use inprofile_live::code_points::Dscp;
 
+use super::disciplines::modern;
 use super::{dualpi2, wlog};
 use crate::config::role::Role;
 use crate::config::{Class, Config, Customer, DIRECTIONS, Direction};
@@ -272,6 +273,21 @@ fn queue(
                 cannot(out, &format!("{path}.{what}"), &why);
             }
         }
+        "codel" | "pie" | "choke" | "sfb" => match modern(class, bandwidth, packet) {
+            Some((settings, lossy)) => {
+                qdisc(out, &format!("{at} {settings}"));
+                lossy.iter().for_each(|(field, why)| cannot(out, &format!("{path}.{field}"), why));
+            }
+            None => {
+                qdisc(out, &plain);
+                cannot(out, path, "tc choke finds no burst that gives these thresholds and this w_q");
+            }
+        },
+        "cobalt" => {
+            qdisc(out, &plain);
+            let why = "the kernel has it in cake alone, which shapes and has a queue for each flow; its limit stays";
+            cannot(out, &format!("{path}: cobalt"), why);
+        }
         other => {
             qdisc(out, &plain);
             cannot(out, &format!("{path}: {other}"), "the kernel has no such discipline; its limit stays");
@@ -287,7 +303,7 @@ fn group<'v>(values: &'v Values, name: &str) -> Option<&'v Values> {
 }
 
 /// `min … max … avpkt … burst … probability …`, and what is lost of w_q. `None` if no burst gives it.
-fn curve(curve: &Values, all: &Values, packet: Bytes) -> Option<(String, Option<String>)> {
+pub(super) fn curve(curve: &Values, all: &Values, packet: Bytes) -> Option<(String, Option<String>)> {
     let amount = |name: &str| match curve.get(name) {
         Some(Value::Backlog(b)) => Some(b.bytes(packet)),
         _ => None,

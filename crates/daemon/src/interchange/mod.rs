@@ -5,6 +5,7 @@
 //! never ignored.
 
 pub mod cisco;
+mod disciplines;
 mod dualpi2;
 pub mod export;
 pub mod ovs;

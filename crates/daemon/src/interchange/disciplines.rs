@@ -1,0 +1,142 @@
+//! Queue disciplines that tc has words for, beside RED and its like: CoDel, PIE, CHOKe and SFB.
+
+use inprofile_config::show;
+use inprofile_core::params::{Default, Value, Values};
+use inprofile_core::units::Bytes;
+
+use super::export::curve;
+use crate::config::Class;
+
+/// A line of tc's behind `parent … handle …`, and what it can't say: which setting, and why.
+pub(super) type Said = (String, Vec<(String, String)>);
+
+/// What tc calls PIE's alpha and beta: sixteenths, 0 to 32.
+const SIXTEENTHS: f64 = 16.0;
+
+/// The class's discipline; `None` where it is CHOKe and no burst gives its w_q, or where it is none of these.
+pub(super) fn modern(class: &Class, bandwidth: u64, packet: Bytes) -> Option<Said> {
+    let v = &class.aqm.values;
+    let limit = class.limit.packets(packet).max(1.0);
+    let ecn = if v.get("ecn") == Some(&Value::Flag(true)) { "ecn" } else { "noecn" };
+    let (line, said, always): (String, &[&str], &[(&str, &str)]) = match class.aqm.name {
+        "codel" => (
+            format!("codel limit {limit:.0} target {} interval {} {ecn}", us(v, "target"), us(v, "interval")),
+            &["target", "interval", "ecn", "mtu"],
+            &[("variant", "linux")],
+        ),
+        "pie" => {
+            let (alpha, beta) = (number(v, "alpha") * SIXTEENTHS, number(v, "beta") * SIXTEENTHS);
+            let from = if v.get("delay_from") == Some(&Value::Choice("dequeue_rate")) { "" } else { "no_" };
+            let line = format!(
+                "pie limit {limit:.0} target {} tupdate {} alpha {alpha:.0} beta {beta:.0} {ecn} nobytemode {from}dq_rate_estimator",
+                us(v, "target"),
+                us(v, "t_update"),
+            );
+            (
+                line,
+                &["target", "t_update", "alpha", "beta", "ecn", "delay_from", "mean_packet"],
+                &[("variant", "linux")],
+            )
+        }
+        "choke" => {
+            let (settings, lossy) = curve(v, v, packet)?;
+            let mean = match v.get("mean_packet") {
+                Some(Value::Bytes(b)) => b.0 as f64,
+                _ => packet.0 as f64,
+            };
+            let ecn = if ecn == "ecn" { " ecn" } else { "" };
+            let th = |name: &str| match v.get(name) {
+                Some(Value::Backlog(b)) => b.bytes(packet) / mean,
+                _ => 0.0,
+            };
+            // Thresholds are packets there, not bytes.
+            let rest = settings.split_once(" avpkt ").map_or("", |(_, rest)| rest);
+            let line = format!(
+                "choke limit {limit:.0} min {:.0} max {:.0} avpkt {rest} bandwidth {bandwidth}bit{ecn}",
+                th("min_th"),
+                th("max_th")
+            );
+            let said = &["min_th", "max_th", "max_p", "w_q", "mean_packet", "ecn"];
+            let mut missing = unsaid(class, said, &[]);
+            missing.extend(lossy.map(|why| ("w_q".to_owned(), why)));
+            return Some((line, missing));
+        }
+        "sfb" => {
+            let count = |name: &str| match v.get(name) {
+                Some(Value::Count(n)) => *n,
+                _ => 0,
+            };
+            let ms = |name: &str| match v.get(name) {
+                Some(Value::Duration(d)) => d.secs() * 1e3,
+                _ => 0.0,
+            };
+            let line = format!(
+                "sfb rehash {:.0} db {:.0} limit {limit:.0} max {} target {} increment {} decrement {} penalty_rate {:.0} penalty_burst {}",
+                ms("rehash"),
+                ms("warmup"),
+                count("bin_max"),
+                count("bin_size"),
+                number(v, "increment"),
+                number(v, "decrement"),
+                number(v, "penalty_rate"),
+                count("penalty_burst"),
+            );
+            let said = &[
+                "rehash",
+                "warmup",
+                "bin_max",
+                "bin_size",
+                "increment",
+                "decrement",
+                "penalty_rate",
+                "penalty_burst",
+                "ecn",
+            ];
+            let mut missing = unsaid(class, said, &[]);
+            if ecn == "noecn" {
+                let why = "the kernel's sfb marks every packet of an ECN-capable transport";
+                missing.push(("ecn = false".into(), why.into()));
+            }
+            return Some((line, missing));
+        }
+        _ => return None,
+    };
+    Some((line, unsaid(class, said, always)))
+}
+
+/// Settings that there are no words for: where they are not as the kernel always has them, or as they are by default.
+fn unsaid(class: &Class, said: &[&str], always: &[(&str, &str)]) -> Vec<(String, String)> {
+    let mut missing = Vec::new();
+    for field in class.aqm.fields.iter().filter(|f| !said.contains(&f.name)) {
+        let Some(value) = class.aqm.values.get(field.name) else { continue };
+        let is = always.iter().find(|(name, _)| *name == field.name);
+        let (same, why) = match (is, field.default) {
+            (Some((_, word)), _) => {
+                (matches!(value, Value::Choice(w) if w == word), format!("the kernel's is \"{word}\""))
+            }
+            (None, Default::Value(left_out)) => {
+                (left_out() == *value, format!("tc {} has no such setting", class.aqm.name))
+            }
+            _ => (false, format!("tc {} has no such setting", class.aqm.name)),
+        };
+        if !same {
+            missing.push((format!("{} = {}", field.name, show::toml(value)), why));
+        }
+    }
+    missing
+}
+
+/// A time in microseconds, as tc reads it.
+fn us(values: &Values, name: &str) -> String {
+    match values.get(name) {
+        Some(Value::Duration(d)) => format!("{:.0}us", d.secs() * 1e6),
+        _ => "0us".into(),
+    }
+}
+
+fn number(values: &Values, name: &str) -> f64 {
+    match values.get(name) {
+        Some(Value::Number(x)) => *x,
+        _ => 0.0,
+    }
+}

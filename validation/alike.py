@@ -1,0 +1,162 @@
+"""Laws with chance in them: Linux's one run against many of ours over the same arrivals."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import replayed
+from replayed import Arrivals
+from uml import Seen
+
+from inprofile.distribution import same_distribution
+
+SEEDS = 40
+"""Runs of ours."""
+
+FAR = 3.29
+"""Standard deviations beyond which one in a thousand lies."""
+
+LOW = 0.001
+"""A p as small is not chance's."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What is compared of a run."""
+
+    drops: int
+    """Marks included."""
+    sojourn: float
+    """Mean over the packets that left, in milliseconds."""
+    gaps: tuple[int, ...]
+    """Packets let by between two drops or marks, by number."""
+    by_flow: dict[int, int]
+    """Packets that left, by flow."""
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Linux's run among those of one reading of ours."""
+
+    reading: str
+    drops: float
+    """Ours, mean."""
+    drops_z: float
+    """How many standard deviations of a run of ours Linux's lies off."""
+    sojourn: float
+    sojourn_z: float
+    gaps_p: float
+    """Kolmogorov-Smirnov: that the gaps of both are distributed alike."""
+    flows_z: float
+    """The largest of the flows' packets that left; 0 with one flow."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing tells them apart."""
+        return max(abs(self.drops_z), abs(self.sojourn_z), abs(self.flows_z)) < FAR and self.gaps_p > LOW
+
+
+def figures(seen: Seen, came: Arrivals, left: dict[int, float], marked: set[int]) -> Figures:
+    """Of a run, given when packets left."""
+    gaps, since = [], 0
+    flows: Counter[int] = Counter()
+    for number, packet in enumerate(seen.planned):
+        flows[packet.flow] += number in left
+        if number in left and number not in marked:
+            since += 1
+        else:
+            gaps.append(since)
+            since = 0
+    sojourn = statistics.fmean(left[n] - came.at[n] for n in left) / 1e6
+    return Figures(len(gaps), sojourn, tuple(gaps), dict(flows))
+
+
+def linux(seen: Seen, came: Arrivals) -> Figures:
+    """Of Linux's."""
+    left = {n: float(at) for n, at in enumerate(came.left) if at is not None}
+    return figures(seen, came, left, {n for n in left if came.marked[n] and seen.planned[n].ect})
+
+
+def ours(seen: Seen, came: Arrivals, table: str, text: str, seed: int) -> Figures:
+    """Of one of ours."""
+    left, marked = {}, set()
+    for line in replayed.replay("free", table, str(seed), text=text).splitlines():
+        number, what, at = line.split()
+        if what != "dropped":
+            left[int(number)] = float(at)
+        if what == "marked":
+            marked.add(int(number))
+    return figures(seen, came, left, marked)
+
+
+@dataclass(frozen=True)
+class Efficient:
+    """RED as Linux has it, in Python: Floyd and Jacobson 1993's efficient form, one random number a gap.
+
+    A packet is dropped when count · p_b reaches a number that was drawn after the last drop. `forced` is what the
+    count is after a drop above max_th: 0, or -1, with which the next packet is let by.
+    """
+
+    min_th: float
+    max_th: float
+    max_p: float
+    wlog: int
+    forced: int
+
+    def run(self, seen: Seen, came: Arrivals, text: str, seed: int) -> Figures:
+        """Over the same events."""
+        rng = random.Random(seed)  # noqa: S311
+        avg, count, drawn = 0.0, -1, 0.0
+        queue: list[int] = []
+        backlog, head = 0, 0
+        left: dict[int, float] = {}
+        for line in text.splitlines():
+            words = line.split()
+            if words[0] == "c":
+                if head < len(queue):
+                    left[queue[head]] = float(words[1])
+                    backlog -= seen.planned[queue[head]].size
+                    head += 1
+                continue
+            number = int(words[1])
+            avg += (backlog - avg) / 2**self.wlog
+            dropped = False
+            if avg < self.min_th:
+                count = -1
+            elif avg >= self.max_th:
+                count, dropped = self.forced, True
+                drawn = rng.random() if self.forced == 0 else drawn
+            else:
+                count += 1
+                p_b = self.max_p * (avg - self.min_th) / (self.max_th - self.min_th)
+                if count == 0:
+                    drawn = rng.random()
+                elif count * p_b >= drawn:
+                    count, drawn, dropped = 0, rng.random(), True
+            if not dropped:
+                queue.append(number)
+                backlog += seen.planned[number].size
+        return figures(seen, came, left, set())
+
+
+def among(reading: str, theirs: Figures, runs: Sequence[Figures]) -> Alike:
+    """Where one run lies among others."""
+
+    def off(one: float, others: Sequence[float]) -> tuple[float, float]:
+        mean, spread = statistics.fmean(others), statistics.stdev(others)
+        if spread == 0.0:
+            return mean, 0.0 if one == mean else math.inf
+        return mean, (one - mean) / (spread * math.sqrt(1 + 1 / len(others)))
+
+    drops, drops_z = off(theirs.drops, [r.drops for r in runs])
+    sojourn, sojourn_z = off(theirs.sojourn, [r.sojourn for r in runs])
+    gaps = [gap for r in runs for gap in r.gaps]
+    p = same_distribution(list(map(float, theirs.gaps)), list(map(float, gaps)))
+    flows = [off(n, [r.by_flow.get(f, 0) for r in runs])[1] for f, n in theirs.by_flow.items()]
+    far = max(flows, key=abs) if len(flows) > 1 else 0.0
+    return Alike(reading, drops, drops_z, sojourn, sojourn_z, p, far)
