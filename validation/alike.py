@@ -98,8 +98,8 @@ def ours(seen: Seen, came: Arrivals, table: str, text: str, seed: int) -> Figure
 class Efficient:
     """RED as Linux has it, in Python: Floyd and Jacobson 1993's efficient form, one random number a gap.
 
-    A packet is dropped when count · p_b reaches a number that was drawn after the last drop. `forced` is what the
-    count is after a drop above max_th: 0, or -1, with which the next packet is let by.
+    A packet is dropped when count · p_b reaches a number that was drawn after the last drop. `forced` is what
+    the count is after a drop above max_th: 0, or -1, with which the next packet is let by.
     """
 
     min_th: float

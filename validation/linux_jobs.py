@@ -87,7 +87,7 @@ class Random:
     ours: dict[str, str]
     """Tables, by what they are called on the page; the first is the one that has to agree."""
     efficient: tuple[float, float, float, int] | None = None
-    """RED: min_th and max_th in bytes, max_p, w_q as a power of 1/2: compared with what Linux's documentation has."""
+    """RED: min_th and max_th in bytes, max_p, and w_q as a power of 1/2."""
     ahead: bool = False
 
 
@@ -99,7 +99,8 @@ def burst(min_th: int, wlog: int) -> int:
     """
     for packets in range(1, 100_000):
         room = packets + 1 - min_th / 1000
-        if room >= 1 and wlog == next(k for k in range(1, 32) if room <= (1 - (1 - 0.5**k) ** packets) * 2**k):
+        found = (k for k in range(1, 32) if room <= (1 - (1 - 0.5**k) ** packets) * 2**k)
+        if room >= 1 and next(found) == wlog:
             return packets
     raise ValueError("there is none")
 
@@ -202,7 +203,7 @@ RANDOM = (
     red("red-cbr-1.1", "RED, 1.1 times the rate, 15 and 45 kB, 0.2", steady(1.1), 15_000, 45_000, 0.2),
     red("red-cbr-1.5", "RED, 1.5 times the rate, 15 and 45 kB, 0.2", steady(1.5), 15_000, 45_000, 0.2),
     red("red-low", "RED, 1.1 times the rate, 5 and 15 kB, 0.02", steady(1.1), 5_000, 15_000, 0.02),
-    red("red-poisson", "RED, Poisson, loads of 0.9 to 1.3", poisson((1.3, 0.9, 1.1), FULL), 15_000, 45_000, 0.1),
+    red("red-waves", "RED, loads of 0.9 to 1.3", poisson((1.3, 0.9, 1.1), FULL), 15_000, 45_000, 0.1),
     pie("pie-steady", "PIE, Poisson arrivals at 1.2 times the rate", poisson((1.2,), FULL)),
     pie("pie-waves", "PIE, loads of 0.8 to 1.4", poisson((1.1, 0.8, 1.4), FULL)),
     choke("choke-even", "CHOKe, five flows alike", uneven(1.2, (1, 1, 1, 1, 1))),
