@@ -115,6 +115,9 @@ impl Queue for Seen<'_> {
     fn position(&self, _: FlowId, _: End) -> Option<u32> {
         None
     }
+    fn flow_at(&self, _: u32) -> Option<FlowId> {
+        None
+    }
     fn evict(&mut self, _: u32) -> bool {
         false
     }
