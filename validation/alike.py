@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import random
 import statistics
-from collections import Counter
+from bisect import bisect_left
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -82,16 +83,40 @@ def linux(seen: Seen, came: Arrivals) -> Figures:
     return figures(seen, came, left, {n for n in left if came.marked[n] and seen.planned[n].ect})
 
 
-def ours(seen: Seen, came: Arrivals, table: str, text: str, seed: int) -> Figures:
+def ours(seen: Seen, came: Arrivals, table: str, ahead: bool, text: str, seed: int) -> Figures:
     """Of one of ours."""
     left, marked = {}, set()
-    for line in replayed.replay("free", table, str(seed), text=text).splitlines():
+    when = "ahead" if ahead else "asked"
+    for line in replayed.replay("free", table, when, str(seed), text=text).splitlines():
         number, what, at = line.split()
         if what != "dropped":
             left[int(number)] = float(at)
         if what == "marked":
             marked.add(int(number))
     return figures(seen, came, left, marked)
+
+
+class Link:
+    """The guest's link, a token bucket of 8 Mbit/s and 30 kB, which sends nothing while the guest stands still."""
+
+    def __init__(self, text: str) -> None:
+        """Full; `text` has the events."""
+        stalls = (line.split()[1:] for line in text.splitlines() if line[0] == "s")
+        self.stalls = sorted((int(start), int(end)) for start, end in stalls)
+        self.starts = [start for start, _ in self.stalls]
+        self.tokens, self.at, self.changed = 30_000.0, 0.0, 0.0
+
+    def ready(self, size: int) -> float:
+        """When a packet can leave, in nanoseconds: a byte takes a microsecond."""
+        at = max(self.at + max(0.0, size - self.tokens) * 1000, self.changed)
+        place = bisect_left(self.starts, at) - 1
+        return float(self.stalls[place][1]) if place >= 0 and at < self.stalls[place][1] else at
+
+    def send(self, size: int, at: float) -> float:
+        """It leaves then."""
+        self.tokens = min(30_000.0, self.tokens + (at - self.at) / 1000) - size
+        self.at = self.changed = at
+        return at
 
 
 @dataclass(frozen=True)
@@ -112,18 +137,14 @@ class Efficient:
         """Over the same events."""
         rng = random.Random(seed)  # noqa: S311
         avg, count, drawn = 0.0, -1, 0.0
-        queue: list[int] = []
-        backlog, head = 0, 0
+        queue: deque[int] = deque()
+        link = Link(text)
         left: dict[int, float] = {}
-        for line in text.splitlines():
-            words = line.split()
-            if words[0] == "c":
-                if head < len(queue):
-                    left[queue[head]] = float(words[1])
-                    backlog -= seen.planned[queue[head]].size
-                    head += 1
-                continue
-            number = int(words[1])
+        backlog = 0
+        for number, at in enumerate(came.at):
+            while queue and (leaves := link.ready(seen.planned[queue[0]].size)) <= at:
+                left[queue[0]] = link.send(seen.planned[queue[0]].size, leaves)
+                backlog -= seen.planned[queue.popleft()].size
             avg += (backlog - avg) / 2**self.wlog
             dropped = False
             if avg < self.min_th:
@@ -141,6 +162,9 @@ class Efficient:
             if not dropped:
                 queue.append(number)
                 backlog += seen.planned[number].size
+                link.changed = max(link.changed, at)
+        for number in queue:
+            left[number] = link.send(seen.planned[number].size, link.ready(seen.planned[number].size))
         return figures(seen, came, left, set())
 
 

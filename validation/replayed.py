@@ -8,6 +8,7 @@ import subprocess
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -105,8 +106,24 @@ def events(seen: Seen, a: Arrivals, ahead: bool) -> str:
             else:
                 at, slack = a.at[first], a.latest[first] - a.at[first]
         lines.append((at, 1, f"c {at} {slack} {number} {int(a.marked[number])}"))
+    lines += [(start, 2, f"s {start} {end}") for start, end in stalls(a, stamps)]
     lines.sort(key=lambda line: line[:2])
     return "\n".join(line for _, _, line in lines) + "\n"
+
+
+def stalls(a: Arrivals, stamps: list[int]) -> list[tuple[int, int]]:
+    """When there was no stamp for long, though packets waited that left later."""
+    waits = sorted(
+        (at, left) for at, left in zip(a.at, a.left, strict=True) if left is not None and left - at > STALL
+    )
+    found, place, latest = [], 0, 0
+    for start, end in pairwise(stamps):
+        while place < len(waits) and waits[place][0] <= start:
+            latest = max(latest, waits[place][1])
+            place += 1
+        if end - start > STALL and latest >= end:
+            found.append((start, end))
+    return found
 
 
 def police_events(seen: Seen, a: Arrivals) -> str:

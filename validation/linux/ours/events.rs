@@ -3,7 +3,8 @@
 //! - `a NUMBER TIME SIZE FLOW ECN EARLIEST LATEST VERDICT`: a packet came, at TIME as far as is known, and within these bounds for
 //!   sure; ECN are its two bits, VERDICT is 1 if it got through in the end, else 0;
 //! - `c TIME SLACK NUMBER MARKED`: the link asked for a packet, at TIME or up to SLACK later, and got this one; MARKED is 1 if it
-//!   left with congestion experienced.
+//!   left with congestion experienced;
+//! - `s FROM TO`: the guest stood still, though something waited.
 
 use std::io::{self, BufRead};
 
@@ -38,13 +39,15 @@ pub struct Call {
     pub marked: bool,
 }
 
-/// Either.
+/// What happened.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
     /// A packet came.
     Arrival(Arrival),
     /// The link asked for one.
     Call(Call),
+    /// The guest stood still.
+    Stall(Time, Time),
 }
 
 /// A nanosecond in picoseconds.
@@ -88,6 +91,7 @@ impl<R: BufRead> Events<R> {
                 number: u32::try_from(number).map_err(|_| wrong())?,
                 marked: marked == 1,
             })),
+            ("s", &[from, to]) => Ok(Event::Stall(Time(from * NANO), Time(to * NANO))),
             _ => Err(wrong()),
         }
     }

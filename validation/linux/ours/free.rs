@@ -1,16 +1,19 @@
-//! The discipline decides for itself over Linux's arrivals; a packet leaves whenever one left there.
+//! The discipline decides for itself over Linux's arrivals, below a token bucket such as the guest's.
 
 use std::io::{self, BufRead, Write};
 
-use inprofile_core::packet::{Colour, FlowId, Packet};
+use inprofile_core::packet::{Colour, Ecn, FlowId, Packet};
 use inprofile_core::queue::fifo::{Fifo, Item};
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::rng::Rng;
 use inprofile_core::signal::Outbox;
-use inprofile_core::units::{Backlog, Time};
+use inprofile_core::units::{Backlog, Duration, Time};
 use inprofile_core::verdict::{Admission, Silent};
 
 use crate::events::{Arrival, Event, Events, NANO};
+
+/// The guest's link: its rate in bytes a picosecond, and its burst in bytes.
+const LINK: (f64, f64) = (8_000_000.0 / 8e12, 30_000.0);
 
 /// A packet that waits.
 #[derive(Debug)]
@@ -34,54 +37,125 @@ impl Item for Waiting {
     }
 }
 
-/// Runs to the end of the events. The link is never idle there: tbf, which shapes it, asks for a packet only when one has come.
+/// The link: `tbf`, which asks a discipline for a packet as soon as the last has left (`ahead`), or as it has the tokens.
+struct Link {
+    queue: Fifo<Waiting>,
+    aqm: AnyAqm,
+    rng: Rng,
+    ahead: bool,
+    /// What it has asked for ahead.
+    held: Option<Waiting>,
+    tokens: f64,
+    at: Time,
+    /// When something last changed: nothing is served before.
+    changed: Time,
+    /// When the guest stood still.
+    stalls: Vec<(Time, Time)>,
+}
+
+impl Link {
+    /// When the next packet leaves, if nothing else happens until then.
+    fn next(&self) -> Option<Time> {
+        let size = self.held.as_ref().or_else(|| self.queue.head()).map(Item::size)?;
+        let missing = f64::from(size) - self.tokens;
+        let ready = self.at + Duration((missing.max(0.0) / LINK.0) as u64);
+        let at = ready.max(self.changed);
+        let stall = self.stalls.iter().find(|(from, to)| *from < at && at < *to);
+        Some(stall.map_or(at, |(_, to)| *to))
+    }
+
+    /// Takes a packet out of the discipline.
+    fn ask(&mut self, now: Time, out: &mut impl Write) -> io::Result<Option<Waiting>> {
+        let mut dropped = Vec::new();
+        let as_packet = |item: &Waiting| -> Packet { item.0.packet };
+        let lost = |item, _| dropped.push(item);
+        let asked = self.queue.depart(now, as_packet, &mut self.aqm, &mut self.rng, &mut Silent, lost);
+        for Waiting(arrival) in dropped {
+            tell(out, &arrival, "dropped", now)?;
+        }
+        Ok(asked)
+    }
+
+    /// The next packet leaves.
+    fn serve(&mut self, now: Time, out: &mut impl Write) -> io::Result<()> {
+        let earned = LINK.0 * now.since(self.at).picos();
+        (self.tokens, self.at, self.changed) = ((self.tokens + earned).min(LINK.1), now, now);
+        let leaves = if self.ahead { self.held.take() } else { self.ask(now, out)? };
+        if let Some(Waiting(arrival)) = leaves {
+            self.tokens -= f64::from(arrival.packet.size);
+            let marked = arrival.packet.ecn == Ecn::Experienced;
+            tell(out, &arrival, if marked { "marked" } else { "sent" }, now)?;
+        }
+        self.hold(now, out)
+    }
+
+    fn hold(&mut self, now: Time, out: &mut impl Write) -> io::Result<()> {
+        if self.ahead && self.held.is_none() {
+            self.held = self.ask(now, out)?;
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, arrival: Arrival, out: &mut impl Write) -> io::Result<()> {
+        let now = arrival.at;
+        self.changed = now;
+        let item = Waiting(arrival);
+        let verdict =
+            self.queue.arrive(now, &arrival.packet, item, &mut self.aqm, &mut self.rng, &mut Silent);
+        if let Admission::Drop(_) = verdict {
+            tell(out, &arrival, "dropped", now)?;
+        }
+        while let Some(Waiting(evicted)) = self.queue.take_evicted() {
+            tell(out, &evicted, "dropped", now)?;
+        }
+        self.hold(now, out)
+    }
+}
+
+/// Runs until all have left.
 pub fn run<R: BufRead>(
     events: Events<R>,
-    limit: Backlog,
-    mut aqm: AnyAqm,
+    (limit, ahead): (Backlog, bool),
+    aqm: AnyAqm,
     seed: u64,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let mut queue: Fifo<Waiting> = Fifo::before(limit, &aqm);
-    let mut rng = Rng::for_component(seed, "linux");
-    let mut outbox = Outbox::default();
-    let mut next = aqm.tick(Time::ZERO, &mut outbox);
+    let mut stalls = Vec::new();
+    let mut arrivals = Vec::new();
     for event in events {
-        let event = event?;
-        let now = match &event {
-            Event::Arrival(arrival) => arrival.at,
-            Event::Call(call) => call.at,
-        };
-        while let Some(at) = next.filter(|at| *at <= now) {
-            next = aqm.tick(at, &mut outbox);
-        }
-        match event {
-            Event::Arrival(arrival) => {
-                let verdict =
-                    queue.arrive(now, &arrival.packet, Waiting(arrival), &mut aqm, &mut rng, &mut Silent);
-                if let Admission::Drop(_) = verdict {
-                    tell(out, &arrival, "dropped", now)?;
-                }
-                while let Some(Waiting(evicted)) = queue.take_evicted() {
-                    tell(out, &evicted, "dropped", now)?;
-                }
-            }
-            Event::Call(_) => {
-                let mut dropped = Vec::new();
-                let as_packet = |item: &Waiting| -> Packet { item.0.packet };
-                let left = queue
-                    .depart(now, as_packet, &mut aqm, &mut rng, &mut Silent, |item, _| dropped.push(item));
-                for Waiting(arrival) in dropped {
-                    tell(out, &arrival, "dropped", now)?;
-                }
-                if let Some(Waiting(arrival)) = left {
-                    let marked = arrival.packet.ecn == inprofile_core::packet::Ecn::Experienced;
-                    tell(out, &arrival, if marked { "marked" } else { "sent" }, now)?;
-                }
-            }
+        match event? {
+            Event::Arrival(arrival) => arrivals.push(arrival),
+            Event::Stall(from, to) => stalls.push((from, to)),
+            Event::Call(_) => {}
         }
     }
-    Ok(())
+    let mut link = Link {
+        queue: Fifo::before(limit, &aqm),
+        aqm,
+        rng: Rng::for_component(seed, "linux"),
+        ahead,
+        held: None,
+        tokens: LINK.1,
+        at: Time::ZERO,
+        changed: Time::ZERO,
+        stalls,
+    };
+    // tbf asks for a packet only when one has come: to the discipline below it the link is never idle.
+    link.queue.went_busy();
+    let mut outbox = Outbox::default();
+    let mut tick = link.aqm.tick(Time::ZERO, &mut outbox);
+    let mut arrivals = arrivals.into_iter().peekable();
+    loop {
+        let (came, leaves) = (arrivals.peek().map(|a| a.at), link.next());
+        let Some(now) = [came, leaves].into_iter().flatten().min() else { return Ok(()) };
+        if let Some(at) = tick.filter(|at| *at <= now) {
+            tick = link.aqm.tick(at, &mut outbox);
+        } else if leaves.is_some_and(|at| at <= now) {
+            link.serve(now, out)?;
+        } else if let Some(arrival) = arrivals.next() {
+            link.arrive(arrival, out)?;
+        }
+    }
 }
 
 fn tell(out: &mut impl Write, packet: &Arrival, what: &str, at: Time) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! Our side of the comparison with Linux: `linux-replay MODE MECHANISM [SEED]` puts what the guest saw to the same mechanism here.
+//! Our side of the comparison with Linux: `linux-replay MODE MECHANISM …` puts what the guest saw to the same mechanism here.
 //!
 //! MECHANISM is its table in an experiment file, such as `aqm = "codel"`. Standard input has a line an event, in the order of
 //! time, as [`events`] reads them. Modes:
@@ -6,7 +6,8 @@
 //! - `lockstep`: each packet at the head is put to the law, in the state to which Linux's verdicts have led so far. Where the
 //!   verdicts differ, the time is moved at which the law is asked, until they agree: the least move says what the stamps have to explain;
 //! - `police`: the same for a marker that drops, of each packet as it comes;
-//! - `free`: the discipline decides for itself, with random numbers of SEED; packets leave when Linux's did.
+//! - `free`, with `ahead` or `asked` and a seed: the discipline decides for itself below a link such as the guest's, which asks it
+//!   for a packet ahead of having the tokens for it, or when it has them.
 //!
 //! Standard output: of `lockstep` and `police` a line a decision, `NUMBER LINUX OURS SHIFT POSSIBLE`: SHIFT in nanoseconds,
 //! -1 where no time helps, POSSIBLE 1 if the stamps leave room for Linux's verdict; of `free` a line a packet, `NUMBER VERDICT TIME`.
@@ -51,11 +52,21 @@ fn main() -> io::Result<()> {
             };
             lockstep::police(events, &mut marker, (*rate, *depth), &mut out)?;
         }
-        ["free", text, seed] => {
+        ["free", text, when @ ("ahead" | "asked"), seed] => {
             let seed = seed.parse().map_err(|_| io::Error::other("SEED is a whole number"))?;
-            free::run(events, LIMIT, built(text, "aqm", &registry.aqms)?.0, seed, &mut out)?;
+            free::run(
+                events,
+                (LIMIT, when == "ahead"),
+                built(text, "aqm", &registry.aqms)?.0,
+                seed,
+                &mut out,
+            )?;
         }
-        _ => return Err(io::Error::other("linux-replay lockstep|police|free MECHANISM [SEED]")),
+        _ => {
+            return Err(io::Error::other(
+                "linux-replay lockstep|police MECHANISM, or free MECHANISM ahead|asked SEED",
+            ));
+        }
     }
     out.flush()
 }

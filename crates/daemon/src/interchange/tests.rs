@@ -260,7 +260,7 @@ fn disciplines_that_tc_knows() {
         let line =
             out.lines().find(|l| l.contains(" handle 20: ")).and_then(|l| l.split(" handle 20: ").nth(1));
         let cannot = out.lines().filter_map(|l| l.strip_prefix("# cannot: "));
-        let cannot = cannot.filter(|l| l.starts_with("upstream.best_effort")).map(str::to_owned);
+        let cannot = cannot.filter(|l| l.starts_with("upstream.assured")).map(str::to_owned);
         (line.unwrap_or_default().to_owned(), cannot.collect::<Vec<_>>())
     };
     let linux = "variant = \"linux\"";
@@ -269,20 +269,20 @@ fn disciplines_that_tc_knows() {
         ("codel limit 100 target 5000us interval 100000us ecn".into(), vec![])
     );
     let (_, cannot) = of("aqm = \"codel\"");
-    assert_eq!(cannot, ["upstream.best_effort.variant = rfc8289: the kernel's is \"linux\""]);
+    assert_eq!(cannot, ["upstream.assured.variant = \"rfc8289\": the kernel's is \"linux\""]);
     let (line, cannot) = of(&format!("aqm = \"pie\", t_update = \"20 ms\", max_burst = \"50 ms\", {linux}"));
     let options = "alpha 2 beta 20 noecn nobytemode no_dq_rate_estimator";
     assert_eq!(line, format!("pie limit 100 target 15000us tupdate 20000us {options}"));
-    assert_eq!(cannot, ["upstream.best_effort.max_burst = 50 ms: tc pie has no such setting"]);
+    assert_eq!(cannot, ["upstream.assured.max_burst = \"50 ms\": tc pie has no such setting"]);
     let curve = "min_th = \"10 packets\", max_th = \"30 packets\", max_p = 0.1, w_q = 0.03125, mean_packet = \"1000 B\"";
     let (line, cannot) = of(&format!("aqm = \"choke\", {curve}, candidates = 2"));
     assert!(line.starts_with("choke limit 100 min 15 max 45 avpkt 1000 burst "), "{line}");
     assert!(line.ends_with(" probability 0.1 bandwidth 10000000bit"), "{line}");
-    assert_eq!(cannot, ["upstream.best_effort.candidates = 2: tc choke has no such setting"]);
+    assert_eq!(cannot, ["upstream.assured.candidates = 2: tc choke has no such setting"]);
     let (line, cannot) = of("aqm = \"sfb\", ecn = true, penalty_rate = 100, levels = 4");
     let figures = "max 25 target 20 increment 0.0005 decrement 0.00005 penalty_rate 100 penalty_burst 20";
     assert_eq!(line, format!("sfb rehash 600000 db 60000 limit 100 {figures}"));
-    assert_eq!(cannot, ["upstream.best_effort.levels = 4: tc sfb has no such setting"]);
+    assert_eq!(cannot, ["upstream.assured.levels = 4: tc sfb has no such setting"]);
     let (line, cannot) = of("aqm = \"cobalt\"");
     assert_eq!(line, "pfifo limit 100");
     assert!(cannot[0].contains("in cake alone"), "{cannot:?}");
