@@ -22,6 +22,9 @@ SEEDS = 40
 FAR = 3.29
 """Standard deviations beyond which one in a thousand lies."""
 
+CLOSE = 10.0
+"""Bytes within which an average is not told from a threshold: Linux's is in whole numbers."""
+
 LOW = 0.001
 """A p as small is not chance's."""
 
@@ -184,3 +187,53 @@ def among(reading: str, theirs: Figures, runs: Sequence[Figures]) -> Alike:
     flows = [off(n, [r.by_flow.get(f, 0) for r in runs])[1] for f, n in theirs.by_flow.items()]
     far = max(flows, key=abs) if len(flows) > 1 else 0.0
     return Alike(reading, drops, drops_z, sojourn, sojourn_z, p, far)
+
+
+@dataclass(frozen=True)
+class Certain:
+    """What RED leaves nothing to chance in, by the average that Linux's own verdicts led to."""
+
+    below: int
+    """Arrivals with an average below min_th."""
+    below_dropped: int
+    above: int
+    """Arrivals with an average above max_th."""
+    above_passed: int
+    first: int
+    """Arrivals between the thresholds that come next after a drop above max_th."""
+    first_dropped: int
+    first_expected: float
+    """How many of them would be dropped if the count were 0 after such a drop."""
+
+
+def certain(seen: Seen, came: Arrivals, red: Efficient) -> Certain:
+    """Every arrival but those with an average on a threshold, as far as can be told."""
+    avg, backlog, forced = 0.0, 0, False
+    counts: Counter[str] = Counter()
+    expected = 0.0
+    leaving = deque(came.order)
+    for number, at in enumerate(came.at):
+        while leaving and (came.left[leaving[0]] or 0) <= at and leaving[0] < number:
+            backlog -= seen.planned[leaving.popleft()].size
+        avg += (backlog - avg) / 2**red.wlog
+        passed = came.left[number] is not None
+        if min(abs(avg - red.min_th), abs(avg - red.max_th)) < CLOSE:
+            forced = False
+        elif avg < red.min_th:
+            counts["below"] += 1
+            counts["below_dropped"] += not passed
+            forced = False
+        elif avg >= red.max_th:
+            counts["above"] += 1
+            counts["above_passed"] += passed
+            forced = not passed
+        else:
+            if forced:
+                counts["first"] += 1
+                counts["first_dropped"] += not passed
+                expected += red.max_p * (avg - red.min_th) / (red.max_th - red.min_th)
+            forced = False
+        if passed:
+            backlog += seen.planned[number].size
+    names = ("below", "below_dropped", "above", "above_passed", "first", "first_dropped")
+    return Certain(*(counts[name] for name in names), expected)

@@ -89,6 +89,8 @@ class Random:
     efficient: tuple[float, float, float, int] | None = None
     """RED: min_th and max_th in bytes, max_p, and w_q as a power of 1/2."""
     ahead: bool = False
+    timer: int = 0
+    """Nanoseconds until the discipline's own timer starts."""
 
 
 def burst(min_th: int, wlog: int) -> int:
@@ -125,7 +127,8 @@ def pie(name: str, title: str, plan: Plan, *, ecn: bool = False) -> Random:
     line = f"tc qdisc add dev v0 parent 1:1 pie limit 10000 target 15ms tupdate 20ms {option}"
     ours = f'aqm = "pie"\nt_update = "20 ms"\nmean_packet = "1514 B"\necn = {str(ecn).lower()}\n'
     variants = {f"pie, {v}": f'{ours}variant = "{v}"' for v in ("linux", "rfc8033")}
-    return Random(Job(name, ("sch_pie",), (LINK, line), plan), title, variants)
+    # The timer starts half a second later, and its first interval is over then.
+    return Random(Job(name, ("sch_pie",), (LINK, line), plan), title, variants, timer=480_000_000)
 
 
 def choke(name: str, title: str, plan: Plan) -> Random:

@@ -40,6 +40,8 @@ class Arrivals:
     marked: list[bool]
     order: list[int]
     """Numbers of those that left, in order."""
+    began: int
+    """When the discipline was made: before 0."""
 
     @property
     def width(self) -> list[int]:
@@ -65,14 +67,16 @@ def arrivals(seen: Seen) -> Arrivals:
         left=[int(x) - start if x else None for x in left],
         marked=[bool(x) for x in marked],
         order=[int(x) for x in gone[np.argsort(s["order"][gone])]],
+        began=seen.began - start,
     )
 
 
-def events(seen: Seen, a: Arrivals, ahead: bool) -> str:
+def events(seen: Seen, a: Arrivals, ahead: bool, timer: int = 0) -> str:
     """Arrivals, and when the link asked for a packet.
 
     `ahead`: the discipline is asked for the next packet as soon as one has left, and tbf keeps it. Otherwise
-    the packet stays in the discipline until tbf has the tokens for it.
+    the packet stays in the discipline until tbf has the tokens for it. `timer`: nanoseconds from the
+    discipline's making to when its own timer starts to count.
     """
     lines: list[tuple[int, int, str]] = []
     for number, p in enumerate(seen.planned):
@@ -106,6 +110,7 @@ def events(seen: Seen, a: Arrivals, ahead: bool) -> str:
             else:
                 at, slack = a.at[first], a.latest[first] - a.at[first]
         lines.append((at, 1, f"c {at} {slack} {number} {int(a.marked[number])}"))
+    lines.append((0, 2, f"t {max(0, a.began + timer)}"))
     lines += [(start, 2, f"s {start} {end}") for start, end in stalls(a, stamps)]
     lines.sort(key=lambda line: line[:2])
     return "\n".join(line for _, _, line in lines) + "\n"

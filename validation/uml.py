@@ -79,6 +79,8 @@ class Seen:
 
     planned: Sequence[Planned]
     seen: npt.NDArray[np.void]
+    began: int
+    """When the discipline was made, in the guest's nanoseconds."""
     said: str
     """`tc -s -d qdisc show` at the end."""
     kernel: str
@@ -147,6 +149,7 @@ def script(folder: Path, jobs: Sequence[Job]) -> str:
             "ip link add v0 address 02:00:00:00:00:01 type veth peer name v1",
             "ip link set v0 up; ip link set v1 up",
             "( set -e",
+            f"date +%s%N > {number}.began",
             *job.commands,
             f"./guest {number}.plan {number}.seen v0",
             f"tc -s -d qdisc show dev v0 > {number}.said",
@@ -161,7 +164,9 @@ def _seen(folder: Path, number: int, job: Job, version: str, said: str) -> Seen:
     if not file.exists():
         raise RuntimeError(f"{job.name} did not run in the guest, which said:\n{said}")
     seen = np.fromfile(file, dtype=SEEN)
-    return Seen(job.planned(), seen, (folder / f"{number}.said").read_text(encoding="utf-8"), version)
+    began = int((folder / f"{number}.began").read_text(encoding="utf-8"))
+    said = (folder / f"{number}.said").read_text(encoding="utf-8")
+    return Seen(job.planned(), seen, began, said, version)
 
 
 def _run(command: Sequence[str], timeout: float | None = None) -> str:

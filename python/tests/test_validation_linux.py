@@ -28,7 +28,7 @@ def test_the_page_is_what_the_figures_say() -> None:
 def seen(stamps: list[tuple[int, int, int, int]]) -> uml.Seen:
     """Packets of 1,000 B: before, after, left in microseconds, and their order."""
     rows = [(1000 * b, 1000 * a, 1000 * left, order, 0) for b, a, left, order in stamps]
-    return uml.Seen([uml.Planned(0, 1000)] * len(rows), np.array(rows, dtype=uml.SEEN), "", "")
+    return uml.Seen([uml.Planned(0, 1000)] * len(rows), np.array(rows, dtype=uml.SEEN), 0, "", "")
 
 
 def calls(text: str) -> list[list[int]]:

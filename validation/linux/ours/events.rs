@@ -4,7 +4,8 @@
 //!   sure; ECN are its two bits, VERDICT is 1 if it got through in the end, else 0;
 //! - `c TIME SLACK NUMBER MARKED`: the link asked for a packet, at TIME or up to SLACK later, and got this one; MARKED is 1 if it
 //!   left with congestion experienced;
-//! - `s FROM TO`: the guest stood still, though something waited.
+//! - `s FROM TO`: the guest stood still, though something waited;
+//! - `t TIME`: from then on the discipline's timer counts.
 
 use std::io::{self, BufRead};
 
@@ -48,6 +49,8 @@ pub enum Event {
     Call(Call),
     /// The guest stood still.
     Stall(Time, Time),
+    /// The discipline's timer starts.
+    Timer(Time),
 }
 
 /// A nanosecond in picoseconds.
@@ -91,6 +94,7 @@ impl<R: BufRead> Events<R> {
                 number: u32::try_from(number).map_err(|_| wrong())?,
                 marked: marked == 1,
             })),
+            ("t", &[at]) => Ok(Event::Timer(Time(at * NANO))),
             ("s", &[from, to]) => Ok(Event::Stall(Time(from * NANO), Time(to * NANO))),
             _ => Err(wrong()),
         }

@@ -122,10 +122,12 @@ pub fn run<R: BufRead>(
 ) -> io::Result<()> {
     let mut stalls = Vec::new();
     let mut arrivals = Vec::new();
+    let mut timer = Time::ZERO;
     for event in events {
         match event? {
             Event::Arrival(arrival) => arrivals.push(arrival),
             Event::Stall(from, to) => stalls.push((from, to)),
+            Event::Timer(at) => timer = at,
             Event::Call(_) => {}
         }
     }
@@ -143,7 +145,7 @@ pub fn run<R: BufRead>(
     // tbf asks for a packet only when one has come: to the discipline below it the link is never idle.
     link.queue.went_busy();
     let mut outbox = Outbox::default();
-    let mut tick = link.aqm.tick(Time::ZERO, &mut outbox);
+    let mut tick = Some(timer);
     let mut arrivals = arrivals.into_iter().peekable();
     loop {
         let (came, leaves) = (arrivals.peek().map(|a| a.at), link.next());
