@@ -227,9 +227,9 @@ def _run(planned: Plan, jobs: int | None, cache: Path | None, progress: Progress
 
 
 def _variants(paper: Paper, cells: Mapping[Cell, Any]) -> list[str]:
-    """The paper's variants that were run."""
+    """The paper's variants that were run, or are judged from the plain runs."""
     ran = {cell.variant for cell in cells}
-    return [v.id for v in paper.variants if v.id in ran]
+    return [v.id for v in paper.variants if v.id in ran or v.flag("same_runs")]
 
 
 def scenario_of(

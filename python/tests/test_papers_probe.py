@@ -16,7 +16,7 @@ from inprofile.papers import Cell
 from inprofile.papers.probe import claims
 from inprofile.papers.probe.experiments import jobs
 from inprofile.papers.probe.frontiers import Frontier, log_ratio
-from inprofile.papers.probe.measure import load_variance
+from inprofile.papers.probe.measure import BINS, load_variance
 
 SEEDS = (1, 2, 3, 4, 5, 6, 7, 8)
 PAPER = papers.load("probe")
@@ -58,6 +58,26 @@ def test_a_frontier_that_doubles_back_is_read_by_its_goodput() -> None:
 def test_the_loads_variance_is_relative() -> None:
     # Means 2 and 20, variances 1 and 100.
     assert load_variance(np.array([[1.0, 3.0], [10.0, 30.0]])).tolist() == [0.25, 0.25]
+
+
+def test_a_longer_bin_is_the_mean_of_its_samples() -> None:
+    # Of 1, 3, 1, 3 pairs are all 2; the fifth sample fills no bin.
+    arrived = np.array([[1.0, 3.0, 1.0, 3.0, 9.0], [1.0, 1.0, 3.0, 3.0, 9.0]])
+    assert load_variance(arrived, 2).tolist() == [0.0, 0.25]
+
+
+@pytest.mark.parametrize("bins", ["one", "five"])
+def test_the_bins_of_the_load_are_a_reading_of_c10_alone(bins: str) -> None:
+    """A world in which the load's variance falls in bins of half a round trip and rises in these."""
+    cells = {job.cell: _ideal(job.cell) for batch in jobs(PAPER) for job in batch}
+    cells = {
+        c: Measures(m.seeds, {**m.values, f"load_variance:{bins}": 1.0 / m["load_variance:half"]}, {})
+        for c, m in cells.items()
+    }
+    [plain] = [j for j in judge(claims.findings(PAPER, cells)) if (j.setup, j.claim) == (SETUP, "C10")]
+    [under] = [j for j in judge(claims.findings(PAPER, cells, f"bin-{bins}")) if j.setup == SETUP]
+    assert plain.verdict.sound
+    assert (under.claim, under.verdict.value) == ("C10", "opposite")
 
 
 def test_every_experiment_of_a_quick_run_is_sound() -> None:
@@ -184,7 +204,7 @@ def _ideal(cell: Cell) -> Measures:
         goodput_free=free,
         goodput_tcp=(marked + free) / 2,
         goodput_udp=2e5 if cell.scheme == "none" else 3e5,
-        load_variance=0.01 if cell.scheme == "hard" else 0.1,
+        **{f"load_variance:{bins}": 0.01 if cell.scheme == "hard" else 0.1 for bins in BINS},
     )
 
 
@@ -224,7 +244,7 @@ def test_other_set_ups_are_judged_on_what_was_run_there() -> None:
         ("C7", ("hard",), "delay", 9.0),
         ("C8", ("none",), "goodput_udp", 9e5),
         ("C9", ("bucket",), "goodput", 5e6),
-        ("C10", ("hard",), "load_variance", 0.5),
+        ("C10", ("hard",), "load_variance:half", 0.5),
     ],
 )
 def test_without_its_effect_a_claim_does_not_reproduce(

@@ -100,6 +100,35 @@ def test_runs_that_contradict_are_not() -> None:
     assert "RI+O: no IN packet dropped" in why
 
 
+def test_how_buckets_start_and_from_when_drops_count_is_asked_of_b8() -> None:
+    """A world in which a full bucket's start loses IN packets, in Table I only."""
+    made = cells()
+    for cell, m in made.items():
+        full = cell.topology == "table-1" and cell.variant != "empty"
+        m.values["in_drops"][:] = 600.0 + np.arange(len(SEEDS)) if full else 0.0  # type: ignore[index]
+    plain = next(f for f in claims.findings(PAPER, made) if (f.claim, f.setup) == ("B8", "as-printed"))
+    assert judge([plain])[0].count("holds") == 0
+    assert plain.notes == ["Most in as-printed / table-1 / rio: 602.5 ± 2.0 packets a run."]
+    for variant, setups in (("later", 3), ("empty", 1)):
+        found = judge(claims.findings(PAPER, made, variant))
+        assert [(j.claim, j.verdict.value) for j in found] == [("B8", "reproduced")] * setups
+        # Drops of another way to start or to count are none of its.
+        experiments = next(c.comparison.label for c in found[0].comparisons)
+        assert experiments == next(c.label for c in plain.comparisons)
+
+
+def test_buckets_start_empty_where_a_variant_says_so() -> None:
+    for job in (j for b in jobs(PAPER) for j in b):
+        empty = [v for k, v in job.values.items() if k.endswith("starts_full")]
+        assert empty == ([False] * len(empty) if job.cell.variant == "empty" else [])
+        assert bool(empty) == (job.cell.variant == "empty")
+        later = job.cell.topology == "table-1-later"
+        assert later == (job.cell.variant == "later") == (job.values.get("measure.from") == "30 s")
+    about = {**PAPER.about, "counted": "later", "variants": [], "setups": PAPER.setups[:1], "coarse": True}
+    reading = replace(PAPER, about=about)
+    assert {"table-1", "table-1-later"} < {j.cell.topology for b in jobs(reading) for j in b}
+
+
 def test_where_nothing_crosses_it_is_undecidable() -> None:
     made = cells()
     for cell, m in made.items():

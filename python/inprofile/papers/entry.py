@@ -21,7 +21,8 @@ KEYS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
         ("setups", "id title text", "fitted full scenarios set"),
         ("topologies", "id title", "text where file set seeds cost atlas"),
         ("schemes", "id title text", "set after"),
-        ("variants", "id title", "set"),
+        # `same_runs`: judged from other measures of the plain runs, so nothing of its own is run.
+        ("variants", "id title", "set same_runs"),
         ("claims", "id text", "says numbers"),
         ("sweeps", "id title values", "key setups schemes assumed"),
         ("quoted", "path where", "files"),

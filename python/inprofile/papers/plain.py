@@ -41,8 +41,8 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
 
 
 def variants_of(paper: Paper) -> list[str]:
-    """The plain condition, and the paper's variants."""
-    return ["", *(v.id for v in paper.variants)]
+    """The plain condition, and the paper's variants that are runs of their own."""
+    return ["", *(v.id for v in paper.variants if not v.flag("same_runs"))]
 
 
 def sweep_jobs(paper: Paper, quick: bool = False) -> Iterator[list[Job]]:

@@ -168,7 +168,7 @@ def _c9(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
 def _c10(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
     # Said of Fig. 7, which is of 10 flows, "for high goodput values": the upper half of what both reach.
     j = js[0]
-    values = j.ratio("hard", name="load_variance", at=slice(MATCHED // 2, MATCHED))
+    values = j.ratio("hard", name=f"load_variance:{paper.top.word('bin')}", at=slice(MATCHED // 2, MATCHED))
     yield j.compare("ln(variance of the load, probe / all IN) at equal high goodput, hard", values, "below")
 
 
@@ -187,12 +187,20 @@ _CLAIMS: Mapping[str, Callable[[Paper, list[Flows]], Iterator[Comparison]]] = {
 
 
 def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
-    """Collect what was measured about every claim, in each set-up in which what it needs was run."""
+    """Collect what was measured about every claim, in each set-up in which what it needs was run.
+
+    Under a variant: about the claims that it is for, from other measures of the same runs.
+    """
+    asked = paper.claims
+    if variant:
+        entry = paper.find("variants", variant)
+        asked = [claim for claim in asked if claim.id in entry.words("claims")]
+        paper = replace(paper, about={**paper.about, "bin": entry.word("bin")})
     found = []
     for setup in paper.setups:
         runs = Runs(cells, setup.id)
         js = [Flows(runs, topology) for topology in paper.topologies]
-        for claim in paper.claims:
+        for claim in asked:
             if all(key in runs for key in _needs(paper, claim)):
                 comparisons = list(_CLAIMS[claim.id](paper, js))
                 found.append(Finding(claim.id, setup.id, comparisons, [], notes(claim.id, paper, runs, js)))

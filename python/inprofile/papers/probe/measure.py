@@ -12,15 +12,23 @@ from .. import Cell, Paper
 if TYPE_CHECKING:
     from ...results import Result
 
-__all__ = ["load_variance", "measure"]
+__all__ = ["BINS", "load_variance", "measure"]
 
 #: Statistics begin here, in seconds (§3).
 FROM = 50.0
+#: C10: bins of the offered load, in samples of 160 ms. A round trip with its queueing takes 0.31 s at the
+#: highest thresholds: a half, one, and five of it.
+BINS = {"half": 1, "one": 2, "five": 10}
 
 
-def load_variance(arrived: Array) -> Array:
-    """Variance of the offered load relative to its squared mean, over time; `arrived` is seeds × samples."""
-    return np.asarray(arrived.var(axis=1) / arrived.mean(axis=1) ** 2, dtype=np.float64)
+def load_variance(arrived: Array, samples: int = 1) -> Array:
+    """Variance of the offered load relative to its squared mean, over time; one a seed.
+
+    `arrived` is seeds × times; `samples` of them make one bin, and what fills none at the end is left out.
+    """
+    whole = arrived.shape[1] // samples * samples
+    load = arrived[:, :whole].reshape(len(arrived), -1, samples).mean(axis=2)
+    return np.asarray(load.var(axis=1) / load.mean(axis=1) ** 2, dtype=np.float64)
 
 
 def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
@@ -57,5 +65,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     load = [sampled.get("bottleneck", f"arrived_{c}") for c in ("in", "out")]
     if load[0] is not None and load[1] is not None:
         after = load[0][0] > FROM
-        values["load_variance"] = load_variance((load[0][1] + load[1][1])[:, after])
+        arrived_rate = (load[0][1] + load[1][1])[:, after]
+        for name, samples in BINS.items():
+            values[f"load_variance:{name}"] = load_variance(arrived_rate, samples)
     return Measures(tuple(seeds), values, {})

@@ -16,7 +16,7 @@ __all__ = ["notes"]
 
 def notes(claim: str, paper: Paper, runs: Runs, js: list[Flows]) -> list[str]:
     """Sentences about a claim, made of what was measured in one set-up."""
-    return [*_beside(claim, runs, js), *_readings(claim, paper, runs)]
+    return [*_beside(claim, paper, runs, js), *_readings(claim, paper, runs)]
 
 
 def _signed(x: float) -> str:
@@ -57,7 +57,7 @@ def _readings(claim: str, paper: Paper, runs: Runs) -> Iterator[str]:
             )
 
 
-def _beside(claim: str, runs: Runs, js: list[Flows]) -> Iterator[str]:
+def _beside(claim: str, paper: Paper, runs: Runs, js: list[Flows]) -> Iterator[str]:
     """Overflow drops, the spread over seeds, the other number of flows, what a marker's share was."""
     if claim == "C1":
         yield _overflow(runs)
@@ -89,7 +89,7 @@ def _beside(claim: str, runs: Runs, js: list[Flows]) -> Iterator[str]:
         for j in js:
             yield from _others(j)
     if claim == "C10":
-        ratio = js[1].ratio("hard", name="load_variance")
+        ratio = js[1].ratio("hard", name=f"load_variance:{paper.top.word('bin')}")
         if ratio is not None:
             told = _signed(float(np.mean(ratio)))
             yield f"With 40 flows ln(variance of the load, probe / all IN) is {told}."

@@ -17,6 +17,7 @@ from .claims import UDP
 from .environment import laws, paper_says
 from .experiments import swept
 from .frontiers import Frontier, log_ratio
+from .measure import BINS
 from .runs import Runs
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
         "free": [_free(runs, t, titles, charts) for t in titles],
         "domains": [_domains(report, runs, t, titles, charts) for t in titles],
         "others": [_others(runs, t, titles, charts) for t in titles],
-        "load": [_load(runs, t, titles, charts) for t in titles],
+        "load": [_load(runs, t, b, titles, charts) for t in titles for b in BINS],
         "sweeps": list(_sweeps(report, runs, charts)),
         "readings": report.paper.top.tables("readings"),
         "inputs": report.paper.top.tables("inputs"),
@@ -217,16 +218,16 @@ def _others(runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts
     return {"what": titles[topology], "chart": _frontiers(lines, f"others-{topology}", charts)}
 
 
-def _load(runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts) -> dict[str, Any]:
-    """C10: the load's variance, relative to its squared mean, over goodput."""
+def _load(runs: Runs, topology: str, bins: str, titles: Mapping[str, str], charts: Charts) -> dict[str, Any]:
+    """C10: the load's variance in bins of one length, relative to its squared mean, over goodput."""
     rows = []
     for scheme, title in (("none", "All IN"), ("soft", "Probe, soft"), ("hard", "Probe, hard")):
         f = runs.frontier("frontier", topology, scheme)
         rows += [
             {"scheme": title, "x": float(goodput.mean() / 1e6), **_range(variance)}
-            for goodput, variance in zip(f["goodput"], f["load_variance"], strict=True)
+            for goodput, variance in zip(f["goodput"], f[f"load_variance:{bins}"], strict=True)
         ]
-    name = f"load-{topology}"
+    name = f"load-{topology}-{bins}"
     charts[name] = curve(
         rows,
         ["All IN", "Probe, soft", "Probe, hard"],
@@ -234,7 +235,7 @@ def _load(runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts) 
         y="variance of the load / mean²",
         log=(False, True),
     )
-    return {"what": titles[topology], "chart": name}
+    return {"what": f"{titles[topology]}, bins of {0.16 * BINS[bins]:g} s", "chart": name}
 
 
 #: What a sweep shows, and its axis.

@@ -14,9 +14,12 @@ import numpy as np
 
 from ...judge import Comparison, Finding, Number
 from ...measures import Array, Measures
+from ...quantity import pm
+from ...stats import estimate
 from .. import Cell, Entry, Paper
 from ..pairing import Pair
 from ..rows import TableRow, row
+from . import experiments
 from .experiments import FIGURES, levels, subscribed
 
 __all__ = [
@@ -312,37 +315,35 @@ def _b7(paper: Paper, cells: Cells, setup: str) -> Finding:
     return Finding("B7", setup, compared)
 
 
-def _b8(paper: Paper, cells: Cells, setup: str) -> Finding:
-    compared = []
-    none = paper.top.table("bounds").number("none")
+def _b8(paper: Paper, cells: Cells, setup: str, variant: str = "") -> Finding:
+    counted = [c for c in cells if c.setup == setup and _counts(paper, c, variant)]
+    none, compared = paper.top.table("bounds").number("none"), []
     for scheme, name in titles(paper).items():
-        own = [
-            m["in_drops"]
-            for c, m in cells.items()
-            if (c.setup, c.scheme, c.variant) == (setup, scheme, "") and not _beyond(paper, c)
-        ]
+        own = [cells[c]["in_drops"] for c in counted if c.scheme == scheme]
         # Every run below 100 % is a sample of its own.
-        every = np.concatenate(own)
         label = f"{name}: no IN packet dropped, {len(own)} experiments"
-        compared.append(Comparison(label, list(every), "below", null=none, unit="packets a run"))
-    worst = max(
-        (
-            (c, float(m["in_drops"].mean()))
-            for c, m in cells.items()
-            if c.setup == setup and not _beyond(paper, c)
-        ),
-        key=lambda found: found[1],
-    )
-    notes = [f"Most in {worst[0]}: {worst[1]:.0f} a run."] if worst[1] > 0 else []
+        compared.append(
+            Comparison(label, list(np.concatenate(own)), "below", null=none, unit="packets a run")
+        )
+    worst = max(counted, key=lambda c: float(cells[c]["in_drops"].mean()))
+    most = estimate(cells[worst]["in_drops"], (0.0, np.inf))
+    notes = [f"Most in {worst}: {pm(most, 'packets')} a run."] if most.mean > 0 else []
     return Finding("B8", setup, compared, notes=notes)
 
 
-def _beyond(paper: Paper, c: Cell) -> bool:
-    """Whether claim B8 says nothing of it: full subscription, a sweep, or another's experiment."""
+def _counts(paper: Paper, c: Cell, variant: str) -> bool:
+    """Whether claim B8 is about a cell: below full subscription, and of this way to start and to count."""
+    starts_full, later = experiments.own(paper, variant)
+    if c.topology not in FIGURES:
+        return c.topology == ("table-1-later" if later else "table-1") and (c.variant, c.sweep) == (
+            variant,
+            "",
+        )
     full = paper.top.table("figures").table("levels").numbers("all")[-1]
-    if c.topology not in (*FIGURES, "table-1") or (c.topology == "table-1" and c.sweep):
-        return True
-    return c.topology == "figure-8" and int(c.value) >= full
+    if c.topology == "figure-8" and int(c.value) >= full:
+        return False
+    # The figures count from 30 s on whatever the variant; how buckets start is their own.
+    return c.variant == ("" if starts_full == paper.top.flag("starts_full") else variant)
 
 
 _CLAIMS = {
@@ -362,7 +363,12 @@ _NEEDS = {"B2": "figure-2", "B3": "figure-7", "B4": "figure-8", "B5": "figure-9"
 
 
 def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
-    """Collect what was measured about every claim, in every set-up whose experiments were run."""
+    """Collect what was measured about every claim, in every set-up whose experiments were run.
+
+    Under a variant: about the claim that it is for, B8.
+    """
+    if variant:
+        return [_b8(paper, cells, name, variant) for name in paper.find("variants", variant).words("setups")]
     run = {(c.setup, c.topology) for c in cells}
     return [
         _CLAIMS[claim.id](paper, cells, setup.id)

@@ -1,7 +1,8 @@
 """What is run for paper B: Table I, Fig. 1 and 2, points of Fig. 7 to 9, and what is varied one at a time.
 
 A scenario file is RIO in the primary set-up. What a set-up changes, and what the atlas varies, is data:
-`bucket`, `rtt` and `access` of `paper.toml` (of which each flow has its own), a set-up's `set`, `[[sweeps]]`.
+`bucket`, `starts_full`, `rtt` and `access` of `paper.toml` (of which each flow has its own), a set-up's
+`set`, `[[sweeps]]`. A variant replaces `starts_full` or `counted`, which are what claim B8 hangs on.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from .. import Batches, Cell, Entry, Job, Paper
 
-__all__ = ["FIGURES", "depth", "jobs", "levels", "subscribed"]
+__all__ = ["FIGURES", "depth", "jobs", "levels", "own", "subscribed"]
 
 #: Topologies whose cells are points of a figure.
 FIGURES = ("figure-7", "figure-8", "figure-9")
@@ -42,10 +43,17 @@ def levels(paper: Paper) -> list[tuple[float, Entry]]:
     return [(entry.number("profile"), entry) for entry in paper.top.tables("levels")]
 
 
+def own(paper: Paper, variant: str) -> tuple[bool, bool]:
+    """Whether buckets start full under a variant, and whether B8 counts Table I from 30 s on."""
+    entry = paper.find("variants", variant) if variant else paper.top
+    counted = entry.word("counted", paper.top.word("counted"))
+    return entry.flag("starts_full", paper.top.flag("starts_full")), counted == "later"
+
+
 def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
     """List what `reproduce` runs: Table I and Fig. 1, 2 in every set-up, Fig. 7 to 9 in those that have them.
 
-    `full` adds Fig. 7 to 9 elsewhere, and the sweeps.
+    `full` adds Fig. 7 to 9 elsewhere, more of their points under variants, and the sweeps.
     """
     few = quick or paper.top.flag("coarse")
     made: list[Job] = []
@@ -54,6 +62,9 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
         made += make.table_1()
         if full or setup.flag("figures", True):
             made += make.figures(few)
+    for variant in paper.variants:
+        for name in variant.words("setups"):
+            made += _Maker(paper, paper.find("setups", name), quick, variant=variant.id).in_drops(not full)
     for sweep in paper.sweeps:
         if full or not sweep.flag("full", True):
             made += _swept(paper, sweep, quick)
@@ -63,8 +74,11 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
 class _Maker:
     """Makes the jobs of one set-up."""
 
-    def __init__(self, paper: Paper, setup: Entry, quick: bool, bucket: float | None = None) -> None:
-        self.paper, self.setup, self.quick = paper, setup, quick
+    def __init__(
+        self, paper: Paper, setup: Entry, quick: bool, bucket: float | None = None, variant: str = ""
+    ) -> None:
+        self.paper, self.setup, self.quick, self.variant = paper, setup, quick, variant
+        self.full, self.later = own(paper, variant)
         self.bucket = setup.number("bucket", paper.top.number("bucket")) if bucket is None else bucket
 
     def both(
@@ -88,17 +102,19 @@ class _Maker:
         cost = self.paper.find("topologies", topology).number("cost")
         for scheme in self.paper.schemes:
             if schemes is None or scheme.id in schemes:
-                cell = Cell(self.setup.id, topology, scheme.id, "", sweep, value)
+                cell = Cell(self.setup.id, topology, scheme.id, self.variant, sweep, value)
                 yield Job(cell, n, file, {**scheme.changes, **common}, cost)
 
     def _values(self, file: str, contract: float | None) -> dict[str, object]:
-        """Each flow's bucket, round-trip time and access link."""
+        """Each flow's bucket and whether it starts full, round-trip time and access link."""
         values: dict[str, object] = {}
         for name, promised in _groups(self.paper, file):
             profile = contract if contract is not None and promised else promised
             if profile:
                 values[f"flows.{name}.contract"] = f"{profile:g} bit/s"
                 values[f"flows.{name}.marker.depth"] = depth(self.bucket, profile)
+                if not self.full:
+                    values[f"flows.{name}.marker.starts_full"] = False
             values[f"flows.{name}.rtt"] = self.paper.top.word("rtt")
             values[f"flows.{name}.join.rate"] = self.paper.top.word("access")
         return values
@@ -113,6 +129,19 @@ class _Maker:
         }
         yield from self.both("figure-2", "table-1", "full", values=large)
         yield from self.both("figure-1", "figure-1", "full")
+        if self.later:
+            yield from self._later()
+
+    def in_drops(self, few: bool) -> Iterator[Job]:
+        """What a variant's B8 is judged by, where it is not what is run anyway."""
+        yield from self._later() if self.later else self.both("table-1", "table-1", "full")
+        if self.full != self.paper.top.flag("starts_full"):
+            yield from self.figures(few)
+
+    def _later(self) -> Iterator[Job]:
+        """Table I measured from 30 s on."""
+        values = self.paper.find("topologies", "table-1-later").changes
+        yield from self.both("table-1-later", "table-1", "full", values=values)
 
     def figures(self, few: bool) -> Iterator[Job]:
         """Fig. 7 to 9."""
