@@ -12,7 +12,7 @@ author = "Inprofile contributors"
 copyright = author  # noqa: A001 (Sphinx's name)
 version = release = inprofile.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "from_code"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "from_code", "of_papers"]
 exclude_patterns = ["images/*.py", "_ext"]
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline"]
 myst_heading_anchors = 4

@@ -1,4 +1,4 @@
-"""Take the atlases and the advice that were made anew from a folder of reports into the package.
+"""Take the atlases, verdicts and advice that were made anew from a folder of reports into the package.
 
 python docs/renew.py reports
 """
@@ -13,15 +13,25 @@ from pathlib import Path
 from inprofile import papers
 from inprofile.atlas.store import NAME
 from inprofile.compare.advice import COMMITTED
+from inprofile.papers import verdicts
 
 
 def renew(reports: Path) -> None:
-    """Copy each paper's `atlas.json`, and the advice of a whole comparison."""
+    """Copy each paper's atlas, the verdicts of whole reproductions, the advice of a whole comparison."""
     for name in papers.names():
+        folder = papers.load(name).folder
         made = reports / name / NAME
         if made.exists():
-            shutil.copyfile(made, papers.load(name).folder / NAME)
+            shutil.copyfile(made, folder / NAME)
             sys.stdout.write(f"{name}: atlas\n")
+        results = reports / name / "results.json"
+        if results.exists():
+            try:
+                taken = verdicts.taken(json.loads(results.read_text("utf-8")))
+            except ValueError as error:
+                sys.exit(f"{results}: {error}")
+            verdicts.write(taken, folder)
+            sys.stdout.write(f"{name}: verdicts\n")
     results = reports / "compare" / "results.json"
     if results.exists():
         found = json.loads(results.read_text("utf-8"))

@@ -1,8 +1,7 @@
-"""What the site's pages ask of the program: pictures, settings, commands, claims.
+"""What the site's pages ask of the program: pictures, settings, commands.
 
 Directives: `curve NAME` draws a mechanism, `settings NAME` lists what can be set of it, `others KIND` shows
-those that the page does not name; `commands` is the command line; `paper NAME` a paper's reference,
-`claims NAME` its claims with where each holds.
+those that the page does not name; `commands` is the command line.
 """
 
 from __future__ import annotations
@@ -21,9 +20,6 @@ from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 
 import inprofile
-from inprofile.atlas.store import committed
-from inprofile.papers import load
-from inprofile.report.atlas import atlas_context
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -42,8 +38,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("settings", Settings)
     app.add_directive("others", Others)
     app.add_directive("commands", Commands)
-    app.add_directive("paper", PaperDirective)
-    app.add_directive("claims", Claims)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -227,47 +221,6 @@ def _names(parameter: Any) -> str:
     return ", ".join(parameter.opts) if options else parameter.metavar or parameter.name.upper()
 
 
-class PaperDirective(Directive):
-    """A paper's reference, and what it is about."""
-
-    required_arguments = 1
-
-    def run(self) -> list[nodes.Node]:
-        """Take them from the paper's folder."""
-        about = load(self.arguments[0]).about
-        *others, last = about["authors"]
-        authors = f"{', '.join(others)} and {last}" if others else last
-        cite = f"{authors}, “{about['title']}”, {about.get('source', about['year'])}."
-        return [html(f"<p class='cite'>{escape(cite)}</p><p>{escape(about['summary'])}</p>")]
-
-
-class Claims(Directive):
-    """A paper's claims, and at how many points of its atlas each holds."""
-
-    required_arguments = 1
-
-    def run(self) -> list[nodes.Node]:
-        """Take them from the paper's folder; raise ValueError where it has no atlas."""
-        paper = load(self.arguments[0])
-        found = committed(paper)
-        if found is None:
-            raise ValueError(f"{paper.name} has no atlas: make renew")
-        atlas = atlas_context(found, paper.claims)
-        rows = [
-            (
-                f"<b>{escape(claim['id'])}</b> {escape(claim['text'])}",
-                *(f"{share['percent']:.0f} %" for share in claim["shares"]),
-                escape("; ".join(claim["decisive"]) or "nothing alone"),
-            )
-            for claim in atlas["claims"]
-        ]
-        said = (
-            f"Shares of the {atlas['sobol']} points of a Sobol design over all readings and unstated inputs, "
-        )
-        heads = ("claim", "holds", "open", "opposite", "undecidable", "what decides")
-        return [html(f"<p>{said}{atlas['seeds']} seeds each.</p>{table(heads, rows, 'claims')}")]
-
-
 def html(text: str) -> nodes.Node:
     """As it is."""
     return nodes.raw("", text, format="html")
@@ -286,4 +239,4 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], name: str = "") -
     return f"<div class='wide'><table class='{name}'>{head}<tbody>{body}</tbody></table></div>"
 
 
-__all__ = ["setup", "svg"]
+__all__ = ["html", "setup", "svg", "table"]

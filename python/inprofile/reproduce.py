@@ -87,6 +87,8 @@ class Report:
 
     paper: Paper
     quick: bool
+    #: With the crossed readings, further set-ups and sweeps.
+    full: bool
     #: Measures of every cell, as the paper's `measure` makes them.
     cells: dict[Cell, Any]
     #: Verdicts, one a claim and set-up; and the same under each of the paper's variants, by its id.
@@ -215,6 +217,7 @@ def _run(planned: Plan, jobs: int | None, cache: Path | None, progress: Progress
     return Report(
         paper,
         planned.quick,
+        planned.full,
         cells,
         judge(claims.findings(paper, cells)),
         # Some variants run with `full` only.

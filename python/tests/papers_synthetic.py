@@ -216,4 +216,4 @@ def report(**changes: float) -> Report:
     known = {job.cell: job for batch in jobs(paper, full=True) for job in batch}
     ran = {cell: Job(cell, len(SEEDS), known[cell].file, known[cell].values) for cell in swept}
     digests = dict.fromkeys(swept, "0" * 64)
-    return Report(paper, True, swept, judged, {"jitter": jittered}, ran, digests, derived)
+    return Report(paper, True, True, swept, judged, {"jitter": jittered}, ran, digests, derived)

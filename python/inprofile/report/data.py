@@ -34,6 +34,7 @@ def report_json(report: Report) -> dict[str, Any]:
         "year": paper.top.whole("year"),
         "source": paper.top.word("source"),
         "quick": report.quick,
+        "full": report.full,
         "seeds": report.seeds,
         "version": report.version,
         "setups": [{"id": s.id, "title": s.title, "text": s.text, "fitted": s.fitted} for s in report.setups],

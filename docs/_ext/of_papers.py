@@ -1,0 +1,111 @@
+"""What the site's pages tell of a paper: its reference, its claims, their verdicts, and where each holds.
+
+Directives: `paper NAME` and `claims NAME`, from the paper's folder.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from from_code import html, table
+
+from inprofile.atlas.store import committed
+from inprofile.judge import Verdict
+from inprofile.papers import Paper, load, verdicts
+from inprofile.papers.verdicts import Answered, Verdicts
+from inprofile.report.atlas import atlas_context
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+__all__ = ["setup"]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Make the directives known to Sphinx."""
+    app.add_directive("paper", PaperDirective)
+    app.add_directive("claims", Claims)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+class PaperDirective(Directive):
+    """A paper's reference, and what it is about."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Take them from the paper's folder."""
+        about = load(self.arguments[0]).about
+        *others, last = about["authors"]
+        authors = f"{', '.join(others)} and {last}" if others else last
+        cite = f"{authors}, “{about['title']}”, {about.get('source', about['year'])}."
+        return [html(f"<p class='cite'>{escape(cite)}</p><p>{escape(about['summary'])}</p>")]
+
+
+class Claims(Directive):
+    """A paper's claims: their verdicts by set-up, and at how many points of its atlas each holds."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Take them from the paper's folder; raise ValueError where it has no atlas or no verdicts."""
+        paper = load(self.arguments[0])
+        found, judged = committed(paper), verdicts.committed(paper)
+        if found is None or judged is None:
+            raise ValueError(f"{paper.name} has no atlas or no verdicts: make renew")
+        return [html(_verdicts(paper, judged)), html(_shares(paper, found))]
+
+
+def _verdicts(paper: Paper, judged: Verdicts) -> str:
+    """A row a claim, a column a set-up; comparisons that hold of all, and those significantly opposite."""
+    answers = {(c["id"], c["setup"]): c for c in judged["claims"]}
+    rows = [
+        (
+            f"<b>{escape(claim.id)}</b> {escape(claim.text)}",
+            *(_answer(paper, answers.get((claim.id, setup))) for setup in judged["setups"]),
+        )
+        for claim in paper.claims
+    ]
+    setups = {s.id: s for s in paper.setups}
+    heads = ["claim", *(f"{setups[s].title}{' *' * setups[s].fitted}" for s in judged["setups"])]
+    said = (
+        f"Verdicts by set-up, with up to {judged['seeds']} seeds. In parentheses: comparisons that hold /"
+        " all; −n: n significantly opposite."
+    )
+    if any(s.fitted for s in setups.values()):
+        said += " *: found after seeing the paper's numbers."
+    return f"<p>{said}</p>{table(heads, rows, 'claims')}"
+
+
+def _answer(paper: Paper, answered: Answered | None) -> str:
+    """A verdict with its counts, and those under variants that differ."""
+    if answered is None:
+        return "–"
+    total = sum(answered[outcome] for outcome in ("holds", "opposite", "open", "undecidable"))
+    against = f" −{answered['opposite']}" if answered["opposite"] else ""
+    counted = f" ({answered['holds']}/{total}{against})" if total else ""
+    others = "".join(
+        f"<br><small>{escape(paper.find('variants', v).title)}: {Verdict(verdict).words}</small>"
+        for v, verdict in answered["variants"].items()
+        if verdict != answered["verdict"]
+    )
+    return f"{Verdict(answered['verdict']).words}{counted}{others}"
+
+
+def _shares(paper: Paper, found: dict[str, Any]) -> str:
+    """The atlas: at which share of its points each claim holds, and what decides."""
+    atlas = atlas_context(found, paper.claims)
+    rows = [
+        (
+            f"<b>{escape(claim['id'])}</b>",
+            *(f"{share['percent']:.0f} %" for share in claim["shares"]),
+            escape("; ".join(claim["decisive"]) or "nothing alone"),
+        )
+        for claim in atlas["claims"]
+    ]
+    said = f"Shares of the {atlas['sobol']} points of a Sobol design over all readings and unstated inputs, "
+    heads = ("claim", "holds", "open", "opposite", "undecidable", "what decides")
+    return f"<p>{said}{atlas['seeds']} seeds each.</p>{table(heads, rows, 'shares')}"

@@ -1,0 +1,110 @@
+"""The verdicts of a paper's last whole reproduction, as `verdicts.json` in its folder keeps them.
+
+`make renew` takes them from `reports/PAPER/results.json` of `reproduce --full`. The documentation shows them,
+and a test holds README's counts to them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypedDict
+
+from ..judge import Verdict
+from ..storage import replace_text
+from . import Paper
+
+__all__ = ["NAME", "Answered", "Verdicts", "committed", "counts", "stale", "taken", "write"]
+
+#: The file in a paper's folder.
+NAME = "verdicts.json"
+
+
+class Answered(TypedDict):
+    """A claim in a set-up: its verdict, and how many comparisons and printed numbers came out how."""
+
+    id: str
+    setup: str
+    verdict: str
+    holds: int
+    opposite: int
+    open: int
+    undecidable: int
+    #: Printed numbers inside our prediction intervals, of how many.
+    inside: int
+    numbers: int
+    #: Verdicts under the paper's variants, by id.
+    variants: dict[str, str]
+
+
+class Verdicts(TypedDict):
+    """A whole reproduction of a paper."""
+
+    paper: str
+    #: The most seeds that a scheme had.
+    seeds: int
+    #: Set-ups that were judged, the primary one first.
+    setups: list[str]
+    claims: list[Answered]
+
+
+def taken(results: Mapping[str, Any]) -> Verdicts:
+    """What is kept of a `results.json`. Raises `ValueError` for one that is not of `reproduce --full`."""
+    # Reports of an earlier version don't say whether they are full.
+    if results["quick"] or not results.get("full"):
+        raise ValueError(f"the results of {results['paper']} are of a part: run inprofile reproduce --full")
+    return Verdicts(
+        paper=results["paper"],
+        seeds=results["seeds"],
+        setups=[s["id"] for s in results["setups"]],
+        claims=[
+            Answered(
+                id=c["id"],
+                setup=c["setup"],
+                verdict=c["verdict"],
+                holds=c["comparisons"]["holds"],
+                opposite=c["comparisons"]["opposite"],
+                open=c["comparisons"]["open"],
+                undecidable=c["comparisons"]["undecidable"],
+                inside=c["numbers"]["inside"],
+                numbers=c["numbers"]["total"],
+                variants={name: other["verdict"] for name, other in c["variants"].items()},
+            )
+            for c in results["claims"]
+        ],
+    )
+
+
+def write(found: Verdicts, folder: Path) -> None:
+    """Write it into a paper's folder, a line a claim and set-up."""
+    head = {key: value for key, value in found.items() if key != "claims"}
+    lines = ",\n".join(f"  {json.dumps(c, ensure_ascii=False)}" for c in found["claims"])
+    start = json.dumps(head, ensure_ascii=False).removesuffix("}")
+    replace_text(folder / NAME, f'{start},\n "claims": [\n{lines}\n ]\n}}\n')
+
+
+def committed(paper: Paper) -> Verdicts | None:
+    """What the paper's folder has; None where there is none (a paper of a user's own)."""
+    place = paper.folder / NAME
+    if not place.exists():
+        return None
+    found: Verdicts = json.loads(place.read_text("utf-8"))
+    return found
+
+
+def stale(paper: Paper, found: Verdicts) -> str:
+    """Say what of the paper has changed since; empty where nothing has."""
+    if found["setups"] != [s.id for s in paper.setups]:
+        return "set-ups"
+    if list(dict.fromkeys(c["id"] for c in found["claims"])) != [c.id for c in paper.claims]:
+        return "claims"
+    if {v for c in found["claims"] for v in c["variants"]} - {v.id for v in paper.variants}:
+        return "variants"
+    return ""
+
+
+def counts(found: Sequence[Verdicts]) -> dict[Verdict, int]:
+    """How many claims have which verdict in the papers' primary set-ups."""
+    primary = [c["verdict"] for f in found for c in f["claims"] if c["setup"] == f["setups"][0]]
+    return {verdict: primary.count(verdict.value) for verdict in Verdict}
