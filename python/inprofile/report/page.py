@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from ..judge import JudgedComparison, JudgedNumber, Verdict
 from ..judge_text import aligned, per
+from ..papers import left_open
 from ..quantity import number, quantity
 from .atlas import atlas_context
 from .short import in_three
@@ -80,6 +81,8 @@ def render(report: Report, composed: tuple[dict[str, Any], Charts] | None = None
             experiments=_experiments(report),
             seeds=sorted({job.seeds for job in report.jobs.values() if not job.cell.sweep} or {report.seeds}),
             signs=SIGNS,
+            readings=left_open.readings(paper),
+            inputs=left_open.inputs(paper),
             atlas=None if report.atlas is None else atlas_context(report.atlas, paper.claims),
             **page_parts(charts),
             **context,

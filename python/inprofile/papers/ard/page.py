@@ -48,25 +48,9 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
         "rates": _rates(report),
         "drops": _drops(report),
         "sweeps": sweeps(report, charts),
-        "readings": _readings(report),
-        "inputs": report.paper.top.tables("inputs"),
         "jitter": {t.id: jitter.changes[t.id]["tcp.jitter"] for t in report.paper.topologies},
         "shown_seed": report.paper.top.whole("shown_seed"),
     }
-
-
-def _readings(report: Report) -> list[dict[str, Any]]:
-    """Ambiguous places with their readings, the default first."""
-    return [
-        {
-            **r,
-            "alternatives": [
-                *(a for a in r.tables("alternatives") if a.id == r.word("default")),
-                *(a for a in r.tables("alternatives") if a.id != r.word("default")),
-            ],
-        }
-        for r in report.paper.top.tables("readings")
-    ]
 
 
 def _in_short(report: Report) -> Iterator[str]:

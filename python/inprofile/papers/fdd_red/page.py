@@ -38,7 +38,6 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
         "spreads": list(_spreads(report)),
         "sweeps": list(_sweeps(report)),
         "placebos": list(_placebos(report)),
-        "readings": list(_readings(report)),
         "crossed": _crossed(report),
         "quoted": report.paper.top.tables("quoted"),
         "assumed": report.paper.top.tables("assumed"),
@@ -364,13 +363,6 @@ def _added(entry: Mapping[str, Any]) -> dict[str, Any]:
     text = pm(Estimate(entry["mean"] / factor, interval, 0)).replace("-", "−")
     text += " kbit/s" if unit == "bit/s" else ""
     return {"text": text, "words": {1: "better", 0: "open", -1: "worse"}[entry["better"]]}
-
-
-def _readings(report: Report) -> Iterator[dict[str, Any]]:
-    for reading in report.paper.top.tables("readings"):
-        titles = {a.id: a.title for a in reading.tables("alternatives")}
-        chosen = titles.pop(reading.word("default"))
-        yield {**reading, "chosen": chosen, "others": list(titles.values())}
 
 
 def _crossed(report: Report) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...quantity import mean_pm
 from .. import Paper
 from .experiments import swept
 from .frontiers import Frontier, log_ratio
@@ -85,6 +86,8 @@ def _beside(claim: str, paper: Paper, runs: Runs, js: list[Flows]) -> Iterator[s
         )
     if claim == "C6":
         yield from (_severe(j) for j in js)
+    if claim == "C7":
+        yield _slower(js[0])
     if claim == "C9":
         for j in js:
             yield from _others(j)
@@ -124,6 +127,21 @@ def _severe(j: Flows) -> str:
     ratios = (f["goodput_marked"] / f["goodput_free"]).mean(axis=1)
     told = ", ".join(f"{r:.2f} at {at}" for at, r in zip(f.values, ratios, strict=True))
     return f"With {j.title} and OUT 0.1, 0.3, 1 marked over free flows by domain 2's min_th: {told}."
+
+
+def _slower(j: Flows) -> str:
+    """C7: §4.1 adds that at the same thresholds goodput is lower with the marker."""
+    told = []
+    for study in ("udp-0.05", "udp-1", "udp-5"):
+        ours, theirs = (j.runs.points(study, j.id, scheme) for scheme in ("hard", "none"))
+        common = sorted(at for at in ours if at in theirs)
+        lost = np.stack([100 * (ours[at]["goodput"] / theirs[at]["goodput"] - 1) for at in common])
+        told.append(f"{mean_pm(lost.mean(axis=0))} %".replace("-", "−"))
+    return (
+        "§4.1 adds that, as activity time increases, goodput is lower with the marker for a given"
+        f" configuration. Goodput of the hard marker less that of all IN at the same thresholds, {j.title}:"
+        f" {', '.join(told)} at 0.05, 1 and 5 s."
+    )
 
 
 def _others(j: Flows) -> Iterator[str]:

@@ -58,8 +58,6 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
         "others": [_others(runs, t, titles, charts) for t in titles],
         "load": [_load(runs, t, b, titles, charts) for t in titles for b in BINS],
         "sweeps": list(_sweeps(report, runs, charts)),
-        "readings": report.paper.top.tables("readings"),
-        "inputs": report.paper.top.tables("inputs"),
         "assumed": report.paper.top.tables("assumed"),
     }
 

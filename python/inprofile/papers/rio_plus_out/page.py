@@ -49,7 +49,6 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
         ],
         "buckets": _buckets(report, charts),
         "sweeps": list(_sweeps(report, charts)),
-        "open": list(_open(report)),
         "shown_seed": report.paper.top.whole("shown_seed"),
     }
 
@@ -390,20 +389,4 @@ def _sweeps(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
                 "chart": chart,
                 "title": sweep.title,
                 "setup": report.paper.find("setups", setup).title,
-            }
-
-
-def _open(report: Report) -> Iterator[dict[str, str]]:
-    """Readings and unstated inputs: what was taken, what else was tried, why."""
-    for table, listed in (("readings", "alternatives"), ("inputs", "values")):
-        for entry in report.paper.top.tables(table):
-            named = {a.id: a.title or a.id for a in entry.tables(listed)}
-            taken = named.pop(str(entry["default"]), str(entry["default"]))
-            box = f"{entry.number('low'):g} to {entry.number('high'):g}" if "low" in entry else ""
-            yield {
-                "what": entry.title,
-                "place": f"{entry.where}: “{entry.word('quote')}”" if "quote" in entry else "not stated",
-                "taken": taken,
-                "others": "; ".join(named.values()) or box,
-                "why": entry.word("why"),
             }

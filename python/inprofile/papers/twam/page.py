@@ -37,8 +37,6 @@ def context(report: Report, charts: Charts) -> dict[str, Any]:
         "paths": list(_paths(report)),
         "sweeps": [_sweep(report, sweep, charts) for sweep in report.paper.sweeps if _swept(report, sweep)],
         "ablation": list(_ablation(report)),
-        "readings": _open(report, "readings", "alternatives"),
-        "inputs": _open(report, "inputs", "values"),
         "shown_seed": report.paper.top.whole("shown_seed"),
     }
 
@@ -229,17 +227,6 @@ def _ablation(report: Report) -> Iterator[dict[str, Any]]:
                 "scheme": paper.find("schemes", scheme).title,
                 "found": [(_pm(m["fi"]), _pm(m["timeouts"])) for m in cells],
             }
-
-
-def _open(report: Report, table: str, listed: str) -> list[dict[str, Any]]:
-    """What the text leaves open, with its choices in words, the default first."""
-    found = []
-    for entry in report.paper.top.tables(table):
-        choices = {str(c["id"]): str(c.get("title", c["id"])) for c in entry.get(listed, ())}
-        default = choices.pop(str(entry["default"]), str(entry["default"]))
-        others = list(choices.values()) or [f"{entry.number('low'):g} to {entry.number('high'):g}"]
-        found.append({**entry, "taken": default, "others": ", ".join(others)})
-    return found
 
 
 def _sources(report: Report) -> Iterator[dict[str, Any]]:
