@@ -13,6 +13,7 @@ import numpy as np
 
 from ...judge import Comparison, Finding, Number
 from ...measures import Measures
+from ...quantity import mean_pm
 from ...stats import FREE, SHARE, UNLIKE
 from .. import Entry, Paper
 from ..pairing import ratios
@@ -180,6 +181,12 @@ def _notes(claim: str, s: Schemes) -> list[str]:
     for scheme in ("arm", "ard"):
         if (scheme == "ard" or claim in ("A1", "A2", "A3")) and (reason := s.inert(scheme)):
             notes.append(f"With {s.title} {reason}.")
+    if claim == "A3":
+        shares = " and ".join(
+            f"{s.titles[x]} has {mean_pm(ratios(s[x], s['rio'], 'lambda_in'))} times RIO's"
+            for x in ("arm", "ard")
+        )
+        notes.append(f"§III says the same of the input IN rate: with {s.title} {shares}.")
     if claim in ("A5", "A7") and s.inert("ard") is None:
         notes.append(_level_words(s))
     if claim == "A6":

@@ -218,8 +218,9 @@ def _notes(claim: str, load: Load) -> list[str]:
         starts = float(s.base["timeouts"].mean())
         return [
             f"Packets wait {ours:.0f} ms under ours and {base:.0f} ms under the baseline, and what waits is"
-            f" part of a window. §5.2 also speaks of better utilisation: throughputs add up to"
-            f" {s.ours['total'].mean() / 1e6:.1f} and {s.base['total'].mean() / 1e6:.1f} Mbit/s. The baseline has {starts:.1f} slow starts per run.",
+            " part of a window. §5.2 also speaks of better utilisation: throughputs add up to"
+            f" {s.ours['total'].mean() / 1e6:.1f} and {s.base['total'].mean() / 1e6:.1f} Mbit/s."
+            f" The baseline has {starts:.1f} slow starts per run.",
             *_fallen(s),
         ]
     if claim == "E2":
