@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,52 +24,82 @@ FLOWS = ("ten", "forty")
 HOW = ("soft", "hard")
 
 
-def paper_says(paper: Paper) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Cut:
+    """Change of delay at equal goodput, in words, and which side is shown: "less", "more" or neither."""
+
+    text: str
+    side: str = ""
+
+
+@dataclass(frozen=True)
+class Printed:
     """What the paper prints of what the set-ups are compared by (§4); it prints no goodput and no delay."""
+
+    #: By number of flows.
+    share: Mapping[str, str]
+    loss: str
+    #: By number of flows and differentiation.
+    cuts: Mapping[tuple[str, str], str]
+
+
+@dataclass(frozen=True)
+class Law:
+    """A set-up: all IN's goodput at two thresholds, share of IN, loss of OUT, change of delay."""
+
+    title: str
+    goodput: Sequence[str]
+    share: Mapping[str, str]
+    loss: str
+    cuts: Mapping[tuple[str, str], Cut]
+
+
+def paper_says(paper: Paper) -> Printed:
+    """What stands beside the set-ups."""
     printed = paper.top.table("printed")
-    return {
-        "share": {flows: printed.table("says_share").word(flows) for flows in FLOWS},
-        "loss": printed.word("says_loss"),
-        "cuts": {(flows, how): printed.word("says_delay") for flows in FLOWS for how in HOW},
-    }
+    return Printed(
+        {flows: printed.table("says_share").word(flows) for flows in FLOWS},
+        printed.word("says_loss"),
+        {(flows, how): printed.word("says_delay") for flows in FLOWS for how in HOW},
+    )
 
 
-def laws(report: Report) -> list[dict[str, Any]]:
-    """A row a set-up: goodput of all IN at two thresholds, change of delay, share of IN, loss of OUT."""
-    rows = []
-    for setup in report.paper.setups:
-        runs = Runs(report.cells, setup.id)
-        if ("frontier", "ten", "soft") in runs:
-            rows.append({"title": setup.title, **_row(runs)})
-    return rows
+def laws(report: Report) -> list[Law]:
+    """A row a set-up in which both numbers of flows were run."""
+    return [
+        _law(setup.title, runs)
+        for setup in report.paper.setups
+        if ("frontier", "ten", "soft") in (runs := Runs(report.cells, setup.id))
+    ]
 
 
-def _row(runs: Runs) -> dict[str, Any]:
+def _law(title: str, runs: Runs) -> Law:
     none = runs.points("frontier", "ten", "none")
     soft = {flows: runs.frontier("frontier", flows, "soft") for flows in FLOWS}
-    return {
-        "goodput": [f"{none[at]['goodput'].mean() / 1e6:.2f}" for at in (LOW, MIDDLE)],
-        "cuts": {(flows, how): _cut(runs, flows, how) for flows in FLOWS for how in HOW},
-        "share": {flows: _span([100 * x for x in f["share_in"].mean(axis=1)]) for flows, f in soft.items()},
-        "loss": _span([100 * x for x in soft["ten"]["loss_out"].mean(axis=1)]),
-    }
+    return Law(
+        title,
+        [f"{none[at]['goodput'].mean() / 1e6:.2f}" for at in (LOW, MIDDLE)],
+        {flows: _span([100 * x for x in f["share_in"].mean(axis=1)]) for flows, f in soft.items()},
+        _span([100 * x for x in soft["ten"]["loss_out"].mean(axis=1)]),
+        {(flows, how): _cut(runs, flows, how) for flows in FLOWS for how in HOW},
+    )
 
 
 def _span(values: Sequence[float]) -> str:
     return f"{min(values):.1f} to {max(values):.1f}"
 
 
-def _cut(runs: Runs, flows: str, how: str) -> Mapping[str, str]:
-    """Change of delay at equal goodput, in per cent, with its interval; which side is shown."""
+def _cut(runs: Runs, flows: str, how: str) -> Cut:
+    """Change of delay at equal goodput, in per cent, with its interval."""
     ratio = log_ratio(runs.frontier("frontier", flows, how), runs.frontier("frontier", flows, "none"))
     if ratio is None:
-        return {"text": "no common goodput", "side": ""}
+        return Cut("no common goodput")
     e = estimate(ratio)
     if e.ci95 is None:
-        return {"text": _percent(e.mean), "side": ""}
+        return Cut(_percent(e.mean))
     lo, hi = e.ci95
     side = "less" if hi < 0 else "more" if lo > 0 else ""
-    return {"text": f"{_percent(e.mean)} [{_percent(lo)}, {_percent(hi)}]", "side": side}
+    return Cut(f"{_percent(e.mean)} [{_percent(lo)}, {_percent(hi)}]", side)
 
 
 def _percent(log: float) -> str:

@@ -13,6 +13,7 @@ from ...report import charts as draw
 from ...report.curves import curve, frontier
 from ...stats import estimate
 from .. import Entry
+from ..figure import Figure, Panels
 from .claims import UDP
 from .environment import laws, paper_says
 from .experiments import swept
@@ -115,7 +116,7 @@ def _frontiers(lines: Mapping[str, Frontier], name: str, charts: Charts) -> str:
 
 def _frontier_figure(
     runs: Runs, title: str, topology: str, how: str, titles: Mapping[str, str], charts: Charts
-) -> dict[str, Any]:
+) -> Figure:
     lines = {
         title: runs.frontier("frontier", topology, scheme)
         for title, scheme in (("All IN", "none"), ("Probe", how), ("Probe, A+1", f"{how}-one"))
@@ -130,15 +131,15 @@ def _frontier_figure(
                 f"{scheme}: delay {made['mean']:+.0f} % at equal goodput"
                 f" (95 % {made['lo']:+.0f} to {made['hi']:+.0f})"
             )
-    return {
-        "title": title,
-        "what": f"{titles[topology]}, {how} differentiation",
-        "words": "; ".join(words).replace("-", "−"),
-        "chart": _frontiers(lines, f"frontier-{topology}-{how}", charts),
-    }
+    return Figure(
+        _frontiers(lines, f"frontier-{topology}-{how}", charts),
+        f"{titles[topology]}, {how} differentiation",
+        title,
+        "; ".join(words).replace("-", "−"),
+    )
 
 
-def _losses(runs: Runs, how: str, charts: Charts) -> dict[str, Any]:
+def _losses(runs: Runs, how: str, charts: Charts) -> Figure:
     """Fig. 7: share of packets lost over goodput, 10 flows."""
     f = runs.frontier("frontier", "ten", how)
     goodput = f["goodput"].mean(axis=1) / 1e6
@@ -149,10 +150,10 @@ def _losses(runs: Runs, how: str, charts: Charts) -> dict[str, Any]:
     ]
     name = f"loss-{how}"
     charts[name] = curve(rows, ["all", "IN", "OUT"], x=GOODPUT, y="packets lost (%)", log=(False, True))
-    return {"what": f"10 flows, {how}", "chart": name}
+    return Figure(name, f"10 flows, {how}")
 
 
-def _udp(runs: Runs, topology: str, how: str, titles: Mapping[str, str], charts: Charts) -> dict[str, Any]:
+def _udp(runs: Runs, topology: str, how: str, titles: Mapping[str, str], charts: Charts) -> Panels:
     """Fig. 8 and its like: a panel a period."""
     panels = []
     for study in [study for study in UDP if (study, topology, how) in runs]:
@@ -163,8 +164,8 @@ def _udp(runs: Runs, topology: str, how: str, titles: Mapping[str, str], charts:
         chart = _frontiers(lines, f"{study}-{topology}-{how}", charts)
         period = study.removeprefix("udp-")
         shown = "Fig. 8: " if (period, topology, how) == ("5", "ten", "hard") else ""
-        panels.append({"chart": chart, "what": f"{shown}{period} s"})
-    return {"title": f"{titles[topology]}, {how}", "panels": panels}
+        panels.append(Figure(chart, f"{shown}{period} s"))
+    return Panels(f"{titles[topology]}, {how}", panels)
 
 
 def _curves(
@@ -179,7 +180,7 @@ def _curves(
     return name
 
 
-def _free(runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts) -> dict[str, Any]:
+def _free(runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts) -> Figure:
     """A marked flow's goodput, of the mean of marked and free ones, beside free flows IN and OUT."""
     lines = {}
     for study, words in (("free-in", "free IN"), ("free-out", "free OUT")):
@@ -187,13 +188,10 @@ def _free(runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts) 
             f = runs.frontier(study, topology, how)
             share = f["goodput_marked"] / f["goodput_tcp"]
             lines[f"{words}, {how}"] = (f.values, share)
-    chart = _curves(lines, f"free-{topology}", "marked flow / fair share", charts)
-    return {"what": titles[topology], "chart": chart}
+    return Figure(_curves(lines, f"free-{topology}", "marked flow / fair share", charts), titles[topology])
 
 
-def _domains(
-    report: Report, runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts
-) -> dict[str, Any]:
+def _domains(report: Report, runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts) -> Figure:
     """Fig. 9's outcome: marked over free flows, by domain 2's threshold."""
     lines = {}
     for scheme in ("out-30-90", "out-2-6", "out-0.1-0.3"):
@@ -203,20 +201,20 @@ def _domains(
     chart = _curves(
         lines, f"domains-{topology}", "marked / free goodput", charts, "domain 2's min_th (packets)"
     )
-    return {"what": titles[topology], "chart": chart}
+    return Figure(chart, titles[topology])
 
 
-def _others(runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts) -> dict[str, Any]:
+def _others(runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts) -> Figure:
     lines = {
         "All IN": runs.frontier("frontier", topology, "none"),
         "Probe": runs.frontier("frontier", topology, "hard"),
         "Token bucket": runs.frontier("others", topology, "bucket"),
         "Every n-th": runs.frontier("others", topology, "every-nth"),
     }
-    return {"what": titles[topology], "chart": _frontiers(lines, f"others-{topology}", charts)}
+    return Figure(_frontiers(lines, f"others-{topology}", charts), titles[topology])
 
 
-def _load(runs: Runs, topology: str, bins: str, titles: Mapping[str, str], charts: Charts) -> dict[str, Any]:
+def _load(runs: Runs, topology: str, bins: str, titles: Mapping[str, str], charts: Charts) -> Figure:
     """C10: the load's variance in bins of one length, relative to its squared mean, over goodput."""
     rows = []
     for scheme, title in (("none", "All IN"), ("soft", "Probe, soft"), ("hard", "Probe, hard")):
@@ -233,7 +231,7 @@ def _load(runs: Runs, topology: str, bins: str, titles: Mapping[str, str], chart
         y="variance of the load / mean²",
         log=(False, True),
     )
-    return {"what": f"{titles[topology]}, bins of {0.16 * BINS[bins]:g} s", "chart": name}
+    return Figure(name, f"{titles[topology]}, bins of {0.16 * BINS[bins]:g} s")
 
 
 #: What a sweep shows, and its axis.
@@ -245,7 +243,7 @@ SHOWN = {
 }
 
 
-def _sweeps(report: Report, runs: Runs, charts: Charts) -> Iterator[dict[str, Any]]:
+def _sweeps(report: Report, runs: Runs, charts: Charts) -> Iterator[Figure]:
     """How much a reading or an assumption matters: what the sweep shows, at each value."""
     for sweep in report.paper.sweeps:
         rows = []
@@ -262,7 +260,7 @@ def _sweeps(report: Report, runs: Runs, charts: Charts) -> Iterator[dict[str, An
             charts[name] = draw.forest(rows, x=SHOWN[sweep.word("shows")])
             seeds = next(j.seeds for c, j in report.jobs.items() if c.sweep.startswith(f"{sweep.id}: "))
             flows = report.paper.find("topologies", sweep.word("topology")).title
-            yield {"title": sweep.title, "chart": name, "seeds": seeds, "flows": flows}
+            yield Figure(name, f"{seeds} seeds, {flows}", sweep.title)
 
 
 def _shown(runs: Runs, sweep: Entry, study: str, scheme: str) -> Sequence[float] | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ...quantity import mean_pm, number
 from ...report import charts as draw
 from ...report.curves import curve
 from .. import Cell, Entry
+from ..figure import Figure
 from .claims import COLUMNS, crossings, kept_share, points, printed_table, profiles, titles
 from .experiments import levels, subscribed
 
@@ -125,7 +127,26 @@ _COLUMNS = {
 }
 
 
-def _table_1(report: Report) -> Iterator[dict[str, Any]]:
+@dataclass(frozen=True)
+class Row:
+    """A flow's value in the paper, where it has one, and in every set-up, in words."""
+
+    who: str
+    ours: Sequence[str]
+    paper: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of Table I under one scheme: a row a flow."""
+
+    title: str
+    rows: Sequence[Row]
+    #: The one that is not folded away.
+    first: bool = False
+
+
+def _table_1(report: Report) -> Iterator[Column]:
     """A table a column of Table I and scheme: the paper's value and ours in every set-up."""
     for measure in COLUMNS:
         factor = 1e3 if measure == "throughput" else 1
@@ -133,11 +154,11 @@ def _table_1(report: Report) -> Iterator[dict[str, Any]]:
             printed = printed_table(report.paper, scheme)
             runs = [_run(report, s.id, "table-1", scheme) for s in report.paper.setups]
             rows = [
-                {
-                    "who": _who(report, group),
-                    "paper": number(printed.numbers(measure)[i] / factor, 6),
-                    "ours": [mean_pm(m[f"{measure}:{group}"], factor) for m in runs],
-                }
+                Row(
+                    _who(report, group),
+                    [mean_pm(m[f"{measure}:{group}"], factor) for m in runs],
+                    number(printed.numbers(measure)[i] / factor, 6),
+                )
                 for i, group in enumerate([*profiles(report.paper), "be"])
             ]
             if measure == "throughput":
@@ -145,9 +166,8 @@ def _table_1(report: Report) -> Iterator[dict[str, Any]]:
                 ours = [
                     mean_pm(m["utilisation"], bounds=(0.0, max(1.0, m["utilisation"].max()))) for m in runs
                 ]
-                rows.append({"who": "Utilisation", "paper": share, "ours": ours})
-            title = f"{_COLUMNS[measure]}, {name}"
-            yield {"title": title, "first": measure == "throughput", "rows": rows}
+                rows.append(Row("Utilisation", ours, share))
+            yield Column(f"{_COLUMNS[measure]}, {name}", rows, first=measure == "throughput")
 
 
 #: What a column of a chart of Table I is.
@@ -159,7 +179,7 @@ def _profile(report: Report, group: str) -> str:
     return f"{found[group] / 1e3:g}" if group in found else "BE"
 
 
-def _rates(report: Report, charts: Charts, setup: Entry) -> dict[str, str]:
+def _rates(report: Report, charts: Charts, setup: Entry) -> Figure:
     chart = f"Table I-{setup.id}"
     rows = [
         draw.row(name, m[f"throughput:{g}"] / 1e3, m.seeds, kind=_profile(report, g))
@@ -168,10 +188,10 @@ def _rates(report: Report, charts: Charts, setup: Entry) -> dict[str, str]:
         if (m := _run(report, setup.id, "table-1", s))
     ]
     charts[chart] = draw.bars(rows, _names(report), x=PROFILE, y="kbit/s")
-    return {"chart": chart, "title": setup.title}
+    return Figure(chart, setup.title)
 
 
-def _shares(report: Report) -> list[dict[str, Any]]:
+def _shares(report: Report) -> list[Column]:
     """IN packets counted, as parts of the profile, the paper's and ours, by scheme."""
     shown = []
     for scheme, name in titles(report.paper).items():
@@ -182,12 +202,12 @@ def _shares(report: Report) -> list[dict[str, Any]]:
             need = profile * 500 / 8 / 576
             runs = [_run(report, s.id, "table-1", scheme) for s in report.paper.setups]
             ours = [f"{m[f'marked_in:{group}'].mean() / need:.2f}" for m in runs]
-            rows.append({"who": _who(report, group), "paper": f"{n / need:.2f}", "ours": ours})
-        shown.append({"scheme": name, "rows": rows})
+            rows.append(Row(_who(report, group), ours, f"{n / need:.2f}"))
+        shown.append(Column(name, rows))
     return shown
 
 
-def _loss(report: Report, charts: Charts, setup: Entry) -> dict[str, str]:
+def _loss(report: Report, charts: Charts, setup: Entry) -> Figure:
     """Fig. 5: share of OUT packets dropped, by flow, and assured flows' over best effort's."""
     runs = {s: _run(report, setup.id, "table-1", s) for s in titles(report.paper)}
     rows = [
@@ -201,11 +221,8 @@ def _loss(report: Report, charts: Charts, setup: Entry) -> dict[str, str]:
         float(np.mean([m[f"loss_out:{g}"].mean() for g in profiles(report.paper)]) / m["loss_out:be"].mean())
         for m in runs.values()
     ]
-    return {
-        "chart": chart,
-        "title": setup.title,
-        "ratio": f"{ratio[0]:.1f} under RIO, {ratio[1]:.1f} under RI+O",
-    }
+    words = f"{ratio[0]:.1f} under RIO, {ratio[1]:.1f} under RI+O"
+    return Figure(chart, setup.title, words=words)
 
 
 def _windows_of(report: Report) -> dict[str, float]:
@@ -214,7 +231,7 @@ def _windows_of(report: Report) -> dict[str, float]:
     return {group: about.number(group) for group in about}
 
 
-def _windows(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
+def _windows(report: Report, charts: Charts) -> Iterator[Figure]:
     """Fig. 1 in the primary set-up: windows over time, the profile as a level."""
     setup = report.paper.setups[0].id
     for scheme, name in titles(report.paper).items():
@@ -235,20 +252,20 @@ def _windows(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
                 seed=report.paper.top.whole("shown_seed"),
                 rules=[float(m[f"need:{group}"].mean())],
             )
-            yield {"chart": chart, "scheme": name, "flow": f"{profile / 1e6:g} Mbit/s"}
+            yield Figure(chart, name, f"{profile / 1e6:g} Mbit/s")
 
 
-def _above(report: Report) -> Iterator[dict[str, Any]]:
+def _above(report: Report) -> Iterator[Row]:
     """Fig. 1: share of the time above the profile, in every set-up."""
     for scheme, name in titles(report.paper).items():
         for group, profile in _windows_of(report).items():
             shares = (
                 _run(report, s.id, "figure-1", scheme)[f"above:{group}"].mean() for s in report.paper.setups
             )
-            yield {"who": f"{profile / 1e6:g} Mbit/s, {name}", "ours": [f"{100 * x:.1f} %" for x in shares]}
+            yield Row(f"{profile / 1e6:g} Mbit/s, {name}", [f"{100 * x:.1f} %" for x in shares])
 
 
-def _seen(report: Report, charts: Charts, setup: Entry) -> dict[str, str]:
+def _seen(report: Report, charts: Charts, setup: Entry) -> Figure:
     """Fig. 2 and 6: avg_out at a flow's IN packets, by profile, with fitted lines."""
     rows, lines, slopes = [], [], []
     for scheme, name in titles(report.paper).items():
@@ -272,14 +289,14 @@ def _seen(report: Report, charts: Charts, setup: Entry) -> dict[str, str]:
         x="profile (kbit/s)",
         y="average of OUT packets (packets)",
     )
-    return {"chart": chart, "title": setup.title, "slopes": f"{'; '.join(slopes)} packets per Mbit/s"}
+    return Figure(chart, setup.title, words=f"{'; '.join(slopes)} packets per Mbit/s")
 
 
 def _words(values: Array, unit: str = "") -> str:
     return f"{mean_pm(values)} {unit}".replace("-", "−").rstrip()
 
 
-def _figure_7(report: Report, charts: Charts, setup: Entry, level: str) -> dict[str, Any]:
+def _figure_7(report: Report, charts: Charts, setup: Entry, level: str) -> Figure:
     cells, paper, own = report.cells, report.paper, setup.id
     rows = [
         draw.row(
@@ -294,14 +311,14 @@ def _figure_7(report: Report, charts: Charts, setup: Entry, level: str) -> dict[
     ]
     chart = f"Fig. 7-{level}-{own}"
     charts[chart] = curve(rows, _names(report), x="best-effort flows", y="throughput over profile")
-    found = {
-        name: _words(crossings(paper, cells, own, level, s), "flows")
+    found = [
+        f"{_words(crossings(paper, cells, own, level, s), 'flows')} ({name})"
         for s, name in titles(report.paper).items()
-    }
-    return {"chart": chart, "title": setup.title, "level": level, "crossings": found}
+    ]
+    return Figure(chart, setup.title, f"{level} subscribed", ", ".join(found))
 
 
-def _figure_8(report: Report, charts: Charts, setup: Entry, profile: float) -> dict[str, Any]:
+def _figure_8(report: Report, charts: Charts, setup: Entry, profile: float) -> Figure:
     sweep, own = f"{profile:g} Mbit/s", setup.id
     rows = [
         draw.row(
@@ -314,10 +331,10 @@ def _figure_8(report: Report, charts: Charts, setup: Entry, profile: float) -> d
     ]
     chart = f"Fig. 8-{sweep}-{own}"
     charts[chart] = curve(rows, _names(report), x="subscription (%)", y="throughput over profile")
-    return {"chart": chart, "title": setup.title, "profile": sweep}
+    return Figure(chart, setup.title, f"Profile {sweep}")
 
 
-def _figure_9(report: Report, charts: Charts, setup: Entry, step: Entry) -> dict[str, Any]:
+def _figure_9(report: Report, charts: Charts, setup: Entry, step: Entry) -> Figure:
     count, own, unit = step.whole("flows"), setup.id, float(step.id)
     rows = [
         draw.row(
@@ -337,7 +354,7 @@ def _figure_9(report: Report, charts: Charts, setup: Entry, step: Entry) -> dict
         x="profile (Mbit/s)",
         y="throughput (Mbit/s)",
     )
-    return {"chart": chart, "title": setup.title, "step": step.id}
+    return Figure(chart, setup.title, f"Steps of {step.id} Mbit/s")
 
 
 def _buckets(report: Report, charts: Charts) -> str:
@@ -364,7 +381,7 @@ def _buckets(report: Report, charts: Charts) -> str:
     return "Buckets"
 
 
-def _sweeps(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
+def _sweeps(report: Report, charts: Charts) -> Iterator[Figure]:
     """Only with --full: how the largest profile fares under each value of what was left open."""
     for sweep in report.paper.sweeps:
         for setup in sweep.words("setups"):
@@ -385,8 +402,4 @@ def _sweeps(report: Report, charts: Charts) -> Iterator[dict[str, Any]]:
             charts[chart] = draw.response(
                 rows, values, names, x=sweep.title, y="1350 kbit/s flow (% of profile)"
             )
-            yield {
-                "chart": chart,
-                "title": sweep.title,
-                "setup": report.paper.find("setups", setup).title,
-            }
+            yield Figure(chart, report.paper.find("setups", setup).title, sweep.title)
