@@ -17,7 +17,7 @@ from inprofile.papers import verdicts
 
 
 def renew(reports: Path) -> None:
-    """Copy each paper's atlas, the verdicts of whole reproductions, the advice of a whole comparison."""
+    """Copy each paper's atlas and verdicts, and the advice of a whole comparison."""
     for name in papers.names():
         folder = papers.load(name).folder
         made = reports / name / NAME

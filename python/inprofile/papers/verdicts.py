@@ -1,7 +1,7 @@
-"""The verdicts of a paper's last whole reproduction, as `verdicts.json` in its folder keeps them.
+"""The verdicts of a paper's last reproduction, as `verdicts.json` in its folder keeps them.
 
-`make renew` takes them from `reports/PAPER/results.json` of `reproduce --full`. The documentation shows them,
-and a test holds README's counts to them.
+`make renew` takes them from `reports/PAPER/results.json`. The documentation shows them, and a test holds
+README's counts to them.
 """
 
 from __future__ import annotations
@@ -39,9 +39,11 @@ class Answered(TypedDict):
 
 
 class Verdicts(TypedDict):
-    """A whole reproduction of a paper."""
+    """A reproduction of a paper."""
 
     paper: str
+    #: With `--full`: with crossed readings, further set-ups and variants.
+    full: bool
     #: The most seeds that a scheme had.
     seeds: int
     #: Set-ups that were judged, the primary one first.
@@ -50,12 +52,14 @@ class Verdicts(TypedDict):
 
 
 def taken(results: Mapping[str, Any]) -> Verdicts:
-    """What is kept of a `results.json`. Raises `ValueError` for one that is not of `reproduce --full`."""
-    # Reports of an earlier version don't say whether they are full.
-    if results["quick"] or not results.get("full"):
-        raise ValueError(f"the results of {results['paper']} are of a part: run inprofile reproduce --full")
+    """What is kept of a `results.json`. Raises `ValueError` for one of a quick run."""
+    if results["quick"]:
+        raise ValueError(
+            f"the results of {results['paper']} are of a quick run: reproduce it without --quick"
+        )
     return Verdicts(
         paper=results["paper"],
+        full=results["full"],
         seeds=results["seeds"],
         setups=[s["id"] for s in results["setups"]],
         claims=[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ...quantity import pm
 from ...report import charts as draw
 from ...stats import UNLIKE, ci95, estimate
 from .. import Cell, Entry
+from ..figure import Figure, Panels
 from ..pairing import paired
 from .experiments import BASELINE, OURS, cell_of
 from .figures import lines
@@ -107,22 +109,31 @@ def _cell(report: Report, setup: str, topology: str, scheme: str, variant: str =
     return found
 
 
-def _view(report: Report, setup: Entry, charts: Charts) -> dict[str, Any]:
+@dataclass(frozen=True)
+class View:
     """Fig. 2–5 in one reading of the baseline."""
-    return {
-        "setup": setup,
-        "windows": _over_time(report, setup.id, "scenario-1", "cwnd", charts),
-        "bars": [
+
+    setup: Entry
+    windows: Sequence[Figure]
+    bars: Sequence[Figure]
+    rates: Sequence[Figure]
+
+
+def _view(report: Report, setup: Entry, charts: Charts) -> View:
+    return View(
+        setup,
+        _over_time(report, setup.id, "scenario-1", "cwnd", charts),
+        [
             _bars(report, setup.id, "scenario-1", "cwnd", charts),
             _bars(report, setup.id, "scenario-1", "x", charts),
             _bars(report, setup.id, "scenario-2", "x", charts),
             _bars(report, setup.id, "scenario-3", "x", charts),
         ],
-        "rates": _over_time(report, setup.id, "scenario-4", "rate", charts),
-    }
+        _over_time(report, setup.id, "scenario-4", "rate", charts),
+    )
 
 
-def _over_time(report: Report, setup: str, topology: str, what: str, charts: Charts) -> list[dict[str, Any]]:
+def _over_time(report: Report, setup: str, topology: str, what: str, charts: Charts) -> list[Figure]:
     """Fig. 2 and Fig. 5: a line a flow, ours and the baseline's on the same scale."""
     promised = contracts(report.paper, report.paper.find("topologies", topology))
     factor, y = (1e6, "Mbit/s") if what == "rate" else (1.0, "packets")
@@ -141,7 +152,7 @@ def _over_time(report: Report, setup: str, topology: str, what: str, charts: Cha
         name = f"{what}-{topology}-{setup}-{scheme}"
         words = [f"{r / 1e6:g} Mbit/s" for r in promised]
         charts[name] = lines(t, found, words, y=y, top=1.05 * top)
-        shown.append({"chart": name, "scheme": report.paper.find("schemes", scheme).title})
+        shown.append(Figure(name, report.paper.find("schemes", scheme).title))
     return shown
 
 
@@ -151,7 +162,7 @@ def _lines_of(measures: Measures, what: str, factor: float) -> tuple[Array, dict
     return t, {name.replace(f"{what}.", "flow "): trace.line / factor for name, trace in traces.items()}
 
 
-def _bars(report: Report, setup: str, topology: str, what: str, charts: Charts) -> dict[str, Any]:
+def _bars(report: Report, setup: str, topology: str, what: str, charts: Charts) -> Figure:
     """Fig. 3 and Fig. 4: a column a flow and scheme, beside what contracts ask for."""
     paper = report.paper
     about = paper.find("topologies", topology)
@@ -175,20 +186,33 @@ def _bars(report: Report, setup: str, topology: str, what: str, charts: Charts) 
     schemes = [*(paper.find("schemes", s).title for s in (BASELINE, OURS)), THEORY]
     charts[name] = draw.bars(rows, schemes, x="flow", y=y)
     theory = "C·r/Σr" if what == "x" else "C·RTT·r/Σr"
-    return {
-        "chart": name,
-        "topology": about,
-        "what": "Throughput" if what == "x" else "Mean window",
-        "theory": theory,
-    }
+    title = "Throughput" if what == "x" else "Mean window"
+    return Figure(name, about.title, title, f"{about.title} ({about.text}); theory: {theory}")
 
 
 def _pm(values: Array, factor: float = 1.0) -> str:
     return pm(estimate(float(v) / factor for v in values))
 
 
-def _queues(report: Report) -> Iterator[dict[str, Any]]:
-    """What happens in the queues, by scenario and scheme."""
+@dataclass(frozen=True)
+class Queued:
+    """What happens in the queues in a scenario under a scheme, each figure with its interval in words."""
+
+    topology: str
+    scheme: str
+    #: Mean queue of every hop, and the first's over bandwidth times delay.
+    queues: Sequence[str]
+    ratio: str
+    loss_in: str
+    loss_out: str
+    in_share: str
+    total: str
+    timeouts: str
+    overflow: str
+    fi: str
+
+
+def _queues(report: Report) -> Iterator[Queued]:
     paper = report.paper
     for cell, m in report.cells.items():
         topology = paper.find("topologies", cell.topology)
@@ -200,55 +224,87 @@ def _queues(report: Report) -> Iterator[dict[str, Any]]:
             title += f", {paper.find('setups', cell.setup).title}"
         if cell.variant:
             title += f", {paper.find('variants', cell.variant).title}"
-        yield {
-            "topology": topology.title,
-            "scheme": title,
-            "queues": [_pm(m[f"queue.{n}"]) for n in range(1, len(topology.words("hops")) + 1)],
-            "ratio": _pm(m["queue.1"], pipe),
-            "loss_in": _pm(100 * m["loss_in"]),
-            "loss_out": _pm(100 * m["loss_out"]),
-            "in_share": _pm(100 * m["in_share"]),
-            "total": _pm(m["total"], 1e6),
-            "timeouts": _pm(m["timeouts"]),
-            "overflow": _pm(100 * m["overflow"]),
-            "fi": _pm(m["fi"]),
-        }
+        yield Queued(
+            topology=topology.title,
+            scheme=title,
+            queues=[_pm(m[f"queue.{n}"]) for n in range(1, len(topology.words("hops")) + 1)],
+            ratio=_pm(m["queue.1"], pipe),
+            loss_in=_pm(100 * m["loss_in"]),
+            loss_out=_pm(100 * m["loss_out"]),
+            in_share=_pm(100 * m["in_share"]),
+            total=_pm(m["total"], 1e6),
+            timeouts=_pm(m["timeouts"]),
+            overflow=_pm(100 * m["overflow"]),
+            fi=_pm(m["fi"]),
+        )
 
 
-def _ablation(report: Report) -> Iterator[dict[str, Any]]:
-    """Marker and queue changed one at a time: rows of marker and queue, a column a scenario."""
+@dataclass(frozen=True)
+class Ablated:
+    """A marker and a queue, each ours or the baseline's: index and slow starts of every scenario."""
+
+    setup: str
+    scheme: str
+    found: Sequence[tuple[str, str]]
+
+
+def _ablation(report: Report) -> Iterator[Ablated]:
     paper = report.paper
     topologies = [t.id for t in paper.topologies if "tsw2cm-dwred" in t.get("beside", ())]
     for setup in paper.setups:
         for scheme in (BASELINE, "tsw2cm-dwred", "twam-wred", OURS):
             cells = [_cell(report, setup.id, topology, scheme) for topology in topologies]
-            yield {
-                "setup": setup.title,
-                "scheme": paper.find("schemes", scheme).title,
-                "found": [(_pm(m["fi"]), _pm(m["timeouts"])) for m in cells],
-            }
+            yield Ablated(
+                setup.title,
+                paper.find("schemes", scheme).title,
+                [(_pm(m["fi"]), _pm(m["timeouts"])) for m in cells],
+            )
 
 
-def _sources(report: Report) -> Iterator[dict[str, Any]]:
+@dataclass(frozen=True)
+class Source:
+    """What comes of one way to see windows at the edge."""
+
+    topology: str
+    scheme: str
+    fi: str
+    rate_error: str
+    window_error: str
+    queue: str
+    timeouts: str
+    total: str
+
+
+def _sources(report: Report) -> Iterator[Source]:
     """What the edge takes for a window, against the senders' own."""
     first = report.paper.setups[0].id
     for topology in report.paper.topologies:
         known = [s for s in topology.get("beside", ()) if "windows" in report.paper.find("schemes", s)]
         for scheme in [OURS, *known] if known else ():
             m = _cell(report, first, topology.id, scheme)
-            yield {
-                "topology": topology.title,
-                "scheme": report.paper.find("schemes", scheme).title,
-                "fi": _pm(m["fi"]),
-                "rate_error": _pm(m["rate_error"]),
-                "window_error": _pm(m["window_error"]),
-                "queue": _pm(m["queue.1"], _pipe(report, topology.id)),
-                "timeouts": _pm(m["timeouts"]),
-                "total": _pm(m["total"], 1e6),
-            }
+            yield Source(
+                topology=topology.title,
+                scheme=report.paper.find("schemes", scheme).title,
+                fi=_pm(m["fi"]),
+                rate_error=_pm(m["rate_error"]),
+                window_error=_pm(m["window_error"]),
+                queue=_pm(m["queue.1"], _pipe(report, topology.id)),
+                timeouts=_pm(m["timeouts"]),
+                total=_pm(m["total"], 1e6),
+            )
 
 
-def _paths(report: Report) -> Iterator[dict[str, Any]]:
+@dataclass(frozen=True)
+class Path:
+    """A core that two paths share: what the near and the far flows get."""
+
+    scheme: Entry
+    near: str
+    far: str
+    fi: str
+
+
+def _paths(report: Report) -> Iterator[Path]:
     """Two paths of unequal round trips: by turns, and in one queue."""
     topology = report.paper.find("topologies", "two-paths")
     half = len(topology.numbers("contracts")) // 2
@@ -258,12 +314,7 @@ def _paths(report: Report) -> Iterator[dict[str, Any]]:
             np.sum([m[f"x.{i}"] for i in span], axis=0)
             for span in (range(1, half + 1), range(half + 1, 2 * half + 1))
         )
-        yield {
-            "scheme": report.paper.find("schemes", scheme),
-            "near": _pm(near, 1e6),
-            "far": _pm(far, 1e6),
-            "fi": _pm(m["fi"]),
-        }
+        yield Path(report.paper.find("schemes", scheme), _pm(near, 1e6), _pm(far, 1e6), _pm(m["fi"]))
 
 
 def _cells_of(report: Report, sweep: Entry) -> list[tuple[str, Measures]]:
@@ -276,7 +327,7 @@ def _swept(report: Report, sweep: Entry) -> bool:
     return bool(_cells_of(report, sweep))
 
 
-def _sweep(report: Report, sweep: Entry, charts: Charts) -> dict[str, Any]:
+def _sweep(report: Report, sweep: Entry, charts: Charts) -> Panels:
     """How shares and windows answer to an assumed parameter."""
     title = report.paper.find("schemes", OURS).title
     found = _cells_of(report, sweep)
@@ -292,5 +343,5 @@ def _sweep(report: Report, sweep: Entry, charts: Charts) -> dict[str, Any]:
         charts[name] = draw.response(
             rows, [value for value, _ in found], [title], x=sweep.title, y=y, assumed=sweep.word("assumed")
         )
-        shown.append({"chart": name, "what": y})
-    return {"sweep": sweep, "seeds": len(found[0][1].seeds), "charts": shown}
+        shown.append(Figure(name, y))
+    return Panels(f"{sweep.title} ({len(found[0][1].seeds)} seeds)", shown)
