@@ -51,12 +51,13 @@ class Claims(Directive):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """Take them from the paper's folder; raise ValueError where it has no atlas or no verdicts."""
+        """Take them from the paper's folder; raise ValueError where it has no atlas."""
         paper = load(self.arguments[0])
         found, judged = committed(paper), verdicts.committed(paper)
-        if found is None or judged is None:
-            raise ValueError(f"{paper.name} has no atlas or no verdicts: make renew")
-        return [html(_verdicts(paper, judged)), html(_shares(paper, found))]
+        if found is None:
+            raise ValueError(f"{paper.name} has no atlas: make renew")
+        told = [] if judged is None else [html(_verdicts(paper, judged))]
+        return [*told, html(_shares(paper, found))]
 
 
 def _verdicts(paper: Paper, judged: Verdicts) -> str:
@@ -100,7 +101,7 @@ def _shares(paper: Paper, found: dict[str, Any]) -> str:
     atlas = atlas_context(found, paper.claims)
     rows = [
         (
-            f"<b>{escape(claim['id'])}</b>",
+            f"<b>{escape(claim['id'])}</b> {escape(claim['text'])}",
             *(f"{share['percent']:.0f} %" for share in claim["shares"]),
             escape("; ".join(claim["decisive"]) or "nothing alone"),
         )

@@ -321,7 +321,7 @@ def _b8(paper: Paper, cells: Cells, setup: str, variant: str = "") -> Finding:
     for scheme, name in titles(paper).items():
         own = [cells[c]["in_drops"] for c in counted if c.scheme == scheme]
         # Every run below 100 % is a sample of its own.
-        label = f"{name}: no IN packet dropped, {len(own)} experiments"
+        label = f"{name}: no IN packet dropped, {len(own)} experiment{'s' * (len(own) != 1)}"
         compared.append(
             Comparison(label, list(np.concatenate(own)), "below", null=none, unit="packets a run")
         )
