@@ -53,7 +53,7 @@ def test_they_are_of_this_paper(name: str, tmp_path: Path) -> None:
 
 
 def test_readme_says_as_many_of_each() -> None:
-    """Its numbers add up to the claims there are; they are those of the verdicts where all papers have them."""
+    """Its numbers add up to the claims there are, and are those of the verdicts once all papers have them."""
     said = re.search(
         r"of the (\d+) answers in the papers' primary set-ups(.*?)\. ", README.read_text("utf-8"), re.S
     )
