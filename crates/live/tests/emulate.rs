@@ -98,6 +98,27 @@ fn datagrams_go_from_socket_to_socket() {
     assert!(flow.in_order_payload_bytes.abs_diff(472 * tally.received) < 472 * 50);
 }
 
+/// Datagrams leave their socket with ECT(1), pass an L4S queue first, and come to the receiver with CE where it marked them; what no
+/// mark slows down is dropped once all of them are marked.
+#[test]
+fn ect1_goes_through_both_kernels() {
+    let Some(_) = support::namespace() else { return };
+    let run = live(&[
+        ("duration", "3 s"),
+        ("measure", "{ from = \"1 s\", to = \"3 s\" }"),
+        ("flows.tcp.count", "1"),
+        ("flows.tcp.rtt", "\"20 ms\""),
+        ("flows.tcp.traffic", r#"{ kind = "cbr", rate = "8 Mbit/s", packet = "500 B", ecn = "ect1" }"#),
+        ("links.bottleneck.queue", r#"{ aqm = "dualpi2", limit = "300 packets" }"#),
+    ]);
+    let total = &run.outcome.links[0].total;
+    let (marked, sent): (u64, u64) = (total.marked.iter().sum(), total.sent.iter().sum());
+    let overload: u64 = total.dropped[inprofile_core::aqm::l4s::coupling::OVERLOAD.index()].iter().sum();
+    assert!(sent > 1000 && marked * 10 > sent * 9, "{marked} of {sent} marked");
+    assert!(overload > 500, "{overload} dropped under overload");
+    assert_eq!(run.report.strays, 0);
+}
+
 /// Thirty-five bytes have no room for a header and a number.
 #[test]
 fn datagrams_too_small_for_a_number_are_refused() {

@@ -2,14 +2,11 @@
 //! even spacing.
 
 use inprofile_core::aqm::dualpi2::Params;
-use inprofile_core::aqm::l4s::coupling::Saturation;
+use inprofile_core::aqm::l4s::coupling::{MOST_COUPLING, Saturation};
 use inprofile_core::aqm::l4s::order::Bound;
 use inprofile_core::params::Params as _;
 use inprofile_core::params::Values;
 use inprofile_core::units::{Backlog, Bytes, Duration};
-
-/// The largest coupling factor that tc takes.
-const MOST_COUPLING: f64 = 255.0;
 
 /// The words after `dualpi2`, and what they do not say: a setting, and why.
 pub(super) fn words(values: &Values, limit: Backlog, packet: Bytes) -> (String, Vec<(String, String)>) {

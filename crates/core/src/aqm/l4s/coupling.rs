@@ -14,7 +14,7 @@
 
 use crate::aqm::red::EARLY;
 use crate::packet::{Ecn, Packet};
-use crate::params::Fault;
+use crate::params::{Context, Fault, Warning};
 use crate::rng::Rng;
 use crate::units::Bytes;
 use crate::verdict::{Cause, Departure, Why};
@@ -68,14 +68,35 @@ pub struct Config {
     pub min_backlog: u64,
 }
 
+/// The largest coupling factor; Linux's, too.
+pub const MOST_COUPLING: f64 = 255.0;
+
 impl Common {
-    /// §2.5.1: marks are to be no rarer than drops.
+    /// §2.5.1: marks are to be no rarer than drops. Whether the base probability is ever applied.
     ///
     /// # Errors
-    /// For a coupling factor below 1.
-    pub fn check(&self) -> Result<(), Fault> {
+    /// For a coupling factor below 1 or beyond [`MOST_COUPLING`].
+    pub fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        if self.k > MOST_COUPLING {
+            return Err(Fault {
+                field: "k",
+                problem: format!(
+                    "k = {}: L4S packets would all be marked before anything else is noticed",
+                    self.k
+                ),
+                remedy: format!("k = 2 (RFC 9332 §2.5.1), or another of at most {MOST_COUPLING}"),
+            });
+        }
         if self.k >= 1.0 {
-            return Ok(());
+            let spared = context.limit.filter(|l| self.min_backlog.0 as f64 >= l.bytes(context.packet));
+            let text = |limit| {
+                format!(
+                    "a full queue ({limit}) is no more than min_backlog ({}): the limit drops, nothing else ever does",
+                    self.min_backlog
+                )
+            };
+            let warning = |limit| Warning { field: "min_backlog", text: text(limit) };
+            return Ok(spared.map(warning).into_iter().collect());
         }
         Err(Fault {
             field: "k",

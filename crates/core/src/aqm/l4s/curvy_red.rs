@@ -39,13 +39,25 @@ crate::params! {
     }
 }
 
+/// U is "a small positive integer" (§B.1).
+const MOST_CURVINESS: u64 = 8;
+
 impl Build for Params {
     type Mechanism = CurvyRed;
 
     fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
         order::fit(self.classic_weight)?;
-        self.coupling.check()?;
-        let mut warnings = Vec::new();
+        let mut warnings = self.coupling.check(context)?;
+        if self.curviness > MOST_CURVINESS {
+            return Err(Fault {
+                field: "curviness",
+                problem: format!(
+                    "curviness = {}: no delay below min_th + range would be noticed",
+                    self.curviness
+                ),
+                remedy: format!("curviness = 1 (RFC 9332 §B.1), or another of at most {MOST_CURVINESS}"),
+            });
+        }
         if let (Some(limit), Some(rate)) = (context.limit, context.link_rate)
             && rate.bytes_in(self.min_th) >= limit.bytes(context.packet)
         {

@@ -25,6 +25,9 @@ crate::params! {
     }
 }
 
+/// The shortest time between updates.
+const SHORTEST_UPDATE: Duration = Duration::from_micros(1);
+
 /// What the controller is set to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gains {
@@ -43,8 +46,6 @@ impl Params {
     #[must_use]
     pub fn gains(&self) -> Gains {
         let t_update = self.t_update.unwrap_or(self.target.min(Duration(self.rtt_max.0 / 3)));
-        // Whole picoseconds: never none.
-        let t_update = t_update.max(Duration(1));
         let rtt_max = self.rtt_max.secs();
         Gains {
             target: self.target.secs(),
@@ -57,10 +58,17 @@ impl Params {
     /// Whether the values go together, and in this place.
     ///
     /// # Errors
-    /// See [`Common::check`].
+    /// See [`Common::check`]; and for updates too close to each other.
     pub fn fit(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
-        self.coupling.check()?;
-        let mut warnings = Vec::new();
+        let mut warnings = self.coupling.check(context)?;
+        let t_update = self.gains().t_update;
+        if t_update < SHORTEST_UPDATE {
+            return Err(Fault {
+                field: if self.t_update.is_some() { "t_update" } else { "rtt_max" },
+                problem: format!("p′ would move every {t_update}: no link needs it, and none keeps up"),
+                remedy: "t_update = \"16 ms\" (RFC 9332 §A.1), or another of at least 1 us".into(),
+            });
+        }
         if let (Some(limit), Some(rate)) = (context.limit, context.link_rate)
             && rate.bytes_in(self.target) >= limit.bytes(context.packet)
         {

@@ -4,10 +4,13 @@ use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
 use super::*;
 use crate::params::defaults;
+use crate::units::Backlog;
 use crate::verdict::Silent;
 
+const NOWHERE: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
+
 fn law(common: Common) -> (Coupling, Rng) {
-    common.check().expect("it fits");
+    common.check(&NOWHERE).expect("it fits");
     (Coupling::new(common.config()), Rng::for_component(1, "coupling"))
 }
 
@@ -138,10 +141,15 @@ fn a_short_queue_is_spared() {
 }
 
 #[test]
-fn a_factor_below_one_is_refused() {
-    let fault = Common { k: 0.5, ..defaults() }.check().expect_err("starvation");
-    assert_eq!(fault.field, "k");
-    assert!(fault.problem.contains("0.5") && fault.remedy.contains("k = 2"));
+fn what_can_not_work_is_refused_or_told() {
+    for k in [0.5, 255.5, 1e200] {
+        let fault = Common { k, ..defaults() }.check(&NOWHERE).expect_err("starvation");
+        assert_eq!(fault.field, "k");
+        assert!(fault.problem.contains(&k.to_string()) && fault.remedy.contains("k = 2"));
+    }
+    let short = Context { limit: Some(Backlog::Packets(3.0)), ..NOWHERE };
+    let told = Common { min_backlog: Bytes(3000), ..defaults() }.check(&short).expect("it is allowed");
+    assert_eq!(told.iter().map(|w| w.field).collect::<Vec<_>>(), ["min_backlog"]);
 }
 
 proptest! {

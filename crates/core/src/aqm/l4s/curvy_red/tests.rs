@@ -142,5 +142,6 @@ fn what_can_not_work_is_refused_or_told() {
     let buffer =
         Context { limit: Some(Backlog::Bytes(250_000.0)), link_rate: Some(Rate(8_000_000)), ..CONTEXT };
     assert_eq!(told(&figure9, &buffer), Ok(vec!["min_th"]));
+    assert_eq!(told(&Params { curviness: 9, ..defaults() }, &CONTEXT), Err("curviness"));
     assert_eq!(told(&Params { classic_weight: 0.7, ..defaults() }, &CONTEXT), Err("classic_weight"));
 }

@@ -10,7 +10,7 @@ use crate::aqm::red::EARLY;
 use crate::packet::Ecn;
 use crate::params::defaults;
 use crate::registry::AnyAqm;
-use crate::units::Backlog;
+use crate::units::{Backlog, Duration};
 
 fn bench(params: &Params) -> Bench {
     params.check(&CONTEXT).expect("it fits");
@@ -133,6 +133,9 @@ fn what_can_not_work_is_refused_or_told() {
     };
     let common = |common: Common| Params { coupling: common, ..defaults() };
     assert_eq!(told(defaults(), &CONTEXT), Ok(vec![]));
+    let often = Params { t_update: Some(Duration(1)), ..defaults() };
+    assert_eq!(told(often, &CONTEXT), Err("t_update"));
+    assert_eq!(told(Params { rtt_max: Duration(1), ..defaults() }, &CONTEXT), Err("rtt_max"));
     assert_eq!(told(common(Common { k: 0.9, ..defaults() }), &CONTEXT), Err("k"));
     let short = Context { limit: Some(Backlog::Packets(15.0)), ..CONTEXT };
     assert_eq!(told(defaults(), &short), Ok(vec!["target"]), "15 ms at 8 Mbit/s");
