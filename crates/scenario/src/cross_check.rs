@@ -11,7 +11,7 @@ use inprofile_sim::network::Profile;
 use inprofile_sim::tcp;
 
 use crate::model::{
-    Group, Link, MAX_CLASSES, MAX_MEASURED, MAX_SAMPLES, Model, Queue, Signals, Source, Target,
+    Group, Link, MAX_CLASSES, MAX_MEASURED, MAX_OBJECTS, MAX_SAMPLES, Model, Queue, Signals, Source, Target,
 };
 use crate::traffic::Traffic;
 
@@ -44,6 +44,17 @@ fn requests(root: &Section<'_, '_>, model: &Model) {
                 if table.get("count").is_some() { table.locate("count") } else { table.place().clone() };
             let problem = format!("{n} connections are no whole number of pages of {each} connections");
             root.report().error(&place, problem, format!("count = {}", n.next_multiple_of(each).max(each)));
+        }
+        if let Traffic::Web(web) = sends {
+            let objects = (group.count / web.connections as usize) as u64 * u64::from(web.objects);
+            if objects > MAX_OBJECTS {
+                let problem = format!("{objects} objects on all pages; the maximum is {MAX_OBJECTS}");
+                root.report().error(
+                    &table.locate("traffic"),
+                    problem,
+                    "write fewer objects, or a smaller count",
+                );
+            }
         }
         if matches!(sends, Traffic::Web(_) | Traffic::Video(_)) && group.tcp.profile != tcp::Profile::Rfc {
             let problem = format!("{} needs TCP by the RFCs", group.traffic.name);

@@ -19,6 +19,8 @@ pub const MAX_FLOWS: u64 = 1_000_000;
 pub const MAX_TABLES: usize = 10_000;
 /// The most samples all monitors together may take: each is a row of several numbers in memory.
 pub const MAX_SAMPLES: u64 = 20_000_000;
+/// The most objects that all pages of a group may have.
+pub const MAX_OBJECTS: u64 = 10_000_000;
 /// The most steps that a link's capacity may have.
 pub const MAX_STEPS: usize = 10_000;
 /// The most flows whose delays may be measured: each may take 80 kB.

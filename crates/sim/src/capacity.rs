@@ -15,6 +15,8 @@ pub struct Capacity {
     steps: Vec<(Time, Rate)>,
     /// After how long it begins anew; later than the last step.
     repeat: Option<Duration>,
+    /// What is sent until then, in bits times seconds over picoseconds; 1 where it does not begin anew.
+    round: u128,
 }
 
 impl Capacity {
@@ -22,7 +24,11 @@ impl Capacity {
     #[must_use]
     pub fn new(first: Rate, steps: &[(Time, Rate)], repeat: Option<Duration>) -> Capacity {
         let all = std::iter::once((Time::ZERO, first)).chain(steps.iter().copied());
-        Capacity { steps: all.collect(), repeat }
+        let steps: Vec<(Time, Rate)> = all.collect();
+        let ends = steps.iter().skip(1).map(|s| s.0.0).chain(repeat.map(|r| r.0));
+        let sent = |((at, rate), end): (&(Time, Rate), u64)| u128::from(rate.0) * u128::from(end - at.0);
+        let round = if repeat.is_some() { steps.iter().zip(ends).map(sent).sum() } else { 1 };
+        Capacity { steps, repeat, round }
     }
 
     /// The changes after the start, and after how long they begin anew.
@@ -49,6 +55,15 @@ impl Capacity {
     pub fn serialise(&self, begins: Time, size: Bytes) -> Duration {
         let mut left = u128::from(size.0) * 8 * BIT;
         let mut now = begins;
+        if let Some(repeat) = self.repeat {
+            // Whatever it begins with, as long as a round lasts it sends what a round has: all but the last are skipped.
+            let skipped = (left / self.round).saturating_sub(1);
+            let Ok(lasts) = u64::try_from(skipped.saturating_mul(u128::from(repeat.0))) else {
+                return Duration(u64::MAX);
+            };
+            left -= skipped * self.round;
+            now = Time(now.0.saturating_add(lasts));
+        }
         loop {
             let (rate, stays) = self.at(now);
             let rate = u128::from(rate.0);
@@ -107,6 +122,9 @@ mod tests {
         assert_eq!(takes(39 + 4000, 1250), MS + 9 * MS / 10);
         // More than a round holds, 220 kbit: 40 ms for each of two rounds, 1 ms for the rest.
         assert_eq!(takes(0, (2 * 220_000 + 10_000) / 8), 81 * MS);
+        // As many rounds as fill a day are not gone through one by one.
+        let tiny = Capacity::new(Rate(1), &[(Time(1), Rate(3))], Some(Duration(2)));
+        assert_eq!(tiny.serialise(Time(0), Bytes(21_600)), Duration(86_400_000_000_000_000));
         let mean = c.mean(Duration(40 * MS));
         assert!((mean - 5.5e6).abs() < 1.0, "{mean}");
     }

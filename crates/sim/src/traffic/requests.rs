@@ -71,7 +71,9 @@ impl<C: Clock> Requests<C> {
     /// An acknowledgement arrived: with that of the last segment comes the next request.
     pub fn on_ack<const TRACE: bool>(&mut self, ack: Ack<'_>, host: &mut FlowHost<'_, C, TRACE>) {
         self.sender.on_ack(ack, host);
-        if self.sender.all_acknowledged()
+        // What was cut short by the flow's stop has not arrived.
+        if !self.stopped
+            && self.sender.all_acknowledged()
             && let Some((asked, bits)) = self.asked.take()
         {
             self.arrived(asked, bits, host);
