@@ -71,7 +71,7 @@ impl Capacity {
             match stays {
                 Some(stays) if stays.0 < takes => {
                     left -= rate * u128::from(stays.0);
-                    now = now + stays;
+                    now += stays;
                 }
                 _ => return Duration(now.since(begins).0.saturating_add(takes)),
             }
@@ -87,7 +87,7 @@ impl Capacity {
             let (rate, stays) = self.at(now);
             let stays = stays.map_or(u64::MAX, |s| s.0).min(until.0 - now.0);
             bits += rate.0 as f64 * Duration(stays).secs();
-            now = now + Duration(stays);
+            now += Duration(stays);
             if now.0 >= until.0 {
                 break;
             }
