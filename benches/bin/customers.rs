@@ -1,10 +1,12 @@
 //! What 10,000 customers cost the router, and whether each gets his share.
 //!
-//! `bench-customers [ROUNDS [flows]]` prints JSON; with `flows` the first alone. The router's own code runs on frames from memory, without ports, in virtual time.
+//! `bench-customers [ROUNDS [flows|look]]` prints JSON; with `flows` or `look` that alone. The router's own code runs on frames from memory, without ports, in virtual time.
 //! - `new_flow_ns`: CPU time of a packet of a flow never seen before, 64 B UDP from addresses spread over 10.0.0.0/8, which by turns
 //!   belongs to one customer and to 10,000 with a prefix and a token bucket each; `ratio` is that of one round, the median of all.
 //! - `reload`: of the file of 10,000 customers with queues of their own for one in which each tenth has another contract: reading
 //!   it and preparing it, beside the packets, and how long packets are held while it is taken over.
+//! - `look`: `stats` and the metrics of 10,000 customers with queues of their own: how long packets are held at a time while
+//!   their state is copied or accounts are checked, at the median and at worst, and how long the rest takes beside them.
 //! - `memory_kib`: what such a router takes, and a customer of it.
 //! - `share`: 10,000 customers, all backlogged for 10 s at 10 Gbit/s, with packets of 1,500 B, and of 64 B to 1,500 B by customer:
 //!   the worst error of a share, relative to it, and in points of a hundred of the link.
@@ -15,7 +17,13 @@ use std::{env, fs, hint};
 use inprofile_benches::{cpu_time, median};
 use inprofile_core::units::Time;
 use inprofile_daemon::config::{self, Config};
+use inprofile_daemon::hub::Reloads;
+use inprofile_daemon::metrics;
+use inprofile_daemon::presence::Standing;
 use inprofile_daemon::router::{self, Next, Router};
+use inprofile_daemon::snapshot::{Building, PortState};
+use inprofile_live::io::PortCounts;
+use inprofile_live::io::afpacket::Oddities;
 use inprofile_live::packet::Layer;
 
 /// Packets of a turn.
@@ -162,6 +170,57 @@ fn reload() -> String {
     )
 }
 
+/// How long packets are held while their router's state is looked at.
+fn look() -> String {
+    let mut router = Router::new(read(&queued("400 kbit/s")), Layer::Ip, 1);
+    let mut packet = [0; 1500];
+    for i in 0..4 * CUSTOMERS {
+        fill(&mut packet, i % CUSTOMERS, 1, 1);
+        router.arrive(Time(u64::from(i) * 1_000), 0, Layer::Ip, &mut packet);
+    }
+    let port = |interface: &str| PortState {
+        interface: interface.into(),
+        counts: PortCounts::default(),
+        oddities: Oddities::default(),
+        standing: Standing::Away,
+        taken_away: 0,
+        link: None,
+    };
+    let (mut holding, mut telling) = (Vec::new(), Vec::new());
+    let mut ms = |since: Instant| holding.push(since.elapsed().as_secs_f64() * 1e3);
+    for i in 0..5 {
+        let now = Time(1_000_000_000 + i);
+        let start = Instant::now();
+        let mut building = Building::begin(&router, now, false, ["a", "b"].map(port));
+        ms(start);
+        for done in std::iter::repeat_with(|| {
+            let start = Instant::now();
+            let done = building.go_on(&router, now);
+            ms(start);
+            done
+        }) {
+            if done {
+                break;
+            }
+        }
+        let start = Instant::now();
+        router.audit().expect("every packet is accounted for");
+        ms(start);
+        let start = Instant::now();
+        let mut snapshot = building.finish();
+        snapshot.name_all();
+        hint::black_box(snapshot.json().to_string());
+        hint::black_box(metrics::page(&snapshot, &Reloads::default(), (0, 0)));
+        telling.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    let worst = holding.iter().copied().fold(0.0, f64::max);
+    format!(
+        "\"look\": {{\"held_ms\": {:.2}, \"held_worst_ms\": {worst:.2}, \"beside_ms\": {:.1}}}",
+        median(holding),
+        median(telling)
+    )
+}
+
 /// The worst error of a customer's share: relative to it, and in points of a hundred of the link. So many packets of everybody's
 /// always wait.
 fn share(seconds: u64, waiting: u64, size: impl Fn(u32) -> usize) -> (f64, f64) {
@@ -202,13 +261,17 @@ fn main() {
     if env::args().nth(2).is_some_and(|only| only == "flows") {
         return println!("{{{}}}", new_flows(rounds));
     }
+    if env::args().nth(2).is_some_and(|only| only == "look") {
+        return println!("{{{}}}", look());
+    }
     // First, as it tells what memory it takes.
     let reload = reload();
+    let look = look();
     let flows = new_flows(rounds);
     let equal = share(10, 5, |_| 1500);
     let mixed = share(10, 45, |customer| [64, 1500, 576, 1280][customer as usize % 4]);
     println!(
-        "{{{flows}, {reload}, \"share\": {{\"equal\": {{\"relative\": {:.5}, \"points\": {:.6}}}, \"mixed\": {{\"relative\": {:.5}, \"points\": {:.6}}}}}}}",
+        "{{{flows}, {reload}, {look}, \"share\": {{\"equal\": {{\"relative\": {:.5}, \"points\": {:.6}}}, \"mixed\": {{\"relative\": {:.5}, \"points\": {:.6}}}}}}}",
         equal.0, equal.1, mixed.0, mixed.1
     );
 }

@@ -103,6 +103,7 @@ impl Hub {
     /// If the packet thread doesn't answer.
     pub fn snapshot(&self) -> Result<Box<Snapshot>, String> {
         let mut snapshot = self.command(Command::Snapshot)?;
+        snapshot.name_all();
         let links = lock(&self.links).clone();
         for (port, link) in snapshot.ports.iter_mut().zip(links) {
             port.link = link;

@@ -2,6 +2,7 @@
 
 mod asked;
 
+use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::config::{Config, Fail};
 use crate::log::Log;
 use crate::presence::Standing;
 use crate::router::{Next, Router, Unused};
-use crate::snapshot::{PortState, Snapshot};
+use crate::snapshot::{Building, PortState, Snapshot};
 
 pub use asked::{Asked, Waiting, ask};
 
@@ -116,6 +117,9 @@ struct Loop<'a, P: ?Sized> {
     bypass: bool,
     places: [Place; 2],
     preparing: Option<Preparing>,
+    /// Who has asked for a snapshot, and that for the first of them.
+    lookers: VecDeque<Asked<Box<Snapshot>>>,
+    building: Option<Building>,
     audit: Time,
     /// How far the router is: everything that came up to then has been taken in.
     until: Time,
@@ -166,6 +170,7 @@ pub fn run<P: Ports + ?Sized>(
             }
         }
         this.take_over(false)?;
+        this.look();
         this.round(drain_until.is_none())?;
         pulse.beat();
     }
@@ -175,7 +180,9 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
     fn new(io: &'a mut P, router: Router, standings: [Standing; 2], seed: u64, log: Log) -> Loop<'a, P> {
         let (audit, until) = (Time::ZERO, Time::ZERO);
         let places = standings.map(|standing| Place { standing, taken_away: 0 });
-        Loop { io, router: Some(router), log, seed, bypass: false, places, preparing: None, audit, until }
+        let (lookers, building, preparing) = (VecDeque::new(), None, None);
+        let (router, bypass) = (Some(router), false);
+        Loop { io, router, log, seed, bypass, places, preparing, lookers, building, audit, until }
     }
 
     fn obey(&mut self, command: Command) -> io::Result<()> {
@@ -188,17 +195,26 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
                 }
                 asked.answer(());
             }
-            Command::Snapshot(asked) if asked.take() => {
-                if let Some(router) = &self.router {
-                    let ports = [0, 1].map(|p| self.port(p, &router.config.ports[p]));
-                    asked.answer(Box::new(Snapshot::of(router, self.until, self.bypass, ports)));
-                }
-            }
+            Command::Snapshot(asked) if asked.take() => self.lookers.push_back(asked),
             Command::Port(port, standing, asked) if asked.take() => asked.answer(self.change(port, standing)),
             // Withdrawn; or the end, which is not ours to bring about.
             _ => {}
         }
         Ok(())
+    }
+
+    /// Goes on with what somebody has asked to see: a slice, between packets.
+    fn look(&mut self) {
+        let Some(router) = &self.router else { return };
+        if self.building.is_none() && !self.lookers.is_empty() {
+            let ports = [0, 1].map(|p| self.port(p, &router.config.ports[p]));
+            self.building = Some(Building::begin(router, self.until, self.bypass, ports));
+        }
+        if self.building.as_mut().is_some_and(|b| b.go_on(router, self.until))
+            && let (Some(asked), Some(building)) = (self.lookers.pop_front(), self.building.take())
+        {
+            asked.answer(building.finish());
+        }
     }
 
     /// A port now.
@@ -297,7 +313,7 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
     /// Waits, takes in, sends. While it drains it takes nothing in.
     fn round(&mut self, open: bool) -> io::Result<()> {
         let Some(router) = &mut self.router else { return Err(io::Error::other("a reload broke off")) };
-        let soon = self.io.now() + LOOK;
+        let soon = if self.lookers.is_empty() { self.io.now() + LOOK } else { self.io.now() };
         let until = router.due().map_or(soon, |due| due.min(soon));
         self.io.wait(Some(until))?;
         let (layer, now) = (self.io.layer(), self.io.now());
@@ -312,7 +328,7 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
                 now.max(*reached)
             };
             router.advance(*reached);
-            Ok(if audit && router.failure.is_none() { router.check() } else { Ok(()) })
+            Ok(if audit && router.failure.is_none() { router.audit() } else { Ok(()) })
         }));
         if audit {
             self.audit = now + AUDIT;

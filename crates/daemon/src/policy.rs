@@ -241,6 +241,7 @@ impl Policy for Classifier {
                 self.control_frame(now, (*kind, *size), link, Some(h))
             }
             Ok(headers) => self.packet(now, headers),
+            Err(Opaque { why: Unread::MacControl, .. }) => self.rules.as_ref().map(|_| Decision::Refuse),
             Err(Opaque { link, .. }) => self.unreadable(now, link),
         };
         // Nothing is done in this direction.

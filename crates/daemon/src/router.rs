@@ -18,6 +18,9 @@ use crate::policy::Classifier;
 
 pub use next::{Next, Unused};
 
+/// Queues whose accounts are checked at a time: no packet waits for more.
+const AUDITED: usize = 256;
+
 /// What leaves: frames, each with the moment its turn came.
 struct Leaving<'a>(&'a mut Frames);
 
@@ -38,6 +41,8 @@ pub struct Lane {
     pub lateness: Lateness,
     /// Whether some mechanism looks at what goes the other way.
     sees_reverse: bool,
+    /// Up to which queue the accounts were last checked.
+    audited: usize,
 }
 
 /// The router without its ports.
@@ -65,7 +70,7 @@ impl Router {
             let markers = Vec::from_iter(direction.into_iter().flat_map(|d| next::markers(d, &config, seed)));
             let (parts, sees_reverse) = next::parts(direction, &config, layer, seed, markers, None);
             let path = Datapath::new(policy, parts);
-            Lane { path, leaving: Frames::default(), lateness: Lateness::default(), sees_reverse }
+            Lane { path, leaving: Frames::default(), lateness: Lateness::default(), sees_reverse, audited: 0 }
         });
         Router { config, lanes, failure: None, since_failure: [0; 2] }
     }
@@ -142,7 +147,19 @@ impl Router {
         self.lanes.iter_mut().for_each(|l| l.path.policy.set_bypass(on));
     }
 
-    /// Whether every frame is accounted for.
+    /// Whether every frame is accounted for, in total, and by the counts of some queues, of others at every call.
+    ///
+    /// # Errors
+    /// What doesn't add up, and in which direction.
+    pub fn audit(&mut self) -> Result<(), String> {
+        for (lane, name) in self.lanes.iter_mut().zip(DIRECTIONS) {
+            let next = lane.path.check_totals().and_then(|()| lane.path.check_queues(lane.audited, AUDITED));
+            lane.audited = next.map_err(|e| format!("{name}: {e}"))?;
+        }
+        Ok(())
+    }
+
+    /// Whether every frame is accounted for, by all queues' counts too.
     ///
     /// # Errors
     /// What doesn't add up, and in which direction.

@@ -1,13 +1,12 @@
 //! The router at one moment: what `stats` and the metrics show.
 
+mod building;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use inprofile_core::packet::Colour;
 use inprofile_core::queue::fifo::Counts;
-use inprofile_core::units::Time;
 use inprofile_core::verdict::Cause;
-use inprofile_live::datapath::ClassState as PathClass;
 use inprofile_live::datapath::customer::CustomerCounts;
 use inprofile_live::datapath::lateness::Lateness;
 use inprofile_live::datapath::marking::MarkerCounts;
@@ -16,10 +15,10 @@ use inprofile_live::io::afpacket::Oddities;
 use inprofile_live::io::link::Link;
 use serde_json::{Map, Value as Json, json};
 
-use crate::config::{Config, DIRECTIONS};
-use crate::policers;
+use crate::config::Config;
 use crate::presence::Standing;
-use crate::router::{Lane, Router};
+
+pub use building::Building;
 
 /// Everything that is counted.
 #[derive(Clone, Debug)]
@@ -155,20 +154,6 @@ pub struct MarkerState {
 }
 
 impl Snapshot {
-    /// Taken now.
-    #[must_use]
-    pub fn of(router: &Router, now: Time, bypass: bool, ports: [PortState; 2]) -> Snapshot {
-        Snapshot {
-            uptime: now.secs(),
-            bypass,
-            failure: router.failure.clone(),
-            since_failure: router.since_failure.iter().sum(),
-            ports,
-            directions: (0..2).map(|i| direction(router, i, &router.lanes[i], now)).collect(),
-            config: Arc::clone(&router.config),
-        }
-    }
-
     /// As one object.
     #[must_use]
     pub fn json(&self) -> Json {
@@ -226,62 +211,6 @@ impl Snapshot {
             (None, true) => "bypass",
             (None, false) => "normal",
         }
-    }
-}
-
-fn direction(router: &Router, i: usize, lane: &Lane, now: Time) -> DirectionState {
-    let path = &lane.path;
-    let config = router.config.directions[i].as_ref();
-    let totals = path.totals();
-    let names = config.map_or_else(
-        || vec!["transparent".to_owned()],
-        |d| d.classes.iter().map(|c| c.name.clone()).collect(),
-    );
-    let classes = classes(path.classes(), names, now);
-    let own_queues = config.into_iter().flat_map(|d| &d.customers).filter_map(|c| {
-        let names = c.own.as_ref()?.classes.iter().map(|(_, class)| class.name.clone());
-        Some((c.place, self::classes(path.classes_of(c.place), names, now)))
-    });
-    let queued = path.queued();
-    let of = config.into_iter().flat_map(|d| {
-        let customers = d.customers.iter().map(|c| (c.name.clone(), c.marker.name));
-        let aggregate = d.aggregate.as_ref().map(|m| ("aggregate".to_owned(), m.name));
-        customers.chain(aggregate).chain(policers::of(d).map(|p| (p.name, "policer")))
-    });
-    let markers = of
-        .zip(path.markers())
-        .map(|((name, kind), m)| MarkerState {
-            name,
-            kind,
-            counts: *m.counts(),
-            gauges: gather(|show| m.marker.gauges(now, show)),
-            stats: gather(|show| m.marker.stats(show)),
-        })
-        .collect();
-    DirectionState {
-        name: DIRECTIONS[i],
-        came: totals.came,
-        passed: totals.passed,
-        bypassed: path.policy.bypassed(),
-        refused: totals.refused,
-        marker_dropped: totals.marker_dropped,
-        policed: totals.policed,
-        too_late: totals.too_late,
-        length_disagrees: totals.length_disagrees,
-        no_buffer: totals.no_buffer,
-        sent: totals.sent,
-        dropped: Colour::ALL.iter().map(|c| queued.dropped_of(*c)).sum(),
-        waiting: path.waiting(),
-        by_place: path.customers().to_vec(),
-        own_queues: own_queues.collect(),
-        amiss: path.check().err(),
-        census: path.census().iter().collect(),
-        control_excess: path.policy.control_excess().collect(),
-        classes,
-        markers,
-        lateness: lane.lateness,
-        flows: path.policy.flows().len(),
-        flows_replaced: path.policy.flows().replaced(),
     }
 }
 
@@ -344,29 +273,6 @@ impl CustomerState<'_> {
             "delay": { "packets": c.delay.count(), "sum_s": c.delay.sum(), "mean_ms": c.delay.mean() * 1e3, "p99_ms": c.delay.quantile(0.99) * 1e3 },
         })
     }
-}
-
-/// Queues as they are shown, by their names.
-fn classes<'c>(
-    states: impl Iterator<Item = PathClass<'c>>,
-    names: impl IntoIterator<Item = String>,
-    now: Time,
-) -> Vec<ClassState> {
-    let each = states.zip(names).map(|(c, name)| ClassState {
-        name,
-        counts: *c.counts(),
-        waiting: c.waiting(),
-        gauges: gather(|show| c.aqm().gauges(now, show)),
-        stats: gather(|show| c.aqm().stats(show)),
-    });
-    each.collect()
-}
-
-/// What a mechanism shows, as a list.
-fn gather<T>(show: impl FnOnce(&mut dyn FnMut(&'static str, T))) -> Vec<(&'static str, T)> {
-    let mut all = Vec::new();
-    show(&mut |name, value| all.push((name, value)));
-    all
 }
 
 fn port(p: &PortState) -> Json {

@@ -8,19 +8,27 @@ use inprofile_core::params::Context;
 use inprofile_core::registry::{AnyMarker, Registry};
 use inprofile_core::units::{Backlog, Bytes, Rate};
 use inprofile_live::code_points::{CodePoints, Dscp};
+use inprofile_live::packet::{Control, SHORTEST_PAYLOAD};
 
 use super::{Class, MOST_CLASSES, values};
 
 /// The name of the class of control frames.
 pub(super) const CONTROL: &str = "control";
-/// Its queue, in packets: policed, little ever waits there.
+/// Its queue, in packets, beside what policers let through at once.
 const CONTROL_LIMIT: f64 = 100.0;
+const MOST_CONTROL_LIMIT: f64 = 20_000.0;
 /// The most a queue holds, in bytes.
 const LARGEST_LIMIT: f64 = 1e9;
 /// The name of the class of the three colours.
 pub(super) const ASSURED: &str = "assured";
 /// The name of the class of what is left.
 pub(super) const BEST_EFFORT: &str = "best_effort";
+
+/// How many control frames may wait: all kinds' bursts of the shortest, so that no flood of some makes the queue overflow.
+pub(super) fn control_limit(burst: Bytes) -> Backlog {
+    let bursts = (Control::ALL.len() as u64 * burst.0).div_ceil(SHORTEST_PAYLOAD as u64);
+    Backlog::Packets((CONTROL_LIMIT + bursts as f64).min(MOST_CONTROL_LIMIT))
+}
 
 /// That of control frames: nobody else's, and first served.
 pub(super) fn control_class(registry: &Registry) -> Option<Class> {

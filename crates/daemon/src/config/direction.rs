@@ -6,7 +6,7 @@ use inprofile_core::registry::Registry;
 use inprofile_core::units::Bytes;
 use inprofile_live::code_points::CodePoints;
 
-use super::classes::{ASSURED, BEST_EFFORT, Link, class, classes, control_class, marker};
+use super::classes::{ASSURED, BEST_EFFORT, Link, class, classes, control_class, control_limit, marker};
 use super::frames::Frames;
 use super::role::{self, Said};
 use super::{Direction, customers, queues};
@@ -62,6 +62,7 @@ pub(super) fn read(entry: &Entry<'_, '_>, above: &Above<'_>) -> Option<Direction
     classes.extend(last?);
     let (rate, (customers, groups), shared) = (rate?, found?, shared?);
     let (control, control_sender) = frames.control(rate, customers.len(), packet);
+    classes[Direction::CONTROL].limit = control_limit(control.burst);
     let aggregate = None;
     let mut direction = Direction {
         rate,

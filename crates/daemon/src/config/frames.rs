@@ -11,9 +11,11 @@ const LEAST_CONTROL: Rate = Rate(32_000);
 const MOST_CONTROL: Rate = Rate(1_000_000);
 const CONTROL_A_CUSTOMER: Rate = Rate(1_000);
 const MOST_SHARE: u64 = 100;
-/// Full packets that may come at once.
+/// What may come at once: so many full packets, or so much of the rate where that is more.
 const CONTROL_BURST: u64 = 4;
-/// Of that for each sender: this share, within these bounds, but no more than half.
+const CONTROL_BURST_TIME: Duration = Duration::from_millis(50);
+/// Of that for each sender: this share of the rate, within these bounds, but no more than half; and a quarter of the burst, one or
+/// two full packets.
 const SENDERS_SHARE: u64 = 8;
 const LEAST_SENDER: Rate = Rate(16_000);
 const MOST_SENDER: Rate = Rate(64_000);
@@ -56,12 +58,13 @@ impl Frames {
     pub(super) fn control(&self, rate: Rate, customers: usize, packet: Bytes) -> (Policing, Policing) {
         let share = (rate.0 / CONTROL_SHARE).clamp(LEAST_CONTROL.0, MOST_CONTROL.0);
         let of_customers = (CONTROL_A_CUSTOMER.0 * customers as u64).min(rate.0 / MOST_SHARE);
-        let burst = Bytes(packet.0 * CONTROL_BURST);
-        let all = Policing { rate: Rate(share.max(of_customers).min(rate.0)), burst };
+        let of_all = Rate(share.max(of_customers).min(rate.0));
+        let in_time = of_all.bytes_in(CONTROL_BURST_TIME) as u64;
+        let all = Policing { rate: of_all, burst: Bytes(in_time.max(packet.0 * CONTROL_BURST)) };
         let all = self.control.unwrap_or(all);
         let of_sender = (all.rate.0 / SENDERS_SHARE).clamp(LEAST_SENDER.0, MOST_SENDER.0);
-        let Policing { rate, burst } = all.half();
-        let sender = Policing { rate: Rate(of_sender.min(rate.0)), burst: burst.max(packet) };
+        let burst = Bytes((all.burst.0 / 4).clamp(packet.0, packet.0 * 2));
+        let sender = Policing { rate: Rate(of_sender.min(all.half().rate.0)), burst };
         (all, self.control_sender.unwrap_or(sender))
     }
 }

@@ -189,6 +189,9 @@ fn a_port_goes_and_comes_and_is_shown() {
         let told = waiting.answer(std::time::Duration::ZERO).unwrap();
         let (asked, waiting) = ask();
         this.obey(Command::Snapshot(asked)).unwrap();
+        while !this.lookers.is_empty() {
+            this.look();
+        }
         let shown = waiting.answer(std::time::Duration::ZERO).unwrap();
         assert_eq!(shown.ports[0].standing, THERE[0], "the other goes on");
         (told, shown.ports[1].standing.clone(), shown.ports[1].taken_away)
@@ -199,6 +202,57 @@ fn a_port_goes_and_comes_and_is_shown() {
     assert_eq!(tell(Standing::Away), (Ok(()), Standing::Away, 1));
     assert_eq!(tell(Standing::InUse(3)), (Ok(()), Standing::InUse(3), 1));
     assert_eq!(tell(Standing::Away), (Ok(()), Standing::Away, 2));
+}
+
+/// Who asks what a thousand customers do is shown them a slice a round, each with what he had then; a reload in between begins anew.
+#[test]
+fn many_customers_are_shown_in_slices() {
+    let text = |customers: u32| {
+        let each = |n| {
+            format!(
+                "[[upstream.customers]]\nname = \"c{n}\"\nvlan = {n}\nmarker = {{ kind = \"token_bucket\", depth = \"3 kB\" }}\ncontract = \"1 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"5 packets\" }}\n"
+            )
+        };
+        let each: String = (1..=customers).map(each).collect();
+        let text = format!(
+            "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"8 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\n{each}"
+        );
+        config::parse(text.as_bytes(), "r.toml", &router::registry()).unwrap().0
+    };
+    let mut io = Replay::new(Layer::Ip, Vec::new());
+    let (log, _) = Log::start(Level::Error, None).unwrap();
+    let mut this = Loop::new(&mut io, Router::new(text(1000), Layer::Ip, 1), THERE, 1, log);
+    let (asked, waiting) = ask();
+    this.obey(Command::Snapshot(asked)).unwrap();
+    let mut rounds = 0;
+    let mut look = |this: &mut Loop<'_, Replay>| {
+        rounds += 1;
+        this.look();
+        let seen = this.building.as_ref().map(Building::customers);
+        assert!(seen.is_none_or(|seen| seen <= 128 * rounds), "{seen:?} after {rounds}");
+    };
+    look(&mut this);
+    look(&mut this);
+    // Set up anew for fewer.
+    let router = this.router.take().unwrap();
+    this.router = Some(router.reconfigure(text(600), Layer::Ip, 1, Time(1)));
+    while this.building.is_some() {
+        look(&mut this);
+    }
+    let mut shown = waiting.answer(std::time::Duration::ZERO).unwrap();
+    assert!(rounds >= 2 + 600 / 128, "{rounds}");
+    shown.name_all();
+    let up = &shown.directions[0];
+    assert_eq!((shown.customers(0).count(), up.own_queues.len()), (600, 600));
+    assert_eq!((up.markers[599].name.as_str(), up.markers[599].kind), ("c600", "token_bucket"));
+    assert_eq!(
+        (up.markers[600].name.as_str(), up.own_queues[599].1[0].name.as_str()),
+        ("control arp", "assured")
+    );
+    assert_eq!(
+        (up.classes[0].name.as_str(), shown.directions[1].classes[0].name.as_str()),
+        ("control", "transparent")
+    );
 }
 
 /// What was told to stop sends what waits.

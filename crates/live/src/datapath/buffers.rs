@@ -9,21 +9,29 @@ pub struct Slot(u32);
 pub struct Buffers {
     places: Vec<Vec<u8>>,
     free: Vec<Slot>,
+    /// Bytes that all places hold, used or not.
+    held: usize,
     most: usize,
 }
+
+/// From so many bytes on a short packet doesn't keep a long one's room. Where a limit is in bytes many short packets may wait: long
+/// ones by turns would make each of their places as large as a long one's.
+const MUCH: usize = 16 << 20;
+/// How much longer than its packet a place may then be.
+const ROOMY: usize = 8;
 
 impl Buffers {
     /// Room for at most so many.
     #[must_use]
     pub fn new(most: usize) -> Buffers {
-        Buffers { places: Vec::new(), free: Vec::new(), most: most.min(u32::MAX as usize) }
+        Buffers { places: Vec::new(), free: Vec::new(), held: 0, most: most.min(u32::MAX as usize) }
     }
 
     /// Another bound; what is kept above it stays until it is released. Free places' memory goes back to the system.
     pub fn set_most(&mut self, most: usize) {
         self.most = most.min(u32::MAX as usize);
         for slot in &self.free {
-            self.places[slot.0 as usize] = Vec::new();
+            self.held -= std::mem::take(&mut self.places[slot.0 as usize]).capacity();
         }
     }
 
@@ -42,8 +50,13 @@ impl Buffers {
     /// Keeps a copy there.
     pub fn fill(&mut self, slot: Slot, frame: &[u8]) {
         let place = &mut self.places[slot.0 as usize];
+        let before = place.capacity();
+        if self.held > MUCH && before > ROOMY * frame.len() {
+            *place = Vec::with_capacity(frame.len());
+        }
         place.clear();
         place.extend_from_slice(frame);
+        self.held = self.held + place.capacity() - before;
     }
 
     /// What is kept there.
@@ -84,6 +97,28 @@ mod tests {
         b.release(x);
         let z = keep(&mut b, b"four and more").unwrap();
         assert_eq!((z, b.get_mut(z).to_vec(), b.used()), (x, b"four and more".to_vec(), 2));
+    }
+
+    /// Short packets fill all places, and a long one goes through each.
+    #[test]
+    fn short_packets_do_not_keep_room_for_long_ones() {
+        let mut b = Buffers::new(50_000);
+        let mut waiting: std::collections::VecDeque<Slot> = (0..50_000).map(|_| b.take().unwrap()).collect();
+        waiting.iter().for_each(|slot| b.fill(*slot, &[0; 60]));
+        for _ in 0..50_000 {
+            for size in [1514, 60] {
+                b.release(waiting.pop_front().unwrap());
+                let slot = b.take().unwrap();
+                b.fill(slot, &vec![0; size]);
+                waiting.push_front(slot);
+            }
+            waiting.rotate_left(1);
+        }
+        let held: usize = b.places.iter().map(Vec::capacity).sum();
+        assert_eq!((held, b.used()), (b.held, 50_000));
+        assert!(held < MUCH + 50_000 * 60 * ROOMY, "{held} bytes for {} of packets", 50_000 * 60);
+        b.set_most(1);
+        assert_eq!(b.places.iter().map(Vec::capacity).sum::<usize>(), b.held);
     }
 
     #[test]

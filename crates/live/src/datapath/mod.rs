@@ -161,11 +161,13 @@ impl<P: Policy> Datapath<P> {
         let verdict = self.queue.arrive(now, member, &packet, held, &mut self.rng, &mut Silent);
         witness.queued(now, number, verdict);
         while let Some(victim) = self.queue.take_evicted() {
+            self.totals.queue_dropped += 1;
             self.buffers.release(victim.slot);
             self.drop_of(victim.customer, Cause::EVICTED);
             witness.lost(now, victim.number, Cause::EVICTED);
         }
         if let Admission::Drop(cause) = verdict {
+            self.totals.queue_dropped += 1;
             self.buffers.release(slot);
             self.drop_of(way.customer, cause);
             return;
@@ -272,12 +274,14 @@ impl<P: Policy> Datapath<P> {
         witness: &mut W,
     ) -> bool {
         let (buffers, rng, customers) = (&mut self.buffers, &mut self.rng, &mut self.customers);
+        let dropped = &mut self.totals.queue_dropped;
         let next = self.queue.depart(
             at,
             |held| held.packet,
             rng,
             &mut Silent,
             |held, cause| {
+                *dropped += 1;
                 buffers.release(held.slot);
                 if let Some(counts) = counts(customers, held.customer) {
                     counts.drop(cause);
@@ -286,6 +290,7 @@ impl<P: Policy> Datapath<P> {
             },
         );
         while let Some(victim) = self.queue.take_evicted() {
+            self.totals.queue_dropped += 1;
             self.buffers.release(victim.slot);
             self.drop_of(victim.customer, Cause::EVICTED);
             witness.lost(at, victim.number, Cause::EVICTED);

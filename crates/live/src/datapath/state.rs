@@ -26,6 +26,8 @@ pub struct Totals {
     pub policed: u64,
     /// Dropped because all buffers were in use.
     pub no_buffer: u64,
+    /// Dropped by queues, on arrival or later.
+    pub queue_dropped: u64,
     /// Sent at the shaped rate.
     pub sent: u64,
     /// Dropped when they should have left too long ago.
@@ -108,20 +110,57 @@ impl<P> Datapath<P> {
         &self.totals
     }
 
-    /// Whether every frame that came in is accounted for.
+    /// Whether every frame that came in is accounted for, in total; this takes no longer with more customers.
+    ///
+    /// # Errors
+    /// What doesn't add up.
+    pub fn check_totals(&self) -> Result<(), String> {
+        let t = &self.totals;
+        let dropped = t.refused + t.marker_dropped + t.policed + t.no_buffer + t.queue_dropped + t.too_late;
+        if t.came != t.passed + t.sent + dropped + self.waiting() {
+            return Err(format!("{t:?}, {} waiting", self.waiting()));
+        }
+        Ok(())
+    }
+
+    /// Whether the queues' own counts add up, of so many members of the hierarchy from this one on; where the next ones begin.
+    ///
+    /// # Errors
+    /// What doesn't add up.
+    pub fn check_queues(&self, from: usize, count: usize) -> Result<usize, String> {
+        let end = CUSTOMERS + self.customers.len();
+        let until = from.saturating_add(count).min(end);
+        for member in from..until {
+            for class in self.queue.classes(member).into_iter().flatten() {
+                let (c, waiting) = (class.queue.counts(), class.queue.waiting());
+                let dropped: u64 = Colour::ALL.iter().map(|colour| c.dropped_of(*colour)).sum();
+                let gone = c.sent.iter().sum::<u64>() + dropped;
+                let waiting: u64 = waiting.iter().map(|n| u64::from(*n)).sum();
+                if c.arrived.iter().sum::<u64>() != gone + waiting {
+                    return Err(format!("queue {member}: {c:?}, {waiting} waiting"));
+                }
+            }
+        }
+        Ok(if until == end { 0 } else { until })
+    }
+
+    /// Whether every frame that came in is accounted for, by all queues' counts together too.
     ///
     /// # Errors
     /// What doesn't add up.
     pub fn check(&self) -> Result<(), String> {
-        let t = &self.totals;
+        self.check_totals()?;
+        self.check_queues(0, usize::MAX)?;
         let counts = self.queued();
         let dropped: u64 = Colour::ALL.iter().map(|c| counts.dropped_of(*c)).sum();
         let sent: u64 = counts.sent.iter().sum();
         let waiting = counts.arrived.iter().sum::<u64>().wrapping_sub(sent + dropped);
-        let gone =
-            t.passed + t.refused + t.marker_dropped + t.policed + t.no_buffer + t.sent + t.too_late + dropped;
-        if t.came != gone + waiting || self.buffers.used() as u64 != waiting {
-            return Err(format!("{t:?}, {dropped} dropped by the queue, {waiting} waiting"));
+        let Totals { queue_dropped, sent: left, too_late, .. } = self.totals;
+        if (dropped, sent, waiting) != (queue_dropped, left + too_late, self.waiting()) {
+            let t = &self.totals;
+            return Err(format!(
+                "{t:?}, {dropped} dropped by queues, {sent} sent by them, {waiting} waiting"
+            ));
         }
         Ok(())
     }

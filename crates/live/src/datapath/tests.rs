@@ -362,3 +362,21 @@ fn classes_leave_their_packets_to_heirs() {
     let times: Vec<_> = out.0.iter().map(|(at, number, _)| (at.0, *number)).collect();
     assert_eq!(times, [(0, 0), (MS, 3), (3 * MS, 1), (4 * MS, 2)]);
 }
+
+/// Accounts that are wrong by one packet are found, in total and by a queue's own counts.
+#[test]
+fn accounts_that_do_not_add_up_are_found() {
+    let mut path = datapath(2.0, Vec::new(), 10);
+    let mut sent = Sent::default();
+    for n in 0..10 {
+        path.arrive(Time(n), &mut packet(1, 1000, 0), &mut sent);
+    }
+    assert!(path.totals.queue_dropped > 0);
+    assert_eq!((path.check(), path.check_totals(), path.check_queues(0, 1)), (Ok(()), Ok(()), Ok(1)));
+    assert_eq!(path.check_queues(1, 9), Ok(0), "and from the first again");
+    path.totals.queue_dropped += 1;
+    assert!(path.check_totals().is_err() && path.check().is_err());
+    path.totals.queue_dropped -= 1;
+    path.buffers.take();
+    assert!(path.check_totals().is_err() && path.check().is_err());
+}

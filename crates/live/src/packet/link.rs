@@ -14,6 +14,8 @@ mod ether {
     pub const ARP: u16 = 0x0806;
     pub const RARP: u16 = 0x8035;
     pub const IPV6: u16 = 0x86dd;
+    /// PAUSE (IEEE 802.3 Annex 31B).
+    pub const MAC_CONTROL: u16 = 0x8808;
     pub const SLOW_PROTOCOLS: u16 = 0x8809;
     pub const MPLS: u16 = 0x8847;
     /// Of labels that the one before has given out, once multicast.
@@ -40,6 +42,8 @@ mod ppp {
 pub const ETHERNET_HEADER: usize = 14;
 /// Shorter frames are padded to 60 bytes, tags and the check sequence beside that (IEEE 802.3 §3.2.8).
 pub const SHORTEST_PAYLOAD: usize = 46;
+/// What customers' packets usually have between: two tags and a PPPoE header. Longer headers are charged.
+pub(super) const USUAL_BEFORE_IP: usize = 2 * ether::TAG + 8;
 /// The most VLAN tags that are looked behind.
 pub const MOST_TAGS: u8 = 4;
 /// The most MPLS labels that are looked behind.
@@ -112,6 +116,7 @@ impl Link {
             ether::SLOW_PROTOCOLS => Err(Unread::Control(Control::SlowProtocols)),
             ether::EAPOL => Err(Unread::Control(Control::Eapol)),
             ether::LLDP => Err(Unread::Control(Control::Lldp)),
+            ether::MAC_CONTROL => Err(Unread::MacControl),
             length if length < ether::FIRST_TYPE => Err(self.llc(frame)),
             _ => Err(Unread::NotIp),
         }

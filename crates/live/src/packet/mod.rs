@@ -70,7 +70,7 @@ pub struct Headers {
     /// What stands before the IP header.
     pub link: Link,
     /// Bytes received behind the link layer, whatever the length field says; the padding of a short frame isn't among
-    /// them.
+    /// them, but what there is of tags and labels beyond what is usual is: they take room on the link.
     pub size: u32,
     /// A length field says something else than that.
     pub length_disagrees: bool,
@@ -191,6 +191,8 @@ pub enum Unread {
     Truncated,
     /// A header that can't be: a wrong version, a length shorter than itself.
     Malformed,
+    /// PAUSE and its like: meant for the port that hears it, no bridge forwards it (IEEE 802.1Q Table 8-1).
+    MacControl,
 }
 
 /// What a frame turned out to be.
@@ -204,7 +206,7 @@ pub struct Census {
 
 impl Census {
     /// The kinds, in the order of [`Census::iter`].
-    pub const NAMES: [&'static str; 20] = [
+    pub const NAMES: [&'static str; 21] = [
         "ipv4_tcp",
         "ipv4_udp",
         "ipv4_other",
@@ -225,6 +227,7 @@ impl Census {
         "too_deep",
         "truncated",
         "malformed",
+        "mac_control",
     ];
 
     /// Counts one frame.
@@ -245,6 +248,7 @@ impl Census {
             Err(Opaque { why: Unread::TooDeep, .. }) => 17,
             Err(Opaque { why: Unread::Truncated, .. }) => 18,
             Err(Opaque { why: Unread::Malformed, .. }) => 19,
+            Err(Opaque { why: Unread::MacControl, .. }) => 20,
         };
         self.counts[index] += 1;
     }
