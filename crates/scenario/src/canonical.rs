@@ -53,7 +53,7 @@ pub(crate) fn canonical(model: &Model) -> String {
 
 fn tcp_table(tcp: &tcp::Config) -> Json {
     json!({
-        "profile": match tcp.profile { tcp::Profile::Rfc => "rfc", tcp::Profile::Ns2 => "ns2" },
+        "profile": match tcp.profile { tcp::Profile::Rfc => "rfc", tcp::Profile::Linux => "linux", tcp::Profile::Ns2 => "ns2" },
         "congestion": tcp.congestion.name(),
         "sack": tcp.congestion.uses_sack(),
         "ecn": tcp.ecn,

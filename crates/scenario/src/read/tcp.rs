@@ -11,6 +11,8 @@ inprofile_core::choice! {
     pub enum Rules {
         /// The RFCs.
         Rfc = "rfc",
+        /// Linux's sender: RACK and tail loss probes (RFC 8985), proportional rate reduction (RFC 6937), HyStart with cubic.
+        Linux = "linux",
         /// The one-way TCP of ns-2 2.35.
         Ns2 = "ns2",
     }
@@ -25,7 +27,7 @@ inprofile_core::choice! {
         NewReno = "newreno",
         /// RFC 2018: recovery by selective acknowledgements (rfc: RFC 6675).
         Sack = "sack",
-        /// RFC 9438, with recovery as for sack; rfc only.
+        /// RFC 9438, with recovery as for sack; rfc and linux only.
         Cubic = "cubic",
     }
 }
@@ -35,26 +37,26 @@ inprofile_core::params! {
     pub struct Tcp {
         /// Which implementation's rules and defaults a connection follows. Default: `rfc`.
         profile: Option<Rules>;
-        /// Loss recovery and growth of the window. Default: `reno`.
+        /// Loss recovery and growth of the window. Default: `reno`; linux: `cubic`.
         congestion: Option<Control>;
         /// Whether recovery is by selective acknowledgements; cubic can do without, and then recovers as newreno.
         /// Default: as congestion has it (cubic: true).
         sack: Option<bool>;
-        /// Explicit congestion notification (RFC 3168), agreed on by both ends; rfc only. Queues mark where their `ecn`
+        /// Explicit congestion notification (RFC 3168), agreed on by both ends; rfc and linux only. Queues mark where their `ecn`
         /// is true. Default: false.
         ecn: Option<bool>;
-        /// Payload of a full packet. Default: 1460 B (rfc), 1000 B (ns2).
+        /// Payload of a full packet. Default: 1460 B (rfc, linux), 1000 B (ns2).
         segment: Option<Bytes> [POSITIVE];
         /// Headers of every packet. Default: 40 B.
         header: Option<Bytes> [POSITIVE];
-        /// The receiver's window. Default: 1000 packets (rfc), 20 packets (ns2).
+        /// The receiver's window. Default: 1000 packets (rfc, linux), 20 packets (ns2).
         window: Option<Backlog> [POSITIVE];
         /// A random delay of up to this long before each send. Default: none.
         jitter: Option<Duration>;
         /// How long an acknowledgement may wait for a second packet; 0 s: every packet is acknowledged at once.
-        /// Default: 100 ms (rfc), 0 s (ns2).
+        /// Default: 100 ms (rfc), 40 ms (linux), 0 s (ns2).
         delayed_ack: Option<Duration>;
-        /// The minimum retransmission timeout (RTO). Default: 1 s (rfc, RFC 6298 §2.4), 200 ms (ns2).
+        /// The minimum retransmission timeout (RTO). Default: 1 s (rfc, RFC 6298 §2.4), 200 ms (linux, ns2).
         min_rto: Option<Duration> [POSITIVE];
         /// Congestion window at the start. Default: 10 packets of up to 1460 B, fewer of larger ones (rfc, RFC 6928), 2
         /// packets (ns2).
@@ -108,26 +110,34 @@ fn initial_window(segment: u32) -> u32 {
 /// Fills in what the profile says.
 fn complete(tcp: &Tcp) -> Config {
     let rules = tcp.profile.unwrap_or(Rules::Rfc);
-    let ns2 = rules == Rules::Ns2;
+    let (ns2, linux) = (rules == Rules::Ns2, rules == Rules::Linux);
     let by_profile = |rfc: u32, for_ns2: u32| if ns2 { for_ns2 } else { rfc };
-    let delayed = tcp.delayed_ack.unwrap_or(Duration::from_millis(u64::from(by_profile(100, 0))));
+    let delayed = tcp
+        .delayed_ack
+        .unwrap_or(Duration::from_millis(u64::from(by_profile(if linux { 40 } else { 100 }, 0))));
     let packets = |b: Option<Backlog>| b.map(|b| b.amount() as u32);
     let bytes = |b: Option<Bytes>| b.map(|b| b.0.min(LARGEST_PACKET) as u32);
     let segment = bytes(tcp.segment).unwrap_or(by_profile(1460, 1000));
     Config {
-        profile: if ns2 { Profile::Ns2 } else { Profile::Rfc },
-        congestion: match tcp.congestion.unwrap_or(Control::Reno) {
+        profile: match rules {
+            Rules::Rfc => Profile::Rfc,
+            Rules::Linux => Profile::Linux,
+            Rules::Ns2 => Profile::Ns2,
+        },
+        congestion: match tcp.congestion.unwrap_or(if linux { Control::Cubic } else { Control::Reno }) {
+            Control::Cubic => Congestion::Cubic { sack: tcp.sack.unwrap_or(true) },
             Control::Reno => Congestion::Reno,
             Control::NewReno => Congestion::NewReno,
             Control::Sack => Congestion::Sack,
-            Control::Cubic => Congestion::Cubic { sack: tcp.sack.unwrap_or(true) },
         },
         segment,
         header: bytes(tcp.header).unwrap_or(40),
         window: packets(tcp.window).unwrap_or(by_profile(1000, 20)),
         jitter: tcp.jitter.unwrap_or(Duration::ZERO),
         delayed_ack: (delayed > Duration::ZERO).then_some(delayed),
-        min_rto: tcp.min_rto.unwrap_or(Duration::from_millis(u64::from(by_profile(1000, 200)))),
+        min_rto: tcp
+            .min_rto
+            .unwrap_or(Duration::from_millis(u64::from(by_profile(if linux { 200 } else { 1000 }, 200)))),
         initial_window: packets(tcp.initial_window).unwrap_or(by_profile(initial_window(segment), 2)),
         limited_transmit: tcp.limited_transmit.unwrap_or(true),
         ecn: tcp.ecn.unwrap_or(false),
@@ -160,6 +170,13 @@ fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
         }
     }
     let config = complete(&tcp);
+    if config.profile == Profile::Linux && !config.congestion.uses_sack() {
+        fault(
+            section.locate("congestion"),
+            "the linux profile recovers by selective acknowledgements".into(),
+            "write congestion = \"sack\", which grows the window as Reno does, or \"cubic\"",
+        );
+    }
     if config.profile == Profile::Ns2 {
         if let Congestion::Cubic { .. } = config.congestion {
             fault(

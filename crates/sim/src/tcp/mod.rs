@@ -35,6 +35,8 @@ pub struct Config {
 pub enum Profile {
     /// The RFCs.
     Rfc,
+    /// Linux's: RACK, tail loss probes, proportional rate reduction, HyStart.
+    Linux,
     /// The one-way TCP of ns-2 2.35.
     Ns2,
 }
@@ -132,6 +134,7 @@ pub fn sequence_number(segment: u32, size: u32) -> u32 {
     if segment == 0 { 0 } else { (segment - 1).wrapping_mul(size).wrapping_add(1) }
 }
 
+pub mod linux;
 pub mod ns2;
 pub mod receiver;
 pub mod rfc;
@@ -197,11 +200,13 @@ impl Tally {
     }
 }
 
-/// A sender of either profile.
+/// A sender of any profile.
 #[derive(Clone, Debug)]
 pub enum Sender<C: Clock> {
     /// By the RFCs.
     Rfc(rfc::Sender<C>),
+    /// As in Linux.
+    Linux(Box<linux::Sender<C>>),
     /// As in ns-2.
     Ns2(ns2::Sender<C>),
 }
@@ -210,6 +215,7 @@ macro_rules! either {
     ($self:ident, $s:ident => $body:expr) => {
         match $self {
             Sender::Rfc($s) => $body,
+            Sender::Linux($s) => $body,
             Sender::Ns2($s) => $body,
         }
     };
@@ -220,6 +226,7 @@ impl<C: Clock> Sender<C> {
     pub fn new(config: &Config, uniform: impl FnOnce() -> f64) -> Sender<C> {
         match config.profile {
             Profile::Rfc => Sender::Rfc(rfc::Sender::new(config)),
+            Profile::Linux => Sender::Linux(Box::new(linux::Sender::new(config))),
             Profile::Ns2 => Sender::Ns2(ns2::Sender::new(config, uniform())),
         }
     }
@@ -237,7 +244,11 @@ impl<C: Clock> Sender<C> {
     /// A timer of the sender expired.
     pub fn on_timer<H: Host<Clock = C>>(&mut self, which: TimerKind, host: &mut H) {
         match which {
-            TimerKind::Retransmit => either!(self, s => s.on_rto(host)),
+            TimerKind::Retransmit => match self {
+                Sender::Rfc(s) => s.on_rto(host),
+                Sender::Linux(s) => s.on_timer(host),
+                Sender::Ns2(s) => s.on_rto(host),
+            },
             TimerKind::Send | TimerKind::DelayedAck => either!(self, s => s.on_jitter_end(host)),
         }
     }
@@ -251,6 +262,7 @@ impl<C: Clock> Sender<C> {
     pub fn all_acknowledged(&self) -> bool {
         match self {
             Sender::Rfc(s) => s.all_acknowledged(),
+            Sender::Linux(s) => s.all_acknowledged(),
             Sender::Ns2(_) => false,
         }
     }

@@ -121,7 +121,7 @@ impl Receiver {
     fn delays_ack(&mut self, segment: u32, delivered: u32, had_gap: bool, waiting: bool) -> bool {
         match self.profile {
             Profile::Ns2 => sink::delays_ack(segment, self.rcv_nxt, !self.out_of_order.is_empty(), waiting),
-            Profile::Rfc => {
+            Profile::Rfc | Profile::Linux => {
                 // RFC 5681 §4.2: at least every second full segment; at once if out of order or filling a gap.
                 self.ack_delayed = delivered == 1 && !had_gap && segment != 0 && !self.ack_delayed;
                 self.ack_delayed

@@ -1,11 +1,10 @@
-//! Plays a trace to a sender or a receiver of the RFC profile.
+//! Plays a trace to a sender or a receiver of the RFC or the Linux profile.
 
 use inprofile_core::packet::Ecn;
 use inprofile_core::units::{Duration, Time};
 use inprofile_sim::clock::{Clock, Exact};
 use inprofile_sim::tcp::receiver::{Receiver, TimerAction};
-use inprofile_sim::tcp::rfc::Sender;
-use inprofile_sim::tcp::{Ack, EcnBits, Host, Sack, TimerKind};
+use inprofile_sim::tcp::{Ack, EcnBits, Host, Sack, Sender, TimerKind};
 
 use crate::script::{Fault, Line, Number, Script, Side, What, When};
 
@@ -91,7 +90,7 @@ struct Play {
 /// The number of the first line that does not hold, and what happened instead.
 pub fn play(script: &Script) -> Result<(), Fault> {
     let end = match script.side {
-        Side::Sender => End::Sender(Box::new(Sender::new(&script.config))),
+        Side::Sender => End::Sender(Box::new(Sender::new(&script.config, || 0.5))),
         Side::Receiver => End::Receiver(Receiver::new(&script.config)),
     };
     let world = World { now: Exact(0), sent: Vec::new(), due: [None; 3] };
@@ -173,8 +172,8 @@ impl Play {
                     s.on_ack(Ack { next, sack, echo: *echo }, &mut self.world);
                 }
             }
-            (What::Timeout, End::Sender(s)) => s.on_rto(&mut self.world),
-            (What::DelayOver, End::Sender(s)) => s.on_jitter_end(&mut self.world),
+            (What::Timeout, End::Sender(s)) => s.on_timer(TimerKind::Retransmit, &mut self.world),
+            (What::DelayOver, End::Sender(s)) => s.on_timer(TimerKind::Send, &mut self.world),
             (What::DataArrives { segments, experienced, reduced }, End::Receiver(_)) => {
                 for segment in segments {
                     self.data(*segment, *experienced, *reduced);
@@ -245,7 +244,11 @@ impl Play {
             (End::Receiver(_), _) => f64::from(self.delivered),
             (End::Sender(s), "cwnd") => s.cwnd(),
             (End::Sender(s), "ssthresh") => s.ssthresh(),
-            (End::Sender(s), "flight") => s.flight_size(),
+            (End::Sender(s), "flight") => match &**s {
+                Sender::Rfc(s) => s.flight_size(),
+                Sender::Linux(s) => s.flight_size(),
+                Sender::Ns2(_) => return Err("traces are of the other profiles".into()),
+            },
             (End::Sender(s), "timeouts") => s.tally().timeouts as f64,
             (End::Sender(s), "fast_retransmits") => s.tally().fast_retransmits as f64,
             (End::Sender(s), _) => s.tally().retransmissions as f64,

@@ -174,6 +174,13 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
                 Congestion::Cubic { sack } => *sack = switch()?,
                 _ => return Err("sack: goes after congestion=cubic".into()),
             },
+            "profile" => {
+                config.profile = match value {
+                    "rfc" => Profile::Rfc,
+                    "linux" => Profile::Linux,
+                    _ => return Err(format!("{key}={value}: write rfc or linux")),
+                }
+            }
             "window" => config.window = count()?,
             "initial_window" => config.initial_window = count()?,
             "min_rto" => config.min_rto = seconds(value)?,
@@ -183,7 +190,7 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
             "ecn" => config.ecn = switch()?,
             _ => {
                 return Err(format!(
-                    "\"{key}\": known are congestion, sack, window, initial_window, min_rto, jitter, delayed_ack, limited_transmit, ecn"
+                    "\"{key}\": known are congestion, sack, profile, window, initial_window, min_rto, jitter, delayed_ack, limited_transmit, ecn"
                 ));
             }
         }

@@ -14,8 +14,8 @@ mod scoreboard;
 
 use crate::clock::Clock;
 use crate::tcp::{Ack, Config, EcnBits, Host, Tally, TimerKind, rto::Rto};
-use ecn::Ecn;
-use growth::Growth;
+pub(in crate::tcp) use ecn::Ecn;
+pub(in crate::tcp) use growth::Growth;
 use recovery::{DUP_THRESH, Recovery};
 
 /// The sender. Segment 0 is the SYN.

@@ -1,0 +1,435 @@
+//! A TCP sender as Linux has it: RACK and tail loss probes (RFC 8985) find losses, proportional rate reduction (RFC 6937, 9937) recovers
+//! from them; CUBIC (RFC 9438) with HyStart, or Reno; the retransmission timer of RFC 6298; ECN by RFC 3168.
+//!
+//! Windows and sequence numbers count full segments. Each segment is told apart by when it was last sent, so that the loss of a
+//! retransmission needs no timeout. Not implemented: duplicate SACKs (RFC 2883) and the undoing of reductions that proved needless,
+//! F-RTO (RFC 5682), timestamps, pacing.
+
+mod hystart;
+mod prr;
+mod rack;
+mod scoreboard;
+
+use crate::clock::Clock;
+use crate::tcp::rfc::{Ecn, Growth};
+use crate::tcp::{Ack, Config, Congestion, EcnBits, Host, Tally, TimerKind, rto::Rto};
+use hystart::HyStart;
+use prr::Prr;
+use rack::Rack;
+use scoreboard::Scoreboard;
+
+/// RFC 8985 §7.2: the longest that a receiver may delay an acknowledgement, in seconds; Linux takes its minimum RTO.
+const MAX_ACK_DELAY: f64 = 0.2;
+/// RFC 8985 §7.2: the probe timeout before a round-trip time is known, in seconds.
+const FIRST_PROBE: f64 = 1.0;
+
+/// What the sender is doing about losses.
+#[derive(Clone, Debug)]
+enum State {
+    /// Nothing.
+    Open,
+    /// The window is being reduced, for a loss or an ECN-Echo.
+    Recovery(Prr),
+    /// The retransmission timer expired.
+    Loss,
+}
+
+/// What the timer is set for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Pending {
+    Retransmission,
+    /// A segment may only be late (RFC 8985 §6.2, step 5).
+    Reordering,
+    /// A tail loss probe (RFC 8985 §7).
+    Probe,
+}
+
+/// The sender. Segment 0 is the SYN.
+#[derive(Clone, Debug)]
+pub struct Sender<C: Clock> {
+    cwnd: f64,
+    ssthresh: f64,
+    /// The receiver's window.
+    rwnd: u32,
+    initial_window: u32,
+    state: State,
+    /// Recovery ends when everything before this is acknowledged.
+    recovery_point: u32,
+    board: Scoreboard<C>,
+    rack: Rack<C>,
+    /// A probe is out: TLP.end_seq, and whether it was a retransmission.
+    probe: Option<(u32, bool)>,
+    growth: Growth,
+    hystart: Option<HyStart>,
+    ecn: Option<Ecn>,
+    rto: Rto,
+    pending: Pending,
+    /// RFC 6298 §3: one measurement a round trip; the next is of a segment from here on.
+    next_sample: u32,
+    /// The first outstanding segment has timed out before.
+    una_timed_out: bool,
+    /// One past the last segment that the application has data for.
+    data_end: u32,
+    jitter: f64,
+    tally: Tally,
+}
+
+/// What one acknowledgement told.
+struct News {
+    /// Segments that were not known to have arrived.
+    delivered: u32,
+    /// Whether SND.UNA moved on.
+    advanced: bool,
+    /// A round-trip time, in seconds.
+    rtt: Option<f64>,
+}
+
+impl<C: Clock> Sender<C> {
+    /// Closed.
+    pub fn new(config: &Config) -> Sender<C> {
+        Sender {
+            cwnd: 1.0,
+            ssthresh: f64::INFINITY,
+            rwnd: config.window,
+            initial_window: config.initial_window,
+            state: State::Open,
+            recovery_point: 0,
+            board: Scoreboard::new(),
+            rack: Rack::new(),
+            probe: None,
+            growth: Growth::new(config),
+            hystart: matches!(config.congestion, Congestion::Cubic { .. }).then(HyStart::new),
+            ecn: config.ecn.then(Ecn::default),
+            rto: Rto::new(config.min_rto),
+            pending: Pending::Retransmission,
+            next_sample: 0,
+            una_timed_out: false,
+            data_end: u32::MAX,
+            jitter: config.jitter.secs(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// The application has unlimited data.
+    pub fn start<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        self.send(false, host);
+    }
+
+    /// An acknowledgement arrived.
+    pub fn on_ack<H: Host<Clock = C>>(&mut self, ack: Ack<'_>, host: &mut H) {
+        if ack.next > self.board.max() || ack.next < self.board.una() {
+            return;
+        }
+        let first = self.board.una() == 0 && ack.next > 0;
+        let limited = self.board.in_flight() >= self.cwnd as u32;
+        let news = self.take_in(&ack, host.now());
+        if first {
+            self.connected();
+        }
+        self.probe_answered(ack.next, &news);
+        let (lost, wait) = if self.rack.advanced() { self.detect(host.now()) } else { (0, None) };
+        if !matches!(self.state, State::Open) && ack.next >= self.recovery_point {
+            self.leave_recovery();
+        }
+        if matches!(self.state, State::Open) && self.board.lost() > 0 {
+            self.tally.fast_retransmits += 1;
+            self.enter_recovery();
+        }
+        self.on_echo(&ack);
+        let now = host.now().secs();
+        match &mut self.state {
+            State::Recovery(prr) => {
+                let pipe = self.board.in_flight();
+                let safe = news.advanced && lost == 0;
+                if news.delivered > 0 {
+                    self.cwnd = f64::from(pipe) + prr.allow(news.delivered, pipe, self.ssthresh, safe);
+                }
+            }
+            _ if news.advanced && !first && !ack.echo => self.grow(&news, limited, now),
+            _ => {}
+        }
+        self.send(false, host);
+        if news.advanced || news.delivered > 0 || wait.is_some() {
+            self.set_timer(wait, host);
+        }
+    }
+
+    /// A timer expired.
+    pub fn on_timer<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        match self.pending {
+            Pending::Retransmission => self.on_rto(host),
+            Pending::Probe => self.send_probe(host),
+            Pending::Reordering => {
+                let (_, wait) = self.detect(host.now());
+                if matches!(self.state, State::Open) && self.board.lost() > 0 {
+                    self.tally.fast_retransmits += 1;
+                    self.enter_recovery();
+                }
+                if let State::Recovery(prr) = &mut self.state {
+                    let pipe = self.board.in_flight();
+                    self.cwnd = f64::from(pipe) + prr.allow(0, pipe, self.ssthresh, false);
+                }
+                self.send(false, host);
+                self.set_timer(wait, host);
+            }
+        }
+    }
+
+    /// The random delay before a send is over.
+    pub fn on_jitter_end<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        self.send(true, host);
+    }
+
+    /// What arrived, by the acknowledgement's number and its SACK blocks.
+    fn take_in(&mut self, ack: &Ack<'_>, now: C) -> News {
+        let mut news = News { delivered: 0, advanced: ack.next > self.board.una(), rtt: None };
+        let Sender { board, rack, next_sample, rto, .. } = self;
+        let max = board.max();
+        let mut arrived = |number: u32, segment: &scoreboard::Segment<C>| {
+            news.delivered += 1;
+            rack.arrived(number, segment, now);
+            // Karn's rule.
+            if !segment.retransmitted {
+                let rtt = C::secs_of(now.since(segment.sent_at));
+                news.rtt = Some(news.rtt.map_or(rtt, |shortest: f64| shortest.min(rtt)));
+                if number >= *next_sample {
+                    *next_sample = max;
+                    rto.sample(rtt);
+                }
+            }
+        };
+        board.acknowledge(ack.next, &mut arrived);
+        for &block in ack.sack.blocks() {
+            board.select(block, &mut arrived);
+        }
+        if news.advanced {
+            self.una_timed_out = false;
+        }
+        news
+    }
+
+    /// The SYN is acknowledged. RFC 6928 §2: the initial window; RFC 6298 §5.7, if the SYN had timed out.
+    fn connected(&mut self) {
+        if self.tally.timeouts > 0 {
+            self.rto.syn_was_lost();
+        }
+        self.state = State::Open;
+        self.cwnd = f64::from(self.initial_window);
+    }
+
+    /// RFC 8985 §6.2, step 5.
+    fn detect(&mut self, now: C) -> (u32, Option<f64>) {
+        let recovering = !matches!(self.state, State::Open);
+        self.rack.detect(&mut self.board, now, self.rto.srtt(), recovering)
+    }
+
+    /// The window is reduced, and recovery begins.
+    fn enter_recovery(&mut self) {
+        let reacted = self.ecn.as_ref().is_some_and(|e| e.has_reacted_to_loss_of(self.board.una()));
+        if !reacted {
+            // As Linux does, from the window and not from what is in flight.
+            self.ssthresh = self.growth.reduce(self.cwnd, self.cwnd).max(2.0);
+            if let Some(ecn) = &mut self.ecn {
+                ecn.on_reduction(self.board.max(), false);
+            }
+        }
+        self.state = State::Recovery(Prr::new(self.cwnd));
+        self.recovery_point = self.board.max();
+        self.probe = None;
+    }
+
+    /// Everything outstanding at the start of recovery is acknowledged.
+    fn leave_recovery(&mut self) {
+        if matches!(self.state, State::Recovery(_)) {
+            self.cwnd = self.ssthresh;
+        }
+        self.state = State::Open;
+    }
+
+    /// RFC 3168 §6.1.2: an ECN-Echo reduces the window once a window of data, as a loss does; nothing is retransmitted.
+    fn on_echo(&mut self, ack: &Ack<'_>) {
+        let Some(ecn) = &mut self.ecn else { return };
+        if !ack.echo || !matches!(self.state, State::Open) || !ecn.is_new_congestion(ack.next) {
+            return;
+        }
+        ecn.on_reduction(self.board.max(), true);
+        self.ssthresh = self.growth.reduce(self.cwnd, self.cwnd).max(2.0);
+        self.state = State::Recovery(Prr::new(self.cwnd));
+        self.recovery_point = self.board.max();
+    }
+
+    /// The window grows. `limited`: it was full when the acknowledgement arrived (RFC 9438 §5.8).
+    fn grow(&mut self, news: &News, limited: bool, now: f64) {
+        let paused = self.growth.pause(|| (!limited).then_some(now));
+        if self.cwnd < self.ssthresh {
+            let ends = self.hystart.as_mut().is_some_and(|h| {
+                h.acknowledged(self.board.una(), self.board.max(), self.cwnd, news.rtt, now)
+            });
+            if ends && matches!(self.state, State::Open) {
+                self.ssthresh = self.cwnd;
+            }
+            // Linux: slow start wants the window at least half used.
+            if !limited && self.cwnd >= f64::from(2 * self.board.in_flight().max(1)) {
+                return;
+            }
+            self.cwnd = (self.cwnd + f64::from(news.delivered)).min(self.ssthresh.max(self.cwnd));
+        } else if !paused && limited {
+            let at = || (self.rto.srtt(), now);
+            self.cwnd = self.growth.avoid(self.cwnd, news.delivered, at);
+        }
+    }
+
+    /// RFC 6298 §5.4–5.6 and RFC 8985 §6.3.
+    fn on_rto<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        if self.board.una() == self.board.max() {
+            return;
+        }
+        self.tally.timeouts += 1;
+        if self.board.una() == 0 {
+            // RFC 5681 §3.1: after a lost SYN the initial window is one segment.
+            self.initial_window = 1;
+        } else if !self.una_timed_out {
+            self.ssthresh = self.growth.timed_out(self.cwnd, self.cwnd).max(2.0);
+            if let Some(ecn) = &mut self.ecn {
+                ecn.on_reduction(self.board.max(), false);
+            }
+        }
+        let recovering = !matches!(self.state, State::Open);
+        self.rack.timed_out(&mut self.board, host.now(), self.rto.srtt(), recovering);
+        self.una_timed_out = true;
+        self.state = State::Loss;
+        self.recovery_point = self.board.max();
+        self.probe = None;
+        // One segment more than what may still be in the network.
+        self.cwnd = f64::from(self.board.in_flight() + 1);
+        self.rto.back_off();
+        self.send(false, host);
+        self.set_timer(None, host);
+    }
+
+    /// RFC 8985 §7.3: a new segment if there is one, else the last one again; so that its acknowledgement tells of a lost tail.
+    fn send_probe<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        let max = self.board.max();
+        let new = max < self.limit();
+        self.transmit(if new { max } else { max - 1 }, host);
+        self.probe = Some((self.board.max(), !new));
+        self.set_timer(None, host);
+    }
+
+    /// RFC 8985 §7.4.2: whether the probe made good a loss.
+    fn probe_answered(&mut self, next: u32, news: &News) {
+        let Some((end, again)) = self.probe else { return };
+        if next < end {
+            return;
+        }
+        if again && next > end && matches!(self.state, State::Open) {
+            // Nothing told of the segment but the probe: it was lost.
+            self.enter_recovery();
+            self.probe = None;
+        } else if !again || next > end || news.delivered == 0 {
+            self.probe = None;
+        }
+    }
+
+    /// One past the last segment that may be sent.
+    fn limit(&self) -> u32 {
+        (self.board.una() + self.rwnd).min(self.data_end)
+    }
+
+    /// Sends what the window allows, lost segments first.
+    fn send<H: Host<Clock = C>>(&mut self, jitter_over: bool, host: &mut H) {
+        if !jitter_over && host.timer_is_set(TimerKind::Send) {
+            return;
+        }
+        while f64::from(self.board.in_flight()) + 1.0 <= self.cwnd {
+            let next = match self.board.first_lost() {
+                Some(lost) => lost,
+                None if self.board.max() < self.limit() => self.board.max(),
+                None => return,
+            };
+            if self.jitter > 0.0 && !jitter_over {
+                let delay = self.jitter * host.uniform();
+                return host.set_timer(TimerKind::Send, C::span_secs(delay));
+            }
+            self.transmit(next, host);
+            if !host.timer_is_set(TimerKind::Retransmit) {
+                self.set_timer(None, host);
+            }
+        }
+    }
+
+    fn transmit<H: Host<Clock = C>>(&mut self, segment: u32, host: &mut H) {
+        let again = segment < self.board.max();
+        let bits = self.ecn.as_mut().map_or(EcnBits::default(), |e| e.bits(segment, again));
+        host.send(segment, bits);
+        self.board.sent(segment, host.now());
+        self.tally.retransmissions += u64::from(again);
+        if let State::Recovery(prr) = &mut self.state {
+            prr.sent();
+        }
+    }
+
+    /// Sets the one timer for what comes first: a segment that may be late, a probe, the retransmission timer.
+    fn set_timer<H: Host<Clock = C>>(&mut self, reordering: Option<f64>, host: &mut H) {
+        if self.board.una() == self.board.max() {
+            // RFC 6298 §5.2: everything is acknowledged.
+            return host.cancel_timer(TimerKind::Retransmit);
+        }
+        let rto = self.rto.timeout();
+        let (pending, after) = match (reordering, self.probe_timeout()) {
+            (Some(wait), _) => (Pending::Reordering, wait.min(rto)),
+            (None, Some(probe)) if probe < rto => (Pending::Probe, probe),
+            _ => (Pending::Retransmission, rto),
+        };
+        self.pending = pending;
+        host.set_timer(TimerKind::Retransmit, C::span_secs(after));
+    }
+
+    /// RFC 8985 §7.2: none in recovery, before the connection stands, with something SACKed, or while a probe is out.
+    fn probe_timeout(&self) -> Option<f64> {
+        let quiet = matches!(self.state, State::Open) && self.board.sacked() == 0 && self.probe.is_none();
+        if !quiet || self.board.una() == 0 {
+            return None;
+        }
+        if self.rack.min_rtt().is_none() {
+            return Some(FIRST_PROBE);
+        }
+        let alone = self.board.in_flight() == 1;
+        Some(2.0 * self.rto.srtt() + if alone { MAX_ACK_DELAY } else { 0.0 })
+    }
+
+    /// The application's data ends before this segment.
+    pub fn set_data_end(&mut self, segment: u32) {
+        self.data_end = segment;
+    }
+
+    /// Whether everything that the application has had data for is acknowledged.
+    pub fn all_acknowledged(&self) -> bool {
+        self.board.una() >= self.data_end
+    }
+
+    /// The application has no more data than has been sent.
+    pub fn stop(&mut self) {
+        self.data_end = self.data_end.min(self.board.max());
+    }
+
+    /// Congestion window in segments.
+    pub fn cwnd(&self) -> f64 {
+        self.cwnd
+    }
+
+    /// Slow-start threshold in segments; infinite before the first loss.
+    pub fn ssthresh(&self) -> f64 {
+        self.ssthresh
+    }
+
+    /// FlightSize, in segments.
+    pub fn flight_size(&self) -> f64 {
+        f64::from(self.board.in_flight())
+    }
+
+    /// What it has done since the start of the run.
+    pub fn tally(&self) -> Tally {
+        self.tally
+    }
+}

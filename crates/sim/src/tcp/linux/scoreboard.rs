@@ -1,0 +1,165 @@
+//! What became of each segment that is outstanding: when it was last sent, and whether it has arrived, is lost, or was sent again
+//! (RFC 8985 §5.2).
+
+use std::collections::VecDeque;
+
+use crate::clock::Clock;
+
+/// One segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment<C> {
+    /// When it was last sent.
+    pub sent_at: C,
+    /// The receiver has it.
+    pub sacked: bool,
+    /// It counts as lost, and has not been sent again since.
+    pub lost: bool,
+    /// It was sent more than once.
+    pub retransmitted: bool,
+}
+
+/// The segments from `snd_una` to `snd_max`.
+#[derive(Clone, Debug)]
+pub struct Scoreboard<C> {
+    /// The first segment not acknowledged.
+    una: u32,
+    segments: VecDeque<Segment<C>>,
+    sacked: u32,
+    lost: u32,
+    /// No segment below this is lost.
+    no_lost_below: u32,
+}
+
+impl<C: Clock> Scoreboard<C> {
+    /// Nothing is outstanding.
+    pub fn new() -> Scoreboard<C> {
+        Scoreboard { una: 0, segments: VecDeque::new(), sacked: 0, lost: 0, no_lost_below: 0 }
+    }
+
+    /// SND.UNA.
+    pub fn una(&self) -> u32 {
+        self.una
+    }
+
+    /// One past the highest segment sent.
+    pub fn max(&self) -> u32 {
+        self.una + self.segments.len() as u32
+    }
+
+    /// Segments believed to be in the network: neither arrived nor lost.
+    pub fn in_flight(&self) -> u32 {
+        self.segments.len() as u32 - self.sacked - self.lost
+    }
+
+    /// Segments above `una` that have arrived.
+    pub fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    /// Segments that are lost and not sent again.
+    pub fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    /// A segment, if it is outstanding.
+    pub fn get(&self, number: u32) -> Option<&Segment<C>> {
+        self.segments.get(number.checked_sub(self.una)? as usize)
+    }
+
+    /// A segment is sent, for the first time or again.
+    pub fn sent(&mut self, number: u32, now: C) {
+        if number == self.max() {
+            self.segments.push_back(Segment {
+                sent_at: now,
+                sacked: false,
+                lost: false,
+                retransmitted: false,
+            });
+            return;
+        }
+        let segment = &mut self.segments[(number - self.una) as usize];
+        self.lost -= u32::from(segment.lost);
+        *segment = Segment { sent_at: now, sacked: segment.sacked, lost: false, retransmitted: true };
+    }
+
+    /// All segments before `una` have arrived; those that were not known to have are shown to `arrived`.
+    pub fn acknowledge(&mut self, una: u32, mut arrived: impl FnMut(u32, &Segment<C>)) {
+        while self.una < una {
+            let Some(segment) = self.segments.pop_front() else { return };
+            self.lost -= u32::from(segment.lost);
+            if segment.sacked {
+                self.sacked -= 1;
+            } else {
+                arrived(self.una, &segment);
+            }
+            self.una += 1;
+        }
+    }
+
+    /// The segments of a SACK block have arrived; those that were not known to have are shown to `arrived`.
+    pub fn select(&mut self, (from, to): (u32, u32), mut arrived: impl FnMut(u32, &Segment<C>)) {
+        for number in from.max(self.una)..to.min(self.max()) {
+            let segment = &mut self.segments[(number - self.una) as usize];
+            if segment.sacked {
+                continue;
+            }
+            segment.sacked = true;
+            self.sacked += 1;
+            self.lost -= u32::from(std::mem::take(&mut segment.lost));
+            arrived(number, segment);
+        }
+    }
+
+    /// A segment that is in flight counts as lost.
+    pub fn lose(&mut self, number: u32) {
+        let segment = &mut self.segments[(number - self.una) as usize];
+        if !segment.sacked && !segment.lost {
+            segment.lost = true;
+            self.lost += 1;
+            self.no_lost_below = self.no_lost_below.min(number);
+        }
+    }
+
+    /// The first segment that is lost.
+    pub fn first_lost(&mut self) -> Option<u32> {
+        if self.lost == 0 {
+            return None;
+        }
+        let mut number = self.no_lost_below.max(self.una);
+        while !self.get(number)?.lost {
+            number += 1;
+        }
+        self.no_lost_below = number;
+        Some(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Exact;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Every count is what counting one by one gives, whatever happens in whatever order.
+        #[test]
+        fn counts_agree_with_the_segments(steps in prop::collection::vec((0u8..5, 0u32..40, 1u32..6), 1..120)) {
+            let mut board = Scoreboard::<Exact>::new();
+            for (time, (what, at, len)) in (0..).zip(steps) {
+                let number = board.una() + at % (board.segments.len() as u32 + 1);
+                match what {
+                    0 | 1 => board.sent(number, Exact(time)),
+                    2 if number < board.max() => board.lose(number),
+                    3 => board.select((number, number + len), |_, _| {}),
+                    _ => board.acknowledge(number, |_, _| {}),
+                }
+                let count = |f: fn(&Segment<Exact>) -> bool| board.segments.iter().filter(|s| f(s)).count() as u32;
+                prop_assert_eq!(board.sacked(), count(|s| s.sacked));
+                prop_assert_eq!(board.lost(), count(|s| s.lost));
+                prop_assert_eq!(board.in_flight(), count(|s| !s.lost && !s.sacked));
+                let first = board.segments.iter().position(|s| s.lost).map(|i| board.una() + i as u32);
+                prop_assert_eq!(board.first_lost(), first);
+            }
+        }
+    }
+}
