@@ -1,0 +1,104 @@
+//! TCP as Linux has it, from an experiment file: through a policer, where losses come in heaps, it needs no timeout.
+
+use std::sync::atomic::AtomicBool;
+
+use inprofile_core::registry::Registry;
+use inprofile_scenario::Scenario;
+use inprofile_sim::engine;
+
+/// One CUBIC connection through a policer of 10 Mbit/s: goodput in bit/s, timeouts, retransmissions.
+fn through_a_policer(profile: &str, burst: &str, seed: u64) -> (f64, f64, f64) {
+    let text = format!(
+        r#"
+title = "A policer"
+duration = "30 s"
+measure = {{ from = "10 s", at = "network" }}
+tcp = {{ profile = "{profile}", congestion = "cubic" }}
+
+[[links]]
+name = "access"
+from = "customer"
+to = "policer"
+rate = "100 Mbit/s"
+delay = "0 ms"
+queue = {{ aqm = "drop_tail", limit = "1000 packets" }}
+
+[[links]]
+name = "network"
+from = "policer"
+to = "server"
+rate = "100 Mbit/s"
+delay = "1 ms"
+queue = {{ aqm = "drop_tail", limit = "1000 packets" }}
+
+[[edges]]
+node = "policer"
+marker = {{ kind = "token_bucket", rate = "10 Mbit/s", depth = "{burst}", action = "drop" }}
+
+[[flows]]
+name = "flow"
+from = "H"
+join = {{ node = "customer", rate = "1 Gbit/s" }}
+to = "server"
+rtt = "20 ms"
+start = "uniform 0..1 s"
+"#
+    );
+    let scenario = Scenario::parse(&text, "policer.toml", &[], &Registry::default())
+        .unwrap_or_else(|problems| panic!("{problems:?}"));
+    let outcome = engine::run(scenario.network(seed, false), &AtomicBool::new(false), None).expect("it runs");
+    let metrics = scenario.metrics(&outcome);
+    let value = |name| metrics.iter().find(|m| m.name == name).expect("a metric").value;
+    (value("goodput"), value("timeouts"), value("retransmissions"))
+}
+
+/// Linux 6.18 itself, over the same links: 8.38, 9.59, 9.74 and 9.73 Mbit/s, without a timeout (one run of each).
+#[test]
+fn it_gets_through_a_policer_what_the_kernel_gets() {
+    for (burst, kernel) in [("18 kB", 8.38e6), ("36 kB", 9.59e6), ("125 kB", 9.74e6), ("1 MB", 9.73e6)] {
+        for seed in 1..=2 {
+            let (goodput, timeouts, retransmissions) = through_a_policer("linux", burst, seed);
+            assert_eq!(timeouts, 0.0, "{burst}");
+            assert!((goodput / kernel - 1.0).abs() < 0.08, "{burst}: {goodput}, the kernel {kernel}");
+            assert!(retransmissions > 0.0);
+        }
+    }
+}
+
+/// Where losses come in heaps, RFC 6675 loses retransmissions without noticing.
+#[test]
+fn recovery_by_rfc_6675_needs_timeouts_there() {
+    let (goodput, timeouts, _) = through_a_policer("rfc", "125 kB", 1);
+    assert!(timeouts > 3.0 && goodput < 8e6, "{timeouts}, {goodput}");
+}
+
+#[test]
+fn what_linux_does_not_have_is_refused() {
+    let text = through("newreno");
+    let problems = Scenario::parse(&text, "policer.toml", &[], &Registry::default()).err().expect("refused");
+    let said = format!("{problems:?}");
+    assert!(said.contains("selective acknowledgements") && said.contains("cubic"), "{said}");
+}
+
+fn through(congestion: &str) -> String {
+    format!(
+        r#"
+title = "One flow"
+duration = "1 s"
+tcp = {{ profile = "linux", congestion = "{congestion}" }}
+
+[[links]]
+name = "link"
+from = "a"
+to = "b"
+rate = "1 Mbit/s"
+delay = "1 ms"
+queue = {{ aqm = "drop_tail", limit = "10 packets" }}
+
+[[flows]]
+name = "flow"
+from = "a"
+to = "b"
+"#
+    )
+}
