@@ -37,7 +37,7 @@ marker = {{ kind = "token_bucket", rate = "10 Mbit/s", depth = "{burst}", action
 
 [[flows]]
 name = "flow"
-from = "H"
+from = "H*"
 join = {{ node = "customer", rate = "1 Gbit/s" }}
 to = "server"
 rtt = "20 ms"

@@ -378,7 +378,8 @@ impl<C: Clock> Sender<C> {
         let rto = self.rto.timeout();
         let (pending, after) = match (reordering, self.probe_timeout()) {
             (Some(wait), _) => (Pending::Reordering, wait.min(rto)),
-            (None, Some(probe)) if probe < rto => (Pending::Probe, probe),
+            // RFC 8985 §7.2: no later than the retransmission timer would have expired.
+            (None, Some(probe)) => (Pending::Probe, probe.min(rto)),
             _ => (Pending::Retransmission, rto),
         };
         self.pending = pending;
