@@ -22,7 +22,7 @@ use crate::ns2::clock::Seconds;
 use crate::on_demand::OnDemand;
 use crate::outcome::{MarkerCounts, Outcome};
 use crate::plan::{
-    Service, busiest, expected_events, immediate_acks, longest_delay, lookahead, observers, services,
+    Service, busiest, expected_events, immediate_acks, longest_delay, lookahead, observers, samples, services,
 };
 use crate::route::RouteIndex;
 use crate::signals::{Oracles, Paths};
@@ -127,6 +127,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         world.measures = Measures::of(&network);
         world.pages = network.pages.iter().cloned().map(Loading::new).collect();
         let waits = waits(&network);
+        let mut samples = samples(&network);
         let oracles = Oracles::of(&network);
         world.observers = observers(&network);
         world.signals = Paths::new(network.signals, seed);
@@ -172,7 +173,12 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             let forward = world.routes.add(&f.path, &services, ahead, &mut index);
             let back = world.routes.add(&f.back, &services, false, &mut index);
             let state = FlowState::new(&f.transport, f.start, f.class, forward, back, marker, rng);
-            world.flows.push(if ahead { state.with_computed_receiver(window) } else { state });
+            let of_flow = samples.remove(&(world.flows.len() as u32)).unwrap_or_default();
+            world.flows.push(if ahead {
+                state.with_computed_receiver(window, of_flow.into_boxed_slice())
+            } else {
+                state
+            });
             starts.push((f.start, f.stop));
         }
         world.shared = shared;

@@ -10,6 +10,7 @@ use crate::network::Transport;
 use crate::outcome::FlowCounts;
 use crate::packet::InFlight;
 use crate::route::Route;
+use crate::samples::Samples;
 use crate::tcp::receiver::{Receiver, Reply, TimerAction};
 use crate::tcp::{Sack, sequence_number};
 use crate::timer::Timer;
@@ -54,6 +55,8 @@ pub struct FlowState<C: Clock> {
     pub completed: Option<Time>,
     /// Its random numbers, if its sends are jittered.
     pub(crate) jitter: Option<Box<Rng>>,
+    /// The samples that monitors take of its receiver, if that is [computed](FlowState::with_computed_receiver).
+    samples: Box<[Samples]>,
 }
 
 impl<C: Clock> FlowState<C> {
@@ -96,38 +99,61 @@ impl<C: Clock> FlowState<C> {
             delayed_ack: Timer::default(),
             counts: FlowCounts::default(),
             acks: [0; 3],
+            samples: Box::default(),
         }
     }
 
     /// Lets its receiver run ahead of the current time: what it does is computed as soon as a packet is sent. It must
-    /// acknowledge at once, must not be monitored, and the first link of its acknowledgements must be one that is cut
-    /// through.
+    /// acknowledge at once, and the first link of its acknowledgements must be one that is cut through. `samples`: those of its
+    /// monitors.
     #[must_use]
-    pub fn with_computed_receiver(self, window: [C; 2]) -> FlowState<C> {
-        FlowState { next_boundary: window[0], ..self }
+    pub fn with_computed_receiver(self, window: [C; 2], samples: Box<[Samples]>) -> FlowState<C> {
+        let mut state = FlowState { samples, ..self };
+        state.next_boundary = state.first_boundary(window);
+        state
     }
 
-    /// A receiver that runs ahead passes boundaries of the window before what arrives at `at`: reports each with the
-    /// counters there.
+    /// A receiver that runs ahead passes boundaries of the window and samples before what arrives at `at`: reports each
+    /// boundary with the counters there.
     #[cold]
     pub fn pass_boundaries(&mut self, at: C, window: [C; 2], mut turned: impl FnMut(u8, FlowCounts)) {
         while self.next_boundary <= at {
-            turned(self.boundaries_passed, self.counts);
-            self.advance_boundary(window);
+            let here = self.next_boundary;
+            for s in self.samples.iter_mut().filter(|s| s.boundary::<C>() == here) {
+                s.pass(self.counts.received_bytes);
+            }
+            if window.get(usize::from(self.boundaries_passed)) == Some(&here) {
+                turned(self.boundaries_passed, self.counts);
+                self.boundaries_passed += 1;
+            }
+            self.next_boundary = self.first_boundary(window);
         }
+    }
+
+    /// Bytes received, by colour, as a monitor that samples now sees them.
+    pub fn sampled_bytes(&mut self, monitor: u32, window: [C; 2]) -> [u64; 3] {
+        let now = self.counts.received_bytes;
+        let then = self.samples.iter_mut().find_map(|s| s.take(monitor, now));
+        if then.is_some() {
+            self.next_boundary = self.first_boundary(window);
+        }
+        then.unwrap_or(now)
     }
 
     /// The current time has passed a boundary of the window: a receiver that had not passed it ahead of time has nothing to
     /// report.
     pub fn boundary_passed(&mut self, turn: u8, window: [C; 2]) {
         if self.next_boundary < C::NEVER && self.boundaries_passed == turn {
-            self.advance_boundary(window);
+            self.boundaries_passed += 1;
+            self.next_boundary = self.first_boundary(window);
         }
     }
 
-    fn advance_boundary(&mut self, window: [C; 2]) {
-        self.boundaries_passed += 1;
-        self.next_boundary = window.get(usize::from(self.boundaries_passed)).copied().unwrap_or(C::NEVER);
+    /// The first of the boundaries and samples that the receiver has not passed.
+    fn first_boundary(&self, window: [C; 2]) -> C {
+        let window = window.get(usize::from(self.boundaries_passed)).copied().unwrap_or(C::NEVER);
+        let sooner = |first: C, s: &Samples| if s.boundary::<C>() < first { s.boundary() } else { first };
+        self.samples.iter().fold(window, sooner)
     }
 
     /// More data was asked for: it ends before this segment.

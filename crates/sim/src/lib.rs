@@ -30,6 +30,7 @@ pub mod packet;
 pub mod path;
 mod plan;
 pub mod route;
+pub mod samples;
 pub mod signals;
 pub mod stage;
 pub mod tcp;

@@ -24,6 +24,7 @@ use crate::measure::waits::Waits;
 use crate::network;
 use crate::on_demand::OnDemand;
 use crate::packet::Slab;
+use crate::timer::Due;
 use crate::waiting::{Snapshot, Waiting};
 
 /// What a link needs to know of a packet that bypasses its queue: size and colour, in one word.
@@ -88,6 +89,9 @@ pub struct Link<C: Clock> {
     pub(crate) queue: LinkQueue<C>,
     /// What is to happen here, if the link is served on demand.
     pub(crate) on_demand: Option<Box<OnDemand<C>>>,
+    /// Service by events: when the packet being sent, behind which nothing waits, will have been sent. That is no event unless
+    /// another packet comes before. [`Clock::NEVER`]: there is none, or it is an event.
+    pub(crate) rests_at: Due<C>,
 }
 
 impl<C: Clock> Link<C> {
@@ -126,6 +130,7 @@ impl<C: Clock> Link<C> {
             sending: 0,
             queue,
             on_demand: None,
+            rests_at: (C::NEVER, 0),
         };
         link.allow_bypass();
         link

@@ -5,7 +5,7 @@ use inprofile_core::units::{Duration, Time};
 
 use crate::clock::Clock;
 use crate::network::{Monitor, Target};
-use crate::outcome::{FlowCounts, MarkerCounts, Series};
+use crate::outcome::{MarkerCounts, Series};
 use crate::traffic::Origin;
 use crate::world::World;
 
@@ -17,14 +17,25 @@ pub struct Watch {
     taken: u64,
     before: Before,
     series: Series,
+    /// The memory of a row.
+    row: Row,
 }
 
-/// The counts at the last sample.
+/// What had been counted by the last sample.
 #[derive(Debug)]
 enum Before {
-    Queue(Box<Counts>),
-    Flow(Box<FlowCounts>),
+    Queue(Passed),
+    /// Bytes received, by colour.
+    Flow([u64; 3]),
     Edge(Box<MarkerCounts>),
+}
+
+/// What has passed a queue.
+#[derive(Clone, Copy, Debug, Default)]
+struct Passed {
+    arrived_bytes: [u64; 3],
+    sent_bytes: [u64; 3],
+    dropped: u64,
 }
 
 /// One sample's figures, by name.
@@ -34,12 +45,12 @@ impl Watch {
     /// Before its first sample.
     pub fn new(index: u32, monitor: &Monitor) -> Watch {
         let before = match monitor.target {
-            Target::Queue(_) | Target::Class(..) => Before::Queue(Box::default()),
-            Target::Flow(_) => Before::Flow(Box::default()),
+            Target::Queue(_) | Target::Class(..) => Before::Queue(Passed::default()),
+            Target::Flow(_) => Before::Flow([0; 3]),
             Target::Edge(_) => Before::Edge(Box::default()),
         };
         let series = Series { monitor: index, ..Series::default() };
-        Watch { target: monitor.target, every: monitor.every, taken: 0, before, series }
+        Watch { target: monitor.target, every: monitor.every, taken: 0, before, series, row: Row::new() }
     }
 
     /// When the next sample is due.
@@ -55,7 +66,8 @@ impl Watch {
     ) {
         let now = self.next();
         self.taken += 1;
-        let mut row = Row::new();
+        let mut row = std::mem::take(&mut self.row);
+        row.clear();
         // The first sample is at the start of the run: no interval yet.
         let per_byte = if self.taken == 1 { 0.0 } else { 8.0 / self.every.secs() };
         match (self.target, &mut self.before) {
@@ -71,16 +83,17 @@ impl Watch {
                 if let Some(aqm) = seen.aqm {
                     aqm.gauges(now, &mut |name, value| row.push((name, value)));
                 }
-                let counts = seen.counts;
-                let arrived = rates(counts.arrived_bytes, before.arrived_bytes, per_byte);
-                let sent = rates(counts.sent_bytes, before.sent_bytes, per_byte);
-                let lost = |c: &Counts| c.dropped.iter().flatten().sum::<u64>();
+                let Counts { arrived_bytes, sent_bytes, dropped, .. } = seen.counts;
+                let passed = Passed { arrived_bytes, sent_bytes, dropped: dropped.iter().flatten().sum() };
+                let arrived = rates(passed.arrived_bytes, before.arrived_bytes, per_byte);
+                let sent = rates(passed.sent_bytes, before.sent_bytes, per_byte);
                 row.extend([("arrived_in", arrived.0), ("arrived_out", arrived.1)]);
                 row.extend([("sent_in", sent.0), ("sent_out", sent.1)]);
-                row.push(("dropped", (lost(&counts) - lost(before)) as f64));
-                **before = counts;
+                row.push(("dropped", (passed.dropped - before.dropped) as f64));
+                *before = passed;
             }
             (Target::Flow(f), Before::Flow(before)) => {
+                let received_bytes = world.flows[f as usize].sampled_bytes(self.series.monitor, world.window);
                 let flow = &world.flows[f as usize];
                 if let Some((cwnd, ssthresh)) = senders[f as usize].source.window() {
                     let ssthresh = if ssthresh.is_finite() { ssthresh } else { f64::NAN };
@@ -89,11 +102,10 @@ impl Watch {
                 if let Some(m) = &flow.marker {
                     m.marker.gauges(now, &mut |name, value| row.push((name, value)));
                 }
-                let counts = flow.counts;
-                let received = rates(counts.received_bytes, before.received_bytes, per_byte);
+                let received = rates(received_bytes, *before, per_byte);
                 row.push(("received", received.0 + received.1));
                 row.extend([("received_in", received.0), ("received_out", received.1)]);
-                **before = counts;
+                *before = received_bytes;
             }
             (Target::Edge(e), Before::Edge(before)) => {
                 let edge = &world.edges[e as usize];
@@ -109,7 +121,8 @@ impl Watch {
             }
             _ => unreachable!("a monitor keeps the counts of its own kind of target"),
         }
-        self.append(now, row);
+        self.append(now, &row);
+        self.row = row;
     }
 
     /// Its samples.
@@ -117,13 +130,13 @@ impl Watch {
         self.series
     }
 
-    fn append(&mut self, now: Time, row: Row) {
+    fn append(&mut self, now: Time, row: &[(&'static str, f64)]) {
         if self.series.columns.is_empty() {
             self.series.columns = row.iter().map(|&(name, _)| (name, Vec::new())).collect();
         }
         self.series.times.push(now);
         for ((_, column), (_, value)) in self.series.columns.iter_mut().zip(row) {
-            column.push(value);
+            column.push(*value);
         }
     }
 }

@@ -7,6 +7,7 @@
 //! that arrives by an event, a tick, a signal, a monitor, a boundary of the measured window. Then it catches up with all that
 //! has come before, in the order in which events would have come: the verdicts are the same, at a fraction of the events.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use crate::clock::Clock;
@@ -68,12 +69,38 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.plan_catching_up(link);
     }
 
-    /// Stepped service: the link has to act again at `at`.
+    /// Stepped service: the link has to act again at `at`, when it has sent a packet.
     #[inline]
     pub(crate) fn plan_departure(&mut self, link: u32, at: C) {
-        match &mut self.links[link as usize].on_demand {
-            Some(o) => o.departs_at = at,
-            None => self.schedule(at, EventKind::Departure(link)),
+        if let Some(o) = &mut self.links[link as usize].on_demand {
+            o.departs_at = at;
+            return;
+        }
+        let due = (at, self.tie(EventKind::Departure(link)));
+        let l = &mut self.links[link as usize];
+        if l.waiting() == 0 {
+            l.rests_at = due;
+        } else {
+            self.requeue(due, EventKind::Departure(link));
+        }
+    }
+
+    /// Service by events: a packet has joined the queue behind one that is being sent; that one's departure is an event now.
+    #[inline]
+    pub(crate) fn await_departure(&mut self, link: u32) {
+        let due = std::mem::replace(&mut self.links[link as usize].rests_at, (C::NEVER, 0));
+        if due.0 < C::NEVER {
+            self.requeue(due, EventKind::Departure(link));
+        }
+    }
+
+    /// Service by events: a link whose last packet was sent before the current event has been idle since then.
+    #[inline]
+    fn rest(&mut self, link: u32) {
+        let (at, order) = self.links[link as usize].rests_at;
+        if at < self.now || (at == self.now && C::tie(order, self.order) == Ordering::Less) {
+            self.links[link as usize].rests_at = (C::NEVER, 0);
+            self.start_next(link, at);
         }
     }
 
@@ -130,7 +157,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.plan_catching_up(link);
     }
 
-    /// What comes before the current event at a link that is served on demand has happened after this.
+    /// What comes before the current event at a link and is no event has happened after this.
     pub(crate) fn catch_up(&mut self, link: u32) {
         let until = (self.now, self.order);
         while let Some((at, slot)) =
@@ -148,9 +175,12 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
     }
 
-    /// Stepped service on demand: departures that come before `until`.
+    /// Stepped service: departures that come before `until`, if they are no events.
     #[inline]
     pub(crate) fn depart_before(&mut self, link: u32, until: Moment<C>) {
+        if self.links[link as usize].on_demand.is_none() {
+            return self.rest(link);
+        }
         let rank = EventKind::Departure(link).rank();
         while let Some(o) = &self.links[link as usize].on_demand {
             let at = o.departs_at;

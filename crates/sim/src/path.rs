@@ -124,7 +124,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.log(Code::Enqueue, link, slot, at);
         if self.ask_discipline(link, slot, at) {
             self.packets.get_mut(slot).position = position;
-            if !self.links[link as usize].is_busy() {
+            if self.links[link as usize].is_busy() {
+                self.await_departure(link);
+            } else {
                 self.start_next(link, at);
             }
             self.plan_catching_up(link);

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use inprofile_core::units::Duration;
 
 use crate::network::{self, Network, Target};
+use crate::samples::Samples;
 
 /// Queues that observe acknowledgements, by the link that brings these to their node.
 pub(crate) fn observers(network: &Network) -> BTreeMap<u32, Vec<u32>> {
@@ -28,16 +29,21 @@ pub(crate) fn observers(network: &Network) -> BTreeMap<u32, Vec<u32>> {
     observers
 }
 
-/// For each flow: whether its receiver acknowledges every packet at once and is not monitored.
+/// For each flow: whether its receiver acknowledges every packet at once.
 pub(crate) fn immediate_acks(network: &Network) -> Vec<bool> {
     let at_once = |f: &network::Flow| f.transport.tcp().is_some_and(|config| config.delayed_ack.is_none());
-    let mut immediate_ack: Vec<bool> = network.flows.iter().map(at_once).collect();
-    for m in &network.monitors {
+    network.flows.iter().map(at_once).collect()
+}
+
+/// The monitors of each flow that has any.
+pub(crate) fn samples(network: &Network) -> BTreeMap<u32, Vec<Samples>> {
+    let mut samples: BTreeMap<u32, Vec<Samples>> = BTreeMap::new();
+    for (i, m) in (0..).zip(&network.monitors) {
         if let Target::Flow(f) = m.target {
-            immediate_ack[f as usize] = false;
+            samples.entry(f).or_default().push(Samples::new(i, m.every));
         }
     }
-    immediate_ack
+    samples
 }
 
 /// How a link is served.

@@ -70,6 +70,8 @@ impl Stage {
                 run.world.egress.drain(..).for_each(&mut out);
             }
             run.world.now = run.world.now.max(Exact(now.0));
+            // What the hosts do comes after every event of this time.
+            run.world.order = u32::MAX;
             true
         })
     }
