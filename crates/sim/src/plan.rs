@@ -142,12 +142,15 @@ pub(crate) fn services(network: &Network, immediate_ack: &[bool]) -> Vec<Service
             by_events[l as usize] |= network.links[l as usize].from == e.node;
         }
     }
+    // Losses that are told apart by time are compared with what flows have sent by then.
+    let losses = network.measure.as_ref().map(|m| m.link as usize);
     // Acknowledgements that a receiver sends as data arrives have not come over a link.
     let mut turned = vec![false; network.links.len()];
     network.flows.iter().filter_map(|f| f.back.first()).for_each(|&l| turned[l as usize] = true);
     let service = |(i, feeder): (usize, Feeder)| {
         let queue = &network.links[i].queue;
         let fed_by = match feeder {
+            _ if losses == Some(i) => return Service::ByEvents,
             Feeder::Link(l) if !by_events[i] => Some(l),
             _ => None,
         };
