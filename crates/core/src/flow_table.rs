@@ -40,7 +40,7 @@ pub struct Touched<'a, T> {
     pub state: &'a mut T,
     /// Whether the table did not know it.
     pub new: bool,
-    /// Who had to make room, and its state.
+    /// The flow that was replaced, and its state.
     pub evicted: Option<(FlowId, T)>,
 }
 
@@ -65,7 +65,7 @@ impl<T: Copy + Default> FlowTable<T> {
         self.slots.len() - self.free.len()
     }
 
-    /// Whether it knows nobody.
+    /// Whether it has no flow.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.newest == NONE
@@ -103,13 +103,13 @@ impl<T: Copy + Default> FlowTable<T> {
         Touched { state: &mut s.state, new: known.is_none(), evicted }
     }
 
-    /// Who was seen longest ago, and when.
+    /// The flow not seen for the longest time, and when it was seen.
     #[must_use]
     pub fn oldest(&self) -> Option<(FlowId, Time)> {
         self.slots.get(self.oldest as usize).map(|s| (s.flow, s.seen))
     }
 
-    /// Forgets who was seen longest ago.
+    /// Removes the flow not seen for the longest time.
     pub fn remove_oldest(&mut self) -> Option<(FlowId, T)> {
         let flow = self.slots.get(self.oldest as usize)?.flow;
         self.remove(flow).map(|state| (flow, state))

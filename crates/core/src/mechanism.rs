@@ -45,14 +45,14 @@ pub trait Mechanism: Send {
         None
     }
 
-    /// A signal from another mechanism has arrived; or, topic `"contract"`, what whoever runs a marker knows of the flows
-    /// that pass it: each one's contract in bits per second, before the first tick and when it changes; or, topic
-    /// [`FORGET`](crate::signal::FORGET), that a flow's number is another's from now on.
+    /// A signal has arrived: from another mechanism; or from the caller, topic `"contract"`: a flow's contract in bits per
+    /// second, before the first tick and when it changes; or topic [`FORGET`](crate::signal::FORGET): a flow's number belongs
+    /// to another flow from now on.
     fn signal(&mut self, now: Time, signal: &Signal) {
         let _ = (now, signal);
     }
 
-    /// What it wants to be told of the truth, if anything: see [`Oracle`].
+    /// Which true value it wants to be told, if any: see [`Oracle`].
     fn oracle(&self) -> Option<Oracle> {
         None
     }

@@ -8,20 +8,20 @@ use crate::packet::FlowId;
 pub struct Signal {
     /// What it is about, by the name the receiving mechanism documents.
     pub topic: &'static str,
-    /// Whom it is about; `None`: all of them together.
+    /// The flow it is about; `None`: all of them together.
     pub flow: Option<FlowId>,
     /// The figure.
     pub value: f64,
 }
 
-/// The topic of what whoever numbers flows tells every mechanism, before the first packet of a flow that was given a number
-/// anew: what was kept under this number was another flow's. A mechanism that keeps nothing by flow has nothing to do.
+/// Topic: the flow's number has been given to another flow, whose first packet comes next, so the state kept under it must be
+/// forgotten. Sent to every mechanism by the caller that numbers flows; those without state per flow ignore it.
 pub const FORGET: &str = "forget";
 
-/// The topic by which whoever puts a marker in another's place tells it how much its bucket holds at most, in the unit of its
-/// gauge: a change of settings fills no bucket.
+/// Topic: the marker replaces another, and its bucket may hold no more than this, in the unit of its gauge, so that a change of
+/// settings fills no bucket.
 pub const TOKENS: &str = "tokens";
-/// As [`TOKENS`], of the second bucket of a marker that has two.
+/// The same for the second bucket of a marker that has two.
 pub const EXCESS_TOKENS: &str = "excess_tokens";
 
 /// Signals a mechanism wants delivered to the peers that the experiment connected it to (`[[signals]]`): each after the
@@ -33,7 +33,7 @@ pub struct Outbox {
     pub signals: Vec<Signal>,
 }
 
-/// What a mechanism wants to be told instead of estimating it. Only a simulator can: a router has no such knowledge.
+/// What a mechanism wants to be told instead of estimating it. Only a simulator knows it; a router does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Oracle {
     /// The propagation round-trip time in seconds (the delays of all links there and back) of every flow that passes,

@@ -3,8 +3,8 @@
 use crate::packet::Colour;
 use crate::params::same;
 
-/// Why a packet was dropped, in the word of whoever dropped it. A law declares its causes beside itself, with what they
-/// mean: `pub const EARLY: Cause = Cause::named("early")`. A queue's own are here.
+/// Why a packet was dropped, in the law's own word. A law declares its causes beside itself, with what they mean:
+/// `pub const EARLY: Cause = Cause::named("early")`. Those of every queue are here.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cause(u8);
 
@@ -34,7 +34,7 @@ causes![
 impl Cause {
     /// The queue was at its limit.
     pub const OVERFLOW: Cause = Cause::named("overflow");
-    /// Already queued, taken out in favour of another.
+    /// Already queued, and dropped in favour of another packet.
     pub const EVICTED: Cause = Cause::named("evicted");
     /// A discipline would have marked it without asking whether its transport understands marks, which it does not.
     pub const UNMARKABLE: Cause = Cause::named("unmarkable");
@@ -52,7 +52,7 @@ impl Cause {
         all
     };
 
-    /// The cause of this name; none that is missing from the list compiles as a constant.
+    /// The cause of this name; a constant whose name is not in the list does not compile.
     ///
     /// # Panics
     /// If there is no such cause.

@@ -1,4 +1,4 @@
-//! Whose a packet is: its five-tuple, and a bounded table that gives each a number.
+//! Which flow a packet belongs to: its five-tuple, and a bounded table that gives each flow a number.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -7,7 +7,7 @@ use inprofile_core::units::Time;
 
 use crate::packet::{Family, Headers, Link, Transport};
 
-/// What tells one flow from another. A fragment, and a protocol without ports, has ports 0.
+/// What identifies a flow. Fragments, and protocols without ports, have ports 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FiveTuple {
     family: Family,
@@ -35,14 +35,14 @@ impl FiveTuple {
         FiveTuple { family, addresses, ports, protocol, circuit: circuit(&headers.link) }
     }
 
-    /// That which all frames of a circuit share that aren't read as IP. No packet has IANA's reserved protocol and a port.
+    /// The same for all frames of a circuit that are not read as IP. No packet has IANA's reserved protocol and a port.
     #[must_use]
     pub fn opaque(link: &Link) -> FiveTuple {
         let (family, addresses, ports, protocol) = (Family::V4, ([0; 16], [0; 16]), (1, 0), 255);
         FiveTuple { family, addresses, ports, protocol, circuit: circuit(link) }
     }
 
-    /// That of who sends from this Ethernet address, for tables of senders rather than of flows.
+    /// That of the sender with this Ethernet address, for tables of senders instead of flows.
     #[must_use]
     pub fn sender(address: [u8; 6]) -> FiveTuple {
         let mut source = [0; 16];
@@ -51,14 +51,14 @@ impl FiveTuple {
         FiveTuple { family, addresses: (source, [0; 16]), ports, protocol, circuit: [0; 3] }
     }
 
-    /// That of the packets that go the other way.
+    /// That of the packets in the other direction.
     #[must_use]
     pub fn reversed(self) -> FiveTuple {
         let ((a, b), (c, d)) = (self.addresses, self.ports);
         FiveTuple { addresses: (b, a), ports: (d, c), ..self }
     }
 
-    /// SipHash under a secret, so that nobody can choose flows that collide.
+    /// SipHash with a secret key, so that nobody can choose flows that collide.
     #[must_use]
     pub fn hash_with(&self, secret: u64) -> u64 {
         // All at once: piece by piece takes twice as long.
@@ -79,7 +79,7 @@ impl FiveTuple {
     }
 }
 
-/// Entries that share a place in the table: the flow seen longest ago makes room.
+/// Entries in a set of the table: a new flow replaces the one not seen for the longest time.
 const WAYS: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
@@ -88,8 +88,8 @@ struct Entry {
     seen: Time,
 }
 
-/// Numbers flows from 0, below its capacity, whatever comes: a number whose flow has long been silent goes to
-/// a new one. It never grows.
+/// Numbers flows from 0 to its capacity, whatever arrives: the number of a flow that has long been silent is given to a new
+/// one. It never grows.
 #[derive(Debug)]
 pub struct Flows {
     entries: Vec<Option<Entry>>,
@@ -103,7 +103,7 @@ pub struct Flows {
 pub struct Numbered {
     /// The number.
     pub flow: FlowId,
-    /// It had none: who keeps something by this number should forget it.
+    /// The flow is new: state kept under this number must be forgotten.
     pub new: bool,
 }
 

@@ -1,11 +1,11 @@
 //! CoDel, controlled delay: drops at the head of the queue while packets have waited longer than a target for an interval.
 //!
-//! A good queue drains within a round-trip time; a standing one does not. So what counts is the least sojourn time over an
-//! interval: once every packet has waited `target` or longer for `interval`, the head is dropped, and then another after
-//! interval/√2, interval/√3, … until a packet has waited less. Nothing is known of rates, so there is nothing to tune.
+//! A good queue drains within a round-trip time; a standing queue does not. So the minimum sojourn time over an interval
+//! counts: once every packet has waited `target` or longer for `interval`, the head is dropped, then another packet after
+//! interval/√2, interval/√3, … until one has waited less. The law knows no rates and needs no tuning to them.
 //! Source: RFC 8289, §5.5 and §5.6; `ecn`: a packet of an ECN-capable transport is marked in place of each drop (RFC 3168 §5), and
-//! goes out. The queue decides one packet at a time: a drop here is followed at once by the question about the next packet, which is
-//! the RFC's loop, and `Pending` is what remains to be done for it.
+//! is sent. The queue asks about one packet at a time: after a drop it asks about the next one at once, which is the RFC's loop;
+//! `Pending` is what remains of it.
 //! `variant = "linux"`: Linux's `sch_codel` takes the next interval from the last one's by a step of Newton's method, in whole
 //! units of 1,024 ns. The first steps come out short: interval/2, 0.56·interval, 0.49·interval, … from the second drop on.
 //! Non-goal: fairness among flows (RFC 8290).

@@ -183,7 +183,7 @@ impl<R: Reading> FddRed<R> {
     }
 
     /// A packet is to go, and the ledger says whose. `None`: nobody's, the victim owes one.
-    fn sentence<Q: Queue + ?Sized, W: Why + ?Sized>(
+    fn decide_victim<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         now: Time,
         packet: &Packet,
@@ -270,7 +270,7 @@ impl<R: Reading> FddRed<R> {
     }
 
     /// The verdict on an arrival that may join, if there is room.
-    fn let_join<Q: Queue + ?Sized>(&mut self, packet: &Packet, queue: &Q) -> Admission {
+    fn admit_if_fits<Q: Queue + ?Sized>(&mut self, packet: &Packet, queue: &Q) -> Admission {
         if queue.fits(packet.size) {
             return Admission::Admit;
         }
@@ -380,17 +380,17 @@ impl<R: Reading> Aqm for FddRed<R> {
         }
         let markable = cause == EARLY && test == EarlyTest::Early { markable: true };
         let can_mark = self.options.ecn && markable;
-        match self.sentence(now, packet, queue, can_mark, rng, why) {
+        match self.decide_victim(now, packet, queue, can_mark, rng, why) {
             Some(Lost::Arrival) => self.lose_arrival(packet, can_mark, fits, cause),
             Some(Lost::Waiting) => {
                 self.stats.evicted += 1;
-                self.let_join(packet, queue)
+                self.admit_if_fits(packet, queue)
             }
             Some(Lost::Marked) => {
                 self.stats.marked += 1;
-                self.let_join(packet, queue)
+                self.admit_if_fits(packet, queue)
             }
-            None => self.let_join(packet, queue),
+            None => self.admit_if_fits(packet, queue),
         }
     }
 

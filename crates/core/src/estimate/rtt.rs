@@ -59,7 +59,7 @@ enum Timing {
     Left(u32, Time),
 }
 
-/// What the sender is known to send as soon as it hears the acknowledgement that passed at this time.
+/// What the sender is known to send as soon as it receives the acknowledgement that passed at this time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Awaiting {
     #[default]

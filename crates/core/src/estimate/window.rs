@@ -79,7 +79,7 @@ impl WindowEstimate {
         }
     }
 
-    /// The windows since the last look, which was `rtts` round-trip times ago (above 0); begins anew.
+    /// The windows since the last look, which was `rtts` round-trip times ago (above 0); then starts afresh.
     pub fn take(&mut self, rtts: f64) -> Windows {
         let segment = f64::from(self.segment.max(1));
         let windows = Windows {

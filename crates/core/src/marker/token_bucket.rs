@@ -38,7 +38,7 @@ crate::params! {
         starts_full: bool = true;
         /// Whether a packet is IN if the tokens are at least its size, or only if they are more.
         conforms: Conforms = Conforms::AtLeast;
-        /// What becomes of what is out of profile: it goes on as OUT, or a policer drops it.
+        /// What happens to packets out of profile: they are marked OUT, or a policer drops them.
         action: Action = Action::Mark;
     }
 }
@@ -124,7 +124,7 @@ impl Build for Params {
 }
 
 impl TokenBucket {
-    /// Prefetches the bucket: whoever decides on a burst touches all its buckets first, so that cache misses overlap.
+    /// Prefetches the bucket: for a burst, all its buckets are touched before the first decision, so that cache misses overlap.
     #[inline(always)]
     pub fn touch(&self) {
         hint::black_box(self.vars.at);

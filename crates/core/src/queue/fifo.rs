@@ -297,7 +297,7 @@ impl<T: Item> Fifo<T> {
     }
 
     /// Takes over the packets of another queue, behind its own, and its counts, without asking anybody: for a queue that
-    /// is set up anew while packets wait. It may be over its limit until they have left. Where flows were kept apart and the
+    /// is reconfigured while packets wait. It may be over its limit until they have left. Where flows were kept apart and the
     /// discipline is the `same`, they stay in their queues; otherwise what waits goes in the order in which it came, and,
     /// where flows are kept apart from now on, leaves before all that comes.
     pub fn take_over(&mut self, mut other: Fifo<T>, same: bool) {

@@ -13,7 +13,7 @@ use crate::units::{PS_PER_S, Rate, Time};
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     rate: Rate,
-    /// When its present stretch of traffic began.
+    /// When the current busy period began.
     since: Time,
     /// Sent since then.
     bytes: u64,

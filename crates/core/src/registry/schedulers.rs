@@ -4,7 +4,7 @@ use crate::params::{Check, Context, Field, Params, Values};
 use crate::queue;
 use crate::queue::scheduler::Scheduler;
 
-/// A scheduler as a user finds it. What an operator sets, he sets of each class.
+/// A scheduler as a user finds it. Its parameters are set for each class.
 #[derive(Clone, Copy)]
 pub struct SchedulerEntry {
     /// The word in a file.
@@ -21,7 +21,7 @@ pub struct SchedulerEntry {
     pub build: fn(&[Values], &Context) -> AnyScheduler,
 }
 
-/// One table, one line a scheduler.
+/// One table, one line per scheduler.
 macro_rules! schedulers {
     ($( $name:literal = $variant:ident($t:ty, $params:ty), $source:literal, $summary:literal; )*) => {
         pub(super) const SCHEDULERS: &[SchedulerEntry] = &[ $( SchedulerEntry {

@@ -69,7 +69,7 @@ crate::params! {
     }
 }
 
-/// The discipline, in whoever's reading of the law.
+/// The discipline, generic over the reading of the law.
 #[derive(Clone, Debug)]
 pub struct Rio<R = Floyd93> {
     pub(crate) law: Law<2, R>,
