@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5, help="rounds of every measurement (default: 5)")
     parser.add_argument(
         "--only",
-        choices=["race", "configurations", "mechanisms", "scale", "threads", "router"],
+        choices=["race", "configurations", "mechanisms", "scale", "threads", "customers", "router"],
         help="one measurement, printed",
     )
     parser.add_argument(
@@ -61,6 +61,7 @@ def main() -> int:
         ("mechanisms", lambda: measure.mechanisms(bins, dpdk, plan)),
         ("scale", lambda: measure.scale(bins, plan)),
         ("threads", lambda: measure.threads(bins, plan)),
+        ("customers", lambda: measure.customers(bins, plan)),
         ("router", lambda: router.measure(plan.quick, plan.rounds)),
     ):
         if args.only in (None, name):

@@ -4,6 +4,7 @@ Every round runs all contestants one after the other, so that what else the mach
 counts are the ratios within a round.
 """
 
+import json
 import os
 import subprocess
 from dataclasses import dataclass
@@ -229,6 +230,18 @@ def scale(bins: Path, plan: Plan) -> list[Row]:
             }
         )
     return rows
+
+
+def customers(bins: Path, plan: Plan) -> Row:
+    """What 10,000 customers cost the router: new flows against one customer, a reload, a look, shares."""
+    say("customers: 10,000 of the router's")
+    command = [str(bins / "bench-customers"), str(3 if plan.quick else 7)]
+    process = start(command + (["flows"] if plan.quick else []), cores()[-1])
+    out, err = process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"bench-customers ended with {process.returncode}: {err.strip()[:300]}")
+    found: Row = json.loads(out)
+    return found
 
 
 def threads(bins: Path, plan: Plan) -> Row:

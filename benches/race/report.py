@@ -94,6 +94,8 @@ def targets(result: Result) -> list[Result]:
         ratio = result["threads"].get("ratio")
         text = "two threads / two processes, sweep by wall clock"
         found.append(target(text, "≥ 0.95", [ratio], [ratio is not None and ratio >= 0.95]))
+    if "customers" in result:
+        found += [target(*row) for row in router_page.customers(result["customers"])]
     if "router" in result:
         found += [
             target(what, want, [*got], [met])
@@ -223,6 +225,13 @@ def tables(result: Result) -> dict[str, str]:
             else f"Two threads against two processes, {t['seeds']} seeds of {t['flows']} flows: "
             f"{between(t)} by wall clock, {t['cpu_ratio']} by CPU time."
         )
+    if "customers" in result:
+        head = ["10,000 customers", "measured", "target"]
+        rows = [
+            [what, ", ".join(str(v) for v in got), want]
+            for what, want, got, _ in router_page.customers(result["customers"])
+        ]
+        parts["customers"] = table(head, rows)
     if "router" in result:
         if "not_run" in result["router"]:
             parts["router"] = f"The router against the kernel: not run: {result['router']['not_run']}"
@@ -354,6 +363,8 @@ Bytes a flow are the growth of the process's peak, packets under way included.
 
 {router_page.text(result["router"])}
 {parts["router"]}
+
+{parts.get("customers", "")}
 
 ## Where each nanosecond goes
 

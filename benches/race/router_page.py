@@ -30,6 +30,25 @@ def results(router: Result) -> list[tuple[str, str, list[float | int], bool]]:
     return found
 
 
+def customers(found: Result) -> list[tuple[str, str, list[float | None], list[bool]]]:
+    """What 10,000 customers cost, as targets."""
+    ratio = found["ratio"]
+    text = "CPU time of a new flow's packet with 10,000 customers / with one"
+    told: list[tuple[str, str, list[float | None], list[bool]]] = [(text, "≤ 1.3", [ratio], [ratio <= 1.3])]
+    if "reload" in found:
+        held = found["reload"]["held_worst_ms"]
+        told.append(("ms that packets are held by a reload, at worst", "≤ 100", [held], [held <= 100]))
+    if "look" in found:
+        held = found["look"]["held_worst_ms"]
+        text = "ms that packets are held by stats, metrics and audits, at worst"
+        told.append((text, "≤ 5", [held], [held <= 5]))
+    if "share" in found:
+        worst = [100 * found["share"][size]["relative"] for size in ("equal", "mixed")]
+        text = "worst error of a share in %, packets of one size and of four"
+        told.append((text, "≤ 1", [round(w, 3) for w in worst], [w <= 1 for w in worst]))
+    return told
+
+
 def rows(router: Result) -> tuple[list[str], list[list[str]]]:
     """The table against the kernel."""
     head = ["", "shaped to", "ours", "kernel", "ours / kernel (range)"]
