@@ -14,6 +14,10 @@ fn law(common: Common) -> (Coupling, Rng) {
     (Coupling::new(common.config()), Rng::for_component(1, "coupling"))
 }
 
+fn square(x: f64) -> f64 {
+    x * x
+}
+
 fn packet(ecn: Ecn) -> Packet {
     Packet { size: 1000, ecn, ..Packet::default() }
 }
@@ -44,8 +48,8 @@ fn classic_packets_have_the_square() {
             assert_eq!((none, no_drop, no_mark), (0.0, 0.0, 0.0));
             let within = if derandomise { 2.0 / f64::from(n) } else { 0.01 };
             assert!((p_cl - k * p).abs() <= within, "k {k}, p' {p}: marked {p_cl}");
-            assert!((p_mark - (p_cl / k).powi(2)).abs() <= within, "k {k}, p' {p}: ECT(0) marked {p_mark}");
-            assert!((p_drop - (p_cl / k).powi(2)).abs() <= within, "k {k}, p' {p}: dropped {p_drop}");
+            assert!((p_mark - square(p_cl / k)).abs() <= within, "k {k}, p' {p}: ECT(0) marked {p_mark}");
+            assert!((p_drop - square(p_cl / k)).abs() <= within, "k {k}, p' {p}: dropped {p_drop}");
         }
     }
 }
@@ -175,7 +179,7 @@ proptest! {
         prop_assert_eq!(config.overloaded(p), config.p_c(p) >= config.p_cmax);
         // Eq. (1), while it can hold.
         if k * p < 1.0 {
-            prop_assert!((config.p_c(p) - (config.p_cl(p) / k).powi(2)).abs() < 1e-12);
+            prop_assert!((config.p_c(p) - square(config.p_cl(p) / k)).abs() < 1e-12);
         }
     }
 }

@@ -48,8 +48,8 @@ impl Sender {
 fn compete(mut b: Bench, kinds: [Ecn; 2], rtt: u64, ms: u64) -> ([f64; 2], [f64; 2]) {
     let mut senders = kinds.map(Sender::new);
     // When which acknowledgement returns, and whose a packet is.
-    let (mut acks, mut owner): (BTreeMap<u64, Vec<(usize, bool)>>, Vec<usize>) =
-        (BTreeMap::new(), Vec::new());
+    let mut acks = BTreeMap::<u64, Vec<(usize, bool)>>::new();
+    let mut owner = Vec::new();
     let (mut got, mut waits) = ([0.0; 2], [0.0; 2]);
     for t in 0..ms {
         b.to(Time::ZERO + MS * t);

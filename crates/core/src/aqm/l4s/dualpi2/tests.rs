@@ -139,7 +139,7 @@ fn l4s_waits_for_packets_classic_for_the_target() {
     assert!((run.share("classic", "dropped") - 1.0 / 7.0).abs() < 0.02);
     // Eq. (1): p_C = (p_CL/2)², nearly all marks being coupled ones.
     let (marked, p_c) = (run.share("l4s", "marked"), run.share("classic", "dropped"));
-    assert!((p_c - (marked / 2.0).powi(2)).abs() < 0.03, "{marked} and {p_c}");
+    assert!((p_c - marked * marked / 4.0).abs() < 0.03, "{marked} and {p_c}");
     assert!(run.share("l4s", "dropped") < 0.01);
 }
 

@@ -158,13 +158,7 @@ impl Oracle {
     fn update(&mut self, now: f64) {
         let curq = self.queue.front().map_or(0.0, |(came, _)| now - came);
         let p = self.p_prime + self.alpha * (curq - 0.015) + self.beta * (curq - self.prevq);
-        self.p_prime = if p < 0.0 {
-            0.0
-        } else if p > 1.0 {
-            1.0
-        } else {
-            p
-        };
+        self.p_prime = p.clamp(0.0, 1.0);
         self.prevq = curq;
     }
 
