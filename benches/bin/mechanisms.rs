@@ -131,6 +131,9 @@ impl Queue for Seen<'_> {
     fn bytes_in(&self, _: u32) -> u64 {
         0
     }
+    fn head_size(&self, _: u32) -> Option<u32> {
+        None
+    }
     fn head_flow(&self, _: u32) -> Option<FlowId> {
         None
     }

@@ -436,6 +436,16 @@ def _sfb() -> Curve:
     return _isolation({"sfb": {"aqm": "sfb", "penalty_rate": 100}})
 
 
+@curve("ns2_sfq")
+def _ns2_sfq() -> Curve:
+    return _isolation({"ns2_sfq": {"aqm": "ns2_sfq"}})
+
+
+@curve("ns2_drr")
+def _ns2_drr() -> Curve:
+    return _isolation({"ns2_drr": {"aqm": "ns2_drr"}})
+
+
 # Markers
 
 RATES = [0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0, 3.5, 4.0]

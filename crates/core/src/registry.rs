@@ -242,6 +242,12 @@ mechanisms! { ($)
     "cobalt" = Cobalt(Box<aqm::cobalt::Cobalt>, aqm::cobalt::Params),
         "Høiland-Jørgensen, Täht and Morton 2018 (CAKE)",
         "CoDel whose rate of drops falls as it rose, and BLUE, which drops more while the queue is full.";
+    "ns2_sfq" = Ns2Sfq(Box<ns2::sfq::Sfq>, ns2::sfq::Params),
+        "ns-2.35, Queue/SFQ",
+        "ns-2's own SFQ: hashed queues take turns packet by packet, and each may hold half of the room that is left.";
+    "ns2_drr" = Ns2Drr(Box<ns2::drr::Drr>, ns2::drr::Params),
+        "ns-2.35, Queue/DRR; Shreedhar and Varghese 1996",
+        "ns-2's own DRR: a queue for each source, deficit round robin in bytes, and the fattest loses its head.";
     "dsred" = DsRed(Box<ns2::dsred::DsRed>, ns2::dsred::Params),
         "ns-2.35, dsRED/core",
         "ns-2's own RIO-C, RIO-D and WRED, with its faults: for comparing with what it published.";

@@ -1,5 +1,7 @@
 //! From the model and a seed to a network: creates hosts, draws start times and sizes, builds mechanisms.
 
+use std::sync::Arc;
+
 use inprofile_core::params::{Context, Values};
 use inprofile_core::queue::scheduled::Setup;
 use inprofile_core::rng::Rng;
@@ -75,6 +77,12 @@ pub(crate) fn network(model: &Model, seed: u64, trace: bool) -> Network {
         for (target, one, _) in single(model, monitor.target, &first) {
             let name = model.target_name(one);
             net.monitors.push(network::Monitor { name, target, every: monitor.every });
+        }
+    }
+    let addresses: Arc<[(u32, u32)]> = net.flows.iter().map(|f| (f.from, f.to)).collect();
+    for link in &mut net.links {
+        if let network::Queue::One { aqm, .. } = &mut link.queue {
+            aqm.tell_addresses(&addresses);
         }
     }
     net

@@ -3,19 +3,22 @@
 //! Papers were run on ns-2, and a run of ours that agrees with ns-2's event by event shows that the rest of the simulator is
 //! right. So this folder has what ns-2 computes differently from the sources that it names: averages and counts of
 //! [RED and RIO](red), the order of steps in [dsRED](dsred), rounding of limits, [policers](policer), its
-//! [random numbers](rng), and its clock.
+//! [random numbers](rng), its fair queues ([SFQ](sfq), [DRR](drr)), and its clock.
 //!
 //! The rest of this crate does not refer to it. A mechanism that ns-2 computes differently is generic over its reading
 //! ([`Reading`](crate::aqm::red::law::Reading), [`Chance`](crate::marker::tsw2cm::Chance)), and one block of the
 //! [registry](crate::registry) names what is in this folder; without both there is no `variant = "ns2"`.
 //! Non-goal: ns-2's TCP and order of events, which belong to the simulator.
 
+pub mod addresses;
+pub mod drr;
 pub mod dsred;
 pub mod offer;
 pub mod policer;
 pub mod red;
 pub mod rio;
 pub mod rng;
+pub mod sfq;
 
 use crate::registry::{AnyAqm, AnyMarker};
 use crate::units::Time;
@@ -44,6 +47,15 @@ impl AnyAqm {
             AnyAqm::Ns2RioPlusOutAtIn(m) => m.rio.law.reading.told.tell(moment),
             AnyAqm::Ns2FddRed(m) => m.red.law.reading.told.tell(moment),
             AnyAqm::DsRed(m) => m.tell_secs(moment.secs),
+            _ => {}
+        }
+    }
+
+    /// The addresses of each flow's source and destination, of which ns-2's fair queues take their hash.
+    pub fn tell_addresses(&mut self, of: &std::sync::Arc<[(u32, u32)]>) {
+        match self {
+            AnyAqm::Ns2Sfq(m) => m.addresses = addresses::Addresses::told(of.clone()),
+            AnyAqm::Ns2Drr(m) => m.addresses = addresses::Addresses::told(of.clone()),
             _ => {}
         }
     }

@@ -116,7 +116,7 @@ pub struct Fifo<T> {
     /// that](crate::aqm::Aqm::joins_below) less than the limit waits, one byte.
     counted: u32,
     idle_since: Option<Time>,
-    evicted: Vec<T>,
+    evicted: VecDeque<T>,
     counts: Counts,
 }
 
@@ -137,7 +137,7 @@ impl<T: Item> Fifo<T> {
             },
             counted: u32::MAX,
             idle_since: Some(Time::ZERO),
-            evicted: Vec::new(),
+            evicted: VecDeque::new(),
             counts: Counts::default(),
         }
     }
@@ -291,9 +291,9 @@ impl<T: Item> Fifo<T> {
         self.idle_since = None;
     }
 
-    /// A packet that the discipline has evicted and that nobody has taken yet.
+    /// The first packet that the discipline has evicted and that nobody has taken yet.
     pub fn take_evicted(&mut self) -> Option<T> {
-        self.evicted.pop()
+        self.evicted.pop_front()
     }
 
     /// Takes over the packets of another queue, behind its own, and its counts, without asking anybody: for a queue that
@@ -337,7 +337,7 @@ impl<T: Item> Fifo<T> {
     fn count_evicted(&mut self, victim: T) {
         self.forget(&victim);
         self.counts.dropped[Cause::EVICTED.index()][victim.colour() as usize] += 1;
-        self.evicted.push(victim);
+        self.evicted.push_back(victim);
     }
 
     #[inline]
@@ -427,6 +427,9 @@ impl<T: Item> Queue for Fifo<T> {
     #[inline]
     fn bytes_in(&self, queue: u32) -> u64 {
         self.flows.as_ref().map_or(0, |flows| flows.bytes(queue))
+    }
+    fn head_size(&self, queue: u32) -> Option<u32> {
+        Some(self.flows.as_ref()?.get(queue, End::Head)?.size())
     }
     fn head_flow(&self, queue: u32) -> Option<FlowId> {
         Some(self.flows.as_ref()?.get(queue, End::Head)?.flow())

@@ -63,6 +63,8 @@ pub trait Queue {
     fn packets_in(&self, queue: u32) -> u32;
     /// Bytes in one of several queues.
     fn bytes_in(&self, queue: u32) -> u64;
+    /// Size of the packet at the head of one of several queues.
+    fn head_size(&self, queue: u32) -> Option<u32>;
     /// Whose packet is at the head of one of several queues.
     fn head_flow(&self, queue: u32) -> Option<FlowId>;
     /// Moves the packet at the head of one of several queues to the end of another; false if there was none.

@@ -146,6 +146,8 @@ fn parameters_can_be_read_back_as_written() {
     round_trips::<aqm::fq_pie::Params>();
     round_trips::<aqm::sfq::Params>();
     round_trips::<ns2::dsred::Params>();
+    round_trips::<ns2::sfq::Params>();
+    round_trips::<ns2::drr::Params>();
 }
 
 /// A user's own marker needs no change here.

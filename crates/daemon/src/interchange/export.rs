@@ -6,7 +6,7 @@
 
 use inprofile_config::show;
 use inprofile_core::params::{Default, Value, Values};
-use inprofile_core::units::Bytes;
+use inprofile_core::units::{Backlog, Bytes};
 use inprofile_live::code_points::Dscp;
 
 use super::disciplines::modern;
@@ -181,8 +181,8 @@ fn filters(dev: &str, dscp: Dscp, band: usize, out: &mut String) {
 }
 
 /// Settings that tc has no word for: where they are not as if they were left out, or, as gentle, not as with tc.
-fn unsaid(path: &str, class: &Class, qdisc: &str, out: &mut String) {
-    for field in class.aqm.fields.iter().filter(|f| !SAID.contains(&f.name)) {
+fn unsaid(path: &str, class: &Class, qdisc: &str, said: &[&str], out: &mut String) {
+    for field in class.aqm.fields.iter().filter(|f| !said.contains(&f.name)) {
         let Some(value) = class.aqm.values.get(field.name) else { continue };
         let (same, why) = match (field.name, field.default) {
             ("gentle", _) => (*value == Value::Flag(false), "drops everything above max"),
@@ -209,8 +209,8 @@ fn queue(
     let v = &class.aqm.values;
     let limit = class.limit.bytes(packet);
     let plain = match class.limit {
-        inprofile_core::units::Backlog::Packets(n) => format!("{at} pfifo limit {n:.0}"),
-        inprofile_core::units::Backlog::Bytes(b) => format!("{at} bfifo limit {b:.0}"),
+        Backlog::Packets(n) => format!("{at} pfifo limit {n:.0}"),
+        Backlog::Bytes(b) => format!("{at} bfifo limit {b:.0}"),
     };
     let bandwidth = class.rate.unwrap_or(d.rate).0;
     // Above max ours drops.
@@ -223,7 +223,7 @@ fn queue(
                 if let Some(lossy) = lossy {
                     cannot(out, &format!("{path}.w_q"), &lossy);
                 }
-                unsaid(path, class, "red", out);
+                unsaid(path, class, "red", &SAID, out);
             }
             None => {
                 qdisc(out, &plain);
@@ -259,7 +259,7 @@ fn queue(
                     cannot(out, &format!("{path}.w_q"), lossy);
                 }
             }
-            unsaid(path, class, "gred", out);
+            unsaid(path, class, "gred", &SAID, out);
             cannot(
                 out,
                 &format!("{path}: colours by DSCP"),
@@ -288,11 +288,70 @@ fn queue(
             let why = "the kernel has it in cake alone, which shapes and has a queue for each flow; its limit stays";
             cannot(out, &format!("{path}: cobalt"), why);
         }
+        "fq_codel" | "fq_pie" | "sfq" => {
+            let (settings, said) = settings(path, class, packet, out);
+            qdisc(out, &format!("{at} {}{settings}", class.aqm.name));
+            unsaid(path, class, class.aqm.name, &said, out);
+        }
         other => {
             qdisc(out, &plain);
             cannot(out, &format!("{path}: {other}"), "the kernel has no such discipline; its limit stays");
         }
     }
+}
+
+/// Flow queueing, which Linux has under the same names: our parameter, and tc's word for it.
+const WORDS: [(&str, &str); 15] = [
+    ("target", "target"),
+    ("interval", "interval"),
+    ("t_update", "tupdate"),
+    ("alpha", "alpha"),
+    ("beta", "beta"),
+    ("flow_quantum", "quantum"),
+    ("flows", "flows"),
+    ("depth", "depth"),
+    ("divisor", "divisor"),
+    ("perturb", "perturb"),
+    ("ce_threshold", "ce_threshold"),
+    ("drop_batch", "drop_batch"),
+    ("memory_limit", "memory_limit"),
+    ("ecn", "ecn"),
+    ("headdrop", "headdrop"),
+];
+
+/// The settings of such a discipline, and which of our parameters they say. tc's own counterpart is always Linux's variant.
+fn settings(path: &str, class: &Class, packet: Bytes, out: &mut String) -> (String, Vec<&'static str>) {
+    let name = class.aqm.name;
+    let mut said = vec!["variant"];
+    if let Backlog::Bytes(_) = class.limit {
+        cannot(out, &format!("{path}.limit = {}", class.limit), &format!("tc {name} counts packets"));
+    }
+    let mut text = format!(" limit {:.0}", (class.limit.bytes(packet) / packet.0 as f64).floor().max(1.0));
+    for (ours, word) in WORDS {
+        let Some(value) = class.aqm.values.get(ours) else { continue };
+        let as_tc = match *value {
+            Value::Flag(yes) if ours == "ecn" => if yes { "ecn" } else { "noecn" }.to_owned(),
+            Value::Flag(yes) => if yes { word } else { "" }.to_owned(),
+            Value::Duration(d) if ours == "perturb" => format!("{word} {:.0}", d.secs().ceil()),
+            Value::Duration(d) => format!("{word} {}us", d.secs() * 1e6),
+            // In sixteenths.
+            Value::Number(x) if (x * 16.0).fract() == 0.0 => format!("{word} {}", x * 16.0),
+            Value::Number(_) => continue,
+            Value::Bytes(b) => format!("{word} {}", b.0),
+            Value::Count(n) => format!("{word} {n}"),
+            _ => continue,
+        };
+        said.push(ours);
+        if !as_tc.is_empty() {
+            text.push(' ');
+            text.push_str(&as_tc);
+        }
+    }
+    if name == "fq_pie" && class.aqm.values.get("delay_from") == Some(&Value::Choice("dequeue_rate")) {
+        text.push_str(" dq_rate_estimator");
+        said.push("delay_from");
+    }
+    (text, said)
 }
 
 fn group<'v>(values: &'v Values, name: &str) -> Option<&'v Values> {

@@ -220,6 +220,34 @@ fn gred_goes_to_tc_and_back_with_ecn() {
     assert!(problems[0].starts_with("x:3:1: error: gred: ecn is said of some DPs only"), "{problems:#?}");
 }
 
+/// Disciplines that Linux has go over with all of their settings that tc has a word for; the rest is named.
+#[test]
+fn flow_queueing_goes_to_tc() {
+    let lines = |queue: &str| {
+        let out = export::tc(&checked(&format!(
+            "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"10 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"100 packets\" }}\nbest_effort = {{ {queue} }}\n"
+        )));
+        let name = queue.split('"').nth(1).unwrap();
+        let line =
+            out.lines().find(|l| l.contains(&format!(" {name} limit"))).unwrap_or_else(|| panic!("{out}"));
+        let settings = line[line.find(name).unwrap()..].to_owned();
+        (settings, out.lines().filter(|l| l.contains("cannot: upstream.best_effort")).count())
+    };
+    assert_eq!(
+        lines("aqm = \"fq_codel\", limit = \"1000 packets\", flow_quantum = \"300 B\", flows = 512, ce_threshold = \"1 ms\", mtu = \"900 B\""),
+        ("fq_codel limit 1000 target 5000us interval 100000us quantum 300 flows 512 ce_threshold 1000us drop_batch 64 ecn".into(), 1),
+        "mtu has no word"
+    );
+    assert_eq!(
+        lines("aqm = \"fq_pie\", limit = \"1000 packets\", ecn = true, derandomise = false, alpha = 0.3"),
+        ("fq_pie limit 1000 target 15000us tupdate 15000us beta 20 flows 1024 ecn".into(), 2)
+    );
+    assert_eq!(
+        lines("aqm = \"sfq\", limit = \"127 packets\", perturb = \"10 s\", headdrop = true"),
+        ("sfq limit 127 flows 128 depth 127 divisor 1024 perturb 10 headdrop".into(), 0)
+    );
+}
+
 /// Whatever a file says is a word of tc's or is named: nothing goes in silence.
 #[test]
 fn what_tc_has_no_word_for_is_named() {

@@ -5,7 +5,7 @@ use inprofile_core::aqm::red::common::Common;
 use inprofile_core::aqm::rio::AvgUpdate;
 use inprofile_core::aqm::wred::Averages;
 use inprofile_core::aqm::{red, rio, wred};
-use inprofile_core::ns2::{dsred, is_set, without_fault, word};
+use inprofile_core::ns2::{drr, dsred, is_set, sfq, without_fault, word};
 use inprofile_core::params::{Params, Values};
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::units::{Backlog, Bytes};
@@ -43,6 +43,16 @@ impl Script {
         if aqm.name == "red" && !use_.polices {
             return self.red(link, &aqm.values, *limit, size);
         }
+        if aqm.name == "ns2_drr" && !use_.polices {
+            let Backlog::Bytes(limit) = *limit else {
+                self.lacks(format!("links.{link}.queue.limit: packets; DRR's is in bytes"));
+                return None;
+            };
+            let p = drr::Params::from_values(&aqm.values);
+            let (buckets, quantum) = (p.buckets, p.flow_quantum.0);
+            let settings = format!("buckets_ {buckets} quantum_ {quantum} blimit_ {}", limit.floor());
+            return Some(Class { class: "DRR", settings, after: None });
+        }
         let Backlog::Packets(limit) = *limit else {
             self.lacks(format!("links.{link}.queue.limit: bytes"));
             return None;
@@ -74,6 +84,11 @@ impl Script {
                     "links.{link}.queue.aqm: {name} where packets are marked; drop_tail or dsred"
                 ));
                 None
+            }
+            "ns2_sfq" => {
+                let buckets = sfq::Params::from_values(&aqm.values).buckets;
+                let settings = format!("buckets_ {buckets} maxqueue_ {}", limit.floor());
+                Some(Class { class: "SFQ", settings, after: None })
             }
             "rio" => self.rio(link, &aqm.values, limit, size),
             name => {

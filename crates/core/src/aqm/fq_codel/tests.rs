@@ -70,9 +70,7 @@ impl Bench {
         self.number += 1;
         let item = Stamped { packet, since: Time(at) };
         let verdict = self.queue.arrive(Time(at), &packet, item, &mut self.aqm, &mut self.rng, &mut Silent);
-        let mut gone: Vec<u32> = std::iter::from_fn(|| self.queue.take_evicted()).map(|p| p.seq).collect();
-        gone.reverse();
-        self.evicted.extend(gone);
+        self.evicted.extend(std::iter::from_fn(|| self.queue.take_evicted()).map(|p| p.seq));
         verdict
     }
 

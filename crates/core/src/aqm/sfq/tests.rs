@@ -37,9 +37,7 @@ impl Bench {
     }
 
     fn take_evicted(&mut self) {
-        let mut gone: Vec<u32> = std::iter::from_fn(|| self.queue.take_evicted()).map(|p| p.seq).collect();
-        gone.reverse();
-        self.evicted.extend(gone);
+        self.evicted.extend(std::iter::from_fn(|| self.queue.take_evicted()).map(|p| p.seq));
     }
 
     fn arrive(&mut self, at: u64, flow: u32, size: u32) -> bool {

@@ -1,0 +1,232 @@
+//! ns-2's `Queue/DRR`: queues by the source's address, deficit round robin, and a limit in bytes at which the fattest loses its head.
+//!
+//! Source: ns-2.35, queue/drr.cc, after Shreedhar and Varghese 1996. What it does otherwise is kept: a queue that overflow has emptied in
+//! the middle of its turn gets no quantum when it first comes up again.
+//! Non-goal: sharing a link among classes, for which there is the scheduler [`drr`](crate::queue::drr).
+
+use crate::aqm::Aqm;
+use crate::mechanism::Mechanism;
+use crate::ns2::addresses::{Addresses, Ring};
+use crate::packet::Packet;
+use crate::params::{Build, Context, Fault, Warning};
+use crate::queue::{End, Queue};
+use crate::rng::Rng;
+use crate::units::{Bytes, Time};
+use crate::verdict::{Admission, Cause, Departure, Why};
+
+crate::params! {
+    /// What an operator sets.
+    pub struct Params {
+        /// Queues that flows are hashed into (`buckets_`).
+        buckets: u64 [QUEUES] = 10;
+        /// Bytes a turn (`quantum_`).
+        flow_quantum: Bytes [POSITIVE] = Bytes(250);
+    }
+}
+
+impl Build for Params {
+    type Mechanism = Drr;
+
+    fn check(&self, _: &Context) -> Result<Vec<Warning>, Fault> {
+        if self.flow_quantum.0 > 1_000_000_000 {
+            return Err(Fault {
+                field: "flow_quantum",
+                problem: format!("{} is beyond counting", self.flow_quantum),
+                remedy: "at most \"1000 MB\"".into(),
+            });
+        }
+        Ok(Vec::new())
+    }
+
+    fn build(&self, _: &Context) -> Drr {
+        let buckets = self.buckets as u32;
+        Drr {
+            addresses: Addresses::default(),
+            ring: Ring::new(buckets),
+            turns: vec![Turn::default(); buckets as usize].into(),
+            quantum: self.flow_quantum.0 as i64,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    /// `deficitCounter`.
+    deficit: i64,
+    /// `turn`: it has been given this turn's quantum.
+    granted: bool,
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct Drr {
+    /// Of each flow, where the experiment has told them.
+    pub addresses: Addresses,
+    ring: Ring,
+    turns: Box<[Turn]>,
+    quantum: i64,
+}
+
+/// `DRR::hash`, in ns-2's 32 bits, without a mask.
+#[must_use]
+pub fn hash(from: u32) -> u32 {
+    let i = from as i32;
+    (i.wrapping_add(i >> 8).wrapping_add(!(i >> 4)) % ((2 << 23) - 1) + 1).unsigned_abs()
+}
+
+impl Mechanism for Drr {
+    fn keeps_time(&self) -> bool {
+        false
+    }
+    fn sees_reverse(&self) -> bool {
+        false
+    }
+}
+
+impl Aqm for Drr {
+    fn serves(&self) -> bool {
+        true
+    }
+
+    fn flow_queues(&self) -> u32 {
+        self.ring.len()
+    }
+
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        _: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        _: &mut Rng,
+        _: &mut W,
+    ) -> Admission {
+        let bucket = hash(self.addresses.of(packet).0) % self.ring.len();
+        queue.join(bucket);
+        if queue.packets_in(bucket) == 0 {
+            self.ring.activate(bucket);
+            self.turns[bucket as usize].deficit = 0;
+        }
+        while !queue.fits(packet.size) {
+            let own = |q: u32| if q == bucket { u64::from(packet.size) } else { 0 };
+            let Some(fat) = self.ring.first_most(|q| queue.bytes_in(q) + own(q)) else { break };
+            let evicted = queue.evict_from(fat, End::Head).is_some();
+            if queue.packets_in(fat) == 0 && (fat != bucket || !evicted) {
+                self.ring.leave(fat);
+            }
+            if !evicted {
+                return Admission::Drop(Cause::OVERFLOW);
+            }
+        }
+        Admission::Admit
+    }
+
+    fn next_queue<Q: Queue + ?Sized>(&mut self, _: Time, queue: &mut Q, _: &mut Rng) -> Option<u32> {
+        loop {
+            let bucket = self.ring.current()?;
+            let turn = &mut self.turns[bucket as usize];
+            if !turn.granted {
+                turn.deficit += self.quantum;
+                turn.granted = true;
+            }
+            if turn.deficit >= i64::from(queue.head_size(bucket)?) {
+                return Some(bucket);
+            }
+            turn.granted = false;
+            self.ring.turn();
+        }
+    }
+
+    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        _: Time,
+        packet: &Packet,
+        _: Time,
+        queue: &mut Q,
+        _: &mut Rng,
+        why: &mut W,
+    ) -> Departure {
+        if let Some(bucket) = self.ring.current() {
+            let turn = &mut self.turns[bucket as usize];
+            why.note("credits", turn.deficit as f64);
+            turn.deficit -= i64::from(packet.size);
+            if queue.packets_in(bucket) == 0 {
+                *turn = Turn::default();
+                self.ring.leave(bucket);
+            }
+        }
+        Departure::Send
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::FlowId;
+    use crate::queue::fifo::{Fifo, Stamped};
+    use crate::registry::AnyAqm;
+    use crate::units::Backlog;
+    use crate::verdict::Silent;
+
+    struct Bench {
+        queue: Fifo<Stamped>,
+        aqm: AnyAqm,
+        rng: Rng,
+        number: u32,
+    }
+
+    impl Bench {
+        fn new(limit: f64, quantum: u64) -> Bench {
+            let limit = Backlog::Bytes(limit);
+            let context =
+                Context { link_rate: None, contract: None, packet: Bytes(1000), limit: Some(limit) };
+            let mut drr = Params { buckets: 10, flow_quantum: Bytes(quantum) }.build(&context);
+            drr.addresses = Addresses::told((0..9).map(|flow| (flow, 0)).collect());
+            let aqm = AnyAqm::Ns2Drr(Box::new(drr));
+            Bench { queue: Fifo::before(limit, &aqm), aqm, rng: Rng::for_component(1, "unused"), number: 0 }
+        }
+
+        fn arrive(&mut self, flow: u32, size: u32) -> bool {
+            let packet = Packet { flow: FlowId(flow), seq: self.number, size, ..Packet::default() };
+            self.number += 1;
+            let item = Stamped { packet, since: Time::ZERO };
+            let (aqm, rng) = (&mut self.aqm, &mut self.rng);
+            self.queue.arrive(Time::ZERO, &packet, item, aqm, rng, &mut Silent) == Admission::Admit
+        }
+
+        fn depart(&mut self) -> Option<(u32, u32)> {
+            let (aqm, rng) = (&mut self.aqm, &mut self.rng);
+            let sent = self.queue.depart(Time::ZERO, |p| p.packet, aqm, rng, &mut Silent, |_, _| ());
+            sent.map(|p| (p.seq, p.flow.0))
+        }
+    }
+
+    /// A packet of four quanta waits for four turns, as in Shreedhar and Varghese 1996.
+    #[test]
+    fn deficits_are_saved_up() {
+        let mut b = Bench::new(1e6, 250);
+        (0..3).for_each(|_| assert!(b.arrive(1, 1000)));
+        (0..9).for_each(|_| assert!(b.arrive(2, 250)));
+        let order: Vec<u32> = std::iter::from_fn(|| b.depart()).map(|p| p.1).collect();
+        assert_eq!(order, [2, 2, 2, 1, 2, 2, 2, 2, 1, 2, 2, 1]);
+    }
+
+    /// The fattest loses its head, the first from the one whose turn it is among equals; the arrival too, if it is its queue's head.
+    #[test]
+    fn the_fattest_loses_its_head() {
+        let mut b = Bench::new(5000.0, 250);
+        (0..3).for_each(|_| assert!(b.arrive(1, 1000)));
+        (0..2).for_each(|_| assert!(b.arrive(2, 1000)));
+        assert!(b.arrive(3, 500));
+        assert_eq!(b.queue.take_evicted().map(|p| p.seq), Some(0));
+        assert!(!b.arrive(4, 5001), "alone it is the fattest, and too much for itself");
+        // 4,500 B waited; the 5,001 B were the fattest's head.
+        assert_eq!((b.queue.bytes(), b.queue.take_evicted()), (4500, None));
+        let order: Vec<u32> = std::iter::from_fn(|| b.depart()).map(|p| p.0).collect();
+        assert_eq!(order, [5, 1, 3, 2, 4]);
+    }
+
+    #[test]
+    fn hashes_by_hand() {
+        assert_eq!([hash(0), hash(1), hash(17), hash(300)], [0, 1, 16, 283]);
+    }
+}

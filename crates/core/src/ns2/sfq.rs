@@ -1,0 +1,198 @@
+//! ns-2's `Queue/SFQ`: queues by the sum of two addresses, a packet a turn, and a limit on each that shrinks as the whole fills up.
+//!
+//! An arrival is dropped where its queue holds half of what is left of the limit or more; also where fewer places are left than there are
+//! buckets and its queue has more than an equal share of them. Nothing that waits is ever dropped.
+//! Source: ns-2.35, queue/sfq.cc. Non-goal: McKenney's or Linux's, which is [`sfq`](crate::aqm::sfq).
+
+use crate::aqm::Aqm;
+use crate::mechanism::Mechanism;
+use crate::ns2::addresses::{Addresses, Ring};
+use crate::packet::Packet;
+use crate::params::{Build, Context, Fault, Warning};
+use crate::queue::Queue;
+use crate::rng::Rng;
+use crate::units::{Backlog, Time};
+use crate::verdict::{Admission, Cause, Departure, Why};
+
+crate::params! {
+    /// What an operator sets.
+    pub struct Params {
+        /// Queues that flows are hashed into (`buckets_`).
+        buckets: u64 [QUEUES] = 16;
+    }
+}
+
+impl Build for Params {
+    type Mechanism = Sfq;
+
+    fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        match context.limit {
+            Some(limit @ Backlog::Bytes(_)) => Err(Fault {
+                field: "buckets",
+                problem: format!("ns-2's SFQ counts packets, and the limit is {limit}"),
+                remedy: "a limit in packets".into(),
+            }),
+            Some(Backlog::Packets(n)) if n < 2.0 => Err(Fault {
+                field: "buckets",
+                problem: format!("with a limit of {n} packets ns-2's SFQ drops everything"),
+                remedy: "a limit of at least 2 packets".into(),
+            }),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn build(&self, context: &Context) -> Sfq {
+        let most = match context.limit {
+            Some(Backlog::Packets(n)) => n as u32,
+            Some(Backlog::Bytes(_)) | None => u32::MAX,
+        };
+        let buckets = self.buckets as u32;
+        Sfq { addresses: Addresses::default(), ring: Ring::new(buckets), most, fair_share: most / buckets }
+    }
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct Sfq {
+    /// Of each flow, where the experiment has told them.
+    pub addresses: Addresses,
+    ring: Ring,
+    /// `maxqueue_`.
+    most: u32,
+    fair_share: u32,
+}
+
+/// `SFQ::hash`, in ns-2's 32 bits.
+#[must_use]
+pub fn hash(from: u32, to: u32) -> u32 {
+    let k = from.wrapping_add(to) as i32;
+    (k.wrapping_add(k >> 8).wrapping_add(!(k >> 4)) % ((2 << 19) - 1)).unsigned_abs()
+}
+
+impl Mechanism for Sfq {
+    fn keeps_time(&self) -> bool {
+        false
+    }
+    fn sees_reverse(&self) -> bool {
+        false
+    }
+}
+
+impl Aqm for Sfq {
+    fn serves(&self) -> bool {
+        true
+    }
+
+    fn flow_queues(&self) -> u32 {
+        self.ring.len()
+    }
+
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        _: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        _: &mut Rng,
+        _: &mut W,
+    ) -> Admission {
+        let (from, to) = self.addresses.of(packet);
+        let bucket = hash(from, to) % self.ring.len();
+        let (used, left) = (queue.packets_in(bucket), self.most.saturating_sub(queue.packets()));
+        if used >= left >> 1 || (left < self.ring.len() && used > self.fair_share) || left == 0 {
+            return Admission::Drop(Cause::OVERFLOW);
+        }
+        queue.join(bucket);
+        if used == 0 {
+            self.ring.activate(bucket);
+        }
+        Admission::Admit
+    }
+
+    fn next_queue<Q: Queue + ?Sized>(&mut self, _: Time, _: &mut Q, _: &mut Rng) -> Option<u32> {
+        self.ring.current()
+    }
+
+    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        _: Time,
+        _: &Packet,
+        _: Time,
+        queue: &mut Q,
+        _: &mut Rng,
+        _: &mut W,
+    ) -> Departure {
+        if let Some(bucket) = self.ring.current() {
+            if queue.packets_in(bucket) == 0 {
+                self.ring.leave(bucket);
+            } else {
+                self.ring.turn();
+            }
+        }
+        Departure::Send
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::FlowId;
+    use crate::params::Context;
+    use crate::queue::fifo::{Fifo, Stamped};
+    use crate::registry::AnyAqm;
+    use crate::units::Bytes;
+    use crate::verdict::Silent;
+
+    fn bench(limit: f64, buckets: u64) -> (Fifo<Stamped>, AnyAqm) {
+        let limit = Backlog::Packets(limit);
+        let context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: Some(limit) };
+        let mut sfq = Params { buckets }.build(&context);
+        sfq.addresses = Addresses::told((0..9).map(|flow| (flow + 1, 0)).collect());
+        let aqm = AnyAqm::Ns2Sfq(Box::new(sfq));
+        (Fifo::before(limit, &aqm), aqm)
+    }
+
+    fn arrive(q: &mut Fifo<Stamped>, aqm: &mut AnyAqm, flow: u32) -> bool {
+        let packet = Packet { flow: FlowId(flow), size: 1000, ..Packet::default() };
+        let item = Stamped { packet, since: Time::ZERO };
+        let mut rng = Rng::for_component(1, "unused");
+        q.arrive(Time::ZERO, &packet, item, aqm, &mut rng, &mut Silent) == Admission::Admit
+    }
+
+    /// A packet joins while fewer wait in its queue than half of the places left.
+    #[test]
+    fn a_queue_may_hold_half_of_what_is_left() {
+        let (mut q, mut aqm) = bench(12.0, 4);
+        let held = |q: &mut _, aqm: &mut _, flow| (0..9).filter(|_| arrive(q, aqm, flow)).count();
+        assert_eq!(held(&mut q, &mut aqm, 1), 4, "4 wait, 8 places are left");
+        assert_eq!(held(&mut q, &mut aqm, 2), 3);
+        assert_eq!(held(&mut q, &mut aqm, 3), 2);
+    }
+
+    /// With fewer places than buckets, while no more than an equal share waits in it.
+    #[test]
+    fn where_places_are_few_shares_count() {
+        let (mut q, mut aqm) = bench(8.0, 8);
+        assert_eq!([true, true, false].map(|_| arrive(&mut q, &mut aqm, 1)), [true, true, false]);
+        assert!(arrive(&mut q, &mut aqm, 2));
+    }
+
+    #[test]
+    fn a_packet_a_turn() {
+        let (mut q, mut aqm) = bench(40.0, 4);
+        for flow in [1, 1, 1, 2, 3, 3] {
+            assert!(arrive(&mut q, &mut aqm, flow));
+        }
+        let mut rng = Rng::for_component(1, "unused");
+        let order: Vec<u32> = std::iter::from_fn(|| {
+            let sent = q.depart(Time::ZERO, |p| p.packet, &mut aqm, &mut rng, &mut Silent, |_, _| ());
+            sent.map(|p| p.flow.0)
+        })
+        .collect();
+        assert_eq!(order, [1, 2, 3, 1, 3, 1]);
+    }
+
+    #[test]
+    fn hashes_by_hand() {
+        assert_eq!([hash(0, 1), hash(1, 2), hash(10, 20), hash(300, 0)], [0, 2, 28, 282]);
+    }
+}
