@@ -405,7 +405,7 @@ fn tc_police_is_read_and_written() {
             "the peer's choice",
         ),
         (
-            "tc filter add dev a flower ip_proto tcp src_port 80 police rate 1mbit burst 15k drop",
+            "tc filter add dev a flower ip_proto tcp dst_port 80 police rate 1mbit burst 15k drop",
             "the peer's choice",
         ),
         ("tc filter add dev a u32 match ip src 10.0.0.x police rate 1mbit burst 15k drop", "no prefix"),
