@@ -33,7 +33,7 @@ impl Samples {
     /// The receiver passes the next sample.
     pub(crate) fn pass(&mut self, received_bytes: [u64; 3]) {
         self.passed.push_back(received_bytes);
-        self.next = self.next + self.every;
+        self.next += self.every;
     }
 
     /// Takes the next sample of the monitor, if these are its own; `now`: what has been received so far.
@@ -43,7 +43,7 @@ impl Samples {
         }
         let then = self.passed.pop_front();
         if then.is_none() {
-            self.next = self.next + self.every;
+            self.next += self.every;
         }
         then.or(Some(now))
     }
