@@ -4,7 +4,7 @@
 //! them up, or is empty, it goes to the end of the list of old queues, with another quantum; there it leaves the list if it is found
 //! empty. So who sends less than a quantum a round goes before everybody, and nobody is starved. The lists are threaded through the
 //! queues: a decision costs the same with one flow as with thousands.
-//! Source: RFC 8290 §3, §4, the discipline that decides within a queue aside ([FQ-CoDel](super::fq_codel), [FQ-PIE](super::fq_pie)).
+//! Source: RFC 8290 §3, §4, the discipline that decides within a queue aside ([FQ-CoDel][super::fq_codel], [FQ-PIE][super::fq_pie]).
 //! Two flows may have the same hash, and then share a queue and its part of the link: with 1,024 queues and 100 flows a flow has a
 //! queue of its own with 90.8 % (§5.3).
 //! Non-goal: set-associative hashing (CAKE).

@@ -3,7 +3,7 @@
 //! Sparse flows go first and shares are equal in bytes by the same scheduler; a flow's arrivals are dropped with a probability
 //! that holds the delay of its own queue at a target. The hard limit is one for all queues, and drops what finds it reached.
 //! Source: Ramakrishnan et al. 2019, "FQ-PIE Queue Discipline in the Linux Kernel", with the scheduler of RFC 8290 §4 (in
-//! [`fq`](super::fq)) and [PIE](super::pie) of RFC 8033, whose state each queue has for itself; `active_above` is a share of the
+//! [`fq`](super::fq)) and [PIE][super::pie] of RFC 8033, whose state each queue has for itself; `active_above` is a share of the
 //! limit that has to wait in the queue.
 //! `variant = "linux"`: PIE as Linux has it, and an empty new queue goes behind old ones, if there are any (RFC 8290: in any case).
 //! Non-goal: fairness of overflow, for which FQ-CoDel takes from the queue that holds most.
