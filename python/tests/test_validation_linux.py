@@ -45,7 +45,7 @@ def test_the_link_asks_as_the_last_packet_leaves() -> None:
     # The start is 1 ms before the first stamp; from a stamp to the driver takes 20 us.
     assert came.at == [1_020_000, 1_120_000, 1_220_000, 9_020_000]
     asked = calls(replayed.events(given, came, ahead=True))
-    assert asked == [[1_020_000, 0, 0], [1_120_000, 10_000, 2], [9_020_000, 0, 3]]
+    assert asked == [[1_020_000, 0, 0], [1_220_000, 10_000, 2], [9_020_000, 0, 3]]
     left = calls(replayed.events(given, came, ahead=False))
     assert left == [[1_020_000, 0, 0], [2_020_000, 0, 2], [9_020_000, 0, 3]]
 

@@ -152,7 +152,7 @@ impl Vars {
         match c.variant {
             Variant::Rfc8289 => control_law(t, c.interval, self.count),
             Variant::Linux => {
-                let units = (c.interval.0 / LINUX_UNIT) as u128 * u128::from(self.inverse_root) >> 16;
+                let units = (u128::from(c.interval.0 / LINUX_UNIT) * u128::from(self.inverse_root)) >> 16;
                 t + Duration(units as u64 * LINUX_UNIT)
             }
         }
