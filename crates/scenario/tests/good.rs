@@ -329,7 +329,7 @@ fn the_schema_knows_every_key_the_parser_knows() {
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     assert_eq!(keys(&schema).len(), 11);
     for (table, at, count) in [
-        ("links", "items", 7),
+        ("links", "items", 8),
         ("flows", "items", 13),
         ("edges", "items", 2),
         ("signals", "items", 4),
