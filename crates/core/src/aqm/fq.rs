@@ -39,7 +39,7 @@ impl Hash {
     pub fn queue(&mut self, flow: FlowId, rng: &mut Rng) -> u32 {
         let salt = *self.salt.get_or_insert_with(|| rng.bits());
         // The upper half of the hash as a fraction of the queues.
-        ((mix(salt ^ u64::from(flow.0)) >> 32) * self.queues >> 32) as u32
+        (((mix(salt ^ u64::from(flow.0)) >> 32) * self.queues) >> 32) as u32
     }
 
     /// Another salt at the next packet.
