@@ -136,6 +136,8 @@ def sentence(text: str, at: int) -> tuple[str, bool]:
     begin = max((e for e in ends if e <= at), default=0)
     end = min((e for e in ends if e > at), default=len(text))
     said = text[begin:end].strip().rstrip(".;").replace("|", "\\|")
+    # Links are for rustdoc: here only their text.
+    said = re.sub(r"\[([^\]]*)\][\[(](?:super|crate|self)::[^\])]*[\])]", r"\1", said)
     law = re.match(rf"(?:{SOURCE})?,? ?(?:(?:{PART})|(?:{EQUATION}))[^:;,]{{0,40}}[:,] ", said)
     leads = law is not None and at < begin + 1 + len(law[0])
     said = said[law.end() :] if leads and law else said
