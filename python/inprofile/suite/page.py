@@ -111,7 +111,7 @@ def _sensitivity(suite: Suite, definition: Definition) -> dict[str, Any]:
             if not means:
                 cells.append({"text": "–", "verdict": "", "sign": ""})
                 continue
-            own = next(m for m, setting in means if setting is None)
+            own = next((m for m, setting in means if setting is None), means[0][0])
             (low, at_low), (high, at_high) = min(means, key=lambda m: m[0]), max(means, key=lambda m: m[0])
             factor, word = scale(unit(name), own)
             worst = at_high if better(name) < 0 else at_low
