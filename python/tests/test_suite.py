@@ -124,6 +124,15 @@ def test_parameters_are_halved_and_doubled() -> None:
     assert _scaled("1", 0.5, whole=True) == "1"
 
 
+def test_thresholds_in_units_of_t_are_scaled_too() -> None:
+    made = plan(aqms=["red"], scenarios=["sensitivity"])
+    values = {c.setting: s for c, s in made.work.items() if c.contestant == "red" and c.setting}
+    assert ("max_th", "2 T") in values
+    queue = values["max_th", "2 T"].check().effective["links"][0]["queue"]
+    # T is 30 ms, so 2 T are 50 packets of 1.2 ms.
+    assert queue["max_th"]["packets"] == pytest.approx(50, rel=1e-3)
+
+
 def test_phases_have_whole_periods_only() -> None:
     phase = Phase("heavy", 60, 80, 60)
     assert [t for t in range(50, 150) if phase.has(t, 1)] == [*range(61, 81), *range(121, 141)]

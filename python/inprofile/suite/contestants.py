@@ -94,7 +94,7 @@ class Contestant:
         if ecn and self.has_ecn:
             own = {**own, _about()["ecn"]["key"]: True}
         for name, value in (changes or {}).items():
-            own = _with(own, name.split("."), value)
+            own = _with(own, name.split("."), self.scheme.filled(value, place, length))
         for where in queues:
             key, queue = _queue_of(file, where)
             if "classes" in queue:
@@ -182,8 +182,21 @@ def _title(name: str) -> str:
     >>> _title("fq_codel"), _title("pie"), _title("my_own")
     ('FQ-CoDel', 'PIE', 'my_own')
     """
-    known = ("FQ-CoDel", "FQ-PIE", "CoDel", "PIE", "PI2", "DualPI2", "COBALT", "CHOKe", "SFQ", "SFB", "ARED")
-    return {k.lower().replace("-", "_"): k for k in known}.get(name, name)
+    known = (
+        "FQ-CoDel",
+        "FQ-PIE",
+        "CoDel",
+        "PIE",
+        "PI2",
+        "DualPI2",
+        "COBALT",
+        "CHOKe",
+        "SFQ",
+        "SFB",
+        "ARED",
+        "Curvy RED",
+    )
+    return {k.lower().replace("-", "_").replace(" ", "_"): k for k in known}.get(name, name)
 
 
 def choose(names: Sequence[str] | None = None) -> list[Contestant]:
