@@ -43,7 +43,8 @@ fn inspect(mechanism: &str, fields: &[Field]) {
     assert_eq!(names.len(), fields.len(), "{mechanism}: a name twice");
     for f in fields {
         assert!(!f.summary().is_empty(), "{mechanism}.{}: no documentation", f.name);
-        assert!(f.name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{mechanism}.{}", f.name);
+        let word = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+        assert!(f.name.bytes().all(word), "{mechanism}.{}", f.name);
         let number = match value_of(f) {
             Value::Number(x) => Some(x),
             Value::Count(n) => Some(n as f64),
