@@ -21,6 +21,7 @@ from . import (
     list_,
     live,
     new,
+    plan,
     reproduce,
     run,
     schema,
@@ -58,6 +59,9 @@ for name, command in (
     ("validate", validate.validate),
 ):
     app.command(name)(command)
+
+
+app.add_typer(plan.plan)
 
 
 def _version(wanted: bool) -> None:

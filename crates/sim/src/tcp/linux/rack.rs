@@ -98,29 +98,23 @@ impl<C: Clock> Rack<C> {
         let Some(latest) = self.latest else { return (0, None) };
         let window = self.reordering_window(srtt, recovering, board.sacked());
         let (mut lost, mut wait) = (0, None::<f64>);
-        for number in board.una()..board.max() {
-            let Some(segment) = board.get(number).copied() else { break };
-            let later = sent_after(latest, (segment.sent_at, number));
-            if !later && !segment.retransmitted && !segment.sacked {
-                // What was sent for the first time above it was sent later still.
+        while let Some(sent) = board.earliest()
+            && sent_after(latest, sent)
+        {
+            if self.remaining(sent.0, now, window) > 0.0 {
+                // The last of those that may be late.
+                let late = board.in_order().take_while(|sent| sent_after(latest, *sent)).last();
+                wait = late.map(|(at, _)| self.remaining(at, now, window));
                 break;
             }
-            if !later || segment.sacked || segment.lost {
-                continue;
-            }
-            let remaining = self.remaining(&segment, now, window);
-            if remaining <= 0.0 {
-                board.lose(number);
-                lost += 1;
-            } else {
-                wait = Some(wait.map_or(remaining, |w| w.max(remaining)));
-            }
+            board.lose(sent.1);
+            lost += 1;
         }
         (lost, wait)
     }
 
-    fn remaining(&self, segment: &Segment<C>, now: C, window: f64) -> f64 {
-        self.rtt + window - C::secs_of(now.since(segment.sent_at))
+    fn remaining(&self, sent_at: C, now: C, window: f64) -> f64 {
+        self.rtt + window - C::secs_of(now.since(sent_at))
     }
 
     /// §6.3, RACK_mark_losses_on_RTO(): the first segment is lost, and those sent so long ago that they should have arrived.
@@ -128,7 +122,7 @@ impl<C: Clock> Rack<C> {
         let window = self.reordering_window(srtt, recovering, board.sacked());
         for number in board.una()..board.max() {
             let Some(segment) = board.get(number).copied() else { break };
-            if number == board.una() || self.remaining(&segment, now, window) <= 0.0 {
+            if number == board.una() || self.remaining(segment.sent_at, now, window) <= 0.0 {
                 board.lose(number);
             }
         }

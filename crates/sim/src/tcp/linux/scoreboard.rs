@@ -24,6 +24,10 @@ pub struct Scoreboard<C> {
     /// The first segment not acknowledged.
     una: u32,
     segments: VecDeque<Segment<C>>,
+    /// What has arrived above `una`, as blocks in order: what a SACK option repeats is found without looking at each segment.
+    arrived: Vec<(u32, u32)>,
+    /// Transmissions in the order of time. One is stale once its segment has arrived, is lost or was sent again.
+    sent: VecDeque<(C, u32)>,
     sacked: u32,
     lost: u32,
     /// No segment below this is lost.
@@ -33,7 +37,15 @@ pub struct Scoreboard<C> {
 impl<C: Clock> Scoreboard<C> {
     /// Nothing is outstanding.
     pub fn new() -> Scoreboard<C> {
-        Scoreboard { una: 0, segments: VecDeque::new(), sacked: 0, lost: 0, no_lost_below: 0 }
+        Scoreboard {
+            una: 0,
+            segments: VecDeque::new(),
+            arrived: Vec::new(),
+            sent: VecDeque::new(),
+            sacked: 0,
+            lost: 0,
+            no_lost_below: 0,
+        }
     }
 
     /// SND.UNA.
@@ -68,6 +80,7 @@ impl<C: Clock> Scoreboard<C> {
 
     /// A segment is sent, for the first time or again.
     pub fn sent(&mut self, number: u32, now: C) {
+        self.sent.push_back((now, number));
         if number == self.max() {
             self.segments.push_back(Segment {
                 sent_at: now,
@@ -94,15 +107,56 @@ impl<C: Clock> Scoreboard<C> {
             }
             self.una += 1;
         }
+        self.arrived.retain_mut(|b| {
+            b.0 = b.0.max(una);
+            b.0 < b.1
+        });
+    }
+
+    /// The earliest transmission that is in flight: when, and of which segment.
+    pub fn earliest(&mut self) -> Option<(C, u32)> {
+        while let Some(&(at, number)) = self.sent.front() {
+            let current = self.get(number).is_some_and(|s| !s.sacked && !s.lost && s.sent_at == at);
+            if current {
+                return Some((at, number));
+            }
+            self.sent.pop_front();
+        }
+        None
+    }
+
+    /// Those in flight, in the order of time.
+    pub fn in_order(&self) -> impl Iterator<Item = (C, u32)> {
+        self.sent
+            .iter()
+            .copied()
+            .filter(|&(at, number)| self.get(number).is_some_and(|s| !s.sacked && !s.lost && s.sent_at == at))
     }
 
     /// The segments of a SACK block have arrived; those that were not known to have are shown to `arrived`.
     pub fn select(&mut self, (from, to): (u32, u32), mut arrived: impl FnMut(u32, &Segment<C>)) {
-        for number in from.max(self.una)..to.min(self.max()) {
+        let (from, to) = (from.max(self.una), to.min(self.max()));
+        if from >= to {
+            return;
+        }
+        let first = self.arrived.partition_point(|b| b.1 < from);
+        let last = self.arrived.partition_point(|b| b.0 <= to);
+        let mut number = from;
+        let mut whole = (from, to);
+        for block in first..last {
+            let (known_from, known_to) = self.arrived[block];
+            whole = (whole.0.min(known_from), whole.1.max(known_to));
+            self.select_new(number, known_from, &mut arrived);
+            number = number.max(known_to);
+        }
+        self.select_new(number, to, &mut arrived);
+        self.arrived.splice(first..last, [whole]);
+    }
+
+    /// Segments of which none was known to have arrived.
+    fn select_new(&mut self, from: u32, to: u32, arrived: &mut impl FnMut(u32, &Segment<C>)) {
+        for number in from..to {
             let segment = &mut self.segments[(number - self.una) as usize];
-            if segment.sacked {
-                continue;
-            }
             segment.sacked = true;
             self.sacked += 1;
             self.lost -= u32::from(std::mem::take(&mut segment.lost));
@@ -148,7 +202,7 @@ mod tests {
             for (time, (what, at, len)) in (0..).zip(steps) {
                 let number = board.una() + at % (board.segments.len() as u32 + 1);
                 match what {
-                    0 | 1 => board.sent(number, Exact(time)),
+                    0 | 1 if board.get(number).is_none_or(|s| !s.sacked) => board.sent(number, Exact(time)),
                     2 if number < board.max() => board.lose(number),
                     3 => board.select((number, number + len), |_, _| {}),
                     _ => board.acknowledge(number, |_, _| {}),
@@ -157,6 +211,11 @@ mod tests {
                 prop_assert_eq!(board.sacked(), count(|s| s.sacked));
                 prop_assert_eq!(board.lost(), count(|s| s.lost));
                 prop_assert_eq!(board.in_flight(), count(|s| !s.lost && !s.sacked));
+                let mut order: Vec<_> = board.segments.iter().enumerate().filter(|(_, s)| !s.sacked && !s.lost)
+                    .map(|(i, s)| (s.sent_at, board.una() + i as u32)).collect();
+                order.sort_by_key(|(at, number)| (at.0, *number));
+                prop_assert_eq!(board.in_order().collect::<Vec<_>>(), order.clone());
+                prop_assert_eq!(board.earliest(), order.first().copied());
                 let first = board.segments.iter().position(|s| s.lost).map(|i| board.una() + i as u32);
                 prop_assert_eq!(board.first_lost(), first);
             }
