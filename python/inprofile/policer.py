@@ -1,8 +1,8 @@
 """How large a policer's burst has to be so that TCP gets the rate.
 
-A policer drops what exceeds a rate by more than a burst. TCP answers to drops, so a small burst costs goodput, and a large
-one lets a customer send far above the rate for a while. Nobody's rule of thumb (a tenth of a second's worth, 80 % of
-one, 5 kB) knows round-trip time, number of flows and congestion control; a simulation does.
+A policer drops what exceeds a rate by more than a burst. TCP answers to drops, so a small burst costs goodput,
+and a large one lets a customer send far above the rate for a while. No rule of thumb (a tenth of a second's
+worth, 80 % of one, 5 kB) knows round-trip time, number of flows and congestion control; a simulation does.
 
     >>> from inprofile.policer import Question, tries
     >>> question = Question("10 Mbit/s", ["20 ms"])
@@ -78,6 +78,14 @@ start = "uniform 0..1 s"
 """
 
 
+def _rate(text: str) -> float:
+    """In bit/s; ValueError for what is no rate."""
+    try:
+        return bits_per_second(text)
+    except (KeyError, ValueError):
+        raise ValueError(f'{text!r} is no rate: write a number and its unit, such as "10 Mbit/s"') from None
+
+
 @dataclass(frozen=True)
 class Question:
     """What is policed."""
@@ -91,7 +99,7 @@ class Question:
     tcp: str = "cubic"
     """Their congestion control."""
     link: str | None = None
-    """The rate at which the customer's packets reach the policer; ten times the policer's where nothing is said."""
+    """The rate at which packets reach the policer; ten times the policer's where nothing is said."""
     goal: float = 0.95
     """The share of the rate that TCP is to get: goodput over the payload's share of the rate."""
     seeds: int = 20
@@ -100,7 +108,7 @@ class Question:
     @property
     def bits(self) -> float:
         """The rate in bit/s."""
-        return bits_per_second(self.rate)
+        return _rate(self.rate)
 
     @property
     def arrival(self) -> str:
@@ -110,10 +118,12 @@ class Question:
     def __post_init__(self) -> None:
         """Raise ValueError for what cannot be asked; the experiment's own checks find the rest."""
         if not 0 < self.goal < 1:
-            raise ValueError(f"goal {self.goal:g}: give a share of the rate above 0 and below 1, such as 0.95")
+            raise ValueError(
+                f"goal {self.goal:g}: give a share of the rate above 0 and below 1, such as 0.95"
+            )
         if self.flows < 1 or self.seeds < 2:
             raise ValueError(f"flows {self.flows}, seeds {self.seeds}: give at least 1 flow and 2 seeds")
-        if bits_per_second(self.arrival) <= self.bits:
+        if _rate(self.arrival) <= self.bits:
             raise ValueError(
                 f"packets reach the policer at {self.arrival}, which is not more than its rate {self.rate}:"
                 " it would drop nothing"
@@ -161,7 +171,7 @@ class Answer:
         if self.chosen is None:
             raise ValueError("there is no burst that is enough")
         question = self.question
-        passed = min(bits_per_second(question.arrival) * window, question.bits * window + 8 * self.chosen.burst)
+        passed = min(_rate(question.arrival) * window, question.bits * window + 8 * self.chosen.burst)
         return passed / (question.bits * window)
 
 
@@ -210,7 +220,8 @@ def scenario(question: Question, burst: int) -> Scenario:
 def _window(question: Question) -> tuple[int, int]:
     """When measuring begins and ends, in whole seconds.
 
-    CUBIC's cycle lasts (0.75 W)^⅓ seconds at a window of W segments (RFC 9438 §4.2): three before, twelve within.
+    CUBIC's cycle lasts (0.75 W)^⅓ seconds at a window of W segments (RFC 9438 §4.2): three
+    before, twelve within.
     """
     segments = max(2.0, question.bits / 8 / PACKET / question.flows * _longest(question.rtt))
     cycle = (0.75 * segments) ** (1 / 3)
@@ -219,7 +230,7 @@ def _window(question: Question) -> tuple[int, int]:
 
 
 def _longest(rtt: Sequence[str]) -> float:
-    """The longest round-trip time in seconds; 0.1 where the text is one that only the experiment's check can refuse."""
+    """The longest round-trip time in seconds; 0.1 where only the experiment's check can refuse the text."""
     found = [0.0]
     for text in rtt:
         amount, _, unit = text.rpartition("..")[-1].strip().partition(" ")
@@ -261,7 +272,9 @@ def answer(
     enough = _enough(question, known)
     if enough is not None:
         below = max((b for b in known if b < enough), default=None)
-        for _ in range(_REFINED if below is not None else 0):
+        for _ in range(_REFINED):
+            if below is None:
+                break
             middle = round(math.sqrt(below * enough))
             tell(f"a burst of {quantity(middle, 'B')}")
             known.update(look([middle], range(1, seeds + 1)))
@@ -323,7 +336,8 @@ def commands(question: Question, burst: int) -> dict[str, str]:
         ),
         "P4Runtime": (
             "meter_entry { config {"
-            f" cir: {question.bits / 8:.0f} cburst: {burst} pir: {question.bits / 8:.0f} pburst: {burst} }} }}"
+            f" cir: {question.bits / 8:.0f} cburst: {burst}"
+            f" pir: {question.bits / 8:.0f} pburst: {burst} }} }}"
         ),
         "inprofiled": (
             f'marker = {{ kind = "token_bucket", rate = "{question.rate}", depth = "{number(burst)} B",'

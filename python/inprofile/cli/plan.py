@@ -35,7 +35,9 @@ def policer(
     rate: Annotated[str, typer.Option(help='The rate that is policed: "10 Mbit/s".', show_default=False)],
     rtt: Annotated[
         list[str],
-        typer.Option(help='Round-trip time: "20 ms", or "20..80 ms"; repeat for one a flow.', show_default=False),
+        typer.Option(
+            help='Round-trip time: "20 ms", or "20..80 ms"; repeat for one a flow.', show_default=False
+        ),
     ],
     flows: Annotated[int, typer.Option(min=1, help="TCP connections that share the policer.")] = 1,
     tcp: Annotated[str, typer.Option(help="Their congestion control.")] = "cubic",
@@ -57,11 +59,10 @@ def policer(
     try:
         question = Question(rate, rtt, flows, tcp, link, goal, seeds)
         scenario(question, 15_000)
-    except (ValueError, KeyError) as error:
-        if type(error) not in (ValueError, KeyError):
+    except ValueError as error:
+        if type(error) is not ValueError:
             raise
-        what = error if type(error) is ValueError else f'rate "{visible(rate)}" is no rate; write "10 Mbit/s"'
-        raise Refused(str(what)) from None
+        raise Refused(visible(str(error))) from None
     found = answer(question, jobs=jobs, progress=lambda text: print(text, file=sys.stderr))
     if out is not None:
         _write(found, out)
@@ -93,8 +94,8 @@ def as_text(found: Answer, out: Path | None = None) -> str:
         best = max(found.curve, key=lambda p: p.share.mean)
         parts.append(
             f"No burst up to {quantity(found.curve[-1].burst, 'B')} is enough: at best TCP gets"
-            f" {_share(best)} of the rate, with {quantity(best.burst, 'B')}. Queue the excess instead of dropping it"
-            " (a shaper), lower the goal, or let more connections share the rate."
+            f" {_share(best)} of the rate, with {quantity(best.burst, 'B')}. Queue the excess instead of dropping"
+            " it (a shaper), lower the goal, or let more connections share the rate."
         )
     else:
         burst = found.chosen.burst
@@ -111,8 +112,8 @@ def as_text(found: Answer, out: Path | None = None) -> str:
         lines = [f"{name}:\n  {line}" for name, line in commands(question, found.chosen.burst).items()]
         parts.append("\n".join(lines))
         parts.append(
-            "Sizes count from the IP header on. What a system counts beside it (Ethernet's 14 B, say) makes its burst"
-            "\nthat much smaller a packet."
+            "Sizes count from the IP header on. A system that counts more (Ethernet's 14 B, say) needs a burst and a"
+            "\nrate that are larger by as much a packet."
         )
     if out is not None:
         parts.append(f"Written to {visible(str(out))}.")

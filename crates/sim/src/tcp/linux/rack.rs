@@ -7,6 +7,8 @@ use super::scoreboard::{Scoreboard, Segment};
 
 /// RFC 8985 §6.2, step 4: so many SACKed segments are a loss, as long as no reordering has been seen.
 const DUP_THRESH: u32 = 3;
+/// Linux's clock of this law, in seconds: what is late by less than a tick is late now, and a timer is never set for less.
+const TICK: f64 = 1e-6;
 
 /// The state between acknowledgements; times in seconds.
 #[derive(Clone, Debug)]
@@ -101,7 +103,7 @@ impl<C: Clock> Rack<C> {
         while let Some(sent) = board.earliest()
             && sent_after(latest, sent)
         {
-            if self.remaining(sent.0, now, window) > 0.0 {
+            if self.remaining(sent.0, now, window) > TICK {
                 // The last of those that may be late.
                 let late = board.in_order().take_while(|sent| sent_after(latest, *sent)).last();
                 wait = late.map(|(at, _)| self.remaining(at, now, window));
@@ -122,7 +124,7 @@ impl<C: Clock> Rack<C> {
         let window = self.reordering_window(srtt, recovering, board.sacked());
         for number in board.una()..board.max() {
             let Some(segment) = board.get(number).copied() else { break };
-            if number == board.una() || self.remaining(segment.sent_at, now, window) <= 0.0 {
+            if number == board.una() || self.remaining(segment.sent_at, now, window) <= TICK {
                 board.lose(number);
             }
         }
