@@ -1,8 +1,9 @@
 """How large a policer's burst has to be so that TCP gets the rate.
 
-A policer drops what exceeds a rate by more than a burst. TCP answers to drops, so a small burst costs goodput,
-and a large one lets a customer send far above the rate for a while. No rule of thumb (a tenth of a second's
-worth, 80 % of one, 5 kB) knows round-trip time, number of flows and congestion control; a simulation does.
+A policer drops what exceeds a rate by more than a burst. TCP answers to drops, so a small burst costs
+goodput, and a large one lets a customer send far above the rate for a while. No rule of thumb (a tenth of a
+second's worth, 80 % of one, 5 kB) knows round-trip time, number of flows and congestion control; a simulation
+does.
 
     >>> from inprofile.policer import Question, tries
     >>> question = Question("10 Mbit/s", ["20 ms"])

@@ -94,8 +94,8 @@ def as_text(found: Answer, out: Path | None = None) -> str:
         best = max(found.curve, key=lambda p: p.share.mean)
         parts.append(
             f"No burst up to {quantity(found.curve[-1].burst, 'B')} is enough: at best TCP gets"
-            f" {_share(best)} of the rate, with {quantity(best.burst, 'B')}. Queue the excess instead of dropping"
-            " it (a shaper), lower the goal, or let more connections share the rate."
+            f" {_share(best)} of the rate, with {quantity(best.burst, 'B')}."
+            " Queue the excess instead of dropping it (a shaper), lower the goal, or let more connections share the rate."
         )
     else:
         burst = found.chosen.burst
@@ -112,8 +112,8 @@ def as_text(found: Answer, out: Path | None = None) -> str:
         lines = [f"{name}:\n  {line}" for name, line in commands(question, found.chosen.burst).items()]
         parts.append("\n".join(lines))
         parts.append(
-            "Sizes count from the IP header on. A system that counts more (Ethernet's 14 B, say) needs a burst and a"
-            "\nrate that are larger by as much a packet."
+            "Sizes count from the IP header on. A system that counts more (Ethernet's 14 B, say)"
+            "\nneeds a burst and a rate that are larger by as much a packet."
         )
     if out is not None:
         parts.append(f"Written to {visible(str(out))}.")

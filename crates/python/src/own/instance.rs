@@ -21,6 +21,9 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use super::view::{PacketView, QueueView, Random, coloured};
 use super::{Class, fault, keep};
 
+/// The method of a hook, if the class has it.
+type Hook = fn(&Instance) -> &Option<Py<PyAny>>;
+
 /// A discipline's own drop.
 const EARLY: Cause = Cause::named("early");
 
@@ -110,10 +113,11 @@ impl Instance {
     }
 
     /// Asks for a decision: lends the random numbers, and counts.
+    #[expect(clippy::too_many_arguments, reason = "whom, when and with what it is asked")]
     fn decide<'py, A: PyCallArgs<'py>, T, W: Why + ?Sized>(
         &mut self,
         py: Python<'py>,
-        (name, hook): (&'static str, fn(&Instance) -> &Option<Py<PyAny>>),
+        (name, hook): (&'static str, Hook),
         now: Time,
         rng: &mut Rng,
         why: &mut W,
