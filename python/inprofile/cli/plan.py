@@ -95,7 +95,8 @@ def as_text(found: Answer, out: Path | None = None) -> str:
         parts.append(
             f"No burst up to {quantity(found.curve[-1].burst, 'B')} is enough: at best TCP gets"
             f" {_share(best)} of the rate, with {quantity(best.burst, 'B')}."
-            " Queue the excess instead of dropping it (a shaper), lower the goal, or let more connections share the rate."
+            " Queue the excess instead of dropping it (a shaper), lower the goal, or let more connections"
+            " share the rate."
         )
     else:
         burst = found.chosen.burst
