@@ -236,11 +236,13 @@ def await_line(text: str) -> None:
 
 
 def log_faults(event: str) -> list[str]:
-    """What is wrong with the log's last line, which should be about this, and of now."""
-    line = json.loads(LOG.read_text().splitlines()[-1])
-    late = time.time() - datetime.fromisoformat(line["time"].replace("Z", "+00:00")).timestamp()
-    right = line["event"] == event and -0.01 < late < 1
-    return [] if right else [f"the log says {line['event']} at {line['time']}, {late:.1f} s ago"]
+    """What is wrong with the log's last line about this, which should be of now."""
+    lines = [json.loads(line) for line in LOG.read_text().splitlines()]
+    times = [line["time"] for line in lines if line["event"] == event]
+    if not times:
+        return [f"the log says nothing of {event}"]
+    late = time.time() - datetime.fromisoformat(times[-1].replace("Z", "+00:00")).timestamp()
+    return [] if -0.01 < late < 1 else [f"the log says {event} at {times[-1]}, {late:.1f} s ago"]
 
 
 def inside(program: str) -> int:
