@@ -153,7 +153,7 @@ class Own:
         """Decisions of all runs so far."""
 
 @final
-class PacketView:
+class Packet:
     """A packet, as a mechanism sees it."""
 
     @property
@@ -185,7 +185,7 @@ class PacketView:
         """The class that a scheduler serves it in, by its number."""
 
 @final
-class QueueView:
+class Queue:
     """A queue as it was when its discipline was asked."""
 
     @property

@@ -55,7 +55,7 @@ def lookup(word: str) -> list[Entry]:
     """Every definition of a word: a name may be a metric and a column.
 
     >>> [entry.section for entry in lookup("goodput")]
-    ['Metrics', 'Flows']
+    ['Metrics', 'Flows', 'Figures behind a decision']
     """
     wanted = word.strip().lower()
     return [entry for entry in entries() if wanted in (known.lower() for known in entry.words)]

@@ -112,8 +112,8 @@ def test_run_as_json_has_what_programs_build_on(folder: Path) -> None:
     assert err == ""
     found = json.loads(out)
     assert set(found) == {
-        "scenario", "seeds", "metrics", "contracts", "groups", "flows", "queues", "markers", "conservation",
-        "provenance", "warnings", "expected_packets",
+        "scenario", "seeds", "metrics", "contracts", "delays", "groups", "flows", "queues", "markers",
+        "conservation", "provenance", "warnings", "expected_packets",
     }  # fmt: skip
     assert found["seeds"] == [2, 3, 4]
     assert found["conservation"] is True
@@ -153,7 +153,7 @@ def test_one_thread_and_two_write_the_same_bytes(tmp_path: Path, folder: Path) -
         arguments = [str(folder / "e.toml"), *SHORT, "--seeds", "5", "--trace", "--jobs", jobs, "--out", jobs]
         inprofile_("run", *arguments, cwd=tmp_path)
     one, two = files(tmp_path / "1"), files(tmp_path / "2")
-    assert len(one) == 9
+    assert len(one) == 12
     assert one == two
     assert inprofile.read(tmp_path / "1").verdicts.num_rows > 1000
 

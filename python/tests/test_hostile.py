@@ -41,10 +41,10 @@ class Ended:
     """Resident bytes."""
 
 
-def command(*arguments: str, folder: Path, addresses: int = ADDRESSES) -> Ended:
+def command(*arguments: str, folder: Path, addresses: int = ADDRESSES, seconds: int = SECONDS) -> Ended:
     """Run `inprofile` with these arguments, bounded."""
     runner = [sys.executable, "-S", str(Path(__file__).with_name("bounded.py"))]
-    bounds = [str(SECONDS), str(addresses), "ended"]
+    bounds = [str(seconds), str(addresses), "ended"]
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
         subprocess.run(
             [*runner, *bounds, sys.executable, "-m", "inprofile", *arguments],
@@ -413,7 +413,9 @@ def _peak(folder: Path, flows: int, *more: str) -> int:
     contracts = ", ".join(["'1 kbit/s'", "'2 kbit/s'"] * (flows // 2))
     text = text.replace(text[text.index("contract = [") :].split("\n")[0], f"contract = [{contracts}]")
     (folder / "flows.toml").write_text(text)
-    ended = command("run", "flows.toml", "--seeds", "1", *more, folder=folder, addresses=16 << 30)
+    ended = command(
+        "run", "flows.toml", "--seeds", "1", *more, folder=folder, addresses=16 << 30, seconds=240
+    )
     assert ended.code == 0, ended.err
     assert len(ended.out) > 100
     return ended.peak
@@ -443,7 +445,7 @@ def test_no_shipped_experiment_asks_for_yes() -> None:
     from inprofile.cli.common import ASK_FROM
 
     root = Path(inprofile.__file__).parent
-    tables = {"paper.toml", "schemes.toml"}
+    tables = {"paper.toml", "schemes.toml", "contestants.toml"}
     files = [f for f in sorted(root.rglob("*.toml")) if f.name not in tables]
     assert len(files) > 10
     for file in files:

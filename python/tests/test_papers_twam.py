@@ -14,7 +14,7 @@ import pytest
 from inprofile import papers
 from inprofile.judge import Verdict, judge
 from inprofile.measures import Measures
-from inprofile.papers import Cell, Job
+from inprofile.papers import Cell, Job, left_open
 from inprofile.papers.twam import cost
 from inprofile.papers.twam.claims import findings, table
 from inprofile.papers.twam.experiments import BASELINE, OURS, cell_of, jobs
@@ -317,11 +317,11 @@ def test_the_page_shows_every_figure() -> None:
     # A flow's contract is told by its line without colour too.
     windows = json.dumps(charts["cwnd-scenario-1-as-printed-twam"])
     assert '"strokeDash": {"field": "contract"' in windows
-    assert [len(view["bars"]) for view in shown["views"]] == [4, 4]
-    assert {row["topology"] for row in shown["queues"]} == {f"scenario {n}" for n in (1, 2, 3, 4)}
+    assert [len(view.bars) for view in shown["views"]] == [4, 4]
+    assert {row.topology for row in shown["queues"]} == {f"scenario {n}" for n in (1, 2, 3, 4)}
     assert len(shown["paths"]) == 2
     assert len(shown["ablation"]) == 8
-    assert {row["scheme"] for row in shown["sources"]} > {"TWAM + DWRED, true windows"}
-    assert [row["taken"] for row in shown["inputs"]][:2] == ["two each of 1 to 5", "60 ms"]
+    assert {row.scheme for row in shown["sources"]} > {"TWAM + DWRED, true windows"}
+    assert [row.default for row in left_open.inputs(PAPER)][:2] == ["two each of 1 to 5", "60 ms"]
     assert len(charts) == 2 * (2 + 4 + 2) + sum(len(s["charts"]) for s in shown["sweeps"])
     assert Report  # the real one holds no less

@@ -84,7 +84,7 @@ class Marker(Mechanism):
     - `stats()`: a dict of counts
     """
 
-    def mark(self, now: float, packet: _internal.PacketView, rng: _internal.Random) -> Any:
+    def mark(self, now: float, packet: _internal.Packet, rng: _internal.Random) -> Any:
         """Return `"in"`, `"out"`, `"red"` or `"drop"`; or one of these and a dict of figures behind it.
 
         `now` is in seconds. Random numbers come from `rng` alone: `rng.random()`, `rng.below(n)`.
@@ -100,7 +100,7 @@ class Aqm(Mechanism):
     """
 
     def arrive(
-        self, now: float, packet: _internal.PacketView, queue: _internal.QueueView, rng: _internal.Random
+        self, now: float, packet: _internal.Packet, queue: _internal.Queue, rng: _internal.Random
     ) -> Any:
         """Return `"accept"`, `"mark"` or `"drop"`; figures as for `Marker.mark`.
 
@@ -112,9 +112,9 @@ class Aqm(Mechanism):
     def depart(
         self,
         now: float,
-        packet: _internal.PacketView,
+        packet: _internal.Packet,
         waited: float,
-        queue: _internal.QueueView,
+        queue: _internal.Queue,
         rng: _internal.Random,
     ) -> Any:
         """Return `"send"`, `"mark"` or `"drop"` for the packet whose turn it is, in the queue for `waited` s.
