@@ -323,5 +323,5 @@ def test_the_page_shows_every_figure() -> None:
     assert len(shown["ablation"]) == 8
     assert {row.scheme for row in shown["sources"]} > {"TWAM + DWRED, true windows"}
     assert [row.default for row in left_open.inputs(PAPER)][:2] == ["two each of 1 to 5", "60 ms"]
-    assert len(charts) == 2 * (2 + 4 + 2) + sum(len(s.charts) for s in shown["sweeps"])
+    assert len(charts) == 2 * (2 + 4 + 2) + sum(len(s.panels) for s in shown["sweeps"])
     assert Report  # the real one holds no less
