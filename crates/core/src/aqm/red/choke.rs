@@ -103,12 +103,15 @@ impl Choke {
         why: &mut W,
     ) -> bool {
         let mut matched = false;
-        for _ in 0..self.candidates {
+        for candidate in 0..self.candidates {
             if queue.packets() == 0 {
                 break;
             }
             let position = rng.below(queue.packets());
-            why.note("drawn", f64::from(position));
+            if candidate == 0 {
+                // A verdict has room for sixteen figures; there may be more candidates.
+                why.note("drawn", f64::from(position));
+            }
             if queue.flow_at(position) == Some(packet.flow) {
                 matched |= queue.evict(position);
             }
