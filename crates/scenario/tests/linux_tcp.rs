@@ -6,14 +6,14 @@ use inprofile_core::registry::Registry;
 use inprofile_scenario::Scenario;
 use inprofile_sim::engine;
 
-/// One CUBIC connection through a policer of 10 Mbit/s: goodput in bit/s, timeouts, retransmissions.
-fn through_a_policer(profile: &str, burst: &str, seed: u64) -> (f64, f64, f64) {
-    let text = format!(
+/// One connection through a policer of 10 Mbit/s.
+fn file(profile: &str, congestion: &str, burst: &str) -> String {
+    format!(
         r#"
 title = "A policer"
 duration = "30 s"
 measure = {{ from = "10 s", at = "network" }}
-tcp = {{ profile = "{profile}", congestion = "cubic" }}
+tcp = {{ profile = "{profile}", congestion = "{congestion}" }}
 
 [[links]]
 name = "access"
@@ -43,7 +43,12 @@ to = "server"
 rtt = "20 ms"
 start = "uniform 0..1 s"
 "#
-    );
+    )
+}
+
+/// With CUBIC: goodput in bit/s, timeouts, retransmissions.
+fn through_a_policer(profile: &str, burst: &str, seed: u64) -> (f64, f64, f64) {
+    let text = file(profile, "cubic", burst);
     let scenario = Scenario::parse(&text, "policer.toml", &[], &Registry::default())
         .unwrap_or_else(|problems| panic!("{problems:?}"));
     let outcome = engine::run(scenario.network(seed, false), &AtomicBool::new(false), None).expect("it runs");
@@ -74,33 +79,10 @@ fn recovery_by_rfc_6675_needs_timeouts_there() {
 
 #[test]
 fn what_linux_does_not_have_is_refused() {
-    let text = through("newreno");
+    let text = file("linux", "newreno", "36 kB");
     let Err(problems) = Scenario::parse(&text, "policer.toml", &[], &Registry::default()) else {
         panic!("taken for a good file");
     };
     let said = format!("{problems:?}");
     assert!(said.contains("selective acknowledgements") && said.contains("cubic"), "{said}");
-}
-
-fn through(congestion: &str) -> String {
-    format!(
-        r#"
-title = "One flow"
-duration = "1 s"
-tcp = {{ profile = "linux", congestion = "{congestion}" }}
-
-[[links]]
-name = "link"
-from = "a"
-to = "b"
-rate = "1 Mbit/s"
-delay = "1 ms"
-queue = {{ aqm = "drop_tail", limit = "10 packets" }}
-
-[[flows]]
-name = "flow"
-from = "a"
-to = "b"
-"#
-    )
 }

@@ -11,7 +11,7 @@
 //! ACK filter.
 
 use crate::aqm::codel::{ABOVE_TARGET, control_law};
-use crate::aqm::{Aqm, beyond_full_queue};
+use crate::aqm::{Aqm, beyond_full_queue, target_below_interval};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
@@ -49,16 +49,7 @@ impl Build for Params {
     type Mechanism = Cobalt;
 
     fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
-        if self.target >= self.interval {
-            return Err(Fault {
-                field: "target",
-                problem: format!(
-                    "a target of {} is not below the interval of {}",
-                    self.target, self.interval
-                ),
-                remedy: "5 to 10 % of interval, such as \"5 ms\" of \"100 ms\"".into(),
-            });
-        }
+        target_below_interval(self.target, self.interval)?;
         Ok(beyond_full_queue(self.target, context, "COBALT").into_iter().collect())
     }
 

@@ -10,7 +10,7 @@
 //! units of 1,024 ns. The first steps come out short: interval/2, 0.56·interval, 0.49·interval, … from the second drop on.
 //! Non-goal: fairness among flows (RFC 8290).
 
-use crate::aqm::{Aqm, beyond_full_queue};
+use crate::aqm::{Aqm, beyond_full_queue, target_below_interval};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
@@ -60,16 +60,7 @@ impl Build for Params {
     type Mechanism = Codel;
 
     fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
-        if self.target >= self.interval {
-            return Err(Fault {
-                field: "target",
-                problem: format!(
-                    "a target of {} is not below the interval of {}",
-                    self.target, self.interval
-                ),
-                remedy: "5 to 10 % of interval, such as \"5 ms\" of \"100 ms\"".into(),
-            });
-        }
+        target_below_interval(self.target, self.interval)?;
         Ok(beyond_full_queue(self.target, context, "CoDel").into_iter().collect())
     }
 

@@ -18,7 +18,7 @@ pub use red::{ared, choke, dwred, rio, rio_plus_out, wred};
 
 use crate::mechanism::Mechanism;
 use crate::packet::Packet;
-use crate::params::{Context, Warning};
+use crate::params::{Context, Fault, Warning};
 use crate::queue::Queue;
 use crate::rng::Rng;
 use crate::units::{Backlog, Duration, Time};
@@ -94,6 +94,21 @@ pub trait Aqm: Mechanism {
         let _ = limit;
         None
     }
+}
+
+/// RFC 8289 §4.3: the target is a small part of its interval.
+///
+/// # Errors
+/// If it is not even below it.
+pub(crate) fn target_below_interval(target: Duration, interval: Duration) -> Result<(), Fault> {
+    if target < interval {
+        return Ok(());
+    }
+    Err(Fault {
+        field: "target",
+        problem: format!("a target of {target} is not below the interval of {interval}"),
+        remedy: "5 to 10 % of interval, such as \"5 ms\" of \"100 ms\"".into(),
+    })
 }
 
 /// The warning where a discipline holds the delay at a target that even a full queue does not reach.

@@ -10,7 +10,7 @@
 use crate::aqm::Aqm;
 use crate::aqm::red::common::{Common, Paths, check_thresholds};
 use crate::aqm::red::curve::{Config, Curve};
-use crate::aqm::red::law::{Arrival, Law};
+use crate::aqm::red::law::Law;
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
@@ -133,13 +133,7 @@ impl Aqm for Choke {
         rng: &mut Rng,
         why: &mut W,
     ) -> Admission {
-        let in_bytes = self.law.config.rule.in_bytes;
-        let queued = if in_bytes { queue.bytes() as f64 } else { f64::from(queue.packets()) };
-        let arrival =
-            Arrival { now, colour: 0, size: packet.size, lengths: [queued], idle: queue.idle_since() };
-        let avg = self.law.sample(&arrival);
-        why.note("queued", queued);
-        why.note("avg", avg);
+        let (arrival, avg) = self.law.look(now, packet, queue, why);
         if avg > self.law.config.curves[0].min_th && self.draw(packet, queue, rng, why) {
             self.matched += 1;
             return Admission::Drop(MATCHED);

@@ -16,6 +16,7 @@ use crate::aqm::red::curve::{Config, Curve, Rule};
 use crate::aqm::red::tally::Tally;
 pub use crate::aqm::red::tally::{EARLY, FORCED};
 use crate::packet::Packet;
+use crate::queue::Queue;
 use crate::rng::Rng;
 use crate::units::{Backlog, Time};
 use crate::verdict::{Admission, Cause, Why};
@@ -351,6 +352,27 @@ pub struct Law<const N: usize, R = Floyd93> {
     pub reading: R,
     /// What became of the arrivals, by colour.
     pub tally: [Tally; N],
+}
+
+impl<R: Reading> Law<1, R> {
+    /// An arrival at a queue with one average, which is brought up to date; with what it is now.
+    #[inline(always)]
+    pub fn look<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &Q,
+        why: &mut W,
+    ) -> (Arrival<1>, f64) {
+        let in_bytes = self.config.rule.in_bytes;
+        let queued = if in_bytes { queue.bytes() as f64 } else { f64::from(queue.packets()) };
+        let arrival =
+            Arrival { now, colour: 0, size: packet.size, lengths: [queued], idle: queue.idle_since() };
+        let avg = self.sample(&arrival);
+        why.note("queued", queued);
+        why.note("avg", avg);
+        (arrival, avg)
+    }
 }
 
 impl<const N: usize, R: Reading> Law<N, R> {

@@ -35,8 +35,8 @@ use crate::units::{Backlog, Time};
 use crate::verdict::{Admission, Cause, Why};
 use common::{Common, Paths, check_thresholds};
 use curve::{Config, Curve, Full};
-use law::{Arrival, EarlyTest, Floyd93, Law, Reading};
 pub use law::{EARLY, FORCED};
+use law::{EarlyTest, Floyd93, Law, Reading};
 
 crate::choice! {
     /// Which packet goes when an arrival finds the queue full. What chance picks is always the arrival.
@@ -110,13 +110,7 @@ impl<R: Reading> Red<R> {
         rng: &mut Rng,
         why: &mut W,
     ) -> EarlyTest {
-        let in_bytes = self.law.config.rule.in_bytes;
-        let queued = if in_bytes { queue.bytes() as f64 } else { f64::from(queue.packets()) };
-        let arrival =
-            Arrival { now, colour: 0, size: packet.size, lengths: [queued], idle: queue.idle_since() };
-        let avg = self.law.sample(&arrival);
-        why.note("queued", queued);
-        why.note("avg", avg);
+        let (arrival, _) = self.law.look(now, packet, queue, why);
         self.law.test(&arrival, rng, why)
     }
 

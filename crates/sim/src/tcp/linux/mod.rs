@@ -131,10 +131,7 @@ impl<C: Clock> Sender<C> {
         if !matches!(self.state, State::Open) && ack.next >= self.recovery_point {
             self.leave_recovery();
         }
-        if matches!(self.state, State::Open) && self.board.lost() > 0 {
-            self.tally.fast_retransmits += 1;
-            self.enter_recovery();
-        }
+        self.recover_if_lost();
         self.on_echo(&ack);
         let now = host.now().secs();
         match &mut self.state {
@@ -161,10 +158,7 @@ impl<C: Clock> Sender<C> {
             Pending::Probe => self.send_probe(host),
             Pending::Reordering => {
                 let (_, wait) = self.detect(host.now());
-                if matches!(self.state, State::Open) && self.board.lost() > 0 {
-                    self.tally.fast_retransmits += 1;
-                    self.enter_recovery();
-                }
+                self.recover_if_lost();
                 if let State::Recovery(prr) = &mut self.state {
                     let pipe = self.board.in_flight();
                     self.cwnd = f64::from(pipe) + prr.allow(0, pipe, self.ssthresh, false);
@@ -221,6 +215,14 @@ impl<C: Clock> Sender<C> {
     fn detect(&mut self, now: C) -> (u32, Option<f64>) {
         let recovering = !matches!(self.state, State::Open);
         self.rack.detect(&mut self.board, now, self.rto.srtt(), recovering)
+    }
+
+    /// A loss that is not being recovered from begins a recovery.
+    fn recover_if_lost(&mut self) {
+        if matches!(self.state, State::Open) && self.board.lost() > 0 {
+            self.tally.fast_retransmits += 1;
+            self.enter_recovery();
+        }
     }
 
     /// The window is reduced, and recovery begins.
