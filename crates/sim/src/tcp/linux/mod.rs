@@ -12,7 +12,7 @@ mod scoreboard;
 
 use crate::clock::Clock;
 use crate::tcp::rfc::{Ecn, Growth};
-use crate::tcp::{Ack, Config, Congestion, EcnBits, Host, Tally, TimerKind, rto::Rto};
+use crate::tcp::{Ack, Config, Congestion, EcnBits, Host, Sack, Tally, TimerKind, rto::Rto};
 use hystart::HyStart;
 use prr::Prr;
 use rack::Rack;
@@ -20,8 +20,6 @@ use scoreboard::Scoreboard;
 
 /// RFC 8985 §7.2: the longest that a receiver may delay an acknowledgement, in seconds; Linux takes its minimum RTO.
 const MAX_ACK_DELAY: f64 = 0.2;
-/// RFC 8985 §7.2: the probe timeout before a round-trip time is known, in seconds.
-const FIRST_PROBE: f64 = 1.0;
 
 /// What the sender is doing about losses.
 #[derive(Clone, Debug)]
@@ -59,6 +57,8 @@ pub struct Sender<C: Clock> {
     rack: Rack<C>,
     /// A probe is out: TLP.end_seq, and whether it was a retransmission.
     probe: Option<(u32, bool)>,
+    /// A round-trip time was measured since the last probe (RFC 8985 §7.3): only then there is another.
+    sampled: bool,
     growth: Growth,
     hystart: Option<HyStart>,
     ecn: Option<Ecn>,
@@ -97,6 +97,7 @@ impl<C: Clock> Sender<C> {
             board: Scoreboard::new(),
             rack: Rack::new(),
             probe: None,
+            sampled: false,
             growth: Growth::new(config),
             hystart: matches!(config.congestion, Congestion::Cubic { .. }).then(HyStart::new),
             ecn: config.ecn.then(Ecn::default),
@@ -126,8 +127,8 @@ impl<C: Clock> Sender<C> {
         if first {
             self.connected();
         }
-        self.probe_answered(ack.next, &news);
-        let (lost, wait) = if self.rack.advanced() { self.detect(host.now()) } else { (0, None) };
+        self.probe_answered(&ack, &news);
+        let (lost, wait) = self.detect(host.now());
         if !matches!(self.state, State::Open) && ack.next >= self.recovery_point {
             self.leave_recovery();
         }
@@ -177,8 +178,14 @@ impl<C: Clock> Sender<C> {
     /// What arrived, by the acknowledgement's number and its SACK blocks.
     fn take_in(&mut self, ack: &Ack<'_>, now: C) -> News {
         let mut news = News { delivered: 0, advanced: ack.next > self.board.una(), rtt: None };
+        // In the order of their numbers, not of their arrival: what came in between is not overtaken.
+        let mut blocks = [(0, 0); Sack::MAX_BLOCKS];
+        let blocks = &mut blocks[..ack.sack.blocks().len()];
+        blocks.copy_from_slice(ack.sack.blocks());
+        blocks.sort_unstable();
         let Sender { board, rack, next_sample, rto, .. } = self;
         let max = board.max();
+        rack.begin();
         let mut arrived = |number: u32, segment: &scoreboard::Segment<C>| {
             news.delivered += 1;
             rack.arrived(number, segment, now);
@@ -193,12 +200,13 @@ impl<C: Clock> Sender<C> {
             }
         };
         board.acknowledge(ack.next, &mut arrived);
-        for &block in ack.sack.blocks() {
+        for &mut block in blocks {
             board.select(block, &mut arrived);
         }
         if news.advanced {
             self.una_timed_out = false;
         }
+        self.sampled |= news.rtt.is_some();
         news
     }
 
@@ -315,21 +323,21 @@ impl<C: Clock> Sender<C> {
         let new = max < self.limit();
         self.transmit(if new { max } else { max - 1 }, host);
         self.probe = Some((self.board.max(), !new));
+        self.sampled = false;
         self.set_timer(None, host);
     }
 
     /// RFC 8985 §7.4.2: whether the probe made good a loss.
-    fn probe_answered(&mut self, next: u32, news: &News) {
-        let Some((end, again)) = self.probe else { return };
-        if next < end {
-            return;
+    fn probe_answered(&mut self, ack: &Ack<'_>, news: &News) {
+        let Some((end, again)) = self.probe.filter(|(end, _)| ack.next >= *end) else { return };
+        // Case 2: both transmissions have arrived. (Case 1 needs duplicate SACKs.)
+        let duplicate = !news.advanced && ack.sack.blocks().is_empty();
+        if !again || ack.next > end || duplicate {
+            self.probe = None;
         }
-        if again && next > end && matches!(self.state, State::Open) {
+        if again && ack.next > end && matches!(self.state, State::Open) {
             // Nothing told of the segment but the probe: it was lost.
             self.enter_recovery();
-            self.probe = None;
-        } else if !again || next > end || news.delivered == 0 {
-            self.probe = None;
         }
     }
 
@@ -388,14 +396,12 @@ impl<C: Clock> Sender<C> {
         host.set_timer(TimerKind::Retransmit, C::span_secs(after));
     }
 
-    /// RFC 8985 §7.2: none in recovery, before the connection stands, with something SACKed, or while a probe is out.
+    /// RFC 8985 §7.2: none in recovery, before the connection stands, with something SACKed, while a probe is out, or before a
+    /// round-trip time is measured.
     fn probe_timeout(&self) -> Option<f64> {
         let quiet = matches!(self.state, State::Open) && self.board.sacked() == 0 && self.probe.is_none();
-        if !quiet || self.board.una() == 0 {
+        if !quiet || self.board.una() == 0 || !self.sampled {
             return None;
-        }
-        if self.rack.min_rtt().is_none() {
-            return Some(FIRST_PROBE);
         }
         let alone = self.board.in_flight() == 1;
         Some(2.0 * self.rto.srtt() + if alone { MAX_ACK_DELAY } else { 0.0 })

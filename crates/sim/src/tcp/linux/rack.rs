@@ -15,15 +15,15 @@ const TICK: f64 = 1e-6;
 pub struct Rack<C> {
     /// RACK.xmit_ts and RACK.end_seq: of the segments that have arrived, the one sent last.
     latest: Option<(C, u32)>,
-    /// RACK.rtt: its round-trip time.
+    /// RACK.rtt: the round-trip time of the segment sent last of those that the last acknowledgement told of.
     rtt: f64,
+    /// That segment.
+    newest: Option<(C, u32)>,
     /// The shortest round-trip time so far.
     min_rtt: f64,
     /// RACK.fack: one past the highest segment that has arrived.
     fack: u32,
     reordering_seen: bool,
-    /// Whether a segment sent later than all others that have arrived has arrived since [`Rack::detect`].
-    advanced: bool,
 }
 
 /// RACK_sent_after() (§6.2, step 2).
@@ -34,27 +34,15 @@ fn sent_after<C: Clock>(a: (C, u32), b: (C, u32)) -> bool {
 impl<C: Clock> Rack<C> {
     /// Nothing has arrived.
     pub fn new() -> Rack<C> {
-        Rack {
-            latest: None,
-            rtt: 0.0,
-            min_rtt: f64::INFINITY,
-            fack: 0,
-            reordering_seen: false,
-            advanced: false,
-        }
+        Rack { latest: None, rtt: 0.0, min_rtt: f64::INFINITY, fack: 0, reordering_seen: false, newest: None }
     }
 
-    /// The shortest round-trip time, if there is one.
-    pub fn min_rtt(&self) -> Option<f64> {
-        self.min_rtt.is_finite().then_some(self.min_rtt)
+    /// An acknowledgement arrives.
+    pub fn begin(&mut self) {
+        self.newest = None;
     }
 
-    /// Whether there is anything new to detect losses by.
-    pub fn advanced(&self) -> bool {
-        self.advanced
-    }
-
-    /// §6.2, steps 1 to 3: this segment has arrived.
+    /// §6.2, steps 1 to 3: this segment has arrived. Those that one acknowledgement tells of come in the order of their numbers.
     pub fn arrived(&mut self, number: u32, segment: &Segment<C>, now: C) {
         let rtt = C::secs_of(now.since(segment.sent_at));
         if segment.retransmitted && rtt < self.min_rtt {
@@ -71,10 +59,13 @@ impl<C: Clock> Rack<C> {
             self.reordering_seen = true;
         }
         let sent = (segment.sent_at, number);
+        // Step 2 goes through them in the order of sending: the last one's round-trip time stays.
+        if self.newest.is_none_or(|newest| sent_after(sent, newest)) {
+            self.newest = Some(sent);
+            self.rtt = rtt;
+        }
         if self.latest.is_none_or(|latest| sent_after(sent, latest)) {
             self.latest = Some(sent);
-            self.rtt = rtt;
-            self.advanced = true;
         }
     }
 
@@ -96,7 +87,6 @@ impl<C: Clock> Rack<C> {
         srtt: f64,
         recovering: bool,
     ) -> (u32, Option<f64>) {
-        self.advanced = false;
         let Some(latest) = self.latest else { return (0, None) };
         let window = self.reordering_window(srtt, recovering, board.sacked());
         let (mut lost, mut wait) = (0, None::<f64>);
@@ -128,5 +118,65 @@ impl<C: Clock> Rack<C> {
                 board.lose(number);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Exact;
+
+    const MS: u64 = 1_000_000_000;
+
+    /// A board with a segment sent at each of these times, in ms.
+    fn board(sent: &[u64]) -> Scoreboard<Exact> {
+        let mut board = Scoreboard::new();
+        for (number, at) in (0..).zip(sent) {
+            board.sent(number, Exact(at * MS));
+        }
+        board
+    }
+
+    fn arrive(rack: &mut Rack<Exact>, board: &mut Scoreboard<Exact>, block: (u32, u32), ms: u64) {
+        rack.begin();
+        board.select(block, |number, segment| rack.arrived(number, segment, Exact(ms * MS)));
+    }
+
+    /// RFC 8985 §6.2, step 2: the round-trip time is that of what the last acknowledgement told of, even where something sent later
+    /// had arrived before.
+    #[test]
+    fn the_round_trip_time_is_the_last_acknowledgements() {
+        let (mut rack, mut board) = (Rack::new(), board(&[0, 1, 2]));
+        arrive(&mut rack, &mut board, (2, 3), 102);
+        assert_eq!(rack.rtt, 0.1);
+        arrive(&mut rack, &mut board, (1, 2), 161);
+        assert_eq!((rack.rtt, rack.latest), (0.16, Some((Exact(2 * MS), 2))));
+    }
+
+    /// RFC 8985 §6.2, step 3: one that was overtaken, and only one that was sent once.
+    #[test]
+    fn reordering_is_what_was_sent_once_and_overtaken() {
+        let (mut rack, mut board) = (Rack::new(), board(&[0, 0, 0, 0]));
+        arrive(&mut rack, &mut board, (2, 4), 100);
+        board.sent(0, Exact(101 * MS));
+        arrive(&mut rack, &mut board, (0, 1), 300);
+        assert!(!rack.reordering_seen);
+        arrive(&mut rack, &mut board, (1, 2), 301);
+        assert!(rack.reordering_seen);
+    }
+
+    /// RFC 8985 §6.2, step 5: lost once RACK.rtt and the reordering window have passed, and not before.
+    #[test]
+    fn lost_is_what_a_later_one_has_overtaken_by_a_window() {
+        let (mut rack, mut board) = (Rack::new(), board(&[0, 10, 200]));
+        arrive(&mut rack, &mut board, (1, 2), 110);
+        // 0 is late by 10 ms: within a quarter of 100 ms.
+        let (lost, wait) = rack.detect(&mut board, Exact(110 * MS), 0.1, false);
+        assert_eq!(lost, 0);
+        assert!((wait.expect("it may still come") - 0.015).abs() < 1e-9);
+        assert_eq!(rack.detect(&mut board, Exact(125 * MS), 0.1, false), (1, None));
+        // 2 was sent later than what has arrived: nothing is known of it, however late it is.
+        assert_eq!(rack.detect(&mut board, Exact(900 * MS), 0.1, false), (0, None));
+        assert_eq!((board.lost(), board.in_flight()), (1, 1));
     }
 }
