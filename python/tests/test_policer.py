@@ -99,6 +99,15 @@ def test_files_are_written_that_inprofile_reads(tmp_path: Path) -> None:
     assert (out / "curve.csv").read_text().startswith("burst_bytes,share,")
 
 
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    given = ["--rate", "2 Mbit/s", "--rtt", "40 ms", "--out", str(tmp_path / "taken")]
+    ran = CliRunner().invoke(app, ["plan", "policer", *given])
+    assert ran.exit_code == 2
+    assert "taken" in ran.output
+    assert "bursts" not in ran.output
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,8 +55,6 @@ def policer(
     json_: Json = False,
 ) -> None:
     """How large a policer's burst has to be: the smallest with which TCP gets the rate, and the curve."""
-    import sys
-
     try:
         question = Question(rate, rtt, flows, tcp, link, goal, seeds)
         scenario(question, 15_000)
@@ -63,6 +62,9 @@ def policer(
         if type(error) is not ValueError:
             raise
         raise Refused(visible(str(error))) from None
+    if out is not None:
+        # Before anything runs: an answer that cannot be written would be lost.
+        out.mkdir(parents=True, exist_ok=True)
     found = answer(question, jobs=jobs, progress=lambda text: print(text, file=sys.stderr))
     if out is not None:
         _write(found, out)
@@ -143,7 +145,6 @@ def _table(first: str, rows: list[tuple[str, Point]], found: Answer) -> str:
 
 def _write(found: Answer, out: Path) -> None:
     """`policer.toml`, `curve.csv` and, where there is an answer, `commands.txt`."""
-    out.mkdir(parents=True, exist_ok=True)
     lines = ["burst_bytes,share,share_lo,share_hi,loss,timeouts"]
     for p in found.curve:
         lo, hi = p.share.ci95 or (p.share.mean, p.share.mean)
