@@ -134,6 +134,7 @@ pub fn sequence_number(segment: u32, size: u32) -> u32 {
     if segment == 0 { 0 } else { (segment - 1).wrapping_mul(size).wrapping_add(1) }
 }
 
+pub mod control;
 pub mod linux;
 pub mod ns2;
 pub mod receiver;

@@ -11,7 +11,8 @@ mod rack;
 mod scoreboard;
 
 use crate::clock::Clock;
-use crate::tcp::rfc::{Ecn, Growth};
+use crate::tcp::control::Growth;
+use crate::tcp::rfc::Ecn;
 use crate::tcp::{Ack, Config, Congestion, EcnBits, Host, Sack, Tally, TimerKind, rto::Rto};
 use hystart::HyStart;
 use prr::Prr;

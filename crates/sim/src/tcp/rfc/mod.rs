@@ -6,16 +6,14 @@
 //! detection of spurious timeouts and retransmissions (RFC 5682, 3708), timestamps, HyStart++ (RFC 9406). Each rule has a
 //! timed packet trace in `tests/tcp`.
 
-mod cubic;
 mod ecn;
-mod growth;
 mod recovery;
 mod scoreboard;
 
 use crate::clock::Clock;
+use crate::tcp::control::Growth;
 use crate::tcp::{Ack, Config, EcnBits, Host, Tally, TimerKind, rto::Rto};
 pub(in crate::tcp) use ecn::Ecn;
-pub(in crate::tcp) use growth::Growth;
 use recovery::{DUP_THRESH, Recovery};
 
 /// The sender. Segment 0 is the SYN.

@@ -3,7 +3,9 @@
 
 use crate::tcp::{Config, Congestion};
 
-use super::cubic::Cubic;
+pub mod cubic;
+
+use cubic::Cubic;
 
 /// Growth and reduction of the window, in segments and seconds.
 #[derive(Clone, Debug)]
