@@ -42,8 +42,12 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// the start of its route.
     #[inline(always)]
     pub(crate) fn receive(&mut self, slot: u32, at: C) -> bool {
+        let packet = &self.packets.get(slot).packet;
+        let (flow, experienced) = (packet.flow.0, packet.ecn == Ecn::Experienced);
+        if self.flows[flow as usize].receiver.acknowledges_before(experienced) {
+            self.send_delayed_ack(flow);
+        }
         let t = self.packets.get_mut(slot);
-        let flow = t.packet.flow.0;
         let f = &mut self.flows[flow as usize];
         if f.next_boundary <= at {
             f.pass_boundaries(at, self.window, |turn, counts| {
@@ -80,6 +84,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
 
     /// A flow's receiver sends its delayed acknowledgement.
     pub fn send_delayed_ack(&mut self, flow: u32) {
+        self.flows[flow as usize].stop_delaying();
         let packet = Packet { flow: FlowId(flow), ..Packet::default() };
         let slot = self.packets.add(packet, 0, false, false, (0, 0));
         if let Some(sack) = self.flows[flow as usize].make_ack(self.packets.get_mut(slot)) {

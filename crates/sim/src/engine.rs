@@ -341,10 +341,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         match timer.on_event(due) {
             Expiry::Stale => {}
             Expiry::Rearm(due) => self.world.requeue(due, EventKind::Timer(flow, which)),
-            Expiry::Due if which == TimerKind::DelayedAck => {
-                f.receiver.on_delayed_ack_timer();
-                self.world.send_delayed_ack(flow);
-            }
+            Expiry::Due if which == TimerKind::DelayedAck => self.world.send_delayed_ack(flow),
             Expiry::Due => source.on_timer(which, &mut FlowHost { world: &mut self.world, timers, flow }),
         }
     }

@@ -167,6 +167,12 @@ impl<C: Clock> FlowState<C> {
         self.receiver.max_ack_delay::<C>()
     }
 
+    /// What the receiver has delayed is acknowledged now.
+    pub fn stop_delaying(&mut self) {
+        self.delayed_ack.cancel();
+        self.receiver.on_delayed_ack_timer();
+    }
+
     /// Data arrives at the receiver at `at`: what it does about it.
     #[inline(always)]
     pub fn receive(&mut self, t: &InFlight, at: C) -> Reply {

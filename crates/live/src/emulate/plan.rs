@@ -104,6 +104,7 @@ fn control(congestion: Congestion) -> (&'static str, bool) {
         Congestion::Reno | Congestion::NewReno => ("reno", false),
         Congestion::Sack => ("reno", true),
         Congestion::Cubic { sack } => ("cubic", sack),
+        Congestion::Linux(kind) => (kind.name(), true),
     }
 }
 

@@ -164,10 +164,12 @@ impl Script {
 fn agents(config: &tcp::Config) -> (&'static str, &'static str) {
     let delays = config.delayed_ack.is_some();
     match (config.congestion, delays) {
-        (tcp::Congestion::Sack | tcp::Congestion::Cubic { .. }, true) => {
+        (tcp::Congestion::Sack | tcp::Congestion::Cubic { .. } | tcp::Congestion::Linux(_), true) => {
             ("TCP/Sack1", "TCPSink/Sack1/DelAck")
         }
-        (tcp::Congestion::Sack | tcp::Congestion::Cubic { .. }, false) => ("TCP/Sack1", "TCPSink/Sack1"),
+        (tcp::Congestion::Sack | tcp::Congestion::Cubic { .. } | tcp::Congestion::Linux(_), false) => {
+            ("TCP/Sack1", "TCPSink/Sack1")
+        }
         (tcp::Congestion::NewReno, true) => ("TCP/Newreno", "TCPSink/DelAck"),
         (tcp::Congestion::NewReno, false) => ("TCP/Newreno", "TCPSink"),
         (_, true) => ("TCP/Reno", "TCPSink/DelAck"),

@@ -4,7 +4,8 @@ use inprofile_config::mechanism;
 use inprofile_config::{Place, Section};
 use inprofile_core::params::{Params, Values};
 use inprofile_core::units::{Backlog, Bytes, Duration};
-use inprofile_sim::tcp::{Config, Congestion, Profile};
+use inprofile_sim::tcp::control::Kind;
+use inprofile_sim::tcp::{Config, Congestion, Feedback, Profile};
 
 inprofile_core::choice! {
     /// Which implementation's rules.
@@ -29,6 +30,8 @@ inprofile_core::choice! {
         Sack = "sack",
         /// RFC 9438, with recovery as for sack; rfc and linux only.
         Cubic = "cubic",
+        /// RFC 8257: the window is reduced by half the share of marked packets; linux only, always with ECN.
+        Dctcp = "dctcp",
     }
 }
 
@@ -43,7 +46,7 @@ inprofile_core::params! {
         /// Default: as congestion has it (cubic: true).
         sack: Option<bool>;
         /// Explicit congestion notification (RFC 3168), agreed on by both ends; rfc and linux only. Queues mark where their `ecn`
-        /// is true. Default: false.
+        /// is true. Default: false; dctcp: true.
         ecn: Option<bool>;
         /// Payload of a full packet. Default: 1460 B (rfc, linux), 1000 B (ns2).
         segment: Option<Bytes> [POSITIVE];
@@ -118,18 +121,20 @@ fn complete(tcp: &Tcp) -> Config {
     let packets = |b: Option<Backlog>| b.map(|b| b.amount() as u32);
     let bytes = |b: Option<Bytes>| b.map(|b| b.0.min(LARGEST_PACKET) as u32);
     let segment = bytes(tcp.segment).unwrap_or(by_profile(1460, 1000));
+    let congestion = match tcp.congestion.unwrap_or(if linux { Control::Cubic } else { Control::Reno }) {
+        Control::Cubic => Congestion::Cubic { sack: tcp.sack.unwrap_or(true) },
+        Control::Reno => Congestion::Reno,
+        Control::NewReno => Congestion::NewReno,
+        Control::Sack => Congestion::Sack,
+        Control::Dctcp => Congestion::Linux(Kind::Dctcp),
+    };
     Config {
         profile: match rules {
             Rules::Rfc => Profile::Rfc,
             Rules::Linux => Profile::Linux,
             Rules::Ns2 => Profile::Ns2,
         },
-        congestion: match tcp.congestion.unwrap_or(if linux { Control::Cubic } else { Control::Reno }) {
-            Control::Cubic => Congestion::Cubic { sack: tcp.sack.unwrap_or(true) },
-            Control::Reno => Congestion::Reno,
-            Control::NewReno => Congestion::NewReno,
-            Control::Sack => Congestion::Sack,
-        },
+        congestion,
         segment,
         header: bytes(tcp.header).unwrap_or(40),
         window: packets(tcp.window).unwrap_or(by_profile(1000, 20)),
@@ -140,7 +145,7 @@ fn complete(tcp: &Tcp) -> Config {
             .unwrap_or(Duration::from_millis(u64::from(by_profile(if linux { 200 } else { 1000 }, 200)))),
         initial_window: packets(tcp.initial_window).unwrap_or(by_profile(initial_window(segment), 2)),
         limited_transmit: tcp.limited_transmit.unwrap_or(true),
-        ecn: tcp.ecn.unwrap_or(false),
+        ecn: tcp.ecn.unwrap_or(congestion.feedback() != Feedback::Echo),
     }
 }
 
@@ -176,6 +181,23 @@ fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
             "the linux profile recovers by selective acknowledgements".into(),
             "write congestion = \"sack\", which grows the window as Reno does, or \"cubic\"",
         );
+    }
+    if let Congestion::Linux(kind) = config.congestion {
+        let name = kind.name();
+        if config.profile != Profile::Linux {
+            fault(
+                section.locate("congestion"),
+                format!("only the linux profile has {name}"),
+                "write profile = \"linux\"",
+            );
+        }
+        if !config.ecn && config.congestion.feedback() != Feedback::Echo {
+            fault(
+                section.locate("ecn"),
+                format!("{name} goes by the share of packets that queues mark, and has no other measure"),
+                "remove ecn, or write congestion = \"cubic\"",
+            );
+        }
     }
     if config.profile == Profile::Ns2 {
         if let Congestion::Cubic { .. } = config.congestion {

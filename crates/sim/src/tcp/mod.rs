@@ -55,6 +55,8 @@ pub enum Congestion {
         /// Whether recovery is by RFC 6675 or by RFC 6582.
         sack: bool,
     },
+    /// One that only the linux profile has.
+    Linux(control::Kind),
 }
 
 impl Congestion {
@@ -66,14 +68,33 @@ impl Congestion {
             Congestion::NewReno => "newreno",
             Congestion::Sack => "sack",
             Congestion::Cubic { .. } => "cubic",
+            Congestion::Linux(kind) => kind.name(),
+        }
+    }
+
+    /// How its receiver tells of marks.
+    #[must_use]
+    pub fn feedback(self) -> Feedback {
+        match self {
+            Congestion::Linux(control::Kind::Dctcp) => Feedback::EachMark,
+            _ => Feedback::Echo,
         }
     }
 
     /// Whether acknowledgements carry SACK blocks.
     #[must_use]
     pub fn uses_sack(self) -> bool {
-        matches!(self, Congestion::Sack | Congestion::Cubic { sack: true })
+        matches!(self, Congestion::Sack | Congestion::Cubic { sack: true } | Congestion::Linux(_))
     }
+}
+
+/// How the receiver tells of marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feedback {
+    /// ECN-Echo from the first mark until the sender has reduced its window (RFC 3168 §6.1.3).
+    Echo,
+    /// ECN-Echo on the acknowledgement of what was marked, and on no other (RFC 8257 §3.2).
+    EachMark,
 }
 
 /// The SACK option of an acknowledgement (RFC 2018): blocks received above the cumulative acknowledgement, most recent

@@ -1,9 +1,9 @@
 //! The receiver: puts segments in order, and acknowledges them at once or delayed (RFC 5681 §4.2), with SACK blocks
-//! (RFC 2018) and ECN-Echo (RFC 3168).
+//! (RFC 2018) and ECN-Echo (RFC 3168, RFC 8257).
 
 use crate::clock::Clock;
 use crate::tcp::ns2::sink;
-use crate::tcp::{Config, Profile, Sack};
+use crate::tcp::{Config, Feedback, Profile, Sack};
 use inprofile_core::units::Duration;
 
 /// What to do about an arriving segment.
@@ -44,8 +44,13 @@ pub struct Receiver {
     last_arrived: u32,
     /// With SACK: the ranges of `out_of_order` in the order in which they were last reported, most recent first.
     reported: Option<Vec<(u32, u32)>>,
-    /// Acknowledgements carry ECN-Echo until the sender says that it has reduced its window.
+    /// How it tells of marks.
+    feedback: Feedback,
+    /// Acknowledgements carry ECN-Echo: until the sender says that it has reduced its window, or (DCTCP.CE) as long as segments
+    /// arrive marked.
     echoing: bool,
+    /// That has just changed: no delay for the acknowledgement of this segment.
+    at_once: bool,
     /// A segment that no acknowledgement covers yet was marked CE.
     ce_unacknowledged: bool,
 }
@@ -57,6 +62,7 @@ impl Receiver {
         Receiver {
             max_ack_delay: config.delayed_ack,
             profile: config.profile,
+            feedback: config.congestion.feedback(),
             reported: config.congestion.uses_sack().then(Vec::new),
             ..Receiver::idle()
         }
@@ -73,7 +79,9 @@ impl Receiver {
             ack_delayed: false,
             last_arrived: 0,
             reported: None,
+            feedback: Feedback::Echo,
             echoing: false,
+            at_once: false,
             ce_unacknowledged: false,
         }
     }
@@ -123,10 +131,20 @@ impl Receiver {
             Profile::Ns2 => sink::delays_ack(segment, self.rcv_nxt, !self.out_of_order.is_empty(), waiting),
             Profile::Rfc | Profile::Linux => {
                 // RFC 5681 §4.2: at least every second full segment; at once if out of order or filling a gap.
-                self.ack_delayed = delivered == 1 && !had_gap && segment != 0 && !self.ack_delayed;
+                let at_once = std::mem::take(&mut self.at_once);
+                self.ack_delayed =
+                    delivered == 1 && !had_gap && segment != 0 && !self.ack_delayed && !at_once;
                 self.ack_delayed
             }
         }
+    }
+
+    /// RFC 8257 §3.2, Figure 1: whether, before a segment with or without CE is taken in, an acknowledgement has to be sent of those
+    /// before it, whose marks were otherwise.
+    #[must_use]
+    #[inline]
+    pub fn acknowledges_before(&self, ce: bool) -> bool {
+        self.feedback == Feedback::EachMark && self.ack_delayed && ce != self.echoing
     }
 
     /// The delayed-acknowledgement timer expired; the acknowledgement is sent now.
@@ -139,6 +157,12 @@ impl Receiver {
     pub fn on_ecn_bits(&mut self, segment: u32, ce: bool, cwr: bool) {
         // RFC 3168 §6.1.5: the bits of segments outside the window are ignored.
         if segment < self.rcv_nxt {
+            return;
+        }
+        if self.feedback == Feedback::EachMark {
+            // RFC 8257 §3.2: echoed as long as what arrives is marked, and no longer, whatever the sender says.
+            self.at_once |= ce != self.echoing;
+            self.echoing = ce;
             return;
         }
         // RFC 3168 §6.1.3: echo until CWR arrives, and again from the next CE on.

@@ -216,6 +216,12 @@ impl Play {
     /// A segment arrives at the receiver under test; its reply is carried out as in the simulator.
     fn data(&mut self, segment: u32, experienced: bool, reduced: bool) {
         let End::Receiver(r) = &mut self.end else { unreachable!("data comes to a receiver") };
+        if r.acknowledges_before(experienced) {
+            r.on_delayed_ack_timer();
+            self.world.cancel_timer(TimerKind::DelayedAck);
+            self.answer();
+        }
+        let End::Receiver(r) = &mut self.end else { unreachable!("data comes to a receiver") };
         r.on_ecn_bits(segment, experienced, reduced);
         let reply = r.on_segment(segment, self.world.timer_is_set(TimerKind::DelayedAck));
         let span = r.max_ack_delay::<Exact>();

@@ -19,6 +19,7 @@
 
 use inprofile_core::packet::Ecn;
 use inprofile_core::units::Duration;
+use inprofile_sim::tcp::control::Kind;
 use inprofile_sim::tcp::{Config, Congestion, EcnBits, Profile, Sack};
 
 /// A trace.
@@ -167,7 +168,12 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
                     "newreno" => Congestion::NewReno,
                     "sack" => Congestion::Sack,
                     "cubic" => Congestion::Cubic { sack: true },
-                    _ => return Err(format!("{key}={value}: write reno, newreno, sack or cubic")),
+                    _ => match Kind::ALL.iter().find(|kind| kind.name() == value) {
+                        Some(kind) => Congestion::Linux(*kind),
+                        None => {
+                            return Err(format!("{key}={value}: write reno, newreno, sack, cubic or dctcp"));
+                        }
+                    },
                 }
             }
             "sack" => match &mut config.congestion {
@@ -354,7 +360,7 @@ fn wrong_lines_are_refused() {
         ("sender ecn=yes", 1, "on or off"),
         ("sender min_rto=soon", 1, "in seconds"),
         ("sender sack=off", 1, "after congestion=cubic"),
-        ("sender congestion=vegas", 1, "reno, newreno, sack or cubic"),
+        ("sender congestion=vegas", 1, "reno, newreno, sack, cubic or dctcp"),
         ("sender colour=red", 1, "known are congestion"),
         ("sender\n\n0 begin", 3, "a line is one of start"),
         ("sender\n0 < data 1", 2, "a line is one of start"),

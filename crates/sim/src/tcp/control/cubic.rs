@@ -6,6 +6,8 @@
 
 use libm::cbrt;
 
+use super::{Cause, Law};
+
 /// RFC 9438 §4.6: the multiplicative decrease factor.
 const BETA: f64 = 0.7;
 /// RFC 9438 §5.1: the steepness of the function, in segments per second cubed.
@@ -47,7 +49,7 @@ fn time_to(w_max: f64, cwnd: f64) -> f64 {
 impl Cubic {
     /// New data is acknowledged in congestion avoidance: the window that follows from `cwnd`. `rtt`: the smoothed
     /// round-trip time in seconds.
-    pub fn acknowledged(&mut self, cwnd: f64, segments: u32, rtt: f64, now: f64) -> f64 {
+    fn grown(&mut self, cwnd: f64, segments: u32, rtt: f64, now: f64) -> f64 {
         let began = match self.epoch {
             Some(began) => began,
             None => self.begin(cwnd, now),
@@ -82,7 +84,7 @@ impl Cubic {
 
     /// An acknowledgement arrived while less was in flight than the window allows (RFC 9438 §5.8): the window stays, and by
     /// §4.2 the function's time does not advance.
-    pub fn pause(&mut self, now: f64) {
+    fn paused(&mut self, now: f64) {
         if let Some(began) = &mut self.epoch {
             *began += now - self.last;
             self.last = now;
@@ -90,20 +92,34 @@ impl Cubic {
     }
 
     /// Congestion: the slow-start threshold that follows, before it is bounded from below (RFC 9438 §4.6).
-    pub fn reduce(&mut self, cwnd: f64, flight: f64) -> f64 {
+    fn reduced(&mut self, cwnd: f64, flight: f64) -> f64 {
         // RFC 9438 §4.7, fast convergence: a window that has not reached its previous maximum releases bandwidth.
         self.w_max = if cwnd < self.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
         self.cwnd_prior = cwnd;
         self.epoch = None;
-        self.w_max_valid = true;
         flight * BETA
     }
+}
 
-    /// As [`Cubic::reduce`], after a timeout (RFC 9438 §4.8).
-    pub fn timed_out(&mut self, cwnd: f64, flight: f64) -> f64 {
-        let ssthresh = self.reduce(cwnd, flight);
-        self.w_max_valid = false;
+impl Law for Cubic {
+    fn avoid(&mut self, cwnd: f64, segments: u32, at: impl FnOnce() -> (f64, f64)) -> f64 {
+        let (rtt, now) = at();
+        self.grown(cwnd, segments, rtt, now)
+    }
+
+    fn reduce(&mut self, cause: Cause, cwnd: f64, flight: f64) -> f64 {
+        let ssthresh = self.reduced(cwnd, flight);
+        // RFC 9438 §4.8: a timeout says nothing of where the function is flat.
+        self.w_max_valid = cause != Cause::Timeout;
         ssthresh
+    }
+
+    fn pause(&mut self, unused: impl FnOnce() -> Option<f64>) -> bool {
+        let now = unused();
+        if let Some(now) = now {
+            self.paused(now);
+        }
+        now.is_some()
     }
 }
 
@@ -121,7 +137,7 @@ mod tests {
             let acks = cwnd as u32;
             for i in 0..acks {
                 let now = from + (round as f64 + f64::from(i) / f64::from(acks)) * rtt;
-                cwnd = cubic.acknowledged(cwnd, 1, rtt, now);
+                cwnd = cubic.grown(cwnd, 1, rtt, now);
             }
         }
         windows
@@ -131,7 +147,7 @@ mod tests {
     #[test]
     fn the_window_follows_the_cubic_function() {
         let mut cubic = Cubic::default();
-        assert_eq!(cubic.reduce(1000.0, 1000.0), 700.0);
+        assert_eq!(cubic.reduce(Cause::Loss, 1000.0, 1000.0), 700.0);
         let rtt = 0.1;
         let windows = rounds(&mut cubic, 700.0, rtt, 5.0, 150);
         assert!((cubic.k - 9.085_603).abs() < 1e-6, "{}", cubic.k);
@@ -157,7 +173,7 @@ mod tests {
     #[test]
     fn at_short_round_trips_the_window_is_renos() {
         let mut cubic = Cubic::default();
-        let cwnd = cubic.reduce(20.0, 20.0);
+        let cwnd = cubic.reduce(Cause::Loss, 20.0, 20.0);
         let windows = rounds(&mut cubic, cwnd, 0.01, 0.0, 40);
         for pair in windows.windows(2) {
             let grown = pair[1] - pair[0];
@@ -171,11 +187,11 @@ mod tests {
     #[test]
     fn fast_convergence_lowers_w_max() {
         let mut cubic = Cubic::default();
-        cubic.reduce(100.0, 100.0);
+        cubic.reduce(Cause::Loss, 100.0, 100.0);
         assert_eq!(cubic.w_max, 100.0);
-        assert_eq!(cubic.reduce(80.0, 80.0), 80.0 * 0.7);
+        assert_eq!(cubic.reduce(Cause::Loss, 80.0, 80.0), 80.0 * 0.7);
         assert_eq!(cubic.w_max, 80.0 * 0.85);
-        cubic.reduce(90.0, 90.0);
+        cubic.reduce(Cause::Loss, 90.0, 90.0);
         assert_eq!((cubic.w_max, cubic.cwnd_prior), (90.0, 90.0));
     }
 
@@ -184,18 +200,18 @@ mod tests {
     #[test]
     fn after_a_timeout_the_function_starts_flat() {
         let mut after = Cubic::default();
-        assert_eq!(after.timed_out(100.0, 100.0), 70.0);
+        assert_eq!(after.reduce(Cause::Timeout, 100.0, 100.0), 70.0);
         let mut fresh = Cubic::default();
         for cubic in [&mut after, &mut fresh] {
-            cubic.acknowledged(70.0, 1, 0.1, 3.0);
+            cubic.grown(70.0, 1, 0.1, 3.0);
             assert_eq!((cubic.k, cubic.w_max, cubic.epoch), (0.0, 70.0, Some(3.0)));
         }
         // W_est grows from the same window, slower only after the timeout.
         assert!((after.w_est - (70.0 + ALPHA / 70.0)).abs() < 1e-12);
         assert!((fresh.w_est - (70.0 + 1.0 / 70.0)).abs() < 1e-12);
         // The next loss is remembered again.
-        after.reduce(90.0, 90.0);
-        after.acknowledged(63.0, 1, 0.1, 9.0);
+        after.reduce(Cause::Loss, 90.0, 90.0);
+        after.grown(63.0, 1, 0.1, 9.0);
         assert_eq!(after.w_max, 90.0);
     }
 
@@ -203,15 +219,15 @@ mod tests {
     #[test]
     fn time_with_an_unused_window_does_not_count() {
         let mut steady = Cubic::default();
-        steady.reduce(1000.0, 1000.0);
+        steady.reduce(Cause::Loss, 1000.0, 1000.0);
         let mut paused = steady.clone();
-        let a = steady.acknowledged(700.0, 1, 0.1, 1.0);
-        assert_eq!(a, paused.acknowledged(700.0, 1, 0.1, 1.0));
+        let a = steady.grown(700.0, 1, 0.1, 1.0);
+        assert_eq!(a, paused.grown(700.0, 1, 0.1, 1.0));
         // Thirty seconds with a window that is not full.
         for s in 2..=31 {
-            paused.pause(f64::from(s));
+            paused.paused(f64::from(s));
         }
-        assert_eq!(steady.acknowledged(a, 1, 0.1, 2.0), paused.acknowledged(a, 1, 0.1, 32.0));
+        assert_eq!(steady.grown(a, 1, 0.1, 2.0), paused.grown(a, 1, 0.1, 32.0));
     }
 
     proptest! {
@@ -222,11 +238,11 @@ mod tests {
             lost_at in 2.0f64..5000.0, rtt in 0.001f64..0.5, gaps in prop::collection::vec(0.0f64..3.0, 1..60),
         ) {
             let mut cubic = Cubic::default();
-            let mut cwnd = cubic.reduce(lost_at, lost_at).max(2.0);
+            let mut cwnd = cubic.reduce(Cause::Loss, lost_at, lost_at).max(2.0);
             let mut now = 0.0;
             for gap in gaps {
                 now += gap;
-                let next = cubic.acknowledged(cwnd, 1, rtt, now);
+                let next = cubic.grown(cwnd, 1, rtt, now);
                 prop_assert!(next >= cwnd && next <= (cwnd + 0.5 + 1e-9).max(cubic.w_est), "{cwnd} to {next}");
                 cwnd = next;
             }

@@ -1,70 +1,237 @@
-//! The congestion window without loss recovery: how it grows in congestion avoidance, and by how much congestion reduces it.
-//! RFC 5681 or RFC 9438.
-
-use crate::tcp::{Config, Congestion};
+//! Congestion controls: how the window grows, by how much congestion reduces it, and how fast segments leave. One file each, and one
+//! line of [`controls!`]. What is lost, and what is sent again, is the sender's business ([`rfc`](super::rfc), [`linux`](super::linux)).
+//!
+//! Windows are in segments, times in seconds.
 
 pub mod cubic;
+pub mod dctcp;
+pub mod reno;
 
-use cubic::Cubic;
+use super::{Config, Congestion};
 
-/// Growth and reduction of the window, in segments and seconds.
-#[derive(Clone, Debug)]
-pub enum Growth {
-    /// RFC 5681.
-    Reno,
-    /// RFC 9438.
-    Cubic(Box<Cubic>),
+/// What an acknowledgement told the sender, once losses are found.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// When it arrived.
+    pub now: f64,
+    /// Segments that were not known to have arrived.
+    pub delivered: u32,
+    /// Of those, the ones that a queue marked CE, as far as the feedback tells.
+    pub marked: u32,
+    /// Segments that it showed to be lost.
+    pub lost: u32,
+    /// The shortest round-trip time that it measured, if any.
+    pub rtt: Option<f64>,
+    /// The smoothed round-trip time; 0 before one is measured.
+    pub srtt: f64,
+    /// Segments in flight before it.
+    pub prior_in_flight: u32,
+    /// Segments in flight now.
+    pub in_flight: u32,
+    /// The first segment not acknowledged (SND.UNA).
+    pub una: u32,
+    /// The next segment never sent (SND.NXT).
+    pub next: u32,
+    /// SND.UNA moved on.
+    pub advanced: bool,
+    /// The window was full when it arrived.
+    pub limited: bool,
+    /// What the sender is doing about losses.
+    pub phase: Phase,
+    /// The rate at which segments were delivered, where the control [asks for it](Control::wants_rate).
+    pub rate: Option<RateSample>,
 }
 
-impl Growth {
-    /// As the flow's congestion control has it.
-    pub fn new(config: &Config) -> Growth {
+/// A sample of the delivery rate (draft-ietf-ccwg-bbr §4.1): of the segment sent last among those that an acknowledgement tells of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateSample {
+    /// Segments delivered over the interval (RS.delivered).
+    pub delivered: u64,
+    /// Its length (RS.interval): the longer of the time it took to send them and the time it took to acknowledge them. Not positive, or
+    /// shorter than the shortest round-trip time: no rate can be told.
+    pub interval: f64,
+    /// The sender had no data to send for part of it (RS.is_app_limited).
+    pub app_limited: bool,
+    /// Segments that were found lost since that segment was sent (RS.lost).
+    pub lost: u64,
+    /// Segments in flight when that segment was sent, itself included (RS.tx_in_flight).
+    pub tx_in_flight: u32,
+    /// Segments delivered so far (C.delivered).
+    pub total: u64,
+    /// Segments found lost so far (C.lost).
+    pub total_lost: u64,
+    /// That segment was sent after the last round trip began: another begins.
+    pub round_start: bool,
+}
+
+/// What the sender is doing about losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing.
+    Open,
+    /// The window is being reduced, for a loss or a mark.
+    Recovery,
+    /// The retransmission timer expired, and not everything outstanding then is acknowledged.
+    Loss,
+}
+
+/// What a control sets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// The congestion window.
+    pub cwnd: f64,
+    /// The slow-start threshold; infinite before the first congestion.
+    pub ssthresh: f64,
+}
+
+/// Why the window is reduced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A segment was lost.
+    Loss,
+    /// A queue marked a segment.
+    Mark,
+    /// The retransmission timer expired.
+    Timeout,
+}
+
+/// One congestion control.
+pub trait Law {
+    /// The window after `segments` more were acknowledged in congestion avoidance; `at`: the smoothed round-trip time and the current
+    /// time.
+    fn avoid(&mut self, cwnd: f64, segments: u32, at: impl FnOnce() -> (f64, f64)) -> f64;
+
+    /// Congestion: the slow-start threshold that follows, not yet bounded from below; `flight`: FlightSize.
+    fn reduce(&mut self, cause: Cause, cwnd: f64, flight: f64) -> f64;
+
+    /// An acknowledgement arrived; `unused` gives the current time if less was in flight than the window allows. True: the window
+    /// must not grow.
+    fn pause(&mut self, _unused: impl FnOnce() -> Option<f64>) -> bool {
+        false
+    }
+
+    /// Each acknowledgement. True: the control has set the window, and the sender neither grows nor reduces it.
+    fn acknowledged(&mut self, _sample: &Sample, _window: &mut Window) -> bool {
+        false
+    }
+
+    /// At how many segments a second they leave; `None`: as fast as the window allows.
+    fn pacing_rate(&self, _window: &Window, _srtt: f64) -> Option<f64> {
+        None
+    }
+
+    /// Whether the window is its own also while losses are recovered from.
+    fn owns_window(&self) -> bool {
+        false
+    }
+
+    /// Whether samples have delivery rates.
+    fn wants_rate(&self) -> bool {
+        false
+    }
+}
+
+/// The controls that every sender has, and those that need what only the linux profile tells: a variant, its law, its word in a file.
+macro_rules! controls {
+    ($($(#[$doc:meta])* $name:ident($law:ty) = $word:literal),* $(,)?) => {
+        /// A control that only the linux profile has.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Kind {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Kind {
+            /// All.
+            pub const ALL: &[Kind] = &[$(Kind::$name),*];
+
+            /// The word in a file.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Kind::$name => $word,)* }
+            }
+
+            fn control(self) -> Control {
+                match self { $(Kind::$name => Control::$name(Box::default()),)* }
+            }
+        }
+
+        /// A flow's congestion control.
+        #[derive(Clone, Debug)]
+        pub enum Control {
+            /// RFC 5681.
+            Reno(reno::Reno),
+            /// RFC 9438.
+            Cubic(Box<cubic::Cubic>),
+            $($(#[$doc])* $name(Box<$law>),)*
+        }
+
+        macro_rules! either {
+            ($control:expr, $c:ident => $body:expr) => {
+                match $control {
+                    Control::Reno($c) => $body,
+                    Control::Cubic($c) => $body,
+                    $(Control::$name($c) => $body,)*
+                }
+            };
+        }
+    };
+}
+
+controls! {
+    /// RFC 8257.
+    Dctcp(dctcp::Dctcp) = "dctcp",
+}
+
+impl Control {
+    /// The flow's.
+    #[must_use]
+    pub fn new(config: &Config) -> Control {
         match config.congestion {
-            Congestion::Cubic { .. } => Growth::Cubic(Box::default()),
-            Congestion::Reno | Congestion::NewReno | Congestion::Sack => Growth::Reno,
+            Congestion::Cubic { .. } => Control::Cubic(Box::default()),
+            Congestion::Reno | Congestion::NewReno | Congestion::Sack => Control::Reno(reno::Reno),
+            Congestion::Linux(kind) => kind.control(),
         }
     }
 
-    /// The window after `segments` were acknowledged in congestion avoidance; `at`: the smoothed round-trip time and
-    /// the current time.
+    /// See [`Law::avoid`].
+    #[inline]
     pub fn avoid(&mut self, cwnd: f64, segments: u32, at: impl FnOnce() -> (f64, f64)) -> f64 {
-        match self {
-            // RFC 5681, Eq. (3): one segment a round trip.
-            Growth::Reno => cwnd + 1.0 / cwnd,
-            Growth::Cubic(cubic) => {
-                let (rtt, now) = at();
-                cubic.acknowledged(cwnd, segments, rtt, now)
-            }
-        }
+        either!(self, c => c.avoid(cwnd, segments, at))
     }
 
-    /// An acknowledgement arrived; `unused` gives the current time if less was in flight than the window allows. True: the
-    /// window must not grow.
+    /// See [`Law::reduce`].
+    pub fn reduce(&mut self, cause: Cause, cwnd: f64, flight: f64) -> f64 {
+        either!(self, c => c.reduce(cause, cwnd, flight))
+    }
+
+    /// See [`Law::pause`].
+    #[inline]
     pub fn pause(&mut self, unused: impl FnOnce() -> Option<f64>) -> bool {
-        match self {
-            Growth::Reno => false,
-            Growth::Cubic(cubic) => {
-                let Some(now) = unused() else { return false };
-                cubic.pause(now);
-                true
-            }
-        }
+        either!(self, c => c.pause(unused))
     }
 
-    /// The slow-start threshold after congestion, not yet bounded from below; `flight`: FlightSize.
-    pub fn reduce(&mut self, cwnd: f64, flight: f64) -> f64 {
-        match self {
-            // RFC 5681, Eq. (4): half of FlightSize.
-            Growth::Reno => flight / 2.0,
-            Growth::Cubic(cubic) => cubic.reduce(cwnd, flight),
-        }
+    /// See [`Law::acknowledged`].
+    #[inline]
+    pub fn acknowledged(&mut self, sample: &Sample, window: &mut Window) -> bool {
+        either!(self, c => c.acknowledged(sample, window))
     }
 
-    /// As [`Growth::reduce`], after a timeout.
-    pub fn timed_out(&mut self, cwnd: f64, flight: f64) -> f64 {
-        match self {
-            Growth::Reno => flight / 2.0,
-            Growth::Cubic(cubic) => cubic.timed_out(cwnd, flight),
-        }
+    /// See [`Law::pacing_rate`].
+    #[inline]
+    #[must_use]
+    pub fn pacing_rate(&self, window: &Window, srtt: f64) -> Option<f64> {
+        either!(self, c => c.pacing_rate(window, srtt))
+    }
+
+    /// See [`Law::owns_window`].
+    #[must_use]
+    pub fn owns_window(&self) -> bool {
+        either!(self, c => c.owns_window())
+    }
+
+    /// See [`Law::wants_rate`].
+    #[must_use]
+    pub fn wants_rate(&self) -> bool {
+        either!(self, c => c.wants_rate())
     }
 }

@@ -5,15 +5,17 @@
 //! retransmission needs no timeout. Not implemented: duplicate SACKs (RFC 2883) and the undoing of reductions that proved needless,
 //! F-RTO (RFC 5682), timestamps, pacing.
 
+mod delivery;
 mod hystart;
 mod prr;
 mod rack;
 mod scoreboard;
 
 use crate::clock::Clock;
-use crate::tcp::control::Growth;
+use crate::tcp::control::{Cause, Control, Phase, Sample, Window};
 use crate::tcp::rfc::Ecn;
 use crate::tcp::{Ack, Config, Congestion, EcnBits, Host, Sack, Tally, TimerKind, rto::Rto};
+use delivery::Delivery;
 use hystart::HyStart;
 use prr::Prr;
 use rack::Rack;
@@ -31,6 +33,16 @@ enum State {
     Recovery(Prr),
     /// The retransmission timer expired.
     Loss,
+}
+
+impl State {
+    fn phase(&self) -> Phase {
+        match self {
+            State::Open => Phase::Open,
+            State::Recovery(_) => Phase::Recovery,
+            State::Loss => Phase::Loss,
+        }
+    }
 }
 
 /// What the timer is set for.
@@ -60,7 +72,9 @@ pub struct Sender<C: Clock> {
     probe: Option<(u32, bool)>,
     /// A round-trip time was measured since the last probe (RFC 8985 §7.3): only then there is another.
     sampled: bool,
-    growth: Growth,
+    control: Control,
+    /// The delivery rate, if the control wants it.
+    delivery: Option<Box<Delivery<C>>>,
     hystart: Option<HyStart>,
     ecn: Option<Ecn>,
     rto: Rto,
@@ -88,6 +102,7 @@ struct News {
 impl<C: Clock> Sender<C> {
     /// Closed.
     pub fn new(config: &Config) -> Sender<C> {
+        let control = Control::new(config);
         Sender {
             cwnd: 1.0,
             ssthresh: f64::INFINITY,
@@ -99,9 +114,10 @@ impl<C: Clock> Sender<C> {
             rack: Rack::new(),
             probe: None,
             sampled: false,
-            growth: Growth::new(config),
+            delivery: control.wants_rate().then(|| Box::new(Delivery::new())),
+            control,
             hystart: matches!(config.congestion, Congestion::Cubic { .. }).then(HyStart::new),
-            ecn: config.ecn.then(Ecn::default),
+            ecn: config.ecn.then(|| Ecn::new(config)),
             rto: Rto::new(config.min_rto),
             pending: Pending::Retransmission,
             next_sample: 0,
@@ -123,7 +139,8 @@ impl<C: Clock> Sender<C> {
             return;
         }
         let first = self.board.una() == 0 && ack.next > 0;
-        let limited = self.board.in_flight() >= self.cwnd as u32;
+        let prior_in_flight = self.board.in_flight();
+        let limited = prior_in_flight >= self.cwnd as u32;
         let news = self.take_in(&ack, host.now());
         if first {
             self.connected();
@@ -134,9 +151,32 @@ impl<C: Clock> Sender<C> {
             self.leave_recovery();
         }
         self.recover_if_lost();
-        self.on_echo(&ack);
         let now = host.now().secs();
+        let rate = self.delivery.as_deref_mut().and_then(|d| d.sample(ack.next, news.rtt));
+        let sample = Sample {
+            now,
+            delivered: news.delivered,
+            marked: if ack.echo { news.delivered } else { 0 },
+            lost,
+            rtt: news.rtt,
+            srtt: self.rto.srtt(),
+            prior_in_flight,
+            in_flight: self.board.in_flight(),
+            una: self.board.una(),
+            next: self.board.max(),
+            advanced: news.advanced,
+            limited,
+            phase: self.state.phase(),
+            rate,
+        };
+        let mut window = Window { cwnd: self.cwnd, ssthresh: self.ssthresh };
+        let decided = self.control.acknowledged(&sample, &mut window);
+        (self.cwnd, self.ssthresh) = (window.cwnd, window.ssthresh);
+        if !decided {
+            self.on_echo(&ack);
+        }
         match &mut self.state {
+            _ if decided => {}
             State::Recovery(prr) => {
                 let pipe = self.board.in_flight();
                 let safe = news.advanced && lost == 0;
@@ -184,12 +224,15 @@ impl<C: Clock> Sender<C> {
         let blocks = &mut blocks[..ack.sack.blocks().len()];
         blocks.copy_from_slice(ack.sack.blocks());
         blocks.sort_unstable();
-        let Sender { board, rack, next_sample, rto, .. } = self;
+        let Sender { board, rack, next_sample, rto, delivery, .. } = self;
         let max = board.max();
         rack.begin();
         let mut arrived = |number: u32, segment: &scoreboard::Segment<C>| {
             news.delivered += 1;
             rack.arrived(number, segment, now);
+            if let Some(delivery) = delivery {
+                delivery.arrived(number, now);
+            }
             // Karn's rule.
             if !segment.retransmitted {
                 let rtt = C::secs_of(now.since(segment.sent_at));
@@ -223,7 +266,16 @@ impl<C: Clock> Sender<C> {
     /// RFC 8985 §6.2, step 5.
     fn detect(&mut self, now: C) -> (u32, Option<f64>) {
         let recovering = !matches!(self.state, State::Open);
-        self.rack.detect(&mut self.board, now, self.rto.srtt(), recovering)
+        let found = self.rack.detect(&mut self.board, now, self.rto.srtt(), recovering);
+        self.note_lost(found.0);
+        found
+    }
+
+    /// Segments were found lost.
+    fn note_lost(&mut self, segments: u32) {
+        if let Some(delivery) = &mut self.delivery {
+            delivery.lost(segments);
+        }
     }
 
     /// A loss that is not being recovered from begins a recovery.
@@ -239,7 +291,7 @@ impl<C: Clock> Sender<C> {
         let reacted = self.ecn.as_ref().is_some_and(|e| e.has_reacted_to_loss_of(self.board.una()));
         if !reacted {
             // As Linux does, from the window and not from what is in flight.
-            self.ssthresh = self.growth.reduce(self.cwnd, self.cwnd).max(2.0);
+            self.ssthresh = self.control.reduce(Cause::Loss, self.cwnd, self.cwnd).max(2.0);
             if let Some(ecn) = &mut self.ecn {
                 ecn.on_reduction(self.board.max(), false);
             }
@@ -251,7 +303,7 @@ impl<C: Clock> Sender<C> {
 
     /// Everything outstanding at the start of recovery is acknowledged.
     fn leave_recovery(&mut self) {
-        if matches!(self.state, State::Recovery(_)) {
+        if matches!(self.state, State::Recovery(_)) && !self.control.owns_window() {
             self.cwnd = self.ssthresh;
         }
         self.state = State::Open;
@@ -264,14 +316,14 @@ impl<C: Clock> Sender<C> {
             return;
         }
         ecn.on_reduction(self.board.max(), true);
-        self.ssthresh = self.growth.reduce(self.cwnd, self.cwnd).max(2.0);
+        self.ssthresh = self.control.reduce(Cause::Mark, self.cwnd, self.cwnd).max(2.0);
         self.state = State::Recovery(Prr::new(self.cwnd));
         self.recovery_point = self.board.max();
     }
 
     /// The window grows. `limited`: it was full when the acknowledgement arrived (RFC 9438 §5.8).
     fn grow(&mut self, news: &News, limited: bool, now: f64) {
-        let paused = self.growth.pause(|| (!limited).then_some(now));
+        let paused = self.control.pause(|| (!limited).then_some(now));
         if self.cwnd < self.ssthresh {
             let ends = self.hystart.as_mut().is_some_and(|h| {
                 h.acknowledged(self.board.una(), self.board.max(), self.cwnd, news.rtt, now)
@@ -286,7 +338,7 @@ impl<C: Clock> Sender<C> {
             self.cwnd = (self.cwnd + f64::from(news.delivered)).min(self.ssthresh.max(self.cwnd));
         } else if !paused && limited {
             let at = || (self.rto.srtt(), now);
-            self.cwnd = self.growth.avoid(self.cwnd, news.delivered, at);
+            self.cwnd = self.control.avoid(self.cwnd, news.delivered, at);
         }
     }
 
@@ -300,13 +352,15 @@ impl<C: Clock> Sender<C> {
             // RFC 5681 §3.1: after a lost SYN the initial window is one segment.
             self.initial_window = 1;
         } else if !self.una_timed_out {
-            self.ssthresh = self.growth.timed_out(self.cwnd, self.cwnd).max(2.0);
+            self.ssthresh = self.control.reduce(Cause::Timeout, self.cwnd, self.cwnd).max(2.0);
             if let Some(ecn) = &mut self.ecn {
                 ecn.on_reduction(self.board.max(), false);
             }
         }
         let recovering = !matches!(self.state, State::Open);
+        let lost = self.board.lost();
         self.rack.timed_out(&mut self.board, host.now(), self.rto.srtt(), recovering);
+        self.note_lost(self.board.lost() - lost);
         self.una_timed_out = true;
         self.state = State::Loss;
         self.recovery_point = self.board.max();
@@ -356,7 +410,7 @@ impl<C: Clock> Sender<C> {
             let next = match self.board.first_lost() {
                 Some(lost) => lost,
                 None if self.board.max() < self.limit() => self.board.max(),
-                None => return,
+                None => return self.out_of_data(),
             };
             if self.jitter > 0.0 && !jitter_over {
                 let delay = self.jitter * host.uniform();
@@ -369,11 +423,21 @@ impl<C: Clock> Sender<C> {
         }
     }
 
+    /// The window has room, and there is nothing to send.
+    fn out_of_data(&mut self) {
+        if let Some(delivery) = &mut self.delivery {
+            delivery.app_limited(self.board.in_flight());
+        }
+    }
+
     fn transmit<H: Host<Clock = C>>(&mut self, segment: u32, host: &mut H) {
         let again = segment < self.board.max();
         let bits = self.ecn.as_mut().map_or(EcnBits::default(), |e| e.bits(segment, again));
         host.send(segment, bits);
         self.board.sent(segment, host.now());
+        if let Some(delivery) = &mut self.delivery {
+            delivery.sent(segment, self.board.in_flight(), host.now());
+        }
         self.tally.retransmissions += u64::from(again);
         if let State::Recovery(prr) = &mut self.state {
             prr.sent();

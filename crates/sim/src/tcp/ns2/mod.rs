@@ -47,8 +47,10 @@ impl<C: Clock> Sender<C> {
         let recovery = match config.congestion {
             Congestion::Reno => Recovery::Reno(Reno::new(false)),
             Congestion::NewReno => Recovery::Reno(Reno::new(true)),
-            // The scenario reader refuses CUBIC here; its loss recovery is SACK's.
-            Congestion::Sack | Congestion::Cubic { .. } => Recovery::Sack(Box::default()),
+            // The scenario reader refuses the others here; their loss recovery is SACK's.
+            Congestion::Sack | Congestion::Cubic { .. } | Congestion::Linux(_) => {
+                Recovery::Sack(Box::default())
+            }
         };
         Sender { base: Base::new(config, phase), recovery }
     }

@@ -5,13 +5,16 @@
 use inprofile_core::packet;
 
 use crate::clock::Clock;
-use crate::tcp::{EcnBits, Host, TimerKind};
+use crate::tcp::control::Cause;
+use crate::tcp::{Config, EcnBits, Feedback, Host, TimerKind};
 
 use super::Sender;
 
 /// What the sender remembers of its window reductions.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Ecn {
+    /// How marks come back.
+    feedback: Feedback,
     /// SND.MAX when the window was last reduced.
     reduced_at: u32,
     /// That reduction was a reaction to an ECN-Echo.
@@ -25,6 +28,12 @@ pub struct Ecn {
 }
 
 impl Ecn {
+    /// Nothing is reduced yet.
+    pub fn new(config: &Config) -> Ecn {
+        let feedback = config.congestion.feedback();
+        Ecn { feedback, reduced_at: 0, by_echo: false, send_cwr: false, paused: false, pauses: 0 }
+    }
+
     /// Whether an ECN-Echo on the acknowledgement of everything before `ack` is a reason to reduce the window.
     /// RFC 3168 §6.1.2: once a window of data. The receiver repeats the echo until it sees CWR, which the first new segment
     /// after a reduction carries.
@@ -33,9 +42,9 @@ impl Ecn {
     }
 
     /// Whether the window has been reduced because of an ECN-Echo since `segment` was sent: its loss is then no reason to
-    /// reduce it again (RFC 3168 §6.1.2).
+    /// reduce it again (RFC 3168 §6.1.2). A scalable control's reaction to a mark is no substitute for one to a loss (RFC 8257 §3.5).
     pub fn has_reacted_to_loss_of(&self, segment: u32) -> bool {
-        self.by_echo && segment < self.reduced_at
+        self.feedback == Feedback::Echo && self.by_echo && segment < self.reduced_at
     }
 
     /// The window was reduced, for whatever reason: the next new segment carries CWR (RFC 3168 §6.1.2).
@@ -46,12 +55,13 @@ impl Ecn {
     }
 
     /// The bits of a segment. RFC 3168 §6.1.1: a SYN is never ECT. §6.1.5: neither is a retransmission, and it carries no
-    /// CWR.
+    /// CWR. As in Linux, everything that a scalable control sends is ECT (RFC 8257 §3.6, §4.1).
     pub fn bits(&mut self, segment: u32, retransmission: bool) -> EcnBits {
-        if segment == 0 || retransmission {
+        if self.feedback == Feedback::Echo && (segment == 0 || retransmission) {
             return EcnBits::default();
         }
-        EcnBits { ip: packet::Ecn::Ect0, cwr: std::mem::take(&mut self.send_cwr) }
+        let cwr = !retransmission && segment > 0 && std::mem::take(&mut self.send_cwr);
+        EcnBits { ip: packet::Ecn::Ect0, cwr }
     }
 }
 
@@ -76,7 +86,7 @@ impl<C: Clock> Sender<C> {
         // RFC 3168 §6.1.2: as for a loss, except that nothing is retransmitted. RFC 9438 §4.6: down to one segment.
         ecn.on_reduction(self.snd_max, true);
         let one_segment = self.cwnd < 2.0;
-        let reduced = self.growth.reduce(cwnd, flight);
+        let reduced = self.control.reduce(Cause::Mark, cwnd, flight);
         self.ssthresh = reduced.max(2.0);
         self.cwnd = reduced.max(1.0).min(self.cwnd);
         if one_segment {

@@ -11,7 +11,7 @@ mod recovery;
 mod scoreboard;
 
 use crate::clock::Clock;
-use crate::tcp::control::Growth;
+use crate::tcp::control::{Cause, Control};
 use crate::tcp::{Ack, Config, EcnBits, Host, Tally, TimerKind, rto::Rto};
 pub(in crate::tcp) use ecn::Ecn;
 use recovery::{DUP_THRESH, Recovery};
@@ -27,7 +27,7 @@ pub struct Sender<C: Clock> {
     dup_acks: u32,
     in_recovery: bool,
     recovery: Recovery,
-    growth: Growth,
+    control: Control,
     ecn: Option<Ecn>,
     /// `snd_max` when recovery began (RFC 6675 §5, RecoveryPoint).
     recovery_point: u32,
@@ -69,8 +69,8 @@ impl<C: Clock> Sender<C> {
             dup_acks: 0,
             in_recovery: false,
             recovery: Recovery::new(config.congestion),
-            growth: Growth::new(config),
-            ecn: config.ecn.then(Ecn::default),
+            control: Control::new(config),
+            ecn: config.ecn.then(|| Ecn::new(config)),
             recovery_point: 0,
             snd_una: 0,
             snd_nxt: 0,
@@ -136,7 +136,8 @@ impl<C: Clock> Sender<C> {
         } else {
             if !self.una_timed_out {
                 // RFC 5681, Eq. (4); held constant when the same segment times out again.
-                self.ssthresh = self.growth.timed_out(self.deflated_cwnd(), self.flight_size()).max(2.0);
+                self.ssthresh =
+                    self.control.reduce(Cause::Timeout, self.deflated_cwnd(), self.flight_size()).max(2.0);
             }
             if let Some(ecn) = &mut self.ecn {
                 ecn.on_reduction(self.snd_max, false);
@@ -207,7 +208,7 @@ impl<C: Clock> Sender<C> {
     /// So many more segments are acknowledged, of `in_flight`: the window grows.
     fn grow_window<H: Host<Clock = C>>(&mut self, segments: u32, in_flight: u32, host: &mut H) {
         let unused = || in_flight < self.cwnd as u32 && !host.timer_is_set(TimerKind::Send);
-        if self.growth.pause(|| unused().then(|| host.now().secs())) {
+        if self.control.pause(|| unused().then(|| host.now().secs())) {
             return;
         }
         if self.cwnd < self.ssthresh {
@@ -217,7 +218,7 @@ impl<C: Clock> Sender<C> {
             self.cwnd += f64::from(segments.min(most));
         } else {
             let at = || (self.rto.srtt(), host.now().secs());
-            self.cwnd = self.growth.avoid(self.cwnd, segments, at);
+            self.cwnd = self.control.avoid(self.cwnd, segments, at);
         }
     }
 

@@ -2,6 +2,7 @@
 //! RFC 5681, 6582 or 6675.
 
 use crate::clock::Clock;
+use crate::tcp::control::Cause;
 use crate::tcp::{Congestion, Host};
 
 use super::Sender;
@@ -32,7 +33,9 @@ impl Recovery {
             Congestion::NewReno | Congestion::Cubic { sack: false } => {
                 Recovery::NewReno { partial_ack: false }
             }
-            Congestion::Sack | Congestion::Cubic { sack: true } => Recovery::Sack(Box::default()),
+            Congestion::Sack | Congestion::Cubic { sack: true } | Congestion::Linux(_) => {
+                Recovery::Sack(Box::default())
+            }
         }
     }
 }
@@ -72,7 +75,7 @@ impl<C: Clock> Sender<C> {
         self.tally.fast_retransmits += 1;
         if !self.ecn.as_ref().is_some_and(|e| e.has_reacted_to_loss_of(self.snd_una)) {
             let flight = self.flight_size() - f64::from(self.limited_transmit_sent);
-            self.ssthresh = self.growth.reduce(self.cwnd, flight).max(2.0);
+            self.ssthresh = self.control.reduce(Cause::Loss, self.cwnd, flight).max(2.0);
             if let Some(ecn) = &mut self.ecn {
                 ecn.on_reduction(self.snd_max, false);
             }

@@ -1,0 +1,222 @@
+//! The rate at which segments are delivered (draft-ietf-ccwg-bbr §4.1, which Linux has in `tcp_rate.c`): how many arrived between the
+//! sending of a segment and its acknowledgement, over the longer of the time it took to send them and the time it took to acknowledge
+//! them.
+
+use std::collections::VecDeque;
+
+use crate::clock::Clock;
+use crate::tcp::control::RateSample;
+
+/// What is noted when a segment is sent (P.…).
+#[derive(Clone, Copy, Debug)]
+struct Sent<C> {
+    at: C,
+    /// P.first_send_time: when the first segment of the flight that it belongs to was sent.
+    first_sent_at: C,
+    delivered: u64,
+    delivered_at: C,
+    lost: u64,
+    in_flight: u32,
+    app_limited: bool,
+}
+
+/// The connection's counts (C.…), and the sample under way (RS.…).
+#[derive(Clone, Debug)]
+pub struct Delivery<C> {
+    delivered: u64,
+    delivered_at: C,
+    first_sent_at: C,
+    lost: u64,
+    /// C.app_limited: samples are, until so many segments have been delivered.
+    app_limited: u64,
+    /// Of the segments from `una` on.
+    sent: VecDeque<Sent<C>>,
+    una: u32,
+    /// The segment sent last among those that the acknowledgement tells of.
+    newest: Option<(Sent<C>, u32)>,
+    /// A segment sent once this many were delivered begins the next round trip.
+    round_end: u64,
+    min_rtt: f64,
+}
+
+impl<C: Clock> Delivery<C> {
+    /// Nothing is sent.
+    pub fn new() -> Delivery<C> {
+        Delivery {
+            delivered: 0,
+            delivered_at: C::ZERO,
+            first_sent_at: C::ZERO,
+            lost: 0,
+            app_limited: 0,
+            sent: VecDeque::new(),
+            una: 0,
+            newest: None,
+            round_end: 0,
+            min_rtt: f64::INFINITY,
+        }
+    }
+
+    /// OnPacketSent (§4.1.2.2): `in_flight` counts the segment itself.
+    pub fn sent(&mut self, segment: u32, in_flight: u32, now: C) {
+        if in_flight <= 1 {
+            // Nothing else is in flight: the pipe is idle until now.
+            (self.first_sent_at, self.delivered_at) = (now, now);
+        }
+        let note = Sent {
+            at: now,
+            first_sent_at: self.first_sent_at,
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            lost: self.lost,
+            in_flight,
+            app_limited: self.app_limited > 0,
+        };
+        let place = (segment - self.una) as usize;
+        if place < self.sent.len() {
+            self.sent[place] = note;
+        } else {
+            self.sent.push_back(note);
+        }
+    }
+
+    /// UpdateRateSample (§4.1.2.3): this segment is found to have arrived.
+    pub fn arrived(&mut self, segment: u32, now: C) {
+        let Some(&note) = self.sent.get((segment - self.una) as usize) else { return };
+        self.delivered += 1;
+        self.delivered_at = now;
+        let newer = self.newest.is_none_or(|(n, number)| (n.at, number) < (note.at, segment));
+        if newer {
+            self.newest = Some((note, segment));
+            self.first_sent_at = note.at;
+        }
+    }
+
+    /// Segments were found lost.
+    pub fn lost(&mut self, segments: u32) {
+        self.lost += u64::from(segments);
+    }
+
+    /// The application has no data, though the window has room: what is delivered until the end of the flight says nothing of the
+    /// path's rate (§4.1.2.4).
+    pub fn app_limited(&mut self, in_flight: u32) {
+        self.app_limited = (self.delivered + u64::from(in_flight)).max(1);
+    }
+
+    /// GenerateRateSample (§4.1.2.3), at the end of an acknowledgement of all before `una`; `rtt`: what it measured.
+    pub fn sample(&mut self, una: u32, rtt: Option<f64>) -> Option<RateSample> {
+        let known = (una - self.una).min(self.sent.len() as u32);
+        self.sent.drain(..known as usize);
+        self.una = una;
+        self.min_rtt = rtt.map_or(self.min_rtt, |rtt| self.min_rtt.min(rtt));
+        if self.app_limited > 0 && self.delivered > self.app_limited {
+            self.app_limited = 0;
+        }
+        let (note, _) = self.newest.take()?;
+        let sending = C::secs_of(note.at.since(note.first_sent_at));
+        let acknowledging = C::secs_of(self.delivered_at.since(note.delivered_at));
+        let interval = sending.max(acknowledging);
+        let round_start = note.delivered >= self.round_end;
+        if round_start {
+            self.round_end = self.delivered;
+        }
+        Some(RateSample {
+            delivered: self.delivered - note.delivered,
+            // Shorter than a round trip can be: acknowledgements of an earlier transmission.
+            interval: if interval < self.min_rtt { 0.0 } else { interval },
+            app_limited: note.app_limited,
+            lost: self.lost - note.lost,
+            tx_in_flight: note.in_flight,
+            total: self.delivered,
+            total_lost: self.lost,
+            round_start,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Exact;
+    use proptest::prelude::*;
+
+    const MS: u64 = 1_000_000_000;
+
+    /// §4.1.1: ten segments every 10 ms over a round trip of 100 ms, acknowledged all at once: the acknowledgements' burst does not
+    /// raise the rate above that of the sending, nor does a burst of sending raise it above that of the acknowledgements.
+    #[test]
+    fn the_longer_interval_counts() {
+        let mut d = Delivery::new();
+        for n in 0..10 {
+            d.sent(n, n + 1, Exact(u64::from(n) * 10 * MS));
+        }
+        for n in 0..10 {
+            d.arrived(n, Exact(190 * MS));
+        }
+        let sample = d.sample(10, Some(0.1)).expect("segments arrived");
+        // The last was sent at 90 ms, the first at 0, when none had been delivered.
+        assert_eq!((sample.delivered, sample.interval, sample.tx_in_flight), (10, 0.19, 10));
+        assert!(sample.round_start && !sample.app_limited);
+        // A burst, which arrives at a segment each 5 ms.
+        for n in 10..20 {
+            d.sent(n, n - 9, Exact(200 * MS));
+        }
+        let mut rates = Vec::new();
+        for n in 10..20 {
+            d.arrived(n, Exact((300 + 5 * u64::from(n - 10)) * MS));
+            let s = d.sample(n + 1, Some(0.1)).expect("a segment arrived");
+            rates.push(s.delivered as f64 / s.interval);
+        }
+        assert!(rates.iter().all(|r| *r < 200.0) && rates[9] > 60.0, "{rates:?}");
+    }
+
+    /// §4.1.2.4: samples are app-limited until what was in flight at that moment has arrived.
+    #[test]
+    fn app_limited_until_the_flight_has_passed() {
+        let mut d = Delivery::new();
+        d.sent(0, 1, Exact(0));
+        d.app_limited(1);
+        d.arrived(0, Exact(100 * MS));
+        assert!(!d.sample(1, Some(0.1)).expect("arrived").app_limited, "sent before");
+        d.sent(1, 1, Exact(100 * MS));
+        d.arrived(1, Exact(200 * MS));
+        assert!(d.sample(2, Some(0.1)).expect("arrived").app_limited);
+        d.sent(2, 1, Exact(200 * MS));
+        d.arrived(2, Exact(300 * MS));
+        assert!(!d.sample(3, Some(0.1)).expect("arrived").app_limited);
+    }
+
+    proptest! {
+        /// At a constant service rate no sample is faster than that rate, whatever was lost, as long as it spans a round trip.
+        #[test]
+        fn never_faster_than_the_link(window in 2u32..40, gap in 1u64..20, lose in prop::collection::vec(0u32..200, 0..20)) {
+            let mut d = Delivery::new();
+            let (rtt, mut link_free) = (100 * MS, 0u64);
+            // Segment, arrival of its acknowledgement; in order of time.
+            let mut on_the_way: VecDeque<(u32, u64)> = VecDeque::new();
+            let mut next = 0;
+            let mut now = 0;
+            while next < 200 {
+                while on_the_way.len() < window as usize && next < 200 {
+                    d.sent(next, on_the_way.len() as u32 + 1, Exact(now));
+                    link_free = link_free.max(now) + gap * MS;
+                    on_the_way.push_back((next, link_free + rtt));
+                    next += 1;
+                }
+                let (segment, at) = on_the_way.pop_front().expect("a window of segments");
+                now = at;
+                if lose.contains(&segment) {
+                    d.lost(1);
+                    continue;
+                }
+                d.arrived(segment, Exact(now));
+                // SND.UNA stays behind a loss.
+                let una = lose.iter().copied().filter(|l| *l <= segment).min().unwrap_or(segment + 1);
+                let s = d.sample(una.max(d.una), Some(0.1)).expect("a segment arrived");
+                if s.interval > 0.0 {
+                    let rate = s.delivered as f64 / s.interval;
+                    prop_assert!(rate <= 1000.0 / gap as f64 * (1.0 + 1e-9), "{rate} at a segment each {gap} ms");
+                }
+            }
+        }
+    }
+}
