@@ -96,7 +96,7 @@ impl Mechanism for FqPie {
             self.awake.retain(|queue| {
                 let flow = &mut flows[*queue as usize];
                 flow.pie.update(params);
-                flow.awake = !flow.pie.at_rest();
+                flow.awake = !flow.pie.at_rest(params);
                 flow.awake
             });
         }

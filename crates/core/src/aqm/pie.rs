@@ -5,9 +5,11 @@
 //! the smaller its steps. Nothing is dropped in the first `max_burst` of a busy period.
 //! Source: RFC 8033. §4 is always on. Of the options in §5, derandomisation, the capped step and ECN can each be set; the
 //! delay is measured by timestamps or by the dequeue rate; `active_above` is §5.3's.
-//! `variant = "linux"`: where `sch_pie` differs from the RFC. An empty queue has no delay: with timestamps it is 0 as soon as
-//! the last packet has left (the RFC's pseudocode would keep that packet's delay until the next one leaves).
+//! An empty queue has no delay: with timestamps it is 0 as soon as the last packet has left (the RFC's pseudocode would keep
+//! that packet's delay until the next one leaves). `variant = "linux"`: `sch_pie` of Linux 6.1, in [`linux`].
 //! Non-goal: DOCSIS-PIE (RFC 8034).
+
+mod linux;
 
 use crate::aqm::{Aqm, beyond_full_queue};
 use crate::mechanism::{Gauge, Mechanism};
@@ -28,10 +30,8 @@ const ACCU_PROB: (f64, f64) = (0.85, 8.5);
 const NOT_TOO_HIGH: f64 = 0.2;
 /// §5.5: from this drop probability on, no step is above the second.
 const CAP: (f64, f64) = (0.1, 0.02);
-/// §4.2: what the probability shrinks to at each update of an uncongested queue. Linux: 1 − 1/64.
-const DECAY: (f64, f64) = (0.98, 1.0 - 1.0 / 64.0);
-/// Linux: above this delay the probability grows by at least the second at each update.
-const LINUX_SURGE: (f64, f64) = (0.25, 0.02);
+/// §4.2: what the probability shrinks to at each update of an uncongested queue.
+const DECAY: f64 = 0.98;
 /// §5.2: the bytes of departures from which a new sample of their duration is all that counts.
 const WHOLE_WEIGHT: f64 = 65_536.0;
 
@@ -40,8 +40,8 @@ crate::choice! {
     pub enum Variant {
         /// RFC 8033.
         Rfc8033 = "rfc8033",
-        /// Linux's `sch_pie`: above 250 ms of delay the probability grows by 2 % or more an update, and an uncongested queue's
-        /// shrinks by a sixty-fourth.
+        /// Linux's `sch_pie`: departures, not updates, use up the burst; the present delay, not the last update's, decides whether
+        /// a packet is safe; above 250 ms of delay the probability grows by 2 % more an update.
         Linux = "linux",
     }
 }
@@ -102,6 +102,13 @@ impl Build for Params {
                     self.dq_threshold
                 ),
                 remedy: "dq_threshold = \"16384 B\", or another of at most 65536 B".into(),
+            });
+        }
+        if self.variant == Variant::Linux && self.active_above.is_some() {
+            return Err(Fault {
+                field: "active_above",
+                problem: "Linux's PIE is always at work".into(),
+                remedy: "no active_above, or variant = \"rfc8033\"".into(),
             });
         }
         let Some(limit) = context.limit else { return Ok(Vec::new()) };
@@ -200,6 +207,8 @@ struct DequeueRate {
     dq_count: u64,
     /// Seconds, smoothed; 0 before the first sample.
     avg_dq_time: f64,
+    /// Linux's in its place: 1/256 B a tick, smoothed; 0 before the first sample.
+    avg_dq_rate: u64,
 }
 
 impl Vars {
@@ -265,9 +274,13 @@ impl Vars {
 
     /// Whether updates would change nothing of it until something comes.
     #[must_use]
-    pub fn at_rest(&self) -> bool {
-        !self.active
-            || self.backlog == 0 && self.drop_prob == 0.0 && self.qdelay == 0.0 && self.qdelay_old == 0.0
+    pub fn at_rest(&self, p: &Params) -> bool {
+        let still =
+            self.backlog == 0 && self.drop_prob == 0.0 && self.qdelay == 0.0 && self.qdelay_old == 0.0;
+        match p.variant {
+            Variant::Rfc8033 => !self.active || still,
+            Variant::Linux => still && self.begun_anew(p),
+        }
     }
 
     /// The chance of a drop, and the delay in seconds.
@@ -291,6 +304,9 @@ impl Vars {
         if !found.fits {
             self.accu_prob = 0.0;
             return Admission::Drop(Cause::OVERFLOW);
+        }
+        if p.variant == Variant::Linux {
+            return self.arrive_linux(c, packet, found, rng, why);
         }
         if let Some(from) = c.active_from {
             // §5.3
@@ -329,6 +345,9 @@ impl Vars {
     /// §4.3: a packet of this size leaves, having waited since then; so many bytes wait behind it.
     pub fn depart(&mut self, p: &Params, now: Time, size: u32, since: Time, backlog: u64) {
         self.backlog = backlog;
+        if p.variant == Variant::Linux {
+            return self.depart_linux(p, now, size, since);
+        }
         match p.delay_from {
             DelayFrom::Timestamp if backlog == 0 => self.qdelay = 0.0,
             DelayFrom::Timestamp => self.qdelay = (now - since).secs(),
@@ -338,6 +357,9 @@ impl Vars {
 
     /// §4.2, every T_UPDATE.
     pub fn update(&mut self, p: &Params) {
+        if p.variant == Variant::Linux {
+            return self.update_linux(p);
+        }
         let v = self;
         if !v.active {
             return;
@@ -352,13 +374,9 @@ impl Vars {
             // §5.5
             step = step.min(CAP.1);
         }
-        let linux = p.variant == Variant::Linux;
-        if linux && v.qdelay > LINUX_SURGE.0 {
-            step += LINUX_SURGE.1;
-        }
         v.drop_prob += step;
         if v.qdelay == 0.0 && v.qdelay_old == 0.0 {
-            v.drop_prob *= if linux { DECAY.1 } else { DECAY.0 };
+            v.drop_prob *= DECAY;
         }
         v.drop_prob = v.drop_prob.clamp(0.0, 1.0);
         v.qdelay_old = v.qdelay;
