@@ -52,7 +52,7 @@ pub(crate) fn canonical(model: &Model) -> String {
 }
 
 fn tcp_table(tcp: &tcp::Config) -> Json {
-    json!({
+    let mut table = json!({
         "profile": match tcp.profile { tcp::Profile::Rfc => "rfc", tcp::Profile::Linux => "linux", tcp::Profile::Ns2 => "ns2" },
         "congestion": tcp.congestion.name(),
         "sack": tcp.congestion.uses_sack(),
@@ -65,7 +65,11 @@ fn tcp_table(tcp: &tcp::Config) -> Json {
         "min_rto": tcp.min_rto.0,
         "initial_window": tcp.initial_window,
         "limited_transmit": tcp.limited_transmit,
-    })
+    });
+    if tcp.pacing {
+        table["pacing"] = json!(true);
+    }
+    table
 }
 
 fn direction(direction: &Direction) -> Json {

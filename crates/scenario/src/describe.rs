@@ -74,6 +74,7 @@ fn tcp_table(tcp: &tcp::Config) -> Json {
         "min_rto": tcp.min_rto.to_string(),
         "initial_window": format!("{} packets", tcp.initial_window),
         "limited_transmit": tcp.limited_transmit,
+        "pacing": tcp.pacing,
     })
 }
 

@@ -244,6 +244,10 @@ fn notes(network: &Network) -> Vec<String> {
         ),
         (any(|c| c.jitter > Duration::ZERO), "jitter: the kernel has none"),
         (any(|c| c.delayed_ack.is_some()), "delayed_ack: the time is the kernel's own, 40 to 200 ms"),
+        (
+            any(|c| c.pacing),
+            "pacing: the kernel paces where its device has the fq discipline, and here it has none",
+        ),
         (any(|c| !c.limited_transmit), "limited_transmit: the kernel always does it (RFC 3042)"),
     ];
     all.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text.to_owned()).collect()

@@ -66,6 +66,9 @@ inprofile_core::params! {
         initial_window: Option<Backlog> [POSITIVE];
         /// Whether the first two duplicate acknowledgements send a new segment each (RFC 3042). Default: true.
         limited_transmit: Option<bool>;
+        /// Whether packets leave at a rate that follows from the window and the round-trip time, in trains of about a millisecond, and
+        /// not as fast as the window allows; linux only. Default: false, as in Linux without the fq discipline.
+        pacing: Option<bool>;
     }
 }
 
@@ -145,6 +148,7 @@ fn complete(tcp: &Tcp) -> Config {
             .unwrap_or(Duration::from_millis(u64::from(by_profile(if linux { 200 } else { 1000 }, 200)))),
         initial_window: packets(tcp.initial_window).unwrap_or(by_profile(initial_window(segment), 2)),
         limited_transmit: tcp.limited_transmit.unwrap_or(true),
+        pacing: tcp.pacing.unwrap_or(false),
         ecn: tcp.ecn.unwrap_or(congestion.feedback() != Feedback::Echo),
     }
 }
@@ -198,6 +202,20 @@ fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
                 "remove ecn, or write congestion = \"cubic\"",
             );
         }
+    }
+    if config.pacing && config.profile != Profile::Linux {
+        fault(
+            section.locate("pacing"),
+            "pacing without a rate: only the linux profile has one, from the window and the round-trip time"
+                .into(),
+            "write profile = \"linux\", or remove pacing",
+        );
+    } else if config.pacing && config.jitter > Duration::ZERO {
+        fault(
+            section.locate("pacing"),
+            "does not go with jitter: each would delay the packets that the other has spaced".into(),
+            "remove jitter, or write pacing = false",
+        );
     }
     if config.profile == Profile::Ns2 {
         if let Congestion::Cubic { .. } = config.congestion {

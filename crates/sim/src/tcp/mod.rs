@@ -26,6 +26,8 @@ pub struct Config {
     pub initial_window: u32,
     /// Limited transmit (RFC 3042).
     pub limited_transmit: bool,
+    /// Whether segments leave at a rate, and not as fast as the window allows; [`Profile::Linux`] only.
+    pub pacing: bool,
     /// Explicit congestion notification (RFC 3168), agreed on by both ends.
     pub ecn: bool,
 }

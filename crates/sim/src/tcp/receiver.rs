@@ -248,6 +248,7 @@ mod tests {
             min_rto: Duration::from_millis(200),
             initial_window: 2,
             limited_transmit: true,
+            pacing: false,
             ecn: false,
         })
     }

@@ -149,6 +149,7 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
         min_rto: Duration::from_millis(1000),
         initial_window: 10,
         limited_transmit: true,
+        pacing: false,
         ecn: false,
     };
     for word in &words[1..] {
@@ -194,9 +195,10 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
             "delayed_ack" => config.delayed_ack = Some(seconds(value)?),
             "limited_transmit" => config.limited_transmit = switch()?,
             "ecn" => config.ecn = switch()?,
+            "pacing" => config.pacing = switch()?,
             _ => {
                 return Err(format!(
-                    "\"{key}\": known are congestion, sack, profile, window, initial_window, min_rto, jitter, delayed_ack, limited_transmit, ecn"
+                    "\"{key}\": known are congestion, sack, profile, window, initial_window, min_rto, jitter, delayed_ack, limited_transmit, ecn, pacing"
                 ));
             }
         }

@@ -36,9 +36,17 @@ impl HyStart {
         }
     }
 
-    /// An acknowledgement of all before `una` arrived in slow start, with a round-trip time in seconds if one was measured. True: slow
-    /// start ends.
-    pub fn acknowledged(&mut self, una: u32, max: u32, cwnd: f64, rtt: Option<f64>, now: f64) -> bool {
+    /// An acknowledgement of all before `una` arrived in slow start, with a round-trip time in seconds if one was measured; `paced`:
+    /// segments leave at a rate. True: slow start ends.
+    pub fn acknowledged(
+        &mut self,
+        una: u32,
+        max: u32,
+        cwnd: f64,
+        rtt: Option<f64>,
+        paced: bool,
+        now: f64,
+    ) -> bool {
         let Some(rtt) = rtt else { return false };
         self.delay_min = self.delay_min.min(rtt);
         if una > self.end {
@@ -51,8 +59,9 @@ impl HyStart {
         }
         if now - self.last <= ACK_DELTA {
             self.last = now;
-            // Half of the round trip: the sender does not pace.
-            if now - self.began > self.delay_min / 2.0 {
+            // Half of the round trip; all of it where the sender paces, which spreads a window over half.
+            let share = if paced { 1.0 } else { 0.5 };
+            if now - self.began > self.delay_min * share {
                 return true;
             }
         }

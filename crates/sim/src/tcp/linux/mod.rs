@@ -3,10 +3,11 @@
 //!
 //! Windows and sequence numbers count full segments. Each segment is told apart by when it was last sent, so that the loss of a
 //! retransmission needs no timeout. Not implemented: duplicate SACKs (RFC 2883) and the undoing of reductions that proved needless,
-//! F-RTO (RFC 5682), timestamps, pacing.
+//! F-RTO (RFC 5682), timestamps.
 
 mod delivery;
 mod hystart;
+mod pacing;
 mod prr;
 mod rack;
 mod scoreboard;
@@ -17,6 +18,7 @@ use crate::tcp::rfc::Ecn;
 use crate::tcp::{Ack, Config, Congestion, EcnBits, Host, Sack, Tally, TimerKind, rto::Rto};
 use delivery::Delivery;
 use hystart::HyStart;
+use pacing::Pacer;
 use prr::Prr;
 use rack::Rack;
 use scoreboard::Scoreboard;
@@ -76,6 +78,7 @@ pub struct Sender<C: Clock> {
     /// The delivery rate, if the control wants it.
     delivery: Option<Box<Delivery<C>>>,
     hystart: Option<HyStart>,
+    pacer: Option<Box<Pacer>>,
     ecn: Option<Ecn>,
     rto: Rto,
     pending: Pending,
@@ -117,6 +120,7 @@ impl<C: Clock> Sender<C> {
             delivery: control.wants_rate().then(|| Box::new(Delivery::new())),
             control,
             hystart: matches!(config.congestion, Congestion::Cubic { .. }).then(HyStart::new),
+            pacer: config.pacing.then(|| Box::new(Pacer::new(config.segment))),
             ecn: config.ecn.then(|| Ecn::new(config)),
             rto: Rto::new(config.min_rto),
             pending: Pending::Retransmission,
@@ -187,6 +191,7 @@ impl<C: Clock> Sender<C> {
             _ if news.advanced && !first && !ack.echo => self.grow(&news, limited, now),
             _ => {}
         }
+        self.set_pacing_rate(&news);
         self.send(false, host);
         if news.advanced || news.delivered > 0 || wait.is_some() {
             self.set_timer(wait, host);
@@ -211,7 +216,7 @@ impl<C: Clock> Sender<C> {
         }
     }
 
-    /// The random delay before a send is over.
+    /// The random delay before a send is over, or the next train is due.
     pub fn on_jitter_end<H: Host<Clock = C>>(&mut self, host: &mut H) {
         self.send(true, host);
     }
@@ -301,6 +306,19 @@ impl<C: Clock> Sender<C> {
         self.probe = None;
     }
 
+    /// The rate at which segments leave, after an acknowledgement.
+    fn set_pacing_rate(&mut self, news: &News) {
+        let Some(pacer) = &mut self.pacer else { return };
+        if let Some(rtt) = news.rtt {
+            pacer.measured(rtt);
+        }
+        match self.control.pacing_rate(&Window { cwnd: self.cwnd, ssthresh: self.ssthresh }, self.rto.srtt())
+        {
+            Some(rate) => pacer.set_rate(rate),
+            None => pacer.follow_window(self.cwnd, self.ssthresh, self.board.max() - self.board.una()),
+        }
+    }
+
     /// Everything outstanding at the start of recovery is acknowledged.
     fn leave_recovery(&mut self) {
         if matches!(self.state, State::Recovery(_)) && !self.control.owns_window() {
@@ -326,7 +344,8 @@ impl<C: Clock> Sender<C> {
         let paused = self.control.pause(|| (!limited).then_some(now));
         if self.cwnd < self.ssthresh {
             let ends = self.hystart.as_mut().is_some_and(|h| {
-                h.acknowledged(self.board.una(), self.board.max(), self.cwnd, news.rtt, now)
+                let paced = self.pacer.is_some();
+                h.acknowledged(self.board.una(), self.board.max(), self.cwnd, news.rtt, paced, now)
             });
             if ends && matches!(self.state, State::Open) {
                 self.ssthresh = self.cwnd;
@@ -368,7 +387,12 @@ impl<C: Clock> Sender<C> {
         // One segment more than what may still be in the network.
         self.cwnd = f64::from(self.board.in_flight() + 1);
         self.rto.back_off();
-        self.send(false, host);
+        if self.pacer.is_some() {
+            // A train that waits for its time does not hold this one up.
+            self.transmit_alone(self.board.una(), host);
+        } else {
+            self.send(false, host);
+        }
         self.set_timer(None, host);
     }
 
@@ -376,7 +400,7 @@ impl<C: Clock> Sender<C> {
     fn send_probe<H: Host<Clock = C>>(&mut self, host: &mut H) {
         let max = self.board.max();
         let new = max < self.limit();
-        self.transmit(if new { max } else { max - 1 }, host);
+        self.transmit_alone(if new { max } else { max - 1 }, host);
         self.probe = Some((self.board.max(), !new));
         self.sampled = false;
         self.set_timer(None, host);
@@ -406,20 +430,52 @@ impl<C: Clock> Sender<C> {
         if !jitter_over && host.timer_is_set(TimerKind::Send) {
             return;
         }
+        // What has left of a train, and what it may still have.
+        let (mut left, mut more) = (0, 0);
         while f64::from(self.board.in_flight()) + 1.0 <= self.cwnd {
             let next = match self.board.first_lost() {
                 Some(lost) => lost,
                 None if self.board.max() < self.limit() => self.board.max(),
-                None => return self.out_of_data(),
+                None => {
+                    // §4.1.1.3 of draft-ietf-ccwg-bbr: a receiver's window that is full is no lack of data.
+                    if self.board.max() >= self.data_end {
+                        self.out_of_data();
+                    }
+                    break;
+                }
             };
             if self.jitter > 0.0 && !jitter_over {
                 let delay = self.jitter * host.uniform();
                 return host.set_timer(TimerKind::Send, C::span_secs(delay));
             }
+            if more == 0
+                && let Some(pacer) = &mut self.pacer
+            {
+                let now = host.now().secs();
+                pacer.left(std::mem::take(&mut left), now);
+                if let Some(wait) = pacer.wait(now) {
+                    return host.set_timer(TimerKind::Send, C::span_secs(wait));
+                }
+                more = pacer.train();
+            }
             self.transmit(next, host);
+            // Linux counts data only.
+            left += u32::from(next > 0);
+            more = more.saturating_sub(1);
             if !host.timer_is_set(TimerKind::Retransmit) {
                 self.set_timer(None, host);
             }
+        }
+        if let Some(pacer) = &mut self.pacer {
+            pacer.left(left, host.now().secs());
+        }
+    }
+
+    /// Sends a segment without regard to the trains' times, which it puts off.
+    fn transmit_alone<H: Host<Clock = C>>(&mut self, segment: u32, host: &mut H) {
+        self.transmit(segment, host);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.left(1, host.now().secs());
         }
     }
 
