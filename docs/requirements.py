@@ -1,7 +1,7 @@
 """Requirement, code, test: the table in requirements.md, made from the comments that name a law.
 
-A law is a section or an equation of a source: ``RFC 5681 §3.1``, ``RFC 5681, Eq. (4)``, ``Hur 2006,
-Eq. (1)``. A bare ``§`` or ``Eq.`` belongs to the source named before it in the same comment, else to the
+A law is a section or an equation of a source: ``RFC 5681 §3.1``, ``RFC 5681, Eq. (4)``,
+``draft-ietf-ccwg-bbr §5.3.1``, ``Hur 2006, Eq. (1)``. A bare ``§`` or ``Eq.`` belongs to the source named before it in the same comment, else to the
 first one in the file's head note. A place is a file and the item a comment stands at, so that the table
 outlives an edit elsewhere in the file.
 
@@ -23,7 +23,10 @@ CRATES = "crates"
 #: Where a law without a test is an error.
 STRICT = "crates/sim/src/tcp/"
 
-SOURCE = r"RFC (?P<rfc>\d{3,4})|(?P<paper>[A-Z][a-z]+(?: and [A-Z][a-z]+| et al\.)? (?:19|20)\d\d)"
+SOURCE = (
+    r"RFC (?P<rfc>\d{3,4})|(?P<draft>draft-[a-z0-9]+(?:-[a-z0-9]+)+)"
+    r"|(?P<paper>[A-Z][a-z]+(?: and [A-Z][a-z]+| et al\.)? (?:19|20)\d\d)"
+)
 PART = r"§ ?(?P<section>\d+(?:\.\d+)*)(?:(?:–| to )§?(?P<last>\d+(?:\.\d+)*))?"
 EQUATION = r"Eq\. ?\(?(?P<equation>\d+)\)?(?:–\(?(?P<upto>\d+)\)?)?"
 #: In "RFC 2697 §3, 2698 §3" the second number stands alone.
@@ -114,8 +117,8 @@ def laws_in(text: str, source: str) -> Iterator[tuple[str, int]]:
     for token in TOKEN.finditer(text):
         if token["rfc"] or token["again"]:
             source = f"RFC {token['rfc'] or token['again']}"
-        elif token["paper"]:
-            source = token["paper"]
+        elif token["draft"] or token["paper"]:
+            source = token["draft"] or token["paper"]
         elif source and token["section"]:
             yield from ((f"{source} §{s}", token.start()) for s in steps(token["section"], token["last"]))
         elif source and token["equation"]:

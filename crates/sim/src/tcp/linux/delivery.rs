@@ -141,7 +141,7 @@ mod tests {
 
     const MS: u64 = 1_000_000_000;
 
-    /// §4.1.1: ten segments every 10 ms over a round trip of 100 ms, acknowledged all at once: the acknowledgements' burst does not
+    /// §4.1.1 and §4.1.2.3: ten segments every 10 ms over a round trip of 100 ms, acknowledged all at once: the acknowledgements' burst does not
     /// raise the rate above that of the sending, nor does a burst of sending raise it above that of the acknowledgements.
     #[test]
     fn the_longer_interval_counts() {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     proptest! {
-        /// At a constant service rate no sample is faster than that rate, whatever was lost, as long as it spans a round trip.
+        /// §4.1 and §4.1.2.2: at a constant service rate no sample is faster than that rate, whatever was lost, as long as it spans a round trip.
         #[test]
         fn never_faster_than_the_link(window in 2u32..40, gap in 1u64..20, lose in prop::collection::vec(0u32..200, 0..20)) {
             let mut d = Delivery::new();

@@ -437,7 +437,7 @@ impl<C: Clock> Sender<C> {
                 Some(lost) => lost,
                 None if self.board.max() < self.limit() => self.board.max(),
                 None => {
-                    // §4.1.1.3 of draft-ietf-ccwg-bbr: a receiver's window that is full is no lack of data.
+                    // draft-ietf-ccwg-bbr §4.1.1: a receiver's window that is full is no lack of data.
                     if self.board.max() >= self.data_end {
                         self.out_of_data();
                     }
