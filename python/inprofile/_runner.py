@@ -16,7 +16,7 @@ from ._input import MOST_THREADS, seeds_in_order
 from ._version import __version__
 from .own import NotDeterministic
 from .own.registry import spent
-from .results import Provenance, Result, ResultError, read
+from .results import Result, ResultError, read
 from .storage import TABLES
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def run_many(
     def take(index: int, raw: _internal.Results) -> None:
         key = missing[index]
         scenario, seeds = first[key]
-        result = Result.from_engine(raw, Provenance.of(scenario, seeds))
+        result = Result.from_engine(raw, scenario.provenance(seeds))
         if cache is not None:
             result.write(Path(cache) / key)
         deliver(key, result)

@@ -23,7 +23,7 @@ from .stats import POSITIVE, SHARE, Estimate, Interval, estimate
 from .summary import html_table, text_table
 
 if TYPE_CHECKING:
-    from .results import Result
+    from ._runs import Runs
 
 __all__ = ["BestEffort", "Contracts", "Kept", "shares_of_runs"]
 
@@ -106,7 +106,7 @@ class Contracts:
     (['assured'], 4, 2)
     """
 
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: Runs) -> None:
         """From the table `flows`."""
         from .measures import by_flow
 

@@ -13,7 +13,7 @@ from .stats import Estimate, estimate
 from .summary import SHOWN, bounds_of, heading_of, html_table, text_table, unit_of
 
 if TYPE_CHECKING:
-    from .results import Result
+    from ._runs import Runs
 
 __all__ = ["Group", "Groups"]
 
@@ -44,7 +44,7 @@ class Group:
 class Groups(Sequence[Group]):
     """All groups, in the order of the experiment; shown as a table."""
 
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: Runs) -> None:
         """From the table `flows`."""
         from .measures import by_flow
 

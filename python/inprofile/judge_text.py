@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from .quantity import quantity, scale
 from .stats import Interval
-
-if TYPE_CHECKING:
-    from .judge import JudgedComparison, JudgedNumber, Outcome
+from .verdict import JudgedComparison, JudgedNumber, Outcome
 
 __all__ = ["aligned", "describe", "per", "reasons", "summary_of"]
 

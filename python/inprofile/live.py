@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from . import _internal
 from ._input import seeds_in_order
-from .results import Provenance, Result
+from .results import Result
 
 if TYPE_CHECKING:
     from .scenario import Scenario, Seeds
@@ -56,5 +56,5 @@ def run(
         raw, told = _internal.live(scenario._inner, list(which), trace, tell)
     except _internal.NotLive as error:
         raise NotLive(*error.args) from None
-    provenance = replace(Provenance.of(scenario, which), live=tuple(json.loads(told)))
+    provenance = replace(scenario.provenance(which), live=tuple(json.loads(told)))
     return Result.from_engine(raw, provenance)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from .results import Result
+    from ._runs import Runs
 
     Numbers = npt.NDArray[np.float64]
     Reduce = Callable[[Numbers, Numbers, int], tuple[Numbers, Numbers]]
@@ -79,7 +79,7 @@ class NoSeries(LookupError):
 class Plots:
     """Figures of one result; each method returns a chart that can be combined, changed and saved."""
 
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: Runs) -> None:
         """Of this result."""
         self._result = result
 

@@ -8,23 +8,23 @@ what the cache holds, so an interrupted reproduction goes on where it was.
 from __future__ import annotations
 
 import hashlib
-import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import papers as _papers
 from ._measured import Experiment, measure_all
-from ._version import __version__
-from .judge import Judged, judge
-from .papers import Batches, Cell, Entry, Job, Paper
+from .judge import judge
+from .papers import Batches, Cell, Job, Paper
+from .papers.experiment import measured_with, scenario_of
+from .reproduced import Report
 
 if TYPE_CHECKING:
     from .scenario import Scenario
 
-__all__ = ["Plan", "Report", "measured_with", "plan", "reproduce", "scenario_of"]
+__all__ = ["Plan", "plan", "reproduce"]
 
 #: Where measures of finished cells are kept, from the working directory.
 CACHE = Path("results/cache")
@@ -79,55 +79,6 @@ def plan(name: str, quick: bool = False, full: bool = False) -> Plan:
     paper.module("claims")
     batches = paper.module("experiments").jobs(paper, quick, full)
     return Plan(paper, quick, full, batches)
-
-
-@dataclass
-class Report:
-    """A reproduced paper: what was measured, and the verdicts."""
-
-    paper: Paper
-    quick: bool
-    #: With the crossed readings, further set-ups and sweeps.
-    full: bool
-    #: Measures of every cell, as the paper's `measure` makes them.
-    cells: dict[Cell, Any]
-    #: Verdicts, one a claim and set-up; and the same under each of the paper's variants, by its id.
-    judged: list[Judged]
-    variants: dict[str, list[Judged]]
-    #: What each cell was run from.
-    jobs: dict[Cell, Job]
-    #: Digest of each cell's effective experiment.
-    digests: dict[Cell, str]
-    #: Parameters that were derived from other cells' runs (a placebo's rate).
-    derived: dict[Cell, Mapping[str, object]] = field(default_factory=dict)
-    version: str = __version__
-    #: Its `atlas.json`: where each claim holds over the paper's readings and unstated inputs.
-    atlas: dict[str, Any] | None = None
-    #: The page, once written.
-    page: Path | None = None
-
-    @property
-    def setups(self) -> list[Entry]:
-        """The set-ups that were judged, in the paper's order."""
-        judged = {j.setup for j in self.judged}
-        return [s for s in self.paper.setups if s.id in judged]
-
-    @property
-    def seeds(self) -> int:
-        """How many seeds the verdicts rest on; the most, where experiments differ."""
-        return max(job.seeds for job in self.jobs.values())
-
-    def cell(
-        self, setup: str, topology: str, scheme: str, variant: str = "", sweep: str = "", value: str = ""
-    ) -> Any:
-        """Measures of one cell. Raises `KeyError`."""
-        return self.cells[Cell(setup, topology, scheme, variant, sweep, value)]
-
-    def to_json(self) -> dict[str, Any]:
-        """One entry of the `papers` list that `reproduce --json` prints."""
-        from .report.data import report_json
-
-        return report_json(self)
 
 
 def reproduce(
@@ -235,20 +186,6 @@ def _variants(paper: Paper, cells: Mapping[Cell, Any]) -> list[str]:
     return [v.id for v in paper.variants if v.id in ran or v.flag("same_runs")]
 
 
-def scenario_of(
-    paper: Paper, job: Job, cells: Mapping[Cell, Any], base: dict[str, Scenario]
-) -> tuple[Scenario, Mapping[str, object]]:
-    """Build a cell's experiment, and those of its values that were derived from other cells' runs."""
-    from .scenario import load
-
-    if job.file not in base:
-        base[job.file] = load(paper.folder / job.file)
-    extra: Mapping[str, object] = {}
-    if job.after is not None:
-        extra = paper.module("claims").derived(job.cell.scheme, cells[job.after])
-    return base[job.file].with_({**job.values, **extra}), extra
-
-
 def _batch(
     paper: Paper,
     work: Sequence[tuple[Job, Scenario]],
@@ -279,31 +216,6 @@ def _common(cells: Sequence[Cell]) -> str:
         return f"{first.setup}, {first.topology}: {first.sweep}"
     schemes = ", ".join(dict.fromkeys(cell.scheme for cell in cells))
     return f"{first.setup}, {first.topology}: {schemes}{first.variant and f', {first.variant}'}"
-
-
-#: Words for people, and estimates of time: they decide no measure, so changing them keeps the cache.
-_WORDS = frozenset({"title", "text", "where", "fitted", "cost"})
-
-
-def measured_with(paper: Paper, job: Job) -> list[object]:
-    """What decides a cell's measures beside its runs: how it is measured, and what that reads."""
-    from . import measures as _measures
-
-    return [
-        inspect.getsource(_measures),
-        inspect.getsource(paper.module("measure")),
-        # A cell's place decides what is measured of it; so may anything else in the paper's own file.
-        astuple(job.cell),
-        {
-            key: [_without_words(entry) for entry in paper.top.tables(key)]
-            for key in ("setups", "topologies", "schemes", "variants")
-        },
-        paper.about.get("shown_seed"),
-    ]
-
-
-def _without_words(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in entry.items() if key not in _WORDS}
 
 
 def minutes(seconds: float) -> str:

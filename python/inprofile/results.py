@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from .delays import Delays
     from .groups import Groups
     from .plot import Plots
-    from .scenario import Scenario
 
 __all__ = ["FolderInUse", "Provenance", "Result", "ResultError", "read"]
 
@@ -45,11 +44,6 @@ class Provenance:
     def digest(self) -> str:
         """SHA-256 of the experiment."""
         return hashlib.sha256(self.experiment.encode()).hexdigest()
-
-    @classmethod
-    def of(cls, scenario: Scenario, seeds: tuple[int, ...]) -> Provenance:
-        """Of a run of this scenario by this version."""
-        return cls(scenario.title, scenario.canonical, scenario.check().effective, seeds)
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored."""

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _internal
-from ._input import read_file, seeds_in_order, visible
+from ._input import read_file, seeds_in_order
 from .own.registry import digests, engine_classes
+from .problem import Problem
 
 if TYPE_CHECKING:
-    from .results import Result
+    from .results import Provenance, Result
 
 __all__ = ["Check", "Problem", "Scenario", "ScenarioError", "load", "parse"]
 
@@ -23,26 +24,6 @@ _CANONICAL: Mapping[str, Any] = {"sort_keys": True, "separators": (",", ":"), "e
 
 Seeds = int | Iterable[int]
 """How many seeds (`20` is 1…20), or which ones."""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Something wrong with an experiment file, and what to write instead."""
-
-    file: str
-    line: int | None
-    column: int | None
-    path: str
-    value: str | None
-    problem: str
-    remedy: str
-    severity: str
-
-    def __str__(self) -> str:
-        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
-        key = " = ".join(part for part in (self.path, self.value) if part)
-        parts = [place, self.severity, key, self.problem] if key else [place, self.severity, self.problem]
-        return visible(": ".join(parts) + (f"\n  {self.remedy}" if self.remedy else ""))
 
 
 class ScenarioError(_internal.ScenarioError):
@@ -161,6 +142,12 @@ class Scenario:
     def check(self) -> Check:
         """What will run: effective values and warnings. Printing it draws the topology."""
         return Check(json.loads(self._inner.describe()), self.warnings)
+
+    def provenance(self, seeds: tuple[int, ...]) -> Provenance:
+        """Where results of its runs with these seeds come from: this version and this experiment."""
+        from .results import Provenance
+
+        return Provenance(self.title, self.canonical, self.check().effective, seeds)
 
     def run(
         self,

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from .problem import Problem
 from .quantity import number
-
-if TYPE_CHECKING:
-    from .scenario import Problem
 
 __all__ = ["chain", "draw", "text"]
 

@@ -12,7 +12,7 @@ from inprofile.judge import judge
 from inprofile.measures import Measures, Trace
 from inprofile.papers import Cell, Job, Paper
 from inprofile.papers.plain import jobs, values_of, variants_of
-from inprofile.reproduce import Report
+from inprofile.reproduced import Report
 
 SEEDS = (1, 2, 3, 4, 5, 6)
 

@@ -14,9 +14,10 @@ from inprofile import parse
 from inprofile.cli import app
 from inprofile.compare import schemes as entries
 from inprofile.compare.advice import Advice, advice
+from inprofile.compare.comparison import Comparison
 from inprofile.compare.frontier import MATCHED, Frontier, common_delays
 from inprofile.compare.measure import measure
-from inprofile.compare.run import Comparison, outcome, plan
+from inprofile.compare.run import outcome, plan
 from inprofile.compare.schemes import Place, about, choose, lengths
 from inprofile.compare.winners import rank
 from inprofile.measures import Measures

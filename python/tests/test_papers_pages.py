@@ -10,7 +10,8 @@ from inprofile.judge import judge
 from inprofile.measures import Measures, Trace
 from inprofile.papers import Cell, Paper
 from inprofile.report.page import render
-from inprofile.reproduce import Report, plan
+from inprofile.reproduce import plan
+from inprofile.reproduced import Report
 
 SEEDS = (1, 2, 3)
 

@@ -20,7 +20,8 @@ from inprofile.papers.twam.claims import findings, table
 from inprofile.papers.twam.experiments import BASELINE, OURS, cell_of, jobs
 from inprofile.papers.twam.measure import contracts, fairness, measure, relative_error, within
 from inprofile.papers.twam.page import context
-from inprofile.reproduce import Report, plan
+from inprofile.reproduce import plan
+from inprofile.reproduced import Report
 from inprofile.scenario import load
 
 PAPER = papers.load("twam")

@@ -19,7 +19,7 @@ from inprofile.report.curves import curve, frontier, lines
 from inprofile.report.data import holds_where, measures_csv
 from inprofile.report.figures import write_figures
 from inprofile.report.short import in_three
-from inprofile.reproduce import Report
+from inprofile.reproduced import Report
 
 SETUPS = [s["id"] for s in papers.load("ard").setups]
 

@@ -16,8 +16,8 @@ from .._measured import Experiment, measure_all
 from ..judge import Verdict, judge
 from ..measures import Measures
 from ..papers import Cell, Job, Paper
+from ..papers.experiment import measured_with, scenario_of
 from ..papers.factors import Factor, Point, apply
-from ..reproduce import measured_with, scenario_of
 from ..scenario import Scenario, ScenarioError
 from .design import Planned
 

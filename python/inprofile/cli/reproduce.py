@@ -13,7 +13,8 @@ from .common import Jobs, Json, Open, Planned, Refused, effort, emit, guarded, r
 
 if TYPE_CHECKING:
     from ..judge import Judged
-    from ..reproduce import Plan, Report
+    from ..reproduce import Plan
+    from ..reproduced import Report
 
 
 @guarded
@@ -70,7 +71,9 @@ def reproduce(
     with resumable(work.CACHE, sum(p.runs for p in plans)) as tell:
         reports = work.reproduce(wanted, quick, full, jobs, out, progress=tell, figures=figures, atlas=atlas)
     if json_:
-        emit({"papers": [report.to_json() for report in reports]})
+        from ..report.data import report_json
+
+        emit({"papers": [report_json(report) for report in reports]})
     else:
         for report in reports:
             say(as_text(report))

@@ -3,12 +3,14 @@
 `schemes.toml` says what is compared; the scenario files beside it on what. A scheme is put on an experiment
 (`schemes`), run with every setting of one length, reduced to a few measures (`measure`), and compared as a
 frontier and at equal mean queueing delay (`frontier`); `winners` says who is best where, and who cannot be
-told from the best. `run` does all that, `page` shows it.
+told from the best. `run` does all that, `page` shows what it leaves, a
+`comparison`.
 """
 
 from __future__ import annotations
 
-from .run import Comparison, Plan, Study, compare, plan
+from .comparison import Comparison, Plan, Study
+from .run import compare, plan
 from .schemes import NoContractError, UnknownSchemeError
 
 __all__ = ["Comparison", "NoContractError", "Plan", "Study", "UnknownSchemeError", "compare", "plan"]

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NotRequired, TypedDict
 
 from ..stats import SHARE, estimate, mean
+from .comparison import Compared, Comparison
 from .measure import MEASURES
-from .run import Compared, Comparison
 from .winners import rank
 
 __all__ = ["COMMITTED", "Advice", "Advised", "Figure", "advice", "committed"]

@@ -14,8 +14,8 @@ from ..report.page import Charts, environment, page_parts
 from ..report.shapes import colour_of
 from ..storage import replace_text
 from .advice import advice
+from .comparison import Compared, Comparison
 from .measure import ENOUGH, MEASURES, RANKED, Measure
-from .run import Compared, Comparison
 
 if TYPE_CHECKING:
     from .winners import Ranking

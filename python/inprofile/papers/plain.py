@@ -19,7 +19,7 @@ from ..measures import Array, Measures, by_flow, rows
 from . import Batches, Cell, Entry, Job, Paper
 
 if TYPE_CHECKING:
-    from ..reproduce import Report
+    from ..reproduced import Report
     from ..results import Result
 
 __all__ = ["context", "jobs", "measure", "sweep_jobs", "values_of", "variants_of"]

@@ -13,7 +13,7 @@ from .overview import write_overview
 from .page import compose, render
 
 if TYPE_CHECKING:
-    from ..reproduce import Report
+    from ..reproduced import Report
 
 __all__ = ["render", "report_json", "write", "write_overview"]
 

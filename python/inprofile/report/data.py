@@ -14,7 +14,7 @@ from ..papers.rows import TableRow, bounds_of, printed_rows
 from ..stats import Bounds, estimated
 
 if TYPE_CHECKING:
-    from ..reproduce import Report
+    from ..reproduced import Report
 
 __all__ = ["holds_where", "measures_csv", "report_json", "table"]
 

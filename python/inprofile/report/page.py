@@ -20,7 +20,7 @@ from .short import in_three
 from .stills import Stills
 
 if TYPE_CHECKING:
-    from ..reproduce import Report
+    from ..reproduced import Report
 
 __all__ = ["SIGNS", "Charts", "asset", "compose", "environment", "figure", "page_parts", "render"]
 

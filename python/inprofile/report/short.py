@@ -10,7 +10,7 @@ from ..judge_text import describe
 
 if TYPE_CHECKING:
     from ..papers import Entry
-    from ..reproduce import Report
+    from ..reproduced import Report
 
 __all__ = ["in_three", "listed"]
 

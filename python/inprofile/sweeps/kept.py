@@ -62,7 +62,7 @@ def run_kept(
     for. Raises InterruptedRun once any run has finished, FolderInUse where `out`, or what is kept beside it,
     is of something else, and OSError where the disk refuses.
     """
-    from ..results import Provenance, Result
+    from ..results import Result
 
     which = seeds_in_order(len(scenario.seeds) if seeds is None else seeds)
     out = check_place(out)
@@ -90,7 +90,7 @@ def run_kept(
         if left := tuple(seed for seed in which if (0, seed) not in ledger.done):
             Local(jobs, TABLES, trace=trace).run([Job(0, scenario, left, each)], ledger.keep, beat)
         tables = _tables(ledger.take_all(), which)
-        result = Result(tables, Provenance.of(scenario, which))
+        result = Result(tables, scenario.provenance(which))
         result.write(out)
         ledger.remove()
     except BaseException as error:

@@ -20,7 +20,7 @@ from .schemes import level
 from .sweeps import sweeps
 
 if TYPE_CHECKING:
-    from ...reproduce import Report
+    from ...reproduced import Report
 
 __all__ = ["context"]
 

@@ -20,7 +20,7 @@ from ..plain import sweep_jobs, values_of
 from .rows import side, titles
 
 if TYPE_CHECKING:
-    from ...reproduce import Report
+    from ...reproduced import Report
 
 __all__ = ["kept", "reduce", "renew", "sweeps"]
 

@@ -18,7 +18,7 @@ from .measure import FLOWS
 from .tables import ADDED, added, at_point, crossing, placebos, rates
 
 if TYPE_CHECKING:
-    from ...reproduce import Report
+    from ...reproduced import Report
 
 __all__ = ["context"]
 

@@ -14,7 +14,7 @@ from .frontiers import log_ratio
 from .runs import Runs
 
 if TYPE_CHECKING:
-    from ...reproduce import Report
+    from ...reproduced import Report
 
 __all__ = ["laws", "paper_says"]
 

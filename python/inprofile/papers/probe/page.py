@@ -22,7 +22,7 @@ from .measure import BINS
 from .runs import Runs
 
 if TYPE_CHECKING:
-    from ...reproduce import Report
+    from ...reproduced import Report
 
 __all__ = ["context"]
 

@@ -18,7 +18,7 @@ from .claims import COLUMNS, crossings, kept_share, points, printed_table, profi
 from .experiments import levels, subscribed
 
 if TYPE_CHECKING:
-    from ...reproduce import Report
+    from ...reproduced import Report
 
 __all__ = ["context"]
 

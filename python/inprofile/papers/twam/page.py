@@ -20,7 +20,7 @@ from .figures import lines
 from .measure import PACKET, contracts
 
 if TYPE_CHECKING:
-    from ...reproduce import Report
+    from ...reproduced import Report
 
 __all__ = ["context"]
 

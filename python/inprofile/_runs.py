@@ -1,0 +1,31 @@
+"""What contracts, groups and figures read of runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .summary import Summary
+
+__all__ = ["Runs"]
+
+
+class Runs(Protocol):
+    """Runs of one experiment: `Result` is one, and so is anything else with these tables."""
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds it was run with."""
+
+    @property
+    def flows(self) -> pa.Table:
+        """A row a flow and seed."""
+
+    @property
+    def series(self) -> pa.Table:
+        """What monitors sampled."""
+
+    def summary(self) -> Summary:
+        """Every metric over the seeds."""

@@ -1,0 +1,54 @@
+"""A cell's experiment, and what decides its measures beside the runs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import astuple
+from typing import TYPE_CHECKING, Any
+
+from . import Cell, Job, Paper
+
+if TYPE_CHECKING:
+    from ..scenario import Scenario
+
+__all__ = ["measured_with", "scenario_of"]
+
+
+def scenario_of(
+    paper: Paper, job: Job, cells: Mapping[Cell, Any], base: dict[str, Scenario]
+) -> tuple[Scenario, Mapping[str, object]]:
+    """Build a cell's experiment, and those of its values that were derived from other cells' runs."""
+    from ..scenario import load
+
+    if job.file not in base:
+        base[job.file] = load(paper.folder / job.file)
+    extra: Mapping[str, object] = {}
+    if job.after is not None:
+        extra = paper.module("claims").derived(job.cell.scheme, cells[job.after])
+    return base[job.file].with_({**job.values, **extra}), extra
+
+
+#: Words for people, and estimates of time: they decide no measure, so changing them keeps the cache.
+_WORDS = frozenset({"title", "text", "where", "fitted", "cost"})
+
+
+def measured_with(paper: Paper, job: Job) -> list[object]:
+    """What decides a cell's measures beside its runs: how it is measured, and what that reads."""
+    from .. import measures
+
+    return [
+        inspect.getsource(measures),
+        inspect.getsource(paper.module("measure")),
+        # A cell's place decides what is measured of it; so may anything else in the paper's own file.
+        astuple(job.cell),
+        {
+            key: [_without_words(entry) for entry in paper.top.tables(key)]
+            for key in ("setups", "topologies", "schemes", "variants")
+        },
+        paper.about.get("shown_seed"),
+    ]
+
+
+def _without_words(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key not in _WORDS}
