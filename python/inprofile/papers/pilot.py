@@ -19,10 +19,11 @@ from ..judge import Comparison, Finding
 from ..measures import Measures
 from ..power import seeds_needed
 from ..quantity import number
-from ..reproduce import CACHE, measured_with, scenario_of
+from ..reproduce import CACHE
 from ..scenario import Scenario
 from ..stats import estimate
 from . import Cell, Paper, load
+from .experiment import measured_with, scenario_of
 
 __all__ = ["SEEDS", "Sized", "pilot", "sized"]
 
