@@ -112,13 +112,13 @@ impl<const RIO: bool> Reading for Ns2Reading<RIO> {
         Curve::new(c.min_th, c.max_th, 1.0 / (1.0 / c.max_p))
     }
 
-    #[inline(never)]
+    #[inline]
     fn sample<const N: usize>(&mut self, vars: &mut Vars<N>, c: &Config<N>, a: &Arrival<N>) {
         let (_, idle) = self.told.take(a);
         sample(vars, c, a, idle);
     }
 
-    #[inline(never)]
+    #[inline]
     fn test<W: Why + ?Sized>(
         count: &mut Count,
         curve: &Curve,
