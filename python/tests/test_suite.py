@@ -12,6 +12,7 @@ from inprofile.cli import main
 from inprofile.suite import (
     UnknownContestantError,
     UnknownScenarioError,
+    UnknownTcpError,
     contestants,
     plan,
     read,
@@ -26,8 +27,8 @@ from inprofile.suite.scenarios import Phase
 ABOUT = read("rfc7928")
 #: RFC 7928, Figure 4, and the sections whose tests it leaves out.
 SECTIONS = {
-    "4.4", "4.5", "4.6", "5.1.1", "5.1.2", "5.2", "5.3", "5.4", "6.2", "7.2", "8.2.2", "8.2.3", "8.2.4",
-    "8.2.5", "8.2.6", "8.3", "9.1", "9.2", "10.2",
+    "2.1", "4.3.1", "4.4", "4.5", "4.6", "5.1.1", "5.1.2", "5.2", "5.3", "5.4", "6.2", "7.2",
+    "8.2.2", "8.2.3", "8.2.4", "8.2.5", "8.2.6", "8.3", "9.1", "9.2", "10.2",
 }  # fmt: skip
 
 
@@ -77,7 +78,7 @@ def test_the_mix_is_the_one_recommended() -> None:
     web = mix["web"]["traffic"]
     assert web["objects"] >= 50  # type: ignore[index]
     assert web["connections"] == 6  # type: ignore[index]
-    assert mix["web"]["tcp"] == {"initial_window": "10 packets"}
+    assert mix["web"]["tcp"]["initial_window"] == "10 packets"  # type: ignore[index]
 
 
 def test_every_discipline_takes_part_or_says_why_not() -> None:
@@ -95,8 +96,63 @@ def test_what_there_is_not_is_refused_with_what_there_is() -> None:
         plan(aqms=["dsred"])
     with pytest.raises(UnknownScenarioError, match='did you mean "medium"'):
         plan(scenarios=["medum"])
-    with pytest.raises(inprofile.ScenarioError, match="congestion"):
+    with pytest.raises(UnknownTcpError, match="choose from newreno"):
         plan(scenarios=["mild"], tcp="vegas-9")
+
+
+def test_senders_are_those_that_were_asked_for() -> None:
+    def senders(tcp: str | None) -> dict[str, tuple[str, str]]:
+        made = plan(aqms=["drop-tail"], scenarios=["mild", "aggressive", "mix"], tcp=tcp)
+        groups = [g for s in made.work.values() for g in s.check().effective["flows"] if "tcp" in g]
+        return {g["name"]: (g["tcp"]["profile"], g["tcp"]["congestion"]) for g in groups if g["tcp"]}
+
+    found = senders(None)
+    # RFC 7928 §3.3: NewReno with SACK; losses are recovered as Linux does.
+    assert found["tcp"] == found["bulk"] == ("linux", "sack")
+    assert found["cubic"] == ("linux", "cubic")
+    assert senders("linux")["tcp"] == ("linux", "cubic")
+    assert senders("rfc")["tcp"] == ("rfc", "sack")
+    assert senders("rfc-cubic")["bulk"] == ("rfc", "cubic")
+
+
+def test_two_disciplines_stand_in_a_row() -> None:
+    # RFC 7928 §10.2: the same with identical parameters, the same with different ones, two different ones.
+    made = plan(aqms=["codel", "sfq"], scenarios=["10.2"])
+    links = {
+        (c.scenario, c.variant): {k["name"]: k["queue"] for k in s.check().effective["links"]}
+        for c, s in made.work.items()
+        if c.contestant == "codel"
+    }
+    alike = links["two-queues", ""]
+    assert alike["first"]["target"] == alike["bottleneck"]["target"] == "5 ms"
+    unlike = links["two-queues-unlike", ""]
+    assert (unlike["first"]["target"], unlike["bottleneck"]["target"]) == ("2.5 ms", "5 ms")
+    for other, aqm in (("drop-tail", "drop_tail"), ("codel", "codel"), ("pie", "pie")):
+        pair = links["two-disciplines", other]
+        assert (pair["first"]["aqm"], pair["bottleneck"]["aqm"]) == (aqm, "codel")
+    assert made.absent["two-queues-unlike", "sfq"] == "no parameter sets its delay"
+
+
+def test_what_sets_the_delay_is_turned_over_a_range() -> None:
+    # RFC 7928 §4.3.1: "compare PIE vs. CoDel over the range of target delay input configurations".
+    made = plan(aqms=["pie", "red"], scenarios=["targets"])
+    found = {
+        (c.contestant, c.variant): s.check().effective["links"][0]["queue"] for c, s in made.work.items()
+    }
+    assert [found["pie", v]["target"] for v in ("0.25", "1", "4")] == ["3.75 ms", "15 ms", "60 ms"]
+    # T is 30 ms, 25 packets of 1.2 ms.
+    assert found["red", "2"]["max_th"]["packets"] == pytest.approx(50, rel=1e-3)
+    assert found["drop-tail", "4"] == found["drop-tail", "1"]
+    assert all(c.control in c.parameters or c.control in ("", "T") for c in contestants())
+
+
+def test_thresholds_follow_from_each_links_own_rate() -> None:
+    made = plan(aqms=["red"], scenarios=["asymmetric-both"])
+    (red,) = [s for c, s in made.work.items() if c.contestant == "red"]
+    there, back = red.check().effective["links"]
+    assert there["queue"]["max_th"]["packets"] == pytest.approx(25, rel=1e-3)
+    # At 1 Mbit/s 30 ms are two and a half packets of 12 ms: five at least.
+    assert back["queue"]["max_th"]["packets"] == pytest.approx(5, rel=1e-3)
 
 
 def test_contestants_are_put_before_every_link_that_is_named() -> None:

@@ -48,7 +48,10 @@ def suite(
     tcp: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Congestion control of standard senders; default: NewReno with SACK."
+            metavar="NAME",
+            help="What standard senders have: newreno (recovery as in Linux; the default), linux (CUBIC), rfc"
+            " or rfc-cubic.",
+            show_default=False,
         ),
     ] = None,
     seeds: Annotated[
@@ -80,6 +83,7 @@ def suite(
         SUITES,
         UnknownContestantError,
         UnknownScenarioError,
+        UnknownTcpError,
         read,
         write_files,
     )
@@ -101,7 +105,7 @@ def suite(
     aqms, scenarios = _names(aqm, "--aqm"), _names(scenario, "--scenario")
     try:
         made = planned(name, aqms=aqms, scenarios=scenarios, tcp=tcp, quick=quick, seeds=count, files=files)
-    except (UnknownContestantError, UnknownScenarioError, ValueError) as error:
+    except (UnknownContestantError, UnknownScenarioError, UnknownTcpError, ValueError) as error:
         raise Refused(str(error)) from None
     if plan:
         _print_plan(made, jobs, json_)

@@ -6,7 +6,7 @@
 
 from .contestants import Contestant, UnknownContestantError, contestants
 from .run import CACHE, Plan, Suite, plan, suite
-from .scenarios import SUITES, UnknownScenarioError, read, write_files
+from .scenarios import SUITES, UnknownScenarioError, UnknownTcpError, read, write_files
 
 __all__ = [
     "CACHE",
@@ -16,6 +16,7 @@ __all__ = [
     "Suite",
     "UnknownContestantError",
     "UnknownScenarioError",
+    "UnknownTcpError",
     "contestants",
     "plan",
     "read",

@@ -10,7 +10,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ..compare.schemes import Place, Scheme
 from ..compare.schemes import choose as schemes
 from ..mechanisms import Mechanism, mechanisms
+from ..quantity import bits_per_second
 
 if TYPE_CHECKING:
     from ..scenario import Scenario
@@ -29,6 +30,7 @@ __all__ = [
     "choose",
     "contestants",
     "left_out",
+    "named",
     "settings",
 ]
 
@@ -65,6 +67,10 @@ class Contestant:
     scheme: Scheme
     #: The discipline's own parameters by name; empty where it is not registered.
     parameters: Mapping[str, str] = field(default_factory=dict)
+    #: The parameter that sets its delay: "T", one of its own, or none.
+    control: str = ""
+    #: Whether packets are dropped as they arrive or as they depart.
+    decides: str = ""
 
     @property
     def aqm(self) -> str:
@@ -79,24 +85,43 @@ class Contestant:
         changes: Mapping[str, object] | None = None,
         *,
         ecn: bool = False,
+        control: float = 1.0,
     ) -> dict[str, object]:
         """Overrides that put it before these links of an experiment, whose text is `file`.
 
         `changes` are parameters of the discipline that differ, by dotted name; `ecn` turns ECN on where the
-        discipline has it.
+        discipline has it; `control` is a factor of the parameter that sets its delay.
         """
         place = Place.of(scenario)
-        length = float(_about()["tuning"]["t"].removesuffix(" ms")) / 1e3
-        values = self.scheme.values(place, length)
+        values = self.scheme.values(place, control * _length(place))
         values.pop("monitors")
         values.pop(f"links.{place.link}.queue")
-        own = self.scheme.filled(self.scheme.queue, place, length)
-        if ecn and self.has_ecn:
-            own = {**own, _about()["ecn"]["key"]: True}
-        for name, value in (changes or {}).items():
-            own = _with(own, name.split("."), self.scheme.filled(value, place, length))
+        values.update(self.queues(scenario, file, queues, changes, ecn=ecn, control=control))
+        return values
+
+    def queues(
+        self,
+        scenario: Scenario,
+        file: Mapping[str, Any],
+        queues: Sequence[str],
+        changes: Mapping[str, object] | None = None,
+        *,
+        ecn: bool = False,
+        control: float = 1.0,
+    ) -> dict[str, object]:
+        """The same without markers: its discipline alone, each queue's T by the rate of its own link."""
+        values: dict[str, object] = {}
+        measured = Place.of(scenario)
         for where in queues:
-            key, queue = _queue_of(file, where)
+            key, queue, rate = _queue_of(file, where)
+            bits = measured.packet_time * bits_per_second(measured.rate)
+            place = replace(measured, rate=rate, packet_time=bits / bits_per_second(rate))
+            length = _length(place) * (control if self.control == "T" else 1.0)
+            own = self.scheme.filled(self.scheme.queue, place, length)
+            if ecn and self.has_ecn:
+                own = {**own, _about()["ecn"]["key"]: True}
+            for name, value in {**self._controlled(control), **(changes or {})}.items():
+                own = _with(own, name.split("."), self.scheme.filled(value, place, length))
             if "classes" in queue:
                 each = [{**own, **{k: c[k] for k in c if k != "aqm"}} for c in queue["classes"]]
                 values[key] = {**queue, "classes": each}
@@ -104,19 +129,40 @@ class Contestant:
                 values[key] = {**own, "limit": queue["limit"]}
         return values
 
+    def _controlled(self, factor: float) -> dict[str, object]:
+        """Its own parameter that sets its delay, times a factor."""
+        if factor == 1.0 or self.control in ("", "T"):
+            return {}
+        value = _found(self.scheme.queue, self.control) or _default(self.aqm, self.control)
+        scaled = _scaled(value, factor)
+        if scaled is None:
+            raise ValueError(f"contestants.toml: {self.control} of {self.aqm} is {value}, which is no amount")
+        return {self.control: scaled.strip('"') if scaled.startswith('"') else float(scaled)}
+
+    def default(self, parameter: str) -> str | None:
+        """A parameter's own value, as it would be written."""
+        return _default(self.aqm, parameter)
+
     @property
     def has_ecn(self) -> bool:
         """Whether its discipline marks where it is told to."""
         return self.parameters.get(_about()["ecn"]["key"]) == "flag"
 
 
-def _queue_of(file: Mapping[str, Any], where: str) -> tuple[str, Mapping[str, Any]]:
-    """The key of a queue, and the queue: `bottleneck`, `bottleneck.reverse` or `bottleneck/*`."""
+def _length(place: Place) -> float:
+    """T on a link, in seconds: no shorter than a few packets take."""
+    tuning = _about()["tuning"]
+    least = float(tuning["least"].removesuffix(" packets")) * place.packet_time
+    return max(float(tuning["t"].removesuffix(" ms")) / 1e3, least)
+
+
+def _queue_of(file: Mapping[str, Any], where: str) -> tuple[str, Mapping[str, Any], str]:
+    """A queue's key, the queue, its link's rate: of `bottleneck`, `bottleneck.reverse`, `bottleneck/*`."""
     name, _, way = where.removesuffix("/*").partition(".")
     link = next(one for one in file["links"] if one["name"] == name)
     if way:
-        return f"links.{name}.reverse.queue", link["reverse"]["queue"]
-    return f"links.{name}.queue", link["queue"]
+        return f"links.{name}.reverse.queue", link["reverse"]["queue"], link["reverse"]["rate"]
+    return f"links.{name}.queue", link["queue"], link["rate"]
 
 
 def _with(values: Mapping[str, Any], path: Sequence[str], value: object) -> dict[str, Any]:
@@ -141,12 +187,19 @@ def contestants() -> tuple[Contestant, ...]:
     ['drop-tail', 'red', 'rio']
     """
     known = schemes()
-    made = [Contestant(s.id, s.title, s.text, s, _kinds(str(s.queue["aqm"]))) for s in known]
+    made = []
+    for s in known:
+        aqm = str(s.queue["aqm"])
+        # A scheme's T is no more than the queue's limit for drop-tail, and limits are the experiment's.
+        control = "T" if "T" in str({k: v for k, v in s.queue.items() if k != "limit"}) else ""
+        made.append(Contestant(s.id, s.title, s.text, s, _kinds(aqm), control, _of(aqm, "decides")))
     for name in sorted(_registered()):
         if name not in _standing() and name not in left_out():
             m = _registered()[name]
             scheme = Scheme(id=name, title=_title(name), text=m.summary, queue={"aqm": name, **_given(name)})
-            made.append(Contestant(name, scheme.title, f"{m.summary} ({m.source})", scheme, _kinds(name)))
+            text = f"{m.summary} ({m.source})"
+            control, decides = _of(name, "control"), _of(name, "decides")
+            made.append(Contestant(name, scheme.title, text, scheme, _kinds(name), control, decides))
     return tuple(made)
 
 
@@ -155,9 +208,16 @@ def _standing() -> set[str]:
     return {str(s.queue["aqm"]) for s in schemes()}
 
 
+def _entry(name: str) -> Mapping[str, Any]:
+    return next((d for d in _about()["disciplines"] if d["name"] == name), {})
+
+
 def _given(name: str) -> dict[str, Any]:
-    found = [d for d in _about()["disciplines"] if d["name"] == name]
-    return dict(found[0].get("settings", {})) if found else {}
+    return dict(_entry(name).get("settings", {}))
+
+
+def _of(name: str, what: str) -> str:
+    return str(_entry(name).get(what, ""))
 
 
 @cache
@@ -199,19 +259,23 @@ def _title(name: str) -> str:
     return {k.lower().replace("-", "_").replace(" ", "_"): k for k in known}.get(name, name)
 
 
+def named(names: Sequence[str]) -> list[Contestant]:
+    """Contestants by name, in the order of the names. Raises `UnknownContestantError`."""
+    known = {c.id: c for c in contestants()}
+    found = [n if n in known else n.replace("_", "-") for n in names]
+    for asked, name in zip(names, found, strict=True):
+        if name not in known:
+            raise UnknownContestantError(asked)
+    return [known[name] for name in found]
+
+
 def choose(names: Sequence[str] | None = None) -> list[Contestant]:
     """Contestants by name, in their own order and always with drop-tail; all if left out.
 
     Raises `UnknownContestantError`.
     """
-    known = [c.id for c in contestants()]
-    asked = (
-        None if names is None else [n.replace("_", "-") if n.replace("_", "-") in known else n for n in names]
-    )
-    for name in asked or ():
-        if name not in known:
-            raise UnknownContestantError(name)
-    return [c for c in contestants() if asked is None or c.id in asked or c.id == DROP_TAIL]
+    asked = None if names is None else named(names)
+    return [c for c in contestants() if asked is None or c in asked or c.id == DROP_TAIL]
 
 
 def settings(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,11 @@ import numpy as np
 
 from ..quantity import number, pm, scale
 from ..report import write_overview
-from ..report.curves import lines
+from ..report.curves import frontier, lines
 from ..report.page import Charts, environment, page_parts
 from ..report.shapes import Spec, chart_of, colour_of, fill, scheme_colour, scheme_mark, shape, short
 from ..storage import replace_text
-from .contestants import DROP_TAIL
+from .contestants import DROP_TAIL, Contestant
 from .ellipse import ellipse
 from .measure import CURVE, better, title, unit
 from .run import Entry, Suite
@@ -79,13 +79,16 @@ def tables(suite: Suite, definition: Definition) -> Iterator[dict[str, Any]]:
     if definition.sensitivity:
         yield _sensitivity(suite, definition)
         return
+    if definition.control:
+        yield from _by_control(suite, definition)
+        return
     for variant in definition.variants:
         entries = suite.entries(definition, variant)
         if not entries:
             continue
         measures = [m for m in definition.measures if any(m in e for e in entries)]
         yield {
-            "variant": f"{definition.vary['key']} = {variant}" if definition.vary else "",
+            "variant": _variant(suite, definition, variant),
             "measures": [title(m) for m in measures],
             "rows": [
                 {
@@ -98,6 +101,71 @@ def tables(suite: Suite, definition: Definition) -> Iterator[dict[str, Any]]:
                 for e in entries
             ],
         }
+
+
+def _variant(suite: Suite, definition: Definition, variant: str) -> str:
+    """What a variant is called; empty where there is one only."""
+    if definition.vary:
+        return f"{definition.vary['key']} = {variant}"
+    if definition.beside is not None and definition.beside.contestants:
+        return f"{suite.title(variant)} at the first router"
+    return f"{variant} times its value" if variant else ""
+
+
+def _by_control(suite: Suite, definition: Definition) -> Iterator[dict[str, Any]]:
+    """A table for each measure: a row a contestant, a column for each factor of what sets its delay."""
+    by = {v: {e.cell.contestant: e for e in suite.entries(definition, v)} for v in definition.variants}
+    for name in definition.measures:
+        rows = []
+        for contestant in suite.plan.contestants:
+            found = [by[v].get(contestant.id) for v in definition.variants]
+            if any(e is not None for e in found):
+                cells = [
+                    {"text": "–", "verdict": "", "sign": ""}
+                    if e is None
+                    else {"text": figure(e, name), "verdict": e.verdict(name), "sign": SIGNS[e.verdict(name)]}
+                    for e in found
+                ]
+                own = {"text": _controls(contestant), "verdict": "", "sign": ""}
+                rows.append({"title": contestant.title, "cells": [own, *cells]})
+        if rows:
+            heads = ["what is turned", *(f"× {v}" for v in definition.variants)]
+            yield {"variant": title(name), "measures": heads, "rows": rows}
+
+
+def _controls(contestant: Contestant) -> str:
+    if not contestant.control:
+        return "nothing"
+    if contestant.control == "T":
+        return "T = 30 ms"
+    found = contestant.scheme.queue.get(contestant.control) or contestant.default(contestant.control)
+    return f"{contestant.control} = {str(found).strip(chr(34))}"
+
+
+def settings_table(suite: Suite) -> list[dict[str, str]]:
+    """RFC 7928 §4.5, §4.6, §11.2 and §12.2: what there is to set of each contestant, and where it decides."""
+    rows = []
+    for c in suite.plan.contestants:
+        numeric = [n for n, kind in c.parameters.items() if kind not in ("flag", "choice")]
+        given = [f"{n} = {v}" for n, v in _flat(c.scheme.queue).items() if n not in ("aqm", "limit")]
+        rows.append(
+            {
+                "title": c.title,
+                "decides": c.decides,
+                "ecn": "yes" if c.has_ecn else "no",
+                "control": _controls(c),
+                "numbers": str(len(numeric)),
+                "given": ", ".join(given) or "none",
+            }
+        )
+    return rows
+
+
+def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        found.update(_flat(value, f"{before}{key}.") if isinstance(value, Mapping) else {before + key: value})
+    return found
 
 
 def _sensitivity(suite: Suite, definition: Definition) -> dict[str, Any]:
@@ -156,7 +224,7 @@ def as_text(suite: Suite) -> str:
     head = [
         f"{made.about.title}",
         f"{len(made.contestants)} contestants, {made.seeds} seeds"
-        + (f", {made.tcp}" if made.tcp else "")
+        + f", {made.tcp.title}"
         + (", quick: fewer seeds and shorter runs, do not quote" if made.quick else ""),
     ]
     body = [
@@ -213,6 +281,7 @@ def render(suite: Suite) -> str:
             suite=suite,
             views=views,
             checklist=checklist(suite),
+            settings=settings_table(suite),
             legend=list(zip(titles, colour_of(titles), strict=True)),
             **page_parts(charts),
         )
@@ -225,12 +294,21 @@ def _charts(
     """Delay over goodput with ellipses, the delay's distribution, and both over time where phases differ."""
     if definition.sensitivity:
         return
+    if definition.control:
+        charts[f"{definition.id}-frontier"] = _frontier(suite, definition, titles)
+        yield {
+            "name": f"{definition.id}-frontier",
+            "title": "Goodput over delay",
+            "text": "a line a contestant through the values of what sets its delay, each with 95 % intervals;"
+            " left and up is better",
+        }
+        return
     for variant in definition.variants:
         entries = suite.entries(definition, variant)
         if not entries:
             continue
         name = f"{definition.id}-{variant}".strip("-").replace(" ", "")
-        of = f", {variant}" if variant else ""
+        of = f", {_variant(suite, definition, variant)}" if variant else ""
         charts[f"{name}-goodput"] = _trade_off(suite, entries, titles)
         yield {
             "name": f"{name}-goodput",
@@ -270,6 +348,31 @@ def _charts(
                     "title": f"{y.partition(' (')[0].capitalize()} over time",
                     "text": "mean over the seeds, second by second",
                 }
+
+
+def _frontier(suite: Suite, definition: Definition, titles: Sequence[str]) -> Spec:
+    rows = []
+    for variant in definition.variants:
+        for e in suite.entries(definition, variant):
+            if "delay_mean" not in e or "goodput" not in e:
+                continue
+            x, y = e["delay_mean"], e["goodput"]
+            (x_lo, x_hi), (y_lo, y_hi) = x.ci95 or (x.mean, x.mean), y.ci95 or (y.mean, y.mean)
+            rows.append(
+                {
+                    "scheme": suite.title(e.cell.contestant),
+                    "label": f"× {variant}",
+                    "order": float(variant),
+                    "x": 1e3 * x.mean,
+                    "x_lo": 1e3 * x_lo,
+                    "x_hi": 1e3 * x_hi,
+                    "y": 1e-6 * y.mean,
+                    "y_lo": 1e-6 * y_lo,
+                    "y_hi": 1e-6 * y_hi,
+                }
+            )
+    rows.sort(key=lambda r: (titles.index(str(r["scheme"])), r["order"]))
+    return frontier(rows, titles, x="mean queueing delay (ms)", y="goodput (Mbit/s)", height=300)
 
 
 def _over_time(

@@ -19,8 +19,9 @@ from ..stats import Estimate, Paired, estimate, estimated, paired
 from . import measure as _measure
 from .contestants import DROP_TAIL, Contestant, settings
 from .contestants import choose as contestants_of
+from .contestants import named as contestants_named
 from .measure import better, bounds, title, unit
-from .scenarios import About, Definition, read
+from .scenarios import About, Definition, Tcp, read
 from .scenarios import choose as scenarios_of
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Plan:
     contestants: Sequence[Contestant]
     seeds: int
     quick: bool
-    tcp: str | None
+    tcp: Tcp
     work: Mapping[Cell, Scenario]
     #: Why a contestant or a whole scenario is not run, by scenario and contestant ("" for all of them).
     absent: Mapping[tuple[str, str], str]
@@ -84,7 +85,7 @@ class Plan:
             "contestants": [c.id for c in self.contestants],
             "seeds": self.seeds,
             "quick": self.quick,
-            "tcp": self.tcp,
+            "tcp": self.tcp.id,
             "experiments": len(self.work),
             "runs": self.runs,
             "expected_packets": round(self.packets),
@@ -107,10 +108,11 @@ def plan(
 ) -> Plan:
     """List what `suite` would run.
 
-    Raises `UnknownContestantError`, `UnknownScenarioError`, `ScenarioError` for a TCP that there is not, and
-    OSError or ValueError for `files` that are none of a suite.
+    Raises `UnknownContestantError`, `UnknownScenarioError`, `UnknownTcpError`, `ScenarioError` for a file
+    that cannot be run, and OSError or ValueError for `files` that are none of a suite.
     """
     about = read(name, files)
+    senders = about.tcp(tcp)
     chosen = contestants_of(aqms)
     definitions = scenarios_of(about, scenarios)
     work: dict[Cell, Scenario] = {}
@@ -119,34 +121,47 @@ def plan(
         if (why := about.lacks(definition)) is not None:
             absent[definition.id, ""] = why
             continue
+        try:
+            about.load(definition).with_(senders.set)
+        except ScenarioError as error:
+            absent[definition.id, ""] = f"--tcp {senders.id}: {error.problems[0].problem}"
+            continue
         for contestant in chosen:
             try:
-                work.update(_cells(about, definition, contestant, tcp, quick))
+                work.update(_cells(about, definition, contestant, senders, quick))
+            except _NoControlError as error:
+                absent[definition.id, contestant.id] = str(error)
             except ScenarioError as error:
-                if tcp is not None and any("tcp.congestion" in p.path for p in error.problems):
-                    raise
                 absent[definition.id, contestant.id] = error.problems[0].problem
     runs = about.runs["quick_seeds" if quick else "seeds"]
-    return Plan(about, definitions, chosen, seeds or runs, quick, tcp, work, absent)
+    return Plan(about, definitions, chosen, seeds or runs, quick, senders, work, absent)
+
+
+class _NoControlError(ValueError):
+    """A scenario turns the parameter that sets a discipline's delay, and it has none."""
 
 
 def _cells(
-    about: About, definition: Definition, contestant: Contestant, tcp: str | None, quick: bool
+    about: About, definition: Definition, contestant: Contestant, tcp: Tcp, quick: bool
 ) -> Iterator[tuple[Cell, Scenario]]:
     base = about.load(definition)
     table = about.table(definition)
-    common: dict[str, object] = {}
-    if tcp is not None:
-        common["tcp.congestion"] = tcp
+    common: dict[str, object] = dict(tcp.set)
     if quick and not definition.whole:
         seconds = int(about.runs["quick_seconds"])
         common.update({"duration": f"{seconds} s", "measure.from": f"{seconds // 3} s"})
         # What would begin after the end does not.
         common.update(_shortened(table, seconds))
 
-    def put(changes: Mapping[str, object] | None = None) -> Scenario:
-        values = contestant.values(base, table, definition.queues, changes, ecn=definition.ecn)
-        return base.with_({**common, **values})
+    def put(
+        changes: Mapping[str, object] | None = None,
+        control: float = 1.0,
+        more: Mapping[str, object] | None = None,
+    ) -> Scenario:
+        values = contestant.values(
+            base, table, definition.queues, changes, ecn=definition.ecn, control=control
+        )
+        return base.with_({**common, **values, **(more or {})})
 
     if definition.sensitivity:
         yield Cell(definition.id, "", contestant.id), put()
@@ -160,8 +175,25 @@ def _cells(
                 continue
             yield Cell(definition.id, "", contestant.id, (name, str(value))), changed
         return
+    beside = definition.beside
+    turns = definition.control or (beside is not None and beside.control is not None)
+    if turns and not contestant.control:
+        if contestant.id != DROP_TAIL:
+            raise _NoControlError("no parameter sets its delay")
+        # Drop-tail stands beside the others, as it is.
+        for variant in definition.variants:
+            yield Cell(definition.id, variant, contestant.id), put()
+        return
     for variant in definition.variants:
-        made = put()
+        if definition.control:
+            made = put(control=float(variant))
+        elif beside is not None and beside.contestants:
+            (other,) = contestants_named([variant])
+            made = put(more=other.queues(base, table, [beside.queue]))
+        elif beside is not None and beside.control is not None:
+            made = put(more=contestant.queues(base, table, [beside.queue], control=beside.control))
+        else:
+            made = put()
         if definition.vary is not None:
             made = made.set(definition.vary["key"], variant)
         yield Cell(definition.id, variant, contestant.id), made
@@ -303,7 +335,7 @@ class Suite:
             "title": made.about.title,
             "version": self.version,
             "quick": made.quick,
-            "tcp": made.tcp,
+            "tcp": {"id": made.tcp.id, "title": made.tcp.title},
             "seeds": made.seeds,
             "contestants": [{"id": c.id, "title": c.title, "text": c.text} for c in made.contestants],
             "absent": made.to_json()["absent"],
@@ -357,7 +389,7 @@ def suite(
     """Run every scenario of a suite for every contestant; write the report to `<out>/<name>`.
 
     `aqms` are contestants by name (default: all; drop-tail is always there), `scenarios` names or sections,
-    `tcp` the congestion control in place of NewReno with SACK, `files` a folder of experiment files as
+    `tcp` what standard senders have, one of the suite's by name, `files` a folder of experiment files as
     `write_files` writes them. `jobs` is the number of threads; it changes nothing of the report.
 
     Raises what `plan` raises, and KeyboardInterrupt when interrupted; `cache` has what is finished.

@@ -12,7 +12,19 @@ from typing import Any
 
 from ..scenario import Scenario, ScenarioError, load
 
-__all__ = ["SUITES", "About", "Definition", "Phase", "UnknownScenarioError", "choose", "read", "write_files"]
+__all__ = [
+    "SUITES",
+    "About",
+    "Beside",
+    "Definition",
+    "Phase",
+    "Tcp",
+    "UnknownScenarioError",
+    "UnknownTcpError",
+    "choose",
+    "read",
+    "write_files",
+]
 
 HERE = Path(__file__).parent
 SUITES = ("rfc7928",)
@@ -26,6 +38,38 @@ class UnknownScenarioError(LookupError):
         near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.4)
         hint = f'did you mean "{near[0]}"? ' if near else ""
         super().__init__(f'there is no scenario "{name}": {hint}Choose from {", ".join(known)}')
+
+
+class UnknownTcpError(LookupError):
+    """No TCP of that name."""
+
+    def __init__(self, name: str, known: Sequence[Tcp]) -> None:
+        there = ", ".join(f"{t.id} ({t.title})" for t in known)
+        super().__init__(
+            f'there is no TCP "{name}" for congestion control: choose from {there};'
+            " or write files by --files, and change them"
+        )
+
+
+@dataclass(frozen=True)
+class Tcp:
+    """A TCP that standard senders can have."""
+
+    id: str
+    title: str
+    #: What it changes in an experiment.
+    set: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is put before another queue of a scenario, where contestants are put before its own."""
+
+    queue: str
+    #: The contestant itself, with this factor of the parameter that sets its delay; or
+    control: float | None = None
+    #: each of these in turn.
+    contestants: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -65,6 +109,9 @@ class Definition:
     vary: Mapping[str, Any] | None = None
     #: Factors of every numeric parameter of a discipline.
     sensitivity: Sequence[float] = ()
+    #: Factors of the one parameter that sets a discipline's delay.
+    control: Sequence[float] = ()
+    beside: Beside | None = None
     ecn: bool = False
     #: The congestion control that its senders need.
     needs: str = ""
@@ -74,7 +121,11 @@ class Definition:
     @property
     def variants(self) -> Sequence[str]:
         """Values of what is varied; one without a name where nothing is."""
-        return self.vary["values"] if self.vary else ("",)
+        if self.vary:
+            return tuple(self.vary["values"])
+        if self.beside is not None and self.beside.contestants:
+            return self.beside.contestants
+        return tuple(f"{factor:g}" for factor in self.control) or ("",)
 
 
 @dataclass(frozen=True)
@@ -87,6 +138,17 @@ class About:
     epsilon: float
     runs: Mapping[str, Any]
     definitions: Sequence[Definition] = field(default_factory=tuple)
+    #: What standard senders can have; the first unless another is asked for.
+    tcps: Sequence[Tcp] = field(default_factory=tuple)
+
+    def tcp(self, name: str | None) -> Tcp:
+        """One of them by name; as the files have it if left out. Raises `UnknownTcpError`."""
+        if name is None:
+            return self.tcps[0] if self.tcps else Tcp("files", "as the files have it", {})
+        for tcp in self.tcps:
+            if tcp.id == name:
+                return tcp
+        raise UnknownTcpError(name, self.tcps)
 
     def text(self, definition: Definition) -> str:
         """The experiment file of a scenario."""
@@ -128,10 +190,13 @@ def read(name: str, folder: Path | None = None) -> About:
         phases = [Phase(p["name"], p["from"], p["to"], p["every"]) for p in given.pop("phases", ())]
         given.setdefault("file", given["id"])
         try:
+            if "beside" in given:
+                given["beside"] = Beside(**given["beside"])
             made.append(Definition(**given, phases=phases))
         except TypeError as error:
             raise ValueError(f"{folder / _TABLE}, scenario {one.get('id')}: {error}") from None
-    return About(name, table["title"], folder, float(table["epsilon"]), table["runs"], tuple(made))
+    tcps = tuple(Tcp(**one) for one in table.get("tcp", ()))
+    return About(name, table["title"], folder, float(table["epsilon"]), table["runs"], tuple(made), tcps)
 
 
 def choose(about: About, names: Sequence[str] | None) -> list[Definition]:
