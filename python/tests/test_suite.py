@@ -19,9 +19,12 @@ from inprofile.suite import (
     suite,
     write_files,
 )
+from inprofile.suite.coexistence import _shade
 from inprofile.suite.contestants import _scaled, left_out, settings
 from inprofile.suite.ellipse import ellipse
+from inprofile.suite.matrix import Matrix, periods
 from inprofile.suite.measure import _TITLES, better, title
+from inprofile.suite.published import published
 from inprofile.suite.scenarios import Phase
 
 ABOUT = read("rfc7928")
@@ -271,3 +274,52 @@ def test_the_command_says_what_it_would_run(capsys: pytest.CaptureFixture[str]) 
         main(["suite", "rfc2544"])
     assert left.value.code == 2
     assert "write rfc7928" in capsys.readouterr().err
+
+
+def test_a_map_has_every_pair_at_every_rate_and_round_trip() -> None:
+    about = read("l4s")
+    d = next(d for d in about.definitions if d.id == "map")
+    assert d.matrix is not None
+    points = list(d.matrix.points())
+    assert len(points) == len(d.matrix.pairs) * len(d.matrix.rates) * len(d.matrix.rtts)
+    # RFC 9438, Eq. 2: half of 1 Gbit/s and 175 ms are 7292 packets, K = (7292 · 0.3/0.4)^(1/3) = 17.6 s.
+    assert periods(1e9, 0.16) == (18.0, 18.0)
+    with pytest.raises(UnknownTcpError, match="leave --tcp out"):
+        about.tcp("linux")
+
+
+def test_a_point_of_the_map_is_what_it_says() -> None:
+    made = plan("l4s", aqms=["dualpi2"], scenarios=["map"], quick=True)
+    found = {(c.contestant, c.variant): s for c, s in made.work.items()}
+    effective = found["dualpi2", "reno/cubic, 50 Mbit/s, 80 ms"].check().effective
+    link, *_ = effective["links"]
+    # 250 ms of 50 Mbit/s.
+    assert (link["rate"], link["queue"]["limit"]["bytes"]) == ("50 Mbit/s", 1_562_500)
+    a, b = effective["flows"]
+    assert (a["tcp"]["congestion"], b["tcp"]["congestion"]) == ("sack", "cubic")
+    assert a["rtt"] == b["rtt"] == "80 ms"
+    assert a["tcp"]["window"] > 1.2 * 50e6 * 0.33 / 12000
+
+
+def test_two_of_a_kind_are_run_in_one_order_only() -> None:
+    matrix = Matrix([["x", "x"], ["x", "y"]], ["1 Mbit/s"], ["1 ms/2 ms", "2 ms/1 ms"], "9 ms", {})
+    assert [p.name for p in matrix.points()] == [
+        "x/x, 1 Mbit/s, 1 ms/2 ms",
+        "x/y, 1 Mbit/s, 1 ms/2 ms",
+        "x/y, 1 Mbit/s, 2 ms/1 ms",
+    ]
+
+
+def test_published_points_are_of_the_map() -> None:
+    about = read("l4s")
+    points = {p.name for d in about.definitions if d.matrix for p in d.matrix.points()}
+    known = published(about.folder)
+    assert known
+    assert {p.aqm for p in known} <= set(about.contestants)
+    assert sum(p.point.name in points for p in known) > 60
+    assert all(a > 0 and b > 0 for p in known for a, b in p.goodput)
+
+
+def test_a_balance_is_shaded_by_who_has_more() -> None:
+    assert _shade((0, 0, 0), 0.0) == "background:rgb(255,255,255);color:#111"
+    assert _shade((33, 102, 172), 1.0) == "background:rgb(33,102,172);color:#fff"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @guarded
 def suite(
-    name: Annotated[str, typer.Argument(metavar="SUITE", help="Which: rfc7928.")] = "rfc7928",
+    name: Annotated[str, typer.Argument(metavar="SUITE", help="Which: rfc7928 or l4s.")] = "rfc7928",
     aqm: Annotated[
         str | None,
         typer.Option(
@@ -49,13 +49,13 @@ def suite(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What standard senders have: newreno (recovery as in Linux; the default), linux (CUBIC), rfc"
-            " or rfc-cubic.",
+            help="What rfc7928's standard senders have: newreno (recovery as in Linux; the default), linux"
+            " (CUBIC), rfc or rfc-cubic.",
             show_default=False,
         ),
     ] = None,
     seeds: Annotated[
-        str | None, typer.Option(metavar="N", help="Seeds 1 … N; default: 10, with --quick 2.")
+        str | None, typer.Option(metavar="N", help="Seeds 1 … N; default: 10 (l4s: 5), with --quick 2.")
     ] = None,
     files: Annotated[
         Path | None,
@@ -77,7 +77,7 @@ def suite(
     yes: Yes = False,
     json_: Json = False,
 ) -> None:
-    """Run RFC 7928's scenarios for every queue discipline, beside drop-tail; write the report."""
+    """Run RFC 7928's scenarios, or L4S's coexistence map, for every queue discipline; write the report."""
     from ..suite import (
         CACHE,
         SUITES,

@@ -18,9 +18,11 @@ from ..report.curves import frontier, lines
 from ..report.page import Charts, environment, page_parts
 from ..report.shapes import Spec, chart_of, colour_of, fill, scheme_colour, scheme_mark, shape, short
 from ..storage import replace_text
+from .coexistence import beside_published, maps, overview
 from .contestants import DROP_TAIL, Contestant
 from .ellipse import ellipse
 from .measure import CURVE, better, title, unit
+from .published import Published, published
 from .run import Entry, Suite
 from .scenarios import Definition, write_files
 
@@ -76,6 +78,8 @@ def figure(entry: Entry, name: str) -> str:
 
 def tables(suite: Suite, definition: Definition) -> Iterator[dict[str, Any]]:
     """For each variant: heading and rows, drop-tail first."""
+    if definition.matrix is not None:
+        return
     if definition.sensitivity:
         yield _sensitivity(suite, definition)
         return
@@ -198,6 +202,8 @@ def checklist(suite: Suite) -> list[dict[str, Any]]:
     """RFC 7928, Figure 4: each scenario with drop-tail's figures, and who does better at no less goodput."""
     rows = []
     for definition in suite.plan.definitions:
+        if definition.matrix is not None:
+            continue
         row: dict[str, Any] = {"definition": definition, "why": suite.plan.absent.get((definition.id, ""))}
         entries = [e for v in definition.variants for e in suite.entries(definition, v)]
         of_drop_tail = [e for e in entries if e.cell.contestant == DROP_TAIL]
@@ -240,11 +246,24 @@ def as_text(suite: Suite) -> str:
         for r in checklist(suite)
     ]
     heading = [
-        "scenario", "RFC 7928", "drop-tail: 99th percentile of delay", "its goodput",
+        "scenario", made.about.words["weight"], "drop-tail: 99th percentile of delay", "its goodput",
         "less mean delay, with no less goodput", "least 99th percentile",
     ]  # fmt: skip
-    parts = ["\n".join(head), text_table(heading, body)]
+    parts = ["\n".join(head), *([text_table(heading, body)] if body else [])]
     for definition in made.definitions:
+        if definition.matrix is not None and (rows := overview(suite, definition)):
+            heads = [
+                "",
+                "",
+                "median ratio",
+                "least to greatest",
+                "between 1/2 and 2",
+                "longest wait of the first",
+            ]
+            heads += ["… of the second", "least utilisation"]
+            parts.append(
+                f"{definition.section} {definition.id}: {definition.text}\n{text_table(heads, rows)}"
+            )
         for table in tables(suite, definition):
             name = f"{definition.section} {definition.id}" + (
                 f", {table['variant']}" if table["variant"] else ""
@@ -263,6 +282,7 @@ def render(suite: Suite) -> str:
     """The whole page as HTML; it needs no network and no other file."""
     charts: Charts = {}
     titles = [c.title for c in suite.plan.contestants]
+    known = published(suite.plan.about.folder)
     views = [
         {
             "definition": d,
@@ -271,6 +291,7 @@ def render(suite: Suite) -> str:
             "absent": [(suite.title(c), why) for (s, c), why in suite.plan.absent.items() if s == d.id and c],
             "file": suite.plan.about.text(d),
             "charts": list(_charts(suite, d, titles, charts)),
+            **_mapped(suite, d, known),
         }
         for d in suite.plan.definitions
     ]
@@ -282,17 +303,31 @@ def render(suite: Suite) -> str:
             views=views,
             checklist=checklist(suite),
             settings=settings_table(suite),
+            words=suite.plan.about.words,
             legend=list(zip(titles, colour_of(titles), strict=True)),
             **page_parts(charts),
         )
     )
 
 
+def _mapped(suite: Suite, definition: Definition, known: Sequence[Published]) -> dict[str, Any]:
+    """Maps of a scenario that is a matrix, and what was published; empty lists of others."""
+    if definition.matrix is None:
+        return {"maps": [], "overview": [], "published": [], "sources": []}
+    beside = beside_published(suite, definition, known)
+    return {
+        "maps": list(maps(suite, definition)),
+        "overview": overview(suite, definition),
+        "published": beside,
+        "sources": list({r["source"].id: r["source"] for r in beside}.values()),
+    }
+
+
 def _charts(
     suite: Suite, definition: Definition, titles: Sequence[str], charts: Charts
 ) -> Iterator[dict[str, str]]:
     """Delay over goodput with ellipses, the delay's distribution, and both over time where phases differ."""
-    if definition.sensitivity:
+    if definition.sensitivity or definition.matrix is not None:
         return
     if definition.control:
         charts[f"{definition.id}-frontier"] = _frontier(suite, definition, titles)

@@ -17,6 +17,7 @@ from ..measures import Measures
 from ..scenario import Scenario, ScenarioError
 from ..stats import Estimate, Paired, estimate, estimated, paired
 from . import measure as _measure
+from . import waits as _waits
 from .contestants import DROP_TAIL, Contestant, settings
 from .contestants import choose as contestants_of
 from .contestants import named as contestants_named
@@ -26,6 +27,8 @@ from .scenarios import choose as scenarios_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+
+    from ..results import Result
 
 __all__ = ["CACHE", "Cell", "Entry", "Plan", "Suite", "plan", "suite"]
 
@@ -113,7 +116,7 @@ def plan(
     """
     about = read(name, files)
     senders = about.tcp(tcp)
-    chosen = contestants_of(aqms)
+    chosen = contestants_of(aqms if aqms is not None else about.contestants or None)
     definitions = scenarios_of(about, scenarios)
     work: dict[Cell, Scenario] = {}
     absent: dict[tuple[str, str], str] = {}
@@ -126,6 +129,8 @@ def plan(
         except ScenarioError as error:
             absent[definition.id, ""] = f"--tcp {senders.id}: {error.problems[0].problem}"
             continue
+        if definition.matrix is not None:
+            absent.update(_missing_pairs(about, definition))
         for contestant in chosen:
             try:
                 work.update(_cells(about, definition, contestant, senders, quick))
@@ -135,6 +140,24 @@ def plan(
                 absent[definition.id, contestant.id] = error.problems[0].problem
     runs = about.runs["quick_seeds" if quick else "seeds"]
     return Plan(about, definitions, chosen, seeds or runs, quick, senders, work, absent)
+
+
+def _missing_pairs(about: About, definition: Definition) -> Iterator[tuple[tuple[str, str], str]]:
+    """Pairs of which this version lacks a sender, and why."""
+    assert definition.matrix is not None  # noqa: S101 (whoever asks has looked)
+    base = about.load(definition)
+    lacking: dict[str, str] = {}
+    for name in dict.fromkeys(name for pair in definition.matrix.pairs for name in pair):
+        try:
+            base.with_({"flows.a.tcp": dict(about.senders[name].tcp)})
+        except ScenarioError as error:
+            problem = error.problems[0].problem
+            lacking[name] = (
+                f"this version has no {about.senders[name].title}" if problem == "unknown choice" else problem
+            )
+    for a, b in definition.matrix.pairs:
+        if missing := [name for name in (a, b) if name in lacking]:
+            yield (definition.id, f"{a}/{b}"), lacking[missing[0]]
 
 
 class _NoControlError(ValueError):
@@ -163,6 +186,17 @@ def _cells(
         )
         return base.with_({**common, **values, **(more or {})})
 
+    if definition.matrix is not None:
+        missing = {pair for (_, pair), _ in _missing_pairs(about, definition)}
+        seconds = int(about.runs["quick_seconds"]) if quick else 0
+        for point in definition.matrix.points(quick):
+            if f"{point.a}/{point.b}" not in missing:
+                at = base.with_(definition.matrix.changes(point, about.senders, seconds))
+                values = contestant.values(
+                    at, definition.matrix.table(point, table), definition.queues, ecn=definition.ecn
+                )
+                yield Cell(definition.id, point.name, contestant.id), at.with_(values)
+        return
     if definition.sensitivity:
         yield Cell(definition.id, "", contestant.id), put()
         link = next(k for k in put().check().effective["links"] if k["name"] == "bottleneck")
@@ -325,7 +359,7 @@ class Suite:
 
     def title(self, contestant: str) -> str:
         """A contestant's name as people write it."""
-        return next(c.title for c in self.plan.contestants if c.id == contestant)
+        return next((c.title for c in self.plan.contestants if c.id == contestant), contestant)
 
     def to_json(self) -> dict[str, Any]:
         """What `suite --json` prints."""
@@ -407,9 +441,17 @@ def suite(
             tell(before + done, made.runs, what)
 
         ways = [*also, list(definition.measures), [repr(p) for p in definition.phases]]
+        by_group = any(m.startswith("delay_") and ":" in m for m in definition.measures)
+        if by_group:
+            ways.append(inspect.getsource(_waits))
+
+        def reduced(_: int, result: Result, d: Definition = definition, more: bool = by_group) -> Measures:
+            kept = _measure.measure(result, d)
+            return Measures(kept.seeds, {**kept.values, **_waits.waits(result)}, {}) if more else kept
+
         measured = measure_all(
             [Experiment(made.work[cell], made.seeds, ways) for cell in cells],
-            lambda _, result, d=definition: _measure.measure(result, d),  # type: ignore[misc]
+            reduced,
             jobs=jobs,
             cache=None if cache is None else Path(cache),
             progress=told,

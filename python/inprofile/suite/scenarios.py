@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..scenario import Scenario, ScenarioError, load
+from .matrix import Matrix, Sender
 
 __all__ = [
     "SUITES",
@@ -27,7 +28,7 @@ __all__ = [
 ]
 
 HERE = Path(__file__).parent
-SUITES = ("rfc7928",)
+SUITES = ("rfc7928", "l4s")
 _TABLE = "suite.toml"
 
 
@@ -46,7 +47,9 @@ class UnknownTcpError(LookupError):
     def __init__(self, name: str, known: Sequence[Tcp]) -> None:
         there = ", ".join(f"{t.id} ({t.title})" for t in known)
         super().__init__(
-            f'there is no TCP "{name}" for congestion control: choose from {there};'
+            f'there is no TCP "{name}": choose from {there}; or write files by --files, and change them'
+            if known
+            else f'--tcp "{name}": this suite\'s experiments have senders of their own; leave --tcp out,'
             " or write files by --files, and change them"
         )
 
@@ -112,17 +115,27 @@ class Definition:
     #: Factors of the one parameter that sets a discipline's delay.
     control: Sequence[float] = ()
     beside: Beside | None = None
+    matrix: Matrix | None = None
     ecn: bool = False
     #: The congestion control that its senders need.
     needs: str = ""
+    #: What it is called; its name if left out.
+    title: str = ""
     #: Not shortened by a quick suite.
     whole: bool = False
+
+    @property
+    def heading(self) -> str:
+        """Its section and name, or what it is called."""
+        return self.title or f"{self.section} {self.id.replace('-', ' ').capitalize()}"
 
     @property
     def variants(self) -> Sequence[str]:
         """Values of what is varied; one without a name where nothing is."""
         if self.vary:
             return tuple(self.vary["values"])
+        if self.matrix is not None:
+            return [point.name for point in self.matrix.points()]
         if self.beside is not None and self.beside.contestants:
             return self.beside.contestants
         return tuple(f"{factor:g}" for factor in self.control) or ("",)
@@ -140,11 +153,19 @@ class About:
     definitions: Sequence[Definition] = field(default_factory=tuple)
     #: What standard senders can have; the first unless another is asked for.
     tcps: Sequence[Tcp] = field(default_factory=tuple)
+    #: Of pairs: congestion controls by name.
+    senders: Mapping[str, Sender] = field(default_factory=dict)
+    #: Who takes part unless others are named; empty for everybody.
+    contestants: Sequence[str] = ()
+    #: What its page says: heading, contestants, checklist, weight, notes.
+    words: Mapping[str, Any] = field(default_factory=dict)
 
     def tcp(self, name: str | None) -> Tcp:
         """One of them by name; as the files have it if left out. Raises `UnknownTcpError`."""
         if name is None:
-            return self.tcps[0] if self.tcps else Tcp("files", "as the files have it", {})
+            return self.tcps[0] if self.tcps else Tcp("files", "as each experiment has them", {})
+        if not self.tcps:
+            raise UnknownTcpError(name, ())
         for tcp in self.tcps:
             if tcp.id == name:
                 return tcp
@@ -192,11 +213,18 @@ def read(name: str, folder: Path | None = None) -> About:
         try:
             if "beside" in given:
                 given["beside"] = Beside(**given["beside"])
+            if "matrix" in given:
+                given["matrix"] = Matrix(**given["matrix"])
             made.append(Definition(**given, phases=phases))
         except TypeError as error:
             raise ValueError(f"{folder / _TABLE}, scenario {one.get('id')}: {error}") from None
     tcps = tuple(Tcp(**one) for one in table.get("tcp", ()))
-    return About(name, table["title"], folder, float(table["epsilon"]), table["runs"], tuple(made), tcps)
+    senders = {one["id"]: Sender(**one) for one in table.get("senders", ())}
+    runs = dict(table["runs"])
+    everybody = tuple(runs.pop("contestants", ()))
+    epsilon = float(table["epsilon"])
+    title, words = table["title"], table["page"]
+    return About(name, title, folder, epsilon, runs, tuple(made), tcps, senders, everybody, words)
 
 
 def choose(about: About, names: Sequence[str] | None) -> list[Definition]:

@@ -1,0 +1,131 @@
+"""Two senders on a link, over rates and round trips: the experiments of a coexistence map.
+
+How long a run takes follows from its link: CUBIC needs K = ∛(W(1 − β)/C) from one loss to the next, where W
+is half of what path and queue hold (RFC 9438, Eq. 2). A run has K to come to its shares and is measured over
+K at least; on slow links for as long as is cheap, so that a figure is no accident of a few losses.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..quantity import bits_per_second
+
+__all__ = ["Matrix", "Point", "Sender", "periods"]
+
+#: RFC 9438 §4.6 and §5: β_cubic and C, in segments per second³.
+_BETA, _C = 0.7, 0.4
+_PACKET = 1500
+#: Where an AQM holds its queue, in seconds: what W has besides the path.
+_QUEUE = 0.015
+#: Seconds at least before, and within, the measured window; packets and seconds that are cheap.
+_BEFORE, _WITHIN, _PACKETS, _CHEAP = 5.0, 10.0, 100_000, 60.0
+
+
+@dataclass(frozen=True)
+class Sender:
+    """A congestion control as a group's `tcp` has it."""
+
+    id: str
+    title: str
+    tcp: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Point:
+    """Two senders, a link's rate and their round trips."""
+
+    a: str
+    b: str
+    rate: str
+    #: Of both; or of a and of b: "10 ms/160 ms".
+    rtt: str
+
+    @property
+    def name(self) -> str:
+        """What it is called where variants are.
+
+        >>> Point("prague", "cubic", "50 Mbit/s", "20 ms").name
+        'prague/cubic, 50 Mbit/s, 20 ms'
+        """
+        return f"{self.a}/{self.b}, {self.rate}, {self.rtt}"
+
+    @property
+    def rtts(self) -> tuple[str, str]:
+        """Round trips of a and of b."""
+        a, _, b = self.rtt.partition("/")
+        return a, b or a
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Pairs of senders over rates and round trips."""
+
+    pairs: Sequence[Sequence[str]]
+    rates: Sequence[str]
+    rtts: Sequence[str]
+    #: How long the queue may get, in time on the link.
+    buffer: str
+    #: Rates and round trips of a quick suite.
+    quick: Mapping[str, Sequence[str]]
+
+    def points(self, quick: bool = False) -> Iterator[Point]:
+        """Every one, by pair, rate and round trip."""
+        rates, rtts = (self.quick["rates"], self.quick["rtts"]) if quick else (self.rates, self.rtts)
+        for a, b in self.pairs:
+            for rate in rates:
+                for rtt in rtts:
+                    point = Point(a, b, rate, rtt)
+                    first, second = map(_seconds, point.rtts)
+                    # Of two of the same kind, the longer round trip first is the mirror of the other.
+                    if a != b or first <= second:
+                        yield point
+
+    def changes(self, point: Point, senders: Mapping[str, Sender], quick: int = 0) -> dict[str, object]:
+        """What a point changes in the experiment; `quick` are the seconds of a quick run, or 0."""
+        rate = bits_per_second(point.rate)
+        rtts = [_seconds(text) for text in point.rtts]
+        before, within = (quick / 3, 2 * quick / 3) if quick else periods(rate, max(rtts))
+        full = rate * (max(rtts) + _seconds(self.buffer)) / 8 / _PACKET
+        changes: dict[str, object] = {
+            "duration": f"{before + within:g} s",
+            "measure.from": f"{before:g} s",
+            "tcp.window": f"{math.ceil(1.2 * full) + 20} packets",
+            "tcp.jitter": f"{8e9 * _PACKET / rate:g} ns",
+            "links.bottleneck.rate": point.rate,
+            "links.bottleneck.delay": "1 ms",
+        }
+        for group, sender, rtt in zip("ab", (point.a, point.b), point.rtts, strict=True):
+            changes[f"flows.{group}.tcp"] = dict(senders[sender].tcp)
+            changes[f"flows.{group}.rtt"] = rtt
+            changes[f"flows.{group}.join.rate"] = f"{10 * rate:.0f} bit/s"
+        return changes
+
+    def table(self, point: Point, table: Mapping[str, Any]) -> dict[str, Any]:
+        """The experiment's text with the link's rate and limit, for those who are put before it."""
+        made = copy.deepcopy(dict(table))
+        link = next(one for one in made["links"] if one["name"] == "bottleneck")
+        link["rate"] = point.rate
+        link["queue"]["limit"] = f"{bits_per_second(point.rate) * _seconds(self.buffer) / 8:.0f} B"
+        return made
+
+
+def periods(rate: float, rtt: float) -> tuple[float, float]:
+    """Seconds before and within the measured window, for bit/s and a round trip in seconds; whole seconds.
+
+    >>> periods(10e6, 0.02), periods(1e9, 0.16)
+    ((5.0, 60.0), (18.0, 18.0))
+    """
+    w = rate * (rtt + _QUEUE) / 2 / 8 / _PACKET
+    k = math.cbrt(w * (1 - _BETA) / _C)
+    cheap = min(_CHEAP, _PACKETS * 8 * _PACKET / rate)
+    return float(math.ceil(max(_BEFORE, k))), float(math.ceil(max(_WITHIN, k, cheap)))
+
+
+def _seconds(text: str) -> float:
+    amount, unit = text.split()
+    return float(amount) * {"s": 1.0, "ms": 1e-3, "us": 1e-6}[unit]
