@@ -46,6 +46,7 @@ def published(folder: Path) -> list[Published]:
     for source in tomllib.loads(path.read_text("utf-8"))["sources"]:
         about = Source(source["id"], source["text"], source["address"])
         for one in source["points"]:
-            point = Point(*one["pair"], one["rate"], one["rtt"])
-            found.append(Published(about, point, one["aqm"], [(a, b) for a, b in one["goodput"]]))
+            a, b = one["pair"]
+            point = Point(a, b, one["rate"], one["rtt"])
+            found.append(Published(about, point, one["aqm"], [(x, y) for x, y in one["goodput"]]))
     return found
