@@ -315,7 +315,7 @@ def test_from_the_command_to_the_page_the_same_on_one_thread_and_two(folder: Pat
     assert pages["1"] == pages["2"]
     found = json.loads(pages["1"][0])
     (study,) = found["studies"]
-    assert len(study["frontiers"]) == 11 * 3
+    assert len(study["frontiers"]) == 15 * 3
     assert set(study["winners"]) == {"met", "kept", "fairness", "utilisation"}
     assert set(study["winners"]["kept"]["differences"]) < {s["id"] for s in found["schemes"]}
     [advised] = json.loads((folder / "out-1" / "compare" / "results.json").read_text("utf-8"))["advice"]
@@ -350,6 +350,6 @@ def test_interrupted_it_says_how_to_go_on(folder: Path, monkeypatch: pytest.Monk
 
 def test_every_scheme_says_what_it_is() -> None:
     assert all(len(s["text"]) > 20 for s in about()["schemes"])
-    assert len({s.title for s in choose()}) == len(choose()) == 11
+    assert len({s.title for s in choose()}) == len(choose()) == 15
     with pytest.raises(entries.UnknownSchemeError, match='no scheme "zzz": Choose from drop-tail'):
         choose(["zzz"])

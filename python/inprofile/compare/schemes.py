@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["HERE", "NoContractError", "Place", "Scheme", "UnknownSchemeError", "about", "choose", "lengths"]
 
 HERE = Path(__file__).parent
-#: A length in schemes.toml: so many T.
-_LENGTH = re.compile(r"([0-9.]+) T")
+#: A length in schemes.toml: so many T, in packets or, where a discipline wants a time, as time.
+_LENGTH = re.compile(r"([0-9.]+)(?:/([0-9]+))? T( as time)?")
 #: In place of a rate: the measured link's.
 _LINK_RATE = "link rate"
 
@@ -84,7 +84,8 @@ class Scheme:
         match = _LENGTH.fullmatch(value) if isinstance(value, str) else None
         if match is None:
             return value
-        return f"{float(match[1]) * length / place.packet_time:.6g} packets"
+        amount = float(match[1]) / float(match[2] or 1) * length
+        return f"{1e3 * amount:.6g} ms" if match[3] else f"{amount / place.packet_time:.6g} packets"
 
     def values(self, place: Place, length: float) -> dict[str, object]:
         """Overrides that put the scheme in its place, with a T of `length` seconds."""

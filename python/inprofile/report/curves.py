@@ -12,9 +12,11 @@ import altair as alt
 
 from .shapes import PAPER, Spec, chart_of, fill, rounded, scheme_colour, scheme_dash, scheme_mark, shape
 
-__all__ = ["curve", "frontier", "lines"]
+__all__ = ["WIDE", "curve", "frontier", "lines"]
 
 Rows = Sequence[Mapping[str, Any]]
+#: For what is a few units for most and hundreds for some: linear up to about 5, then logarithmic.
+WIDE = alt.Scale(type="symlog", constant=5, zero=True, nice=True)
 
 
 def _scale(log: bool, zero: bool) -> alt.Scale:
@@ -131,8 +133,9 @@ def frontier(
 
 
 @shape
-def _lines_shape(names: tuple[str, ...], x: str, y: str, height: int) -> Any:
-    across = alt.X("x:Q", title=x, scale=alt.Scale(nice=False, zero=False), axis=alt.Axis(tickCount=6))
+def _lines_shape(names: tuple[str, ...], x: str, y: str, height: int, wide: bool) -> Any:
+    scale = WIDE if wide else alt.Scale(nice=False, zero=False)
+    across = alt.X("x:Q", title=x, scale=scale, axis=alt.Axis(tickCount=6))
     up = alt.Y("y:Q", title=y, axis=alt.Axis(tickCount=5))
     tips = [alt.Tooltip("scheme:N", title="line"), alt.Tooltip("x:Q", title=x), alt.Tooltip("y:Q", title=y)]
     made = chart_of("rows").mark_line(strokeWidth=1.2, opacity=0.9)
@@ -145,6 +148,11 @@ def _lines_shape(names: tuple[str, ...], x: str, y: str, height: int) -> Any:
     ).properties(width="container", height=height)
 
 
-def lines(rows: Rows, names: Sequence[str], *, x: str, y: str, height: int = 190) -> Spec:
-    """Plot several lines of one run, such as every flow's window: `rows` have scheme (the line), x and y."""
-    return fill(_lines_shape(tuple(names), x, y, height), None, rows=rounded(rows, ("scheme", "x", "y")))
+def lines(rows: Rows, names: Sequence[str], *, x: str, y: str, height: int = 190, wide: bool = False) -> Spec:
+    """Plot several lines of one run, such as every flow's window: `rows` have scheme (the line), x and y.
+
+    `wide` is for an x of which most is small: see `WIDE`.
+    """
+    return fill(
+        _lines_shape(tuple(names), x, y, height, wide), None, rows=rounded(rows, ("scheme", "x", "y"))
+    )

@@ -186,7 +186,7 @@ def contestants() -> tuple[Contestant, ...]:
     >>> [c.id for c in contestants()][:3]
     ['drop-tail', 'red', 'rio']
     """
-    known = schemes()
+    known = [s for s in schemes() if _stands(s)]
     made = []
     for s in known:
         aqm = str(s.queue["aqm"])
@@ -205,7 +205,12 @@ def contestants() -> tuple[Contestant, ...]:
 
 def _standing() -> set[str]:
     """Disciplines that schemes stand for."""
-    return {str(s.queue["aqm"]) for s in schemes()}
+    return {str(s.queue["aqm"]) for s in schemes() if _stands(s)}
+
+
+def _stands(scheme: Scheme) -> bool:
+    """Whether it takes part as a scheme: a discipline with a parameter of its own for its delay is itself."""
+    return _of(str(scheme.queue["aqm"]), "control") in ("", "T")
 
 
 def _entry(name: str) -> Mapping[str, Any]:
