@@ -53,7 +53,7 @@ pub struct FlowState<C: Clock> {
     pub start: Time,
     /// When the receiver had received all of a transfer.
     pub completed: Option<Time>,
-    /// Its random numbers, if its sends are jittered.
+    /// Its random numbers, if its sends are jittered or its congestion control draws.
     pub(crate) jitter: Option<Box<Rng>>,
     /// The samples that monitors take of its receiver, if that is [computed](FlowState::with_computed_receiver).
     samples: Box<[Samples]>,
@@ -77,7 +77,7 @@ impl<C: Clock> FlowState<C> {
             | Transport::Video(config, _) => (config.segment, config.header),
             Transport::Udp(config) => (config.packet.saturating_sub(udp::HEADER), udp::HEADER),
         };
-        let jittered = transport.tcp().is_some_and(|config| config.jitter > Duration::ZERO);
+        let jittered = transport.tcp().is_some_and(|c| c.jitter > Duration::ZERO || c.congestion.draws());
         FlowState {
             class,
             forward,

@@ -44,6 +44,11 @@ impl<C: Clock, const TRACE: bool> Host for FlowHost<'_, C, TRACE> {
     }
     fn uniform(&mut self) -> f64 {
         let own = self.world.flows[self.flow as usize].jitter.as_deref_mut();
-        self.world.shared.as_mut().or(own).expect("only senders that jitter draw").uniform()
+        self.world
+            .shared
+            .as_mut()
+            .or(own)
+            .expect("only senders that jitter, or whose congestion control draws, ask")
+            .uniform()
     }
 }

@@ -32,6 +32,8 @@ inprofile_core::choice! {
         Cubic = "cubic",
         /// RFC 8257: the window is reduced by half the share of marked packets; linux only, always with ECN.
         Dctcp = "dctcp",
+        /// BBR version 3 (draft-ietf-ccwg-bbr): a model of the path's rate and round-trip time sets rate and window; linux only, paced.
+        Bbr = "bbr",
     }
 }
 
@@ -67,7 +69,7 @@ inprofile_core::params! {
         /// Whether the first two duplicate acknowledgements send a new segment each (RFC 3042). Default: true.
         limited_transmit: Option<bool>;
         /// Whether packets leave at a rate that follows from the window and the round-trip time, in trains of about a millisecond, and
-        /// not as fast as the window allows; linux only. Default: false, as in Linux without the fq discipline.
+        /// not as fast as the window allows; linux only. Default: false, as in Linux without the fq discipline; bbr: true.
         pacing: Option<bool>;
     }
 }
@@ -130,6 +132,7 @@ fn complete(tcp: &Tcp) -> Config {
         Control::NewReno => Congestion::NewReno,
         Control::Sack => Congestion::Sack,
         Control::Dctcp => Congestion::Linux(Kind::Dctcp),
+        Control::Bbr => Congestion::Linux(Kind::Bbr),
     };
     Config {
         profile: match rules {
@@ -148,7 +151,7 @@ fn complete(tcp: &Tcp) -> Config {
             .unwrap_or(Duration::from_millis(u64::from(by_profile(if linux { 200 } else { 1000 }, 200)))),
         initial_window: packets(tcp.initial_window).unwrap_or(by_profile(initial_window(segment), 2)),
         limited_transmit: tcp.limited_transmit.unwrap_or(true),
-        pacing: tcp.pacing.unwrap_or(false),
+        pacing: tcp.pacing.unwrap_or(congestion.has_rate()),
         ecn: tcp.ecn.unwrap_or(congestion.feedback() != Feedback::Echo),
     }
 }
@@ -203,7 +206,22 @@ fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
             );
         }
     }
-    if config.pacing && config.profile != Profile::Linux {
+    if config.congestion == Congestion::Linux(Kind::Bbr) && config.ecn {
+        fault(
+            section.locate("ecn"),
+            "bbr has no answer to marks (draft-ietf-ccwg-bbr §3.7), and its packets would be marked instead of dropped".into(),
+            "remove ecn",
+        );
+    }
+    if config.congestion.has_rate() && !config.pacing {
+        fault(
+            section.locate("pacing"),
+            format!("{} sets a rate, which is nothing without pacing", config.congestion.name()),
+            "remove pacing, or write congestion = \"cubic\"",
+        );
+    }
+    if config.pacing && config.profile != Profile::Linux && !matches!(config.congestion, Congestion::Linux(_))
+    {
         fault(
             section.locate("pacing"),
             "pacing without a rate: only the linux profile has one, from the window and the round-trip time"

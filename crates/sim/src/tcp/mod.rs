@@ -83,6 +83,18 @@ impl Congestion {
         }
     }
 
+    /// Whether it draws random numbers.
+    #[must_use]
+    pub fn draws(self) -> bool {
+        matches!(self, Congestion::Linux(control::Kind::Bbr))
+    }
+
+    /// Whether it has a rate of its own, and is nothing without pacing.
+    #[must_use]
+    pub fn has_rate(self) -> bool {
+        matches!(self, Congestion::Linux(control::Kind::Bbr))
+    }
+
     /// Whether acknowledgements carry SACK blocks.
     #[must_use]
     pub fn uses_sack(self) -> bool {

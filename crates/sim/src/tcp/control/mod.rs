@@ -3,6 +3,7 @@
 //!
 //! Windows are in segments, times in seconds.
 
+pub mod bbr;
 pub mod cubic;
 pub mod dctcp;
 pub mod reno;
@@ -64,6 +65,36 @@ pub struct RateSample {
     pub round_start: bool,
 }
 
+/// A segment found lost, for a control that [asks for rates](Law::wants_rate).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lost {
+    /// When it was found.
+    pub now: f64,
+    /// Its number.
+    pub segment: u32,
+    /// Segments in flight when it was sent, itself included (P.tx_in_flight).
+    pub tx_in_flight: u32,
+    /// Segments found lost since it was sent, itself included (C.lost − P.lost).
+    pub since: u64,
+    /// The sender had no data to send when it was sent (P.is_app_limited).
+    pub app_limited: bool,
+    /// Segments delivered so far (C.delivered).
+    pub delivered: u64,
+}
+
+/// What a connection begins with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Start {
+    /// When.
+    pub now: f64,
+    /// The initial window in segments.
+    pub initial_window: u32,
+    /// A full segment's payload in bytes.
+    pub segment: u32,
+    /// Uniform in [0, 1), from the flow's stream: the seed of what the control draws.
+    pub random: f64,
+}
+
 /// What the sender is doing about losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
@@ -110,6 +141,20 @@ pub trait Law {
         false
     }
 
+    /// The connection begins; only for a control that [draws](Law::wants_rate).
+    fn begin(&mut self, _start: &Start) {}
+
+    /// A segment was found lost, before the acknowledgement that showed it is [taken in](Law::acknowledged).
+    fn lost(&mut self, _lost: &Lost, _window: &Window) {}
+
+    /// The application has data again after a pause in which everything was acknowledged; the first segment is about to leave.
+    fn restarts_from_idle(&mut self, _now: f64, _window: &mut Window) {}
+
+    /// Whether the control now sends less than the path takes: rates tell nothing of the path.
+    fn limits_itself(&self) -> bool {
+        false
+    }
+
     /// Each acknowledgement. True: the control has set the window, and the sender neither grows nor reduces it.
     fn acknowledged(&mut self, _sample: &Sample, _window: &mut Window) -> bool {
         false
@@ -125,7 +170,7 @@ pub trait Law {
         false
     }
 
-    /// Whether samples have delivery rates.
+    /// Whether samples have delivery rates, and the control hears of each segment lost.
     fn wants_rate(&self) -> bool {
         false
     }
@@ -178,6 +223,8 @@ macro_rules! controls {
 }
 
 controls! {
+    /// draft-ietf-ccwg-bbr.
+    Bbr(bbr::Bbr) = "bbr",
     /// RFC 8257.
     Dctcp(dctcp::Dctcp) = "dctcp",
 }
@@ -214,6 +261,27 @@ impl Control {
     #[inline]
     pub fn acknowledged(&mut self, sample: &Sample, window: &mut Window) -> bool {
         either!(self, c => c.acknowledged(sample, window))
+    }
+
+    /// See [`Law::begin`].
+    pub fn begin(&mut self, start: &Start) {
+        either!(self, c => c.begin(start));
+    }
+
+    /// See [`Law::lost`].
+    pub fn lost(&mut self, lost: &Lost, window: &Window) {
+        either!(self, c => c.lost(lost, window));
+    }
+
+    /// See [`Law::restarts_from_idle`].
+    pub fn restarts_from_idle(&mut self, now: f64, window: &mut Window) {
+        either!(self, c => c.restarts_from_idle(now, window));
+    }
+
+    /// See [`Law::limits_itself`].
+    #[must_use]
+    pub fn limits_itself(&self) -> bool {
+        either!(self, c => c.limits_itself())
     }
 
     /// See [`Law::pacing_rate`].

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use crate::clock::Clock;
-use crate::tcp::control::RateSample;
+use crate::tcp::control::{Lost, RateSample};
 
 /// What is noted when a segment is sent (P.…).
 #[derive(Clone, Copy, Debug)]
@@ -91,9 +91,23 @@ impl<C: Clock> Delivery<C> {
         }
     }
 
-    /// Segments were found lost.
-    pub fn lost(&mut self, segments: u32) {
-        self.lost += u64::from(segments);
+    /// This segment was found lost.
+    pub fn lost(&mut self, segment: u32, now: C) -> Option<Lost> {
+        self.lost += 1;
+        let note = self.sent.get(segment.checked_sub(self.una)? as usize)?;
+        Some(Lost {
+            now: now.secs(),
+            segment,
+            tx_in_flight: note.in_flight,
+            since: self.lost - note.lost,
+            app_limited: note.app_limited,
+            delivered: self.delivered,
+        })
+    }
+
+    /// Whether the application has had no data since, or has none.
+    pub fn is_app_limited(&self) -> bool {
+        self.app_limited > 0
     }
 
     /// The application has no data, though the window has room: what is delivered until the end of the flight says nothing of the
@@ -205,7 +219,7 @@ mod tests {
                 let (segment, at) = on_the_way.pop_front().expect("a window of segments");
                 now = at;
                 if lose.contains(&segment) {
-                    d.lost(1);
+                    d.lost(segment, Exact(now));
                     continue;
                 }
                 d.arrived(segment, Exact(now));

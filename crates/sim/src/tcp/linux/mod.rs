@@ -13,7 +13,7 @@ mod rack;
 mod scoreboard;
 
 use crate::clock::Clock;
-use crate::tcp::control::{Cause, Control, Phase, Sample, Window};
+use crate::tcp::control::{Cause, Control, Phase, Sample, Start, Window};
 use crate::tcp::rfc::Ecn;
 use crate::tcp::{Ack, Config, Congestion, EcnBits, Host, Sack, Tally, TimerKind, rto::Rto};
 use delivery::Delivery;
@@ -65,6 +65,8 @@ pub struct Sender<C: Clock> {
     /// The receiver's window.
     rwnd: u32,
     initial_window: u32,
+    /// A full segment's payload in bytes.
+    segment: u32,
     state: State,
     /// Recovery ends when everything before this is acknowledged.
     recovery_point: u32,
@@ -111,6 +113,7 @@ impl<C: Clock> Sender<C> {
             ssthresh: f64::INFINITY,
             rwnd: config.window,
             initial_window: config.initial_window,
+            segment: config.segment,
             state: State::Open,
             recovery_point: 0,
             board: Scoreboard::new(),
@@ -134,6 +137,15 @@ impl<C: Clock> Sender<C> {
 
     /// The application has unlimited data.
     pub fn start<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        if self.delivery.is_some() && self.board.max() == 0 {
+            self.board.note_lost();
+            self.control.begin(&Start {
+                now: host.now().secs(),
+                initial_window: self.initial_window,
+                segment: self.segment,
+                random: host.uniform(),
+            });
+        }
         self.send(false, host);
     }
 
@@ -173,9 +185,12 @@ impl<C: Clock> Sender<C> {
             phase: self.state.phase(),
             rate,
         };
-        let mut window = Window { cwnd: self.cwnd, ssthresh: self.ssthresh };
+        let mut window = self.window();
         let decided = self.control.acknowledged(&sample, &mut window);
         (self.cwnd, self.ssthresh) = (window.cwnd, window.ssthresh);
+        if self.control.limits_itself() {
+            self.out_of_data();
+        }
         if !decided {
             self.on_echo(&ack);
         }
@@ -206,7 +221,9 @@ impl<C: Clock> Sender<C> {
             Pending::Reordering => {
                 let (_, wait) = self.detect(host.now());
                 self.recover_if_lost();
-                if let State::Recovery(prr) = &mut self.state {
+                if let State::Recovery(prr) = &mut self.state
+                    && !self.control.owns_window()
+                {
                     let pipe = self.board.in_flight();
                     self.cwnd = f64::from(pipe) + prr.allow(0, pipe, self.ssthresh, false);
                 }
@@ -272,15 +289,24 @@ impl<C: Clock> Sender<C> {
     fn detect(&mut self, now: C) -> (u32, Option<f64>) {
         let recovering = !matches!(self.state, State::Open);
         let found = self.rack.detect(&mut self.board, now, self.rto.srtt(), recovering);
-        self.note_lost(found.0);
+        self.note_lost(now);
         found
     }
 
-    /// Segments were found lost.
-    fn note_lost(&mut self, segments: u32) {
-        if let Some(delivery) = &mut self.delivery {
-            delivery.lost(segments);
+    /// Tells the control of the segments that were found lost.
+    fn note_lost(&mut self, now: C) {
+        let window = self.window();
+        let Some(delivery) = &mut self.delivery else { return };
+        while let Some(segment) = self.board.next_found() {
+            if let Some(lost) = delivery.lost(segment, now) {
+                self.control.lost(&lost, &window);
+            }
         }
+    }
+
+    /// What controls set.
+    fn window(&self) -> Window {
+        Window { cwnd: self.cwnd, ssthresh: self.ssthresh }
     }
 
     /// A loss that is not being recovered from begins a recovery.
@@ -308,12 +334,12 @@ impl<C: Clock> Sender<C> {
 
     /// The rate at which segments leave, after an acknowledgement.
     fn set_pacing_rate(&mut self, news: &News) {
+        let window = self.window();
         let Some(pacer) = &mut self.pacer else { return };
         if let Some(rtt) = news.rtt {
             pacer.measured(rtt);
         }
-        match self.control.pacing_rate(&Window { cwnd: self.cwnd, ssthresh: self.ssthresh }, self.rto.srtt())
-        {
+        match self.control.pacing_rate(&window, self.rto.srtt()) {
             Some(rate) => pacer.set_rate(rate),
             None => pacer.follow_window(self.cwnd, self.ssthresh, self.board.max() - self.board.una()),
         }
@@ -377,9 +403,8 @@ impl<C: Clock> Sender<C> {
             }
         }
         let recovering = !matches!(self.state, State::Open);
-        let lost = self.board.lost();
         self.rack.timed_out(&mut self.board, host.now(), self.rto.srtt(), recovering);
-        self.note_lost(self.board.lost() - lost);
+        self.note_lost(host.now());
         self.una_timed_out = true;
         self.state = State::Loss;
         self.recovery_point = self.board.max();
@@ -486,7 +511,22 @@ impl<C: Clock> Sender<C> {
         }
     }
 
+    /// Nothing is in flight, for want of data until now.
+    fn restart_from_idle(&mut self, now: f64) {
+        let mut window = self.window();
+        self.control.restarts_from_idle(now, &mut window);
+        self.cwnd = window.cwnd;
+        if let (Some(pacer), Some(rate)) =
+            (&mut self.pacer, self.control.pacing_rate(&window, self.rto.srtt()))
+        {
+            pacer.set_rate(rate);
+        }
+    }
+
     fn transmit<H: Host<Clock = C>>(&mut self, segment: u32, host: &mut H) {
+        if self.board.in_flight() == 0 && self.delivery.as_ref().is_some_and(|d| d.is_app_limited()) {
+            self.restart_from_idle(host.now().secs());
+        }
         let again = segment < self.board.max();
         let bits = self.ecn.as_mut().map_or(EcnBits::default(), |e| e.bits(segment, again));
         host.send(segment, bits);
@@ -551,6 +591,12 @@ impl<C: Clock> Sender<C> {
     /// Slow-start threshold in segments; infinite before the first loss.
     pub fn ssthresh(&self) -> f64 {
         self.ssthresh
+    }
+
+    /// The congestion control.
+    #[cfg(test)]
+    pub(in crate::tcp) fn control(&self) -> &Control {
+        &self.control
     }
 
     /// FlightSize, in segments.

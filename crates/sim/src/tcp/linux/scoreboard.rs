@@ -32,6 +32,8 @@ pub struct Scoreboard<C> {
     lost: u32,
     /// No segment below this is lost.
     no_lost_below: u32,
+    /// Segments found lost, where somebody asks for their numbers.
+    found: Option<VecDeque<u32>>,
 }
 
 impl<C: Clock> Scoreboard<C> {
@@ -45,7 +47,18 @@ impl<C: Clock> Scoreboard<C> {
             sacked: 0,
             lost: 0,
             no_lost_below: 0,
+            found: None,
         }
+    }
+
+    /// Notes which segments are found lost.
+    pub fn note_lost(&mut self) {
+        self.found = Some(VecDeque::new());
+    }
+
+    /// The next of those found lost since.
+    pub fn next_found(&mut self) -> Option<u32> {
+        self.found.as_mut()?.pop_front()
     }
 
     /// SND.UNA.
@@ -170,6 +183,9 @@ impl<C: Clock> Scoreboard<C> {
         if !segment.sacked && !segment.lost {
             segment.lost = true;
             self.lost += 1;
+            if let Some(found) = &mut self.found {
+                found.push_back(number);
+            }
             self.no_lost_below = self.no_lost_below.min(number);
         }
     }

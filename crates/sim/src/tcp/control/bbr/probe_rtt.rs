@@ -1,0 +1,112 @@
+//! The shortest round-trip time, and ProbeRTT (§5.3.4): once in five seconds with half of the path's volume in flight, so that queues drain
+//! and the time without them can be seen.
+
+use super::{Acked, Bbr, MIN_PIPE_CWND, State};
+
+/// BBR.MinRTTFilterLen, BBR.ProbeRTTDuration, BBR.ProbeRTTInterval (§2.16), in seconds.
+const FILTER_LEN: f64 = 10.0;
+const DURATION: f64 = 0.2;
+const INTERVAL: f64 = 5.0;
+
+/// The state of §2.16.
+#[derive(Clone, Debug)]
+pub(super) struct MinRtt {
+    /// BBR.min_rtt, and when it was measured.
+    pub(super) value: f64,
+    stamp: f64,
+    /// BBR.probe_rtt_min_delay: the shortest of the last interval.
+    recent: f64,
+    recent_stamp: f64,
+    expired: bool,
+    /// BBR.probe_rtt_done_stamp.
+    pub(super) done_at: Option<f64>,
+    round_done: bool,
+}
+
+impl Default for MinRtt {
+    fn default() -> MinRtt {
+        MinRtt {
+            value: f64::INFINITY,
+            stamp: 0.0,
+            recent: f64::INFINITY,
+            recent_stamp: 0.0,
+            expired: false,
+            done_at: None,
+            round_done: false,
+        }
+    }
+}
+
+impl MinRtt {
+    /// The connection begins.
+    pub(super) fn begin(&mut self, now: f64) {
+        self.stamp = now;
+        self.recent_stamp = now;
+    }
+}
+
+impl Bbr {
+    /// UpdateMinRTT() (§5.3.4).
+    pub(super) fn update_min_rtt(&mut self, a: &Acked) {
+        let m = &mut self.min_rtt;
+        m.expired = a.now > m.recent_stamp + INTERVAL;
+        if let Some(rtt) = a.rtt
+            && (rtt < m.recent || m.expired)
+        {
+            (m.recent, m.recent_stamp) = (rtt, a.now);
+        }
+        if m.recent < m.value || a.now > m.stamp + FILTER_LEN {
+            (m.value, m.stamp) = (m.recent, m.recent_stamp);
+        }
+    }
+
+    /// CheckProbeRTT() (§5.3.4); it may restore the window.
+    pub(super) fn check_probe_rtt(&mut self, a: &mut Acked) {
+        if self.state != State::ProbeRtt && self.min_rtt.expired && !self.idle_restart {
+            self.save_cwnd(a.cwnd);
+            self.state = State::ProbeRtt;
+            self.min_rtt.done_at = None;
+            self.stop_probe(a.rs.total);
+        }
+        if self.state == State::ProbeRtt {
+            self.handle_probe_rtt(a);
+        }
+        self.idle_restart &= a.rs.delivered == 0;
+    }
+
+    /// HandleProbeRTT() (§5.3.4).
+    fn handle_probe_rtt(&mut self, a: &mut Acked) {
+        if self.min_rtt.done_at.is_some() {
+            self.min_rtt.round_done |= self.rounds.start;
+            if self.min_rtt.round_done {
+                a.cwnd = self.check_probe_rtt_done(a.now, a.rs.total, a.cwnd);
+            }
+        } else if a.inflight <= self.probe_rtt_cwnd() {
+            self.min_rtt.done_at = Some(a.now + DURATION);
+            self.min_rtt.round_done = false;
+            self.rounds.begin(a.rs.total);
+        }
+    }
+
+    /// CheckProbeRTTDone() (§5.3.4): the window that follows.
+    pub(super) fn check_probe_rtt_done(&mut self, now: f64, delivered: u64, cwnd: f64) -> f64 {
+        if self.min_rtt.done_at.is_none_or(|done_at| now <= done_at) {
+            return cwnd;
+        }
+        self.min_rtt.recent_stamp = now;
+        // ExitProbeRTT().
+        self.reset_short_term_model();
+        if self.full_bw_reached {
+            self.start_probe_bw_down(now, delivered);
+            self.state = State::ProbeBwCruise;
+        } else {
+            self.state = State::Startup;
+        }
+        cwnd.max(self.prior_cwnd)
+    }
+
+    /// ProbeRTTCwnd() (§5.6.4).
+    pub(super) fn probe_rtt_cwnd(&self) -> f64 {
+        self.bdp(State::ProbeRtt.gains().1).max(MIN_PIPE_CWND)
+    }
+}
