@@ -1,4 +1,4 @@
-# The front door. Needs Rust (cargo), the C compiler that Rust links with, Python 3.11 or newer with venv, and make;
+# The front door. Needs Rust (cargo), the C compiler that Rust links with, Python 3.11 or newer with venv, Node with npm, and make;
 # everything else it gets itself, into .venv and target. Nothing is done twice: stamps in .venv say what is there.
 
 PYTHON ?= $(or $(shell command -v python3.11 || command -v python3),python3)
@@ -18,7 +18,7 @@ RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 help: ## Say what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: $(VENV)/.built ## Build everything into .venv; then .venv/bin/inprofile is there
+build: $(VENV)/.built $(PAGE) ## Build everything into .venv; then .venv/bin/inprofile is there
 
 reproduce: build ## Reproduce the papers: run, judge, write the report
 	@$(BIN)/inprofile reproduce
@@ -37,7 +37,7 @@ renew: build ## Make anew what is committed of atlases, verdicts and comparison 
 
 test: lint test-rust test-python ## Run every check and test
 
-lint: $(VENV)/.built
+lint: $(VENV)/.built $(PAGE)
 	$(say) "Rust: format and lints"
 	@cargo fmt --all --check
 	@cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
@@ -48,13 +48,15 @@ lint: $(VENV)/.built
 	@MYPYPATH=benches/race $(BIN)/mypy benches/race
 	@MYPYPATH=validation $(BIN)/mypy validation
 	@$(BIN)/mypy packaging/wire.py packaging/clock.py packaging/monitoring/check.py
+	$(say) "Page: types"
+	@cd web && npm run --silent check
 
 test-rust: $(VENV)/.built
 	$(call needs,ip,iproute2 is missing; tests between namespaces make their devices with it: apt-get install iproute2)
 	$(say) "Rust: tests"
 	@cargo test --quiet --locked --workspace --exclude inprofile-python
 
-test-python: $(VENV)/.built
+test-python: $(VENV)/.built $(PAGE)
 	$(say) "Python: tests"
 	@$(BIN)/pytest --quiet --numprocesses auto --dist worksteal
 
@@ -180,7 +182,7 @@ docs: build $(VENV)/.docs ## Build the documentation site into target/docs, its 
 laws: ## Write docs/requirements.md: which law is kept where, and tested by what
 	@$(PYTHON) docs/requirements.py
 
-wheel: $(VENV)/.packages ## Build the wheel into dist/, then use it where there is no Rust
+wheel: $(VENV)/.packages $(PAGE) ## Build the wheel into dist/, then use it where there is no Rust
 	$(say) "Wheel"
 	@rm -rf dist
 	@$(BIN)/maturin build --quiet --release --locked --out dist
@@ -206,7 +208,7 @@ requirements: $(VENV)/.packages ## Renew requirements*.txt from pyproject.toml
 		--constraint requirements-dev.txt --group docs -o requirements-docs.txt
 
 clean: ## Remove everything that was made
-	rm -rf $(VENV) target dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) target dist web/node_modules python/inprofile/view/page .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find python -name __pycache__ -prune -exec rm -rf {} + ; find python -name '*.so' -delete
 
 $(VENV)/.packages: requirements-dev.txt
@@ -224,6 +226,24 @@ $(VENV)/.packages: requirements-dev.txt
 $(VENV)/.docs: $(VENV)/.packages requirements-docs.txt
 	$(say) "Packages of the documentation"
 	@$(PIP) install --no-compile --require-hashes -r requirements-docs.txt
+	@touch $@
+
+# The page of inprofile view, part of the Python package. npm's own messages are of use only where it fails.
+PAGE := python/inprofile/view/page/index.html
+NODE_VERSION := $(shell sed -n 's/.*"node": ">=\([0-9.]*\)".*/\1/p' web/package.json)
+
+$(PAGE): web/node_modules/.packages web/index.html web/tsconfig.json web/vite.config.ts $(wildcard web/src/*)
+	$(say) "Page of inprofile view"
+	@cd web && npm run --silent build
+	@touch $@
+
+web/node_modules/.packages: web/package.json web/package-lock.json web/.npmrc
+	$(call needs,node,Node is missing; the page of inprofile view is built with it: apt-get install nodejs npm)
+	$(call needs,npm,npm is missing; the page of inprofile view is built with it: apt-get install npm)
+	@have=$$(node --version | tr -d v); printf '%s\n' $(NODE_VERSION) "$$have" | sort -CV || \
+		{ echo "Node $(NODE_VERSION) or newer is needed, and node is $$have" >&2; exit 1; }
+	$(say) "Packages of the page"
+	@cd web && npm ci --silent
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.packages pyproject.toml $(RUST)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,11 @@ class Provenance:
     live: tuple[Mapping[str, Any], ...] | None = None
     """Of runs with real hosts: how each kept time (seconds late at the median, the 99th percentile and at
     most), and what the kernel does otherwise. None of simulations, whose every byte follows from the rest."""
+    text: str | None = field(default=None, compare=False, repr=False)
+    """The experiment as it was written (TOML), to run it again with something changed; older results lack it.
+    Two texts of one experiment have equal provenance."""
+    overrides: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    """What `--set` changed in it."""
 
     @property
     def digest(self) -> str:
@@ -58,6 +63,9 @@ class Provenance:
         }
         if self.live is not None:
             stored["live"] = list(self.live)
+        if self.text is not None:
+            stored["text"] = self.text
+            stored["set"] = [list(pair) for pair in self.overrides]
         return stored
 
     @classmethod
@@ -71,10 +79,12 @@ class Provenance:
                 tuple(stored["seeds"]),
                 stored["version"],
                 tuple(stored["live"]) if "live" in stored else None,
+                stored.get("text"),
+                tuple((str(key), str(value)) for key, value in stored.get("set", ())),
             )
         except KeyError as missing:
             raise ResultError(f"the provenance lacks {missing}") from None
-        except TypeError:
+        except (TypeError, ValueError):
             raise ResultError(
                 "the provenance is of another kind than is written: it was changed by hand"
             ) from None

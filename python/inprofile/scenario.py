@@ -147,7 +147,29 @@ class Scenario:
         """Where results of its runs with these seeds come from: this version and this experiment."""
         from .results import Provenance
 
-        return Provenance(self.title, self.canonical, self.check().effective, seeds)
+        return Provenance(
+            self.title,
+            self.canonical,
+            self.check().effective,
+            seeds,
+            text=self._text,
+            overrides=self._overrides,
+        )
+
+    @classmethod
+    def again(cls, provenance: Provenance) -> Scenario:
+        """The experiment that a result is of, to run it again or to vary it.
+
+        Raises ResultError where the result is older than its text, or this version reads the text otherwise.
+        """
+        from .storage import ResultError
+
+        if provenance.text is None:
+            raise ResultError("the result does not hold its experiment's text: run the experiment again")
+        made = cls(provenance.text, "experiment", provenance.overrides)
+        if made.canonical != provenance.experiment:
+            raise ResultError("this version reads the experiment otherwise than the one that ran it")
+        return made
 
     def run(
         self,

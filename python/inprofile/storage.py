@@ -11,7 +11,7 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ __all__ = [
     "check_folder",
     "check_place",
     "read_folder",
+    "read_manifest",
     "write_folder",
     "write_whole",
 ]
@@ -120,14 +121,11 @@ def write_folder(folder: str | Path, tables: Mapping[str, pa.Table], provenance:
         raise
 
 
-def read_folder(folder: str | Path) -> tuple[dict[str, pa.Table], dict[str, Any]]:
-    """Tables and provenance of a result.
+def read_manifest(folder: str | Path) -> dict[str, Any]:
+    """What `inprofile.json` says of a result: its format and provenance.
 
-    Raises FileNotFoundError where there is none, ResultError where it is not whole or not of one run.
+    Raises FileNotFoundError where there is no such folder, ResultError where it holds no result.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     place = Path(folder)
     if not place.is_dir():
         raise FileNotFoundError(f"{folder}: there is no such folder of results")
@@ -139,8 +137,23 @@ def read_folder(folder: str | Path) -> tuple[dict[str, pa.Table], dict[str, Any]
         raise ResultError(f"{place / MANIFEST} cannot be read: {error}") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ResultError(f"{folder} was written in another format: run the experiment again")
+    return manifest
+
+
+def read_folder(
+    folder: str | Path, names: Sequence[str] = TABLES
+) -> tuple[dict[str, pa.Table], dict[str, Any]]:
+    """Tables (all, or those of these names) and provenance of a result.
+
+    Raises FileNotFoundError where there is none, ResultError where it is not whole or not of one run.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    place = Path(folder)
+    manifest = read_manifest(place)
     tables = {}
-    for name in TABLES:
+    for name in names:
         path = place / f"{name}.parquet"
         try:
             check_file(path)

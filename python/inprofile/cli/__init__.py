@@ -28,6 +28,7 @@ from . import (
     suite,
     sweep,
     validate,
+    view,
 )
 from .common import BAD_INPUT, INTERRUPTED, fail, shortened
 
@@ -57,6 +58,7 @@ for name, command in (
     ("compare", compare.compare),
     ("suite", suite.suite),
     ("validate", validate.validate),
+    ("view", view.view),
 ):
     app.command(name)(command)
 

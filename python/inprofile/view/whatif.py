@@ -1,0 +1,124 @@
+"""What if: an experiment run again with some values changed, quickly enough to follow a slider."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .. import _internal
+from .._runner import threads
+from ..results import Provenance, Result
+from ..scenario import Scenario
+from .answers import figures, lines
+from .knobs import knobs
+from .pack import Arrays, pack
+
+__all__ = ["MOST_PACKETS", "Superseded", "TooMuch", "WhatIf", "watched"]
+
+MOST_PACKETS = 10_000_000
+"""The most data packets one what-if may send: some seconds."""
+SAMPLES = 300
+"""As many samples over a run whose experiment has no monitors."""
+
+
+class Superseded(Exception):
+    """A run that nobody waits for any more: a newer one was asked for."""
+
+
+class TooMuch(ValueError):
+    """An experiment that is too long to be run while somebody waits."""
+
+
+def watched(scenario: Scenario, effective: Mapping[str, Any]) -> Scenario:
+    """The experiment with monitors: its own; where it has none, at its queue and at each group of flows."""
+    if effective.get("monitors"):
+        return scenario
+    every = f"{_seconds(str(effective['duration'])) / SAMPLES:.6g} s"
+    places = [{"queue": effective["measure"]["at"]}, *({"flows": g["name"]} for g in effective["flows"])]
+    return scenario.with_({"monitors": [{**place, "every": every} for place in places]})
+
+
+def _seconds(text: str) -> float:
+    number, unit = text.split()
+    return float(number) * {"ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}.get(unit, 1.0)
+
+
+class WhatIf:
+    """Runs one experiment at a time; a newer one ends the one that runs."""
+
+    def __init__(self, jobs: int | None = None) -> None:
+        self._jobs = threads(jobs)
+        self._newest = 0
+        self._lock = threading.Lock()
+        self._counting = threading.Lock()
+
+    def run(self, base: Scenario, seed: int, changes: Mapping[str, Any], trace: bool = False) -> Result:
+        """One run with these values changed.
+
+        Raises ScenarioError for values that don't go together, Superseded, TooMuch.
+        """
+        with self._counting:
+            self._newest += 1
+            mine = self._newest
+        changed = base.with_(changes) if changes else base
+        check = changed.check()
+        packets = changed.expected_packets(seeds=1)
+        if packets > MOST_PACKETS:
+            raise TooMuch(
+                f"about {packets:.2g} packets would be sent, and at most {MOST_PACKETS:,} are while you wait:"
+                " give the experiment a shorter duration or a lower rate, or use inprofile run"
+            )
+        scenario = watched(changed, check.effective)
+        made: list[_internal.Results] = []
+
+        def current(finished: int, runs: int) -> None:
+            if mine != self._newest:
+                raise Superseded
+
+        with self._lock:
+            current(0, 1)
+            _internal.run([(scenario._inner, [seed])], 1, trace, lambda _, raw: made.append(raw), current)
+        provenance = Provenance(changed.title, changed.canonical, check.effective, (seed,))
+        return Result.from_engine(made[0], provenance)
+
+    def answer(self, base: Scenario, seed: int, changes: Mapping[str, Any]) -> bytes:
+        """The same for the page: figures and samples, and how long it took."""
+        began = time.perf_counter()
+        result = self.run(base, seed, changes)
+        ran = time.perf_counter() - began
+        arrays = Arrays()
+        found = {
+            "seed": seed,
+            **figures(result, seed),
+            "lines": lines(result.series, seed, arrays),
+            "digest": result.provenance.digest,
+            "seconds": ran,
+        }
+        return pack(found, arrays)
+
+
+def start(scenario: Scenario) -> bytes:
+    """What the page needs before anything is moved: the experiment, and what can be moved in it."""
+    effective = scenario.check().effective
+    return pack(
+        {
+            "title": scenario.title,
+            "effective": effective,
+            "knobs": [knob.to_json() for knob in knobs(effective)],
+        }
+    )
+
+
+def checked(changes: object) -> dict[str, str | int | float | Sequence[str]]:
+    """What the page sent, if it is a table of texts, numbers and lists of texts; raise ValueError if not."""
+    if not isinstance(changes, dict):
+        raise ValueError("the changes are no table of keys and values")
+    for key, value in changes.items():
+        if not isinstance(key, str) or not (
+            (isinstance(value, (str, int, float)) and not isinstance(value, bool))
+            or (isinstance(value, list) and all(isinstance(v, str) for v in value))
+        ):
+            raise ValueError(f"{key}: a text, a number or a list of texts is needed")
+    return changes

@@ -1,0 +1,297 @@
+"""The page's server: whom it answers and what, the list, and what-if. The page itself: make test-page."""
+
+import asyncio
+import json
+import socket
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+
+import inprofile
+from inprofile import STARTER
+from inprofile.cli import main
+from inprofile.results import Result
+from inprofile.scenario import Scenario
+from inprofile.view import Folder, NoResults, PortInUse, export, listen
+from inprofile.view.knobs import knobs
+from inprofile.view.pack import unpack
+from inprofile.view.server import application
+from inprofile.view.whatif import Superseded, TooMuch, WhatIf
+
+TOKEN = "let-me-in"  # noqa: S105 (nobody else has this server)
+PORT = 8470
+COOKIE = f"inprofile-{PORT}={TOKEN}"
+HOST = f"127.0.0.1:{PORT}"
+SHORT = inprofile.parse(STARTER).with_({"duration": "6 s", "measure.from": "2 s"})
+MUCH = {"duration": "4000 s", "links.bottleneck.rate": "90 Mbit/s"}
+PAGE = {
+    "index.html": b'<meta charset="utf-8"><link rel="stylesheet" crossorigin href="./page.css">'
+    b'<script type="module" crossorigin src="./page.js"></script><body></body>',
+    "page.js": b'document.title = "</script>";',
+    "page.css": b"body {}",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("view")
+    SHORT.run([1, 2], trace=True).write(place / "a" / "run")
+    inprofile.sweep(
+        SHORT,
+        {"links.bottleneck.rate": ["2 Mbit/s", "3 Mbit/s"]},
+        place / "rates",
+        seeds=2,
+    )
+    SHORT.run([1]).write(place / "torn")
+    (place / "torn" / "flows.parquet").unlink()
+    SHORT.run([1]).write(place / "old")
+    manifest = place / "old" / "inprofile.json"
+    manifest.write_text(manifest.read_text().replace('"format": 2', '"format": 1'))
+    (place / "notes").mkdir()
+    (place / "notes" / "readme.txt").write_text("nothing here")
+    return place
+
+
+class Server:
+    """The application, asked without a network."""
+
+    def __init__(self, folder: Path) -> None:
+        self.app = application(Folder(folder), TOKEN, PORT, PAGE)
+
+    def ask(
+        self, path: str, body: object = None, cookie: str = COOKIE, host: str = HOST, **headers: str
+    ) -> tuple[int, bytes, dict[str, str]]:
+        path, _, query = path.partition("?")
+        given = {"host": host, "cookie": cookie, **headers}
+        scope = {
+            "type": "http",
+            "http_version": "1.1",
+            "method": "GET" if body is None else "POST",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "root_path": "",
+            "scheme": "http",
+            "server": ("127.0.0.1", PORT),
+            "headers": [(k.encode(), v.encode()) for k, v in given.items()],
+        }
+        sent: list[dict[str, Any]] = []
+
+        async def receive() -> dict[str, Any]:
+            data = b"" if body is None else json.dumps(body).encode()
+            return {"type": "http.request", "body": data, "more_body": False}
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        asyncio.run(self.app(scope, receive, send))
+        got = b"".join(m.get("body", b"") for m in sent)
+        return sent[0]["status"], got, {k.decode(): v.decode() for k, v in sent[0]["headers"]}
+
+    def get(self, what: str, **query: object) -> tuple[dict[str, Any], list[Any]]:
+        status, body, _ = self.ask(f"/api/{what}?{urlencode(query)}")
+        assert status == 200, body
+        return unpack(body)
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path) -> Server:
+    return Server(folder)
+
+
+def test_the_list_has_everything_and_says_what_is_broken(server: Server) -> None:
+    entries = {e["id"]: e for e in server.get("index")[0]["entries"]}
+    assert {id_: e["kind"] for id_, e in entries.items()} == {
+        "a/run": "run",
+        "old": "broken",
+        "rates": "sweep",
+        "torn": "broken",
+    }
+    assert entries["torn"]["problem"] == "not whole: flows.parquet missing"
+    assert entries["old"]["problem"] == "old was written in another format: run the experiment again"
+    assert entries["a/run"]["schemes"] == ["token_bucket", "rio"]
+    assert entries["rates"]["runs"] == 4
+
+
+def test_a_run_and_its_samples(server: Server, folder: Path) -> None:
+    result = inprofile.read(folder / "a" / "run")
+    about, _ = server.get("run", id="a/run")
+    assert about["metrics"]["goodput"]["mean"] == result.summary()["goodput"].mean
+    assert about["contracts"]["groups"][0]["name"] == "assured"
+    found, arrays = server.get("series", id="a/run", seed=2)
+    rows = [r for r in result.series.to_pylist() if r["seed"] == 2 and r["monitor"] == "assured.1"]
+    line = next(ln for ln in found["lines"] if (ln["monitor"], ln["what"]) == ("assured.1", "cwnd"))
+    wanted = [(r["t"], r["value"]) for r in rows if r["what"] == "cwnd"]
+    assert list(zip(arrays[line["t"]].tolist(), arrays[line["v"]].tolist(), strict=True)) == wanted
+    # Samples of one monitor share their times.
+    assert len({ln["t"] for ln in found["lines"]}) == 1
+
+
+def test_what_if_is_the_run_itself(server: Server) -> None:
+    changes: dict[str, object] = {
+        "links.bottleneck.queue.out.max_p": 0.5,
+        "flows.assured.contract": ["200 kbit/s", "400 kbit/s", "600 kbit/s", "900 kbit/s"],
+    }
+    status, body, _ = server.ask("/api/whatif", {"id": "a/run", "seed": 2, "set": changes})
+    assert status == 200, body
+    found, arrays = unpack(body)
+    wanted = SHORT.with_(changes).run([2])
+    assert found["flows"]["throughput"] == wanted.flows["throughput"].to_pylist()
+    assert found["flows"]["contract"][3] == 900e3
+    queue = next(ln for ln in found["lines"] if (ln["monitor"], ln["what"]) == ("bottleneck", "packets"))
+    rows = wanted.series.to_pylist()
+    assert arrays[queue["v"]].tolist() == [
+        r["value"] for r in rows if (r["monitor"], r["what"]) == ("bottleneck", "packets")
+    ]
+    # Nothing changed: what was stored.
+    again = unpack(server.ask("/api/whatif", {"id": "a/run", "seed": 2, "set": {}})[1])[0]
+    stored = server.get("series", id="a/run", seed=2)[0]
+    assert again["flows"] == stored["flows"]
+    # A setting of a sweep.
+    setting = unpack(server.ask("/api/whatif", {"id": "rates", "setting": 1, "seed": 1, "set": {}})[1])[0]
+    assert setting["flows"]["throughput"] == SHORT.run([1]).flows["throughput"].to_pylist()
+
+
+def test_what_if_refuses_with_the_reason(server: Server) -> None:
+    def refused(**changes: object) -> tuple[int, str]:
+        status, body, _ = server.ask("/api/whatif", {"id": "a/run", "seed": 1, "set": changes})
+        return status, json.loads(body)["error"]
+
+    status, text = refused(**{"links.bottleneck.queue.out.min_th": "40 packets"})
+    assert status == 422
+    assert "min_th (40 packets) is not below max_th (30 packets)" in text
+    status, text = refused(**MUCH)
+    assert status == 422
+    assert "at most 10,000,000 are while you wait" in text
+    assert refused(**{"links.bottleneck.rate": None})[0] == 400
+    assert server.ask("/api/whatif", {"id": "torn", "seed": 1, "set": {}})[0] == 404
+    assert server.ask("/api/whatif", {"id": "rates", "setting": 9, "seed": 1, "set": {}})[0] == 404
+    assert server.ask("/api/whatif", ["nonsense"])[0] == 400
+
+
+def test_without_monitors_what_if_samples_by_itself() -> None:
+    bare = inprofile.parse(STARTER[: STARTER.index("# Samples over time")]).with_(
+        duration="3 s", measure__from="1 s"
+    )
+    result = WhatIf().run(bare, 1, {})
+    assert bare.run([1]).series.num_rows == 0
+    assert set(result.series["monitor"].to_pylist()) == {"bottleneck", *(f"assured.{i}" for i in range(4))}
+    assert result.flows.equals(bare.run([1]).flows)
+
+
+def test_a_newer_question_ends_the_older() -> None:
+    runs = WhatIf()
+    with runs._lock, pytest.raises(TooMuch):
+        runs.run(SHORT, 1, MUCH)
+    runs._newest += 1
+    asked: list[Result] = []
+
+    class Newer(dict[str, object]):
+        """Another question comes while this one is being read."""
+
+        def __bool__(self) -> bool:
+            runs._newest += 1
+            return True
+
+    with pytest.raises(Superseded):
+        asked.append(runs.run(SHORT, 1, Newer({"duration": "7 s"})))
+    assert not asked
+
+
+def test_only_who_has_the_token_gets_in(server: Server) -> None:
+    assert server.ask("/")[:2] == (200, PAGE["index.html"])
+    assert server.ask("/api/index", cookie="")[0] == 403
+    assert server.ask("/api/index", cookie=f"inprofile-{PORT}=guess")[0] == 403
+    assert server.ask("/?token=guess", cookie="")[0] == 403
+    status, _, headers = server.ask(f"/?token={TOKEN}", cookie="")
+    assert (status, headers["location"]) == (303, "/")
+    assert "HttpOnly" in headers["set-cookie"]
+    assert "SameSite=strict" in headers["set-cookie"]
+    # DNS rebinding, and a script of another site.
+    assert server.ask("/api/index", host="evil.example")[0] == 421
+    assert server.ask("/api/index", host=f"evil.example:{PORT}")[0] == 421
+    assert server.ask("/api/whatif", {}, origin="http://evil.example")[0] == 403
+    assert server.ask("/api/index", host=f"localhost:{PORT}", origin=f"http://localhost:{PORT}")[0] == 200
+    policy = server.ask("/", cookie="")[2]["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'")
+    assert "http" not in policy
+
+
+@pytest.mark.parametrize("id_", ["../view", "/etc", "a", "..", "", "a/run/../run", "torn"])
+def test_only_what_is_listed_is_read(server: Server, id_: str) -> None:
+    status, body, _ = server.ask(f"/api/run?{urlencode({'id': id_})}")
+    assert status == 404, body
+
+
+def test_no_other_file_is_served(server: Server) -> None:
+    for path in ("/../server.py", "/%2e%2e/server.py", "/page.js.map", "/api/", "/api/nothing"):
+        assert server.ask(path)[0] == 404
+
+
+def test_sliders_are_keys_that_can_be_set() -> None:
+    effective = SHORT.check().effective
+    found = knobs(effective)
+    names = [(k.key, k.index) for k in found]
+    assert ("links.bottleneck.queue.out.min_th", None) in names
+    assert ("flows.assured.contract", 3) in names
+    assert len(set(names)) == len(names)
+    for knob in found:
+        text: object = f"{knob.value} {knob.unit}" if knob.unit else knob.value
+        if knob.index is not None:
+            text = [*knob.others[: knob.index], str(text), *knob.others[knob.index + 1 :]]
+        elif knob.whole and not knob.unit:
+            text = int(knob.value)
+        # What a slider shows at the start is what the experiment has.
+        assert SHORT.with_({knob.key: text}).canonical == SHORT.canonical, knob
+        assert knob.least <= knob.value <= knob.most
+
+
+def test_a_file_to_send(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "sent.html"
+    left_out = export(Folder(folder), file, PAGE)
+    text = file.read_text()
+    assert left_out == []
+    assert "script-src 'sha256-" in text
+    assert "http://" not in text
+    assert "https://" not in text
+    assert "<\\/script" in text
+    data = json.loads(text.split('id="offline">')[1].split("</script>")[0])
+    assert {path.split("?")[0] for path in data["answers"]} >= {"index", "run", "series"}
+    assert "series?id=a%2Frun&seed=2" in data["answers"]
+
+
+def test_refusals_of_the_command(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def refused(*arguments: str) -> str:
+        with pytest.raises(SystemExit) as left:
+            main(["view", *arguments])
+        assert left.value.code == 2
+        return capsys.readouterr().err
+
+    assert "there is no such folder" in refused(str(tmp_path / "gone"))
+    assert "holds no results: give the folder" in refused(str(folder / "notes"))
+    assert "is a file, not a folder" in refused(str(folder / "notes" / "readme.txt"))
+    with listen(0) as taken:
+        port = taken.getsockname()[1]
+        assert f"port {port}: is in use: give another with --port" in refused(
+            str(folder), "--port", str(port)
+        )
+
+
+def test_ports_and_folders(folder: Path) -> None:
+    with listen(0) as made:
+        assert made.getsockname()[0] == "127.0.0.1"
+        assert made.family == socket.AF_INET
+        with pytest.raises(PortInUse):
+            listen(made.getsockname()[1])
+    with pytest.raises(NoResults):
+        Folder(folder / "notes")
+    assert [e.id for e in Folder(folder / "rates").entries()] == ["."]
+
+
+def test_results_keep_their_text(folder: Path) -> None:
+    back = inprofile.read(folder / "a" / "run").provenance
+    assert Scenario.again(back).canonical == SHORT.canonical
+    assert np.array_equal(back.seeds, [1, 2])

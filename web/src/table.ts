@@ -1,0 +1,106 @@
+// A table that can be sorted and filtered, of some thousand rows.
+
+import { h, put } from "./dom";
+
+export interface Column<T> {
+  head: string;
+  /** What it is sorted and filtered by. */
+  value: (row: T) => string | number | null;
+  /** What is shown; default: the value. */
+  show?: (row: T) => Node | string;
+  numeric?: boolean;
+}
+
+/** As many rows are drawn at once; a button draws more. */
+const PAGE = 250;
+
+/** The table, with `filter` to show only the rows that have all words of a text. */
+export class Table<T> {
+  readonly root: HTMLElement;
+  private readonly body = h("tbody");
+  private readonly more = h("p", { class: "muted more", hidden: true });
+  private sorted: { column: number; down: boolean } | null = null;
+  private words: string[] = [];
+  private room = PAGE;
+  private readonly heads: HTMLElement[] = [];
+  private readonly texts: string[];
+
+  constructor(
+    private readonly columns: readonly Column<T>[],
+    private readonly rows: readonly T[],
+    private readonly options: { caption: string; rowClass?: (row: T) => string; changed?: (shown: number) => void },
+  ) {
+    this.texts = rows.map((row) => columns.map((c) => c.value(row) ?? "").join(" ").toLowerCase());
+    const head = h("tr");
+    columns.forEach((column, i) => {
+      const button = h("button", { type: "button", click: () => this.sort(i) }, column.head);
+      const cell = h("th", { scope: "col", class: column.numeric ? "n" : null }, button);
+      this.heads.push(cell);
+      put(head, cell);
+    });
+    const table = h("table", {}, h("caption", { class: "unseen" }, options.caption), h("thead", {}, head), this.body);
+    this.root = h("div", {}, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": options.caption }, table), this.more);
+    this.draw();
+  }
+
+  /** Show the rows that have all these words. */
+  filter(text: string): void {
+    this.words = text.toLowerCase().split(/\s+/).filter(Boolean);
+    this.room = PAGE;
+    this.draw();
+  }
+
+  private sort(column: number): void {
+    const down = this.sorted?.column === column ? !this.sorted.down : false;
+    this.sorted = { column, down };
+    this.heads.forEach((head, i) => {
+      if (i === column) head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      else head.removeAttribute("aria-sort");
+    });
+    this.draw();
+  }
+
+  private draw(): void {
+    let shown = this.rows.map((row, i) => ({ row, text: this.texts[i]! }));
+    if (this.words.length) shown = shown.filter(({ text }) => this.words.every((word) => text.includes(word)));
+    if (this.sorted) {
+      const { column, down } = this.sorted;
+      const of = this.columns[column]!.value;
+      const sign = down ? -1 : 1;
+      shown.sort((a, b) => sign * compare(of(a.row), of(b.row)));
+    }
+    const made = document.createDocumentFragment();
+    for (const { row } of shown.slice(0, this.room)) {
+      const line = h("tr", { class: this.options.rowClass?.(row) || null });
+      this.columns.forEach((column, i) => {
+        const content = column.show ? column.show(row) : (column.value(row) ?? "–");
+        put(line, i === 0 ? h("th", { scope: "row" }, content) : h("td", { class: column.numeric ? "n" : null }, content));
+      });
+      made.append(line);
+    }
+    this.body.replaceChildren(made);
+    this.more.hidden = shown.length <= this.room;
+    this.more.replaceChildren(
+      `${this.room.toLocaleString("en")} of ${shown.length.toLocaleString("en")} rows. `,
+      h(
+        "button",
+        {
+          type: "button",
+          class: "small",
+          click: () => {
+            this.room += 4 * PAGE;
+            this.draw();
+          },
+        },
+        "Show more",
+      ),
+    );
+    this.options.changed?.(shown.length);
+  }
+}
+
+function compare(a: string | number | null, b: string | number | null): number {
+  if (a === null || b === null) return a === b ? 0 : a === null ? 1 : -1;
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  return String(a).localeCompare(String(b), "en", { numeric: true });
+}

@@ -1,0 +1,407 @@
+// Panels over time with one cursor and one stretch of time, drawn by uPlot.
+
+import uPlot from "uplot";
+import { fresh, h, put, tell } from "./dom";
+import { number, quantity, scale } from "./format";
+import { pictureMenu, type Picture } from "./save";
+import type { Drawn, Panel } from "./panels";
+import { colour, dash, look, onTheme } from "./theme";
+
+const HEIGHT = 210;
+/** As many lines have a dash each and a name in the legend that is always seen. */
+const FEW = 14;
+
+export interface Options {
+  /** Said below each picture, and written into what is saved. */
+  origin: () => string;
+  /** Words of file names. */
+  names: () => (string | number)[];
+  /** Called when the stretch of time changes; null is all. */
+  zoomed?: (from: number | null, to: number | null) => void;
+}
+
+interface Shown {
+  panel: Panel;
+  plot: uPlot;
+  root: HTMLElement;
+  place: HTMLElement;
+  values: HTMLElement[];
+  time: HTMLElement;
+  factor: number;
+  data: uPlot.AlignedData;
+}
+
+/** A column of panels. */
+export class TimePlots {
+  readonly root = h("div", { class: "panels" });
+  private shown: Shown[] = [];
+  private readonly key = fresh("cursor");
+  private range: [number, number] | null = null;
+  private readonly observer: ResizeObserver;
+  private readonly hidden = new Set<string>();
+  private waiting = 0;
+  private at: number | null = null;
+
+  constructor(
+    private readonly options: Options,
+    signal: AbortSignal,
+  ) {
+    this.observer = new ResizeObserver(() => this.resize());
+    this.observer.observe(this.root);
+    onTheme(() => this.redraw(), signal);
+    signal.addEventListener("abort", () => this.clear());
+  }
+
+  /** Draw these panels; the plots stay where only the samples differ. */
+  set(panels: readonly Panel[]): void {
+    const same =
+      panels.length === this.shown.length &&
+      panels.every((panel, i) => {
+        const old = this.shown[i]!.panel;
+        return old.id === panel.id && old.lines.length === panel.lines.length && old.lines.every((line, j) => line.name === panel.lines[j]!.name);
+      });
+    if (same) {
+      panels.forEach((panel, i) => this.renew(this.shown[i]!, panel));
+      return;
+    }
+    this.clearPlots();
+    this.shown = panels.map((panel) => this.make(panel));
+    if (this.range) this.zoom(...this.range);
+  }
+
+  /** Show a stretch of time, or with null all of it. */
+  zoom(from: number | null, to: number | null, silent = true): void {
+    this.range = from === null || to === null ? null : [from, to];
+    for (const { plot, data } of this.shown) {
+      const times = data[0];
+      plot.setScale("x", { min: from ?? times[0] ?? 0, max: to ?? times[times.length - 1] ?? 1 });
+    }
+    if (!silent) this.options.zoomed?.(from, to);
+  }
+
+  clear(): void {
+    this.observer.disconnect();
+    this.clearPlots();
+  }
+
+  private clearPlots(): void {
+    this.shown.forEach(({ plot }) => plot.destroy());
+    this.shown = [];
+    this.root.replaceChildren();
+  }
+
+  private redraw(): void {
+    const panels = this.shown.map(({ panel }) => panel);
+    this.clearPlots();
+    this.shown = panels.map((panel) => this.make(panel));
+    if (this.range) this.zoom(...this.range);
+  }
+
+  private width(): number {
+    return Math.max(240, this.root.clientWidth);
+  }
+
+  private resize(): void {
+    const width = this.width();
+    for (const { plot } of this.shown) if (plot.width !== width) plot.setSize({ width, height: HEIGHT });
+  }
+
+  private make(panel: Panel): Shown {
+    const { data, factor, unit } = aligned(panel);
+    const style = look();
+    const few = panel.lines.length <= FEW;
+    const axis: uPlot.Axis = {
+      stroke: style.muted,
+      font: `12px ${style.font}`,
+      labelFont: `12px ${style.font}`,
+      grid: { stroke: style.line, width: 1 },
+      ticks: { stroke: style.line, width: 1, size: 4 },
+    };
+    const axisUnit = unit ? ` (${unit})` : "";
+    const heading = fresh("panel");
+    const place = h("div", {
+      class: "plot",
+      tabindex: 0,
+      role: "application",
+      "aria-labelledby": heading,
+      "aria-description": "Arrow keys move the cursor, with Shift ten samples; plus and minus zoom, 0 shows all.",
+    });
+    const plot = new uPlot(
+      {
+        width: this.width(),
+        height: HEIGHT,
+        legend: { show: false },
+        padding: [8, 12, 0, 0],
+        scales: { x: { time: false }, y: { range: (_, min, max) => rangeOf(min, max) } },
+        axes: [
+          { ...axis, values: (_, ticks) => ticks.map((x) => `${number(x, 6)} s`), size: 30 },
+          { ...axis, size: 58, values: (_, ticks) => ticks.map((x) => number(x, 5)) },
+        ],
+        cursor: {
+          sync: { key: this.key, setSeries: false, scales: ["x", null] },
+          drag: { x: true, y: false, setScale: false },
+          points: { size: few ? 6 : 0 },
+        },
+        series: [
+          {},
+          ...panel.lines.map((line) => ({
+            label: line.name,
+            stroke: line.before ? fade(colour(line.n)) : colour(line.n),
+            width: line.before ? 1.2 : few ? 1.6 : 1,
+            ...(few && line.n > 0 ? { dash: [...dash(line.n)] } : {}),
+            points: { show: false },
+            show: !this.hidden.has(`${panel.id} ${line.name}`),
+            spanGaps: false,
+          })),
+        ],
+        hooks: {
+          setSelect: [
+            (u) => {
+              if (u.select.width < 6) return;
+              const from = u.posToVal(u.select.left, "x");
+              const to = u.posToVal(u.select.left + u.select.width, "x");
+              u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+              this.zoom(from, to, false);
+            },
+          ],
+          setCursor: [(u) => this.moved(u)],
+        },
+      },
+      data,
+      place,
+    );
+    plot.over.addEventListener("dblclick", () => this.zoom(null, null, false));
+    const time = h("span", { class: "muted at" });
+    const values: HTMLElement[] = [];
+    const legend = h("ul", { class: few ? "legend" : "legend many" });
+    const shown: Shown = { panel, plot, root: h("figure", { class: "panel" }), place, values, time, factor, data };
+    panel.lines.forEach((line, i) => {
+      const value = h("b", { class: "value" });
+      values.push(value);
+      const hidden = this.hidden.has(`${panel.id} ${line.name}`);
+      const button = h(
+        "button",
+        {
+          type: "button",
+          class: "line",
+          "aria-pressed": hidden ? "false" : "true",
+          title: "Show or hide this line",
+          click: () => this.toggle(shown, i, button),
+        },
+        swatch(line, few),
+        line.name,
+        " ",
+        value,
+      );
+      put(legend, h("li", {}, button));
+    });
+    const menu = pictureMenu(() => this.picture(shown));
+    put(
+      shown.root,
+      h("figcaption", {}, h("h3", { id: heading }, panel.title, h("small", {}, axisUnit)), time, menu),
+      place,
+      legend,
+      h("p", { class: "origin" }, this.options.origin()),
+    );
+    place.addEventListener("keydown", (event) => this.pressed(event, shown));
+    put(this.root, shown.root);
+    return shown;
+  }
+
+  private renew(shown: Shown, panel: Panel): void {
+    const { data, factor } = aligned(panel);
+    shown.panel = panel;
+    shown.data = data;
+    if (factor !== shown.factor) {
+      this.redrawOne(shown);
+      return;
+    }
+    const { min, max } = shown.plot.scales["x"]!;
+    shown.plot.setData(data, this.range === null);
+    if (this.range && min !== undefined && max !== undefined) shown.plot.setScale("x", { min: this.range[0], max: this.range[1] });
+    const origin = shown.root.querySelector(".origin");
+    if (origin) origin.textContent = this.options.origin();
+  }
+
+  private redrawOne(shown: Shown): void {
+    const i = this.shown.indexOf(shown);
+    const made = this.make(shown.panel);
+    shown.plot.destroy();
+    shown.root.replaceWith(made.root);
+    this.shown[i] = made;
+    if (this.range) this.zoom(...this.range);
+  }
+
+  private toggle(shown: Shown, i: number, button: HTMLElement): void {
+    const name = `${shown.panel.id} ${shown.panel.lines[i]!.name}`;
+    const show = this.hidden.delete(name);
+    if (!show) this.hidden.add(name);
+    button.setAttribute("aria-pressed", String(show));
+    shown.plot.setSeries(i + 1, { show });
+  }
+
+  /** The legends follow the cursor, at most once a frame. */
+  private moved(u: uPlot): void {
+    const index = u.cursor.idx;
+    this.at = index === null || index === undefined ? null : (u.data[0][index] ?? null);
+    if (this.waiting) return;
+    this.waiting = requestAnimationFrame(() => {
+      this.waiting = 0;
+      for (const shown of this.shown) this.label(shown);
+    });
+  }
+
+  private label(shown: Shown): void {
+    const { plot, panel, values, time } = shown;
+    const box = shown.root.getBoundingClientRect();
+    if (box.bottom < 0 || box.top > innerHeight) return;
+    const index = plot.cursor.idx;
+    const off = this.at === null || index === null || index === undefined;
+    time.textContent = off ? "" : `at ${number(plot.data[0][index]!, 6)} s`;
+    panel.lines.forEach((_, i) => {
+      const x = off ? null : plot.data[i + 1]![index];
+      const text = x === null || x === undefined ? "" : number(x, 4);
+      if (values[i]!.textContent !== text) values[i]!.textContent = text;
+    });
+  }
+
+  private pressed(event: KeyboardEvent, shown: Shown): void {
+    const { plot } = shown;
+    const times = plot.data[0];
+    const { min = times[0]!, max = times[times.length - 1]! } = plot.scales["x"]!;
+    const step = event.shiftKey ? 10 : 1;
+    const now = plot.cursor.idx ?? nearest(times, (min + max) / 2);
+    switch (event.key) {
+      case "ArrowLeft":
+        this.point(shown, now - step);
+        break;
+      case "ArrowRight":
+        this.point(shown, now + step);
+        break;
+      case "Home":
+        this.point(shown, nearest(times, min));
+        break;
+      case "End":
+        this.point(shown, nearest(times, max));
+        break;
+      case "+":
+      case "=":
+      case "-": {
+        const middle = times[now] ?? (min + max) / 2;
+        const half = ((max - min) / 2) * (event.key === "-" ? 2 : 0.5);
+        const from = Math.max(times[0]!, middle - half);
+        const to = Math.min(times[times.length - 1]!, middle + half);
+        this.zoom(from, to, false);
+        break;
+      }
+      case "0":
+        this.zoom(null, null, false);
+        break;
+      default:
+        return;
+    }
+    event.preventDefault();
+  }
+
+  private point(shown: Shown, index: number): void {
+    const { plot, panel } = shown;
+    const i = Math.max(0, Math.min(plot.data[0].length - 1, index));
+    const left = plot.valToPos(plot.data[0][i]!, "x");
+    plot.setCursor({ left, top: plot.over.clientHeight / 2 });
+    const said = panel.lines.slice(0, 8).map((line, j) => `${line.name} ${quantity((plot.data[j + 1]![i] ?? NaN) * shown.factor, panel.unit)}`);
+    tell(`${number(plot.data[0][i]!, 6)} s: ${said.join(", ")}`);
+  }
+
+  private picture(shown: Shown): Picture {
+    const { panel, plot, data } = shown;
+    const { min = 0, max = 1 } = plot.scales["x"]!;
+    const [, unit] = scale(panel.unit, shown.factor);
+    const lines = panel.lines
+      .map((line, i) => ({ line, values: data[i + 1]!, show: plot.series[i + 1]!.show !== false }))
+      .filter(({ show }) => show)
+      .map(({ line, values }) => ({
+        name: line.name,
+        colour: colour(line.n),
+        dash: panel.lines.length <= FEW ? dash(line.n) : [],
+        faint: line.before === true,
+        xs: data[0],
+        ys: values,
+      }));
+    return {
+      kind: "lines",
+      title: panel.title,
+      x: { title: "time (s)", min, max },
+      y: { title: unit || panel.title, min: plot.scales["y"]!.min ?? 0, max: plot.scales["y"]!.max ?? 1 },
+      lines,
+      origin: this.options.origin(),
+      name: [...this.options.names(), panel.id],
+    };
+  }
+}
+
+/** One table of times for all lines, and values in a unit that reads well. */
+function aligned(panel: Panel): { data: uPlot.AlignedData; factor: number; unit: string } {
+  let most = 0;
+  for (const line of panel.lines) for (const x of line.v) if (Math.abs(x) > most) most = Math.abs(x);
+  const [factor, unit] = scale(panel.unit, most);
+  const first = panel.lines[0]?.t;
+  const values = panel.lines.map((line) => scaled(line.v, factor));
+  if (!first) return { data: [[0, 1]], factor, unit };
+  if (panel.lines.every((line) => line.t === first || sameTimes(line.t, first))) {
+    return { data: [first, ...values], factor, unit };
+  }
+  const tables = panel.lines.map((line, i) => [Array.from(line.t), values[i]!] as uPlot.AlignedData);
+  return { data: uPlot.join(tables, panel.lines.map(() => [0, 1])), factor, unit };
+}
+
+/** Gaps are null; an array without any stays as it is. */
+function scaled(values: Float64Array, factor: number): Float64Array | (number | null)[] {
+  let gaps = false;
+  const made = new Float64Array(values.length);
+  for (let i = 0; i < values.length; i++) {
+    made[i] = values[i]! / factor;
+    if (made[i] !== made[i]) gaps = true;
+  }
+  return gaps ? Array.from(made, (x) => (Number.isNaN(x) ? null : x)) : made;
+}
+
+function sameTimes(a: Float64Array, b: Float64Array): boolean {
+  return a.length === b.length && a.every((x, i) => x === b[i]);
+}
+
+/** From 0, with a little air above. */
+function rangeOf(min: number | null, max: number | null): uPlot.Range.MinMax {
+  const top = max ?? 1;
+  const low = Math.min(0, min ?? 0);
+  return [low, top > low ? top + (top - low) * 0.05 : low + 1];
+}
+
+function nearest(times: ArrayLike<number>, at: number): number {
+  let low = 0;
+  let high = times.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle]! < at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function fade(of: string): string {
+  return `${of}66`;
+}
+
+function swatch(line: Drawn, dashed: boolean): SVGElement {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "0 0 24 8");
+  svg.setAttribute("class", "swatch");
+  svg.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  path.setAttribute("d", "M0 4H24");
+  path.setAttribute("stroke", colour(line.n));
+  path.setAttribute("stroke-width", "2.5");
+  if (line.before) path.setAttribute("stroke-opacity", "0.4");
+  if (dashed && dash(line.n).length) path.setAttribute("stroke-dasharray", dash(line.n).join(" "));
+  svg.append(path);
+  return svg;
+}
