@@ -240,7 +240,7 @@ def checklist(suite: Suite) -> list[dict[str, Any]]:
         of_drop_tail = [e for e in entries if e.cell.contestant == DROP_TAIL]
         if of_drop_tail:
             first = of_drop_tail[0]
-            row["delay"], row["goodput"] = (figure(first, m) for m in ("delay_p99", "goodput"))
+            row["delay"], row["goodput"] = (parts(first, m)[0] for m in ("delay_p99", "goodput"))
             others = [e for e in entries if e.baseline is not None and e.cell.variant == first.cell.variant]
             less = [e for e in others if e.verdict("delay_mean") == "better"]
             floor = _ENOUGH * first["goodput"].mean if "goodput" in first else 0.0
@@ -248,8 +248,8 @@ def checklist(suite: Suite) -> list[dict[str, Any]]:
             row["less"], row["free"], row["others"] = len(less), len(free), len(others)
             if least := [e for e in others if "delay_p99" in e]:
                 best = min(least, key=lambda e: e["delay_p99"].mean)
-                row["least"] = f"{suite.title(best.cell.contestant)}: {figure(best, 'delay_p99')}"
-                row["its_goodput"] = figure(best, "goodput")
+                row["least"] = f"{suite.title(best.cell.contestant)}: {parts(best, 'delay_p99')[0]}"
+                row["its_goodput"] = parts(best, "goodput")[0]
         rows.append(row)
     return rows
 
@@ -376,6 +376,13 @@ def _charts(
             continue
         name = f"{definition.id}-{variant}".strip("-").replace(" ", "")
         of = f", {_variant(suite, definition, variant)}" if variant else ""
+        for group in definition.groups if definition.each else ():
+            charts[f"{name}-{group}"] = _trade_off(suite, entries, titles, group)
+            yield {
+                "name": f"{name}-{group}",
+                "title": f"Goodput over delay in excess of the path's, {group}{of}",
+                "text": "of this class of traffic alone",
+            }
         charts[f"{name}-goodput"] = _trade_off(suite, entries, titles)
         yield {
             "name": f"{name}-goodput",
@@ -461,13 +468,15 @@ def _over_time(
     return lines(rows, titles, x="time (s)", y=y)
 
 
-def _trade_off(suite: Suite, entries: Sequence[Entry], titles: Sequence[str]) -> Spec:
+def _trade_off(suite: Suite, entries: Sequence[Entry], titles: Sequence[str], group: str = "") -> Spec:
+    """RFC 7928 §2.7: of all flows, or of one class of traffic."""
     runs, contour, median = [], [], []
+    across, up = (f"{what}:{group}" if group else what for what in ("excess", "goodput"))
     for e in entries:
-        if "excess" not in e or "goodput" not in e:
+        if across not in e or up not in e:
             continue
-        both = np.isfinite(e.measures["excess"]) & np.isfinite(e.measures["goodput"])
-        x, y = 1e3 * e.measures["excess"][both], 1e-6 * e.measures["goodput"][both]
+        both = np.isfinite(e.measures[across]) & np.isfinite(e.measures[up])
+        x, y = 1e3 * e.measures[across][both], 1e-6 * e.measures[up][both]
         points = list(zip(x.tolist(), y.tolist(), strict=True))
         name = suite.title(e.cell.contestant)
         runs += [{"scheme": name, "x": short(a, 5), "y": short(b, 5)} for a, b in points]

@@ -107,6 +107,8 @@ class Definition:
     #: Where contestants are put.
     queues: Sequence[str] = ("bottleneck",)
     groups: Sequence[str] = ()
+    #: Whether the graph of goodput over delay is drawn of each group, too.
+    each: bool = False
     phases: Sequence[Phase] = ()
     #: An experiment for each value of a key.
     vary: Mapping[str, Any] | None = None
