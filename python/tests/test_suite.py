@@ -5,11 +5,14 @@ import math
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import inprofile
 from inprofile.cli import main
+from inprofile.measures import Measures
 from inprofile.suite import (
+    Suite,
     UnknownContestantError,
     UnknownScenarioError,
     UnknownTcpError,
@@ -19,12 +22,12 @@ from inprofile.suite import (
     suite,
     write_files,
 )
-from inprofile.suite.coexistence import _shade
+from inprofile.suite.coexistence import _shade, balance, beside_published, maps, overview
 from inprofile.suite.contestants import _scaled, left_out, settings
 from inprofile.suite.ellipse import ellipse
-from inprofile.suite.matrix import Matrix, periods
+from inprofile.suite.matrix import Matrix, Point, periods
 from inprofile.suite.measure import _TITLES, better, title
-from inprofile.suite.published import published
+from inprofile.suite.published import Published, Source, published
 from inprofile.suite.scenarios import Phase
 
 ABOUT = read("rfc7928")
@@ -288,9 +291,13 @@ def test_a_map_has_every_pair_at_every_rate_and_round_trip() -> None:
         about.tcp("linux")
 
 
-def test_a_point_of_the_map_is_what_it_says() -> None:
-    made = plan("l4s", aqms=["dualpi2"], scenarios=["map"], quick=True)
-    found = {(c.contestant, c.variant): s for c, s in made.work.items()}
+@pytest.fixture(scope="module")
+def quick_map() -> inprofile.suite.Plan:  # type: ignore[name-defined]
+    return plan("l4s", aqms=["dualpi2"], scenarios=["map"], quick=True)
+
+
+def test_a_point_of_the_map_is_what_it_says(quick_map) -> None:  # type: ignore[no-untyped-def]
+    found = {(c.contestant, c.variant): s for c, s in quick_map.work.items()}
     effective = found["dualpi2", "reno/cubic, 50 Mbit/s, 80 ms"].check().effective
     link, *_ = effective["links"]
     # 250 ms of 50 Mbit/s.
@@ -299,6 +306,35 @@ def test_a_point_of_the_map_is_what_it_says() -> None:
     assert (a["tcp"]["congestion"], b["tcp"]["congestion"]) == ("sack", "cubic")
     assert a["rtt"] == b["rtt"] == "80 ms"
     assert int(a["tcp"]["window"].split()[0]) > 1.2 * 50e6 * 0.33 / 12000
+
+
+def test_a_map_shows_balance_waits_and_what_was_published(quick_map) -> None:  # type: ignore[no-untyped-def]
+    def measured(ratios: list[float]) -> Measures:
+        figures = {"ratio:a/b": ratios, "goodput:a": [1e6, 1e6], "goodput:b": [1e6, 1e6]}
+        figures |= {f"delay_{p}:{g}": [0.001, 0.001] for p in ("p50", "p99") for g in "ab"}
+        figures |= {"utilisation": [0.9, 1.0]}
+        return Measures((1, 2), {k: np.asarray(v) for k, v in figures.items()}, {})
+
+    about = next(d for d in quick_map.definitions if d.id == "map")
+    found = {c: measured([2.0, 0.5] if "50 Mbit/s" in c.variant else [16.0, 25.0]) for c in quick_map.work}
+    made = Suite(quick_map, found)
+    entries = [e for v in about.variants for e in made.entries(about, v)]
+    # Of twice and half it is 1, of 16 and 25 it is 20: the geometric mean.
+    assert {round(x, 9) for e in entries if (x := balance(e)) is not None} == {1.0, 20.0}
+    row = next(r for r in overview(made, about) if r[:2] == ["Reno / CUBIC", "DualPI2"])
+    assert row[3:] == ["1 to 20", "2 of 4", "1 ms", "1 ms", "95 %"]
+    source = Source("x", "Somebody", "")
+    point = Point("reno", "cubic", "10 Mbit/s", "10 ms")
+    known = [Published(source, point, "dualpi2", [(5.0, 1.0)]), Published(source, point, "pie", [(5.0, 1.0)])]
+    (beside,) = beside_published(made, about, known)
+    assert beside["cells"] == ["Reno / CUBIC", "10 Mbit/s", "10 ms", "DualPI2", "5", "20", "4 ×"]
+    pair = next(m for m in maps(made, about) if (m["a"], m["b"]) == ("Reno", "CUBIC"))
+    grid = next(p for p in pair["panels"] if p["title"] == "DualPI2")["balance"]
+    # The fastest link is at the top.
+    assert [(row["rate"], [c["text"] for c in row["cells"]]) for row in grid] == [
+        ("50 Mbit/s", ["1", "1"]),
+        ("10 Mbit/s", ["20", "20"]),
+    ]
 
 
 def test_two_of_a_kind_are_run_in_one_order_only() -> None:
