@@ -100,7 +100,7 @@ def run(
 
 
 def _run_kept(scenario: Scenario, seeds: Seeds | None, out: Path, **more: Any) -> Result:
-    """Run and write the result; what is interrupted says what is kept."""
+    """Run and write the result; if interrupted, say what was kept."""
     from ..sweeps.kept import InterruptedRun, run_kept
 
     try:
@@ -111,7 +111,7 @@ def _run_kept(scenario: Scenario, seeds: Seeds | None, out: Path, **more: Any) -
         raise typer.Exit(TERMINATED if isinstance(error.__cause__, Terminated) else INTERRUPTED) from None
 
 
-#: So many flows are shown one by one; of more, their groups.
+#: Up to this many flows are shown one by one; beyond that, by group.
 MOST_FLOWS = 12
 
 

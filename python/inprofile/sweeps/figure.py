@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["GAINS", "figure", "frontier", "save"]
 
 GAINS = ("goodput", "throughput", "fi", "utilisation", "completions")
-"""Metrics of which more is better; of the others less is."""
+"""Metrics of which more is better; of all others, less is."""
 MOST_LINES = 8
 """With more combinations of the other axes, settings are points without lines."""
 FILE = "sweep.svg"
@@ -33,7 +33,7 @@ _WIDTH, _HEIGHT, _ACROSS = 300, 200, 3
 
 
 def save(sweep: Sweep, metrics: Sequence[str] = ()) -> Path:
-    """Draw the figure into the sweep's folder, as SVG; where it is."""
+    """Draw the figure as SVG into the sweep's folder; return its path."""
     import vl_convert
 
     place = sweep.folder / FILE
@@ -122,7 +122,7 @@ def _value(axis: _Axis, setting: int) -> str:
 
 
 def _scale(sweep: Sweep, metric: str) -> tuple[float, str]:
-    """By what values of a metric are divided, and its title."""
+    """What a metric's values are divided by, and the title of its axis."""
     found = [s.metrics[metric] for s in sweep if metric in s.metrics]
     unit = "" if found[0].unit == "1" else found[0].unit
     factor, name = scale(unit, max(abs(f.estimate.mean) for f in found))
