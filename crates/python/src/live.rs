@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyOSError, PyPermissionError, PyRuntimeError, PyValueErro
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::Scenario;
+use crate::experiment::Scenario;
 use crate::names::Names;
 use crate::results::Results;
 

@@ -12,7 +12,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::Scenario;
+use crate::experiment::Scenario;
 
 create_exception!(_internal, Inexpressible, PyValueError, "An experiment that ns-2 has no words for.");
 

@@ -13,9 +13,10 @@ use inprofile_sim::outcome::Outcome;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::experiment::Scenario;
 use crate::names::Names;
+use crate::own;
 use crate::results::Results;
-use crate::{Scenario, own};
 
 /// How often Python is told of progress and asked for signals.
 const GLANCE: Duration = Duration::from_millis(100);

@@ -8,7 +8,6 @@ use inprofile_core::rng::Rng;
 use inprofile_core::units::{Bytes, Duration, Rate, Time};
 use inprofile_sim::network::{self, Network, SignalPath, Target as Seen, Transport};
 use inprofile_sim::traffic::distribution::Distribution;
-use inprofile_sim::traffic::web::Page;
 
 use crate::model::{
     Delay, Distributions, Group, Model, Queue, Queues, Scheduled, Signals, Source, Start, Target, packet,
@@ -106,7 +105,7 @@ fn pages(net: &mut Network, group: &Group, web: &Web, count: usize) {
             flow.start = start;
             flow.transport = Transport::Web(group.tcp.clone(), before + ((i - first) / each) as u32);
         }
-        net.pages.push(Page {
+        net.pages.push(network::Page {
             number: (k / clients) as u32,
             connections: from as u32..(from + each) as u32,
             objects: (0..web.objects).map(object).collect(),

@@ -22,9 +22,9 @@ use crate::ns2::clock::Seconds;
 use crate::on_demand::OnDemand;
 use crate::outcome::{MarkerCounts, Outcome};
 use crate::plan::{
-    Service, busiest, expected_events, immediate_acks, longest_delay, lookahead, observers, samples, services,
+    busiest, expected_events, immediate_acks, longest_delay, lookahead, observers, samples, services,
 };
-use crate::route::RouteIndex;
+use crate::route::{RouteIndex, Service};
 use crate::signals::{Oracles, Paths};
 use crate::tcp::{Ack, Sack, TimerKind};
 use crate::timer::{Due, Expiry};

@@ -3,6 +3,7 @@
 //! Everything is resolved: names are numbers, routes are found, start times are drawn, mechanisms are built. The
 //! `scenario` crate builds it from an experiment file and a seed.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use inprofile_core::queue::scheduled::Setup;
@@ -11,7 +12,6 @@ use inprofile_core::units::{Backlog, Duration, Rate, Time};
 
 use crate::capacity::Capacity;
 use crate::tcp;
-use crate::traffic::web::Page;
 use crate::traffic::{udp, video};
 
 /// Index into [`Network::nodes`].
@@ -59,6 +59,21 @@ pub struct Measure {
     pub link: LinkId,
     /// The length of the periods by which goodput and queueing delay are told, if they are.
     pub every: Option<Duration>,
+}
+
+/// A page, and the connections that fetch it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page {
+    /// Its number among its client's, from 0.
+    pub number: u32,
+    /// Its connections, by the numbers of their flows.
+    pub connections: Range<u32>,
+    /// Full segments of each object.
+    pub objects: Vec<u32>,
+    /// From its end to the start of the next page.
+    pub think: Duration,
+    /// The client's next page.
+    pub next: Option<u32>,
 }
 
 /// The engine's clock, order of events and random numbers.

@@ -5,9 +5,9 @@ use inprofile_core::queue::fifo::Counts;
 use inprofile_core::units::{Bytes, Duration, Time};
 use inprofile_core::verdict::Cause;
 
-use crate::measure::arrivals::GroupDelays;
 use crate::measure::losses::LossOutcome;
 use crate::measure::periods::Periods;
+use crate::measure::sketch::Sketch;
 use crate::measure::waits::{ByGroup, Waits};
 use crate::tcp::Tally;
 
@@ -55,6 +55,15 @@ pub struct Download {
     pub completed: Time,
     /// How long playing stood still for it.
     pub stalled: Duration,
+}
+
+/// The delays of a group's packets.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GroupDelays {
+    /// Beyond what each packet would take without queues (RFC 7928 §2.7: "in excess of minimum RTT").
+    pub queued: Sketch,
+    /// RFC 5481 §4.2: less the least of the same flow in the window.
+    pub variation: Sketch,
 }
 
 /// What was measured beyond counts, in the window.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use inprofile_core::units::Duration;
 
 use crate::network::{self, Network, Target};
+use crate::route::Service;
 use crate::samples::Samples;
 
 /// Queues that observe acknowledgements, by the link that brings these to their node.
@@ -44,24 +45,6 @@ pub(crate) fn samples(network: &Network) -> BTreeMap<u32, Vec<Samples>> {
         }
     }
     samples
-}
-
-/// How a link is served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Service {
-    /// Packets pass it as soon as they enter the link before it: no event.
-    CutThrough,
-    /// When somebody looks; with the link over which all packets come, if it is one: see [`crate::on_demand`].
-    OnDemand(Option<u32>),
-    /// By events: each packet's arrival, and each departure if service is stepped.
-    ByEvents,
-}
-
-impl Service {
-    /// Whether all its packets come over `link` and it is served on demand.
-    pub fn is_fed_by(self, link: u32) -> bool {
-        self == Service::OnDemand(Some(link))
-    }
 }
 
 /// The link that delivers the packets of most flows by an event.

@@ -2,7 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::Service;
+/// How a link is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Service {
+    /// Packets pass it as soon as they enter the link before it: no event.
+    CutThrough,
+    /// When somebody looks; with the link over which all packets come, if it is one: see [`crate::on_demand`].
+    OnDemand(Option<u32>),
+    /// By events: each packet's arrival, and each departure if service is stepped.
+    ByEvents,
+}
+
+impl Service {
+    /// Whether all its packets come over `link` and it is served on demand.
+    pub fn is_fed_by(self, link: u32) -> bool {
+        self == Service::OnDemand(Some(link))
+    }
+}
 
 /// What happens at the far end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -13,6 +13,7 @@
 pub mod addresses;
 pub mod drr;
 pub mod dsred;
+mod moment;
 pub mod offer;
 pub mod policer;
 pub mod red;
@@ -20,19 +21,10 @@ pub mod rio;
 pub mod rng;
 pub mod sfq;
 
-use crate::registry::{AnyAqm, AnyMarker};
+use crate::registry::mechanisms::{AnyAqm, AnyMarker};
 use crate::units::Time;
+pub use moment::Moment;
 pub use offer::{is_set, without_fault, word};
-
-/// A moment on ns-2's clock, in its own seconds: sums of doubles, which whole picoseconds can't hold. Traffic in step leaves a
-/// link idle for exactly whole packets and a bucket with exactly a packet's tokens, and then the last bit counts.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Moment {
-    /// Since the start of the run.
-    pub secs: f64,
-    /// How long the link before which a packet arrives has been idle, if it is: ns-2's own difference.
-    pub idle: f64,
-}
 
 impl AnyAqm {
     /// Of the call that follows, on ns-2's clock only.

@@ -14,7 +14,7 @@ use crate::params::{
     Bounds, Build, Check, Context, Default, Fault, Field, Kind, Make, Params, Value, Values, Warning,
     joined_len, same,
 };
-use crate::registry::{AnyAqm, AnyMarker, Entry};
+use crate::registry::mechanisms::{AnyAqm, AnyMarker, Entry};
 use crate::units::Backlog;
 
 /// The word for ns-2's reading.

@@ -14,7 +14,7 @@ use crate::aqm::red::DropAt;
 use crate::aqm::red::curve::{Config, Curve, Rule, Weight};
 use crate::aqm::red::law::{Arrival, Count, EARLY, EarlyTest, FORCED, Found, Reading, Vars, spaced};
 use crate::aqm::red::rio::IN;
-use crate::ns2::Moment;
+use crate::ns2::moment::Moment;
 use crate::ns2::rng::integer;
 use crate::rng::Rng;
 use crate::units::Backlog;

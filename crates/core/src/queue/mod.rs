@@ -6,6 +6,7 @@ pub mod fake;
 pub mod fifo;
 pub mod flow_queues;
 pub mod hierarchy;
+pub mod item;
 pub mod pace;
 pub mod priority;
 pub mod scheduled;

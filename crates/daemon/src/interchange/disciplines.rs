@@ -4,12 +4,14 @@ use inprofile_config::show;
 use inprofile_core::params::{Default, Value, Values};
 use inprofile_core::units::Bytes;
 
-use super::export::curve;
+use super::wlog;
 use crate::config::Class;
 
 /// A line of tc's behind `parent … handle …`, and what it can't say: which setting, and why.
 pub(super) type Said = (String, Vec<(String, String)>);
 
+/// The most packets a burst of `tc red` is looked for within.
+const LONGEST_BURST: u32 = 100_000;
 /// What tc calls PIE's alpha and beta: sixteenths, 0 to 32.
 const SIXTEENTHS: f64 = 16.0;
 
@@ -102,6 +104,30 @@ pub(super) fn modern(class: &Class, bandwidth: u64, packet: Bytes) -> Option<Sai
         _ => return None,
     };
     Some((line, unsaid(class, said, always)))
+}
+
+/// `min … max … avpkt … burst … probability …`, and what is lost of w_q. `None` if no burst gives it.
+pub(super) fn curve(curve: &Values, all: &Values, packet: Bytes) -> Option<(String, Option<String>)> {
+    let amount = |name: &str| match curve.get(name) {
+        Some(Value::Backlog(b)) => Some(b.bytes(packet)),
+        _ => None,
+    };
+    let number = |values: &Values, name: &str| match values.get(name) {
+        Some(Value::Number(x)) => Some(*x),
+        _ => None,
+    };
+    let (min, max, max_p) = (amount("min_th")?, amount("max_th")?, number(curve, "max_p")?);
+    let w_q = number(all, "w_q")?;
+    let avpkt = match all.get("mean_packet") {
+        Some(Value::Bytes(b)) => b.0 as f64,
+        _ => packet.0 as f64,
+    };
+    let exponent = (-w_q.log2()).round().clamp(1.0, 31.0) as u32;
+    let burst = (1..=LONGEST_BURST).find(|b| wlog(min, avpkt, f64::from(*b)) == Some(exponent))?;
+    let is = 0.5f64.powi(exponent as i32);
+    let lossy = (is.to_bits() != w_q.to_bits())
+        .then(|| format!("tc knows powers of two: {w_q} became 2^-{exponent} = {is}"));
+    Some((format!("min {min:.0} max {max:.0} avpkt {avpkt:.0} burst {burst} probability {max_p}"), lossy))
 }
 
 /// Settings that there are no words for: where they are not as the kernel always has them, or as they are by default.

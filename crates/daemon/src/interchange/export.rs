@@ -9,13 +9,11 @@ use inprofile_core::params::{Default, Value, Values};
 use inprofile_core::units::{Backlog, Bytes};
 use inprofile_live::code_points::Dscp;
 
-use super::disciplines::modern;
-use super::{dualpi2, wlog};
+use super::disciplines::{curve, modern};
+use super::dualpi2;
 use crate::config::role::Role;
 use crate::config::{Class, Config, Customer, DIRECTIONS, Direction};
 
-/// The most packets a burst of `tc red` is looked for within.
-const LONGEST_BURST: u32 = 100_000;
 /// What the kernel counts of every packet beside its IP packet: the Ethernet header.
 const ETHERNET: u32 = 14;
 /// What becomes words of tc's; the rest of a discipline's settings it has no word for.
@@ -359,28 +357,4 @@ fn group<'v>(values: &'v Values, name: &str) -> Option<&'v Values> {
         Some(Value::Group(inner)) => Some(inner),
         _ => None,
     }
-}
-
-/// `min … max … avpkt … burst … probability …`, and what is lost of w_q. `None` if no burst gives it.
-pub(super) fn curve(curve: &Values, all: &Values, packet: Bytes) -> Option<(String, Option<String>)> {
-    let amount = |name: &str| match curve.get(name) {
-        Some(Value::Backlog(b)) => Some(b.bytes(packet)),
-        _ => None,
-    };
-    let number = |values: &Values, name: &str| match values.get(name) {
-        Some(Value::Number(x)) => Some(*x),
-        _ => None,
-    };
-    let (min, max, max_p) = (amount("min_th")?, amount("max_th")?, number(curve, "max_p")?);
-    let w_q = number(all, "w_q")?;
-    let avpkt = match all.get("mean_packet") {
-        Some(Value::Bytes(b)) => b.0 as f64,
-        _ => packet.0 as f64,
-    };
-    let exponent = (-w_q.log2()).round().clamp(1.0, 31.0) as u32;
-    let burst = (1..=LONGEST_BURST).find(|b| wlog(min, avpkt, f64::from(*b)) == Some(exponent))?;
-    let is = 0.5f64.powi(exponent as i32);
-    let lossy = (is.to_bits() != w_q.to_bits())
-        .then(|| format!("tc knows powers of two: {w_q} became 2^-{exponent} = {is}"));
-    Some((format!("min {min:.0} max {max:.0} avpkt {avpkt:.0} burst {burst} probability {max_p}"), lossy))
 }

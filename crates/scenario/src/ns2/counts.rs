@@ -11,7 +11,7 @@
 
 use inprofile_sim::network::{Network, Transport};
 
-use super::Script;
+use super::script::Script;
 use crate::model::{Model, packet};
 
 impl Script {

@@ -13,10 +13,10 @@ mod counts;
 mod flows;
 mod markers;
 mod queues;
+mod script;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fmt::Write as _;
 
 use inprofile_core::units::Bytes;
 use inprofile_sim::network::{Network, Profile};
@@ -24,6 +24,8 @@ use inprofile_sim::network::{Network, Profile};
 use crate::model::{Model, Queue, Source, packet};
 use markers::Marking;
 use queues::{Class, Use};
+pub(crate) use script::Aim;
+use script::Script;
 
 /// Everything that an experiment needs and ns-2 lacks, in the order of the file.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,15 +42,6 @@ impl std::error::Error for Inexpressible {}
 
 /// The largest seed that ns-2 takes; it refuses 2^31 − 1 itself.
 const MAX_SEED: u64 = i32::MAX as u64 - 1;
-
-/// What a script is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Aim {
-    /// The same events as ours: everything in ns-2's own arithmetic, and every event in a trace.
-    Events,
-    /// Metrics of the same distribution: ns-2's counterpart of every mechanism, and counts over the measured window.
-    Counts,
-}
 
 /// What every script begins with.
 const PROLOGUE: &str = "\
@@ -112,12 +105,6 @@ pub(crate) fn script(model: &Model, network: &Network, aim: Aim) -> Result<Strin
     if script.missing.is_empty() { Ok(script.text) } else { Err(Inexpressible(script.missing)) }
 }
 
-struct Script {
-    text: String,
-    missing: Vec<String>,
-    aim: Aim,
-}
-
 impl Script {
     fn whole(&mut self, model: &Model, network: &Network) {
         if self.aim == Aim::Events && network.profile != Profile::Ns2 {
@@ -161,15 +148,6 @@ impl Script {
             Aim::Counts => self.counts(model, network),
         }
         self.line(format_args!("foreach agent $agents {{ $agent reset }}\n$ns run"));
-    }
-
-    fn line(&mut self, line: fmt::Arguments<'_>) {
-        // A string takes everything.
-        let _ = writeln!(self.text, "{line}");
-    }
-
-    fn lacks(&mut self, what: impl Into<String>) {
-        self.missing.push(what.into());
     }
 
     fn links(&mut self, model: &Model, network: &Network) {

@@ -10,13 +10,13 @@ use inprofile_core::params::{Params, Values};
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::units::{Backlog, Bytes};
 
-use super::{Aim, Script};
+use super::script::{Aim, Script};
 use crate::model::{Mechanism, Queue};
 
-/// What a queue of dsRED that only polices has for thresholds: above any limit.
+/// Thresholds of a dsRED queue that only polices: above any limit.
 const NEVER: &str = "{1000000 1000001 0.5} {1000000 1000001 0.5} {1000000 1000001 0.5}";
 
-/// What a queue is to do besides dropping.
+/// What a queue has to do besides dropping.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Use {
     /// Mark, as dsRED's edge.

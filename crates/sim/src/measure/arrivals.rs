@@ -10,6 +10,7 @@ use crate::measure::periods::Periods;
 use crate::measure::sketch::Sketch;
 use crate::measure::waits::ByGroup;
 use crate::network::Network;
+use crate::outcome::GroupDelays;
 
 /// So many delays of a flow are kept one by one before they become a [`Sketch`]: most flows of the web have no more.
 const FEW: usize = 256;
@@ -96,15 +97,6 @@ pub struct Arrivals {
     first_data: Vec<Option<Time>>,
     /// Payload that could be read in order, and how much of it has been counted, by flow.
     goodput: Option<(Periods, Vec<u64>)>,
-}
-
-/// The delays of a group's packets.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct GroupDelays {
-    /// Beyond what each packet would take without queues (RFC 7928 §2.7: "in excess of minimum RTT").
-    pub queued: Sketch,
-    /// RFC 5481 §4.2: less the least of the same flow in the window.
-    pub variation: Sketch,
 }
 
 impl Arrivals {

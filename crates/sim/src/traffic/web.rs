@@ -4,29 +4,13 @@
 //!
 //! A request costs no bytes of its own: it travels with the acknowledgement of what was asked for before.
 
-use std::ops::Range;
-
 use inprofile_core::units::{Bytes, Duration, Time};
 
 use crate::clock::Clock;
 use crate::event::EventKind;
+use crate::network::Page;
 use crate::outcome::Download;
 use crate::world::World;
-
-/// A page, and the connections that fetch it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Page {
-    /// Its number among its client's, from 0.
-    pub number: u32,
-    /// Its connections, by the numbers of their flows.
-    pub connections: Range<u32>,
-    /// Full segments of each object.
-    pub objects: Vec<u32>,
-    /// From its end to the start of the next page.
-    pub think: Duration,
-    /// The client's next page.
-    pub next: Option<u32>,
-}
 
 /// A page in a run.
 #[derive(Debug)]

@@ -4,7 +4,6 @@
 //! an average follows the queue. Non-goals: the averages themselves and the spacing of drops, which belong to the
 //! [law](super::law).
 
-use crate::aqm::red::DropAt;
 use crate::units::{Bytes, Rate};
 
 /// How fast the averages of one queue move.
@@ -103,6 +102,18 @@ pub struct Config<const N: usize> {
     pub rule: Rule,
     /// What is done at a full queue.
     pub full: Full,
+}
+
+crate::choice! {
+    /// Which packet goes when an arrival finds the queue full. What chance picks is always the arrival.
+    pub enum DropAt {
+        /// The arrival.
+        Tail = "tail",
+        /// The next to leave.
+        Front = "front",
+        /// Any, with equal chances, the arrival included.
+        Random = "random",
+    }
 }
 
 /// What is done at a full queue.

@@ -11,8 +11,7 @@ use std::fmt::Debug;
 use std::hint::select_unpredictable;
 use std::sync::Arc;
 
-use crate::aqm::red::DropAt;
-use crate::aqm::red::curve::{Config, Curve, Rule};
+use crate::aqm::red::curve::{Config, Curve, DropAt, Rule};
 use crate::aqm::red::tally::Tally;
 pub use crate::aqm::red::tally::{EARLY, FORCED};
 use crate::packet::Packet;

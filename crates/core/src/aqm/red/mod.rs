@@ -34,21 +34,10 @@ use crate::rng::Rng;
 use crate::units::{Backlog, Time};
 use crate::verdict::{Admission, Cause, Why};
 use common::{Common, Paths, check_thresholds};
+pub use curve::DropAt;
 use curve::{Config, Curve, Full};
 pub use law::{EARLY, FORCED};
 use law::{EarlyTest, Floyd93, Law, Reading};
-
-crate::choice! {
-    /// Which packet goes when an arrival finds the queue full. What chance picks is always the arrival.
-    pub enum DropAt {
-        /// The arrival.
-        Tail = "tail",
-        /// The next to leave.
-        Front = "front",
-        /// Any, with equal chances, the arrival included.
-        Random = "random",
-    }
-}
 
 crate::params! {
     /// What an operator sets.

@@ -9,9 +9,13 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use super::{NOWHERE, UNUSED};
 use crate::io::netlink::Netlink;
 use crate::io::sys;
+
+/// The loopback's number in every network namespace: where a socket that is bound to no port waits for [`UNUSED`].
+pub(super) const NOWHERE: u32 = 1;
+/// An EtherType that IANA keeps reserved, and that nothing has.
+pub(super) const UNUSED: libc::c_int = 0xffff;
 
 /// All packet sockets of the calling thread's network namespace: number, references, type, protocol, interface, …
 const SOCKETS: &str = "/proc/thread-self/net/packet";

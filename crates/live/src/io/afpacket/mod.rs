@@ -21,7 +21,7 @@ use super::frames::Frames;
 use super::sys::{self, Clock};
 use super::{Io, Port, PortCounts, Received};
 use crate::packet::Layer;
-use claim::Claim;
+use claim::{Claim, NOWHERE, UNUSED};
 use outlet::{Outlet, Sent};
 use ring::Ring;
 
@@ -29,11 +29,6 @@ use ring::Ring;
 const BATCH: usize = 64;
 /// How many frames are gathered before they are sent.
 const SEND_BATCH: usize = 64;
-
-/// The loopback's number in every network namespace: where a socket that is bound to no port waits for [`UNUSED`].
-const NOWHERE: u32 = 1;
-/// An EtherType that IANA keeps reserved, and that nothing has.
-const UNUSED: libc::c_int = 0xffff;
 
 /// How a port is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]

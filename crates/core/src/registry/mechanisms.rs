@@ -1,0 +1,308 @@
+//! The table of markers and disciplines, one line each, and the enums through which simulator and router call them.
+
+use std::ops::{Deref, DerefMut};
+
+use crate::aqm::red::law::Floyd93;
+use crate::aqm::red::{self, rio, rio_plus_out};
+use crate::aqm::{self, Aqm, fdd_red};
+use crate::marker::{self, Marker};
+use crate::mechanism::Mechanism;
+use crate::ns2::{self, rio::AtInOnly};
+use crate::packet::{Direction, Packet};
+use crate::params::{Build, Check, Field, Make, Params};
+use crate::queue::Queue;
+use crate::rng::Rng;
+use crate::units::Time;
+use crate::verdict::{Admission, Departure, Mark, Why};
+
+/// A mechanism as a user finds it.
+pub struct Entry<M: 'static> {
+    /// The word in a file.
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// What an operator sets.
+    pub fields: &'static [Field],
+    /// Whether these values go together in this place.
+    pub check: Check,
+    /// The mechanism in its first state; `check` has passed.
+    pub build: Make<M>,
+}
+
+// Derived, these would ask that M be Copy; an entry holds no M.
+impl<M> Clone for Entry<M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for Entry<M> {}
+
+/// One table, one line a mechanism: its name, type and parameters, where it comes from, what it does. Makes the list
+/// of entries, the enum, and a macro that calls whichever mechanism an enum holds. What takes much room is boxed, as
+/// every host has a queue, and may have a marker, of its own. What is no decision (ticks, signals, gauges, …) is called on the
+/// mechanism as an object, to which the enum dereferences.
+macro_rules! mechanisms {
+    (
+        ($d:tt) $(#[$meta:meta])* $any:ident: $kind:path, $custom:path, $list:ident, $each:ident {
+            $( $name:literal = $variant:ident($t:ty, $params:ty), $source:literal, $summary:literal; )*
+        }
+        readings { $( $reading:ident($r:ty), )* }
+    ) => {
+        pub(super) const $list: &[Entry<$any>] = &[ $( Entry {
+            name: $name,
+            summary: $summary,
+            source: $source,
+            fields: <$params as Params>::FIELDS,
+            check: &|v, c| <$params as Params>::from_values(v).check(c),
+            build: &|v, c| $any::$variant(<$params as Params>::from_values(v).build(c).into()),
+        }, )* ];
+
+        $(#[$meta])*
+        pub enum $any {
+            $( #[doc = concat!("`", $name, "`: ", $summary)] $variant($t), )*
+            $( #[doc = concat!("Another's reading: `", stringify!($reading), "`.")] $reading($r), )*
+            /// A user's own.
+            Custom(Box<dyn $custom>),
+        }
+
+        /// One of ours by its type, a user's own as an object.
+        macro_rules! $each {
+            ($d self:expr, $d m:ident => $d ours:expr, $d custom:expr) => {
+                match $d self {
+                    $( $any::$variant($d m) => $d ours, )*
+                    $( $any::$reading($d m) => $d ours, )*
+                    $any::Custom($d m) => $d custom,
+                }
+            };
+        }
+
+        impl std::fmt::Debug for $any {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(match self {
+                    $( $any::$variant(_) => stringify!($variant), )*
+                    $( $any::$reading(_) => stringify!($reading), )*
+                    $any::Custom(_) => "Custom",
+                })
+            }
+        }
+
+        impl Deref for $any {
+            type Target = dyn $kind;
+            fn deref(&self) -> &(dyn $kind + 'static) {
+                use $custom as _;
+                $each!(self, m => m.object(), m.object())
+            }
+        }
+
+        impl DerefMut for $any {
+            fn deref_mut(&mut self) -> &mut (dyn $kind + 'static) {
+                use $custom as _;
+                $each!(self, m => m.object_mut(), m.object_mut())
+            }
+        }
+    };
+}
+
+mechanisms! { ($)
+    /// Any marker.
+    AnyMarker: marker::Marker, marker::DynMarker, MARKERS, each_marker {
+    "token_bucket" = TokenBucket(marker::token_bucket::TokenBucket, marker::token_bucket::Params),
+        "RFC 2697 §3 (committed bucket); Hur 2006; Kim 1999",
+        "IN while the bucket holds the packet's size in tokens, else OUT.";
+    "tsw2cm" = Tsw2cm(marker::tsw2cm::Tsw2cm, marker::tsw2cm::Params),
+        "Clark and Fang 1998, §3.3; RFC 2859 with two colours",
+        "Measures the rate over a time-sliding window; OUT with the probability by which it is above the target.";
+    "tsw3cm" = Tsw3cm(Box<marker::tsw3cm::Tsw3cm>, marker::tsw3cm::Params),
+        "RFC 2859",
+        "Measures the rate over a time-sliding window; yellow between committed and peak target, red above, at random.";
+    "arm" = Arm(Box<marker::ard::Ard>, marker::ard::ArmParams),
+        "Hur 2006, §2.1",
+        "Aggregate bucket at an adaptive rate that remarks IN packets at random when it runs low.";
+    "ard" = Ard(Box<marker::ard::Ard>, marker::ard::Params),
+        "Hur 2006, §2.1–2.2",
+        "The arm marker with a dropper: some of the packets that find the bucket low are dropped instead.";
+    "blind_drop" = BlindDrop(marker::blind_drop::BlindDrop, marker::blind_drop::Params),
+        "placebo for the dropper of Hur 2006",
+        "Drops packets at random at a set probability, whatever the traffic does.";
+    "probe" = Probe(Box<marker::probe::Probe>, marker::probe::Params),
+        "Neglia et al. 2003, §2",
+        "Nearly all IN, and an occasional OUT packet that finds out early about congestion.";
+    "every_nth" = EveryNth(Box<marker::every_nth::EveryNth>, marker::every_nth::Params),
+        "Neglia et al. 2003, footnote 1",
+        "Every n-th packet OUT, whatever the traffic does.";
+    "twam" = Twam(Box<marker::twam::Twam>, marker::twam::Params),
+        "Bouras and Sevasti 2004, §3",
+        "IN with a probability that shares out the sum of the flows' windows by their contracts.";
+    "srtcm" = SrTcm(Box<marker::meter::srtcm::SrTcm>, marker::meter::srtcm::Params),
+        "RFC 2697",
+        "Single-rate three-colour marker: one rate, a committed and an excess burst.";
+    "trtcm" = TrTcm(Box<marker::meter::trtcm::TrTcm>, marker::meter::trtcm::Params),
+        "RFC 2698",
+        "Two-rate three-colour marker: red above the peak rate, else yellow above the committed rate.";
+    "rfc4115" = Rfc4115(Box<marker::meter::rfc4115::Rfc4115>, marker::meter::rfc4115::Params),
+        "RFC 4115",
+        "Two-rate three-colour marker whose green packets cost no excess tokens.";
+    "colour" = Colour(marker::colour::Constant, marker::colour::Params),
+        "RFC 2597 §2",
+        "Gives every packet the same colour: traffic that nobody meters.";
+    }
+    readings {
+        Ns2Tsw2cm(marker::tsw2cm::Tsw2cm<ns2::policer::Policer>),
+        Ns2Tsw3cm(Box<marker::tsw3cm::Tsw3cm<ns2::policer::Policer>>),
+    }
+}
+
+mechanisms! { ($)
+    /// Any queue discipline.
+    AnyAqm: aqm::Aqm, aqm::DynAqm, AQMS, each_aqm {
+    "drop_tail" = DropTail(aqm::drop_tail::DropTail, aqm::drop_tail::Params),
+        "RFC 7567 §2",
+        "Drops what finds the queue full.";
+    "red" = Red(Box<aqm::red::Red>, aqm::red::Params),
+        "Floyd and Jacobson 1993; gentle: Floyd 2000",
+        "Drops at random, the more the longer the average queue, before it is full.";
+    "ared" = Ared(Box<aqm::ared::Ared>, aqm::ared::Params),
+        "Floyd, Gummadi and Shenker 2001",
+        "RED that moves max_p until the average queue is halfway between thresholds that follow from a delay.";
+    "rio" = Rio(Box<aqm::rio::Rio>, aqm::rio::Params),
+        "Clark and Fang 1998",
+        "Two REDs in one queue: IN packets by the average of IN packets, OUT packets by that of all.";
+    "rio_plus_out" = RioPlusOut(Box<aqm::rio_plus_out::RioPlusOut>, aqm::rio_plus_out::Params),
+        "Kim 1999, §4 (RI+O)",
+        "RIO with a third RED on the average of OUT packets, for OUT packets that have passed the second.";
+    "fdd_red" = FddRed(Box<aqm::fdd_red::FddRed>, aqm::fdd_red::Params),
+        "Seyyed Hashemi et al. 2014 (FDD-RED)",
+        "RED decides that a packet goes, a ledger whose: drops are spread evenly, more to short round-trip times.";
+    "dwred" = Dwred(Box<aqm::dwred::Dwred>, aqm::dwred::Params),
+        "Bouras and Sevasti 2004, §4 (DWRED)",
+        "WRED whose thresholds follow the sum of the flows' windows, as the edge tells it.";
+    "wred" = Wred(Box<aqm::wred::Wred>, aqm::wred::Params),
+        "Floyd and Jacobson 1993; RFC 2597 §4",
+        "RED with a curve per colour, on one average of the whole queue or on an average per colour.";
+    "pie" = Pie(Box<aqm::pie::Pie>, aqm::pie::Params),
+        "RFC 8033",
+        "Drops at random on arrival, with a probability that a PI controller moves to hold the queueing delay at a target.";
+    "codel" = Codel(Box<aqm::codel::Codel>, aqm::codel::Params),
+        "RFC 8289",
+        "Drops at the head while packets have waited longer than a target for an interval, ever more often until they don't.";
+    "pi2" = Pi2(Box<aqm::pi2::Pi2>, aqm::pi2::Params),
+        "RFC 9332 §2.4; De Schepper et al. 2016",
+        "Holds the queueing delay at a target by a PI controller whose probability is squared for drops, and marks ECT(1) with k times it.";
+    "fq_codel" = FqCodel(Box<aqm::fq_codel::FqCodel>, aqm::fq_codel::Params),
+        "RFC 8290",
+        "A queue for each flow, round robin among them with sparse flows first, and CoDel within each.";
+    "fq_pie" = FqPie(Box<aqm::fq_pie::FqPie>, aqm::fq_pie::Params),
+        "Ramakrishnan et al. 2019; RFC 8290 §4; RFC 8033",
+        "A queue for each flow, round robin among them with sparse flows first, and PIE within each.";
+    "sfq" = Sfq(Box<aqm::sfq::Sfq>, aqm::sfq::Params),
+        "McKenney 1990; Linux's sch_sfq",
+        "Stochastic fairness: a queue for each flow by a hash that may change, round robin, and the longest queue loses.";
+    "dualpi2" = DualPi2(Box<aqm::dualpi2::DualPi2>, aqm::dualpi2::Params),
+        "RFC 9332, Appendix A",
+        "Two coupled queues: an L4S one that is kept short by early marks, and a Classic one whose delay a PI controller holds at a target.";
+    "curvy_red" = CurvyRed(Box<aqm::curvy_red::CurvyRed>, aqm::curvy_red::Params),
+        "RFC 9332, Appendix B",
+        "The two coupled queues of dualpi2, with a RED in delay that drops with the square of the average in place of the controller.";
+    "choke" = Choke(Box<aqm::choke::Choke>, aqm::choke::Params),
+        "Pan, Prabhakar and Psounis 2000 (CHOKe)",
+        "RED that compares each arrival with a waiting packet drawn at random: both are dropped if they are of one flow.";
+    "sfb" = Sfb(Box<aqm::sfb::Sfb>, aqm::sfb::Params),
+        "Feng, Kandlur, Saha and Shin 2001 (SFB)",
+        "Finds flows that do not respond by hashing, with a drop probability for each bin, and limits their rate.";
+    "cobalt" = Cobalt(Box<aqm::cobalt::Cobalt>, aqm::cobalt::Params),
+        "Høiland-Jørgensen, Täht and Morton 2018 (CAKE)",
+        "CoDel whose rate of drops falls as it rose, and BLUE, which drops more while the queue is full.";
+    "ns2_sfq" = Ns2Sfq(Box<ns2::sfq::Sfq>, ns2::sfq::Params),
+        "ns-2.35, Queue/SFQ",
+        "ns-2's own SFQ: hashed queues take turns packet by packet, and each may hold half of the room that is left.";
+    "ns2_drr" = Ns2Drr(Box<ns2::drr::Drr>, ns2::drr::Params),
+        "ns-2.35, Queue/DRR; Shreedhar and Varghese 1996",
+        "ns-2's own DRR: a queue for each source, deficit round robin in bytes, and the fattest loses its head.";
+    "dsred" = DsRed(Box<ns2::dsred::DsRed>, ns2::dsred::Params),
+        "ns-2.35, dsRED/core",
+        "ns-2's own RIO-C, RIO-D and WRED, with its faults: for comparing with what it published.";
+    }
+    readings {
+        Ns2Red(Box<red::Red<ns2::red::Ns2Red>>),
+        Ns2Rio(Box<rio::Rio<ns2::red::Ns2Rio>>),
+        RioAtIn(Box<rio::Rio<AtInOnly<Floyd93>>>),
+        Ns2RioAtIn(Box<rio::Rio<AtInOnly<ns2::red::Ns2Rio>>>),
+        Ns2RioPlusOut(Box<rio_plus_out::RioPlusOut<ns2::red::Ns2Rio>>),
+        RioPlusOutAtIn(Box<rio_plus_out::RioPlusOut<AtInOnly<Floyd93>>>),
+        Ns2RioPlusOutAtIn(Box<rio_plus_out::RioPlusOut<AtInOnly<ns2::red::Ns2Rio>>>),
+        Ns2FddRed(Box<fdd_red::FddRed<ns2::red::Ns2Red>>),
+    }
+}
+
+impl AnyMarker {
+    /// Shows it a packet that goes forward, and asks for its verdict.
+    #[inline]
+    pub fn mark<W: Why>(&mut self, now: Time, packet: &Packet, rng: &mut Rng, why: &mut W) -> Mark {
+        each_marker!(self, m => {
+            m.observe(now, packet, Direction::Forward);
+            m.mark(now, packet, rng, why)
+        }, {
+            m.observe(now, packet, Direction::Forward);
+            m.mark_dyn(now, packet, rng, why)
+        })
+    }
+}
+
+/// [`Aqm::arrive`] as a function of its own: all disciplines' in one would be for each to save what registers any of them
+/// needs.
+trait Apart: Aqm + Sized {
+    #[inline(never)]
+    fn arrive_apart<Q: Queue, W: Why>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        self.arrive(now, packet, queue, rng, why)
+    }
+}
+
+impl<A: Aqm> Apart for A {}
+
+impl AnyAqm {
+    /// Decides on an arrival.
+    #[inline]
+    pub fn arrive<Q: Queue, W: Why>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        each_aqm!(self, m => m.arrive_apart(now, packet, queue, rng, why), m.arrive_dyn(now, packet, queue, rng, why))
+    }
+
+    /// Decides on a departure: of a packet that came at `since`.
+    #[inline]
+    pub fn depart<Q: Queue, W: Why>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        since: Time,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Departure {
+        each_aqm!(self,
+            m => m.depart(now, packet, since, queue, rng, why),
+            m.depart_dyn(now, packet, since, queue, rng, why)
+        )
+    }
+
+    /// Of several queues: which one's head is asked about next.
+    #[inline]
+    pub fn next_queue<Q: Queue>(&mut self, now: Time, queue: &mut Q, rng: &mut Rng) -> Option<u32> {
+        each_aqm!(self, m => m.next_queue(now, queue, rng), m.next_queue_dyn(now, queue, rng))
+    }
+}

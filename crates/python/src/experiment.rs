@@ -1,0 +1,102 @@
+//! An experiment as Python holds it: checked, or refused with every problem.
+
+use inprofile_config::Problem;
+use inprofile_scenario as scenario;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::own::{self, Own};
+
+create_exception!(_internal, ScenarioError, PyValueError, "An experiment that cannot be run.");
+
+/// A checked experiment.
+#[pyclass(frozen, module = "inprofile._internal")]
+pub struct Scenario {
+    pub(crate) inner: scenario::Scenario,
+    file: String,
+    pub(crate) own: Vec<&'static str>,
+}
+
+#[pymethods]
+impl Scenario {
+    /// Read and check TOML; `file` is what messages call it, `set` overrides keys, `own` are classes it may name.
+    #[staticmethod]
+    fn parse(
+        text: &Bound<'_, PyAny>,
+        file: String,
+        set: Vec<(String, String)>,
+        own: Vec<Py<Own>>,
+    ) -> PyResult<Scenario> {
+        let py = text.py();
+        let registry = own::registry(py, &own);
+        let read = if let Ok(bytes) = text.cast::<PyBytes>() {
+            scenario::Scenario::parse_bytes(bytes.as_bytes(), &file, &set, &registry)
+        } else if let Ok(text) = text.extract::<String>() {
+            scenario::Scenario::parse(&text, &file, &set, &registry)
+        } else {
+            return Err(PyTypeError::new_err("text: str or bytes"));
+        };
+        match read {
+            Ok(inner) => {
+                let canonical = if own.is_empty() { String::new() } else { inner.canonical() };
+                let named = own.iter().map(|o| o.bind(py).get()).filter(|o| own::named(o, &canonical));
+                Ok(Scenario { own: named.map(own::name).collect(), inner, file })
+            }
+            Err(problems) => Err(ScenarioError::new_err((written(&problems), json(&problems)))),
+        }
+    }
+
+    /// Its title.
+    #[getter]
+    fn title(&self) -> &str {
+        self.inner.title()
+    }
+
+    /// How many seeds it asks for.
+    #[getter]
+    fn seeds(&self) -> u32 {
+        self.inner.seeds()
+    }
+
+    /// What messages call it.
+    #[getter]
+    fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The names of the Python classes among its mechanisms.
+    #[getter]
+    fn own(&self) -> Vec<&'static str> {
+        self.own.clone()
+    }
+
+    /// Data packets that one run is expected to send.
+    fn expected_packets(&self) -> f64 {
+        self.inner.expected_packets()
+    }
+
+    /// JSON list of problems that do not prevent a run.
+    fn warnings(&self) -> String {
+        json(self.inner.warnings())
+    }
+
+    /// JSON of the effective values, everything left out filled in.
+    fn describe(&self) -> String {
+        self.inner.describe().to_string()
+    }
+
+    /// JSON that is the same text for the same experiment.
+    fn canonical(&self) -> String {
+        self.inner.canonical()
+    }
+}
+
+fn written(problems: &[Problem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+fn json(problems: &[Problem]) -> String {
+    serde_json::json!(problems).to_string()
+}
