@@ -1,10 +1,16 @@
 use super::*;
+use crate::aqm;
+use crate::marker::{self, Marker};
 use crate::mechanism::Mechanism;
-use crate::params::{Context, Default as Fallback, Kind, Value, Values};
-use crate::queue;
+use crate::packet::{Colour, Ecn, FlowId, Packet};
+use crate::params::{Context, Default as Fallback, Field, Kind, Params, Value, Values};
+use crate::queue::fifo::{Fifo, Stamped};
 use crate::queue::scheduler::Scheduler;
-use crate::units::{Backlog, Bytes, Duration, Rate};
-use crate::verdict::Silent;
+use crate::queue::{self, Queue};
+use crate::rng::Rng;
+use crate::signal::Outbox;
+use crate::units::{Backlog, Bytes, Duration, Rate, Time};
+use crate::verdict::{Mark, Silent, Why};
 use std::collections::BTreeSet;
 
 const CONTEXT: Context = Context {
@@ -159,7 +165,7 @@ fn a_registry_takes_more() {
 
     impl Marker for AllOut {
         fn mark<W: Why + ?Sized>(&mut self, _: Time, _: &Packet, _: &mut Rng, _: &mut W) -> Mark {
-            Mark::Pass(crate::packet::Colour::OUT)
+            Mark::Pass(Colour::OUT)
         }
     }
     let mut r = Registry::default();
@@ -175,5 +181,116 @@ fn a_registry_takes_more() {
     let mut m = (r.markers[r.markers.len() - 1].build)(&Values::default(), &CONTEXT);
     let mut rng = Rng::for_component(1, "custom");
     let mark = m.mark(Time::ZERO, &Packet::default(), &mut rng, &mut Silent);
-    assert_eq!(mark, Mark::Pass(crate::packet::Colour::OUT));
+    assert_eq!(mark, Mark::Pass(Colour::OUT));
+}
+
+/// Asks for the figures behind each verdict, and forgets them.
+struct Asks;
+
+impl Why for Asks {
+    fn note(&mut self, _: &'static str, _: f64) {}
+}
+
+/// The values by default, and with each other word of each choice.
+fn each_choice(fields: &[Field]) -> Vec<Values> {
+    let mut all = vec![values_of(fields)];
+    for (i, field) in fields.iter().enumerate() {
+        if let Kind::Choice(words) = field.kind {
+            all.extend(words.iter().map(|&word| {
+                let mut values = values_of(fields);
+                values.0[i].1 = Value::Choice(word);
+                values
+            }));
+        }
+    }
+    all
+}
+
+/// A thousand packets of a few flows and colours, some of them ECN-capable, too many for the link: when each comes.
+fn traffic() -> Vec<(Time, Packet)> {
+    let mut rng = Rng::for_component(3, "traffic");
+    let mut now = Time::ZERO;
+    let mut packet = |_| {
+        // Now and then the link has time to run idle.
+        let most = if rng.below(50) == 0 { 300_000 } else { 9_000 };
+        now += Duration::from_micros(u64::from(rng.below(most)));
+        let colour = Colour::ALL[rng.below(3) as usize];
+        let ecn = if rng.below(4) == 0 { Ecn::Ect0 } else { Ecn::NotCapable };
+        (
+            now,
+            Packet {
+                flow: FlowId(rng.below(5)),
+                size: 40 + rng.below(1460),
+                colour,
+                ecn,
+                ..Packet::default()
+            },
+        )
+    };
+    (0..1000).map(&mut packet).collect()
+}
+
+/// What a discipline decides at a link of 7 ms a packet, and the next random number. Every packet is accounted for.
+fn decisions<W: Why>(aqm: &mut AnyAqm, traffic: &[(Time, Packet)], why: &mut W) -> (Vec<String>, f64) {
+    let mut queue: Fifo<Stamped> = Fifo::before(Backlog::Packets(30.0), aqm);
+    let mut rng = Rng::for_component(1, "discipline");
+    let mut outbox = Outbox::default();
+    let mut tick = aqm.tick(Time::ZERO, &mut outbox);
+    let (mut log, mut busy_until, mut lost) = (Vec::new(), None::<Time>, 0);
+    for &(now, packet) in traffic {
+        while let Some(at) = tick.filter(|at| *at <= now) {
+            tick = aqm.tick(at, &mut outbox);
+        }
+        while let Some(at) = busy_until.filter(|at| *at <= now) {
+            let mut dropped = |p: Stamped, cause| log.push(format!("{at:?} {:?} {cause:?}", p.flow));
+            let sent = queue.depart(at, |p| p.packet, aqm, &mut rng, why, &mut dropped);
+            busy_until = sent.map(|_| at + Duration::from_millis(7));
+            log.push(format!("{at:?} {:?}", sent.map(|p| (p.flow, p.ecn))));
+            if sent.is_none() {
+                queue.went_idle(at);
+            }
+        }
+        let verdict = queue.arrive(now, &packet, Stamped { packet, since: now }, aqm, &mut rng, why);
+        lost += u64::from(matches!(verdict, crate::verdict::Admission::Drop(_)));
+        log.push(format!("{now:?} {verdict:?}"));
+        if busy_until.is_none() {
+            busy_until = Some(now);
+        }
+    }
+    let counts = queue.counts();
+    let dropped: u64 = Colour::ALL.iter().map(|c| counts.dropped_of(*c)).sum();
+    let sent: u64 = counts.sent.iter().sum();
+    assert_eq!(traffic.len() as u64, sent + dropped + u64::from(queue.packets()), "a packet is lost");
+    assert!(dropped >= lost);
+    (log, rng.uniform())
+}
+
+/// Asking for the figures behind its verdicts changes no verdict of any discipline or marker, and draws no random number.
+#[test]
+fn asking_why_changes_no_verdict() {
+    let r = Registry::default();
+    let traffic = traffic();
+    for e in &r.aqms {
+        for values in each_choice(e.fields).iter().filter(|v| (e.check)(v, &CONTEXT).is_ok()) {
+            let silent = decisions(&mut (e.build)(values, &CONTEXT), &traffic, &mut Silent);
+            let asked = decisions(&mut (e.build)(values, &CONTEXT), &traffic, &mut Asks);
+            assert_eq!(silent, asked, "{}: {values:?}", e.name);
+        }
+    }
+    for e in &r.markers {
+        for values in each_choice(e.fields).iter().filter(|v| (e.check)(v, &CONTEXT).is_ok()) {
+            fn marks<W: Why>(
+                marker: &mut AnyMarker,
+                traffic: &[(Time, Packet)],
+                why: &mut W,
+            ) -> (Vec<Mark>, f64) {
+                let mut rng = Rng::for_component(1, "marker");
+                let marks = traffic.iter().map(|(now, p)| marker.mark(*now, p, &mut rng, why)).collect();
+                (marks, rng.uniform())
+            }
+            let silent = marks(&mut (e.build)(values, &CONTEXT), &traffic, &mut Silent);
+            let asked = marks(&mut (e.build)(values, &CONTEXT), &traffic, &mut Asks);
+            assert_eq!(silent, asked, "{}: {values:?}", e.name);
+        }
+    }
 }

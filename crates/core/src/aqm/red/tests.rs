@@ -127,6 +127,26 @@ fn on_and_above_the_thresholds() {
     assert_eq!(verdicts(&params(1.0, true), Ecn::NotCapable, &[30]), [forced]);
 }
 
+/// Fig. 2 makes no exception for a packet that finds the link idle: its average has aged, and decides.
+#[test]
+fn what_finds_the_link_idle_goes_by_the_aged_average() {
+    let mut red = params(0.5, false).build(&CONTEXT);
+    let mut rng = Rng::for_component(1, "idle");
+    let mut at = |ms: u64, mut queue: Fake| {
+        arrive(&mut red, ms * 1_000_000_000, &mut queue, &mut rng, Ecn::NotCapable)
+    };
+    let idle = |ms: u64, limit| Fake { idle: Some(Time(ms * 1_000_000_000)), limit, ..Fake::of(0, 0) };
+    assert_eq!(at(0, Fake::of(64, 0)), Drop(FORCED));
+    // 32 after one empty queue is 16, above max_th; 16 after three is 2.
+    assert_eq!(at(1, idle(0, 1e9)), Drop(FORCED));
+    assert_eq!(at(4, idle(0, 1e9)), Admit);
+    assert_eq!(at(9, idle(8, 0.0)), Drop(Cause::OVERFLOW));
+    assert_eq!(red.law.vars.avg, [1.0]);
+    let mut counts = Vec::new();
+    red.stats(&mut |name, n| counts.push((name, n)));
+    assert!([("early", 0), ("forced", 2), ("overflow", 1)].iter().all(|c| counts.contains(c)), "{counts:?}");
+}
+
 #[test]
 fn at_least_one_in_every_1_over_p() {
     // p_b = 0.05: the 20th after a drop is certain to go.

@@ -68,7 +68,7 @@ fn the_delay_is_the_heads() {
     assert_eq!(b.gauge("delay"), 0.0);
 }
 
-/// Fixed point: a queue that stands at its target moves nothing; above it p' rises, below it falls.
+/// Fixed point: a queue at its target leaves p' as it is; above it p' rises, below it falls.
 #[test]
 fn at_target_nothing_moves() {
     let mut pi = Pi::new(defaults::<Params>().gains());
