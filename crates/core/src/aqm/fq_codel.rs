@@ -257,4 +257,6 @@ impl Aqm for FqCodel {
 }
 
 #[cfg(test)]
+mod oracle;
+#[cfg(test)]
 mod tests;

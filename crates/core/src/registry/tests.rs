@@ -232,7 +232,8 @@ fn traffic() -> Vec<(Time, Packet)> {
 
 /// What a discipline decides at a link of 7 ms a packet, and the next random number. Every packet is accounted for.
 fn decisions<W: Why>(aqm: &mut AnyAqm, traffic: &[(Time, Packet)], why: &mut W) -> (Vec<String>, f64) {
-    let mut queue: Fifo<Stamped> = Fifo::before(Backlog::Packets(30.0), aqm);
+    let limit = CONTEXT.limit.expect("the one that disciplines are built with");
+    let mut queue: Fifo<Stamped> = Fifo::before(limit, aqm);
     let mut rng = Rng::for_component(1, "discipline");
     let mut outbox = Outbox::default();
     let mut tick = aqm.tick(Time::ZERO, &mut outbox);

@@ -1,8 +1,8 @@
 //! FQ-CoDel's laws by hand, and against RFC 8290's text as a program of its own.
 
+use super::oracle::Rfc;
 use super::*;
 use crate::aqm::codel::ABOVE_TARGET;
-use crate::aqm::codel::oracle::Rfc as RfcCodel;
 use crate::packet::{Ecn, FlowId};
 use crate::queue::fifo::{Fifo, Stamped};
 use crate::registry::AnyAqm;
@@ -10,7 +10,6 @@ use crate::rng::Rng;
 use crate::units::Rate;
 use crate::verdict::Silent;
 use proptest::prelude::*;
-use std::collections::VecDeque;
 
 const MS: u64 = 1_000_000_000;
 
@@ -322,99 +321,6 @@ fn odd_parameters_are_refused_or_remarked_on() {
     assert_eq!(check(&p, long, 10_000_000), Err("target"));
 }
 
-/// RFC 8290 §4.1 and §4.2 (`linux`: as `Variant::Linux` departs from them), on lists and counters of its own.
-struct Rfc {
-    linux: bool,
-    limit: usize,
-    quantum: i64,
-    queues: Vec<RfcCodel>,
-    credits: Vec<i64>,
-    new: VecDeque<usize>,
-    old: VecDeque<usize>,
-    evicted: Vec<u32>,
-    /// The last arrival was dropped on the spot.
-    refused: bool,
-}
-
-impl Rfc {
-    fn enqueue(&mut self, queue: usize, p: (u32, u32, i128, bool)) {
-        self.queues[queue].queue.push_back(p);
-        if !self.new.contains(&queue) && !self.old.contains(&queue) {
-            self.new.push_back(queue);
-            self.credits[queue] = self.quantum;
-        }
-        self.refused = false;
-        if self.queues.iter().map(|q| q.queue.len()).sum::<usize>() <= self.limit {
-            return;
-        }
-        let bytes = |q: &RfcCodel| q.queue.iter().map(|p| u64::from(p.1)).sum::<u64>();
-        let most = self.queues.iter().map(bytes).max().expect("there are queues");
-        let fat = self.queues.iter_mut().position(|q| bytes(q) == most).expect("one has most");
-        let fat = &mut self.queues[fat];
-        let half = fat.queue.len().div_ceil(2);
-        let (mut n, mut gone) = (0, 0);
-        loop {
-            let victim = fat.queue.pop_front().expect("half of it");
-            n += 1;
-            gone += u64::from(victim.1);
-            if victim.0 == p.0 {
-                self.refused = true;
-            } else {
-                self.evicted.push(victim.0);
-            }
-            let enough = if self.linux { gone >= most / 2 } else { n >= half };
-            if n == 64 || enough {
-                break;
-            }
-        }
-        if self.linux {
-            fat.count += n as i64;
-        }
-    }
-
-    fn dequeue(&mut self, now: i128, ecn: bool) -> Option<(u32, bool)> {
-        loop {
-            let from_new = !self.new.is_empty();
-            let list = if from_new { &mut self.new } else { &mut self.old };
-            let queue = *list.front()?;
-            if self.credits[queue] <= 0 {
-                self.credits[queue] += self.quantum;
-                list.pop_front();
-                self.old.push_back(queue);
-                continue;
-            }
-            let sizes: Vec<(u32, u32)> = self.queues[queue].queue.iter().map(|p| (p.0, p.1)).collect();
-            if self.linux {
-                let others = self.queues.iter().enumerate().filter(|(i, _)| *i != queue);
-                let elsewhere = others.flat_map(|(_, q)| &q.queue).map(|p| u64::from(p.1)).sum();
-                self.queues[queue].elsewhere = elsewhere;
-            }
-            match self.queues[queue].deque(now, ecn) {
-                Some((number, marked)) => {
-                    let size = sizes.iter().find(|p| p.0 == number).expect("it was there").1;
-                    self.credits[queue] -= i64::from(size);
-                    return Some((number, marked));
-                }
-                None if from_new => {
-                    self.new.pop_front();
-                    if !self.linux || !self.old.is_empty() {
-                        self.old.push_back(queue);
-                    }
-                }
-                None => {
-                    self.old.pop_front();
-                }
-            }
-        }
-    }
-}
-
-fn dropped_of(rfc: &mut Rfc) -> Vec<u32> {
-    let mut all: Vec<u32> = rfc.queues.iter_mut().flat_map(|q| std::mem::take(&mut q.dropped)).collect();
-    all.sort_unstable();
-    all
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     /// Whatever comes and goes: what leaves, the marks, CoDel's drops and those for the limit's sake are those of the RFC's text.
@@ -432,11 +338,7 @@ proptest! {
         aqm.control.variant = Variant::Rfc8289;
         let mut hash = Hash::new(4);
         let mut same = Rng::for_component(1, "fq_codel");
-        let mut rfc = Rfc {
-            linux, limit, quantum: quantum as i64,
-            queues: (0..4).map(|_| RfcCodel::default()).collect(),
-            credits: vec![0; 4], new: VecDeque::new(), old: VecDeque::new(), evicted: Vec::new(), refused: false,
-        };
+        let mut rfc = Rfc::new(linux, limit, quantum as i64, 4);
         let (mut now, mut flow) = (MS, 0);
         for (gap, arrivals, departures, size, capable, pause) in steps {
             now += if pause { 1000 * MS } else { gap * MS };
@@ -457,7 +359,7 @@ proptest! {
             }
             let mut dropped = std::mem::take(&mut b.dropped);
             dropped.sort_unstable();
-            prop_assert_eq!(dropped, dropped_of(&mut rfc));
+            prop_assert_eq!(dropped, rfc.take_dropped());
         }
     }
 
