@@ -87,8 +87,25 @@ MUCH = {
 """Files of 15 MiB, by what they repeat: each would take from 300 MiB to several GiB."""
 
 
+@pytest.fixture(scope="session")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that are long: written once, as there are a hundred MiB of them."""
+    place = tmp_path_factory.mktemp("large")
+    (place / "deep.toml").write_text("a = " + "[" * 100_000)
+    for name, part in MUCH.items():
+        (place / name).write_text("a = [" + part * ((15 << 20) // len(part)))
+    (place / "dotted.toml").write_text(".".join(["a"] * 100_000) + " = 1")
+    groups = "".join(
+        f'[[flows]]\nname = "g{i}"\ncount = 1000000\nfrom = "H*"\nto = "server"\nrtt = "40..80 ms"\n'
+        'join = { node = "edge", rate = "100 Mbit/s" }\n'
+        for i in range(300)
+    )
+    (place / "millions.toml").write_text(STARTER.split("[[flows]]")[0] + groups)
+    return place
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, large: Path) -> Path:
     """A folder with an experiment, and with much else that is none."""
     (tmp_path / "good.toml").write_text(STARTER.replace('"60 s"', '"3 s"').replace('"20 s"', '"1 s"'))
     os.mkfifo(tmp_path / "fifo.toml")
@@ -98,17 +115,9 @@ def folder(tmp_path: Path) -> Path:
         file.truncate(20 << 30)
     (tmp_path / "latin1.toml").write_bytes(STARTER.replace("Four", "F\xfcnf").encode("latin-1", "replace"))
     (tmp_path / "nul.toml").write_bytes(b"\0" * 1000)
-    (tmp_path / "deep.toml").write_text("a = " + "[" * 100_000)
     (tmp_path / "loop.toml").symlink_to("loop.toml")
-    for name, part in MUCH.items():
-        (tmp_path / name).write_text("a = [" + part * ((15 << 20) // len(part)))
-    (tmp_path / "dotted.toml").write_text(".".join(["a"] * 100_000) + " = 1")
-    groups = "".join(
-        f'[[flows]]\nname = "g{i}"\ncount = 1000000\nfrom = "H*"\nto = "server"\nrtt = "40..80 ms"\n'
-        'join = { node = "edge", rate = "100 Mbit/s" }\n'
-        for i in range(300)
-    )
-    (tmp_path / "millions.toml").write_text(STARTER.split("[[flows]]")[0] + groups)
+    for path in large.iterdir():
+        (tmp_path / path.name).hardlink_to(path)
     fast = STARTER.split("[[flows]]")[0].replace('"3 Mbit/s"', '"1000 Gbit/s"')
     (tmp_path / "fast.toml").write_text(
         fast + '[[flows]]\nname = "u"\nfrom = "edge"\nto = "server"\n'
