@@ -24,6 +24,7 @@ pub fn run(bytes: &[u8]) {
         limited_transmit: true,
         pacing: false,
         ecn: how & 8 != 0,
+        accurate_ecn: false,
     };
     let mut receiver = Receiver::new(&config);
     let (mut next, mut beyond, mut waiting) = (0u32, BTreeSet::new(), false);

@@ -69,6 +69,9 @@ fn tcp_table(tcp: &tcp::Config) -> Json {
     if tcp.pacing {
         table["pacing"] = json!(true);
     }
+    if tcp.accurate_ecn {
+        table["accurate_ecn"] = json!(tcp.accurate_ecn);
+    }
     table
 }
 

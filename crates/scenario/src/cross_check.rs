@@ -111,10 +111,15 @@ fn l4s_without_l4s(root: &Section<'_, '_>, model: &Model) {
             } else {
                 continue;
             };
-            let remedy =
-                "write aqm = \"dualpi2\" there, which has a queue for L4S, or ecn = \"ect0\" in the traffic";
-            let place =
-                if table.get("traffic").is_some() { table.locate("traffic") } else { table.place().clone() };
+            let udp = matches!(group.sends(), Traffic::Udp(_));
+            let other = if udp {
+                "ecn = \"ect0\" in the traffic"
+            } else {
+                "congestion = \"cubic\" in the group's tcp"
+            };
+            let remedy = format!("write aqm = \"dualpi2\" there, which has a queue for L4S, or {other}");
+            let key = if udp { "traffic" } else { "tcp" };
+            let place = if table.get(key).is_some() { table.locate(key) } else { table.place().clone() };
             root.report().warning(&Place { quoted: false, ..place }, problem, remedy);
         }
     }

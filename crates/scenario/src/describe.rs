@@ -61,7 +61,7 @@ pub(crate) fn describe(model: &Model) -> Json {
 
 /// TCP as `[tcp]` would say it in full.
 fn tcp_table(tcp: &tcp::Config) -> Json {
-    json!({
+    let mut table = json!({
         "profile": match tcp.profile { tcp::Profile::Rfc => "rfc", tcp::Profile::Linux => "linux", tcp::Profile::Ns2 => "ns2" },
         "congestion": tcp.congestion.name(),
         "sack": tcp.congestion.uses_sack(),
@@ -75,7 +75,11 @@ fn tcp_table(tcp: &tcp::Config) -> Json {
         "initial_window": format!("{} packets", tcp.initial_window),
         "limited_transmit": tcp.limited_transmit,
         "pacing": tcp.pacing,
-    })
+    });
+    if tcp.ecn {
+        table["accurate_ecn"] = json!(tcp.accurate_ecn);
+    }
+    table
 }
 
 /// One direction of a link.

@@ -220,8 +220,9 @@ impl Group {
     pub fn sends_ect1(&self) -> bool {
         match self.sends() {
             Traffic::Udp(udp) => udp.ecn == Ecn::Ect1,
-            // TCP's is ECT(0) (RFC 3168 §5).
-            Traffic::Bulk | Traffic::Transfer(..) | Traffic::Web(_) | Traffic::Video(_) => false,
+            Traffic::Bulk | Traffic::Transfer(..) | Traffic::Web(_) | Traffic::Video(_) => {
+                self.tcp.code_point() == Ecn::Ect1
+            }
         }
     }
 

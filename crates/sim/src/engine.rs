@@ -302,7 +302,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             }
             return;
         }
-        let (next, echo) = (t.segment, t.flag);
+        let (next, echo, ace) = (t.segment, t.flag, t.ace);
         let f = &mut self.world.flows[flow as usize];
         f.acks[1] += 1;
         if let Some(m) = &mut f.marker {
@@ -311,7 +311,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let sack = if f.receiver.uses_sack() { self.world.packets.sack(slot) } else { Sack::default() };
         self.world.packets.remove(slot);
         let host = &mut FlowHost { world: &mut self.world, timers, flow };
-        source.on_ack(Ack { next, sack: &sack, echo }, host);
+        source.on_ack(Ack { next, sack: &sack, echo, ace }, host);
     }
 
     /// A mechanism's tick; the oracle first tells it what it asked for.

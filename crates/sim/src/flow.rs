@@ -224,8 +224,8 @@ impl<C: Clock> FlowState<C> {
             class: self.class,
             ..Packet::default()
         };
-        let flag = self.receiver.ecn_echo();
-        *t = InFlight { packet, segment: expects, position: self.back.0, forward: false, flag };
+        let (flag, ace) = (self.receiver.ecn_echo(), self.receiver.ace());
+        *t = InFlight { packet, segment: expects, position: self.back.0, forward: false, flag, ace };
         sack
     }
 

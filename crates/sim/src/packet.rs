@@ -18,6 +18,8 @@ pub struct InFlight {
     pub forward: bool,
     /// CWR with data (RFC 3168 §6.1.2), ECN-Echo with an acknowledgement (§6.1.3).
     pub flag: bool,
+    /// The ACE field of an acknowledgement (RFC 9768 §3.2.2).
+    pub ace: u8,
 }
 
 /// The packets in flight.
@@ -63,7 +65,7 @@ impl Slab {
     /// written in smaller pieces stalls the processor.
     #[inline(always)]
     pub fn add(&mut self, packet: Packet, segment: u32, forward: bool, flag: bool, route: Route) -> u32 {
-        let in_flight = InFlight { packet, segment, position: route.0, forward, flag };
+        let in_flight = InFlight { packet, segment, position: route.0, forward, flag, ace: 0 };
         let slot = if let Some(slot) = self.free.pop() {
             self.packets[slot as usize] = in_flight;
             slot

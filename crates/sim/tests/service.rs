@@ -189,6 +189,7 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
                 limited_transmit: true,
                 pacing: false,
                 ecn: false,
+                accurate_ecn: false,
             }),
         });
     }

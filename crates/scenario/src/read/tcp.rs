@@ -5,7 +5,7 @@ use inprofile_config::{Place, Section};
 use inprofile_core::params::{Params, Values};
 use inprofile_core::units::{Backlog, Bytes, Duration};
 use inprofile_sim::tcp::control::Kind;
-use inprofile_sim::tcp::{Config, Congestion, Feedback, Profile};
+use inprofile_sim::tcp::{Config, Congestion, Profile};
 
 inprofile_core::choice! {
     /// Which implementation's rules.
@@ -32,6 +32,9 @@ inprofile_core::choice! {
         Cubic = "cubic",
         /// RFC 8257: the window is reduced by half the share of marked packets; linux only, always with ECN.
         Dctcp = "dctcp",
+        /// draft-briscoe-iccrg-prague-congestion-control: DCTCP for the Internet, whose packets are L4S traffic, ECT(1); linux only,
+        /// always with ECN.
+        Prague = "prague",
         /// BBR version 3 (draft-ietf-ccwg-bbr): a model of the path's rate and round-trip time sets rate and window; linux only, paced.
         Bbr = "bbr",
     }
@@ -48,8 +51,11 @@ inprofile_core::params! {
         /// Default: as congestion has it (cubic: true).
         sack: Option<bool>;
         /// Explicit congestion notification (RFC 3168), agreed on by both ends; rfc and linux only. Queues mark where their `ecn`
-        /// is true. Default: false; dctcp: true.
+        /// is true. Default: false; dctcp, prague: true.
         ecn: Option<bool>;
+        /// Whether acknowledgements tell how many packets were marked (AccECN, RFC 9768), instead of ECN-Echo; linux only, with ecn.
+        /// Default: false; prague: true.
+        accurate_ecn: Option<bool>;
         /// Payload of a full packet. Default: 1460 B (rfc, linux), 1000 B (ns2).
         segment: Option<Bytes> [POSITIVE];
         /// Headers of every packet. Default: 40 B.
@@ -69,7 +75,7 @@ inprofile_core::params! {
         /// Whether the first two duplicate acknowledgements send a new segment each (RFC 3042). Default: true.
         limited_transmit: Option<bool>;
         /// Whether packets leave at a rate that follows from the window and the round-trip time, in trains of about a millisecond, and
-        /// not as fast as the window allows; linux only. Default: false, as in Linux without the fq discipline; bbr: true.
+        /// not as fast as the window allows; linux only. Default: false, as in Linux without the fq discipline; bbr, prague: true.
         pacing: Option<bool>;
     }
 }
@@ -132,6 +138,7 @@ fn complete(tcp: &Tcp) -> Config {
         Control::NewReno => Congestion::NewReno,
         Control::Sack => Congestion::Sack,
         Control::Dctcp => Congestion::Linux(Kind::Dctcp),
+        Control::Prague => Congestion::Linux(Kind::Prague),
         Control::Bbr => Congestion::Linux(Kind::Bbr),
     };
     Config {
@@ -151,8 +158,9 @@ fn complete(tcp: &Tcp) -> Config {
             .unwrap_or(Duration::from_millis(u64::from(by_profile(if linux { 200 } else { 1000 }, 200)))),
         initial_window: packets(tcp.initial_window).unwrap_or(by_profile(initial_window(segment), 2)),
         limited_transmit: tcp.limited_transmit.unwrap_or(true),
-        pacing: tcp.pacing.unwrap_or(congestion.has_rate()),
-        ecn: tcp.ecn.unwrap_or(congestion.feedback() != Feedback::Echo),
+        pacing: tcp.pacing.unwrap_or(congestion.has_rate() || congestion == Congestion::Linux(Kind::Prague)),
+        ecn: tcp.ecn.unwrap_or(congestion.is_scalable()),
+        accurate_ecn: tcp.accurate_ecn.unwrap_or(congestion == Congestion::Linux(Kind::Prague)),
     }
 }
 
@@ -198,7 +206,7 @@ fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
                 "write profile = \"linux\"",
             );
         }
-        if !config.ecn && config.congestion.feedback() != Feedback::Echo {
+        if !config.ecn && config.congestion.is_scalable() {
             fault(
                 section.locate("ecn"),
                 format!("{name} goes by the share of packets that queues mark, and has no other measure"),
@@ -233,6 +241,19 @@ fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
             section.locate("pacing"),
             "does not go with jitter: each would delay the packets that the other has spaced".into(),
             "remove jitter, or write pacing = false",
+        );
+    }
+    if tcp.accurate_ecn == Some(true) && config.profile != Profile::Linux {
+        fault(
+            section.locate("accurate_ecn"),
+            "only the linux profile has accurate feedback of marks (RFC 9768)".into(),
+            "write profile = \"linux\", or remove accurate_ecn",
+        );
+    } else if tcp.accurate_ecn == Some(true) && !config.ecn {
+        fault(
+            section.locate("accurate_ecn"),
+            "without ECN nothing is marked, and there is nothing to tell".into(),
+            "write ecn = true, or remove accurate_ecn",
         );
     }
     if config.profile == Profile::Ns2 {
@@ -280,6 +301,13 @@ fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
                 config.window, config.segment
             ),
             "write a smaller window",
+        );
+    }
+    if good && config.congestion == Congestion::Linux(Kind::Prague) && !config.accurate_ecn {
+        report.warning(
+            &section.locate("accurate_ecn"),
+            "with a receiver that lacks accurate feedback (RFC 9768) prague is no L4S sender: its packets are ECT(0), and its window Reno's",
+            "remove accurate_ecn, unless this is what is studied",
         );
     }
     good.then_some(config)

@@ -30,6 +30,30 @@ pub struct Config {
     pub pacing: bool,
     /// Explicit congestion notification (RFC 3168), agreed on by both ends.
     pub ecn: bool,
+    /// Accurate feedback (RFC 9768), agreed on by both ends; with `ecn`, and only in the linux profile.
+    pub accurate_ecn: bool,
+}
+
+impl Config {
+    /// How the receiver tells of marks.
+    #[must_use]
+    pub fn feedback(&self) -> Feedback {
+        match self.congestion {
+            _ if self.accurate_ecn => Feedback::Counter,
+            Congestion::Linux(control::Kind::Dctcp) => Feedback::EachMark,
+            _ => Feedback::Echo,
+        }
+    }
+
+    /// The code point of its data: L4S senders' is ECT(1) (RFC 9331 §4.1), and they need accurate feedback (§4.2).
+    #[must_use]
+    pub fn code_point(&self) -> Ecn {
+        match self.congestion {
+            _ if !self.ecn => Ecn::NotCapable,
+            Congestion::Linux(control::Kind::Prague) if self.accurate_ecn => Ecn::Ect1,
+            _ => Ecn::Ect0,
+        }
+    }
 }
 
 /// Which implementation a connection behaves like.
@@ -74,13 +98,10 @@ impl Congestion {
         }
     }
 
-    /// How its receiver tells of marks.
+    /// Whether it answers the share of segments that are marked, and not only that one was: it is of no use without ECN.
     #[must_use]
-    pub fn feedback(self) -> Feedback {
-        match self {
-            Congestion::Linux(control::Kind::Dctcp) => Feedback::EachMark,
-            _ => Feedback::Echo,
-        }
+    pub fn is_scalable(self) -> bool {
+        matches!(self, Congestion::Linux(control::Kind::Dctcp | control::Kind::Prague))
     }
 
     /// Whether it draws random numbers.
@@ -109,6 +130,8 @@ pub enum Feedback {
     Echo,
     /// ECN-Echo on the acknowledgement of what was marked, and on no other (RFC 8257 §3.2).
     EachMark,
+    /// How many packets were marked so far, on each acknowledgement (RFC 9768).
+    Counter,
 }
 
 /// The SACK option of an acknowledgement (RFC 2018): blocks received above the cumulative acknowledgement, most recent
@@ -151,6 +174,8 @@ pub struct Ack<'a> {
     pub sack: &'a Sack,
     /// ECN-Echo: a router has marked a segment (RFC 3168 §6.1.3).
     pub echo: bool,
+    /// The ACE field, where feedback is accurate (RFC 9768 §3.2.2).
+    pub ace: u8,
 }
 
 /// A data segment's ECN bits.
@@ -169,6 +194,7 @@ pub fn sequence_number(segment: u32, size: u32) -> u32 {
     if segment == 0 { 0 } else { (segment - 1).wrapping_mul(size).wrapping_add(1) }
 }
 
+pub mod accurate_ecn;
 pub mod control;
 pub mod linux;
 pub mod ns2;

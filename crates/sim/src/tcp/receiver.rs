@@ -1,7 +1,9 @@
 //! The receiver: puts segments in order, and acknowledges them at once or delayed (RFC 5681 §4.2), with SACK blocks
-//! (RFC 2018) and ECN-Echo (RFC 3168, RFC 8257).
+//! (RFC 2018) and feedback of marks (RFC 3168, RFC 8257,
+//! RFC 9768).
 
 use crate::clock::Clock;
+use crate::tcp::accurate_ecn::Counter;
 use crate::tcp::ns2::sink;
 use crate::tcp::{Config, Feedback, Profile, Sack};
 use inprofile_core::units::Duration;
@@ -49,7 +51,9 @@ pub struct Receiver {
     /// Acknowledgements carry ECN-Echo: until the sender says that it has reduced its window, or (DCTCP.CE) as long as segments
     /// arrive marked.
     echoing: bool,
-    /// That has just changed: no delay for the acknowledgement of this segment.
+    /// Packets marked CE so far (RFC 9768).
+    counter: Counter,
+    /// A mark is to be told: no delay for the acknowledgement of this segment.
     at_once: bool,
     /// A segment that no acknowledgement covers yet was marked CE.
     ce_unacknowledged: bool,
@@ -62,7 +66,7 @@ impl Receiver {
         Receiver {
             max_ack_delay: config.delayed_ack,
             profile: config.profile,
-            feedback: config.congestion.feedback(),
+            feedback: config.feedback(),
             reported: config.congestion.uses_sack().then(Vec::new),
             ..Receiver::idle()
         }
@@ -81,6 +85,7 @@ impl Receiver {
             reported: None,
             feedback: Feedback::Echo,
             echoing: false,
+            counter: Counter::new(),
             at_once: false,
             ce_unacknowledged: false,
         }
@@ -155,6 +160,10 @@ impl Receiver {
     /// The ECN bits of an arriving segment of a flow with ECN: whether it is marked CE, and whether it carries CWR. To be
     /// called before [`Receiver::on_segment`].
     pub fn on_ecn_bits(&mut self, segment: u32, ce: bool, cwr: bool) {
+        if self.feedback == Feedback::Counter {
+            self.at_once |= self.counter.arrived(ce);
+            return;
+        }
         // RFC 3168 §6.1.5: the bits of segments outside the window are ignored.
         if segment < self.rcv_nxt {
             return;
@@ -174,6 +183,13 @@ impl Receiver {
     /// covers was marked.
     pub fn ecn_echo(&mut self) -> bool {
         std::mem::take(&mut self.ce_unacknowledged) || self.echoing
+    }
+
+    /// The ACE field of the acknowledgement sent now (RFC 9768 §3.2.2); 0 where feedback is not accurate.
+    #[must_use]
+    #[inline]
+    pub fn ace(&self) -> u8 {
+        if self.feedback == Feedback::Counter { self.counter.ace() } else { 0 }
     }
 
     /// The SACK option of the acknowledgement sent now (RFC 2018 §4): first the block with the segment that arrived
@@ -250,6 +266,7 @@ mod tests {
             limited_transmit: true,
             pacing: false,
             ecn: false,
+            accurate_ecn: false,
         })
     }
 

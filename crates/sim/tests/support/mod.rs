@@ -91,6 +91,7 @@ impl Dumbbell {
                 limited_transmit: true,
                 pacing: false,
                 ecn: false,
+                accurate_ecn: false,
             }),
         };
         Network {

@@ -12,7 +12,7 @@ use crate::script::{Fault, Line, Number, Script, Side, What, When};
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Sent {
     Data(u32, EcnBits),
-    Ack(u32, Sack, bool),
+    Ack(u32, Sack, bool, u8),
 }
 
 impl std::fmt::Display for Sent {
@@ -28,8 +28,11 @@ impl std::fmt::Display for Sent {
                 };
                 write!(f, "data {segment}{ect}{}", flag(bits.cwr, " cwr"))
             }
-            Sent::Ack(next, sack, echo) => {
+            Sent::Ack(next, sack, echo, ace) => {
                 write!(f, "ack {next}")?;
+                if *ace > 0 {
+                    write!(f, " ace{ace}")?;
+                }
                 if !sack.blocks().is_empty() {
                     f.write_str(" sack")?;
                 }
@@ -167,9 +170,9 @@ impl Play {
         match (what, &mut self.end) {
             (What::Start, End::Sender(s)) => s.start(&mut self.world),
             (What::End, End::Sender(s)) => s.stop(),
-            (What::AcksArrive { next, times, sack, echo }, End::Sender(s)) => {
+            (What::AcksArrive { next, times, sack, echo, ace }, End::Sender(s)) => {
                 for next in next.iter().flat_map(|n| std::iter::repeat_n(*n, *times as usize)) {
-                    s.on_ack(Ack { next, sack, echo: *echo }, &mut self.world);
+                    s.on_ack(Ack { next, sack, echo: *echo, ace: *ace }, &mut self.world);
                 }
             }
             (What::Timeout, End::Sender(s)) => s.on_timer(TimerKind::Retransmit, &mut self.world),
@@ -186,8 +189,8 @@ impl Play {
             (What::Sends { segments, bits }, _) => {
                 return self.goes_out(segments.iter().map(|s| Sent::Data(*s, *bits)));
             }
-            (What::Answers { next, sack, echo }, _) => {
-                return self.goes_out(next.iter().map(|n| Sent::Ack(*n, *sack, *echo)));
+            (What::Answers { next, sack, echo, ace }, _) => {
+                return self.goes_out(next.iter().map(|n| Sent::Ack(*n, *sack, *echo, *ace)));
             }
             (What::Nothing { until }, _) => {
                 self.all_was_expected()?;
@@ -239,7 +242,7 @@ impl Play {
     fn answer(&mut self) {
         let End::Receiver(r) = &mut self.end else { unreachable!("a receiver answers") };
         let sack = if r.uses_sack() { r.sack() } else { Sack::default() };
-        let ack = Sent::Ack(r.rcv_nxt(), sack, r.ecn_echo());
+        let ack = Sent::Ack(r.rcv_nxt(), sack, r.ecn_echo(), r.ace());
         self.world.sent.push(ack);
     }
 

@@ -7,15 +7,15 @@
 //! sender congestion=newreno window=20 min_rto=1 ecn=on      receiver delayed_ack=0.1 congestion=sack
 //!
 //! 0 start                       the application has data     < data 1-3 5 [ce] [cwr]
-//! > data 0 [ect] [cwr]          sent, in this order          > ack 4 [sack 5 2-3] [ece]
-//! 0.1 < ack 1 [x3] [sack 3-5 8] [ece]   `ack 1-3`: one each  > nothing [until 0.3]
+//! > data 0 [ect|ect1] [cwr]     sent, in this order          > ack 4 [ace7] [sack 5 2-3] [ece]
+//! 0.1 < ack 1 [ace6] [x3] [sack 3-5 8] [ece]  `ack 1-3`: one each  > nothing [until 0.3]
 //! > nothing [until 0.3]                                      +0.1 timeout
 //! 1.3 timeout    delay over    end (no more data)            expect delivered 3
 //! expect cwnd 10 ssthresh inf flight 10 timer 1.3
 //! ```
 //!
 //! Ranges include both ends. SACK blocks are ranges too, the most recent first. A segment sent without a line for it is an
-//! error, and so is a timer that expires without one. `expect cwnd ~10.5` compares to the digits written.
+//! error, and so is a timer that expires without one. The ACE field (RFC 9768) is 0 where feedback is not accurate. `expect cwnd ~10.5` compares to the digits written.
 
 use inprofile_core::packet::Ecn;
 use inprofile_core::units::Duration;
@@ -72,13 +72,13 @@ pub enum What {
     /// The application has no more data than was sent.
     End,
     /// Acknowledgements arrive: each of `next`, `times` times.
-    AcksArrive { next: Vec<u32>, times: u32, sack: Sack, echo: bool },
+    AcksArrive { next: Vec<u32>, times: u32, sack: Sack, echo: bool, ace: u8 },
     /// Segments arrive.
     DataArrives { segments: Vec<u32>, experienced: bool, reduced: bool },
     /// These segments are sent.
     Sends { segments: Vec<u32>, bits: EcnBits },
     /// These acknowledgements are sent.
-    Answers { next: Vec<u32>, sack: Sack, echo: bool },
+    Answers { next: Vec<u32>, sack: Sack, echo: bool, ace: u8 },
     /// Nothing is sent, until a later time if one is given.
     Nothing { until: Option<Duration> },
     /// The retransmission timer expires, or that of delayed acknowledgements.
@@ -151,6 +151,7 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
         limited_transmit: true,
         pacing: false,
         ecn: false,
+        accurate_ecn: false,
     };
     for word in &words[1..] {
         let Some((key, value)) = word.split_once('=') else {
@@ -172,7 +173,10 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
                     _ => match Kind::ALL.iter().find(|kind| kind.name() == value) {
                         Some(kind) => Congestion::Linux(*kind),
                         None => {
-                            return Err(format!("{key}={value}: write reno, newreno, sack, cubic or dctcp"));
+                            return Err(format!(
+                                "{key}={value}: write reno, newreno, sack, cubic or one of {:?}",
+                                Kind::ALL
+                            ));
                         }
                     },
                 }
@@ -196,9 +200,10 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
             "limited_transmit" => config.limited_transmit = switch()?,
             "ecn" => config.ecn = switch()?,
             "pacing" => config.pacing = switch()?,
+            "accurate_ecn" => config.accurate_ecn = switch()?,
             _ => {
                 return Err(format!(
-                    "\"{key}\": known are congestion, sack, profile, window, initial_window, min_rto, jitter, delayed_ack, limited_transmit, ecn, pacing"
+                    "\"{key}\": known are congestion, sack, profile, window, initial_window, min_rto, jitter, delayed_ack, limited_transmit, ecn, accurate_ecn, pacing"
                 ));
             }
         }
@@ -225,7 +230,8 @@ fn statement(side: Side, words: &[&str]) -> Result<(When, What), String> {
         ([">", "nothing", "until", time], _) => What::Nothing { until: Some(seconds(time)?) },
         (["<", "ack", rest @ ..], Side::Sender) => {
             let p = packet(rest, &["ece"])?;
-            What::AcksArrive { next: p.numbers, times: p.times, sack: p.sack, echo: !p.flags.is_empty() }
+            let echo = !p.flags.is_empty();
+            What::AcksArrive { next: p.numbers, times: p.times, sack: p.sack, echo, ace: p.ace }
         }
         ([">", "data", rest @ ..], Side::Sender) => {
             let p = packet(rest, &["ect", "ect1", "cwr"])?.plain()?;
@@ -244,7 +250,7 @@ fn statement(side: Side, words: &[&str]) -> Result<(When, What), String> {
         }
         ([">", "ack", rest @ ..], Side::Receiver) => {
             let p = packet(rest, &["ece"])?;
-            What::Answers { next: p.numbers, sack: p.sack, echo: !p.flags.is_empty() }
+            What::Answers { next: p.numbers, sack: p.sack, echo: !p.flags.is_empty(), ace: p.ace }
         }
         (["expect", rest @ ..], _) => expect(rest, FIGURES[side as usize])?,
         _ => {
@@ -264,16 +270,17 @@ struct Packets<'a> {
     numbers: Vec<u32>,
     times: u32,
     sack: Sack,
+    ace: u8,
     flags: Vec<&'a str>,
 }
 
 impl Packets<'_> {
     /// For data: neither repeated nor with blocks.
     fn plain(self) -> Result<Self, String> {
-        if self.times == 1 && self.sack.blocks().is_empty() {
+        if self.times == 1 && self.sack.blocks().is_empty() && self.ace == 0 {
             Ok(self)
         } else {
-            Err("x and sack go with what comes in, and with acknowledgements".into())
+            Err("x, ace and sack go with what comes in, and with acknowledgements".into())
         }
     }
 }
@@ -286,6 +293,11 @@ fn packet<'a>(words: &[&'a str], flags: &[&str]) -> Result<Packets<'a>, String> 
             p.flags.push(word);
         } else if word == "sack" {
             in_sack = true;
+        } else if let Some(ace) = word.strip_prefix("ace") {
+            p.ace = match ace.parse() {
+                Ok(ace @ 0..=7) => ace,
+                _ => return Err(format!("\"{word}\": write ace0 to ace7")),
+            };
         } else if let Some(times) = word.strip_prefix('x') {
             p.times = times.parse().map_err(|_| format!("\"{word}\": write x3 for three times"))?;
         } else {
@@ -362,7 +374,7 @@ fn wrong_lines_are_refused() {
         ("sender ecn=yes", 1, "on or off"),
         ("sender min_rto=soon", 1, "in seconds"),
         ("sender sack=off", 1, "after congestion=cubic"),
-        ("sender congestion=vegas", 1, "reno, newreno, sack, cubic or dctcp"),
+        ("sender congestion=vegas", 1, "reno, newreno, sack, cubic or one of [Dctcp"),
         ("sender colour=red", 1, "known are congestion"),
         ("sender\n\n0 begin", 3, "a line is one of start"),
         ("sender\n0 < data 1", 2, "a line is one of start"),
@@ -376,6 +388,7 @@ fn wrong_lines_are_refused() {
         ("sender\n0 < ack 1 xx", 2, "x3 for three times"),
         ("sender\n0 < ack 1 sack", 2, "sack: which segments"),
         ("sender\n0 < ack 1 sack 3 5 7 9 11", 2, "no more than 4 blocks"),
+        ("sender\n0 < ack 1 ace8", 2, "ace0 to ace7"),
         ("sender\n> data 1 sack 3", 2, "go with what comes in"),
         ("sender\n> nothing until then", 2, "in seconds"),
         ("sender\nexpect cwnd", 2, "by turns"),
@@ -400,7 +413,7 @@ fn a_line_is_read_as_written() {
     sack.push((7, 8));
     let first = &script.lines[0];
     assert_eq!((first.number, first.at), (3, When::At(Duration::from_millis(250))));
-    assert_eq!(first.what, What::AcksArrive { next: vec![3, 4, 5], times: 2, sack, echo: true });
+    assert_eq!(first.what, What::AcksArrive { next: vec![3, 4, 5], times: 2, sack, echo: true, ace: 0 });
     let second = &script.lines[1];
     assert_eq!(second.at, When::After(Duration::from_millis(500)));
     assert_eq!(second.what, What::Nothing { until: Some(Duration::from_millis(2000)) });

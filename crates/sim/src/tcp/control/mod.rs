@@ -6,9 +6,10 @@
 pub mod bbr;
 pub mod cubic;
 pub mod dctcp;
+pub mod prague;
 pub mod reno;
 
-use super::{Config, Congestion};
+use super::{Config, Congestion, Feedback};
 
 /// What an acknowledgement told the sender, once losses are found.
 #[derive(Clone, Copy, Debug)]
@@ -165,6 +166,11 @@ pub trait Law {
         None
     }
 
+    /// How long a train of segments may be that leaves at once where the sender paces, in seconds; `None`: as the sender has it.
+    fn train(&self) -> Option<f64> {
+        None
+    }
+
     /// Whether the window is its own also while losses are recovered from.
     fn owns_window(&self) -> bool {
         false
@@ -227,6 +233,8 @@ controls! {
     Bbr(bbr::Bbr) = "bbr",
     /// RFC 8257.
     Dctcp(dctcp::Dctcp) = "dctcp",
+    /// draft-briscoe-iccrg-prague-congestion-control.
+    Prague(prague::Prague) = "prague",
 }
 
 impl Control {
@@ -236,6 +244,10 @@ impl Control {
         match config.congestion {
             Congestion::Cubic { .. } => Control::Cubic(Box::default()),
             Congestion::Reno | Congestion::NewReno | Congestion::Sack => Control::Reno(reno::Reno),
+            // RFC 9331 §4.2: without accurate feedback a sender is no L4S sender; as in Linux, this one is then Reno's.
+            Congestion::Linux(Kind::Prague) if config.feedback() == Feedback::Echo => {
+                Control::Reno(reno::Reno)
+            }
             Congestion::Linux(kind) => kind.control(),
         }
     }
@@ -289,6 +301,12 @@ impl Control {
     #[must_use]
     pub fn pacing_rate(&self, window: &Window, srtt: f64) -> Option<f64> {
         either!(self, c => c.pacing_rate(window, srtt))
+    }
+
+    /// See [`Law::train`].
+    #[must_use]
+    pub fn train(&self) -> Option<f64> {
+        either!(self, c => c.train())
     }
 
     /// See [`Law::owns_window`].

@@ -13,9 +13,10 @@ mod rack;
 mod scoreboard;
 
 use crate::clock::Clock;
+use crate::tcp::accurate_ecn::Tracker;
 use crate::tcp::control::{Cause, Control, Phase, Sample, Start, Window};
 use crate::tcp::rfc::Ecn;
-use crate::tcp::{Ack, Config, Congestion, EcnBits, Host, Sack, Tally, TimerKind, rto::Rto};
+use crate::tcp::{Ack, Config, Congestion, EcnBits, Feedback, Host, Sack, Tally, TimerKind, rto::Rto};
 use delivery::Delivery;
 use hystart::HyStart;
 use pacing::Pacer;
@@ -81,7 +82,11 @@ pub struct Sender<C: Clock> {
     delivery: Option<Box<Delivery<C>>>,
     hystart: Option<HyStart>,
     pacer: Option<Box<Pacer>>,
+    /// Where a window of data ends, and whether the congestion window was full in it.
+    full: (u32, bool),
     ecn: Option<Ecn>,
+    /// Accurate feedback (RFC 9768).
+    marks: Option<Tracker>,
     rto: Rto,
     pending: Pending,
     /// RFC 6298 §3: one measurement a round trip; the next is of a segment from here on.
@@ -120,11 +125,13 @@ impl<C: Clock> Sender<C> {
             rack: Rack::new(),
             probe: None,
             sampled: false,
+            pacer: config.pacing.then(|| Box::new(Pacer::new(config.segment, control.train()))),
+            full: (0, false),
             delivery: control.wants_rate().then(|| Box::new(Delivery::new())),
             control,
             hystart: matches!(config.congestion, Congestion::Cubic { .. }).then(HyStart::new),
-            pacer: config.pacing.then(|| Box::new(Pacer::new(config.segment))),
             ecn: config.ecn.then(|| Ecn::new(config)),
+            marks: (config.feedback() == Feedback::Counter).then(Tracker::new),
             rto: Rto::new(config.min_rto),
             pending: Pending::Retransmission,
             next_sample: 0,
@@ -156,7 +163,7 @@ impl<C: Clock> Sender<C> {
         }
         let first = self.board.una() == 0 && ack.next > 0;
         let prior_in_flight = self.board.in_flight();
-        let limited = prior_in_flight >= self.cwnd as u32;
+        let limited = self.is_limited(ack.next, prior_in_flight);
         let news = self.take_in(&ack, host.now());
         if first {
             self.connected();
@@ -168,11 +175,17 @@ impl<C: Clock> Sender<C> {
         }
         self.recover_if_lost();
         let now = host.now().secs();
+        let marked = match &mut self.marks {
+            Some(tracker) => tracker.marks(ack.ace, news.delivered),
+            None if ack.echo => news.delivered,
+            None => 0,
+        };
+        let echo = if self.marks.is_some() { marked > 0 } else { ack.echo };
         let rate = self.delivery.as_deref_mut().and_then(|d| d.sample(ack.next, news.rtt));
         let sample = Sample {
             now,
             delivered: news.delivered,
-            marked: if ack.echo { news.delivered } else { 0 },
+            marked,
             lost,
             rtt: news.rtt,
             srtt: self.rto.srtt(),
@@ -191,7 +204,7 @@ impl<C: Clock> Sender<C> {
         if self.control.limits_itself() {
             self.out_of_data();
         }
-        if !decided {
+        if !decided && echo {
             self.on_echo(&ack);
         }
         match &mut self.state {
@@ -203,7 +216,7 @@ impl<C: Clock> Sender<C> {
                     self.cwnd = f64::from(pipe) + prr.allow(news.delivered, pipe, self.ssthresh, safe);
                 }
             }
-            _ if news.advanced && !first && !ack.echo => self.grow(&news, limited, now),
+            _ if news.advanced && !first && !echo => self.grow(&news, limited, now),
             _ => {}
         }
         self.set_pacing_rate(&news);
@@ -211,6 +224,19 @@ impl<C: Clock> Sender<C> {
         if news.advanced || news.delivered > 0 || wait.is_some() {
             self.set_timer(wait, host);
         }
+    }
+
+    /// Whether the window was full: when the acknowledgement arrived; or where segments wait for their time, at some time in the last
+    /// window of data, as Linux has it.
+    fn is_limited(&mut self, next: u32, in_flight: u32) -> bool {
+        let full = in_flight >= self.cwnd as u32;
+        if self.pacer.is_some() {
+            let (end, before) = self.full;
+            let window_ends = next >= end || full && !before;
+            self.full = if window_ends { (self.board.max(), full) } else { (end, full || before) };
+            return full || before;
+        }
+        full
     }
 
     /// A timer expired.
@@ -356,7 +382,7 @@ impl<C: Clock> Sender<C> {
     /// RFC 3168 §6.1.2: an ECN-Echo reduces the window once a window of data, as a loss does; nothing is retransmitted.
     fn on_echo(&mut self, ack: &Ack<'_>) {
         let Some(ecn) = &mut self.ecn else { return };
-        if !ack.echo || !matches!(self.state, State::Open) || !ecn.is_new_congestion(ack.next) {
+        if !matches!(self.state, State::Open) || !ecn.is_new_congestion(ack.next) {
             return;
         }
         ecn.on_reduction(self.board.max(), true);

@@ -34,11 +34,14 @@ pub struct Pacer {
     min_rtt: f64,
     /// The longest train in segments.
     longest: f64,
+    /// The train's length in seconds, if the congestion control sets it.
+    train: Option<f64>,
 }
 
 impl Pacer {
-    /// Before the first round-trip time. `segment`: a full segment's payload in bytes.
-    pub fn new(segment: u32) -> Pacer {
+    /// Before the first round-trip time. `segment`: a full segment's payload in bytes; `train`: a length in seconds of the congestion
+    /// control's own.
+    pub fn new(segment: u32, train: Option<f64>) -> Pacer {
         Pacer {
             rate: f64::INFINITY,
             next: 0.0,
@@ -46,6 +49,7 @@ impl Pacer {
             srtt: 0.0,
             min_rtt: f64::INFINITY,
             longest: LONGEST / f64::from(segment),
+            train,
         }
     }
 
@@ -79,6 +83,9 @@ impl Pacer {
 
     /// How many segments the next train may have (Linux's `tcp_tso_autosize`).
     pub fn train(&self) -> u32 {
+        if let Some(train) = self.train {
+            return (self.rate * train).min(self.longest).max(f64::from(LEAST)) as u32;
+        }
         let mut segments = self.rate * TRAIN;
         // Half as much more for each 512 µs of the shortest round-trip time: what a near peer can take at once.
         let halvings = self.min_rtt / NEAR;
@@ -111,7 +118,7 @@ mod tests {
 
     /// A pacer at this rate whose first segments have left, at a round-trip time that adds nothing to trains.
     fn at(rate: f64) -> Pacer {
-        let mut p = Pacer::new(1460);
+        let mut p = Pacer::new(1460, None);
         p.measured(0.1);
         p.left(10, 0.0);
         p.set_rate(rate);
@@ -120,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_twice_the_windows_in_slow_start_and_a_fifth_more_later() {
-        let mut p = Pacer::new(1460);
+        let mut p = Pacer::new(1460, None);
         p.follow_window(10.0, f64::INFINITY, 10);
         assert_eq!(p.rate, f64::INFINITY);
         p.measured(0.1);
@@ -149,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_first_ten_segments_are_not_paced() {
-        let mut p = Pacer::new(1460);
+        let mut p = Pacer::new(1460, None);
         p.measured(0.1);
         p.set_rate(100.0);
         for _ in 0..4 {

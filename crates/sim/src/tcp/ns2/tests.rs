@@ -47,11 +47,12 @@ fn config(congestion: Congestion) -> Config {
         limited_transmit: true,
         pacing: false,
         ecn: false,
+        accurate_ecn: false,
     }
 }
 
 fn acknowledge(sender: &mut Sender<Seconds>, next: u32, wire: &mut Wire) {
-    sender.on_ack(Ack { next, sack: &Sack::default(), echo: false }, wire);
+    sender.on_ack(Ack { next, sack: &Sack::default(), echo: false, ace: 0 }, wire);
 }
 
 /// ns-2's `slowdown` halves the window whatever it was. A timeout before the first data is acknowledged makes it 1, and at

@@ -15,6 +15,9 @@ use super::Sender;
 pub struct Ecn {
     /// How marks come back.
     feedback: Feedback,
+    code_point: packet::Ecn,
+    /// A scalable control answers them.
+    scalable: bool,
     /// SND.MAX when the window was last reduced.
     reduced_at: u32,
     /// That reduction was a reaction to an ECN-Echo.
@@ -30,8 +33,16 @@ pub struct Ecn {
 impl Ecn {
     /// Nothing is reduced yet.
     pub fn new(config: &Config) -> Ecn {
-        let feedback = config.congestion.feedback();
-        Ecn { feedback, reduced_at: 0, by_echo: false, send_cwr: false, paused: false, pauses: 0 }
+        Ecn {
+            feedback: config.feedback(),
+            code_point: config.code_point(),
+            scalable: config.congestion.is_scalable() && config.feedback() != Feedback::Echo,
+            reduced_at: 0,
+            by_echo: false,
+            send_cwr: false,
+            paused: false,
+            pauses: 0,
+        }
     }
 
     /// Whether an ECN-Echo on the acknowledgement of everything before `ack` is a reason to reduce the window.
@@ -44,7 +55,7 @@ impl Ecn {
     /// Whether the window has been reduced because of an ECN-Echo since `segment` was sent: its loss is then no reason to
     /// reduce it again (RFC 3168 §6.1.2). A scalable control's reaction to a mark is no substitute for one to a loss (RFC 8257 §3.5).
     pub fn has_reacted_to_loss_of(&self, segment: u32) -> bool {
-        self.feedback == Feedback::Echo && self.by_echo && segment < self.reduced_at
+        !self.scalable && self.by_echo && segment < self.reduced_at
     }
 
     /// The window was reduced, for whatever reason: the next new segment carries CWR (RFC 3168 §6.1.2).
@@ -57,11 +68,12 @@ impl Ecn {
     /// The bits of a segment. RFC 3168 §6.1.1: a SYN is never ECT. §6.1.5: neither is a retransmission, and it carries no
     /// CWR. As in Linux, everything that a scalable control sends is ECT (RFC 8257 §3.6, §4.1).
     pub fn bits(&mut self, segment: u32, retransmission: bool) -> EcnBits {
-        if self.feedback == Feedback::Echo && (segment == 0 || retransmission) {
+        if !self.scalable && (segment == 0 || retransmission) {
             return EcnBits::default();
         }
-        let cwr = !retransmission && segment > 0 && std::mem::take(&mut self.send_cwr);
-        EcnBits { ip: packet::Ecn::Ect0, cwr }
+        // RFC 9768 §3.2.2: with accurate feedback there is no CWR.
+        let tells = self.feedback != Feedback::Counter && !retransmission && segment > 0;
+        EcnBits { ip: self.code_point, cwr: tells && std::mem::take(&mut self.send_cwr) }
     }
 }
 

@@ -75,6 +75,7 @@ impl Path {
             limited_transmit: true,
             pacing: true,
             ecn: false,
+            accurate_ecn: false,
         };
         let mut path = Path {
             ports: Ports { now: Exact(0), timers: [None; 3], sent: Vec::new() },
@@ -128,7 +129,7 @@ impl Path {
             self.delivered += 1;
             self.receiver.on_segment(segment, false);
             let (next, sack) = (self.receiver.rcv_nxt(), self.receiver.sack());
-            self.sender.on_ack(Ack { next, sack: &sack, echo: false }, &mut self.ports);
+            self.sender.on_ack(Ack { next, sack: &sack, echo: false, ace: 0 }, &mut self.ports);
         } else {
             let which = if at == rto { TimerKind::Retransmit } else { TimerKind::Send };
             self.ports.now = self.ports.timers[which as usize].take().expect("it is set");
