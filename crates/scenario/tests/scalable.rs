@@ -1,0 +1,126 @@
+//! Scalable congestion controls, from an experiment file: the laws of their windows, and how they share a link.
+
+use std::sync::atomic::AtomicBool;
+
+use inprofile_core::registry::Registry;
+use inprofile_scenario::Scenario;
+use inprofile_sim::engine;
+
+/// Groups `one` and `two` of a connection each over a link of 20 Mbit/s with this queue; from 10 s on is measured.
+fn file(queue: &str, groups: [(&str, &str); 2], seconds: u32) -> String {
+    let group = |name: &str, (rtt, tcp): (&str, &str)| {
+        format!(
+            r#"
+[[flows]]
+name = "{name}"
+from = "H*"
+join = {{ node = "edge", rate = "1 Gbit/s" }}
+to = "server"
+rtt = "{rtt}"
+start = "uniform 0..1 s"
+tcp = {{ {tcp} }}
+"#
+        )
+    };
+    format!(
+        r#"
+title = "Two connections"
+duration = "{seconds} s"
+measure = {{ from = "10 s", at = "link" }}
+tcp = {{ profile = "linux" }}
+
+[[links]]
+name = "link"
+from = "edge"
+to = "server"
+rate = "20 Mbit/s"
+delay = "1 ms"
+queue = {{ {queue} }}
+{}{}"#,
+        group("one", groups[0]),
+        group("two", groups[1]),
+    )
+}
+
+/// The payload that each group delivered.
+fn rates(text: &str, seed: u64) -> [f64; 2] {
+    let scenario = Scenario::parse(text, "two.toml", &[], &Registry::default())
+        .unwrap_or_else(|problems| panic!("{problems:?}"));
+    let outcome = engine::run(scenario.network(seed, false), &AtomicBool::new(false), None).expect("it runs");
+    [0, 1].map(|f| outcome.flows[f].window.in_order_payload_bytes as f64)
+}
+
+/// The ratio of the first group's rate to the second's, geometric mean and 95 % interval over three seeds.
+fn ratio(queue: &str, groups: [(&str, &str); 2]) -> [f64; 3] {
+    let text = file(queue, groups, 20);
+    let logs = [1, 2, 3].map(|seed| {
+        let [one, two] = rates(&text, seed);
+        (one / two).ln()
+    });
+    let mean = logs.iter().sum::<f64>() / 3.0;
+    let variance = logs.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / 2.0;
+    // Student's t with two degrees of freedom.
+    let half = 4.303 * (variance / 3.0).sqrt();
+    [mean, mean - half, mean + half].map(f64::exp)
+}
+
+const DUALPI2: &str = r#"aqm = "dualpi2", limit = "500 packets""#;
+const PRAGUE: &str = r#"congestion = "prague""#;
+
+/// Two of the same round-trip time share an L queue alike.
+#[test]
+fn two_prague_connections_share_alike() {
+    let [mean, low, high] = ratio(DUALPI2, [("20 ms", PRAGUE), ("20 ms", PRAGUE)]);
+    assert!((0.85..1.18).contains(&mean) && low < 1.15 && high > 0.87, "{mean} ({low} to {high})");
+}
+
+/// RFC 9332 §2.1 and Appendix A: the coupling k = 2 lets a scalable connection and a classic one get about the same rate.
+#[test]
+fn prague_and_cubic_share_a_coupled_link() {
+    let cubic = r#"congestion = "cubic", ecn = true"#;
+    let [mean, low, high] = ratio(DUALPI2, [("20 ms", PRAGUE), ("20 ms", cubic)]);
+    assert!(low > 0.6 && high < 1.7, "{mean} ({low} to {high})");
+}
+
+fn problems(queue: &str, tcp: &str) -> Vec<String> {
+    let text = file(queue, [("20 ms", tcp), ("20 ms", "")], 20);
+    match Scenario::parse(&text, "two.toml", &[], &Registry::default()) {
+        Ok(scenario) => scenario.warnings().iter().map(ToString::to_string).collect(),
+        Err(problems) => problems.iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// What cannot be meant is named, with what to write instead; what can is not.
+#[test]
+fn what_cannot_be_meant_is_named() {
+    let drop_tail = r#"aqm = "drop_tail", limit = "100 packets""#;
+    let pie = r#"aqm = "pie", limit = "100 packets", ecn = true"#;
+    let cases = [
+        (drop_tail, PRAGUE, "one sends ECT(1), and drop_tail at link doesn't mark"),
+        (pie, PRAGUE, "L4S flows would take far more than their share"),
+        (pie, PRAGUE, "congestion = \"cubic\" in the group's tcp"),
+        (DUALPI2, r#"congestion = "prague", accurate_ecn = false"#, "no L4S sender: its packets are ECT(0)"),
+        (DUALPI2, r#"congestion = "prague", ecn = false"#, "and has no other measure"),
+        (DUALPI2, r#"congestion = "dctcp", ecn = false"#, "remove ecn, or write congestion = \"cubic\""),
+        (DUALPI2, r#"profile = "rfc", congestion = "prague""#, "only the linux profile has prague"),
+        (
+            DUALPI2,
+            r#"profile = "rfc", accurate_ecn = true, ecn = true"#,
+            "only the linux profile has accurate feedback",
+        ),
+        (DUALPI2, "accurate_ecn = true", "without ECN nothing is marked"),
+    ];
+    for (queue, tcp, said) in cases {
+        let problems = problems(queue, tcp);
+        assert!(problems.iter().any(|p| p.contains(said)), "{tcp}: {problems:?} and not {said}");
+    }
+    for (queue, tcp) in [
+        (DUALPI2, PRAGUE),
+        (pie, r#"congestion = "dctcp""#),
+        (pie, r#"ecn = true, accurate_ecn = true"#),
+        (pie, r#"congestion = "prague", accurate_ecn = false"#),
+    ] {
+        let problems: Vec<_> = problems(queue, tcp).into_iter().filter(|p| p.contains("ECT(1)")).collect();
+        assert!(problems.is_empty(), "{tcp}: {problems:?}");
+    }
+}
