@@ -10,7 +10,7 @@ without one; its split says who got it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,18 +20,28 @@ from numpy.typing import NDArray
 
 from .quantity import pm, quantity
 from .stats import POSITIVE, SHARE, Estimate, Interval, estimate
-from .summary import html_table, text_table
+from .summary import bounds_of, html_table, text_table
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ._runs import Runs
 
-__all__ = ["BestEffort", "Contracts", "Kept", "shares_of_runs"]
+__all__ = ["BY_RUN", "BestEffort", "Contracts", "Kept", "figure_over_runs", "shares_of_runs"]
 
 Array = NDArray[np.float64]
 #: Traffic whose rate over a window is no rate of its own.
 _FINITE = "transfer"
 #: Traffic that does not fill what it is given.
 _OFFERED = ("cbr", "on_off")
+#: Figures of a run, with their units, as sweeps and plans keep them.
+BY_RUN = {
+    "contracts_kept": "1",
+    "all_contracts_kept": "1",
+    "assurance_worst": "1",
+    "best_effort": "bit/s",
+    "excess_share": "1",
+}
 
 
 @dataclass(frozen=True)
@@ -108,10 +118,19 @@ class Contracts:
 
     def __init__(self, result: Runs) -> None:
         """From the table `flows`."""
+        self._take(result.flows, result.seeds)
+
+    @classmethod
+    def of(cls, flows: pa.Table, seeds: tuple[int, ...]) -> Contracts:
+        """From a table `flows` of one experiment with these seeds."""
+        made = cls.__new__(cls)
+        made._take(flows, seeds)
+        return made
+
+    def _take(self, table: pa.Table, seeds: tuple[int, ...]) -> None:
         from .measures import by_flow
 
-        table = result.flows
-        self.seeds = result.seeds
+        self.seeds = seeds
         #: Seeds × flows.
         self._got = by_flow(table, self.seeds, "throughput")
         n = self._got.shape[1]
@@ -175,6 +194,37 @@ class Contracts:
         got, all_ = self._got[:, self._free].sum(axis=1), self._got.sum(axis=1)
         share = np.divide(got, all_, out=np.zeros_like(got), where=all_ > 0)
         return BestEffort(int(self._free.sum()), _estimate(got), estimate(share.tolist(), SHARE))
+
+    def by_run(self) -> dict[str, Array]:
+        """Figures of `BY_RUN`, one a seed; those that do not exist (nobody has a contract) are left out.
+
+        `contracts_kept` is the share of the contracts that the run kept, `all_contracts_kept` 1 where that is
+        all of them, `assurance_worst` the least assurance ratio (a kept contract's counts as 1 where less was
+        offered), `best_effort` the throughput of flows without a contract, `excess_share` the part of what
+        lies beyond the contracts that flows with a contract got (NaN where nothing does).
+        """
+        found: dict[str, Array] = {}
+        if self:
+            kept = self._kept[:, self._has]
+            ratio = self._got[:, self._has] / self._promised[self._has]
+            excess = self._beyond[:, self._has].sum(axis=1)
+            found["contracts_kept"] = kept.mean(axis=1)
+            found["all_contracts_kept"] = kept.all(axis=1).astype(np.float64)
+            found["assurance_worst"] = np.where(kept, np.maximum(ratio, 1.0), ratio).min(axis=1)
+            found["excess_share"] = np.divide(
+                excess, self._all_beyond, out=np.full_like(excess, np.nan), where=self._all_beyond > 0
+            )
+        if self._free.any():
+            found["best_effort"] = self._got[:, self._free].sum(axis=1)
+        return {name: found[name] for name in BY_RUN if name in found}
+
+    def worst_flows(self) -> list[str]:
+        """By seed, the flow whose assurance ratio is least; empty without contracts."""
+        if not self:
+            return []
+        which = np.flatnonzero(self._has)
+        ratio = self._got[:, which] / self._promised[which]
+        return [str(self._names[int(which[i])].as_py()) for i in ratio.argmin(axis=1)]
 
     def _row(self, name: str, which: NDArray[np.intp]) -> Kept:
         if not which.size:
@@ -300,6 +350,19 @@ def _kept_share(values: Array, whole: int) -> Estimate:
     if set(values.tolist()) <= {0.0, 1.0}:
         return Estimate(float(values.mean()), shares_of_runs(whole, len(values)), len(values))
     return estimate(values.tolist(), SHARE)
+
+
+def figure_over_runs(name: str, values: Iterable[float]) -> Estimate:
+    """A metric's mean over runs with its 95 % interval; of what a run keeps or does not, the exact one.
+
+    >>> lo, hi = figure_over_runs("all_contracts_kept", [1.0] * 20).ci95
+    >>> round(lo, 3), hi
+    (0.832, 1.0)
+    """
+    xs = [float(x) for x in values]
+    if name in ("contracts_kept", "all_contracts_kept") and len(xs) > 1:
+        return _kept_share(np.asarray(xs), sum(x == 1.0 for x in xs))
+    return estimate(xs, bounds_of(name, xs))
 
 
 def _percent(e: Estimate) -> str:

@@ -64,6 +64,14 @@ _UNITS = {
 }
 
 
+_SHARES = (
+    "fi",
+    "utilisation",
+    "loss_synchronisation",
+    "contracts_kept",
+    "all_contracts_kept",
+    "excess_share",
+)
 _HEADINGS = {"sent_in": "sent IN", "sent_out": "sent OUT", "timeouts": "RTOs"}
 
 
@@ -91,7 +99,7 @@ def bounds_of(name: str, values: Iterable[float]) -> Bounds:
     >>> bounds_of("utilisation", [0.98, 1.0]), bounds_of("goodput", [494e3])
     ((0.0, 1.0), (0.0, inf))
     """
-    if name in ("fi", "utilisation", "loss_synchronisation") or name.startswith("loss_"):
+    if name in _SHARES or name.startswith("loss_"):
         return 0.0, max(1.0, *values)
     return POSITIVE
 

@@ -7,6 +7,7 @@ import pytest
 
 import inprofile
 from inprofile.compare.measure import MEASURES
+from inprofile.contracts import BY_RUN
 from inprofile.glossary import entries, lookup
 from inprofile.judge import Verdict
 from inprofile.report.overview import write_overview
@@ -124,6 +125,8 @@ def test_every_metric_has_its_unit_point_and_header_rule() -> None:
     result = experiment("red", "token_bucket").run(1)
     found = result.summary()
     assert set(metrics) == set(found)
+    of_contracts = {e.words[0]: e.cells["unit"] for e in entries() if e.section == "Metrics of contracts"}
+    assert of_contracts == BY_RUN
     for name, metric in found.items():
         said = metrics[name].cells
         assert (said["unit"], said["counts"]) == (metric.unit, metric.header), name

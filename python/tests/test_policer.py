@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from inprofile import load
 from inprofile.cli import app
-from inprofile.policer import Answer, Question, answer, commands, rules_of_thumb, tries
+from inprofile.plan.policer import Answer, Question, answer, commands, rules_of_thumb, tries
 
 QUESTION = Question("10 Mbit/s", ["20 ms"], seeds=5)
 

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..own.registry import registered
+from ..quantity import quantity
 from ..storage import check_folder
+from ..summary import text_table
 from .common import (
     Jobs,
     Json,
     Open,
+    Own,
     Planned,
     Refused,
     Yes,
@@ -27,6 +31,7 @@ from .common import (
 
 if TYPE_CHECKING:
     from ..compare import Comparison, Plan
+    from ..compare.tuned import Tuned
 
 
 @guarded
@@ -42,13 +47,16 @@ def compare(
     schemes: Annotated[
         str | None,
         typer.Option(
-            metavar="A,B,…", help="Marker/AQM schemes to compare, by id; default: all.", show_default=False
+            metavar="A,B,…",
+            help="Marker/AQM schemes to compare, by id, and files of your own schemes (.toml); default: all.",
+            show_default=False,
         ),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer seeds and settings and shorter runs; the page says so.")
     ] = False,
     plan: Planned = False,
+    mechanism: Own = None,
     jobs: Jobs = None,
     out: Annotated[Path, typer.Option(help="Folder for reports; the page is written to compare/ in it.")] = (
         Path("reports")
@@ -58,7 +66,7 @@ def compare(
     json_: Json = False,
 ) -> None:
     """Compare marker/AQM schemes with the same tuning budget, at equal mean queueing delay."""
-    from ..compare import NoContractError, UnknownSchemeError
+    from ..compare import NoContractError, SchemeFileError, UnknownSchemeError
     from ..compare import compare as work
     from ..compare import plan as planned
     from ..compare.run import CACHE
@@ -67,8 +75,10 @@ def compare(
     if names == []:
         raise Refused("--schemes is empty: write --schemes rio,ard, or omit it to compare all")
     try:
-        made = planned(files, quick, names)
-    except (UnknownSchemeError, NoContractError) as error:
+        # In this process nothing is registered but what --mechanism names.
+        own = list(registered()) if mechanism else []
+        made = planned(files, quick, names, own)
+    except (UnknownSchemeError, SchemeFileError, NoContractError) as error:
         raise Refused(str(error)) from None
     if plan:
         _print_plan(made, jobs, json_)
@@ -76,7 +86,7 @@ def compare(
     affordable(made.packets, yes, made.runs)
     check_folder(out)
     with resumable(CACHE, made.runs) as tell:
-        comparison = work(files, quick, names, jobs, out, progress=tell)
+        comparison = work(files, quick, names, jobs, out, progress=tell, own=own)
     if json_:
         emit(comparison.to_json())
     else:
@@ -99,7 +109,7 @@ def _print_plan(plan: Plan, jobs: int | None, as_json: bool) -> None:
 
 def as_text(comparison: Comparison) -> str:
     """Who wins where, as plain text."""
-    from ..compare.measure import RANKED
+    from ..compare.measure import MEASURES, RANKED
     from ..compare.page import in_short, shown
 
     lines = list(in_short(comparison))
@@ -116,9 +126,36 @@ def as_text(comparison: Comparison) -> str:
                 lines.append(
                     f"  {measure.title:<15}{best}{f'; statistically tied: {alike}' if alike else ''}"
                 )
+        if one.price is not None:
+            cost = MEASURES["best_effort"]
+            best = f"{comparison.title(one.price.best)} {shown(cost, one.price.values[one.price.best])}"
+            alike = ", ".join(comparison.title(s) for s in one.price.alike)
+            tied = f"; statistically tied: {alike}" if alike else ""
+            lines.append(f"  {cost.title:<15}{best}{tied}")
         absent = [comparison.title(s) for s in one.frontiers if s not in one.reaching]
         if absent:
             lines.append(f"  Not reached: {', '.join(absent)}")
+        best = comparison.tuned(one)
+        lines += ["", text_table(*_settings(best)), "", best[0].toml.rstrip()]
     if comparison.page is not None:
-        lines += ["", f"Page: {comparison.page}"]
+        where = comparison.page.parent / "settings"
+        lines += ["", f"Page: {comparison.page}", f"Each scheme at its best setting: {where}"]
     return "\n".join(lines)
+
+
+def _settings(found: list[Tuned]) -> tuple[list[str], list[list[str]]]:
+    """Every scheme at its best setting."""
+    free = any("best_effort" in t.means for t in found)
+    rows = []
+    for one in found:
+        kept = "kept" if "kept" in one.means else "fairness"
+        row = [
+            one.scheme.title,
+            quantity(one.length, "s", 3),
+            f"{100 * one.means[kept]:.1f} %" if kept == "kept" else f"{one.means[kept]:.4f}",
+        ]
+        if free:
+            row.append(f"{100 * one.means['best_effort']:.1f} %" if "best_effort" in one.means else "–")
+        rows.append([*row, quantity(one.means["delay"], "s", 3)])
+    kept = "contract kept" if any("kept" in t.means for t in found) else "fairness"
+    return ["at its best setting", "T", kept, *(["best effort"] if free else []), "delay"], rows

@@ -3,156 +3,159 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from .._input import visible
-from ..policer import Answer, Question, answer, commands, scenario
-from ..quantity import number, pm, quantity
-from ..storage import write_whole
-from ..summary import text_table
-from .common import Jobs, Json, Refused, emit, guarded, say
+from ..storage import check_folder
+from .common import (
+    INTERRUPTED,
+    TERMINATED,
+    Jobs,
+    Json,
+    Own,
+    Refused,
+    Terminated,
+    Yes,
+    affordable,
+    emit,
+    guarded,
+    say,
+    terminable,
+)
+from .plan_policer import policer
 
 if TYPE_CHECKING:
-    from ..policer import Point
+    from collections.abc import Callable
 
 __all__ = ["plan"]
 
+_DEFAULT = "contracts"
+SHORT = 1
+"""The exit code where no setting meets the goal."""
+
+
+class _Named(TyperGroup):
+    """`plan FILE` is `plan contracts FILE`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """See `click.Group.parse_args`."""
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = [_DEFAULT, *args]
+        return super().parse_args(ctx, args)
+
+
 plan = typer.Typer(
-    name="plan", help="Find settings that keep a promise, by simulation.", no_args_is_help=True
+    name="plan",
+    cls=_Named,
+    help="Find settings that keep a promise, by simulation: plan FILE for a link and its contracts.",
+    no_args_is_help=True,
 )
 
 
 @plan.callback()
 def _group() -> None:
-    """Find settings that keep a promise, by simulation."""
+    """Find settings that keep a promise, by simulation: plan FILE for a link and its contracts."""
 
 
-@plan.command("policer")
+plan.command("policer")(policer)
+
+
+@plan.command(_DEFAULT)
 @guarded
-def policer(
-    rate: Annotated[str, typer.Option(help='The rate that is policed: "10 Mbit/s".', show_default=False)],
-    rtt: Annotated[
-        list[str],
-        typer.Option(
-            help='Round-trip time: "20 ms", or "20..80 ms"; repeat for one a flow.', show_default=False
+def contracts(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="An experiment file with a table [plan] (TOML).", show_default=False
         ),
     ],
-    flows: Annotated[int, typer.Option(min=1, help="TCP connections that share the policer.")] = 1,
-    tcp: Annotated[str, typer.Option(help="Their congestion control.")] = "cubic",
-    link: Annotated[
-        str | None,
-        typer.Option(help="Rate at which packets reach the policer; default: ten times --rate."),
-    ] = None,
-    goal: Annotated[float, typer.Option(help="Share of the rate that TCP is to get.")] = 0.95,
-    seeds: Annotated[int, typer.Option(min=2, help="Runs a burst, at most.")] = 20,
     out: Annotated[
-        Path | None, typer.Option(help="Write experiment, curve and commands to this folder.")
+        Path | None,
+        typer.Option(
+            help="The folder for runs and answer, where the same plan goes on; default: FILE-plan.",
+            show_default=False,
+        ),
     ] = None,
+    schemes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…",
+            help="Schemes, and files of schemes; default: the file's, or all.",
+            show_default=False,
+        ),
+    ] = None,
+    trials: Annotated[int, typer.Option(min=4, max=10_000, help="Settings that each scheme gets.")] = 24,
+    mechanism: Own = None,
     jobs: Jobs = None,
+    yes: Yes = False,
     json_: Json = False,
 ) -> None:
-    """How large a policer's burst has to be: the smallest with which TCP gets the rate, and the curve."""
+    """Which scheme, with which settings, keeps the contracts on a link, and what it costs the others."""
+    from ..compare.schemes import NoContractError, SchemeFileError, UnknownSchemeError
+    from ..plan import PlanError, read_question
+    from ..plan import plan as found_for
+    from ..plan.contracts import expected_runs
+    from ..plan.files import write
+    from ..plan.words import as_json, as_text
+
+    names = None if schemes is None else [name.strip() for name in schemes.split(",") if name.strip()]
+    if names == []:
+        raise Refused("--schemes is empty: give names, or leave it out for all")
     try:
-        question = Question(rate, rtt, flows, tcp, link, goal, seeds)
-        scenario(question, 15_000)
-    except ValueError as error:
-        if type(error) is not ValueError:
-            raise
+        question = read_question(file, names)
+    except (PlanError, UnknownSchemeError, NoContractError, SchemeFileError) as error:
         raise Refused(visible(str(error))) from None
-    if out is not None:
-        # Before anything runs: an answer that cannot be written would be lost.
-        out.mkdir(parents=True, exist_ok=True)
-    found = answer(question, jobs=jobs, progress=lambda text: print(text, file=sys.stderr))
-    if out is not None:
-        _write(found, out)
+    place = out or Path(f"{file.stem}-plan")
+    runs = expected_runs(question, trials)
+    affordable(runs * question.scenario.expected_packets(seeds=1), yes, runs)
+    # Before anything runs: an answer that cannot be written would be lost.
+    place.mkdir(parents=True, exist_ok=True)
+    check_folder(place)
+    with _kept(place / "runs") as count:
+        answer = found_for(
+            question,
+            trials=trials,
+            jobs=jobs,
+            place=place / "runs",
+            progress=lambda text: print(visible(text, lines=False), file=sys.stderr),
+            count=count,
+        )
+    found = as_json(answer)
+    try:
+        written = write(answer, place, found)
+    except RuntimeError as error:
+        raise Refused(visible(str(error))) from None
     if json_:
-        emit(as_json(found))
+        emit({**found, "files": written})
     else:
-        say(as_text(found, out))
+        lines = "\n".join(f"  {where}" for where in written.values())
+        say(f"{as_text(answer)}\n\n{answer.runs:,} runs. Written:\n{visible(lines)}")
+    if answer.chosen is None:
+        raise typer.Exit(SHORT)
 
 
-def as_json(found: Answer) -> dict[str, Any]:
-    """The answer as one object."""
-    return {
-        "rate": found.question.rate,
-        "goal": found.question.goal,
-        "chosen": None if found.chosen is None else found.chosen.to_json(),
-        "curve": [point.to_json() for point in found.curve],
-        "rules_of_thumb": {name: point.to_json() for name, point in found.rules.items()},
-        "commands": {} if found.chosen is None else commands(found.question, found.chosen.burst),
-    }
+@contextmanager
+def _kept(place: Path) -> Iterator[Callable[[int], None]]:
+    """Count runs on a terminal; what is interrupted says what is kept, and leaves with code 130 (or 143)."""
+    made = [0]
 
+    def count(runs: int) -> None:
+        made[0] = runs
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{runs:,} runs\r")
 
-def as_text(found: Answer, out: Path | None = None) -> str:
-    """The answer, what it costs, rules of thumb beside it, the curve and the commands."""
-    question = found.question
-    one = f"{question.flows} {question.tcp} connection{'s' * (question.flows != 1)}"
-    head = f"{question.rate}, RTT {', '.join(question.rtt)}, {one}, goal {question.goal:.0%} of the rate"
-    parts = [head]
-    if found.chosen is None:
-        best = max(found.curve, key=lambda p: p.share.mean)
-        parts.append(
-            f"No burst up to {quantity(found.curve[-1].burst, 'B')} is enough: at best TCP gets"
-            f" {_share(best)} of the rate, with {quantity(best.burst, 'B')}."
-            " Queue the excess instead of dropping it (a shaper), lower the goal, or let more connections"
-            " share the rate."
+    try:
+        with terminable():
+            yield count
+    except KeyboardInterrupt as error:
+        sys.stderr.write(
+            f"Interrupted after {made[0]:,} runs. They are kept in {visible(str(place))}:"
+            " the same command goes on from there.\n"
         )
-    else:
-        burst = found.chosen.burst
-        parts.append(
-            f"Burst: {quantity(burst, 'B')}, {quantity(8 * burst / question.bits, 's')} at the rate."
-            f" TCP gets {_share(found.chosen)} of it (fresh seeds, n = {found.chosen.share.n}),"
-            f" and {found.chosen.loss.mean:.2%} of its packets are dropped.\n"
-            f"Excess: after a rest, at most {found.above(0.1):.2f} times the rate in 100 ms,"
-            f" {found.above(1.0):.2f} in a second, {found.above(10.0):.3f} in ten."
-        )
-    parts.append(_table("rule of thumb", [(name, p) for name, p in found.rules.items()], found))
-    parts.append(_table("burst", [(quantity(p.burst, "B"), p) for p in found.curve], found))
-    if found.chosen is not None:
-        lines = [f"{name}:\n  {line}" for name, line in commands(question, found.chosen.burst).items()]
-        parts.append("\n".join(lines))
-        parts.append(
-            "Sizes count from the IP header on. A system that counts more (Ethernet's 14 B, say)"
-            "\nneeds a burst and a rate that are larger by as much a packet."
-        )
-    if out is not None:
-        parts.append(f"Written to {visible(str(out))}.")
-    return "\n\n".join(parts)
-
-
-def _share(point: Point) -> str:
-    return f"{pm(point.share)}"
-
-
-def _table(first: str, rows: list[tuple[str, Point]], found: Answer) -> str:
-    heading = [first, "bytes", "time at the rate", "TCP's share of the rate", "dropped", "RTOs a run"]
-    body = [
-        [
-            name,
-            f"{p.burst:,}",
-            quantity(8 * p.burst / found.question.bits, "s"),
-            _share(p),
-            f"{p.loss.mean:.2%}",
-            number(p.timeouts.mean, 3),
-        ]
-        for name, p in rows
-    ]
-    return text_table(heading, body)
-
-
-def _write(found: Answer, out: Path) -> None:
-    """`policer.toml`, `curve.csv` and, where there is an answer, `commands.txt`."""
-    lines = ["burst_bytes,share,share_lo,share_hi,loss,timeouts"]
-    for p in found.curve:
-        lo, hi = p.share.ci95 or (p.share.mean, p.share.mean)
-        lines.append(f"{p.burst},{p.share.mean!r},{lo!r},{hi!r},{p.loss.mean!r},{p.timeouts.mean!r}")
-    write_whole(out / "curve.csv", "\n".join([*lines, ""]).encode())
-    if found.chosen is not None:
-        burst = found.chosen.burst
-        write_whole(out / "policer.toml", scenario(found.question, burst)._text.encode())
-        told = commands(found.question, burst)
-        text = "".join(f"# {name}\n{line}\n" for name, line in told.items())
-        write_whole(out / "commands.txt", text.encode())
+        raise typer.Exit(TERMINATED if isinstance(error, Terminated) else INTERRUPTED) from None

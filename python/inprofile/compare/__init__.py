@@ -11,6 +11,15 @@ from __future__ import annotations
 
 from .comparison import Comparison, Plan, Study
 from .run import compare, plan
-from .schemes import NoContractError, UnknownSchemeError
+from .schemes import NoContractError, SchemeFileError, UnknownSchemeError
 
-__all__ = ["Comparison", "NoContractError", "Plan", "Study", "UnknownSchemeError", "compare", "plan"]
+__all__ = [
+    "Comparison",
+    "NoContractError",
+    "Plan",
+    "SchemeFileError",
+    "Study",
+    "UnknownSchemeError",
+    "compare",
+    "plan",
+]

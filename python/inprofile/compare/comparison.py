@@ -15,6 +15,7 @@ from ..stats import POSITIVE, SHARE, estimated
 from .frontier import Frontier
 from .measure import MEASURES
 from .schemes import Place, Scheme
+from .tuned import Tuned, tuned
 from .winners import Ranking
 
 if TYPE_CHECKING:
@@ -103,6 +104,8 @@ class Compared:
     reaching: list[str]
     #: By measure.
     rankings: dict[str, Ranking]
+    #: Who leaves best effort most, with a correction of its own: it is the price of what is ranked above.
+    price: Ranking | None = None
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -165,8 +168,17 @@ class Comparison:
                 {"scheme": s, "rankings": n, "alone": alone, "first": first}
                 for s, n, alone, first in self.tally()
             ],
-            "studies": [_outcome_json(one) for one in self.outcomes],
+            "studies": [
+                {**_outcome_json(one), "settings": [t.to_json() for t in self.tuned(one)]}
+                for one in self.outcomes
+            ],
         }
+
+    def tuned(self, one: Compared) -> list[Tuned]:
+        """Every scheme at its best setting in a study, those that keep contracts best first."""
+        study = one.study
+        made = [tuned(s, one.frontiers[s.id], study.place, study.scenario) for s in self.plan.schemes]
+        return sorted(made, key=lambda t: t.order, reverse=True)
 
     def measures_csv(self) -> str:
         """Every measure of every run, a row each."""
@@ -181,6 +193,22 @@ class Comparison:
                             first = (one.study.experiment, one.study.tcp, scheme, f"{length:.6g}")
                             out.writerow([*first, name, seed, repr(float(x))])
         return text.getvalue()
+
+
+def _ranking_json(r: Ranking) -> dict[str, Any]:
+    return {
+        "best": r.best,
+        "alike": r.alike,
+        "order": list(r.order),
+        "differences": {
+            s: {
+                "mean": d.difference.mean,
+                "ci95": None if d.difference.ci95 is None else list(d.difference.ci95),
+                "p_holm": r.p_holm[s],
+            }
+            for s, d in r.differences.items()
+        },
+    }
 
 
 def _outcome_json(one: Compared) -> dict[str, Any]:
@@ -198,21 +226,8 @@ def _outcome_json(one: Compared) -> dict[str, Any]:
             if (found := one.at_equal_delay(name))
         },
         "no_point_there": {s: list(f.reach) for s, f in one.frontiers.items() if s not in one.reaching},
-        "winners": {
-            name: {
-                "best": r.best,
-                "alike": r.alike,
-                "differences": {
-                    s: {
-                        "mean": d.difference.mean,
-                        "ci95": None if d.difference.ci95 is None else list(d.difference.ci95),
-                        "p_holm": r.p_holm[s],
-                    }
-                    for s, d in r.differences.items()
-                },
-            }
-            for name, r in one.rankings.items()
-        },
+        "winners": {name: _ranking_json(r) for name, r in one.rankings.items()},
+        "price": None if one.price is None else _ranking_json(one.price),
         "frontiers": [
             {
                 "scheme": s,

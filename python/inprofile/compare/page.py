@@ -41,6 +41,11 @@ def write(comparison: Comparison, out: Path) -> Path:
     )
     replace_text(folder / "measures.csv", comparison.measures_csv())
     replace_text(folder / "index.html", render(comparison))
+    settings = folder / "settings"
+    settings.mkdir(exist_ok=True)
+    for one in comparison.outcomes:
+        for best in comparison.tuned(one):
+            replace_text(settings / f"{one.study.id}-{best.scheme.id}.toml", best.experiment)
     write_overview(out)
     return folder / "index.html"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,13 @@ import numpy as np
 
 from .._measured import Experiment, measure_all
 from ..measures import Measures
+from ..mechanisms import mechanisms
 from ..scenario import load
 from . import measure as _measure
 from .comparison import Compared, Comparison, Plan, Study
 from .frontier import Frontier, common_delays
 from .measure import RANKED
-from .schemes import HERE, Place, about, choose, lengths
+from .schemes import HERE, Place, Scheme, about, choose, lengths, own_scheme
 from .winners import rank
 
 if TYPE_CHECKING:
@@ -33,14 +35,20 @@ Progress = Callable[[int, int, str], None]
 
 
 def plan(
-    files: Sequence[str | Path] | None = None, quick: bool = False, schemes: Sequence[str] | None = None
+    files: Sequence[str | Path] | None = None,
+    quick: bool = False,
+    schemes: Sequence[str] | None = None,
+    own: Sequence[str] = (),
 ) -> Plan:
     """List what `compare` would run.
 
-    Raises `UnknownSchemeError`, `NoContractError` where a scheme needs what a file lacks, `ScenarioError` and
-    `OSError` for a file that is none.
+    `schemes` are names, and files of schemes (`schemes.read_schemes`). `own` are names of registered classes
+    of one's own that take part besides, each as a scheme of its own name.
+
+    Raises `UnknownSchemeError`, `SchemeFileError`, `NoContractError` where a scheme needs what a file lacks,
+    `ScenarioError` and `OSError` for a file that is none.
     """
-    chosen = choose(schemes)
+    chosen = chosen_of(schemes, own)
     studies = list(_own(files, quick) if files else _ours(quick))
     for study in studies:
         study.place.check(study.file, chosen)
@@ -86,6 +94,17 @@ def _study(
     return Study(identity, scenario.title, *tcp, file, scenario, place, seeds, made, cost)
 
 
+def chosen_of(schemes: Sequence[str] | None, own: Sequence[str]) -> list[Scheme]:
+    """Schemes by name and by file, and mechanisms of one's own that none of them has."""
+    entries = [own_scheme(m.name, m.kind, m.summary) for m in mechanisms() if m.name in own]
+    if schemes is None:
+        return choose(None, entries)
+    named = choose(schemes, entries)
+    used = {str(part.get("aqm", part.get("kind"))) for s in named for part in (s.queue, s.flows or {})}
+    ids = {s.id for s in named}
+    return named + [e for e in entries if e.id not in used | ids]
+
+
 def compare(
     files: Sequence[str | Path] | None = None,
     quick: bool = False,
@@ -94,15 +113,18 @@ def compare(
     out: str | Path = "reports",
     cache: str | Path | None = CACHE,
     progress: Progress | None = None,
+    own: Sequence[str] = (),
 ) -> Comparison:
     """Compare `schemes` (all if left out) on our experiments, or on `files`; write the page.
 
     `quick` runs fewer seeds, settings and, of our own experiments, seconds. `jobs` is the number of threads.
-    The page is `<out>/compare/index.html`; beside it are `results.json` and `measures.csv`.
+    `own` are mechanisms of one's own that take part, as `plan` has them. The page is
+    `<out>/compare/index.html`; beside it are `results.json`, `measures.csv`, and in `settings` each
+    experiment with each scheme at its best setting.
 
     Raises what `plan` raises, and KeyboardInterrupt when interrupted; `cache` has what is finished.
     """
-    planned = plan(files, quick, schemes)
+    planned = plan(files, quick, schemes, own)
     tell = progress or (lambda finished, runs, what: None)
     outcomes = []
     finished = 0
@@ -163,4 +185,8 @@ def outcome(
     found = {name: values for name, values in found.items() if len(values) > 1}
     higher = {m.id: bool(m.higher) for m in RANKED}
     one.rankings.update(rank(found, higher, one.seeds))
+    left = one.at_equal_delay("best_effort")
+    if len(left) > 1:
+        price = rank({"best_effort": left}, {"best_effort": True}, one.seeds)["best_effort"]
+        one = replace(one, price=price)
     return one

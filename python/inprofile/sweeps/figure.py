@@ -24,7 +24,17 @@ if TYPE_CHECKING:
 
 __all__ = ["GAINS", "figure", "frontier", "save"]
 
-GAINS = ("goodput", "throughput", "fi", "utilisation", "completions")
+GAINS = (
+    "goodput",
+    "throughput",
+    "fi",
+    "utilisation",
+    "completions",
+    "contracts_kept",
+    "all_contracts_kept",
+    "assurance_worst",
+    "best_effort",
+)
 """Metrics of which more is better; of all others, less is."""
 MOST_LINES = 8
 """With more combinations of the other axes, settings are points without lines."""

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._input import read_file, visible
+from ..contracts import figure_over_runs
 from ..quantity import pm
 from ..scenario import Scenario
-from ..stats import Estimate, estimate
+from ..stats import Estimate
 from ..storage import LARGEST_MANIFEST, ResultError
-from ..summary import bounds_of, text_table
+from ..summary import text_table
 from .axes import SweepError, column_of
 from .dataset import TABLES, part_files
 from .ledger import LEDGER
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_METRICS", "Figure", "Setting", "Sweep", "read_sweep", "short_keys"]
 
-DEFAULT_METRICS = ("goodput", "fi", "utilisation", "delay_mean", "loss_in")
+DEFAULT_METRICS = ("all_contracts_kept", "goodput", "fi", "utilisation", "delay_mean", "loss_in")
 """What is shown where nobody says which metrics."""
 MOST_ROWS = 40
 
@@ -164,7 +165,7 @@ class Sweep(Sequence[Setting]):
                     found[setting].setdefault(name, (unit, []))[1].append(value)
             self._metrics = [
                 {
-                    name: Figure(unit, tuple(xs), estimate(xs, bounds_of(name, xs)))
+                    name: Figure(unit, tuple(xs), figure_over_runs(name, xs))
                     for name, (unit, xs) in figures.items()
                 }
                 for figures in found

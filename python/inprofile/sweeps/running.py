@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from .._runner import run_each, threads
-from ..stats import Estimate, estimate
-from ..summary import bounds_of
+from ..contracts import figure_over_runs
+from ..stats import Estimate
+from .contracts import with_contracts
 from .dataset import TABLES, Columns, parquet
 from .ledger import Ledger
 from .pieces import Gathered, Piece
@@ -202,11 +203,7 @@ class State:
 
 
 def _estimates(values: Mapping[str, Mapping[int, float]]) -> dict[str, Estimate]:
-    return {
-        name: estimate(found.values(), bounds_of(name, found.values()))
-        for name, found in values.items()
-        if found
-    }
+    return {name: figure_over_runs(name, found.values()) for name, found in values.items() if found}
 
 
 def carry_out(
@@ -221,6 +218,7 @@ def carry_out(
     metadata = {"inprofile": json.dumps({"title": plan.base.title, "sweep": digest})}
 
     def done(piece: Piece) -> None:
+        piece = with_contracts(piece)
         state.take(piece)
         ledger.keep(piece)
 

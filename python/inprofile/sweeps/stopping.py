@@ -13,9 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from ..contracts import BY_RUN, figure_over_runs
 from ..quantity import quantity
-from ..stats import estimate
-from ..summary import bounds_of
 from .axes import SweepError, measured
 
 __all__ = ["FIRST_LOOK", "Until", "known_metrics", "looks", "named", "until_of"]
@@ -38,7 +37,7 @@ class Until:
         """Whether the mean of these values is known so well."""
         if len(values) < FIRST_LOOK:
             return False
-        found = estimate(values, bounds_of(self.metric, values))
+        found = figure_over_runs(self.metric, values)
         if found.half is None:
             return False
         return found.half <= self.half * (abs(found.mean) if self.relative else 1.0)
@@ -98,6 +97,7 @@ def known_metrics() -> dict[str, str]:
     for more in ({}, {f"flows.assured.{key}": value for key, value in transfers.items()}):
         summary = parse(STARTER).with_({**short, **more}).run(jobs=1).summary()
         found.update({m.name: "" if m.unit == "1" else m.unit for m in summary.values()})
+    found.update({name: unit.removesuffix("1") for name, unit in BY_RUN.items()})
     return found
 
 

@@ -5,7 +5,7 @@ goodput, and a large one lets a customer send far above the rate for a while. No
 second's worth, 80 % of one, 5 kB) knows round-trip time, number of flows and congestion control; a simulation
 does.
 
-    >>> from inprofile.policer import Question, tries
+    >>> from inprofile.plan.policer import Question, tries
     >>> question = Question("10 Mbit/s", ["20 ms"])
     >>> [burst for burst in tries(question)][:3]
     [4500, 9000, 18000]
@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ._runner import run_many
-from .quantity import bits_per_second, number, quantity
-from .scenario import Scenario, parse, toml
-from .stats import POSITIVE, SHARE, Estimate, estimate
+from .._runner import run_many
+from ..quantity import bits_per_second, number, quantity
+from ..scenario import Scenario, parse, toml
+from ..stats import POSITIVE, SHARE, Estimate, estimate
 
 __all__ = ["Answer", "Point", "Question", "answer", "commands", "rules_of_thumb", "scenario", "tries"]
 

@@ -1,0 +1,148 @@
+"""`inprofile plan policer`: how large a policer's burst has to be."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .._input import visible
+from ..plan.policer import Answer, Question, answer, commands, scenario
+from ..quantity import number, pm, quantity
+from ..storage import write_whole
+from ..summary import text_table
+from .common import Jobs, Json, Refused, emit, guarded, say
+
+if TYPE_CHECKING:
+    from ..plan.policer import Point
+
+__all__ = ["policer"]
+
+
+@guarded
+def policer(
+    rate: Annotated[str, typer.Option(help='The rate that is policed: "10 Mbit/s".', show_default=False)],
+    rtt: Annotated[
+        list[str],
+        typer.Option(
+            help='Round-trip time: "20 ms", or "20..80 ms"; repeat for one a flow.', show_default=False
+        ),
+    ],
+    flows: Annotated[int, typer.Option(min=1, help="TCP connections that share the policer.")] = 1,
+    tcp: Annotated[str, typer.Option(help="Their congestion control.")] = "cubic",
+    link: Annotated[
+        str | None,
+        typer.Option(help="Rate at which packets reach the policer; default: ten times --rate."),
+    ] = None,
+    goal: Annotated[float, typer.Option(help="Share of the rate that TCP is to get.")] = 0.95,
+    seeds: Annotated[int, typer.Option(min=2, help="Runs a burst, at most.")] = 20,
+    out: Annotated[
+        Path | None, typer.Option(help="Write experiment, curve and commands to this folder.")
+    ] = None,
+    jobs: Jobs = None,
+    json_: Json = False,
+) -> None:
+    """How large a policer's burst has to be: the smallest with which TCP gets the rate, and the curve."""
+    try:
+        question = Question(rate, rtt, flows, tcp, link, goal, seeds)
+        scenario(question, 15_000)
+    except ValueError as error:
+        if type(error) is not ValueError:
+            raise
+        raise Refused(visible(str(error))) from None
+    if out is not None:
+        # Before anything runs: an answer that cannot be written would be lost.
+        out.mkdir(parents=True, exist_ok=True)
+    found = answer(question, jobs=jobs, progress=lambda text: print(text, file=sys.stderr))
+    if out is not None:
+        _write(found, out)
+    if json_:
+        emit(as_json(found))
+    else:
+        say(as_text(found, out))
+
+
+def as_json(found: Answer) -> dict[str, Any]:
+    """The answer as one object."""
+    return {
+        "rate": found.question.rate,
+        "goal": found.question.goal,
+        "chosen": None if found.chosen is None else found.chosen.to_json(),
+        "curve": [point.to_json() for point in found.curve],
+        "rules_of_thumb": {name: point.to_json() for name, point in found.rules.items()},
+        "commands": {} if found.chosen is None else commands(found.question, found.chosen.burst),
+    }
+
+
+def as_text(found: Answer, out: Path | None = None) -> str:
+    """The answer, what it costs, rules of thumb beside it, the curve and the commands."""
+    question = found.question
+    one = f"{question.flows} {question.tcp} connection{'s' * (question.flows != 1)}"
+    head = f"{question.rate}, RTT {', '.join(question.rtt)}, {one}, goal {question.goal:.0%} of the rate"
+    parts = [head]
+    if found.chosen is None:
+        best = max(found.curve, key=lambda p: p.share.mean)
+        parts.append(
+            f"No burst up to {quantity(found.curve[-1].burst, 'B')} is enough: at best TCP gets"
+            f" {_share(best)} of the rate, with {quantity(best.burst, 'B')}."
+            " Queue the excess instead of dropping it (a shaper), lower the goal, or let more connections"
+            " share the rate."
+        )
+    else:
+        burst = found.chosen.burst
+        parts.append(
+            f"Burst: {quantity(burst, 'B')}, {quantity(8 * burst / question.bits, 's')} at the rate."
+            f" TCP gets {_share(found.chosen)} of it (fresh seeds, n = {found.chosen.share.n}),"
+            f" and {found.chosen.loss.mean:.2%} of its packets are dropped.\n"
+            f"Excess: after a rest, at most {found.above(0.1):.2f} times the rate in 100 ms,"
+            f" {found.above(1.0):.2f} in a second, {found.above(10.0):.3f} in ten."
+        )
+    parts.append(_table("rule of thumb", [(name, p) for name, p in found.rules.items()], found))
+    parts.append(_table("burst", [(quantity(p.burst, "B"), p) for p in found.curve], found))
+    if found.chosen is not None:
+        lines = [f"{name}:\n  {line}" for name, line in commands(question, found.chosen.burst).items()]
+        parts.append("\n".join(lines))
+        parts.append(
+            "Sizes count from the IP header on. A system that counts more (Ethernet's 14 B, say)"
+            "\nneeds a burst and a rate that are larger by as much a packet."
+        )
+    if out is not None:
+        parts.append(f"Written to {visible(str(out))}.")
+    return "\n\n".join(parts)
+
+
+def _share(point: Point) -> str:
+    return f"{pm(point.share)}"
+
+
+def _table(first: str, rows: list[tuple[str, Point]], found: Answer) -> str:
+    heading = [first, "bytes", "time at the rate", "TCP's share of the rate", "dropped", "RTOs a run"]
+    body = [
+        [
+            name,
+            f"{p.burst:,}",
+            quantity(8 * p.burst / found.question.bits, "s"),
+            _share(p),
+            f"{p.loss.mean:.2%}",
+            number(p.timeouts.mean, 3),
+        ]
+        for name, p in rows
+    ]
+    return text_table(heading, body)
+
+
+def _write(found: Answer, out: Path) -> None:
+    """`policer.toml`, `curve.csv` and, where there is an answer, `commands.txt`."""
+    lines = ["burst_bytes,share,share_lo,share_hi,loss,timeouts"]
+    for p in found.curve:
+        lo, hi = p.share.ci95 or (p.share.mean, p.share.mean)
+        lines.append(f"{p.burst},{p.share.mean!r},{lo!r},{hi!r},{p.loss.mean!r},{p.timeouts.mean!r}")
+    write_whole(out / "curve.csv", "\n".join([*lines, ""]).encode())
+    if found.chosen is not None:
+        burst = found.chosen.burst
+        write_whole(out / "policer.toml", scenario(found.question, burst)._text.encode())
+        told = commands(found.question, burst)
+        text = "".join(f"# {name}\n{line}\n" for name, line in told.items())
+        write_whole(out / "commands.txt", text.encode())

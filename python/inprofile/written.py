@@ -1,0 +1,90 @@
+"""Experiments written out: what overrides have made of a file, as a file that needs none."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from .scenario import Scenario, parse, toml
+
+__all__ = ["inline", "written"]
+
+
+def written(scenario: Scenario, head: str = "") -> str:
+    """The experiment as TOML, after a comment `head`.
+
+    >>> from inprofile import STARTER
+    >>> faster = parse(STARTER).with_({"links.bottleneck.rate": "3 Mbit/s"})
+    >>> parse(written(faster)).canonical == faster.canonical
+    True
+
+    Raises ArithmeticError where the text would be another experiment.
+    """
+    document = tomllib.loads(scenario._text)
+    for key, text in scenario._overrides:
+        _put(document, key.split("."), _value(text))
+    made = "".join(f"# {line}\n" for line in head.splitlines()) + _document(document)
+    if parse(made, scenario.file).canonical != scenario.canonical:
+        raise ArithmeticError(
+            f"{scenario.file}: what was written is not the experiment that was run; this is an error of ours"
+        )
+    return made
+
+
+def _value(text: str) -> Any:
+    """A value as `--set` takes it: TOML, or plain text."""
+    try:
+        return tomllib.loads(f"x = {text}")["x"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _put(place: Any, path: list[str], value: Any) -> None:
+    """Set a dotted key; tables of a list go by name, node or number."""
+    first, *rest = path
+    if isinstance(place, list):
+        found = next((t for t in place if first in (t.get("name"), t.get("node"))), None)
+        _put(place[int(first)] if found is None else found, rest, value)
+    elif rest:
+        _put(place.setdefault(first, {}), rest, value)
+    else:
+        place[first] = value
+
+
+def _document(document: Mapping[str, Any]) -> str:
+    """Plain values first, then tables, then tables in lists."""
+    plain, tables, lists = [], [], []
+    for key, value in document.items():
+        if isinstance(value, list) and value and isinstance(value[0], Mapping):
+            lists.append((key, value))
+        elif isinstance(value, Mapping) and key != "measure":
+            tables.append((key, value))
+        elif value != []:
+            plain.append(f"{key} = {inline(value)}")
+    parts = ["\n".join(plain)]
+    parts += ["\n".join([f"[{key}]", *_lines(value)]) for key, value in tables]
+    parts += ["\n".join([f"[[{key}]]", *_lines(one)]) for key, value in lists for one in value]
+    return "\n\n".join(parts) + "\n"
+
+
+def _lines(table: Mapping[str, Any]) -> list[str]:
+    return [f"{_key(key)} = {inline(value)}" for key, value in table.items()]
+
+
+def _key(key: str) -> str:
+    """Bare where TOML allows it."""
+    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else toml(key)
+
+
+def inline(value: Any) -> str:
+    """A value on one line.
+
+    >>> inline({"aqm": "red", "max_p": 0.1})
+    '{ aqm = "red", max_p = 0.1 }'
+    """
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(key)} = {inline(v)}" for key, v in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(inline(v) for v in value) + "]"
+    return toml(value)

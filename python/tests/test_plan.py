@@ -1,0 +1,189 @@
+"""`inprofile plan FILE`: settings that keep contracts, on fresh seeds, and files that run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from inprofile import load
+from inprofile.cli import app
+from inprofile.plan import Answer, PlanError, plan, read_question
+from inprofile.plan.contracts import confirmation
+from inprofile.plan.files import experiment_text, router_text
+from inprofile.plan.search import FIRST, SEARCHED
+from inprofile.plan.words import as_text
+from inprofile.storage import FolderInUse
+
+FILE = """\
+title = "Four customers and the others"
+duration = "12 s"
+measure = { from = "4 s", to = "12 s" }
+seeds = 2
+tcp = { profile = "linux" }
+
+[[links]]
+name = "uplink"
+from = "edge"
+to = "core"
+rate = "4 Mbit/s"
+delay = "2 ms"
+queue = { aqm = "drop_tail", limit = "80 packets" }
+
+[[flows]]
+name = "gold"
+count = 2
+from = "H*"
+join = { node = "edge", rate = "10 Mbit/s" }
+to = "core"
+rtt = ["20 ms", "40 ms"]
+start = "uniform 0..1 s"
+contract = "500 kbit/s"
+
+[[flows]]
+name = "free"
+count = 4
+from = "H*"
+join = { node = "edge", rate = "10 Mbit/s" }
+to = "core"
+rtt = "20..40 ms"
+start = "uniform 0..1 s"
+
+[plan] # the goal
+kept = "80 %"
+delay = "60 ms"
+schemes = ["drop-tail", "rio"]
+
+[plan.router]
+customers = "session"
+first = 100
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("plan")
+    (made / "four.toml").write_text(FILE, "utf-8")
+    return made
+
+
+@pytest.fixture(scope="module")
+def found(folder: Path) -> Answer:
+    return plan(read_question(folder / "four.toml"), trials=4, place=folder / "runs")
+
+
+def test_the_answer_holds_on_seeds_that_nothing_else_used(found: Answer) -> None:
+    chosen = found.chosen
+    assert chosen is not None
+    runs, allowed = confirmation(0.8)
+    assert len(chosen.runs.seeds) == runs >= 300
+    assert chosen.failures <= allowed
+    assert chosen.lower >= 0.8
+    assert chosen.runs["delay_mean"].mean() <= 0.06
+    others = {s for tried in found.tried.values() for t in tried for s in t.runs.seeds}
+    assert others == {*FIRST, *SEARCHED}
+    assert not (others | set(chosen.tried.runs.seeds)) & set(chosen.runs.seeds)
+
+
+def test_it_chooses_what_leaves_best_effort_most(found: Answer) -> None:
+    assert found.chosen is not None
+    met = [t for t in found.finalists if t.judged.violation == 0]
+    assert found.chosen.tried.judged.best_effort == max(t.judged.best_effort for t in met)
+    assert {len(tried) for tried in found.tried.values()} == {4}, (
+        "the same number of settings for every scheme"
+    )
+
+
+def test_it_says_how_sensitive_it_is_and_what_more_customers_do(found: Answer) -> None:
+    assert {n.key for n in found.near} >= {"T"}
+    assert all(n.factor != 1 for n in found.near)
+    groups = [r.more for r in found.room if r.group == "gold"]
+    assert groups == [1, 2, 4, 8, 16][: len(groups)]
+    first = found.room[0]
+    assert len(first.runs.seeds) == 40
+    text = as_text(found)
+    assert "Price: best effort gets" in text
+    assert "1 more in gold" in text
+
+
+def test_a_plan_goes_on_where_it_was_and_answers_the_same(folder: Path, found: Answer) -> None:
+    told: list[str] = []
+    again = plan(
+        read_question(folder / "four.toml"), trials=4, place=folder / "runs", jobs=1, progress=told.append
+    )
+    assert told[0] == f"{found.runs:,} runs are there already"
+    assert as_text(again) == as_text(found)
+    (folder / "other.toml").write_text(FILE.replace("4 Mbit/s", "5 Mbit/s"), "utf-8")
+    with pytest.raises(FolderInUse, match="another experiment"):
+        plan(read_question(folder / "other.toml"), trials=4, place=folder / "runs")
+
+
+def test_the_files_are_the_experiment_and_a_routers_customers(folder: Path, found: Answer) -> None:
+    assert found.chosen is not None
+    best = found.chosen.tried
+    (folder / "best.toml").write_text(experiment_text(found.question, best), "utf-8")
+    written = load(folder / "best.toml")
+    assert written.canonical == found.experiment().canonical
+    result = written.with_(monitors=[]).run(seeds=best.runs.seeds[:2])
+    assert result.contracts.by_run()["best_effort"].tolist() == best.runs["best_effort"].tolist()[:2]
+    router = tomllib.loads(router_text(found.question, best))["upstream"]
+    assert [c["session"] for c in router["customers"][:2]] == [100, 101]
+    assert [t["contract"] for t in router["templates"]] == ["500 kbit/s"]
+    assert router["rate"] == "4 Mbit/s"
+
+
+def test_a_goal_that_nothing_meets_says_by_how_much_and_what_to_change(folder: Path) -> None:
+    hard = FILE.replace('"500 kbit/s"', '"1900 kbit/s"').replace('["drop-tail", "rio"]', '["drop-tail"]')
+    (folder / "hard.toml").write_text(hard, "utf-8")
+    answer = CliRunner().invoke(
+        app, ["plan", str(folder / "hard.toml"), "--trials", "4", "--out", str(folder / "hard"), "--json"]
+    )
+    assert answer.exit_code == 1, answer.output
+    told = json.loads(answer.stdout)
+    assert told["met"] is False
+    assert told["nearest"]["falls_short_by"] > 0
+    assert {c["lever"] for c in told["changes"]} >= {"link", "contracts"}
+    assert Path(told["files"]["best.toml"]).exists()
+    assert (shutil.which("inprofiled") is None) == ("tc.sh" not in told["files"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('kept = "80 %"', 'kept = "100 %"', "from 50 % to below 100 %"),
+        ('kept = "80 %"', 'kept = "often"', "write a share"),
+        ('delay = "60 ms"', 'delay = "60"', "write a time above 0"),
+        ('delay = "60 ms"', 'delays = "60 ms"', "plan.delays is not known"),
+        ('delay = "60 ms"', 'best_effort = "9 Mbit/s"', "not less than the link's rate"),
+        ('"drop-tail", "rio"', '"rioo"', 'did you mean "rio"'),
+        ('"drop-tail", "rio"', "", "write a list of names"),
+        ('customers = "session"', 'customers = "name"', "write one of prefix, vlan, session"),
+        ('contract = "500 kbit/s"', "", "there is nothing to keep"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_anything_runs(
+    folder: Path, old: str, new: str, said: str
+) -> None:
+    (folder / "wrong.toml").write_text(FILE.replace(old, new), "utf-8")
+    answer = CliRunner().invoke(app, ["plan", str(folder / "wrong.toml"), "--out", str(folder / "wrong")])
+    assert answer.exit_code == 2, answer.output
+    assert said in answer.stderr
+    assert not (folder / "wrong").exists()
+
+
+def test_lines_keep_their_numbers_without_the_goal(folder: Path) -> None:
+    (folder / "wrong.toml").write_text(FILE + '\n[[monitors]]\nqueue = "uplnk"\nevery = "1 s"\n', "utf-8")
+    answer = CliRunner().invoke(app, ["plan", "contracts", str(folder / "wrong.toml")])
+    assert answer.exit_code == 2
+    assert f"wrong.toml:{len(FILE.splitlines()) + 3}:" in answer.stderr
+
+
+def test_a_goal_elsewhere_than_in_its_table_is_refused(folder: Path) -> None:
+    head, _, _ = FILE.partition("[plan]")
+    (folder / "wrong.toml").write_text('plan = { kept = "80 %" }\n' + head, "utf-8")
+    with pytest.raises(PlanError, match="a table \\[plan\\] of its own lines"):
+        read_question(folder / "wrong.toml")
