@@ -135,8 +135,8 @@ def as_text(comparison: Comparison) -> str:
         absent = [comparison.title(s) for s in one.frontiers if s not in one.reaching]
         if absent:
             lines.append(f"  Not reached: {', '.join(absent)}")
-        best = comparison.tuned(one)
-        lines += ["", text_table(*_settings(best)), "", best[0].toml.rstrip()]
+        found = comparison.tuned(one)
+        lines += ["", text_table(*_settings(found)), "", found[0].toml.rstrip()]
     if comparison.page is not None:
         where = comparison.page.parent / "settings"
         lines += ["", f"Page: {comparison.page}", f"Each scheme at its best setting: {where}"]

@@ -241,7 +241,8 @@ def has_length(scheme: Scheme) -> bool:
 def own_scheme(name: str, kind: str, summary: str) -> Scheme:
     """How a mechanism of one's own takes part where no file says.
 
-    A marker marks flows with a contract, before RIO, and all others are OUT; of a queue T is the limit. Kinds are those of the registry: `marker` and `aqm`.
+    A marker marks flows with a contract, before RIO, and all others are OUT; of a queue T is the limit. Kinds
+    are those of the registry: `marker` and `aqm`.
     """
     known = {s["id"]: Scheme(**s) for s in about()["schemes"]}
     if kind == "marker":
