@@ -309,7 +309,7 @@ def test_from_the_command_to_the_page_the_same_on_one_thread_and_two(folder: Pat
         pages[jobs] = answer.stdout, *(p.read_bytes() for p in sorted(made.rglob("*")) if p.is_file())
         if jobs == "1":
             kept = folder / "results" / "cache" / "compare"
-            assert len(list(kept.glob("*.npz"))) == 33
+            assert len(list(kept.glob("*.npz"))) == 45
             for place in kept.iterdir():
                 place.unlink()
     assert pages["1"] == pages["2"]
