@@ -284,7 +284,9 @@ def test_a_map_has_every_pair_at_every_rate_and_round_trip() -> None:
     d = next(d for d in about.definitions if d.id == "map")
     assert d.matrix is not None
     points = list(d.matrix.points())
-    assert len(points) == len(d.matrix.pairs) * len(d.matrix.rates) * len(d.matrix.rtts)
+    # The fastest link at two round trips only.
+    each = (len(d.matrix.rates) - 1) * len(d.matrix.rtts) + 2
+    assert len(points) == len(set(points)) == len(d.matrix.pairs) * each
     # RFC 9438, Eq. 2: half of 1 Gbit/s and 175 ms are 7292 packets, K = (7292 · 0.3/0.4)^(1/3) = 17.6 s.
     assert periods(1e9, 0.16) == (18.0, 18.0)
     with pytest.raises(UnknownTcpError, match="leave --tcp out"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..quantity import bits_per_second
@@ -72,13 +72,15 @@ class Matrix:
     buffer: str
     #: Rates and round trips of a quick suite.
     quick: Mapping[str, Sequence[str]]
+    #: Rates that have these round trips alone, because their runs are long.
+    only: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def points(self, quick: bool = False) -> Iterator[Point]:
         """Every one, by pair, rate and round trip."""
         rates, rtts = (self.quick["rates"], self.quick["rtts"]) if quick else (self.rates, self.rtts)
         for a, b in self.pairs:
             for rate in rates:
-                for rtt in rtts:
+                for rtt in rtts if quick else self.only.get(rate, rtts):
                     point = Point(a, b, rate, rtt)
                     first, second = map(_seconds, point.rtts)
                     # Of two of the same kind, the longer round trip first is the mirror of the other.
