@@ -12,7 +12,7 @@ needs = @command -v $(1) >/dev/null || { echo "$(2)" >&2; exit 1; }
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce compare atlas renew test soak soak-ns2 ns2 fuzz trial deb monitoring wire clock lint test-rust test-python bench cost profile validate validate-live validate-linux docs laws wheel requirements clean
+.PHONY: help build reproduce compare atlas renew test soak soak-ns2 ns2 fuzz attack trial deb monitoring wire clock lint test-rust test-python bench cost profile validate validate-live validate-linux docs laws wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -87,6 +87,10 @@ fuzz: ## Fuzz with libFuzzer, two minutes a target (SECONDS=n for another time; 
 			"$${CARGO_TARGET_DIR:-target}/$$host/release/$$body" -max_total_time=$(or $(SECONDS),120) -max_len=4096 \
 				-verbosity=0 -print_funcs=0 -print_final_stats=1 -artifact_prefix=artifacts/$$body/ corpus/$$body || exit 1; \
 		done
+
+attack: ## Search for a way to cheat the router, by strategies that are mutated (an hour; MINUTES=n, SEED=n for another search)
+	$(say) "Attacks on the router: $(or $(MINUTES),60) minutes"
+	@MINUTES=$(or $(MINUTES),60) cargo test --quiet --locked --release -p inprofile-daemon --test attacks search -- --nocapture
 
 trial: ## Try the router's unit under a systemd booted in namespaces, and its package in a bare Debian (as root; two minutes)
 	$(say) "inprofiled.service under systemd"

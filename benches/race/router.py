@@ -18,7 +18,7 @@ from typing import Any
 
 import veth
 from peers import ROOT, TARGET, say
-from traffic import Flow, latency, tcp
+from traffic import Flow, datagrams, latency, tcp
 
 Row = dict[str, Any]
 
@@ -40,6 +40,9 @@ FREE: dict[str, tuple[int | None, int]] = {
     "TCP, unshaped": (None, 4),
     "TCP, unshaped, window of 250 kB": (WINDOW, 2),
 }
+
+# Small packets, a CPU second of the box's core.
+SMALL = "64 B UDP, thousands a CPU second"
 
 SETTINGS = """inside = "lan0"
 outside = "wan0"
@@ -139,6 +142,13 @@ class Box:
         found: Row = json.loads(veth.run(*self.ask, "--json"))
         return found
 
+    def cpu(self) -> float:
+        """CPU time of the router so far, in seconds."""
+        if not self.router:
+            raise RuntimeError("there is no router to look at")
+        tasks = Path(f"/proc/{self.router.pid}/task").glob("*/schedstat")
+        return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+
     def memory_kib(self) -> int:
         """Resident memory of the router."""
         status = Path(f"/proc/{self.router.pid}/status").read_text() if self.router else ""
@@ -165,17 +175,35 @@ def kernel(cores: tuple[int, int], rate: int | None) -> Iterator[Box]:
 
 
 @contextmanager
-def ours(program: str, cores: tuple[int, int], rate: int | None) -> Iterator[Box]:
-    """The router forwards, through a marker and RIO, shaped if there is a rate."""
+def bridge(cores: tuple[int, int]) -> Iterator[Box]:
+    """The kernel's bridge joins the ports, as the router does."""
+    wire = veth.Wire(*cores)
+    try:
+        addresses = wire.addresses(forwarded=False)
+        veth.ip("link add br0 type bridge")
+        for port in ("lan0", "wan0"):
+            veth.ip(f"link set {port} master br0")
+        veth.ip("link set br0 up")
+        # A port of a bridge forwards once it has listened; without spanning tree that is at once.
+        yield Box(wire, addresses, None, [])
+    finally:
+        wire.close()
+        veth.ip("link del br0")
+
+
+@contextmanager
+def ours(program: str, cores: tuple[int, int], rate: int | None, both_ways: bool = False) -> Iterator[Box]:
+    """The router forwards, through a marker and RIO, shaped if there is a rate; one way or both."""
     wire = veth.Wire(*cores)
     router = None
     with tempfile.TemporaryDirectory() as folder:
         control, file = f"{folder}/control", Path(folder) / "router.toml"
         thresholds = {"half": QUEUE // 2, "quarter": QUEUE // 4, "most": QUEUE - 10}
         wanted = f"{rate} Mbit/s" if rate else UNSHAPED
-        file.write_text(
-            SETTINGS.format(overhead=ETHERNET, socket=control, rate=wanted, limit=QUEUE, **thresholds)
-        )
+        text = SETTINGS.format(overhead=ETHERNET, socket=control, rate=wanted, limit=QUEUE, **thresholds)
+        if both_ways:
+            text += text[text.index("[upstream]") :].replace("upstream", "downstream")
+        file.write_text(text)
         try:
             addresses = wire.addresses(forwarded=False)
             command = ["taskset", "--cpu-list", str(cores[1]), program, "run", str(file)]
@@ -247,6 +275,15 @@ def veth_soak(program: str, cores: tuple[int, int], seconds: float) -> Row:
     }
 
 
+def idle(program: str, cores: tuple[int, int], seconds: float) -> float:
+    """The share of a core that the router takes while nothing comes."""
+    with ours(program, cores, None, both_ways=True) as box:
+        time.sleep(1)
+        before, since = box.cpu(), time.monotonic()
+        time.sleep(seconds)
+        return (box.cpu() - before) / (time.monotonic() - since)
+
+
 def inside(program: str, rounds: int, quick: bool) -> Row:
     """Everything that needs the namespaces."""
     # The devices of this namespace, in this process's own view.
@@ -258,6 +295,8 @@ def inside(program: str, rounds: int, quick: bool) -> Row:
     warm, seconds, probes = (0.5, 2.0, 500) if quick else (2.0, 6.0, 3000)
     free: dict[str, list[tuple[Flow, Flow]]] = {name: [] for name in FREE}
     shaped: dict[int, list[tuple[float, float]]] = {rate: [] for rate in RATES}
+    small: list[tuple[float, float]] = []
+    ways: list[tuple[float, float]] = []
     waits: list[tuple[tuple[float, float], tuple[float, float]]] = []
     stolen = [veth.ticks(core) for core in cores]
     with veth.awake() as awake:
@@ -271,6 +310,15 @@ def inside(program: str, rounds: int, quick: bool) -> Row:
                         with ours(program, cores, None) if mine else kernel(cores, None) as between:
                             found[mine] = tcp(between, warm / 2, seconds / 4, window)
                     free[name].append((found[True], found[False]))
+            for mine in (r % 2 == 0, r % 2 == 1):
+                if mine:
+                    with ours(program, cores, None, both_ways=True) as between:
+                        one = datagrams(between, warm / 2, seconds / 2, both=False)[1]
+                        ways.append((one, datagrams(between, warm / 2, seconds / 2, both=True)[1]))
+                else:
+                    with bridge(cores) as between:
+                        theirs = datagrams(between, warm / 2, seconds / 2, both=False)[1]
+            small.append((ways[-1][0], theirs))
             for rate in RATES:
                 with ours(program, cores, rate) as between:
                     payload = tcp(between, warm, seconds, WINDOW).rate
@@ -289,12 +337,19 @@ def inside(program: str, rounds: int, quick: bool) -> Row:
                 round(statistics.median(f.box for f in flows), 2),
             ]
         rows.append(row)
+    rows.append(compared(SMALL, None, "k/s", small))
     rows += [compared("TCP, shaped", rate, "Mbit/s", pairs) for rate, pairs in shaped.items()]
     for i, name in enumerate(("one-way delay, median", "one-way delay, 99th percentile")):
         rows.append(compared(name, None, "µs", [(a[i], b[i]) for a, b in waits]))
     say("router: soak over veth")
     lost = [veth.stolen(old, veth.ticks(core)) for old, core in zip(stolen, cores, strict=True)]
-    head = {"awake": awake, "stolen": [round(x, 3) for x in lost]}
+    ratio, least, most = spread([both / one for one, both in ways])
+    head = {
+        "awake": awake,
+        "stolen": [round(x, 3) for x in lost],
+        "both_ways": {"ratio": round(ratio, 4), "ratio_min": round(least, 4), "ratio_max": round(most, 4)},
+        "idle": round(idle(program, cores, 5 if quick else 20), 5),
+    }
     return head | {"rows": rows, "soak": [veth_soak(program, cores, 6 if quick else 60)]}
 
 

@@ -1,10 +1,13 @@
-"""Traffic from one host to the other through what is between them: a TCP connection, and single packets."""
+"""Traffic between the hosts through what is between them: a TCP connection, floods, and single packets."""
 
+import ctypes
+import errno
 import socket
 import statistics
 import struct
 import threading
 import time
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import veth
@@ -67,6 +70,92 @@ def tcp(between: Between, warm: float, seconds: float, window: int | None) -> Fl
         s.close()
     thread.join(5)
     return Flow((total - before) * 8e-6 / (now - since), hosts, router)
+
+
+# Messages of one call, and the payload of a frame of 64 B.
+BATCH, SMALL = 64, 64 - 14 - 20 - 8
+
+
+class Piece(ctypes.Structure):
+    """`struct iovec`."""
+
+    _fields_ = [("base", ctypes.c_char_p), ("length", ctypes.c_size_t)]
+
+
+class Message(ctypes.Structure):
+    """`struct mmsghdr` of a connected socket."""
+
+    _fields_ = [
+        ("name", ctypes.c_void_p),
+        ("name_length", ctypes.c_uint32),
+        ("pieces", ctypes.POINTER(Piece)),
+        ("count", ctypes.c_size_t),
+        ("control", ctypes.c_void_p),
+        ("control_length", ctypes.c_size_t),
+        ("flags", ctypes.c_int),
+        ("sent", ctypes.c_uint),
+    ]
+
+
+def flood(sender: socket.socket, over: threading.Event) -> None:
+    """Sends small datagrams as fast as one thread can."""
+    piece = Piece(bytes(SMALL), SMALL)
+    messages = (Message * BATCH)(*[Message(pieces=ctypes.pointer(piece), count=1) for _ in range(BATCH)])
+    while not over.is_set():
+        if veth.LIBC.sendmmsg(sender.fileno(), messages, BATCH, 0) < 0:
+            number = ctypes.get_errno()
+            if number not in (errno.ENOBUFS, errno.EAGAIN, errno.EINTR):
+                raise OSError(number, "sendmmsg")
+
+
+def arrived(between: Between, host: int) -> int:
+    """Packets that have come to a host's interface."""
+
+    def read() -> int:
+        lines = Path("/proc/thread-self/net/dev").read_text().splitlines()
+        line = next(x for x in lines if x.strip().startswith(f"h{host}:"))
+        return int(line.split(":")[1].split()[1])
+
+    found: int = between.wire.hosts[host].within(read)
+    return found
+
+
+def datagrams(between: Between, warm: float, seconds: float, both: bool) -> tuple[float, float]:
+    """Floods of frames of 64 B, from host A or from both.
+
+    Thousands that come through a second, and a second in which the box's core is busy.
+    """
+    ends: list[socket.socket] = []
+    threads, over = [], threading.Event()
+    for host in (0, 1):
+        # What nobody reads is dropped at the end; without a socket the host would answer.
+        end = between.wire.socket(host, socket.SOCK_DGRAM)
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        end.bind((between.addresses[host], 7000))
+        ends.append(end)
+    for host in (0, 1) if both else (0,):
+        sender = between.wire.socket(host, socket.SOCK_DGRAM)
+        sender.connect((between.addresses[1 - host], 7000))
+        ends.append(sender)
+        threads.append(threading.Thread(target=flood, args=(sender, over)))
+    for thread in threads:
+        thread.start()
+    time.sleep(warm)
+    core = between.wire.cores[1]
+
+    def look() -> tuple[int, list[int], float]:
+        return sum(arrived(between, host) for host in (0, 1)), veth.ticks(core), time.monotonic()
+
+    before, ticks, since = look()
+    time.sleep(seconds)
+    after, later, now = look()
+    over.set()
+    for thread in threads:
+        thread.join(5)
+    for end in ends:
+        end.close()
+    a_second = (after - before) / (now - since) / 1e3
+    return a_second, a_second / max(1e-3, veth.busy(ticks, later))
 
 
 def latency(between: Between, packets: int) -> tuple[float, float]:

@@ -253,6 +253,14 @@ fn frames(p: &mut Page, s: &Snapshot) {
             p.sample("control_excess_frames_total", &[("direction", d.name), ("kind", kind)], n);
         }
     }
+    p.family(
+        "fragments_without_first_total",
+        "counter",
+        "Fragments not held against customers' ports, as the first one of their packet was not seen.",
+    );
+    for d in &s.directions {
+        p.sample("fragments_without_first_total", &[("direction", d.name)], d.fragments_without_first);
+    }
     p.family("accounts_add_up", "gauge", "1 if every frame is accounted for.");
     s.directions
         .iter()

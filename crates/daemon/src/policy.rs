@@ -1,6 +1,7 @@
 //! Whose a packet is and where it goes: by customer (RFC 2475's multi-field classifier), else by the DSCP it carries
 //! (its behaviour-aggregate classifier).
 
+mod fragments;
 mod senders;
 mod whose;
 
@@ -18,6 +19,7 @@ use crate::config::role::{Role, Unsold};
 use crate::config::{Config, Customer, Direction};
 use crate::policers;
 
+use fragments::{Fragments, Ports};
 use senders::{Allowed, Senders};
 use whose::Owner;
 
@@ -43,6 +45,10 @@ pub struct Classifier {
     flows: Flows,
     known: Vec<Known>,
     senders: Senders,
+    /// Of customers who are known by ports, where there are any.
+    fragments: Option<Fragments>,
+    /// Fragments for which nobody is known by ports, as the first one of their packet was not seen.
+    without_first: u64,
 }
 
 /// What is decided by.
@@ -51,6 +57,10 @@ pub struct Rules {
     /// The customer's address is the source; else the destination.
     inside_is_source: bool,
     terms: Vec<Terms>,
+    /// What was promised to each customer, for the aggregate's marker; 0: nothing.
+    contracts: Vec<Rate>,
+    /// Some customers have queues of their own.
+    own_queues: bool,
     whose: Whose,
     points: CodePoints,
     role: Role,
@@ -97,10 +107,8 @@ impl NextRules {
 struct Terms {
     /// A bit for each DSCP that is metered.
     metered: u64,
-    /// 0: nothing was promised.
-    contract: Rate,
     /// Where his services are among all, and how many.
-    services: (u32, u32),
+    services: (u32, u16),
     /// See [`Customer::place`].
     place: u32,
     own_queue: bool,
@@ -111,10 +119,9 @@ struct Terms {
 impl Terms {
     fn of(customer: &Customer, services_from: usize) -> Terms {
         let metered = customer.dscp.iter().fold(0, |all, d| all | 1 << d.value());
-        let services = (services_from as u32, customer.services.len() as u32);
+        let services = (services_from as u32, customer.services.len() as u16);
         let (place, own_queue) = (customer.place, customer.own.is_some());
-        let (contract, policed) = (customer.contract.unwrap_or(Rate(0)), customer.is_policed());
-        Terms { metered, contract, services, place, own_queue, policed }
+        Terms { metered, services, place, own_queue, policed: customer.is_policed() }
     }
 
     fn meters(self, dscp: Dscp) -> bool {
@@ -129,7 +136,8 @@ impl Classifier {
         let rules = direction.map(|d| Rules::of(d, upstream, config));
         let known = vec![Known::default(); flows.capacity() as usize];
         let senders = Senders::new(direction.map_or(0, |d| d.customers.len()), flows.secret());
-        Classifier { rules, bypass: false, bypassed: 0, flows, known, senders }
+        let fragments = asks_ports(rules.as_ref()).then(|| Fragments::new(flows.secret()));
+        Classifier { rules, bypass: false, bypassed: 0, flows, known, senders, fragments, without_first: 0 }
     }
 
     /// Another in its place: the numbers of flows, the bypass and its count go on. Flows are looked up anew; those of a
@@ -144,8 +152,12 @@ impl Classifier {
         }
         let mut senders = std::mem::replace(&mut self.senders, Senders::new(0, 0));
         senders.renumber(&next.stays, next.rules.as_ref().map_or(0, |r| r.terms.len()));
-        let Classifier { bypass, bypassed, .. } = *self;
-        (Classifier { rules: next.rules, bypass, bypassed, flows, known, senders }, self.rules.take())
+        let fragments = asks_ports(next.rules.as_ref())
+            .then(|| self.fragments.take().unwrap_or_else(|| Fragments::new(flows.secret())));
+        let Classifier { bypass, bypassed, without_first, .. } = *self;
+        let rules = next.rules;
+        let new = Classifier { rules, bypass, bypassed, flows, known, senders, fragments, without_first };
+        (new, self.rules.take())
     }
 
     /// Lets everything pass, or stops doing so.
@@ -176,10 +188,17 @@ impl Classifier {
         self.senders.excess()
     }
 
+    /// Fragments that could not be held against ports, as the first one of their packet was not seen; whose they are was decided
+    /// by address alone.
+    #[must_use]
+    pub fn fragments_without_first(&self) -> u64 {
+        self.without_first
+    }
+
     /// What is done with the packets of a flow, for one that goes the other way and answers them.
     pub fn way_back(&mut self, now: Time, headers: &Headers) -> Option<Way> {
         let turned = headers.turned();
-        let found = self.found(now, &FiveTuple::of(&turned), |rules| rules.owner(&turned))?;
+        let found = self.found(now, &FiveTuple::of(&turned), |rules| rules.owner(&turned, turned.ports()))?;
         let rules = self.rules.as_ref()?;
         let markers = [found.entitled(), rules.aggregate];
         let (class, colour, paint) = (rules.assured, Colour::IN, Paint::Keep);
@@ -199,11 +218,11 @@ impl Classifier {
             // was seen by the marker it passed, the aggregate's, or a queue.
             if new || before != owner.customer {
                 let markers = [before, rules.aggregate];
-                forget = Some(Former { markers, customer: rules.place_of(before) });
+                forget = Some(Former { markers, customer: rules.own_queue_of(before) });
             }
             contract = rules.aggregate.map(|marker| {
-                let terms = owner.customer.filter(|_| owner.entitled).map(|c| rules.terms[usize::from(c)]);
-                Contract { marker, rate: terms.map_or(Rate(0), |t| t.contract) }
+                let customer = owner.customer.filter(|_| owner.entitled);
+                Contract { marker, rate: customer.map_or(Rate(0), |c| rules.contracts[usize::from(c)]) }
             });
         }
         Some(Found { flow, forget, contract, owner: known.owner })
@@ -257,9 +276,19 @@ impl Classifier {
         if headers.length_disagrees && rules.frames.drop_length_mismatch {
             return Some(Decision::Refuse);
         }
-        let found = self.found(now, &FiveTuple::of(headers), |rules| rules.owner(headers))?;
+        let ports = self.ports(now, headers);
+        let tuple = FiveTuple::with_ports(headers, ports);
+        let found = self.found(now, &tuple, |rules| rules.owner(headers, ports))?;
         let rules = self.rules.as_ref()?;
         Some(Decision::Queue(rules.way_of(headers, &found)))
+    }
+
+    /// The ports of a packet or, where it matters, of the packet that this is a fragment of.
+    fn ports(&mut self, now: Time, headers: &Headers) -> Option<Ports> {
+        let Transport::Fragment { id, first } = headers.transport else { return headers.ports() };
+        let ports = self.fragments.as_mut()?.ports(now, &FiveTuple::fragments(headers, id), first);
+        self.without_first += u64::from(ports.is_none());
+        ports
     }
 
     /// What keeps links and neighbours up: a class of its own, of which each kind has its share, and of that each sender.
@@ -299,6 +328,11 @@ impl Classifier {
     }
 }
 
+/// Whether some customers are known by ports.
+fn asks_ports(rules: Option<&Rules>) -> bool {
+    rules.is_some_and(|r| r.whose.has_ports())
+}
+
 impl Rules {
     /// Those of a direction.
     fn of(d: &Direction, upstream: bool, config: &Config) -> Rules {
@@ -321,6 +355,8 @@ impl Rules {
         }
         Rules {
             inside_is_source: upstream,
+            contracts: d.customers.iter().map(|c| c.contract.unwrap_or(Rate(0))).collect(),
+            own_queues: d.customers.iter().any(|c| c.own.is_some()),
             terms,
             services,
             control,
@@ -391,8 +427,11 @@ impl Rules {
         }
     }
 
-    fn place_of(&self, customer: Option<u16>) -> Option<u32> {
-        customer.map(|c| self.terms[usize::from(c)].place)
+    /// The place of a customer who has queues of his own.
+    fn own_queue_of(&self, customer: Option<u16>) -> Option<u32> {
+        // Mostly nobody has any, and then no customer's terms are asked for.
+        let terms = customer.filter(|_| self.own_queues).map(|c| self.terms[usize::from(c)])?;
+        terms.own_queue.then_some(terms.place)
     }
 
     /// The policer of a class that somebody on these terms has bought.
@@ -404,13 +443,9 @@ impl Rules {
 }
 
 impl Rules {
-    /// Whose a packet is, by what stands on his side. Fragments may lack the ports that say so: they belong to whoever is known
-    /// by address alone.
-    fn owner(&self, headers: &Headers) -> Owner {
-        let ports = match headers.transport {
-            Transport::Tcp { ports, .. } | Transport::Udp { ports } => Some(ports),
-            Transport::Other | Transport::Fragment => None,
-        };
+    /// Whose a packet with these ports is, by what stands on his side. Without ports it belongs to whoever is known by address
+    /// alone.
+    fn owner(&self, headers: &Headers, ports: Option<Ports>) -> Owner {
         let (address, port) = if self.inside_is_source {
             (&headers.addresses.0, ports.map(|(source, _)| source))
         } else {

@@ -107,6 +107,8 @@ pub struct DirectionState {
     pub census: Vec<(&'static str, u64)>,
     /// Control frames that were dropped because their senders sent too many, by kind; `policed` has them too.
     pub control_excess: Vec<(&'static str, u64)>,
+    /// Fragments that were not held against customers' ports, as the first one of their packet was not seen.
+    pub fragments_without_first: u64,
     /// Queues.
     pub classes: Vec<ClassState>,
     /// Customers' markers, then the aggregate's.
@@ -324,6 +326,7 @@ impl DirectionState {
             "adds_up": self.amiss.is_none(),
             "frames": object(&self.census),
             "control_excess": object(&self.control_excess),
+            "fragments_without_first": self.fragments_without_first,
             "classes": self.classes.iter().map(ClassState::json).collect::<Vec<_>>(),
             "markers": self.markers.iter().map(MarkerState::json).collect::<Vec<_>>(),
             "lateness": {

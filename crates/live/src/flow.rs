@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hasher};
 use inprofile_core::packet::FlowId;
 use inprofile_core::units::Time;
 
-use crate::packet::{Family, Headers, Link, Transport};
+use crate::packet::{Family, Headers, Link};
 
 /// What identifies a flow. Fragments, and protocols without ports, have ports 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,12 +27,30 @@ impl FiveTuple {
     /// That of a packet.
     #[must_use]
     pub fn of(headers: &Headers) -> FiveTuple {
-        let ports = match headers.transport {
-            Transport::Tcp { ports, .. } | Transport::Udp { ports } => ports,
-            Transport::Other | Transport::Fragment => (0, 0),
-        };
+        FiveTuple::with_ports(headers, headers.ports())
+    }
+
+    /// That of a packet which has, or as a fragment should have, these ports.
+    #[must_use]
+    pub fn with_ports(headers: &Headers, ports: Option<(u16, u16)>) -> FiveTuple {
         let Headers { family, addresses, protocol, .. } = *headers;
+        let ports = ports.unwrap_or((0, 0));
         FiveTuple { family, addresses, ports, protocol, circuit: circuit(&headers.link) }
+    }
+
+    /// The same for all fragments of a packet, for tables of such packets: RFC 791 §3.2 tells them by identification, addresses and
+    /// protocol, RFC 8200 §4.5 without the last, which the fragments of one packet need not agree on.
+    #[must_use]
+    pub fn fragments(headers: &Headers, id: u32) -> FiveTuple {
+        let Headers { family, addresses, .. } = *headers;
+        let protocol = if family == Family::V4 { headers.protocol } else { 0 };
+        FiveTuple {
+            family,
+            addresses,
+            ports: ((id >> 16) as u16, id as u16),
+            protocol,
+            circuit: circuit(&headers.link),
+        }
     }
 
     /// The same for all frames of a circuit that are not read as IP. No packet has IANA's reserved protocol and a port.
@@ -117,8 +135,7 @@ impl Flows {
 
     /// The number of the flow of this packet, which counts as seen.
     pub fn number(&mut self, now: Time, tuple: &FiveTuple) -> Numbered {
-        let sets = self.entries.len() / WAYS;
-        let first = (tuple.hash_with(self.secret) as usize & (sets - 1)) * WAYS;
+        let first = self.first_of_set(tuple);
         let set = &mut self.entries[first..first + WAYS];
         if let Some(way) = set.iter().position(|e| e.is_some_and(|e| e.tuple == *tuple)) {
             set[way] = Some(Entry { tuple: *tuple, seen: now });
@@ -133,6 +150,21 @@ impl Flows {
         }
         set[way] = Some(Entry { tuple: *tuple, seen: now });
         Numbered { flow: FlowId((first + way) as u32), new: true }
+    }
+
+    /// The number of a flow, if it has one; it doesn't count as seen.
+    #[must_use]
+    pub fn find(&self, tuple: &FiveTuple) -> Option<FlowId> {
+        let first = self.first_of_set(tuple);
+        let set = &self.entries[first..first + WAYS];
+        let way = set.iter().position(|e| e.is_some_and(|e| e.tuple == *tuple))?;
+        Some(FlowId((first + way) as u32))
+    }
+
+    /// Where the set is that a flow may be in.
+    fn first_of_set(&self, tuple: &FiveTuple) -> usize {
+        let sets = self.entries.len() / WAYS;
+        (tuple.hash_with(self.secret) as usize & (sets - 1)) * WAYS
     }
 
     /// What hashes are made with: for another table that must not be guessed either.

@@ -1,5 +1,6 @@
 use std::net::IpAddr;
 
+use inprofile_core::units::Duration;
 use inprofile_live::code_points::Dscp;
 use inprofile_live::packet::{Control, Family, Link, Opaque, Unread};
 use proptest::prelude::{any, prop, prop_assert_eq, proptest};
@@ -416,11 +417,44 @@ fn an_opaque_frame_leaves_nobody_its_number() {
     assert_eq!((same.flow == w.flow, same.markers), (false, [None; 2]));
 }
 
-/// A fragment has no ports to go by: it is metered as his who is known by address alone, else treated as nobody's.
+/// Fragments of a packet are his whose ports its first one shows; one that has no first is his who is known by address alone, else
+/// nobody's, and counted.
+#[test]
+fn fragments_follow_their_first() {
+    let config = config("");
+    let mut c = classifier(&config, true);
+    let fragment = |source: &str, id, first| Headers {
+        transport: Transport::Fragment { id, first },
+        ..packet(source, "192.0.2.1", (0, 0), Dscp::DEFAULT)
+    };
+    let second = Time::ZERO + Duration::from_millis(1_000);
+    let owner = |c: &mut Classifier, now, source: &str, id, first| {
+        way(c, now, &Ok(fragment(source, id, first))).markers[0]
+    };
+    let (web, net) = (Some(0), Some(1));
+    for source in ["10.0.1.9", "2001:db8::9"] {
+        // It overtook its first.
+        assert_eq!(owner(&mut c, second, source, 7, None), net);
+        assert_eq!(owner(&mut c, second, source, 7, Some((80, 9))), web);
+        assert_eq!(owner(&mut c, second, source, 7, None), web);
+        assert_eq!(owner(&mut c, second, source, 8, None), net, "of another packet");
+        assert_eq!(owner(&mut c, second, source, 8, Some((81, 80))), net, "the peer's port is nobody's");
+        assert_eq!(owner(&mut c, second, source, 8, None), net);
+    }
+    assert_eq!(owner(&mut c, second, "10.0.1.8", 7, None), net, "of another host");
+    assert_eq!(c.fragments_without_first(), 5);
+    let late = second + Duration::from_millis(15_000);
+    let mut c = succeeded(&mut c, &config, &config);
+    assert_eq!(owner(&mut c, late, "10.0.1.9", 7, None), web, "a reload forgets none");
+    assert_eq!(owner(&mut c, late + Duration(1), "10.0.1.9", 7, None), net);
+    assert_eq!(c.fragments_without_first(), 6);
+}
+
+/// A fragment without a first has no ports to go by: it is metered as his who is known by address alone, else treated as nobody's.
 #[test]
 fn fragments_are_metered_by_address() {
     let fragment = |source: &str, dscp: &str| Headers {
-        transport: Transport::Fragment,
+        transport: Transport::Fragment { id: 1, first: None },
         ..packet(source, "192.0.2.1", (80, 80), Dscp::parse(dscp).unwrap())
     };
     let way = |role: &str, source: &str, dscp: &str| {

@@ -27,13 +27,14 @@ const EVERYBODY: [Prefix; 2] = [
 struct Sharers {
     /// Who has it whatever the port.
     any: Option<u16>,
-    /// Who has it for a port.
-    by_port: BTreeMap<u16, u16>,
+    /// Who has it for a port, if ports are named: mostly none are, and the less there is the more of it is in the cache.
+    by_port: Option<Box<BTreeMap<u16, u16>>>,
 }
 
 impl Sharers {
     fn of(&self, port: Option<u16>) -> Option<u16> {
-        port.and_then(|port| self.by_port.get(&port).copied()).or(self.any)
+        let by_port = self.by_port.as_deref();
+        by_port.and_then(|by_port| by_port.get(&port?).copied()).or(self.any)
     }
 }
 
@@ -77,6 +78,8 @@ pub struct Whose {
     anywhere: Prefixes,
     /// Of each circuit.
     circuits: HashMap<Circuit, Prefixes>,
+    /// Some are known by ports.
+    by_ports: bool,
 }
 
 impl Whose {
@@ -96,6 +99,7 @@ impl Whose {
     /// # Errors
     /// The prefix and circuit, and whose they are already, if the same packets would be both's; what comes before is added.
     pub fn add(&mut self, number: u16, customer: &Customer) -> Result<(), (Prefix, Circuit, u16)> {
+        self.by_ports |= !customer.ports.is_empty();
         let circuits: &[Circuit] = if customer.circuits.is_empty() {
             &[Circuit { vlans: [None; 2], session: None }]
         } else {
@@ -149,6 +153,12 @@ impl Whose {
         !self.circuits.is_empty()
     }
 
+    /// Whether some customers are known by ports.
+    #[must_use]
+    pub fn has_ports(&self) -> bool {
+        self.by_ports
+    }
+
     /// Customers' circuits that a frame came in. What says more goes before what says less: both VLANs before the outer one, with
     /// the session before without.
     fn circuits_of(&self, link: &Link) -> impl Iterator<Item = &Prefixes> {
@@ -183,7 +193,8 @@ impl Prefixes {
                 other(sharers.any.get_or_insert(number))?;
             }
             for port in &customer.ports {
-                other(sharers.by_port.entry(*port).or_insert(number))?;
+                let by_port = sharers.by_port.get_or_insert_default();
+                other(by_port.entry(*port).or_insert(number))?;
             }
         }
         Ok(())

@@ -64,7 +64,7 @@ impl Building {
         state.markers.extend(path.markers()[numbers].iter().map(|m| MarkerState {
             name: String::new(),
             kind: "",
-            counts: *m.counts(),
+            counts: m.counts(),
             gauges: gather(|show| m.marker.gauges(now, show)),
             stats: gather(|show| m.marker.stats(show)),
         }));
@@ -151,6 +151,7 @@ fn shared(lane: &Lane, name: &'static str, now: Time) -> DirectionState {
         amiss: path.check_totals().err(),
         census: path.census().iter().collect(),
         control_excess: path.policy.control_excess().collect(),
+        fragments_without_first: path.policy.fragments_without_first(),
         classes: unnamed(path.classes(), now),
         markers: Vec::with_capacity(path.markers().len()),
         lateness: lane.lateness,

@@ -132,6 +132,38 @@ fn a_foreign_address_has_no_contract() {
     }
 }
 
+/// Who is known by a port answers for the fragments of his packets, those that show no port too.
+#[test]
+fn fragments_do_not_go_past_a_policer_of_a_port() {
+    for v6 in [false, true] {
+        let text =
+            file(POLICER).replace("vlan = 100", "prefix = [\"10.0.0.1\", \"2001:db8::1\"]\nport = 4000");
+        let mut bench = Bench::new(&text);
+        let fragments = [0x2000, 0x00b9].map(|place| {
+            let protocol = if v6 { 44 } else { 17 };
+            let mut frame = Ip { v6, protocol, fragment: place, ..Ip::default() }.frame();
+            if v6 {
+                // RFC 8200 §4.5: next header, offset and flag, identification; then the ports.
+                let at = frame.at() + 40;
+                let offset = if place == 0x2000 { [0, 1] } else { [5, 0xc8] };
+                let header = [17, 0, offset[0], offset[1], 0, 0, 0, 7, 0x0f, 0xa0, 0, 9, 0, 0, 0, 0];
+                frame.0[at..at + 16].copy_from_slice(&header);
+            }
+            frame
+        });
+        for n in 0..2_000 {
+            bench.send(Duration(600_000_000), &fragments[n % 2]);
+        }
+        bench.drain();
+        let rate = bench.out.bytes.saturating_sub(3_000) as f64 * 8.0 / bench.last.secs();
+        println!(
+            "fragments of a port, {}: {rate:.0} bit/s of 1,000,000 bought",
+            if v6 { "IPv6" } else { "IPv4" }
+        );
+        assert!(rate < 1.01e6 && rate > 0.95e6, "{v6}: {rate}");
+    }
+}
+
 /// A policer polices whatever comes: other code points, fragments, what can't be read.
 #[test]
 fn nothing_goes_past_a_policer() {

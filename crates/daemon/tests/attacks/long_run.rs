@@ -1,10 +1,11 @@
 //! The long-run rate, and every stretch within it: an oracle in whole numbers looks at each packet that leaves as IN, and
 //! knows the contract.
 
-use inprofile_core::units::{Duration, PS_PER_S, Time};
+use inprofile_core::units::{Duration, PS_PER_S};
 
 use crate::bench::Bench;
 use crate::frames::{Frame, Ip, Wrap};
+use crate::oracle::Oracle;
 
 /// Bits per second.
 const CONTRACTS: [u64; 4] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
@@ -28,35 +29,6 @@ fn file(contract: u64, meter: &str, customer: &str) -> String {
     format!(
         "inside = \"a\"\noutside = \"b\"\npacket = \"9000 B\"\nflows = 64\n[upstream]\nrate = \"100 Gbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"100000 packets\" }}\n[[upstream.customers]]\nname = \"{customer}\"\nprefix = [\"10.0.0.1\", \"2001:db8::1\"]\ncontract = \"{contract} bit/s\"\nmarker = {{ {meter} }}\n"
     )
-}
-
-/// Over any stretch of time no more than rate × time + depth: a bucket that leaks at the rate never holds more than the depth.
-struct Oracle {
-    rate: u64,
-    level: u128,
-    most: u128,
-    last: Time,
-}
-
-/// A bit in a picosecond at a bit per second.
-const GRAINS: u128 = 8 * PS_PER_S as u128;
-
-impl Oracle {
-    fn new(rate: u64) -> Oracle {
-        Oracle { rate, level: 0, most: 0, last: Time::ZERO }
-    }
-
-    fn see(&mut self, at: Time, bytes: u64) {
-        let leaked = u128::from(self.rate) * u128::from(at.since(self.last).0);
-        self.level = self.level.saturating_sub(leaked) + u128::from(bytes) * GRAINS;
-        self.most = self.most.max(self.level);
-        self.last = at;
-    }
-
-    /// In bytes.
-    fn most(&self) -> f64 {
-        self.most as f64 / GRAINS as f64
-    }
 }
 
 /// The n-th frame, and how long after the one before, in picoseconds, where `full` is what its bytes take at the contract's rate.

@@ -7,3 +7,5 @@ mod frames;
 mod long_run;
 mod meter;
 mod mutated;
+mod oracle;
+mod search;

@@ -24,13 +24,24 @@ pub struct MarkerCounts {
     pub dropped: [u64; 3],
 }
 
+/// Packets of one colour: what each packet changes lies together.
+#[derive(Clone, Copy, Debug, Default)]
+struct ColourCounts {
+    arrived: u64,
+    arrived_bytes: u64,
+    left: u64,
+    left_bytes: u64,
+    dropped: u64,
+}
+
 /// A marker at work.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Marking {
+    counts: [ColourCounts; 3],
     /// The mechanism.
     pub marker: AnyMarker,
     rng: Rng,
-    counts: MarkerCounts,
     next_tick: Option<Time>,
 }
 
@@ -38,7 +49,7 @@ impl Marking {
     /// Before its first packet; it ticks first at time zero.
     #[must_use]
     pub fn new(marker: AnyMarker, rng: Rng) -> Marking {
-        Marking { marker, rng, counts: MarkerCounts::default(), next_tick: Some(Time::ZERO) }
+        Marking { counts: Default::default(), marker, rng, next_tick: Some(Time::ZERO) }
     }
 
     /// Another mechanism in its place, from `now` on; random numbers and counts go on. Its buckets hold no more than the
@@ -66,7 +77,7 @@ impl Marking {
     /// Prefetches the marker and its counts: together they are several cache lines, which are then fetched in parallel.
     #[inline]
     pub fn touch(&self) {
-        hint::black_box((self.counts.arrived[0], self.counts.left[0], self.counts.left_bytes[0]));
+        hint::black_box((self.counts[0].arrived, self.counts[1].left));
         if let AnyMarker::TokenBucket(bucket) = &self.marker {
             bucket.touch();
         }
@@ -75,15 +86,15 @@ impl Marking {
     /// Decides on a packet.
     pub fn decide(&mut self, now: Time, packet: &Packet) -> Mark {
         let (came, size) = (packet.colour as usize, u64::from(packet.size));
-        self.counts.arrived[came] += 1;
-        self.counts.arrived_bytes[came] += size;
+        self.counts[came].arrived += 1;
+        self.counts[came].arrived_bytes += size;
         let verdict = self.marker.mark(now, packet, &mut self.rng, &mut Silent);
         match verdict {
             Mark::Pass(colour) => {
-                self.counts.left[colour as usize] += 1;
-                self.counts.left_bytes[colour as usize] += size;
+                self.counts[colour as usize].left += 1;
+                self.counts[colour as usize].left_bytes += size;
             }
-            Mark::Drop(_) => self.counts.dropped[came] += 1,
+            Mark::Drop(_) => self.counts[came].dropped += 1,
         }
         verdict
     }
@@ -109,8 +120,25 @@ impl Marking {
 
     /// Counts since the start.
     #[must_use]
-    pub fn counts(&self) -> &MarkerCounts {
-        &self.counts
+    pub fn counts(&self) -> MarkerCounts {
+        let by = |of: fn(&ColourCounts) -> u64| self.counts.each_ref().map(of);
+        MarkerCounts {
+            arrived: by(|c| c.arrived),
+            arrived_bytes: by(|c| c.arrived_bytes),
+            left: by(|c| c.left),
+            left_bytes: by(|c| c.left_bytes),
+            dropped: by(|c| c.dropped),
+        }
+    }
+
+    /// Whether it may keep state of single flows: meters of one or two buckets don't, and need not be told of any.
+    #[must_use]
+    pub fn keeps_flows(&self) -> bool {
+        let meters = matches!(
+            self.marker,
+            AnyMarker::TokenBucket(_) | AnyMarker::SrTcm(_) | AnyMarker::TrTcm(_) | AnyMarker::Rfc4115(_)
+        );
+        !meters
     }
 }
 

@@ -72,6 +72,8 @@ pub struct Datapath<P> {
     /// The caller's clock: no earlier than the events being processed.
     present: Time,
     markers: Vec<Marking>,
+    /// Which of them keep state of single flows: the others are not even looked at when a flow comes or goes.
+    keep_flows: Vec<bool>,
     queue: Hierarchy<Held>,
     /// How many of the first classes have priority over all others.
     first: usize,
@@ -210,7 +212,9 @@ impl<P: Policy> Datapath<P> {
     fn announce(&mut self, now: Time, way: &Way) {
         if let Some(Former { markers, customer }) = way.forget {
             let signal = Signal { topic: FORGET, flow: Some(way.flow), value: 0.0 };
-            markers.into_iter().flatten().for_each(|m| self.tell(m, now, &signal));
+            let keeps = |m: &u16| self.keep_flows.get(usize::from(*m)).is_some_and(|keeps| *keeps);
+            let each = markers.map(|m| m.filter(keeps));
+            each.into_iter().flatten().for_each(|m| self.tell(m, now, &signal));
             let own = customer.map(|place| CUSTOMERS + place as usize);
             [Some(FIRST), Some(SHARED), own].into_iter().flatten().for_each(|member| {
                 self.queue.signal(now, Some(member), &signal);

@@ -48,7 +48,7 @@ pub struct Contract {
 pub struct Former {
     /// The markers that it passed.
     pub markers: [Option<u16>; MOST_MARKERS],
-    /// Its customer.
+    /// Its customer, if it has queues of its own.
     pub customer: Option<u32>,
 }
 

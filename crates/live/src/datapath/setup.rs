@@ -96,6 +96,7 @@ impl<P: Policy> Datapath<P> {
             age_limit: parts.age_limit,
             present: Time::ZERO,
             markers: parts.markers,
+            keep_flows: Vec::new(),
             queue: Hierarchy::default(),
             first: 0,
             customers: Vec::new(),
@@ -136,8 +137,9 @@ impl<P: Policy> Datapath<P> {
         new
     }
 
-    /// Schedules the markers' ticks.
+    /// Schedules the markers' ticks, and notes which of them keep flows.
     fn set_ticks(&mut self) {
+        self.keep_flows = self.markers.iter().map(Marking::keeps_flows).collect();
         let ticks = (0..).zip(&self.markers).filter_map(|(n, m)| Some(Reverse((m.next_tick()?, n))));
         self.ticks = ticks.collect();
     }

@@ -58,8 +58,13 @@ pub enum Transport {
     },
     /// Something else, or a transport header that is cut off.
     Other,
-    /// A fragment: the first may show its ports, but the others don't, so none is asked.
-    Fragment,
+    /// A fragment. Whose it is should not depend on which it is, so it has no ports of its own.
+    Fragment {
+        /// What all fragments of a packet share, beside its addresses and IPv4's protocol.
+        id: u32,
+        /// The packet's ports, which only the first fragment shows.
+        first: Option<(u16, u16)>,
+    },
 }
 
 /// The headers of an IP packet.
@@ -91,6 +96,15 @@ pub struct Headers {
 }
 
 impl Headers {
+    /// Source and destination port, if the packet is whole and has some.
+    #[must_use]
+    pub fn ports(&self) -> Option<(u16, u16)> {
+        match self.transport {
+            Transport::Tcp { ports, .. } | Transport::Udp { ports } => Some(ports),
+            Transport::Other | Transport::Fragment { .. } => None,
+        }
+    }
+
     /// Those of a packet that goes the other way.
     #[must_use]
     pub fn turned(&self) -> Headers {
@@ -99,7 +113,10 @@ impl Headers {
                 Transport::Tcp { ports: (b, a), seq, ack, flags }
             }
             Transport::Udp { ports: (a, b) } => Transport::Udp { ports: (b, a) },
-            other => other,
+            Transport::Fragment { id, first } => {
+                Transport::Fragment { id, first: first.map(|(a, b)| (b, a)) }
+            }
+            Transport::Other => Transport::Other,
         };
         let (a, b) = self.addresses;
         Headers { addresses: (b, a), transport, ..*self }
@@ -240,7 +257,7 @@ impl Census {
                     Transport::Tcp { .. } => 0,
                     Transport::Udp { .. } => 1,
                     Transport::Other => 2,
-                    Transport::Fragment => 3,
+                    Transport::Fragment { .. } => 3,
                 };
                 transport + if h.family == Family::V4 { 0 } else { 4 }
             }

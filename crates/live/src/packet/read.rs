@@ -100,7 +100,9 @@ fn ipv4(ip: &[u8], padded: bool) -> Result<Headers, Unread> {
     source[..4].copy_from_slice(&fixed[12..16]);
     destination[..4].copy_from_slice(&fixed[16..20]);
     // More fragments follow, or this is not the first.
-    let fragment = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff != 0;
+    let place = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff;
+    let id = u32::from(u16::from_be_bytes([fixed[4], fixed[5]]));
+    let fragment = (place != 0).then_some(Piece { id, is_first: place & 0x1fff == 0 });
     let size = size(says, header, ip.len(), padded);
     Ok(with_transport(Family::V4, fixed[1], size, fixed[9], (source, destination), body, fragment))
 }
@@ -116,7 +118,7 @@ fn ipv6(ip: &[u8], padded: bool) -> Result<Headers, Unread> {
     source.copy_from_slice(&fixed[8..24]);
     destination.copy_from_slice(&fixed[24..40]);
     let octet = (fixed[0] << 4) | (fixed[1] >> 4);
-    let (mut next, mut fragment) = (fixed[6], false);
+    let (mut next, mut fragment) = (fixed[6], None::<Piece>);
     for _ in 0..MOST_EXTENSIONS {
         let length = match (next, body) {
             (
@@ -125,23 +127,26 @@ fn ipv6(ip: &[u8], padded: bool) -> Result<Headers, Unread> {
             ) => 8 + 8 * usize::from(*n),
             // RFC 4302 §2.2: counted in words of 32 bits, less two.
             (protocol::AUTHENTICATION, [_, n, ..]) => 8 + 4 * usize::from(*n),
-            (protocol::FRAGMENT, [_, _, high, low, ..]) => {
+            (protocol::FRAGMENT, [_, _, high, low, id @ ..]) => {
                 // RFC 8200 §4.5: offset in the upper 13 bits, "more" in the lowest. Neither: an atomic fragment
                 // (RFC 6946), which is whole.
-                fragment |= u16::from_be_bytes([*high, *low]) & 0xfff9 != 0;
+                let place = u16::from_be_bytes([*high, *low]) & 0xfff9;
+                let id = id.first_chunk().map_or(0, |id| u32::from_be_bytes(*id));
+                fragment = fragment.or((place != 0).then_some(Piece { id, is_first: place & 0xfff8 == 0 }));
                 8
             }
             _ => break,
         };
-        if fragment {
-            next = body[0];
+        if fragment.is_some_and(|piece| !piece.is_first) {
+            // What follows is the middle of something.
+            (next, body) = (body[0], body.get(length..).unwrap_or_default());
             break;
         }
         let Some(rest) = body.get(length..) else { break };
         (next, body) = (body[0], rest);
     }
     let mut headers = with_transport(Family::V6, octet, size, next, (source, destination), body, fragment);
-    headers.control = neighbour_discovery(fixed[7], next, fragment, body);
+    headers.control = neighbour_discovery(fixed[7], next, fragment.is_some(), body);
     Ok(headers)
 }
 
@@ -151,6 +156,22 @@ fn neighbour_discovery(hops: u8, next: u8, fragment: bool, body: &[u8]) -> Optio
     is.then_some(Control::NeighbourDiscovery)
 }
 
+/// A fragment: what its packet's others have too, and whether it is the first.
+#[derive(Clone, Copy)]
+struct Piece {
+    id: u32,
+    is_first: bool,
+}
+
+impl Piece {
+    /// The ports that a first fragment shows: both in its first four bytes, of TCP as of UDP.
+    fn ports(self, protocol: u8, body: &[u8]) -> Option<(u16, u16)> {
+        let has_ports = self.is_first && [protocol::TCP, protocol::UDP].contains(&protocol);
+        let [a, b, c, d] = *body.first_chunk().filter(|_| has_ports)?;
+        Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
+    }
+}
+
 fn with_transport(
     family: Family,
     octet: u8,
@@ -158,13 +179,13 @@ fn with_transport(
     protocol: u8,
     addresses: ([u8; 16], [u8; 16]),
     body: &[u8],
-    fragment: bool,
+    fragment: Option<Piece>,
 ) -> Headers {
-    let (transport, header) = match protocol {
-        _ if fragment => (Transport::Fragment, 0),
-        protocol::TCP => tcp(body),
-        protocol::UDP => udp(body),
-        _ => (Transport::Other, 0),
+    let (transport, header) = match (fragment, protocol) {
+        (Some(piece), _) => (Transport::Fragment { id: piece.id, first: piece.ports(protocol, body) }, 0),
+        (None, protocol::TCP) => tcp(body),
+        (None, protocol::UDP) => udp(body),
+        (None, _) => (Transport::Other, 0),
     };
     Headers {
         family,

@@ -265,16 +265,30 @@ fn ipv6_behind_extension_headers() {
 #[test]
 fn fragments_are_known_as_such() {
     for flags_and_offset in [0x2000, 0x0001, 0x2010] {
-        let h = parse(Layer::Ip, &v4(&[], 6, &tcp(0x10, 8), flags_and_offset)).unwrap();
-        assert_eq!((h.transport, h.payload), (Transport::Fragment, 32));
+        let packet = v4(&[], 6, &tcp(0x10, 8), flags_and_offset);
+        let h = parse(Layer::Ip, &packet).unwrap();
+        let id = u32::from(u16::from_be_bytes([packet[4], packet[5]]));
+        // Its ports are seen in the first alone; no fragment goes by them unless somebody asks.
+        let first = (flags_and_offset == 0x2000).then_some((1000, 2000));
+        assert_eq!((h.transport, h.payload, h.ports()), (Transport::Fragment { id, first }, 32, None));
     }
-    for offset in [0x0001u16, 0x0008] {
+    for (offset, first) in [(0x0001u16, Some((5, 6))), (0x0008, None)] {
         let mut body = vec![17, 0, 0, 0, 0, 0, 0, 9];
         body[2..4].copy_from_slice(&offset.to_be_bytes());
-        body.extend([0; 16]);
+        body.extend([0, 5, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         let h = parse(Layer::Ip, &v6(44, &body)).unwrap();
-        assert_eq!((h.transport, h.protocol), (Transport::Fragment, 17));
+        assert_eq!((h.transport, h.protocol, h.payload), (Transport::Fragment { id: 9, first }, 17, 16));
+        // Behind it another extension header, and then a second fragment header, which is no more than data.
+        let mut behind = [&body[..8], &[17, 0, 0, 0, 0, 0, 0, 0], &body[8..]].concat();
+        behind[0] = 60;
+        let h = parse(Layer::Ip, &v6(44, &behind)).unwrap();
+        assert_eq!(h.transport, Transport::Fragment { id: 9, first });
     }
+    // Too short for ports, and of a protocol that has none.
+    assert_eq!(
+        parse(Layer::Ip, &v4(&[], 17, &[0, 5, 0], 0x2000)).unwrap().ports(),
+        parse(Layer::Ip, &v4(&[], 1, &[0; 16], 0x2000)).unwrap().ports()
+    );
 }
 
 #[test]
