@@ -27,14 +27,13 @@ const EVERYBODY: [Prefix; 2] = [
 struct Sharers {
     /// Who has it whatever the port.
     any: Option<u16>,
-    /// Who has it for a port, if ports are named: mostly none are, and the less there is the more of it is in the cache.
-    by_port: Option<Box<BTreeMap<u16, u16>>>,
+    /// Who has it for a port.
+    by_port: BTreeMap<u16, u16>,
 }
 
 impl Sharers {
     fn of(&self, port: Option<u16>) -> Option<u16> {
-        let by_port = self.by_port.as_deref();
-        by_port.and_then(|by_port| by_port.get(&port?).copied()).or(self.any)
+        port.and_then(|port| self.by_port.get(&port).copied()).or(self.any)
     }
 }
 
@@ -193,8 +192,7 @@ impl Prefixes {
                 other(sharers.any.get_or_insert(number))?;
             }
             for port in &customer.ports {
-                let by_port = sharers.by_port.get_or_insert_default();
-                other(by_port.entry(*port).or_insert(number))?;
+                other(sharers.by_port.entry(*port).or_insert(number))?;
             }
         }
         Ok(())

@@ -178,7 +178,7 @@ fn make(genes: &mut Genes<'_>, who: Who, n: u64, rng: &mut Rng) -> (Frame, Sent)
         0 => vec![],
         1 => vec![Wrap::Tag(0x8100, 300)],
         2 => vec![Wrap::Tag(0x88a8, 100), Wrap::Tag(0x8100, below(rng, 65_536) as u16)],
-        _ => vec![Wrap::Tag(0x8100, 0xe000 * (n as u16 & 1) | 100)],
+        _ => vec![Wrap::Tag(0x8100, (0xe000 * (n as u16 & 1)) | 100)],
     };
     let his = matches!(outer.first(), Some(Wrap::Tag(_, vlan)) if vlan & 0xfff == 100);
     let inner = match genes.next(10) {
