@@ -29,6 +29,7 @@ from . import (
     sweep,
     validate,
     view,
+    wred,
 )
 from .common import BAD_INPUT, INTERRUPTED, fail, shortened
 
@@ -59,6 +60,7 @@ for name, command in (
     ("suite", suite.suite),
     ("validate", validate.validate),
     ("view", view.view),
+    ("wred", wred.wred),
 ):
     app.command(name)(command)
 

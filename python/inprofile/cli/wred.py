@@ -1,0 +1,188 @@
+"""`inprofile wred`: what a switch's WRED profiles do to TCP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .._input import visible
+from ..quantity import bits_per_second, number, pm, quantity
+from ..storage import write_whole
+from ..summary import text_table
+from ..switch import Port, Unreadable, check, read
+from ..switch.effect import Outcome, Traffic, buffer_of, cases, outcomes, scenario
+from ..switch.profile import alike
+from .common import Jobs, Json, Refused, emit, guarded, say
+
+__all__ = ["wred"]
+
+
+@guarded
+def wred(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="SONiC's config_db.json, or OpenConfig QoS as JSON.", show_default=False
+        ),
+    ],
+    profile: Annotated[
+        list[str] | None, typer.Option(help="Only this profile; may be repeated.", show_default=False)
+    ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option(help='The ports\' speed, if the file has none: "100 Gbit/s".', show_default=False),
+    ] = None,
+    rtt: Annotated[float, typer.Option(help="Round-trip time without queues, in microseconds.")] = 1000.0,
+    flows: Annotated[int, typer.Option(help="TCP connections that share the queue.")] = 8,
+    buffer: Annotated[
+        int | None,
+        typer.Option(help="Bytes that the queue may take, if the file does not say it.", show_default=False),
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Runs of each case.")] = 5,
+    check_only: Annotated[bool, typer.Option("--check", help="Only check; simulate nothing.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Write a drawing and the experiments of each profile to this folder.")
+    ] = None,
+    jobs: Jobs = None,
+    json_: Json = False,
+) -> None:
+    """Check WRED profiles of a switch (SONiC, OpenConfig), draw them, and simulate what they do to TCP."""
+    try:
+        ports = _chosen(read(file), profile)
+        traffic = Traffic(rtt * 1e-6, flows, seeds, None if rate is None else bits_per_second(rate), buffer)
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+        found = [(port, [] if check_only else _run(port, traffic, jobs)) for port in ports]
+    except (Unreadable, ValueError, KeyError) as error:
+        if type(error) not in (Unreadable, ValueError, KeyError):
+            raise
+        raise Refused(visible(f"{file}: {error}")) from None
+    if out is not None:
+        _write(found, traffic, out)
+    if json_:
+        emit({"profiles": [_as_json(port, traffic, ran) for port, ran in found]})
+    else:
+        say("\n\n\n".join(_as_text(port, traffic, ran) for port, ran in found))
+    if any(check(port) for port, _ in found):
+        raise typer.Exit(1)
+
+
+def _chosen(ports: list[Port], names: list[str] | None) -> list[Port]:
+    there = list(dict.fromkeys(port.profile.name for port in ports))
+    for name in names or []:
+        if name not in there:
+            raise ValueError(f'no profile is called "{name}"; there are: {", ".join(there)}')
+    return [port for port in ports if not names or port.profile.name in names]
+
+
+def _run(port: Port, traffic: Traffic, jobs: int | None) -> list[Outcome]:
+    """Nothing for a profile that does nothing."""
+    return outcomes(port, traffic, jobs) if port.profile.drop or port.profile.mark else []
+
+
+def _as_json(port: Port, traffic: Traffic, ran: Iterable[Outcome]) -> dict[str, Any]:
+    profile = port.profile
+    return {
+        "name": profile.name,
+        "queues": list(port.queues),
+        "rate": traffic.rate or port.rate,
+        "buffer": buffer_of(port, traffic),
+        **{
+            kind: {c: {"min_th": k.min_th, "max_th": k.max_th, "max_p": k.max_p} for c, k in curves.items()}
+            for kind, curves in (("drop", profile.drop), ("mark", profile.mark))
+        },
+        "weight": profile.weight,
+        "findings": [finding.to_json() for finding in check(port)],
+        "notes": [*profile.notes, *port.notes],
+        "outcomes": [outcome.to_json() for outcome in ran],
+    }
+
+
+def _as_text(port: Port, traffic: Traffic, ran: list[Outcome]) -> str:
+    profile = port.profile
+    rate, buffer = traffic.rate or port.rate, buffer_of(port, traffic)
+    where = f"{len(port.queues)} queue{'s' * (len(port.queues) != 1)}" if port.queues else "no queue"
+    some = f" ({', '.join(port.queues[:3])}{', …' * (len(port.queues) > 3)})" if port.queues else ""
+    head = f"{profile.name}: {where}{some}, {quantity(rate, 'bit/s') if rate else 'speed not known'}"
+    parts = [visible(head), _thresholds(port, rate)] if profile.drop or profile.mark else [visible(head)]
+    odd = [f"! {finding.says}" for finding in check(port)]
+    parts += [visible("\n".join(odd))] if odd else ["Nothing odd was found."]
+    known = traffic.buffer or port.buffer
+    notes = [*profile.notes, *port.notes]
+    if ran and not known:
+        notes.append(f"no buffer is known: {quantity(buffer, 'B')} is assumed; give one with --buffer")
+    parts += [visible("\n".join(f"- {note}" for note in notes))] if notes else []
+    if ran:
+        parts.append(
+            f"{traffic.flows} connections, RTT {quantity(traffic.rtt, 's')}, buffer {quantity(buffer, 'B')},"
+            f" {traffic.seeds} runs; queueing delay:"
+        )
+        parts.append(_results(ran))
+    return "\n\n".join(parts)
+
+
+def _thresholds(port: Port, rate: float | None) -> str:
+    heading = ["colour", "", "from", "all from", "probability", *(["from", "all from"] if rate else [])]
+    rows = []
+    for kind, curves in (("dropped", port.profile.drop), ("marked", port.profile.mark)):
+        for name, curve in alike(curves):
+            ends = (curve.min_th, curve.max_th)
+            row = [name, kind, *(quantity(x, "B") for x in ends), f"{curve.max_p:.0%}"]
+            rows.append([*row, *([quantity(8 * x / rate, "s") for x in ends] if rate else [])])
+    return text_table(heading, rows)
+
+
+def _results(ran: list[Outcome]) -> str:
+    heading = [
+        "colour",
+        "senders",
+        "link used",
+        "median",
+        "p99",
+        "dropped",
+        "marked",
+        "fairness",
+        "RTOs a run",
+    ]
+    rows = []
+    for outcome in ran:
+        f = outcome.figures
+        rows.append(
+            [
+                outcome.case.colour,
+                outcome.case.title,
+                f"{f['utilisation'].mean:.1%}",
+                *(quantity(f[d].mean, "s", digits=3) if d in f else "–" for d in ("delay_p50", "delay_p99")),
+                f"{f['loss'].mean:.2%}",
+                f"{f['marked'].mean:.2%}",
+                pm(f["fi"]),
+                number(f["timeouts"].mean, 3),
+            ]
+        )
+    return text_table(heading, rows)
+
+
+def _write(found: list[tuple[Port, list[Outcome]]], traffic: Traffic, out: Path) -> None:
+    """`NAME.svg`, and `NAME-COLOUR-SENDERS.toml` for each case; numbered where used in two ways."""
+    import vl_convert
+
+    from ..switch.drawing import curves
+
+    names: dict[str, int] = {}
+    for port, ran in found:
+        if not port.profile.drop and not port.profile.mark:
+            continue
+        names[port.profile.name] = names.get(port.profile.name, 0) + 1
+        nth = names[port.profile.name]
+        stem = "".join(c if c.isalnum() or c in "-_" else "_" for c in port.profile.name) + f"-{nth}" * (
+            nth > 1
+        )
+        drawn = curves(port, buffer_of(port, traffic), traffic.rate or port.rate)
+        write_whole(out / f"{stem}.svg", vl_convert.vegalite_to_svg(drawn.to_json()).encode())
+        for case in cases(port.profile) if ran else ():
+            kind = case.title.lower().replace(",", "").replace(" ", "-")
+            text = scenario(port, traffic, case)._text
+            write_whole(out / f"{stem}-{case.colour}-{kind}.toml", text.encode())
