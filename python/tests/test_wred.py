@@ -198,7 +198,19 @@ def test_what_was_run_can_be_run_again(tmp_path: Path) -> None:
     file.write_text(json.dumps(SONIC))
     ran = CliRunner().invoke(
         app,
-        ["wred", str(file), "--rate", "1 Mbit/s", "--rtt", "100", "--seeds", "2", "--out", str(tmp_path / "o"), "--json"],
+        [
+            "wred",
+            str(file),
+            "--rate",
+            "1 Mbit/s",
+            "--rtt",
+            "100",
+            "--seeds",
+            "2",
+            "--out",
+            str(tmp_path / "o"),
+            "--json",
+        ],
     )
     assert ran.exit_code == 0, ran.output
     [profile] = json.loads(ran.output)["profiles"]
