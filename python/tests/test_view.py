@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import socket
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from inprofile.view.knobs import knobs
 from inprofile.view.pack import unpack
 from inprofile.view.server import application
 from inprofile.view.whatif import Superseded, TooMuch, WhatIf
+from inprofile.view.why import _most_p_b
 
 TOKEN = "let-me-in"  # noqa: S105 (nobody else has this server)
 PORT = 8470
@@ -259,7 +261,13 @@ def test_a_file_to_send(folder: Path, tmp_path: Path) -> None:
     assert "https://" not in text
     assert "<\\/script" in text
     data = json.loads(text.split('id="offline">')[1].split("</script>")[0])
-    assert {path.split("?")[0] for path in data["answers"]} >= {"index", "run", "series"}
+    assert {path.split("?")[0] for path in data["answers"]} == {
+        "index",
+        "run",
+        "series",
+        "sweep",
+        "curve",
+    }
     assert "series?id=a%2Frun&seed=2" in data["answers"]
 
 
@@ -289,6 +297,80 @@ def test_ports_and_folders(folder: Path) -> None:
     with pytest.raises(NoResults):
         Folder(folder / "notes")
     assert [e.id for e in Folder(folder / "rates").entries()] == ["."]
+
+
+def test_why_a_packet_was_dropped(server: Server, folder: Path) -> None:
+    """What is said to save a packet is tried on the law itself, for every early drop of a run."""
+    found, _ = server.get("packets", id="a/run", seed=1, verdict="drop", cause="early")
+    rows = [r for r in inprofile.read(folder / "a" / "run").verdicts.to_pylist() if r["seed"] == 1]
+    assert found["total"] == sum(r["cause"] == "early" for r in rows) > 5
+    assert found["all"] == len(rows)
+    tried = 0
+    for row in found["rows"]:
+        way, _ = server.get("packet", id="a/run", seed=1, packet=row["packet"])
+        last = way["steps"][-1]
+        assert (last["verdict"], last["cause"]) == ("drop", "early")
+        why = json.loads(row["why"])
+        if "u" not in why:
+            assert why["p_a"] >= 1
+            assert "for certain" in last["what"]
+            continue
+        most = _most_p_b(why["p_a"], why["p_b"], why["count"], why["u"])
+        assert most is not None
+        assert most < why["p_b"]
+        # Floyd and Jacobson 1993, Fig. 2: dropped where u < p_b / (1 − count·p_b).
+        for p_b, dropped in ((most * (1 - 1e-9), False), (most * (1 + 1e-9), True)):
+            assert (why["u"] < p_b / (1 - why["count"] * p_b)) == dropped
+        own = next(text for text in last["otherwise"] if "max_p of" in text)
+        assert own.startswith("OUT's" if way["steps"][0]["verdict"] == "out" else "IN's")
+        tried += 1
+    assert tried > 5
+
+
+def test_packets_are_filtered(server: Server) -> None:
+    every, _ = server.get("packets", id="a/run", seed=1)
+    assert {r["verdict"] for r in every["rows"]} == {"drop"}
+    some, _ = server.get("packets", id="a/run", seed=1, flow="assured.2", point="assured.2", verdict="out")
+    assert {(r["flow"], r["point"], r["verdict"]) for r in some["rows"]} == {
+        ("assured.2", "assured.2", "out")
+    }
+    late, _ = server.get(
+        "packets", id="a/run", seed=1, verdict="admit", **{"from": 3, "to": 3.5, "offset": 10}
+    )
+    assert all(3 <= r["time"] <= 3.5 for r in late["rows"])
+    assert late["offset"] == 10
+    # Without a trace the run is made again, with every verdict.
+    again, _ = server.get("packets", id="rates", setting=1, seed=1)
+    assert again["all"] == every["all"]
+    assert again["rows"] == every["rows"]
+    assert server.ask("/api/packet?id=a/run&seed=1&packet=99999999")[0] == 400
+
+
+def test_a_sweep_and_its_curves(server: Server, folder: Path) -> None:
+    found, arrays = server.get("sweep", id="rates")
+    wanted = inprofile.read_sweep(folder / "rates")
+    assert found["settings"] == len(wanted)
+    assert arrays[found["axes"][0]["values"]].tolist() == [2e6, 3e6]
+    assert (arrays[found["setting"]].tolist(), arrays[found["seed"]].tolist()) == ([0, 0, 1, 1], [1, 2, 1, 2])
+    metrics = {m["name"]: arrays[m["values"]] for m in found["metrics"]}
+    assert metrics["goodput"][2:].tolist() == list(wanted[1].metrics["goodput"].values)
+    curve, figures = server.get("curve", id="rates", metric="goodput")
+    e = wanted[1].metrics["goodput"].estimate
+    assert e.ci95 is not None
+    assert [figures[curve[k]][1] for k in ("mean", "lo", "hi", "n")] == [e.mean, *e.ci95, e.n]
+    total = SHORT.run([1, 2]).contracts.total
+    assert metrics["contracts_kept"][2:].mean() == pytest.approx(total.kept.mean)
+    assert metrics["worst_assurance"][2:].min() == pytest.approx(total.worst)
+
+
+def test_what_is_left_of_a_torn_sweep_is_shown(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "rates", tmp_path / "rates")
+    part = next((tmp_path / "rates" / "flows").glob("*.parquet"))
+    part.write_bytes(part.read_bytes()[:100])
+    found, _ = Server(tmp_path).get("sweep", id="rates")
+    assert found["problems"][0].startswith("flows/part-00000.parquet cannot be read")
+    assert "goodput" in {m["name"] for m in found["metrics"]}
+    assert "contracts_kept" not in {m["name"] for m in found["metrics"]}
 
 
 def test_results_keep_their_text(folder: Path) -> None:

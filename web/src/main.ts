@@ -3,13 +3,15 @@
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { isFile, Refused } from "./api";
+import { compare } from "./compare";
 import { h, put, tell } from "./dom";
 import { list } from "./list";
 import { problem, type Place } from "./parts";
 import { run } from "./run";
 import { address, current } from "./state";
+import { sweep } from "./sweep";
 
-const VIEWS: Record<string, (place: Place) => Promise<void>> = { list, run };
+const VIEWS: Record<string, (place: Place) => Promise<void>> = { list, run, sweep, compare };
 
 let showing = new AbortController();
 

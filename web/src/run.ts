@@ -3,6 +3,7 @@
 import { get, type Packed } from "./api";
 import { h, put } from "./dom";
 import { estimated, quantity } from "./format";
+import { packets } from "./packets";
 import { panels, usual, type Line, type Panel } from "./panels";
 import { choice, heading, problem, tabs, type Effective, type Estimate, type Place, type Provenance } from "./parts";
 import { address, keep } from "./state";
@@ -42,6 +43,7 @@ export interface Figures {
 const TABS: readonly [string, string][] = [
   ["figures", "Figures"],
   ["series", "Over time"],
+  ["packets", "Packets"],
   ["whatif", "What if"],
   ["origin", "Provenance"],
 ];
@@ -56,12 +58,18 @@ export async function run(place: Place): Promise<void> {
     root,
     heading(head.title, id),
     head.problem ? h("p", { class: "notice" }, head.problem) : null,
-    tabs("run", { id, ...(query["seed"] ? { seed: query["seed"] } : {}) }, TABS, tab),
+    tabs("run", kept(query), TABS, tab),
   );
   if (tab === "figures") figures(root, head);
   else if (tab === "series") await series(place, head);
+  else if (tab === "packets") await packets(place, head, (seed) => originOf(head, seed));
   else if (tab === "whatif") await whatIf(place, head);
   else origin(root, head);
+}
+
+/** What all tabs share: the run, its seed, the stretch of time. */
+export function kept(query: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(query).filter(([key]) => ["id", "setting", "seed", "from", "to"].includes(key)));
 }
 
 /** Said below each picture of a run. */
@@ -105,7 +113,7 @@ function figures(root: HTMLElement, head: Run): void {
     { head: "Group (a flow)", value: (g) => g.group },
     { head: "Flows", value: (g) => g.flows, numeric: true },
     ...names.map((name) => ({
-      head: name.replaceAll("_", " "),
+      head: name === "timeouts" ? "RTOs" : name.replaceAll("_", " ").replace(/ in$/, " IN").replace(/ out$/, " OUT"),
       value: (g: Run["groups"][number]) => (g[name] as Estimate).mean,
       show: (g: Run["groups"][number]) => {
         const e = g[name] as Estimate;

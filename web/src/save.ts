@@ -9,8 +9,10 @@ export interface SavedLine {
   colour: string;
   dash: readonly number[];
   faint?: boolean;
-  /** A mark at each point instead of a line alone. */
+  /** A mark at each point, too. */
   marks?: boolean;
+  /** The index of the point that gets a ring. */
+  knee?: number;
   xs: ArrayLike<number>;
   ys: ArrayLike<number | null | undefined>;
   lo?: ArrayLike<number | null | undefined>;
@@ -60,12 +62,13 @@ export function ticks(min: number, max: number, room: number): number[] {
   return made;
 }
 
-/** Lines as SVG in the present colours. */
-export function linesSvg(picture: LinePicture): string {
+/** Lines as SVG in the present colours; on the page the title stands above it already. */
+export function linesSvg(picture: LinePicture, titled = true): string {
   const style = look();
   const rows = Math.ceil(picture.lines.length / 4);
   const shown = Math.min(rows, 6);
-  const box = { left: 62, right: WIDTH - 14, top: 40 + 18 * shown, bottom: HEIGHT - 56 + 18 * shown };
+  const above = titled ? 40 : 16;
+  const box = { left: 62, right: WIDTH - 14, top: above + 18 * shown, bottom: HEIGHT - 62 + 18 * shown };
   const height = HEIGHT + 18 * shown;
   const { x, y } = picture;
   const px = (v: number): number => box.left + ((v - x.min) / (x.max - x.min || 1)) * (box.right - box.left);
@@ -75,11 +78,11 @@ export function linesSvg(picture: LinePicture): string {
     `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" font-family="${escapeXml(style.font.replaceAll('"', "'"))}" font-size="12">`,
     `<title>${escapeXml(picture.title)}</title><desc>${escapeXml(picture.origin)}</desc>`,
     `<rect width="100%" height="100%" fill="${style.back}"/>`,
-    `<text x="14" y="22" font-size="15" font-weight="600" fill="${style.text}">${escapeXml(picture.title)}</text>`,
+    titled ? `<text x="14" y="22" font-size="15" font-weight="600" fill="${style.text}">${escapeXml(picture.title)}</text>` : "",
   ];
   picture.lines.slice(0, shown * 4).forEach((line, i) => {
     const lx = 14 + (i % 4) * 184;
-    const ly = 42 + 18 * Math.floor(i / 4);
+    const ly = above + 2 + 18 * Math.floor(i / 4);
     const name = line.name.length > 24 ? `${line.name.slice(0, 23)}…` : line.name;
     parts.push(`<path d="M${lx} ${ly - 4}h24" ${stroke(line)}/><text x="${lx + 30}" y="${ly}" fill="${style.text}">${escapeXml(name)}</text>`);
   });
@@ -113,6 +116,10 @@ export function linesSvg(picture: LinePicture): string {
         if (v !== null && v !== undefined) parts.push(`<circle cx="${f(px(line.xs[i]!))}" cy="${f(py(v))}" r="3" fill="${line.colour}"/>`);
       }
     }
+  }
+  for (const line of picture.lines) {
+    if (line.knee === undefined) continue;
+    parts.push(`<circle cx="${f(px(line.xs[line.knee]!))}" cy="${f(py(line.ys[line.knee]!))}" r="8" fill="none" stroke="${line.colour}" stroke-width="2"/>`);
   }
   parts.push("</g>", `<text x="14" y="${height - 8}" font-size="10" fill="${style.muted}">${escapeXml(picture.origin)}</text>`, "</svg>");
   return parts.join("");

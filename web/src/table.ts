@@ -28,9 +28,9 @@ export class Table<T> {
   constructor(
     private readonly columns: readonly Column<T>[],
     private readonly rows: readonly T[],
-    private readonly options: { caption: string; rowClass?: (row: T) => string; changed?: (shown: number) => void },
+    private readonly options: { caption: string; rowClass?: (row: T) => string; text?: (row: T) => string; changed?: (shown: number) => void },
   ) {
-    this.texts = rows.map((row) => columns.map((c) => c.value(row) ?? "").join(" ").toLowerCase());
+    this.texts = rows.map((row) => (options.text ?? ((r: T) => columns.map((c) => c.value(r) ?? "").join(" ")))(row).toLowerCase());
     const head = h("tr");
     columns.forEach((column, i) => {
       const button = h("button", { type: "button", click: () => this.sort(i) }, column.head);

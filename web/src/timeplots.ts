@@ -131,7 +131,7 @@ export class TimePlots {
         width: this.width(),
         height: HEIGHT,
         legend: { show: false },
-        padding: [8, 12, 0, 0],
+        padding: [8, 22, 0, 0],
         scales: { x: { time: false }, y: { range: (_, min, max) => rangeOf(min, max) } },
         axes: [
           { ...axis, values: (_, ticks) => ticks.map((x) => `${number(x, 6)} s`), size: 30 },

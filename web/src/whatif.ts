@@ -33,8 +33,9 @@ interface Start {
 type Answer = Packed<Figures & { seconds: number; digest: string }>;
 
 const STEPS = 400;
-/** As many sliders are shown without being asked for. */
+/** As many sliders of links, and of contracts, are shown without being asked for. */
 const FIRST = 8;
+const CONTRACTS = 4;
 
 export async function whatIf(place: Place, head: Provenance & { id: string; setting?: number }): Promise<void> {
   const { root, query, signal } = place;
@@ -123,7 +124,9 @@ export async function whatIf(place: Place, head: Provenance & { id: string; sett
     void ask();
   }));
   const first = knobs.filter((knob) => knob.first);
-  const begun = new Set([...first.slice(0, FIRST).map(nameOf), ...moved.keys()]);
+  const contracts = first.filter((knob) => knob.key.endsWith(".contract")).slice(0, CONTRACTS);
+  const links = first.filter((knob) => !knob.key.endsWith(".contract")).slice(0, FIRST);
+  const begun = new Set([...links, ...contracts].map(nameOf).concat(...moved.keys()));
   knobs.filter((knob) => begun.has(nameOf(knob))).forEach(add);
   const more = choice("More sliders", [["", "choose …"], ...knobs.map((k): [string, string] => [nameOf(k), `${k.place}: ${k.label}`])], "", (name) => {
     const knob = named.get(name);
@@ -134,7 +137,7 @@ export async function whatIf(place: Place, head: Provenance & { id: string; sett
   });
   const seeds = choice("Seed", head.seeds.slice(0, 100).map((s) => [String(s), String(s)]), String(seed), (value) => {
     keep({ seed: value });
-    location.reload();
+    dispatchEvent(new HashChangeEvent("hashchange"));
   });
   const reset = h(
     "button",
@@ -152,7 +155,7 @@ export async function whatIf(place: Place, head: Provenance & { id: string; sett
     },
     "As it was",
   );
-  put(root, h("div", { class: "whatif" }, h("div", { class: "side" }, sliders, more, h("div", { class: "bar" }, seeds, reset), status, wrong), h("div", {}, bars, plots.root)));
+  put(root, h("div", { class: "whatif" }, h("div", { class: "side" }, bars, status, wrong, sliders, more, h("div", { class: "bar" }, seeds, reset)), h("div", {}, plots.root)));
   await ask();
 }
 
@@ -183,7 +186,7 @@ function changes(named: Map<string, Knob>, moved: Map<string, number>): Record<s
 function slider(knob: Knob, start: number | undefined, changed: (value: number | null) => void): HTMLElement {
   const id = fresh("knob");
   const toStep = (x: number): number =>
-    knob.log ? (STEPS * Math.log(x / knob.least)) / Math.log(knob.most / knob.least) : (STEPS * (x - knob.least)) / (knob.most - knob.least);
+    knob.log ? (STEPS * Math.log(Math.max(x, knob.least) / knob.least)) / Math.log(knob.most / knob.least) : (STEPS * (x - knob.least)) / (knob.most - knob.least);
   const fromStep = (s: number): number => {
     const x = knob.log ? knob.least * (knob.most / knob.least) ** (s / STEPS) : knob.least + ((knob.most - knob.least) * s) / STEPS;
     return knob.whole ? Math.round(x) : Number(x.toPrecision(3));

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ..storage import ResultError, check_folder, write_whole
-from . import answers
+from . import answers, sweeps
 from .folder import Entry, Folder
 from .server import page_files
 
@@ -67,6 +67,14 @@ def _keep_summary(
     id_ = quote(entry.id, safe="")
     if entry.kind == "run":
         keep(f"run?id={id_}", lambda: answers.run(folder, entry.id), entry.id)
+        return
+    keep(f"sweep?id={id_}", lambda: sweeps.sweep(folder, entry.id), entry.id)
+    for name in sweeps.metric_names(folder, entry.id):
+        keep(
+            f"curve?id={id_}&metric={quote(name, safe='')}",
+            partial(sweeps.curve, folder, entry.id, name),
+            f"{entry.id}, {name}",
+        )
 
 
 def _document(page: dict[str, bytes], data: object) -> str:

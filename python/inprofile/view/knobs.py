@@ -139,7 +139,8 @@ def _value(
     last = key.rpartition(".")[2]
     whole = unit == "packets" and x == int(x)
     if last.startswith("max_p") and not unit:
-        yield Knob(key, label, place, x, unit, 0.0, 1.0, False, False, first=first)
+        # Small probabilities matter: equal ratios.
+        yield Knob(key, label, place, x, unit, min(1e-3, x) or 1e-3, 1.0, x > 0, False, first=first)
     elif last == "w_q":
         yield Knob(key, label, place, x, unit, 1e-4, 1.0, True, False)
     elif last.endswith("_th") and limit is not None and limit[1] == unit and limit[0] > 0:

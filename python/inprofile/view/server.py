@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import hmac
+import importlib
 import json
 import secrets
 import socket
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,13 +23,15 @@ from .._input import visible
 from ..own import MechanismError
 from ..scenario import ScenarioError
 from ..storage import ResultError
-from . import answers, whatif
+from . import answers, packets, sweeps, whatif
 from .folder import Folder, Unknown
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
+
+    from ..results import Result
 
 __all__ = ["HOST", "PAGE", "PORT", "PortInUse", "application", "listen", "page_files", "serve"]
 
@@ -107,10 +111,17 @@ def serve(
         timeout_graceful_shutdown=1,
         h11_max_incomplete_event_size=1 << 16,
     )
+    # Tables and statistics take longer to load than to use: before the first question.
+    threading.Thread(target=_warm, daemon=True).start()
     ready(f"http://{HOST}:{port}/?token={token}")
     server = uvicorn.Server(config)
     with contextlib.suppress(KeyboardInterrupt):
         server.run(sockets=[made])
+
+
+def _warm() -> None:
+    for name in ("pyarrow.compute", "pyarrow.parquet", "scipy.special"):
+        importlib.import_module(name)
 
 
 def new_token() -> str:
@@ -140,6 +151,11 @@ def application(folder: Folder, token: str, port: int, page: dict[str, bytes]) -
         setting = given.get("setting")
         return folder.scenario(str(given["id"]), None if setting in (None, "") else int(setting))
 
+    def traced(given: Any) -> tuple[Result, int]:
+        return runs.traced(folder, str(given["id"]), given.get("setting"), int(given["seed"])), int(
+            given["seed"]
+        )
+
     async def what_if(request: Request) -> Response:
         from starlette.concurrency import run_in_threadpool
 
@@ -160,6 +176,16 @@ def application(folder: Folder, token: str, port: int, page: dict[str, bytes]) -
         Route(
             "/api/series",
             query(lambda r: answers.series(folder, r.query_params["id"], int(r.query_params["seed"]))),
+        ),
+        Route("/api/sweep", query(lambda r: sweeps.sweep(folder, r.query_params["id"]))),
+        Route(
+            "/api/curve",
+            query(lambda r: sweeps.curve(folder, r.query_params["id"], r.query_params["metric"])),
+        ),
+        Route("/api/packets", query(lambda r: packets.packets(*traced(r.query_params), r.query_params))),
+        Route(
+            "/api/packet",
+            query(lambda r: packets.packet(*traced(r.query_params), int(r.query_params["packet"]))),
         ),
         Route("/api/knobs", query(lambda r: whatif.start(scenario(r.query_params)))),
         Route("/api/whatif", what_if, methods=["POST"]),

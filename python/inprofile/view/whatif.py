@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _internal
 from .._runner import threads
@@ -15,10 +15,15 @@ from .answers import figures, lines
 from .knobs import knobs
 from .pack import Arrays, pack
 
+if TYPE_CHECKING:
+    from .folder import Folder
+
 __all__ = ["MOST_PACKETS", "Superseded", "TooMuch", "WhatIf", "watched"]
 
 MOST_PACKETS = 10_000_000
 """The most data packets one what-if may send: some seconds."""
+MOST_TRACED = 1_000_000
+"""The same where every verdict is kept."""
 SAMPLES = 300
 """As many samples over a run whose experiment has no monitors."""
 
@@ -53,6 +58,7 @@ class WhatIf:
         self._newest = 0
         self._lock = threading.Lock()
         self._counting = threading.Lock()
+        self._traced: tuple[tuple[str, str | None, int, str], Result] | None = None
 
     def run(self, base: Scenario, seed: int, changes: Mapping[str, Any], trace: bool = False) -> Result:
         """One run with these values changed.
@@ -82,6 +88,29 @@ class WhatIf:
             _internal.run([(scenario._inner, [seed])], 1, trace, lambda _, raw: made.append(raw), current)
         provenance = Provenance(changed.title, changed.canonical, check.effective, (seed,))
         return Result.from_engine(made[0], provenance)
+
+    def traced(self, folder: Folder, id_: str, setting: str | None, seed: int) -> Result:
+        """A result with every verdict of this seed: the stored one, or the same run made again.
+
+        Raises LookupError, ResultError, TooMuch.
+        """
+        entry = folder.entry(id_)
+        if entry.kind == "run":
+            stored = folder.result(id_, ("verdicts",))
+            if seed not in stored.seeds:
+                raise LookupError(f"{id_} has no seed {seed}")
+            if stored.verdicts.num_rows or stored.provenance.live is not None:
+                return stored
+        key = (id_, setting, seed, str(entry.about.get("digest")))
+        if self._traced is None or self._traced[0] != key:
+            base = folder.scenario(id_, None if setting in (None, "") else int(str(setting)))
+            if base.expected_packets(seeds=1) > MOST_TRACED:
+                raise TooMuch(
+                    f"every verdict on more than {MOST_TRACED:,} packets would be kept in memory:"
+                    " give the experiment a shorter duration, or run it with --trace"
+                )
+            self._traced = (key, self.run(base, seed, {}, trace=True))
+        return self._traced[1]
 
     def answer(self, base: Scenario, seed: int, changes: Mapping[str, Any]) -> bytes:
         """The same for the page: figures and samples, and how long it took."""

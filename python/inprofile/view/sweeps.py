@@ -1,0 +1,191 @@
+"""A sweep as the page sees it: every run's figures, and every setting's with their intervals.
+
+What is finished of an interrupted sweep is shown, and so is what is left where a part of it can't be read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..stats import SHARE, estimate
+from ..summary import bounds_of
+from ..sweeps.axes import column_of
+from ..sweeps.dataset import part_files
+from ..sweeps.result import short_keys
+from .folder import Folder, Unknown, sweep_head
+from .pack import Arrays, pack
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["curve", "sweep"]
+
+Array = NDArray[np.float64]
+#: What follows from the flows of a run; see `inprofile.contracts`.
+DERIVED = {"contracts_kept": "1", "worst_assurance": "1", "best_effort": "bit/s"}
+
+
+def sweep(folder: Folder, id_: str) -> bytes:
+    """All runs: setting, seed, and each metric, NaN where a run has none."""
+    entry = folder.entry(id_)
+    head = _head(folder, id_)
+    runs = _Runs(entry.place)
+    arrays = Arrays()
+    settings = head["settings"]
+    axes = []
+    for i, key in enumerate(head["keys"]):
+        values, unit = column_of([values[i] for values in settings])
+        numeric = bool(values) and isinstance(values[0], float)
+        axes.append(
+            {
+                "key": key,
+                "short": short_keys(head["keys"])[i],
+                "unit": unit,
+                "values": arrays.put(np.array(values)) if numeric else None,
+                "texts": [str(values[i]) for values in settings],
+            }
+        )
+    return pack(
+        {
+            "id": id_,
+            "title": head["title"],
+            "version": head["version"],
+            "digest": hashlib.sha256(str(head["experiment"]).encode()).hexdigest(),
+            "text": head["text"],
+            "set": head["set"],
+            "seeds": head["seeds"],
+            "design": head.get("design", ""),
+            "axes": axes,
+            "settings": len(settings),
+            "problems": [text for text in (entry.problem, *runs.problems) if text],
+            "setting": arrays.put(runs.setting),
+            "seed": arrays.put(runs.seed),
+            "metrics": [
+                {"name": name, "unit": unit, "values": arrays.put(values)}
+                for name, (unit, values) in runs.metrics.items()
+            ],
+        },
+        arrays,
+    )
+
+
+def curve(folder: Folder, id_: str, metric: str) -> bytes:
+    """A metric by setting: mean, 95 % interval and number of seeds; NaN where there is none."""
+    entry = folder.entry(id_)
+    n = len(_head(folder, id_)["settings"])
+    runs = _Runs(entry.place)
+    if metric not in runs.metrics:
+        raise LookupError(f"no run has the metric {metric}: there are {', '.join(runs.metrics)}")
+    unit, values = runs.metrics[metric]
+    mean, lo, hi = (np.full(n, np.nan) for _ in range(3))
+    count = np.zeros(n)
+    there = ~np.isnan(values)
+    by: dict[int, list[float]] = {}
+    for setting, value in zip(runs.setting[there].astype(int).tolist(), values[there].tolist(), strict=True):
+        by.setdefault(setting, []).append(value)
+    for setting, xs in by.items():
+        bounds = SHARE if metric == "contracts_kept" else bounds_of(metric, xs)
+        found = estimate(xs, bounds)
+        mean[setting], count[setting] = found.mean, found.n
+        if found.ci95 is not None:
+            lo[setting], hi[setting] = found.ci95
+    arrays = Arrays()
+    numbers = {k: arrays.put(v) for k, v in {"mean": mean, "lo": lo, "hi": hi, "n": count}.items()}
+    return pack({"metric": metric, "unit": unit, **numbers}, arrays)
+
+
+def metric_names(folder: Folder, id_: str) -> list[str]:
+    """The metrics that any run has."""
+    return list(_Runs(folder.entry(id_).place).metrics)
+
+
+def _head(folder: Folder, id_: str) -> Mapping[str, Any]:
+    entry = folder.entry(id_)
+    if entry.kind != "sweep":
+        raise Unknown(f"{id_} is no sweep: {entry.problem or entry.kind}")
+    return sweep_head(entry.place)
+
+
+class _Runs:
+    """The finished runs, in the order of the dataset."""
+
+    def __init__(self, place: Path) -> None:
+        self.problems: list[str] = []
+        metrics = self._read(place, "metrics", ["setting", "seed", "name", "unit", "value"])
+        self.metrics: dict[str, tuple[str, Array]] = {}
+        if metrics is None:
+            self.setting, self.seed = np.empty(0), np.empty(0)
+            return
+        setting = metrics["setting"].to_numpy().astype(np.int64)
+        seed = metrics["seed"].to_numpy()
+        # Rows of a run follow each other.
+        new = np.ones(len(setting), dtype=bool)
+        new[1:] = (setting[1:] != setting[:-1]) | (seed[1:] != seed[:-1])
+        run = np.cumsum(new) - 1
+        self.setting, self.seed = setting[new].astype(float), seed[new].astype(float)
+        names = metrics["name"].combine_chunks().dictionary_encode()
+        units = metrics["unit"].to_pylist()
+        code, values = names.indices.to_numpy(), metrics["value"].to_numpy(zero_copy_only=False)
+        for i, name in enumerate(names.dictionary.to_pylist()):
+            own = code == i
+            column = np.full(len(self.setting), np.nan)
+            column[run[own]] = values[own].astype(float)
+            self.metrics[name] = (units[int(np.argmax(own))], column)
+        self._contracts(place)
+
+    def _contracts(self, place: Path) -> None:
+        """Contracts kept in each run, as `inprofile.contracts` has it."""
+        names = ["setting", "seed", "contract", "throughput", "traffic", "dropped"]
+        flows = self._read(place, "flows", names)
+        if flows is None or not flows.num_rows:
+            return
+        contract, got, dropped = (
+            flows[c].to_numpy(zero_copy_only=False).astype(float)
+            for c in ("contract", "throughput", "dropped")
+        )
+        traffic = np.asarray(flows["traffic"].to_pylist(), dtype=object)
+        free = np.isnan(contract)
+        promised = np.where(traffic == "transfer", np.nan, contract)
+        has = np.isfinite(promised)
+        less = np.isin(traffic, ("cbr", "on_off")) & (dropped == 0)
+        kept = has & ((got >= promised) | less)
+        setting, seed = flows["setting"].to_numpy().astype(np.int64), flows["seed"].to_numpy()
+        new = np.ones(len(setting), dtype=bool)
+        new[1:] = (setting[1:] != setting[:-1]) | (seed[1:] != seed[:-1])
+        starts = np.flatnonzero(new)
+        if len(starts) != len(self.setting) or not np.array_equal(setting[new], self.setting):
+            self.problems.append("flows and metrics are not of the same runs: contracts are left out")
+            return
+        n = np.add.reduceat(has.astype(float), starts)
+        if n.any():
+            with np.errstate(invalid="ignore", divide="ignore"):
+                share = np.add.reduceat(kept.astype(float), starts) / n
+                ratio = np.where(has, got / promised, np.inf)
+            worst = np.minimum.reduceat(ratio, starts)
+            self.metrics["contracts_kept"] = (DERIVED["contracts_kept"], share)
+            self.metrics["worst_assurance"] = (
+                DERIVED["worst_assurance"],
+                np.where(np.isfinite(worst), worst, np.nan),
+            )
+        if free.any():
+            rest = np.add.reduceat(np.where(free, got, 0.0), starts)
+            self.metrics["best_effort"] = (DERIVED["best_effort"], rest)
+
+    def _read(self, place: Path, name: str, columns: list[str]) -> pa.Table | None:
+        """The parts of a table that can be read; the others are problems."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        parts = []
+        for path in part_files(place, name):
+            try:
+                parts.append(pq.ParquetFile(path).read(columns=columns))
+            except (pa.ArrowException, OSError) as error:
+                self.problems.append(f"{path.relative_to(place)} cannot be read: {error}")
+        return pa.concat_tables(parts) if parts else None
