@@ -40,7 +40,7 @@ GIVEN = ("contract", "rtt")
 """What is the same for every seed because the experiment says so; everything else is a figure."""
 
 MOST_ROWS = 40
-"""As many rows are shown; all are in the tables."""
+"""At most this many rows are shown; the tables have all."""
 
 SHOWN: Mapping[str, tuple[str, ...]] = {
     "flows": ("contract", "throughput", "goodput", "sent_in", "sent_out", "dropped", "timeouts"),
@@ -94,13 +94,13 @@ def heading_of(column: str) -> str:
 
 
 def bounds_of(name: str, values: Iterable[float]) -> Bounds:
-    """What a figure of this name cannot leave; where one of `values` does, as in older results, that.
+    """The bounds of a figure of this name; wider where `values` exceed them, as in older results.
 
-    >>> bounds_of("utilisation", [0.98, 1.0]), bounds_of("goodput", [494e3])
-    ((0.0, 1.0), (0.0, inf))
+    >>> bounds_of("utilisation", [0.98, 1.0]), bounds_of("goodput", [494e3]), bounds_of("fi", [])
+    ((0.0, 1.0), (0.0, inf), (0.0, 1.0))
     """
     if name in _SHARES or name.startswith("loss_"):
-        return 0.0, max(1.0, *values)
+        return 0.0, max((1.0, *values))
     return POSITIVE
 
 
@@ -264,11 +264,11 @@ class Rows(Sequence[Row]):
         return list(self._keys[KEYS[self.kind][0]].take(firsts).to_pylist())
 
     def where(self, wanted: Callable[[Row], bool]) -> Rows:
-        """Only some of them."""
+        """Only the rows that are `wanted`."""
         return self._only([wanted(self._row(int(i))) for i in self._which])
 
     def named(self, wanted: Callable[[str], bool]) -> Rows:
-        """Only those of which `wanted` takes the name."""
+        """Only the rows whose name is `wanted`."""
         return self._only([wanted(name) for name in self.names()])
 
     def _only(self, wanted: list[bool]) -> Rows:
@@ -286,7 +286,7 @@ class Rows(Sequence[Row]):
         return len(self._which)
 
     def text(self, most: int = MOST_ROWS) -> str:
-        """The table of so many rows."""
+        """The table, of at most this many rows."""
         return text_table(*self.table(most=most))
 
     def table(

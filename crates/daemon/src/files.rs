@@ -16,7 +16,7 @@ pub(crate) fn at(path: &Path, e: &io::Error) -> io::Error {
     io::Error::new(e.kind(), format!("{}: {e}{}", path.display(), remedy(e)))
 }
 
-/// What to do about what the system says, where that is the same whatever was tried.
+/// The remedy for a system error, where it is the same whatever was tried.
 pub(crate) fn remedy(e: &io::Error) -> &'static str {
     match e.raw_os_error() {
         Some(libc::ELOOP) => "\n  a link is there: name the file itself",
@@ -41,7 +41,7 @@ pub fn trusted_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     for (depth, above) in folder.ancestors().enumerate() {
         let found = match fs::metadata(above) {
-            // It is made, by us.
+            // We create it.
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
             other => other.map_err(|e| at(above, &e))?,
         };
@@ -60,7 +60,7 @@ pub fn trusted_folder(path: &Path) -> io::Result<()> {
 
 fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     trusted_folder(path)?;
-    // Not to wait for anybody at the other end of a pipe.
+    // So as not to wait for whoever is at the other end of a pipe.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = options.custom_flags(flags).open(path).map_err(|e| at(path, &e))?;
     let kind = file.metadata().map_err(|e| at(path, &e))?.file_type();
@@ -80,7 +80,7 @@ pub fn append(path: &Path) -> io::Result<File> {
     open(path, OpenOptions::new().append(true).create(true))
 }
 
-/// Writes a file of ours, for our eyes only.
+/// Writes a file that only its owner may read.
 ///
 /// # Errors
 /// As [`append`].
@@ -101,7 +101,7 @@ pub(crate) fn give(path: &Path, user: Option<Account>) -> io::Result<()> {
     std::os::unix::fs::chown(path, Some(account.uid), Some(account.gid)).map_err(|e| at(path, &e))
 }
 
-/// Nothing is left to note. Whoever may not take the note away from its folder can still say so in it.
+/// Removes a note; where its folder does not allow that, empties it.
 pub(crate) fn forget(note: &Path) -> io::Result<()> {
     match fs::remove_file(note) {
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => write(note, "[]"),

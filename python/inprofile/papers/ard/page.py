@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -160,7 +160,17 @@ def _fairness(report: Report, variant: str, charts: Charts) -> dict[str, Any]:
     return {"variant": variant, "blocks": blocks}
 
 
-def _difference(c: Comparison) -> dict[str, Any]:
+class _Difference(TypedDict):
+    """A comparison as its chart takes it."""
+
+    label: str
+    scheme: str
+    mean: float
+    lo: float
+    hi: float
+
+
+def _difference(c: Comparison) -> _Difference:
     e = estimate(c.values)
     lo, hi = e.ci95 or (e.mean, e.mean)
     return {"label": c.label, "scheme": c.label.split(" − ")[0], "mean": e.mean, "lo": lo, "hi": hi}
@@ -292,8 +302,16 @@ def _tokens(report: Report, setup: Entry, variant: str, charts: Charts) -> list[
     return shown
 
 
-def _bars(report: Report, setup: Entry, variant: str, charts: Charts) -> list[dict[str, Any]]:
-    shown = []
+class _Bars(TypedDict):
+    """A bar chart, by its name among the page's charts."""
+
+    chart: str
+    what: str
+    topology: Entry
+
+
+def _bars(report: Report, setup: Entry, variant: str, charts: Charts) -> list[_Bars]:
+    shown: list[_Bars] = []
     for what, names, label in (
         ("Spread between flows (standard deviation)", ("std_in", "std_total"), "kbit/s"),
         ("Aggregate throughput", ("total_in", "total"), "kbit/s"),
@@ -314,9 +332,27 @@ def _kbit(values: Array) -> str:
     return mean_pm(values, 1e3)
 
 
-def _rates(report: Report) -> list[dict[str, Any]]:
+class _Rates(TypedDict):
+    """Rates of a topology in a set-up, each with its interval, in kbit/s."""
+
+    topology: Entry
+    setup: Entry
+    lambda_in: str
+    lambda_out: str
+    tpr: str
+    second_ard: str
+    admitted: str
+    second_rio: str
+    #: Tokens in the bucket, measured and where the fixed point is.
+    level: str
+    expected: str
+    #: Whether TPR is above λ_IN in most seeds.
+    above: bool
+
+
+def _rates(report: Report) -> list[_Rates]:
     """λ and TPR of the first interval, beside the paper's, and λ_IN of the second."""
-    rows = []
+    rows: list[_Rates] = []
     for topology in report.paper.topologies:
         for setup in report.paper.setups:
             ard = report.cells[Cell(setup.id, topology.id, "ard")]
@@ -348,7 +384,19 @@ def _expected(ard: Measures, stated: Entry) -> str:
     return f"{number(float(inside.mean()), 3)} ({len(inside)} of {len(levels)} seeds)"
 
 
-def _drops(report: Report) -> list[dict[str, Any]]:
+class _Drops(TypedDict):
+    """Packets dropped under a scheme, by place, and the aggregate throughput in kbit/s."""
+
+    topology: Entry
+    setup: Entry
+    scheme: str
+    core: str
+    upstream: str
+    marker: str
+    total: str
+
+
+def _drops(report: Report) -> list[_Drops]:
     """Packets dropped in the window, by place."""
     return [
         {

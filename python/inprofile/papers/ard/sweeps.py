@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 
-from ...measures import Measures
+from ...measures import Array, Measures
 from ...quantity import number
 from ...report import charts as draw
 from ...stats import ci95
@@ -28,16 +28,53 @@ Charts = MutableMapping[str, Mapping[str, Any]]
 
 FILE = Path(__file__).parent / "sweeps.json"
 #: Shown of every sweep: measure, label, unit.
-SHOWN = (("fi", "fairness index", 1.0), ("lambda_in", "IN rate (kbit/s)", 1e3))
+SHOWN: tuple[tuple[Literal["fi", "lambda_in"], str, float], ...] = (
+    ("fi", "fairness index", 1.0),
+    ("lambda_in", "IN rate (kbit/s)", 1e3),
+)
 #: Pairs whose difference in fairness is told, and what they ask.
 PAIRS = (("ard", "rio"), ("ard", "placebo"))
 #: Of each flow, in the sweep of round-trip times.
 BY_FLOW = ("rtt", "throughput", "in_share", "edge_loss")
 
 
-def reduce(paper: Paper, cells: Mapping[Cell, Measures]) -> dict[str, Any]:
+class Figures(TypedDict):
+    """A scheme's figures at one value: mean and 95 % interval, and each flow's means in the sweep of RTTs."""
+
+    fi: list[float]
+    lambda_in: list[float]
+    by_flow: NotRequired[dict[str, list[float]]]
+
+
+class Point(TypedDict):
+    """One value of what was swept."""
+
+    value: str
+    #: By scheme.
+    schemes: dict[str, Figures]
+    #: By pair of schemes, `ard-rio`: 1, 0 or −1, the sign of the difference in fairness where it is shown.
+    sides: dict[str, int]
+
+
+class Panel(TypedDict):
+    """A sweep in a set-up."""
+
+    sweep: str
+    setup: str
+    points: list[Point]
+
+
+class Kept(TypedDict):
+    """What is kept of all sweeps."""
+
+    topology: str
+    seeds: int
+    panels: list[Panel]
+
+
+def reduce(paper: Paper, cells: Mapping[Cell, Measures]) -> Kept:
     """What is kept of swept cells: means with intervals, the sign of paired differences, figures by flow."""
-    panels = []
+    panels: list[Panel] = []
     topology = paper.topologies[0].id
     for sweep in paper.sweeps:
         for setup in sweep.words("setups"):
@@ -58,7 +95,7 @@ def _points(
     setup: str,
     found: Mapping[tuple[str, str], Measures],
     cells: Mapping[Cell, Measures],
-) -> list[dict[str, Any]]:
+) -> list[Point]:
     return [
         {
             "value": value,
@@ -95,24 +132,27 @@ def _pair(
     return ours, theirs
 
 
-def _figures(m: Measures, sweep: Entry) -> dict[str, Any]:
-    made: dict[str, Any] = {}
-    for name, _, _ in SHOWN:
-        values = [float(x) for x in m[name]]
-        lo, hi = ci95(values) or (values[0], values[0])
-        made[name] = [_short(x) for x in (m[name].mean(), lo, hi)]
+def _figures(m: Measures, sweep: Entry) -> Figures:
+    made = Figures(fi=_figure(m["fi"]), lambda_in=_figure(m["lambda_in"]))
     if sweep.id == "rtt":
         made["by_flow"] = {name: [_short(x) for x in m.by_flow[name].mean(axis=0)] for name in BY_FLOW}
     return made
+
+
+def _figure(measured: Array) -> list[float]:
+    """Mean and 95 % interval."""
+    values = [float(x) for x in measured]
+    lo, hi = ci95(values) or (values[0], values[0])
+    return [_short(x) for x in (measured.mean(), lo, hi)]
 
 
 def _short(x: float) -> float:
     return float(f"{x:.5g}")
 
 
-def kept() -> dict[str, Any]:
+def kept() -> Kept:
     """The sweeps that were kept last."""
-    found: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
+    found: Kept = json.loads(FILE.read_text("utf-8"))
     return found
 
 
@@ -167,9 +207,7 @@ def sweeps(report: Report, charts: Charts) -> dict[str, Any]:
     return {"when": when, "rest": rest, "seeds": seeds, "ran": ran, "by_flow": _by_flow(report.paper, found)}
 
 
-def _panel(
-    paper: Paper, sweep: Entry, panel: Mapping[str, Any], topology: str, charts: Charts
-) -> dict[str, Any]:
+def _panel(paper: Paper, sweep: Entry, panel: Panel, topology: str, charts: Charts) -> dict[str, Any]:
     setup = paper.find("setups", panel["setup"])
     points = panel["points"]
     values = [p["value"] for p in points]
@@ -220,7 +258,7 @@ def _list(values: Sequence[str]) -> str:
     return ", ".join(values)
 
 
-def _by_flow(paper: Paper, found: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _by_flow(paper: Paper, found: Kept) -> list[dict[str, Any]]:
     """Rates, IN share and edge loss of each flow at the widest spread of round-trip times."""
     shown = []
     for panel in found["panels"]:

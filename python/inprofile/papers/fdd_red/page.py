@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from ...judge import Verdict
 from ...measures import Measures, Trace
@@ -15,7 +15,7 @@ from ...stats import SHARE, Estimate, Interval, ci95, jain
 from .. import Cell, Entry
 from .experiments import point_values
 from .measure import FLOWS
-from .tables import ADDED, added, at_point, crossing, placebos, rates
+from .tables import ADDED, Added, added, at_point, crossing, placebos, rates
 
 if TYPE_CHECKING:
     from ...reproduced import Report
@@ -356,7 +356,14 @@ def _placebos(report: Report) -> Iterator[dict[str, Any]]:
             }
 
 
-def _added(entry: Mapping[str, Any]) -> dict[str, Any]:
+class _Cell(TypedDict):
+    """A cell of the table of placebos."""
+
+    text: str
+    words: str
+
+
+def _added(entry: Added) -> _Cell:
     unit = ADDED[entry["measure"]][1]
     factor = 1e3 if unit == "bit/s" else 1.0
     interval = None if entry["ci95"] is None else Interval(*(x / factor for x in entry["ci95"]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ..pairing import paired
 from ..rows import TableRow, row
 from .experiments import crossed, point_values
 
-__all__ = ["ADDED", "added", "at_point", "crossing", "more", "placebos", "rates", "table"]
+__all__ = ["ADDED", "Added", "added", "at_point", "crossing", "more", "placebos", "rates", "table"]
 
 Cells = Mapping[Cell, Measures]
 
@@ -92,13 +92,25 @@ def _rows(paper: Paper, cell: Cell, m: Measures) -> Iterator[TableRow]:
         )
 
 
-def added(paper: Paper, cells: Cells) -> list[dict[str, Any]]:
+class Added(TypedDict):
+    """FDD-RED less a placebo in one measure."""
+
+    setup: str
+    topology: str
+    placebo: str
+    measure: str
+    mean: float
+    ci95: list[float] | None
+    #: 1, 0 or −1: FDD-RED is shown to be better, neither is, the placebo is.
+    better: int
+
+
+def added(paper: Paper, cells: Cells) -> list[Added]:
     """What the ledger adds over every placebo: FDD-RED less the placebo, seed by seed.
 
-    One entry a set-up, topology, placebo and measure, with `mean`, `ci95` and `better` (1, 0 or −1: FDD-RED
-    is shown to be better, neither is, the placebo is). RED itself is the placebo `tail`.
+    One entry a set-up, topology, placebo and measure. RED itself is the placebo `tail`.
     """
-    made = []
+    made: list[Added] = []
     for setup in paper.setups:
         for topology in paper.topologies:
             fdd = cells.get(Cell(setup.id, topology.id, "fdd"))

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from .. import Batches, Cell, Entry, Job, Paper
 
@@ -190,9 +190,16 @@ def _groups(paper: Paper, file: str) -> list[tuple[str, float]]:
     return [(g["name"], _rate(g.get("contract"))) for g in _flows(str(paper.folder / file))]
 
 
+class _Flows(TypedDict):
+    """What is read of a group of flows in an experiment file."""
+
+    name: str
+    contract: NotRequired[str]
+
+
 @cache
-def _flows(place: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = tomllib.loads(Path(place).read_text("utf-8"))["flows"]
+def _flows(place: str) -> list[_Flows]:
+    found: list[_Flows] = tomllib.loads(Path(place).read_text("utf-8"))["flows"]
     return found
 
 
