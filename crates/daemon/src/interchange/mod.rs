@@ -4,6 +4,7 @@
 //! Every derived value is explained in a comment beside it; a word that is not understood is an error with its line and column,
 //! never ignored.
 
+mod amounts;
 pub mod cisco;
 mod disciplines;
 mod dualpi2;
