@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import inprofile
 from inprofile import FolderInUse, Range, ResultError, ScenarioError, SeedsError, SweepError, sweep
 from inprofile.cli import app
+from inprofile.contracts import BY_RUN
 from inprofile.sweeps import ledger as ledgers
 from inprofile.sweeps import running
 from inprofile.sweeps.stopping import looks, until_of
@@ -142,6 +143,18 @@ def test_killed_and_killed_again_it_equals_an_unbroken_one(
         killed(place, call, at)
     sweep(BASE, RATES, place, seeds=8)
     assert checksums(place) == checksums(unbroken)
+
+
+def test_contracts_are_metrics_of_every_run(unbroken: Path) -> None:
+    found = inprofile.read_sweep(unbroken)
+    assert set(BY_RUN) - {"best_effort", "excess_share"} <= set(found.metrics)
+    result = found.scenario(1).run(seeds=8)
+    for name, values in result.contracts.by_run().items():
+        known = [x for x in values.tolist() if x == x]
+        assert (list(found[1].metrics[name].values) if name in found[1].metrics else []) == known, name
+    kept = found[0].metrics["all_contracts_kept"].estimate
+    assert kept.ci95 is not None
+    assert 0 <= kept.ci95.lo < kept.ci95.hi <= 1, "eight runs that agree still leave doubt"
 
 
 def test_what_the_ledger_has_is_not_run_again(

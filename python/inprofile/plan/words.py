@@ -268,7 +268,9 @@ def _near(answer: Answer) -> str:
     for one in answer.near:
         value = quantity(one.value, "s", 3) if one.key == "T" else named[one.key].words(one.value)
         rows.append([f"{one.key} = {value}", f"× {one.factor:.2g}", *_row(one.judged, one.runs, others)])
-    return text_table(["one setting changed", "", *_columns(others)], rows)
+    table = text_table(["one setting changed", "", *_columns(others)], rows)
+    share = 100 * answer.question.goal.kept
+    return f"{table}\nGoal: met where these runs say, 95 % sure, that {share:g} % of all keep every contract."
 
 
 def _room(answer: Answer) -> str:
@@ -286,7 +288,8 @@ def _room(answer: Answer) -> str:
         for r in answer.room
         if r.more == 1
     ]
-    return f"{text}\n{'; '.join(costs).capitalize()}."
+    said = "; ".join(costs)
+    return f"{text}\n{said[:1].upper()}{said[1:]}."
 
 
 def _changes(answer: Answer) -> str:

@@ -1,0 +1,181 @@
+"""Schemes of one's own: their file, their ranges, and how they are put on an experiment."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from inprofile import load, parse
+from inprofile.cli import app
+from inprofile.compare.comparison import Comparison
+from inprofile.compare.run import outcome, plan
+from inprofile.compare.schemes import Place, SchemeFileError, choose, own_scheme, read_schemes
+from inprofile.compare.settings import SettingError, setting_of
+from inprofile.measures import Measures
+
+CASES = Path(__file__).parents[2] / "docs" / "guides" / "plan"
+OWN = """\
+title = "Two customers"
+duration = "6 s"
+measure = { from = "2 s", to = "6 s" }
+seeds = 2
+
+[[links]]
+name = "uplink"
+from = "edge"
+to = "core"
+rate = "5 Mbit/s"
+delay = "2 ms"
+queue = { aqm = "drop_tail", limit = "80 packets" }
+
+[[flows]]
+name = "gold"
+count = 2
+from = "H*"
+join = { node = "edge", rate = "10 Mbit/s" }
+to = "core"
+rtt = "20..40 ms"
+contract = "600 kbit/s"
+
+[[flows]]
+name = "free"
+count = 3
+from = "H*"
+join = { node = "edge", rate = "10 Mbit/s" }
+to = "core"
+rtt = "20..40 ms"
+"""
+SCHEME = """\
+[[schemes]]
+id = "deep"
+queue = { aqm = "drop_tail", limit = "1 T" }
+flows = { kind = "token_bucket", depth = "500 ms of contract", rate = "1.2 of contract" }
+[schemes.plan]
+"flows.depth" = "0.1..1 s of contract log"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.toml").write_text(OWN, "utf-8")
+    (tmp_path / "mine.toml").write_text(SCHEME, "utf-8")
+    return tmp_path
+
+
+def test_a_limit_is_a_whole_number_of_packets_on_any_link() -> None:
+    scenario = parse(OWN)
+    place = Place.of(scenario)
+    for scheme in choose():
+        # 7 ms are 2.92 packets of 2.4 ms.
+        scenario.with_(scheme.values(place, 0.007)).check()
+
+
+def test_amounts_of_the_contract_become_rates_and_sizes(folder: Path) -> None:
+    (scheme,) = read_schemes("mine.toml")
+    place = Place.of(load("own.toml"))
+    marker = scheme.values(place, 0.02)["flows.gold.marker"]
+    # 600 kbit/s for half a second are 37,500 B.
+    assert marker == {"kind": "token_bucket", "depth": "37500 B", "rate": "720000 bit/s"}
+    changed = scheme.set({"flows.depth": 0.1}).values(place, 0.02)["flows.gold.marker"]
+    assert changed == {"kind": "token_bucket", "depth": "7500 B", "rate": "720000 bit/s"}
+    several = load("own.toml").with_({"flows.gold.contract": ["600 kbit/s", "700 kbit/s"]})
+    with pytest.raises(SchemeFileError, match="one contract a group"):
+        scheme.values(Place.of(several), 0.02)
+
+
+def test_thresholds_are_scaled_together_and_cannot_cross() -> None:
+    (rio,) = choose(["rio"])
+    out = rio.set({"queue.out.*_th": 0.5}).queue["out"]
+    assert (out["min_th"], out["max_th"], out["max_p"]) == ("0.1665 T", "0.5 T", 0.05)
+    assert rio.queue["out"]["max_th"] == "1 T", "the entry itself is as it was"
+
+
+@pytest.mark.parametrize("scheme", choose(), ids=lambda s: s.id)
+def test_every_end_of_every_range_runs(scheme: object) -> None:
+    scenario = parse(OWN)
+    place = Place.of(scenario)
+    for setting in scheme.settings:  # type: ignore[attr-defined]
+        for x in (setting.low, setting.high):
+            scenario.with_(scheme.set({setting.key: x}).values(place, 0.03)).check()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('id = "deep"', 'id = "de ep"', "letters, digits and hyphens"),
+        ('id = "deep"', "", "id is missing"),
+        ('id = "deep"', 'id = "deep"\ncolor = "red"', "color is no key of a scheme"),
+        ('aqm = "drop_tail", ', "", "queue has no aqm"),
+        ("log", "logarithmic", "write a range"),
+        ("0.1..1", "1..0.1", "has to go up"),
+        ('"flows.depth"', '"depth"', "write where it stands"),
+        ('"flows.depth"', '"edge.depth"', "the scheme has no edge"),
+        ('"flows.depth"', '"flows.*pth*s"', "nothing of that name"),
+        ("[[schemes]]", "[schemes]", "write a table \\[\\[schemes\\]\\]"),
+        ("[[schemes]]", "[[schemes]", "this is no TOML"),
+    ],
+)
+def test_a_file_that_cannot_be_used_says_where_and_why(folder: Path, old: str, new: str, said: str) -> None:
+    (folder / "mine.toml").write_text(SCHEME.replace(old, new), "utf-8")
+    with pytest.raises(SchemeFileError, match=said):
+        read_schemes("mine.toml")
+    answer = CliRunner().invoke(app, ["compare", "own.toml", "--schemes", "rio,mine.toml", "--plan"])
+    assert (answer.exit_code, "mine.toml" in answer.stderr) == (2, True)
+
+
+def test_shares_of_the_contract_are_for_flows_that_have_one() -> None:
+    with pytest.raises(SettingError, match="for markers of flows that have one"):
+        setting_of("queue.limit", "0.1..1 s of contract", {"queue": {"limit": "1 T"}})
+
+
+def test_a_mechanism_of_ones_own_takes_part_by_its_name() -> None:
+    marker, queue = own_scheme("mine", "marker", "Mine."), own_scheme("my_queue", "aqm", "Mine.")
+    assert (marker.flows, marker.queue["aqm"], marker.needs) == ({"kind": "mine"}, "rio", "contracts")
+    assert queue.queue == {"aqm": "my_queue", "limit": "1 T"}
+
+
+def test_compare_gives_the_setting_that_keeps_contracts_best_and_leaves_most(folder: Path) -> None:
+    made = plan(["own.toml"], quick=True, schemes=["drop-tail", "mine.toml"])
+    (study,) = made.studies
+    seeds = tuple(range(1, study.seeds + 1))
+    points = {}
+    for scheme, kept in (("drop-tail", (0.5, 0.6, 0.7)), ("deep", (0.9, 1.0, 1.0))):
+        for t, k, left in zip(study.lengths, kept, (0.3, 0.2, 0.25), strict=True):
+            figures = {
+                "delay": t,
+                "kept": k,
+                "met": k,
+                "fairness": 0.9,
+                "utilisation": 1.0,
+                "best_effort": left,
+            }
+            points[scheme, t] = Measures(seeds, {n: np.full(len(seeds), x) for n, x in figures.items()}, {})
+    digests = dict.fromkeys(points, "")
+    one = outcome(study, [s.id for s in made.schemes], points, digests)
+    found = Comparison(made, [one])
+    best, other = found.tuned(one)
+    assert (best.scheme.id, best.length) == ("deep", study.lengths[2]), "as much kept, and more left"
+    assert other.length == study.lengths[2]
+    assert 'marker = { kind = "token_bucket", depth = "37500 B"' in best.toml
+    scenario = load("own.toml")
+    expected = scenario.with_(best.scheme.values(Place.of(scenario), best.length))
+    assert parse(best.experiment).canonical == expected.canonical
+    told = found.to_json()["studies"][0]
+    assert [s["scheme"] for s in told["settings"]] == ["deep", "drop-tail"]
+    assert set(told["price"]["order"]) == {"drop-tail", "deep"}
+    assert "best_effort" not in told["winners"], "the price has a ranking of its own"
+
+
+def test_the_worked_cases_can_be_asked() -> None:
+    from inprofile.plan import read_question
+
+    for name, customers in (("isp", 30), ("university", 6), ("pppoe", 200)):
+        question = read_question(CASES / f"{name}.toml")
+        groups = [g for g in question.scenario.check().effective["flows"] if g["contract"]]
+        assert sum(g["count"] for g in groups) == customers
+    assert tomllib.loads((CASES / "policers.toml").read_text("utf-8"))["schemes"]
