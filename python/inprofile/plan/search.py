@@ -1,11 +1,11 @@
 """Looking for settings: the same number of trials for each scheme, by Optuna's Parzen estimator (TPE).
 
-While the goal is met, a setting is worth what flows without a contract get under it (where there are none, how
-much of the link is used, less a hundredth for ten milliseconds of queueing delay). Else it counts by how much
-it falls short. Whether contracts are kept in 99 % of runs cannot be counted with eight. But the least assurance
-ratio of each run is measured, and taken for normal: the mean less k standard deviations has to reach 1, with
-the k that covers this share of all runs with 95 % confidence (a one-sided tolerance limit). Runs are counted at
-the end, on fresh seeds (`contracts`).
+While the goal is met, a setting is worth what flows without a contract get under it (where there are none,
+how much of the link is used, less a hundredth for ten milliseconds of queueing delay). Else it counts by
+how much it falls short. Whether contracts are kept in 99 % of runs cannot be counted with eight. But the
+least assurance ratio of each run is measured, and taken for normal: the mean less k standard deviations has
+to reach 1, with the k that covers this share of all runs with 95 % confidence (a one-sided tolerance
+limit). Runs are counted at the end, on fresh seeds (`contracts`).
 """
 
 from __future__ import annotations
