@@ -37,7 +37,7 @@ const fn queue(name: &'static str) -> Configuration {
     Configuration { name, queue: Some(name), more: "", set: &[] }
 }
 
-const CONFIGURATIONS: [Configuration; 10] = [
+const CONFIGURATIONS: [Configuration; 13] = [
     queue("codel"),
     queue("pie"),
     queue("dualpi2"),
@@ -61,6 +61,19 @@ const CONFIGURATIONS: [Configuration; 10] = [
         queue: None,
         more: "",
         set: &[("engine.profile", "ns2"), ("tcp.profile", "ns2")],
+    },
+    Configuration { name: "linux", queue: None, more: "", set: &[("tcp.profile", "linux")] },
+    Configuration {
+        name: "linux_paced",
+        queue: None,
+        more: "",
+        set: &[("tcp.profile", "linux"), ("tcp.pacing", "true")],
+    },
+    Configuration {
+        name: "bbr",
+        queue: None,
+        more: "",
+        set: &[("tcp.profile", "linux"), ("tcp.congestion", "bbr")],
     },
     // Against itself: how far apart two runs of the same are.
     Configuration { name: "plain", queue: None, more: "", set: &[] },

@@ -22,6 +22,7 @@ pub fn run(bytes: &[u8]) {
         min_rto: Duration::from_millis(200),
         initial_window: 2,
         limited_transmit: true,
+        ledbat: Default::default(),
         pacing: false,
         ecn: how & 8 != 0,
         accurate_ecn: false,

@@ -66,6 +66,10 @@ fn tcp_table(tcp: &tcp::Config) -> Json {
         "initial_window": tcp.initial_window,
         "limited_transmit": tcp.limited_transmit,
     });
+    if tcp.congestion.measures_delay() {
+        table["target"] = json!(tcp.ledbat.target.0);
+        table["gain"] = json!(tcp.ledbat.gain);
+    }
     if tcp.pacing {
         table["pacing"] = json!(true);
     }

@@ -79,6 +79,10 @@ fn tcp_table(tcp: &tcp::Config) -> Json {
     if tcp.ecn {
         table["accurate_ecn"] = json!(tcp.accurate_ecn);
     }
+    if tcp.congestion.measures_delay() {
+        table["target"] = json!(tcp.ledbat.target.to_string());
+        table["gain"] = json!(tcp.ledbat.gain);
+    }
     table
 }
 

@@ -47,19 +47,27 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         if self.flows[flow as usize].receiver.acknowledges_before(experienced) {
             self.send_delayed_ack(flow);
         }
-        let t = self.packets.get_mut(slot);
         let f = &mut self.flows[flow as usize];
         if f.next_boundary <= at {
             f.pass_boundaries(at, self.window, |turn, counts| {
                 self.boundary_counts.push((turn, flow, counts))
             });
         }
+        if let Some(delays) = &mut f.delays
+            && let Some(sent) = self.packets.delays(slot).secs().first()
+        {
+            delays.push(at.secs() - sent);
+        }
+        let t = self.packets.get_mut(slot);
         let reply = f.receive(t, at);
         if let Some(measures) = &mut self.measures {
             measures.received(slot, t, at.time(), f.counts.in_order_payload_bytes);
         }
         if reply.acknowledge {
             let said = f.make_ack(t);
+            if let Some(delays) = &mut f.delays {
+                self.packets.set_delays(slot, std::mem::take(delays));
+            }
             self.packets.number(slot);
             if let Some(sack) = said {
                 self.packets.set_sack(slot, sack);
@@ -89,6 +97,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let slot = self.packets.add(packet, 0, false, false, (0, 0));
         if let Some(sack) = self.flows[flow as usize].make_ack(self.packets.get_mut(slot)) {
             self.packets.set_sack(slot, sack);
+        }
+        if let Some(delays) = &mut self.flows[flow as usize].delays {
+            self.packets.set_delays(slot, std::mem::take(delays));
         }
         self.enter(slot, self.now);
     }

@@ -12,7 +12,7 @@ use crate::packet::InFlight;
 use crate::route::Route;
 use crate::samples::Samples;
 use crate::tcp::receiver::{Receiver, Reply, TimerAction};
-use crate::tcp::{Sack, sequence_number};
+use crate::tcp::{Delays, Sack, sequence_number};
 use crate::timer::Timer;
 use crate::traffic::udp;
 
@@ -30,6 +30,8 @@ pub struct FlowState<C: Clock> {
     pub segment: u32,
     /// See `segment`.
     pub header: u32,
+    /// The delays that its next acknowledgement tells of, where they are measured.
+    pub delays: Option<Box<Delays>>,
     /// Its own marker.
     pub marker: Option<Box<MarkerState>>,
     /// How many boundaries of the measured window the receiver has passed, if it is
@@ -84,6 +86,7 @@ impl<C: Clock> FlowState<C> {
             back,
             segment,
             header,
+            delays: transport.tcp().filter(|c| c.congestion.measures_delay()).map(|_| Box::default()),
             receiver: transport.tcp().map_or_else(Receiver::idle, Receiver::new),
             complete_at: match transport {
                 Transport::Transfer(_, segments) => segments.saturating_add(1),

@@ -3,7 +3,7 @@
 use inprofile_core::packet::{FlowId, Kind, Packet};
 
 use crate::route::Route;
-use crate::tcp::Sack;
+use crate::tcp::{Delays, Sack};
 
 /// A packet on its way.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +31,8 @@ pub struct Slab {
     numbers: Option<Numbers>,
     /// SACK options by slot, up to the highest slot that has held one.
     sacks: Vec<Sack>,
+    /// By slot, where delays are measured: when data was sent, what delays an acknowledgement tells of.
+    delays: Vec<Delays>,
 }
 
 /// The numbers of packets.
@@ -103,6 +105,26 @@ impl Slab {
     #[inline]
     pub fn sack(&self, slot: u32) -> Sack {
         self.sacks.get(slot as usize).copied().unwrap_or_default()
+    }
+
+    /// Notes when the data in a slot was sent, in seconds.
+    pub fn set_sent(&mut self, slot: u32, secs: f64) {
+        let mut sent = Delays::default();
+        sent.push(secs);
+        self.set_delays(slot, sent);
+    }
+
+    /// Notes what delays the acknowledgement in a slot tells of.
+    pub fn set_delays(&mut self, slot: u32, delays: Delays) {
+        if self.delays.len() <= slot as usize {
+            self.delays.resize(self.packets.len(), Delays::default());
+        }
+        self.delays[slot as usize] = delays;
+    }
+
+    /// What was noted of a slot.
+    pub fn delays(&self, slot: u32) -> Delays {
+        self.delays.get(slot as usize).copied().unwrap_or_default()
     }
 
     /// The packet in a slot.

@@ -26,6 +26,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         if let Some(measures) = &mut self.measures {
             measures.sent(slot, packet.flow.0, segment, self.now.time());
         }
+        if f.delays.is_some() {
+            self.packets.set_sent(slot, self.now.secs());
+        }
         if f.marker.is_none() {
             f.counts.leave(packet.colour, packet.size);
         } else if !self.mark_at_host(packet.flow.0, slot) {

@@ -187,6 +187,7 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
                 min_rto: Duration::from_millis(200),
                 initial_window: 4,
                 limited_transmit: true,
+                ledbat: Default::default(),
                 pacing: false,
                 ecn: false,
                 accurate_ecn: false,

@@ -55,6 +55,7 @@ fn mean_window(congestion: Congestion, accurate_ecn: bool, p: f64, rounds: u32, 
         min_rto: Duration::from_millis(200),
         initial_window: 10,
         limited_transmit: true,
+        ledbat: Default::default(),
         pacing: false,
         ecn: true,
         accurate_ecn,
@@ -81,7 +82,7 @@ fn mean_window(congestion: Congestion, accurate_ecn: bool, p: f64, rounds: u32, 
         if path.now >= end(150) {
             from.get_or_insert(next);
         }
-        sender.on_ack(Ack { next, sack: &sack, echo, ace }, &mut path);
+        sender.on_ack(Ack { next, sack: &sack, echo, ace, delays: &[] }, &mut path);
     }
     f64::from(receiver.rcv_nxt() - from.expect("more than 150 round trips")) / f64::from(rounds)
 }

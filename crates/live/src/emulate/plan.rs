@@ -267,7 +267,6 @@ fn refuse_datagrams(flow: &Flow, udp: &udp::Config) -> Option<Refusal> {
     })
 }
 
-/// What the kernel's TCP can't be.
 /// Applications whose requests real hosts do not make.
 fn refuse_requests(flow: &Flow) -> Refusal {
     Refusal {
@@ -277,10 +276,14 @@ fn refuse_requests(flow: &Flow) -> Refusal {
     }
 }
 
+/// What the kernel's TCP can't be.
 fn refuse(flow: &Flow, tcp: &Config) -> Option<Refusal> {
     let no = |problem: String, remedy: &str| {
         Some(Refusal { flow: flow.name.clone(), problem, remedy: remedy.to_owned() })
     };
+    if tcp.congestion.measures_delay() {
+        return no("the kernel has no LEDBAT (RFC 6817)".into(), "congestion = \"cubic\" or \"sack\"");
+    }
     if ![PLAIN, PLAIN + TIMESTAMPS].contains(&tcp.header) {
         return no(
             format!("headers of {} B: the kernel's are 40 B, or 52 B with timestamps", tcp.header),

@@ -5,7 +5,7 @@ use inprofile_config::{Place, Section};
 use inprofile_core::params::{Params, Values};
 use inprofile_core::units::{Backlog, Bytes, Duration};
 use inprofile_sim::tcp::control::Kind;
-use inprofile_sim::tcp::{Config, Congestion, Profile};
+use inprofile_sim::tcp::{Config, Congestion, DelayTarget, Profile};
 
 inprofile_core::choice! {
     /// Which implementation's rules.
@@ -37,6 +37,8 @@ inprofile_core::choice! {
         Prague = "prague",
         /// BBR version 3 (draft-ietf-ccwg-bbr): a model of the path's rate and round-trip time sets rate and window; linux only, paced.
         Bbr = "bbr",
+        /// LEDBAT (RFC 6817): the window follows the queueing delay, and yields to others; linux only.
+        Ledbat = "ledbat",
     }
 }
 
@@ -69,14 +71,19 @@ inprofile_core::params! {
         delayed_ack: Option<Duration>;
         /// The minimum retransmission timeout (RTO). Default: 1 s (rfc, RFC 6298 §2.4), 200 ms (linux, ns2).
         min_rto: Option<Duration> [POSITIVE];
-        /// Congestion window at the start. Default: 10 packets of up to 1460 B, fewer of larger ones (rfc, RFC 6928), 2
-        /// packets (ns2).
+        /// Congestion window at the start. Default: 10 packets of up to 1460 B, fewer of larger ones (rfc, linux; RFC 6928), 2
+        /// packets (ns2, ledbat).
         initial_window: Option<Backlog> [POSITIVE];
         /// Whether the first two duplicate acknowledgements send a new segment each (RFC 3042). Default: true.
         limited_transmit: Option<bool>;
         /// Whether packets leave at a rate that follows from the window and the round-trip time, in trains of about a millisecond, and
         /// not as fast as the window allows; linux only. Default: false, as in Linux without the fq discipline; bbr, prague: true.
         pacing: Option<bool>;
+        /// The queueing delay that ledbat aims at. RFC 6817 §2.5 allows up to 100 ms. Default: 100 ms.
+        target: Option<Duration> [POSITIVE];
+        /// By how many packets a round trip ledbat's window grows where there is no queue. RFC 6817 §2.5 allows up to 1; RFC 7928 §5.4 tries
+        /// with 10. Default: 1.
+        gain: Option<f64> [POSITIVE];
     }
 }
 
@@ -140,6 +147,7 @@ fn complete(tcp: &Tcp) -> Config {
         Control::Dctcp => Congestion::Linux(Kind::Dctcp),
         Control::Prague => Congestion::Linux(Kind::Prague),
         Control::Bbr => Congestion::Linux(Kind::Bbr),
+        Control::Ledbat => Congestion::Linux(Kind::Ledbat),
     };
     Config {
         profile: match rules {
@@ -156,7 +164,16 @@ fn complete(tcp: &Tcp) -> Config {
         min_rto: tcp
             .min_rto
             .unwrap_or(Duration::from_millis(u64::from(by_profile(if linux { 200 } else { 1000 }, 200)))),
-        initial_window: packets(tcp.initial_window).unwrap_or(by_profile(initial_window(segment), 2)),
+        initial_window: packets(tcp.initial_window).unwrap_or(if congestion.measures_delay() {
+            // RFC 6817 §2.5, INIT_CWND.
+            2
+        } else {
+            by_profile(initial_window(segment), 2)
+        }),
+        ledbat: DelayTarget {
+            target: tcp.target.unwrap_or(DelayTarget::default().target),
+            gain: tcp.gain.unwrap_or(DelayTarget::default().gain),
+        },
         limited_transmit: tcp.limited_transmit.unwrap_or(true),
         pacing: tcp.pacing.unwrap_or(congestion.has_rate() || congestion == Congestion::Linux(Kind::Prague)),
         ecn: tcp.ecn.unwrap_or(congestion.is_scalable()),
@@ -219,6 +236,22 @@ fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
             section.locate("ecn"),
             "bbr has no answer to marks (draft-ietf-ccwg-bbr §3.7), and its packets would be marked instead of dropped".into(),
             "remove ecn",
+        );
+    }
+    for (name, given) in [("target", tcp.target.is_some()), ("gain", tcp.gain.is_some())] {
+        if given && !config.congestion.measures_delay() {
+            fault(
+                section.locate(name),
+                format!("is ledbat's; {} has none", config.congestion.name()),
+                "write congestion = \"ledbat\", or remove it",
+            );
+        }
+    }
+    if config.ledbat.target > DelayTarget::default().target {
+        fault(
+            section.locate("target"),
+            "LEDBAT's queueing delay must be 100 ms or less (RFC 6817 §2.5)".into(),
+            "write \"100 ms\", or less",
         );
     }
     if config.congestion.has_rate() && !config.pacing {

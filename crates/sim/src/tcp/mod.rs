@@ -28,6 +28,8 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Whether segments leave at a rate, and not as fast as the window allows; [`Profile::Linux`] only.
     pub pacing: bool,
+    /// LEDBAT's queueing delay and gain (RFC 6817 §2.5), for that control.
+    pub ledbat: DelayTarget,
     /// Explicit congestion notification (RFC 3168), agreed on by both ends.
     pub ecn: bool,
     /// Accurate feedback (RFC 9768), agreed on by both ends; with `ecn`, and only in the linux profile.
@@ -53,6 +55,21 @@ impl Config {
             Congestion::Linux(control::Kind::Prague) if self.accurate_ecn => Ecn::Ect1,
             _ => Ecn::Ect0,
         }
+    }
+}
+
+/// What LEDBAT aims at (RFC 6817 §2.5).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DelayTarget {
+    /// The queueing delay (TARGET).
+    pub target: Duration,
+    /// Segments a round trip by which the window grows where there is no queue (GAIN).
+    pub gain: f64,
+}
+
+impl Default for DelayTarget {
+    fn default() -> DelayTarget {
+        DelayTarget { target: Duration::from_millis(100), gain: 1.0 }
     }
 }
 
@@ -102,6 +119,12 @@ impl Congestion {
     #[must_use]
     pub fn is_scalable(self) -> bool {
         matches!(self, Congestion::Linux(control::Kind::Dctcp | control::Kind::Prague))
+    }
+
+    /// Whether segments carry when they were sent, and acknowledgements how long they took.
+    #[must_use]
+    pub fn measures_delay(self) -> bool {
+        matches!(self, Congestion::Linux(control::Kind::Ledbat))
     }
 
     /// Whether it draws random numbers.
@@ -176,6 +199,36 @@ pub struct Ack<'a> {
     pub echo: bool,
     /// The ACE field, where feedback is accurate (RFC 9768 §3.2.2).
     pub ace: u8,
+    /// One-way delays in seconds, where the control [measures them](Congestion::measures_delay).
+    pub delays: &'a [f64],
+}
+
+/// One-way delays as a receiver tells of them (RFC 6817 §2.3): of the segments that an acknowledgement stands for, in their order.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Delays {
+    secs: [f64; Delays::MOST],
+    len: u8,
+}
+
+impl Delays {
+    /// Every second segment is acknowledged at least (RFC 5681 §4.2).
+    const MOST: usize = 2;
+
+    /// One more; the oldest makes room.
+    pub fn push(&mut self, secs: f64) {
+        if usize::from(self.len) == Delays::MOST {
+            self.secs.rotate_left(1);
+            self.len -= 1;
+        }
+        self.secs[usize::from(self.len)] = secs;
+        self.len += 1;
+    }
+
+    /// In seconds.
+    #[must_use]
+    pub fn secs(&self) -> &[f64] {
+        &self.secs[..usize::from(self.len)]
+    }
 }
 
 /// A data segment's ECN bits.

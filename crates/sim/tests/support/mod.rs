@@ -89,6 +89,7 @@ impl Dumbbell {
                 min_rto: Duration::from_millis(200),
                 initial_window: 2,
                 limited_transmit: true,
+                ledbat: Default::default(),
                 pacing: false,
                 ecn: false,
                 accurate_ecn: false,

@@ -172,7 +172,7 @@ impl Play {
             (What::End, End::Sender(s)) => s.stop(),
             (What::AcksArrive { next, times, sack, echo, ace }, End::Sender(s)) => {
                 for next in next.iter().flat_map(|n| std::iter::repeat_n(*n, *times as usize)) {
-                    s.on_ack(Ack { next, sack, echo: *echo, ace: *ace }, &mut self.world);
+                    s.on_ack(Ack { next, sack, echo: *echo, ace: *ace, delays: &[] }, &mut self.world);
                 }
             }
             (What::Timeout, End::Sender(s)) => s.on_timer(TimerKind::Retransmit, &mut self.world),

@@ -149,6 +149,7 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
         min_rto: Duration::from_millis(1000),
         initial_window: 10,
         limited_transmit: true,
+        ledbat: Default::default(),
         pacing: false,
         ecn: false,
         accurate_ecn: false,

@@ -6,6 +6,7 @@
 pub mod bbr;
 pub mod cubic;
 pub mod dctcp;
+pub mod ledbat;
 pub mod prague;
 pub mod reno;
 
@@ -151,6 +152,9 @@ pub trait Law {
     /// The application has data again after a pause in which everything was acknowledged; the first segment is about to leave.
     fn restarts_from_idle(&mut self, _now: f64, _window: &mut Window) {}
 
+    /// One-way delays in seconds that an acknowledgement tells of, before it is [taken in](Law::acknowledged).
+    fn delays(&mut self, _delays: &[f64], _now: f64) {}
+
     /// Whether the control now sends less than the path takes: rates tell nothing of the path.
     fn limits_itself(&self) -> bool {
         false
@@ -235,6 +239,8 @@ controls! {
     Dctcp(dctcp::Dctcp) = "dctcp",
     /// draft-briscoe-iccrg-prague-congestion-control.
     Prague(prague::Prague) = "prague",
+    /// RFC 6817.
+    Ledbat(ledbat::Ledbat) = "ledbat",
 }
 
 impl Control {
@@ -248,6 +254,7 @@ impl Control {
             Congestion::Linux(Kind::Prague) if config.feedback() == Feedback::Echo => {
                 Control::Reno(reno::Reno)
             }
+            Congestion::Linux(Kind::Ledbat) => Control::Ledbat(Box::new(ledbat::Ledbat::new(config.ledbat))),
             Congestion::Linux(kind) => kind.control(),
         }
     }
@@ -278,6 +285,11 @@ impl Control {
     /// See [`Law::begin`].
     pub fn begin(&mut self, start: &Start) {
         either!(self, c => c.begin(start));
+    }
+
+    /// See [`Law::delays`].
+    pub fn delays(&mut self, delays: &[f64], now: f64) {
+        either!(self, c => c.delays(delays, now));
     }
 
     /// See [`Law::lost`].

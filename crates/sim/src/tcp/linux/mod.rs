@@ -162,6 +162,9 @@ impl<C: Clock> Sender<C> {
             return;
         }
         let first = self.board.una() == 0 && ack.next > 0;
+        if !ack.delays.is_empty() {
+            self.control.delays(ack.delays, host.now().secs());
+        }
         let prior_in_flight = self.board.in_flight();
         let limited = self.is_limited(ack.next, prior_in_flight);
         let news = self.take_in(&ack, host.now());

@@ -45,6 +45,7 @@ fn config(congestion: Congestion) -> Config {
         delayed_ack: None,
         min_rto: Duration::from_millis(200),
         limited_transmit: true,
+        ledbat: Default::default(),
         pacing: false,
         ecn: false,
         accurate_ecn: false,
@@ -52,7 +53,7 @@ fn config(congestion: Congestion) -> Config {
 }
 
 fn acknowledge(sender: &mut Sender<Seconds>, next: u32, wire: &mut Wire) {
-    sender.on_ack(Ack { next, sack: &Sack::default(), echo: false, ace: 0 }, wire);
+    sender.on_ack(Ack { next, sack: &Sack::default(), echo: false, ace: 0, delays: &[] }, wire);
 }
 
 /// ns-2's `slowdown` halves the window whatever it was. A timeout before the first data is acknowledged makes it 1, and at

@@ -73,6 +73,7 @@ impl Path {
             min_rto: Duration::from_millis(200),
             initial_window: 10,
             limited_transmit: true,
+            ledbat: Default::default(),
             pacing: true,
             ecn: false,
             accurate_ecn: false,
@@ -129,7 +130,7 @@ impl Path {
             self.delivered += 1;
             self.receiver.on_segment(segment, false);
             let (next, sack) = (self.receiver.rcv_nxt(), self.receiver.sack());
-            self.sender.on_ack(Ack { next, sack: &sack, echo: false, ace: 0 }, &mut self.ports);
+            self.sender.on_ack(Ack { next, sack: &sack, echo: false, ace: 0, delays: &[] }, &mut self.ports);
         } else {
             let which = if at == rto { TimerKind::Retransmit } else { TimerKind::Send };
             self.ports.now = self.ports.timers[which as usize].take().expect("it is set");
