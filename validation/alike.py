@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import replayed
 from replayed import Arrivals
+from scipy.stats import chi2
 from uml import Seen
 
 from inprofile.distribution import same_distribution
@@ -24,6 +25,9 @@ FAR = 3.29
 
 CLOSE = 10.0
 """Bytes within which an average is not told from a threshold: Linux's is in whole numbers."""
+
+SLOW = 6
+"""A w_q of 2 to the power of minus this and less: an average that stamps are good enough for."""
 
 LOW = 0.001
 """A p as small is not chance's."""
@@ -99,21 +103,36 @@ def ours(seen: Seen, came: Arrivals, table: str, ahead: bool, text: str, seed: i
     return figures(seen, came, left, marked)
 
 
+ABOUT = (1_000_000, 100_000)
+"""A departure of Linux's is that of ours if ours has its tokens no more than so many nanoseconds before it,
+or after it."""
+
+
 class Link:
-    """The guest's link, a token bucket of 8 Mbit/s and 30 kB, which stands still when the guest does."""
+    """The guest's link, a token bucket of 8 Mbit/s and 30 kB, which stands still when the guest does.
+
+    A packet for which there are tokens leaves when Linux's left, if one did about then: its timer is late
+    now and then.
+    """
 
     def __init__(self, text: str) -> None:
         """Full; `text` has the events."""
         stalls = (line.split()[1:] for line in text.splitlines() if line[0] == "s")
         self.stalls = sorted((int(start), int(end)) for start, end in stalls)
         self.starts = [start for start, _ in self.stalls]
+        self.left = sorted(int(line.split()[1]) for line in text.splitlines() if line[0] == "l")
         self.tokens, self.at, self.changed = 30_000.0, 0.0, 0.0
 
     def ready(self, size: int) -> float:
         """When a packet can leave, in nanoseconds: a byte takes a microsecond."""
         at = max(self.at + max(0.0, size - self.tokens) * 1000, self.changed)
         place = bisect_left(self.starts, at) - 1
-        return float(self.stalls[place][1]) if place >= 0 and at < self.stalls[place][1] else at
+        if place >= 0 and at < self.stalls[place][1]:
+            at = float(self.stalls[place][1])
+        place = bisect_left(self.left, at - ABOUT[1])
+        if place < len(self.left) and self.left[place] < at + ABOUT[0]:
+            return max(self.changed, float(self.left[place]))
+        return at
 
     def send(self, size: int, at: float) -> float:
         """It leaves then."""
@@ -191,8 +210,14 @@ def among(reading: str, theirs: Figures, runs: Sequence[Figures]) -> Alike:
 
 @dataclass(frozen=True)
 class Certain:
-    """What RED leaves nothing to chance in, by the average that Linux's own verdicts led to."""
+    """RED decision by decision, by the average and the count that Linux's own verdicts led to.
 
+    Between the thresholds a decision is by chance: what is passed at count · p_b = x has a random number
+    above x, so each arrival has a probability given all before it, and drops can be compared with their sum.
+    """
+
+    slow: bool
+    """Whether a packet more or less moves the average by less than a step of count · p_b."""
     below: int
     """Arrivals with an average below min_th."""
     below_dropped: int
@@ -204,13 +229,28 @@ class Certain:
     first_dropped: int
     first_expected: float
     """How many of them would be dropped if the count were 0 after such a drop."""
+    between: int
+    """Arrivals between the thresholds, but for those that come first after a drop above max_th."""
+    early: int
+    """Those dropped."""
+    expected: float
+    """The sum of their probabilities."""
+    z: float
+    """Standard deviations between the two."""
+    bins_p: float
+    """Chi-squared test of the same by tenths of the probability."""
 
 
 def certain(seen: Seen, came: Arrivals, red: Efficient) -> Certain:
     """Every arrival but those with an average on a threshold, as far as can be told."""
     avg, backlog, forced = 0.0, 0, False
+    count: int | None = -1
+    """Since the last drop; None where it isn't known."""
+    passed_at = 0.0
+    """What the random number is known to be above."""
     counts: Counter[str] = Counter()
     expected = 0.0
+    given: list[tuple[float, bool]] = []
     leaving = deque(came.order)
     for number, at in enumerate(came.at):
         while leaving and (came.left[leaving[0]] or 0) <= at and leaving[0] < number:
@@ -218,24 +258,39 @@ def certain(seen: Seen, came: Arrivals, red: Efficient) -> Certain:
         avg += (backlog - avg) / 2**red.wlog
         passed = came.left[number] is not None
         if min(abs(avg - red.min_th), abs(avg - red.max_th)) < CLOSE:
-            forced = False
+            forced, count = False, None
         elif avg < red.min_th:
             counts["below"] += 1
             counts["below_dropped"] += not passed
-            forced = False
+            forced, count = False, -1
         elif avg >= red.max_th:
             counts["above"] += 1
             counts["above_passed"] += passed
-            forced = not passed
+            forced, count = not passed, -1
         else:
+            p_b = red.max_p * (avg - red.min_th) / (red.max_th - red.min_th)
             if forced:
                 counts["first"] += 1
                 counts["first_dropped"] += not passed
-                expected += red.max_p * (avg - red.min_th) / (red.max_th - red.min_th)
+                expected += p_b
+            elif count == -1:
+                given.append((0.0, not passed))
+            elif count is not None:
+                reached = min(1.0, (count + 1) * p_b)
+                chance = max(0.0, reached - passed_at) / (1.0 - passed_at) if passed_at < 1.0 else 1.0
+                given.append((chance, not passed))
+                passed_at = max(passed_at, reached)
             forced = False
+            if not passed:
+                count, passed_at = 0, 0.0
+            elif count is not None:
+                passed_at = 0.0 if count == -1 else passed_at
+                count += 1
         if passed:
             backlog += seen.planned[number].size
+    sums, bins = conditional(given)
     return Certain(
+        slow=red.wlog >= SLOW,
         below=counts["below"],
         below_dropped=counts["below_dropped"],
         above=counts["above"],
@@ -243,4 +298,31 @@ def certain(seen: Seen, came: Arrivals, red: Efficient) -> Certain:
         first=counts["first"],
         first_dropped=counts["first_dropped"],
         first_expected=expected,
+        between=len(given),
+        early=sum(dropped for _, dropped in given),
+        expected=sum(chance for chance, _ in given),
+        z=sums,
+        bins_p=bins,
     )
+
+
+def conditional(given: Sequence[tuple[float, bool]]) -> tuple[float, float]:
+    """Drops against their probabilities: in standard deviations all together, and chi-squared's p by tenths.
+
+    >>> half = [(0.5, n % 2 == 0) for n in range(1000)]
+    >>> conditional(half)[0], round(conditional(half)[1], 2)
+    (0.0, 1.0)
+    >>> conditional([(0.1, True)] * 100)[0] > FAR
+    True
+    """
+    tenths: dict[int, list[float]] = {}
+    for chance, dropped in given:
+        found = tenths.setdefault(min(9, int(chance * 10)), [0.0, 0.0])
+        found[0] += dropped - chance
+        found[1] += chance * (1.0 - chance)
+    spread = math.sqrt(sum(variance for _, variance in tenths.values()))
+    off = sum(difference for difference, _ in tenths.values())
+    # Fewer than five to expect: not normal.
+    told = [difference**2 / variance for difference, variance in tenths.values() if variance >= 5.0]
+    p = float(chi2.sf(sum(told), len(told))) if told else 1.0
+    return off / spread if spread else 0.0, p

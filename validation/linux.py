@@ -164,10 +164,23 @@ def page(found: dict[str, Any]) -> str:
         "above": f"{sum(c.above_passed for c in sure):,} of {sum(c.above for c in sure):,}",
         "first": f"{sum(c.first_dropped for c in sure):,} of {sum(c.first for c in sure):,}",
         "expected": f"{sum(c.first_expected for c in sure):,.0f}",
+        "between": between([row.certain for row in chances if row.certain and row.certain.slow]),
         "rfc": f"{rfc:,} of {sum(row.found.decisions for row in codel):,}",
     }.items():
         filled = filled.replace("{{" + name + "}}", value)
     return filled
+
+
+def between(sure: list[Certain]) -> str:
+    """What RED's drops add up to, and by how much Linux's are off."""
+    expected, early = sum(c.expected for c in sure), sum(c.early for c in sure)
+    apart = ", ".join(f"{c.z:+.1f}" for c in sure)
+    least = min((c.bins_p for c in sure), default=1.0)
+    return (
+        f"{expected:,.0f} drops over {sum(c.between for c in sure):,} arrivals, and Linux dropped {early:,}: "
+        f"run by run {apart} standard deviations, and by tenths of the probability the least of the runs' p "
+        f"(chi-squared) is {least:.2g}"
+    )
 
 
 def exact_line(row: ExactRow) -> str:

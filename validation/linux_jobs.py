@@ -9,6 +9,12 @@ from uml import LINK, RATE, Job, Plan, Planned
 
 SECONDS = 15
 
+MS = 1_000_000
+"""Nanoseconds."""
+
+TIMER = (505 * MS, 30 * MS)
+"""When PIE's timer first runs, half a second and most of a tick after it was made, and then how often."""
+
 
 def poisson(loads: tuple[float, ...], sizes: tuple[int, ...], *, flows: int = 1, ect: float = 0.0) -> Plan:
     """Poisson arrivals, each load for the same time; sizes, flows and ECN-capable packets at random."""
@@ -91,8 +97,8 @@ class Random:
     ahead: bool = False
     settled: bool = True
     """Whether it has to agree; not where it is known not to, and not yet known why."""
-    timer: int = 0
-    """Nanoseconds until the discipline's own timer starts."""
+    timer: tuple[int, int] = (0, 1)
+    """When the discipline's own timer first runs, in nanoseconds since it was made, and then how often."""
 
 
 def burst(min_th: int, wlog: int) -> int:
@@ -121,19 +127,23 @@ def red(name: str, title: str, plan: Plan, curve: tuple[int, int, float], wlog: 
         f"w_q = {0.5**wlog}\ngentle = false"
     )
     job = Job(name, ("sch_red",), (LINK, line), plan)
-    return Random(job, title, {"red": ours}, (min_th, max_th, max_p, wlog), settled=False)
+    return Random(job, title, {"red": ours}, (min_th, max_th, max_p, wlog))
 
 
-def pie(name: str, title: str, plan: Plan, *, ecn: bool = False) -> Random:
-    """PIE below the link. Linux's clock has ticks of 10 ms, so t_update is two of them."""
-    option = "ecn" if ecn else "noecn"
-    line = f"tc qdisc add dev v0 parent 1:1 pie limit 10000 target 15ms tupdate 20ms {option}"
-    ours = f'aqm = "pie"\nt_update = "20 ms"\nmean_packet = "1514 B"\necn = {str(ecn).lower()}\n'
+def pie(name: str, title: str, plan: Plan, *, estimator: bool = False) -> Random:
+    """PIE below the link.
+
+    Linux's clock has ticks of 10 ms, and a timer that is set for two ticks from now runs at the third, so as
+    not to be early: the interval is 30 ms where 20 are asked for.
+    """
+    options = "dq_rate_estimator" if estimator else "no_dq_rate_estimator"
+    line = f"tc qdisc add dev v0 parent 1:1 pie limit 10000 target 15ms tupdate 20ms noecn {options}"
+    # The packet that tbf keeps is still counted there, and not here: so less is safe.
+    ours = f'aqm = "pie"\nt_update = "{TIMER[1] // MS} ms"\nmean_packet = "1014 B"\n'
+    if estimator:
+        ours += 'delay_from = "dequeue_rate"\n'
     variants = {f"pie, {v}": f'{ours}variant = "{v}"' for v in ("linux", "rfc8033")}
-    # The timer starts half a second later, and its first interval is over then.
-    return Random(
-        Job(name, ("sch_pie",), (LINK, line), plan), title, variants, settled=False, timer=480_000_000
-    )
+    return Random(Job(name, ("sch_pie",), (LINK, line), plan), title, variants, ahead=True, timer=TIMER)
 
 
 def choke(name: str, title: str, plan: Plan) -> Random:
@@ -234,6 +244,12 @@ RANDOM = (
     ),
     pie("pie-steady", "PIE, Poisson, 1.2 times the rate", poisson((1.2,), FULL)),
     pie("pie-waves", "PIE, Poisson, loads of 0.8 to 1.4", poisson((1.1, 0.8, 1.4), FULL)),
+    pie(
+        "pie-rate",
+        "PIE with dequeue rate, Poisson, 1.2 times the rate",
+        poisson((1.2,), FULL),
+        estimator=True,
+    ),
     choke("choke-even", "CHOKe, five flows alike", uneven(1.2, (1, 1, 1, 1, 1))),
     choke("choke-one", "CHOKe, one flow with half of 1.6 times the rate", uneven(1.6, (4, 1, 1, 1, 1))),
     sfb("sfb-one", "SFB, one flow with more than the rate", uneven(1.4, (10, 1, 1, 1, 1))),

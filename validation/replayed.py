@@ -71,12 +71,12 @@ def arrivals(seen: Seen) -> Arrivals:
     )
 
 
-def events(seen: Seen, a: Arrivals, ahead: bool, timer: int = 0) -> str:
+def events(seen: Seen, a: Arrivals, ahead: bool, timer: tuple[int, int] = (0, 1)) -> str:
     """Arrivals, and when the link asked for a packet.
 
     `ahead`: the discipline is asked for the next packet as soon as one has left, and tbf keeps it. Otherwise
-    the packet stays in the discipline until tbf has the tokens for it. `timer`: nanoseconds from the
-    discipline's making to when its own timer starts to count.
+    the packet stays in the discipline until tbf has the tokens for it. `timer`: when the discipline's own
+    timer first runs, in nanoseconds since the discipline was made, and then how often.
     """
     lines: list[tuple[int, int, str]] = []
     for number, p in enumerate(seen.planned):
@@ -110,7 +110,11 @@ def events(seen: Seen, a: Arrivals, ahead: bool, timer: int = 0) -> str:
             else:
                 at, slack = a.at[first], a.latest[first] - a.at[first]
         lines.append((at, 1, f"c {at} {slack} {number} {int(a.marked[number])}"))
-    lines.append((0, 2, f"t {max(0, a.began + timer)}"))
+        lines.append((left, 3, f"l {left}"))
+    # An interval before it runs for the first time; where that was before the start, in the same phase.
+    first, every = timer
+    starts = a.began + first - every
+    lines.append((0, 2, f"t {starts if starts >= 0 else starts % every}"))
     lines += [(start, 2, f"s {start} {end}") for start, end in stalls(a, stamps)]
     lines.sort(key=lambda line: line[:2])
     return "\n".join(line for _, _, line in lines) + "\n"

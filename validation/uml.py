@@ -105,7 +105,7 @@ def run(jobs: Sequence[Job], tell: Callable[[str], None]) -> list[Seen]:
 
     Raises:
         LinuxMissing: something is not installed.
-        RuntimeError: a job failed; with what the guest said.
+        RuntimeError: a job failed, with what the guest said; or the guest took too long.
     """
     kernel = program()
     with tempfile.TemporaryDirectory(prefix="inprofile-linux-") as name:
@@ -170,15 +170,20 @@ def _seen(folder: Path, number: int, job: Job, version: str, said: str) -> Seen:
 
 
 def _run(command: Sequence[str], timeout: float | None = None) -> str:
-    done = subprocess.run(  # noqa: S603
-        command,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        timeout=timeout,
-        stdin=subprocess.DEVNULL,
-    )
+    try:
+        done = subprocess.run(  # noqa: S603
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=timeout,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired as late:
+        raise RuntimeError(
+            f"{Path(command[0]).name} was not done after {late.timeout:.0f} s: the machine does too much else"
+        ) from late
     if done.returncode:
         raise RuntimeError(f"{Path(command[0]).name} failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done.stdout + done.stderr

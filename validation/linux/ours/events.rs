@@ -4,6 +4,7 @@
 //!   sure; ECN are its two bits, VERDICT is 1 if it got through in the end, else 0;
 //! - `c TIME SLACK NUMBER MARKED`: the link asked for a packet, at TIME or up to SLACK later, and got this one; MARKED is 1 if it
 //!   left with congestion experienced;
+//! - `l TIME`: a packet left;
 //! - `s FROM TO`: the guest stood still, though something waited;
 //! - `t TIME`: from then on the discipline's timer counts.
 
@@ -47,6 +48,8 @@ pub enum Event {
     Arrival(Arrival),
     /// The link asked for one.
     Call(Call),
+    /// A packet left.
+    Left(Time),
     /// The guest stood still.
     Stall(Time, Time),
     /// The discipline's timer starts.
@@ -94,6 +97,7 @@ impl<R: BufRead> Events<R> {
                 number: u32::try_from(number).map_err(|_| wrong())?,
                 marked: marked == 1,
             })),
+            ("l", &[at]) => Ok(Event::Left(Time(at * NANO))),
             ("t", &[at]) => Ok(Event::Timer(Time(at * NANO))),
             ("s", &[from, to]) => Ok(Event::Stall(Time(from * NANO), Time(to * NANO))),
             _ => Err(wrong()),

@@ -1,4 +1,7 @@
 //! The discipline decides for itself over Linux's arrivals, below a token bucket such as the guest's.
+//!
+//! The guest's timer is late now and then, and packets then leave in a bunch. So a packet for which there are tokens leaves here
+//! when Linux's left, if one did about then.
 
 use std::io::{self, BufRead, Write};
 
@@ -14,6 +17,13 @@ use crate::events::{Arrival, Event, Events, NANO};
 
 /// The guest's link: its rate in bytes a picosecond, and its burst in bytes.
 const LINK: (f64, f64) = (8_000_000.0 / 8e12, 30_000.0);
+
+/// A departure of Linux's is that of ours if ours has its tokens no more than the first before it, or than the second after:
+/// what the stamps are off by, and what a packet takes.
+const ABOUT: (Duration, Duration) = (Duration(1_000_000_000), Duration(100_000_000));
+
+/// The guest's clock: HZ is 100.
+const JIFFY: Duration = Duration::from_millis(10);
 
 /// A packet that waits.
 #[derive(Debug)]
@@ -51,6 +61,8 @@ struct Link {
     changed: Time,
     /// When the guest stood still.
     stalls: Vec<(Time, Time)>,
+    /// When packets left there.
+    left: Vec<Time>,
 }
 
 impl Link {
@@ -59,9 +71,15 @@ impl Link {
         let size = self.held.as_ref().or_else(|| self.queue.head()).map(Item::size)?;
         let missing = f64::from(size) - self.tokens;
         let ready = self.at + Duration((missing.max(0.0) / LINK.0) as u64);
-        let at = ready.max(self.changed);
-        let stall = self.stalls.iter().find(|(from, to)| *from < at && at < *to);
-        Some(stall.map_or(at, |(_, to)| *to))
+        let at = self.awake(ready.max(self.changed));
+        let late = self.left[self.left.partition_point(|left| *left + ABOUT.1 < at)..].first();
+        Some(late.filter(|late| **late < at + ABOUT.0).map_or(at, |late| self.changed.max(*late)))
+    }
+
+    /// This time, or when the guest went on, if it stood still then.
+    fn awake(&self, at: Time) -> Time {
+        let began = self.stalls[..self.stalls.partition_point(|(from, _)| *from < at)].last();
+        began.map_or(at, |(_, to)| at.max(*to))
     }
 
     /// Takes a packet out of the discipline.
@@ -120,13 +138,14 @@ pub fn run<R: BufRead>(
     seed: u64,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let mut stalls = Vec::new();
+    let (mut stalls, mut left) = (Vec::new(), Vec::new());
     let mut arrivals = Vec::new();
     let mut timer = Time::ZERO;
     for event in events {
         match event? {
             Event::Arrival(arrival) => arrivals.push(arrival),
             Event::Stall(from, to) => stalls.push((from, to)),
+            Event::Left(at) => left.push(at),
             Event::Timer(at) => timer = at,
             Event::Call(_) => {}
         }
@@ -141,17 +160,20 @@ pub fn run<R: BufRead>(
         at: Time::ZERO,
         changed: Time::ZERO,
         stalls,
+        left,
     };
     // tbf asks for a packet only when one has come: to the discipline below it the link is never idle.
     link.queue.went_busy();
     let mut outbox = Outbox::default();
-    let mut tick = Some(timer);
+    let mut planned = Some(timer);
     let mut arrivals = arrivals.into_iter().peekable();
     loop {
         let (came, leaves) = (arrivals.peek().map(|a| a.at), link.next());
         let Some(now) = [came, leaves].into_iter().flatten().min() else { return Ok(()) };
-        if let Some(at) = tick.filter(|at| *at <= now) {
-            tick = link.aqm.tick(at, &mut outbox);
+        let tick = planned.map(|at| (at, link.awake(at)));
+        if let Some((due, at)) = tick.filter(|(_, at)| *at <= now) {
+            // A timer is set anew when it has run, however late, and runs on the ticks of the kernel's clock.
+            planned = link.aqm.tick(at, &mut outbox).map(|next| Time(next.0 - (at.0 - due.0) % JIFFY.0));
         } else if leaves.is_some_and(|at| at <= now) {
             link.serve(now, out)?;
         } else if let Some(arrival) = arrivals.next() {

@@ -199,11 +199,11 @@ pub fn queue<R: BufRead>(
                 codel.bytes += u64::from(arrival.packet.size);
                 codel.waiting.push_back(*arrival);
             }
-            Event::Stall(..) | Event::Timer(_) => {}
+            Event::Left(_) | Event::Stall(..) | Event::Timer(_) => {}
             Event::Call(call) => {
                 let arrivals = events[i..].iter().filter_map(|event| match event {
                     Event::Arrival(arrival) => Some(arrival),
-                    Event::Call(_) | Event::Stall(..) | Event::Timer(_) => None,
+                    Event::Call(_) | Event::Left(_) | Event::Stall(..) | Event::Timer(_) => None,
                 });
                 let coming =
                     arrivals.take_while(|a| a.within.0 < call.latest).map(|a| u64::from(a.packet.size));
