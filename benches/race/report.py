@@ -27,6 +27,9 @@ SHARES = {
     "queue_monitor": 0.8,
     "flow_monitor": 0.8,
     "ns2_profile": 0.16,
+    "linux": 0.6,
+    "linux_paced": 0.6,
+    "bbr": 0.5,
 }
 
 

@@ -454,8 +454,7 @@ def test_no_shipped_experiment_asks_for_yes() -> None:
     from inprofile.cli.common import ASK_FROM
 
     root = Path(inprofile.__file__).parent
-    # The suite says of the last that no sender speaks LEDBAT yet.
-    tables = {"paper.toml", "schemes.toml", "contestants.toml", "suite.toml", "less-than-best-effort.toml"}
+    tables = {"paper.toml", "schemes.toml", "contestants.toml", "suite.toml"}
     files = [f for f in sorted(root.rglob("*.toml")) if f.name not in tables]
     assert len(files) > 10
     for file in files:
