@@ -199,7 +199,7 @@ def test_the_result_written_is_the_result_printed(folder: Path) -> None:
         (["run", "e.toml", "--sedes", "3"], "--seeds"),
         (["run"], "FILE"),
         (["check", "nowhere.toml"], "No such file"),
-        (["list", "rioo"], 'no mechanism is called "rioo"'),
+        (["list", "rioo"], 'no mechanism or control is called "rioo"'),
         (["explain", "e.toml", "--flow", "9"], "there are: assured.0"),
         (["explain", "r", "--flow", "tcp.0"], "there are: assured.0"),
         (["explain", "r", "--flow", "0", "--set", "duration=1 s"], "is a result"),
@@ -318,6 +318,16 @@ def test_list_shows_every_mechanism_with_its_parameters(tmp_path: Path) -> None:
     only = inprofile_("list", "red", cwd=tmp_path)[0]
     assert "max_th" in only
     assert "token_bucket" not in only
+
+
+def test_list_has_every_congestion_control(tmp_path: Path) -> None:
+    found = json.loads(inprofile_("list", "--json", cwd=tmp_path)[0])["tcp"]
+    controls = inprofile.schema()["properties"]["tcp"]["properties"]["congestion"]["enum"]
+    assert set(controls) <= {law["name"] for law in found}
+    assert {"rack", "prr", "hystart"} <= {law["name"] for law in found}
+    out = " ".join(inprofile_("list", "cubic", cwd=tmp_path)[0].split())
+    assert 'RFC 9438 congestion = "cubic"' in out
+    assert "token_bucket" not in out
 
 
 def test_the_schema_is_json_and_knows_every_mechanism(tmp_path: Path) -> None:

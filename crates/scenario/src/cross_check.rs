@@ -56,10 +56,9 @@ fn requests(root: &Section<'_, '_>, model: &Model) {
                 );
             }
         }
-        if matches!(sends, Traffic::Web(_) | Traffic::Video(_)) && group.tcp.profile != tcp::Profile::Rfc {
-            let problem = format!("{} needs TCP by the RFCs", group.traffic.name);
-            let remedy =
-                "write tcp = { profile = \"rfc\" } in this group, and the rfc profile for engine and [tcp]";
+        if matches!(sends, Traffic::Web(_) | Traffic::Video(_)) && group.tcp.profile == tcp::Profile::Ns2 {
+            let problem = format!("{} needs TCP by the RFCs, or as Linux has it", group.traffic.name);
+            let remedy = "write tcp = { profile = \"rfc\" } or \"linux\" in this group, and no ns2 profile for the engine";
             root.report().error(&table.locate("traffic"), problem, remedy);
         }
     }

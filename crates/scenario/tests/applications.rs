@@ -7,6 +7,7 @@ use inprofile_core::units::{Duration, Time};
 use inprofile_scenario::Scenario;
 use inprofile_sim::engine;
 use inprofile_sim::outcome::Outcome;
+use inprofile_sim::tcp::control::Kind;
 
 /// A dumbbell of 10 Mbit/s with a round trip of 40 ms, and these flows and keys of the link.
 fn run(link: &str, flows: &str, trace: bool) -> (Scenario, Outcome) {
@@ -107,6 +108,26 @@ fn video_takes_the_level_that_fits_and_stalls_where_none_does() {
     assert!(fits.downloads.iter().all(|d| d.asked.secs() >= first + 2.0 * f64::from(d.number) - 18.0 - 1e-9));
     let (_, stalls) = run("", &video(r#"lowest = "12 Mbit/s", highest = "12 Mbit/s", levels = 1"#), false);
     assert!(stalls.downloads.iter().filter(|d| d.stalled > Duration::ZERO).count() > 5);
+}
+
+/// Every control of the linux profile loads pages and video, as it asks for what comes next when all has arrived.
+#[test]
+fn applications_run_over_every_control_of_the_linux_profile() {
+    let controls = Kind::ALL.iter().map(|kind| kind.name()).chain(["cubic", "sack"]);
+    for name in controls {
+        let tcp = format!("tcp = {{ profile = \"linux\", congestion = \"{name}\" }}");
+        let web =
+            "count = 2\ntraffic = { kind = \"web\", connections = 2, objects = 20, object = \"30 kB\" }";
+        let (_, o) = run("", &format!("{web}\n{tcp}"), false);
+        let [page] = o.downloads.as_slice() else { panic!("{name}: {:?}", o.downloads) };
+        // 600 kB: half a second at the link's rate, and twenty round trips of 40 ms over two connections.
+        let took = page.completed.since(page.asked).secs();
+        assert!((0.5..2.5).contains(&took), "{name}: {took}");
+        let video = "traffic = { kind = \"video\", chunk = \"2 s\", lowest = \"500 kbit/s\", highest = \"4 Mbit/s\" }";
+        let (_, o) = run("", &format!("{video}\n{tcp}"), false);
+        assert!(o.downloads.len() > 15, "{name}: {}", o.downloads.len());
+        assert!(o.downloads.iter().all(|d| d.stalled == Duration::ZERO), "{name}");
+    }
 }
 
 #[test]

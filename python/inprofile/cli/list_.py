@@ -1,4 +1,4 @@
-"""`inprofile list`: every mechanism with what can be set."""
+"""`inprofile list`: every mechanism with what can be set, and TCP's congestion controls."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..mechanisms import Mechanism, Parameter, mechanisms
+from ..transports import Law, laws
 from .common import Json, Own, Refused, emit, guarded, show
 
 if TYPE_CHECKING:
@@ -21,25 +22,32 @@ _KINDS = {"marker": "Markers", "aqm": "Queue disciplines", "scheduler": "Schedul
 def list_(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]…", help="Mechanisms to list; default: all.", show_default=False),
+        typer.Argument(metavar="[NAME]…", help="What to list; default: all.", show_default=False),
     ] = None,
     mechanism: Own = None,
     json_: Json = False,
 ) -> None:
-    """List every marker, queue discipline and scheduler: parameters, units, bounds, defaults, source."""
+    """List every marker, queue discipline and scheduler: parameters, units, bounds, defaults, source.
+
+    TCP's congestion controls follow.
+    """
     every = mechanisms()
-    known = {m.name for m in every}
+    tcp = laws()
+    known = {m.name for m in every} | {law.name for law in tcp}
     for name in names or []:
         if name not in known:
-            raise Refused(f'no mechanism is called "{name}"; there are: {", ".join(sorted(known))}')
+            raise Refused(
+                f'no mechanism or control is called "{name}"; there are: {", ".join(sorted(known))}'
+            )
     chosen = [m for m in every if not names or m.name in names]
+    of_tcp = [law for law in tcp if not names or law.name in names]
     if json_:
-        emit({"mechanisms": [asdict(m) for m in chosen]})
+        emit({"mechanisms": [asdict(m) for m in chosen], "tcp": [asdict(law) for law in of_tcp]})
     else:
-        show(_layout(chosen))
+        show(_layout(chosen, of_tcp))
 
 
-def _layout(chosen: list[Mechanism]) -> Group:
+def _layout(chosen: list[Mechanism], of_tcp: list[Law]) -> Group:
     from rich.console import Group
     from rich.text import Text
 
@@ -54,6 +62,14 @@ def _layout(chosen: list[Mechanism]) -> Group:
             parts += [line for p in m.parameters for line in _parameter(p)]
         if of_kind:
             parts.append(Text())
+    if of_tcp:
+        parts.append(Text("TCP (set in [tcp], or of a group of flows)", style="bold underline"))
+    for law in of_tcp:
+        parts.append(Text.assemble("\n", (law.name, "bold"), f": {law.summary}"))
+        parts.append(Text(f"Source: {law.source}", style="dim"))
+        parts.append(Text.assemble("  ", (law.written, "cyan")))
+    if of_tcp:
+        parts.append(Text())
     return Group(*parts[:-1])
 
 

@@ -153,3 +153,123 @@ impl Law for Prague {
         Some(TRAIN)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A connection in congestion avoidance whose window is acknowledged segment by segment.
+    struct Bench {
+        prague: Prague,
+        window: Window,
+        now: f64,
+        una: u32,
+    }
+
+    impl Bench {
+        fn new(cwnd: f64) -> Bench {
+            Bench { prague: Prague::default(), window: Window { cwnd, ssthresh: cwnd }, now: 0.0, una: 1 }
+        }
+
+        /// A round trip of `rtt` in which the first so many segments are marked.
+        fn round(&mut self, rtt: f64, marked: u32) {
+            let flight = self.window.cwnd as u32;
+            for i in 0..flight {
+                self.now += rtt / f64::from(flight);
+                self.una += 1;
+                let sample = Sample {
+                    now: self.now,
+                    delivered: 1,
+                    marked: u32::from(i < marked),
+                    lost: 0,
+                    rtt: Some(rtt),
+                    srtt: rtt,
+                    prior_in_flight: flight,
+                    in_flight: flight - 1,
+                    una: self.una,
+                    next: self.una + flight - 1,
+                    advanced: true,
+                    limited: true,
+                    phase: Phase::Open,
+                    rate: None,
+                };
+                assert!(self.prague.acknowledged(&sample, &mut self.window));
+            }
+        }
+
+        fn rounds(&mut self, n: u32, rtt: f64) {
+            (0..n).for_each(|_| self.round(rtt, 0));
+        }
+    }
+
+    /// draft-briscoe-iccrg-prague-congestion-control-04 §2.3.2: the average stays at 1 until a mark is seen, so the first halves the
+    /// window (§2.4.2); then it is the moving average, and a window of marks reduces once.
+    #[test]
+    fn the_first_mark_halves_the_window() {
+        let mut b = Bench::new(40.0);
+        b.rounds(20, 0.05);
+        assert_eq!(b.prague.alpha, 1.0);
+        let before = b.window.cwnd;
+        b.round(0.05, 5);
+        // Half, and a little for the unmarked (§2.4.3).
+        assert!(
+            (b.window.cwnd - before / 2.0 - 55.0 / (before / 2.0)).abs() < 0.5,
+            "{} of {before}",
+            b.window.cwnd
+        );
+        b.rounds(30, 0.05);
+        assert!(b.prague.alpha < 0.2, "{}", b.prague.alpha);
+        let (before, alpha) = (b.window.cwnd, b.prague.alpha);
+        b.round(0.05, 1);
+        let law = before * (1.0 - alpha / 2.0);
+        assert!((b.window.cwnd - law - 1.0).abs() < 0.3, "{} for {law} + 1", b.window.cwnd);
+    }
+
+    /// draft-briscoe-iccrg-prague-congestion-control-04 §2.4.4: from 500 round trips after slow start on, a flow of 5 ms gains what
+    /// one of 25 ms does in rate, in the same time: a segment for each 25 ms of a window five times as large.
+    #[test]
+    fn short_round_trips_give_no_advantage() {
+        let gain = |rtt: f64, rounds: u32| {
+            let mut b = Bench::new(50.0);
+            b.prague.rounds = rounds;
+            let n = (1.0 / rtt).round() as u32;
+            b.rounds(n, rtt);
+            // Segments a second, gained in a second.
+            (b.window.cwnd - 50.0) / rtt
+        };
+        assert!((gain(0.025, 500) / 1600.0 - 1.0).abs() < 0.05);
+        assert!((gain(0.005, 500) / 1600.0 - 1.0).abs() < 0.05, "{}", gain(0.005, 500));
+        assert!(gain(0.005, 0) > 20.0 * 1600.0);
+        assert!((gain(0.05, 500) / 400.0 - 1.0).abs() < 0.05);
+    }
+
+    /// §2.4.4: nor does it reduce its window, or average, more often than once in 25 ms.
+    #[test]
+    fn reductions_are_a_virtual_round_trip_apart() {
+        let mut b = Bench::new(50.0);
+        b.prague.rounds = 500;
+        b.prague.alpha = 0.2;
+        b.round(0.005, 1);
+        let after = b.window.cwnd;
+        (0..4).for_each(|_| b.round(0.005, 1));
+        assert!(b.window.cwnd > after, "{} from {after}", b.window.cwnd);
+        b.rounds(1, 0.005);
+        b.round(0.005, 1);
+        assert!(b.window.cwnd < 0.95 * after, "{} from {after}", b.window.cwnd);
+    }
+
+    /// draft-briscoe-iccrg-prague-congestion-control-04 §2.4.1: a loss halves, whatever the average; §2.5.1 and §2.5.2: the window over a round
+    /// trip, twice that in slow start, in trains of a quarter of a millisecond. RFC 9331 §4.3: not below two segments for marks.
+    #[test]
+    fn losses_rates_and_the_least_window() {
+        let mut b = Bench::new(2.5);
+        b.prague.alpha = 0.1;
+        assert_eq!(b.prague.reduce(Cause::Loss, 40.0, 40.0), 20.0);
+        let rate = |cwnd, ssthresh| b.prague.pacing_rate(&Window { cwnd, ssthresh }, 0.05);
+        assert_eq!((rate(40.0, 40.0), rate(40.0, f64::INFINITY)), (Some(800.0), Some(1600.0)));
+        assert_eq!(b.prague.train(), Some(1.0 / 4096.0));
+        b.prague.alpha = 1.0;
+        (0..20).for_each(|_| b.round(0.05, 2));
+        assert!(b.window.cwnd >= 2.0 && b.window.cwnd < 3.0, "{}", b.window.cwnd);
+    }
+}

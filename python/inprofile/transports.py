@@ -1,0 +1,95 @@
+"""TCP's congestion controls and laws of loss recovery: what each is, its source, and how to ask for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .mechanisms import schema
+
+__all__ = ["Law", "laws"]
+
+
+@dataclass(frozen=True)
+class Law:
+    """A congestion control, or a law that a sender follows."""
+
+    name: str
+    """Its name; of a congestion control, the word in an experiment file."""
+    summary: str
+    """What it does, in a sentence."""
+    source: str
+    """Where it comes from."""
+    written: str
+    """What asks for it in `[tcp]`."""
+
+
+def _control(name: str, summary: str, source: str, profile: str | None = None) -> Law:
+    word = f'congestion = "{name}"'
+    return Law(name, summary, source, f'profile = "{profile}", {word}' if profile else word)
+
+
+_CONTROLS = (
+    _control("reno", "Fast retransmit and fast recovery; half the window after a loss.", "RFC 5681"),
+    _control("newreno", "Recovery lasts until all outstanding at its start is acknowledged.", "RFC 6582"),
+    _control("sack", "Recovery by selective acknowledgements, growth as Reno's.", "RFC 2018, RFC 6675"),
+    _control("cubic", "The window is a cubic function of the time since the last loss.", "RFC 9438"),
+    _control("dctcp", "The window goes down by half the share of marked packets.", "RFC 8257", "linux"),
+    _control(
+        "prague",
+        "DCTCP for the Internet: L4S traffic, ECT(1), paced, independent of short round trips.",
+        "draft-briscoe-iccrg-prague-congestion-control, RFC 9331",
+        "linux",
+    ),
+    _control(
+        "bbr",
+        "A model of the path's rate and round-trip time sets rate and window.",
+        "draft-ietf-ccwg-bbr",
+        "linux",
+    ),
+    _control("ledbat", "Gives way to other traffic as soon as a queue builds up.", "RFC 6817", "linux"),
+)
+
+_LAWS = (
+    Law(
+        "rack",
+        "A packet is lost when one sent later has arrived; probes for lost tails.",
+        "RFC 8985",
+        'profile = "linux"',
+    ),
+    Law(
+        "prr",
+        "The window goes down in proportion to what arrives during recovery.",
+        "RFC 6937, RFC 9937",
+        'profile = "linux"',
+    ),
+    Law(
+        "hystart",
+        "Slow start ends before it overflows the queue.",
+        "Ha and Rhee 2011, as Linux has it",
+        'profile = "linux", congestion = "cubic"',
+    ),
+    Law(
+        "pacing",
+        "Packets leave at a rate, in trains of about a millisecond.",
+        "Linux",
+        'profile = "linux", pacing = true',
+    ),
+    Law("ecn", "Packets are marked instead of dropped, and marks are echoed.", "RFC 3168", "ecn = true"),
+    Law(
+        "accurate_ecn",
+        "Each acknowledgement tells how many packets were marked.",
+        "RFC 9768",
+        'profile = "linux", ecn = true, accurate_ecn = true',
+    ),
+)
+
+
+def laws() -> list[Law]:
+    """The congestion controls that an experiment file may name, then the laws that profiles and keys choose.
+
+    >>> [law.source for law in laws() if law.name == "cubic"]
+    ['RFC 9438']
+    """
+    keys = schema()["properties"]["tcp"]["properties"]
+    known = keys["congestion"]["enum"]
+    return [c for c in _CONTROLS if c.name in known] + list(_LAWS)
