@@ -27,6 +27,7 @@ from inprofile.suite.contestants import _scaled, left_out, settings
 from inprofile.suite.ellipse import ellipse
 from inprofile.suite.matrix import Matrix, Point, periods
 from inprofile.suite.measure import _TITLES, better, title
+from inprofile.suite.page import _charts
 from inprofile.suite.published import Published, Source, published
 from inprofile.suite.scenarios import Phase
 
@@ -277,6 +278,22 @@ def test_the_command_says_what_it_would_run(capsys: pytest.CaptureFixture[str]) 
         main(["suite", "rfc2544"])
     assert left.value.code == 2
     assert "write rfc7928" in capsys.readouterr().err
+
+
+def test_no_chart_takes_anothers_place() -> None:
+    made = plan(aqms=["codel"], scenarios=["capacity-slow", "mix"])
+    seeds = tuple(range(1, made.seeds + 1))
+    figures = {name: np.ones(len(seeds)) for name in ("goodput", "excess", "time:delay:1", "time:goodput:1")}
+    suite = Suite(made, {cell: Measures(seeds, figures, {}) for cell in made.work})
+    charts: dict[str, object] = {}
+    shown = [
+        view["name"]
+        for d in made.definitions
+        for view in _charts(suite, d, [c.title for c in made.contestants], charts)  # type: ignore[arg-type]
+    ]
+    assert "capacity-slow-goodput-time" in shown
+    assert "mix-of-voice" in shown
+    assert len(shown) == len(set(shown)) == len(charts)
 
 
 def test_a_map_has_every_pair_at_every_rate_and_round_trip() -> None:

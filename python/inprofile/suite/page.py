@@ -377,9 +377,9 @@ def _charts(
         name = f"{definition.id}-{variant}".strip("-").replace(" ", "")
         of = f", {_variant(suite, definition, variant)}" if variant else ""
         for group in definition.groups if definition.each else ():
-            charts[f"{name}-{group}"] = _trade_off(suite, entries, titles, group)
+            charts[f"{name}-of-{group}"] = _trade_off(suite, entries, titles, group)
             yield {
-                "name": f"{name}-{group}",
+                "name": f"{name}-of-{group}",
                 "title": f"Goodput over delay in excess of the path's, {group}{of}",
                 "text": "of this class of traffic alone",
             }
@@ -417,9 +417,9 @@ def _charts(
                 ("delay", 1e3, "queueing delay (ms)"),
                 ("goodput", 1e-6, "goodput (Mbit/s)"),
             ):
-                charts[f"{name}-{what}"] = _over_time(suite, entries, titles, what, factor, y)
+                charts[f"{name}-{what}-time"] = _over_time(suite, entries, titles, what, factor, y)
                 yield {
-                    "name": f"{name}-{what}",
+                    "name": f"{name}-{what}-time",
                     "title": f"{y.partition(' (')[0].capitalize()} over time",
                     "text": "mean over the seeds, second by second",
                 }
