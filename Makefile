@@ -12,7 +12,7 @@ needs = @command -v $(1) >/dev/null || { echo "$(2)" >&2; exit 1; }
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce compare atlas renew test soak soak-ns2 ns2 fuzz attack trial deb monitoring wire clock lint test-rust test-python bench cost profile validate validate-live validate-linux docs laws wheel requirements clean
+.PHONY: help build reproduce compare atlas renew test soak soak-ns2 ns2 fuzz attack trial deb monitoring wire clock lint test-rust test-python test-page bench cost profile validate validate-live validate-linux docs laws wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -42,8 +42,8 @@ lint: $(VENV)/.built $(PAGE)
 	@cargo fmt --all --check
 	@cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	$(say) "Python: format, lints and types"
-	@$(BIN)/ruff format --quiet --check python docs validation benches packaging
-	@$(BIN)/ruff check --quiet python docs validation benches packaging
+	@$(BIN)/ruff format --quiet --check python docs validation benches packaging web/test
+	@$(BIN)/ruff check --quiet python docs validation benches packaging web/test
 	@$(BIN)/mypy
 	@MYPYPATH=benches/race $(BIN)/mypy benches/race
 	@MYPYPATH=validation $(BIN)/mypy validation
@@ -55,6 +55,12 @@ test-rust: $(VENV)/.built
 	$(call needs,ip,iproute2 is missing; tests between namespaces make their devices with it: apt-get install iproute2)
 	$(say) "Rust: tests"
 	@cargo test --quiet --locked --workspace --exclude inprofile-python
+
+test-page: build $(VENV)/.page ## Try the page of inprofile view in Chromium, at two widths, light and dark (as root it installs what is missing; a minute)
+	@command -v chromium >/dev/null || { echo "chromium is missing: apt-get install chromium"; \
+		test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; }
+	$(say) "Page: in Chromium; pictures in target/page"
+	@$(BIN)/pytest --quiet --capture=no web/test
 
 test-python: $(VENV)/.built $(PAGE)
 	$(say) "Python: tests"
@@ -207,9 +213,11 @@ requirements: $(VENV)/.packages ## Renew requirements*.txt from pyproject.toml
 			--no-emit-index-url --no-emit-find-links --custom-compile-command "make requirements" \
 			$${kind:+--group tools} pyproject.toml -o requirements$$kind.txt; \
 	done
-	@target/uv/bin/uv pip compile --quiet --python-version 3.11 --upgrade --generate-hashes \
-		--no-emit-index-url --no-emit-find-links --custom-compile-command "make requirements" \
-		--constraint requirements-dev.txt --group docs -o requirements-docs.txt
+	@for kind in docs page; do \
+		target/uv/bin/uv pip compile --quiet --python-version 3.11 --upgrade --generate-hashes \
+			--no-emit-index-url --no-emit-find-links --custom-compile-command "make requirements" \
+			--constraint requirements-dev.txt --group $$kind -o requirements-$$kind.txt; \
+	done
 
 clean: ## Remove everything that was made
 	rm -rf $(VENV) target dist web/node_modules python/inprofile/view/page .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -225,6 +233,11 @@ $(VENV)/.packages: requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; say which: make PYTHON=python3.12")'
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install --no-compile --require-hashes -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/.page: $(VENV)/.packages requirements-page.txt
+	$(say) "Packages of the page's tests"
+	@$(PIP) install --no-compile --require-hashes -r requirements-page.txt
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.packages requirements-docs.txt

@@ -52,6 +52,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     SHORT.run([1]).write(place / "old")
     manifest = place / "old" / "inprofile.json"
     manifest.write_text(manifest.read_text().replace('"format": 2', '"format": 1'))
+    (place / "strange").mkdir()
+    # A manifest whose digest fits, but which is of another kind.
+    about = json.loads((place / "a" / "run" / "inprofile.json").read_text())
+    (place / "strange" / "inprofile.json").write_text(json.dumps({**about, "effective": []}))
     (place / "notes").mkdir()
     (place / "notes" / "readme.txt").write_text("nothing here")
     return place
@@ -110,6 +114,7 @@ def test_the_list_has_everything_and_says_what_is_broken(server: Server) -> None
         "a/run": "run",
         "old": "broken",
         "rates": "sweep",
+        "strange": "broken",
         "torn": "broken",
     }
     assert entries["torn"]["problem"] == "not whole: flows.parquet missing"
@@ -360,17 +365,17 @@ def test_a_sweep_and_its_curves(server: Server, folder: Path) -> None:
     assert [figures[curve[k]][1] for k in ("mean", "lo", "hi", "n")] == [e.mean, *e.ci95, e.n]
     total = SHORT.run([1, 2]).contracts.total
     assert metrics["contracts_kept"][2:].mean() == pytest.approx(total.kept.mean)
-    assert metrics["worst_assurance"][2:].min() == pytest.approx(total.worst)
+    assert metrics["assurance_worst"][2:].min() == pytest.approx(total.worst)
 
 
 def test_what_is_left_of_a_torn_sweep_is_shown(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder / "rates", tmp_path / "rates")
-    part = next((tmp_path / "rates" / "flows").glob("*.parquet"))
+    part = next((tmp_path / "rates" / "metrics").glob("*.parquet"))
     part.write_bytes(part.read_bytes()[:100])
-    found, _ = Server(tmp_path).get("sweep", id="rates")
-    assert found["problems"][0].startswith("flows/part-00000.parquet cannot be read")
-    assert "goodput" in {m["name"] for m in found["metrics"]}
-    assert "contracts_kept" not in {m["name"] for m in found["metrics"]}
+    found, arrays = Server(tmp_path).get("sweep", id="rates")
+    assert found["problems"][0].startswith("metrics/part-00000.parquet cannot be read")
+    assert (found["metrics"], arrays[found["seed"]].tolist()) == ([], [])
+    assert found["settings"] == 2
 
 
 def test_results_keep_their_text(folder: Path) -> None:

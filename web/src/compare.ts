@@ -93,11 +93,12 @@ export async function compare({ root, query, signal }: Place): Promise<void> {
         x: { title: "time (s)", min: 0, max: end || 1 },
         y: { title: unit || panel.title, min: 0, max: (most / factor) * 1.05 || 1 },
         lines: panel.lines.map((line) => ({ name: line.name, colour: colour(line.n), dash: panel.lines.length <= FEW ? dash(line.n) : [], xs: line.t, ys: Array.from(line.v, (v) => (Number.isNaN(v) ? null : v / factor)) })),
+        legend: Math.max(...shown.map((other) => other.panel?.lines.length ?? 0)),
         origin: originOf(one.run, one.seed),
         name: [panel.title, one.label, `seed ${one.seed}`, one.run.digest.slice(0, 8)],
       };
       const drawing = h("div", { class: "svg", role: "img", "aria-label": `${panel.title}: ${one.label}` });
-      drawing.innerHTML = linesSvg(picture, false);
+      drawing.innerHTML = linesSvg(picture, 420);
       put(space, h("figure", {}, h("figcaption", {}, h("h3", {}, h("a", { href: address("run", { id: one.id, tab: "series", seed: one.seed }) }, one.label)), pictureMenu(() => picture)), drawing));
     }
   };

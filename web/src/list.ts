@@ -38,7 +38,12 @@ export async function list({ root, query }: Place): Promise<void> {
     keep({ ids: [...chosen].join("|") });
   };
   const link = (entry: Entry): Node =>
-    entry.kind === "broken" ? h("span", {}, entry.title) : h("a", { href: address(entry.kind, { id: entry.id }) }, entry.title);
+    h(
+      "span",
+      {},
+      entry.kind === "broken" ? entry.title : h("a", { href: address(entry.kind, { id: entry.id }) }, entry.title),
+      entry.problem ? h("small", { class: entry.kind === "broken" ? "note bad" : "note part" }, entry.problem) : null,
+    );
   const tick = (entry: Entry): Node | string =>
     entry.kind === "run"
       ? h("input", {
@@ -59,12 +64,12 @@ export async function list({ root, query }: Place): Promise<void> {
     { head: "Schemes", value: (e) => (e.schemes ?? []).join(" + ") || (e.keys ?? []).join(", ") || null },
     { head: "Flows", value: (e) => e.flows ?? null, numeric: true },
     { head: "Runs", value: (e) => e.runs ?? null, show: (e) => (e.runs ?? "–").toLocaleString("en"), numeric: true },
-    { head: "Note", value: (e) => e.problem, show: (e) => (e.problem ? h("span", { class: e.kind === "broken" ? "bad" : "part" }, e.problem) : "") },
     { head: "Compare", value: (e) => (chosen.has(e.id) ? 0 : 1), show: tick },
   ];
   const count = h("span", { class: "muted" });
   const table = new Table(columns, entries, {
     caption: "Results",
+    text: (e) => [e.title, e.id, e.kind, ...(e.schemes ?? []), ...(e.keys ?? []), e.problem].join(" "),
     rowClass: (e) => e.kind,
     changed: (n) => {
       count.textContent = `${n.toLocaleString("en")} of ${entries.length.toLocaleString("en")}`;

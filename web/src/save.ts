@@ -31,6 +31,8 @@ export interface LinePicture extends Base {
   x: { title: string; min: number; max: number; words?: readonly string[] };
   y: { title: string; min: number; max: number };
   lines: SavedLine[];
+  /** Room for so many names, so that pictures side by side are alike; default: as many as lines. */
+  legend?: number;
 }
 
 /** A picture that is drawn as SVG on the page, with the table behind it. */
@@ -43,7 +45,7 @@ export interface DrawnPicture extends Base {
 
 export type Picture = LinePicture | DrawnPicture;
 
-const WIDTH = 760;
+const SAVED_WIDTH = 760;
 const HEIGHT = 400;
 
 export function escapeXml(text: string): string {
@@ -62,10 +64,13 @@ export function ticks(min: number, max: number, room: number): number[] {
   return made;
 }
 
-/** Lines as SVG in the present colours; on the page the title stands above it already. */
-export function linesSvg(picture: LinePicture, titled = true): string {
+/** Lines as SVG in the present colours; on the page, in its width, without the title that stands above it already. */
+export function linesSvg(picture: LinePicture, shownIn?: number): string {
+  const titled = shownIn === undefined;
+  const WIDTH = shownIn ?? SAVED_WIDTH;
+  const columns = Math.max(1, Math.floor((WIDTH - 14) / 184));
   const style = look();
-  const rows = Math.ceil(picture.lines.length / 4);
+  const rows = Math.ceil((picture.legend ?? picture.lines.length) / columns);
   const shown = Math.min(rows, 6);
   const above = titled ? 40 : 16;
   const box = { left: 62, right: WIDTH - 14, top: above + 18 * shown, bottom: HEIGHT - 62 + 18 * shown };
@@ -80,9 +85,9 @@ export function linesSvg(picture: LinePicture, titled = true): string {
     `<rect width="100%" height="100%" fill="${style.back}"/>`,
     titled ? `<text x="14" y="22" font-size="15" font-weight="600" fill="${style.text}">${escapeXml(picture.title)}</text>` : "",
   ];
-  picture.lines.slice(0, shown * 4).forEach((line, i) => {
-    const lx = 14 + (i % 4) * 184;
-    const ly = above + 2 + 18 * Math.floor(i / 4);
+  picture.lines.slice(0, shown * columns).forEach((line, i) => {
+    const lx = 14 + (i % columns) * 184;
+    const ly = above + 2 + 18 * Math.floor(i / columns);
     const name = line.name.length > 24 ? `${line.name.slice(0, 23)}…` : line.name;
     parts.push(`<path d="M${lx} ${ly - 4}h24" ${stroke(line)}/><text x="${lx + 30}" y="${ly}" fill="${style.text}">${escapeXml(name)}</text>`);
   });
@@ -90,7 +95,7 @@ export function linesSvg(picture: LinePicture, titled = true): string {
     parts.push(`<path d="M${box.left} ${f(py(v))}H${box.right}" stroke="${style.line}"/><text x="${box.left - 6}" y="${f(py(v) + 4)}" text-anchor="end" fill="${style.muted}">${number(v, 5)}</text>`);
   }
   const words = x.words;
-  for (const v of words ? words.map((_, i) => i) : ticks(x.min, x.max, 8)) {
+  for (const v of words ? words.map((_, i) => i) : ticks(x.min, x.max, WIDTH / 95)) {
     const label = words ? words[v]! : number(v, 6);
     parts.push(`<path d="M${f(px(v))} ${box.bottom}v4" stroke="${style.muted}"/><text x="${f(px(v))}" y="${box.bottom + 18}" text-anchor="middle" fill="${style.muted}">${escapeXml(label)}</text>`);
   }
@@ -106,7 +111,7 @@ export function linesSvg(picture: LinePicture, titled = true): string {
         const lo = line.lo[i];
         const hi = line.hi[i];
         if (lo === null || lo === undefined || hi === null || hi === undefined) continue;
-        parts.push(`<path d="M${f(px(line.xs[i]!))} ${f(py(lo))}V${f(py(hi))}" stroke="${line.colour}" stroke-opacity=".6"/>`);
+        parts.push(`<path d="M${f(px(line.xs[i]!))} ${f(py(lo))}V${f(py(hi))}" stroke="${line.colour}" stroke-opacity="${picture.lines.length > 4 ? 0.25 : 0.6}"/>`);
       }
     }
     parts.push(`<path d="${pathOf(line, px, py, x.min, x.max)}" fill="none" stroke-linejoin="round" ${stroke(line)}/>`);

@@ -52,7 +52,7 @@ const TABS: readonly [string, string][] = [
   ["surface", "Surface"],
   ["origin", "Provenance"],
 ];
-const SHOWN = ["contracts_kept", "worst_assurance", "best_effort", "goodput", "fi", "utilisation", "delay_mean", "loss_in", "loss_out"];
+const SHOWN = ["contracts_kept", "assurance_worst", "best_effort", "goodput", "fi", "utilisation", "delay_mean", "loss_in", "loss_out"];
 
 export async function sweep(place: Place): Promise<void> {
   const { root, query } = place;
@@ -140,7 +140,7 @@ async function curves({ root, query, signal }: Place, found: Packed<Sweep>): Pro
   const set = (changes: Record<string, string>): void => {
     location.hash = address("sweep", { ...query, tab: "curves", ...changes });
   };
-  const space = h("div", { class: "multiples" });
+  const space = h("div", { class: facet ? "multiples" : "" });
   put(
     root,
     h(
@@ -200,7 +200,7 @@ async function curves({ root, query, signal }: Place, found: Packed<Sweep>): Pro
       };
       const figure = h("figure", { class: "panel drawn" }, h("figcaption", {}, h("h3", {}, title), pictureMenu(() => picture)));
       const drawing = h("div", { class: "svg", role: "img", "aria-label": `${title} along ${xAxis.short}; the table of runs has its figures.` });
-      drawing.innerHTML = linesSvg(picture, false);
+      drawing.innerHTML = linesSvg(picture, Math.min(760, space.clientWidth || innerWidth - 40));
       put(
         figure,
         drawing,

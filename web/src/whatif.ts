@@ -2,7 +2,7 @@
 
 import { get, isFile, post, Refused, type Packed } from "./api";
 import { fresh, h, put, tell } from "./dom";
-import { number, quantity, scale } from "./format";
+import { number, quantity } from "./format";
 import { over, panels, usual } from "./panels";
 import { choice, notInFile, problem, type Place, type Provenance } from "./parts";
 import type { Figures } from "./run";
@@ -96,7 +96,11 @@ export async function whatIf(place: Place, head: Provenance & { id: string; sett
         root.dataset["drawn"] = String(Math.round(took));
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
-        if (error.status !== 409) {
+        if (error.status === 409) {
+          // Another tab's run ended this one.
+          await new Promise((done) => setTimeout(done, 100));
+          again = true;
+        } else {
           wrong.textContent = error.message;
           wrong.hidden = false;
           status.textContent = "What is drawn is the last that could run.";
@@ -228,7 +232,6 @@ function drawBars(root: HTMLElement, was: Answer, is: Answer): void {
   const old = new Map(rowsOf(was).map((row) => [row.name, row.is]));
   const rows = made.map((row) => ({ ...row, was: was === is ? null : (old.get(row.name) ?? null) }));
   const most = Math.max(1, ...rows.flatMap((row) => [row.is, row.contract ?? 0, row.was ?? 0]));
-  const [factor, unit] = scale("bit/s", most);
   const width = (x: number): string => `${((100 * x) / most).toFixed(2)}%`;
   const kept = rows.filter((row) => row.contract !== null && row.is >= row.contract).length;
   const sold = rows.filter((row) => row.contract !== null).length;
@@ -252,7 +255,7 @@ function drawBars(root: HTMLElement, was: Answer, is: Answer): void {
         put(bar, mark);
       }
       const against = row.contract === null ? "" : ` of ${quantity(row.contract, "bit/s", 3)} ${good ? "✓" : "✗"}`;
-      return h("div", { class: "bar-row" }, h("span", { class: "name" }, row.name), bar, h("span", { class: "n" }, `${number(row.is / factor, 3)} ${unit}${against}`));
+      return h("div", { class: "bar-row" }, h("span", { class: "name" }, row.name), bar, h("span", { class: "n" }, `${quantity(row.is, "bit/s", 3)}${against}`));
     }),
     h("p", { class: "muted key" }, h("i", { class: "contract" }), " contract", was === is ? "" : h("span", {}, h("i", { class: "was" }), " before")),
   );

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import webbrowser
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .common import Open, Own, guarded, say
+from .common import Json, Open, Own, emit, guarded, say
 
 
 @guarded
@@ -34,6 +35,7 @@ def view(
         ),
     ] = None,
     mechanism: Own = None,
+    json_: Json = False,
 ) -> None:
     """Show runs and sweeps in a browser: series, packets, what-if."""
     from ..view import Folder, listen, serve
@@ -44,13 +46,20 @@ def view(
     found = Folder(folder)
     if export is not None:
         left_out = write(found, export, page)
+        if json_:
+            emit({"file": str(export), "left_out": left_out})
+            return
         say(f"Written to {export}: open it in any browser. It has no what-if: nothing runs there.")
         for what in left_out:
             say(f"Left out: {what}")
         return
 
     def ready(address: str) -> None:
-        say(f"{folder} is shown at\n  {address}\nCtrl-C ends it.")
+        if json_:
+            emit({"address": address})
+            sys.stdout.flush()
+        else:
+            say(f"{folder} is shown at\n  {address}\nCtrl-C ends it.")
         if open_:
             webbrowser.open(address)
 

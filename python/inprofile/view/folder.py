@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,6 +72,8 @@ class Folder:
             raise FileNotFoundError(f"{place}: {what}")
         self._listed: dict[str, tuple[tuple[int, ...], Entry]] = {}
         self._tables: dict[tuple[str, str, int], pa.Table] = {}
+        # The server answers several questions at a time.
+        self._lock = threading.RLock()
         if not self.entries():
             raise NoResults(
                 f"{place} holds no results: give the folder that run --out or sweep --out has written,"
@@ -79,6 +82,10 @@ class Folder:
 
     def entries(self) -> list[Entry]:
         """Everything that is there now, by place; what has not changed is not read again."""
+        with self._lock:
+            return self._look()
+
+    def _look(self) -> list[Entry]:
         found = {}
         for place, names in _candidates(self.place):
             id_ = str(place.relative_to(self.place))
@@ -104,6 +111,11 @@ class Folder:
         if entry.kind != "run":
             raise Unknown(f"{id_} is no result of a run: {entry.problem or entry.kind}")
         manifest = read_manifest(entry.place)
+        with self._lock:
+            return self._result(entry, manifest, tables)
+
+    def _result(self, entry: Entry, manifest: Mapping[str, Any], tables: Sequence[str]) -> Result:
+        id_ = entry.id
         stamp = (entry.place / MANIFEST).stat().st_mtime_ns
         missing = [name for name in tables if (id_, name, stamp) not in self._tables]
         for name, table in read_folder(entry.place, missing)[0].items():
@@ -182,7 +194,7 @@ def _entry(id_: str, place: Path, names: frozenset[str]) -> Entry:
             about = {"title": json.loads(read_file(place / UNFINISHED, LARGEST_MANIFEST))["title"]}
             raise ResultError("an interrupted run: the command that began it goes on from there")
         return _run(id_, place, names)
-    except (ResultError, OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         known = locals().get("about", {"title": place.name})
         text = str(error).replace(str(place), id_)
         return Entry(id_, "broken", place, text or repr(error), known)

@@ -221,6 +221,8 @@ def _answered(answer: Callable[[], bytes]) -> Response:
         return JSONResponse({"error": visible(str(error.args[-1] if error.args else error))}, 404)
     except (ResultError, whatif.TooMuch, MechanismError) as error:
         return JSONResponse({"error": visible(str(error))}, 422)
+    except OSError as error:
+        return JSONResponse({"error": visible(f"{error.filename or ''}: {error.strerror or error}")}, 422)
     except (LookupError, ValueError, TypeError) as error:
         return JSONResponse({"error": visible(f"{type(error).__name__}: {error}")}, 400)
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..stats import SHARE, estimate
-from ..summary import bounds_of
+from ..contracts import figure_over_runs
 from ..sweeps.axes import column_of
 from ..sweeps.dataset import part_files
 from ..sweeps.result import short_keys
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["curve", "sweep"]
 
 Array = NDArray[np.float64]
-#: What follows from the flows of a run; see `inprofile.contracts`.
-DERIVED = {"contracts_kept": "1", "worst_assurance": "1", "best_effort": "bit/s"}
 
 
 def sweep(folder: Folder, id_: str) -> bytes:
@@ -90,8 +87,7 @@ def curve(folder: Folder, id_: str, metric: str) -> bytes:
     for setting, value in zip(runs.setting[there].astype(int).tolist(), values[there].tolist(), strict=True):
         by.setdefault(setting, []).append(value)
     for setting, xs in by.items():
-        bounds = SHARE if metric == "contracts_kept" else bounds_of(metric, xs)
-        found = estimate(xs, bounds)
+        found = figure_over_runs(metric, xs)
         mean[setting], count[setting] = found.mean, found.n
         if found.ci95 is not None:
             lo[setting], hi[setting] = found.ci95
@@ -137,45 +133,6 @@ class _Runs:
             column = np.full(len(self.setting), np.nan)
             column[run[own]] = values[own].astype(float)
             self.metrics[name] = (units[int(np.argmax(own))], column)
-        self._contracts(place)
-
-    def _contracts(self, place: Path) -> None:
-        """Contracts kept in each run, as `inprofile.contracts` has it."""
-        names = ["setting", "seed", "contract", "throughput", "traffic", "dropped"]
-        flows = self._read(place, "flows", names)
-        if flows is None or not flows.num_rows:
-            return
-        contract, got, dropped = (
-            flows[c].to_numpy(zero_copy_only=False).astype(float)
-            for c in ("contract", "throughput", "dropped")
-        )
-        traffic = np.asarray(flows["traffic"].to_pylist(), dtype=object)
-        free = np.isnan(contract)
-        promised = np.where(traffic == "transfer", np.nan, contract)
-        has = np.isfinite(promised)
-        less = np.isin(traffic, ("cbr", "on_off")) & (dropped == 0)
-        kept = has & ((got >= promised) | less)
-        setting, seed = flows["setting"].to_numpy().astype(np.int64), flows["seed"].to_numpy()
-        new = np.ones(len(setting), dtype=bool)
-        new[1:] = (setting[1:] != setting[:-1]) | (seed[1:] != seed[:-1])
-        starts = np.flatnonzero(new)
-        if len(starts) != len(self.setting) or not np.array_equal(setting[new], self.setting):
-            self.problems.append("flows and metrics are not of the same runs: contracts are left out")
-            return
-        n = np.add.reduceat(has.astype(float), starts)
-        if n.any():
-            with np.errstate(invalid="ignore", divide="ignore"):
-                share = np.add.reduceat(kept.astype(float), starts) / n
-                ratio = np.where(has, got / promised, np.inf)
-            worst = np.minimum.reduceat(ratio, starts)
-            self.metrics["contracts_kept"] = (DERIVED["contracts_kept"], share)
-            self.metrics["worst_assurance"] = (
-                DERIVED["worst_assurance"],
-                np.where(np.isfinite(worst), worst, np.nan),
-            )
-        if free.any():
-            rest = np.add.reduceat(np.where(free, got, 0.0), starts)
-            self.metrics["best_effort"] = (DERIVED["best_effort"], rest)
 
     def _read(self, place: Path, name: str, columns: list[str]) -> pa.Table | None:
         """The parts of a table that can be read; the others are problems."""

@@ -1,0 +1,214 @@
+"""The page in a browser: what it shows, does, says and saves. Times are printed, not judged."""
+
+from __future__ import annotations
+
+import csv
+import time
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from conftest import SHOTS, Tab
+from inprofile.view import Folder, export
+
+VIEWS = {
+    "list": "/",
+    "figures": "/run?id=rio",
+    "series": "/run?id=rio&tab=series",
+    "packets": "/run?id=rio&tab=packets&packet=310",
+    "whatif": "/run?id=ten&tab=whatif&set=links.bottleneck.queue.out.max_p%3D0.5",
+    "origin": "/run?id=rio&tab=origin",
+    "sweep": "/sweep?id=sweep",
+    "curves": "/sweep?id=sweep&tab=curves&metric=delay_mean&by=links.bottleneck.rate",
+    "surface": "/sweep?id=sweep&tab=surface",
+    "compare": "/compare?ids=rio%7Cdrop_tail",
+}
+#: Controls without a name that a screen reader could say, and pictures without words.
+NAMELESS = """() => {
+  const all = document.querySelectorAll('button, input, select, a, [role=img], [tabindex="0"]');
+  const label = (e) => e.getAttribute('aria-label') || e.getAttribute('aria-labelledby') || e.title;
+  const said = (e) => label(e) || e.textContent.trim();
+  return [...all].filter((e) => !said(e) && !e.labels?.length).map((e) => e.outerHTML.slice(0, 120));
+}"""
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_every_view_fits_and_is_named(
+    browser: Browser, address: str, name: str, width: int, scheme: str
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+    tab = Tab(context, address)
+    page = tab.open(VIEWS[name])
+    expect(page.locator("h1")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert page.evaluate(NAMELESS) == []
+    back = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert back == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(18, 21, 27)")
+    assert page.locator(".problem:visible").count() == 0
+    tab.shot(f"{name}-{width}-{scheme}")
+    context.close()
+    assert tab.wrong == []
+    assert {url.split("/")[2] for url in tab.asked if url.startswith("http")} == {address.split("/")[2]}
+
+
+def test_the_list_is_filtered_and_says_what_is_broken(tab: Tab) -> None:
+    page = tab.open("/")
+    expect(page.locator("tbody tr")).to_have_count(6)
+    expect(page.locator("tr.broken")).to_contain_text("flows.parquet missing")
+    page.get_by_label("Filter").fill("drop_tail")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    assert "find=drop_tail" in page.url
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    expect(page.locator("tbody tr")).to_have_count(1)
+
+
+def test_cursors_are_linked_and_keys_move_them(tab: Tab) -> None:
+    page = tab.open("/run?id=rio&tab=series")
+    plots = page.locator(".plot")
+    assert plots.count() == 3
+    plots.first.focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("Shift+ArrowRight")
+    expect(page.locator(".at").nth(1)).to_have_text("at 1 s")
+    expect(page.locator(".at").first).to_have_text("at 1 s")
+    expect(page.locator("#told")).to_contain_text("1 s: assured.0")
+    page.keyboard.press("+")
+    assert "from=" in page.url
+    page.keyboard.press("0")
+    assert "from=" not in page.url
+    first = page.locator(".line").first
+    first.click()
+    expect(first).to_have_attribute("aria-pressed", "false")
+
+
+def test_a_view_is_its_address(tab: Tab) -> None:
+    page = tab.open("/run?id=rio&tab=series&seed=2&panels=cwnd&flows=assured.3&from=10&to=20")
+    expect(page.locator(".panel")).to_have_count(1)
+    expect(page.locator(".line")).to_have_count(1)
+    expect(page.locator(".origin")).to_contain_text("seed 2")
+
+
+def test_what_if_follows_a_slider(tab: Tab) -> None:
+    page = tab.open("/run?id=rio&tab=whatif")
+    expect(page.locator(".status")).to_contain_text("Simulated in")
+    before = page.locator(".bar-row").first.inner_text()
+    slider = page.get_by_label("bottleneck out max_p", exact=True)
+    slider.focus()
+    for _ in range(12):
+        page.keyboard.press("PageUp")
+    expect(page.locator(".bar-of .was").first).to_be_visible()
+    expect(page.locator(".bar-row").first).not_to_have_text(before)
+    assert "set=links.bottleneck.queue.out.max_p" in page.url
+    expect(page.locator(".origin").first).to_contain_text("what if links.bottleneck.queue.out.max_p")
+    # What can't run says why, and the last picture stays.
+    page.get_by_label("bottleneck: out min_th, exactly").fill("50")
+    page.keyboard.press("Enter")
+    expect(page.locator(".problem")).to_contain_text("min_th (50 packets) is not below max_th (30 packets)")
+    assert page.locator(".panel").count() == 3
+    page.get_by_role("button", name="As it was", exact=True).click()
+    expect(page.locator(".problem")).to_be_hidden()
+    expect(page.locator(".bar-row").first).to_have_text(before, use_inner_text=True)
+
+
+def test_why_a_packet_was_dropped(tab: Tab) -> None:
+    page = tab.open("/run?id=rio&tab=packets")
+    page.get_by_label("Verdict").select_option("drop|early")
+    page.locator("button.link").first.click()
+    expect(page.locator(".way .dropped")).to_contain_text("What would have saved it")
+    expect(page.locator(".way .dropped")).to_contain_text("random number")
+    assert "packet=" in page.url
+
+
+def test_pictures_are_saved_under_their_names(tab: Tab, tmp_path: Path) -> None:
+    page = tab.open("/run?id=rio&tab=series&panels=cwnd")
+    for kind in ("SVG", "PNG", "CSV"):
+        with page.expect_download() as waiting:
+            page.get_by_role("button", name=kind).click()
+        saved = waiting.value
+        name = saved.suggested_filename
+        assert name.startswith("four-flows-with-a-contract-share-a-link-seed-1-")
+        assert name.endswith(f"-cwnd.{kind.lower()}")
+        saved.save_as(tmp_path / name)
+        data = (tmp_path / name).read_bytes()
+        if kind == "SVG":
+            assert data.startswith(b"<svg")
+            assert b"seed 1" in data
+        elif kind == "PNG":
+            assert data.startswith(b"\x89PNG")
+        else:
+            origin, *rows = data.decode().splitlines()
+            assert origin.startswith("# Four flows")
+            assert next(csv.reader(rows)) == ["line", "time (s)", "segments"]
+            assert len(rows) > 2000
+
+
+def test_a_file_to_send_needs_nobody(browser: Browser, folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "sent.html"
+    assert export(Folder(folder), file) == []
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 900})
+    tab = Tab(context, file.as_uri())
+    page = tab.open("/")
+    expect(page.locator(".notice")).to_contain_text("nothing can be run, so there is no what-if")
+    for view in ("series", "curves", "surface", "compare", "sweep", "figures"):
+        page = tab.open(VIEWS[view])
+        expect(page.locator("h1")).to_be_visible()
+        assert page.locator(".problem").count() == 0, view
+    page = tab.open(VIEWS["whatif"])
+    expect(page.locator(".notice")).to_contain_text("What if is not in a file that was sent")
+    assert {url for url in tab.asked if not url.startswith(("file:", "about:", "data:", "blob:"))} == set()
+    context.close()
+    assert tab.wrong == []
+
+
+def test_without_the_token_nobody_gets_in(browser: Browser, address: str) -> None:
+    page = browser.new_page()
+    answer = page.goto(address.split("?")[0])
+    assert answer is not None
+    assert answer.status == 403
+    page.close()
+
+
+def test_times(tab: Tab) -> None:
+    """Printed for whoever looks; a busy machine is not the page's fault."""
+
+    def painted(page: Page) -> float:
+        script = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN"
+        return float(page.evaluate(script))
+
+    page = tab.open("/")
+    print(f"\nfirst paint of the list: {painted(page):.0f} ms")
+    began = time.perf_counter()
+    page.evaluate("location.hash = '#/sweep?id=sweep'")
+    page.wait_for_selector(".sweep tbody tr")
+    print(f"a sweep of 1,000 runs listed after {1e3 * (time.perf_counter() - began):.0f} ms")
+    page = tab.open("/run?id=ten&tab=whatif")
+    page.wait_for_selector(".whatif[data-drawn], .view[data-drawn]")
+    drawn = []
+    slider = page.get_by_label("bottleneck out max_p", exact=True)
+    slider.focus()
+    for _ in range(10):
+        page.keyboard.press("PageUp")
+        page.wait_for_timeout(200)
+        drawn.append(int(page.locator(".view").get_attribute("data-drawn") or 0))
+    print(f"what if, 10 flows and 30 s: {min(drawn)} to {max(drawn)} ms from slider to picture")
+    page = tab.open("/run?id=fine&tab=series")
+    session = tab.context.new_cdp_session(page)
+    session.send("Performance.enable")
+
+    def busy() -> float:
+        found = session.send("Performance.getMetrics")["metrics"]
+        return float(next(m["value"] for m in found if m["name"] == "TaskDuration"))
+
+    page.locator(".plot").first.focus()
+    for what, keys in (("cursor", ["ArrowRight"] * 30), ("zoom", ["+", "0"] * 10)):
+        start = busy()
+        for key in keys:
+            page.keyboard.press(key)
+        page.wait_for_timeout(300)
+        print(
+            f"156,000 points, {what}: {1e3 * (busy() - start) / len(keys):.1f} ms of the page's thread a step"
+        )
+    assert SHOTS.is_dir()
