@@ -239,7 +239,9 @@ class Result:
 
     def __repr__(self) -> str:
         n = len(self.seeds)
-        return f"Result({self.title!r}, {n} seed{'s' * (n != 1)})\n{self.summary()}"
+        head = f"Result({self.title!r}, {n} seed{'s' * (n != 1)})\n{self.summary()}"
+        contracts = self.contracts
+        return f"{head}\n\n{contracts}" if contracts else head
 
     def _repr_html_(self) -> str:
         from html import escape

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import inprofile
 from inprofile.cli import app
-from inprofile.contracts import Contracts, shares_of_runs
+from inprofile.contracts import BY_RUN, Contracts, figure_over_runs, shares_of_runs
 from inprofile.explain import explain
 from inprofile.response import cubic, law_of, mathis
 from made import flow, result
@@ -73,6 +73,27 @@ def test_the_excess_is_split_between_all() -> None:
     shares = [float(row[-1].split()[0]) for row in (body[0], body[1], body[3])]
     assert sum(shares) == pytest.approx(100, abs=1.5)
     assert heading[0] == "contracts"
+
+
+def test_figures_of_each_run() -> None:
+    found = Contracts(THREE).by_run()
+    assert list(found) == list(BY_RUN)
+    assert found["contracts_kept"].tolist() == pytest.approx([1, 2 / 3, 2 / 3, 1])
+    assert found["all_contracts_kept"].tolist() == [1, 0, 0, 1]
+    assert found["assurance_worst"].tolist() == pytest.approx([1.0, 0.9, 0.8, 1.04])
+    assert found["best_effort"].tolist() == [40e3, 50e3, 60e3, 20e3]
+    assert found["excess_share"][0] == pytest.approx(100 / 140)
+    assert Contracts(THREE).worst_flows() == ["gold.1", "iron.0", "gold.0", "gold.0"]
+
+
+def test_shares_of_runs_have_exact_intervals_among_metrics() -> None:
+    kept = figure_over_runs("all_contracts_kept", [1.0] * 9 + [0.0])
+    assert kept.ci95 == shares_of_runs(9, 10)
+    assert figure_over_runs("goodput", [1e6, 2e6]).mean == 1.5e6
+
+
+def test_a_result_shows_its_contracts() -> None:
+    assert "runs, all kept" in repr(THREE)
 
 
 def test_a_flow_that_all_runs_kept_is_not_certain() -> None:
