@@ -127,10 +127,7 @@ def contracts(
             count=count,
         )
     found = as_json(answer)
-    try:
-        written = write(answer, place, found)
-    except RuntimeError as error:
-        raise Refused(visible(str(error))) from None
+    written = write(answer, place, found)
     if json_:
         emit({**found, "files": written})
     else:

@@ -29,7 +29,7 @@ __all__ = ["experiment_text", "router_text", "write"]
 def write(answer: Answer, out: Path, as_json: Mapping[str, Any]) -> dict[str, str]:
     """Write everything; what was written, and what `inprofiled` said of it where it is there.
 
-    Raises OSError where the disk refuses, RuntimeError where `inprofiled` refuses its file.
+    Raises OSError where the disk refuses.
     """
     from .figure import picture
 
@@ -41,17 +41,28 @@ def write(answer: Answer, out: Path, as_json: Mapping[str, Any]) -> dict[str, st
     found = {name: str(out / name) for name in ("best.toml", "inprofiled.toml", "safe.svg", "answer.json")}
     program = shutil.which("inprofiled")
     if program is not None:
-        _told(program, "check", router)
-        found["checked"] = f"inprofiled check {router}: accepted"
-        lines = _told(program, "export", "tc", router)
-        write_whole(out / "tc.sh", lines.encode())
-        found["tc.sh"] = str(out / "tc.sh")
+        found["checked"], lines = _of_the_router(program, router)
+        if lines is not None:
+            write_whole(out / "tc.sh", lines.encode())
+            found["tc.sh"] = str(out / "tc.sh")
     write_whole(out / "answer.json", (json.dumps({**as_json, "files": found}, indent=1) + "\n").encode())
     return found
 
 
+def _of_the_router(program: str, router: Path) -> tuple[str, str | None]:
+    """What the router's program says of its file, and the lines for tc where it takes it.
+
+    A mechanism may have no place in a router, one of one's own in Python for instance.
+    """
+    try:
+        _told(program, "check", router)
+        return f"inprofiled check {router}: accepted", _told(program, "export", "tc", router)
+    except RuntimeError as error:
+        return str(error), None
+
+
 def _told(program: str, *arguments: str | Path) -> str:
-    """What the router's program prints."""
+    """What the router's program prints. Raises RuntimeError where it refuses."""
     line = [program, *map(str, arguments)]
     done = subprocess.run(line, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode != 0:
