@@ -306,8 +306,10 @@ export class TimePlots {
   private point(shown: Shown, index: number): void {
     const { plot, panel } = shown;
     const i = Math.max(0, Math.min(plot.data[0].length - 1, index));
-    const left = plot.valToPos(plot.data[0][i]!, "x");
-    plot.setCursor({ left, top: plot.over.clientHeight / 2 });
+    // What the mouse does is passed on by uPlot; what the keys do is not.
+    for (const { plot: each } of this.shown) {
+      each.setCursor({ left: each.valToPos(plot.data[0][i]!, "x"), top: each.over.clientHeight / 2 });
+    }
     const said = panel.lines.slice(0, 8).map((line, j) => `${line.name} ${quantity((plot.data[j + 1]![i] ?? NaN) * shown.factor, panel.unit)}`);
     tell(`${number(plot.data[0][i]!, 6)} s: ${said.join(", ")}`);
   }

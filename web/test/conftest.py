@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 import inprofile
 from inprofile.view import Folder, listen, serve
 from inprofile.view.server import page_files
 
 TOKEN = "let-me-in"  # noqa: S105 (nobody else has this server)
+PATIENCE = 120_000  # ms, on a busy machine
 SHOTS = Path(__file__).resolve().parents[2] / "target" / "page"
 
 
@@ -63,6 +64,7 @@ def browser() -> Iterator[Browser]:
     program = shutil.which("chromium")
     assert program, "chromium is missing: apt-get install chromium"
     SHOTS.mkdir(parents=True, exist_ok=True)
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as p:
         made = p.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield made
@@ -75,7 +77,7 @@ class Tab:
     def __init__(self, context: BrowserContext, address: str) -> None:
         self.context, self.address = context, address
         self.page: Page = context.new_page()
-        self.page.set_default_timeout(120_000)
+        self.page.set_default_timeout(PATIENCE)
         self.wrong: list[str] = []
         self.asked: list[str] = []
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))

@@ -79,6 +79,9 @@ def test_cursors_are_linked_and_keys_move_them(tab: Tab) -> None:
     assert "from=" in page.url
     page.keyboard.press("0")
     assert "from=" not in page.url
+    plots.nth(1).hover()
+    expect(page.locator(".at").first).to_contain_text("at 3")
+    expect(page.locator(".at").first).to_have_text(page.locator(".at").nth(1).inner_text())
     first = page.locator(".line").first
     first.click()
     expect(first).to_have_attribute("aria-pressed", "false")
