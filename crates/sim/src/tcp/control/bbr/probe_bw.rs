@@ -56,7 +56,8 @@ impl Bbr {
         if !self.full_bw_reached || self.adapt_long_term_model(a) {
             return;
         }
-        match self.state {
+        let state = self.state;
+        match state {
             State::ProbeBwDown if self.is_time_to_probe_bw(a) => self.start_probe_bw_refill(a.rs.total),
             State::ProbeBwDown if self.is_time_to_cruise(a) => self.state = State::ProbeBwCruise,
             State::ProbeBwCruise if self.is_time_to_probe_bw(a) => self.start_probe_bw_refill(a.rs.total),
@@ -64,11 +65,9 @@ impl Bbr {
                 self.probing.is_bw_probe_sample = true;
                 self.start_probe_bw_up(a);
             }
-            State::ProbeBwUp => {
-                if self.is_time_to_go_down(a) {
-                    self.probing.prev_probe_too_high = false;
-                    self.start_probe_bw_down(a.now, a.rs.total);
-                }
+            State::ProbeBwUp if self.is_time_to_go_down(a) => {
+                self.probing.prev_probe_too_high = false;
+                self.start_probe_bw_down(a.now, a.rs.total);
             }
             _ => {}
         }
