@@ -118,7 +118,7 @@ def test_what_if_follows_a_slider(tab: Tab) -> None:
 
 def test_why_a_packet_was_dropped(tab: Tab) -> None:
     page = tab.open("/run?id=rio&tab=packets")
-    page.get_by_label("Verdict").select_option("drop|early")
+    page.get_by_role("combobox", name="Verdict").select_option("drop|early")
     page.locator("button.link").first.click()
     expect(page.locator(".way .dropped")).to_contain_text("What would have saved it")
     expect(page.locator(".way .dropped")).to_contain_text("random number")
