@@ -18,12 +18,14 @@ pub struct Counter {
     experienced: bool,
 }
 
-impl Counter {
+impl Default for Counter {
     /// No packet has come.
-    pub fn new() -> Counter {
+    fn default() -> Counter {
         Counter { packets: INITIAL, experienced: false }
     }
+}
 
+impl Counter {
     /// A packet arrives. True: it is acknowledged at once, as it is marked and the one before was not (§3.2.2.5.1, change-triggered).
     pub fn arrived(&mut self, ce: bool) -> bool {
         // §3.2.2: every packet counts, retransmissions too.
@@ -42,12 +44,14 @@ impl Counter {
 #[derive(Clone, Copy, Debug)]
 pub struct Tracker(u32);
 
-impl Tracker {
+impl Default for Tracker {
     /// Nothing is acknowledged.
-    pub fn new() -> Tracker {
+    fn default() -> Tracker {
         Tracker(INITIAL)
     }
+}
 
+impl Tracker {
     /// An acknowledgement with this ACE field tells that `delivered` more packets have arrived: how many more were marked.
     pub fn marks(&mut self, ace: u8, delivered: u32) -> u32 {
         if delivered == 0 {
@@ -78,7 +82,7 @@ mod tests {
         fn no_mark_is_missed(
             packets in prop::collection::vec(any::<bool>(), 1..400), lengths in prop::collection::vec(1usize..40, 1..60),
         ) {
-            let (mut receiver, mut sender) = (Counter::new(), Tracker::new());
+            let (mut receiver, mut sender) = (Counter::default(), Tracker::default());
             let (mut marked, mut told, mut short, mut from) = (0, 0, true, 0);
             for n in lengths {
                 let of = &packets[from.min(packets.len())..(from + n).min(packets.len())];
@@ -112,7 +116,7 @@ mod tests {
     /// RFC 9768 §3.2.2.5.1: an acknowledgement at once for the first mark after a packet without.
     #[test]
     fn the_first_mark_is_told_at_once() {
-        let mut counter = Counter::new();
+        let mut counter = Counter::default();
         let told: Vec<bool> = [false, true, true, false, true].map(|ce| counter.arrived(ce)).to_vec();
         assert_eq!(told, [false, true, false, false, true]);
         assert_eq!(counter.ace(), 0);

@@ -85,7 +85,7 @@ impl Receiver {
             reported: None,
             feedback: Feedback::Echo,
             echoing: false,
-            counter: Counter::new(),
+            counter: Counter::default(),
             at_once: false,
             ce_unacknowledged: false,
         }

@@ -131,7 +131,7 @@ impl<C: Clock> Sender<C> {
             control,
             hystart: matches!(config.congestion, Congestion::Cubic { .. }).then(HyStart::new),
             ecn: config.ecn.then(|| Ecn::new(config)),
-            marks: (config.feedback() == Feedback::Counter).then(Tracker::new),
+            marks: (config.feedback() == Feedback::Counter).then(Tracker::default),
             rto: Rto::new(config.min_rto),
             pending: Pending::Retransmission,
             next_sample: 0,
