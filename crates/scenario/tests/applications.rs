@@ -120,9 +120,9 @@ fn applications_run_over_every_control_of_the_linux_profile() {
             "count = 2\ntraffic = { kind = \"web\", connections = 2, objects = 20, object = \"30 kB\" }";
         let (_, o) = run("", &format!("{web}\n{tcp}"), false);
         let [page] = o.downloads.as_slice() else { panic!("{name}: {:?}", o.downloads) };
-        // 600 kB: half a second at the link's rate, and twenty round trips of 40 ms over two connections.
+        // 600 kB: half a second at the link's rate, and ten round trips of 40 ms on each connection; those of a small first window more.
         let took = page.completed.since(page.asked).secs();
-        assert!((0.5..2.5).contains(&took), "{name}: {took}");
+        assert!((0.5..4.0).contains(&took), "{name}: {took}");
         let video = "traffic = { kind = \"video\", chunk = \"2 s\", lowest = \"500 kbit/s\", highest = \"4 Mbit/s\" }";
         let (_, o) = run("", &format!("{video}\n{tcp}"), false);
         assert!(o.downloads.len() > 15, "{name}: {}", o.downloads.len());
