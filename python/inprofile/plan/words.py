@@ -155,7 +155,7 @@ def _answer(answer: Answer) -> str:
 
 def _price(answer: Answer, runs: Runs) -> str:
     if not answer.question.place.free:
-        return ""
+        return f"Link used: {_used(runs)}; as the file has it today {_used(answer.today)}."
     rate = answer.question.link_rate
     got, today = figure_of(runs, "best_effort"), figure_of(answer.today, "best_effort")
     kept = f"{answer.today.kept} of {len(answer.today.seeds)} runs"
@@ -239,12 +239,12 @@ def _schemes(answer: Answer) -> str:
                 f"{met} of {len(answer.tried[scheme.id])}",
                 f"{best.runs.kept} of {len(best.runs.seeds)}",
                 pm(figure_of(best.runs, "assurance_worst")),
-                *([quantity(best.judged.best_effort, "bit/s", 3)] if others else []),
+                quantity(best.judged.best_effort, "bit/s", 3) if others else _used(best.runs),
                 quantity(best.judged.delay, "s", 3),
             ]
         )
     heading = ["scheme, at its best", "settings that meet it", "runs, all kept", "least ratio"]
-    return text_table([*heading, *(["best effort"] if others else []), "delay"], rows)
+    return text_table([*heading, "best effort" if others else "link used", "delay"], rows)
 
 
 def _best(answer: Answer, scheme: str) -> Tried:
@@ -255,14 +255,18 @@ def _row(judged: Judged, runs: Runs, others: bool) -> list[str]:
     return [
         f"{runs.kept} of {len(runs.seeds)}",
         pm(figure_of(runs, "assurance_worst")),
-        *([pm(figure_of(runs, "best_effort"), "bit/s")] if others else []),
+        pm(figure_of(runs, "best_effort"), "bit/s") if others else _used(runs),
         quantity(judged.delay, "s", 3),
         "met" if judged.violation == 0 else "missed",
     ]
 
 
 def _columns(others: bool) -> list[str]:
-    return ["runs, all kept", "least ratio", *(["best effort"] if others else []), "delay", "goal"]
+    return ["runs, all kept", "least ratio", "best effort" if others else "link used", "delay", "goal"]
+
+
+def _used(runs: Runs) -> str:
+    return f"{100 * float(runs['utilisation'].mean()):.1f} %"
 
 
 def _near(answer: Answer) -> str:
