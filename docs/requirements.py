@@ -1,9 +1,9 @@
 """Requirement, code, test: the table in requirements.md, made from the comments that name a law.
 
 A law is a section or an equation of a source: ``RFC 5681 §3.1``, ``RFC 5681, Eq. (4)``,
-``draft-ietf-ccwg-bbr §5.3.1``, ``Hur 2006, Eq. (1)``. A bare ``§`` or ``Eq.`` belongs to the source named before it in the same comment, else to the
-first one in the file's head note. A place is a file and the item a comment stands at, so that the table
-outlives an edit elsewhere in the file.
+``draft-ietf-ccwg-bbr §5.3.1``, ``Hur 2006, Eq. (1)``. A bare ``§`` or ``Eq.`` belongs to the source named
+before it in the same comment, else to the first one in the file's head note. A place is a file and the item
+a comment stands at, so that the table outlives an edit elsewhere in the file.
 
     python docs/requirements.py            write the table
     python docs/requirements.py --check    1 if it is stale, or if a law of TCP has no test that names it

@@ -15,21 +15,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .quantity import pm, quantity
 from .stats import POSITIVE, SHARE, Estimate, Interval, estimate
 from .summary import bounds_of, html_table, text_table
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from ._runs import Runs
 
+    Array = NDArray[np.float64]
+
 __all__ = ["BY_RUN", "BestEffort", "Contracts", "Kept", "figure_over_runs", "shares_of_runs"]
 
-Array = NDArray[np.float64]
 #: Traffic whose rate over a window is no rate of its own.
 _FINITE = "transfer"
 #: Traffic that does not fill what it is given.
@@ -128,6 +128,8 @@ class Contracts:
         return made
 
     def _take(self, table: pa.Table, seeds: tuple[int, ...]) -> None:
+        import numpy as np
+
         from .measures import by_flow
 
         self.seeds = seeds
@@ -161,6 +163,8 @@ class Contracts:
     @cached_property
     def groups(self) -> list[Kept]:
         """A row for each group with contracts, in the order of the experiment."""
+        import numpy as np
+
         return [
             self._row(str(self._group_names[group]), np.flatnonzero((self._groups == group) & self._has))
             for group in dict.fromkeys(self._groups[self._has].tolist())
@@ -169,6 +173,8 @@ class Contracts:
     @cached_property
     def total(self) -> Kept:
         """All contracts of the experiment. Raises ValueError where there are none."""
+        import numpy as np
+
         return self._row("all contracts", np.flatnonzero(self._has))
 
     def flows(self) -> Iterator[Kept | None]:
@@ -176,11 +182,15 @@ class Contracts:
 
         They are made one by one: there may be a million.
         """
+        import numpy as np
+
         for i, has in enumerate(self._has):
             yield self._row(self._names[i].as_py(), np.array([i])) if has else None
 
     def flow(self, name: str) -> Kept | None:
         """One flow's row; None where it has no contract to keep. Raises ValueError for an unknown flow."""
+        import numpy as np
+
         i = self._names.index(name).as_py()
         if i < 0:
             raise ValueError(f"no flow is called {name!r}")
@@ -189,6 +199,8 @@ class Contracts:
     @cached_property
     def best_effort(self) -> BestEffort | None:
         """What flows without a contract got; None where every flow has one."""
+        import numpy as np
+
         if not self._free.any():
             return None
         got, all_ = self._got[:, self._free].sum(axis=1), self._got.sum(axis=1)
@@ -203,6 +215,8 @@ class Contracts:
         offered), `best_effort` the throughput of flows without a contract, `excess_share` the part of what
         lies beyond the contracts that flows with a contract got (NaN where nothing does).
         """
+        import numpy as np
+
         found: dict[str, Array] = {}
         if self:
             kept = self._kept[:, self._has]
@@ -220,6 +234,8 @@ class Contracts:
 
     def worst_flows(self) -> list[str]:
         """By seed, the flow whose assurance ratio is least; empty without contracts."""
+        import numpy as np
+
         if not self:
             return []
         which = np.flatnonzero(self._has)
@@ -227,6 +243,8 @@ class Contracts:
         return [str(self._names[int(which[i])].as_py()) for i in ratio.argmin(axis=1)]
 
     def _row(self, name: str, which: NDArray[np.intp]) -> Kept:
+        import numpy as np
+
         if not which.size:
             raise ValueError("no flow has a contract")
         kept, promised = self._kept[:, which], self._promised[which]
@@ -252,6 +270,8 @@ class Contracts:
 
     def _split(self, excess: Array) -> Estimate | None:
         """A part of what all flows got beyond contracts; None where that is nothing in some run."""
+        import numpy as np
+
         if self._all_beyond.min() <= 0:
             return None
         if np.array_equal(excess, self._all_beyond):
@@ -359,6 +379,8 @@ def figure_over_runs(name: str, values: Iterable[float]) -> Estimate:
     >>> round(lo, 3), hi
     (0.832, 1.0)
     """
+    import numpy as np
+
     xs = [float(x) for x in values]
     if name in ("contracts_kept", "all_contracts_kept") and len(xs) > 1:
         return _kept_share(np.asarray(xs), sum(x == 1.0 for x in xs))
@@ -380,6 +402,7 @@ def _json(e: Estimate, unit: str) -> dict[str, Any]:
 
 def _is_in(column: Any, words: tuple[str, ...]) -> NDArray[np.bool_]:
     """Which entries of an Arrow column are one of these."""
+    import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -55,13 +55,13 @@ fn ratio(queue: &str, groups: [(&str, &str); 2]) -> [f64; 3] {
     let text = file(queue, groups, 20);
     let logs = [1, 2, 3].map(|seed| {
         let [one, two] = rates(&text, seed);
-        (one / two).ln()
+        libm::log(one / two)
     });
     let mean = logs.iter().sum::<f64>() / 3.0;
     let variance = logs.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / 2.0;
     // Student's t with two degrees of freedom.
     let half = 4.303 * (variance / 3.0).sqrt();
-    [mean, mean - half, mean + half].map(f64::exp)
+    [mean, mean - half, mean + half].map(libm::exp)
 }
 
 const DUALPI2: &str = r#"aqm = "dualpi2", limit = "500 packets""#;

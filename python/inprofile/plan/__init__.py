@@ -11,7 +11,21 @@ and `files` writes what runs at once.
 
 from __future__ import annotations
 
-from .contracts import Answer, plan
-from .question import Goal, PlanError, Question, read_question
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .contracts import Answer, plan
+    from .question import Goal, PlanError, Question, read_question
 
 __all__ = ["Answer", "Goal", "PlanError", "Question", "plan", "read_question"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what plans a link when it is asked for: the command line starts without numpy."""
+    from importlib import import_module
+
+    if name in ("Answer", "plan"):
+        return getattr(import_module(".contracts", __name__), name)
+    if name in __all__:
+        return getattr(import_module(".question", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

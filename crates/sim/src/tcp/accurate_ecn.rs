@@ -2,7 +2,7 @@
 //! field). Where both ends have it, the sender learns of every mark, and not only that there was one in a window.
 //!
 //! That both ends have it is a setting of the flow; its negotiation in the SYN is not modelled, nor are the TCP options with counts of
-//! bytes (§3.2.3): the field alone, with the rule for when it may have wrapped.
+//! bytes (AccECN Option): the field alone, with the rule for when it may have wrapped.
 
 /// What the ACE field counts by (DIVACE).
 const MODULUS: u32 = 8;

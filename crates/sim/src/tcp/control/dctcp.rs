@@ -1,7 +1,7 @@
 //! DCTCP (RFC 8257): the window is reduced by half the share of segments that were marked, so that a queue which marks early and
 //! steeply keeps it full and short. Growth, and what a loss does, are Reno's.
 //!
-//! For networks under one administration: beside senders that halve their window it takes the link (RFC 8257 §5). In the text's words:
+//! For networks under one administration: beside senders that halve their window it takes the link (RFC 8257's deployment issues). In the text's words:
 //! bytes are full segments here; and as in Linux, what SACK blocks tell of counts when they tell of it, where §3.3 waits until it is
 //! acknowledged.
 
@@ -131,6 +131,17 @@ mod tests {
                 let (before, after) = (pair[0] - share, pair[1] - share);
                 prop_assert!((after - before * 15.0 / 16.0).abs() < 1e-12, "{pair:?}");
             }
+        }
+
+        /// RFC 8257 §3.4, §3.5: what is not marked increases the window, and what is lost reduces it, as under Reno, whatever the
+        /// average is.
+        #[test]
+        fn growth_and_loss_are_renos(cwnd in 4.0f64..1e4, flight in 4.0f64..1e4, marked in 0u32..=10) {
+            let mut dctcp = Dctcp::default();
+            windows(&mut dctcp, 1, &[marked; 20]);
+            prop_assert_eq!(dctcp.avoid(cwnd, 2, || (0.0, 0.1)), Reno.avoid(cwnd, 2, || (0.0, 0.1)));
+            prop_assert_eq!(dctcp.reduce(Cause::Loss, cwnd, flight), Reno.reduce(Cause::Loss, cwnd, flight));
+            prop_assert_eq!(dctcp.reduce(Cause::Timeout, cwnd, flight), Reno.reduce(Cause::Timeout, cwnd, flight));
         }
 
         /// The reduction lies between none and that of a loss.

@@ -1,8 +1,8 @@
-//! Prague (draft-briscoe-iccrg-prague-congestion-control-04; the L4S requirements of RFC 9331 §4): DCTCP for the Internet. Its packets
+//! Prague (draft-briscoe-iccrg-prague-congestion-control-04; the L4S requirements of RFC 9331): DCTCP for the Internet. Its packets
 //! are ECT(1), each mark counts, short round trips gain nothing, and a loss is answered as Reno does.
 //!
 //! Where the draft names figures of Linux's implementation, they are taken. Not implemented: detection of queues that mark ECT(1) as
-//! they would drop (RFC 9331 §4.3 leaves it to the operator; off by default in Linux), the paced chirping and other variants of §3.
+//! they would drop (RFC 9331 §4.3 leaves it to the operator; off by default in Linux), the paced chirping and the draft's other variants.
 
 use super::dctcp::average;
 use super::reno::Reno;
