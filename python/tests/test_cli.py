@@ -236,7 +236,7 @@ def test_interrupted_it_writes_nothing_and_says_so(folder: Path, tmp_path: Path)
     running = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    time.sleep(3)
+    time.sleep(7)  # a busy machine needs some of it to import
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=20)
     assert running.returncode == 130
