@@ -4,6 +4,7 @@
 PYTHON ?= $(or $(shell command -v python3.11 || command -v python3),python3)
 VENV := .venv
 BIN := $(VENV)/bin
+PAGE := python/inprofile/view/page/index.html
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.toml')
 say = @printf '\n== %s\n'
@@ -246,7 +247,6 @@ $(VENV)/.docs: $(VENV)/.packages requirements-docs.txt
 	@touch $@
 
 # The page of inprofile view, part of the Python package. npm's own messages are of use only where it fails.
-PAGE := python/inprofile/view/page/index.html
 NODE_VERSION := $(shell sed -n 's/.*"node": ">=\([0-9.]*\)".*/\1/p' web/package.json)
 
 $(PAGE): web/node_modules/.packages web/index.html web/tsconfig.json web/vite.config.ts $(wildcard web/src/*)
