@@ -53,10 +53,11 @@ def cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.P
         until(file.exists)
         yield json.loads(file.read_text())["address"], started[1:]
     finally:
-        for process in reversed(started):
-            process.terminate()
+        # Killed: a worker whose scheduler has gone may retry for longer than a test should wait.
         for process in started:
-            process.wait(30)
+            process.kill()
+        for process in started:
+            process.wait()
 
 
 def until(there: Any, seconds: float = 60) -> None:
