@@ -262,19 +262,21 @@ fn any_experiment_keeps_the_books_and_repeats_itself() {
             }
         }
         assert!(scenario.metrics(&computed).iter().all(|m| m.value.is_finite()), "{}", drawn.text);
-        for name in drawn.mechanisms {
+        for name in drawn.parts {
             *seen.entry(name).or_default() += 1;
         }
         packets += computed.flows.iter().map(|f| f.total.sent.iter().sum::<u64>()).sum::<u64>();
         events += computed.events;
     }
     println!(
-        "{} random experiments, {packets} packets, {events} events, utilisation up to {busiest}; mechanisms: {seen:?}",
+        "{} random experiments, {packets} packets, {events} events, utilisation up to {busiest}; drawn: {seen:?}",
         cases()
     );
     assert!(busiest > 0.99, "no link was ever full: {busiest}");
     let queues = registry.aqms.iter().map(|e| e.name).chain(registry.schedulers.iter().map(|e| e.name));
-    for name in registry.markers.iter().map(|e| e.name).chain(queues) {
+    let controls = random::CONTROLS.iter().flat_map(|(_, controls)| controls.iter().copied());
+    let senders = controls.chain(random::TRAFFIC.iter().map(|(kind, _)| *kind));
+    for name in registry.markers.iter().map(|e| e.name).chain(queues).chain(senders) {
         assert!(seen.contains_key(name), "{name} was never drawn");
     }
 }

@@ -9,10 +9,34 @@ use inprofile_core::rng::Rng;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate};
 use inprofile_scenario::Scenario;
 
-/// An experiment, and the mechanisms that were put in.
+/// TCP's profiles, and the congestion controls each has.
+pub const CONTROLS: [(&str, &[&str]); 3] = [
+    ("rfc", &["reno", "newreno", "sack", "cubic"]),
+    ("linux", &["sack", "cubic", "dctcp", "prague", "bbr", "ledbat"]),
+    ("ns2", &["reno", "newreno", "sack"]),
+];
+
+/// What is sent; COUNT stands for the group's number of flows.
+pub const TRAFFIC: [(&str, &str); 13] = [
+    ("bulk", ""),
+    ("bulk", ""),
+    ("bulk", ""),
+    ("transfer", ", size = \"20 kB\""),
+    ("transfer", ", size = \"10 packets\", sizes = \"pareto\""),
+    ("cbr", ", rate = \"300 kbit/s\", packet = \"200 B\""),
+    ("cbr", ", rate = \"1 Mbit/s\", dither = 1.0"),
+    ("cbr", ", rate = \"500 kbit/s\", ecn = \"ect1\""),
+    ("on_off", ", peak = \"1 Mbit/s\", on = \"50 ms\", off = \"50 ms\""),
+    ("on_off", ", peak = \"2 Mbit/s\", on = \"20 ms\", off = \"80 ms\", periods = \"exponential\""),
+    ("web", ", connections = COUNT, objects = 6, object = \"4 kB\", sizes = \"pareto\", think = \"50 ms\""),
+    ("video", ", lowest = \"50 kbit/s\", highest = \"800 kbit/s\", levels = 4, chunk = \"200 ms\", buffer = \"600 ms\""),
+    ("voice", ", talk = \"300 ms\", silence = \"200 ms\""),
+];
+
+/// An experiment, and what was put in: mechanisms, congestion controls, kinds of traffic.
 pub struct Drawn {
     pub text: String,
-    pub mechanisms: Vec<&'static str>,
+    pub parts: Vec<&'static str>,
     pub scenario: Scenario,
 }
 
@@ -21,11 +45,11 @@ pub fn draw(number: u64, registry: &Registry) -> Drawn {
     let mut rng = Rng::for_component(number, "random scenario");
     for attempt in 0.. {
         let mut draft =
-            Draft { rng: &mut rng, registry, text: String::new(), mechanisms: Vec::new(), classes: false };
+            Draft { rng: &mut rng, registry, text: String::new(), parts: Vec::new(), classes: false };
         draft.whole(number);
-        let Draft { text, mechanisms, .. } = draft;
+        let Draft { text, parts, .. } = draft;
         match Scenario::parse(&text, "random", &[], registry) {
-            Ok(scenario) => return Drawn { text, mechanisms, scenario },
+            Ok(scenario) => return Drawn { text, parts, scenario },
             Err(problems) if attempt == 200 => panic!("{}\n{text}", problems[0]),
             Err(_) => {}
         }
@@ -37,7 +61,7 @@ struct Draft<'a> {
     rng: &'a mut Rng,
     registry: &'a Registry,
     text: String,
-    mechanisms: Vec<&'static str>,
+    parts: Vec<&'static str>,
     /// Whether there are schedulers, and flows have classes.
     classes: bool,
 }
@@ -88,10 +112,14 @@ impl Draft<'_> {
     }
 
     fn tcp(&mut self) -> String {
-        let profile = self.pick(&["rfc", "ns2"]);
-        let rfc = profile == "rfc";
-        let cubic = rfc && self.chance(0.4);
-        let congestion = if cubic { "cubic" } else { self.pick(&["reno", "newreno", "sack"]) };
+        let (profile, controls) = self.pick(&CONTROLS);
+        let congestion = self.pick(controls);
+        self.parts.push(congestion);
+        let (rfc, linux) = (profile == "rfc", profile == "linux");
+        let (always_paced, always_marked) =
+            (matches!(congestion, "bbr" | "prague"), matches!(congestion, "dctcp" | "prague"));
+        let paced = always_paced || linux && self.chance(0.3);
+        let marked = always_marked || (rfc || linux && congestion != "bbr") && self.chance(0.3);
         let delayed = self.pick(&["0 s", "100 ms", "40 ms"]);
         let window = self.pick(&[1, 2, 5, 20, 100, 1000, 10_000]);
         let segment = self.pick(&[100, 536, 1000, 1460, 8960]);
@@ -100,15 +128,18 @@ impl Draft<'_> {
              window = \"{window} packets\", segment = \"{segment} B\""
         );
         let more = [
-            (cubic && self.chance(0.5), ", sack = false".into()),
-            (self.chance(0.2), ", jitter = \"1 ms\"".into()),
+            (rfc && congestion == "cubic" && self.chance(0.5), ", sack = false".into()),
+            (!paced && self.chance(0.2), ", jitter = \"1 ms\"".into()),
             (
                 self.chance(0.4),
                 format!(", min_rto = \"{}\"", self.pick(&["1 ms", "50 ms", "200 ms", "1 s", "5 s"])),
             ),
             (self.chance(0.4), format!(", initial_window = \"{} packets\"", self.pick(&[1, 2, 4, 40]))),
             (self.chance(0.3), ", limited_transmit = false".into()),
-            (rfc && self.chance(0.3), ", ecn = true".into()),
+            (marked && !always_marked, ", ecn = true".into()),
+            (linux && marked && self.chance(0.5), ", accurate_ecn = true".into()),
+            (paced && !always_paced, ", pacing = true".into()),
+            (congestion == "ledbat" && self.chance(0.5), ", target = \"20 ms\", gain = 2.0".into()),
         ];
         for (said, what) in &more {
             if *said {
@@ -129,7 +160,7 @@ impl Draft<'_> {
         if self.classes && self.chance(0.6) {
             let scheduler =
                 &self.registry.schedulers[self.rng.below(self.registry.schedulers.len() as u32) as usize];
-            self.mechanisms.push(scheduler.name);
+            self.parts.push(scheduler.name);
             let classes = [0, 1].map(|class| {
                 let quantum = if scheduler.name == "drr" { ", quantum = \"2 packets\"" } else { "" };
                 let rate = if self.chance(0.2) { ", rate = \"200 kbit/s\"" } else { "" };
@@ -195,18 +226,11 @@ impl Draft<'_> {
             let marker = self.marker(false);
             self.line(&format!("marker = {marker}"));
         }
-        let traffic = self.pick(&[
-            "{ kind = \"bulk\" }",
-            "{ kind = \"bulk\" }",
-            "{ kind = \"transfer\", size = \"20 kB\" }",
-            "{ kind = \"transfer\", size = \"10 packets\", sizes = \"pareto\" }",
-            "{ kind = \"cbr\", rate = \"300 kbit/s\", packet = \"200 B\" }",
-            "{ kind = \"cbr\", rate = \"1 Mbit/s\", dither = 1.0 }",
-            "{ kind = \"on_off\", peak = \"1 Mbit/s\", on = \"50 ms\", off = \"50 ms\" }",
-            "{ kind = \"on_off\", peak = \"2 Mbit/s\", on = \"20 ms\", off = \"80 ms\", periods = \"exponential\" }",
-        ]);
+        let (kind, values) = self.pick(&TRAFFIC);
+        self.parts.push(kind);
+        let traffic = format!("{{ kind = \"{kind}\"{values} }}").replace("COUNT", &count.to_string());
         self.line(&format!("traffic = {traffic}"));
-        if traffic.contains("bulk") && self.chance(0.3) {
+        if kind == "bulk" && self.chance(0.3) {
             // What `[tcp]` says of a congestion control may not go with another one; that draft is drawn again.
             let tcp = self.tcp();
             self.line(&format!("tcp = {{ {tcp} }}"));
@@ -223,7 +247,7 @@ impl Draft<'_> {
 
     fn mechanism<M>(&mut self, key: &str, entries: &[Entry<M>]) -> String {
         let entry = &entries[self.rng.below(entries.len() as u32) as usize];
-        self.mechanisms.push(entry.name);
+        self.parts.push(entry.name);
         let values = self.values(entry.fields);
         let mut text = format!("{key} = \"{}\"", entry.name);
         for (name, value) in &values.0 {
