@@ -1,4 +1,4 @@
-"""Take the atlases, verdicts and advice that were made anew from a folder of reports into the package.
+"""Copy new atlases, verdicts and advice from a folder of reports into the package.
 
 python docs/renew.py reports
 """
@@ -16,14 +16,18 @@ from inprofile.compare.advice import COMMITTED
 from inprofile.papers import verdicts
 
 
-def renew(reports: Path) -> None:
-    """Copy each paper's atlas and verdicts, and the advice of a whole comparison."""
+def renew(reports: Path) -> list[str]:
+    """Copy each paper's atlas and verdicts, and the advice of a whole comparison; what was copied.
+
+    A quick run's results, and a folder that has none of them, end it with a message.
+    """
+    copied = []
     for name in papers.names():
         folder = papers.load(name).folder
         made = reports / name / NAME
         if made.exists():
             shutil.copyfile(made, folder / NAME)
-            sys.stdout.write(f"{name}: atlas\n")
+            copied.append(f"{name}: atlas")
         results = reports / name / "results.json"
         if results.exists():
             try:
@@ -31,17 +35,21 @@ def renew(reports: Path) -> None:
             except ValueError as error:
                 sys.exit(f"{results}: {error}")
             verdicts.write(taken, folder)
-            sys.stdout.write(f"{name}: verdicts\n")
+            copied.append(f"{name}: verdicts")
     results = reports / "compare" / "results.json"
     if results.exists():
         found = json.loads(results.read_text("utf-8"))
         if found["quick"]:
             sys.exit(f"{results} is of a quick comparison: run inprofile compare without --quick")
         COMMITTED.write_text(json.dumps(found["advice"], ensure_ascii=False, indent=1) + "\n", "utf-8")
-        sys.stdout.write("compare: advice\n")
+        copied.append("compare: advice")
+    if not copied:
+        sys.exit(f"{reports} has no reports: run inprofile reproduce or inprofile compare first")
+    return copied
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit("which folder of reports? python docs/renew.py reports")
-    renew(Path(sys.argv[1]))
+    for line in renew(Path(sys.argv[1])):
+        sys.stdout.write(f"{line}\n")

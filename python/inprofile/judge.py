@@ -54,41 +54,43 @@ __all__ = [
 ALPHA = 0.05
 
 
-def _checked(values: Sequence[float]) -> list[float]:
-    xs = [float(x) for x in values]
+def _checked(what: Comparison | Number) -> list[float]:
+    xs = [float(x) for x in what.values]
     if not all(map(math.isfinite, xs)):
-        raise ValueError("an interval over values that are not all finite numbers")
+        raise ValueError(f"{what.label}: an interval over values that are not all finite numbers: {xs}")
     return xs
 
 
-def _interval(xs: Sequence[float], comparison: Comparison) -> Interval:
-    if len(xs) < 2:
-        raise ValueError("an interval needs at least 2 seeds")
-    # Where a mechanism never acts, equal seeds give equal runs: that difference is exact, not a sample's.
-    if all(x == comparison.null for x in xs):
-        return Interval(comparison.null, comparison.null)
-    interval = ci95(xs, comparison.bounds)
+def _interval(xs: Sequence[float], c: Comparison) -> Interval:
+    interval = ci95(xs, c.bounds)
     if interval is None:
-        raise ValueError("an interval needs at least 2 seeds")
-    return interval
+        raise ValueError(f"{c.label}: an interval needs at least 2 seeds")
+    # Where a mechanism never acts, equal seeds give equal runs: that difference is exact, not a sample's.
+    return Interval(c.null, c.null) if all(x == c.null for x in xs) else interval
 
 
 def _passable(null: float, c: Comparison) -> bool:
-    """Whether values can lie beyond this bound; one that they cannot pass is none."""
+    """Whether values can lie beyond this bound; one that they cannot pass does not count."""
     return c.bounds[0] < null < c.bounds[1]
 
 
 def _p_value(xs: Sequence[float], c: Comparison) -> float:
     if c.side == "within":
         sides = ((p_above, c.null), (p_below, c.upper))
-        return max(tail(xs, null, c.bounds) for tail, null in sides if _passable(null, c))
+        tails = [tail(xs, null, c.bounds) for tail, null in sides if _passable(null, c)]
+        if not tails:
+            raise ValueError(
+                f"{c.label}: within {c.null:g} and {c.upper:g} shows nothing, as values cannot leave"
+                f" {c.bounds[0]:g} to {c.bounds[1]:g}"
+            )
+        return max(tails)
     tail = p_above if c.side == "above" else p_below
     return min(1.0, 2 * tail(xs, c.null, c.bounds))
 
 
 def _weigh(comparison: Comparison) -> JudgedComparison:
     c = comparison
-    xs = _checked(c.values)
+    xs = _checked(c)
     interval = _interval(xs, c)
     p = _p_value(xs, c)
     p_opposite = _p_opposite(xs, c)
@@ -112,10 +114,10 @@ def _p_opposite(xs: Sequence[float], c: Comparison) -> float:
 
 
 def _predict(number: Number) -> JudgedNumber:
-    xs = _checked(number.values)
+    xs = _checked(number)
     prediction = prediction95(xs, number.bounds)
     if prediction is None:
-        raise ValueError("an interval needs at least 2 seeds")
+        raise ValueError(f"{number.label}: an interval needs at least 2 seeds")
     return JudgedNumber(number, mean(xs), prediction, inside=number.paper in prediction)
 
 
@@ -159,8 +161,9 @@ def judge(findings: Iterable[Finding]) -> list[Judged]:
 
     Pass all findings of a paper at once: Holm's correction runs over the claims of each set-up.
 
-    Raises `ValueError` where a finding has neither comparisons nor an obstacle, or a sample fewer than two
-    seeds.
+    Raises `ValueError` where a finding has neither comparisons nor an obstacle; where a sample has fewer
+    than two seeds, or a value that is not finite; and where values cannot leave what a comparison says they
+    are `within`.
     """
     findings = list(findings)
     for finding in findings:
@@ -189,16 +192,8 @@ def _judge(finding: Finding, comparisons: Sequence[JudgedComparison], p_holm: fl
     if finding.obstacle is not None:
         summary = finding.obstacle
         why = " ".join([summary, *notes, reasons(comparisons, numbers)]).rstrip()
-        return Judged(
-            finding.claim,
-            finding.setup,
-            Verdict.UNDECIDABLE,
-            summary,
-            tuple(notes),
-            why,
-            comparisons,
-            numbers,
-        )
+        verdict = Verdict.UNDECIDABLE
+        return Judged(finding.claim, finding.setup, verdict, summary, tuple(notes), why, comparisons, numbers)
     verdict = verdict_of(comparisons, after_holm=p_holm < ALPHA)
     p = max(c.p for c in comparisons)
     if p < ALPHA <= p_holm:
@@ -222,7 +217,7 @@ def _judge(finding: Finding, comparisons: Sequence[JudgedComparison], p_holm: fl
         why,
         comparisons,
         numbers,
-        p,
-        p_holm,
-        len(finding.comparisons) - len(comparisons),
+        p=p,
+        p_holm=p_holm,
+        duplicates=len(finding.comparisons) - len(comparisons),
     )

@@ -3,6 +3,8 @@
 import importlib.util
 import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -59,6 +61,22 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert target.exists(), f"{page.relative_to(ROOT)}: {link}"
         if anchor and target.suffix == ".md":
             assert anchor in anchors(target), f"{page.relative_to(ROOT)}: {link}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_row_belongs_to_a_table(page: Path) -> None:
+    """Rows without a header and its rule are shown as text, bars and all."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for rows in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        assert re.match(r"\|.*\n\|[\s:|-]+\n", rows), rows[:80]
+
+
+def test_reports_that_are_not_there_are_not_renewed(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, DOCS / "renew.py", tmp_path / "nowhere"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "nowhere has no reports" in done.stderr
 
 
 def test_every_mechanism_is_on_a_page() -> None:

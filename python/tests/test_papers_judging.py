@@ -364,3 +364,17 @@ def test_one_more_claim_never_makes_another_better(made: list[list[Comparison]],
 def test_an_interval_of_a_share_stays_inside_and_around_the_mean(values: list[float]) -> None:
     judged = one(comparison(values, null=0.5, bounds=SHARE)).comparisons[0]
     assert 0.0 <= judged.interval.lo <= judged.mean <= judged.interval.hi <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (comparison([0.1, 0.2], "within", null=-1.0, upper=2.0, bounds=SHARE), "cannot leave 0 to 1"),
+        (comparison([0.1, math.nan]), "not all finite"),
+        (comparison([0.1]), "an interval needs at least 2 seeds"),
+    ],
+)
+def test_a_sample_that_shows_nothing_is_refused_by_its_label(bad: Comparison, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        one(bad)
+    assert str(caught.value).startswith(bad.label)

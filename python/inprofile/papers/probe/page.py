@@ -72,18 +72,23 @@ def _range(values: Sequence[float] | Array) -> dict[str, float]:
 def _in_short(runs: Runs, titles: Mapping[str, str]) -> Iterator[str]:
     """What the frontiers say, in a few sentences made of the figures they give."""
     for topology, title in titles.items():
-        cuts = {}
+        changes = []
         for how in HOW:
             ratio = log_ratio(
                 runs.frontier("frontier", topology, how), runs.frontier("frontier", topology, "none")
             )
             if ratio is not None:
-                cuts[how] = f"{-100 * np.expm1(np.mean(ratio)):.0f} % ({how})"
+                changes.append(f"{100 * np.expm1(np.mean(ratio)):+.0f} % ({how})".replace("-", "−"))
+        delay = (
+            f"changes queueing delay at equal goodput by {' and '.join(changes)} on average"
+            if changes
+            else "reaches no goodput that all IN reaches too, so that delays cannot be compared"
+        )
         hard = runs.frontier("frontier", topology, "hard")
         share = 100 * hard["share_in"].mean(axis=1)
         yield (
-            f"With {title} the marker cuts queueing delay at equal goodput by {' and '.join(cuts.values())}"
-            f" on average; {number(share.min(), 3)} to {number(share.max(), 3)} % of packets stay IN (hard)."
+            f"With {title} the marker {delay};"
+            f" {number(share.min(), 3)} to {number(share.max(), 3)} % of packets stay IN (hard)."
         )
 
 
@@ -118,12 +123,12 @@ def _frontier_figure(
     runs: Runs, title: str, topology: str, how: str, titles: Mapping[str, str], charts: Charts
 ) -> Figure:
     lines = {
-        title: runs.frontier("frontier", topology, scheme)
-        for title, scheme in (("All IN", "none"), ("Probe", how), ("Probe, A+1", f"{how}-one"))
+        line: runs.frontier("frontier", topology, scheme)
+        for line, scheme in (("All IN", "none"), ("Probe", how), ("Probe, A+1", f"{how}-one"))
         if ("frontier", topology, scheme) in runs
     }
     words = []
-    for scheme in [title for title in lines if title != "All IN"]:
+    for scheme in [s for s in lines if s != "All IN"]:
         ratio = log_ratio(lines[scheme], lines["All IN"])
         if ratio is not None:
             made = {k: 100 * np.expm1(v) for k, v in _range(ratio).items()}
@@ -154,7 +159,7 @@ def _losses(runs: Runs, how: str, charts: Charts) -> Figure:
 
 
 def _udp(runs: Runs, topology: str, how: str, titles: Mapping[str, str], charts: Charts) -> Panels:
-    """Fig. 8 and its like: a panel a period."""
+    """Fig. 8, and the same for the other periods of the UDP source: one panel each."""
     panels = []
     for study in [study for study in UDP if (study, topology, how) in runs]:
         lines = {
@@ -181,7 +186,7 @@ def _curves(
 
 
 def _free(runs: Runs, topology: str, titles: Mapping[str, str], charts: Charts) -> Figure:
-    """A marked flow's goodput, of the mean of marked and free ones, beside free flows IN and OUT."""
+    """A marked flow's goodput over the mean of all flows, where others go unmarked: all IN or all OUT."""
     lines = {}
     for study, words in (("free-in", "free IN"), ("free-out", "free OUT")):
         for how in HOW:
@@ -234,7 +239,7 @@ def _load(runs: Runs, topology: str, bins: str, titles: Mapping[str, str], chart
     return Figure(name, f"{titles[topology]}, bins of {0.16 * BINS[bins]:g} s")
 
 
-#: What a sweep shows, and its axis.
+#: The axis of what a sweep shows.
 SHOWN = {
     "delay": "delay / all IN at equal goodput, less 1",
     "share": "a marked flow's goodput / fair share",
