@@ -29,7 +29,10 @@ pub const TRAFFIC: [(&str, &str); 13] = [
     ("on_off", ", peak = \"1 Mbit/s\", on = \"50 ms\", off = \"50 ms\""),
     ("on_off", ", peak = \"2 Mbit/s\", on = \"20 ms\", off = \"80 ms\", periods = \"exponential\""),
     ("web", ", connections = COUNT, objects = 6, object = \"4 kB\", sizes = \"pareto\", think = \"50 ms\""),
-    ("video", ", lowest = \"50 kbit/s\", highest = \"800 kbit/s\", levels = 4, chunk = \"200 ms\", buffer = \"600 ms\""),
+    (
+        "video",
+        ", lowest = \"50 kbit/s\", highest = \"800 kbit/s\", levels = 4, chunk = \"200 ms\", buffer = \"600 ms\"",
+    ),
     ("voice", ", talk = \"300 ms\", silence = \"200 ms\""),
 ];
 
