@@ -30,6 +30,7 @@ __all__ = [
 HERE = Path(__file__).parent
 SUITES = ("rfc7928", "l4s")
 _TABLE = "suite.toml"
+_ACRONYMS = ("ecn", "rtt", "tcp")
 
 
 class UnknownScenarioError(LookupError):
@@ -127,9 +128,16 @@ class Definition:
     whole: bool = False
 
     @property
+    def name(self) -> str:
+        """Its name in words, such as "RTT fairness"."""
+        words = [word.upper() if word in _ACRONYMS else word for word in self.id.split("-")]
+        text = " ".join(words)
+        return text[:1].upper() + text[1:]
+
+    @property
     def heading(self) -> str:
         """Its section and name, or what it is called."""
-        return self.title or f"{self.section} {self.id.replace('-', ' ').capitalize()}"
+        return self.title or f"{self.section} {self.name}"
 
     @property
     def variants(self) -> Sequence[str]:
