@@ -23,6 +23,7 @@ pub fn run(bytes: &[u8]) {
         initial_window: 2,
         limited_transmit: true,
         ledbat: Default::default(),
+        l4s: Default::default(),
         pacing: false,
         ecn: how & 8 != 0,
         accurate_ecn: false,

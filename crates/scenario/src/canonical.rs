@@ -70,6 +70,9 @@ fn tcp_table(tcp: &tcp::Config) -> Json {
         table["target"] = json!(tcp.ledbat.target.0);
         table["gain"] = json!(tcp.ledbat.gain);
     }
+    if tcp.l4s != tcp::L4s::default() {
+        table["l4s"] = json!({ "ect1": tcp.l4s.ect1, "rtt_virt": tcp.l4s.rtt_virt.0 });
+    }
     if tcp.pacing {
         table["pacing"] = json!(true);
     }

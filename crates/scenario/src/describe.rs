@@ -2,7 +2,8 @@
 
 use inprofile_config::show::{amount, values};
 use inprofile_core::units::{Bytes, Duration, Rate, Time};
-use inprofile_sim::tcp;
+use inprofile_sim::tcp::control::Kind;
+use inprofile_sim::tcp::{self, Congestion};
 use inprofile_sim::traffic::distribution::Distribution;
 use serde_json::{Value as Json, json};
 
@@ -82,6 +83,11 @@ fn tcp_table(tcp: &tcp::Config) -> Json {
     if tcp.congestion.measures_delay() {
         table["target"] = json!(tcp.ledbat.target.to_string());
         table["gain"] = json!(tcp.ledbat.gain);
+    }
+    match tcp.congestion {
+        Congestion::Linux(Kind::Prague) => table["rtt_virt"] = json!(tcp.l4s.rtt_virt.to_string()),
+        Congestion::Linux(Kind::Dctcp) => table["ect1"] = json!(tcp.l4s.ect1),
+        _ => {}
     }
     table
 }

@@ -82,6 +82,34 @@ fn prague_and_cubic_share_a_coupled_link() {
     assert!(low > 0.6 && high < 1.7, "{mean} ({low} to {high})");
 }
 
+/// RFC 9331 §4.3, Prague's draft §2.4.4: 500 round trips after slow start a connection of 10 ms has no advantage over one of 25 ms;
+/// without a virtual round-trip time it has, about the inverse ratio of the two.
+#[test]
+fn short_round_trips_have_no_advantage() {
+    let ratio = |tcp: &str| {
+        let [short, long] = rates(&file(DUALPI2, [("10 ms", tcp), ("25 ms", PRAGUE)], 50), 1);
+        short / long
+    };
+    let (independent, dependent) = (ratio(PRAGUE), ratio(r#"congestion = "prague", rtt_virt = "0 s""#));
+    assert!((0.6..1.67).contains(&independent), "{independent}");
+    assert!((1.8..4.5).contains(&dependent), "{dependent}");
+}
+
+/// RFC 9331 §4.1: what is ECT(1) joins the L4S queue, where DCTCP, unpaced, has less than CUBIC beside it; ECT(0)
+/// is marked by the square, and takes the link.
+#[test]
+fn dctcp_may_be_l4s_traffic() {
+    let cubic = r#"congestion = "cubic", ecn = true"#;
+    let share = |tcp: &str| {
+        let [dctcp, other] = rates(&file(DUALPI2, [("20 ms", tcp), ("20 ms", cubic)], 20), 1);
+        dctcp / other
+    };
+    let l4s = share(r#"congestion = "dctcp", ect1 = true"#);
+    let classic = share(r#"congestion = "dctcp""#);
+    assert!((0.1..1.0).contains(&l4s), "{l4s}");
+    assert!(classic > 3.0, "{classic}");
+}
+
 fn problems(queue: &str, tcp: &str) -> Vec<String> {
     let text = file(queue, [("20 ms", tcp), ("20 ms", "")], 20);
     match Scenario::parse(&text, "two.toml", &[], &Registry::default()) {
@@ -109,6 +137,13 @@ fn what_cannot_be_meant_is_named() {
             "only the linux profile has accurate feedback",
         ),
         (DUALPI2, "accurate_ecn = true", "without ECN nothing is marked"),
+        (DUALPI2, r#"rtt_virt = "5 ms""#, "is prague's; cubic has none"),
+        (DUALPI2, r#"congestion = "prague", ect1 = true"#, "is dctcp's; prague has none"),
+        (
+            drop_tail,
+            r#"congestion = "dctcp", ect1 = true"#,
+            "one sends ECT(1), and drop_tail at link doesn't mark",
+        ),
     ];
     for (queue, tcp, said) in cases {
         let problems = problems(queue, tcp);

@@ -188,6 +188,7 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
                 initial_window: 4,
                 limited_transmit: true,
                 ledbat: Default::default(),
+                l4s: Default::default(),
                 pacing: false,
                 ecn: false,
                 accurate_ecn: false,

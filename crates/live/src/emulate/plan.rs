@@ -242,6 +242,7 @@ fn notes(network: &Network) -> Vec<String> {
             any(|c| c.congestion == Congestion::Reno),
             "reno: without SACK Linux recovers from loss by RFC 6582 (NewReno), not by RFC 5681",
         ),
+        (any(|c| c.l4s.ect1), "ect1: the kernel's dctcp sends ECT(0)"),
         (any(|c| c.accurate_ecn), "accurate_ecn: the hosts agree on ECN-Echo (RFC 3168)"),
         (any(|c| c.jitter > Duration::ZERO), "jitter: the kernel has none"),
         (any(|c| c.delayed_ack.is_some()), "delayed_ack: the time is the kernel's own, 40 to 200 ms"),

@@ -5,7 +5,7 @@ use inprofile_config::{Place, Section};
 use inprofile_core::params::{Params, Values};
 use inprofile_core::units::{Backlog, Bytes, Duration};
 use inprofile_sim::tcp::control::Kind;
-use inprofile_sim::tcp::{Config, Congestion, DelayTarget, Profile};
+use inprofile_sim::tcp::{Config, Congestion, DelayTarget, L4s, Profile};
 
 inprofile_core::choice! {
     /// Which implementation's rules.
@@ -84,6 +84,12 @@ inprofile_core::params! {
         /// By how many packets a round trip ledbat's window grows where there is no queue. RFC 6817 §2.5 allows up to 1; RFC 7928 §5.4 tries
         /// with 10. Default: 1.
         gain: Option<f64> [POSITIVE];
+        /// Where the round-trip time is shorter, prague's rate grows and shrinks as if it were this (RTT independence). 0 s: by the round-trip
+        /// time that there is, as in Linux's prague of 2020. Default: 25 ms.
+        rtt_virt: Option<Duration> [NON_NEGATIVE];
+        /// Whether dctcp's packets are ECT(1), which queues with L4S take for L4S traffic (RFC 9331 §4.1), instead of ECT(0) (RFC 8257); for
+        /// networks under one administration. Default: false.
+        ect1: Option<bool>;
     }
 }
 
@@ -174,6 +180,10 @@ fn complete(tcp: &Tcp) -> Config {
             target: tcp.target.unwrap_or(DelayTarget::default().target),
             gain: tcp.gain.unwrap_or(DelayTarget::default().gain),
         },
+        l4s: L4s {
+            ect1: tcp.ect1.unwrap_or(false),
+            rtt_virt: tcp.rtt_virt.unwrap_or(L4s::default().rtt_virt),
+        },
         limited_transmit: tcp.limited_transmit.unwrap_or(true),
         pacing: tcp.pacing.unwrap_or(congestion.has_rate() || congestion == Congestion::Linux(Kind::Prague)),
         ecn: tcp.ecn.unwrap_or(congestion.is_scalable()),
@@ -253,6 +263,17 @@ fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
             "LEDBAT's queueing delay must be 100 ms or less (RFC 6817 §2.5)".into(),
             "write \"100 ms\", or less",
         );
+    }
+    for (name, given, kind) in
+        [("rtt_virt", tcp.rtt_virt.is_some(), Kind::Prague), ("ect1", tcp.ect1.is_some(), Kind::Dctcp)]
+    {
+        if given && config.congestion != Congestion::Linux(kind) {
+            fault(
+                section.locate(name),
+                format!("is {}'s; {} has none", kind.name(), config.congestion.name()),
+                &format!("write congestion = \"{}\", or remove it", kind.name()),
+            );
+        }
     }
     if config.congestion.has_rate() && !config.pacing {
         fault(

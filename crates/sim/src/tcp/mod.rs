@@ -30,6 +30,8 @@ pub struct Config {
     pub pacing: bool,
     /// LEDBAT's queueing delay and gain (RFC 6817 §2.5), for that control.
     pub ledbat: DelayTarget,
+    /// What L4S leaves to the sender, for Prague and DCTCP.
+    pub l4s: L4s,
     /// Explicit congestion notification (RFC 3168), agreed on by both ends.
     pub ecn: bool,
     /// Accurate feedback (RFC 9768), agreed on by both ends; with `ecn`, and only in the linux profile.
@@ -53,6 +55,7 @@ impl Config {
         match self.congestion {
             _ if !self.ecn => Ecn::NotCapable,
             Congestion::Linux(control::Kind::Prague) if self.accurate_ecn => Ecn::Ect1,
+            Congestion::Linux(control::Kind::Dctcp) if self.l4s.ect1 => Ecn::Ect1,
             _ => Ecn::Ect0,
         }
     }
@@ -70,6 +73,21 @@ pub struct DelayTarget {
 impl Default for DelayTarget {
     fn default() -> DelayTarget {
         DelayTarget { target: Duration::from_millis(100), gain: 1.0 }
+    }
+}
+
+/// What L4S leaves to the sender (RFC 9331).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct L4s {
+    /// DCTCP's packets are ECT(1), so that queues take them for L4S traffic. RFC 9331 §4 has it for controlled environments only.
+    pub ect1: bool,
+    /// Prague's virtual round-trip time is at least this (its draft's §2.4.4); zero: rates are not independent of round-trip times.
+    pub rtt_virt: Duration,
+}
+
+impl Default for L4s {
+    fn default() -> L4s {
+        L4s { ect1: false, rtt_virt: Duration::from_millis(25) }
     }
 }
 

@@ -265,6 +265,7 @@ mod tests {
             initial_window: 2,
             limited_transmit: true,
             ledbat: Default::default(),
+            l4s: Default::default(),
             pacing: false,
             ecn: false,
             accurate_ecn: false,

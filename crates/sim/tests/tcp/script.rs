@@ -150,6 +150,7 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
         initial_window: 10,
         limited_transmit: true,
         ledbat: Default::default(),
+        l4s: Default::default(),
         pacing: false,
         ecn: false,
         accurate_ecn: false,
@@ -202,9 +203,10 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
             "ecn" => config.ecn = switch()?,
             "pacing" => config.pacing = switch()?,
             "accurate_ecn" => config.accurate_ecn = switch()?,
+            "ect1" => config.l4s.ect1 = switch()?,
             _ => {
                 return Err(format!(
-                    "\"{key}\": known are congestion, sack, profile, window, initial_window, min_rto, jitter, delayed_ack, limited_transmit, ecn, accurate_ecn, pacing"
+                    "\"{key}\": known are congestion, sack, profile, window, initial_window, min_rto, jitter, delayed_ack, limited_transmit, ecn, accurate_ecn, ect1, pacing"
                 ));
             }
         }

@@ -170,9 +170,15 @@ pub trait Law {
         None
     }
 
-    /// How long a train of segments may be that leaves at once where the sender paces, in seconds; `None`: as the sender has it.
+    /// How long a train of segments may be that leaves at once where the sender paces, in seconds, one segment at least; `None`: as the
+    /// sender has it.
     fn train(&self) -> Option<f64> {
         None
+    }
+
+    /// Whether a fraction of a segment in the window lets a whole one leave.
+    fn rounds_up(&self) -> bool {
+        false
     }
 
     /// Whether the window is its own also while losses are recovered from.
@@ -254,6 +260,7 @@ impl Control {
             Congestion::Linux(Kind::Prague) if config.feedback() == Feedback::Echo => {
                 Control::Reno(reno::Reno)
             }
+            Congestion::Linux(Kind::Prague) => Control::Prague(Box::new(prague::Prague::new(&config.l4s))),
             Congestion::Linux(Kind::Ledbat) => Control::Ledbat(Box::new(ledbat::Ledbat::new(config.ledbat))),
             Congestion::Linux(kind) => kind.control(),
         }
@@ -319,6 +326,12 @@ impl Control {
     #[must_use]
     pub fn train(&self) -> Option<f64> {
         either!(self, c => c.train())
+    }
+
+    /// See [`Law::rounds_up`].
+    #[must_use]
+    pub fn rounds_up(&self) -> bool {
+        either!(self, c => c.rounds_up())
     }
 
     /// See [`Law::owns_window`].

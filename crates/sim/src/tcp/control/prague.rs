@@ -7,9 +7,8 @@
 use super::dctcp::average;
 use super::reno::Reno;
 use super::{Cause, Law, Phase, Sample, Window};
+use crate::tcp::L4s;
 
-/// §2.4.4: the virtual round-trip time is at least this.
-const RTT_VIRT_MIN: f64 = 25e-3;
 /// §2.4.4: so many round trips after slow start the virtual round-trip time counts; before, a flow may need its speed.
 const ROUNDS: u32 = 500;
 /// §2.5.2: a train of segments takes no longer than this at the pacing rate; a quarter of the queue at which a queue marks.
@@ -20,6 +19,8 @@ const MIN_WINDOW: f64 = 2.0;
 /// The share of marked segments, and when it last reduced the window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prague {
+    /// §2.4.4: the virtual round-trip time is at least this, in seconds; 0: there is none.
+    rtt_virt: f64,
     /// §2.3.2: the moving average; 1 until the first mark, which thus halves the window.
     alpha: f64,
     /// A mark has been seen. Before, there may be no L4S queue on the path, and the average stays.
@@ -39,7 +40,16 @@ pub struct Prague {
 
 impl Default for Prague {
     fn default() -> Prague {
+        Prague::new(&L4s::default())
+    }
+}
+
+impl Prague {
+    /// Before the first mark.
+    #[must_use]
+    pub fn new(l4s: &L4s) -> Prague {
         Prague {
+            rtt_virt: l4s.rtt_virt.secs(),
             alpha: 1.0,
             saw_mark: false,
             acked: 0,
@@ -51,12 +61,10 @@ impl Default for Prague {
             reduced_at: f64::NEG_INFINITY,
         }
     }
-}
 
-impl Prague {
     /// §2.4.4: the virtual round-trip time, and whether it counts.
     fn virtual_rtt(&self, srtt: f64) -> Option<f64> {
-        (self.rounds >= ROUNDS && srtt > 0.0).then(|| srtt.max(RTT_VIRT_MIN))
+        (self.rtt_virt > 0.0 && self.rounds >= ROUNDS && srtt > 0.0).then(|| srtt.max(self.rtt_virt))
     }
 
     /// §2.4.4: the additive increase in segments a round trip, so that the window grows as fast in time as that of a flow with the
@@ -151,6 +159,11 @@ impl Law for Prague {
 
     fn train(&self) -> Option<f64> {
         Some(TRAIN)
+    }
+
+    /// As Linux's: rounded down, a window of a few segments would be short by half a segment on average.
+    fn rounds_up(&self) -> bool {
+        true
     }
 }
 

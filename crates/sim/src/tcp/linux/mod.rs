@@ -27,6 +27,9 @@ use scoreboard::Scoreboard;
 /// RFC 8985 §7.2: the longest that a receiver may delay an acknowledgement, in seconds; Linux takes its minimum RTO.
 const MAX_ACK_DELAY: f64 = 0.2;
 
+/// A fraction of a segment that counts as none: arithmetic is exact to less.
+const FRACTION: f64 = 1e-9;
+
 /// What the sender is doing about losses.
 #[derive(Clone, Debug)]
 enum State {
@@ -96,6 +99,8 @@ pub struct Sender<C: Clock> {
     /// One past the last segment that the application has data for.
     data_end: u32,
     jitter: f64,
+    /// How much of a segment the window must have room for before one leaves.
+    room: f64,
     tally: Tally,
 }
 
@@ -127,6 +132,7 @@ impl<C: Clock> Sender<C> {
             sampled: false,
             pacer: config.pacing.then(|| Box::new(Pacer::new(config.segment, control.train()))),
             full: (0, false),
+            room: if control.rounds_up() { FRACTION } else { 1.0 },
             delivery: control.wants_rate().then(|| Box::new(Delivery::new())),
             control,
             hystart: matches!(config.congestion, Congestion::Cubic { .. }).then(HyStart::new),
@@ -232,7 +238,7 @@ impl<C: Clock> Sender<C> {
     /// Whether the window was full: when the acknowledgement arrived; or where segments wait for their time, at some time in the last
     /// window of data, as Linux has it.
     fn is_limited(&mut self, next: u32, in_flight: u32) -> bool {
-        let full = in_flight >= self.cwnd as u32;
+        let full = f64::from(in_flight) + self.room > self.cwnd;
         if self.pacer.is_some() {
             let (end, before) = self.full;
             let window_ends = next >= end || full && !before;
@@ -486,7 +492,7 @@ impl<C: Clock> Sender<C> {
         }
         // What has left of a train, and what it may still have.
         let (mut left, mut more) = (0, 0);
-        while f64::from(self.board.in_flight()) + 1.0 <= self.cwnd {
+        while f64::from(self.board.in_flight()) + self.room <= self.cwnd {
             let next = match self.board.first_lost() {
                 Some(lost) => lost,
                 None if self.board.max() < self.limit() => self.board.max(),

@@ -9,7 +9,7 @@ const SLOW_START: f64 = 2.0;
 const AVOIDANCE: f64 = 1.2;
 /// The train's length in seconds: Linux's `sk_pacing_shift` of 10.
 const TRAIN: f64 = 1.0 / 1024.0;
-/// The shortest train, in segments: Linux's `tcp_min_tso_segs`.
+/// The shortest train, in segments, unless the congestion control has its own: Linux's `tcp_min_tso_segs`.
 const LEAST: u32 = 2;
 /// The longest, in bytes: Linux's `gso_max_size`.
 const LONGEST: f64 = 65_536.0;
@@ -84,7 +84,7 @@ impl Pacer {
     /// How many segments the next train may have (Linux's `tcp_tso_autosize`).
     pub fn train(&self) -> u32 {
         if let Some(train) = self.train {
-            return (self.rate * train).min(self.longest).max(f64::from(LEAST)) as u32;
+            return ((self.rate * train).min(self.longest) as u32).max(1);
         }
         let mut segments = self.rate * TRAIN;
         // Half as much more for each 512 µs of the shortest round-trip time: what a near peer can take at once.
@@ -152,6 +152,17 @@ mod tests {
         p.set_rate(1024.0);
         p.measured(0.0011);
         assert_eq!(p.train(), 12);
+    }
+
+    /// Trains that a control bounds are of one segment at least, not of two: two would wait for each other at a slow link, longer than an
+    /// L4S queue lets pass unmarked.
+    #[test]
+    fn trains_of_a_bounded_time_may_be_single_segments() {
+        let mut p = Pacer::new(1460, Some(1.0 / 4096.0));
+        for (rate, train) in [(100.0, 1), (8_191.0, 1), (8_192.0, 2), (40_960.0, 10)] {
+            p.set_rate(rate);
+            assert_eq!(p.train(), train, "{rate} segments a second");
+        }
     }
 
     #[test]

@@ -46,6 +46,7 @@ fn config(congestion: Congestion) -> Config {
         min_rto: Duration::from_millis(200),
         limited_transmit: true,
         ledbat: Default::default(),
+        l4s: Default::default(),
         pacing: false,
         ecn: false,
         accurate_ecn: false,

@@ -74,6 +74,7 @@ impl Path {
             initial_window: 10,
             limited_transmit: true,
             ledbat: Default::default(),
+            l4s: Default::default(),
             pacing: true,
             ecn: false,
             accurate_ecn: false,
