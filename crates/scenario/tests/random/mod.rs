@@ -143,6 +143,8 @@ impl Draft<'_> {
             (linux && marked && self.chance(0.5), ", accurate_ecn = true".into()),
             (paced && !always_paced, ", pacing = true".into()),
             (congestion == "ledbat" && self.chance(0.5), ", target = \"20 ms\", gain = 2.0".into()),
+            (congestion == "prague" && self.chance(0.3), ", rtt_virt = \"0 s\"".into()),
+            (congestion == "dctcp" && self.chance(0.3), ", ect1 = true".into()),
         ];
         for (said, what) in &more {
             if *said {

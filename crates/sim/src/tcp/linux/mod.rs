@@ -2,10 +2,11 @@
 //! from them; CUBIC (RFC 9438) with HyStart, or Reno; the retransmission timer of RFC 6298; ECN by RFC 3168.
 //!
 //! Windows and sequence numbers count full segments. Each segment is told apart by when it was last sent, so that the loss of a
-//! retransmission needs no timeout. Not implemented: duplicate SACKs (RFC 2883) and the undoing of reductions that proved needless,
-//! F-RTO (RFC 5682), timestamps.
+//! retransmission needs no timeout. A timeout that proves needless is undone (F-RTO, RFC 5682). Not implemented: duplicate SACKs
+//! (RFC 2883) and the undoing of other reductions, timestamps.
 
 mod delivery;
+mod frto;
 mod hystart;
 mod pacing;
 mod prr;
@@ -18,6 +19,7 @@ use crate::tcp::control::{Cause, Control, Phase, Sample, Start, Window};
 use crate::tcp::rfc::Ecn;
 use crate::tcp::{Ack, Config, Congestion, EcnBits, Feedback, Host, Sack, Tally, TimerKind, rto::Rto};
 use delivery::Delivery;
+use frto::{Evidence, Frto, Step};
 use hystart::HyStart;
 use pacing::Pacer;
 use prr::Prr;
@@ -96,6 +98,10 @@ pub struct Sender<C: Clock> {
     next_sample: u32,
     /// The first outstanding segment has timed out before.
     una_timed_out: bool,
+    /// The timer has expired, and it is not yet known whether needlessly.
+    frto: Option<Frto>,
+    /// New data before lost segments, until the next acknowledgement.
+    new_first: bool,
     /// One past the last segment that the application has data for.
     data_end: u32,
     jitter: f64,
@@ -112,6 +118,8 @@ struct News {
     advanced: bool,
     /// A round-trip time, in seconds.
     rtt: Option<f64>,
+    /// The least number among them that was sent only once.
+    original: Option<u32>,
 }
 
 impl<C: Clock> Sender<C> {
@@ -142,6 +150,8 @@ impl<C: Clock> Sender<C> {
             pending: Pending::Retransmission,
             next_sample: 0,
             una_timed_out: false,
+            frto: None,
+            new_first: false,
             data_end: u32::MAX,
             jitter: config.jitter.secs(),
             tally: Tally::default(),
@@ -178,6 +188,9 @@ impl<C: Clock> Sender<C> {
             self.connected();
         }
         self.probe_answered(&ack, &news);
+        if self.frto.is_some() {
+            self.judge_timeout(&ack, &news);
+        }
         let (lost, wait) = self.detect(host.now());
         if !matches!(self.state, State::Open) && ack.next >= self.recovery_point {
             self.leave_recovery();
@@ -275,7 +288,8 @@ impl<C: Clock> Sender<C> {
 
     /// What arrived, by the acknowledgement's number and its SACK blocks.
     fn take_in(&mut self, ack: &Ack<'_>, now: C) -> News {
-        let mut news = News { delivered: 0, advanced: ack.next > self.board.una(), rtt: None };
+        let mut news =
+            News { delivered: 0, advanced: ack.next > self.board.una(), rtt: None, original: None };
         // In the order of their numbers, not of their arrival: what came in between is not overtaken.
         let mut blocks = [(0, 0); Sack::MAX_BLOCKS];
         let blocks = &mut blocks[..ack.sack.blocks().len()];
@@ -292,6 +306,7 @@ impl<C: Clock> Sender<C> {
             }
             // Karn's rule.
             if !segment.retransmitted {
+                news.original = Some(news.original.map_or(number, |least: u32| least.min(number)));
                 let rtt = C::secs_of(now.since(segment.sent_at));
                 news.rtt = Some(news.rtt.map_or(rtt, |shortest: f64| shortest.min(rtt)));
                 if number >= *next_sample {
@@ -309,6 +324,34 @@ impl<C: Clock> Sender<C> {
         }
         self.sampled |= news.rtt.is_some();
         news
+    }
+
+    /// RFC 5682 §2.1, after the timer expired.
+    fn judge_timeout(&mut self, ack: &Ack<'_>, news: &News) {
+        self.new_first = false;
+        let Some(frto) = self.frto else { return };
+        let told = Evidence {
+            original: news.original.is_some_and(|number| number < frto.point),
+            advanced: news.advanced,
+            duplicate: !news.advanced || self.board.sacked() > 0 && !ack.sack.blocks().is_empty(),
+            una: self.board.una(),
+            next: self.board.max(),
+            more: self.board.max() < self.limit(),
+        };
+        match frto.judge(&told) {
+            Step::Wait => {}
+            Step::SendNew => self.new_first = true,
+            Step::Lost => self.frto = None,
+            Step::Spurious => {
+                // As Linux: nothing is lost, and the window is what it was.
+                self.board.unmark_lost();
+                self.cwnd = self.cwnd.max(frto.prior.cwnd);
+                self.ssthresh = self.ssthresh.max(frto.prior.ssthresh);
+                self.state = State::Open;
+                self.frto = None;
+                self.una_timed_out = false;
+            }
+        }
     }
 
     /// The SYN is acknowledged. RFC 6928 §2: the initial window; RFC 6298 §5.7, if the SYN had timed out.
@@ -386,6 +429,7 @@ impl<C: Clock> Sender<C> {
             self.cwnd = self.ssthresh;
         }
         self.state = State::Open;
+        self.frto = None;
     }
 
     /// RFC 3168 §6.1.2: an ECN-Echo reduces the window once a window of data, as a loss does; nothing is retransmitted.
@@ -428,6 +472,15 @@ impl<C: Clock> Sender<C> {
             return;
         }
         self.tally.timeouts += 1;
+        self.new_first = false;
+        let prior = match &self.state {
+            // RFC 5682 §2.1: not where an earlier recovery is under way, but for the same segment again.
+            State::Open => Some(self.window()),
+            State::Loss if self.una_timed_out => self.frto.map(|frto| frto.prior),
+            _ => None,
+        };
+        self.frto =
+            prior.filter(|_| self.board.una() > 0).map(|prior| Frto { prior, point: self.board.max() });
         if self.board.una() == 0 {
             // RFC 5681 §3.1: after a lost SYN the initial window is one segment.
             self.initial_window = 1;
@@ -494,9 +547,10 @@ impl<C: Clock> Sender<C> {
         let (mut left, mut more) = (0, 0);
         while f64::from(self.board.in_flight()) + self.room <= self.cwnd {
             let next = match self.board.first_lost() {
-                Some(lost) => lost,
-                None if self.board.max() < self.limit() => self.board.max(),
-                None => {
+                // RFC 5682 §2.1, step 2b.
+                Some(lost) if !self.new_first || self.board.max() >= self.limit() => lost,
+                _ if self.board.max() < self.limit() => self.board.max(),
+                _ => {
                     // draft-ietf-ccwg-bbr §4.1.1: a receiver's window that is full is no lack of data.
                     if self.board.max() >= self.data_end {
                         self.out_of_data();

@@ -190,6 +190,17 @@ impl<C: Clock> Scoreboard<C> {
         }
     }
 
+    /// What counts as lost is in flight after all.
+    pub fn unmark_lost(&mut self) {
+        self.segments.iter_mut().for_each(|segment| segment.lost = false);
+        self.lost = 0;
+        // Their transmissions may have been forgotten as stale.
+        let flying = (self.una..).zip(&self.segments).filter(|(_, s)| !s.sacked);
+        let mut sent: Vec<_> = flying.map(|(number, s)| (s.sent_at, number)).collect();
+        sent.sort_by_key(|&(at, number)| (at.bits(), number));
+        self.sent = sent.into();
+    }
+
     /// The first segment that is lost.
     pub fn first_lost(&mut self) -> Option<u32> {
         if self.lost == 0 {
@@ -213,11 +224,12 @@ mod tests {
     proptest! {
         /// Every count is what counting one by one gives, whatever happens in whatever order.
         #[test]
-        fn counts_agree_with_the_segments(steps in prop::collection::vec((0u8..5, 0u32..40, 1u32..6), 1..120)) {
+        fn counts_agree_with_the_segments(steps in prop::collection::vec((0u8..60, 0u32..40, 1u32..6), 1..120)) {
             let mut board = Scoreboard::<Exact>::new();
             for (time, (what, at, len)) in (0..).zip(steps) {
                 let number = board.una() + at % (board.segments.len() as u32 + 1);
-                match what {
+                match what % 5 {
+                    _ if what == 59 => board.unmark_lost(),
                     0 | 1 if board.get(number).is_none_or(|s| !s.sacked) => board.sent(number, Exact(time)),
                     2 if number < board.max() => board.lose(number),
                     3 => board.select((number, number + len), |_, _| {}),
