@@ -22,12 +22,12 @@ from inprofile.suite import (
     suite,
     write_files,
 )
+from inprofile.suite.charts import charts_of
 from inprofile.suite.coexistence import _shade, balance, beside_published, maps, overview
 from inprofile.suite.contestants import _scaled, left_out, settings
 from inprofile.suite.ellipse import ellipse
 from inprofile.suite.matrix import Matrix, Point, periods
 from inprofile.suite.measure import _TITLES, better, title
-from inprofile.suite.page import _charts
 from inprofile.suite.published import Published, Source, published
 from inprofile.suite.scenarios import Phase
 
@@ -289,7 +289,7 @@ def test_no_chart_takes_anothers_place() -> None:
     shown = [
         view["name"]
         for d in made.definitions
-        for view in _charts(suite, d, [c.title for c in made.contestants], charts)  # type: ignore[arg-type]
+        for view in charts_of(suite, d, [c.title for c in made.contestants], charts)  # type: ignore[arg-type]
     ]
     assert "capacity-slow-goodput-time" in shown
     assert "mix-of-voice" in shown

@@ -89,7 +89,7 @@ def suite(
     )
     from ..suite import plan as planned
     from ..suite import suite as work
-    from ..suite.page import as_text
+    from ..suite.tables import as_text
 
     if name not in SUITES:
         raise Refused(f'there is no suite "{name}": write {", ".join(SUITES)}')

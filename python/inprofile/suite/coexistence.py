@@ -9,8 +9,8 @@ import numpy as np
 
 from ..quantity import number, quantity
 from .matrix import Point
+from .outcome import Entry, Suite
 from .published import Published
-from .run import Entry, Suite
 from .scenarios import Definition
 
 __all__ = ["beside_published", "maps", "overview"]
