@@ -82,8 +82,8 @@ class Piece(ctypes.Structure):
     _fields_ = [("base", ctypes.c_char_p), ("length", ctypes.c_size_t)]
 
 
-class Message(ctypes.Structure):
-    """`struct mmsghdr` of a connected socket."""
+class Header(ctypes.Structure):
+    """`struct msghdr` of a connected socket."""
 
     _fields_ = [
         ("name", ctypes.c_void_p),
@@ -93,14 +93,20 @@ class Message(ctypes.Structure):
         ("control", ctypes.c_void_p),
         ("control_length", ctypes.c_size_t),
         ("flags", ctypes.c_int),
-        ("sent", ctypes.c_uint),
     ]
+
+
+class Message(ctypes.Structure):
+    """`struct mmsghdr`. The header is padded before what follows it, so it is a structure of its own."""
+
+    _fields_ = [("header", Header), ("sent", ctypes.c_uint)]
 
 
 def flood(sender: socket.socket, over: threading.Event) -> None:
     """Sends small datagrams as fast as one thread can."""
     piece = Piece(bytes(SMALL), SMALL)
-    messages = (Message * BATCH)(*[Message(pieces=ctypes.pointer(piece), count=1) for _ in range(BATCH)])
+    header = Header(pieces=ctypes.pointer(piece), count=1)
+    messages = (Message * BATCH)(*[Message(header) for _ in range(BATCH)])
     while not over.is_set():
         if veth.LIBC.sendmmsg(sender.fileno(), messages, BATCH, 0) < 0:
             number = ctypes.get_errno()

@@ -60,7 +60,7 @@ pub struct Oddities {
     pub unfinished_checksum: u64,
     /// That had lost a VLAN tag, which was put back.
     pub tagged: u64,
-    /// TCP segments of those sent that were handed over in trains: [several at once](train).
+    /// TCP segments and UDP datagrams of those sent that were handed over in trains: [several at once](train).
     pub in_trains: u64,
     /// How many trains that were.
     pub trains: u64,

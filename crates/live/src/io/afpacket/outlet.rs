@@ -6,7 +6,7 @@
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};
 
-use super::train::{AS_IT_IS, Train};
+use super::train::{AS_IT_IS, Kinds, Train};
 use crate::io::netlink::Netlink;
 use crate::io::sys;
 
@@ -25,6 +25,8 @@ pub struct Outlet {
     interface: String,
     /// Frames go in trains where they can. A train has to go through the port's own queue, so only where there is none.
     trains: bool,
+    /// Of which kinds the kernel takes them, as far as is known.
+    kinds: Kinds,
 }
 
 /// What became of frames.
@@ -53,7 +55,7 @@ impl Outlet {
         if sys::set_option(fd, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_MEMORY).is_err() {
             sys::set_option(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_MEMORY)?;
         }
-        Ok(Outlet { socket, interface: interface.to_owned(), trains: false })
+        Ok(Outlet { socket, interface: interface.to_owned(), trains: false, kinds: Kinds::TcpAndUdp })
     }
 
     /// From now on what is sent leaves by the interface of this number.
@@ -86,17 +88,22 @@ impl Outlet {
     ///
     /// # Errors
     /// What the system says, if it isn't about a frame, or the port's state.
-    pub fn send(&self, frames: &[&[u8]], counts: &mut Sent) -> io::Result<()> {
+    pub fn send(&mut self, frames: &[&[u8]], counts: &mut Sent) -> io::Result<()> {
         frames.chunks(SEND_BATCH).try_for_each(|batch| self.send_batch(batch, counts))
     }
 
-    fn send_batch(&self, mut frames: &[&[u8]], counts: &mut Sent) -> io::Result<()> {
+    fn send_batch(&mut self, mut frames: &[&[u8]], counts: &mut Sent) -> io::Result<()> {
         let mut mtu = self.mtu(frames.len());
         while !frames.is_empty() {
-            let runs = runs(frames, mtu);
+            let runs = runs(frames, mtu, self.kinds);
             let done = match self.send_runs(frames, &runs) {
                 Ok(n) => runs[..n].iter().map(|run| counts.add(run)).sum(),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => 0,
+                // Linux before 6.2 cuts no datagrams.
+                Err(e) if e.raw_os_error() == Some(libc::EINVAL) && runs[0].is_of_datagrams() => {
+                    self.kinds = Kinds::Tcp;
+                    0
+                }
                 // Then each by itself, to see which it is about.
                 Err(e) if of_this_frame(&e) && runs[0].frames() > 1 => {
                     mtu = None;
@@ -160,6 +167,10 @@ impl Run {
             Run::Train(train) => train.frames,
         }
     }
+
+    fn is_of_datagrams(&self) -> bool {
+        matches!(self, Run::Train(train) if train.datagrams)
+    }
 }
 
 impl Sent {
@@ -176,10 +187,10 @@ impl Sent {
 }
 
 /// How frames are sent: in trains where they can be, of packets no longer than `mtu`.
-fn runs(frames: &[&[u8]], mtu: Option<usize>) -> Vec<Run> {
+fn runs(frames: &[&[u8]], mtu: Option<usize>, kinds: Kinds) -> Vec<Run> {
     let (mut runs, mut at) = (Vec::new(), 0);
     while at < frames.len() {
-        let train = mtu.and_then(|mtu| Train::at_the_head_of(&frames[at..], mtu));
+        let train = mtu.and_then(|mtu| Train::at_the_head_of(&frames[at..], mtu, kinds));
         let run = train.map_or(Run::Frame, |t| Run::Train(Box::new(t)));
         at += run.frames();
         runs.push(run);
