@@ -10,16 +10,17 @@
 //! Non-goal: DOCSIS-PIE (RFC 8034).
 
 mod linux;
+mod params;
 
-use crate::aqm::{Aqm, beyond_full_queue};
+use crate::aqm::Aqm;
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
-use crate::params::{Build, Context, Fault, Warning};
 use crate::queue::Queue;
 use crate::rng::Rng;
 use crate::signal::Outbox;
-use crate::units::{Backlog, Bytes, Duration, Time};
+use crate::units::{Backlog, Duration, Time};
 use crate::verdict::{Admission, Cause, Departure, Why};
+pub use params::{DelayFrom, Params, Variant};
 
 /// Dropped on arrival by the drop probability (the RFC's `drop_early()`).
 pub const EARLY: Cause = Cause::named("early");
@@ -34,117 +35,6 @@ const CAP: (f64, f64) = (0.1, 0.02);
 const DECAY: f64 = 0.98;
 /// §5.2: the bytes of departures from which a new sample of their duration is all that counts.
 const WHOLE_WEIGHT: f64 = 65_536.0;
-
-crate::choice! {
-    /// Whose reading.
-    pub enum Variant {
-        /// RFC 8033.
-        Rfc8033 = "rfc8033",
-        /// Linux's `sch_pie`: departures, not updates, use up the burst; the present delay, not the last update's, decides whether
-        /// a packet is safe; above 250 ms of delay the probability grows by 2 % more an update.
-        Linux = "linux",
-    }
-}
-
-crate::choice! {
-    /// How the queueing delay is known (§4.3).
-    pub enum DelayFrom {
-        /// The last packet that left: how long it waited.
-        Timestamp = "timestamp",
-        /// Little's law: bytes waiting / dequeue rate, which is measured (§5.2).
-        DequeueRate = "dequeue_rate",
-    }
-}
-
-crate::params! {
-    /// What an operator sets.
-    pub struct Params {
-        /// The queueing delay to aim at (QDELAY_REF).
-        target: Duration [POSITIVE] = Duration::from_millis(15);
-        /// How often the drop probability moves (T_UPDATE).
-        t_update: Duration [POSITIVE] = Duration::from_millis(15);
-        /// Weight of the delay's distance from target, per second.
-        alpha: f64 [POSITIVE] = 0.125;
-        /// Weight of the delay's change since the last update, per second.
-        beta: f64 [POSITIVE] = 1.25;
-        /// How long a busy period may last before anything is dropped early (MAX_BURST).
-        max_burst: Duration [NON_NEGATIVE] = Duration::from_millis(150);
-        /// How the queueing delay is measured.
-        delay_from: DelayFrom = DelayFrom::Timestamp;
-        /// With delay_from = "dequeue_rate": bytes that leave while their duration is measured (DQ_THRESHOLD), 64 KiB at most.
-        dq_threshold: Bytes [POSITIVE] = Bytes(16_384);
-        /// Drops are spaced: none within 0.85/p packets of the last, and one after 8.5/p at the latest (§5.4).
-        derandomise: bool = true;
-        /// From a drop probability of 10 % on it grows by at most 2 % an update (§5.5).
-        cap_step: bool = true;
-        /// Idle until this share of the limit waits, and again when congestion is over (§5.3). Default: always at work.
-        active_above: Option<f64> [UNIT_POSITIVE];
-        /// Packets of ECN-capable transports are marked rather than dropped early, while the drop probability is below mark_ecnth.
-        ecn: bool = false;
-        /// The drop probability from which ECN-capable packets are dropped too (§5.1).
-        mark_ecnth: f64 [UNIT] = 0.1;
-        /// Typical size on the wire: nothing is dropped early while at most two such packets wait. Default: a full packet.
-        mean_packet: Option<Bytes> [POSITIVE];
-        /// RFC 8033's algorithm, or Linux's.
-        variant: Variant = Variant::Rfc8033;
-    }
-}
-
-impl Build for Params {
-    type Mechanism = Pie;
-
-    fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
-        if self.dq_threshold.0 as f64 > WHOLE_WEIGHT {
-            return Err(Fault {
-                field: "dq_threshold",
-                problem: format!(
-                    "{} is above 64 KiB, where a sample would weigh more than 1",
-                    self.dq_threshold
-                ),
-                remedy: "dq_threshold = \"16384 B\", or another of at most 65536 B".into(),
-            });
-        }
-        if self.variant == Variant::Linux && self.active_above.is_some() {
-            return Err(Fault {
-                field: "active_above",
-                problem: "Linux's PIE is always at work".into(),
-                remedy: "no active_above, or variant = \"rfc8033\"".into(),
-            });
-        }
-        let Some(limit) = context.limit else { return Ok(Vec::new()) };
-        let bytes = limit.bytes(context.packet);
-        if self.delay_from == DelayFrom::DequeueRate && bytes < self.dq_threshold.0 as f64 {
-            return Err(Fault {
-                field: "dq_threshold",
-                problem: format!(
-                    "the dequeue rate is measured while {} wait, and the limit is {limit}: there would never be a delay to act on",
-                    self.dq_threshold
-                ),
-                remedy: "a smaller dq_threshold, a longer limit, or delay_from = \"timestamp\"".into(),
-            });
-        }
-        Ok(beyond_full_queue(self.target, context, "PIE").into_iter().collect())
-    }
-
-    fn build(&self, context: &Context) -> Pie {
-        let control = Box::new(self.control(context));
-        Pie { vars: control.vars(), control, begun: false }
-    }
-}
-
-impl Params {
-    /// What the law is set to in this place.
-    #[must_use]
-    pub fn control(&self, context: &Context) -> Control {
-        let mean = self.mean_packet.unwrap_or(context.packet).0;
-        let active_from = self.active_above.map(|share| match context.limit {
-            Some(Backlog::Packets(n)) => Backlog::Packets(n * share),
-            Some(Backlog::Bytes(n)) => Backlog::Bytes(n * share),
-            None => Backlog::Packets(0.0),
-        });
-        Control { params: self.clone(), safe_bytes: 2 * mean, active_from }
-    }
-}
 
 /// What the law is set to.
 #[derive(Clone, Debug)]
@@ -252,18 +142,22 @@ impl Vars {
         if low || waiting <= c.safe_bytes {
             return false;
         }
-        if p.derandomise {
-            // §5.4
-            v.accu_prob = if v.drop_prob == 0.0 { 0.0 } else { v.accu_prob + v.drop_prob };
-            why.note("accu_prob", v.accu_prob);
-            if v.accu_prob < ACCU_PROB.0 {
-                return false;
-            }
-            if v.accu_prob >= ACCU_PROB.1 {
-                return true;
-            }
+        if p.derandomise
+            && let Some(drops) = v.spaced(why)
+        {
+            return drops;
         }
         rng.chance("u", v.drop_prob, why)
+    }
+
+    /// §5.4: whether the sum of probabilities alone decides that this packet is dropped, or that it is not.
+    fn spaced<W: Why + ?Sized>(&mut self, why: &mut W) -> Option<bool> {
+        self.accu_prob = if self.drop_prob == 0.0 { 0.0 } else { self.accu_prob + self.drop_prob };
+        why.note("accu_prob", self.accu_prob);
+        if self.accu_prob < ACCU_PROB.0 {
+            return Some(false);
+        }
+        (self.accu_prob >= ACCU_PROB.1).then_some(true)
     }
 
     /// Whether congestion is over (§4.4, §5.3).

@@ -11,7 +11,7 @@
 //!
 //! Its timer is Linux's, too, but not part of the law: a period of whole ticks of the kernel's clock, and one tick more.
 
-use super::{ACCU_PROB, CAP, Control, DelayFrom, EARLY, Found, NOT_TOO_HIGH, Params, Vars, step};
+use super::{CAP, Control, DelayFrom, EARLY, Found, NOT_TOO_HIGH, Params, Vars, step};
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Duration, Time};
@@ -46,15 +46,10 @@ impl Vars {
         if self.burst_allowance > Duration(0) || low || waiting < c.safe_bytes {
             return false;
         }
-        if p.derandomise {
-            self.accu_prob = if self.drop_prob == 0.0 { 0.0 } else { self.accu_prob + self.drop_prob };
-            why.note("accu_prob", self.accu_prob);
-            if self.accu_prob < ACCU_PROB.0 {
-                return false;
-            }
-            if self.accu_prob >= ACCU_PROB.1 {
-                return true;
-            }
+        if p.derandomise
+            && let Some(drops) = self.spaced(why)
+        {
+            return drops;
         }
         let strikes = rng.chance("u", self.drop_prob, why);
         if strikes {

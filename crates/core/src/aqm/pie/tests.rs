@@ -4,30 +4,17 @@ use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
 
 use super::*;
 use crate::packet::Ecn;
+use crate::params::{Build as _, Context, defaults};
 use crate::queue::fake::Fake;
 use crate::rng::Rng;
+use crate::units::Bytes;
 use crate::verdict::Silent;
 
 const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 const MS: Duration = Duration::from_millis(1);
 
 fn params() -> Params {
-    Params {
-        target: MS * 15,
-        t_update: MS * 15,
-        alpha: 0.125,
-        beta: 1.25,
-        max_burst: MS * 150,
-        delay_from: DelayFrom::Timestamp,
-        dq_threshold: Bytes(16_384),
-        derandomise: false,
-        cap_step: false,
-        active_above: None,
-        ecn: false,
-        mark_ecnth: 0.1,
-        mean_packet: None,
-        variant: Variant::Rfc8033,
-    }
+    Params { derandomise: false, cap_step: false, ..defaults() }
 }
 
 fn packet(ecn: Ecn) -> Packet {

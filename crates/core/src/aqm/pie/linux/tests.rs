@@ -2,10 +2,10 @@
 
 use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
 
-use super::super::{Build, DelayFrom, Params, Variant};
+use super::super::{DelayFrom, Params, Variant};
 use super::*;
 use crate::packet::Ecn;
-use crate::params::Context;
+use crate::params::{Build as _, Context, defaults};
 use crate::units::Bytes;
 use crate::verdict::Silent;
 
@@ -13,22 +13,7 @@ const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Byte
 const MS: Duration = Duration::from_millis(1);
 
 fn params() -> Params {
-    Params {
-        target: MS * 15,
-        t_update: MS * 15,
-        alpha: 0.125,
-        beta: 1.25,
-        max_burst: MS * 150,
-        delay_from: DelayFrom::Timestamp,
-        dq_threshold: Bytes(16_384),
-        derandomise: true,
-        cap_step: true,
-        active_above: None,
-        ecn: false,
-        mark_ecnth: 0.1,
-        mean_packet: None,
-        variant: Variant::Linux,
-    }
+    Params { variant: Variant::Linux, ..defaults() }
 }
 
 /// The law with a queue that a test sets.
