@@ -1,0 +1,213 @@
+//! What the bytes of a strategy say: who the attacker is, the router's file, his frames and their times.
+
+use inprofile_core::rng::Rng;
+use inprofile_core::units::{PS_PER_S, Time};
+
+use crate::frames::{Frame, Ip, Wrap, other};
+
+/// What the attacker bought as IN, in bits per second. His shaper has twice that, the link three times, EF a quarter.
+pub const CONTRACTS: [u64; 4] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
+/// How deep buckets are, in bytes, and how long a packet may be.
+pub const DEPTH: u64 = 9_000;
+/// A reload may have made the bucket this much deeper.
+pub const DEEPER: u64 = 100;
+/// Rate of each kind of control frames.
+pub const CONTROL: u64 = 64_000;
+/// Of a strategy.
+pub const FRAMES: u64 = 1_000;
+/// Bytes of a strategy.
+pub const GENES: usize = 48;
+
+/// Meters, with what each lets a policer pass: rate in contracts, and buckets.
+pub const METERS: [(&str, u64, u64); 4] = [
+    ("kind = \"token_bucket\", depth = \"{d} B\"", 1, 1),
+    ("kind = \"srtcm\", cbs = \"{d} B\", ebs = \"9000 B\"", 1, 2),
+    ("kind = \"trtcm\", cbs = \"{d} B\", pbs = \"9000 B\", pir = \"{2} bit/s\"", 2, 1),
+    ("kind = \"rfc4115\", cbs = \"{d} B\", ebs = \"9000 B\", eir = \"{1} bit/s\"", 2, 2),
+];
+
+/// Who the attacker is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// A prefix, in the assured queue of all.
+    Prefix,
+    /// VLAN 100, with a queue and a shaper.
+    Shaped,
+    /// VLAN 100, with a policer.
+    Policed,
+    /// A port of an address that he shares.
+    Port,
+}
+
+pub const WHO: [Who; 4] = [Who::Prefix, Who::Shaped, Who::Policed, Who::Port];
+
+/// Everything that the bytes of a strategy say, read from the front.
+pub struct Genes<'a>(pub &'a [u8], pub usize);
+
+impl Genes<'_> {
+    pub fn next(&mut self, below: u64) -> u64 {
+        let byte = self.0[self.1 % self.0.len()];
+        self.1 += 1;
+        u64::from(byte) % below
+    }
+}
+
+pub fn file(who: Who, contract: u64, meter: usize, depth: u64, name: &str) -> String {
+    let settings = METERS[meter].0.replace("{d}", &depth.to_string());
+    let settings = settings.replace("{2}", &(contract * 2).to_string()).replace("{1}", &contract.to_string());
+    let action = if who == Who::Policed { ", action = \"drop\"" } else { "" };
+    let queue = if who == Who::Shaped {
+        format!(
+            "queue = {{ aqm = \"drop_tail\", limit = \"200 packets\" }}\nrate = \"{} bit/s\"\nburst = \"{} B\"\n",
+            contract * 2,
+            2 * DEPTH
+        )
+    } else {
+        String::new()
+    };
+    let (his, bobs) = match who {
+        Who::Prefix => ("prefix = [\"10.0.0.1\", \"2001:db8::1\"]", None),
+        Who::Shaped | Who::Policed => ("vlan = 100", Some("vlan = 200")),
+        Who::Port => ("prefix = \"10.0.0.1\"\nport = 4000", Some("prefix = \"10.0.0.1\"\nport = 4001")),
+    };
+    let customer = |name: &str, whose: &str, services: &str| {
+        format!(
+            "[[upstream.customers]]\nname = \"{name}\"\n{whose}\ncontract = \"{contract} bit/s\"\nmarker = {{ {settings}{action} }}\n{services}{queue}"
+        )
+    };
+    let ef = format!(
+        "services = [{{ class = \"voice\", rate = \"{} bit/s\", burst = \"{DEPTH} B\" }}]\n",
+        contract / 4
+    );
+    let customers = customer(name, his, &ef) + &bobs.map_or_else(String::new, |b| customer("bob", b, ""));
+    format!(
+        "inside = \"a\"\noutside = \"b\"\npacket = \"9000 B\"\nflows = 64\nframes.control = {{ rate = \"{CONTROL} bit/s\", burst = \"{DEPTH} B\" }}\n[upstream]\nrate = \"{} bit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"1000 packets\" }}\nbest_effort = {{ aqm = \"drop_tail\", limit = \"100 packets\" }}\n[[upstream.classes]]\nname = \"voice\"\ndscp = [\"EF\"]\naqm = \"drop_tail\"\nlimit = \"100 packets\"\nrate = \"{contract} bit/s\"\n{customers}",
+        contract * 3
+    )
+}
+
+/// A frame of the attacker's or the neighbour's: when it came, and what it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    pub at: Time,
+    pub bytes: u64,
+    pub bobs: bool,
+    pub control: bool,
+    /// It came in the attacker's VLAN.
+    pub his: bool,
+    /// A reader finds its DSCP where it is.
+    pub plain: bool,
+    pub left: Option<(Time, Option<u8>)>,
+}
+
+/// How the attacker makes a frame.
+pub fn make(genes: &mut Genes<'_>, who: Who, n: u64, rng: &mut Rng) -> (Frame, Sent) {
+    let below = |rng: &mut Rng, n: u64| (rng.uniform() * n as f64) as u64;
+    let style = genes.next(16);
+    let bytes = match genes.next(8) {
+        0 => 1500,
+        1 => 64 + n % 1400,
+        2 => 9000,
+        3 => 64,
+        4 => [64, 1500][(n % 2) as usize],
+        5 => 1499,
+        6 => 60 + below(rng, 8_900),
+        _ => 61 + 7 * genes.next(256),
+    };
+    let mut ip = Ip { bytes: bytes as usize, port: 4000, ..Ip::default() };
+    ip.octet = match genes.next(6) {
+        0 => 10 << 2,
+        1 => 46 << 2,
+        2 => (n % 256) as u8,
+        3 => [0, 46 << 2][(n % 2) as usize],
+        4 => 10 << 2 | 1,
+        _ => 0,
+    };
+    match genes.next(8) {
+        0 => ip.port = n as u16,
+        1 => ip.port = 4000 + (n % 2) as u16,
+        2 => ip.protocol = [6, 17, 50, 1][below(rng, 4) as usize],
+        3 => ip.from = [1, 1, 77, 2][below(rng, 4) as usize],
+        _ => {}
+    }
+    ip.v6 = style & 1 == 1;
+    if !ip.v6 {
+        ip.fragment = match genes.next(8) {
+            0 => [0x2000, 0x00b9][(n % 2) as usize],
+            1 => 0x0001,
+            2 => below(rng, 65_536) as u16 & 0x3fff,
+            _ => 0,
+        };
+        ip.options = [0, 0, 0, 10][genes.next(4) as usize];
+    }
+    ip.says = match genes.next(6) {
+        0 => Some(28),
+        1 => Some(below(rng, 65_536) as u16),
+        _ => None,
+    };
+    let outer = match genes.next(8) {
+        _ if who == Who::Prefix || who == Who::Port => vec![],
+        0 => vec![],
+        1 => vec![Wrap::Tag(0x8100, 300)],
+        2 => vec![Wrap::Tag(0x88a8, 100), Wrap::Tag(0x8100, below(rng, 65_536) as u16)],
+        _ => vec![Wrap::Tag(0x8100, (0xe000 * (n as u16 & 1)) | 100)],
+    };
+    let his = matches!(outer.first(), Some(Wrap::Tag(_, vlan)) if vlan & 0xfff == 100);
+    let inner = match genes.next(10) {
+        0 => vec![Wrap::Pppoe(below(rng, 65_536) as u16)],
+        1 => vec![Wrap::Mpls(1 + below(rng, 9) as u8, 7)],
+        // Never the neighbour's VLAN, which is even: who may write that one is the neighbour.
+        2 => vec![Wrap::Tag(0x9100, below(rng, 65_536) as u16 | 1); below(rng, 5) as usize],
+        _ => vec![],
+    };
+    ip.wraps = [outer.clone(), inner].concat();
+    let tags = ip.wraps.iter().filter(|w| matches!(w, Wrap::Tag(..))).count();
+    let labels = ip.wraps.iter().map(|w| if let Wrap::Mpls(n, _) = w { *n } else { 0 }).sum::<u8>();
+    let plain = tags <= 4 && (labels == 0 || labels <= 8 && ip.says.is_none());
+    let mut frame = ip.frame();
+    let mut control = false;
+    match genes.next(12) {
+        // Control frames, and what is no IP at all, in his circuit or outside.
+        0 => {
+            frame = other(0x0806, &vec![0x5a; bytes as usize]);
+            control = true;
+        }
+        1 => frame = other(0x88b5, &vec![0x5a; bytes as usize]),
+        2 if style & 2 == 2 => frame = ip.frame().padded(),
+        _ => {}
+    }
+    let inside = frame.0[12..14] != [0x08, 0x06] && frame.0[12..14] != [0x88, 0xb5];
+    let sent = Sent {
+        at: Time::ZERO,
+        bytes: frame.bytes(),
+        bobs: false,
+        control,
+        his: his && inside,
+        plain: plain && inside,
+        left: None,
+    };
+    (frame, sent)
+}
+
+/// When the next one comes, in picoseconds after the last. `full`: what its bytes take at the contract; `short`: how long his bucket
+/// still takes until it holds them, by his own reckoning.
+pub fn gap(genes: &mut Genes<'_>, n: u64, full: u64, short: u64, rng: &mut Rng) -> u64 {
+    let near = genes.next(8);
+    match genes.next(10) {
+        0 => full * near / 8,
+        1 => (full as f64 * 2.0 * rng.uniform()) as u64,
+        2 => full * 100 * u64::from(n.is_multiple_of(100 + near)),
+        3 => short,
+        4 => short.saturating_sub(1),
+        5 => short + 1,
+        6 => short.saturating_sub(1 << near),
+        7 if n.is_multiple_of(500) => 86_400 * PS_PER_S,
+        8 => [1, full][(n % 2) as usize],
+        _ => full / (1 + near),
+    }
+}
+
+/// Tells which frame this is: the last three bytes of its source address.
+pub fn stamp(frame: &mut Frame, n: u64) {
+    frame.0[9..12].copy_from_slice(&(n as u32).to_be_bytes()[1..]);
+}
