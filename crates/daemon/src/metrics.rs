@@ -18,6 +18,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::hub::Hub;
+pub use page::page;
 
 /// The longest request: the least that hyper can be told.
 const LONGEST_REQUEST: usize = 8192;
@@ -86,7 +87,7 @@ impl Server {
             return Ok(page.clone());
         }
         let hub = Arc::clone(&self.hub);
-        let work = move || Ok(page::page(&*hub.snapshot()?, &hub.reloads(), hub.log.counts()));
+        let work = move || Ok(page(&*hub.snapshot()?, &hub.reloads(), hub.log.counts()));
         let made: Result<String, String> =
             tokio::task::spawn_blocking(work).await.map_err(|e| e.to_string())?;
         let page = Bytes::from(made?);

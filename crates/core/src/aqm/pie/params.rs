@@ -1,4 +1,4 @@
-//! What an operator sets of PIE, checked, and what the law makes of it.
+//! What an operator sets of PIE (RFC 8033), checked, and what the law makes of it.
 
 use super::{Control, Pie, WHOLE_WEIGHT};
 use crate::aqm::beyond_full_queue;
