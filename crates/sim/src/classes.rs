@@ -52,6 +52,7 @@ impl<C: Clock> Classes<C> {
     }
 
     /// Counts what waits up to `now`.
+    #[inline]
     pub fn count_to(&mut self, now: Time) {
         let time = u128::from(now.since(self.counted_to).0);
         for (area, class) in self.areas.iter_mut().zip(self.queue.classes()) {

@@ -225,7 +225,7 @@ impl<C: Clock> Link<C> {
         shared: Option<&mut Rng>,
         why: &mut W,
     ) -> Admission {
-        self.settle(now);
+        self.settle_stepped(now);
         let item = Waiting::new(now, slot, packet);
         let q = self.queue.get_or_create();
         if C::NS2 {
@@ -253,7 +253,7 @@ impl<C: Clock> Link<C> {
         why: &mut W,
         dropped: impl FnMut(Waiting<C>, Cause),
     ) -> Option<(Waiting<C>, C::Span, C)> {
-        self.settle(now);
+        self.settle_stepped(now);
         let q = self.queue.get_or_create();
         if C::NS2 {
             q.aqm.tell_moment(Moment { secs: now.secs(), idle: 0.0 });
@@ -338,6 +338,15 @@ impl<C: Clock> Link<C> {
         }
     }
 
+    /// Whether the discipline has evicted a packet that nobody has taken yet.
+    #[inline]
+    pub fn has_evicted(&self) -> bool {
+        self.queue.get().is_some_and(|q| match &q.classes {
+            Some(classes) => classes.queue.has_evicted(),
+            None => q.fifo.has_evicted(),
+        })
+    }
+
     /// A packet that the discipline has evicted from the queue.
     pub fn take_evicted(&mut self) -> Option<Waiting<C>> {
         let q = self.queue.get_mut()?;
@@ -350,19 +359,27 @@ impl<C: Clock> Link<C> {
     /// Brings the link up to `now`: crosses boundaries of the window and, with computed service, removes packets whose
     /// transmission has started.
     pub fn settle(&mut self, now: C) {
+        if self.stepped {
+            return self.settle_stepped(now);
+        }
         while self.next_boundary <= now {
             self.cross_boundary();
         }
-        if self.stepped {
-            let q = self.queue.get_or_create();
-            match &mut q.classes {
-                Some(classes) => classes.count_to(now.time()),
-                None if self.reported => q.count_to(now.time()),
-                None => {}
-            }
-            return;
-        }
         self.release(now);
+    }
+
+    /// The same with stepped service.
+    #[inline(always)]
+    fn settle_stepped(&mut self, now: C) {
+        while self.next_boundary <= now {
+            self.cross_boundary();
+        }
+        let q = self.queue.get_or_create();
+        match &mut q.classes {
+            Some(classes) => classes.count_to(now.time()),
+            None if self.reported => q.count_to(now.time()),
+            None => {}
+        }
     }
 
     /// Computed service: removes packets whose transmission has started by `now`.

@@ -115,6 +115,7 @@ impl<C: Clock> QueueState<C> {
     }
 
     /// Stepped service: adds the waiting time of the waiting packets up to now.
+    #[inline]
     pub fn count_to(&mut self, now: Time) {
         let waiting = self.fifo.packets();
         if waiting > 0 {

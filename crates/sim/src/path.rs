@@ -166,8 +166,15 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     }
 
     /// Counts what the discipline has evicted.
-    #[inline]
+    #[inline(always)]
     fn drop_evicted(&mut self, link: u32, at: C) {
+        if self.links[link as usize].has_evicted() {
+            self.take_evicted(link, at);
+        }
+    }
+
+    #[inline(never)]
+    fn take_evicted(&mut self, link: u32, at: C) {
         while let Some(victim) = self.links[link as usize].take_evicted() {
             self.drop_packet(victim.slot, Place::Queue(link), Cause::EVICTED, at);
         }

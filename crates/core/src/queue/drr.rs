@@ -85,7 +85,8 @@ impl Drr {
     }
 
     fn pass_on(&mut self) {
-        self.turn = (self.turn + 1) % self.quanta.len();
+        // Not by a remainder: a division for each packet is felt.
+        self.turn = if self.turn + 1 < self.quanta.len() { self.turn + 1 } else { 0 };
         self.granted = false;
     }
 }

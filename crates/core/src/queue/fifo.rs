@@ -243,6 +243,13 @@ impl<T: Item> Fifo<T> {
         self.idle_since = None;
     }
 
+    /// Whether the discipline has evicted a packet that nobody has taken yet.
+    #[must_use]
+    #[inline]
+    pub fn has_evicted(&self) -> bool {
+        !self.evicted.is_empty()
+    }
+
     /// The first packet that the discipline has evicted and that nobody has taken yet.
     pub fn take_evicted(&mut self) -> Option<T> {
         self.evicted.pop_front()

@@ -14,6 +14,7 @@ const NONE: u32 = u32::MAX;
 struct Place<T> {
     item: Option<T>,
     next: u32,
+    /// Means nothing at the head: that of the next packet need not be touched when a head leaves.
     previous: u32,
 }
 
@@ -120,13 +121,17 @@ impl<T: Item> FlowQueues<T> {
         place.next = self.free;
         self.free = at;
         let line = &mut self.lines[queue as usize];
-        match previous {
-            NONE => line.head = next,
-            before => self.places[before as usize].next = next,
-        }
-        match next {
-            NONE => line.tail = previous,
-            after => self.places[after as usize].previous = previous,
+        if line.head == at {
+            line.head = next;
+            if next == NONE {
+                line.tail = NONE;
+            }
+        } else {
+            self.places[previous as usize].next = next;
+            match next {
+                NONE => line.tail = previous,
+                after => self.places[after as usize].previous = previous,
+            }
         }
         line.packets -= 1;
         line.bytes -= u64::from(item.size());

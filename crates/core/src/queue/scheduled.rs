@@ -197,6 +197,13 @@ impl<T: Item> Scheduled<T> {
         waiting.map(|c| c.pace.as_ref().map_or(Time::ZERO, Pace::ready_at)).min()
     }
 
+    /// Whether a discipline has evicted a packet that nobody has taken yet.
+    #[must_use]
+    #[inline]
+    pub fn has_evicted(&self) -> bool {
+        self.classes.iter().any(|c| c.queue.has_evicted())
+    }
+
     /// A packet that a discipline has evicted and that nobody has taken yet.
     pub fn take_evicted(&mut self) -> Option<T> {
         self.classes.iter_mut().find_map(|c| c.queue.take_evicted())
