@@ -79,7 +79,7 @@ impl Default for DelayTarget {
 /// What L4S leaves to the sender (RFC 9331).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct L4s {
-    /// DCTCP's packets are ECT(1), so that queues take them for L4S traffic. For controlled environments only (RFC 9331 §1.1).
+    /// DCTCP's packets are ECT(1), so that queues take them for L4S traffic. For controlled environments only, as DCTCP is.
     pub ect1: bool,
     /// Prague's virtual round-trip time is at least this (its draft's §2.4.4); zero: rates are not independent of round-trip times.
     pub rtt_virt: Duration,

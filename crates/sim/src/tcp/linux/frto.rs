@@ -2,7 +2,7 @@
 //!
 //! The first that advances is answered by new data instead of what counts as lost. What then arrives without having been sent again was on
 //! its way all the time: the timeout was spurious, and its reduction is undone. Linux asks at the first acknowledgement already, as SACK tells
-//! which segments it is of (§3).
+//! which segments it is of (RFC 5682 §3).
 
 use crate::tcp::control::Window;
 
@@ -68,7 +68,7 @@ impl Frto {
 mod tests {
     use super::*;
 
-    /// RFC 5682 §2.1: each branch of steps 2 and 3.
+    /// RFC 5682 §2.1: each branch of steps 2 and 3; §3: with SACK the first acknowledgement may tell already.
     #[test]
     fn each_branch() {
         let frto = Frto { prior: Window { cwnd: 10.0, ssthresh: 20.0 }, point: 11 };
@@ -83,6 +83,7 @@ mod tests {
             (Evidence { more: false, ..first }, Step::Lost),
             (Evidence { duplicate: true, ..second }, Step::Lost),
             (Evidence { original: true, una: 3, ..second }, Step::Spurious),
+            (Evidence { original: true, ..none }, Step::Spurious),
             (none, Step::Wait),
         ] {
             assert_eq!(frto.judge(&told), step, "{told:?}");
