@@ -20,6 +20,13 @@ QUEUES = {
     "red_bytes": "RED in bytes",
     "rio": "RED/RIO, host tagger",
     "dsred": "dsRED",
+    "sfq": "SFQ",
+    "drr": "DRR",
+    "fq": "FQ",
+    "pi": "PI in packets",
+    "pi_bytes": "PI in bytes",
+    "rem": "REM in packets",
+    "rem_bytes": "REM in bytes",
     "mixed": "several disciplines",
 }
 """Kinds of experiments by what is before their links."""
@@ -149,7 +156,7 @@ class _Draft:
     def discipline(self, hop: int) -> str:
         kind = self.queue
         if kind == "mixed":
-            kinds = ["drop_tail", "red", "red_bytes"]
+            kinds = ["drop_tail", "red", "red_bytes", "sfq", "drr", "pi", "pi_bytes", "rem", "rem_bytes"]
             kinds += ["rio"] * (2 * self.rio) + ["dsred"] * (2 * self.dsred)
             kind = self.pen.pick(kinds)
         if kind in ("rio", "dsred") and hop > 0 and self.pen.chance(0.3):
@@ -160,6 +167,13 @@ class _Draft:
             "red_bytes": self.red_bytes,
             "rio": self.rio_queue,
             "dsred": self.dsred_queue,
+            "sfq": self.sfq,
+            "drr": self.drr,
+            "fq": self.fq,
+            "pi": self.pi,
+            "pi_bytes": self.pi_bytes,
+            "rem": self.rem,
+            "rem_bytes": self.rem_bytes,
         }[kind]()
 
     def drop_tail(self) -> str:
@@ -201,6 +215,67 @@ class _Draft:
         return (
             f'aqm = "red", limit = "{limit} packets", min_th = "{low * mean} B", max_th = "{high * mean} B", '
             f'mean_packet = "{mean} B"{self.red_rest()}{scaled}'
+        )
+
+    def sfq(self) -> str:
+        pen = self.pen
+        limit, buckets = pen.pick((2, 3, 5, 8, 20, 40)), pen.pick((1, 2, 5, 16))
+        return f'aqm = "ns2_sfq", limit = "{limit} packets", buckets = {buckets}'
+
+    def drr(self) -> str:
+        pen = self.pen
+        limit, quantum = pen.within(1, 20) * 1500, pen.pick((40, 250, 500, 1000, 1540, 4000))
+        buckets = pen.pick((1, 2, 5, 10))
+        return f'aqm = "ns2_drr", limit = "{limit} B", buckets = {buckets}, flow_quantum = "{quantum} B"'
+
+    def fq(self) -> str:
+        # Of all flows ns-2 has no limit.
+        return f'aqm = "ns2_fq", limit = "10000 packets", flow_limit = {self.pen.pick(SMALL_LIMITS)}'
+
+    def pi_rest(self) -> str:
+        pen = self.pen
+        a = pen.pick((0.00001822, 0.0005, 0.005, 0.05))
+        scaled = ", byte_scaled = true" if pen.chance(0.3) else ""
+        # On the grid its samples fall on other events' times.
+        w = pen.pick((10.0, 100.0, 500.0, 1000.0)) if self.grid else pen.pick((160.0, 170.0, 33.3, 2.5))
+        return f", a = {a}, b = {a * pen.pick((0.5, 0.9, 0.99))}, w = {w}{scaled}"
+
+    def pi(self) -> str:
+        limit, low, _ = self.within_limit()
+        return (
+            f'aqm = "pi", variant = "ns2", limit = "{limit} packets", q_ref = "{low} packets"{self.pi_rest()}'
+        )
+
+    def pi_bytes(self) -> str:
+        mean = self.pen.pick((500, 1000, 1000, 40, 2000))
+        limit, low, _ = self.within_limit()
+        return (
+            f'aqm = "pi", variant = "ns2", limit = "{limit} packets", q_ref = "{low * 500} B", '
+            f'mean_packet = "{mean} B"{self.pi_rest()}'
+        )
+
+    def rem_rest(self) -> str:
+        pen = self.pen
+        every = pen.pick((1, 2, 10, 100)) if self.grid else pen.pick((2, 7, 33, 250))
+        return (
+            f", gamma = {pen.pick((0.001, 0.01, 0.1, 1.0))}, phi = {pen.pick((1.001, 1.01, 1.1, 2.0))}, "
+            f'in_weight = {pen.pick((1.0, 1.0, 0.5, 0.02))}, t_update = "{every} ms"'
+        )
+
+    def rem(self) -> str:
+        pen = self.pen
+        limit, target = pen.pick(SMALL_LIMITS), pen.within(0, 8)
+        return (
+            f'aqm = "rem", variant = "ns2", limit = "{limit} packets", b_star = "{target} packets"'
+            f"{self.rem_rest()}"
+        )
+
+    def rem_bytes(self) -> str:
+        pen = self.pen
+        mean, limit, target = pen.pick((500, 1000, 1000, 2000)), pen.pick(SMALL_LIMITS), pen.within(0, 16)
+        return (
+            f'aqm = "rem", variant = "ns2", limit = "{limit} packets", b_star = "{target * 500} B", '
+            f'mean_packet = "{mean} B"{self.rem_rest()}'
         )
 
     def threshold(self, low: int, high: int) -> str:

@@ -107,10 +107,16 @@ impl Bounds {
     pub const FLOWS: Bounds = Bounds { min: 1.0, max: 1e6, open_min: false };
     /// Queues that flows are hashed into: as many as Linux allows (RFC 8290 §1.3).
     pub const QUEUES: Bounds = Bounds { min: 1.0, max: 65_535.0, open_min: false };
+    /// 2 to a million.
+    pub const TWO_OR_MORE: Bounds = Bounds { min: 2.0, max: 1e6, open_min: false };
     /// 0 to 1.
     pub const UNIT: Bounds = Bounds { min: 0.0, max: 1.0, open_min: false };
     /// Above 0, to 1.
     pub const UNIT_POSITIVE: Bounds = Bounds { min: 0.0, max: 1.0, open_min: true };
+    /// Above 1.
+    pub const ABOVE_ONE: Bounds = Bounds { min: 1.0, max: f64::INFINITY, open_min: true };
+    /// How often a second: from once in a quarter of an hour to every microsecond.
+    pub const PER_SECOND: Bounds = Bounds { min: 0.001, max: 1e6, open_min: false };
 
     /// Whether `x` is allowed; NaN never is.
     #[must_use]

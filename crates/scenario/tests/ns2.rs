@@ -172,3 +172,107 @@ fn a_limit_in_bytes_goes_where_thresholds_are_in_bytes() {
     assert_eq!(limit("1600 B", bytes).unwrap_err(), ["links.a.queue.limit: 1600 B with packets of 500 B"]);
     assert_eq!(limit("1500 B", ["1 packets", "2 packets"]).unwrap_err(), ["links.a.queue.limit: bytes"]);
 }
+
+/// Three flows over one link with this queue, in ns-2's profile.
+fn before(queue: &str) -> Scenario {
+    let text = format!(
+        r#"
+title    = "queues"
+duration = "2 s"
+[engine]
+profile = "ns2"
+[tcp]
+profile = "ns2"
+[[links]]
+name  = "a"
+from  = "A"
+to    = "B"
+rate  = "1 Mbit/s"
+delay = "10 ms"
+queue = {{ {queue} }}
+[[flows]]
+name  = "f"
+count = 3
+from  = "A"
+to    = "B"
+start = "0 s"
+"#
+    );
+    Scenario::parse(&text, "queues.toml", &[], &Registry::default()).unwrap()
+}
+
+fn refused(queue: &str) -> Vec<String> {
+    before(queue).ns2_script(1).map_or_else(|missing| missing.0, |_| Vec::new())
+}
+
+#[test]
+fn controllers_in_ns2s_words() {
+    let link = |queue| commands(&before(queue), "link");
+    assert_eq!(
+        link(r#"aqm = "pi", variant = "ns2", limit = "60 packets", q_ref = "20 packets""#),
+        [
+            "link 0 1 1000000 0.01 PI {limit_ 60 a_ 0.00001822 b_ 0.00001816 w_ 160 qref_ 20 mean_pktsize_ 1040 \
+             bytes_ false queue_in_bytes_ false setbit_ false}"
+        ]
+    );
+    assert_eq!(
+        link(
+            r#"aqm = "rem", variant = "ns2", limit = "60000 B", b_star = "15000 B", mean_packet = "1000 B""#
+        ),
+        ["link 0 1 1000000 0.01 REM {limit_ 60 gamma_ 0.001 phi_ 1.001 inw_ 1 mean_pktsize_ 1000 \
+             pupdtime_ 0.002 pbo_ 15 qib_ true markpkts_ false}"]
+    );
+    let fq = before(r#"aqm = "ns2_fq", limit = "60 packets", flow_limit = 20"#);
+    assert_eq!(commands(&fq, "link"), ["link 0 1 1000000 0.01 FQ {}"]);
+    assert_eq!(commands(&fq, "fq"), ["fq 0 1 20 {0 1 2}"]);
+}
+
+#[test]
+fn what_controllers_of_ns2_lack_is_named() {
+    assert_eq!(
+        refused(r#"aqm = "pi", limit = "60 packets", q_ref = "20 packets""#),
+        ["links.a.queue.variant: hollot01; write variant = \"ns2\""]
+    );
+    assert_eq!(
+        refused(r#"aqm = "pi", variant = "ns2", limit = "60000 B", q_ref = "20 packets""#),
+        ["links.a.queue.limit: bytes"]
+    );
+    assert_eq!(
+        refused(
+            r#"aqm = "pi", variant = "ns2", limit = "60500 B", q_ref = "2000 B", mean_packet = "1000 B""#
+        ),
+        ["links.a.queue.limit: 60500 B with packets of 1000 B"]
+    );
+    assert_eq!(
+        refused(r#"aqm = "rem", limit = "60 packets", mismatch = "backlog", alpha = 0.2, ecn = true"#),
+        [
+            "links.a.queue.variant: athuraliya01; write variant = \"ns2\"",
+            "links.a.queue.mismatch: backlog; write mismatch = \"rate\"",
+            "links.a.queue.alpha: 0.2; ns-2's is 0.1",
+            "links.a.queue.ecn: marking, ns-2's REM draws a random number even when nothing is left to send; \
+             write ecn = false",
+        ]
+    );
+    assert_eq!(
+        refused(r#"aqm = "ns2_fq", limit = "59 packets", flow_limit = 20, buckets = 2"#),
+        [
+            "links.a.queue.aqm: ns2_fq with 2 queues before flow 2, counted from 0; every flow needs its own, and \
+             ns-2 has 32",
+            "links.a.queue.limit: 59 packets of all flows, which ns-2's FQ doesn't count; write at least 60 packets, \
+             flow_limit for each",
+        ]
+    );
+}
+
+/// Where only figures are compared, the papers' algorithms may stand beside ns-2's, and a monitor counts.
+#[test]
+fn figures_of_controllers_are_counted_in_bytes() {
+    let script =
+        before(r#"aqm = "pi", limit = "60 packets", q_ref = "20 packets""#).ns2_counting_script(1).unwrap();
+    assert!(script.contains("return \"bytes [$monitor set barrivals_] 0 0 "), "{script}");
+    let missing = before(r#"aqm = "ns2_fq", limit = "150 packets""#).ns2_counting_script(1).unwrap_err().0;
+    assert!(
+        missing[0].starts_with("links.a.queue.aqm: ns2_fq, whose FQLink runs only with a trace"),
+        "{missing:?}"
+    );
+}

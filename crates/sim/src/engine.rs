@@ -199,8 +199,9 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         for e in 0..self.world.edges.len() as u32 {
             self.tick(EventKind::EdgeTick(e));
         }
-        for l in 0..self.world.links.len() as u32 {
-            self.tick(EventKind::QueueTick(l));
+        // ns-2 sets the timers of queues when the script, which sets those of flows, has been read.
+        if !C::NS2 {
+            self.tick_queues();
         }
         for (f, &(start, stop)) in (0..).zip(starts) {
             self.tick(EventKind::HostTick(f));
@@ -212,11 +213,20 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                 self.world.schedule(C::at(stop), EventKind::FlowStops(f));
             }
         }
+        if C::NS2 {
+            self.tick_queues();
+        }
         let w = &mut self.world;
         for m in 0..self.watches.len() as u32 {
             w.schedule(C::ZERO, EventKind::Sample(m));
         }
         w.schedule(C::at(Time(duration.0)), EventKind::RunEnds);
+    }
+
+    fn tick_queues(&mut self) {
+        for l in 0..self.world.links.len() as u32 {
+            self.tick(EventKind::QueueTick(l));
+        }
     }
 
     fn finish(mut self, stop: &AtomicBool) -> Result<Outcome, Failure> {

@@ -320,6 +320,11 @@ impl<C: Clock> Link<C> {
         }
     }
 
+    /// Seconds between ticks of a discipline that has ns-2's own timer.
+    pub fn timer_secs(&self) -> Option<f64> {
+        self.queue.get()?.aqm.timer_secs()
+    }
+
     /// A signal arrives for the discipline; with classes, for that of one class or of all.
     pub fn signal(&mut self, now: Time, class: Option<usize>, signal: &Signal) {
         let Some(q) = self.queue.get_mut() else { return };

@@ -29,8 +29,16 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             }
         }
         if let Some(at) = next {
-            self.schedule(C::at(at), what);
+            let at = self.timer_after(what).unwrap_or_else(|| C::at(at));
+            self.schedule(at, what);
         }
+    }
+
+    /// On ns-2's clock: when a timer of ns-2's own expires next.
+    fn timer_after(&self, what: EventKind) -> Option<C> {
+        let EventKind::QueueTick(l) = what else { return None };
+        let secs = C::NS2.then(|| self.links[l as usize].timer_secs())??;
+        Some(self.now.after(C::span_secs(secs)))
     }
 
     /// A mechanism receives a signal.

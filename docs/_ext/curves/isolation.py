@@ -71,3 +71,20 @@ def _ns2_sfq() -> Curve:
 @curve("ns2_drr")
 def _ns2_drr() -> Curve:
     return _isolation({"ns2_drr": {"aqm": "ns2_drr"}})
+
+
+@curve("ns2_fq")
+def _ns2_fq() -> Curve:
+    return _isolation({"ns2_fq": {"aqm": "ns2_fq"}})
+
+
+@curve("pi")
+def _pi() -> Curve:
+    # Ten times the paper's gains: its link is larger, and has more flows.
+    settings = {"q_ref": "20 packets", "a": 0.0001822, "b": 0.0001816}
+    return delays({"pi": {"aqm": "pi", **settings}})
+
+
+@curve("rem")
+def _rem() -> Curve:
+    return delays({"rem": {"aqm": "rem"}})

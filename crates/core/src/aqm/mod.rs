@@ -8,8 +8,10 @@ pub mod fq;
 pub mod fq_codel;
 pub mod fq_pie;
 pub mod l4s;
+pub mod pi;
 pub mod pie;
 pub mod red;
+pub mod rem;
 pub mod sfb;
 pub mod sfq;
 

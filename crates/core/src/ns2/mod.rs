@@ -3,7 +3,7 @@
 //! Papers were run on ns-2, and a run of ours that agrees with ns-2's event by event shows that the rest of the simulator is
 //! right. So this folder has what ns-2 computes differently from the sources that it names: averages and counts of
 //! [RED and RIO](red), the order of steps in [dsRED](dsred), rounding of limits, [policers](policer), its
-//! [random numbers](rng), its fair queues ([SFQ](sfq), [DRR](drr)), and its clock.
+//! [random numbers](rng), the timers and draws of [PI](pi) and [REM](rem), its fair queues ([SFQ](sfq), [DRR](drr), [FQ](fq)), and its clock.
 //!
 //! The rest of this crate does not refer to it. A mechanism that ns-2 computes differently is generic over its reading
 //! ([`Reading`](crate::aqm::red::law::Reading), [`Chance`](crate::marker::tsw2cm::Chance)), and one block of the
@@ -13,10 +13,13 @@
 pub mod addresses;
 pub mod drr;
 pub mod dsred;
+pub mod fq;
 mod moment;
 pub mod offer;
+pub mod pi;
 pub mod policer;
 pub mod red;
+pub mod rem;
 pub mod rio;
 pub mod rng;
 pub mod sfq;
@@ -39,7 +42,18 @@ impl AnyAqm {
             AnyAqm::Ns2RioPlusOutAtIn(m) => m.rio.law.reading.told.tell(moment),
             AnyAqm::Ns2FddRed(m) => m.red.law.reading.told.tell(moment),
             AnyAqm::DsRed(m) => m.tell_secs(moment.secs),
+            AnyAqm::Ns2Fq(m) => m.tell(moment),
             _ => {}
+        }
+    }
+
+    /// Seconds between its ticks, where ns-2 has a timer for them: ns-2 adds them up in doubles, which picoseconds can't.
+    #[must_use]
+    pub fn timer_secs(&self) -> Option<f64> {
+        match self {
+            AnyAqm::Ns2Pi(m) => Some(m.interval()),
+            AnyAqm::Ns2Rem(m) => Some(m.interval()),
+            _ => None,
         }
     }
 

@@ -4,9 +4,9 @@
 //! `limit_rule`, and RIO's `avg_update` has one more choice); with `ns2` there, ns-2's version is built.
 
 use crate::aqm::drop_tail::DropTail;
-use crate::aqm::fdd_red;
 use crate::aqm::red::law::Floyd93;
 use crate::aqm::red::{self, rio, rio_plus_out};
+use crate::aqm::{fdd_red, pi, rem};
 use crate::marker::{tsw2cm, tsw3cm};
 use crate::ns2::red::{Ns2Red, Ns2Rio};
 use crate::ns2::rio::AtInOnly;
@@ -21,6 +21,10 @@ use crate::units::Backlog;
 pub const NS2: &str = "ns2";
 /// The word for Floyd and Jacobson's.
 pub const FLOYD93: &str = "floyd93";
+/// The word for Hollot, Misra, Towsley and Gong's.
+pub const HOLLOT01: &str = "hollot01";
+/// The word for Athuraliya, Li, Low and Yin's.
+pub const ATHURALIYA01: &str = "athuraliya01";
 /// The word for RFC 2859's.
 pub const RFC2859: &str = "rfc2859";
 
@@ -60,6 +64,22 @@ const VARIANT_OF_RED: Field = choice(
         "Floyd and Jacobson's algorithm, or ns-2's, random number by random number: with thresholds in bytes that counts the limit in bytes, too, a packet for mean_packet, and lets a packet join while fewer wait; `drop = \"front\"` is the packet behind the front one, as ns-2's `drop_front_` has it.",
     ],
     &|| Value::Choice(FLOYD93),
+);
+const VARIANT_OF_PI: Field = choice(
+    "variant",
+    &[HOLLOT01, NS2],
+    &[
+        "Hollot et al.'s algorithm (2001, §V), or ns-2 2.35's, random number by random number: every arrival that finds room draws one, and with q_ref in bytes the limit counts in bytes, too, a packet for mean_packet.",
+    ],
+    &|| Value::Choice(HOLLOT01),
+);
+const VARIANT_OF_REM: Field = choice(
+    "variant",
+    &[ATHURALIYA01, NS2],
+    &[
+        "Athuraliya et al.'s algorithm (2001), or ns-2 2.35's, random number by random number: of a limit of n packets n − 1 wait, every arrival that finds room draws, with b_star in bytes a chance is scaled by size, and with ecn departures are marked and nothing is dropped early.",
+    ],
+    &|| Value::Choice(ATHURALIYA01),
 );
 const CHANCES: Field =
     choice("variant", &[RFC2859, NS2], &["RFC 2859's algorithm, or ns-2's to the last bit."], &|| {
@@ -158,6 +178,35 @@ pub fn aqms(ours: &[Entry<AnyAqm>]) -> Vec<Entry<AnyAqm>> {
                     (true, false) => AnyAqm::Ns2RioPlusOut(Box::new(p.discipline::<Ns2Rio>(c))),
                     (false, true) => AnyAqm::RioPlusOutAtIn(Box::new(p.discipline::<AtInOnly<Floyd93>>(c))),
                     (true, true) => AnyAqm::Ns2RioPlusOutAtIn(Box::new(p.discipline::<AtInOnly<Ns2Rio>>(c))),
+                }
+            },
+        ),
+        "pi" => entry(
+            e,
+            fields!([VARIANT_OF_PI], pi::Params),
+            &|v, c| pi::Params::from_values(v).check(c),
+            &|v, c| {
+                let p = pi::Params::from_values(v);
+                if is_set(v, "variant") {
+                    AnyAqm::Ns2Pi(Box::new(super::pi::Pi::new(&p, c)))
+                } else {
+                    AnyAqm::Pi(Box::new(p.build(c)))
+                }
+            },
+        ),
+        "rem" => entry(
+            e,
+            fields!([VARIANT_OF_REM], rem::Params),
+            &|v, c| {
+                let p = rem::Params::from_values(v);
+                if is_set(v, "variant") { super::rem::check(&p, c) } else { p.check(c) }
+            },
+            &|v, c| {
+                let p = rem::Params::from_values(v);
+                if is_set(v, "variant") {
+                    AnyAqm::Ns2Rem(Box::new(super::rem::Rem::new(&p, c)))
+                } else {
+                    AnyAqm::Rem(Box::new(p.build(c)))
                 }
             },
         ),

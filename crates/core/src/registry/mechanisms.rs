@@ -185,6 +185,12 @@ mechanisms! { ($)
     "pie" = Pie(Box<aqm::pie::Pie>, aqm::pie::Params),
         "RFC 8033",
         "Drops at random on arrival, with a probability that a PI controller moves to hold the queueing delay at a target.";
+    "pi" = Pi(Box<aqm::pi::Pi>, aqm::pi::Params),
+        "Hollot, Misra, Towsley and Gong 2001 (PI)",
+        "Drops at random on arrival, with a probability that a PI controller moves to hold the queue at a length.";
+    "rem" = Rem(Box<aqm::rem::Rem>, aqm::rem::Params),
+        "Athuraliya, Li, Low and Yin 2001 (REM)",
+        "A price follows the excess of input over capacity and of backlog over a target; drops are exponential in it.";
     "codel" = Codel(Box<aqm::codel::Codel>, aqm::codel::Params),
         "RFC 8289",
         "Drops at the head while packets have waited longer than a target for an interval, ever more often until they don't.";
@@ -221,6 +227,9 @@ mechanisms! { ($)
     "ns2_drr" = Ns2Drr(Box<ns2::drr::Drr>, ns2::drr::Params),
         "ns-2.35, Queue/DRR; Shreedhar and Varghese 1996",
         "ns-2's own DRR: a queue for each source, deficit round robin in bytes, and the fattest loses its head.";
+    "ns2_fq" = Ns2Fq(Box<ns2::fq::Fq>, ns2::fq::Params),
+        "ns-2.35, Queue/FQ; Demers, Keshav and Shenker 1989",
+        "ns-2's own FQ: a drop-tail queue for each flow, and the packet that would finish first goes first.";
     "dsred" = DsRed(Box<ns2::dsred::DsRed>, ns2::dsred::Params),
         "ns-2.35, dsRED/core",
         "ns-2's own RIO-C, RIO-D and WRED, with its faults: for comparing with what it published.";
@@ -233,6 +242,8 @@ mechanisms! { ($)
         Ns2RioPlusOut(Box<rio_plus_out::RioPlusOut<ns2::red::Ns2Rio>>),
         RioPlusOutAtIn(Box<rio_plus_out::RioPlusOut<AtInOnly<Floyd93>>>),
         Ns2RioPlusOutAtIn(Box<rio_plus_out::RioPlusOut<AtInOnly<ns2::red::Ns2Rio>>>),
+        Ns2Pi(Box<ns2::pi::Pi>),
+        Ns2Rem(Box<ns2::rem::Rem>),
         Ns2FddRed(Box<fdd_red::FddRed<ns2::red::Ns2Red>>),
     }
 }

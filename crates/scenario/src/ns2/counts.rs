@@ -14,6 +14,9 @@ use inprofile_sim::network::{Network, Transport};
 use super::script::Script;
 use crate::model::{Model, packet};
 
+/// What is a dsRED in ns-2, which counts by colour; of any other queue a monitor counts bytes.
+const COLOURED: [&str; 4] = ["drop_tail", "dsred", "rio", "wred"];
+
 impl Script {
     /// The commands that count, and end the run with the window.
     pub(super) fn counts(&mut self, model: &Model, network: &Network) {
@@ -37,7 +40,8 @@ impl Script {
             sizes.push(format!("{{{} {} {}}}", c.segment, c.header, u8::from(passes)));
         }
         let (link_from, link_to) = (at.from, at.to);
-        let counts = if model.direction(model.at).queue.one().is_some_and(|q| q.aqm.name == "red") {
+        let counts = if model.direction(model.at).queue.one().is_some_and(|q| !COLOURED.contains(&q.aqm.name))
+        {
             self.line(format_args!("set monitor [$ns monitor-queue $n({link_from}) $n({link_to}) {{}}]"));
             "bytes [$monitor set barrivals_] 0 0 [$monitor set pdrops_]".to_owned()
         } else {

@@ -1,6 +1,6 @@
 //! The same experiment for ns-2 2.35: its Tcl script, or a list of everything that ns-2 cannot express.
 //!
-//! `queues` has ns-2's disciplines, `markers` its markers, `flows` its agents and their traffic, `counts` what a script
+//! `queues` has ns-2's disciplines (`controllers` PI and REM), `markers` its markers, `flows` its agents and their traffic, `counts` what a script
 //! counts; the network and the script as a whole are here.
 //!
 //! The script sends the same packets at the same times as the simulator's ns-2 profile. Two things need care for that.
@@ -9,6 +9,7 @@
 //! script makes `Node reset` leave agents alone and resets them itself, flow by flow. And a limit of n packets lets n −
 //! 1 wait in ns-2's drop-tail queue, so the script writes the number of waiting packets plus one.
 
+mod controllers;
 mod counts;
 mod flows;
 mod markers;
@@ -19,7 +20,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use inprofile_core::units::Bytes;
-use inprofile_sim::network::{Network, Profile};
+use inprofile_sim::network::{Flow, Network, Profile};
 
 use crate::model::{Model, Queue, Source, packet};
 use markers::Marking;
@@ -73,6 +74,13 @@ proc dsred {from to mean mode levels} {
         eval $q configQ 0 $precedence $level
         incr precedence
     }
+}
+
+# A queue for each of these flows; FQLink would make it at a flow's first packet, with the limit of all drop-tail queues.
+proc fq {from to limit flows} {
+    global ns n
+    Queue/DropTail set limit_ $limit
+    foreach flow $flows { [$ns link $n($from) $n($to)] new-flow 0 0 $flow }
 }
 
 proc policer {from to name downgrades} {
@@ -161,18 +169,26 @@ impl Script {
                 self.lacks(format!("links.{}.queue.scheduler", link.name));
                 continue;
             };
-            let use_ = Use { polices: marking.polices(i), counts: self.aim == Aim::Counts && i == model.at };
+            let flows = if queue.aqm.name == "ns2_fq" { passing(network, i as u32) } else { Vec::new() };
+            let counts = self.aim == Aim::Counts && i == model.at;
+            let use_ = Use { polices: marking.polices(i), counts, flows: &flows };
             let Some(Class { class, settings, after }) = self.queue(&link.name, queue, size, use_) else {
                 continue;
             };
             let (from, to, rate, delay) = (link.from, link.to, link.rate.0, link.delay.secs());
             self.line(format_args!("link {from} {to} {rate} {delay} {class} {{{settings}}}"));
-            if let Some(levels) = after {
-                self.line(format_args!("dsred {from} {to} {levels}"));
+            if let Some((command, arguments)) = after {
+                self.line(format_args!("{command} {from} {to} {arguments}"));
             }
             marking.write(i, (from, to), &mut self.text);
         }
     }
+}
+
+/// The flows whose packets or acknowledgements pass a link.
+fn passing(network: &Network, link: u32) -> Vec<u32> {
+    let passes = |f: &Flow| f.path.contains(&link) || f.back.contains(&link);
+    (0..).zip(&network.flows).filter(|(_, f)| passes(f)).map(|(i, _)| i).collect()
 }
 
 /// The queue before each of a network's links, and the size of a full packet there; none where there are classes.

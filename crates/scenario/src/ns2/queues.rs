@@ -5,7 +5,7 @@ use inprofile_core::aqm::red::common::Common;
 use inprofile_core::aqm::rio::AvgUpdate;
 use inprofile_core::aqm::wred::Averages;
 use inprofile_core::aqm::{red, rio, wred};
-use inprofile_core::ns2::{drr, dsred, is_set, sfq, without_fault, word};
+use inprofile_core::ns2::{drr, dsred, fq, is_set, sfq, without_fault, word};
 use inprofile_core::params::{Params, Values};
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::units::{Backlog, Bytes};
@@ -18,11 +18,13 @@ const NEVER: &str = "{1000000 1000001 0.5} {1000000 1000001 0.5} {1000000 100000
 
 /// What a queue has to do besides dropping.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Use {
+pub(super) struct Use<'a> {
     /// Mark, as dsRED's edge.
     pub polices: bool,
     /// Count arrivals by colour, which dsRED does.
     pub counts: bool,
+    /// Of FQ: the flows that have packets here, acknowledgements included.
+    pub flows: &'a [u32],
 }
 
 /// A queue in ns-2.
@@ -31,17 +33,22 @@ pub(super) struct Class {
     pub class: &'static str,
     /// Variables and their values.
     pub settings: String,
-    /// dsRED's own commands: mean packet size, mode, levels.
-    pub after: Option<String>,
+    /// A procedure of the script to call then, and its arguments after the link's nodes.
+    pub after: Option<(&'static str, String)>,
 }
 
 impl Script {
     /// The class of a queue and its settings.
-    pub(super) fn queue(&mut self, link: &str, queue: &Queue, size: Bytes, use_: Use) -> Option<Class> {
+    pub(super) fn queue(&mut self, link: &str, queue: &Queue, size: Bytes, use_: Use<'_>) -> Option<Class> {
         let Queue { aqm, limit, .. } = queue;
         let dsred = if use_.polices { "dsRED/edge" } else { "dsRED/core" };
         if aqm.name == "red" && !use_.polices {
             return self.red(link, &aqm.values, *limit, size);
+        }
+        match aqm.name {
+            "pi" if !use_.polices => return self.pi(link, &aqm.values, *limit, size),
+            "rem" if !use_.polices => return self.rem(link, &aqm.values, *limit, size),
+            _ => {}
         }
         if aqm.name == "ns2_drr" && !use_.polices {
             let Backlog::Bytes(limit) = *limit else {
@@ -63,7 +70,7 @@ impl Script {
                     if is_set(&aqm.values, "limit_rule") { limit.ceil() - 1.0 } else { limit.floor() };
                 // Where dsRED polices, it holds all of its limit.
                 Some(if use_.polices || use_.counts {
-                    let after = Some(format!("{} DROP {{{NEVER}}}", size.0));
+                    let after = Some(("dsred", format!("{} DROP {{{NEVER}}}", size.0)));
                     Class { class: dsred, settings: format!("limit_ {waiting}"), after }
                 } else {
                     Class { class: "DropTail", settings: format!("limit_ {}", waiting + 1.0), after: None }
@@ -71,12 +78,12 @@ impl Script {
             }
             "dsred" => {
                 let p = dsred::Params::from_values(&aqm.values);
-                let after = Some(dsred_commands(&p, size));
+                let after = Some(("dsred", dsred_commands(&p, size)));
                 Some(Class { class: dsred, settings: format!("limit_ {}", limit.floor()), after })
             }
             "rio" | "wred" if self.aim == Aim::Counts => {
                 let p = self.kin(link, aqm)?;
-                let after = Some(dsred_commands(&p, size));
+                let after = Some(("dsred", dsred_commands(&p, size)));
                 Some(Class { class: dsred, settings: format!("limit_ {}", limit.floor()), after })
             }
             name if use_.polices => {
@@ -90,12 +97,40 @@ impl Script {
                 let settings = format!("buckets_ {buckets} maxqueue_ {}", limit.floor());
                 Some(Class { class: "SFQ", settings, after: None })
             }
+            "ns2_fq" => self.fq(link, &fq::Params::from_values(&aqm.values), limit, use_.flows),
             "rio" => self.rio(link, &aqm.values, limit, size),
             name => {
                 self.lacks(format!("links.{link}.queue.aqm: {name}"));
                 None
             }
         }
+    }
+
+    /// A drop-tail queue for each flow, behind which FQ takes what would finish first.
+    fn fq(&mut self, link: &str, p: &fq::Params, limit: f64, flows: &[u32]) -> Option<Class> {
+        let before = self.missing.len();
+        if self.aim == Aim::Counts {
+            self.lacks(format!(
+                "links.{link}.queue.aqm: ns2_fq, whose FQLink runs only with a trace of every event; [engine] profile = \"ns2\" compares events"
+            ));
+        }
+        let queues = p.buckets.min(u64::from(fq::MAX_FLOWS));
+        if let Some(flow) = flows.iter().find(|flow| u64::from(**flow) >= queues) {
+            self.lacks(format!(
+                "links.{link}.queue.aqm: ns2_fq with {queues} queues before flow {flow}, counted from 0; every flow needs its own, and ns-2 has {}",
+                fq::MAX_FLOWS
+            ));
+        }
+        let needed = p.flow_limit * flows.len() as u64;
+        if limit < needed as f64 {
+            self.lacks(format!(
+                "links.{link}.queue.limit: {limit} packets of all flows, which ns-2's FQ doesn't count; write at least {needed} packets, \
+                 flow_limit for each"
+            ));
+        }
+        let numbers = flows.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+        let after = Some(("fq", format!("{} {{{numbers}}}", p.flow_limit)));
+        (self.missing.len() == before).then_some(Class { class: "FQ", settings: String::new(), after })
     }
 
     fn red(&mut self, link: &str, values: &Values, limit: Backlog, size: Bytes) -> Option<Class> {

@@ -1,0 +1,225 @@
+//! PI: a proportional–integral controller that holds the queue at a length, by the probability with which arrivals are dropped.
+//!
+//! The probability moves `w` times a second, in proportion to the queue's distance from `q_ref` and to its change since the last
+//! sample; it comes to rest only at `q_ref`, whatever the load (the integral part).
+//! Source: Hollot, Misra, Towsley and Gong 2001. `variant = "ns2"`: ns-2's Queue/PI, in [`ns2`](crate::ns2::pi). Of both, but not in the
+//! paper: a queue counted in bytes, chances by a packet's size, and marks where the paper speaks of drops or marks alike.
+//! Non-goal: a target in time ([`pie`](crate::aqm::pie), [`pi2`](crate::aqm::l4s)).
+
+use crate::aqm::Aqm;
+use crate::mechanism::{Gauge, Mechanism};
+use crate::packet::Packet;
+use crate::params::{Build, Context, Fault, Warning};
+use crate::queue::Queue;
+use crate::rng::Rng;
+use crate::signal::Outbox;
+use crate::units::{Backlog, Bytes, Duration, Time};
+use crate::verdict::{Admission, Cause, Departure, Why};
+
+/// Dropped on arrival by the controller's probability.
+pub const EARLY: Cause = Cause::named("early");
+
+crate::params! {
+    /// What an operator sets.
+    pub struct Params {
+        /// The queue length to aim at; in bytes, it counts as so many packets of mean_packet.
+        q_ref: Backlog [POSITIVE] = Backlog::Packets(200.0);
+        /// Weight of the length's distance from q_ref now, per packet; above b.
+        a: f64 [POSITIVE] = 1.822e-5;
+        /// Weight of that at the last sample, per packet.
+        b: f64 [NON_NEGATIVE] = 1.816e-5;
+        /// Samples a second.
+        w: f64 [PER_SECOND] = 160.0;
+        /// A packet's chance is scaled by its size.
+        byte_scaled: bool = false;
+        /// Packets of ECN-capable transports are marked rather than dropped early.
+        ecn: bool = false;
+        /// Typical size on the wire. Default: a full packet.
+        mean_packet: Option<Bytes> [POSITIVE];
+    }
+}
+
+impl Params {
+    /// The law as set, of an empty queue.
+    #[must_use]
+    pub fn law(&self, context: &Context) -> Law {
+        let mean = self.mean_packet.unwrap_or(context.packet).0 as f64;
+        let (q_ref, unit) = match self.q_ref {
+            Backlog::Packets(n) => (n, None),
+            Backlog::Bytes(n) => (n / mean, Some(mean)),
+        };
+        let scaled_by = self.byte_scaled.then_some(mean);
+        Law { a: self.a, b: self.b, w: self.w, q_ref, unit, scaled_by, ecn: self.ecn, p: 0.0, q_old: 0.0 }
+    }
+}
+
+impl Build for Params {
+    type Mechanism = Pi;
+
+    fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        if self.a <= self.b {
+            // The probability would move away from what brings the queue to q_ref, or not at all.
+            return Err(Fault {
+                field: "a",
+                problem: format!(
+                    "a = {} is not above b = {}: nothing would hold the queue at q_ref",
+                    self.a, self.b
+                ),
+                remedy: "a above b, such as a = 1.822e-5 and b = 1.816e-5".into(),
+            });
+        }
+        let Some(limit) = context.limit else { return Ok(Vec::new()) };
+        let mean = self.mean_packet.unwrap_or(context.packet);
+        let beyond = self.q_ref.bytes(mean) >= limit.bytes(mean);
+        Ok(beyond
+            .then(|| Warning {
+                field: "q_ref",
+                text: format!(
+                    "q_ref ({}) is not below the limit ({limit}): the limit drops, PI hardly ever",
+                    self.q_ref
+                ),
+            })
+            .into_iter()
+            .collect())
+    }
+
+    fn build(&self, context: &Context) -> Pi {
+        Pi { law: self.law(context), waiting: 0, begun: false }
+    }
+}
+
+/// The controller: its settings and state.
+#[derive(Clone, Debug)]
+pub struct Law {
+    a: f64,
+    b: f64,
+    w: f64,
+    /// In packets.
+    q_ref: f64,
+    /// Where bytes are counted: how many are a packet.
+    unit: Option<f64>,
+    /// Where chances are scaled by size: the size of a packet whose chance is as it is.
+    scaled_by: Option<f64>,
+    /// Whether it marks.
+    pub ecn: bool,
+    p: f64,
+    /// The length at the last sample, in packets or bytes.
+    q_old: f64,
+}
+
+impl Law {
+    /// What is counted of a queue.
+    #[must_use]
+    pub fn length<Q: Queue + ?Sized>(&self, queue: &Q) -> u64 {
+        if self.unit.is_some() { queue.bytes() } else { u64::from(queue.packets()) }
+    }
+
+    /// What a packet of this size adds to it.
+    #[must_use]
+    pub fn counted(&self, size: u32) -> u64 {
+        if self.unit.is_some() { u64::from(size) } else { 1 }
+    }
+
+    /// Whether bytes are counted: the size of a packet, then.
+    #[must_use]
+    pub fn unit(&self) -> Option<f64> {
+        self.unit
+    }
+
+    /// Seconds between samples.
+    #[must_use]
+    pub fn interval(&self) -> f64 {
+        1.0 / self.w
+    }
+
+    /// Hollot et al. 2001, §V: p(kT) = a (q(kT) − q_ref) − b (q((k − 1)T) − q_ref) + p((k − 1)T), within 0 and 1.
+    pub fn sample(&mut self, length: u64) {
+        let q = length as f64;
+        let packets = |q: f64| self.unit.map_or(q, |unit| q / unit);
+        let p = self.a * (packets(q) - self.q_ref) - self.b * (packets(self.q_old) - self.q_ref) + self.p;
+        self.p = p.clamp(0.0, 1.0);
+        self.q_old = q;
+    }
+
+    /// The chance of a packet of this size.
+    #[must_use]
+    pub fn chance(&self, size: u32) -> f64 {
+        self.scaled_by.map_or(self.p, |mean| (self.p * f64::from(size) / mean).min(1.0))
+    }
+
+    /// The probability and the target, for monitors.
+    pub(crate) fn show(&self, show: Gauge<'_>) {
+        show("drop_prob", self.p);
+    }
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct Pi {
+    law: Law,
+    /// Packets or bytes that wait.
+    waiting: u64,
+    /// Whether an interval has begun.
+    begun: bool,
+}
+
+impl Mechanism for Pi {
+    fn sees_reverse(&self) -> bool {
+        false
+    }
+
+    fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {
+        if self.begun {
+            self.law.sample(self.waiting);
+        }
+        self.begun = true;
+        Some(now + Duration::from_secs(self.law.interval()))
+    }
+
+    fn gauges(&self, _: Time, show: Gauge<'_>) {
+        self.law.show(show);
+    }
+}
+
+impl Aqm for Pi {
+    fn serves(&self) -> bool {
+        true
+    }
+
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        _: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        let p = self.law.chance(packet.size);
+        why.note("drop_prob", p);
+        if !queue.fits(packet.size) {
+            return Admission::Drop(Cause::OVERFLOW);
+        }
+        let chosen = rng.chance("u", p, why);
+        if chosen && !(self.law.ecn && packet.ecn.can_mark()) {
+            return Admission::Drop(EARLY);
+        }
+        self.waiting = self.law.length(queue) + self.law.counted(packet.size);
+        if chosen { Admission::Mark } else { Admission::Admit }
+    }
+
+    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        _: Time,
+        _: &Packet,
+        _: Time,
+        queue: &mut Q,
+        _: &mut Rng,
+        _: &mut W,
+    ) -> Departure {
+        self.waiting = self.law.length(queue);
+        Departure::Send
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,269 @@
+//! REM, random exponential marking: a price that rises while more comes than leaves or more waits than is wanted, and a probability that
+//! is exponential in it.
+//!
+//! The chance that a packet passes several such links unmarked is exponential in the sum of their prices, and the price settles where
+//! input equals capacity and the backlog is `b_star`, whatever the number of flows.
+//! Source: Athuraliya, Li, Low and Yin 2001. `variant = "ns2"`: ns-2's Queue/REM, by the same authors, in [`ns2`](crate::ns2::rem). Of both,
+//! but not in the paper: a smoothed input (`in_weight`), a queue counted in bytes.
+//! Non-goal: sources that estimate the sum of prices from their marks.
+
+use crate::aqm::Aqm;
+use crate::mechanism::{Gauge, Mechanism};
+use crate::packet::Packet;
+use crate::params::{Build, Context, Fault, Warning};
+use crate::queue::Queue;
+use crate::rng::Rng;
+use crate::signal::Outbox;
+use crate::units::{Backlog, Bytes, Duration, Time};
+use crate::verdict::{Admission, Cause, Departure, Why};
+
+/// Dropped on arrival by the price's probability.
+pub const EARLY: Cause = Cause::named("early");
+
+crate::choice! {
+    /// What stands for the difference of input and capacity.
+    pub enum Mismatch {
+        /// What came, less what the link could have sent.
+        Rate = "rate",
+        /// The change of the backlog, which needs neither to be measured.
+        Backlog = "backlog",
+    }
+}
+
+crate::params! {
+    /// What an operator sets.
+    pub struct Params {
+        /// The backlog to aim at (b*); in bytes, it counts as so many packets of mean_packet.
+        b_star: Backlog [NON_NEGATIVE] = Backlog::Packets(20.0);
+        /// Step of the price, per packet.
+        gamma: f64 [POSITIVE] = 0.001;
+        /// What a waiting packet too many counts, beside one that comes and cannot leave.
+        alpha: f64 [POSITIVE] = 0.1;
+        /// Base of the exponential.
+        phi: f64 [ABOVE_ONE] = 1.001;
+        /// How often the price moves.
+        t_update: Duration [POSITIVE] = Duration::from_millis(2);
+        /// What stands for the difference of input and capacity.
+        mismatch: Mismatch = Mismatch::Rate;
+        /// With mismatch = "rate": weight of the last interval's input in its average.
+        in_weight: f64 [UNIT_POSITIVE] = 1.0;
+        /// Packets of ECN-capable transports are marked rather than dropped early.
+        ecn: bool = false;
+        /// Typical size on the wire. Default: a full packet.
+        mean_packet: Option<Bytes> [POSITIVE];
+    }
+}
+
+impl Params {
+    /// The law as set, of an empty queue.
+    #[must_use]
+    pub fn law(&self, context: &Context) -> Law {
+        let mean = self.mean_packet.unwrap_or(context.packet).0 as f64;
+        let (b_star, unit) = match self.b_star {
+            Backlog::Packets(n) => (n, None),
+            Backlog::Bytes(n) => (n / mean, Some(mean)),
+        };
+        let a_second = context.link_rate.map_or(0.0, |rate| rate.0 as f64 / (8.0 * mean));
+        Law {
+            gamma: self.gamma,
+            alpha: self.alpha,
+            phi: self.phi,
+            in_weight: self.in_weight,
+            by_rate: self.mismatch == Mismatch::Rate,
+            b_star,
+            unit,
+            capacity: self.t_update.secs() * a_second,
+            came: 0.0,
+            input: 0.0,
+            b_old: 0.0,
+            price: 0.0,
+            p: 0.0,
+        }
+    }
+}
+
+impl Build for Params {
+    type Mechanism = Rem;
+
+    fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
+        if self.mismatch == Mismatch::Rate && context.link_rate.is_none() {
+            return Err(Fault {
+                field: "mismatch",
+                problem: "the capacity that the input is compared with is not known here".into(),
+                remedy: "mismatch = \"backlog\"".into(),
+            });
+        }
+        let Some(limit) = context.limit else { return Ok(Vec::new()) };
+        let mean = self.mean_packet.unwrap_or(context.packet);
+        let beyond = self.b_star.bytes(mean) >= limit.bytes(mean);
+        Ok(beyond
+            .then(|| Warning {
+                field: "b_star",
+                text: format!(
+                    "b_star ({}) is not below the limit ({limit}): the limit drops, REM hardly ever",
+                    self.b_star
+                ),
+            })
+            .into_iter()
+            .collect())
+    }
+
+    fn build(&self, context: &Context) -> Rem {
+        Rem { law: self.law(context), every: self.t_update, ecn: self.ecn, waiting: 0, begun: false }
+    }
+}
+
+/// The price and its probability: settings and state.
+#[derive(Clone, Debug)]
+pub struct Law {
+    gamma: f64,
+    alpha: f64,
+    phi: f64,
+    in_weight: f64,
+    by_rate: bool,
+    /// In packets.
+    b_star: f64,
+    /// Where bytes are counted: how many are a packet.
+    unit: Option<f64>,
+    /// Packets that the link can send in an interval.
+    capacity: f64,
+    /// Packets or bytes since the last update.
+    came: f64,
+    /// Packets in an interval, smoothed.
+    input: f64,
+    /// The backlog at the last update, in packets.
+    b_old: f64,
+    price: f64,
+    p: f64,
+}
+
+impl Law {
+    /// What is counted of a queue.
+    #[must_use]
+    pub fn length<Q: Queue + ?Sized>(&self, queue: &Q) -> u64 {
+        if self.unit.is_some() { queue.bytes() } else { u64::from(queue.packets()) }
+    }
+
+    /// What a packet of this size adds to it.
+    #[must_use]
+    pub fn counted(&self, size: u32) -> u64 {
+        if self.unit.is_some() { u64::from(size) } else { 1 }
+    }
+
+    /// Where bytes are counted: the size of a packet.
+    #[must_use]
+    pub fn unit(&self) -> Option<f64> {
+        self.unit
+    }
+
+    /// An arrival, whatever becomes of it.
+    pub fn count(&mut self, size: u32) {
+        self.came += self.counted(size) as f64;
+    }
+
+    /// Moves price and probability: so much waits.
+    pub fn update(&mut self, waiting: u64) {
+        let packets = |n: f64| self.unit.map_or(n, |unit| n / unit);
+        let b = packets(waiting as f64);
+        self.input = self.input * (1.0 - self.in_weight) + packets(self.in_weight * self.came);
+        let excess = if self.by_rate {
+            // Athuraliya et al. 2001, Eq. (1): α (b − b*) + x − c
+            self.input + self.alpha * (b - self.b_star) - self.capacity
+        } else {
+            // Athuraliya et al. 2001, Eq. (3): the change of the backlog for x − c
+            b - (1.0 - self.alpha) * self.b_old - self.alpha * self.b_star
+        };
+        // Athuraliya et al. 2001, Eq. (1): never below 0.
+        self.price = (self.price + self.gamma * excess).max(0.0);
+        // Athuraliya et al. 2001, Eq. (2)
+        self.p = 1.0 - libm::pow(self.phi, -self.price);
+        self.came = 0.0;
+        self.b_old = b;
+    }
+
+    /// The probability, as it is for a packet of any size.
+    #[must_use]
+    pub fn p(&self) -> f64 {
+        self.p
+    }
+
+    /// For monitors.
+    pub(crate) fn show(&self, show: Gauge<'_>) {
+        show("price", self.price);
+        show("drop_prob", self.p);
+        show("input", self.input);
+    }
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct Rem {
+    law: Law,
+    every: Duration,
+    ecn: bool,
+    /// Packets or bytes that wait.
+    waiting: u64,
+    /// Whether an interval has begun.
+    begun: bool,
+}
+
+impl Mechanism for Rem {
+    fn sees_reverse(&self) -> bool {
+        false
+    }
+
+    fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {
+        if self.begun {
+            self.law.update(self.waiting);
+        }
+        self.begun = true;
+        Some(now + self.every)
+    }
+
+    fn gauges(&self, _: Time, show: Gauge<'_>) {
+        self.law.show(show);
+    }
+}
+
+impl Aqm for Rem {
+    fn serves(&self) -> bool {
+        true
+    }
+
+    fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        _: Time,
+        packet: &Packet,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Admission {
+        self.law.count(packet.size);
+        why.note("drop_prob", self.law.p);
+        if !queue.fits(packet.size) {
+            return Admission::Drop(Cause::OVERFLOW);
+        }
+        let chosen = rng.chance("u", self.law.p, why);
+        if chosen && !(self.ecn && packet.ecn.can_mark()) {
+            return Admission::Drop(EARLY);
+        }
+        self.waiting = self.law.length(queue) + self.law.counted(packet.size);
+        if chosen { Admission::Mark } else { Admission::Admit }
+    }
+
+    fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
+        &mut self,
+        _: Time,
+        _: &Packet,
+        _: Time,
+        queue: &mut Q,
+        _: &mut Rng,
+        _: &mut W,
+    ) -> Departure {
+        self.waiting = self.law.length(queue);
+        Departure::Send
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! What ns-2's REM does otherwise; the sequence of a run of ns-2 itself is in `tests/ns2.rs`, whole runs in `make validate`.
+
+use super::*;
+use crate::packet::Ecn;
+use crate::queue::fake::Fake;
+use crate::units::{Bytes, Rate};
+use crate::verdict::Silent;
+
+/// 1,000 packets of 1,000 B a second.
+const CONTEXT: Context =
+    Context { link_rate: Some(Rate(8_000_000)), contract: None, packet: Bytes(1000), limit: None };
+
+fn params() -> Params {
+    Params {
+        b_star: Backlog::Packets(20.0),
+        gamma: 0.5,
+        alpha: ALPHA,
+        phi: 1.5,
+        t_update: Duration::from_millis(2),
+        mismatch: Mismatch::Rate,
+        in_weight: 1.0,
+        ecn: false,
+        mean_packet: None,
+    }
+}
+
+fn rng() -> Rng {
+    Rng::for_component(1, "rem")
+}
+
+/// One whose price is so high that nothing passes.
+fn certain(p: &Params) -> Rem {
+    let mut rem = Rem::new(p, &CONTEXT);
+    rem.law.update(1_000_000_000);
+    assert_eq!(rem.law.p(), 1.0);
+    rem
+}
+
+fn arrive(rem: &mut Rem, queue: &mut Fake, rng: &mut Rng) -> Admission {
+    let packet = Packet { size: 1000, ..Packet::default() };
+    rem.arrive(Time::ZERO, &packet, queue, rng, &mut Silent)
+}
+
+fn depart(rem: &mut Rem, ecn: Ecn, rng: &mut Rng) -> Departure {
+    let packet = Packet { size: 1000, ecn, ..Packet::default() };
+    rem.depart(Time::ZERO, &packet, Time::ZERO, &mut Fake::of(1, 0), rng, &mut Silent)
+}
+
+#[test]
+fn every_arrival_that_finds_room_draws() {
+    let mut rem = Rem::new(&params(), &CONTEXT);
+    let (mut used, mut fresh) = (rng(), rng());
+    assert_eq!(arrive(&mut rem, &mut Fake::of(0, 0), &mut used), Admission::Admit);
+    fresh.uniform();
+    let mut full = Fake { limit: 5.0, ..Fake::of(4, 0) };
+    assert_eq!(arrive(&mut rem, &mut full, &mut used), Admission::Drop(Cause::OVERFLOW), "of 5, 4 wait");
+    assert_eq!(depart(&mut rem, Ecn::Ect0, &mut used), Departure::Send);
+    assert_eq!(used.uniform(), fresh.uniform());
+    assert_eq!(arrive(&mut certain(&params()), &mut Fake::of(3, 0), &mut used), Admission::Drop(EARLY));
+}
+
+/// `markpkts_`: departures draw, arrivals don't, and what can't be marked passes.
+#[test]
+fn marks_are_made_at_departure() {
+    let mut rem = certain(&Params { ecn: true, ..params() });
+    let (mut used, mut fresh) = (rng(), rng());
+    assert_eq!(arrive(&mut rem, &mut Fake::of(3, 0), &mut used), Admission::Admit);
+    assert_eq!(depart(&mut rem, Ecn::Ect0, &mut used), Departure::Mark);
+    assert_eq!(depart(&mut rem, Ecn::NotCapable, &mut used), Departure::Send);
+    fresh.uniform();
+    fresh.uniform();
+    assert_eq!(used.uniform(), fresh.uniform());
+}
+
+/// With bytes counted the limit is so many packets of the mean size, the arrival included, and chances scale with size.
+#[test]
+fn bytes_count_against_the_limit() {
+    let p = Params { b_star: Backlog::Bytes(1e6), mean_packet: Some(Bytes(2000)), ..params() };
+    let mut rem = Rem::new(&p, &CONTEXT);
+    let mut queue = Fake { limit: 2.0, ..Fake::of(2, 0) };
+    assert_eq!(rem.joins_below(Backlog::Packets(2.0)), Some(4000));
+    assert_eq!(arrive(&mut rem, &mut queue, &mut rng()), Admission::Admit, "3,000 B with it");
+    queue.packets[0] = 3;
+    assert_eq!(arrive(&mut rem, &mut queue, &mut rng()), Admission::Drop(Cause::OVERFLOW), "4,000 B");
+    // A thousand packets of half the mean size at probability 1: about half of them go.
+    let (mut rem, mut rng) = (certain(&p), rng());
+    let gone = (0..1000)
+        .filter(|_| arrive(&mut rem, &mut Fake::of(0, 0), &mut rng) == Admission::Drop(EARLY))
+        .count();
+    assert!((450..550).contains(&gone), "{gone}");
+}
+
+#[test]
+fn what_ns2_has_no_word_for_is_refused() {
+    let limit = |limit| Context { limit: Some(limit), ..CONTEXT };
+    let field = |p: &Params, c: &Context| check(p, c).map_err(|fault| fault.field);
+    assert_eq!(field(&Params { alpha: 0.2, ..params() }, &CONTEXT), Err("alpha"));
+    assert_eq!(field(&Params { mismatch: Mismatch::Backlog, ..params() }, &CONTEXT), Err("mismatch"));
+    assert_eq!(field(&params(), &limit(Backlog::Packets(1.0))), Err("variant"));
+    assert_eq!(field(&params(), &limit(Backlog::Bytes(9e9))), Err("b_star"));
+    let in_bytes = Params { b_star: Backlog::Bytes(3000.0), ..params() };
+    assert_eq!(field(&in_bytes, &limit(Backlog::Bytes(9e9))), Ok(Vec::new()));
+}
