@@ -132,7 +132,7 @@ impl Law {
         1.0 / self.w
     }
 
-    /// Hollot et al. 2001, §V: p(kT) = a (q(kT) − q_ref) − b (q((k − 1)T) − q_ref) + p((k − 1)T), within 0 and 1.
+    /// Hollot et al. 2001 §5: p(kT) = a (q(kT) − q_ref) − b (q((k − 1)T) − q_ref) + p((k − 1)T), within 0 and 1.
     pub fn sample(&mut self, length: u64) {
         let q = length as f64;
         let packets = |q: f64| self.unit.map_or(q, |unit| q / unit);

@@ -175,7 +175,7 @@ impl Law {
         };
         // Athuraliya et al. 2001, Eq. (1): never below 0.
         self.price = (self.price + self.gamma * excess).max(0.0);
-        // Athuraliya et al. 2001, Eq. (2)
+        // Athuraliya et al. 2001, Eq. (2): 1 − φ^−price
         self.p = 1.0 - libm::pow(self.phi, -self.price);
         self.came = 0.0;
         self.b_old = b;

@@ -69,7 +69,7 @@ const VARIANT_OF_PI: Field = choice(
     "variant",
     &[HOLLOT01, NS2],
     &[
-        "Hollot et al.'s algorithm (2001, §V), or ns-2 2.35's, random number by random number: every arrival that finds room draws one, and with q_ref in bytes the limit counts in bytes, too, a packet for mean_packet.",
+        "Hollot et al.'s algorithm (2001, §5), or ns-2 2.35's, random number by random number: every arrival that finds room draws one, and with q_ref in bytes the limit counts in bytes, too, a packet for mean_packet.",
     ],
     &|| Value::Choice(HOLLOT01),
 );

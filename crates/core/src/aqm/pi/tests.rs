@@ -28,7 +28,7 @@ fn after(p: &Params, lengths: &[u64]) -> Law {
     law
 }
 
-/// Hollot et al. 2001, §V: C(s) = K (s/z + 1)/s with K = 9.64e-6 and z = 0.53, sampled 160 times a second by Tustin's rule
+/// Hollot et al. 2001 §5: C(s) = K (s/z + 1)/s with K = 9.64e-6 and z = 0.53, sampled 160 times a second by Tustin's rule
 /// (K/z ± K T/2), has the coefficients that are the defaults.
 #[test]
 fn the_defaults_are_the_papers_controller() {
@@ -54,7 +54,7 @@ fn the_defaults_are_the_papers_controller() {
     assert!((number("b") - (k / z - k * t / 2.0)).abs() < 5e-9);
 }
 
-/// Hollot et al. 2001, §V, by hand.
+/// Hollot et al. 2001 §5, by hand.
 #[test]
 fn the_probability_moves_with_distance_and_change() {
     let p = params();
@@ -158,7 +158,7 @@ fn settings_that_hold_nothing_are_refused() {
 }
 
 proptest! {
-    /// Within 0 and 1 the recursion of Hollot et al. 2001, §V is proportional and integral: (a − b) of all distances but the last, and a
+    /// Within 0 and 1 the recursion of Hollot et al. 2001 §5 is proportional and integral: (a − b) of all distances but the last, and a
     /// of that.
     #[test]
     fn is_a_sum_of_distances(above in prop::collection::vec(1u64..40, 1..20)) {
