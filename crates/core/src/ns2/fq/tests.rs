@@ -1,4 +1,4 @@
-//! ns-2's FQ by hand, and what it shares out; whole runs are in `make validate`.
+//! ns-2's FQ by hand, and what it shares out; the life of a queue in ns-2 itself is in `tests/ns2_queues.rs`, whole runs are in `make validate`.
 
 use proptest::prelude::{prop, prop_assert, proptest};
 

@@ -1,4 +1,4 @@
-//! What ns-2's PI does otherwise; the sequence of a run of ns-2 itself is in `tests/ns2.rs`, whole runs in `make validate`.
+//! What ns-2's PI does otherwise; the life of a queue in ns-2 itself is in `tests/ns2_queues.rs`, whole runs in `make validate`.
 
 use super::*;
 use crate::packet::Ecn;
