@@ -109,6 +109,14 @@ def test_architecture_has_every_dependency_between_crates() -> None:
             n.removeprefix("inprofile-") for n in needed if n.startswith("inprofile-")
         }
     assert said == found
+    # And the sentence below the table: what uses crates without being one of them.
+    text = " ".join((ROOT / "ARCHITECTURE.md").read_text("utf-8").split())
+    for folder, verb in (("benches", "measures"), ("fuzz", "feeds bytes to")):
+        sentence = re.search(rf"`{folder}`[^.;]*? {verb} ([^.;]*)[.;]", text)
+        assert sentence is not None
+        needs = tomllib.loads((ROOT / folder / "Cargo.toml").read_text("utf-8"))["dependencies"]
+        crates = {n.removeprefix("inprofile-") for n in needs if n.startswith("inprofile-")}
+        assert set(re.findall(r"`(\w+)`", sentence[1])) == crates, folder
 
 
 def test_nobody_is_invented() -> None:
