@@ -26,7 +26,7 @@ use crate::plan::{
 };
 use crate::route::{RouteIndex, Service};
 use crate::signals::{Oracles, Paths};
-use crate::tcp::{Ack, Delays, Sack, TimerKind};
+use crate::tcp::{Ack, Sack, TimerKind};
 use crate::timer::{Due, Expiry};
 use crate::traffic::web::Loading;
 use crate::traffic::{Origin, Source, outside, udp};
@@ -318,11 +318,23 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         if let Some(m) = &mut f.marker {
             m.marker.observe(self.world.now.time(), &t.packet, Direction::Reverse);
         }
-        let sack = if f.receiver.uses_sack() { self.world.packets.sack(slot) } else { Sack::default() };
-        let delays = if f.delays.is_some() { self.world.packets.delays(slot) } else { Delays::default() };
+        // Most senders ask for neither, and nothing is copied for them.
+        let (found, measured);
+        let sack = if f.receiver.uses_sack() {
+            found = self.world.packets.sack(slot);
+            &found
+        } else {
+            &Sack::NONE
+        };
+        let delays = if f.delays.is_some() {
+            measured = self.world.packets.delays(slot);
+            measured.secs()
+        } else {
+            &[]
+        };
         self.world.packets.remove(slot);
         let host = &mut FlowHost { world: &mut self.world, timers, flow };
-        source.on_ack(Ack { next, sack: &sack, echo, ace, delays: delays.secs() }, host);
+        source.on_ack(Ack { next, sack, echo, ace, delays }, host);
     }
 
     /// A mechanism's tick; the oracle first tells it what it asked for.

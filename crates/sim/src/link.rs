@@ -191,13 +191,20 @@ impl<C: Clock> Link<C> {
         while self.next_boundary <= now {
             self.cross_boundary();
         }
-        self.release(now);
-        if let Some(there) = self.bypass(now, Shape::new(packet.size, packet.colour)) {
-            return Ok(there);
+        // Nearly every packet that comes here finds the link busy: it is not idle, and nobody bypasses its queue.
+        let busy = now < self.free_at;
+        if !busy {
+            self.release(now);
+            if let Some(there) = self.bypass(now, Shape::new(packet.size, packet.colour)) {
+                return Ok(there);
+            }
         }
         let starts = now.max(self.free_at);
         let item = Waiting::new(starts, slot, packet);
         let q = self.queue.get_or_create();
+        if busy {
+            q.fifo.release(|head| head.at <= now);
+        }
         match q.fifo.arrive(now.time(), packet, item, &mut q.aqm, &mut q.rng, &mut Silent) {
             Admission::Drop(cause) => return Err(cause),
             Admission::Mark => packet.ecn = Ecn::Experienced,

@@ -185,6 +185,8 @@ pub struct Sack {
 }
 
 impl Sack {
+    /// No blocks.
+    pub const NONE: Sack = Sack { blocks: [(0, 0); Sack::MAX_BLOCKS], len: 0 };
     /// The most blocks that fit into a header (RFC 2018 §3); beside the timestamp option, which no profile has, only three
     /// would.
     pub const MAX_BLOCKS: usize = 4;
