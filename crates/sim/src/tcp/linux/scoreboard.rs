@@ -153,6 +153,10 @@ impl<C: Clock> Scoreboard<C> {
             return;
         }
         let first = self.arrived.partition_point(|b| b.1 < from);
+        if self.arrived.get(first).is_some_and(|b| b.0 <= from && to <= b.1) {
+            // Told before: an acknowledgement repeats its blocks.
+            return;
+        }
         let last = self.arrived.partition_point(|b| b.0 <= to);
         let mut number = from;
         let mut whole = (from, to);
@@ -163,7 +167,12 @@ impl<C: Clock> Scoreboard<C> {
             number = number.max(known_to);
         }
         self.select_new(number, to, &mut arrived);
-        self.arrived.splice(first..last, [whole]);
+        if first == last {
+            self.arrived.insert(first, whole);
+        } else {
+            self.arrived[first] = whole;
+            self.arrived.drain(first + 1..last);
+        }
     }
 
     /// Segments of which none was known to have arrived.
