@@ -13,7 +13,7 @@ needs = @command -v $(1) >/dev/null || { echo "$(2)" >&2; exit 1; }
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce compare atlas renew test soak soak-ns2 ns2 fuzz attack trial deb monitoring wire clock lint test-rust test-python test-page bench cost profile validate validate-live validate-linux docs laws wheel requirements clean
+.PHONY: help build reproduce compare atlas renew test soak soak-ns2 mechanism ns2 fuzz attack trial deb monitoring wire clock lint test-rust test-python test-page bench cost profile validate validate-live validate-linux docs laws wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -48,7 +48,7 @@ lint: $(VENV)/.built $(PAGE)
 	@$(BIN)/mypy
 	@MYPYPATH=benches/race $(BIN)/mypy benches/race
 	@MYPYPATH=validation $(BIN)/mypy validation
-	@$(BIN)/mypy packaging/wire.py packaging/clock.py packaging/monitoring/check.py
+	@$(BIN)/mypy packaging/wire.py packaging/clock.py packaging/own_mechanism.py packaging/monitoring/check.py
 	$(say) "Page: types"
 	@cd web && npm run --silent check
 
@@ -67,7 +67,11 @@ test-python: $(VENV)/.built $(PAGE)
 	$(say) "Python: tests"
 	@$(BIN)/pytest --quiet --numprocesses auto --dist worksteal
 
-soak: soak-ns2 ## Ten thousand random experiments and fuzzed inputs, two thousand against ns-2, a million packets, a day of the router (twenty minutes; CASES=n, NS2_CASES=n for other numbers)
+mechanism: build ## Try what inprofile new-mechanism writes: tested, built into a wheel, installed, run (part of soak; five minutes)
+	$(say) "A mechanism in a crate of its own"
+	@$(BIN)/python packaging/own_mechanism.py target/own-mechanism
+
+soak: soak-ns2 mechanism ## Ten thousand random experiments and fuzzed inputs, two thousand against ns-2, a million packets, a day of the router (twenty minutes; CASES=n, NS2_CASES=n for other numbers)
 	$(say) "Soak: $(or $(CASES),10000) random experiments and inputs"
 	@INPROFILE_CASES=$(or $(CASES),10000) cargo test --quiet --locked --release -p inprofile-scenario -p inprofile-daemon \
 		--test services --test fuzz --test limits -- --include-ignored --nocapture

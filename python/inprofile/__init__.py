@@ -10,6 +10,7 @@
 and `read_sweep` takes back what it wrote.
 """
 
+from . import _engine  # noqa: F401 (first, as it settles what _internal is)
 from ._input import SeedsError, UnfitFile
 from ._version import __version__
 from .mechanisms import Mechanism, Parameter, mechanisms, schema

@@ -23,6 +23,9 @@ class Scenario:
     def own(self) -> list[str]:
         """The names of the Python classes among its mechanisms."""
     @property
+    def added(self) -> list[str]:
+        """The names of the mechanisms among its own that another crate has added."""
+    @property
     def title(self) -> str:
         """Its title."""
     @property
@@ -219,3 +222,9 @@ def mechanisms(own: list[Own]) -> str:
 
 def schema(own: list[Own]) -> str:
     """JSON Schema of the experiment file, which may name these classes."""
+
+def added_names() -> list[str]:
+    """Names of the mechanisms that another crate has added to this engine."""
+
+def version() -> str:
+    """The version of this binding."""

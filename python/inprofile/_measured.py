@@ -33,11 +33,11 @@ class Experiment:
     @property
     def key(self) -> str:
         """Digest of all that decides the measures."""
+        from ._engine import engine_digest
         from ._input import seeds_in_order
-        from ._runner import _engine
 
         seeds = self.seeds if isinstance(self.seeds, int) else list(seeds_in_order(self.seeds))
-        parts = [self.scenario.canonical, seeds, __version__, _engine(), *self.also]
+        parts = [self.scenario.canonical, seeds, __version__, engine_digest(), *self.also]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 

@@ -7,11 +7,11 @@ import json
 import os
 import time
 from collections.abc import Callable, Sequence
-from functools import cache as once
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import _internal
+from ._engine import engine_digest
 from ._input import MOST_THREADS, seeds_in_order
 from ._version import __version__
 from .own import NotDeterministic
@@ -147,14 +147,8 @@ def _same_twice(scenario: Scenario, seed: int) -> None:
 
 def _key(scenario: Scenario, seeds: tuple[int, ...], trace: bool) -> str:
     """Digest of all that a result depends on; the title only because the result carries it."""
-    parts = [scenario.canonical, scenario.title, list(seeds), trace, __version__, _engine()]
+    parts = [scenario.canonical, scenario.title, list(seeds), trace, __version__, engine_digest()]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
-
-
-@once
-def _engine() -> str:
-    """Digest of the compiled simulator: between releases its version alone does not tell it apart."""
-    return hashlib.sha256(Path(_internal.__file__).read_bytes()).hexdigest()
 
 
 def _kept(folder: Path) -> Result | None:

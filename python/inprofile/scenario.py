@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _internal
+from ._engine import engine_digest
 from ._input import read_file, seeds_in_order
 from .own.registry import digests, engine_classes
 from .problem import Problem
@@ -104,10 +105,11 @@ class Scenario:
     def canonical(self) -> str:
         """JSON of the effective experiment: the same text for the same experiment, however it was written."""
         text = self._inner.canonical()
-        if not self._inner.own:
+        if not self._inner.own and not self._inner.added:
             return text
-        # What a class of one's own does is in its code alone.
-        return json.dumps({**json.loads(text), "own": digests(self._inner.own)}, **_CANONICAL)
+        # What a mechanism of one's own does is in its code alone: a class's file, or the engine of a crate.
+        own = {**digests(self._inner.own), **dict.fromkeys(self._inner.added, engine_digest())}
+        return json.dumps({**json.loads(text), "own": own}, **_CANONICAL)
 
     def set(self, key: str, value: object) -> Scenario:
         """Another one with `key` (`links.bottleneck.queue.limit`) at `value` (`"50 packets"`).

@@ -171,7 +171,7 @@ def test_the_cache_tells_apart_whatever_a_result_depends_on(
         case "version":
             monkeypatch.setattr(_runner, "__version__", "99")
         case "engine":
-            monkeypatch.setattr(_runner, "_engine", lambda: "another")
+            monkeypatch.setattr(_runner, "engine_digest", lambda: "another")
     found = run_many([(scenario, seeds)], cache=tmp_path, trace=trace)[0]
     assert len(list(tmp_path.iterdir())) == 2
     assert found.title == scenario.title

@@ -95,7 +95,7 @@ def test_a_cluster_with_a_worker_killed_makes_the_same_bytes(
 
 
 def test_a_worker_of_another_version_refuses_a_batch() -> None:
-    batch = elsewhere.Batch("", (), "99.0", elsewhere._engine())
+    batch = elsewhere.Batch("", (), "99.0", elsewhere.engine_digest())
     with pytest.raises(VersionSkew, match=r"and this is 99\.0: install the same"):
         elsewhere.run_batch(batch)
     other = elsewhere.Batch("", (), __version__, "another")

@@ -7,6 +7,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::added;
 use crate::own::{self, Own};
 
 create_exception!(_internal, ScenarioError, PyValueError, "An experiment that cannot be run.");
@@ -17,6 +18,7 @@ pub struct Scenario {
     pub(crate) inner: scenario::Scenario,
     file: String,
     pub(crate) own: Vec<&'static str>,
+    added: Vec<&'static str>,
 }
 
 #[pymethods]
@@ -40,9 +42,13 @@ impl Scenario {
         };
         match read {
             Ok(inner) => {
-                let canonical = if own.is_empty() { String::new() } else { inner.canonical() };
-                let named = own.iter().map(|o| o.bind(py).get()).filter(|o| own::named(o, &canonical));
-                Ok(Scenario { own: named.map(own::name).collect(), inner, file })
+                let mut added = added::names();
+                let unknown = own.is_empty() && added.is_empty();
+                let canonical = if unknown { String::new() } else { inner.canonical() };
+                let own = own.iter().map(|o| own::name(o.bind(py).get()));
+                let own = own.filter(|name| own::named(name, &canonical)).collect();
+                added.retain(|name| own::named(name, &canonical));
+                Ok(Scenario { own, added, inner, file })
             }
             Err(problems) => Err(ScenarioError::new_err((written(&problems), json(&problems)))),
         }
@@ -70,6 +76,12 @@ impl Scenario {
     #[getter]
     fn own(&self) -> Vec<&'static str> {
         self.own.clone()
+    }
+
+    /// The names of those that another crate has added.
+    #[getter]
+    fn added(&self) -> Vec<&'static str> {
+        self.added.clone()
     }
 
     /// Data packets that one run is expected to send.

@@ -1,5 +1,8 @@
 //! The Python binding: experiments in, tables out. Everything else is Python's or the other crates'.
+//!
+//! As a library it makes the same binding with mechanisms of another crate in it: [`wheel!`].
 
+mod added;
 mod experiment;
 #[cfg(target_os = "linux")]
 mod live;
@@ -14,7 +17,37 @@ mod tables;
 use inprofile_scenario as scenario;
 use pyo3::prelude::*;
 
+pub use added::{Add, extend};
+pub use pyo3;
+
 use own::Own;
+
+/// The extension module of a crate with mechanisms of its own: `wheel!(engine, add)` is the module `engine`, and `add`
+/// puts them into the registry. The crate depends on this one by the name `inprofile_python`.
+#[macro_export]
+macro_rules! wheel {
+    ($module:ident, $add:path) => {
+        #[$crate::pyo3::pymodule]
+        #[pyo3(crate = "inprofile_python::pyo3")]
+        fn $module(
+            module: &$crate::pyo3::Bound<'_, $crate::pyo3::types::PyModule>,
+        ) -> $crate::pyo3::PyResult<()> {
+            $crate::extend(module, $add)
+        }
+    };
+}
+
+/// Names of the mechanisms that another crate has added.
+#[pyfunction]
+fn added_names() -> Vec<&'static str> {
+    added::names()
+}
+
+/// The version of this binding.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
 
 /// JSON catalogue of every marker and queue discipline, these Python classes among them.
 #[pyfunction]
@@ -47,5 +80,5 @@ mod _internal {
     #[pymodule_export]
     use super::tables::Table;
     #[pymodule_export]
-    use super::{mechanisms, schema};
+    use super::{added_names, mechanisms, schema, version};
 }

@@ -100,9 +100,9 @@ impl Own {
     }
 }
 
-/// Ours and these.
+/// Ours, those of the crate this was built for, and these.
 pub fn registry(py: Python<'_>, own: &[Py<Own>]) -> Registry {
-    let mut registry = Registry::default();
+    let mut registry = crate::added::registry();
     for own in own {
         match &own.bind(py).get().offer {
             Offer::Marker(entry) => registry.markers.push(*entry),
@@ -113,8 +113,8 @@ pub fn registry(py: Python<'_>, own: &[Py<Own>]) -> Registry {
 }
 
 /// Whether the canonical text of an experiment names it.
-pub fn named(own: &Own, canonical: &str) -> bool {
-    canonical.contains(&format!("\"{}\"", own.class.name))
+pub fn named(name: &str, canonical: &str) -> bool {
+    canonical.contains(&format!("\"{name}\""))
 }
 
 /// Its name in a file.

@@ -20,6 +20,7 @@ from .code import digest
 
 __all__ = [
     "Cost",
+    "built_in",
     "cost",
     "digests",
     "engine_classes",
@@ -84,7 +85,7 @@ def register(cls: type[Mechanism]) -> str:
         raise ValueError(
             f'{cls.__name__}: name = "{name}" has to be lower-case letters, digits and underscores'
         )
-    if name in _built_in():
+    if name in built_in():
         raise ValueError(f'{cls.__name__}: there is a mechanism called "{name}" already; set name to another')
     hooks = _hooks(cls)
     fields = [_parameter(cls, *declared) for declared in _declared(cls)]
@@ -194,7 +195,8 @@ def files(names: list[str]) -> list[tuple[str, str]]:
     return sorted(texts.items())
 
 
-def _built_in() -> set[str]:
+def built_in() -> set[str]:
+    """Names of the mechanisms that the engine has."""
     return {entry["name"] for entry in json.loads(_internal.mechanisms([]))}
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._runner import _engine
+from .._engine import engine_digest
 from .._version import __version__
 from ..contracts import BY_RUN
 from ..storage import ResultError
@@ -76,7 +76,7 @@ class Bench:
         head: dict[str, Any] = {
             "format": 1,
             "version": __version__,
-            "engine": _engine(),
+            "engine": engine_digest(),
             "experiment": scenario.canonical,
         }
         self._local = Local(jobs, ("metrics", "flows"))

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._runner import _engine, run_each
+from .._engine import engine_digest
+from .._runner import run_each
 from .._version import __version__
 from ..own.registry import files, load_classes
 from ..scenario import Scenario
@@ -71,7 +72,7 @@ class Batch:
 
 def identity() -> tuple[str, str, str]:
     """Version, digest of the simulator, and name of this machine."""
-    return __version__, _engine(), socket.gethostname()
+    return __version__, engine_digest(), socket.gethostname()
 
 
 def run_batch(batch: Batch) -> bytes:
@@ -131,7 +132,7 @@ def _batch(jobs: Sequence[Job]) -> Batch:
         brought = tuple(files(names))
     except ValueError as error:
         raise SweepError(str(error)) from None
-    return Batch(jobs[0].scenario._text, made, __version__, _engine(), brought)
+    return Batch(jobs[0].scenario._text, made, __version__, engine_digest(), brought)
 
 
 class Dask:
@@ -172,7 +173,7 @@ class Dask:
         if not there:
             raise SweepError("the cluster has no workers: start some (dask worker ADDRESS)")
         for found in there.values():
-            _same(__version__, _engine(), tuple(found))
+            _same(__version__, engine_digest(), tuple(found))
 
     def begin(self, sweep: str, done: Callable[[Piece], None]) -> None:
         """Nothing has to be made ready: workers send what they make."""

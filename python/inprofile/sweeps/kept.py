@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._engine import engine_digest
 from .._input import seeds_in_order
-from .._runner import _engine
 from .._version import __version__
 from ..storage import TABLES, check_place
 from .ledger import Ledger, check_head
@@ -70,7 +70,7 @@ def run_kept(
     head: dict[str, Any] = {
         "format": 1,
         "version": __version__,
-        "engine": _engine(),
+        "engine": engine_digest(),
         "title": scenario.title,
         "experiment": scenario.canonical,
         "trace": trace,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from .._engine import engine_digest
 from .._input import seeds_in_order
-from .._runner import _engine
 from .._version import __version__
 from ..own.registry import digests, registered
 from ..scenario import Scenario, ScenarioError, Seeds
@@ -91,7 +91,7 @@ class Plan:
         return {
             "format": FORMAT,
             "version": __version__,
-            "engine": _engine(),
+            "engine": engine_digest(),
             "title": self.base.title,
             "experiment": self.base.canonical,
             **self._own(),
