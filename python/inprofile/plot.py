@@ -1,4 +1,4 @@
-"""Figures of a result, as Vega-Altair charts with one theme.
+"""Figures of a result, as Vega-Altair charts with one look.
 
     result.plot.overview()                        # everything that was sampled
     result.plot.dots("throughput").save("dots.svg")
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
+from .look import INK, PALETTE, themed
 from .stats import estimate
 from .summary import unit_of
 
@@ -29,47 +30,17 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.float64]
     Reduce = Callable[[Numbers, Numbers, int], tuple[Numbers, Numbers]]
 
-__all__ = ["IN", "OUT", "PALETTE", "NoSeries", "Plots", "averaged", "theme", "thin"]
+__all__ = ["IN", "OUT", "PALETTE", "NoSeries", "Plots", "averaged", "thin"]
 
 IN = "#0b7a75"
 """The colour of what is in profile, in every figure."""
 OUT = "#d1752a"
 """The colour of what is out of profile."""
 
-PALETTE = ["#2f5d8a", "#d1752a", "#0b7a75", "#a23e48", "#6d597a", "#8a8d3a", "#4aa3c7", "#8c5a3c"]
 AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart
 """What the figures are: each can be shown, changed, put together with others and saved."""
 
-_INK, _FAINT = "#22303c", "#d9dee3"
 _ROOM = 4_800
-
-
-@alt.theme.register("inprofile", enable=True)
-def theme() -> alt.theme.ThemeConfig:
-    """The look of every figure: quiet axes, the data in front."""
-    font = "Inter, 'Helvetica Neue', Arial, sans-serif"
-    return {
-        "background": "white",
-        "config": {
-            "font": font,
-            "view": {"continuousWidth": 480, "continuousHeight": 260, "discreteHeight": 260, "stroke": None},
-            "title": {"color": _INK, "fontSize": 14, "anchor": "start", "fontWeight": 600, "offset": 12},
-            "axis": {
-                "labelColor": _INK,
-                "titleColor": _INK,
-                "labelFontSize": 11,
-                "titleFontSize": 12,
-                "titleFontWeight": 400,
-                "gridColor": _FAINT,
-                "domainColor": _FAINT,
-                "tickColor": _FAINT,
-            },
-            "axisX": {"grid": False},
-            "legend": {"labelColor": _INK, "titleColor": _INK, "titleFontWeight": 400, "orient": "top"},
-            "range": {"category": PALETTE},
-            "line": {"strokeWidth": 1.4},
-        },
-    }
 
 
 class NoSeries(LookupError):
@@ -105,7 +76,7 @@ class Plots:
             if part
         ]
         chart: AnyChart = alt.layer(*layers).properties(title=f"Queue at {', '.join(points.monitors())}")
-        return chart
+        return themed(chart)
 
     def cwnd(self, flows: Sequence[str] | str | None = None, seed: int | None = None) -> AnyChart:
         """Congestion windows in segments, one line a flow.
@@ -153,7 +124,7 @@ class Plots:
         if len(found.monitors()) > 1:
             chart = chart.properties(height=90).facet(row=alt.Row("monitor:N", title=None))
         titled: AnyChart = chart.properties(title=title)
-        return titled
+        return themed(titled)
 
     def overview(self, seed: int | None = None) -> AnyChart:
         """Every seed's throughput, and of one seed whatever was sampled: queue, windows, tokens."""
@@ -162,10 +133,12 @@ class Plots:
             with suppress(NoSeries):
                 charts.append(figure(seed=seed))
         chart: AnyChart = alt.vconcat(*charts).resolve_scale(color="independent")
-        return chart
+        return themed(chart)
 
     def dots(self, what: str = "throughput") -> AnyChart:
         """Every seed a dot, with the mean and its 95 % interval: a metric, or a figure of every flow.
+
+        Where it is a flow's rate, its contract is a dashed line.
 
         Raises KeyError where there is neither.
         """
@@ -183,13 +156,28 @@ class Plots:
             xOffset=alt.XOffset("shift:Q", scale=alt.Scale(domain=[-3, 3])),
             tooltip=["of:N", "seed:N", "value:Q"],
         )
-        intervals = known.mark_rule(color=_INK, strokeWidth=1.6).encode(x=x, y=alt.Y("lo:Q"), y2="hi:Q")
-        means = known.mark_tick(color=_INK, thickness=2, size=26).encode(x=x, y=alt.Y("mean:Q"))
-        chart: AnyChart = alt.layer(seeds, intervals, means).properties(
+        intervals = known.mark_rule(color=INK, strokeWidth=1.6).encode(x=x, y=alt.Y("lo:Q"), y2="hi:Q")
+        means = known.mark_tick(color=INK, thickness=2, size=26).encode(x=x, y=alt.Y("mean:Q"))
+        contracts = [{"of": of, "contract": rate / factor} for of, rate in self._contracts(what).items()]
+        promised = (
+            alt.Chart({"values": contracts})
+            .mark_tick(color=OUT, thickness=2, size=40, strokeDash=[4, 2])
+            .encode(x=x, y=alt.Y("contract:Q"), tooltip=["of:N", "contract:Q"])
+        )
+        layers = [seeds, intervals, means, *([promised] if contracts else [])]
+        chart: AnyChart = alt.layer(*layers).properties(
             title=f"{title[:1].upper()}{title[1:]}, every seed a dot",
             width=max(120, 64 * len({r["of"] for r in rows})),
         )
-        return chart
+        return themed(chart)
+
+    def _contracts(self, what: str) -> dict[str, float]:
+        """Flows' contracts in bit/s, where they are of the same kind as the figure."""
+        flows = self._result.flows
+        if what not in ("throughput", "goodput") or what not in flows.column_names:
+            return {}
+        pairs = zip(flows["flow"].to_pylist(), flows["contract"].to_pylist(), strict=True)
+        return {flow: rate for flow, rate in pairs if rate is not None}
 
     def _per_seed(self, what: str) -> tuple[list[dict[str, Any]], str, str]:
         """Values by seed of a metric or of a column of the flows."""
@@ -350,7 +338,7 @@ def _lines(data: dict[str, Any], unit: str, title: str, by: str) -> AnyChart:
         )
         .properties(title=title)
     )
-    return chart
+    return themed(chart)
 
 
 def _colours(whats: Sequence[str]) -> list[str]:

@@ -12,6 +12,7 @@ from ._input import visible
 from ._version import __version__
 from .storage import TABLES, FolderInUse, ResultError, read_folder, write_folder
 from .summary import Rows, Summary
+from .units import with_units
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -108,7 +109,7 @@ class Result:
 
     def __init__(self, tables: Mapping[str, pa.Table], provenance: Provenance) -> None:
         """From tables by name (see `storage.TABLES`); usually `Scenario.run` or `read` makes one."""
-        self._tables = dict(tables)
+        self._tables = {name: with_units(name, table) for name, table in tables.items()}
         self.provenance = provenance
 
     @classmethod

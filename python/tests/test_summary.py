@@ -2,9 +2,12 @@
 
 import json
 import math
+import re
+from pathlib import Path
 
 import pytest
 
+import inprofile
 from inprofile.plot import NoSeries, Samples, averaged, thin
 from inprofile.summary import Metric
 from made import flow, result
@@ -97,6 +100,43 @@ def test_a_figure_can_be_rendered_without_a_browser() -> None:
 
     svg = vl_convert.vegalite_to_svg(TWO.plot.dots("fi").to_json())
     assert svg.count("<path") > 3
+
+
+def test_the_look_of_figures_is_nobody_elses() -> None:
+    import altair as alt
+
+    others = alt.Chart({"values": []}).mark_point()
+    before = (alt.theme.active, others.to_dict()["config"])
+    one, other = TWO.plot.dots("throughput"), TWO.plot.queue()
+    beside = (one | other).resolve_scale(color="independent")
+    for chart in (one, one.properties(width=300), one & other, beside):
+        assert "Inter" in chart.to_dict()["config"]["font"]
+    assert (alt.theme.active, others.to_dict()["config"]) == before
+
+
+def test_a_notebook_shows_a_figure_without_a_network() -> None:
+    shown = TWO.plot.overview()._repr_mimebundle_()
+    assert sorted(shown) == ["image/svg+xml", "text/plain"]
+    addresses = set(re.findall(r"https?://[^\"' )]+", shown["image/svg+xml"]))
+    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+
+
+def test_rates_are_drawn_with_their_contracts() -> None:
+    assert '"contract"' in json.dumps(TWO.plot.dots("throughput").to_dict())
+    assert '"contract"' not in json.dumps(TWO.plot.dots("fi").to_dict())
+
+
+def test_columns_of_numbers_have_their_units(tmp_path: Path) -> None:
+    made = inprofile.parse(inprofile.STARTER).with_(duration="21 s").run(seeds=1)
+    made.write(tmp_path / "r")
+    for one in (made, inprofile.read(tmp_path / "r")):
+        units = {
+            f.name: f.metadata[b"unit"] for f in one.flows.schema if f.metadata and b"unit" in f.metadata
+        }
+        assert (units["rtt"], units["contract"], units["sent_in"]) == (b"s", b"bit/s", b"packets")
+        assert not {"seed", "flow", "group", "traffic"} & set(units)
+        assert one.series.field("t").metadata == {b"unit": b"s"}
+        assert one.queues.field("utilisation").metadata == {b"unit": b"1"}
 
 
 def test_a_figure_without_samples_says_what_to_add() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import altair as alt
 
+from ..look import themed
 from ..quantity import scale
 from .contracts import Answer
 from .search import Tried
@@ -45,4 +46,4 @@ def picture(answer: Answer) -> str:
         .properties(width=220, height=150)
     )
     chart = dots.facet("scheme:N", columns=3, title=question.scenario.title)
-    return str(vl_convert.vegalite_to_svg(chart.to_dict()))
+    return str(vl_convert.vegalite_to_svg(themed(chart).to_dict()))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
 
-from ..plot import PALETTE
+from ..look import PALETTE, themed
 from ..quantity import number, scale
 from ..storage import write_whole
 from .result import DEFAULT_METRICS, Sweep, short_keys
@@ -68,7 +68,7 @@ def figure(sweep: Sweep, metrics: Sequence[str] = ()) -> AnyChart:
     across = len(along) if len(along) > 1 else _ACROSS
     rows = [alt.hconcat(*panels[i : i + across]) for i in range(0, len(panels), across)]
     chart: AnyChart = alt.vconcat(*rows).properties(title=sweep.title)
-    return chart
+    return themed(chart)
 
 
 @dataclass(frozen=True)

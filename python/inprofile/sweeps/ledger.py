@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._input import read_file
 from ..storage import LARGEST_MANIFEST, FolderInUse, ResultError, check_folder, write_whole
+from ..units import with_units
 from .pieces import Piece, Run, joined, pack, unpack
 
 if TYPE_CHECKING:
@@ -257,7 +258,7 @@ class Ledger:
             kept = [t.filter(pc.is_in(t["setting"], wanted)) for t in parts]
             table = pa.concat_tables(kept).combine_chunks()
             order = np.lexsort((table["seed"].to_numpy(), table["setting"].to_numpy()))
-            found[name] = table.take(pa.array(order)).combine_chunks()
+            found[name] = with_units(name, table.take(pa.array(order)).combine_chunks())
         return found
 
     def take_all(self) -> list[Piece]:

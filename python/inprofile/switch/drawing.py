@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from ..plot import PALETTE
+from ..look import PALETTE, themed
 from ..quantity import quantity
 from .profile import Port, alike
 
@@ -48,4 +48,4 @@ def curves(port: Port, buffer: int, rate: float | None) -> alt.LayerChart:
     )
     full = alt.Chart(alt.Data(values=[{"bytes": buffer}] if buffer <= end else []))
     rule = full.mark_rule(color="#888888", strokeDash=[2, 3]).encode(x="bytes:Q")
-    return alt.LayerChart(layer=[drawn, rule]).properties(title=profile.name)
+    return themed(alt.LayerChart(layer=[drawn, rule]).properties(title=profile.name))
