@@ -37,7 +37,7 @@ const fn queue(name: &'static str) -> Configuration {
     Configuration { name, queue: Some(name), more: "", set: &[] }
 }
 
-const CONFIGURATIONS: [Configuration; 13] = [
+const CONFIGURATIONS: [Configuration; 14] = [
     queue("codel"),
     queue("pie"),
     queue("dualpi2"),
@@ -62,18 +62,35 @@ const CONFIGURATIONS: [Configuration; 13] = [
         more: "",
         set: &[("engine.profile", "ns2"), ("tcp.profile", "ns2")],
     },
-    Configuration { name: "linux", queue: None, more: "", set: &[("tcp.profile", "linux")] },
+    Configuration {
+        name: "linux",
+        queue: None,
+        more: "",
+        set: &[("tcp.profile", "linux"), ("tcp.congestion", "cubic")],
+    },
     Configuration {
         name: "linux_paced",
         queue: None,
         more: "",
-        set: &[("tcp.profile", "linux"), ("tcp.pacing", "true")],
+        set: &[("tcp.profile", "linux"), ("tcp.congestion", "cubic"), ("tcp.pacing", "true")],
     },
     Configuration {
         name: "bbr",
         queue: None,
         more: "",
         set: &[("tcp.profile", "linux"), ("tcp.congestion", "bbr")],
+    },
+    // Its feedback is accurate and its packets are ECT(1), though drop-tail marks none: the sender's cost alone.
+    Configuration {
+        name: "prague",
+        queue: None,
+        more: "",
+        set: &[
+            ("tcp.profile", "linux"),
+            ("tcp.congestion", "prague"),
+            ("tcp.ecn", "true"),
+            ("tcp.accurate_ecn", "true"),
+        ],
     },
     // Against itself: how far apart two runs of the same are.
     Configuration { name: "plain", queue: None, more: "", set: &[] },
@@ -159,6 +176,18 @@ fn main() {
                 let (plain, (packets, events)) = (beside.0, this);
                 println!("name={name} plain={plain:.0} packets={packets:.0} events={events:.3}");
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_configuration_is_an_experiment() {
+        for c in &CONFIGURATIONS {
+            assert_eq!(c.scenario(10, 1.0).network(1, false).flows.len(), 10, "{}", c.name);
         }
     }
 }

@@ -30,6 +30,7 @@ SHARES = {
     "linux": 0.6,
     "linux_paced": 0.6,
     "bbr": 0.5,
+    "prague": 0.5,
 }
 
 
