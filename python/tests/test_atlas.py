@@ -258,7 +258,11 @@ def test_the_committed_atlas_is_of_this_paper(name: str) -> None:
     found = committed(paper)
     assert found is not None, f"{name} has no atlas: make renew"
     assert stale(paper, found) == "", f"the atlas of {name} is of other {stale(paper, found)}: make renew"
+    # What others build on; more keys may stand beside them.
+    assert {"paper", "points", "invalid", "claims"} <= set(found)
     for claim in found["claims"]:
+        assert {"id", "decisive", "nearest"} <= set(claim)
+        assert all(isinstance(name, str) for name in claim["decisive"])
         shares = [claim[f"share_{k}"] for k in ("holds", "open", "opposite", "undecidable")]
         assert sum(shares) == pytest.approx(1, abs=1e-5)
     assert len(found["design"]) == found["points"]

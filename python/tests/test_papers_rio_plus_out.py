@@ -104,12 +104,12 @@ def test_how_buckets_start_and_from_when_drops_count_is_asked_of_b8() -> None:
     """A world in which a full bucket's start loses IN packets, in Table I only."""
     made = cells()
     for cell, m in made.items():
-        full = cell.topology == "table-1" and cell.variant != "empty"
+        full = cell.topology == "table-1" and cell.variant not in ("empty", "apart")
         m.values["in_drops"][:] = 600.0 + np.arange(len(SEEDS)) if full else 0.0  # type: ignore[index]
     plain = next(f for f in claims.findings(PAPER, made) if (f.claim, f.setup) == ("B8", "as-printed"))
     assert judge([plain])[0].count("holds") == 0
     assert plain.notes == ["Most in as-printed / table-1 / rio: 602.5 ± 2.0 packets a run."]
-    for variant, setups in (("later", 3), ("empty", 1)):
+    for variant, setups in (("later", 3), ("empty", 1), ("apart", 1)):
         found = judge(claims.findings(PAPER, made, variant))
         assert [(j.claim, j.verdict.value) for j in found] == [("B8", "reproduced")] * setups
         # Drops of another way to start or to count are none of its.
@@ -127,6 +127,27 @@ def test_buckets_start_empty_where_a_variant_says_so() -> None:
     about = {**PAPER.about, "counted": "later", "variants": [], "setups": PAPER.setups[:1], "coarse": True}
     reading = replace(PAPER, about=about)
     assert {"table-1", "table-1-later"} < {j.cell.topology for b in jobs(reading) for j in b}
+
+
+def test_b8s_premise_has_experiments_of_its_own() -> None:
+    """§2.2 assumes max_out ≤ min_in: no IN threshold lies below an OUT one, in Table I and the figures."""
+    own = [j for b in jobs(PAPER) for j in b if j.cell.variant == "apart"]
+    assert {j.cell.topology for j in own} == {"table-1", "figure-7", "figure-8", "figure-9"}
+    for job in own:
+        assert job.values["links.bottleneck.queue.in.min_th"] == "90 packets"
+        total = job.values.get("links.bottleneck.queue.total")
+        assert total is None or total["max_th"] == "90 packets"
+
+
+def test_best_efforts_loss_is_judged_beside_the_assured_flows() -> None:
+    """Fig. 5: below theirs under RIO, above it under RI+O."""
+    [b6] = [f for f in claims.findings(PAPER, cells()) if (f.claim, f.setup) == ("B6", "as-printed")]
+    beside = [c for c in b6.comparisons if "assured flows'" in c.label]
+    assert [c.side for c in beside] == ["below", "above"]
+    for c, scheme in zip(beside, ("rio", "rio-plus-out"), strict=True):
+        m = cells()[Cell("as-printed", "table-1", scheme)]
+        assured = np.mean([m[f"loss_out:as{i}"] for i in range(5)], axis=0)
+        np.testing.assert_allclose(c.values, m["loss_out:be"] - assured)
 
 
 def test_where_nothing_crosses_it_is_undecidable() -> None:

@@ -230,6 +230,22 @@ def test_json_has_one_entry_a_claim_and_setup(tmp_path: Path) -> None:
     assert data["quick"] is True
 
 
+def test_json_has_the_keys_that_others_build_on() -> None:
+    """Of a claim, and of its counts; the atlas's are asked for beside it."""
+    for claim in report_json(two_setups())["claims"]:
+        assert list(claim) == [
+            "id", "setup", "text", "paper", "measured", "verdict", "comparisons", "numbers", "holds_where",
+            "p", "p_holm", "why", "variants",
+        ]  # fmt: skip
+        assert {"holds", "opposite", "open", "total"} <= set(claim["comparisons"])
+        assert set(claim["numbers"]) == {"inside", "total"}
+        assert claim["verdict"] in {
+            "reproduced", "mostly", "in_part", "not_shown", "opposite", "undecidable",
+        }  # fmt: skip
+        for where in claim["holds_where"]:
+            assert set(where) in ({"setup", "verdict"}, {"point", "verdict"})
+
+
 def test_json_says_where_else_a_claim_holds() -> None:
     made = two_setups()
     by = {(c["id"], c["setup"]): c for c in report_json(made)["claims"]}

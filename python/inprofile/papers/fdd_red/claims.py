@@ -73,8 +73,11 @@ def _d3(v: _View) -> list[Comparison]:
 
 
 def _d4(v: _View) -> list[Comparison]:
-    label = "standard deviation of the queue, FDD-RED − RED"
-    return [v.pair("equal").compare(label, "queue_std", "below", "packets")]
+    pair = v.pair("equal")
+    return [
+        pair.compare("standard deviation of the queue, FDD-RED − RED", "queue_std", "below", "packets"),
+        pair.compare("mean queue, FDD-RED − RED", "queue_mean", "below", "packets"),
+    ]
 
 
 def _d5(v: _View) -> list[Comparison]:

@@ -15,7 +15,7 @@ import numpy as np
 from ...judge import Comparison, Finding, Number
 from ...measures import Array, Measures
 from ...quantity import pm
-from ...stats import estimate
+from ...stats import UNLIKE, estimate
 from .. import Cell, Entry, Paper
 from ..pairing import Pair
 from ..rows import TableRow, row
@@ -40,7 +40,9 @@ Side = Literal["above", "below"]
 
 BE = "be"
 #: What the page calls Table I's columns.
-WORDS = {"throughput": "throughput", "loss_out": "OUT loss"}
+WORDS = {"throughput": "throughput", "marked_out": "OUT packets", "loss_out": "OUT loss"}
+#: Fig. 5: where best effort's OUT loss lies beside the assured flows', under RIO and under RI+O.
+SIDES: tuple[Side, Side] = ("below", "above")
 
 
 def titles(paper: Paper) -> dict[str, str]:
@@ -141,7 +143,10 @@ def _schemes_apart(
 
 def _b1a(paper: Paper, cells: Cells, setup: str) -> Finding:
     runs = _table_1(paper, cells, setup)
-    compared = _schemes_apart(paper, runs, "throughput", "above", "bit/s")
+    compared = [
+        *_schemes_apart(paper, runs, "throughput", "above", "bit/s"),
+        *_schemes_apart(paper, runs, "marked_out", "above", "packets"),
+    ]
     return Finding("B1a", setup, compared, list(_numbers(paper, runs, "throughput", "bit/s")))
 
 
@@ -274,7 +279,18 @@ def _b5(paper: Paper, cells: Cells, setup: str) -> Finding:
 
 def _b6(paper: Paper, cells: Cells, setup: str) -> Finding:
     runs = _table_1(paper, cells, setup)
-    compared = _schemes_apart(paper, runs, "loss_out", "below", "")
+    compared = [
+        *_schemes_apart(paper, runs, "loss_out", "below", ""),
+        *(
+            Comparison(
+                f"{title}: OUT loss of a best-effort flow {side} the mean of the assured flows'",
+                list(runs[scheme]["loss_out:be"] - _assured_loss(paper, runs[scheme])),
+                side,
+                bounds=UNLIKE,
+            )
+            for (scheme, title), side in zip(titles(paper).items(), SIDES, strict=True)
+        ),
+    ]
     ratio = [
         float(np.mean([m[f"loss_out:{g}"].mean() for g in profiles(paper)]) / m["loss_out:be"].mean())
         for m in runs.values()
@@ -285,6 +301,11 @@ def _b6(paper: Paper, cells: Cells, setup: str) -> Finding:
         f" {ratio[1]:.1f} under RI+O (Table I: {printed[0]:.1f} and {printed[1]:.1f})."
     )
     return Finding("B6", setup, compared, list(_numbers(paper, runs, "loss_out", "")), [note])
+
+
+def _assured_loss(paper: Paper, m: Measures) -> Array:
+    """Mean OUT loss of the assured flows, seed by seed."""
+    return np.asarray(np.mean([m[f"loss_out:{group}"] for group in profiles(paper)], axis=0))
 
 
 def _printed_ratio(paper: Paper, scheme: str) -> float:
@@ -342,8 +363,9 @@ def _counts(paper: Paper, c: Cell, variant: str) -> bool:
     full = paper.top.table("figures").table("levels").numbers("all")[-1]
     if c.topology == "figure-8" and int(c.value) >= full:
         return False
-    # The figures count from 30 s on whatever the variant; how buckets start is their own.
-    return c.variant == ("" if starts_full == paper.top.flag("starts_full") else variant)
+    # The figures count from 30 s on whatever the variant; how buckets start and what it sets are their own.
+    changed = bool(variant and paper.find("variants", variant).changes)
+    return c.variant == (variant if changed or starts_full != paper.top.flag("starts_full") else "")
 
 
 _CLAIMS = {

@@ -2,7 +2,8 @@
 
 A scenario file is RIO in the primary set-up. What a set-up changes, and what the atlas varies, is data:
 `bucket`, `starts_full`, `rtt` and `access` of `paper.toml` (of which each flow has its own), a set-up's
-`set`, `[[sweeps]]`. A variant replaces `starts_full` or `counted`, which are what claim B8 hangs on.
+`set`, `[[sweeps]]`. A variant replaces `starts_full`, `counted` or keys of the network, which are what
+claim B8 hangs on.
 """
 
 from __future__ import annotations
@@ -79,6 +80,8 @@ class _Maker:
     ) -> None:
         self.paper, self.setup, self.quick, self.variant = paper, setup, quick, variant
         self.full, self.later = own(paper, variant)
+        #: What the variant changes of the network; its points of the figures are then its own.
+        self.changes = paper.find("variants", variant).changes if variant else {}
         self.bucket = setup.number("bucket", paper.top.number("bucket")) if bucket is None else bucket
 
     def both(
@@ -96,7 +99,7 @@ class _Maker:
         """One experiment under each scheme; `contract` (bit/s) replaces the file's, `values` come last."""
         setup = self.setup if "scenarios" in self.setup else self.paper.setups[0]
         file = setup.table("scenarios").word(key)
-        common = {**self.setup.changes, **self._values(file, contract), **(values or {})}
+        common = {**self.setup.changes, **self._values(file, contract), **(values or {}), **self.changes}
         quick = "quick" if seeds == "full" else f"{seeds}_quick"
         n = self.paper.seeds.whole(quick if self.quick else seeds)
         cost = self.paper.find("topologies", topology).number("cost")
@@ -135,7 +138,7 @@ class _Maker:
     def in_drops(self, few: bool) -> Iterator[Job]:
         """What a variant's B8 is judged by, where it is not what is run anyway."""
         yield from self._later() if self.later else self.both("table-1", "table-1", "full")
-        if self.full != self.paper.top.flag("starts_full"):
+        if self.changes or self.full != self.paper.top.flag("starts_full"):
             yield from self.figures(few)
 
     def _later(self) -> Iterator[Job]:
