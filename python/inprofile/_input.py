@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from itertools import islice
 from operator import index
 from pathlib import Path
+from typing import BinaryIO
 
 __all__ = [
     "LARGEST_FILE",
@@ -21,6 +22,7 @@ __all__ = [
     "UnfitFile",
     "check_file",
     "read_file",
+    "read_stream",
     "seconds",
     "seeds_in_order",
     "visible",
@@ -70,6 +72,18 @@ def read_file(path: str | Path, most: int = LARGEST_FILE) -> bytes:
         data = file.read(most + 1)
     if len(data) > most:
         raise _too_large(path, len(data), most)
+    return data
+
+
+def read_stream(stream: BinaryIO, called: str, most: int = LARGEST_FILE) -> bytes:
+    """All of a stream that has at most `most` bytes; no more is read of one that never ends.
+
+    Raises `UnfitFile`, which names it as `called`.
+    """
+    data = stream.read(most + 1)
+    if len(data) > most:
+        problem = f"has more than {most:,} bytes: an experiment was meant; give flows a count in it"
+        raise UnfitFile(errno.EFBIG, problem, called)
     return data
 
 

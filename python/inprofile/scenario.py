@@ -242,12 +242,16 @@ def load(path: str | Path, overrides: Iterable[tuple[str, str]] = ()) -> Scenari
     Raises `ScenarioError` where it cannot run, `OSError` where it cannot be read: `UnfitFile` for a pipe, a
     device, a folder, or a file of more than 16 MiB.
     """
-    data = read_file(path)
+    return from_bytes(read_file(path), str(path), overrides)
+
+
+def from_bytes(data: bytes, file: str, overrides: Iterable[tuple[str, str]] = ()) -> Scenario:
+    """An experiment from the bytes of TOML; `file` is what messages call it. Raises `ScenarioError`."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _not_utf8(str(path), data, error) from None
-    return Scenario(text, str(path), overrides)
+        raise _not_utf8(file, data, error) from None
+    return Scenario(text, file, overrides)
 
 
 def _not_utf8(file: str, data: bytes, error: UnicodeDecodeError) -> ScenarioError:

@@ -379,3 +379,30 @@ def test_seeds(said: str, meant: object) -> None:
 def test_seeds_that_are_none(said: str) -> None:
     with pytest.raises(Refused):
         seeds_of(said)
+
+
+def test_an_experiment_may_come_from_standard_input(tmp_path: Path) -> None:
+    def piped(text: bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-m", "inprofile", *arguments]
+        return subprocess.run(command, input=text, cwd=tmp_path, capture_output=True, check=False)
+
+    good = inprofile.STARTER.encode()
+    done = piped(good, "check", "-", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["effective"]["title"] == inprofile.parse(inprofile.STARTER).title
+    wrong = piped(good.replace(b"duration", b"durations"), "run", "-")
+    assert (wrong.returncode, wrong.stdout) == (2, b"")
+    assert wrong.stderr.startswith(b"standard input:")
+
+
+def test_the_shell_completes_commands(tmp_path: Path) -> None:
+    asked = {"_INPROFILE_COMPLETE": "complete_bash", "COMP_WORDS": "inprofile new", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "inprofile"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **asked},
+    )
+    assert done.stdout.split() == ["new", "new-mechanism"]

@@ -40,7 +40,6 @@ app = typer.Typer(
     name="inprofile",
     help="A workbench for assured bandwidth: packet markers and queue disciplines, simulated and explained.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

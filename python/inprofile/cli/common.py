@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec
 
 import typer
 
-from .._input import MOST_RUNS, MOST_SEED, MOST_THREADS, SeedsError, visible
+from .._input import MOST_RUNS, MOST_SEED, MOST_THREADS, SeedsError, read_stream, visible
 from ..own import MechanismError
-from ..scenario import Scenario, ScenarioError, Seeds, load
+from ..scenario import Scenario, ScenarioError, Seeds, from_bytes, load
 from ..storage import FolderInUse, ResultError
 
 if TYPE_CHECKING:
@@ -51,8 +51,16 @@ __all__ = [
 ]
 
 BAD_INPUT, INTERRUPTED, TERMINATED = 2, 130, 143
+STDIN = "standard input"
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="The experiment file (TOML).", show_default=False)]
+File = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="The experiment file (TOML); - reads it from standard input.",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Jobs = Annotated[
     int | None,
@@ -219,6 +227,8 @@ def open_scenario(file: Path, overrides: list[str] | None) -> Scenario:
         if not equals or not key.strip():
             raise Refused(f'--set {text}: write KEY=VALUE, such as --set links.bottleneck.rate="2 Mbit/s"')
         pairs.append((key.strip(), value.strip()))
+    if str(file) == "-":
+        return from_bytes(read_stream(sys.stdin.buffer, STDIN), STDIN, pairs)
     return load(file, pairs)
 
 

@@ -15,7 +15,7 @@ from ..summary import text_table
 from ..switch import Port, Unreadable, check, read
 from ..switch.effect import Outcome, Traffic, buffer_of, cases, outcomes, scenario
 from ..switch.profile import alike
-from .common import Jobs, Json, Refused, emit, guarded, say
+from .common import Jobs, Json, Refused, emit, guarded, progress, say
 
 __all__ = ["wred"]
 
@@ -80,7 +80,10 @@ def _chosen(ports: list[Port], names: list[str] | None) -> list[Port]:
 
 def _run(port: Port, traffic: Traffic, jobs: int | None) -> list[Outcome]:
     """Nothing for a profile that does nothing."""
-    return outcomes(port, traffic, jobs) if port.profile.drop or port.profile.mark else []
+    if not port.profile.drop and not port.profile.mark:
+        return []
+    with progress(port.profile.name) as tell:
+        return outcomes(port, traffic, jobs, tell)
 
 
 def _as_json(port: Port, traffic: Traffic, ran: Iterable[Outcome]) -> dict[str, Any]:

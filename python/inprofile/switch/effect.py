@@ -7,7 +7,7 @@ number of connections, the buffer where it is shared) is asked for, or assumed a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -197,13 +197,20 @@ def _curve(curve: Curve | None, limit: int) -> str:
     return f'{{ min_th = "{low} B", max_th = "{high} B", max_p = {p!r} }}'
 
 
-def outcomes(port: Port, traffic: Traffic, jobs: int | None = None) -> list[Outcome]:
-    """Run every case. Raises ScenarioError, and ValueError where the rate is not known."""
+def outcomes(
+    port: Port,
+    traffic: Traffic,
+    jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Outcome]:
+    """Run every case; `progress(finished, all)` counts runs.
+
+    Raises ScenarioError, and ValueError where the rate is not known.
+    """
     found = list(cases(port.profile))
     work = [(scenario(port, traffic, case), range(1, traffic.seeds + 1)) for case in found]
-    return [
-        Outcome(case, _figures(result)) for case, result in zip(found, run_many(work, jobs=jobs), strict=True)
-    ]
+    results = run_many(work, jobs=jobs, progress=progress)
+    return [Outcome(case, _figures(result)) for case, result in zip(found, results, strict=True)]
 
 
 def _figures(result: Result) -> dict[str, Estimate]:
