@@ -110,27 +110,36 @@ def run(jobs: Sequence[Job], tell: Callable[[str], None]) -> list[Seen]:
     kernel = program()
     with tempfile.TemporaryDirectory(prefix="inprofile-linux-") as name:
         folder = Path(name)
-        _run(["gcc", "-O2", "-Wall", "-Wextra", "-o", str(folder / "guest"), str(GUEST)])
-        (folder / "lib").mkdir()
-        # modprobe looks for lib/modules/VERSION in the folder that it is told.
-        (folder / "lib" / "modules").symlink_to(MODULES)
+        compiled(GUEST, folder / "guest")
         for number, job in enumerate(jobs):
             packets = b"".join(
                 PLANNED.pack(p.at, p.size, p.flow, 2 if p.ect else 0, 0) for p in job.planned()
             )
             (folder / f"{number}.plan").write_bytes(packets)
-        init = folder / "init"
-        init.write_text(script(folder, jobs), encoding="utf-8")
-        init.chmod(0o755)
         longest = sum(job.planned()[-1].at for job in jobs) / 1e9
-        # As root it comes before others on a busy machine, which makes for better stamps.
-        command = ["nice", "-n", "-10", kernel, "mem=256M", "rootfstype=hostfs", "rw", f"init={init}"]
-        command += ["con=null", "con0=null,fd:1"]
         tell(f"Linux boots; {len(jobs)} jobs take {longest:.0f} s")
-        said = _run(command, timeout=120 + 3 * longest)
+        said = boot(kernel, folder, script(folder, jobs), longest)
         told = folder / "version"
         version = told.read_text(encoding="utf-8").strip() if told.exists() else "?"
         return [_seen(folder, number, job, version, said) for number, job in enumerate(jobs)]
+
+
+def compiled(source: Path, program: Path) -> None:
+    """A C program for the guest."""
+    _run(["gcc", "-O2", "-Wall", "-Wextra", "-o", str(program), str(source)])
+
+
+def boot(kernel: str, folder: Path, script: str, longest: float) -> str:
+    """Boot with this script as its first process, which takes so many seconds; what the guest said."""
+    (folder / "lib").mkdir()
+    # modprobe looks for lib/modules/VERSION in the folder that it is told.
+    (folder / "lib" / "modules").symlink_to(MODULES)
+    init = folder / "init"
+    init.write_text(script, encoding="utf-8")
+    init.chmod(0o755)
+    # As root it comes before others on a busy machine, which makes for better stamps.
+    command = ["nice", "-n", "-10", kernel, "mem=256M", "rootfstype=hostfs", "rw", f"init={init}"]
+    return _run([*command, "con=null", "con0=null,fd:1"], timeout=120 + 3 * longest)
 
 
 def script(folder: Path, jobs: Sequence[Job]) -> str:

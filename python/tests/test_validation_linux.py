@@ -14,6 +14,7 @@ sys.path.insert(0, str(VALIDATION))
 import linux  # noqa: E402
 import linux_jobs  # noqa: E402
 import replayed  # noqa: E402
+import transfers  # noqa: E402
 import uml  # noqa: E402
 
 DOCS = VALIDATION.parent / "docs"
@@ -23,6 +24,23 @@ def test_the_page_is_what_the_figures_say() -> None:
     found = json.loads((DOCS / "linux.json").read_text(encoding="utf-8"))
     assert linux.page(found) == (DOCS / "linux.md").read_text(encoding="utf-8")
     assert sum(row["found"]["differences"] for row in found["exact"]) == 0
+
+
+def test_what_linux_did_is_read_from_its_samples(tmp_path: Path) -> None:
+    case = transfers.Case("x", "X", ("cubic", "reno"), 10, "", "")
+    samples = np.zeros(40, transfers.SEEN)
+    samples["flow"] = np.arange(40) % 2
+    samples["at"] = np.repeat(np.arange(20), 2) * 10**9
+    samples["acked"] = samples["at"] // 8000 * np.where(samples["flow"] == 0, 3, 1)
+    samples["sent"], samples["retransmitted"] = samples["at"] // 10**6, samples["at"] // 10**8
+    samples["rtt"], samples["least_rtt"] = 75_000, 42_000
+    samples.tofile(tmp_path / "x.seen")
+    (tmp_path / "x.netstat").write_text("TcpExt: A TCPTimeouts\nTcpExt: 7 5\n", encoding="utf-8")
+    found, alpha, stall = transfers.theirs(tmp_path, case, "")
+    assert found == transfers.Measured(pytest.approx(4.0), 33.0, 0.75, 0.01, 5)
+    assert (alpha, stall) == (None, 1000.0)
+    with pytest.raises(RuntimeError, match="did not run in the guest, which said:\nno module"):
+        transfers.theirs(tmp_path / "none", case, "no module")
 
 
 def seen(stamps: list[tuple[int, int, int, int]]) -> uml.Seen:
