@@ -1,0 +1,197 @@
+//! What an acknowledgement does: it tells what has arrived and what has not, losses and marks are answered, the window grows, and what
+//! it allows is sent.
+
+use crate::clock::Clock;
+use crate::tcp::control::{Cause, Sample};
+use crate::tcp::{Ack, Host, Sack};
+
+use super::prr::Prr;
+use super::{Sender, State, scoreboard};
+
+/// What one acknowledgement told.
+pub(super) struct News {
+    /// Segments that were not known to have arrived.
+    pub(super) delivered: u32,
+    /// Whether SND.UNA moved on.
+    pub(super) advanced: bool,
+    /// A round-trip time, in seconds.
+    pub(super) rtt: Option<f64>,
+    /// The least number among them that was sent only once.
+    pub(super) original: Option<u32>,
+}
+
+impl<C: Clock> Sender<C> {
+    /// An acknowledgement arrived. A function of its own: inlined beside the RFCs' sender, it has that one save what registers this
+    /// one needs.
+    #[inline(never)]
+    pub fn on_ack<H: Host<Clock = C>>(&mut self, ack: Ack<'_>, host: &mut H) {
+        if ack.next > self.board.max() || ack.next < self.board.una() {
+            return;
+        }
+        let first = self.board.una() == 0 && ack.next > 0;
+        if !ack.delays.is_empty() {
+            self.control.delays(ack.delays, host.now().secs());
+        }
+        let prior_in_flight = self.board.in_flight();
+        let limited = self.is_limited(ack.next, prior_in_flight);
+        let news = self.take_in(&ack, host.now());
+        if first {
+            self.connected();
+        }
+        self.probe_answered(&ack, &news);
+        if self.frto.is_some() {
+            self.judge_timeout(&ack, &news);
+        }
+        let (lost, wait) = self.detect(host.now());
+        if !matches!(self.state, State::Open) && ack.next >= self.recovery_point {
+            self.leave_recovery();
+        }
+        self.recover_if_lost();
+        let now = host.now().secs();
+        let marked = match &mut self.marks {
+            Some(tracker) => tracker.marks(ack.ace, news.delivered),
+            None if ack.echo => news.delivered,
+            None => 0,
+        };
+        let echo = if self.marks.is_some() { marked > 0 } else { ack.echo };
+        let rate = self.delivery.as_deref_mut().and_then(|d| d.sample(ack.next, news.rtt));
+        let sample = Sample {
+            now,
+            delivered: news.delivered,
+            marked,
+            lost,
+            rtt: news.rtt,
+            srtt: self.rto.srtt(),
+            prior_in_flight,
+            in_flight: self.board.in_flight(),
+            una: self.board.una(),
+            next: self.board.max(),
+            advanced: news.advanced,
+            limited,
+            phase: self.state.phase(),
+            rate,
+        };
+        let mut window = self.window();
+        let decided = self.control.acknowledged(&sample, &mut window);
+        (self.cwnd, self.ssthresh) = (window.cwnd, window.ssthresh);
+        if self.control.limits_itself() {
+            self.out_of_data();
+        }
+        if !decided && echo {
+            self.on_echo(&ack);
+        }
+        match &mut self.state {
+            _ if decided => {}
+            State::Recovery(prr) => {
+                let pipe = self.board.in_flight();
+                let safe = news.advanced && lost == 0;
+                if news.delivered > 0 {
+                    self.cwnd = f64::from(pipe) + prr.allow(news.delivered, pipe, self.ssthresh, safe);
+                }
+            }
+            _ if news.advanced && !first && !echo => self.grow(&news, limited, now),
+            _ => {}
+        }
+        self.set_pacing_rate(&news);
+        self.send(false, host);
+        if news.advanced || news.delivered > 0 || wait.is_some() {
+            self.set_timer(wait, host);
+        }
+    }
+
+    /// Whether the window was full: when the acknowledgement arrived; or where segments wait for their time, at some time in the last
+    /// window of data, as Linux has it.
+    fn is_limited(&mut self, next: u32, in_flight: u32) -> bool {
+        let full = f64::from(in_flight) + self.room > self.cwnd;
+        if self.pacer.is_some() {
+            let (end, before) = self.full;
+            let window_ends = next >= end || full && !before;
+            self.full = if window_ends { (self.board.max(), full) } else { (end, full || before) };
+            return full || before;
+        }
+        full
+    }
+
+    /// What arrived, by the acknowledgement's number and its SACK blocks.
+    fn take_in(&mut self, ack: &Ack<'_>, now: C) -> News {
+        let mut news =
+            News { delivered: 0, advanced: ack.next > self.board.una(), rtt: None, original: None };
+        // In the order of their numbers, not of their arrival: what came in between is not overtaken.
+        let mut blocks = [(0, 0); Sack::MAX_BLOCKS];
+        let blocks = &mut blocks[..ack.sack.blocks().len()];
+        blocks.copy_from_slice(ack.sack.blocks());
+        blocks.sort_unstable();
+        let Sender { board, rack, next_sample, rto, delivery, .. } = self;
+        let max = board.max();
+        rack.begin();
+        let mut arrived = |number: u32, segment: &scoreboard::Segment<C>| {
+            news.delivered += 1;
+            rack.arrived(number, segment, now);
+            if let Some(delivery) = delivery {
+                delivery.arrived(number, now);
+            }
+            // Karn's rule.
+            if !segment.retransmitted {
+                news.original = Some(news.original.map_or(number, |least: u32| least.min(number)));
+                let rtt = C::secs_of(now.since(segment.sent_at));
+                news.rtt = Some(news.rtt.map_or(rtt, |shortest: f64| shortest.min(rtt)));
+                if number >= *next_sample {
+                    *next_sample = max;
+                    rto.sample(rtt);
+                }
+            }
+        };
+        board.acknowledge(ack.next, &mut arrived);
+        for &mut block in blocks {
+            board.select(block, &mut arrived);
+        }
+        if news.advanced {
+            self.una_timed_out = false;
+        }
+        self.sampled |= news.rtt.is_some();
+        news
+    }
+
+    /// The SYN is acknowledged. RFC 6928 §2: the initial window; RFC 6298 §5.7, if the SYN had timed out.
+    fn connected(&mut self) {
+        if self.tally.timeouts > 0 {
+            self.rto.syn_was_lost();
+        }
+        self.state = State::Open;
+        self.cwnd = f64::from(self.initial_window);
+    }
+
+    /// RFC 3168 §6.1.2: an ECN-Echo reduces the window once a window of data, as a loss does; nothing is retransmitted.
+    fn on_echo(&mut self, ack: &Ack<'_>) {
+        let Some(ecn) = &mut self.ecn else { return };
+        if !matches!(self.state, State::Open) || !ecn.is_new_congestion(ack.next) {
+            return;
+        }
+        ecn.on_reduction(self.board.max(), true);
+        self.ssthresh = self.control.reduce(Cause::Mark, self.cwnd, self.cwnd).max(2.0);
+        self.state = State::Recovery(Prr::new(self.cwnd));
+        self.recovery_point = self.board.max();
+    }
+
+    /// The window grows. `limited`: it was full when the acknowledgement arrived (RFC 9438 §5.8).
+    fn grow(&mut self, news: &News, limited: bool, now: f64) {
+        let paused = self.control.pause(|| (!limited).then_some(now));
+        if self.cwnd < self.ssthresh {
+            let ends = self.hystart.as_mut().is_some_and(|h| {
+                let paced = self.pacer.is_some();
+                h.acknowledged(self.board.una(), self.board.max(), self.cwnd, news.rtt, paced, now)
+            });
+            if ends && matches!(self.state, State::Open) {
+                self.ssthresh = self.cwnd;
+            }
+            // Linux: slow start wants the window at least half used.
+            if !limited && self.cwnd >= f64::from(2 * self.board.in_flight().max(1)) {
+                return;
+            }
+            self.cwnd = (self.cwnd + f64::from(news.delivered)).min(self.ssthresh.max(self.cwnd));
+        } else if !paused && limited {
+            let at = || (self.rto.srtt(), now);
+            self.cwnd = self.control.avoid(self.cwnd, news.delivered, at);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What leaves, and when: lost segments first, as many as the window allows, in trains where the sender paces.
+
+use crate::clock::Clock;
+use crate::tcp::{EcnBits, Host, TimerKind};
+
+use super::acknowledgement::News;
+use super::{Sender, State};
+
+impl<C: Clock> Sender<C> {
+    /// Sends what the window allows, lost segments first.
+    pub(super) fn send<H: Host<Clock = C>>(&mut self, jitter_over: bool, host: &mut H) {
+        if !jitter_over && host.timer_is_set(TimerKind::Send) {
+            return;
+        }
+        // What has left of a train, and what it may still have.
+        let (mut left, mut more) = (0, 0);
+        while f64::from(self.board.in_flight()) + self.room <= self.cwnd {
+            let next = match self.board.first_lost() {
+                // RFC 5682 §2.1, step 2b.
+                Some(lost) if !self.new_first || self.board.max() >= self.limit() => lost,
+                _ if self.board.max() < self.limit() => self.board.max(),
+                _ => {
+                    // draft-ietf-ccwg-bbr §4.1.1: a receiver's window that is full is no lack of data.
+                    if self.board.max() >= self.data_end {
+                        self.out_of_data();
+                    }
+                    break;
+                }
+            };
+            if self.jitter > 0.0 && !jitter_over {
+                let delay = self.jitter * host.uniform();
+                return host.set_timer(TimerKind::Send, C::span_secs(delay));
+            }
+            if more == 0
+                && let Some(pacer) = &mut self.pacer
+            {
+                let now = host.now().secs();
+                pacer.left(std::mem::take(&mut left), now);
+                if let Some(wait) = pacer.wait(now) {
+                    return host.set_timer(TimerKind::Send, C::span_secs(wait));
+                }
+                more = pacer.train();
+            }
+            self.transmit(next, host);
+            // Linux counts data only.
+            left += u32::from(next > 0);
+            more = more.saturating_sub(1);
+            if !host.timer_is_set(TimerKind::Retransmit) {
+                self.set_timer(None, host);
+            }
+        }
+        if let Some(pacer) = &mut self.pacer {
+            pacer.left(left, host.now().secs());
+        }
+    }
+
+    /// Sends a segment without regard to the trains' times, which it puts off.
+    pub(super) fn transmit_alone<H: Host<Clock = C>>(&mut self, segment: u32, host: &mut H) {
+        self.transmit(segment, host);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.left(1, host.now().secs());
+        }
+    }
+
+    fn transmit<H: Host<Clock = C>>(&mut self, segment: u32, host: &mut H) {
+        if self.board.in_flight() == 0 && self.delivery.as_ref().is_some_and(|d| d.is_app_limited()) {
+            self.restart_from_idle(host.now().secs());
+        }
+        let again = segment < self.board.max();
+        let bits = self.ecn.as_mut().map_or(EcnBits::default(), |e| e.bits(segment, again));
+        host.send(segment, bits);
+        self.board.sent(segment, host.now());
+        if let Some(delivery) = &mut self.delivery {
+            delivery.sent(segment, self.board.in_flight(), host.now());
+        }
+        self.tally.retransmissions += u64::from(again);
+        if let State::Recovery(prr) = &mut self.state {
+            prr.sent();
+        }
+    }
+
+    /// The window has room, and there is nothing to send.
+    pub(super) fn out_of_data(&mut self) {
+        if let Some(delivery) = &mut self.delivery {
+            delivery.app_limited(self.board.in_flight());
+        }
+    }
+
+    /// Nothing is in flight, for want of data until now.
+    fn restart_from_idle(&mut self, now: f64) {
+        let mut window = self.window();
+        self.control.restarts_from_idle(now, &mut window);
+        self.cwnd = window.cwnd;
+        if let (Some(pacer), Some(rate)) =
+            (&mut self.pacer, self.control.pacing_rate(&window, self.rto.srtt()))
+        {
+            pacer.set_rate(rate);
+        }
+    }
+
+    /// The rate at which segments leave, after an acknowledgement.
+    pub(super) fn set_pacing_rate(&mut self, news: &News) {
+        let window = self.window();
+        let Some(pacer) = &mut self.pacer else { return };
+        if let Some(rtt) = news.rtt {
+            pacer.measured(rtt);
+        }
+        match self.control.pacing_rate(&window, self.rto.srtt()) {
+            Some(rate) => pacer.set_rate(rate),
+            None => pacer.follow_window(self.cwnd, self.ssthresh, self.board.max() - self.board.una()),
+        }
+    }
+}

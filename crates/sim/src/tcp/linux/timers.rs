@@ -1,0 +1,110 @@
+//! The one timer, for what comes first: a segment that may be late (RFC 8985 §6), a tail loss probe (§7), the retransmission timeout
+//! (RFC 6298 §5).
+
+use crate::clock::Clock;
+use crate::tcp::control::Cause;
+use crate::tcp::{Ack, Host, TimerKind};
+
+use super::acknowledgement::News;
+use super::frto::Frto;
+use super::{Pending, Sender, State};
+
+/// RFC 8985 §7.2: the longest that a receiver may delay an acknowledgement, in seconds; Linux takes its minimum RTO.
+const MAX_ACK_DELAY: f64 = 0.2;
+
+impl<C: Clock> Sender<C> {
+    /// RFC 6298 §5.4–5.6 and RFC 8985 §6.3.
+    pub(super) fn on_rto<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        if self.board.una() == self.board.max() {
+            return;
+        }
+        self.tally.timeouts += 1;
+        self.new_first = false;
+        let prior = match &self.state {
+            // RFC 5682 §2.1: not where an earlier recovery is under way, but for the same segment again.
+            State::Open => Some(self.window()),
+            State::Loss if self.una_timed_out => self.frto.map(|frto| frto.prior),
+            _ => None,
+        };
+        self.frto =
+            prior.filter(|_| self.board.una() > 0).map(|prior| Frto { prior, point: self.board.max() });
+        if self.board.una() == 0 {
+            // RFC 5681 §3.1: after a lost SYN the initial window is one segment.
+            self.initial_window = 1;
+        } else if !self.una_timed_out {
+            self.ssthresh = self.control.reduce(Cause::Timeout, self.cwnd, self.cwnd).max(2.0);
+            if let Some(ecn) = &mut self.ecn {
+                ecn.on_reduction(self.board.max(), false);
+            }
+        }
+        let recovering = !matches!(self.state, State::Open);
+        self.rack.timed_out(&mut self.board, host.now(), self.rto.srtt(), recovering);
+        self.note_lost(host.now());
+        self.una_timed_out = true;
+        self.state = State::Loss;
+        self.recovery_point = self.board.max();
+        self.probe = None;
+        // One segment more than what may still be in the network.
+        self.cwnd = f64::from(self.board.in_flight() + 1);
+        self.rto.back_off();
+        if self.pacer.is_some() {
+            // A train that waits for its time does not hold this one up.
+            self.transmit_alone(self.board.una(), host);
+        } else {
+            self.send(false, host);
+        }
+        self.set_timer(None, host);
+    }
+
+    /// RFC 8985 §7.3: a new segment if there is one, else the last one again; so that its acknowledgement tells of a lost tail.
+    pub(super) fn send_probe<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        let max = self.board.max();
+        let new = max < self.limit();
+        self.transmit_alone(if new { max } else { max - 1 }, host);
+        self.probe = Some((self.board.max(), !new));
+        self.sampled = false;
+        self.set_timer(None, host);
+    }
+
+    /// RFC 8985 §7.4.2: whether the probe made good a loss.
+    pub(super) fn probe_answered(&mut self, ack: &Ack<'_>, news: &News) {
+        let Some((end, again)) = self.probe.filter(|(end, _)| ack.next >= *end) else { return };
+        // Case 2: both transmissions have arrived. (Case 1 needs duplicate SACKs.)
+        let duplicate = !news.advanced && ack.sack.blocks().is_empty();
+        if !again || ack.next > end || duplicate {
+            self.probe = None;
+        }
+        if again && ack.next > end && matches!(self.state, State::Open) {
+            // Nothing told of the segment but the probe: it was lost.
+            self.enter_recovery();
+        }
+    }
+
+    /// Sets the one timer for what comes first: a segment that may be late, a probe, the retransmission timer.
+    pub(super) fn set_timer<H: Host<Clock = C>>(&mut self, reordering: Option<f64>, host: &mut H) {
+        if self.board.una() == self.board.max() {
+            // RFC 6298 §5.2: everything is acknowledged.
+            return host.cancel_timer(TimerKind::Retransmit);
+        }
+        let rto = self.rto.timeout();
+        let (pending, after) = match (reordering, self.probe_timeout()) {
+            (Some(wait), _) => (Pending::Reordering, wait.min(rto)),
+            // RFC 8985 §7.2: no later than the retransmission timer would have expired.
+            (None, Some(probe)) => (Pending::Probe, probe.min(rto)),
+            _ => (Pending::Retransmission, rto),
+        };
+        self.pending = pending;
+        host.set_timer(TimerKind::Retransmit, C::span_secs(after));
+    }
+
+    /// RFC 8985 §7.2: none in recovery, before the connection stands, with something SACKed, while a probe is out, or before a
+    /// round-trip time is measured.
+    fn probe_timeout(&self) -> Option<f64> {
+        let quiet = matches!(self.state, State::Open) && self.board.sacked() == 0 && self.probe.is_none();
+        if !quiet || self.board.una() == 0 || !self.sampled {
+            return None;
+        }
+        let alone = self.board.in_flight() == 1;
+        Some(2.0 * self.rto.srtt() + if alone { MAX_ACK_DELAY } else { 0.0 })
+    }
+}
