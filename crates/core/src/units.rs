@@ -43,6 +43,17 @@ fn longest() -> f64 {
     i64::MAX as f64
 }
 
+/// The nearest whole number, halves upwards; `x` must not be negative. What `x.round()` is, which is a call where the compiler
+/// may not assume that the processor rounds by itself.
+#[inline]
+fn nearest(x: f64) -> u64 {
+    let whole = (x as i64).max(0);
+    if whole == i64::MAX {
+        return x as u64;
+    }
+    whole as u64 + u64::from(x - whole as f64 >= 0.5)
+}
+
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);
@@ -51,6 +62,7 @@ impl Time {
 
     /// Nearest picosecond to `s` seconds; `s` must be finite and not negative.
     #[must_use]
+    #[inline]
     pub fn from_secs(s: f64) -> Time {
         Time(Duration::from_secs(s).0)
     }
@@ -74,9 +86,10 @@ impl Duration {
 
     /// Nearest picosecond to `s` seconds; `s` must be finite and not negative.
     #[must_use]
+    #[inline]
     pub fn from_secs(s: f64) -> Duration {
         debug_assert!(s.is_finite() && s >= 0.0);
-        Duration((s * 1e12).round() as u64)
+        Duration(nearest(s * 1e12))
     }
 
     /// In seconds.
@@ -287,6 +300,22 @@ mod tests {
         let many: Duration = (0..10_000).map(|_| one).sum();
         let exact = 10_000.0 * 1040.0 * 8.0 / 1.5e6;
         assert!((many.secs() - exact).abs() < 1e-8);
+    }
+
+    #[test]
+    fn the_nearest_is_what_rounding_gives() {
+        let halves = (0..200).map(|n| f64::from(n) / 2.0);
+        let powers = (0..70).flat_map(|e| [-1.0, -0.5, 0.0, 0.5, 1.0].map(|d| libm::exp2(f64::from(e)) + d));
+        let close = [0.499_999_999_999_999_94, 4_503_599_627_370_495.5, 1e300, f64::MAX];
+        for x in halves.chain(powers).chain(close) {
+            let x = x.max(0.0);
+            assert_eq!(nearest(x), libm::round(x) as u64, "{x}");
+            assert_eq!(
+                nearest(x.next_down().max(0.0)),
+                libm::round(x.next_down().max(0.0)) as u64,
+                "below {x}"
+            );
+        }
     }
 
     #[test]
