@@ -59,6 +59,8 @@ const MAX_SHIFT: usize = 64;
 pub struct Calendar<C> {
     /// Events of a series that comes in order.
     in_order: VecDeque<Event>,
+    /// When the last one of that series is.
+    in_order_until: u64,
     /// No other event is sooner than this; 0: not known.
     sorted_not_before: u64,
     /// The current bucket, soonest last.
@@ -111,6 +113,7 @@ impl<C: Clock> Calendar<C> {
         let width = by_load.max(by_horizon).clamp(1e6, 1e12) as u64;
         Calendar {
             in_order: VecDeque::new(),
+            in_order_until: 0,
             sorted_not_before: 0,
             current: Vec::new(),
             late: BinaryHeap::new(),
@@ -145,7 +148,8 @@ impl<C: Clock> Calendar<C> {
     /// Adds an event of a series that mostly comes in order.
     #[inline]
     pub fn push_in_order(&mut self, event: Event) {
-        if self.in_order.back().is_none_or(|last| order::<C>(last, &event) != Ordering::Greater) {
+        if event.at > self.in_order_until {
+            self.in_order_until = event.at;
             self.in_order.push_back(event);
         } else {
             self.push(event);
@@ -156,20 +160,27 @@ impl<C: Clock> Calendar<C> {
     #[inline]
     pub fn pop(&mut self) -> Option<Event> {
         match self.in_order.front() {
-            Some(first) if first.at < self.sorted_not_before => self.in_order.pop_front(),
-            Some(&first) => self.pop_either(first),
+            Some(&first) if first.at < self.sorted_not_before => {
+                self.in_order.pop_front();
+                Some(first)
+            }
+            Some(&first) => Some(self.pop_either(first)),
             None => self.pop_sorted(),
         }
     }
 
     /// Takes the sooner of the series' first event and of the soonest other one.
     #[inline(never)]
-    fn pop_either(&mut self, first: Event) -> Option<Event> {
+    fn pop_either(&mut self, first: Event) -> Event {
         match self.first_sorted() {
-            Some(event) if order::<C>(&event, &first) == Ordering::Less => self.pop_sorted(),
+            Some(event) if order::<C>(&event, &first) == Ordering::Less => {
+                self.pop_sorted();
+                event
+            }
             other => {
                 self.sorted_not_before = other.map_or(u64::MAX, |event| event.at);
-                self.in_order.pop_front()
+                self.in_order.pop_front();
+                first
             }
         }
     }
