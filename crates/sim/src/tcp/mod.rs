@@ -371,7 +371,9 @@ impl<C: Clock> Sender<C> {
         either!(self, s => s.start(host));
     }
 
-    /// An acknowledgement arrived.
+    /// An acknowledgement arrived. Each profile's is a function of its own: all in one would be for each to save what registers any
+    /// of them needs.
+    #[inline]
     pub fn on_ack<H: Host<Clock = C>>(&mut self, ack: Ack<'_>, host: &mut H) {
         either!(self, s => s.on_ack(ack, host));
     }

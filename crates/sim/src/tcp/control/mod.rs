@@ -266,9 +266,17 @@ impl Control {
         }
     }
 
-    /// See [`Law::avoid`].
-    #[inline]
+    /// See [`Law::avoid`]. Reno's is inlined where it is asked.
+    #[inline(always)]
     pub fn avoid(&mut self, cwnd: f64, segments: u32, at: impl FnOnce() -> (f64, f64)) -> f64 {
+        match self {
+            Control::Reno(c) => c.avoid(cwnd, segments, at),
+            others => others.avoid_apart(cwnd, segments, at),
+        }
+    }
+
+    #[inline(never)]
+    fn avoid_apart(&mut self, cwnd: f64, segments: u32, at: impl FnOnce() -> (f64, f64)) -> f64 {
         either!(self, c => c.avoid(cwnd, segments, at))
     }
 
@@ -278,7 +286,7 @@ impl Control {
     }
 
     /// See [`Law::pause`].
-    #[inline]
+    #[inline(always)]
     pub fn pause(&mut self, unused: impl FnOnce() -> Option<f64>) -> bool {
         either!(self, c => c.pause(unused))
     }

@@ -61,6 +61,7 @@ impl<C: Clock> Sender<C> {
     }
 
     /// An acknowledgement.
+    #[inline(never)]
     pub fn on_ack<H: Host<Clock = C>>(&mut self, ack: Ack<'_>, host: &mut H) {
         let highest = ack.next as i32 - 1;
         match &mut self.recovery {
@@ -88,6 +89,7 @@ impl<C: Clock> Sender<C> {
         self.send(true, host);
     }
 
+    #[inline(never)]
     fn send<H: Host<Clock = C>>(&mut self, jitter_over: bool, host: &mut H) {
         match &mut self.recovery {
             Recovery::Reno(r) => r.send(&mut self.base, jitter_over, 0, host),
@@ -146,6 +148,8 @@ struct Base<C: Clock> {
     timed: i32,
     timed_at: C,
     rto: TickRto,
+    /// `rto` on the engine's clock.
+    rto_span: C::Span,
     limited_transmit: bool,
     /// Most random delay before a send, in seconds (`overhead_`).
     jitter: f64,
@@ -155,6 +159,7 @@ struct Base<C: Clock> {
 impl<C: Clock> Base<C> {
     fn new(config: &Config, phase: f64) -> Base<C> {
         let window = config.window as i32;
+        let rto = TickRto::new(phase, config.min_rto.secs());
         Base {
             cwnd: 1.0,
             ssthresh: window,
@@ -170,7 +175,8 @@ impl<C: Clock> Base<C> {
             timing: false,
             timed: -1,
             timed_at: C::ZERO,
-            rto: TickRto::new(phase, config.min_rto.secs()),
+            rto_span: C::span_secs(rto.timeout()),
+            rto,
             limited_transmit: config.limited_transmit,
             jitter: config.jitter.secs(),
             tally: Tally::default(),
@@ -178,6 +184,7 @@ impl<C: Clock> Base<C> {
     }
 
     /// New data is acknowledged: time, timer and window (`recv_newack_helper`).
+    #[inline(always)]
     fn new_data<H: Host<Clock = C>>(&mut self, ack: i32, host: &mut H) {
         self.advance(ack, host);
         // Slow start, else a segment a round trip: also when the window is not used in full.
@@ -189,15 +196,29 @@ impl<C: Clock> Base<C> {
     }
 
     /// New data is acknowledged, without opening the window (`newack`).
+    #[inline(always)]
     fn advance<H: Host<Clock = C>>(&mut self, ack: i32, host: &mut H) {
         self.dup_acks = 0;
         self.acked = ack;
         self.next = self.next.max(ack + 1);
         if self.timing && ack >= self.timed {
             self.timing = false;
-            self.rto.sample(host.now().secs(), C::secs_of(host.now().since(self.timed_at)));
+            self.sample_rtt(host.now());
         }
         self.new_timer(ack, host);
+    }
+
+    /// The round-trip time of the segment that was timed.
+    #[inline(never)]
+    fn sample_rtt(&mut self, now: C) {
+        self.rto.sample(now.secs(), C::secs_of(now.since(self.timed_at)));
+        self.rto_span = C::span_secs(self.rto.timeout());
+    }
+
+    /// New data was acknowledged, but its round-trip time was not measured.
+    fn end_backoff(&mut self) {
+        self.rto.end_backoff();
+        self.rto_span = C::span_secs(self.rto.timeout());
     }
 
     /// Restarts the timer if anything is outstanding or waits to be sent; else cancels it (`newtimer`).
@@ -240,6 +261,7 @@ impl<C: Clock> Base<C> {
             let in_use = self.cwnd.min(f64::from(self.window));
             self.ssthresh = ((in_use / 2.0) as i32).max(2);
             self.rto.back_off();
+            self.rto_span = C::span_secs(self.rto.timeout());
         }
         self.cwnd = 1.0;
         self.set_timer(host);
@@ -253,21 +275,34 @@ impl<C: Clock> Base<C> {
         let allowed = self.next <= (self.acked + self.window).min(self.last)
             && f64::from(self.next) <= f64::from(self.acked) + self.cwnd + f64::from(self.dup_acks);
         if allowed {
-            self.output(self.next, host);
+            self.output_one(self.next, host);
             self.next += 1;
         }
     }
 
     /// With jitter: whether to wait before sending. The random delay starts here.
+    #[inline(always)]
     fn waits<H: Host<Clock = C>>(&mut self, jitter_over: bool, host: &mut H) -> bool {
-        if self.jitter == 0.0 || jitter_over {
-            return false;
+        let waits = self.jitter != 0.0 && !jitter_over;
+        if waits {
+            self.start_jitter(host);
         }
-        let delay = self.jitter * host.uniform();
-        host.set_timer(TimerKind::Send, C::span_secs(delay));
-        true
+        waits
     }
 
+    #[inline(never)]
+    fn start_jitter<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        let delay = self.jitter * host.uniform();
+        host.set_timer(TimerKind::Send, C::span_secs(delay));
+    }
+
+    /// [`Base::output`], where the window does not slide.
+    #[inline(never)]
+    fn output_one<H: Host<Clock = C>>(&mut self, segment: i32, host: &mut H) {
+        self.output(segment, host);
+    }
+
+    #[inline(always)]
     fn output<H: Host<Clock = C>>(&mut self, segment: i32, host: &mut H) {
         if segment > self.last {
             // Duplicates after everything has been acknowledged.
@@ -294,7 +329,7 @@ impl<C: Clock> Base<C> {
     }
 
     fn set_timer<H: Host<Clock = C>>(&mut self, host: &mut H) {
-        host.set_timer(TimerKind::Retransmit, C::span_secs(self.rto.timeout()));
+        host.set_timer(TimerKind::Retransmit, self.rto_span);
     }
 }
 

@@ -24,6 +24,7 @@ impl Reno {
         Reno { inflation: 0, new, partial_seen: false }
     }
 
+    #[inline(always)]
     pub fn on_ack<C: Clock, H: Host<Clock = C>>(&mut self, b: &mut Base<C>, ack: i32, host: &mut H) {
         if ack > b.acked {
             let partial = self.new && ack < b.recover && b.last_action == Action::Duplicates;
@@ -48,10 +49,9 @@ impl Reno {
                 b.send_one(host);
             }
         }
-        if b.dup_acks == 0 {
-            self.send(b, false, 0, host);
-        } else if b.dup_acks >= DUP_THRESH {
-            self.send(b, false, if self.new { RECOVERY_BURST } else { 0 }, host);
+        if b.dup_acks == 0 || b.dup_acks >= DUP_THRESH {
+            let burst = if self.new && b.dup_acks > 0 { RECOVERY_BURST } else { 0 };
+            self.send(b, false, burst, host);
         }
     }
 
@@ -60,6 +60,7 @@ impl Reno {
     }
 
     /// The third duplicate: fast retransmit, once a window of data (`bugFix_`).
+    #[inline(never)]
     fn loss_suspected<C: Clock, H: Host<Clock = C>>(&mut self, b: &mut Base<C>, host: &mut H) {
         let again_allowed = !self.new && b.last_action == Action::Duplicates;
         if b.acked <= b.recover && !again_allowed && b.acked != 0 {
@@ -70,12 +71,13 @@ impl Reno {
         b.last_action = Action::Duplicates;
         b.slow_down(self.window_in_use(b));
         b.restart_timer(host);
-        b.output(b.acked + 1, host);
+        b.output_one(b.acked + 1, host);
         self.inflation = DUP_THRESH;
     }
 
     /// NewReno: a partial acknowledgement, of less than was outstanding when the loss was detected. The window deflates
     /// by what was acknowledged, and the next hole is retransmitted (`partialnewack`).
+    #[inline(never)]
     fn partial<C: Clock, H: Host<Clock = C>>(&mut self, b: &mut Base<C>, ack: i32, host: &mut H) {
         if !self.partial_seen {
             // Only the first one sets the timer, so that a long recovery ends in a timeout (`newreno_changes1_`).
@@ -93,9 +95,9 @@ impl Reno {
         b.next = b.next.max(ack + 1);
         if b.timing && ack >= b.timed {
             b.timing = false;
-            b.rto.end_backoff();
+            b.end_backoff();
         }
-        b.output(ack + 1, host);
+        b.output_one(ack + 1, host);
     }
 
     /// The window in use, fractions kept (`windowd()`).
@@ -104,6 +106,7 @@ impl Reno {
     }
 
     /// Sends what the window allows, `burst` segments at the most unless that is 0.
+    #[inline(always)]
     pub fn send<C: Clock, H: Host<Clock = C>>(
         &mut self,
         b: &mut Base<C>,

@@ -30,6 +30,7 @@ impl Default for Sack1 {
 }
 
 impl Sack1 {
+    #[inline(never)]
     pub fn on_ack<C: Clock, H: Host<Clock = C>>(
         &mut self,
         b: &mut Base<C>,
@@ -73,7 +74,7 @@ impl Sack1 {
             self.scoreboard.update(ack, sack);
             self.pipe -= 1;
             b.new_timer(ack, host);
-            b.rto.end_backoff();
+            b.end_backoff();
         } else if !self.timed_out && self.scoreboard.update(b.acked, sack) && b.dup_acks > 0 {
             b.dup_acks += 1;
         }
@@ -99,7 +100,7 @@ impl Sack1 {
         self.scoreboard.mark_sent_again(b.acked + 1);
         b.last_action = Action::Duplicates;
         b.slow_down(b.cwnd.min(f64::from(b.window)));
-        b.output(self.last_ack + 1, host);
+        b.output_one(self.last_ack + 1, host);
     }
 
     /// Sends what the window allows; in recovery what the pipe allows, holes first.
@@ -128,7 +129,7 @@ impl Sack1 {
                 }
                 _ => return,
             };
-            b.output(segment, host);
+            b.output_one(segment, host);
             b.next = b.next.max(segment + 1);
             self.pipe += 1;
         }

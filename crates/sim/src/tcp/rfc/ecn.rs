@@ -79,6 +79,7 @@ impl Ecn {
 
 impl<C: Clock> Sender<C> {
     /// An acknowledgement arrived, with or without ECN-Echo; `flight`: FlightSize before it.
+    #[inline(never)]
     pub(super) fn on_ecn_echo<H: Host<Clock = C>>(
         &mut self,
         ack: u32,

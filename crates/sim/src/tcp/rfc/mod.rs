@@ -16,21 +16,15 @@ use crate::tcp::{Ack, Config, EcnBits, Host, Tally, TimerKind, rto::Rto};
 pub(in crate::tcp) use ecn::Ecn;
 use recovery::{DUP_THRESH, Recovery};
 
-/// The sender. Segment 0 is the SYN.
+/// The sender. Segment 0 is the SYN. What every acknowledgement touches comes first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Sender<C: Clock> {
     cwnd: f64,
     ssthresh: f64,
     /// The receiver's window.
     rwnd: u32,
-    initial_window: u32,
     dup_acks: u32,
-    in_recovery: bool,
-    recovery: Recovery,
-    control: Control,
-    ecn: Option<Ecn>,
-    /// `snd_max` when recovery began (RFC 6675 §5, RecoveryPoint).
-    recovery_point: u32,
     /// SND.UNA: the first segment not acknowledged.
     snd_una: u32,
     /// SND.NXT: the next segment to send.
@@ -44,15 +38,22 @@ pub struct Sender<C: Clock> {
     data_end: u32,
     /// Segments in flight that limited transmit has sent.
     limited_transmit_sent: u32,
-    /// The segment whose round-trip time is being measured, and when it was sent.
-    timed: Option<(u32, C)>,
-    rto: Rto,
-    /// `rto` on the engine's clock.
-    rto_span: C::Span,
+    in_recovery: bool,
     /// Whether the segment at `snd_una` has timed out before.
     una_timed_out: bool,
     limited_transmit: bool,
     jitter: f64,
+    /// `rto` on the engine's clock.
+    rto_span: C::Span,
+    /// The segment whose round-trip time is being measured, and when it was sent.
+    timed: Option<(u32, C)>,
+    control: Control,
+    recovery: Recovery,
+    ecn: Option<Ecn>,
+    rto: Rto,
+    initial_window: u32,
+    /// `snd_max` when recovery began (RFC 6675 §5, RecoveryPoint).
+    recovery_point: u32,
     tally: Tally,
 }
 
@@ -90,10 +91,11 @@ impl<C: Clock> Sender<C> {
 
     /// The application has unlimited data.
     pub fn start<H: Host<Clock = C>>(&mut self, host: &mut H) {
-        self.send_window(false, host);
+        self.send_again(false, host);
     }
 
-    /// An acknowledgement arrived.
+    /// An acknowledgement arrived. What nearly every one does is inlined, what few do is not.
+    #[inline(never)]
     pub fn on_ack<H: Host<Clock = C>>(&mut self, ack: Ack<'_>, host: &mut H) {
         let next = ack.next;
         if next > self.snd_max || next < self.snd_una {
@@ -125,7 +127,7 @@ impl<C: Clock> Sender<C> {
             ecn.paused = false;
             if self.snd_una == self.snd_max {
                 // RFC 3168 §6.1.2: the timer only delayed the next segment; nothing is lost.
-                return self.send_window(false, host);
+                return self.send_again(false, host);
             }
         }
         self.tally.timeouts += 1;
@@ -158,30 +160,25 @@ impl<C: Clock> Sender<C> {
         self.rto.back_off();
         self.rto_span = C::span_secs(self.rto.timeout());
         self.restart_timer(host);
-        self.send_window(false, host);
+        self.send_again(false, host);
     }
 
     /// The random delay before a send is over.
     pub fn on_jitter_end<H: Host<Clock = C>>(&mut self, host: &mut H) {
-        self.send_window(true, host);
+        self.send_again(true, host);
     }
 
     /// New data is acknowledged, all before `ack`. `in_flight`: segments in flight when the acknowledgement arrived.
+    #[inline(always)]
     fn on_new_ack<H: Host<Clock = C>>(&mut self, ack: u32, echo: bool, in_flight: u32, host: &mut H) {
         if let Some((segment, at)) = self.timed
             && ack > segment
         {
             self.timed = None;
-            self.rto.sample(C::secs_of(host.now().since(at)));
-            self.rto_span = C::span_secs(self.rto.timeout());
+            self.sample_rtt(C::secs_of(host.now().since(at)));
         }
         if self.snd_una == 0 {
-            // RFC 6298 §5.7: a SYN that had timed out is acknowledged. RFC 6928 §2: the initial window.
-            if self.una_timed_out {
-                self.rto.syn_was_lost();
-                self.rto_span = C::span_secs(self.rto.timeout());
-            }
-            self.cwnd = f64::from(self.initial_window);
+            self.on_syn_ack();
         } else if self.in_recovery {
             if self.stays_in_recovery(ack, host) {
                 return;
@@ -205,7 +202,26 @@ impl<C: Clock> Sender<C> {
         }
     }
 
+    /// A round-trip time in seconds.
+    #[inline(never)]
+    fn sample_rtt(&mut self, rtt: f64) {
+        self.rto.sample(rtt);
+        self.rto_span = C::span_secs(self.rto.timeout());
+    }
+
+    /// The SYN is acknowledged.
+    #[cold]
+    fn on_syn_ack(&mut self) {
+        // RFC 6298 §5.7: it had timed out. RFC 6928 §2: the initial window.
+        if self.una_timed_out {
+            self.rto.syn_was_lost();
+            self.rto_span = C::span_secs(self.rto.timeout());
+        }
+        self.cwnd = f64::from(self.initial_window);
+    }
+
     /// So many more segments are acknowledged, of `in_flight`: the window grows.
+    #[inline(always)]
     fn grow_window<H: Host<Clock = C>>(&mut self, segments: u32, in_flight: u32, host: &mut H) {
         let unused = || in_flight < self.cwnd as u32 && !host.timer_is_set(TimerKind::Send);
         if self.control.pause(|| unused().then(|| host.now().secs())) {
@@ -288,7 +304,14 @@ impl<C: Clock> Sender<C> {
         }
     }
 
+    /// [`Sender::send_window`], where no acknowledgement has arrived.
+    #[inline(never)]
+    fn send_again<H: Host<Clock = C>>(&mut self, jitter_over: bool, host: &mut H) {
+        self.send_window(jitter_over, host);
+    }
+
     /// Sends what the windows allow, after a random delay if the flow has jitter and that is not over.
+    #[inline(always)]
     fn send_window<H: Host<Clock = C>>(&mut self, jitter_over: bool, host: &mut H) {
         let paused = self.ecn.as_ref().is_some_and(|e| e.paused);
         if paused || !jitter_over && host.timer_is_set(TimerKind::Send) {
@@ -312,12 +335,13 @@ impl<C: Clock> Sender<C> {
     }
 
     /// Sends what RFC 6675 allows in recovery.
+    #[inline(never)]
     fn send_in_sack_recovery<H: Host<Clock = C>>(&mut self, jitter_over: bool, host: &mut H) {
         if self.jitter > 0.0 && !jitter_over {
             return self.start_jitter(host);
         }
         while let Some(segment) = self.next_in_sack_recovery() {
-            self.transmit(segment, host);
+            self.repair(segment, host);
         }
     }
 
@@ -328,6 +352,13 @@ impl<C: Clock> Sender<C> {
         host.set_timer(TimerKind::Send, C::span_secs(delay));
     }
 
+    /// [`Sender::transmit`], in recovery.
+    #[inline(never)]
+    fn repair<H: Host<Clock = C>>(&mut self, segment: u32, host: &mut H) {
+        self.transmit(segment, host);
+    }
+
+    #[inline(always)]
     fn transmit<H: Host<Clock = C>>(&mut self, segment: u32, host: &mut H) {
         let retransmission = segment < self.snd_max;
         let bits = self.ecn.as_mut().map_or(EcnBits::default(), |e| e.bits(segment, retransmission));

@@ -42,6 +42,7 @@ impl Recovery {
 
 impl<C: Clock> Sender<C> {
     /// A duplicate acknowledgement arrived.
+    #[inline(never)]
     pub(super) fn on_dup_ack<H: Host<Clock = C>>(&mut self, host: &mut H) {
         self.dup_acks += 1;
         if self.in_recovery {
@@ -100,11 +101,12 @@ impl<C: Clock> Sender<C> {
             }
             Recovery::Reno => self.cwnd += f64::from(DUP_THRESH),
         }
-        self.transmit(self.snd_una, host);
+        self.repair(self.snd_una, host);
         self.restart_timer(host);
     }
 
     /// New data is acknowledged in recovery, all before `ack`. True: recovery goes on.
+    #[inline(never)]
     pub(super) fn stays_in_recovery<H: Host<Clock = C>>(&mut self, ack: u32, host: &mut H) -> bool {
         let full = ack >= self.recovery_point;
         let first = match &mut self.recovery {
@@ -134,7 +136,7 @@ impl<C: Clock> Sender<C> {
         let acknowledged = f64::from(ack - self.snd_una);
         self.snd_una = ack;
         self.snd_nxt = self.snd_nxt.max(ack);
-        self.transmit(ack, host);
+        self.repair(ack, host);
         self.cwnd = (self.cwnd - acknowledged + 1.0).max(1.0);
         if first {
             self.restart_timer(host);

@@ -129,7 +129,7 @@ impl Path {
             let (_, segment) = self.arrivals.pop_front().expect("one is due");
             self.ports.now = Ord::max(self.ports.now, Exact(Duration::from_secs(at).0));
             self.delivered += 1;
-            self.receiver.on_segment(segment, false);
+            self.receiver.on_segment(segment, || false);
             let (next, sack) = (self.receiver.rcv_nxt(), self.receiver.sack());
             self.sender.on_ack(Ack { next, sack: &sack, echo: false, ace: 0, delays: &[] }, &mut self.ports);
         } else {
