@@ -58,7 +58,7 @@ pub fn run(bytes: &[u8]) {
         while beyond.remove(&next) {
             next += 1;
         }
-        let reply = receiver.on_segment(segment, waiting);
+        let reply = receiver.on_segment(segment, || waiting);
         assert_eq!(receiver.rcv_nxt(), next, "expects another segment");
         assert_eq!(reply.delivered, next - before, "delivered another number");
         match reply.timer {

@@ -146,7 +146,7 @@ impl Accounts {
                 total: f.counts,
                 window: counted.flows[i],
                 in_flight: data,
-                acks: [f.acks[0], f.acks[1], f.acks[2], acks],
+                acks: [f.acks_sent, f.acks_received, f.acks_dropped, acks],
                 tally: tallies[i],
                 start: f.start,
                 completed: f.completed,

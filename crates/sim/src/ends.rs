@@ -4,7 +4,8 @@ use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Kind, Packet};
 
 use crate::clock::Clock;
 use crate::event::EventKind;
-use crate::tcp::receiver::TimerAction;
+use crate::link::Shape;
+use crate::tcp::receiver::{Reply, TimerAction};
 use crate::tcp::{EcnBits, TimerKind, sequence_number};
 use crate::world::{Egress, World};
 
@@ -38,10 +39,29 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.launch(packet, number, false);
     }
 
-    /// Data reaches its receiver at `at`. True: it is acknowledged at once; its slot now holds the acknowledgement, at
-    /// the start of its route.
+    /// Data reaches its receiver at `at`. If it is acknowledged at once, its slot now holds the acknowledgement, whose position at
+    /// the start of its route and whose shape are returned.
     #[inline(always)]
-    pub(crate) fn receive(&mut self, slot: u32, at: C) -> bool {
+    pub(crate) fn receive(&mut self, slot: u32, at: C) -> Option<(u32, Shape)> {
+        let t = self.packets.get_mut(slot);
+        let f = &mut self.flows[t.packet.flow.0 as usize];
+        if !f.plain || f.next_boundary <= at || self.measures.is_some() {
+            return self.receive_observed(slot, at);
+        }
+        let reply = f.receive(t, at);
+        if !reply.acknowledge {
+            return self.receive_silently(slot, reply);
+        }
+        f.make_ack(t);
+        let back = (f.back.0, Shape::new(t.packet.size, t.packet.colour));
+        self.packets.number(slot);
+        Some(back)
+    }
+
+    /// The same with all that is done for a flow that is not [plain](crate::flow::FlowState::plain), at a boundary of the measured
+    /// window, and where packets are measured.
+    #[inline(never)]
+    fn receive_observed(&mut self, slot: u32, at: C) -> Option<(u32, Shape)> {
         let packet = &self.packets.get(slot).packet;
         let (flow, experienced) = (packet.flow.0, packet.ecn == Ecn::Experienced);
         if self.flows[flow as usize].receiver.acknowledges_before(experienced) {
@@ -63,22 +83,30 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         if let Some(measures) = &mut self.measures {
             measures.received(slot, t, at.time(), f.counts.in_order_payload_bytes);
         }
-        if reply.acknowledge {
-            let said = f.make_ack(t);
-            if let Some(delays) = &mut f.delays {
-                self.packets.set_delays(slot, std::mem::take(delays));
-            }
-            self.packets.number(slot);
-            if let Some(sack) = said {
-                self.packets.set_sack(slot, sack);
-            }
-            return true;
+        if !reply.acknowledge {
+            return self.receive_silently(slot, reply);
         }
+        let said = f.make_ack(t);
+        let back = (f.back.0, Shape::new(t.packet.size, t.packet.colour));
+        if let Some(delays) = &mut f.delays {
+            self.packets.set_delays(slot, std::mem::take(delays));
+        }
+        self.packets.number(slot);
+        if let Some(sack) = said {
+            self.packets.set_sack(slot, sack);
+        }
+        Some(back)
+    }
+
+    /// The data in this slot is not acknowledged now.
+    #[inline(never)]
+    fn receive_silently(&mut self, slot: u32, reply: Reply) -> Option<(u32, Shape)> {
+        let flow = self.packets.get(slot).packet.flow.0;
         self.packets.remove(slot);
         if reply.timer == TimerAction::Set {
             self.delay_ack(flow);
         }
-        false
+        None
     }
 
     /// A flow's receiver delays an acknowledgement.
@@ -112,7 +140,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// Sends a packet of an external receiver; returns its slot.
     pub fn launch_back(&mut self, flow: u32, packet: Packet) -> u32 {
         let f = &mut self.flows[flow as usize];
-        f.acks[0] += 1;
+        f.acks_sent += 1;
         let slot = self.packets.add(packet, 0, false, false, f.back);
         self.enter(slot, self.now);
         slot
@@ -129,7 +157,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
                 measures.received(slot, &t, self.now.time(), 0);
             }
         } else {
-            f.acks[1] += 1;
+            f.acks_received += 1;
             if let Some(m) = &mut f.marker {
                 m.marker.observe(self.now.time(), &t.packet, Direction::Reverse);
             }

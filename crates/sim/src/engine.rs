@@ -307,31 +307,30 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         }
         if t.forward {
             let now = self.world.now;
-            if self.world.receive(slot, now) {
-                self.world.enter(slot, now);
+            if let Some((position, shape)) = self.world.receive(slot, now) {
+                self.world.pass_links(slot, position, shape, now);
             }
             return;
         }
         let (next, echo, ace) = (t.segment, t.flag, t.ace);
         let f = &mut self.world.flows[flow as usize];
-        f.acks[1] += 1;
-        if let Some(m) = &mut f.marker {
-            m.marker.observe(self.world.now.time(), &t.packet, Direction::Reverse);
-        }
-        // Most senders ask for neither, and nothing is copied for them.
+        f.acks_received += 1;
+        // Most flows ask for neither, and nothing is copied for them.
         let (found, measured);
-        let sack = if f.receiver.uses_sack() {
-            found = self.world.packets.sack(slot);
-            &found
-        } else {
-            &Sack::NONE
-        };
-        let delays = if f.delays.is_some() {
-            measured = self.world.packets.delays(slot);
-            measured.secs()
-        } else {
-            &[]
-        };
+        let (mut sack, mut delays) = (&Sack::NONE, &[][..]);
+        if !f.plain {
+            if let Some(m) = &mut f.marker {
+                m.marker.observe(self.world.now.time(), &t.packet, Direction::Reverse);
+            }
+            if f.receiver.uses_sack() {
+                found = self.world.packets.sack(slot);
+                sack = &found;
+            }
+            if f.delays.is_some() {
+                measured = self.world.packets.delays(slot);
+                delays = measured.secs();
+            }
+        }
         self.world.packets.remove(slot);
         let host = &mut FlowHost { world: &mut self.world, timers, flow };
         source.on_ack(Ack { next, sack, echo, ace, delays }, host);

@@ -104,8 +104,9 @@ pub struct FlowOutcome {
     pub window_tally: Tally,
 }
 
-/// A flow's forward packets, by colour.
+/// A flow's forward packets, by colour. In this order, which begins with what every packet counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct FlowCounts {
     /// Left the host's marker, or were dropped by it; by the colour it gave (dropped: by arrival).
     pub sent: [u64; 3],

@@ -26,22 +26,43 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         if let Some(measures) = &mut self.measures {
             measures.sent(slot, packet.flow.0, segment, self.now.time());
         }
+        if f.plain {
+            f.counts.leave(packet.colour, packet.size);
+            let (position, shape) = (f.forward.0, Shape::new(packet.size, packet.colour));
+            self.pass_links(slot, position, shape, self.now);
+        } else {
+            self.launch_marked(slot);
+        }
+        slot
+    }
+
+    /// Sends a data packet of a flow that is not [plain](crate::flow::FlowState::plain).
+    #[inline(never)]
+    fn launch_marked(&mut self, slot: u32) {
+        let Packet { flow, colour, size, .. } = self.packets.get(slot).packet;
+        let f = &mut self.flows[flow.0 as usize];
         if f.delays.is_some() {
             self.packets.set_sent(slot, self.now.secs());
         }
         if f.marker.is_none() {
-            f.counts.leave(packet.colour, packet.size);
-        } else if !self.mark_at_host(packet.flow.0, slot) {
-            return slot;
+            f.counts.leave(colour, size);
+        } else if !self.mark_at_host(flow.0, slot) {
+            return;
         }
         self.enter(slot, self.now);
-        slot
     }
 
-    /// A packet enters the link at its position at time `at`, and goes as far beyond it as can be computed now. If it
-    /// reaches its receiver that way, so does the acknowledgement.
-    pub(crate) fn enter(&mut self, slot: u32, mut at: C) {
-        let (mut position, mut shape) = self.position(slot);
+    /// A packet enters the link at its position at time `at`.
+    pub(crate) fn enter(&mut self, slot: u32, at: C) {
+        let t = self.packets.get(slot);
+        let (position, shape) = (t.position, Shape::new(t.packet.size, t.packet.colour));
+        self.pass_links(slot, position, shape, at);
+    }
+
+    /// A packet of this shape enters the link at this position on its route at time `at`, and goes as far beyond it as can be
+    /// computed now. If it reaches its receiver that way, so does the acknowledgement.
+    #[inline(never)]
+    pub(crate) fn pass_links(&mut self, slot: u32, mut position: u32, mut shape: Shape, mut at: C) {
         loop {
             let (hops, links) = (self.routes.hops(), self.links.as_mut_slice());
             let (hop, bypassed) = loop {
@@ -61,18 +82,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
                     continue;
                 }
             }
-            if !self.finish_hop(slot, position, hop, at) {
-                return;
-            }
-            (position, shape) = self.position(slot);
+            let Some(goes_on) = self.finish_hop(slot, position, hop, at) else { return };
+            (position, shape) = goes_on;
         }
-    }
-
-    /// A packet's position on its route, and what links need to know of it.
-    #[inline(always)]
-    fn position(&self, slot: u32) -> (u32, Shape) {
-        let t = self.packets.get(slot);
-        (t.position, Shape::new(t.packet.size, t.packet.colour))
     }
 
     /// A packet that cannot bypass the queue of a link arrives there at `at`. Returns when it will be at the far end,
@@ -97,26 +109,25 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
     }
 
-    /// A packet will reach the far end of a link at `there`. True: its next hop can be computed now.
+    /// A packet will reach the far end of a link at `there`. Returns its position and its shape, if its next hop can be computed
+    /// now; perhaps as an acknowledgement.
     #[inline(always)]
-    fn finish_hop(&mut self, slot: u32, position: u32, hop: Hop, there: C) -> bool {
-        match hop.next {
-            NextStep::Arrive => {
-                self.packets.get_mut(slot).position = position;
-                self.schedule_arrival(there, hop.link, slot);
-                false
-            }
-            NextStep::CutThrough => {
-                self.packets.get_mut(slot).position = position + 1;
-                true
-            }
-            NextStep::OnDemand => {
-                self.packets.get_mut(slot).position = position + 1;
-                self.expect_arrival(self.routes.hop(position + 1).link, slot, there);
-                false
-            }
-            NextStep::Receive => there <= self.end && self.receive(slot, there),
+    fn finish_hop(&mut self, slot: u32, position: u32, hop: Hop, there: C) -> Option<(u32, Shape)> {
+        if hop.next == NextStep::Receive {
+            return if there <= self.end { self.receive(slot, there) } else { None };
         }
+        let t = self.packets.get_mut(slot);
+        if hop.next == NextStep::Arrive {
+            t.position = position;
+            self.schedule_arrival(there, hop.link, slot);
+            return None;
+        }
+        t.position = position + 1;
+        if hop.next == NextStep::CutThrough {
+            return Some((position + 1, Shape::new(t.packet.size, t.packet.colour)));
+        }
+        self.expect_arrival(self.routes.hop(position + 1).link, slot, there);
+        None
     }
 
     /// Stepped service: a packet arrives at the queue of a link, and waits there for its departure.
@@ -209,8 +220,10 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.log(Code::Dequeue, link, next.slot, now);
         // In ns-2's order: the arrival at the far end is scheduled before the end of transmission.
         let position = self.packets.get(next.slot).position;
-        if self.finish_hop(next.slot, position, self.routes.hop(position), there) {
-            self.enter(next.slot, there);
+        if let Some((position, shape)) =
+            self.finish_hop(next.slot, position, self.routes.hop(position), there)
+        {
+            self.pass_links(next.slot, position, shape, there);
         }
         self.plan_departure(link, now.after(takes));
     }
@@ -282,7 +295,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             let row = self.drops.entry((flow, place, cause)).or_default();
             row[t.packet.colour as usize] += 1;
         } else {
-            self.flows[flow as usize].acks[2] += 1;
+            self.flows[flow as usize].acks_dropped += 1;
         }
         self.packets.remove(slot);
     }

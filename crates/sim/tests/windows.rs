@@ -73,7 +73,7 @@ fn mean_window(congestion: Congestion, accurate_ecn: bool, p: f64, rounds: u32, 
         for (segment, bits) in std::mem::take(&mut path.sent) {
             let ce = bits.ip != Ecn::NotCapable && segment > 0 && rng.uniform() < p;
             receiver.on_ecn_bits(segment, ce, bits.cwr);
-            assert!(receiver.on_segment(segment, false).acknowledge);
+            assert!(receiver.on_segment(segment, || false).acknowledge);
             // One by one.
             last = Exact(path.now.after(RTT).0.max(last.0 + 1000));
             acks.push_back((last, receiver.rcv_nxt(), receiver.sack(), receiver.ecn_echo(), receiver.ace()));

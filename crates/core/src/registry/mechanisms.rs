@@ -282,7 +282,7 @@ impl<A: Aqm> Apart for A {}
 
 impl AnyAqm {
     /// Decides on an arrival.
-    #[inline]
+    #[inline(always)]
     pub fn arrive<Q: Queue, W: Why>(
         &mut self,
         now: Time,

@@ -44,8 +44,8 @@ pub struct Receiver {
     ack_delayed: bool,
     /// The segment that arrived last.
     last_arrived: u32,
-    /// With SACK: the ranges of `out_of_order` in the order in which they were last reported, most recent first.
-    reported: Option<Vec<(u32, u32)>>,
+    /// With SACK: the ranges of `out_of_order` as they were last reported.
+    reported: Option<Box<Reported>>,
     /// How it tells of marks.
     feedback: Feedback,
     /// Acknowledgements carry ECN-Echo: until the sender says that it has reduced its window, or (DCTCP.CE) as long as segments
@@ -59,6 +59,10 @@ pub struct Receiver {
     ce_unacknowledged: bool,
 }
 
+/// Ranges of segments, from and to (excluded), the one reported last first.
+#[derive(Clone, Debug, Default)]
+struct Reported(Vec<(u32, u32)>);
+
 impl Receiver {
     /// Waits for the SYN.
     #[must_use]
@@ -67,7 +71,7 @@ impl Receiver {
             max_ack_delay: config.delayed_ack,
             profile: config.profile,
             feedback: config.feedback(),
-            reported: config.congestion.uses_sack().then(Vec::new),
+            reported: config.congestion.uses_sack().then(Box::default),
             ..Receiver::idle()
         }
     }
@@ -111,7 +115,7 @@ impl Receiver {
 
     /// A segment arrived. `waiting`: whether the delayed-acknowledgement timer is set.
     #[inline]
-    pub fn on_segment(&mut self, segment: u32, waiting: bool) -> Reply {
+    pub fn on_segment(&mut self, segment: u32, waiting: impl FnOnce() -> bool) -> Reply {
         self.last_arrived = segment;
         let had_gap = !self.out_of_order.is_empty();
         let delivered = if segment == self.rcv_nxt && !had_gap {
@@ -123,6 +127,7 @@ impl Receiver {
         if self.max_ack_delay.is_none() {
             return Reply { delivered, acknowledge: true, timer: TimerAction::Leave };
         }
+        let waiting = waiting();
         if self.delays_ack(segment, delivered, had_gap, waiting) {
             return Reply { delivered, acknowledge: false, timer: TimerAction::Set };
         }
@@ -197,7 +202,7 @@ impl Receiver {
     pub fn sack(&mut self) -> Sack {
         let segment = self.last_arrived;
         let mut sack = Sack::default();
-        let Some(reported) = &mut self.reported else { return sack };
+        let Some(Reported(reported)) = self.reported.as_deref_mut() else { return sack };
         let newest = self.out_of_order.iter().copied().find(|&(from, to)| (from..to).contains(&segment));
         let covered = newest.unwrap_or((0, self.rcv_nxt));
         reported.retain(|old| !(covered.0 <= old.0 && covered.1 >= old.1));
@@ -283,7 +288,7 @@ mod tests {
                 let before = next;
                 seen.insert(s);
                 while seen.contains(&next) { next += 1; }
-                let reply = r.on_segment(s, false);
+                let reply = r.on_segment(s, || false);
                 prop_assert_eq!(r.rcv_nxt(), next);
                 prop_assert_eq!(reply.delivered, next - before);
                 let beyond: Vec<u32> = r.out_of_order.iter().flat_map(|&(a, b)| a..b).collect();
@@ -298,16 +303,16 @@ mod tests {
     #[test]
     fn ns2_delays_the_acknowledgement_of_a_repetition() {
         let mut r = receiver(Profile::Ns2, Some(100));
-        assert!(r.on_segment(0, false).acknowledge);
-        assert_eq!(r.on_segment(1, false).timer, TimerAction::Set);
-        assert!(r.on_segment(2, true).acknowledge);
+        assert!(r.on_segment(0, || false).acknowledge);
+        assert_eq!(r.on_segment(1, || false).timer, TimerAction::Set);
+        assert!(r.on_segment(2, || true).acknowledge);
         assert_eq!(
-            r.on_segment(2, false),
+            r.on_segment(2, || false),
             Reply { delivered: 0, acknowledge: false, timer: TimerAction::Set }
         );
         // An older one, or one with a gap behind it, is acknowledged at once.
-        assert!(r.on_segment(1, false).acknowledge);
-        assert!(r.on_segment(5, false).acknowledge);
-        assert!(r.on_segment(3, false).acknowledge);
+        assert!(r.on_segment(1, || false).acknowledge);
+        assert!(r.on_segment(5, || false).acknowledge);
+        assert!(r.on_segment(3, || false).acknowledge);
     }
 }

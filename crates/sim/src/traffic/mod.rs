@@ -16,13 +16,14 @@ use crate::timer::{Timer, Timers};
 use crate::traffic::requests::{Application, Requests};
 use crate::traffic::video::Player;
 
-/// A flow's sender with its timers.
+/// A flow's sender with its timers. In whole cache lines, as few as can be: see [`FlowState`](crate::flow::FlowState).
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Origin<C: Clock> {
-    /// The sender.
-    pub source: Source<C>,
     /// Its timers.
     pub timers: Timers<C>,
+    /// The sender.
+    pub source: Source<C>,
 }
 
 impl<C: Clock> Origin<C> {

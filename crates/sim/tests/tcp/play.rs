@@ -226,7 +226,7 @@ impl Play {
         }
         let End::Receiver(r) = &mut self.end else { unreachable!("data comes to a receiver") };
         r.on_ecn_bits(segment, experienced, reduced);
-        let reply = r.on_segment(segment, self.world.timer_is_set(TimerKind::DelayedAck));
+        let reply = r.on_segment(segment, || self.world.timer_is_set(TimerKind::DelayedAck));
         let span = r.max_ack_delay::<Exact>();
         self.delivered += reply.delivered;
         match reply.timer {
