@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from datetime import date
 from pathlib import Path
 
 from inprofile import papers
@@ -19,7 +20,7 @@ from inprofile.papers import verdicts
 def renew(reports: Path) -> list[str]:
     """Copy each paper's atlas and verdicts, and the advice of a whole comparison; what was copied.
 
-    A quick run's results, and a folder that has none of them, end it with a message.
+    Results of a quick run or of one without --full, and a folder that has none, end it with a message.
     """
     copied = []
     for name in papers.names():
@@ -31,7 +32,7 @@ def renew(reports: Path) -> list[str]:
         results = reports / name / "results.json"
         if results.exists():
             try:
-                taken = verdicts.taken(json.loads(results.read_text("utf-8")))
+                taken = verdicts.taken(json.loads(results.read_text("utf-8")), date.today().isoformat())
             except ValueError as error:
                 sys.exit(f"{results}: {error}")
             verdicts.write(taken, folder)

@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any
 from . import papers as _papers
 from ._measured import Experiment, measure_all
 from .judge import judge
-from .papers import Batches, Cell, Job, Paper
+from .papers import Batches, Cell, Job, Paper, verdicts
 from .papers.experiment import measured_with, scenario_of
+from .papers.ran import Ran
 from .reproduced import Report
 
 if TYPE_CHECKING:
     from .scenario import Scenario
 
-__all__ = ["Plan", "plan", "reproduce"]
+__all__ = ["Plan", "answered", "plan", "reproduce"]
 
 #: Where measures of finished cells are kept, from the working directory.
 CACHE = Path("results/cache")
@@ -77,8 +78,11 @@ def plan(name: str, quick: bool = False, full: bool = False) -> Plan:
     paper = _papers.load(name)
     # A paper that judges nothing is refused before anything has run.
     paper.module("claims")
-    batches = paper.module("experiments").jobs(paper, quick, full)
-    return Plan(paper, quick, full, batches)
+    return _plan_of(paper, quick, full)
+
+
+def _plan_of(paper: Paper, quick: bool, full: bool) -> Plan:
+    return Plan(paper, quick, full, paper.module("experiments").jobs(paper, quick, full))
 
 
 def reproduce(
@@ -162,21 +166,35 @@ def _run(planned: Plan, jobs: int | None, cache: Path | None, progress: Progress
         cells.update((job.cell, measured[job.cell]) for job in batch)
         finished += sum(job.seeds for job in batch)
         progress(finished, planned.runs, "")
-    from .atlas.store import committed
+    return answered(planned, cells, digests, derived)
 
-    claims = paper.module("claims")
+
+def answered(
+    planned: Plan,
+    cells: dict[Cell, Any],
+    digests: dict[Cell, str],
+    derived: dict[Cell, Mapping[str, object]],
+) -> Report:
+    """Judge what was measured; claims of which not all was run get their committed verdicts."""
+    from .atlas.store import committed as atlas_of
+
+    paper = planned.paper
+    findings = paper.module("claims").findings
+    ran = Ran(paper, planned.batches, _plan_of(paper, planned.quick, True).batches)
+    # All that can be judged is, so that Holm's correction is over as many claims as there are.
+    judged = judge(findings(paper, cells))
     return Report(
         paper,
         planned.quick,
         planned.full,
         cells,
-        judge(claims.findings(paper, cells)),
-        # Some variants run with `full` only.
-        {v: judge(claims.findings(paper, cells, v)) for v in _variants(paper, cells)},
+        ran.whole(judged),
+        {v: ran.whole(judge(findings(paper, cells, v)), v) for v in _variants(paper, cells)},
         {job.cell: job for job in planned.jobs},
         digests,
         derived,
-        atlas=committed(paper),
+        atlas=atlas_of(paper),
+        committed=verdicts.committed(paper),
     )
 
 

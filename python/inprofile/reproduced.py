@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ._version import __version__
-from .judge import Judged
+from .judge import Judged, Verdict
 from .papers import Cell, Entry, Job, Paper
+from .papers.verdicts import Answered, Verdicts
 
 __all__ = ["Report"]
 
@@ -24,7 +25,8 @@ class Report:
     full: bool
     #: Measures of every cell, as the paper's `measure` makes them.
     cells: dict[Cell, Any]
-    #: Verdicts, one a claim and set-up; and the same under each of the paper's variants, by its id.
+    #: Verdicts, one a claim and set-up whose experiments were all run (see `papers.ran`); and the same
+    #: under each of the paper's variants, by its id.
     judged: list[Judged]
     variants: dict[str, list[Judged]]
     #: What each cell was run from.
@@ -36,14 +38,47 @@ class Report:
     version: str = __version__
     #: Its `atlas.json`: where each claim holds over the paper's readings and unstated inputs.
     atlas: dict[str, Any] | None = None
+    #: Its `verdicts.json`: the verdicts of the last `--full`, for what was not run here or only in part.
+    committed: Verdicts | None = None
     #: The page, once written.
     page: Path | None = None
 
     @property
     def setups(self) -> list[Entry]:
-        """The set-ups that were judged, in the paper's order."""
+        """The set-ups that were judged here, in the paper's order."""
         judged = {j.setup for j in self.judged}
         return [s for s in self.paper.setups if s.id in judged]
+
+    @property
+    def shown(self) -> list[Entry]:
+        """The set-ups of which there is a verdict, of this run or committed, in the paper's order."""
+        known = {j.setup for j in self.judged} | {setup for _, setup in self.kept}
+        return [s for s in self.paper.setups if s.id in known]
+
+    @property
+    def kept(self) -> dict[tuple[str, str], Answered]:
+        """Committed verdicts of what was not run here, or only in part, by claim and set-up."""
+        ran = {(j.claim, j.setup) for j in self.judged}
+        return {key: found for key, found in self.known.items() if key not in ran}
+
+    @property
+    def known(self) -> dict[tuple[str, str], Answered]:
+        """All committed verdicts of the paper's claims and set-ups, whether run here or not."""
+        claims, setups = {c.id for c in self.paper.claims}, {s.id for s in self.paper.setups}
+        answers = [] if self.committed is None else self.committed["claims"]
+        return {(a["id"], a["setup"]): a for a in answers if a["id"] in claims and a["setup"] in setups}
+
+    def kept_under(self, claim: str, setup: str) -> dict[str, Verdict]:
+        """Committed verdicts under variants that were not run here, or only in part, by the variant's id."""
+        ran = {
+            v
+            for v, found in self.variants.items()
+            if any((j.claim, j.setup) == (claim, setup) for j in found)
+        }
+        answer = self.known.get((claim, setup))
+        return (
+            {} if answer is None else {v: Verdict(x) for v, x in answer["variants"].items() if v not in ran}
+        )
 
     @property
     def seeds(self) -> int:

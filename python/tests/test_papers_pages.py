@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from inprofile import papers
-from inprofile.judge import judge
+from inprofile.cli.reproduce import as_text
 from inprofile.measures import Measures, Trace
-from inprofile.papers import Cell, Paper
+from inprofile.papers import Cell, verdicts
+from inprofile.report import write, write_overview
+from inprofile.report.data import report_json
+from inprofile.report.overview import _row
 from inprofile.report.page import render
-from inprofile.reproduce import plan
+from inprofile.reproduce import answered, plan
 from inprofile.reproduced import Report
 
 SEEDS = (1, 2, 3)
@@ -35,29 +43,98 @@ class Anything(dict[str, np.ndarray]):
         return 0.5 + 0.001 * at + 0.01 * rng.random(len(SEEDS))
 
 
-def report(paper: Paper) -> Report:
+@cache
+def report(name: str, full: bool = False) -> Report:
     t = np.arange(0.0, 100.0, 0.1)
     trace = Trace(t, *(np.full(t.shape, x) for x in (5.0, 4.0, 5.0, 6.0)))
-    jobs = {job.cell: job for job in plan(paper.name).jobs}
-    cells = {cell: Measures(SEEDS, Anything(cell), {"large": trace, "small": trace}) for cell in jobs}
-    findings = paper.module("claims").findings
-    variants = {v.id: judge(findings(paper, cells, v.id)) for v in paper.variants}
-    judged = judge(findings(paper, cells))
-    return Report(paper, False, False, cells, judged, variants, jobs, dict.fromkeys(jobs, "0" * 64))
+    planned = plan(name, full=full)
+    cells = {
+        cell: Measures(SEEDS, Anything(cell), {"large": trace, "small": trace})
+        for cell in (j.cell for j in planned.jobs)
+    }
+    return answered(planned, cells, dict.fromkeys(cells, "0" * 64), {})
 
 
 def test_the_page_of_ri_plus_o() -> None:
-    page = render(report(papers.load("rio-plus-out")))
+    page = render(report("rio-plus-out"))
     assert "40 % subscribed</b>, as printed: kept against" in page
     assert "Steps of 0.1 Mbit/s</b>, as printed" in page
     assert "Passages that can be read in more than one way" in page
     assert "in the well-engineered regime only OUT packet drops occur" in page
-    assert "Buckets empty at the start: " in page
+    assert "Buckets empty at the start (committed, not run here): opposite." in page
 
 
 def test_the_page_of_the_probe_marker() -> None:
-    page = render(report(papers.load("probe")))
+    page = render(report("probe"))
     assert "10 flows, hard differentiation" in page
     assert "10 flows, bins of 0.32 s" in page
     assert "Load in bins of five round trips, 1.6 s: " in page
     assert "What the paper does not state" in page
+
+
+#: Of a run without `--full`: claims of set-ups of which it has only a part of the experiments.
+IN_PART = {
+    "rio-plus-out": {(claim, "fits-counts") for claim in ("B3", "B4", "B5", "B8")},
+    "probe": {(f"C{n}", setup) for n in range(1, 11) for setup in ("ns2", "ns2-wait", "floyd93-wait")},
+}
+
+
+@pytest.mark.parametrize("name", IN_PART)
+def test_what_was_run_in_part_has_its_committed_verdict(name: str) -> None:
+    """A claim judged from a part of its experiments may come out otherwise than from all of them."""
+    made, known = report_json(report(name)), verdicts.committed(papers.load(name))
+    assert known is not None
+    full = {(c["id"], c["setup"]): c for c in known["claims"]}
+    assert {(c["id"], c["setup"]) for c in made["claims"] if c["source"] == "committed"} == IN_PART[name]
+    for claim in made["claims"]:
+        key = (claim["id"], claim["setup"])
+        if key in IN_PART[name]:
+            assert claim["verdict"] == full[key]["verdict"]
+            assert claim["comparisons"]["holds"] == full[key]["holds"]
+        for where in claim["holds_where"]:
+            if "setup" in where:
+                assert where["source"] == (
+                    "committed" if (key[0], where["setup"]) in IN_PART[name] else "run"
+                )
+    assert made["committed"] == {key: known[key] for key in ("date", "version", "seeds")}
+
+
+def test_with_full_every_verdict_is_of_the_run() -> None:
+    made = report_json(report("rio-plus-out", full=True))
+    assert {c["source"] for c in made["claims"]} == {"run"}
+    assert {v["source"] for c in made["claims"] for v in c["variants"].values()} == {"run"}
+
+
+def test_a_committed_verdict_is_marked_and_counted_apart(tmp_path: Path) -> None:
+    made = report("rio-plus-out")
+    text = as_text(made)
+    line = next(line for line in text.splitlines() if line.startswith("B8"))
+    assert line.count("†") == 1
+    assert "opposite (0/2 −2)†" in line
+    assert "† Not all of its experiments were run here: the verdict committed 2" in text
+    page = render(made)
+    # In the tally, the matrix, and each claim in full.
+    assert page.count('<span class="verdict opposite kept">') >= 3
+    assert "Committed, not run here" in page
+    write(made, tmp_path / "rio-plus-out")
+    row = _row(json.loads((tmp_path / "rio-plus-out" / "results.json").read_text("utf-8")))
+    by = {b["setup"]["id"]: b for b in row["by_setup"]}
+    assert sum(by["fits-counts"]["counts"].values()) == 6
+    assert sum(by["fits-counts"]["kept"].values()) == 4
+    assert sum(row["counts"].values()) == 26
+    assert "committed, not run here" in write_overview(tmp_path).read_text("utf-8")
+
+
+def test_without_a_committed_verdict_it_is_said_that_it_was_not_run() -> None:
+    made = replace(report("rio-plus-out"), committed=None)
+    assert {(c["id"], c["setup"]) for c in report_json(made)["not_run"]} == IN_PART["rio-plus-out"]
+    assert render(made).count("not run here (<code>--full</code>)") == 4
+    assert next(line for line in as_text(made).splitlines() if line.startswith("B8")).count("not run") == 1
+
+
+def test_variants_run_in_part_have_their_committed_verdicts() -> None:
+    """Buckets that start empty are run at fewer points of Fig. 7 to 9 without `--full`."""
+    made = report_json(report("rio-plus-out"))
+    b8 = next(c for c in made["claims"] if (c["id"], c["setup"]) == ("B8", "as-printed"))
+    assert (b8["source"], b8["variants"]["empty"]["source"]) == ("run", "committed")
+    assert b8["variants"]["later"]["source"] == "run"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ def results(paper: Paper) -> dict[str, object]:
         "quick": False,
         "full": True,
         "seeds": 6,
+        "version": "0.1.0",
         "setups": [{"id": s.id} for s in paper.setups],
         "claims": [
             {
@@ -42,10 +44,11 @@ def results(paper: Paper) -> dict[str, object]:
 @pytest.mark.parametrize("name", papers.names())
 def test_they_are_of_this_paper(name: str, tmp_path: Path) -> None:
     paper = papers.load(name)
-    made = verdicts.taken(results(paper))
+    made = verdicts.taken(results(paper), "2026-11-23")
     verdicts.write(made, tmp_path)
     assert json.loads((tmp_path / verdicts.NAME).read_text("utf-8")) == made
     for found in filter(None, (made, verdicts.committed(paper))):
+        assert date.fromisoformat(found["date"]).isoformat() == found["date"]
         assert verdicts.stale(paper, found) == "", f"{name}: other {verdicts.stale(paper, found)}; make renew"
         # Other set-ups may lack what a claim needs without `--full`.
         primary = [c["id"] for c in found["claims"] if c["setup"] == found["setups"][0]]
@@ -68,7 +71,7 @@ def test_readme_says_as_many_of_each() -> None:
 
 
 def test_they_are_counted_in_the_primary_set_up() -> None:
-    one = verdicts.taken(results(papers.load("ard")))
+    one = verdicts.taken(results(papers.load("ard")), "2026-11-23")
     claims: list[Answered] = [
         {**c, "verdict": "opposite"} for c in one["claims"] if c["setup"] != one["setups"][0]
     ]
@@ -79,7 +82,7 @@ def test_they_are_counted_in_the_primary_set_up() -> None:
 
 def test_another_claim_set_up_or_variant_makes_them_stale() -> None:
     paper = papers.load("ard")
-    found = verdicts.taken(results(paper))
+    found = verdicts.taken(results(paper), "2026-11-23")
     assert verdicts.stale(paper, Verdicts({**found, "setups": found["setups"][:1]})) == "set-ups"
     fewer = [c for c in found["claims"] if c["id"] != "A1"]
     assert verdicts.stale(paper, Verdicts({**found, "claims": fewer})) == "claims"
@@ -90,4 +93,7 @@ def test_another_claim_set_up_or_variant_makes_them_stale() -> None:
 
 def test_results_of_a_quick_run_are_refused() -> None:
     with pytest.raises(ValueError, match="the results of ard are of a quick run: reproduce it without"):
-        verdicts.taken({"paper": "ard", "quick": True})
+        verdicts.taken({"paper": "ard", "quick": True}, "2026-11-23")
+    # What that did not run it has from the committed verdicts: they are not renewed from themselves.
+    with pytest.raises(ValueError, match="a run without --full: reproduce it with --full"):
+        verdicts.taken({"paper": "ard", "quick": False, "full": False}, "2026-11-23")

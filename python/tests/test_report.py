@@ -234,8 +234,8 @@ def test_json_has_the_keys_that_others_build_on() -> None:
     """Of a claim, and of its counts; the atlas's are asked for beside it."""
     for claim in report_json(two_setups())["claims"]:
         assert list(claim) == [
-            "id", "setup", "text", "paper", "measured", "verdict", "comparisons", "numbers", "holds_where",
-            "p", "p_holm", "why", "variants",
+            "id", "setup", "text", "paper", "measured", "verdict", "source", "comparisons", "numbers",
+            "holds_where", "p", "p_holm", "why", "variants",
         ]  # fmt: skip
         assert {"holds", "opposite", "open", "total"} <= set(claim["comparisons"])
         assert set(claim["numbers"]) == {"inside", "total"}
@@ -243,22 +243,23 @@ def test_json_has_the_keys_that_others_build_on() -> None:
             "reproduced", "mostly", "in_part", "not_shown", "opposite", "undecidable",
         }  # fmt: skip
         for where in claim["holds_where"]:
-            assert set(where) in ({"setup", "verdict"}, {"point", "verdict"})
+            assert set(where) in ({"setup", "verdict", "source"}, {"point", "verdict"})
 
 
 def test_json_says_where_else_a_claim_holds() -> None:
     made = two_setups()
     by = {(c["id"], c["setup"]): c for c in report_json(made)["claims"]}
+    here = {"verdict": "reproduced", "source": "run"}
     # ARD is not fairer at the tail-drop edge, and is as described.
     assert by["A1", "tail-drop-edge"]["verdict"] == "not_shown"
-    assert by["A1", "tail-drop-edge"]["holds_where"] == [{"setup": "as-described", "verdict": "reproduced"}]
+    assert by["A1", "tail-drop-edge"]["holds_where"] == [{**here, "setup": "as-described"}]
     assert by["A1", "as-described"]["holds_where"] == []
     # With an atlas, the point nearest to the default as well.
     point = {"limit": 50.0, "rtt": "with_queue"}
     entry = {"id": "A1", "nearest": {"point": point, "verdict": "mostly"}}
     made.atlas = {"claims": [entry, {"id": "A2", "nearest": None}]}
     assert holds_where(made, "A1", "as-described") == [{"point": point, "verdict": "mostly"}]
-    assert holds_where(made, "A2", "tail-drop-edge") == [{"setup": "as-described", "verdict": "reproduced"}]
+    assert holds_where(made, "A2", "tail-drop-edge") == [{**here, "setup": "as-described"}]
 
 
 def test_json_holds_table_1_with_every_seed() -> None:

@@ -13,6 +13,7 @@ from .common import Jobs, Json, Open, Planned, Refused, effort, emit, guarded, r
 
 if TYPE_CHECKING:
     from ..judge import Judged
+    from ..papers.verdicts import Answered
     from ..reproduce import Plan
     from ..reproduced import Report
 
@@ -106,27 +107,39 @@ def as_text(report: Report) -> str:
     lines = [f"{paper.short} ({paper.reference}), {report.seeds} seeds per scheme"]
     if report.quick:
         lines.append("Quick mode: fewer seeds than in a full run; verdicts may change.")
-    fitted = {s.id: " *" * s.fitted for s in report.setups}
-    titles = [s.title + fitted[s.id] for s in report.setups]
+    fitted = {s.id: " *" * s.fitted for s in report.shown}
+    titles = [s.title + fitted[s.id] for s in report.shown]
     # A verdict, and how many comparisons hold and are opposite of how many.
     wide = max(*map(len, titles), max(len(v.words) for v in Verdict) + 12) + 2
     lines += ["", "claim  " + "".join(title.ljust(wide) for title in titles)]
-    found = {(j.claim, j.setup): j for j in report.judged}
+    found = {(j.claim, j.setup): f"{j.verdict.words} {_counted(j)}".rstrip() for j in report.judged}
+    found |= {key: f"{Verdict(a['verdict']).words} {_kept(a)}" for key, a in report.kept.items()}
     for claim in paper.claims:
-        cells = [found.get((claim.id, s.id)) for s in report.setups]
-        words = ["–" if j is None else f"{j.verdict.words} {_counts(j)}".rstrip() for j in cells]
+        words = [found.get((claim.id, s.id), "not run") for s in report.shown]
         lines.append(f"{claim.id:<7}" + "".join(word.ljust(wide) for word in words) + claim.text)
     lines += ["", "In parentheses: comparisons that hold / all comparisons; −n: n significantly opposite."]
+    if report.kept and (known := report.committed) is not None:
+        lines.append(
+            f"† Not all of its experiments were run here: the verdict committed {known['date']},"
+            f" of Inprofile {known['version']} with --full."
+        )
     if any(fitted.values()):
         lines.append("* found after seeing the paper's numbers")
     return "\n".join(line.rstrip() for line in [*lines, *_tables(report)])
 
 
-def _counts(judged: Judged) -> str:
-    if not judged.comparisons:
-        return ""
-    opposite = judged.count("opposite")
-    return f"({judged.count('holds')}/{len(judged.comparisons)}{f' −{opposite}' if opposite else ''})"
+def _counted(judged: Judged) -> str:
+    return _counts(judged.count("holds"), judged.count("opposite"), len(judged.comparisons))
+
+
+def _kept(answered: Answered) -> str:
+    from ..papers.verdicts import total
+
+    return f"{_counts(answered['holds'], answered['opposite'], total(answered))}†"
+
+
+def _counts(holds: int, opposite: int, of: int) -> str:
+    return f"({holds}/{of}{f' −{opposite}' if opposite else ''})" if of else ""
 
 
 def _tables(report: Report) -> list[str]:

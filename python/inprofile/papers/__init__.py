@@ -4,7 +4,8 @@ A paper's folder holds `paper.toml` (what was run, claimed, assumed and printed;
 files, and `claims.py`. What else it needs it may have of its own; `plain` has it for a paper that doesn't:
 
 - `claims`: `findings(paper, cells, variant)`, how each claim is judged; where it has one,
-  `table(paper, cells)`, the paper's tables beside ours (else the printed numbers);
+  `table(paper, cells)`, the paper's tables beside ours (else the printed numbers), and
+  `rests_on(claim, cell)`, whether a claim's verdict needs a cell of its set-up (else all do; see `ran`);
 - `experiments`: `jobs(paper, quick, full)`, what is run, in batches; `full` adds crossed cells, further
   set-ups and sweeps;
 - `measure`: `measure(result, cell, paper)`, what is kept of a cell's runs (`inprofile.measures.Measures`);

@@ -15,7 +15,7 @@ from ..judge import Verdict
 from ..storage import replace_text
 from . import Paper
 
-__all__ = ["NAME", "Answered", "Verdicts", "committed", "counts", "stale", "taken", "write"]
+__all__ = ["NAME", "Answered", "Verdicts", "committed", "counts", "stale", "taken", "total", "write"]
 
 #: The file in a paper's folder.
 NAME = "verdicts.json"
@@ -46,21 +46,34 @@ class Verdicts(TypedDict):
     full: bool
     #: The most seeds that a scheme had.
     seeds: int
+    #: The version of Inprofile that ran it, and the day on which its verdicts were put here (ISO 8601).
+    version: str
+    date: str
     #: Set-ups that were judged, the primary one first.
     setups: list[str]
     claims: list[Answered]
 
 
-def taken(results: Mapping[str, Any]) -> Verdicts:
-    """What is kept of a `results.json`. Raises `ValueError` for one of a quick run."""
+def taken(results: Mapping[str, Any], date: str) -> Verdicts:
+    """What is kept of a `results.json`, as of a day (ISO 8601).
+
+    Raises `ValueError` for one of a quick run, and for one without `--full`: what that did not run, it has
+    from here.
+    """
     if results["quick"]:
         raise ValueError(
             f"the results of {results['paper']} are of a quick run: reproduce it without --quick"
+        )
+    if not results["full"]:
+        raise ValueError(
+            f"the results of {results['paper']} are of a run without --full: reproduce it with --full"
         )
     return Verdicts(
         paper=results["paper"],
         full=results["full"],
         seeds=results["seeds"],
+        version=results["version"],
+        date=date,
         setups=[s["id"] for s in results["setups"]],
         claims=[
             Answered(
@@ -106,6 +119,11 @@ def stale(paper: Paper, found: Verdicts) -> str:
     if {v for c in found["claims"] for v in c["variants"]} - {v.id for v in paper.variants}:
         return "variants"
     return ""
+
+
+def total(answered: Answered) -> int:
+    """How many comparisons a committed verdict rests on."""
+    return answered["holds"] + answered["opposite"] + answered["open"] + answered["undecidable"]
 
 
 def counts(found: Sequence[Verdicts]) -> dict[Verdict, int]:

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
-from ..judge import Judged, JudgedComparison, JudgedNumber, Outcome
+from ..judge import Judged, JudgedComparison, JudgedNumber, Outcome, Verdict
 from ..papers.rows import TableRow, bounds_of, printed_rows
+from ..papers.verdicts import Answered, total
 from ..stats import Bounds, estimated
 
 if TYPE_CHECKING:
@@ -22,9 +23,16 @@ _OUTCOMES: tuple[Outcome, ...] = ("holds", "opposite", "open", "undecidable")
 
 
 def report_json(report: Report) -> dict[str, Any]:
-    """One entry of the list `papers` that `reproduce --json` prints."""
+    """One entry of the list `papers` that `reproduce --json` prints.
+
+    A claim's `source` is "run" where it was judged from this run, "committed" where not all its experiments
+    were run here: then its verdict and counts are those of the last `--full`, of the day and version that
+    `committed` says, and it has no samples. `not_run` names what has neither.
+    """
     paper = report.paper
     claims = paper.module("claims")
+    known = report.committed
+    ran = {(j.claim, j.setup) for j in report.judged}
     variants = {(v, j.claim, j.setup): j for v, judged in report.variants.items() for j in judged}
     return {
         "paper": paper.name,
@@ -37,8 +45,18 @@ def report_json(report: Report) -> dict[str, Any]:
         "full": report.full,
         "seeds": report.seeds,
         "version": report.version,
-        "setups": [{"id": s.id, "title": s.title, "text": s.text, "fitted": s.fitted} for s in report.setups],
-        "claims": [_claim(report, j, variants) for j in report.judged],
+        "committed": None if known is None else {k: known[k] for k in ("date", "version", "seeds")},
+        "setups": [{"id": s.id, "title": s.title, "text": s.text, "fitted": s.fitted} for s in report.shown],
+        "claims": [
+            *(_claim(report, j, variants) for j in report.judged),
+            *(_kept(report, answered) for answered in report.kept.values()),
+        ],
+        "not_run": [
+            {"id": claim.id, "setup": setup.id}
+            for setup in report.shown
+            for claim in paper.claims
+            if (claim.id, setup.id) not in ran and (claim.id, setup.id) not in report.kept
+        ],
         "tables": [
             {
                 **{k: v for k, v in row.items() if k not in ("values", "bounds")},
@@ -87,20 +105,14 @@ def measures_csv(report: Report) -> str:
 
 
 def _claim(report: Report, judged: Judged, variants: Mapping[tuple[str, str, str], Judged]) -> dict[str, Any]:
-    claim = report.paper.find("claims", judged.claim)
     return {
-        "id": judged.claim,
-        "setup": judged.setup,
-        "text": claim.text,
-        "paper": {
-            "says": claim.get("says"),
-            "numbers": [dict(n) for n in claim.tables("numbers")],
-        },
+        **_stated(report, judged.claim, judged.setup),
         "measured": {
             "comparisons": [_comparison(c) for c in judged.comparisons],
             "numbers": [_number(n) for n in judged.numbers],
         },
         "verdict": judged.verdict.value,
+        "source": "run",
         "comparisons": {
             **{name: judged.count(name) for name in _OUTCOMES},
             "total": len(judged.comparisons),
@@ -112,19 +124,66 @@ def _claim(report: Report, judged: Judged, variants: Mapping[tuple[str, str, str
         "p_holm": judged.p_holm,
         "why": judged.why,
         "variants": {
-            v.id: {"verdict": other.verdict.value, "why": other.why}
+            v.id: {"verdict": other.verdict.value, "source": "run", "why": other.why}
             for v in report.paper.variants
             if (other := variants.get((v.id, judged.claim, judged.setup)))
+        }
+        | _kept_variants(report, judged.claim, judged.setup),
+    }
+
+
+def _stated(report: Report, claim: str, setup: str) -> dict[str, Any]:
+    """A claim as the paper has it."""
+    found = report.paper.find("claims", claim)
+    numbers = [dict(n) for n in found.tables("numbers")]
+    return {
+        "id": claim,
+        "setup": setup,
+        "text": found.text,
+        "paper": {"says": found.get("says"), "numbers": numbers},
+    }
+
+
+def _kept(report: Report, answered: Answered) -> dict[str, Any]:
+    """A claim in a set-up that was not run here, or only in part: its committed verdict."""
+    claim, setup = answered["id"], answered["setup"]
+    return {
+        **_stated(report, claim, setup),
+        "measured": {"comparisons": [], "numbers": []},
+        "verdict": answered["verdict"],
+        "source": "committed",
+        "comparisons": {
+            **{name: answered[name] for name in _OUTCOMES},
+            "total": total(answered),
+            "duplicates": None,
         },
+        "numbers": {"inside": answered["inside"], "total": answered["numbers"]},
+        "holds_where": holds_where(report, claim, setup),
+        "p": None,
+        "p_holm": None,
+        "why": "Not all experiments that this rests on were run here: the verdict of --full, as committed.",
+        "variants": _kept_variants(report, claim, setup),
+    }
+
+
+def _kept_variants(report: Report, claim: str, setup: str) -> dict[str, Any]:
+    """Committed verdicts under variants that were not run here, or only in part."""
+    return {
+        variant: {"verdict": verdict.value, "source": "committed", "why": None}
+        for variant, verdict in report.kept_under(claim, setup).items()
     }
 
 
 def holds_where(report: Report, claim: str, setup: str) -> list[dict[str, Any]]:
     """Other set-ups in which a claim is reproduced or mostly, and the nearest such point of the atlas."""
+    verdicts = {j.setup: (j.verdict, "run") for j in report.judged if j.claim == claim}
+    for (c, s), answered in report.kept.items():
+        if c == claim:
+            verdicts[s] = (Verdict(answered["verdict"]), "committed")
     found: list[dict[str, Any]] = [
-        {"setup": j.setup, "verdict": j.verdict.value}
-        for j in report.judged
-        if j.claim == claim and j.setup != setup and j.verdict.sound
+        {"setup": s.id, "verdict": verdicts[s.id][0].value, "source": verdicts[s.id][1]}
+        for s in report.paper.setups
+        if s.id != setup and s.id in verdicts and verdicts[s.id][0].sound
     ]
     atlas = report.atlas or {"claims": []}
     for entry in atlas["claims"]:

@@ -35,6 +35,8 @@ def write_overview(folder: Path) -> Path:
             primary={v: sum(p["by_setup"][0]["counts"][v] for p in papers if p["by_setup"]) for v in Verdict},
             signs=SIGNS,
             verdicts=[(v, sum(p["counts"][v] for p in papers)) for v in Verdict],
+            kept=[(v, sum(p["kept"][v] for p in papers)) for v in Verdict],
+            dates=sorted({p["committed"]["date"] for p in papers if any(p["kept"].values())}),
             css=Markup(asset("page.css")),  # noqa: S704 (our own file)
         )
     )
@@ -84,22 +86,31 @@ def _row(data: dict[str, Any]) -> dict[str, Any]:
         row = claims.setdefault(c["id"], {"id": c["id"], "text": c["text"], "verdicts": {}})
         row["verdicts"][c["setup"]] = {
             "verdict": Verdict(c["verdict"]),
+            "kept": c.get("source") == "committed",
             "comparisons": c["comparisons"] if c["comparisons"]["total"] else None,
         }
+    # Reports of an earlier version have what was run only, and do not say so.
+    sources = ("run", "committed")
+    ran, kept = ([c for c in data["claims"] if c.get("source", "run") == source] for source in sources)
     return {
         **{key: data[key] for key in ("paper", "title", "authors", "year", "quick", "version")},
+        "committed": data.get("committed"),
         "short": data["short"],
         "setups": setups,
         "claims": list(claims.values()),
-        "counts": {v: sum(c["verdict"] == v for c in data["claims"]) for v in Verdict},
+        # What was run here and what was not are never added up.
+        "counts": _counts(ran),
+        "kept": _counts(kept),
         "by_setup": [
             {
                 "setup": s,
-                "counts": {
-                    v: sum(c["verdict"] == v for c in data["claims"] if c["setup"] == s["id"])
-                    for v in Verdict
-                },
+                "counts": _counts([c for c in ran if c["setup"] == s["id"]]),
+                "kept": _counts([c for c in kept if c["setup"] == s["id"]]),
             }
             for s in setups
         ],
     }
+
+
+def _counts(claims: list[dict[str, Any]]) -> dict[Verdict, int]:
+    return {v: sum(c["verdict"] == v for c in claims) for v in Verdict}

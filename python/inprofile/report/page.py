@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from markupsafe import Markup
 
-from ..judge import JudgedComparison, JudgedNumber, Verdict
+from ..judge import Judged, JudgedComparison, JudgedNumber, Verdict
 from ..judge_text import aligned, per
-from ..papers import left_open
+from ..papers import left_open, verdicts
 from ..quantity import number, quantity
 from .atlas import atlas_context
 from .short import in_three
 from .stills import Stills
 
 if TYPE_CHECKING:
+    from ..papers import Entry
     from ..reproduced import Report
 
 __all__ = ["SIGNS", "Charts", "asset", "compose", "environment", "figure", "page_parts", "render"]
@@ -74,7 +75,8 @@ def render(report: Report, composed: tuple[dict[str, Any], Charts] | None = None
             report=report,
             paper=paper,
             about=paper.about,
-            setups=report.setups,
+            setups=report.shown,
+            committed=report.committed,
             answers=in_three(report, report.atlas),
             claims=_claims(report),
             tally=_tally(report),
@@ -132,35 +134,70 @@ def figure(value: float, unit: str = "", digits: int = 4) -> str:
 def _claims(report: Report) -> list[dict[str, Any]]:
     """Every claim with its verdicts: for each set-up that it was judged in, plain and under each variant."""
     plain = {(j.claim, j.setup): j for j in report.judged}
-    others = {(v, j.claim, j.setup): j for v, judged in report.variants.items() for j in judged}
     return [
         {
             "id": claim.id,
             "text": claim.text,
             "says": claim.word("says", ""),
             "setups": [
-                {
-                    "setup": setup,
-                    "judged": judged,
-                    "variants": [
-                        {"title": v.title, "judged": other, "differs": other.verdict != judged.verdict}
-                        for v in report.paper.variants
-                        if (other := others.get((v.id, claim.id, setup.id)))
-                    ],
-                    # Where a paper has one network only, there is no column for it.
-                    "places": any(c.comparison.topology for c in judged.comparisons)
-                    or any(n.number.topology for n in judged.numbers),
-                    "comparisons": [_row(c) for c in judged.comparisons],
-                    "numbers": [_number(n) for n in judged.numbers],
-                    "p": _p(judged.p),
-                    "p_holm": _p(judged.p_holm),
-                }
+                _ran(report, judged)
                 if (judged := plain.get((claim.id, setup.id)))
-                else None
-                for setup in report.setups
+                else _kept(report, claim.id, setup)
+                for setup in report.shown
             ],
         }
         for claim in report.paper.claims
+    ]
+
+
+def _ran(report: Report, judged: Judged) -> dict[str, Any]:
+    """A claim in a set-up, as it was judged here."""
+    key = (judged.claim, judged.setup)
+    others = {v: j for v, found in report.variants.items() for j in found if (j.claim, j.setup) == key}
+    known = report.known.get(key)
+    return {
+        "setup": report.paper.find("setups", judged.setup),
+        "judged": judged,
+        "kept": None,
+        # What more experiments and seeds came to, where that is another verdict.
+        "full": Verdict(known["verdict"]) if known and known["verdict"] != judged.verdict else None,
+        "variants": [
+            {"title": v.title, "judged": other, "differs": other.verdict != judged.verdict}
+            for v in report.paper.variants
+            if (other := others.get(v.id))
+        ],
+        "kept_variants": _kept_variants(report, judged.claim, judged.setup, judged.verdict),
+        # Where a paper has one network only, there is no column for it.
+        "places": any(c.comparison.topology for c in judged.comparisons)
+        or any(n.number.topology for n in judged.numbers),
+        "comparisons": [_row(c) for c in judged.comparisons],
+        "numbers": [_number(n) for n in judged.numbers],
+        "p": _p(judged.p),
+        "p_holm": _p(judged.p_holm),
+    }
+
+
+def _kept(report: Report, claim: str, setup: Entry) -> dict[str, Any] | None:
+    """A claim in a set-up that was not run here, or only in part, with its committed verdict."""
+    found = report.kept.get((claim, setup.id))
+    if found is None:
+        return None
+    verdict = Verdict(found["verdict"])
+    return {
+        "setup": setup,
+        "judged": None,
+        "kept": {**found, "verdict": verdict, "total": verdicts.total(found)},
+        "kept_variants": _kept_variants(report, claim, setup.id, verdict),
+    }
+
+
+def _kept_variants(report: Report, claim: str, setup: str, verdict: Verdict) -> list[dict[str, Any]]:
+    """Committed verdicts under variants, of those that were not run here."""
+    known = report.kept_under(claim, setup)
+    return [
+        {"title": v.title, "verdict": known[v.id], "differs": known[v.id] != verdict}
+        for v in report.paper.variants
+        if v.id in known
     ]
 
 
@@ -219,7 +256,7 @@ def _number(judged: JudgedNumber) -> dict[str, Any]:
 
 
 def _tally(report: Report) -> list[dict[str, Any]]:
-    """How many claims got which verdict, by set-up."""
+    """How many claims got which verdict, by set-up; committed ones are counted apart."""
     return [
         {
             "setup": setup,
@@ -227,6 +264,10 @@ def _tally(report: Report) -> list[dict[str, Any]]:
                 (verdict, sum(j.setup == setup.id and j.verdict == verdict for j in report.judged))
                 for verdict in Verdict
             ],
+            "kept": [
+                (verdict, sum(s == setup.id and a["verdict"] == verdict for (_, s), a in report.kept.items()))
+                for verdict in Verdict
+            ],
         }
-        for setup in report.setups
+        for setup in report.shown
     ]

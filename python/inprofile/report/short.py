@@ -18,6 +18,8 @@ __all__ = ["in_three", "listed"]
 NAMED = 3
 
 _FITTED = " (found after seeing the paper's numbers)"
+#: After a claim whose verdict is committed, not of this run.
+_KEPT = "†"
 _ARE = {
     Verdict.REPRODUCED: "reproduced",
     Verdict.MOSTLY: "mostly reproduced",
@@ -46,7 +48,7 @@ def in_three(report: Report, atlas: Mapping[str, Any] | None) -> list[tuple[str,
     claims = list(dict.fromkeys(j.claim for j in report.judged))
     return [
         ("What holds", _what(report, claims, by)),
-        ("When", _when(report, claims, by, atlas)),
+        ("When", _when(report, claims, atlas)),
         ("Why not otherwise", _why_not(report, claims, by)),
     ]
 
@@ -76,27 +78,25 @@ def _what(report: Report, claims: Sequence[str], by: Mapping[tuple[str, str], Ju
     return f"In the primary set-up, {_title(first)}{told}, {said}{printed}."
 
 
-def _when(
-    report: Report,
-    claims: Sequence[str],
-    by: Mapping[tuple[str, str], Judged],
-    atlas: Mapping[str, Any] | None,
-) -> str:
-    first, *others = report.setups
-    here = {c for c in claims if _sound(by.get((first.id, c)))}
+def _when(report: Report, claims: Sequence[str], atlas: Mapping[str, Any] | None) -> str:
+    first, *others = report.shown
+    kept = {key: Verdict(found["verdict"]) for key, found in report.kept.items()}
+    by = {**kept, **{(j.claim, j.setup): j.verdict for j in report.judged}}
+    here = {c for c in claims if (c, first.id) in by and by[c, first.id].sound}
     parts = []
     for setup in others:
-        there = {c for c in claims if _sound(by.get((setup.id, c)))}
+        judged = {c: by[c, setup.id] for c in claims if (c, setup.id) in by}
+        there = {c for c, verdict in judged.items() if verdict.sound}
         told = _FITTED if setup.fitted else ""
-        judged = {c for c in claims if (setup.id, c) in by}
-        unsure = {c for c in judged if by[setup.id, c].verdict is Verdict.UNDECIDABLE}
+        unsure = {c for c, verdict in judged.items() if verdict is Verdict.UNDECIDABLE}
         more = _in_order(claims, there - here)
-        fewer = _in_order(claims, (here & judged) - there - unsure)
-        said = [f"{listed(more)} {_verb(more)} too"] if more else []
-        said += [f"{listed(fewer)} no longer {_verb(fewer)}"] if fewer else []
+        fewer = _in_order(claims, (here & judged.keys()) - there - unsure)
+        lost = _in_order(claims, here & unsure)
+        said = [f"{_marked(more, setup, kept)} {_verb(more)} too"] if more else []
+        said += [f"{_marked(fewer, setup, kept)} no longer {_verb(fewer)}"] if fewer else []
         text = " but ".join(said)
-        if lost := _in_order(claims, here & unsure):
-            text += f"{' and ' if text else ''}{listed(lost)} cannot be decided"
+        if lost:
+            text += f"{' and ' if text else ''}{_marked(lost, setup, kept)} cannot be decided"
         if text:
             parts.append(f"under {_title(setup)}{told} {text}")
     text = "; ".join(parts) + "." if parts else ""
@@ -105,7 +105,14 @@ def _when(
     elif not parts:
         which = "the other set-up" if len(others) == 1 else f"all {len(others)} other set-ups"
         text = f"The same claims hold in {which}." if here else f"None holds in {which} either."
+    if _KEPT in text and report.committed is not None:
+        text += f" {_KEPT} Committed {report.committed['date']} with --full; not run here."
     return f"{text[0].upper()}{text[1:]} {_box(atlas)}".rstrip()
+
+
+def _marked(claims: Sequence[str], setup: Entry, kept: Mapping[tuple[str, str], Verdict]) -> str:
+    """List claims, those with a committed verdict marked."""
+    return listed([f"{c}{_KEPT if (c, setup.id) in kept else ''}" for c in claims])
 
 
 def _verb(ids: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from .. import Cell, Entry, Paper
 from ..pairing import Pair
 from .tables import at_point, more, rates, table
 
-__all__ = ["findings", "more", "table"]
+__all__ = ["findings", "more", "rests_on", "table"]
 
 Cells = Mapping[Cell, Measures]
 
@@ -192,6 +192,11 @@ def _placebo_drops(v: _View, equal: Pair) -> list[str]:
         f"Most of the fall is due to which packet is dropped. Without any ledger, {equal.title}:"
         f" {', '.join(shown)} drops; FDD-RED {_mean(equal.ours, 'drops'):.1f}."
     ]
+
+
+def rests_on(claim: str, cell: Cell) -> bool:
+    """Whether a claim's verdict in a set-up needs this cell: D2 alone is about Fig. 10 and 11 too."""
+    return claim == "D2" or not cell.sweep
 
 
 def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
