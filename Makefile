@@ -60,6 +60,8 @@ test-rust: $(VENV)/.built
 test-page: build $(VENV)/.page ## Try the page of inprofile view in Chromium, at two widths, light and dark (as root it installs what is missing; a minute)
 	@command -v chromium >/dev/null || { echo "chromium is missing: apt-get install chromium"; \
 		test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; }
+	$(call needs,ip,iproute2 is missing; a router that runs needs it: apt-get install iproute2)
+	@cargo build --quiet --locked -p inprofile-daemon
 	$(say) "Page: in Chromium; pictures in target/page"
 	@$(BIN)/pytest --quiet --capture=no web/test
 

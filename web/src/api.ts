@@ -47,13 +47,15 @@ async function inflated(text: string): Promise<ArrayBuffer> {
   return new Response(stream).arrayBuffer();
 }
 
-function path(what: string, query: Record<string, string | number>): string {
-  const pairs = Object.entries(query).map(([key, value]) => `${key}=${encodeURIComponent(value)}`);
+type Query = Record<string, string | number | readonly string[]>;
+
+function path(what: string, query: Query): string {
+  const pairs = Object.entries(query).flatMap(([key, value]) => [value].flat().map((one) => `${key}=${encodeURIComponent(one as string | number)}`));
   return pairs.length ? `${what}?${pairs.join("&")}` : what;
 }
 
 /** An answer; raises Refused. */
-export async function get<T>(what: string, query: Record<string, string | number> = {}): Promise<Packed<T>> {
+export async function get<T>(what: string, query: Query = {}): Promise<Packed<T>> {
   const where = path(what, query);
   if (offline) {
     const found = offline.answers[where];
@@ -64,7 +66,7 @@ export async function get<T>(what: string, query: Record<string, string | number
 }
 
 /** Whether an answer can be had, without asking for it. */
-export function has(what: string, query: Record<string, string | number> = {}): boolean {
+export function has(what: string, query: Query = {}): boolean {
   return offline === null || path(what, query) in offline.answers;
 }
 

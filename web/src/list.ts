@@ -26,7 +26,12 @@ export interface Entry {
 const KIND = { run: "run", sweep: "sweep", broken: "broken" };
 
 export async function list({ root, query }: Place): Promise<void> {
-  const { head } = await get<{ folder: string; entries: Entry[] }>("index");
+  const { head } = await get<{ folder: string | null; router?: string | null; entries: Entry[] }>("index");
+  if (head.folder === null) {
+    // Only a router is shown.
+    location.replace(address("router", {}));
+    return;
+  }
   const { entries } = head;
   document.title = `${head.folder} – Inprofile`;
   const chosen = new Set((query["ids"] ?? "").split("|").filter(Boolean));
@@ -85,6 +90,7 @@ export async function list({ root, query }: Place): Promise<void> {
   put(
     root,
     h("div", { class: "head" }, h("p", { class: "kicker" }, "Results"), h("h1", {}, head.folder)),
+    head.router ? h("p", {}, "A running router is watched too: ", h("a", { href: address("router", {}) }, head.router)) : null,
     isFile ? h("p", { class: "notice" }, "This is a file that was sent. Everything in it can be looked at and saved; nothing can be run, so there is no what-if.") : null,
     leftOut.length ? h("details", { class: "notice" }, h("summary", {}, `Not in this file: ${leftOut.length}`), h("ul", {}, ...leftOut.map((what) => h("li", {}, what)))) : null,
     broken ? h("p", { class: "muted" }, `${broken} of ${entries.length} cannot be shown; the notes say why.`) : null,

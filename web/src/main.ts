@@ -7,11 +7,12 @@ import { compare } from "./compare";
 import { h, put, tell } from "./dom";
 import { list } from "./list";
 import { problem, type Place } from "./parts";
+import { router } from "./router";
 import { run } from "./run";
 import { address, current } from "./state";
 import { sweep } from "./sweep";
 
-const VIEWS: Record<string, (place: Place) => Promise<void>> = { list, run, sweep, compare };
+const VIEWS: Record<string, (place: Place) => Promise<void>> = { list, run, sweep, compare, router };
 
 let showing = new AbortController();
 

@@ -23,14 +23,14 @@ export class Table<T> {
   private words: string[] = [];
   private room = PAGE;
   private readonly heads: HTMLElement[] = [];
-  private readonly texts: string[];
+  private texts: string[];
 
   constructor(
     private readonly columns: readonly Column<T>[],
-    private readonly rows: readonly T[],
-    private readonly options: { caption: string; rowClass?: (row: T) => string; text?: (row: T) => string; changed?: (shown: number) => void },
+    private rows: readonly T[],
+    private readonly options: { caption: string; rowClass?: (row: T) => string; text?: (row: T) => string; changed?: (shown: number) => void; sorted?: { column: number; down: boolean } },
   ) {
-    this.texts = rows.map((row) => (options.text ?? ((r: T) => columns.map((c) => c.value(r) ?? "").join(" ")))(row).toLowerCase());
+    this.texts = this.textsOf(rows);
     const head = h("tr");
     columns.forEach((column, i) => {
       const button = h("button", { type: "button", click: () => this.sort(i) }, column.head);
@@ -40,7 +40,22 @@ export class Table<T> {
     });
     const table = h("table", {}, h("caption", { class: "unseen" }, options.caption), h("thead", {}, head), this.body);
     this.root = h("div", {}, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": options.caption }, table), this.more);
+    if (options.sorted) this.sortBy(options.sorted.column, options.sorted.down);
+    else this.draw();
+  }
+
+  /** Other rows in place of these, in the same order and with the same filter; what has the focus keeps it. */
+  renew(rows: readonly T[]): void {
+    this.rows = rows;
+    this.texts = this.textsOf(rows);
+    const focused = this.body.contains(document.activeElement) ? document.activeElement!.getAttribute("data-key") : null;
     this.draw();
+    if (focused !== null) [...this.body.querySelectorAll<HTMLElement>("[data-key]")].find((e) => e.dataset["key"] === focused)?.focus({ preventScroll: true });
+  }
+
+  private textsOf(rows: readonly T[]): string[] {
+    const text = this.options.text ?? ((row: T): string => this.columns.map((c) => c.value(row) ?? "").join(" "));
+    return rows.map((row) => text(row).toLowerCase());
   }
 
   /** Show the rows that have all these words. */
@@ -51,7 +66,10 @@ export class Table<T> {
   }
 
   private sort(column: number): void {
-    const down = this.sorted?.column === column ? !this.sorted.down : false;
+    this.sortBy(column, this.sorted?.column === column ? !this.sorted.down : false);
+  }
+
+  private sortBy(column: number, down: boolean): void {
     this.sorted = { column, down };
     this.heads.forEach((head, i) => {
       if (i === column) head.setAttribute("aria-sort", down ? "descending" : "ascending");

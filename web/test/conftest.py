@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +12,11 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 import inprofile
-from inprofile.view import Folder, listen, serve
+from inprofile.view import Folder, Watch, listen, router, serve
 from inprofile.view.server import page_files
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "python" / "tests"))
+from stand_in_router import RECORDED, StandIn
 
 TOKEN = "let-me-in"  # noqa: S105 (nobody else has this server)
 PATIENCE = 120_000  # ms, on a busy machine
@@ -50,12 +54,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.fixture(scope="session")
-def address(folder: Path) -> str:
+def served(folder: Path | None, watch: Watch | None = None) -> str:
     """Where the page is served, with the token."""
     made = listen(0)
-    threading.Thread(target=serve, args=(Folder(folder), made, TOKEN, page_files()), daemon=True).start()
+    shown = None if folder is None else Folder(folder)
+    given = (shown, made, TOKEN, page_files())
+    threading.Thread(target=serve, args=given, kwargs={"watch": watch}, daemon=True).start()
     return f"http://127.0.0.1:{made.getsockname()[1]}/?token={TOKEN}"
+
+
+@pytest.fixture(scope="session")
+def address(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A page on the folder, and on a router as it was recorded."""
+    place = tmp_path_factory.mktemp("router") / "control.sock"
+    StandIn(place, RECORDED)
+    return served(folder, Watch(router(str(place))))
 
 
 @pytest.fixture(scope="session")

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import csv
+import os
+import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from conftest import SHOTS, Tab
-from inprofile.view import Folder, export
+from conftest import SHOTS, Tab, served
+from inprofile.view import Folder, Watch, export, router
+
+STREET = Path(__file__).with_name("street.py")
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or SHOTS.parent)
+INPROFILED = TARGET / "debug" / "inprofiled"
 
 VIEWS = {
     "list": "/",
@@ -23,6 +31,8 @@ VIEWS = {
     "curves": "/sweep?id=sweep&tab=curves&metric=delay_mean&by=links.bottleneck.rate",
     "surface": "/sweep?id=sweep&tab=surface",
     "compare": "/compare?ids=rio%7Cdrop_tail",
+    "router": "/router",
+    "customer": "/router?rows=customer%2Fupstream%2Fbob",
 }
 #: Controls without a name that a screen reader could say, and pictures without words.
 NAMELESS = """() => {
@@ -172,6 +182,57 @@ def test_without_the_token_nobody_gets_in(browser: Browser, address: str) -> Non
     assert answer is not None
     assert answer.status == 403
     page.close()
+
+
+def test_a_running_router(browser: Browser, tmp_path: Path) -> None:
+    """A real one between veths: its figures, its end, its return. Needs cargo build -p inprofile-daemon."""
+    street = subprocess.Popen(
+        [sys.executable, STREET, INPROFILED, tmp_path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert street.stdin is not None
+    assert street.stdout is not None
+
+    def tell(word: str, answer: str) -> None:
+        street.stdin.write(f"{word}\n")  # type: ignore[union-attr]
+        street.stdin.flush()  # type: ignore[union-attr]
+        assert street.stdout.readline() == f"{answer}\n"  # type: ignore[union-attr]
+
+    assert street.stdout.readline() == "ready\n"
+    watch = Watch(router(str(tmp_path / "control.sock")))
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    tab = Tab(context, served(None, watch))
+    # Without a folder the router is what is shown first.
+    page = tab.open("/")
+    assert page.url.endswith("#/router")
+    alice = page.locator("tr", has_text="alice")
+    expect(alice).to_contain_text("2 Mbit/s")
+    # Offered, sent, contract, IN: what street.py sends, and what the file promises.
+    expect(alice.locator("td").nth(1)).to_have_text(re.compile(r"2\.[4-8]\d? Mbit/s"))
+    expect(alice.locator("td").nth(4)).to_have_text(re.compile(r"(1\.9\d|2(\.0\d)?) Mbit/s"))
+    expect(alice).to_contain_text("forced")
+    expect(page.locator(".panel")).to_have_count(4)
+    expect(page.locator(".line").first).to_contain_text("alice")
+    tab.shot("router-real")
+    tell("kill", "killed")
+    status = page.locator(".status")
+    expect(status).to_contain_text("The router does not answer")
+    expect(alice.locator("td").nth(1)).to_contain_text("Mbit/s")
+    tab.shot("router-gone")
+    tell("start", "ready")
+    expect(status).to_have_text("Live.")
+    expect(page.get_by_text("restarted once while it was watched")).to_be_visible()
+    page.get_by_role("button", name="Pause").click()
+    expect(status).to_have_text("Paused.")
+    page.get_by_label("Draw bob, upstream").uncheck()
+    assert "rows=customer" in page.url
+    context.close()
+    assert tab.wrong == []
+    street.stdin.close()
+    street.stdout.close()
+    assert street.wait(30) == 0
 
 
 def test_times(tab: Tab) -> None:

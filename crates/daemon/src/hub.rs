@@ -181,6 +181,7 @@ impl Hub {
         match request.get("do").and_then(Json::as_str) {
             Some("stats") => {
                 let mut stats = self.snapshot()?.json();
+                stats["version"] = env!("CARGO_PKG_VERSION").into();
                 let reloads = self.reloads();
                 stats["reloads"] =
                     json!({ "done": reloads.done, "refused": reloads.refused, "error": reloads.error });

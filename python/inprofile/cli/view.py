@@ -9,19 +9,28 @@ from typing import Annotated
 
 import typer
 
-from .common import Json, Open, Own, emit, guarded, say
+from .common import Json, Open, Own, Refused, emit, guarded, say
 
 
 @guarded
 def view(
     folder: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             metavar="DIR",
             help="A folder that run --out or sweep --out has written, or one with such folders in it.",
             show_default=False,
         ),
-    ],
+    ] = None,
+    router: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SOCKET|URL",
+            help="Watch a running inprofiled on this machine: its control socket, usually"
+            " /run/inprofiled/control.sock, or its metrics, http://127.0.0.1:PORT/metrics.",
+            show_default=False,
+        ),
+    ] = None,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0 for any free one.")
     ] = 8470,
@@ -37,14 +46,21 @@ def view(
     mechanism: Own = None,
     json_: Json = False,
 ) -> None:
-    """Show runs and sweeps in a browser: series, packets, what-if."""
-    from ..view import Folder, listen, serve
+    """Show runs and sweeps in a browser: series, packets, what-if; or a running inprofiled."""
+    from ..view import Folder, Watch, listen, serve
     from ..view import export as write
+    from ..view import router as asked
     from ..view.server import new_token, page_files
 
+    if folder is None and router is None:
+        raise Refused(
+            "nothing to show: give DIR, a folder of results, or --router SOCKET, a running inprofiled"
+        )
     page = page_files()
-    found = Folder(folder)
+    found = None if folder is None else Folder(folder)
     if export is not None:
+        if found is None or router is not None:
+            raise Refused("--export writes a folder of results into a file: give DIR, and no --router")
         left_out = write(found, export, page)
         if json_:
             emit({"file": str(export), "left_out": left_out})
@@ -59,8 +75,10 @@ def view(
             emit({"address": address})
             sys.stdout.flush()
         else:
-            say(f"{folder} is shown at\n  {address}\nCtrl-C ends it.")
+            what = " and ".join(str(x) for x in (folder, router) if x is not None)
+            say(f"{what} {'are' if folder and router else 'is'} shown at\n  {address}\nCtrl-C ends it.")
         if open_:
             webbrowser.open(address)
 
-    serve(found, listen(port), new_token(), page, ready)
+    watch = None if router is None else Watch(asked(router))
+    serve(found, listen(port), new_token(), page, ready, watch)

@@ -1,7 +1,12 @@
-"""A page on a folder of results: runs and sweeps, their series, their packets, and what would be if."""
+"""A page on a folder of results: runs and sweeps, their series, their packets, and what would be if.
+
+And on a running router: what its customers get at this moment.
+"""
 
 from .export import export
 from .folder import Folder, NoResults
+from .look import RouterError
+from .router import Watch, router
 from .server import PortInUse, listen, serve
 
-__all__ = ["Folder", "NoResults", "PortInUse", "export", "listen", "serve"]
+__all__ = ["Folder", "NoResults", "PortInUse", "RouterError", "Watch", "export", "listen", "router", "serve"]

@@ -23,10 +23,13 @@ SUMMARY = ("metrics", "flows")
 FLOW_COLUMNS = ("contract", "throughput", "goodput", "sent_in", "sent_out", "dropped", "timeouts")
 
 
-def index(folder: Folder) -> bytes:
-    """Everything in the folder."""
+def index(folder: Folder | None, router: str | None = None) -> bytes:
+    """Everything in the folder, and the router that is watched."""
+    if folder is None:
+        return pack({"folder": None, "router": router, "entries": []})
     place = folder.place.resolve()
-    return pack({"folder": place.name or str(place), "entries": [e.to_json() for e in folder.entries()]})
+    entries = [e.to_json() for e in folder.entries()]
+    return pack({"folder": place.name or str(place), "router": router, "entries": entries})
 
 
 def run(folder: Folder, id_: str) -> bytes:

@@ -25,6 +25,7 @@ from ..scenario import ScenarioError
 from ..storage import ResultError
 from . import answers, packets, sweeps, whatif
 from .folder import Folder, Unknown
+from .router import Watch
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -92,18 +93,19 @@ def listen(port: int) -> socket.socket:
 
 
 def serve(
-    folder: Folder,
+    shown: Folder | None,
     made: socket.socket,
     token: str,
     page: dict[str, bytes],
     ready: Callable[[str], None] = lambda address: None,
+    watch: Watch | None = None,
 ) -> None:
-    """Answer until Ctrl-C; `ready` is told the address to open."""
+    """Answer until Ctrl-C, for a folder, a running router or both; `ready` is told the address to open."""
     import uvicorn
 
     port = made.getsockname()[1]
     config = uvicorn.Config(
-        application(folder, token, port, page),
+        application(shown, token, port, page, watch),
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -129,7 +131,9 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
-def application(folder: Folder, token: str, port: int, page: dict[str, bytes]) -> Starlette:
+def application(
+    shown: Folder | None, token: str, port: int, page: dict[str, bytes], watch: Watch | None = None
+) -> Starlette:
     """The application, for a server on this port."""
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
@@ -137,6 +141,21 @@ def application(folder: Folder, token: str, port: int, page: dict[str, bytes]) -
     from starlette.routing import Route
 
     runs = whatif.WhatIf()
+
+    def folder() -> Folder:
+        if shown is None:
+            raise Unknown(
+                "a router is shown, and no folder of results: inprofile view DIR --router … shows both"
+            )
+        return shown
+
+    def index() -> bytes:
+        return answers.index(shown, None if watch is None else watch.name)
+
+    def router(request: Request) -> bytes:
+        if watch is None:
+            raise Unknown("no router is shown: inprofile view --router SOCKET does")
+        return watch.answer(request.query_params.getlist("row"), results=shown is not None)
 
     def file(request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
@@ -149,10 +168,10 @@ def application(folder: Folder, token: str, port: int, page: dict[str, bytes]) -
 
     def scenario(given: Any) -> Any:
         setting = given.get("setting")
-        return folder.scenario(str(given["id"]), None if setting in (None, "") else int(setting))
+        return folder().scenario(str(given["id"]), None if setting in (None, "") else int(setting))
 
     def traced(given: Any) -> tuple[Result, int]:
-        return runs.traced(folder, str(given["id"]), given.get("setting"), int(given["seed"])), int(
+        return runs.traced(folder(), str(given["id"]), given.get("setting"), int(given["seed"])), int(
             given["seed"]
         )
 
@@ -171,22 +190,23 @@ def application(folder: Folder, token: str, port: int, page: dict[str, bytes]) -
 
     routes = [
         Route("/", file),
-        Route("/api/index", query(lambda r: answers.index(folder))),
-        Route("/api/run", query(lambda r: answers.run(folder, r.query_params["id"]))),
+        Route("/api/index", query(lambda r: index())),
+        Route("/api/run", query(lambda r: answers.run(folder(), r.query_params["id"]))),
         Route(
             "/api/series",
-            query(lambda r: answers.series(folder, r.query_params["id"], int(r.query_params["seed"]))),
+            query(lambda r: answers.series(folder(), r.query_params["id"], int(r.query_params["seed"]))),
         ),
-        Route("/api/sweep", query(lambda r: sweeps.sweep(folder, r.query_params["id"]))),
+        Route("/api/sweep", query(lambda r: sweeps.sweep(folder(), r.query_params["id"]))),
         Route(
             "/api/curve",
-            query(lambda r: sweeps.curve(folder, r.query_params["id"], r.query_params["metric"])),
+            query(lambda r: sweeps.curve(folder(), r.query_params["id"], r.query_params["metric"])),
         ),
         Route("/api/packets", query(lambda r: packets.packets(*traced(r.query_params), r.query_params))),
         Route(
             "/api/packet",
             query(lambda r: packets.packet(*traced(r.query_params), int(r.query_params["packet"]))),
         ),
+        Route("/api/router", query(router)),
         Route("/api/knobs", query(lambda r: whatif.start(scenario(r.query_params)))),
         Route("/api/whatif", what_if, methods=["POST"]),
         Route("/{name}", file),

@@ -1,0 +1,157 @@
+"""inprofiled, asked over its control socket: one request a connection, a line of JSON each."""
+
+from __future__ import annotations
+
+import json
+import math
+import socket
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from .._input import visible
+from .look import COLOURS, LARGEST, PATIENCE, Counts, Look, RouterError, measured, understood
+
+__all__ = ["Control"]
+
+
+class Control:
+    """A control socket (crates/daemon/src/control.rs)."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def look(self) -> Look:
+        """The router now. Raises RouterError."""
+        answer = self._ask({"do": "stats"})
+        return understood(self.name, lambda: _of_stats(answer["stats"]), _version_of(answer))
+
+    def _ask(self, request: Mapping[str, str]) -> dict[str, Any]:
+        try:
+            if not stat.S_ISSOCK(Path(self.name).stat().st_mode):
+                raise RouterError(f"{self.name} is no socket: give the one that control.socket names")
+            with socket.socket(socket.AF_UNIX) as made:
+                made.settimeout(PATIENCE)
+                made.connect(self.name)
+                made.sendall(json.dumps(request).encode() + b"\n")
+                text = b"".join(_chunks(made))
+        except RouterError:
+            raise
+        except (FileNotFoundError, NotADirectoryError):
+            raise RouterError(
+                f"{self.name}: there is no such socket; is inprofiled running? control.socket in its file"
+                " says where it listens"
+            ) from None
+        except ConnectionRefusedError:
+            raise RouterError(f"{self.name}: nobody listens there; inprofiled has ended") from None
+        except PermissionError:
+            raise RouterError(
+                f"{self.name}: you may not ask it; root, the router's user and the members of"
+                " control.group may"
+            ) from None
+        except TimeoutError:
+            raise RouterError(f"{self.name} has not answered for {PATIENCE:g} s") from None
+        except OSError as error:
+            raise RouterError(f"{self.name}: {error.strerror or error}") from None
+        try:
+            answer = json.loads(text)
+            if answer["ok"] is not True:
+                raise RouterError(f"{self.name}: {visible(str(answer['error']))}")
+        except (ValueError, LookupError, TypeError, RecursionError):
+            said = visible(text[:60].decode(errors="replace"))
+            raise RouterError(f"{self.name} does not answer as inprofiled does: {said!r}") from None
+        return dict(answer)
+
+
+def _chunks(made: socket.socket) -> Iterator[bytes]:
+    read = 0
+    while chunk := made.recv(1 << 16):
+        read += len(chunk)
+        if read > LARGEST:
+            raise RouterError(f"an answer of more than {LARGEST >> 20} MiB")
+        yield chunk
+
+
+def _version_of(answer: Mapping[str, Any]) -> str:
+    stats = answer.get("stats")
+    return str(stats.get("version", "")) if isinstance(stats, dict) else ""
+
+
+def _of_stats(stats: Mapping[str, Any]) -> Look:
+    """What `stats` answers (crates/daemon/src/snapshot.rs)."""
+    trouble = [f"the mechanisms are out of use: {stats['failure']}"] if stats["failure"] else []
+    trouble += [f"{d['name']}: counts do not add up" for d in stats["directions"] if not d["adds_up"]]
+    if stats["reloads"]["error"]:
+        trouble.append(f"the last reload was refused: {stats['reloads']['error']}")
+    rows = []
+    for direction in stats["directions"]:
+        markers = {of["name"]: of["gauges"] for of in direction["markers"]}
+        rows += [_class(direction["name"], of) for of in direction["classes"]]
+        for of in direction["customers"]:
+            rows.append(_customer(direction["name"], of, markers.get(of["name"], {})))
+            # A queue of his own is a class of his.
+            rows += [
+                _class(direction["name"], {**own, "name": f"{of['name']}: {own['name']}"})
+                for own in of.get("classes", ())
+            ]
+    return Look(
+        str(stats.get("version", "")),
+        float(stats["uptime"]),
+        str(stats["mode"]),
+        tuple(trouble),
+        tuple(
+            (str(p["interface"]), _first_line(p["out_of_use"]) or str(p["operstate"])) for p in stats["ports"]
+        ),
+        tuple(rows),
+    )
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").partition("\n")[0]
+
+
+def _colours(of: Mapping[str, Any]) -> tuple[float, ...]:
+    return tuple(float(of[colour]) for colour in COLOURS)
+
+
+def _class(direction: str, of: Mapping[str, Any]) -> Counts:
+    return Counts(
+        "class",
+        direction,
+        str(of["name"]),
+        sum(_colours(of["arrived_bytes"])),
+        _colours(of["sent_bytes"]),
+        {cause: sum(_colours(n)) for cause, n in of["dropped"].items()},
+        sum(_colours(of["marked"])),
+        sum(_colours(of["waiting"])),
+        gauges=_gauges(of["gauges"]),
+    )
+
+
+def _gauges(of: Mapping[str, Any]) -> dict[str, float]:
+    return {name: float(x) for name, x in of.items() if x is not None}
+
+
+def _customer(direction: str, of: Mapping[str, Any], marker: Mapping[str, Any]) -> Counts:
+    contract = of["contract"]
+    return Counts(
+        "customer",
+        direction,
+        str(of["name"]),
+        float(of["arrived_bytes"]),
+        _colours(of["sent_bytes"]),
+        {
+            **{cause: float(n) for cause, n in of["dropped"].items()},
+            "no_buffer": float(of["no_buffer"]),
+            "too_late": float(of["too_late"]),
+        },
+        math.nan,
+        float(of["waiting"]),
+        float(of["delay"]["packets"]),
+        float(of["delay"]["sum_s"]),
+        measured(of["delay"]["packets"], of["delay"]["p99_ms"]) / 1e3,
+        None if contract is None else float(contract),
+        of["group"],
+        _gauges(marker),
+    )
