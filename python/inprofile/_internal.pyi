@@ -133,6 +133,13 @@ def ns2_log(scenario: Scenario, seed: int, path: str) -> int:
     can't be written.
     """
 
+def capture_packets(scenario: Scenario, seed: int, path: str, at: list[str], snaplen: int) -> tuple[int, int]:
+    """Run this seed and write what passes these links, and what their queues drop, as pcapng.
+
+    At most `snaplen` bytes of a packet, 0 for all. Gives the numbers of packets passed and dropped.
+    ValueError for what can't be captured, OSError with the path if the file can't be written.
+    """
+
 class MechanismError(RuntimeError):
     """A mechanism written in Python has failed."""
 

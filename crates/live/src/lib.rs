@@ -10,6 +10,8 @@
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+pub mod addresses;
+pub mod capture;
 pub mod code_points;
 pub mod datapath;
 #[cfg(target_os = "linux")]

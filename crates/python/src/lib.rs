@@ -10,6 +10,7 @@ mod measured;
 mod names;
 mod ns2;
 mod own;
+mod packets;
 mod results;
 mod runner;
 mod tables;
@@ -70,9 +71,11 @@ mod _internal {
     #[pymodule_export]
     use super::live::{NotLive, live, live_hindrance};
     #[pymodule_export]
-    use super::ns2::{Inexpressible, ns2_counting_script, ns2_log, ns2_script};
+    use super::ns2::{Inexpressible, ns2_counting_script, ns2_script};
     #[pymodule_export]
     use super::own::{MechanismError, Own, PacketView, QueueView, Random};
+    #[pymodule_export]
+    use super::packets::{capture_packets, ns2_log};
     #[pymodule_export]
     use super::results::Results;
     #[pymodule_export]

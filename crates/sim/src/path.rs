@@ -275,7 +275,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// Counts a dropped packet, and frees its slot.
     pub(crate) fn drop_packet(&mut self, slot: u32, place: Place, cause: Cause, at: C) {
         if let Place::Queue(link) = place {
-            self.log(Code::Drop, link, slot, at);
+            self.log(Code::Drop(cause), link, slot, at);
         }
         let t = *self.packets.get(slot);
         let flow = t.packet.flow.0;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use inprofile_core::packet::Packet;
+use inprofile_core::packet::{Kind, Packet};
 use inprofile_core::rng::Rng;
 use inprofile_core::units::Time;
 use inprofile_core::verdict::{Cause, Notes};
@@ -20,6 +20,7 @@ use crate::outcome::{Download, FlowCounts, Place, VerdictRow};
 use crate::packet::Slab;
 use crate::route::Routes;
 use crate::signals::Paths;
+use crate::tcp::Sack;
 use crate::timer::Due;
 use crate::traffic::web::Loading;
 
@@ -185,7 +186,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         if let Some(log) = &mut self.log {
             let (from, to) = self.ends[link as usize];
             let (packet, number) = (*self.packets.get(slot), self.packets.number_of(slot));
-            log(&LogRow { code, at: at.secs(), from, to, packet, number });
+            let sack = if packet.packet.kind == Kind::Ack { self.packets.sack(slot) } else { Sack::NONE };
+            let (at, time) = (at.secs(), at.time());
+            log(&LogRow { code, at, time, link, from, to, packet, sack, number });
         }
     }
 }

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use inprofile_core::units::Duration;
-use inprofile_sim::ns2::trace::{self, Incomplete};
+use inprofile_sim::log::Incomplete;
+use inprofile_sim::ns2::trace;
 use support::{Dumbbell, Queue, compare};
 
 #[test]

@@ -69,8 +69,7 @@ pub fn simulated(network: Network, link: u32) -> (Vec<Arrival>, Vec<Row>) {
     let outcome = engine::run(network, &AtomicBool::new(false), Some(log)).expect("the run ends");
     let (mut arrivals, mut rows, mut place_of) = (Vec::new(), Vec::new(), BTreeMap::new());
     for row in seen.lock().expect("nobody panicked").iter() {
-        // A double holds picoseconds exactly for two hours.
-        let (at, t) = (Time::from_secs(row.at), &row.packet);
+        let (at, t) = (row.time, &row.packet);
         match row.code {
             Code::Receive => {
                 arrivals.push(Arrival { at, packet: t.packet, forward: t.forward });
@@ -84,7 +83,7 @@ pub fn simulated(network: Network, link: u32) -> (Vec<Arrival>, Vec<Row>) {
                 let Packet { colour, ecn, .. } = t.packet;
                 rows[place_of[&row.number]].fate = Fate::Sent { at, colour, ecn };
             }
-            Code::Drop => rows[place_of[&row.number]].fate = Fate::Dropped(at),
+            Code::Drop(_) => rows[place_of[&row.number]].fate = Fate::Dropped(at),
             Code::Enqueue => {}
         }
     }

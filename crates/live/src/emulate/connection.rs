@@ -11,12 +11,11 @@ use std::time::Duration;
 use inprofile_core::packet::Ecn;
 use inprofile_core::units::Time;
 
+use crate::addresses::PORT;
 use crate::code_points::Dscp;
 use crate::io::sys::{self, Clock};
 use crate::namespace::Namespace;
 
-/// Where receivers listen, and datagrams come from.
-pub const PORT: u16 = 5001;
 /// How often a thread that waits looks whether it should stop.
 pub const GLANCE: Duration = Duration::from_millis(50);
 /// What is written and read at a time.

@@ -12,7 +12,8 @@ use inprofile_core::rng::Rng;
 use inprofile_core::units::Time;
 use inprofile_sim::traffic::udp::{Config, HEADER, Schedule};
 
-use super::connection::{GLANCE, PORT, again, leave_as, settle, sleep_until};
+use super::connection::{GLANCE, again, leave_as, settle, sleep_until};
+use crate::addresses::PORT;
 use crate::code_points::Dscp;
 use crate::datapath::lateness::Lateness;
 use crate::io::sys::{self, Clock};

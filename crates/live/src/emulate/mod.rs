@@ -227,7 +227,7 @@ fn whose(frame: &[u8]) -> Option<(u32, bool, Headers)> {
     let headers = packet::parse(Layer::Ip, frame).ok()?;
     let (Transport::Tcp { .. } | Transport::Udp { .. }) = headers.transport else { return None };
     let [a, b, c, d, ..] = headers.addresses.0;
-    let (flow, forward) = plan::flow_of([a, b, c, d].into())?;
+    let (flow, forward) = crate::addresses::flow_of([a, b, c, d].into())?;
     Some((flow, forward, headers))
 }
 

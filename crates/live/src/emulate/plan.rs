@@ -11,7 +11,8 @@ use inprofile_sim::traffic::udp;
 
 use super::host::{Stack, Way};
 use super::{connection, datagrams};
-use crate::code_points::Dscp;
+use crate::addresses;
+use crate::code_points::{self, Dscp};
 use crate::io::netlink::Metrics;
 
 /// The most flows: each takes a namespace, a device and two threads.
@@ -84,19 +85,6 @@ pub struct Plan {
     pub notes: Vec<String>,
 }
 
-/// A sender's address and its receiver's: the flow's number in 10.64.0.0/12 and in 10.80.0.0/12.
-fn addresses(flow: u32) -> (Ipv4Addr, Ipv4Addr) {
-    let within = |base: [u8; 4]| Ipv4Addr::from(u32::from_be_bytes(base) + flow + 1);
-    (within([10, 64, 0, 0]), within([10, 80, 0, 0]))
-}
-
-/// The flow that an address belongs to, and whether it is the sender's.
-pub(crate) fn flow_of(address: Ipv4Addr) -> Option<(u32, bool)> {
-    let n = u32::from(address);
-    let within = |base: [u8; 4]| n.checked_sub(u32::from_be_bytes(base) + 1).filter(|i| *i < 1 << 20);
-    within([10, 80, 0, 0]).map(|f| (f, false)).or_else(|| within([10, 64, 0, 0]).map(|f| (f, true)))
-}
-
 /// The kernel's congestion control, and whether it recovers by selective acknowledgements.
 fn control(congestion: Congestion) -> (&'static str, bool) {
     match congestion {
@@ -136,8 +124,8 @@ impl Plan {
     }
 
     fn add(&mut self, network: &Network, number: u32, flow: &Flow, receivers: &mut BTreeMap<u32, usize>) {
-        let addresses = addresses(number);
-        let dscp = code_point(network, flow);
+        let addresses = addresses::of(number);
+        let dscp = code_points::of_class(network, flow);
         let (stack, mtu, metrics, speech) = match &flow.transport {
             // Of web and video, which are refused, as of any connection without end.
             Transport::Tcp(tcp) | Transport::Web(tcp, _) | Transport::Video(tcp, _) => {
@@ -222,13 +210,6 @@ fn datagrams_of(
     (stack, mtu, (Metrics::default(), Metrics::default()), Speech::Udp(plan))
 }
 
-/// The code point that a flow's class is named after, at the first link of its way that has classes: `ef`, `cs1`, `be`.
-fn code_point(network: &Network, flow: &Flow) -> Option<Dscp> {
-    let mut queues = flow.path.iter().map(|l| network.links[*l as usize].queue.classes());
-    let own = queues.find(|c| !c.is_empty())?.iter().find(|c| c.setup.number == flow.class)?;
-    Dscp::parse(&own.name)
-}
-
 /// What the kernel does otherwise than this experiment asks for, each once.
 fn notes(network: &Network) -> Vec<String> {
     let configs = || network.flows.iter().filter_map(|f| f.transport.tcp());
@@ -302,21 +283,5 @@ fn refuse(flow: &Flow, tcp: &Config) -> Option<Refusal> {
             no(e.to_string(), "another `congestion`, or load the module: modprobe tcp_NAME")
         }
         Err(e) => no(format!("no TCP socket: {e}"), "a kernel with IPv4"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_name_their_flow() {
-        for flow in [0, 1, 255, 256, 70_000] {
-            let (sender, receiver) = addresses(flow);
-            assert_eq!((flow_of(sender), flow_of(receiver)), (Some((flow, true)), Some((flow, false))));
-        }
-        assert_eq!(addresses(0).0, Ipv4Addr::new(10, 64, 0, 1));
-        let others = [[10, 64, 0, 0], [10, 63, 255, 255], [10, 96, 0, 1], [192, 168, 0, 1]];
-        assert!(others.iter().all(|a| flow_of(Ipv4Addr::from(*a)).is_none()));
     }
 }

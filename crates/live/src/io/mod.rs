@@ -12,6 +12,7 @@ pub mod link;
 #[expect(unsafe_code, reason = "socket calls that the standard library lacks; each with its reason")]
 pub mod netlink;
 pub mod pcap;
+pub mod pcapng;
 pub mod replay;
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "system calls; each with its reason")]

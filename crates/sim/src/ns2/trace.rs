@@ -10,15 +10,13 @@
 //! of flows as ns-2 gives them when each flow's two agents are attached before the next flow's.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::io::{self, BufWriter, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use inprofile_core::packet::Kind;
 
-use crate::engine::{self, Failure};
-use crate::log::{Code, LogRow};
+use crate::log::{self, Code, Incomplete, LogRow};
 use crate::network::{Flow, Network, Transport};
 use crate::outcome::Outcome;
 use crate::packet::kind_name;
@@ -57,7 +55,7 @@ impl Lines {
             Code::Enqueue => '+',
             Code::Dequeue => '-',
             Code::Receive => 'r',
-            Code::Drop => 'd',
+            Code::Drop(_) => 'd',
         };
         let flow = t.packet.flow.0;
         let (sender, receiver, datagram) = &self.ends[flow as usize];
@@ -88,32 +86,6 @@ fn write_time(seconds: f64, to: &mut impl Write) -> io::Result<()> {
     to.write_all(text.trim_end_matches('0').trim_end_matches('.').as_bytes())
 }
 
-/// Why a run left no whole trace.
-#[derive(Debug)]
-pub enum Incomplete {
-    /// The run itself has no outcome.
-    Run(Failure),
-    /// The trace could not be written; the run was stopped there.
-    Write(io::Error),
-}
-
-impl fmt::Display for Incomplete {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Incomplete::Run(failure) => failure.fmt(f),
-            Incomplete::Write(error) => write!(f, "the trace could not be written: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for Incomplete {}
-
-/// What the engine writes to while it runs.
-struct Sink<W: Write> {
-    to: BufWriter<W>,
-    failed: Option<io::Error>,
-}
-
 /// Runs a network to its end and writes every event at every link to `to`.
 ///
 /// `stop` ends the run early, as it does when the trace can't be written any more.
@@ -126,26 +98,7 @@ pub fn run(
     to: impl Write + Send + 'static,
 ) -> Result<Outcome, Incomplete> {
     let lines = Lines::of(&network);
-    let sink = Arc::new(Mutex::new(Sink { to: BufWriter::with_capacity(1 << 16, to), failed: None }));
-    let (writer, stopper) = (Arc::clone(&sink), Arc::clone(stop));
-    let log = Box::new(move |row: &LogRow| {
-        // Only this closure holds the lock while the run lasts.
-        let mut sink = writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if sink.failed.is_none()
-            && let Err(error) = lines.write(row, &mut sink.to)
-        {
-            sink.failed = Some(error);
-            stopper.store(true, Ordering::Relaxed);
-        }
-    });
-    let ended = engine::run(network, stop, Some(log));
-    let mut sink = sink.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Some(error) = sink.failed.take() {
-        return Err(Incomplete::Write(error));
-    }
-    let outcome = ended.map_err(Incomplete::Run)?;
-    sink.to.flush().map_err(Incomplete::Write)?;
-    Ok(outcome)
+    log::run(network, stop, to, move |row, to| lines.write(row, to))
 }
 
 #[cfg(test)]
