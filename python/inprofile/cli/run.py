@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._input import seeds_in_order, visible
+from ..csv_files import check_csv_place, write_csv
 from ..own import cost
 from ..quantity import bits_per_second
 from ..storage import check_place
@@ -23,6 +24,7 @@ from .common import (
     Json,
     Out,
     Own,
+    Refused,
     Set,
     Terminated,
     Trace,
@@ -61,6 +63,45 @@ def run(
     jobs: Jobs = None,
     out: Out = None,
     trace: Trace = False,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the result tables to this folder as CSV too, with their units.", show_default=False
+        ),
+    ] = None,
+    pcap: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the first seed's packets at a link to this file, for Wireshark (pcapng).",
+            show_default=False,
+        ),
+    ] = None,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LINK",
+            help="The link of --pcap; repeatable. Default: where the experiment measures.",
+            show_default=False,
+        ),
+    ] = None,
+    snaplen: Annotated[
+        int | None,
+        typer.Option(
+            metavar="BYTES",
+            help="Of each packet, so much goes into --pcap; default: all.",
+            show_default=False,
+        ),
+    ] = None,
+    ns2_trace: Annotated[
+        Path | None,
+        typer.Option(
+            "--ns2-trace",
+            metavar="FILE",
+            help="Write the first seed's packets at every link to this file, in ns-2's format.",
+            show_default=False,
+        ),
+    ] = None,
     flows: Annotated[bool, typer.Option("--flows", help="List every flow, however many.")] = False,
     yes: Yes = False,
     json_: Json = False,
@@ -70,11 +111,18 @@ def run(
     which = None if seeds is None else seeds_of(seeds)
     if out is not None:
         check_place(out)
+    if csv is not None:
+        check_csv_place(csv)
+    if pcap is None and (at or snaplen is not None):
+        raise Refused("--at and --snaplen are of a capture: write --pcap FILE with them")
     packets = scenario.expected_packets(which)
-    runs = len(scenario.seeds if which is None else seeds_in_order(which))
+    chosen = tuple(scenario.seeds) if which is None else seeds_in_order(which)
+    runs = len(chosen)
     affordable(packets, yes, runs, traced=trace)
     for warning in scenario.warnings:
         print(warning, file=sys.stderr)
+    # Before the runs, as it refuses links that are not there.
+    _write_packets(scenario, chosen[0], pcap, at or [], snaplen, ns2_trace)
     with progress(f"{scenario.title}, {packets_text(packets)}") as tell:
         if out is None or runs == 1:
             result = scenario.run(which, jobs=jobs, trace=trace, progress=tell)
@@ -82,6 +130,8 @@ def run(
             result = _run_kept(scenario, which, out, jobs=jobs, trace=trace, progress=tell)
     if out is not None and runs == 1:
         result.write(out)
+    if csv is not None:
+        write_csv(result._tables, csv)
     for name in scenario.own:
         print(f"{name}, in Python: {cost(name)}", file=sys.stderr)
     if json_:
@@ -97,6 +147,32 @@ def run(
         if out is not None:
             say(f"\nWritten to {out}. Read it with inprofile.read, or ask why a flow got its rate:")
             say(f"  inprofile explain {out} --flow {result.rows('flows')[0].keys['flow']}")
+
+
+def _write_packets(
+    scenario: Scenario,
+    seed: int,
+    pcap: Path | None,
+    at: list[str],
+    snaplen: int | None,
+    ns2_trace: Path | None,
+) -> None:
+    """Run a seed once more for each file of packets that is asked for; say what was written."""
+    from ..packets import NotCaptured, write_capture, write_ns2_trace
+
+    if pcap is not None:
+        try:
+            found = write_capture(scenario, pcap, at, seed=seed, snaplen=snaplen)
+        except NotCaptured as error:
+            raise Refused(visible(str(error))) from None
+        print(
+            f"Seed {seed}: {found.passed:,} packets, and {found.dropped:,} that were dropped, in"
+            f" {visible(str(pcap))}",
+            file=sys.stderr,
+        )
+    if ns2_trace is not None:
+        write_ns2_trace(scenario, ns2_trace, seed=seed)
+        print(f"Seed {seed}: every event at every link in {visible(str(ns2_trace))}", file=sys.stderr)
 
 
 def _run_kept(scenario: Scenario, seeds: Seeds | None, out: Path, **more: Any) -> Result:
