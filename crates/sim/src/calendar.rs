@@ -11,6 +11,7 @@
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use inprofile_core::units::Duration;
 
@@ -56,7 +57,7 @@ const MAX_SHIFT: usize = 64;
 
 /// The events to come.
 #[derive(Debug)]
-pub struct Calendar<C> {
+pub struct Calendar<C: Clock> {
     /// Events of a series that comes in order.
     in_order: VecDeque<Event>,
     /// When the last one of that series is.
@@ -75,7 +76,7 @@ pub struct Calendar<C> {
     /// One bit per bucket of the ring: whether it holds any events.
     nonempty: Vec<u64>,
     beyond_ring: BinaryHeap<HeapEntry<C>>,
-    width: Duration,
+    buckets: C::Buckets,
 }
 
 #[derive(Debug)]
@@ -122,7 +123,7 @@ impl<C: Clock> Calendar<C> {
             spare: Vec::new(),
             nonempty: vec![0; (RING_BUCKETS / 64) as usize],
             beyond_ring: BinaryHeap::new(),
-            width: Duration(width.next_power_of_two()),
+            buckets: C::buckets(Duration(width.next_power_of_two())),
         }
     }
 
@@ -130,7 +131,7 @@ impl<C: Clock> Calendar<C> {
     #[inline]
     pub fn push(&mut self, event: Event) {
         self.sorted_not_before = self.sorted_not_before.min(event.at);
-        let bucket = C::bucket(event.at, self.width);
+        let bucket = C::bucket(event.at, self.buckets);
         if bucket <= self.current_bucket {
             let at = self.current.partition_point(|e| order::<C>(e, &event) == Ordering::Greater);
             if self.current.len() - at > MAX_SHIFT {
@@ -154,6 +155,12 @@ impl<C: Clock> Calendar<C> {
         } else {
             self.push(event);
         }
+    }
+
+    /// The kinds of these events of the ordered series, counted from its next, as far as there are so many.
+    pub fn next_in_order(&self, events: Range<usize>) -> impl Iterator<Item = u32> {
+        let len = self.in_order.len();
+        self.in_order.range(events.start.min(len)..events.end.min(len)).map(|event| event.kind())
     }
 
     /// Takes the soonest event.
@@ -257,7 +264,7 @@ impl<C: Clock> Calendar<C> {
     /// Makes the next bucket that holds events the current one, and sorts it. False if there is none.
     fn next_bucket(&mut self) -> bool {
         let in_ring = self.next_nonempty();
-        let in_heap = self.beyond_ring.peek().map(|l| C::bucket(l.0.at, self.width));
+        let in_heap = self.beyond_ring.peek().map(|l| C::bucket(l.0.at, self.buckets));
         self.current_bucket = match (in_ring, in_heap) {
             (Some(r), Some(h)) => r.min(h),
             (Some(r), None) => r,
@@ -265,7 +272,7 @@ impl<C: Clock> Calendar<C> {
             (None, None) => return false,
         };
         while let Some(l) = self.beyond_ring.peek() {
-            let bucket = C::bucket(l.0.at, self.width);
+            let bucket = C::bucket(l.0.at, self.buckets);
             if bucket >= self.current_bucket + RING_BUCKETS {
                 break;
             }

@@ -10,6 +10,8 @@ use inprofile_core::units::{Bytes, Duration, Rate, Time};
 pub trait Clock: Copy + PartialOrd + Debug + Send + 'static {
     /// A length of time on this clock.
     type Span: Copy + PartialOrd + Debug + Send;
+    /// The width of the calendar's buckets, as is best to count with.
+    type Buckets: Copy + Debug + Send;
     /// Whether the engine keeps ns-2's order of events: every link is served packet by packet, and events at the same moment
     /// happen in the order in which they were scheduled.
     const NS2: bool;
@@ -48,8 +50,10 @@ pub trait Clock: Copy + PartialOrd + Debug + Send + 'static {
     fn bits(self) -> u64;
     /// Back from [`Clock::bits`].
     fn from_bits(bits: u64) -> Self;
-    /// The number of the bucket of this width that it falls in; monotone. The width is a power of two picoseconds.
-    fn bucket(bits: u64, width: Duration) -> u64;
+    /// For [`Clock::bucket`]: buckets of this width, which is a power of two picoseconds.
+    fn buckets(width: Duration) -> Self::Buckets;
+    /// The number of the bucket that it falls in; monotone.
+    fn bucket(bits: u64, buckets: Self::Buckets) -> u64;
     /// Which of two events at the same moment comes first, by their second key.
     fn tie(a: u32, b: u32) -> Ordering;
 }
@@ -60,6 +64,8 @@ pub struct Exact(pub u64);
 
 impl Clock for Exact {
     type Span = Duration;
+    /// Binary digits of a time that lie within a bucket.
+    type Buckets = u32;
     const NS2: bool = false;
     const ZERO: Exact = Exact(0);
     const NEVER: Exact = Exact(u64::MAX);
@@ -117,10 +123,12 @@ impl Clock for Exact {
     fn from_bits(bits: u64) -> Exact {
         Exact(bits)
     }
+    fn buckets(width: Duration) -> u32 {
+        width.0.trailing_zeros()
+    }
     #[inline]
-    fn bucket(bits: u64, width: Duration) -> u64 {
-        // The width is a power of two, so this is a shift.
-        bits >> width.0.trailing_zeros()
+    fn bucket(bits: u64, buckets: u32) -> u64 {
+        bits >> buckets
     }
     /// The second key says what an event is, not when it was scheduled.
     #[inline]

@@ -7,6 +7,7 @@ use inprofile_core::rng::Rng;
 use inprofile_core::units::{Duration, Time};
 
 use crate::account::Accounts;
+use crate::ahead;
 use crate::calendar::{Calendar, Event};
 use crate::clock::{Clock, Exact};
 use crate::event::{EventKind, MAX_INDEX};
@@ -93,6 +94,8 @@ pub(crate) struct Run<C: Clock, const TRACE: bool> {
     oracles: Oracles,
     seed: u64,
     pub(crate) events: u64,
+    /// How many events between two looks at what is no event: a power of two.
+    interval: u64,
 }
 
 impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
@@ -185,7 +188,9 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
 
         let accounts = Accounts::new(network.window);
         let watches = (0..).zip(&network.monitors).map(|(i, m)| Watch::new(i, m)).collect();
-        let mut run = Run { world, senders, watches, accounts, oracles, seed, events: 0 };
+        let reads_ahead = senders.len() >= ahead::LEAST_FLOWS;
+        let interval = if reads_ahead { ahead::BATCH as u64 } else { STOP_CHECK_INTERVAL };
+        let mut run = Run { world, senders, watches, accounts, oracles, seed, events: 0, interval };
         run.first_events(&starts, network.window, network.duration);
         run
     }
@@ -232,8 +237,13 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
     fn finish(mut self, stop: &AtomicBool) -> Result<Outcome, Failure> {
         while let Some(event) = self.world.calendar.pop() {
             self.events += 1;
-            if self.events.is_multiple_of(STOP_CHECK_INTERVAL) && stop.load(Ordering::Relaxed) {
-                return Err(Failure::Stopped);
+            if self.events & (self.interval - 1) == 0 {
+                if self.events.is_multiple_of(STOP_CHECK_INTERVAL) && stop.load(Ordering::Relaxed) {
+                    return Err(Failure::Stopped);
+                }
+                if self.interval < STOP_CHECK_INTERVAL {
+                    self.read_ahead();
+                }
             }
             if !self.handle(&event) {
                 break;

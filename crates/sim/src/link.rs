@@ -282,16 +282,32 @@ impl<C: Clock> Link<C> {
         }
         let takes = self.serialise(now, next.size);
         let until = now.after(takes);
-        // The times as mechanisms see them: whole picoseconds do not add up to more than has passed.
-        let time = until.time().since(now.time()).0;
-        self.sending += time;
         let q = self.queue.get_or_create();
         q.sends_until = until;
-        if let Some(classes) = &mut q.classes {
-            classes.sends(time);
+        if self.reported {
+            // The times as mechanisms see them: whole picoseconds do not add up to more than has passed.
+            let time = until.time().since(now.time()).0;
+            self.sending += time;
+            if let Some(classes) = &mut q.classes {
+                classes.sends(time);
+            }
         }
         let there = now.after(C::add(takes, self.delay));
         Some((next, takes, there))
+    }
+
+    /// Stepped service: the last packet was sent at `at`, and none waits. False: [`Link::start_next`] has to be asked, as a scheduler or a
+    /// discipline with several queues has a say.
+    pub fn rest(&mut self, at: C) -> bool {
+        let q = self.queue.get_or_create();
+        if q.classes.is_some() || q.fifo.has_flow_queues() {
+            return false;
+        }
+        self.settle_stepped(at);
+        self.busy = false;
+        self.free_at = at;
+        self.queue.get_or_create().fifo.went_idle(at.time());
+        true
     }
 
     /// Stepped service of classes: whether a packet is still being sent, so that a departure scheduled for `now` is void.
@@ -388,9 +404,9 @@ impl<C: Clock> Link<C> {
         }
         let q = self.queue.get_or_create();
         match &mut q.classes {
+            _ if !self.reported => {}
             Some(classes) => classes.count_to(now.time()),
-            None if self.reported => q.count_to(now.time()),
-            None => {}
+            None => q.count_to(now.time()),
         }
     }
 

@@ -99,8 +99,11 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     fn rest(&mut self, link: u32) {
         let (at, order) = self.links[link as usize].rests_at;
         if at < self.now || (at == self.now && C::tie(order, self.order) == Ordering::Less) {
-            self.links[link as usize].rests_at = (C::NEVER, 0);
-            self.start_next(link, at);
+            let l = &mut self.links[link as usize];
+            l.rests_at = (C::NEVER, 0);
+            if !l.rest(at) {
+                self.start_next(link, at);
+            }
         }
     }
 

@@ -89,17 +89,23 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
 
     /// A packet that cannot bypass the queue of a link arrives there at `at`. Returns when it will be at the far end,
     /// if that is known now.
-    #[inline(never)]
+    #[inline(always)]
     fn join_queue(&mut self, slot: u32, position: u32, link: u32, at: C) -> Option<C> {
         if at > self.end {
             // The run ends before that: the packet counts as in flight.
             return None;
         }
-        let l = &mut self.links[link as usize];
-        if l.stepped {
+        if self.links[link as usize].stepped {
             self.join_stepped(slot, position, link, at);
             return None;
         }
+        self.join_computed(slot, link, at)
+    }
+
+    /// Computed service: a packet arrives at the queue of a link.
+    #[inline(never)]
+    fn join_computed(&mut self, slot: u32, link: u32, at: C) -> Option<C> {
+        let l = &mut self.links[link as usize];
         match l.admit(at, slot, &mut self.packets.get_mut(slot).packet) {
             Ok(there) => Some(there),
             Err(cause) => {

@@ -64,6 +64,8 @@ pub struct Fifo<T> {
     limit: Backlog,
     /// The limit in whole packets, and in bytes: one of them is the most there is.
     most: (u32, u64),
+    /// Whether its discipline is asked about departures: see [`Aqm::serves`](crate::aqm::Aqm::serves).
+    serves: bool,
     /// How much of a packet that is to join counts towards the limit in bytes: all of it, or, where it is [only
     /// that](crate::aqm::Aqm::joins_below) less than the limit waits, one byte.
     counted: u32,
@@ -87,6 +89,7 @@ impl<T: Item> Fifo<T> {
                 Backlog::Packets(n) => (n as u32, u64::MAX),
                 Backlog::Bytes(n) => (u32::MAX, n as u64),
             },
+            serves: true,
             counted: u32::MAX,
             idle_since: Some(Time::ZERO),
             evicted: VecDeque::new(),
@@ -98,7 +101,7 @@ impl<T: Item> Fifo<T> {
     #[must_use]
     pub fn before(limit: Backlog, aqm: &AnyAqm) -> Fifo<T> {
         let flows = Some(aqm.flow_queues()).filter(|n| *n > 0).map(|n| Box::new(FlowQueues::new(n)));
-        let queue = Fifo { flows, ..Fifo::new(limit) };
+        let queue = Fifo { flows, serves: aqm.serves(), ..Fifo::new(limit) };
         match aqm.joins_below(limit) {
             Some(bytes) => Fifo { most: (u32::MAX, bytes), counted: 1, ..queue },
             None => queue,
@@ -199,19 +202,21 @@ impl<T: Item> Fifo<T> {
         while let Some(mut item) = self.take_next(now, aqm, rng) {
             self.forget(&item);
             let colour = item.colour() as usize;
-            let mut verdict = aqm.depart(now, &as_packet(&item), item.since(), self, rng, why);
-            if verdict == Departure::Mark && !item.mark() {
-                verdict = Departure::Drop(Cause::UNMARKABLE);
-            }
-            match verdict {
-                Departure::Drop(cause) => {
-                    self.counts.dropped[cause.index()][colour] += 1;
-                    dropped(item, cause);
-                    why.next_packet();
-                    continue;
+            if self.serves {
+                let mut verdict = aqm.depart(now, &as_packet(&item), item.since(), self, rng, why);
+                if verdict == Departure::Mark && !item.mark() {
+                    verdict = Departure::Drop(Cause::UNMARKABLE);
                 }
-                Departure::Mark => self.counts.marked[colour] += 1,
-                Departure::Send => {}
+                match verdict {
+                    Departure::Drop(cause) => {
+                        self.counts.dropped[cause.index()][colour] += 1;
+                        dropped(item, cause);
+                        why.next_packet();
+                        continue;
+                    }
+                    Departure::Mark => self.counts.marked[colour] += 1,
+                    Departure::Send => {}
+                }
             }
             self.counts.sent[colour] += 1;
             self.counts.sent_bytes[colour] += u64::from(item.size());
@@ -222,7 +227,7 @@ impl<T: Item> Fifo<T> {
     }
 
     /// Takes out the packet that the discipline is asked about next.
-    #[inline]
+    #[inline(always)]
     fn take_next(&mut self, now: Time, aqm: &mut AnyAqm, rng: &mut Rng) -> Option<T> {
         if self.flows.is_none() {
             return self.ring.pop_front();
@@ -231,6 +236,13 @@ impl<T: Item> Fifo<T> {
         let item = self.flows.as_mut()?.take(queue, End::Head);
         debug_assert!(item.is_some(), "the discipline named an empty queue");
         item
+    }
+
+    /// Whether there are several queues, of which the discipline says which one is next, even if all are empty.
+    #[must_use]
+    #[inline]
+    pub fn has_flow_queues(&self) -> bool {
+        self.flows.is_some()
     }
 
     /// The link has finished its last packet and finds nothing to send.

@@ -15,6 +15,8 @@ pub struct Seconds(pub f64);
 
 impl Clock for Seconds {
     type Span = f64;
+    /// Buckets a second.
+    type Buckets = f64;
     const NS2: bool = true;
     const ZERO: Seconds = Seconds(0.0);
     const NEVER: Seconds = Seconds(f64::INFINITY);
@@ -62,8 +64,13 @@ impl Clock for Seconds {
     fn from_bits(bits: u64) -> Seconds {
         Seconds(f64::from_bits(bits))
     }
-    fn bucket(bits: u64, width: Duration) -> u64 {
-        (f64::from_bits(bits) / width.secs()) as u64
+    fn buckets(width: Duration) -> f64 {
+        1.0 / width.secs()
+    }
+    #[inline]
+    fn bucket(bits: u64, buckets: f64) -> u64 {
+        // By way of a signed number, which processors convert in one step.
+        (f64::from_bits(bits) * buckets) as i64 as u64
     }
     /// First in, first out; the count may wrap.
     fn tie(a: u32, b: u32) -> Ordering {

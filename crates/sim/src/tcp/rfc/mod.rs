@@ -10,6 +10,8 @@ mod ecn;
 mod recovery;
 mod scoreboard;
 
+use std::hint::black_box;
+
 use crate::clock::Clock;
 use crate::tcp::control::{Cause, Control};
 use crate::tcp::{Ack, Config, EcnBits, Host, Tally, TimerKind, rto::Rto};
@@ -20,6 +22,9 @@ use recovery::{DUP_THRESH, Recovery};
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Sender<C: Clock> {
+    /// The segment whose round-trip time is being measured, and when it was sent. First, as it has room for the tag of the enum that this
+    /// is a variant of.
+    timed: Option<(u32, C)>,
     cwnd: f64,
     ssthresh: f64,
     /// The receiver's window.
@@ -45,8 +50,6 @@ pub struct Sender<C: Clock> {
     jitter: f64,
     /// `rto` on the engine's clock.
     rto_span: C::Span,
-    /// The segment whose round-trip time is being measured, and when it was sent.
-    timed: Option<(u32, C)>,
     control: Control,
     recovery: Recovery,
     ecn: Option<Ecn>,
@@ -118,6 +121,12 @@ impl<C: Clock> Sender<C> {
             self.on_ecn_echo(next, ack.echo, f64::from(in_window), host);
         }
         self.send_window(false, host);
+    }
+
+    /// Reads from each cache line that every acknowledgement touches.
+    #[inline]
+    pub fn touch(&self) {
+        black_box((self.cwnd, self.jitter, matches!(self.recovery, Recovery::Reno)));
     }
 
     /// The retransmission timer expired. RFC 6298 §5.4–5.6: the earliest segment is retransmitted, and the timer set to
