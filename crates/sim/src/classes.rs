@@ -1,10 +1,13 @@
 //! The classes of a scheduled link in a run: their queues and scheduler, which are the core's, and each class's
 //! counters over time.
 
+use inprofile_core::packet::Packet;
 use inprofile_core::queue::Queue;
 use inprofile_core::queue::fifo::Counts;
 use inprofile_core::queue::scheduled::Scheduled;
+use inprofile_core::rng::Rng;
 use inprofile_core::units::Time;
+use inprofile_core::verdict::{Cause, Why};
 
 use crate::clock::Clock;
 use crate::network;
@@ -49,6 +52,19 @@ impl<C: Clock> Classes<C> {
             self.wakes_at = Some(at);
         }
         sooner
+    }
+
+    /// [`Scheduled::depart`], as a function of its own: beside a single queue's it would take that one's registers.
+    #[inline(never)]
+    pub fn depart<W: Why>(
+        &mut self,
+        now: Time,
+        as_packet: impl Fn(&Waiting<C>) -> Packet,
+        rng: &mut Rng,
+        why: &mut W,
+        dropped: impl FnMut(Waiting<C>, Cause),
+    ) -> Option<Waiting<C>> {
+        self.queue.depart(now, as_packet, rng, why, dropped)
     }
 
     /// Counts what waits up to `now`.

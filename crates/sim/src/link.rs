@@ -268,7 +268,7 @@ impl<C: Clock> Link<C> {
         let rng = shared.unwrap_or(&mut q.rng);
         let packet = |w: &Waiting<C>| Packet { ecn: w.ecn, ..packets.get(w.slot).packet };
         let next = match &mut q.classes {
-            Some(classes) => classes.queue.depart(now.time(), packet, rng, why, dropped),
+            Some(classes) => classes.depart(now.time(), packet, rng, why, dropped),
             None => q.fifo.depart(now.time(), packet, &mut q.aqm, rng, why, dropped),
         };
         self.busy = next.is_some();

@@ -95,7 +95,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     }
 
     /// Service by events: a link whose last packet was sent before the current event has been idle since then.
-    #[inline]
+    #[inline(never)]
     fn rest(&mut self, link: u32) {
         let (at, order) = self.links[link as usize].rests_at;
         if at < self.now || (at == self.now && C::tie(order, self.order) == Ordering::Less) {
@@ -179,7 +179,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     }
 
     /// Stepped service: departures that come before `until`, if they are no events.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn depart_before(&mut self, link: u32, until: Moment<C>) {
         if self.links[link as usize].on_demand.is_none() {
             return self.rest(link);

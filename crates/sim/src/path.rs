@@ -65,17 +65,25 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     pub(crate) fn pass_links(&mut self, slot: u32, mut position: u32, mut shape: Shape, mut at: C) {
         loop {
             let (hops, links) = (self.routes.hops(), self.links.as_mut_slice());
-            let (hop, bypassed) = loop {
+            let (hop, queue) = loop {
                 let hop = &hops[position as usize];
-                let Some(there) = links[hop.link as usize].bypass(at, shape) else { break (*hop, false) };
+                let link = &mut links[hop.link as usize];
+                let Some(there) = link.bypass(at, shape) else { break (*hop, Some(link.stepped)) };
                 at = there;
                 if hop.next != NextStep::CutThrough {
-                    break (*hop, true);
+                    break (*hop, None);
                 }
                 position += 1;
             };
-            if !bypassed {
-                let Some(there) = self.join_queue(slot, position, hop.link, at) else { return };
+            if let Some(stepped) = queue {
+                if at > self.end {
+                    // The run ends before that: the packet counts as in flight.
+                    return;
+                }
+                if stepped {
+                    return self.join_stepped(slot, position, hop.link, at);
+                }
+                let Some(there) = self.join_queue(slot, hop.link, at) else { return };
                 at = there;
                 if hop.next == NextStep::CutThrough {
                     position += 1;
@@ -87,24 +95,10 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
     }
 
-    /// A packet that cannot bypass the queue of a link arrives there at `at`. Returns when it will be at the far end,
-    /// if that is known now.
-    #[inline(always)]
-    fn join_queue(&mut self, slot: u32, position: u32, link: u32, at: C) -> Option<C> {
-        if at > self.end {
-            // The run ends before that: the packet counts as in flight.
-            return None;
-        }
-        if self.links[link as usize].stepped {
-            self.join_stepped(slot, position, link, at);
-            return None;
-        }
-        self.join_computed(slot, link, at)
-    }
-
-    /// Computed service: a packet arrives at the queue of a link.
+    /// Computed service: a packet that cannot bypass the queue of a link arrives there at `at`. Returns when it will be at the far
+    /// end, unless it is dropped.
     #[inline(never)]
-    fn join_computed(&mut self, slot: u32, link: u32, at: C) -> Option<C> {
+    fn join_queue(&mut self, slot: u32, link: u32, at: C) -> Option<C> {
         let l = &mut self.links[link as usize];
         match l.admit(at, slot, &mut self.packets.get_mut(slot).packet) {
             Ok(there) => Some(there),
@@ -209,12 +203,8 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         } else {
             l.start_next(now, &self.packets, self.shared.as_mut(), &mut Silent, sink)
         };
-        for (number, (slot, cause)) in dropped.into_iter().enumerate() {
-            if TRACE {
-                self.notes = figures.dropped[number];
-                self.record_verdict(now.time(), slot, Place::Queue(link), ("drop", Some(cause)));
-            }
-            self.drop_packet(slot, Place::Queue(link), cause, now);
+        if !dropped.is_empty() {
+            self.drop_at_head(link, now, &dropped, &figures);
         }
         self.drop_evicted(link, now);
         let Some((next, takes, there)) = next else { return self.plan_rest(link, now) };
@@ -232,6 +222,18 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             self.pass_links(next.slot, position, shape, there);
         }
         self.plan_departure(link, now.after(takes));
+    }
+
+    /// Counts what the discipline has dropped at the head of the queue, with the figures behind it.
+    #[inline(never)]
+    fn drop_at_head(&mut self, link: u32, now: C, dropped: &[(u32, Cause)], figures: &OfEach) {
+        for (number, &(slot, cause)) in dropped.iter().enumerate() {
+            if TRACE {
+                self.notes = figures.dropped[number];
+                self.record_verdict(now.time(), slot, Place::Queue(link), ("drop", Some(cause)));
+            }
+            self.drop_packet(slot, Place::Queue(link), cause, now);
+        }
     }
 
     /// A link has finished a transmission; or it has been waiting for a class that may send from now on. Or it is served on
