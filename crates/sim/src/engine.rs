@@ -245,7 +245,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
                     self.read_ahead();
                 }
             }
-            if !self.handle(&event) {
+            if !self.handle(event) {
                 break;
             }
         }
@@ -254,7 +254,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
 
     /// Handles an event. False: the run is over.
     #[inline]
-    pub(crate) fn handle(&mut self, event: &Event) -> bool {
+    pub(crate) fn handle(&mut self, event: Event) -> bool {
         let now = C::from_bits(event.at);
         debug_assert!(now >= self.world.now, "time ran back");
         self.world.now = now;
@@ -322,13 +322,15 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             }
             return;
         }
-        let (next, echo, ace) = (t.segment, t.flag, t.ace);
+        let next = t.segment;
         let f = &mut self.world.flows[flow as usize];
         f.acks_received += 1;
         // Most flows ask for neither, and nothing is copied for them.
         let (found, measured);
         let (mut sack, mut delays) = (&Sack::NONE, &[][..]);
+        let (mut echo, mut ace) = (false, 0);
         if !f.plain {
+            (echo, ace) = (t.flag, t.ace);
             if let Some(m) = &mut f.marker {
                 m.marker.observe(self.world.now.time(), &t.packet, Direction::Reverse);
             }

@@ -232,7 +232,8 @@ impl<C: Clock> Link<C> {
         shared: Option<&mut Rng>,
         why: &mut W,
     ) -> Admission {
-        self.settle_stepped(now);
+        let time = now.time();
+        self.settle_stepped(now, time);
         let item = Waiting::new(now, slot, packet);
         let q = self.queue.get_or_create();
         if C::NS2 {
@@ -240,8 +241,8 @@ impl<C: Clock> Link<C> {
         }
         let rng = shared.unwrap_or(&mut q.rng);
         match &mut q.classes {
-            Some(classes) => classes.queue.arrive(now.time(), packet, item, rng, why),
-            None => q.fifo.arrive(now.time(), packet, item, &mut q.aqm, rng, why),
+            Some(classes) => classes.queue.arrive(time, packet, item, rng, why),
+            None => q.fifo.arrive(time, packet, item, &mut q.aqm, rng, why),
         }
     }
 
@@ -260,7 +261,8 @@ impl<C: Clock> Link<C> {
         why: &mut W,
         dropped: impl FnMut(Waiting<C>, Cause),
     ) -> Option<(Waiting<C>, C::Span, C)> {
-        self.settle_stepped(now);
+        let time = now.time();
+        self.settle_stepped(now, time);
         let q = self.queue.get_or_create();
         if C::NS2 {
             q.aqm.tell_moment(Moment { secs: now.secs(), idle: 0.0 });
@@ -268,17 +270,17 @@ impl<C: Clock> Link<C> {
         let rng = shared.unwrap_or(&mut q.rng);
         let packet = |w: &Waiting<C>| Packet { ecn: w.ecn, ..packets.get(w.slot).packet };
         let next = match &mut q.classes {
-            Some(classes) => classes.depart(now.time(), packet, rng, why, dropped),
-            None => q.fifo.depart(now.time(), packet, &mut q.aqm, rng, why, dropped),
+            Some(classes) => classes.depart(time, packet, rng, why, dropped),
+            None => q.fifo.depart(time, packet, &mut q.aqm, rng, why, dropped),
         };
         self.busy = next.is_some();
         let Some(next) = next else {
             self.free_at = now;
-            q.fifo.went_idle(now.time());
+            q.fifo.went_idle(time);
             return None;
         };
         if let Some(waits) = &mut q.waits {
-            waits.record(next.at.time(), now.time(), next.flow(), next.colour());
+            waits.record(next.at.time(), time, next.flow(), next.colour());
         }
         let takes = self.serialise(now, next.size);
         let until = now.after(takes);
@@ -286,10 +288,10 @@ impl<C: Clock> Link<C> {
         q.sends_until = until;
         if self.reported {
             // The times as mechanisms see them: whole picoseconds do not add up to more than has passed.
-            let time = until.time().since(now.time()).0;
-            self.sending += time;
+            let takes = until.time().since(time).0;
+            self.sending += takes;
             if let Some(classes) = &mut q.classes {
-                classes.sends(time);
+                classes.sends(takes);
             }
         }
         let there = now.after(C::add(takes, self.delay));
@@ -303,10 +305,11 @@ impl<C: Clock> Link<C> {
         if q.classes.is_some() || q.fifo.has_flow_queues() {
             return false;
         }
-        self.settle_stepped(at);
+        let time = at.time();
+        self.settle_stepped(at, time);
         self.busy = false;
         self.free_at = at;
-        self.queue.get_or_create().fifo.went_idle(at.time());
+        self.queue.get_or_create().fifo.went_idle(time);
         true
     }
 
@@ -388,7 +391,7 @@ impl<C: Clock> Link<C> {
     /// transmission has started.
     pub fn settle(&mut self, now: C) {
         if self.stepped {
-            return self.settle_stepped(now);
+            return self.settle_stepped(now, now.time());
         }
         while self.next_boundary <= now {
             self.cross_boundary();
@@ -396,17 +399,17 @@ impl<C: Clock> Link<C> {
         self.release(now);
     }
 
-    /// The same with stepped service.
+    /// The same with stepped service; `time` is `now` as mechanisms see it.
     #[inline(always)]
-    fn settle_stepped(&mut self, now: C) {
+    fn settle_stepped(&mut self, now: C, time: Time) {
         while self.next_boundary <= now {
             self.cross_boundary();
         }
         let q = self.queue.get_or_create();
         match &mut q.classes {
             _ if !self.reported => {}
-            Some(classes) => classes.count_to(now.time()),
-            None => q.count_to(now.time()),
+            Some(classes) => classes.count_to(time),
+            None => q.count_to(time),
         }
     }
 

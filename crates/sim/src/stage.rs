@@ -64,7 +64,7 @@ impl Stage {
             while let Some(event) = run.world.calendar.peek().filter(|e| e.at <= now.0) {
                 run.world.calendar.pop();
                 run.events += 1;
-                if !run.handle(&event) || stop.load(Ordering::Relaxed) {
+                if !run.handle(event) || stop.load(Ordering::Relaxed) {
                     return false;
                 }
                 run.world.egress.drain(..).for_each(&mut out);
