@@ -1,0 +1,135 @@
+//! Stepped service: every departure is an event, or happens when somebody looks ([`on_demand`](crate::on_demand)).
+
+use inprofile_core::ns2::Moment;
+use inprofile_core::packet::Packet;
+use inprofile_core::queue::fifo::Item;
+use inprofile_core::rng::Rng;
+use inprofile_core::units::Time;
+use inprofile_core::verdict::{Admission, Cause, Why};
+
+use super::Link;
+use crate::clock::Clock;
+use crate::packet::Slab;
+use crate::waiting::Waiting;
+
+impl<C: Clock> Link<C> {
+    /// Stepped service: a packet arrives; the queue admits or drops it.
+    pub fn arrive<W: Why>(
+        &mut self,
+        now: C,
+        slot: u32,
+        packet: &Packet,
+        shared: Option<&mut Rng>,
+        why: &mut W,
+    ) -> Admission {
+        let time = now.time();
+        self.settle_stepped(now, time);
+        let item = Waiting::new(now, slot, packet);
+        let q = self.queue.get_or_create();
+        if C::NS2 {
+            q.aqm.tell_moment(Moment { secs: now.secs(), idle: C::secs_of(now.since(self.free_at)) });
+        }
+        let rng = shared.unwrap_or(&mut q.rng);
+        match &mut q.classes {
+            Some(classes) => classes.queue.arrive(time, packet, item, rng, why),
+            None => q.fifo.arrive(time, packet, item, &mut q.aqm, rng, why),
+        }
+    }
+
+    /// Stepped service: whether a packet is being sent.
+    pub fn is_busy(&self) -> bool {
+        self.busy
+    }
+
+    /// Stepped service: the next packet, the time it takes, and when it will be at the far end.
+    /// `None`: nothing to send.
+    pub fn start_next<W: Why>(
+        &mut self,
+        now: C,
+        packets: &Slab,
+        shared: Option<&mut Rng>,
+        why: &mut W,
+        dropped: impl FnMut(Waiting<C>, Cause),
+    ) -> Option<(Waiting<C>, C::Span, C)> {
+        let time = now.time();
+        self.settle_stepped(now, time);
+        let q = self.queue.get_or_create();
+        if C::NS2 {
+            q.aqm.tell_moment(Moment { secs: now.secs(), idle: 0.0 });
+        }
+        let rng = shared.unwrap_or(&mut q.rng);
+        let packet = |w: &Waiting<C>| Packet { ecn: w.ecn, ..packets.get(w.slot).packet };
+        let next = match &mut q.classes {
+            Some(classes) => classes.depart(time, packet, rng, why, dropped),
+            None => q.fifo.depart(time, packet, &mut q.aqm, rng, why, dropped),
+        };
+        self.busy = next.is_some();
+        let Some(next) = next else {
+            self.free_at = now;
+            q.fifo.went_idle(time);
+            return None;
+        };
+        if let Some(waits) = &mut q.waits {
+            waits.record(next.at.time(), time, next.flow(), next.colour());
+        }
+        let takes = self.serialise(now, next.size);
+        let until = now.after(takes);
+        let q = self.queue.get_or_create();
+        q.sends_until = until;
+        if self.reported {
+            // The times as mechanisms see them: whole picoseconds do not add up to more than has passed.
+            let takes = until.time().since(time).0;
+            self.sending += takes;
+            if let Some(classes) = &mut q.classes {
+                classes.sends(takes);
+            }
+        }
+        let there = now.after(C::add(takes, self.delay));
+        Some((next, takes, there))
+    }
+
+    /// Stepped service: the last packet was sent at `at`, and none waits. False: [`Link::start_next`] has to be asked, as a scheduler or a
+    /// discipline with several queues has a say.
+    pub fn rest(&mut self, at: C) -> bool {
+        let q = self.queue.get_or_create();
+        if q.classes.is_some() || q.fifo.has_flow_queues() {
+            return false;
+        }
+        let time = at.time();
+        self.settle_stepped(at, time);
+        self.busy = false;
+        self.free_at = at;
+        self.queue.get_or_create().fifo.went_idle(time);
+        true
+    }
+
+    /// Stepped service of classes: whether a packet is still being sent, so that a departure scheduled for `now` is void.
+    pub fn is_sending(&self, now: C) -> bool {
+        self.busy && self.queue.get().is_some_and(|q| q.classes.is_some() && q.sends_until > now)
+    }
+
+    /// Stepped service of classes, none of which may send now: when one may, if a packet waits.
+    pub fn ready_after(&self, now: C) -> Option<C> {
+        let ready = self.queue.get()?.classes.as_ref()?.queue.next_ready()?;
+        Some(C::at(ready)).filter(|at| *at > now)
+    }
+
+    /// Whether an event at `at` has to be scheduled, so that a class is served that may send then: unless there is one as soon.
+    pub fn wake(&mut self, now: C, at: C) -> bool {
+        self.queue.get_mut().and_then(|q| q.classes.as_mut()).is_some_and(|classes| classes.wake(now, at))
+    }
+
+    /// The same with stepped service; `time` is `now` as mechanisms see it.
+    #[inline(always)]
+    pub(super) fn settle_stepped(&mut self, now: C, time: Time) {
+        while self.next_boundary <= now {
+            self.cross_boundary();
+        }
+        let q = self.queue.get_or_create();
+        match &mut q.classes {
+            _ if !self.reported => {}
+            Some(classes) => classes.count_to(time),
+            None => q.count_to(time),
+        }
+    }
+}
