@@ -24,7 +24,10 @@ use crate::params::{Context, Fault, Warning};
 use crate::queue::Queue;
 use crate::rng::Rng;
 use crate::units::{Backlog, Duration, Time};
-use crate::verdict::{Admission, Departure, Why};
+use crate::verdict::{Admission, Cause, Departure, Why};
+
+/// Dropped on arrival by a controller's probability.
+pub(crate) const EARLY: Cause = Cause::named("early");
 
 /// What every discipline does. Only [`arrive`](Aqm::arrive) must be written.
 ///
@@ -95,6 +98,27 @@ pub trait Aqm: Mechanism {
     fn joins_below(&self, limit: Backlog) -> Option<u64> {
         let _ = limit;
         None
+    }
+}
+
+/// The verdict on an arrival that is dropped or marked with a probability, `p`. A full queue comes first, and only what finds room is
+/// drawn for, by `chooses`; where `marks` and the packet's transport allow it, a mark stands in for the drop.
+pub(crate) fn by_chance<Q: Queue + ?Sized, W: Why + ?Sized>(
+    packet: &Packet,
+    queue: &Q,
+    (p, marks): (f64, bool),
+    why: &mut W,
+    chooses: impl FnOnce(&mut W) -> bool,
+) -> Admission {
+    why.note("drop_prob", p);
+    if !queue.fits(packet.size) {
+        Admission::Drop(Cause::OVERFLOW)
+    } else if !chooses(why) {
+        Admission::Admit
+    } else if marks && packet.ecn.can_mark() {
+        Admission::Mark
+    } else {
+        Admission::Drop(EARLY)
     }
 }
 

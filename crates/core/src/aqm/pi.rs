@@ -6,7 +6,7 @@
 //! paper: a queue counted in bytes, chances by a packet's size, and marks where the paper speaks of drops or marks alike.
 //! Non-goal: a target in time ([`pie`](crate::aqm::pie), [`pi2`](crate::aqm::l4s)).
 
-use crate::aqm::Aqm;
+use crate::aqm::{Aqm, by_chance};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
@@ -14,10 +14,7 @@ use crate::queue::Queue;
 use crate::rng::Rng;
 use crate::signal::Outbox;
 use crate::units::{Backlog, Bytes, Duration, Time};
-use crate::verdict::{Admission, Cause, Departure, Why};
-
-/// Dropped on arrival by the controller's probability.
-pub const EARLY: Cause = Cause::named("early");
+use crate::verdict::{Admission, Departure, Why};
 
 crate::params! {
     /// What an operator sets.
@@ -195,16 +192,11 @@ impl Aqm for Pi {
         why: &mut W,
     ) -> Admission {
         let p = self.law.chance(packet.size);
-        why.note("drop_prob", p);
-        if !queue.fits(packet.size) {
-            return Admission::Drop(Cause::OVERFLOW);
+        let verdict = by_chance(packet, queue, (p, self.law.ecn), why, |why| rng.chance("u", p, why));
+        if !matches!(verdict, Admission::Drop(_)) {
+            self.waiting = self.law.length(queue) + self.law.counted(packet.size);
         }
-        let chosen = rng.chance("u", p, why);
-        if chosen && !(self.law.ecn && packet.ecn.can_mark()) {
-            return Admission::Drop(EARLY);
-        }
-        self.waiting = self.law.length(queue) + self.law.counted(packet.size);
-        if chosen { Admission::Mark } else { Admission::Admit }
+        verdict
     }
 
     fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(

@@ -7,7 +7,7 @@
 //! but not in the paper: a smoothed input (`in_weight`), a queue counted in bytes.
 //! Non-goal: sources that estimate the sum of prices from their marks.
 
-use crate::aqm::Aqm;
+use crate::aqm::{Aqm, by_chance};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
@@ -15,10 +15,7 @@ use crate::queue::Queue;
 use crate::rng::Rng;
 use crate::signal::Outbox;
 use crate::units::{Backlog, Bytes, Duration, Time};
-use crate::verdict::{Admission, Cause, Departure, Why};
-
-/// Dropped on arrival by the price's probability.
-pub const EARLY: Cause = Cause::named("early");
+use crate::verdict::{Admission, Departure, Why};
 
 crate::choice! {
     /// What stands for the difference of input and capacity.
@@ -239,16 +236,12 @@ impl Aqm for Rem {
         why: &mut W,
     ) -> Admission {
         self.law.count(packet.size);
-        why.note("drop_prob", self.law.p);
-        if !queue.fits(packet.size) {
-            return Admission::Drop(Cause::OVERFLOW);
+        let p = self.law.p;
+        let verdict = by_chance(packet, queue, (p, self.ecn), why, |why| rng.chance("u", p, why));
+        if !matches!(verdict, Admission::Drop(_)) {
+            self.waiting = self.law.length(queue) + self.law.counted(packet.size);
         }
-        let chosen = rng.chance("u", self.law.p, why);
-        if chosen && !(self.ecn && packet.ecn.can_mark()) {
-            return Admission::Drop(EARLY);
-        }
-        self.waiting = self.law.length(queue) + self.law.counted(packet.size);
-        if chosen { Admission::Mark } else { Admission::Admit }
+        verdict
     }
 
     fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(

@@ -7,8 +7,8 @@
 //!
 //! Source: ns-2.35, queue/pi.cc, by its behaviour. Its counts since the last drop, which nothing reads, are left out.
 
-use crate::aqm::Aqm;
-use crate::aqm::pi::{EARLY, Law, Params};
+use crate::aqm::pi::{Law, Params};
+use crate::aqm::{Aqm, by_chance};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
 use crate::params::Context;
@@ -16,7 +16,7 @@ use crate::queue::Queue;
 use crate::rng::Rng;
 use crate::signal::Outbox;
 use crate::units::{Backlog, Duration, Time};
-use crate::verdict::{Admission, Cause, Departure, Why};
+use crate::verdict::{Admission, Departure, Why};
 
 /// The discipline.
 #[derive(Clone, Debug)]
@@ -82,18 +82,15 @@ impl Aqm for Pi {
         why: &mut W,
     ) -> Admission {
         let p = self.law.chance(packet.size);
-        why.note("drop_prob", p);
-        if !queue.fits(packet.size) {
-            return Admission::Drop(Cause::OVERFLOW);
+        let verdict = by_chance(packet, queue, (p, self.law.ecn), why, |why| {
+            let u = rng.uniform();
+            why.note("u", u);
+            u <= p
+        });
+        if !matches!(verdict, Admission::Drop(_)) {
+            self.waiting = self.law.length(queue) + self.law.counted(packet.size);
         }
-        let u = rng.uniform();
-        why.note("u", u);
-        let chosen = u <= p;
-        if chosen && !(self.law.ecn && packet.ecn.can_mark()) {
-            return Admission::Drop(EARLY);
-        }
-        self.waiting = self.law.length(queue) + self.law.counted(packet.size);
-        if chosen { Admission::Mark } else { Admission::Admit }
+        verdict
     }
 
     fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(

@@ -62,15 +62,12 @@ impl Told {
     }
 }
 
-/// Ages all averages and samples those that the arrival is a sample of.
-fn sample<const N: usize>(vars: &mut Vars<N>, c: &Config<N>, a: &Arrival<N>, idle: Option<f64>) {
-    for i in 0..N {
-        if let Some(secs) = idle {
-            vars.avg[i] = aged(vars.avg[i], &c.weight, secs);
-        }
-        if c.weights[a.colour][i] > 0.0 {
-            vars.avg[i] = sampled(vars.avg[i], &c.weight, a.lengths[i]);
-        }
+/// Ages all averages by the time for which the link has been idle. Out of line, as most arrivals find it busy.
+#[cold]
+#[inline(never)]
+fn age<const N: usize>(vars: &mut Vars<N>, c: &Config<N>, a: &Arrival<N>, told: &mut Told) {
+    if let (_, Some(secs)) = told.take(a) {
+        vars.avg.iter_mut().for_each(|avg| *avg = aged(*avg, &c.weight, secs));
     }
 }
 
@@ -114,8 +111,14 @@ impl<const RIO: bool> Reading for Ns2Reading<RIO> {
 
     #[inline]
     fn sample<const N: usize>(&mut self, vars: &mut Vars<N>, c: &Config<N>, a: &Arrival<N>) {
-        let (_, idle) = self.told.take(a);
-        sample(vars, c, a, idle);
+        if a.idle.is_some() {
+            age(vars, c, a, &mut self.told);
+        }
+        self.told = Told::default();
+        // Those that the arrival is a sample of.
+        for i in (0..N).filter(|i| c.weights[a.colour][*i] > 0.0) {
+            vars.avg[i] = sampled(vars.avg[i], &c.weight, a.lengths[i]);
+        }
     }
 
     #[inline]

@@ -8,8 +8,8 @@
 //!
 //! Source: ns-2.35, queue/rem.cc, by its behaviour. There a departure with marks also draws where nothing waits; not here.
 
-use crate::aqm::Aqm;
-use crate::aqm::rem::{EARLY, Law, Mismatch, Params};
+use crate::aqm::rem::{Law, Mismatch, Params};
+use crate::aqm::{Aqm, EARLY};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::ns2::pi::bytes;
 use crate::packet::Packet;

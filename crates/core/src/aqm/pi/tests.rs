@@ -3,8 +3,10 @@
 use proptest::prelude::{prop, prop_assert, proptest};
 
 use super::*;
+use crate::aqm::EARLY;
 use crate::packet::Ecn;
 use crate::queue::fake::Fake;
+use crate::verdict::Cause;
 use crate::verdict::Silent;
 
 const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };

@@ -3,9 +3,11 @@
 use proptest::prelude::{prop, prop_assert, proptest};
 
 use super::*;
+use crate::aqm::EARLY;
 use crate::packet::Ecn;
 use crate::queue::fake::Fake;
 use crate::units::Rate;
+use crate::verdict::Cause;
 use crate::verdict::Silent;
 
 /// 1,000 packets of 1,000 B a second: 10 in 10 ms.

@@ -1,12 +1,14 @@
 //! What ns-2's PI does otherwise; the life of a queue in ns-2 itself is in `tests/ns2_queues.rs`, whole runs in `make validate`.
 
 use super::*;
+use crate::aqm::EARLY;
 use crate::packet::Ecn;
 use crate::params::Build;
 use crate::queue::fake::Fake;
 use crate::queue::fifo::{Fifo, Stamped};
 use crate::registry::AnyAqm;
 use crate::units::Bytes;
+use crate::verdict::Cause;
 use crate::verdict::Silent;
 
 const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
