@@ -181,8 +181,15 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         });
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn log(&mut self, code: Code, link: u32, slot: u32, at: C) {
+        if self.log.is_some() {
+            self.write_log(code, link, slot, at);
+        }
+    }
+
+    #[inline(never)]
+    fn write_log(&mut self, code: Code, link: u32, slot: u32, at: C) {
         if let Some(log) = &mut self.log {
             let (from, to) = self.ends[link as usize];
             let (packet, number) = (*self.packets.get(slot), self.packets.number_of(slot));
