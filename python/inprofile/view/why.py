@@ -66,7 +66,8 @@ def explain(effective: Table, flow: str, steps: Sequence[Step]) -> list[Explaine
     colour = None
     found = []
     for step in steps:
-        if step.verdict in _COLOURS and _place(effective, step.point, group) is None:
+        marked = step.verdict in _COLOURS or step.cause == "policed"
+        if marked and _place(effective, step.point, group) is None:
             colour = step.verdict
             found.append(_marked(effective, group, flow, step))
         else:
@@ -112,14 +113,16 @@ def _marked(effective: Table, group: Table, flow: str, step: Step) -> Explained:
         ]
         marker = edges[0].get("marker", {}) if edges else {}
     kind = str(marker.get("kind", "marker"))
-    what = f"{kind}: {_figures(step.why)}: {step.verdict.upper()}."
+    policed = step.cause == "policed"
+    done = "dropped" if policed else step.verdict.upper()
+    what = f"{kind}: {_figures(step.why)}: {done}."
     size = _bytes(effective.get("packet")) if own and group.get("traffic", {}).get("kind") == "bulk" else None
     tokens = step.why.get("tokens")
     if kind != "token_bucket" or tokens is None or size is None:
         return Explained(step, what, ())
     needs = "more than" if marker.get("conforms") == "more_than" else "at least"
-    held, colour = number(tokens, 5), step.verdict.upper()
-    what = f"The bucket held {held} B; IN takes {needs} the packet's {size} B: {colour}."
+    let, held = "to pass" if marker.get("action") == "drop" else "IN", number(tokens, 5)
+    what = f"The bucket held {held} B; {let} takes {needs} the packet's {size} B: {done}."
     if step.verdict == "in" or tokens >= size:
         return Explained(step, what, ())
     otherwise = []
@@ -129,8 +132,8 @@ def _marked(effective: Table, group: Table, flow: str, step: Step) -> Explained:
     if rate:
         wait = (size - tokens) * 8 / rate
         otherwise.append(
-            f"It would have been IN {number(1e3 * wait, 3)} ms later, with no other packet in between:"
-            f" tokens arrive at {number(rate / 1e3)} kbit/s."
+            f"It would have {'passed' if policed else 'been IN'} {number(1e3 * wait, 3)} ms later,"
+            f" with no other packet in between: tokens arrive at {number(rate / 1e3)} kbit/s."
         )
     return Explained(step, what, tuple(otherwise))
 
@@ -165,6 +168,10 @@ def _queued(queue: Table, step: Step, colour: str | None) -> Explained:
         return _overflow(queue, step)
     dropped = step.verdict == "drop"
     done = "dropped" if dropped else "marked CE" if step.verdict == "mark" else "admitted"
+    if aqm == "pie" and "drop_prob" in why and ("u" in why or "accu_prob" in why):
+        return _pie(queue, step, done)
+    if aqm == "codel" and "sojourn" in why:
+        return _codel(queue, step, done)
     if aqm in ("red", "rio", "wred") and "avg" in why and "p_a" in why:
         return _by_chance(queue, step, colour, done)
     if step.cause == "forced" and "avg" in why:
@@ -182,6 +189,39 @@ def _queued(queue: Table, step: Step, colour: str | None) -> Explained:
         noun = "packet" if waited == 1 else "packets"
         return Explained(step, f"{number(waited)} {noun} waited{room}: {done}.", ())
     return Explained(step, f"{by}{_figures(why)}: {done}{cause}.", ())
+
+
+def _pie(queue: Table, step: Step, done: str) -> Explained:
+    """PIE's test: u < drop_prob, within the bounds of accu_prob (RFC 8033 §4.1, §5.4)."""
+    why = step.why
+    p, delay = why["drop_prob"], 1e3 * why["qdelay"]
+    least, most = 0.85, 8.5
+    what = f"PIE's drop probability was {number(p)}, at a queue delay of {number(delay, 4)} ms"
+    if "u" in why:
+        u = why["u"]
+        below = "below" if u < p else "not below"
+        otherwise = [] if done == "admitted" else [f"A random number of {number(p)} or more."]
+        return Explained(
+            step, f"{what}. The random number u = {number(u)} is {below} that: {done}.", tuple(otherwise)
+        )
+    so_far = f"; with this packet, the probabilities since the last drop come to {number(why['accu_prob'])}"
+    if done == "admitted":
+        why_not = f", less than {least}" if why["accu_prob"] < least else ""
+        return Explained(step, f"{what}{so_far}{why_not}: {done}.", ())
+    return Explained(step, f"{what}{so_far}, and from {most} on every packet is hit: {done}.", ())
+
+
+def _codel(queue: Table, step: Step, done: str) -> Explained:
+    """CoDel's: above the target for an interval (RFC 8289 §4, §5.6)."""
+    why, target = step.why, queue.get("target")
+    waited, behind = number(1e3 * why["sojourn"], 4), number(why.get("backlog", math.nan))
+    what = (
+        f"It had waited {waited} ms, the target is {target}, and {behind} B waited behind it;"
+        f" the count is {number(why.get('count', math.nan))}: {done}."
+    )
+    # Below the target nothing is dropped, whatever came before.
+    otherwise = () if done == "admitted" else (f"A wait of less than {target}.",)
+    return Explained(step, what, otherwise)
 
 
 def _overflow(queue: Table, step: Step) -> Explained:
@@ -223,7 +263,8 @@ def _by_chance(queue: Table, step: Step, colour: str | None, done: str) -> Expla
         low, high, max_p = curve
         if not low < avg < high or abs(max_p * (avg - low) / (high - low) - p_b) > _NEAR * max(p_b, _NEAR):
             continue
-        name = f"{colour.upper()}'s " if colour and aqm_has_colours(queue) else ""
+        whose = _curve_of(queue, colour)
+        name = f"{whose.upper()}'s " if whose else ""
         otherwise.append(
             f"{name}max_p of {number(most / p_b * max_p, 3)} or less, instead of {number(max_p)}."
         )
@@ -263,9 +304,9 @@ def _other_colour(queue: Table, colour: str | None, why: Table, unit: str) -> li
     return []
 
 
-def aqm_has_colours(queue: Table) -> bool:
-    """Whether colours have curves of their own."""
-    return isinstance(queue.get("in") or queue.get("green"), dict)
+def _curve_of(queue: Table, colour: str | None) -> str | None:
+    """The colour whose curve holds for this one; None where there is one for all."""
+    return next((c for c in _COLOURS.get(colour or "", ()) if isinstance(queue.get(c), dict)), None)
 
 
 def _average(why: Mapping[str, float], colour: str | None) -> float:
@@ -274,7 +315,8 @@ def _average(why: Mapping[str, float], colour: str | None) -> float:
 
 def _curve(queue: Table, colour: str | None, unit: str) -> tuple[float, float, float] | None:
     """min_th, max_th and max_p of a colour; of the whole queue where colours have none of their own."""
-    own = next((queue[c] for c in _COLOURS.get(colour or "", ()) if isinstance(queue.get(c), dict)), queue)
+    whose = _curve_of(queue, colour)
+    own = queue if whose is None else queue[whose]
     low, high, max_p = _amount(own.get("min_th"), unit), _amount(own.get("max_th"), unit), own.get("max_p")
     if low is None or high is None or not isinstance(max_p, (int, float)) or not low < high or max_p <= 0:
         return None
