@@ -62,6 +62,8 @@ test-page: build $(VENV)/.page ## Try the page of inprofile view in Chromium, at
 		test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; }
 	$(call needs,ip,iproute2 is missing; a router that runs needs it: apt-get install iproute2)
 	@cargo build --quiet --locked -p inprofile-daemon
+	$(say) "Page: what needs no browser"
+	@cd web && npm run --silent test
 	$(say) "Page: in Chromium; pictures in target/page"
 	@$(BIN)/pytest --quiet --capture=no web/test
 

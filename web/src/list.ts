@@ -3,7 +3,7 @@
 import { get, isFile, leftOut } from "./api";
 import { h, put } from "./dom";
 import type { Place } from "./parts";
-import { address, keep } from "./state";
+import { address, keep, keepSoon } from "./state";
 import { Table, type Column } from "./table";
 
 export interface Entry {
@@ -83,7 +83,7 @@ export async function list({ root, query }: Place): Promise<void> {
   const search = h("input", { type: "search", placeholder: "rio sweep …", value: query["find"] ?? "" });
   search.addEventListener("input", () => {
     table.filter(search.value);
-    keep({ find: search.value });
+    keepSoon({ find: search.value });
   });
   if (search.value) table.filter(search.value);
   const broken = entries.filter((e) => e.kind === "broken").length;

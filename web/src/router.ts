@@ -5,7 +5,7 @@ import { h, put, tell } from "./dom";
 import { number, quantity } from "./format";
 import { notInFile, problem, type Place } from "./parts";
 import { routerPanels } from "./routerpanels";
-import { address, keep } from "./state";
+import { address, keep, keepSoon } from "./state";
 import { Table, type Column } from "./table";
 import { TimePlots } from "./timeplots";
 
@@ -100,7 +100,7 @@ export async function router({ root, query, signal }: Place): Promise<void> {
   const search = h("input", { type: "search", placeholder: "name, group, upstream", value: query["find"] ?? "" });
   search.addEventListener("input", () => {
     customers.filter(search.value);
-    keep({ find: search.value });
+    keepSoon({ find: search.value });
   });
   if (search.value) customers.filter(search.value);
   const pause = h("button", { type: "button", class: "small", "aria-pressed": "false" }, "Pause");

@@ -6,7 +6,7 @@ import { estimated, quantity } from "./format";
 import { packets } from "./packets";
 import { panels, usual, type Line, type Panel } from "./panels";
 import { choice, heading, problem, tabs, type Effective, type Estimate, type Place, type Provenance } from "./parts";
-import { address, keep } from "./state";
+import { address, keep, keepSoon } from "./state";
 import { Table, type Column } from "./table";
 import { TimePlots } from "./timeplots";
 import { whatIf } from "./whatif";
@@ -170,7 +170,7 @@ export function showSeries(
   const chosen = new Set((query["panels"]?.split("|") ?? usual(all)).filter((id) => all.some((p) => p.id === id)));
   let words = (query["flows"] ?? "").toLowerCase().split(/\s+/).filter(Boolean);
   const plots = new TimePlots(
-    { origin: options.origin, names: () => options.names, zoomed: (from, to) => keep({ from: from?.toPrecision(8), to: to?.toPrecision(8) }) },
+    { origin: options.origin, names: () => options.names, zoomed: (from, to) => keepSoon({ from: from?.toPrecision(8), to: to?.toPrecision(8) }) },
     signal,
   );
   const draw = (): void => {
@@ -191,7 +191,7 @@ export function showSeries(
   const filter = h("input", { type: "search", placeholder: "assured.0 assured.3", value: query["flows"] ?? "" });
   filter.addEventListener("input", () => {
     words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-    keep({ flows: filter.value });
+    keepSoon({ flows: filter.value });
     draw();
   });
   const reset = h("button", { type: "button", class: "small", click: () => plots.zoom(null, null, false) }, "All of the time");

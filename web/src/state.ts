@@ -25,7 +25,34 @@ export function current(): State {
 }
 
 /** Change some of the present state without a new view: the address follows what is done. */
-export function keep(changes: Record<string, string | number | null | undefined>): void {
+export function keep(changes: Changes): void {
+  flush();
   const { view, query } = current();
   history.replaceState(null, "", address(view, { ...query, ...changes }));
+}
+
+type Changes = Record<string, string | number | null | undefined>;
+
+/** How long a hand that moves may rest: to change the address takes longer than to draw, and browsers refuse a hundred changes in a row. */
+const REST = 150;
+let waiting: { hash: string; changes: Changes; timer: number } | null = null;
+
+/** The same once the hand rests, for what is dragged or typed. */
+export function keepSoon(changes: Changes): void {
+  if (waiting && waiting.hash !== location.hash) drop();
+  const merged = { ...waiting?.changes, ...changes };
+  drop();
+  waiting = { hash: location.hash, changes: merged, timer: setTimeout(flush, REST) };
+}
+
+function drop(): void {
+  if (waiting) clearTimeout(waiting.timer);
+  waiting = null;
+}
+
+/** What waits is kept, unless another view is shown by now. */
+function flush(): void {
+  const was = waiting;
+  drop();
+  if (was && was.hash === location.hash) keep(was.changes);
 }

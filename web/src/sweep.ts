@@ -8,7 +8,7 @@ import { choice, heading, tabs, type Place } from "./parts";
 import { packets } from "./packets";
 import { runOfSweep } from "./sweeprun";
 import { escapeXml, linesSvg, pictureMenu, type LinePicture, type SavedLine } from "./save";
-import { address, keep } from "./state";
+import { address, keepSoon } from "./state";
 import { Table, type Column } from "./table";
 import { colour, dash, look, onTheme } from "./theme";
 
@@ -112,7 +112,7 @@ function runs({ root, query }: Place, { head, arrays }: Packed<Sweep>): void {
   const filter = h("input", { type: "search", placeholder: `${head.axes[0]?.short ?? "seed"}=${head.axes[0]?.texts[0] ?? 1}`, value: query["find"] ?? "" });
   filter.addEventListener("input", () => {
     table.filter(filter.value);
-    keep({ find: filter.value });
+    keepSoon({ find: filter.value });
   });
   if (filter.value) table.filter(filter.value);
   put(root, h("div", { class: "bar" }, h("label", { class: "field" }, h("span", {}, "Filter"), filter), count), table.root, isFile ? null : h("p", { class: "muted" }, "A run's link makes it again, with the same seed, to look at its samples and packets."));

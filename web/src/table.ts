@@ -11,8 +11,10 @@ export interface Column<T> {
   numeric?: boolean;
 }
 
-/** As many rows are drawn at once; a button draws more. */
+/** As many rows are drawn; a button draws more. */
 const PAGE = 250;
+/** As many of them come first, more than a screen has; the others in the next idle moment. */
+const FIRST = 50;
 
 /** The table, with `filter` to show only the rows that have all words of a text. */
 export class Table<T> {
@@ -22,6 +24,7 @@ export class Table<T> {
   private sorted: { column: number; down: boolean } | null = null;
   private words: string[] = [];
   private room = PAGE;
+  private later: (() => void) | null = null;
   private readonly heads: HTMLElement[] = [];
   private texts: string[];
 
@@ -87,16 +90,14 @@ export class Table<T> {
       const sign = down ? -1 : 1;
       shown.sort((a, b) => sign * compare(of(a.row), of(b.row)));
     }
-    const made = document.createDocumentFragment();
-    for (const { row } of shown.slice(0, this.room)) {
-      const line = h("tr", { class: this.options.rowClass?.(row) || null });
-      this.columns.forEach((column, i) => {
-        const content = column.show ? column.show(row) : (column.value(row) ?? "–");
-        put(line, i === 0 ? h("th", { scope: "row" }, content) : h("td", { class: column.numeric ? "n" : null }, content));
-      });
-      made.append(line);
+    // A table that is drawn anew keeps its height.
+    const first = this.body.childElementCount ? this.room : FIRST;
+    this.later?.();
+    this.body.replaceChildren(this.made(shown.slice(0, first)));
+    if (first < Math.min(this.room, shown.length)) {
+      const rest = setTimeout(() => this.body.append(this.made(shown.slice(first, this.room))), 30);
+      this.later = () => clearTimeout(rest);
     }
-    this.body.replaceChildren(made);
     this.more.hidden = shown.length <= this.room;
     this.more.replaceChildren(
       `${this.room.toLocaleString("en")} of ${shown.length.toLocaleString("en")} rows. `,
@@ -114,6 +115,20 @@ export class Table<T> {
       ),
     );
     this.options.changed?.(shown.length);
+  }
+
+  /** Rows as elements. */
+  private made(shown: readonly { row: T }[]): DocumentFragment {
+    const made = document.createDocumentFragment();
+    for (const { row } of shown) {
+      const line = h("tr", { class: this.options.rowClass?.(row) || null });
+      this.columns.forEach((column, i) => {
+        const content = column.show ? column.show(row) : (column.value(row) ?? "–");
+        put(line, i === 0 ? h("th", { scope: "row" }, content) : h("td", { class: column.numeric ? "n" : null }, content));
+      });
+      made.append(line);
+    }
+    return made;
   }
 }
 

@@ -1,6 +1,7 @@
 // Panels over time with one cursor and one stretch of time, drawn by uPlot.
 
 import uPlot from "uplot";
+import { decimated, firstFrom } from "./decimate";
 import { fresh, h, put, tell } from "./dom";
 import { number, quantity, scale } from "./format";
 import { pictureMenu, type Picture } from "./save";
@@ -28,7 +29,14 @@ interface Shown {
   values: HTMLElement[];
   time: HTMLElement;
   factor: number;
+  /** All samples; the plot has as many of them as it has room for. */
   data: uPlot.AlignedData;
+  /** Whether it is on the screen, or nearly. */
+  seen: boolean;
+  /** Whether it was not drawn anew since then, as nobody saw it. */
+  stale: boolean;
+  /** Whether the plot has all samples of the stretch of time. */
+  whole: boolean;
 }
 
 /** A column of panels. */
@@ -38,9 +46,11 @@ export class TimePlots {
   private readonly key = fresh("cursor");
   private range: [number, number] | null = null;
   private readonly observer: ResizeObserver;
+  private readonly sight: IntersectionObserver;
   private readonly hidden = new Set<string>();
   private waiting = 0;
-  private at: number | null = null;
+  /** Whether there is a cursor. */
+  private pointed = false;
 
   constructor(
     private readonly options: Options,
@@ -48,6 +58,7 @@ export class TimePlots {
   ) {
     this.observer = new ResizeObserver(() => this.resize());
     this.observer.observe(this.root);
+    this.sight = new IntersectionObserver((entries) => this.saw(entries), { rootMargin: "150px" });
     onTheme(() => this.redraw(), signal);
     signal.addEventListener("abort", () => this.clear());
   }
@@ -72,22 +83,56 @@ export class TimePlots {
   /** Show a stretch of time, or with null all of it. */
   zoom(from: number | null, to: number | null, silent = true): void {
     this.range = from === null || to === null ? null : [from, to];
-    for (const { plot, data } of this.shown) {
-      const times = data[0];
-      plot.setScale("x", { min: from ?? times[0] ?? 0, max: to ?? times[times.length - 1] ?? 1 });
-    }
+    this.shown.forEach((shown) => this.draw(shown));
     if (!silent) this.options.zoomed?.(from, to);
   }
 
   clear(): void {
     this.observer.disconnect();
+    this.sight.disconnect();
     this.clearPlots();
   }
 
   private clearPlots(): void {
-    this.shown.forEach(({ plot }) => plot.destroy());
+    this.shown.forEach(({ plot, root }) => {
+      this.sight.unobserve(root);
+      plot.destroy();
+    });
     this.shown = [];
     this.root.replaceChildren();
+  }
+
+  /** Draw the present stretch of a panel's samples; of one that nobody sees, when it comes into sight. */
+  private draw(shown: Shown, unseen = false): void {
+    shown.stale = !shown.seen && !unseen;
+    if (shown.stale) return;
+    const { plot, data } = shown;
+    const [min, max] = this.stretch(data);
+    const made = decimated(data, min, max, this.columns());
+    shown.whole = made === data;
+    plot.batch(() => {
+      plot.setData(made, false);
+      plot.setScale("x", { min, max });
+    });
+  }
+
+  private stretch(data: uPlot.AlignedData): [number, number] {
+    const times = data[0];
+    return this.range ?? [times[0] ?? 0, times[times.length - 1] ?? 1];
+  }
+
+  /** Columns of pixels. */
+  private columns(): number {
+    return Math.ceil(this.width() * Math.min(2, devicePixelRatio || 1));
+  }
+
+  private saw(entries: readonly IntersectionObserverEntry[]): void {
+    for (const entry of entries) {
+      const shown = this.shown.find(({ root }) => root === entry.target);
+      if (!shown) continue;
+      shown.seen = entry.isIntersecting;
+      if (shown.seen && shown.stale) this.draw(shown);
+    }
   }
 
   private redraw(): void {
@@ -103,7 +148,11 @@ export class TimePlots {
 
   private resize(): void {
     const width = this.width();
-    for (const { plot } of this.shown) if (plot.width !== width) plot.setSize({ width, height: HEIGHT });
+    for (const shown of this.shown) {
+      if (shown.plot.width === width) continue;
+      shown.plot.setSize({ width, height: HEIGHT });
+      this.draw(shown);
+    }
   }
 
   private make(panel: Panel): Shown {
@@ -119,6 +168,8 @@ export class TimePlots {
     };
     const axisUnit = unit ? ` (${unit})` : "";
     const heading = fresh("panel");
+    const [from, to] = this.stretch(data);
+    const first = decimated(data, from, to, this.columns());
     const place = h("div", {
       class: "plot",
       tabindex: 0,
@@ -167,14 +218,14 @@ export class TimePlots {
           setCursor: [(u) => this.moved(u)],
         },
       },
-      data,
+      first,
       place,
     );
     plot.over.addEventListener("dblclick", () => this.zoom(null, null, false));
     const time = h("span", { class: "muted at" });
     const values: HTMLElement[] = [];
     const legend = h("ul", { class: few ? "legend" : "legend many" });
-    const shown: Shown = { panel, plot, root: h("figure", { class: "panel" }), place, values, time, factor, data };
+    const shown: Shown = { panel, plot, root: h("figure", { class: "panel" }), place, values, time, factor, data, seen: true, stale: false, whole: first === data };
     panel.lines.forEach((line, i) => {
       const value = h("b", { class: "value" });
       values.push(value);
@@ -205,6 +256,7 @@ export class TimePlots {
     );
     place.addEventListener("keydown", (event) => this.pressed(event, shown));
     put(this.root, shown.root);
+    this.sight.observe(shown.root);
     return shown;
   }
 
@@ -216,9 +268,7 @@ export class TimePlots {
       this.redrawOne(shown);
       return;
     }
-    const { min, max } = shown.plot.scales["x"]!;
-    shown.plot.setData(data, this.range === null);
-    if (this.range && min !== undefined && max !== undefined) shown.plot.setScale("x", { min: this.range[0], max: this.range[1] });
+    this.draw(shown);
     const origin = shown.root.querySelector(".origin");
     if (origin) origin.textContent = this.options.origin();
   }
@@ -226,6 +276,7 @@ export class TimePlots {
   private redrawOne(shown: Shown): void {
     const i = this.shown.indexOf(shown);
     const made = this.make(shown.panel);
+    this.sight.unobserve(shown.root);
     shown.plot.destroy();
     shown.root.replaceWith(made.root);
     this.shown[i] = made;
@@ -242,35 +293,30 @@ export class TimePlots {
 
   /** The legends follow the cursor, at most once a frame. */
   private moved(u: uPlot): void {
-    const index = u.cursor.idx;
-    this.at = index === null || index === undefined ? null : (u.data[0][index] ?? null);
+    const shown = this.shown.find(({ plot }) => plot === u);
+    this.pointed = shown !== undefined && sampleAt(shown) !== null;
     if (this.waiting) return;
     this.waiting = requestAnimationFrame(() => {
       this.waiting = 0;
-      for (const shown of this.shown) this.label(shown);
+      for (const each of this.shown) if (each.seen) this.label(each);
     });
   }
 
   private label(shown: Shown): void {
-    const { plot, panel, values, time } = shown;
-    const box = shown.root.getBoundingClientRect();
-    if (box.bottom < 0 || box.top > innerHeight) return;
-    const index = plot.cursor.idx;
-    const off = this.at === null || index === null || index === undefined;
-    time.textContent = off ? "" : `at ${number(plot.data[0][index]!, 6)} s`;
+    const { panel, values, time, data } = shown;
+    const index = this.pointed ? sampleAt(shown) : null;
+    write(time, index === null ? "" : `at ${number(data[0][index]!, 6)} s`);
     panel.lines.forEach((_, i) => {
-      const x = off ? null : plot.data[i + 1]![index];
-      const text = x === null || x === undefined ? "" : number(x, 4);
-      if (values[i]!.textContent !== text) values[i]!.textContent = text;
+      const x = index === null ? null : data[i + 1]![index];
+      write(values[i]!, x === null || x === undefined ? "" : number(x, 4));
     });
   }
 
   private pressed(event: KeyboardEvent, shown: Shown): void {
-    const { plot } = shown;
-    const times = plot.data[0];
-    const { min = times[0]!, max = times[times.length - 1]! } = plot.scales["x"]!;
+    const times = shown.data[0];
+    const [min, max] = this.stretch(shown.data);
     const step = event.shiftKey ? 10 : 1;
-    const now = plot.cursor.idx ?? nearest(times, (min + max) / 2);
+    const now = sampleAt(shown) ?? firstFrom(times, (min + max) / 2);
     switch (event.key) {
       case "ArrowLeft":
         this.point(shown, now - step);
@@ -279,10 +325,10 @@ export class TimePlots {
         this.point(shown, now + step);
         break;
       case "Home":
-        this.point(shown, nearest(times, min));
+        this.point(shown, firstFrom(times, min));
         break;
       case "End":
-        this.point(shown, nearest(times, max));
+        this.point(shown, firstFrom(times, max));
         break;
       case "+":
       case "=":
@@ -304,18 +350,18 @@ export class TimePlots {
   }
 
   private point(shown: Shown, index: number): void {
-    const { plot, panel } = shown;
-    const i = Math.max(0, Math.min(plot.data[0].length - 1, index));
+    const { panel, data } = shown;
+    const i = Math.max(0, Math.min(data[0].length - 1, index));
+    const at = data[0][i]!;
     // What the mouse does is passed on by uPlot; what the keys do is not.
-    for (const { plot: each } of this.shown) {
-      each.setCursor({ left: each.valToPos(plot.data[0][i]!, "x"), top: each.over.clientHeight / 2 });
-    }
-    const said = panel.lines.slice(0, 8).map((line, j) => `${line.name} ${quantity((plot.data[j + 1]![i] ?? NaN) * shown.factor, panel.unit)}`);
-    tell(`${number(plot.data[0][i]!, 6)} s: ${said.join(", ")}`);
+    for (const { plot, seen } of this.shown) if (seen) plot.setCursor({ left: plot.valToPos(at, "x"), top: plot.height / 2 });
+    const said = panel.lines.slice(0, 8).map((line, j) => `${line.name} ${quantity((data[j + 1]![i] ?? NaN) * shown.factor, panel.unit)}`);
+    tell(`${number(at, 6)} s: ${said.join(", ")}`);
   }
 
   private picture(shown: Shown): Picture {
     const { panel, plot, data } = shown;
+    if (shown.stale) this.draw(shown, true);
     const { min = 0, max = 1 } = plot.scales["x"]!;
     const [, unit] = scale(panel.unit, shown.factor);
     const lines = panel.lines
@@ -378,15 +424,19 @@ function rangeOf(min: number | null, max: number | null): uPlot.Range.MinMax {
   return [low, top > low ? top + (top - low) * 0.05 : low + 1];
 }
 
-function nearest(times: ArrayLike<number>, at: number): number {
-  let low = 0;
-  let high = times.length - 1;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (times[middle]! < at) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+/** The sample nearest to a panel's cursor, of all of them; null where there is no cursor. */
+function sampleAt({ plot, data, whole }: Shown): number | null {
+  const { idx, left } = plot.cursor;
+  if (idx === null || idx === undefined || left === undefined || left < 0) return null;
+  if (whole) return idx;
+  const times = data[0];
+  const at = plot.posToVal(left, "x");
+  const after = Math.min(times.length - 1, firstFrom(times, at));
+  return after > 0 && at - times[after - 1]! < times[after]! - at ? after - 1 : after;
+}
+
+function write(into: HTMLElement, text: string): void {
+  if (into.textContent !== text) into.textContent = text;
 }
 
 function fade(of: string): string {

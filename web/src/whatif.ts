@@ -6,7 +6,7 @@ import { number, quantity } from "./format";
 import { over, panels, usual } from "./panels";
 import { choice, notInFile, problem, type Place, type Provenance } from "./parts";
 import type { Figures } from "./run";
-import { keep } from "./state";
+import { keep, keepSoon } from "./state";
 import { colour } from "./theme";
 import { TimePlots } from "./timeplots";
 
@@ -124,7 +124,7 @@ export async function whatIf(place: Place, head: Provenance & { id: string; sett
   const add = (knob: Knob): void => put(sliders, slider(knob, moved.get(nameOf(knob)), (value) => {
     if (value === null) moved.delete(nameOf(knob));
     else moved.set(nameOf(knob), value);
-    keep({ set: [...moved].map(([name, x]) => `${name}=${x}`).join("|") });
+    keepSoon({ set: [...moved].map(([name, x]) => `${name}=${x}`).join("|") });
     void ask();
   }));
   const first = knobs.filter((knob) => knob.first);

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -43,6 +42,19 @@ NAMELESS = """() => {
 }"""
 
 
+#: From the click to the frame with the first rows, in ms.
+LISTED = """() => new Promise((done) => {
+  const began = performance.now();
+  const seen = new MutationObserver(() => {
+    if (!document.querySelector('.sweep tbody tr')) return;
+    seen.disconnect();
+    requestAnimationFrame(() => setTimeout(() => done(performance.now() - began)));
+  });
+  seen.observe(document.body, { childList: true, subtree: true });
+  location.hash = '#/sweep?id=sweep';
+})"""
+
+
 @pytest.mark.parametrize("name", VIEWS)
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_every_view_fits_and_is_named(
@@ -69,7 +81,7 @@ def test_the_list_is_filtered_and_says_what_is_broken(tab: Tab) -> None:
     expect(page.locator("tr.broken")).to_contain_text("flows.parquet missing")
     page.get_by_label("Filter").fill("drop_tail")
     expect(page.locator("tbody tr")).to_have_count(1)
-    assert "find=drop_tail" in page.url
+    expect(page).to_have_url(re.compile("find=drop_tail"))
     page.reload()
     page.wait_for_selector("html[data-ready]")
     expect(page.locator("tbody tr")).to_have_count(1)
@@ -86,9 +98,9 @@ def test_cursors_are_linked_and_keys_move_them(tab: Tab) -> None:
     expect(page.locator(".at").first).to_have_text("at 1 s")
     expect(page.locator("#told")).to_contain_text("1 s: assured.0")
     page.keyboard.press("+")
-    assert "from=" in page.url
+    expect(page).to_have_url(re.compile("from="))
     page.keyboard.press("0")
-    assert "from=" not in page.url
+    expect(page).not_to_have_url(re.compile("from="))
     plots.nth(1).hover()
     expect(page.locator(".at").first).not_to_have_text("at 1 s")
     expect(page.locator(".at").first).to_have_text(page.locator(".at").nth(1).inner_text())
@@ -114,7 +126,7 @@ def test_what_if_follows_a_slider(tab: Tab) -> None:
         page.keyboard.press("PageUp")
     expect(page.locator(".bar-of .was").first).to_be_visible()
     expect(page.locator(".bar-row").first).not_to_have_text(before)
-    assert "set=links.bottleneck.queue.out.max_p" in page.url
+    expect(page).to_have_url(re.compile("set=links.bottleneck.queue.out.max_p"))
     expect(page.locator(".origin").first).to_contain_text("what if links.bottleneck.queue.out.max_p")
     # What can't run says why, and the last picture stays.
     page.get_by_label("bottleneck: out min_th, exactly").fill("50")
@@ -244,10 +256,20 @@ def test_times(tab: Tab) -> None:
 
     page = tab.open("/")
     print(f"\nfirst paint of the list: {painted(page):.0f} ms")
-    began = time.perf_counter()
-    page.evaluate("location.hash = '#/sweep?id=sweep'")
-    page.wait_for_selector(".sweep tbody tr")
-    print(f"a sweep of 1,000 runs listed after {1e3 * (time.perf_counter() - began):.0f} ms")
+    session = tab.context.new_cdp_session(page)
+    # The processor's time, not the clock's: other programs run too.
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def busy() -> float:
+        found = session.send("Performance.getMetrics")["metrics"]
+        return float(next(m["value"] for m in found if m["name"] == "TaskDuration"))
+
+    start = busy()
+    listed = page.evaluate(LISTED)
+    print(
+        f"a sweep of 1,000 runs listed after {listed:.0f} ms by the clock,"
+        f" {1e3 * (busy() - start):.0f} ms of the page's thread"
+    )
     page = tab.open("/run?id=ten&tab=whatif")
     page.wait_for_selector(".whatif[data-drawn], .view[data-drawn]")
     drawn = []
@@ -259,13 +281,6 @@ def test_times(tab: Tab) -> None:
         drawn.append(int(page.locator(".view").get_attribute("data-drawn") or 0))
     print(f"what if, 10 flows and 30 s: {min(drawn)} to {max(drawn)} ms from slider to picture")
     page = tab.open("/run?id=fine&tab=series")
-    session = tab.context.new_cdp_session(page)
-    session.send("Performance.enable")
-
-    def busy() -> float:
-        found = session.send("Performance.getMetrics")["metrics"]
-        return float(next(m["value"] for m in found if m["name"] == "TaskDuration"))
-
     page.locator(".plot").first.focus()
     for what, keys in (("cursor", ["ArrowRight"] * 30), ("zoom", ["+", "0"] * 10)):
         start = busy()
