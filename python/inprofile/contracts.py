@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from .quantity import pm, quantity
@@ -341,6 +341,7 @@ class Contracts:
         return html_table(*self.table())
 
 
+@cache
 def shares_of_runs(good: int, runs: int) -> Interval:
     """95 % interval of a share of runs, exact (Clopper and Pearson 1934).
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 __all__ = [
@@ -104,6 +105,7 @@ def _deviation(xs: Sequence[float], centre: float) -> float:
     return math.sqrt(math.fsum((x - centre) ** 2 for x in xs) / (len(xs) - 1))
 
 
+@cache
 def _student(df: int, probability: float) -> float:
     """Quantile of Student's t."""
     from scipy.special import stdtrit
@@ -253,7 +255,16 @@ def estimate(values: Iterable[float], bounds: Bounds = FREE) -> Estimate:
     Estimate(mean=4.0, ci95=None, n=1)
     """
     xs = list(values)
+    if not any(xs):
+        return _of_zeros(len(xs), bounds)
     return Estimate(mean(xs), ci95(xs, bounds), len(xs))
+
+
+@cache
+def _of_zeros(n: int, bounds: Bounds) -> Estimate:
+    """Of `n` zeros, as most counts of a large table are."""
+    xs = [0.0] * n
+    return Estimate(mean(xs), ci95(xs, bounds), n)
 
 
 def paired(a: Mapping[int, float], b: Mapping[int, float], bounds: Bounds = FREE) -> Paired:

@@ -248,7 +248,7 @@ class Rows(Sequence[Row]):
     def _row(self, number: int) -> Row:
         at = self._at[self._starts[number] : self._starts[number + 1]]
         first = int(at[0])
-        values = {n: [float(v) for v in column[at] if v == v] for n, column in self._figures.items()}
+        values = {n: [float(v) for v in column[at].tolist() if v == v] for n, column in self._figures.items()}
         known = {n: vs for n, vs in values.items() if vs}
         given = {n: float(column[first]) for n, column in self._given.items()}
         return Row(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._input import visible
-from ..plan.policer import Answer, Question, answer, commands, scenario
+from ..plan.policer import Answer, Question, answer, batch, commands, scenario
 from ..quantity import number, pm, quantity
 from ..storage import write_whole
 from ..summary import text_table
@@ -106,7 +106,8 @@ def as_text(found: Answer, out: Path | None = None) -> str:
         parts.append("\n".join(lines))
         parts.append(
             "Sizes count from the IP header on. A system that counts more (Ethernet's 14 B, say)"
-            "\nneeds a burst and a rate that are larger by as much a packet."
+            "\nneeds a burst and a rate that are larger by as much a packet. Where it receives several"
+            "\npackets as one (GRO, LRO), a burst below 64 kB drops them: ethtool -K DEV gro off lro off."
         )
     if out is not None:
         parts.append(f"Written to {visible(str(out))}.")
@@ -134,7 +135,7 @@ def _table(first: str, rows: list[tuple[str, Point]], found: Answer) -> str:
 
 
 def _write(found: Answer, out: Path) -> None:
-    """`policer.toml`, `curve.csv` and, where there is an answer, `commands.txt`."""
+    """`curve.csv` and, where there is an answer, `policer.toml`, `commands.txt` and `police.tc`."""
     lines = ["burst_bytes,share,share_lo,share_hi,loss,timeouts"]
     for p in found.curve:
         lo, hi = p.share.ci95 or (p.share.mean, p.share.mean)
@@ -146,3 +147,4 @@ def _write(found: Answer, out: Path) -> None:
         told = commands(found.question, burst)
         text = "".join(f"# {name}\n{line}\n" for name, line in told.items())
         write_whole(out / "commands.txt", text.encode())
+        write_whole(out / "police.tc", batch(found.question, burst).encode())

@@ -2,7 +2,8 @@
 
 best.toml         the experiment with the scheme and its settings: `inprofile run`, `inprofile live`
 inprofiled.toml   the router's configuration: `inprofiled check`, `inprofiled run`
-tc.sh             what the kernel alone can do of it, where the program `inprofiled` is there to say so
+police.tc         the customers' markers as filters of the kernel, for `tc -batch`, where it can express them
+tc.sh             what the kernel alone can do of the rest, where the program `inprofiled` is there to say so
 safe.svg          settings that were tried: which keep the contracts, and what the others get
 answer.json       all of it
 """
@@ -20,6 +21,7 @@ from ..scenario import toml
 from ..storage import write_whole
 from ..written import inline, written
 from .contracts import Answer
+from .police import batch
 from .question import Question
 from .search import Tried
 
@@ -39,6 +41,10 @@ def write(answer: Answer, out: Path, as_json: Mapping[str, Any]) -> dict[str, st
     write_whole(router, router_text(question, best).encode())
     write_whole(out / "safe.svg", picture(answer).encode())
     found = {name: str(out / name) for name in ("best.toml", "inprofiled.toml", "safe.svg", "answer.json")}
+    filters = batch(question, best)
+    if filters is not None:
+        write_whole(out / "police.tc", filters.encode())
+        found["police.tc"] = str(out / "police.tc")
     program = shutil.which("inprofiled")
     if program is not None:
         found["checked"], lines = _of_the_router(program, router)

@@ -22,8 +22,19 @@ from .._runner import run_many
 from ..quantity import bits_per_second, number, quantity
 from ..scenario import Scenario, parse, toml
 from ..stats import POSITIVE, SHARE, Estimate, estimate
+from .police import GRO, police_action
 
-__all__ = ["Answer", "Point", "Question", "answer", "commands", "rules_of_thumb", "scenario", "tries"]
+__all__ = [
+    "Answer",
+    "Point",
+    "Question",
+    "answer",
+    "batch",
+    "commands",
+    "rules_of_thumb",
+    "scenario",
+    "tries",
+]
 
 PACKET = 1500
 """Bytes of a full packet on the wire, from the IP header on."""
@@ -323,13 +334,19 @@ def _point(question: Question, burst: int, rows: Sequence[Mapping[str, Any]], wi
     )
 
 
+def batch(question: Question, burst: int, dev: str = "DEV") -> str:
+    """The policer for `tc -batch`, all that comes in by `dev`."""
+    line = commands(question, burst)["tc"].removeprefix("tc ").replace("DEV", dev)
+    return "\n".join([GRO.format(dev=dev), f"qdisc add dev {dev} clsact", line, ""])
+
+
 def commands(question: Question, burst: int) -> dict[str, str]:
     """How some systems are told, by name. Bursts are rounded up to what each can say."""
     kbit = math.ceil(question.bits / 1e3)
     return {
         "tc": (
-            f"tc filter add dev DEV ingress matchall action police rate {question.bits:.0f}bit"
-            f" burst {burst} conform-exceed drop"
+            "tc filter add dev DEV ingress protocol all matchall "
+            + police_action(question.bits, burst, "drop")
         ),
         "Open vSwitch": (
             f"ovs-vsctl set interface PORT ingress_policing_rate={kbit}"
