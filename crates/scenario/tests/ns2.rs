@@ -77,11 +77,11 @@ fn the_largest_seed_is_ns2s_own() {
     );
 }
 
-/// One flow of this traffic over one link, and what comes beside it in the flow's table.
-fn sending(traffic: &str, more: &str) -> Scenario {
+/// One link with this queue in ns-2's profile, and these flows.
+fn over_one_link(queue: &str, flows: &str) -> Scenario {
     let text = format!(
         r#"
-title    = "traffic"
+title    = "one link"
 duration = "2 s"
 [engine]
 profile = "ns2"
@@ -93,17 +93,21 @@ from  = "A"
 to    = "B"
 rate  = "1 Mbit/s"
 delay = "10 ms"
-queue = {{ aqm = "drop_tail", limit = "5 packets" }}
+queue = {{ {queue} }}
 [[flows]]
-name    = "f"
-from    = "A"
-to      = "B"
-start   = "100 ms"
-traffic = {{ {traffic} }}
-{more}
+name = "f"
+from = "A"
+to   = "B"
+{flows}
 "#
     );
-    Scenario::parse(&text, "traffic.toml", &[], &Registry::default()).unwrap()
+    Scenario::parse(&text, "one-link.toml", &[], &Registry::default()).unwrap()
+}
+
+/// One flow of this traffic over one link, and what comes beside it in the flow's table.
+fn sending(traffic: &str, more: &str) -> Scenario {
+    let flow = format!("start = \"100 ms\"\ntraffic = {{ {traffic} }}\n{more}");
+    over_one_link(r#"aqm = "drop_tail", limit = "5 packets""#, &flow)
 }
 
 fn commands(scenario: &Scenario, first: &str) -> Vec<String> {
@@ -173,32 +177,9 @@ fn a_limit_in_bytes_goes_where_thresholds_are_in_bytes() {
     assert_eq!(limit("1500 B", ["1 packets", "2 packets"]).unwrap_err(), ["links.a.queue.limit: bytes"]);
 }
 
-/// Three flows over one link with this queue, in ns-2's profile.
+/// Three flows over one link with this queue.
 fn before(queue: &str) -> Scenario {
-    let text = format!(
-        r#"
-title    = "queues"
-duration = "2 s"
-[engine]
-profile = "ns2"
-[tcp]
-profile = "ns2"
-[[links]]
-name  = "a"
-from  = "A"
-to    = "B"
-rate  = "1 Mbit/s"
-delay = "10 ms"
-queue = {{ {queue} }}
-[[flows]]
-name  = "f"
-count = 3
-from  = "A"
-to    = "B"
-start = "0 s"
-"#
-    );
-    Scenario::parse(&text, "queues.toml", &[], &Registry::default()).unwrap()
+    over_one_link(queue, "count = 3\nstart = \"0 s\"")
 }
 
 fn refused(queue: &str) -> Vec<String> {
