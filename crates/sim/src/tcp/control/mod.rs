@@ -291,6 +291,13 @@ impl Control {
         either!(self, c => c.pause(unused))
     }
 
+    /// Whether it looks at each acknowledgement; Reno and CUBIC leave them to the sender.
+    #[inline(always)]
+    #[must_use]
+    pub fn watches(&self) -> bool {
+        !matches!(self, Control::Reno(_) | Control::Cubic(_))
+    }
+
     /// See [`Law::acknowledged`].
     #[inline]
     pub fn acknowledged(&mut self, sample: &Sample, window: &mut Window) -> bool {

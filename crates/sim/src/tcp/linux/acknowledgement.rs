@@ -3,10 +3,14 @@
 
 use crate::clock::Clock;
 use crate::tcp::control::{Cause, Sample};
+use crate::tcp::rto::Rto;
 use crate::tcp::{Ack, Host, Sack};
 
+use super::delivery::Delivery;
 use super::prr::Prr;
-use super::{Sender, State, scoreboard};
+use super::rack::Rack;
+use super::scoreboard::{Scoreboard, Segment};
+use super::{Sender, State};
 
 /// What one acknowledgement told.
 pub(super) struct News {
@@ -20,6 +24,66 @@ pub(super) struct News {
     pub(super) original: Option<u32>,
 }
 
+/// What a control is told beside the news.
+struct Surroundings {
+    now: f64,
+    /// Segments in flight before the acknowledgement.
+    prior_in_flight: u32,
+    /// The window was full.
+    limited: bool,
+    /// Segments that were marked.
+    marked: u32,
+    /// Segments found lost.
+    lost: u32,
+}
+
+/// An acknowledgement while it is read.
+struct Reading<'a, C> {
+    news: News,
+    now: C,
+    /// One past the highest segment sent.
+    max: u32,
+    rack: &'a mut Rack<C>,
+    rto: &'a mut Rto,
+    next_sample: &'a mut u32,
+    delivery: Option<&'a mut Delivery<C>>,
+}
+
+impl<C: Clock> Reading<'_, C> {
+    /// A segment has arrived that was not known to have.
+    #[inline(always)]
+    fn arrived(&mut self, number: u32, segment: &Segment<C>) {
+        let news = &mut self.news;
+        news.delivered += 1;
+        let rtt = C::secs_of(self.now.since(segment.sent_at));
+        self.rack.arrived(number, segment, rtt);
+        if let Some(delivery) = &mut self.delivery {
+            delivery.arrived(number, segment.sent_at, self.now);
+        }
+        // Karn's rule.
+        if !segment.retransmitted {
+            news.original = Some(news.original.map_or(number, |least: u32| least.min(number)));
+            news.rtt = Some(news.rtt.map_or(rtt, |shortest: f64| shortest.min(rtt)));
+            if number >= *self.next_sample {
+                *self.next_sample = self.max;
+                self.rto.sample(rtt);
+            }
+        }
+    }
+
+    /// SACK blocks, in the order of their numbers and not of their arrival: what came in between is not overtaken.
+    #[inline(never)]
+    fn select(&mut self, sack: &Sack, board: &mut Scoreboard<C>) {
+        let mut blocks = [(0, 0); Sack::MAX_BLOCKS];
+        let blocks = &mut blocks[..sack.blocks().len()];
+        blocks.copy_from_slice(sack.blocks());
+        blocks.sort_unstable();
+        for &mut block in blocks {
+            board.select(block, |number, segment| self.arrived(number, segment));
+        }
+    }
+}
+
 impl<C: Clock> Sender<C> {
     /// An acknowledgement arrived. A function of its own: inlined beside the RFCs' sender, it has that one save what registers this
     /// one needs.
@@ -29,54 +93,36 @@ impl<C: Clock> Sender<C> {
             return;
         }
         let first = self.board.una() == 0 && ack.next > 0;
+        let now = host.now();
+        let secs = now.secs();
         if !ack.delays.is_empty() {
-            self.control.delays(ack.delays, host.now().secs());
+            self.control.delays(ack.delays, secs);
         }
         let prior_in_flight = self.board.in_flight();
         let limited = self.is_limited(ack.next, prior_in_flight);
-        let news = self.take_in(&ack, host.now());
+        let news = self.take_in(&ack, now);
         if first {
             self.connected();
         }
-        self.probe_answered(&ack, &news);
+        if self.probe.is_some() {
+            self.probe_answered(&ack, &news);
+        }
         if self.frto.is_some() {
             self.judge_timeout(&ack, &news);
         }
-        let (lost, wait) = self.detect(host.now());
+        let (lost, wait) = self.detect(now);
         if !matches!(self.state, State::Open) && ack.next >= self.recovery_point {
             self.leave_recovery();
         }
         self.recover_if_lost();
-        let now = host.now().secs();
         let marked = match &mut self.marks {
             Some(tracker) => tracker.marks(ack.ace, news.delivered),
             None if ack.echo => news.delivered,
             None => 0,
         };
         let echo = if self.marks.is_some() { marked > 0 } else { ack.echo };
-        let rate = self.delivery.as_deref_mut().and_then(|d| d.sample(ack.next, news.rtt));
-        let sample = Sample {
-            now,
-            delivered: news.delivered,
-            marked,
-            lost,
-            rtt: news.rtt,
-            srtt: self.rto.srtt(),
-            prior_in_flight,
-            in_flight: self.board.in_flight(),
-            una: self.board.una(),
-            next: self.board.max(),
-            advanced: news.advanced,
-            limited,
-            phase: self.state.phase(),
-            rate,
-        };
-        let mut window = self.window();
-        let decided = self.control.acknowledged(&sample, &mut window);
-        (self.cwnd, self.ssthresh) = (window.cwnd, window.ssthresh);
-        if self.control.limits_itself() {
-            self.out_of_data();
-        }
+        let decided = self.control.watches()
+            && self.consult(&news, &Surroundings { now: secs, prior_in_flight, limited, marked, lost });
         if !decided && echo {
             self.on_echo(&ack);
         }
@@ -89,14 +135,46 @@ impl<C: Clock> Sender<C> {
                     self.cwnd = f64::from(pipe) + prr.allow(news.delivered, pipe, self.ssthresh, safe);
                 }
             }
-            _ if news.advanced && !first && !echo => self.grow(&news, limited, now),
+            _ if news.advanced && !first && !echo => self.grow(&news, limited, secs),
             _ => {}
         }
-        self.set_pacing_rate(&news);
+        if self.pacer.is_some() {
+            self.set_pacing_rate(&news);
+        }
         self.send(false, host);
         if news.advanced || news.delivered > 0 || wait.is_some() {
             self.set_timer(wait, host);
         }
+    }
+
+    /// Shows the acknowledgement to a control that looks at each. True: it has set the window.
+    #[inline(never)]
+    fn consult(&mut self, news: &News, with: &Surroundings) -> bool {
+        let next = self.board.una();
+        let rate = self.delivery.as_deref_mut().and_then(|d| d.sample(next, news.rtt));
+        let sample = Sample {
+            now: with.now,
+            delivered: news.delivered,
+            marked: with.marked,
+            lost: with.lost,
+            rtt: news.rtt,
+            srtt: self.rto.srtt(),
+            prior_in_flight: with.prior_in_flight,
+            in_flight: self.board.in_flight(),
+            una: self.board.una(),
+            next: self.board.max(),
+            advanced: news.advanced,
+            limited: with.limited,
+            phase: self.state.phase(),
+            rate,
+        };
+        let mut window = self.window();
+        let decided = self.control.acknowledged(&sample, &mut window);
+        (self.cwnd, self.ssthresh) = (window.cwnd, window.ssthresh);
+        if self.control.limits_itself() {
+            self.out_of_data();
+        }
+        decided
     }
 
     /// Whether the window was full: when the acknowledgement arrived; or where segments wait for their time, at some time in the last
@@ -113,38 +191,25 @@ impl<C: Clock> Sender<C> {
     }
 
     /// What arrived, by the acknowledgement's number and its SACK blocks.
+    #[inline(always)]
     fn take_in(&mut self, ack: &Ack<'_>, now: C) -> News {
-        let mut news =
-            News { delivered: 0, advanced: ack.next > self.board.una(), rtt: None, original: None };
-        // In the order of their numbers, not of their arrival: what came in between is not overtaken.
-        let mut blocks = [(0, 0); Sack::MAX_BLOCKS];
-        let blocks = &mut blocks[..ack.sack.blocks().len()];
-        blocks.copy_from_slice(ack.sack.blocks());
-        blocks.sort_unstable();
+        let advanced = ack.next > self.board.una();
         let Sender { board, rack, next_sample, rto, delivery, .. } = self;
-        let max = board.max();
         rack.begin();
-        let mut arrived = |number: u32, segment: &scoreboard::Segment<C>| {
-            news.delivered += 1;
-            rack.arrived(number, segment, now);
-            if let Some(delivery) = delivery {
-                delivery.arrived(number, now);
-            }
-            // Karn's rule.
-            if !segment.retransmitted {
-                news.original = Some(news.original.map_or(number, |least: u32| least.min(number)));
-                let rtt = C::secs_of(now.since(segment.sent_at));
-                news.rtt = Some(news.rtt.map_or(rtt, |shortest: f64| shortest.min(rtt)));
-                if number >= *next_sample {
-                    *next_sample = max;
-                    rto.sample(rtt);
-                }
-            }
+        let mut reading = Reading {
+            news: News { delivered: 0, advanced, rtt: None, original: None },
+            now,
+            max: board.max(),
+            rack,
+            rto,
+            next_sample,
+            delivery: delivery.as_deref_mut(),
         };
-        board.acknowledge(ack.next, &mut arrived);
-        for &mut block in blocks {
-            board.select(block, &mut arrived);
+        board.acknowledge(ack.next, |number, segment| reading.arrived(number, segment));
+        if !ack.sack.blocks().is_empty() {
+            reading.select(ack.sack, board);
         }
+        let news = reading.news;
         if news.advanced {
             self.una_timed_out = false;
         }

@@ -7,35 +7,44 @@ use std::collections::VecDeque;
 use crate::clock::Clock;
 use crate::tcp::control::{Lost, RateSample};
 
-/// What is noted when a segment is sent (P.…).
+use super::scoreboard::sent_after;
+
+/// What is noted when a segment is sent (P.…); when, the scoreboard knows.
 #[derive(Clone, Copy, Debug)]
 struct Sent<C> {
-    at: C,
     /// P.first_send_time: when the first segment of the flight that it belongs to was sent.
     first_sent_at: C,
-    delivered: u64,
     delivered_at: C,
-    lost: u64,
+    /// Counts of segments fit, as their numbers do.
+    delivered: u32,
+    lost: u32,
     in_flight: u32,
     app_limited: bool,
+}
+
+/// A segment that an acknowledgement tells of: when it was sent, its number, and what was noted.
+#[derive(Clone, Copy, Debug)]
+struct Newest<C> {
+    sent: (C, u32),
+    note: Sent<C>,
 }
 
 /// The connection's counts (C.…), and the sample under way (RS.…).
 #[derive(Clone, Debug)]
 pub struct Delivery<C> {
-    delivered: u64,
+    delivered: u32,
+    lost: u32,
+    /// C.app_limited: samples are, until so many segments have been delivered.
+    app_limited: u32,
     delivered_at: C,
     first_sent_at: C,
-    lost: u64,
-    /// C.app_limited: samples are, until so many segments have been delivered.
-    app_limited: u64,
     /// Of the segments from `una` on.
     sent: VecDeque<Sent<C>>,
     una: u32,
     /// The segment sent last among those that the acknowledgement tells of.
-    newest: Option<(Sent<C>, u32)>,
+    newest: Option<Newest<C>>,
     /// A segment sent once this many were delivered begins the next round trip.
-    round_end: u64,
+    round_end: u32,
     min_rtt: f64,
 }
 
@@ -63,7 +72,6 @@ impl<C: Clock> Delivery<C> {
             (self.first_sent_at, self.delivered_at) = (now, now);
         }
         let note = Sent {
-            at: now,
             first_sent_at: self.first_sent_at,
             delivered: self.delivered,
             delivered_at: self.delivered_at,
@@ -80,14 +88,14 @@ impl<C: Clock> Delivery<C> {
     }
 
     /// UpdateRateSample (§4.1.2.3): this segment is found to have arrived.
-    pub fn arrived(&mut self, segment: u32, now: C) {
-        let Some(&note) = self.sent.get((segment - self.una) as usize) else { return };
+    pub fn arrived(&mut self, segment: u32, sent_at: C, now: C) {
+        let Some(note) = self.sent.get((segment - self.una) as usize) else { return };
         self.delivered += 1;
         self.delivered_at = now;
-        let newer = self.newest.is_none_or(|(n, number)| (n.at, number) < (note.at, segment));
-        if newer {
-            self.newest = Some((note, segment));
-            self.first_sent_at = note.at;
+        let sent = (sent_at, segment);
+        if self.newest.is_none_or(|newest| sent_after(sent, newest.sent)) {
+            self.newest = Some(Newest { sent, note: *note });
+            self.first_sent_at = sent_at;
         }
     }
 
@@ -99,9 +107,9 @@ impl<C: Clock> Delivery<C> {
             now: now.secs(),
             segment,
             tx_in_flight: note.in_flight,
-            since: self.lost - note.lost,
+            since: u64::from(self.lost - note.lost),
             app_limited: note.app_limited,
-            delivered: self.delivered,
+            delivered: u64::from(self.delivered),
         })
     }
 
@@ -113,20 +121,21 @@ impl<C: Clock> Delivery<C> {
     /// The application has no data, though the window has room: what is delivered until the end of the flight says nothing of the
     /// path's rate (§4.1.2.4).
     pub fn app_limited(&mut self, in_flight: u32) {
-        self.app_limited = (self.delivered + u64::from(in_flight)).max(1);
+        self.app_limited = (self.delivered + in_flight).max(1);
     }
 
     /// GenerateRateSample (§4.1.2.3), at the end of an acknowledgement of all before `una`; `rtt`: what it measured.
     pub fn sample(&mut self, una: u32, rtt: Option<f64>) -> Option<RateSample> {
-        let known = (una - self.una).min(self.sent.len() as u32);
-        self.sent.drain(..known as usize);
+        while self.una < una && self.sent.pop_front().is_some() {
+            self.una += 1;
+        }
         self.una = una;
         self.min_rtt = rtt.map_or(self.min_rtt, |rtt| self.min_rtt.min(rtt));
         if self.app_limited > 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
         }
-        let (note, _) = self.newest.take()?;
-        let sending = C::secs_of(note.at.since(note.first_sent_at));
+        let Newest { sent: (sent_at, _), note } = self.newest.take()?;
+        let sending = C::secs_of(sent_at.since(note.first_sent_at));
         let acknowledging = C::secs_of(self.delivered_at.since(note.delivered_at));
         let interval = sending.max(acknowledging);
         let round_start = note.delivered >= self.round_end;
@@ -134,14 +143,14 @@ impl<C: Clock> Delivery<C> {
             self.round_end = self.delivered;
         }
         Some(RateSample {
-            delivered: self.delivered - note.delivered,
+            delivered: u64::from(self.delivered - note.delivered),
             // Shorter than a round trip can be: acknowledgements of an earlier transmission.
             interval: if interval < self.min_rtt { 0.0 } else { interval },
             app_limited: note.app_limited,
-            lost: self.lost - note.lost,
+            lost: u64::from(self.lost - note.lost),
             tx_in_flight: note.in_flight,
-            total: self.delivered,
-            total_lost: self.lost,
+            total: u64::from(self.delivered),
+            total_lost: u64::from(self.lost),
             round_start,
         })
     }
@@ -164,7 +173,7 @@ mod tests {
             d.sent(n, n + 1, Exact(u64::from(n) * 10 * MS));
         }
         for n in 0..10 {
-            d.arrived(n, Exact(190 * MS));
+            d.arrived(n, Exact(u64::from(n) * 10 * MS), Exact(190 * MS));
         }
         let sample = d.sample(10, Some(0.1)).expect("segments arrived");
         // The last was sent at 90 ms, the first at 0, when none had been delivered.
@@ -176,7 +185,7 @@ mod tests {
         }
         let mut rates = Vec::new();
         for n in 10..20 {
-            d.arrived(n, Exact((300 + 5 * u64::from(n - 10)) * MS));
+            d.arrived(n, Exact(200 * MS), Exact((300 + 5 * u64::from(n - 10)) * MS));
             let s = d.sample(n + 1, Some(0.1)).expect("a segment arrived");
             rates.push(s.delivered as f64 / s.interval);
         }
@@ -189,13 +198,13 @@ mod tests {
         let mut d = Delivery::new();
         d.sent(0, 1, Exact(0));
         d.app_limited(1);
-        d.arrived(0, Exact(100 * MS));
+        d.arrived(0, Exact(0), Exact(100 * MS));
         assert!(!d.sample(1, Some(0.1)).expect("arrived").app_limited, "sent before");
         d.sent(1, 1, Exact(100 * MS));
-        d.arrived(1, Exact(200 * MS));
+        d.arrived(1, Exact(100 * MS), Exact(200 * MS));
         assert!(d.sample(2, Some(0.1)).expect("arrived").app_limited);
         d.sent(2, 1, Exact(200 * MS));
-        d.arrived(2, Exact(300 * MS));
+        d.arrived(2, Exact(200 * MS), Exact(300 * MS));
         assert!(!d.sample(3, Some(0.1)).expect("arrived").app_limited);
     }
 
@@ -207,11 +216,13 @@ mod tests {
             let (rtt, mut link_free) = (100 * MS, 0u64);
             // Segment, arrival of its acknowledgement; in order of time.
             let mut on_the_way: VecDeque<(u32, u64)> = VecDeque::new();
+            let mut sent_at = Vec::new();
             let mut next = 0;
             let mut now = 0;
             while next < 200 {
                 while on_the_way.len() < window as usize && next < 200 {
                     d.sent(next, on_the_way.len() as u32 + 1, Exact(now));
+                    sent_at.push(Exact(now));
                     link_free = link_free.max(now) + gap * MS;
                     on_the_way.push_back((next, link_free + rtt));
                     next += 1;
@@ -222,7 +233,7 @@ mod tests {
                     d.lost(segment, Exact(now));
                     continue;
                 }
-                d.arrived(segment, Exact(now));
+                d.arrived(segment, sent_at[segment as usize], Exact(now));
                 // SND.UNA stays behind a loss.
                 let una = lose.iter().copied().filter(|l| *l <= segment).min().unwrap_or(segment + 1);
                 let s = d.sample(una.max(d.una), Some(0.1)).expect("a segment arrived");

@@ -42,7 +42,9 @@ impl<C: Clock> Sender<C> {
     pub(super) fn detect(&mut self, now: C) -> (u32, Option<f64>) {
         let recovering = !matches!(self.state, State::Open);
         let found = self.rack.detect(&mut self.board, now, self.rto.srtt(), recovering);
-        self.note_lost(now);
+        if found.0 > 0 {
+            self.note_lost(now);
+        }
         found
     }
 

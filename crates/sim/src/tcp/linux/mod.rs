@@ -29,6 +29,7 @@ use pacing::Pacer;
 use prr::Prr;
 use rack::Rack;
 use scoreboard::Scoreboard;
+use timers::Lengths;
 
 /// A fraction of a segment that counts as none: arithmetic is exact to less.
 const FRACTION: f64 = 1e-9;
@@ -94,6 +95,7 @@ pub struct Sender<C: Clock> {
     /// Accurate feedback (RFC 9768).
     marks: Option<Tracker>,
     rto: Rto,
+    lengths: Lengths<C>,
     pending: Pending,
     /// RFC 6298 §3: one measurement a round trip; the next is of a segment from here on.
     next_sample: u32,
@@ -115,6 +117,7 @@ impl<C: Clock> Sender<C> {
     /// Closed.
     pub fn new(config: &Config) -> Sender<C> {
         let control = Control::new(config);
+        let rto = Rto::new(config.min_rto);
         Sender {
             cwnd: 1.0,
             ssthresh: f64::INFINITY,
@@ -135,7 +138,8 @@ impl<C: Clock> Sender<C> {
             hystart: matches!(config.congestion, Congestion::Cubic { .. }).then(HyStart::new),
             ecn: config.ecn.then(|| Ecn::new(config)),
             marks: (config.feedback() == Feedback::Counter).then(Tracker::default),
-            rto: Rto::new(config.min_rto),
+            lengths: Lengths::new(&rto),
+            rto,
             pending: Pending::Retransmission,
             next_sample: 0,
             una_timed_out: false,

@@ -32,6 +32,8 @@ pub struct Pacer {
     /// Smoothed over every acknowledgement, where RFC 6298 §3 takes one measurement a round trip.
     srtt: f64,
     min_rtt: f64,
+    /// How many segments longer trains are because the peer is near.
+    near: f64,
     /// The longest train in segments.
     longest: f64,
     /// The train's length in seconds, if the congestion control sets it.
@@ -48,6 +50,7 @@ impl Pacer {
             sent: 0,
             srtt: 0.0,
             min_rtt: f64::INFINITY,
+            near: 0.0,
             longest: LONGEST / f64::from(segment),
             train,
         }
@@ -56,7 +59,12 @@ impl Pacer {
     /// A round-trip time was measured.
     pub fn measured(&mut self, rtt: f64) {
         self.srtt += if self.srtt == 0.0 { rtt } else { (rtt - self.srtt) / 8.0 };
-        self.min_rtt = self.min_rtt.min(rtt);
+        if rtt < self.min_rtt {
+            self.min_rtt = rtt;
+            // Half as much more for each 512 µs of the shortest round-trip time: what a near peer can take at once.
+            let halvings = rtt / NEAR;
+            self.near = if halvings < 32.0 { self.longest / libm::exp2(halvings.floor()) } else { 0.0 };
+        }
     }
 
     /// The rate that follows from the window, in segments (Linux's `tcp_update_pacing_rate`): twice what the window gives while it is
@@ -86,12 +94,7 @@ impl Pacer {
         if let Some(train) = self.train {
             return ((self.rate * train).min(self.longest) as u32).max(1);
         }
-        let mut segments = self.rate * TRAIN;
-        // Half as much more for each 512 µs of the shortest round-trip time: what a near peer can take at once.
-        let halvings = self.min_rtt / NEAR;
-        if halvings < 32.0 {
-            segments += self.longest / libm::exp2(halvings.floor());
-        }
+        let segments = self.rate * TRAIN + self.near;
         (segments.min(self.longest) as u32).max(LEAST)
     }
 

@@ -3,7 +3,7 @@
 
 use crate::clock::Clock;
 
-use super::scoreboard::{Scoreboard, Segment};
+use super::scoreboard::{Scoreboard, Segment, sent_after};
 
 /// RFC 8985 §6.2, step 4: so many SACKed segments are a loss, as long as no reordering has been seen.
 const DUP_THRESH: u32 = 3;
@@ -26,11 +26,6 @@ pub struct Rack<C> {
     reordering_seen: bool,
 }
 
-/// RACK_sent_after() (§6.2, step 2).
-fn sent_after<C: Clock>(a: (C, u32), b: (C, u32)) -> bool {
-    a.0 > b.0 || a.0 == b.0 && a.1 > b.1
-}
-
 impl<C: Clock> Rack<C> {
     /// Nothing has arrived.
     pub fn new() -> Rack<C> {
@@ -43,8 +38,9 @@ impl<C: Clock> Rack<C> {
     }
 
     /// §6.2, steps 1 to 3: this segment has arrived. Those that one acknowledgement tells of come in the order of their numbers.
-    pub fn arrived(&mut self, number: u32, segment: &Segment<C>, now: C) {
-        let rtt = C::secs_of(now.since(segment.sent_at));
+    /// `rtt`: since it was last sent.
+    #[inline]
+    pub fn arrived(&mut self, number: u32, segment: &Segment<C>, rtt: f64) {
         if segment.retransmitted && rtt < self.min_rtt {
             // Step 2: it was an earlier transmission that arrived.
             return;
@@ -88,6 +84,11 @@ impl<C: Clock> Rack<C> {
         recovering: bool,
     ) -> (u32, Option<f64>) {
         let Some(latest) = self.latest else { return (0, None) };
+        match board.earliest() {
+            Some(sent) if sent_after(latest, sent) => {}
+            // Most often: nothing was overtaken.
+            _ => return (0, None),
+        }
         let window = self.reordering_window(srtt, recovering, board.sacked());
         let (mut lost, mut wait) = (0, None::<f64>);
         while let Some(sent) = board.earliest()
@@ -95,8 +96,7 @@ impl<C: Clock> Rack<C> {
         {
             if self.remaining(sent.0, now, window) > TICK {
                 // The last of those that may be late.
-                let late = board.in_order().take_while(|sent| sent_after(latest, *sent)).last();
-                wait = late.map(|(at, _)| self.remaining(at, now, window));
+                wait = board.last_before(latest).map(|at| self.remaining(at, now, window));
                 break;
             }
             board.lose(sent.1);
@@ -139,7 +139,10 @@ mod tests {
 
     fn arrive(rack: &mut Rack<Exact>, board: &mut Scoreboard<Exact>, block: (u32, u32), ms: u64) {
         rack.begin();
-        board.select(block, |number, segment| rack.arrived(number, segment, Exact(ms * MS)));
+        board.select(block, |number, segment| {
+            let rtt = Exact::secs_of(Exact(ms * MS).since(segment.sent_at));
+            rack.arrived(number, segment, rtt);
+        });
     }
 
     /// RFC 8985 §6.2, step 2: the round-trip time is that of what the last acknowledgement told of, even where something sent later

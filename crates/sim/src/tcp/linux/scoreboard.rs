@@ -18,6 +18,18 @@ pub struct Segment<C> {
     pub retransmitted: bool,
 }
 
+impl<C> Segment<C> {
+    /// It has neither arrived nor been lost.
+    fn in_flight(&self) -> bool {
+        !self.sacked && !self.lost
+    }
+}
+
+/// RACK_sent_after() (RFC 8985 §6.2, step 2): whether `a` was sent after `b`, by times and numbers.
+pub fn sent_after<C: Clock>(a: (C, u32), b: (C, u32)) -> bool {
+    a.0 > b.0 || a.0 == b.0 && a.1 > b.1
+}
+
 /// The segments from `snd_una` to `snd_max`.
 #[derive(Clone, Debug)]
 pub struct Scoreboard<C> {
@@ -26,14 +38,17 @@ pub struct Scoreboard<C> {
     segments: VecDeque<Segment<C>>,
     /// What has arrived above `una`, as blocks in order: what a SACK option repeats is found without looking at each segment.
     arrived: Vec<(u32, u32)>,
-    /// Transmissions in the order of time. One is stale once its segment has arrived, is lost or was sent again.
-    sent: VecDeque<(C, u32)>,
+    /// Retransmissions in the order of time. One is stale once its segment has arrived, is lost or was sent again. First transmissions
+    /// need no such list: their order is that of the numbers.
+    again: VecDeque<(C, u32)>,
     sacked: u32,
     lost: u32,
     /// No segment below this is lost.
     no_lost_below: u32,
+    /// No first transmission of a segment below this is in flight.
+    no_first_below: u32,
     /// Segments found lost, where somebody asks for their numbers.
-    found: Option<VecDeque<u32>>,
+    found: Option<Box<VecDeque<u32>>>,
 }
 
 impl<C: Clock> Scoreboard<C> {
@@ -43,17 +58,18 @@ impl<C: Clock> Scoreboard<C> {
             una: 0,
             segments: VecDeque::new(),
             arrived: Vec::new(),
-            sent: VecDeque::new(),
+            again: VecDeque::new(),
             sacked: 0,
             lost: 0,
             no_lost_below: 0,
+            no_first_below: 0,
             found: None,
         }
     }
 
     /// Notes which segments are found lost.
     pub fn note_lost(&mut self) {
-        self.found = Some(VecDeque::new());
+        self.found = Some(Box::default());
     }
 
     /// The next of those found lost since.
@@ -93,7 +109,6 @@ impl<C: Clock> Scoreboard<C> {
 
     /// A segment is sent, for the first time or again.
     pub fn sent(&mut self, number: u32, now: C) {
-        self.sent.push_back((now, number));
         if number == self.max() {
             self.segments.push_back(Segment {
                 sent_at: now,
@@ -103,12 +118,14 @@ impl<C: Clock> Scoreboard<C> {
             });
             return;
         }
+        self.again.push_back((now, number));
         let segment = &mut self.segments[(number - self.una) as usize];
         self.lost -= u32::from(segment.lost);
         *segment = Segment { sent_at: now, sacked: segment.sacked, lost: false, retransmitted: true };
     }
 
     /// All segments before `una` have arrived; those that were not known to have are shown to `arrived`.
+    #[inline(always)]
     pub fn acknowledge(&mut self, una: u32, mut arrived: impl FnMut(u32, &Segment<C>)) {
         while self.una < una {
             let Some(segment) = self.segments.pop_front() else { return };
@@ -120,30 +137,70 @@ impl<C: Clock> Scoreboard<C> {
             }
             self.una += 1;
         }
-        self.arrived.retain_mut(|b| {
-            b.0 = b.0.max(una);
-            b.0 < b.1
-        });
+        if !self.arrived.is_empty() {
+            self.arrived.retain_mut(|b| {
+                b.0 = b.0.max(una);
+                b.0 < b.1
+            });
+        }
     }
 
     /// The earliest transmission that is in flight: when, and of which segment.
     pub fn earliest(&mut self) -> Option<(C, u32)> {
-        while let Some(&(at, number)) = self.sent.front() {
-            let current = self.get(number).is_some_and(|s| !s.sacked && !s.lost && s.sent_at == at);
-            if current {
-                return Some((at, number));
+        let first = self.earliest_first();
+        if self.again.is_empty() {
+            return first;
+        }
+        let again = self.earliest_again();
+        match (first, again) {
+            (Some(first), Some(again)) if sent_after(first, again) => Some(again),
+            _ => first.or(again),
+        }
+    }
+
+    /// The earliest first transmission in flight.
+    fn earliest_first(&mut self) -> Option<(C, u32)> {
+        let mut number = self.no_first_below.max(self.una);
+        let found = loop {
+            match self.get(number) {
+                Some(s) if s.in_flight() && !s.retransmitted => break Some((s.sent_at, number)),
+                Some(_) => number += 1,
+                None => break None,
             }
-            self.sent.pop_front();
+        };
+        self.no_first_below = number;
+        found
+    }
+
+    /// The earliest retransmission in flight.
+    fn earliest_again(&mut self) -> Option<(C, u32)> {
+        while let Some(&sent) = self.again.front() {
+            if self.is_current(sent) {
+                return Some(sent);
+            }
+            self.again.pop_front();
         }
         None
     }
 
-    /// Those in flight, in the order of time.
-    pub fn in_order(&self) -> impl Iterator<Item = (C, u32)> {
-        self.sent
-            .iter()
-            .copied()
-            .filter(|&(at, number)| self.get(number).is_some_and(|s| !s.sacked && !s.lost && s.sent_at == at))
+    /// Whether a retransmission is its segment's last transmission, and in flight.
+    fn is_current(&self, (at, number): (C, u32)) -> bool {
+        self.get(number).is_some_and(|s| s.in_flight() && s.retransmitted && s.sent_at == at)
+    }
+
+    /// When the last of those in flight was sent that were sent before `latest`.
+    pub fn last_before(&self, latest: (C, u32)) -> Option<C> {
+        let from = self.no_first_below.max(self.una);
+        let firsts = (from..).zip(self.segments.range((from - self.una) as usize..));
+        let firsts = firsts.filter(|(_, s)| s.in_flight() && !s.retransmitted).map(|(n, s)| (s.sent_at, n));
+        let again = self.again.iter().copied().filter(|sent| self.is_current(*sent));
+        let last = firsts.take_while(|sent| sent_after(latest, *sent)).last();
+        let last_again = again.take_while(|sent| sent_after(latest, *sent)).last();
+        let at = |sent: Option<(C, u32)>| sent.map(|(at, _)| at);
+        match (at(last), at(last_again)) {
+            (Some(a), Some(b)) => Some(a.max(b)),
+            (a, b) => a.or(b),
+        }
     }
 
     /// The segments of a SACK block have arrived; those that were not known to have are shown to `arrived`.
@@ -203,11 +260,12 @@ impl<C: Clock> Scoreboard<C> {
     pub fn unmark_lost(&mut self) {
         self.segments.iter_mut().for_each(|segment| segment.lost = false);
         self.lost = 0;
-        // Their transmissions may have been forgotten as stale.
-        let flying = (self.una..).zip(&self.segments).filter(|(_, s)| !s.sacked);
-        let mut sent: Vec<_> = flying.map(|(number, s)| (s.sent_at, number)).collect();
-        sent.sort_by_key(|&(at, number)| (at.bits(), number));
-        self.sent = sent.into();
+        self.no_first_below = self.una;
+        // Retransmissions may have been forgotten as stale.
+        let flying = (self.una..).zip(&self.segments).filter(|(_, s)| s.in_flight() && s.retransmitted);
+        let mut again: Vec<_> = flying.map(|(number, s)| (s.sent_at, number)).collect();
+        again.sort_by_key(|&(at, number)| (at.bits(), number));
+        self.again = again.into();
     }
 
     /// The first segment that is lost.
@@ -251,8 +309,11 @@ mod tests {
                 let mut order: Vec<_> = board.segments.iter().enumerate().filter(|(_, s)| !s.sacked && !s.lost)
                     .map(|(i, s)| (s.sent_at, board.una() + i as u32)).collect();
                 order.sort_by_key(|(at, number)| (at.0, *number));
-                prop_assert_eq!(board.in_order().collect::<Vec<_>>(), order.clone());
                 prop_assert_eq!(board.earliest(), order.first().copied());
+                for latest in order.iter().copied().chain([(Exact(time), u32::MAX)]) {
+                    let before = order.iter().take_while(|sent| sent_after(latest, **sent)).last();
+                    prop_assert_eq!(board.last_before(latest), before.map(|sent| sent.0));
+                }
                 let first = board.segments.iter().position(|s| s.lost).map(|i| board.una() + i as u32);
                 prop_assert_eq!(board.first_lost(), first);
             }

@@ -3,6 +3,7 @@
 
 use crate::clock::Clock;
 use crate::tcp::control::Cause;
+use crate::tcp::rto::Rto;
 use crate::tcp::{Ack, Host, TimerKind};
 
 use super::acknowledgement::News;
@@ -86,25 +87,63 @@ impl<C: Clock> Sender<C> {
             // RFC 6298 §5.2: everything is acknowledged.
             return host.cancel_timer(TimerKind::Retransmit);
         }
-        let rto = self.rto.timeout();
-        let (pending, after) = match (reordering, self.probe_timeout()) {
-            (Some(wait), _) => (Pending::Reordering, wait.min(rto)),
-            // RFC 8985 §7.2: no later than the retransmission timer would have expired.
-            (None, Some(probe)) => (Pending::Probe, probe.min(rto)),
-            _ => (Pending::Retransmission, rto),
+        self.lengths.follow(&self.rto);
+        let (pending, after) = match reordering {
+            Some(wait) => (Pending::Reordering, C::span_secs(wait.min(self.rto.timeout()))),
+            None if !self.may_probe() => (Pending::Retransmission, self.lengths.rto),
+            None if self.board.in_flight() == 1 => (Pending::Probe, self.lengths.probe_alone),
+            None => (Pending::Probe, self.lengths.probe),
         };
         self.pending = pending;
-        host.set_timer(TimerKind::Retransmit, C::span_secs(after));
+        host.set_timer(TimerKind::Retransmit, after);
     }
 
-    /// RFC 8985 §7.2: none in recovery, before the connection stands, with something SACKed, while a probe is out, or before a
-    /// round-trip time is measured.
-    fn probe_timeout(&self) -> Option<f64> {
-        let quiet = matches!(self.state, State::Open) && self.board.sacked() == 0 && self.probe.is_none();
-        if !quiet || self.board.una() == 0 || !self.sampled {
-            return None;
+    /// RFC 8985 §7.2: whether a probe may be sent; not in recovery, before the connection stands, with something SACKed, while a probe
+    /// is out, or before a round-trip time is measured.
+    fn may_probe(&self) -> bool {
+        self.sampled
+            && self.probe.is_none()
+            && self.board.sacked() == 0
+            && self.board.una() > 0
+            && matches!(self.state, State::Open)
+    }
+}
+
+/// How long the timer runs, on the engine's clock: converted when the retransmission timeout changes, once a round trip, and not with each
+/// acknowledgement.
+#[derive(Clone, Debug)]
+pub(super) struct Lengths<C: Clock> {
+    /// Of this timeout and this smoothed round-trip time.
+    of: (f64, f64),
+    rto: C::Span,
+    probe: C::Span,
+    /// With a single segment in flight, whose acknowledgement may be delayed.
+    probe_alone: C::Span,
+}
+
+impl<C: Clock> Lengths<C> {
+    /// Before the first.
+    pub(super) fn new(rto: &Rto) -> Lengths<C> {
+        let none = C::NO_TIME;
+        let mut lengths = Lengths { of: (f64::NAN, 0.0), rto: none, probe: none, probe_alone: none };
+        lengths.follow(rto);
+        lengths
+    }
+
+    #[inline]
+    fn follow(&mut self, rto: &Rto) {
+        let of = (rto.timeout(), rto.srtt());
+        if self.of != of {
+            self.convert(of);
         }
-        let alone = self.board.in_flight() == 1;
-        Some(2.0 * self.rto.srtt() + if alone { MAX_ACK_DELAY } else { 0.0 })
+    }
+
+    #[inline(never)]
+    fn convert(&mut self, (rto, srtt): (f64, f64)) {
+        self.of = (rto, srtt);
+        self.rto = C::span_secs(rto);
+        // RFC 8985 §7.2: no later than the retransmission timer would have expired.
+        self.probe = C::span_secs((2.0 * srtt).min(rto));
+        self.probe_alone = C::span_secs((2.0 * srtt + MAX_ACK_DELAY).min(rto));
     }
 }
