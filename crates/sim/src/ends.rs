@@ -52,9 +52,12 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         if !reply.acknowledge {
             return self.receive_silently(slot, reply);
         }
-        f.make_ack(t);
+        let said = f.make_ack(t);
         let back = (f.back.0, Shape::new(t.packet.size, t.packet.colour));
         self.packets.number(slot);
+        if let Some(sack) = said {
+            self.packets.set_sack(slot, sack);
+        }
         Some(back)
     }
 

@@ -329,14 +329,15 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         let (found, measured);
         let (mut sack, mut delays) = (&Sack::NONE, &[][..]);
         let (mut echo, mut ace) = (false, 0);
+        if t.packet.size > f.header {
+            // An option makes it longer.
+            found = self.world.packets.sack(slot);
+            sack = &found;
+        }
         if !f.plain {
             (echo, ace) = (t.flag, t.ace);
             if let Some(m) = &mut f.marker {
                 m.marker.observe(self.world.now.time(), &t.packet, Direction::Reverse);
-            }
-            if f.receiver.uses_sack() {
-                found = self.world.packets.sack(slot);
-                sack = &found;
             }
             if f.delays.is_some() {
                 measured = self.world.packets.delays(slot);

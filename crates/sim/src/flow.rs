@@ -33,7 +33,7 @@ pub struct FlowState<C: Clock> {
     pub complete_at: u32,
     /// The class of its packets and their acknowledgements.
     pub class: u8,
-    /// It is TCP with neither ECN nor SACK, nobody marks its packets, and nobody measures their delays.
+    /// It is TCP without ECN, nobody marks its packets, and nobody measures their delays.
     pub plain: bool,
     /// Whether its receiver asks for the next piece of data as soon as it has one.
     asks: bool,
@@ -86,9 +86,7 @@ impl<C: Clock> FlowState<C> {
             | Transport::Video(config, _) => (config.segment, config.header),
             Transport::Udp(config) => (config.packet.saturating_sub(udp::HEADER), udp::HEADER),
         };
-        let plain = |c: &Config| {
-            !(c.ecn || c.congestion.uses_sack() || c.congestion.measures_delay() || marker.is_some())
-        };
+        let plain = |c: &Config| !(c.ecn || c.congestion.measures_delay() || marker.is_some());
         let jittered = transport.tcp().is_some_and(|c| c.jitter > Duration::ZERO || c.congestion.draws());
         FlowState {
             class,
@@ -232,8 +230,7 @@ impl<C: Clock> FlowState<C> {
     pub fn make_ack(&mut self, t: &mut InFlight) -> Option<Sack> {
         self.acks_sent += 1;
         let expects = self.receiver.rcv_nxt();
-        let uses_sack = !self.plain && self.receiver.uses_sack();
-        let sack = uses_sack.then(|| self.receiver.sack());
+        let sack = self.receiver.selects().then(|| self.receiver.sack());
         let said = sack.map_or(0, |s| s.blocks().len() as u32 * Sack::BLOCK_BYTES);
         let packet = Packet {
             flow: t.packet.flow,

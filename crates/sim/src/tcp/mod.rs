@@ -199,6 +199,15 @@ impl Sack {
         &self.blocks[..usize::from(self.len)]
     }
 
+    /// RFC 2883 §5: the segment that arrived twice, if the first block tells of one: it is below the acknowledgement's number, or within
+    /// the second block.
+    #[must_use]
+    pub fn duplicate(&self, next: u32) -> Option<u32> {
+        let (&(from, to), others) = self.blocks().split_first()?;
+        let within = others.first().is_some_and(|second| second.0 <= from && to <= second.1);
+        (from < next || within).then_some(from)
+    }
+
     /// Adds a block if there is room.
     pub fn push(&mut self, block: (u32, u32)) {
         if usize::from(self.len) < Sack::MAX_BLOCKS {

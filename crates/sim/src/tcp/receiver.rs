@@ -1,6 +1,5 @@
 //! The receiver: puts segments in order, and acknowledges them at once or delayed (RFC 5681 §4.2), with SACK blocks
-//! (RFC 2018) and feedback of marks (RFC 3168, RFC 8257,
-//! RFC 9768).
+//! (RFC 2018, 2883) and feedback of marks (RFC 3168, 8257, 9768).
 
 use crate::clock::Clock;
 use crate::tcp::accurate_ecn::Counter;
@@ -57,6 +56,8 @@ pub struct Receiver {
     at_once: bool,
     /// A segment that no acknowledgement covers yet was marked CE.
     ce_unacknowledged: bool,
+    /// The segment that arrived last had arrived before, of which the linux profile tells (RFC 2883).
+    arrived_again: bool,
 }
 
 /// Ranges of segments, from and to (excluded), the one reported last first.
@@ -92,6 +93,7 @@ impl Receiver {
             counter: Counter::default(),
             at_once: false,
             ce_unacknowledged: false,
+            arrived_again: false,
         }
     }
 
@@ -105,6 +107,15 @@ impl Receiver {
     #[must_use]
     pub fn uses_sack(&self) -> bool {
         self.reported.is_some()
+    }
+
+    /// Whether the acknowledgement sent now has a [SACK option](Receiver::sack); ns-2's are computed even where they are empty, as what
+    /// they leave out is then forgotten.
+    #[inline(always)]
+    #[must_use]
+    pub fn selects(&self) -> bool {
+        self.reported.is_some()
+            && (!self.out_of_order.is_empty() || self.arrived_again || self.profile == Profile::Ns2)
     }
 
     /// The longest time an acknowledgement may be delayed.
@@ -203,9 +214,17 @@ impl Receiver {
         let segment = self.last_arrived;
         let mut sack = Sack::default();
         let Some(Reported(reported)) = self.reported.as_deref_mut() else { return sack };
+        if std::mem::take(&mut self.arrived_again) {
+            // RFC 2883 §4: in the first block, once; the block that it lies in, if it is above the acknowledgement's number, is second.
+            sack.push((segment, segment + 1));
+        }
         let newest = self.out_of_order.iter().copied().find(|&(from, to)| (from..to).contains(&segment));
         let covered = newest.unwrap_or((0, self.rcv_nxt));
         reported.retain(|old| !(covered.0 <= old.0 && covered.1 >= old.1));
+        if self.profile != Profile::Ns2 {
+            // Acknowledgements since may have had nothing to select.
+            reported.retain(|old| old.1 > self.rcv_nxt);
+        }
         if let Some(block) = newest {
             reported.insert(0, block);
         }
@@ -219,10 +238,16 @@ impl Receiver {
         sack
     }
 
+    /// A segment has arrived again. The SYN is none of data.
+    fn note_duplicate(&mut self, segment: u32) {
+        self.arrived_again = self.profile == Profile::Linux && segment > 0;
+    }
+
     /// Stores a segment; how many segments the application can now read because of it.
     #[inline(never)]
     fn insert(&mut self, segment: u32) -> u32 {
         if segment < self.rcv_nxt {
+            self.note_duplicate(segment);
             return 0;
         }
         if segment == self.rcv_nxt {
@@ -235,7 +260,7 @@ impl Receiver {
         }
         let at = self.out_of_order.partition_point(|&(_, to)| to < segment);
         match self.out_of_order.get_mut(at) {
-            Some((from, to)) if *from <= segment && segment < *to => {}
+            Some((from, to)) if *from <= segment && segment < *to => self.note_duplicate(segment),
             Some((_, to)) if *to == segment => {
                 *to += 1;
                 let end = *to;

@@ -22,6 +22,8 @@ pub(super) struct News {
     pub(super) rtt: Option<f64>,
     /// The least number among them that was sent only once.
     pub(super) original: Option<u32>,
+    /// One that has arrived twice (RFC 2883).
+    pub(super) duplicate: Option<u32>,
 }
 
 /// What a control is told beside the news.
@@ -103,6 +105,9 @@ impl<C: Clock> Sender<C> {
         let news = self.take_in(&ack, now);
         if first {
             self.connected();
+        }
+        if let Some(segment) = news.duplicate {
+            self.arrived_twice(segment);
         }
         if self.probe.is_some() {
             self.probe_answered(&ack, &news);
@@ -197,7 +202,7 @@ impl<C: Clock> Sender<C> {
         let Sender { board, rack, next_sample, rto, delivery, .. } = self;
         rack.begin();
         let mut reading = Reading {
-            news: News { delivered: 0, advanced, rtt: None, original: None },
+            news: News { delivered: 0, advanced, rtt: None, original: None, duplicate: None },
             now,
             max: board.max(),
             rack,
@@ -208,6 +213,7 @@ impl<C: Clock> Sender<C> {
         board.acknowledge(ack.next, |number, segment| reading.arrived(number, segment));
         if !ack.sack.blocks().is_empty() {
             reading.select(ack.sack, board);
+            reading.news.duplicate = ack.sack.duplicate(ack.next);
         }
         let news = reading.news;
         if news.advanced {
@@ -233,6 +239,7 @@ impl<C: Clock> Sender<C> {
             return;
         }
         ecn.on_reduction(self.board.max(), true);
+        self.undo = None;
         self.ssthresh = self.control.reduce(Cause::Mark, self.cwnd, self.cwnd).max(2.0);
         self.state = State::Recovery(Prr::new(self.cwnd));
         self.recovery_point = self.board.max();

@@ -7,6 +7,7 @@ use crate::tcp::control::Cause;
 use super::acknowledgement::News;
 use super::frto::{Evidence, Step};
 use super::prr::Prr;
+use super::undo::Undo;
 use super::{Sender, State};
 
 impl<C: Clock> Sender<C> {
@@ -33,13 +34,53 @@ impl<C: Clock> Sender<C> {
                 self.ssthresh = self.ssthresh.max(frto.prior.ssthresh);
                 self.state = State::Open;
                 self.frto = None;
+                self.undo = None;
                 self.una_timed_out = false;
             }
         }
     }
 
+    /// RFC 2883 §5: a segment has arrived twice, so one of its transmissions was for nothing.
+    #[inline(never)]
+    pub(super) fn arrived_twice(&mut self, segment: u32) {
+        match self.probe {
+            // RFC 8985 §7.4.2, case 1: the probe and what it repeated have arrived, and nothing was lost. As in Linux, that says
+            // nothing of reordering.
+            Some((end, true)) if segment + 1 == end => {
+                if self.board.una() >= end {
+                    self.probe = None;
+                }
+            }
+            _ => self.rack.sent_in_vain(self.board.una(), self.board.max()),
+        }
+        if self.undo.as_mut().is_some_and(|undo| undo.arrived_twice(segment)) {
+            self.undo_reduction();
+        }
+    }
+
+    /// Nothing was lost: window and threshold are at least what they were, and recovery is over.
+    fn undo_reduction(&mut self) {
+        let Some(undo) = self.undo.take() else { return };
+        if !self.control.owns_window() {
+            self.cwnd = self.cwnd.max(undo.prior().cwnd);
+            self.ssthresh = self.ssthresh.max(undo.prior().ssthresh);
+        }
+        if matches!(self.state, State::Loss) {
+            self.board.unmark_lost();
+            self.una_timed_out = false;
+        }
+        self.state = State::Open;
+        self.frto = None;
+    }
+
     /// RFC 8985 §6.2, step 5.
+    #[inline(always)]
     pub(super) fn detect(&mut self, now: C) -> (u32, Option<f64>) {
+        if self.rack.has_overtaken_nothing(&self.board) { (0, None) } else { self.look_for_losses(now) }
+    }
+
+    #[inline(never)]
+    fn look_for_losses(&mut self, now: C) -> (u32, Option<f64>) {
         let recovering = !matches!(self.state, State::Open);
         let found = self.rack.detect(&mut self.board, now, self.rto.srtt(), recovering);
         if found.0 > 0 {
@@ -70,7 +111,9 @@ impl<C: Clock> Sender<C> {
     /// The window is reduced, and recovery begins.
     pub(super) fn enter_recovery(&mut self) {
         let reacted = self.ecn.as_ref().is_some_and(|e| e.has_reacted_to_loss_of(self.board.una()));
+        self.undo = None;
         if !reacted {
+            self.undo = Some(Undo::new(self.window(), self.board.una(), self.board.again_in_flight()));
             // As Linux does, from the window and not from what is in flight.
             self.ssthresh = self.control.reduce(Cause::Loss, self.cwnd, self.cwnd).max(2.0);
             if let Some(ecn) = &mut self.ecn {
@@ -89,5 +132,6 @@ impl<C: Clock> Sender<C> {
         }
         self.state = State::Open;
         self.frto = None;
+        self.rack.recovered();
     }
 }

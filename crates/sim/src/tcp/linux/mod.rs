@@ -2,8 +2,8 @@
 //! from them; CUBIC (RFC 9438) with HyStart, or Reno; the retransmission timer of RFC 6298; ECN by RFC 3168.
 //!
 //! Windows and sequence numbers count full segments. Each segment is told apart by when it was last sent, so that the loss of a
-//! retransmission needs no timeout. A timeout that proves needless is undone (F-RTO, RFC 5682). Not implemented: duplicate SACKs
-//! (RFC 2883) and the undoing of other reductions, timestamps.
+//! retransmission needs no timeout. A timeout that proves needless is undone (F-RTO, RFC 5682), and so is any reduction after which all that
+//! was sent again has arrived twice (duplicate SACKs, RFC 2883). Not implemented: timestamps.
 
 mod acknowledgement;
 mod delivery;
@@ -16,6 +16,7 @@ mod rack;
 mod scoreboard;
 mod send;
 mod timers;
+mod undo;
 
 use crate::clock::Clock;
 use crate::tcp::accurate_ecn::Tracker;
@@ -30,6 +31,7 @@ use prr::Prr;
 use rack::Rack;
 use scoreboard::Scoreboard;
 use timers::Lengths;
+use undo::Undo;
 
 /// A fraction of a segment that counts as none: arithmetic is exact to less.
 const FRACTION: f64 = 1e-9;
@@ -103,6 +105,8 @@ pub struct Sender<C: Clock> {
     una_timed_out: bool,
     /// The timer has expired, and it is not yet known whether needlessly.
     frto: Option<Frto>,
+    /// The last reduction for a loss, which may have been for nothing.
+    undo: Option<Undo>,
     /// New data before lost segments, until the next acknowledgement.
     new_first: bool,
     /// One past the last segment that the application has data for.
@@ -144,6 +148,7 @@ impl<C: Clock> Sender<C> {
             next_sample: 0,
             una_timed_out: false,
             frto: None,
+            undo: None,
             new_first: false,
             data_end: u32::MAX,
             jitter: config.jitter.secs(),

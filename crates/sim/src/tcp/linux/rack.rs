@@ -7,6 +7,8 @@ use super::scoreboard::{Scoreboard, Segment, sent_after};
 
 /// RFC 8985 §6.2, step 4: so many SACKed segments are a loss, as long as no reordering has been seen.
 const DUP_THRESH: u32 = 3;
+/// RFC 8985 §6.2, step 4: for so many recoveries without duplicates the window stays as wide as they have made it.
+const PERSIST: u32 = 16;
 /// Linux's clock of this law, in seconds: what is late by less than a tick is late now, and a timer is never set for less.
 const TICK: f64 = 1e-6;
 
@@ -24,17 +26,40 @@ pub struct Rack<C> {
     /// RACK.fack: one past the highest segment that has arrived.
     fack: u32,
     reordering_seen: bool,
+    duplicates: Duplicates,
+}
+
+/// How much wider duplicates have made the reordering window (RFC 8985 §6.2, step 4).
+#[derive(Clone, Debug)]
+struct Duplicates {
+    /// RACK.dsack_round: no further growth before this is acknowledged.
+    round_end: u32,
+    /// RACK.reo_wnd_mult.
+    multiplier: u32,
+    /// RACK.reo_wnd_persist.
+    persist: u32,
+    /// The window has grown by the acknowledgement that is read.
+    grown: bool,
 }
 
 impl<C: Clock> Rack<C> {
     /// Nothing has arrived.
     pub fn new() -> Rack<C> {
-        Rack { latest: None, rtt: 0.0, min_rtt: f64::INFINITY, fack: 0, reordering_seen: false, newest: None }
+        Rack {
+            latest: None,
+            rtt: 0.0,
+            min_rtt: f64::INFINITY,
+            fack: 0,
+            reordering_seen: false,
+            newest: None,
+            duplicates: Duplicates { round_end: 0, multiplier: 1, persist: 0, grown: false },
+        }
     }
 
     /// An acknowledgement arrives.
     pub fn begin(&mut self) {
         self.newest = None;
+        self.duplicates.grown = false;
     }
 
     /// §6.2, steps 1 to 3: this segment has arrived. Those that one acknowledgement tells of come in the order of their numbers.
@@ -70,8 +95,37 @@ impl<C: Clock> Rack<C> {
         if !self.reordering_seen && (recovering || sacked >= DUP_THRESH) {
             return 0.0;
         }
-        // Without duplicate SACKs (RFC 2883) the multiplier stays at one.
-        if self.min_rtt.is_finite() { (self.min_rtt / 4.0).min(srtt) } else { 0.0 }
+        let times = f64::from(self.duplicates.multiplier);
+        if self.min_rtt.is_finite() { (times * self.min_rtt / 4.0).min(srtt) } else { 0.0 }
+    }
+
+    /// §6.2, step 4: an acknowledgement of all before `una` tells of a segment that was sent again in vain; once in a round trip the
+    /// window grows by a quarter of the shortest round-trip time. As in Linux, where reordering has been seen: what was sent again in vain
+    /// for another reason says nothing of it.
+    pub fn sent_in_vain(&mut self, una: u32, next: u32) {
+        let d = &mut self.duplicates;
+        if self.reordering_seen && una >= d.round_end {
+            let multiplier = d.multiplier.saturating_add(1);
+            *d = Duplicates { round_end: next, multiplier, persist: PERSIST, grown: true };
+        }
+    }
+
+    /// §6.2, step 4: a recovery has ended; after sixteen without growth the window is as at first.
+    pub fn recovered(&mut self) {
+        let d = &mut self.duplicates;
+        if d.grown {
+            return;
+        }
+        d.persist = d.persist.saturating_sub(1);
+        if d.persist == 0 {
+            d.multiplier = 1;
+        }
+    }
+
+    /// Whether what has arrived has overtaken nothing, as is seen at once most often.
+    #[inline(always)]
+    pub fn has_overtaken_nothing(&self, board: &Scoreboard<C>) -> bool {
+        self.latest.is_none_or(|latest| board.is_all_later(latest))
     }
 
     /// §6.2, step 5, RACK_detect_loss(): marks what is lost; how many, and in how many seconds one more may be, if none
@@ -84,11 +138,6 @@ impl<C: Clock> Rack<C> {
         recovering: bool,
     ) -> (u32, Option<f64>) {
         let Some(latest) = self.latest else { return (0, None) };
-        match board.earliest() {
-            Some(sent) if sent_after(latest, sent) => {}
-            // Most often: nothing was overtaken.
-            _ => return (0, None),
-        }
         let window = self.reordering_window(srtt, recovering, board.sacked());
         let (mut lost, mut wait) = (0, None::<f64>);
         while let Some(sent) = board.earliest()
@@ -166,6 +215,32 @@ mod tests {
         assert!(!rack.reordering_seen);
         arrive(&mut rack, &mut board, (1, 2), 301);
         assert!(rack.reordering_seen);
+    }
+
+    /// RFC 8985 §6.2, step 4: a quarter of the shortest round-trip time more for each round trip with a duplicate, up to the smoothed
+    /// round-trip time; as at first after sixteen recoveries. Nothing of it before reordering is seen, as in Linux.
+    #[test]
+    fn duplicates_widen_the_reordering_window() {
+        let (mut rack, mut board) = (Rack::new(), board(&[0, 0, 0, 0]));
+        arrive(&mut rack, &mut board, (2, 4), 100);
+        // In ms.
+        let window = |rack: &Rack<Exact>| (rack.reordering_window(0.11, false, 0) * 1e3 + 1e-6) as u32;
+        rack.sent_in_vain(10, 20);
+        assert_eq!(window(&rack), 25, "no reordering was seen");
+        arrive(&mut rack, &mut board, (1, 2), 101);
+        rack.sent_in_vain(10, 20);
+        assert_eq!(window(&rack), 50);
+        rack.sent_in_vain(19, 30);
+        assert_eq!(window(&rack), 50, "the same round trip");
+        for una in [20, 30, 40] {
+            rack.sent_in_vain(una, una + 10);
+        }
+        assert_eq!(window(&rack), 110, "no more than the round-trip time");
+        rack.begin();
+        (0..15).for_each(|_| rack.recovered());
+        assert_eq!(window(&rack), 110);
+        rack.recovered();
+        assert_eq!(window(&rack), 25);
     }
 
     /// RFC 8985 §6.2, step 5: lost once RACK.rtt and the reordering window have passed, and not before.

@@ -145,6 +145,15 @@ impl<C: Clock> Scoreboard<C> {
         }
     }
 
+    /// Whether all that is in flight was sent after `latest`, where that is seen at once: nothing was sent again, and the first segment is
+    /// in flight.
+    #[inline(always)]
+    pub fn is_all_later(&self, latest: (C, u32)) -> bool {
+        let later =
+            |s: &Segment<C>| s.in_flight() && !s.retransmitted && sent_after((s.sent_at, self.una), latest);
+        self.again.is_empty() && self.segments.front().is_none_or(later)
+    }
+
     /// The earliest transmission that is in flight: when, and of which segment.
     pub fn earliest(&mut self) -> Option<(C, u32)> {
         let first = self.earliest_first();
@@ -186,6 +195,11 @@ impl<C: Clock> Scoreboard<C> {
     /// Whether a retransmission is its segment's last transmission, and in flight.
     fn is_current(&self, (at, number): (C, u32)) -> bool {
         self.get(number).is_some_and(|s| s.in_flight() && s.retransmitted && s.sent_at == at)
+    }
+
+    /// How many retransmissions are in flight.
+    pub fn again_in_flight(&self) -> u32 {
+        self.again.iter().filter(|sent| self.is_current(**sent)).count() as u32
     }
 
     /// When the last of those in flight was sent that were sent before `latest`.

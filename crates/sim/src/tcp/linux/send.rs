@@ -41,6 +41,7 @@ impl<C: Clock> Sender<C> {
                 }
                 more = pacer.train();
             }
+            self.note_again(next);
             self.transmit(next, host);
             // Linux counts data only.
             left += u32::from(next > 0);
@@ -51,6 +52,15 @@ impl<C: Clock> Sender<C> {
         }
         if let Some(pacer) = &mut self.pacer {
             pacer.left(left, host.now().secs());
+        }
+    }
+
+    /// A segment is about to be sent, and not as a probe: if it was sent before, its reduction of the window waits for it.
+    pub(super) fn note_again(&mut self, segment: u32) {
+        if let Some(undo) = &mut self.undo
+            && segment < self.board.max()
+        {
+            undo.sent_again();
         }
     }
 

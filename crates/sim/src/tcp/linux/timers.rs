@@ -8,6 +8,7 @@ use crate::tcp::{Ack, Host, TimerKind};
 
 use super::acknowledgement::News;
 use super::frto::Frto;
+use super::undo::Undo;
 use super::{Pending, Sender, State};
 
 /// RFC 8985 §7.2: the longest that a receiver may delay an acknowledgement, in seconds; Linux takes its minimum RTO.
@@ -33,6 +34,7 @@ impl<C: Clock> Sender<C> {
             // RFC 5681 §3.1: after a lost SYN the initial window is one segment.
             self.initial_window = 1;
         } else if !self.una_timed_out {
+            self.undo = Some(Undo::new(self.window(), self.board.una(), self.board.again_in_flight()));
             self.ssthresh = self.control.reduce(Cause::Timeout, self.cwnd, self.cwnd).max(2.0);
             if let Some(ecn) = &mut self.ecn {
                 ecn.on_reduction(self.board.max(), false);
@@ -50,6 +52,7 @@ impl<C: Clock> Sender<C> {
         self.rto.back_off();
         if self.pacer.is_some() {
             // A train that waits for its time does not hold this one up.
+            self.note_again(self.board.una());
             self.transmit_alone(self.board.una(), host);
         } else {
             self.send(false, host);
@@ -70,14 +73,15 @@ impl<C: Clock> Sender<C> {
     /// RFC 8985 §7.4.2: whether the probe made good a loss.
     pub(super) fn probe_answered(&mut self, ack: &Ack<'_>, news: &News) {
         let Some((end, again)) = self.probe.filter(|(end, _)| ack.next >= *end) else { return };
-        // Case 2: both transmissions have arrived. (Case 1 needs duplicate SACKs.)
+        // Case 2: both transmissions have arrived, at a receiver without duplicate SACKs.
         let duplicate = !news.advanced && ack.sack.blocks().is_empty();
         if !again || ack.next > end || duplicate {
             self.probe = None;
         }
         if again && ack.next > end && matches!(self.state, State::Open) {
-            // Nothing told of the segment but the probe: it was lost.
+            // Nothing told of the segment but the probe: it was lost. As in Linux, this is final.
             self.enter_recovery();
+            self.undo = None;
         }
     }
 

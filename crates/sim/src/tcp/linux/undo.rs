@@ -1,0 +1,67 @@
+//! Undoing a reduction of the window that was for nothing: once every segment that was sent again has arrived twice, as duplicate SACKs
+//! (RFC 2883 §5) tell, as Linux does it. RFC 3708 has the same test, with a slow start back to the old window.
+//!
+//! Linux also compares timestamps (RFC 3522), which no profile carries.
+
+use crate::tcp::control::Window;
+
+/// A reduction for a loss.
+#[derive(Clone, Debug)]
+pub struct Undo {
+    /// What it reduced.
+    prior: Window,
+    /// SND.UNA at that time (`undo_marker`): segments below it are another recovery's.
+    marker: u32,
+    /// Retransmissions that have not arrived twice (`undo_retrans`); none before the first.
+    in_doubt: Option<u32>,
+}
+
+impl Undo {
+    /// The window is about to be reduced. `again`: retransmissions that are in flight.
+    pub fn new(prior: Window, una: u32, again: u32) -> Undo {
+        // Linux's `tcp_current_ssthresh` (RFC 2861 §3): three quarters of a window that was in use.
+        let ssthresh = prior.ssthresh.max(0.75 * prior.cwnd);
+        Undo { prior: Window { ssthresh, ..prior }, marker: una, in_doubt: (again > 0).then_some(again) }
+    }
+
+    /// What was reduced.
+    pub fn prior(&self) -> Window {
+        self.prior
+    }
+
+    /// A segment was sent again.
+    pub fn sent_again(&mut self) {
+        *self.in_doubt.get_or_insert(0) += 1;
+    }
+
+    /// A segment has arrived twice. True: so have all; nothing was lost.
+    pub fn arrived_twice(&mut self, segment: u32) -> bool {
+        if let Some(in_doubt) = self.in_doubt.as_mut().filter(|_| segment >= self.marker) {
+            *in_doubt = in_doubt.saturating_sub(1);
+        }
+        self.in_doubt == Some(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 2883 §5: only when each of them has arrived twice, and only those of this recovery count. RFC 2861 §3: the threshold is no less than
+    /// three quarters of the window.
+    #[test]
+    fn all_have_to_arrive_twice() {
+        let mut undo = Undo::new(Window { cwnd: 40.0, ssthresh: 10.0 }, 7, 0);
+        assert!(!undo.arrived_twice(9), "nothing was sent again");
+        undo.sent_again();
+        undo.sent_again();
+        assert!(!undo.arrived_twice(3), "of an earlier recovery");
+        assert!(!undo.arrived_twice(7));
+        assert!(undo.arrived_twice(8));
+        assert_eq!(undo.prior(), Window { cwnd: 40.0, ssthresh: 30.0 });
+        let mut undo = Undo::new(Window { cwnd: 40.0, ssthresh: 50.0 }, 7, 1);
+        undo.sent_again();
+        assert!(!undo.arrived_twice(7), "one was in flight before");
+        assert_eq!(undo.prior().ssthresh, 50.0);
+    }
+}
