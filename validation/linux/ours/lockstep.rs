@@ -5,44 +5,38 @@
 //! Whether the stamps leave room for it is known by what they bound: for CoDel all states that the law can be in are kept, for a token
 //! bucket the most and the fewest tokens that it can hold.
 
-use std::collections::VecDeque;
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 
-use inprofile_core::aqm::codel::{Control, Vars};
-use inprofile_core::marker::Marker;
-use inprofile_core::registry::AnyMarker;
-use inprofile_core::rng::Rng;
-use inprofile_core::units::{Duration, Rate, Time};
-use inprofile_core::verdict::{Departure, Mark, Silent};
+use inprofile_core::units::{Duration, Time};
 
-use crate::events::{Arrival, Call, Event, Events, NANO};
+use crate::events::NANO;
 
 /// The first shift that is tried, and the last, in picoseconds.
 const SHIFTS: (u64, u64) = (256 * NANO, 50_000_000 * NANO);
-/// Linux counts CoDel's time in units of 1,024 ns; three such roundings meet in a decision.
-const GRAIN: Duration = Duration(3 * 1024 * NANO);
-/// The most states that are kept.
-const STATES: usize = 32;
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+pub enum Fate {
+    /// It left.
     Sent,
+    /// It left with congestion experienced.
     Marked,
+    /// It did not leave.
     Dropped,
 }
 
 impl Fate {
-    fn word(self) -> &'static str {
+    /// As the answer has it.
+    pub fn word(self) -> &'static str {
         ["sent", "marked", "dropped"][self as usize]
     }
 }
 
 /// What a law said, and its state afterwards.
-type Said<L> = (Fate, L);
+pub type Said<L> = (Fate, L);
 
 /// The least shift with which `ask` says `linux`, and the law as it is then. Where none does: the law as it was asked first.
-fn agree<L>(linux: Fate, at: Time, mut ask: impl FnMut(Time) -> Said<L>) -> (Fate, Option<Duration>, L) {
+pub fn agree<L>(linux: Fate, at: Time, mut ask: impl FnMut(Time) -> Said<L>) -> (Fate, Option<Duration>, L) {
     let (ours, law) = ask(at);
     if ours == linux {
         return (ours, Some(Duration(0)), law);
@@ -74,7 +68,7 @@ fn agree<L>(linux: Fate, at: Time, mut ask: impl FnMut(Time) -> Said<L>) -> (Fat
 }
 
 /// A line of the answer.
-fn tell(
+pub fn tell(
     out: &mut impl Write,
     number: u32,
     (linux, ours): (Fate, Fate),
@@ -83,275 +77,4 @@ fn tell(
 ) -> io::Result<()> {
     let shift = shift.map_or(-1, |s| s.0.div_ceil(NANO) as i64);
     writeln!(out, "{number} {} {} {shift} {}", linux.word(), ours.word(), u8::from(possible))
-}
-
-/// What CoDel is asked: when, how long the packet has waited, how many bytes wait behind it.
-#[derive(Clone, Copy, Debug)]
-struct Question {
-    now: Time,
-    since: Time,
-    bytes: u64,
-}
-
-/// A queue under CoDel, and the states that its law can be in.
-#[derive(Debug)]
-struct Codel<'a> {
-    control: &'a Control,
-    ecn: bool,
-    waiting: VecDeque<Arrival>,
-    bytes: u64,
-    /// The one first that the stamps lead to when they are taken as they are.
-    states: Vec<Vars>,
-    /// How far the stamps of the decision lay apart that has set the law's clock.
-    clock: Duration,
-    /// Whether the next packet that waits for too long sets it.
-    unset: bool,
-}
-
-impl Codel<'_> {
-    fn ask(&self, law: Vars, q: Question, can_mark: bool) -> Said<Vars> {
-        let mut law = law;
-        let fate = match law.decide(self.control, q.now, q.now.since(q.since), q.bytes, can_mark) {
-            Departure::Send => Fate::Sent,
-            Departure::Mark => Fate::Marked,
-            Departure::Drop(_) => Fate::Dropped,
-        };
-        (fate, law)
-    }
-
-    /// All that it may have been asked: the stamps as they are first.
-    fn questions(&self, head: &Arrival, call: &Call, coming: u64) -> Vec<Question> {
-        let mut sinces = vec![head.at];
-        let (sojourn, width) = (call.at.since(head.at), head.within.1 - head.within.0);
-        let target = self.control.target + GRAIN;
-        if sojourn < target + width && self.control.target < sojourn + width + GRAIN {
-            sinces.extend([Time(head.within.0.0.saturating_sub(GRAIN.0)), head.within.1 + GRAIN]);
-        }
-        let may = |a: &&Arrival| a.within.1 > call.at;
-        let going: u64 = self.waiting.iter().rev().take_while(may).map(|a| u64::from(a.packet.size)).sum();
-        let mut behind = vec![self.bytes, self.bytes - going, self.bytes + coming];
-        behind.dedup_by_key(|bytes| *bytes <= self.control.maxpacket);
-        let nows = [call.at, call.latest];
-        let mut all = Vec::new();
-        for bytes in behind {
-            for since in &sinces {
-                all.extend(nows.map(|now| Question { now, since: *since, bytes }));
-            }
-        }
-        all
-    }
-
-    /// The packet at the head: what Linux did with it, and what may be on its way by then, in bytes.
-    fn decide(&mut self, call: &Call, coming: u64, out: &mut impl Write) -> io::Result<bool> {
-        let missing = || io::Error::other(format!("packet {} left before it came", call.number));
-        let head = self.waiting.pop_front().ok_or_else(missing)?;
-        self.bytes -= u64::from(head.packet.size);
-        let linux = match (head.number == call.number, call.marked) {
-            (false, _) => Fate::Dropped,
-            (true, false) => Fate::Sent,
-            (true, true) => Fate::Marked,
-        };
-        let can_mark = self.ecn && head.packet.ecn.can_mark();
-        let questions = self.questions(&head, call, coming);
-        let own = call.latest - call.at;
-        let first = self.states[0];
-        let (ours, shift, then) =
-            agree(linux, call.at, |now| self.ask(first, Question { now, ..questions[0] }, can_mark));
-        let mut states = Vec::new();
-        for law in &self.states {
-            for question in &questions {
-                let (fate, law) = self.ask(*law, *question, can_mark);
-                if fate == linux && !states.contains(&law) && states.len() < STATES {
-                    states.push(law);
-                }
-            }
-        }
-        let allowed = own + self.clock + GRAIN;
-        let possible = !states.is_empty() || shift.is_some_and(|shift| shift <= allowed);
-        if states.is_empty() || shift.is_some_and(|shift| shift <= allowed) {
-            states.retain(|law| *law != then);
-            states.insert(0, then);
-        }
-        let low = call.at.since(head.at) < self.control.target || self.bytes <= self.control.maxpacket;
-        if (self.unset && !low) || first.is_dropping() != states[0].is_dropping() {
-            self.clock = own;
-        }
-        self.unset = low;
-        self.states = states;
-        tell(out, head.number, (linux, ours), shift, possible)?;
-        Ok(linux == Fate::Dropped)
-    }
-}
-
-/// CoDel: packets are put to it as they are about to leave. `ecn`: it marks what can be marked.
-pub fn queue<R: BufRead>(
-    events: Events<R>,
-    control: &Control,
-    ecn: bool,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let events: Vec<Event> = events.collect::<io::Result<_>>()?;
-    let (waiting, states) = (VecDeque::new(), vec![Vars::default()]);
-    let mut codel = Codel { control, ecn, waiting, bytes: 0, states, clock: Duration(0), unset: true };
-    for (i, event) in events.iter().enumerate() {
-        match event {
-            Event::Arrival(arrival) => {
-                codel.bytes += u64::from(arrival.packet.size);
-                codel.waiting.push_back(*arrival);
-            }
-            Event::Left(_) | Event::Stall(..) | Event::Timer(_) => {}
-            Event::Call(call) => {
-                let arrivals = events[i..].iter().filter_map(|event| match event {
-                    Event::Arrival(arrival) => Some(arrival),
-                    Event::Call(_) | Event::Left(_) | Event::Stall(..) | Event::Timer(_) => None,
-                });
-                let coming =
-                    arrivals.take_while(|a| a.within.0 < call.latest).map(|a| u64::from(a.packet.size));
-                let coming = coming.sum();
-                while codel.decide(call, coming, out)? {}
-            }
-        }
-    }
-    Ok(())
-}
-
-/// A line of tokens: so many at a time, and more as time goes on.
-#[derive(Clone, Copy, Debug)]
-struct Tokens {
-    held: f64,
-    at: Time,
-    /// A picosecond.
-    rate: f64,
-    depth: f64,
-}
-
-impl Tokens {
-    fn by(&self, now: Time) -> f64 {
-        (self.held + self.rate * now.since(self.at).picos()).min(self.depth)
-    }
-
-    fn set(&mut self, now: Time, held: f64) {
-        (self.held, self.at) = (held, now);
-    }
-}
-
-/// A policer: packets are put to it as they come.
-pub fn police<R: BufRead>(
-    events: Events<R>,
-    marker: &mut AnyMarker,
-    (rate, depth): (Rate, f64),
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let AnyMarker::TokenBucket(bucket) = marker else {
-        return Err(io::Error::other("police is for a token_bucket"));
-    };
-    let mut rng = Rng::for_component(0, "unused");
-    let full = Tokens { held: depth, at: Time::ZERO, rate: rate.0 as f64 / 8e12, depth };
-    let (mut most, mut fewest) = (full, full);
-    for event in events {
-        let Event::Arrival(a) = event? else {
-            return Err(io::Error::other("a policer has no queue to ask"));
-        };
-        let linux = if a.passed { Fate::Sent } else { Fate::Dropped };
-        let size = f64::from(a.packet.size);
-        let (ours, shift, law) = agree(linux, a.at, |now| {
-            let mut law = bucket.clone();
-            let fate = match law.mark(now, &a.packet, &mut rng, &mut Silent) {
-                Mark::Pass(_) => Fate::Sent,
-                Mark::Drop(_) => Fate::Dropped,
-            };
-            (fate, law)
-        });
-        *bucket = law;
-        // A full bucket loses what comes: the later that is, the less is lost by the next packet.
-        let (earliest, latest) = a.within;
-        let possible = if a.passed { most.by(latest) >= size } else { fewest.by(earliest) < size };
-        let (up, down) = (most.by(earliest), fewest.by(latest));
-        if a.passed {
-            most.set(earliest, up - size);
-            fewest.set(latest, (down - size).max(0.0));
-        } else {
-            most.set(earliest, up.min(size));
-            fewest.set(latest, down);
-        }
-        tell(out, a.number, (linux, ours), shift, possible)?;
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use inprofile_core::aqm::codel::Variant;
-    use inprofile_core::units::Duration;
-
-    /// A packet of 1,000 B a millisecond for a second comes, and leaves 20 ms later; the stamps lie 10 us apart. `drops` are
-    /// those that did not leave; whoever is next leaves in their place.
-    fn answers(drops: &[u32]) -> Vec<(String, String, i64, bool)> {
-        let mut text = String::new();
-        let mut leaving = 0;
-        for ms in 0..400u32 {
-            let (at, passed) = (u64::from(ms) * 1_000_000, u8::from(!drops.contains(&ms)));
-            text += &format!("a {ms} {at} 1000 0 0 {at} {} {passed}\n", at + 10_000);
-            if ms >= 20 {
-                while drops.contains(&leaving) {
-                    leaving += 1;
-                }
-                text += &format!("c {} 10000 {leaving} 0\n", at + 500_000);
-                leaving += 1;
-            }
-        }
-        let control = Control {
-            target: Duration::from_millis(5),
-            interval: Duration::from_millis(100),
-            maxpacket: 1000,
-            variant: Variant::Rfc8289,
-        };
-        let mut out = Vec::new();
-        queue(Events::read(text.as_bytes()), &control, false, &mut out).expect("the events are whole");
-        let text = String::from_utf8(out).expect("text");
-        let answer = |line: &str| {
-            let words: Vec<&str> = line.split(' ').collect();
-            (words[1].to_owned(), words[2].to_owned(), words[3].parse().expect("a number"), words[4] == "1")
-        };
-        text.lines().map(answer).collect()
-    }
-
-    /// The first packet leaves at 20.5 ms, so the law drops at 120.5 ms (packet 100), and after 100, 70.7, 57.7 and 50 ms more.
-    #[test]
-    fn what_the_law_would_have_done_is_agreed_with() {
-        let all = answers(&[100, 201, 273, 332, 383]);
-        let differ: Vec<usize> = (0..all.len()).filter(|i| all[*i].0 != all[*i].1).collect();
-        assert!(differ.is_empty(), "{differ:?}");
-    }
-
-    /// A drop a millisecond early is none that ten microseconds explain; the law then goes on from its own time.
-    #[test]
-    fn a_drop_that_no_stamp_explains_is_a_difference() {
-        let all = answers(&[99, 201]);
-        assert_eq!(all[99], ("dropped".into(), "sent".into(), all[99].2, false));
-        assert!((999_000..=1_001_000).contains(&all[99].2), "{:?}", all[99]);
-        assert_eq!(all.iter().take(210).filter(|a| !a.3).count(), 1);
-    }
-
-    /// 1 Mbit/s and 2,000 B: the third packet comes 8 ms after the first, when 1,000 B are back, give or take 5 us.
-    #[test]
-    fn a_bucket_on_the_verge_may_do_either() {
-        let ask = |third: u64, passed: u8| {
-            let mut text = String::new();
-            for (number, at) in [0, 0, third].into_iter().enumerate() {
-                let passed = if number == 2 { passed } else { 1 };
-                text += &format!("a {number} {at} 1000 0 0 {at} {} {passed}\n", at + 5_000);
-            }
-            let registry = inprofile_core::registry::Registry::default();
-            let table = "kind = \"token_bucket\"\nrate = \"1 Mbit/s\"\ndepth = \"2000 B\"\naction = \"drop\"";
-            let (mut marker, _) = crate::built(table, "kind", &registry.markers).expect("it is right");
-            let mut out = Vec::new();
-            police(Events::read(text.as_bytes()), &mut marker, (Rate(1_000_000), 2000.0), &mut out)
-                .expect("the events are whole");
-            String::from_utf8(out).expect("text").lines().nth(2).is_some_and(|line| line.ends_with('1'))
-        };
-        assert!(ask(8_001_000, 0) && ask(7_999_000, 1), "within the stamps");
-        assert!(!ask(7_990_000, 1) && !ask(8_010_000, 0), "beyond them");
-    }
 }

@@ -14,7 +14,9 @@
 
 mod events;
 mod free;
+mod head;
 mod lockstep;
+mod police;
 
 use std::io::{self, BufWriter, Write};
 
@@ -41,7 +43,7 @@ fn main() -> io::Result<()> {
             let (_, values) = built(text, "aqm", &registry.aqms)?;
             let ecn = values.get("ecn") == Some(&Value::Flag(true));
             let params = codel::Params::from_values(&values);
-            lockstep::queue(events, &params.control(&CONTEXT), ecn, &mut out)?;
+            head::queue(events, &params.control(&CONTEXT), ecn, &mut out)?;
         }
         ["police", text] => {
             let (mut marker, values) = built(text, "kind", &registry.markers)?;
@@ -50,7 +52,7 @@ fn main() -> io::Result<()> {
             else {
                 return Err(io::Error::other("police wants a rate, and a depth in bytes"));
             };
-            lockstep::police(events, &mut marker, (*rate, *depth), &mut out)?;
+            police::police(events, &mut marker, (*rate, *depth), &mut out)?;
         }
         ["free", text, when @ ("ahead" | "asked"), seed] => {
             let seed = seed.parse().map_err(|_| io::Error::other("SEED is a whole number"))?;
