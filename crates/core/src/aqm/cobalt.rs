@@ -7,8 +7,11 @@
 //! 24 October 2018): signals at the head; an inverse square root law while the sojourn time is above target; its reversal
 //! below; the last packet of a queue is never dropped. Figures as CAKE has them: BLUE's steps of 1/256 and 1/4096 at most once a
 //! target, and no signal while a packet waits for less than four transmissions.
-//! A queue turns empty when its last packet leaves; the law is told with the next arrival. Non-goal: CAKE's queues, shaper and
-//! ACK filter.
+//! A queue turns empty when its last packet leaves; the law is told with the next arrival.
+//! `variant = "linux"`: Linux's `sch_cake` has 1/√count exactly up to 15 only, and from there improves it by one step of Newton's method
+//! a signal, up and down the curve. Before a queue's first signal it takes 1/√count for 0, so that the first dropping state of a queue
+//! begins without waiting for an interval; and a state that is entered an interval or more after the last packet left signals at once, too.
+//! Non-goal: CAKE's queues, shaper and ACK filter.
 
 use crate::aqm::codel::{ABOVE_TARGET, control_law};
 use crate::aqm::{Aqm, beyond_full_queue, target_below_interval};
@@ -26,6 +29,23 @@ pub const BLUE: Cause = Cause::named("blue");
 /// Transmissions that a packet may wait for, whatever the target.
 const TRANSMISSIONS: u64 = 4;
 
+/// Linux: 1 in its inverse square roots, of which it keeps 32 bits.
+const LINUX_ONE: f64 = 4_294_967_296.0;
+/// Linux: counts below this have their inverse square root in a table.
+const LINUX_TABLE: u32 = 16;
+/// Linux: picoseconds in its unit of time, a nanosecond.
+const LINUX_UNIT: u64 = 1000;
+
+crate::choice! {
+    /// Whose reading.
+    pub enum Variant {
+        /// The inverse square root as it is.
+        Exact = "exact",
+        /// Linux's `sch_cake`.
+        Linux = "linux",
+    }
+}
+
 crate::params! {
     /// What an operator sets.
     pub struct Params {
@@ -42,6 +62,23 @@ crate::params! {
         /// Time a full packet takes on the link: nothing that waits for less than four of them is too late. Default: by the link's
         /// rate.
         mtu_time: Option<Duration> [NON_NEGATIVE];
+        /// The exact control law, or Linux's.
+        variant: Variant = Variant::Exact;
+    }
+}
+
+impl Params {
+    /// What the law is set to in this place.
+    #[must_use]
+    pub fn control(&self, context: &Context) -> Control {
+        let by_rate = context.link_rate.map_or(Duration(0), |rate| rate.serialise(context.packet));
+        Control {
+            target: self.target,
+            interval: self.interval,
+            least: Duration(self.mtu_time.unwrap_or(by_rate).0.saturating_mul(TRANSMISSIONS)),
+            steps: (self.increment, self.decrement),
+            variant: self.variant,
+        }
     }
 }
 
@@ -54,19 +91,8 @@ impl Build for Params {
     }
 
     fn build(&self, context: &Context) -> Cobalt {
-        let by_rate = context.link_rate.map_or(Duration(0), |rate| rate.serialise(context.packet));
-        Cobalt {
-            vars: Vars::default(),
-            control: Control {
-                target: self.target,
-                interval: self.interval,
-                least: Duration(self.mtu_time.unwrap_or(by_rate).0.saturating_mul(TRANSMISSIONS)),
-                steps: (self.increment, self.decrement),
-            },
-            ecn: self.ecn,
-            emptied: None,
-            stats: Stats::default(),
-        }
+        let (vars, control) = (Vars::default(), self.control(context));
+        Cobalt { vars, control, ecn: self.ecn, emptied: None, stats: Stats::default() }
     }
 }
 
@@ -81,6 +107,8 @@ pub struct Control {
     pub least: Duration,
     /// Of BLUE's probability, up and down.
     pub steps: (f64, f64),
+    /// Whose control law.
+    pub variant: Variant,
 }
 
 /// State of one queue.
@@ -96,6 +124,10 @@ pub struct Vars {
     p_drop: f64,
     /// When it moved last.
     moved: Time,
+    /// Linux: what it takes for 1/√count, in 2^-32ths.
+    inverse_root: u32,
+    /// Whether the packet that leaves finds `drop_next` in the past.
+    behind: bool,
 }
 
 /// What CoDel's part says of a packet.
@@ -107,38 +139,66 @@ pub enum Signal {
     Due,
 }
 
+/// Linux: from an estimate of 1/√(count ± 1), in 2^-32ths, that of 1/√count: x·(3 − count·x²)/2 where no table has it.
+#[must_use]
+pub fn inverse_root(x: u32, count: u32) -> u32 {
+    let x = f64::from(x) / LINUX_ONE;
+    let root = match count {
+        0 => 1.0,
+        _ if count < LINUX_TABLE => 1.0 / libm::sqrt(f64::from(count)),
+        _ => x * (3.0 - f64::from(count) * x * x) / 2.0,
+    };
+    (root * LINUX_ONE) as u32
+}
+
 impl Vars {
     /// The time of the signal after one at `t`.
     fn after(&self, t: Time, c: &Control) -> Time {
-        control_law(t, c.interval, self.count.max(1))
+        match c.variant {
+            Variant::Exact => control_law(t, c.interval, self.count.max(1)),
+            Variant::Linux => {
+                let units = (u128::from(c.interval.0 / LINUX_UNIT) * u128::from(self.inverse_root)) >> 32;
+                t + Duration(units as u64 * LINUX_UNIT)
+            }
+        }
     }
 
     fn is_due(&self, now: Time) -> bool {
         self.count > 0 && now >= self.drop_next
     }
 
+    /// So far up the curve now: the next signal is planned from the last.
+    fn step(&mut self, count: u32, c: &Control) {
+        self.count = count;
+        self.inverse_root = inverse_root(self.inverse_root, count);
+        self.drop_next = self.after(self.drop_next, c);
+    }
+
     /// A packet is about to leave, having waited for `sojourn`.
     pub fn leaves(&mut self, now: Time, sojourn: Duration, c: &Control) -> Signal {
         let late = sojourn > c.target && sojourn > c.least;
         let due = self.is_due(now);
+        // Linux: as it is before a state is entered.
+        self.behind = now > self.drop_next;
         if late && !self.dropping {
             self.drop_next = self.after(now, c);
+            self.behind &= c.variant == Variant::Linux;
         }
         self.dropping = late;
         if late {
             self.count = self.count.max(1);
         }
         if due && late {
-            self.count = self.count.saturating_add(1);
-            self.drop_next = self.after(self.drop_next, c);
+            self.step(self.count.saturating_add(1), c);
+            self.behind = now > self.drop_next;
             return Signal::Due;
         }
         // Down the curve again, by as many signals as would have been sent.
         if due {
             while self.is_due(now) {
-                self.count -= 1;
-                self.drop_next = self.after(self.drop_next, c);
+                self.step(self.count - 1, c);
             }
+            self.behind = now > self.drop_next;
         }
         Signal::None
     }
@@ -147,9 +207,21 @@ impl Vars {
     pub fn left(&mut self, now: Time, dropped: bool, c: &Control) {
         if self.count == 0 {
             self.drop_next = now + c.interval;
-        } else if now > self.drop_next && !dropped {
+        } else if self.behind && !dropped {
             self.drop_next = now;
         }
+    }
+
+    /// Whether packets wait for too long.
+    #[must_use]
+    pub fn is_dropping(&self) -> bool {
+        self.dropping
+    }
+
+    /// Whether the law's clock was set as the last packet left, rather than by the signal before.
+    #[must_use]
+    pub fn was_set(&self) -> bool {
+        self.count == 0 || self.behind
     }
 
     /// The queue has turned away an arrival.
@@ -170,8 +242,7 @@ impl Vars {
         }
         self.dropping = false;
         if self.is_due(now) {
-            self.count -= 1;
-            self.drop_next = self.after(self.drop_next, c);
+            self.step(self.count - 1, c);
         }
     }
 }

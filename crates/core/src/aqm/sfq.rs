@@ -170,6 +170,23 @@ pub struct Stats {
 }
 
 impl Sfq {
+    /// Whether nothing that comes can tell the two apart, where the same packets wait in both: which slot is whose does not count.
+    #[must_use]
+    pub fn is_like<'a>(&'a self, other: &'a Sfq) -> bool {
+        fn chain(law: &Sfq, first: u32, next: fn(&Slot) -> u32) -> impl Iterator<Item = &Slot> {
+            let slots = &law.slots.all;
+            std::iter::successors(slots.get(first as usize), move |slot| slots.get(next(slot) as usize))
+        }
+        let turns = |law: &'a Sfq| {
+            chain(law, law.head, |slot| slot.next).map(|slot| (slot.hash, slot.allot, slot.length))
+        };
+        let lengths = |law: &'a Sfq| {
+            let of = move |length: &u32| chain(law, *length, |slot| slot.shorter).map(|slot| slot.hash);
+            law.slots.of_length[1..=law.slots.longest as usize].iter().flat_map(of)
+        };
+        turns(self).eq(turns(other)) && lengths(self).eq(lengths(other))
+    }
+
     fn queue_of(&self, slot: u32) -> u32 {
         self.half * self.slots.all.len() as u32 + slot
     }

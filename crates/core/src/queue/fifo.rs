@@ -53,7 +53,7 @@ impl Counts {
 }
 
 /// A queue that a discipline decides on.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Fifo<T> {
     /// All that waits; where there are flow queues, only what was taken over from other queues, which leaves first.
     ring: VecDeque<T>,

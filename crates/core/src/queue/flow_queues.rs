@@ -10,7 +10,7 @@ use crate::queue::item::Item;
 /// No place.
 const NONE: u32 = u32::MAX;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Place<T> {
     item: Option<T>,
     next: u32,
@@ -29,7 +29,7 @@ struct Line {
 const EMPTY: Line = Line { head: NONE, tail: NONE, packets: 0, bytes: 0 };
 
 /// Queues over one pool.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FlowQueues<T> {
     places: Vec<Place<T>>,
     /// The first place that is free; each leads to the next.

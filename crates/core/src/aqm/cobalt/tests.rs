@@ -125,6 +125,48 @@ fn the_curve_is_gone_back_down() {
     assert!(!again.is_empty(), "at the rate of before, not after an interval");
 }
 
+/// Linux: a queue's first dropping state signals with the second packet that is too late, and no interval later; then an interval passes
+/// between signals as it does without the variant, and later states begin an interval after they are entered.
+#[test]
+fn linux_signals_at_once_the_first_time() {
+    let c = control(&Params { variant: Variant::Linux, ..params(false) });
+    let mut v = Vars::default();
+    signals(&mut v, &c, 0..50, |_| 1);
+    let at = signals(&mut v, &c, 50..700, |_| 20);
+    let mut due = 51.0;
+    let mut expected = vec![51];
+    for count in 2..40 {
+        due += 100.0 / f64::from(count).sqrt();
+        // The law plans from the time the state was entered.
+        expected.push((due - 1.0 - 1e-6).ceil() as u64);
+    }
+    expected.retain(|at| *at < 700);
+    assert_eq!(at[..14], expected[..14]);
+    // Down to the start of the curve, and up again.
+    signals(&mut v, &c, 700..3000, |_| 1);
+    assert_eq!(v.count, 0);
+    assert_eq!(signals(&mut v, &c, 3000..3200, |_| 20), [3100, 3171]);
+    // A state entered more than an interval after the last packet left does not wait, either.
+    signals(&mut v, &c, 3200..5000, |_| 1);
+    assert_eq!(signals(&mut v, &c, 5150..5200, |_| 20), [5151]);
+    let exact = control(&params(false));
+    assert_eq!(signals(&mut Vars::default(), &exact, 5150..5200, |_| 20), Vec::<u64>::new());
+}
+
+/// Linux: 1/√count to 32 bits from a table up to 15, and by a step of Newton's method beyond, which is never more than it: by 0.16 %
+/// less at 16, coming up, and ever closer.
+#[test]
+fn linux_roots_are_exact_up_to_15() {
+    let mut x = 0;
+    for count in 0..200 {
+        x = inverse_root(x, count);
+        let exact = 1.0 / f64::from(count.max(1)).sqrt();
+        let off = f64::from(x) / LINUX_ONE / exact - 1.0;
+        let most = if count < 16 { 1e-9 } else { 0.45 / f64::from(count * count) };
+        assert!((-most..=1e-9).contains(&off), "{count}: {off}");
+    }
+}
+
 /// A target is not reached by a packet that waits for less than four transmissions.
 #[test]
 fn slow_links_have_a_target_of_four_packets() {
