@@ -1,9 +1,10 @@
-//! CoDel, in lockstep: packets are put to it as they are about to leave.
+//! CoDel and COBALT, in lockstep: packets are put to them as they are about to leave.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Write};
 
-use inprofile_core::aqm::codel::{Control, Vars};
+use inprofile_core::aqm::cobalt::Signal;
+use inprofile_core::aqm::{cobalt, codel};
 use inprofile_core::units::{Duration, Time};
 use inprofile_core::verdict::Departure;
 
@@ -15,52 +16,104 @@ const GRAIN: Duration = Duration(3 * 1024 * NANO);
 /// The most states that are kept.
 const STATES: usize = 32;
 
-/// What CoDel is asked: when, how long the packet has waited, how many bytes wait behind it.
+/// What a law is asked: when, how long the packet has waited, how many bytes wait behind it.
 #[derive(Clone, Copy, Debug)]
-struct Question {
+pub struct Question {
     now: Time,
     since: Time,
     bytes: u64,
 }
 
-/// A queue under CoDel, and the states that its law can be in.
+/// A law that decides as a packet leaves.
+pub trait Law {
+    /// What it remembers.
+    type State: Copy + PartialEq + Default;
+
+    /// The sojourn time that a standing queue may have, and the bytes behind a packet up to which it is let go.
+    fn bounds(&self) -> (Duration, u64);
+
+    /// The verdict, and the state afterwards.
+    fn ask(&self, state: Self::State, q: Question, can_mark: bool) -> Said<Self::State>;
+
+    /// Whether a decision set the law's clock. `first`: it is the first of a packet that waited for too long.
+    fn set(&self, first: bool, before: &Self::State, after: &Self::State) -> bool;
+}
+
+impl Law for codel::Control {
+    type State = codel::Vars;
+
+    fn bounds(&self) -> (Duration, u64) {
+        (self.target, self.maxpacket)
+    }
+
+    fn ask(&self, state: codel::Vars, q: Question, can_mark: bool) -> Said<codel::Vars> {
+        let mut state = state;
+        let fate = match state.decide(self, q.now, q.now.since(q.since), q.bytes, can_mark) {
+            Departure::Send => Fate::Sent,
+            Departure::Mark => Fate::Marked,
+            Departure::Drop(_) => Fate::Dropped,
+        };
+        (fate, state)
+    }
+
+    fn set(&self, first: bool, before: &codel::Vars, after: &codel::Vars) -> bool {
+        first || before.is_dropping() != after.is_dropping()
+    }
+}
+
+/// The queue is never full, so BLUE has nothing to do; and CAKE tells a queue that it is empty only as it serves another.
+impl Law for cobalt::Control {
+    type State = cobalt::Vars;
+
+    fn bounds(&self) -> (Duration, u64) {
+        (self.target.max(self.least), 0)
+    }
+
+    fn ask(&self, state: cobalt::Vars, q: Question, can_mark: bool) -> Said<cobalt::Vars> {
+        let mut state = state;
+        let due = state.leaves(q.now, q.now.since(q.since), self) == Signal::Due;
+        state.left(q.now, due && !can_mark, self);
+        let fate = match (due, can_mark, q.bytes > 0) {
+            (true, true, _) => Fate::Marked,
+            (true, false, true) => Fate::Dropped,
+            (true, false, false) | (false, ..) => Fate::Sent,
+        };
+        (fate, state)
+    }
+
+    fn set(&self, first: bool, before: &cobalt::Vars, after: &cobalt::Vars) -> bool {
+        first || before.is_dropping() != after.is_dropping() || after.was_set()
+    }
+}
+
+/// A queue under such a law, and the states that the law can be in.
 #[derive(Debug)]
-struct Codel<'a> {
-    control: &'a Control,
+struct Head<'a, L: Law> {
+    law: &'a L,
     ecn: bool,
     waiting: VecDeque<Arrival>,
     bytes: u64,
     /// The one first that the stamps lead to when they are taken as they are.
-    states: Vec<Vars>,
+    states: Vec<L::State>,
     /// How far the stamps of the decision lay apart that has set the law's clock.
     clock: Duration,
     /// Whether the next packet that waits for too long sets it.
     unset: bool,
 }
 
-impl Codel<'_> {
-    fn ask(&self, law: Vars, q: Question, can_mark: bool) -> Said<Vars> {
-        let mut law = law;
-        let fate = match law.decide(self.control, q.now, q.now.since(q.since), q.bytes, can_mark) {
-            Departure::Send => Fate::Sent,
-            Departure::Mark => Fate::Marked,
-            Departure::Drop(_) => Fate::Dropped,
-        };
-        (fate, law)
-    }
-
+impl<L: Law> Head<'_, L> {
     /// All that it may have been asked: the stamps as they are first.
     fn questions(&self, head: &Arrival, call: &Call, coming: u64) -> Vec<Question> {
         let mut sinces = vec![head.at];
         let (sojourn, width) = (call.at.since(head.at), head.within.1 - head.within.0);
-        let target = self.control.target + GRAIN;
-        if sojourn < target + width && self.control.target < sojourn + width + GRAIN {
+        let (target, full) = self.law.bounds();
+        if sojourn < target + GRAIN + width && target < sojourn + width + GRAIN {
             sinces.extend([Time(head.within.0.0.saturating_sub(GRAIN.0)), head.within.1 + GRAIN]);
         }
         let may = |a: &&Arrival| a.within.1 > call.at;
         let going: u64 = self.waiting.iter().rev().take_while(may).map(|a| u64::from(a.packet.size)).sum();
         let mut behind = vec![self.bytes, self.bytes - going, self.bytes + coming];
-        behind.dedup_by_key(|bytes| *bytes <= self.control.maxpacket);
+        behind.dedup_by_key(|bytes| *bytes <= full);
         let nows = [call.at, call.latest];
         let mut all = Vec::new();
         for bytes in behind {
@@ -86,24 +139,25 @@ impl Codel<'_> {
         let own = call.latest - call.at;
         let first = self.states[0];
         let (ours, shift, then) =
-            agree(linux, call.at, |now| self.ask(first, Question { now, ..questions[0] }, can_mark));
+            agree(linux, call.at, |now| self.law.ask(first, Question { now, ..questions[0] }, can_mark));
         let mut states = Vec::new();
-        for law in &self.states {
+        for state in &self.states {
             for question in &questions {
-                let (fate, law) = self.ask(*law, *question, can_mark);
-                if fate == linux && !states.contains(&law) && states.len() < STATES {
-                    states.push(law);
+                let (fate, state) = self.law.ask(*state, *question, can_mark);
+                if fate == linux && !states.contains(&state) && states.len() < STATES {
+                    states.push(state);
                 }
             }
         }
         let allowed = own + self.clock + GRAIN;
         let possible = !states.is_empty() || shift.is_some_and(|shift| shift <= allowed);
         if states.is_empty() || shift.is_some_and(|shift| shift <= allowed) {
-            states.retain(|law| *law != then);
+            states.retain(|state| *state != then);
             states.insert(0, then);
         }
-        let low = call.at.since(head.at) < self.control.target || self.bytes <= self.control.maxpacket;
-        if (self.unset && !low) || first.is_dropping() != states[0].is_dropping() {
+        let (target, full) = self.law.bounds();
+        let low = call.at.since(head.at) < target || self.bytes <= full;
+        if self.law.set(self.unset && !low, &first, &states[0]) {
             self.clock = own;
         }
         self.unset = low;
@@ -113,21 +167,21 @@ impl Codel<'_> {
     }
 }
 
-/// CoDel: packets are put to it as they are about to leave. `ecn`: it marks what can be marked.
-pub fn queue<R: BufRead>(
+/// Packets are put to the law as they are about to leave. `ecn`: it marks what can be marked.
+pub fn queue<R: BufRead, L: Law>(
     events: Events<R>,
-    control: &Control,
+    law: &L,
     ecn: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let events: Vec<Event> = events.collect::<io::Result<_>>()?;
-    let (waiting, states) = (VecDeque::new(), vec![Vars::default()]);
-    let mut codel = Codel { control, ecn, waiting, bytes: 0, states, clock: Duration(0), unset: true };
+    let (waiting, states) = (VecDeque::new(), vec![L::State::default()]);
+    let mut head = Head { law, ecn, waiting, bytes: 0, states, clock: Duration(0), unset: true };
     for (i, event) in events.iter().enumerate() {
         match event {
             Event::Arrival(arrival) => {
-                codel.bytes += u64::from(arrival.packet.size);
-                codel.waiting.push_back(*arrival);
+                head.bytes += u64::from(arrival.packet.size);
+                head.waiting.push_back(*arrival);
             }
             Event::Left(_) | Event::Stall(..) | Event::Timer(_) => {}
             Event::Call(call) => {
@@ -138,7 +192,7 @@ pub fn queue<R: BufRead>(
                 let coming =
                     arrivals.take_while(|a| a.within.0 < call.latest).map(|a| u64::from(a.packet.size));
                 let coming = coming.sum();
-                while codel.decide(call, coming, out)? {}
+                while head.decide(call, coming, out)? {}
             }
         }
     }
@@ -148,7 +202,7 @@ pub fn queue<R: BufRead>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use inprofile_core::aqm::codel::Variant;
+    use inprofile_core::aqm::codel::{Control, Variant};
     use inprofile_core::units::Duration;
 
     /// A packet of 1,000 B a millisecond for a second comes, and leaves 20 ms later; the stamps lie 10 us apart. `drops` are

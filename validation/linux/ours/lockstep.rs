@@ -2,8 +2,8 @@
 //!
 //! The guest knows when it was about to send and when that was over, not when the law was asked. So where a verdict of ours differs,
 //! the law is asked again as if earlier or later: the least shift with which it agrees is what that decision takes.
-//! Whether the stamps leave room for it is known by what they bound: for CoDel all states that the law can be in are kept, for a token
-//! bucket the most and the fewest tokens that it can hold.
+//! Whether the stamps leave room for it is known by what they bound: for CoDel, COBALT and SFQ all states that the law can be in are kept,
+//! for a token bucket the most and the fewest tokens that it can hold.
 
 use std::io::{self, Write};
 
@@ -23,12 +23,14 @@ pub enum Fate {
     Marked,
     /// It did not leave.
     Dropped,
+    /// Another left in its place.
+    Waiting,
 }
 
 impl Fate {
     /// As the answer has it.
     pub fn word(self) -> &'static str {
-        ["sent", "marked", "dropped"][self as usize]
+        ["sent", "marked", "dropped", "waiting"][self as usize]
     }
 }
 

@@ -3,8 +3,10 @@
 //! MECHANISM is its table in an experiment file, such as `aqm = "codel"`. Standard input has a line an event, in the order of
 //! time, as [`events`] reads them. Modes:
 //!
-//! - `lockstep`: each packet at the head is put to the law, in the state to which Linux's verdicts have led so far. Where the
-//!   verdicts differ, the time is moved at which the law is asked, until they agree: the least move says what the stamps have to explain;
+//! - `lockstep`: each packet at the head is put to the law (CoDel, COBALT), in the state to which Linux's verdicts have led so far. Where
+//!   the verdicts differ, the time is moved at which the law is asked, until they agree: the least move says what the stamps have to explain;
+//! - `turns`, with a limit in packets: who is served next, and who is dropped (SFQ). Where they differ, arrivals are moved across the
+//!   link's questions;
 //! - `police`: the same for a marker that drops, of each packet as it comes;
 //! - `free`, with `ahead` or `asked` and a seed: the discipline decides for itself below a link such as the guest's, which asks it
 //!   for a packet ahead of having the tokens for it, or when it has them.
@@ -17,14 +19,15 @@ mod free;
 mod head;
 mod lockstep;
 mod police;
+mod turns;
 
 use std::io::{self, BufWriter, Write};
 
 use events::Events;
 use inprofile_config::{Document, Problem, Report, Section, named};
-use inprofile_core::aqm::codel;
+use inprofile_core::aqm::{cobalt, codel};
 use inprofile_core::params::{Context, Params as _, Value, Values};
-use inprofile_core::registry::{Entry, Registry};
+use inprofile_core::registry::{AnyAqm, Entry, Registry};
 use inprofile_core::units::{Backlog, Bytes, Rate};
 
 /// The guest's link: tbf's rate, the largest packet, and the most that a queue there may hold.
@@ -40,10 +43,19 @@ fn main() -> io::Result<()> {
     let events = Events::read(io::stdin().lock());
     match words[..] {
         ["lockstep", text] => {
-            let (_, values) = built(text, "aqm", &registry.aqms)?;
+            let (aqm, values) = built(text, "aqm", &registry.aqms)?;
             let ecn = values.get("ecn") == Some(&Value::Flag(true));
-            let params = codel::Params::from_values(&values);
-            head::queue(events, &params.control(&CONTEXT), ecn, &mut out)?;
+            match aqm {
+                AnyAqm::Codel(_) => {
+                    let law = codel::Params::from_values(&values).control(&CONTEXT);
+                    head::queue(events, &law, ecn, &mut out)?;
+                }
+                AnyAqm::Cobalt(_) => {
+                    let law = cobalt::Params::from_values(&values).control(&CONTEXT);
+                    head::queue(events, &law, ecn, &mut out)?;
+                }
+                _ => return Err(io::Error::other("lockstep is for codel and cobalt")),
+            }
         }
         ["police", text] => {
             let (mut marker, values) = built(text, "kind", &registry.markers)?;
@@ -53,6 +65,10 @@ fn main() -> io::Result<()> {
                 return Err(io::Error::other("police wants a rate, and a depth in bytes"));
             };
             police::police(events, &mut marker, (*rate, *depth), &mut out)?;
+        }
+        ["turns", text, limit] => {
+            let limit = limit.parse().map_err(|_| io::Error::other("LIMIT is a number of packets"))?;
+            turns::queue(events, (limit, built(text, "aqm", &registry.aqms)?.0), &mut out)?;
         }
         ["free", text, when @ ("ahead" | "asked"), seed] => {
             let seed = seed.parse().map_err(|_| io::Error::other("SEED is a whole number"))?;
@@ -66,7 +82,7 @@ fn main() -> io::Result<()> {
         }
         _ => {
             return Err(io::Error::other(
-                "linux-replay lockstep|police MECHANISM, or free MECHANISM ahead|asked SEED",
+                "linux-replay lockstep|police MECHANISM, turns MECHANISM LIMIT, or free MECHANISM ahead|asked SEED",
             ));
         }
     }
