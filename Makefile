@@ -13,7 +13,7 @@ needs = @command -v $(1) >/dev/null || { echo "$(2)" >&2; exit 1; }
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce compare atlas renew test soak soak-ns2 mechanism ns2 fuzz attack trial deb monitoring wire clock lint test-rust test-python test-page bench cost profile validate validate-live validate-linux docs laws wheel requirements clean
+.PHONY: help build reproduce compare atlas renew test soak soak-ns2 mechanism wrong-laws ns2 fuzz attack trial deb monitoring wire clock lint test-rust test-python test-page bench cost profile validate validate-live validate-linux docs laws wheel requirements clean
 .DELETE_ON_ERROR:
 
 help: ## Say what there is to make
@@ -75,7 +75,11 @@ mechanism: build ## Try what inprofile new-mechanism writes: tested, built into 
 	$(say) "A mechanism in a crate of its own"
 	@$(BIN)/python packaging/own_mechanism.py target/own-mechanism
 
-soak: soak-ns2 mechanism ## Ten thousand random experiments and fuzzed inputs, two thousand against ns-2, a million packets, a day of the router (twenty minutes; CASES=n, NS2_CASES=n for other numbers)
+wrong-laws: $(VENV)/.built ## Put a wrong law in place of each of the papers' laws, and see a test fail (part of soak; some ten minutes)
+	$(say) "Wrong laws of the papers, each noticed by a test"
+	@$(BIN)/python validation/wrong_laws.py
+
+soak: soak-ns2 mechanism wrong-laws ## Ten thousand random experiments and fuzzed inputs, two thousand against ns-2, a million packets, a day of the router (twenty minutes; CASES=n, NS2_CASES=n for other numbers)
 	$(say) "Soak: $(or $(CASES),10000) random experiments and inputs"
 	@INPROFILE_CASES=$(or $(CASES),10000) cargo test --quiet --locked --release -p inprofile-scenario -p inprofile-daemon \
 		--test services --test fuzz --test limits -- --include-ignored --nocapture

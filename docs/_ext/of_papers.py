@@ -98,7 +98,7 @@ def _answer(paper: Paper, answered: Answered | None) -> str:
 
 def _shares(paper: Paper, found: dict[str, Any]) -> str:
     """The atlas: at which share of its points each claim holds, and what decides."""
-    atlas = atlas_context(found, paper.claims)
+    atlas = atlas_context(found, paper)
     rows = [
         (
             f"<b>{escape(claim['id'])}</b> {escape(claim['text'])}",

@@ -266,4 +266,4 @@ def test_the_committed_atlas_is_of_this_paper(name: str) -> None:
         shares = [claim[f"share_{k}"] for k in ("holds", "open", "opposite", "undecidable")]
         assert sum(shares) == pytest.approx(1, abs=1e-5)
     assert len(found["design"]) == found["points"]
-    assert atlas_context(found, paper.claims)["claims"]
+    assert atlas_context(found, paper)["claims"]

@@ -33,3 +33,5 @@ impl Default for Registry {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod texts;

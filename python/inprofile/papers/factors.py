@@ -59,6 +59,16 @@ class Factor:
     schemes: frozenset[str] = frozenset()
     topologies: frozenset[str] = frozenset()
 
+    @property
+    def unit_name(self) -> str:
+        """What the numbers of a box are in, as its template writes it; empty for a list, and without one.
+
+        >>> Factor("a", "A", "input", Choice(1.0, "1"), template={"tcp.window": "{} packets"}).unit_name
+        'packets'
+        """
+        units = {text.replace("{}", "").strip() for text in self.template.values()}
+        return units.pop() if len(units) == 1 else ""
+
     def at(self, u: float) -> Choice:
         """Give the choice at `u`, from 0 up to but not including 1: uniform over the list or the box."""
         if not 0 <= u < 1:

@@ -10,17 +10,19 @@ from typing import Any
 
 from ..atlas.answers import BINS, PER_BIN
 from ..judge import Verdict
-from ..papers import Entry
+from ..papers import Paper
 
 __all__ = ["atlas_context"]
 
 _HOLDS = ("reproduced", "mostly")
 
 
-def atlas_context(found: Mapping[str, Any], claims: Sequence[Entry]) -> dict[str, Any]:
-    """What the page's section shows of an `atlas.json`; `claims` are the paper's."""
+def atlas_context(found: Mapping[str, Any], paper: Paper) -> dict[str, Any]:
+    """What the page's section shows of the paper's `atlas.json`."""
+    units = {f.id: f.unit_name for f in paper.factors}
+    found = {**found, "factors": [{**f, "unit": units.get(f["id"], "")} for f in found["factors"]]}
     titles = {f["id"]: f["title"] for f in found["factors"]}
-    text = {c.id: c.text for c in claims}
+    text = {c.id: c.text for c in paper.claims}
     return {
         "points": found["points"],
         "sobol": found["sobol"],
@@ -52,7 +54,8 @@ def _name(factor: Mapping[str, Any], value: object) -> str:
     """A choice in words: an alternative's title, or the number."""
     if "choices" in factor:
         return str(factor["titles"][factor["choices"].index(value)])
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{text} {factor['unit']}".rstrip()
 
 
 def _point(found: Mapping[str, Any], point: Mapping[str, Any]) -> str:
@@ -88,7 +91,8 @@ def _factor(factor: Mapping[str, Any]) -> dict[str, Any]:
     if "choices" in factor:
         box = ", ".join(factor["titles"])
     else:
-        box = f"{factor['low']:g} to {factor['high']:g}, {factor['scale']}"
+        unit = f" {factor['unit']}" if factor["unit"] else ""
+        box = f"{factor['low']:g} to {factor['high']:g}{unit}, {factor['scale']}"
     return {
         "title": factor["title"],
         "kind": factor["kind"],
@@ -107,37 +111,54 @@ def _map(found: Mapping[str, Any], claim: Mapping[str, Any]) -> dict[str, Any] |
     sampled = [d for d in found["design"] if d["claims"] and d["kind"] == "sobol"]
     if not sampled:
         return None
-    labelled = [_labels(found["factors"][axis], [d["values"][axis] for d in sampled]) for axis in axes]
+    # The default is placed as a point is: what is nearest to it is marked.
+    labelled = [
+        _labels(f, [d["values"][axis] for d in sampled], f["default"])
+        for axis in axes
+        for f in [found["factors"][axis]]
+    ]
     holds = [d["claims"][claim["id"]][0] in _HOLDS for d in sampled]
-    names = [names for names, _ in labelled]
-    places = list(zip(labelled[0][1], labelled[1][1], strict=True))
+    (across, xs), (down, ys) = labelled
+    places = list(zip(xs, ys, strict=False))[:-1]
+    default = (xs[-1], ys[-1])
     return {
-        "across": {"title": found["factors"][axes[0]]["title"], "names": names[0]},
-        "down": {"title": found["factors"][axes[1]]["title"]},
+        "across": {"title": _axis(found["factors"][axes[0]]), "names": across, "default": default[0]},
+        "down": {"title": _axis(found["factors"][axes[1]]), "default": default[1]},
         "rows": [
             {
                 "name": row,
                 "cells": [
-                    _cell([h for h, at in zip(holds, places, strict=True) if at == (x, y)])
-                    for x in range(len(names[0]))
+                    {
+                        **_cell([h for h, at in zip(holds, places, strict=True) if at == (x, y)]),
+                        "default": (x, y) == default,
+                    }
+                    for x in range(len(across))
                 ],
             }
-            for y, row in enumerate(names[1])
+            for y, row in enumerate(down)
         ],
     }
 
 
+def _axis(factor: Mapping[str, Any]) -> str:
+    """A factor's title, with the unit of its numbers."""
+    return f"{factor['title']} ({factor['unit']})" if factor["unit"] else str(factor["title"])
+
+
 def _cell(holds: Sequence[bool]) -> dict[str, Any]:
-    return {"n": len(holds), "holds": sum(holds), "share": sum(holds) / len(holds) if holds else None}
+    n, held = len(holds), sum(holds)
+    # A mark beside the colour: none, less than half, half or more, all.
+    mark = "○" if not held else "●" if held == n else "◔" if 2 * held < n else "◕"
+    return {"n": n, "holds": held, "share": held / n if n else None, "mark": mark}
 
 
-def _labels(factor: Mapping[str, Any], values: Sequence[Any]) -> tuple[list[str], list[int]]:
-    """Names of a factor's alternatives or bins, and in which of them each value lies."""
+def _labels(factor: Mapping[str, Any], values: Sequence[Any], default: object) -> tuple[list[str], list[int]]:
+    """Names of a factor's alternatives or bins, and in which of them each value lies, the default last."""
     if "choices" in factor:
-        return list(factor["titles"]), [factor["choices"].index(v) for v in values]
+        return list(factor["titles"]), [factor["choices"].index(v) for v in (*values, default)]
     ordered = sorted(values)
     count = max(1, min(BINS, 4, len(values) // PER_BIN))
     edges = [ordered[round(i * len(ordered) / count)] for i in range(1, count)]
     lows, highs = [factor["low"], *edges], [*edges, factor["high"]]
     names = [f"{low:.3g}–{high:.3g}" for low, high in zip(lows, highs, strict=True)]
-    return names, [sum(v >= edge for edge in edges) for v in values]
+    return names, [sum(v >= edge for edge in edges) for v in (*values, default)]

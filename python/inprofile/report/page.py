@@ -85,7 +85,7 @@ def render(report: Report, composed: tuple[dict[str, Any], Charts] | None = None
             signs=SIGNS,
             readings=left_open.readings(paper),
             inputs=left_open.inputs(paper),
-            atlas=None if report.atlas is None else atlas_context(report.atlas, paper.claims),
+            atlas=None if report.atlas is None else atlas_context(report.atlas, paper),
             **page_parts(charts),
             **context,
         )
