@@ -315,6 +315,7 @@ class Made:
 
     paper: Any
     cells: dict[Cell, Measures] = field(default_factory=dict)
+    jobs: dict[Cell, Job] = field(default_factory=dict)
 
 
 def test_the_page_shows_every_figure() -> None:
@@ -331,7 +332,10 @@ def test_the_page_shows_every_figure() -> None:
         times = 1.0 if cell.scheme != BASELINE else 1.1 if cell.topology == "scenario-2" else 0.8
         found[cell] = Measures(m.seeds, {**m.values, "fi": GOOD["fi"] * times}, traced)
     charts: dict[str, Any] = {}
-    shown = context(Made(PAPER, found), charts)  # type: ignore[arg-type]
+    planned = {job.cell: job for batch in jobs(PAPER) for job in batch}
+    shown = context(Made(PAPER, found, planned), charts)  # type: ignore[arg-type]
+    # Ten flows for 150 s.
+    assert shown["counted"].startswith("from 50 to 200 s in scenario 1. A flow and minute, ")
     assert "are thus fairer in scenario 1 and less fair in scenario 2." in " ".join(shown["short"])
     # A flow's contract is told by its line without colour too.
     windows = json.dumps(charts["cwnd-scenario-1-as-printed-twam"])

@@ -6,12 +6,13 @@ becomes paths of the scenario files, which differ from scenario to scenario.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import Batches, Cell, Entry, Job, Paper
 
-__all__ = ["BASELINE", "OURS", "cell_of", "jobs", "late"]
+__all__ = ["BASELINE", "OURS", "cell_of", "jobs", "late", "measured"]
 
 #: What the paper compares with.
 BASELINE = "tsw2cm"
@@ -59,6 +60,13 @@ def _cells(paper: Paper, variants: bool, beside: bool) -> Iterator[Cell]:
                 yield cell_of(paper, setup.id, topology.id, scheme)
                 for variant in paper.variants if variants and scheme in judged else ():
                     yield cell_of(paper, setup.id, topology.id, scheme, variant.id)
+
+
+def measured(paper: Paper, job: Job) -> tuple[float, float]:
+    """The time that a job's runs are measured over, in seconds: the file's, unless the job sets another."""
+    of_file = tomllib.loads((paper.folder / job.file).read_text("utf-8"))["measure"]
+    start, end = (str(job.values.get(f"measure.{key}", of_file[key])) for key in ("from", "to"))
+    return float(start.removesuffix(" s")), float(end.removesuffix(" s"))
 
 
 def late(contracts: Sequence[float]) -> list[bool]:
