@@ -48,7 +48,7 @@ pub struct Scoreboard<C> {
     /// No first transmission of a segment below this is in flight.
     no_first_below: u32,
     /// Segments found lost, where somebody asks for their numbers.
-    found: Option<Box<VecDeque<u32>>>,
+    found: Option<VecDeque<u32>>,
 }
 
 impl<C: Clock> Scoreboard<C> {
@@ -69,7 +69,7 @@ impl<C: Clock> Scoreboard<C> {
 
     /// Notes which segments are found lost.
     pub fn note_lost(&mut self) {
-        self.found = Some(Box::default());
+        self.found = Some(VecDeque::new());
     }
 
     /// The next of those found lost since.
