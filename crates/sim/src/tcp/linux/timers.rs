@@ -1,5 +1,5 @@
 //! The one timer, for what comes first: a segment that may be late (RFC 8985 §6), a tail loss probe (§7), the retransmission timeout
-//! (RFC 6298 §5).
+//! (RFC 6298).
 
 use crate::clock::Clock;
 use crate::tcp::control::Cause;
