@@ -73,6 +73,7 @@ export async function router({ root, query, signal }: Place): Promise<void> {
   const plots = new TimePlots(
     {
       origin: () => `inprofiled ${latest.head.version} at ${latest.head.router} · watched since ${latest.head.began}`,
+      least: 20,
       names: () => ["inprofiled", latest.head.router.split("/").pop() ?? "", latest.head.began],
     },
     signal,

@@ -52,6 +52,24 @@ export function escapeXml(text: string): string {
   return text.replace(/[<>&"]/g, (c) => ({ "<": "&lt;", ">": "&gt;", "&": "&amp;", '"': "&quot;" })[c]!);
 }
 
+/** A text in lines of at most so many characters, broken between words where that can be. */
+export function wrapped(text: string, room: number): string[] {
+  const most = Math.max(8, Math.floor(room));
+  const made: string[] = [""];
+  for (const word of text.split(" ").flatMap((w) => w.match(new RegExp(`.{1,${most}}`, "gu")) ?? [])) {
+    const last = made[made.length - 1]!;
+    if (!last) made[made.length - 1] = word;
+    else if (last.length + 1 + word.length <= most) made[made.length - 1] = `${last} ${word}`;
+    else made.push(word);
+  }
+  return made;
+}
+
+/** Where a picture comes from, at its foot. */
+export function originText(origin: readonly string[], height: number, colour: string): string {
+  return origin.map((line, i) => `<text x="14" y="${height - 8 - 13 * (origin.length - 1 - i)}" font-size="10" fill="${colour}">${escapeXml(line)}</text>`).join("");
+}
+
 /** Round values between two, about `room` of them. */
 export function ticks(min: number, max: number, room: number): number[] {
   const span = max - min;
@@ -71,10 +89,11 @@ export function linesSvg(picture: LinePicture, shownIn?: number): string {
   const columns = Math.max(1, Math.floor((WIDTH - 14) / 184));
   const style = look();
   const rows = Math.ceil((picture.legend ?? picture.lines.length) / columns);
-  const shown = Math.min(rows, 6);
+  const shown = Math.min(rows, columns === 1 ? 14 : 6);
   const above = titled ? 40 : 16;
   const box = { left: 62, right: WIDTH - 14, top: above + 18 * shown, bottom: HEIGHT - 62 + 18 * shown };
-  const height = HEIGHT + 18 * shown;
+  const origin = wrapped(picture.origin, (WIDTH - 28) / 5.4);
+  const height = HEIGHT + 18 * shown + 13 * (origin.length - 1);
   const { x, y } = picture;
   const px = (v: number): number => box.left + ((v - x.min) / (x.max - x.min || 1)) * (box.right - box.left);
   const py = (v: number): number => box.bottom - ((v - y.min) / (y.max - y.min || 1)) * (box.bottom - box.top);
@@ -126,7 +145,7 @@ export function linesSvg(picture: LinePicture, shownIn?: number): string {
     if (line.knee === undefined) continue;
     parts.push(`<circle cx="${f(px(line.xs[line.knee]!))}" cy="${f(py(line.ys[line.knee]!))}" r="8" fill="none" stroke="${line.colour}" stroke-width="2"/>`);
   }
-  parts.push("</g>", `<text x="14" y="${height - 8}" font-size="10" fill="${style.muted}">${escapeXml(picture.origin)}</text>`, "</svg>");
+  parts.push("</g>", originText(origin, height, style.muted), "</svg>");
   return parts.join("");
 }
 

@@ -7,7 +7,7 @@ import { knee } from "./knee";
 import { choice, heading, tabs, type Place } from "./parts";
 import { packets } from "./packets";
 import { runOfSweep } from "./sweeprun";
-import { escapeXml, linesSvg, pictureMenu, type LinePicture, type SavedLine } from "./save";
+import { escapeXml, linesSvg, originText, pictureMenu, wrapped, type LinePicture, type SavedLine } from "./save";
 import { address, keepSoon } from "./state";
 import { Table, type Column } from "./table";
 import { colour, dash, look, onTheme } from "./theme";
@@ -308,7 +308,8 @@ async function surface({ root, query, signal }: Place, found: Packed<Sweep>): Pr
     const high = Math.max(24, Math.min(44, 460 / rows.length));
     const width = left + wide * columns.length + 14;
     const above = titled ? 56 : 32;
-    const height = above + high * rows.length + 66;
+    const origin = wrapped(originOf(head), (width - 28) / 5.4);
+    const height = above + high * rows.length + 66 + 13 * (origin.length - 1);
     const parts = [
       `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="${escapeXml(style.font.replaceAll('"', "'"))}" font-size="12"><title>${escapeXml(title)}</title><desc>${escapeXml(originOf(head))}</desc><rect width="100%" height="100%" fill="${style.back}"/>`,
       titled ? `<text x="14" y="22" font-size="15" font-weight="600" fill="${style.text}">${escapeXml(title)}</text>` : "",
@@ -334,7 +335,7 @@ async function surface({ root, query, signal }: Place, found: Packed<Sweep>): Pr
     columnLabels.forEach((label, i) => {
       if (i % every === 0) parts.push(`<text x="${left + (i + 0.5) * wide}" y="${base + 16}" text-anchor="middle" fill="${style.muted}">${escapeXml(label)}</text>`);
     });
-    parts.push(`<text x="${left}" y="${base + 38}" fill="${style.muted}">${escapeXml(`${xName} →`)}</text><text x="14" y="${height - 8}" font-size="10" fill="${style.muted}">${escapeXml(originOf(head))}</text></svg>`);
+    parts.push(`<text x="${left}" y="${base + 38}" fill="${style.muted}">${escapeXml(`${xName} →`)}</text>${originText(origin, height, style.muted)}</svg>`);
     return parts.join("");
   };
   const body = columns.flatMap((c) => rows.map((r): (string | number | null)[] => [c, r, at(c, r)]));

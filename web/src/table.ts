@@ -12,9 +12,9 @@ export interface Column<T> {
 }
 
 /** As many rows are drawn; a button draws more. */
-const PAGE = 250;
+const PAGE = 120;
 /** As many of them come first, more than a screen has; the others in the next idle moment. */
-const FIRST = 50;
+const FIRST = 40;
 
 /** The table, with `filter` to show only the rows that have all words of a text. */
 export class Table<T> {
@@ -124,7 +124,7 @@ export class Table<T> {
       const line = h("tr", { class: this.options.rowClass?.(row) || null });
       this.columns.forEach((column, i) => {
         const content = column.show ? column.show(row) : (column.value(row) ?? "–");
-        put(line, i === 0 ? h("th", { scope: "row" }, content) : h("td", { class: column.numeric ? "n" : null }, content));
+        put(line, i === 0 ? h("th", { scope: "row", class: column.numeric ? "n" : null }, content) : h("td", { class: column.numeric ? "n" : null }, content));
       });
       made.append(line);
     }

@@ -17,6 +17,8 @@ export interface Options {
   origin: () => string;
   /** Words of file names. */
   names: () => (string | number)[];
+  /** So many seconds are shown at least. */
+  least?: number;
   /** Called when the stretch of time changes; null is all. */
   zoomed?: (from: number | null, to: number | null) => void;
 }
@@ -118,7 +120,8 @@ export class TimePlots {
 
   private stretch(data: uPlot.AlignedData): [number, number] {
     const times = data[0];
-    return this.range ?? [times[0] ?? 0, times[times.length - 1] ?? 1];
+    const first = times[0] ?? 0;
+    return this.range ?? [first, Math.max(times[times.length - 1] ?? 1, first + (this.options.least ?? 0))];
   }
 
   /** Columns of pixels. */

@@ -8,10 +8,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+import inprofile
 from conftest import SHOTS, Tab, served
 from inprofile.view import Folder, Watch, export, router
 
@@ -186,6 +188,46 @@ def test_a_file_to_send_needs_nobody(browser: Browser, folder: Path, tmp_path: P
     assert {url for url in tab.asked if not url.startswith(("file:", "about:", "data:", "blob:"))} == set()
     context.close()
     assert tab.wrong == []
+
+
+HOSTILE = "</title></script><img src=x onerror=alert(1)>\"quoted\" 'single' & 100 % — Größe 測試"
+
+
+def test_a_hostile_title_is_text(browser: Browser, tmp_path: Path) -> None:
+    """On the page, in saved pictures and their names, and in the file to send; a torn table is named."""
+    place = tmp_path / "results"
+    odd = inprofile.parse(inprofile.STARTER).with_(
+        {"title": HOSTILE, "duration": "2 s", "measure.from": "1 s"}
+    )
+    odd.run([1]).write(place / "a")
+    odd.run([1]).write(place / "half")
+    table = place / "half" / "series.parquet"
+    table.write_bytes(table.read_bytes()[:200])
+    file = tmp_path / "sent.html"
+    left_out = export(Folder(place), file)
+    assert len(left_out) == 1
+    assert "half, seed 1" in left_out[0]
+    for where in (served(place), file.as_uri()):
+        context = browser.new_context(viewport={"width": 390, "height": 900}, accept_downloads=True)
+        tab = Tab(context, where)
+        page = tab.open("/run?id=a&tab=series&panels=cwnd")
+        expect(page.locator("h1")).to_have_text(HOSTILE)
+        assert page.evaluate("document.title").startswith("</title></script>")
+        assert page.locator("img, main script").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        with page.expect_download() as waiting:
+            page.get_by_role("button", name="SVG").click()
+        name = waiting.value.suggested_filename
+        assert re.fullmatch(r"[a-z0-9.+-]+-cwnd\.svg", name), name
+        waiting.value.save_as(tmp_path / name)
+        ElementTree.fromstring((tmp_path / name).read_text())  # noqa: S314 (it is our own)
+        page = tab.open("/")
+        expect(page.locator("tbody tr")).to_have_count(2)
+        page = tab.open("/run?id=half&tab=series")
+        said = "not in the file" if where.startswith("file:") else "series.parquet"
+        expect(page.locator(".problem")).to_contain_text(said)
+        context.close()
+        assert tab.wrong == []
 
 
 def test_without_the_token_nobody_gets_in(browser: Browser, address: str) -> None:
