@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import socket
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -103,6 +104,19 @@ def test_a_router_that_stops_is_said_and_found_again(tmp_path: Path) -> None:
     head, _, arrays = shown(watch, ALICE)
     assert head["error"] is None
     assert math.isnan(arrays[head["history"][0]["series"]["waiting"]][1])
+
+
+def test_it_is_asked_while_somebody_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[Watch.__module__], "UNWATCHED", 0.0)
+    stand_in = StandIn(tmp_path / "s", RECORDED)
+    watch = Watch(router(str(tmp_path / "s")), every=0.01)
+    for asked in (2, 3):
+        watch.answer([])
+        thread = watch._thread
+        if thread is not None:
+            thread.join(10)
+        assert stand_in.asked == asked
+        assert watch._thread is None
 
 
 def test_customers_come_and_go(tmp_path: Path) -> None:

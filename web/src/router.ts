@@ -136,23 +136,22 @@ export async function router({ root, query, signal }: Place): Promise<void> {
     h("p", { class: "muted" }, "Rates are those between the last two looks. The mean delay is that of the packets that left in between; 99 % of all packets since the customer came had no more than p99."),
   );
 
-  let told = "";
   const draw = (): void => {
     const { head } = latest;
     const lost = head.error !== null;
+    const late = head.at - head.seen > 5 * head.every;
     const words = lost
       ? `The router does not answer: ${head.error}. What it showed last stays, and it is asked again every ${head.every === 1 ? "second" : `${number(head.every)} s`}.`
       : paused
         ? "Paused."
-        : "Live.";
+        : late
+          ? "Waiting for the router's answer."
+          : "Live.";
     status.classList.toggle("problem", lost);
     // Said once, not each second: the figures of the time are no news to a screen reader.
-    if (told !== `${lost} ${head.error ?? ""}`) {
-      told = `${lost} ${head.error ?? ""}`;
-      status.replaceChildren(words);
-    } else if (status.textContent !== words && !lost) status.replaceChildren(words);
+    if (status.textContent !== words) status.replaceChildren(words);
     const ports = head.ports.map(([name, is]) => `${name} ${is}`).join(", ");
-    state.textContent = `inprofiled ${head.version || "of an older version"}, ${head.mode === "normal" ? "normal" : head.mode === "bypass" ? "bypass: everything passes unmarked and unshaped" : "failed"}, up ${upFor(head.uptime)}; ${ports}${head.restarts ? `; restarted ${head.restarts === 1 ? "once" : `${head.restarts} times`} while it was watched` : ""}${lost ? `; last seen ${ago(head.at - head.seen)} ago` : ""}`;
+    state.textContent = `inprofiled ${head.version || "of an older version"}, ${head.mode === "normal" ? "normal" : head.mode === "bypass" ? "bypass: everything passes unmarked and unshaped" : "failed"}, up ${upFor(head.uptime)}; ${ports}${head.restarts ? `; restarted ${head.restarts === 1 ? "once" : `${head.restarts} times`} while it was watched` : ""}${lost || late ? `; last seen ${ago(head.at - head.seen)} ago` : ""}`;
     trouble.replaceChildren(...head.trouble.map(problem), ...head.notes.map((text) => h("p", { class: "notice" }, text)));
     plots.set(routerPanels(latest));
     root.dataset["looks"] = String(latest.arrays[head.t]!.length);
@@ -174,7 +173,6 @@ export async function router({ root, query, signal }: Place): Promise<void> {
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       if (signal.aborted) return;
-      told = "";
       status.classList.add("problem");
       if (status.textContent !== error.message) status.replaceChildren(error.message);
     } finally {
