@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from inprofile.report import render, report_json, write, write_overview
 from inprofile.report.curves import curve, frontier, lines
 from inprofile.report.data import holds_where, measures_csv
 from inprofile.report.figures import write_figures
-from inprofile.report.short import in_three
+from inprofile.report.short import in_three, too_few_seeds
 from inprofile.reproduced import Report
 
 SETUPS = [s["id"] for s in papers.load("ard").setups]
@@ -155,6 +156,23 @@ def test_the_atlas_is_part_of_the_answer() -> None:
         "Over 64 points of readings and unstated inputs, claims hold as follows: A1 at nine tenths of them or"
         " more, A2 at some, A3 and A4 at less than a tenth; most decisive: “What an RTT is”."
     )
+
+
+def test_claims_that_few_seeds_cannot_show_are_named() -> None:
+    made = two_setups()
+    claims = {j.claim: ["reproduced", 1, 0, 1] for j in made.judged}
+    atlas = {"seeds": 3, "design": [{"kind": "default", "claims": claims}]}
+    assert too_few_seeds(made, atlas) == ""
+    claims["A2"] = ["in_part", 1, 0, 2]
+    assert too_few_seeds(made, atlas) == (
+        "With 3 seeds a point, A2 is not shown even at the default, where more seeds show it: its share"
+        " would be larger with more."
+    )
+    claims["A3"] = ["not_shown", 0, 0, 2]
+    assert too_few_seeds(made, atlas).startswith("With 3 seeds a point, A2 and A3 are not shown even at the")
+    # What is not shown in the primary set-up either has nothing to do with seeds.
+    made.judged = [replace(j, verdict=Verdict.NOT_SHOWN) if j.claim == "A2" else j for j in made.judged]
+    assert "A3 is not shown even" in too_few_seeds(made, atlas)
 
 
 def test_what_was_fitted_says_so_wherever_it_is_named() -> None:

@@ -16,7 +16,7 @@ from ..judge_text import aligned, per
 from ..papers import left_open, verdicts
 from ..quantity import number, quantity
 from .atlas import atlas_context
-from .short import in_three
+from .short import in_three, too_few_seeds
 from .stills import Stills
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ def render(report: Report, composed: tuple[dict[str, Any], Charts] | None = None
             readings=left_open.readings(paper),
             inputs=left_open.inputs(paper),
             atlas=None if report.atlas is None else atlas_context(report.atlas, paper),
+            too_few_seeds=too_few_seeds(report, report.atlas),
             **page_parts(charts),
             **context,
         )

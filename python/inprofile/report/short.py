@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..papers import Entry
     from ..reproduced import Report
 
-__all__ = ["in_three", "listed"]
+__all__ = ["in_three", "listed", "too_few_seeds"]
 
 #: So many claims are named with their reasons; all are in the matrix.
 NAMED = 3
@@ -107,7 +107,7 @@ def _when(report: Report, claims: Sequence[str], atlas: Mapping[str, Any] | None
         text = f"The same claims hold in {which}." if here else f"None holds in {which} either."
     if _KEPT in text and report.committed is not None:
         text += f" {_KEPT} Committed {report.committed['date']} with --full; not run here."
-    return f"{text[0].upper()}{text[1:]} {_box(atlas)}".rstrip()
+    return f"{text[0].upper()}{text[1:]} {_box(atlas)} {too_few_seeds(report, atlas)}".rstrip()
 
 
 def _marked(claims: Sequence[str], setup: Entry, kept: Mapping[tuple[str, str], Verdict]) -> str:
@@ -143,6 +143,28 @@ def _box(atlas: Mapping[str, Any] | None) -> str:
     decides = f"; most decisive: {listed([f'“{name}”' for name in top])}" if top else ""
     points = f"{atlas['points']} points of readings and unstated inputs"
     return f"Over {points}, claims hold as follows: {said}{decides}."
+
+
+def too_few_seeds(report: Report, atlas: Mapping[str, Any] | None) -> str:
+    """Say which claims hold in the primary set-up, but not at the atlas's default point with its few seeds.
+
+    Their shares tell how much so few runs can show; not where the claim holds. Empty if there are none.
+    """
+    design = [] if atlas is None else atlas.get("design", [])
+    default = next((d["claims"] for d in design if d["kind"] == "default" and d["claims"]), None)
+    if atlas is None or default is None:
+        return ""
+    first = report.setups[0].id
+    hold = [j.claim for j in report.judged if j.setup == first and j.verdict.sound]
+    lost = [c for c in hold if c in default and not Verdict(default[c][0]).sound]
+    if not lost:
+        return ""
+    one = len(lost) == 1
+    return (
+        f"With {atlas['seeds']} seeds a point, {listed(lost)} {'is' if one else 'are'} not shown even at the"
+        f" default, where more seeds show {'it' if one else 'them'}: {'its' if one else 'their'} share"
+        f"{'' if one else 's'} would be larger with more."
+    )
 
 
 def _why_not(report: Report, claims: Sequence[str], by: Mapping[tuple[str, str], Judged]) -> str:
