@@ -43,7 +43,7 @@ def exact(e: Exact, seen: Seen) -> ExactRow:
         text = replayed.police_events(seen, came)
     else:
         text = replayed.events(seen, came, ahead=True)
-    found = replayed.lockstep(e.mode, e.ours, text)
+    found = replayed.lockstep(e.mode, e.ours, text, e.limit)
     rfc = replayed.lockstep(e.mode, e.rfc, text) if e.rfc else None
     return ExactRow(e.job.name, e.title, e.ours, found, rfc)
 
@@ -88,6 +88,9 @@ def main() -> int:
     """Boot, compare, tell on the way, write both files."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", help="names of jobs; nothing is written then")
+    parser.add_argument(
+        "--join", action="store_true", help="with --only: their rows replace those of the page"
+    )
     options = parser.parse_args()
     chosen = [e for e in EXACT if not options.only or e.job.name in options.only]
     drawn = [e for e in RANDOM if not options.only or e.job.name in options.only]
@@ -106,7 +109,9 @@ def main() -> int:
         chances.append(by_chance(r, s))
         for line in random_lines(chances[-1]):
             tell(line)
-    if not options.only:
+    if options.join:
+        write(*joined(rows, chances), seen[0].kernel)
+    elif not options.only:
         write(rows, chances, seen[0].kernel)
     agree = all(row.found[0].holds for row in chances if row.settled)
     return 0 if agree and all(row.found.differences == 0 for row in rows) else 1
@@ -116,6 +121,17 @@ def tell(what: str) -> None:
     """A line of progress."""
     sys.stdout.write(f"{what}\n")
     sys.stdout.flush()
+
+
+def joined(rows: list[ExactRow], chances: list[RandomRow]) -> tuple[list[ExactRow], list[RandomRow]]:
+    """With the page's rows of other jobs, in the order of the jobs."""
+    old, by_chance = read(json.loads((ROOT / "docs" / "linux.json").read_text(encoding="utf-8")))
+    exact = {row.name: row for row in [*old, *rows]}
+    drawn = {row.name: row for row in [*by_chance, *chances]}
+    return (
+        [exact[e.job.name] for e in EXACT if e.job.name in exact],
+        [drawn[r.job.name] for r in RANDOM if r.job.name in drawn],
+    )
 
 
 def write(rows: list[ExactRow], chances: list[RandomRow], kernel: str) -> None:
@@ -128,8 +144,8 @@ def write(rows: list[ExactRow], chances: list[RandomRow], kernel: str) -> None:
     (docs / "linux.md").write_text(page(found), encoding="utf-8")
 
 
-def page(found: dict[str, Any]) -> str:
-    """The tables and what they mean, from what the JSON holds."""
+def read(found: dict[str, Any]) -> tuple[list[ExactRow], list[RandomRow]]:
+    """The rows of the JSON."""
     rows = [
         ExactRow(**(row | {side: Lockstep(**row[side]) if row[side] else None for side in ("found", "rfc")}))
         for row in found["exact"]
@@ -141,6 +157,12 @@ def page(found: dict[str, Any]) -> str:
         )
         for row in found["chance"]
     ]
+    return rows, chances
+
+
+def page(found: dict[str, Any]) -> str:
+    """The tables and what they mean, from what the JSON holds."""
+    rows, chances = read(found)
     sure = [row.certain for row in chances if row.certain]
     filled = PAGE.read_text(encoding="utf-8")
     total = sum(row.found.decisions for row in rows)
@@ -152,8 +174,13 @@ def page(found: dict[str, Any]) -> str:
         f"{within:,} when they are moved within what the stamps leave open, and "
         f"{f'{differ:,} differ' if differ else 'none differs'}."
     )
-    codel = [row for row in rows if row.rfc]
-    rfc = sum(row.rfc.differences for row in codel if row.rfc)
+
+    def otherwise(law: str) -> str:
+        """How much of what a law decided is not the document's."""
+        of = [row for row in rows if row.rfc and row.name.startswith(law)]
+        differences = sum(row.rfc.differences for row in of if row.rfc)
+        return f"{differences:,} of {sum(row.found.decisions for row in of):,}"
+
     for name, value in {
         "kernel": found["kernel"],
         "summary": summary,
@@ -165,7 +192,8 @@ def page(found: dict[str, Any]) -> str:
         "first": f"{sum(c.first_dropped for c in sure):,} of {sum(c.first for c in sure):,}",
         "expected": f"{sum(c.first_expected for c in sure):,.0f}",
         "between": between([row.certain for row in chances if row.certain and row.certain.slow]),
-        "rfc": f"{rfc:,} of {sum(row.found.decisions for row in codel):,}",
+        "rfc": otherwise("codel"),
+        "exact_cobalt": otherwise("cobalt"),
     }.items():
         filled = filled.replace("{{" + name + "}}", value)
     return filled

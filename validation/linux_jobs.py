@@ -16,6 +16,21 @@ TIMER = (505 * MS, 30 * MS)
 """When PIE's timer first runs, half a second and most of a tick after it was made, and then how often."""
 
 
+def uneven(load: float, shares: tuple[int, ...], sizes: tuple[int, ...] = (1000,)) -> Plan:
+    """Poisson arrivals at a load, by flows with these shares of the packets."""
+
+    def draw(rng: random.Random) -> list[Planned]:
+        at, packets = 0.0, []
+        mean, flows = sum(sizes) / len(sizes), range(len(shares))
+        while at < SECONDS:
+            at += rng.expovariate(load * RATE / 8 / mean)
+            size = rng.choice(sizes) if len(sizes) > 1 else sizes[0]
+            packets.append(Planned(round(at * 1e9), size, rng.choices(flows, shares)[0]))
+        return packets
+
+    return draw
+
+
 def poisson(loads: tuple[float, ...], sizes: tuple[int, ...], *, flows: int = 1, ect: float = 0.0) -> Plan:
     """Poisson arrivals, each load for the same time; sizes, flows and ECN-capable packets at random."""
 
@@ -57,6 +72,8 @@ class Exact:
     rfc: str | None = None
     """The same by the RFC, where Linux departs from it."""
     mode: str = "lockstep"
+    limit: int | None = None
+    """Of packets, where the mode wants to know."""
 
 
 def codel(
@@ -67,9 +84,50 @@ def codel(
     line = (
         f"tc qdisc add dev v0 parent 1:1 codel limit 10000 target {target}ms interval {interval}ms {option}"
     )
-    ours = f'aqm = "codel"\ntarget = "{target} ms"\ninterval = "{interval} ms"\necn = {str(ecn).lower()}\n'
-    variants = (f'{ours}mtu = "1514 B"\nvariant = "{variant}"' for variant in ("linux", "rfc8289"))
-    return Exact(Job(name, ("sch_codel",), (LINK, line), plan), title, *variants)
+    ours = (
+        f'aqm = "codel"\ntarget = "{target} ms"\ninterval = "{interval} ms"\necn = {str(ecn).lower()}\n'
+        'mtu = "1514 B"\n'
+    )
+    job = Job(name, ("sch_codel",), (LINK, line), plan)
+    return Exact(job, title, f'{ours}variant = "linux"', f'{ours}variant = "rfc8289"')
+
+
+def cobalt(name: str, title: str, plan: Plan, interval: int = 100, *, ecn: bool = False) -> Exact:
+    """COBALT below the link: CAKE with one queue for all flows and no shaper. Its target is interval/20."""
+    line = (
+        f"tc qdisc add dev v0 parent 1:1 cake unlimited besteffort flowblind rtt {interval}ms memlimit 64mb"
+    )
+    ours = (
+        f'aqm = "cobalt"\ntarget = "{interval / 20:g} ms"\ninterval = "{interval} ms"\nmtu_time = "0 s"\n'
+        f"ecn = {str(ecn).lower()}\n"
+    )
+    job = Job(name, ("sch_cake",), (LINK, line), plan)
+    return Exact(job, title, f'{ours}variant = "linux"', f'{ours}variant = "exact"')
+
+
+@dataclass(frozen=True)
+class Slots:
+    """What SFQ is set to."""
+
+    limit: int
+    """In packets, of all queues."""
+    flows: int = 128
+    depth: int = 127
+    headdrop: bool = False
+
+
+def sfq(name: str, title: str, plan: Plan, slots: Slots) -> Exact:
+    """SFQ below the link, with so many values of the hash that no two of a few flows share one."""
+    line = (
+        f"tc qdisc add dev v0 parent 1:1 sfq limit {slots.limit} flows {slots.flows} depth {slots.depth}"
+        f" quantum 1514 divisor 65536 perturb 0{' headdrop' if slots.headdrop else ''}"
+    )
+    ours = (
+        f'aqm = "sfq"\nflow_quantum = "1514 B"\nflows = {slots.flows}\ndepth = {slots.depth}\n'
+        f"divisor = 1024\nheaddrop = {str(slots.headdrop).lower()}"
+    )
+    job = Job(name, ("sch_sfq",), (LINK, line), plan)
+    return Exact(job, title, ours, mode="turns", limit=slots.limit)
 
 
 def police(name: str, title: str, rate: int, burst: int, plan: Plan) -> Exact:
@@ -173,20 +231,6 @@ def fq_codel(name: str, title: str, plan: Plan) -> Random:
     return Random(job, title, {"fq_codel": ours}, ahead=True)
 
 
-def uneven(load: float, shares: tuple[int, ...]) -> Plan:
-    """Poisson arrivals of 1,000 B at a load, by flows with these shares."""
-
-    def draw(rng: random.Random) -> list[Planned]:
-        at, packets = 0.0, []
-        flows = range(len(shares))
-        while at < SECONDS:
-            at += rng.expovariate(load * RATE / 8 / 1000)
-            packets.append(Planned(round(at * 1e9), 1000, rng.choices(flows, shares)[0]))
-        return packets
-
-    return draw
-
-
 def steady(load: float) -> Plan:
     """Packets of 1,000 B at a constant rate."""
 
@@ -211,6 +255,37 @@ EXACT = (
         "CoDel, half of the packets ECN-capable",
         poisson((1.2, 0.8, 1.3), FULL, ect=0.5),
         ecn=True,
+    ),
+    cobalt("cobalt-steady", "COBALT in CAKE, Poisson arrivals at 1.2 times the rate", poisson((1.2,), FULL)),
+    cobalt(
+        "cobalt-waves", "COBALT in CAKE, loads of 0.7 to 1.5", poisson((1.4, 0.7, 1.1, 0.9, 1.5, 0.8), FULL)
+    ),
+    cobalt("cobalt-sizes", "COBALT in CAKE, packets of 64 to 1,500 B", poisson((1.2, 0.8, 1.4, 0.9), MIXED)),
+    cobalt("cobalt-short", "COBALT in CAKE, target 2 ms, interval 40 ms", poisson((1.1, 0.8, 1.3), FULL), 40),
+    cobalt(
+        "cobalt-ecn",
+        "COBALT in CAKE, half of the packets ECN-capable",
+        poisson((1.2, 0.8, 1.3), FULL, ect=0.5),
+        ecn=True,
+    ),
+    sfq("sfq-one", "SFQ, one flow with most of 1.4 times the rate", uneven(1.4, (10, 3, 2, 1, 1)), Slots(60)),
+    sfq(
+        "sfq-sizes",
+        "SFQ, packets of 64 to 1,500 B, drops at the head",
+        uneven(1.3, (4, 3, 2, 1), MIXED),
+        Slots(40, headdrop=True),
+    ),
+    sfq(
+        "sfq-depth",
+        "SFQ, no more than 8 packets a flow",
+        uneven(1.2, (8, 2, 1, 1), MIXED),
+        Slots(100, depth=8),
+    ),
+    sfq(
+        "sfq-slots",
+        "SFQ, twelve flows and eight queues",
+        uneven(1.3, (1,) * 12),
+        Slots(24, flows=8, depth=6, headdrop=True),
     ),
     police("police-slow", "act_police, 200 kbit/s, 5 kB, in bursts", 200_000, 5_000, bursts(MIXED, 40, 0.05)),
     police(

@@ -162,9 +162,9 @@ class Lockstep:
     """The largest of them."""
 
 
-def lockstep(mode: str, mechanism: str, text: str) -> Lockstep:
-    """Of a law without chance."""
-    said = replay(mode, mechanism, text=text)
+def lockstep(mode: str, mechanism: str, text: str, limit: int | None = None) -> Lockstep:
+    """Of a law without chance; `limit` in packets where the mode wants to know."""
+    said = replay(mode, mechanism, *([] if limit is None else [str(limit)]), text=text)
     kinds: Counter[str] = Counter()
     drops = marks = identical = within = total = 0
     shifts = []
