@@ -11,9 +11,11 @@ import json
 import statistics
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from uml import ROOT, LinuxMissing, boot, compiled, program
@@ -36,6 +38,10 @@ BURST = 30_280
 
 RTT = 40
 """Without queue, in ms."""
+
+STALL, BOOTS = 100.0, 3
+"""A run in which the guest stood still for longer, in ms, is repeated, at most so often in all; the run that
+stood still for the shortest time counts. Half of the least RTO: with more, timers expire that no loss set."""
 
 SEEN = np.dtype(
     [("at", "<u8"), ("acked", "<u8")]
@@ -129,6 +135,13 @@ class Row:
     """DCTCP's mean alpha in Linux."""
     stall: float
     """The longest time in ms between two looks at the sockets: how long the guest stood still."""
+    runs: int
+    """How often it was run because of that."""
+
+    @property
+    def stalled(self) -> bool:
+        """Whether it says nothing, as the guest stood still for too long in every run."""
+        return self.stall > STALL
 
     @property
     def verdicts(self) -> dict[str, bool]:
@@ -201,8 +214,43 @@ def counter(netstat: str, name: str) -> int:
     raise ValueError(f"the kernel has no counter {name}")
 
 
-def theirs(folder: Path, case: Case, said: str) -> tuple[Measured, float | None, float]:
-    """What Linux did: figures, DCTCP's alpha, the longest stall in ms."""
+Theirs = tuple[Measured, float | None, float]
+"""What Linux did: figures, DCTCP's alpha, the longest stall in ms."""
+
+
+def record(cases: Sequence[Case], tell: Callable[[str], None]) -> tuple[dict[str, Theirs], Counter[str], str]:
+    """What Linux did in each case, how often it was run, and the kernel's version.
+
+    Raises:
+        LinuxMissing: something is not installed.
+        RuntimeError: a transfer did not run.
+    """
+    kernel, left = program(), list(cases)
+    best: dict[str, Theirs] = {}
+    runs: Counter[str] = Counter()
+    version = ""
+    while left:
+        with tempfile.TemporaryDirectory(prefix="inprofile-transfers-") as name:
+            folder = Path(name)
+            compiled(SOURCE, folder / "transfer")
+            longest = (SECONDS + 6.0) * len(left)
+            tell(f"Linux boots; {len(left)} transfers take {longest:.0f} s")
+            said = boot(kernel, folder, script(folder, left), longest)
+            version = (folder / "version").read_text(encoding="utf-8").strip()
+            for case in left:
+                found = theirs(folder, case, said)
+                runs[case.name] += 1
+                if case.name not in best or found[2] < best[case.name][2]:
+                    best[case.name] = found
+        left = [case for case in left if best[case.name][2] > STALL and runs[case.name] < BOOTS]
+        if left:
+            names = ", ".join(f"{case.name} for {best[case.name][2]:.0f} ms" for case in left)
+            tell(f"the guest stood still: {names}; again")
+    return best, runs, version
+
+
+def theirs(folder: Path, case: Case, said: str) -> Theirs:
+    """What Linux did."""
     file = folder / f"{case.name}.seen"
     seen = np.fromfile(file, dtype=SEEN) if file.exists() else np.zeros(0, SEEN)
     if not len(seen):
@@ -292,7 +340,7 @@ def mean(runs: Sequence[Measured], over: Callable[[list[float]], float] = statis
 def line(row: Row) -> str:
     """A row of the table."""
     a, b, s = row.linux, row.ours, row.spread
-    ok = {name: "" if within else " **!**" for name, within in row.verdicts.items()}
+    ok = {name: "" if within or row.stalled else " **!**" for name, within in row.verdicts.items()}
     cells = [
         row.title,
         f"{b.goodput:.2f} / {a.goodput:.2f}{ok['goodput']}",
@@ -300,20 +348,31 @@ def line(row: Row) -> str:
         f"{100 * b.share:.0f} ± {100 * s.share:.0f} / {100 * a.share:.0f}{ok['share']}",
         f"{100 * b.again:.2f} ± {100 * s.again:.2f} / {100 * a.again:.2f}{ok['again']}",
         f"{b.timeouts:.1f} ± {s.timeouts:.1f} / {a.timeouts:.0f}{ok['timeouts']}",
-        f"{row.stall:.0f}",
+        f"{row.stall:.0f}{' **stalled**' if row.stalled else ''}",
+        f"{row.runs}",
     ]
     return "| " + " | ".join(cells) + " |"
 
 
+def read(found: dict[str, Any]) -> list[Row]:
+    """The rows of the JSON."""
+    sides = ("linux", "ours", "spread")
+    return [Row(**(row | {side: Measured(**row[side]) for side in sides})) for row in found["rows"]]
+
+
 def page(rows: Sequence[Row], kernel: str) -> str:
     """The table and what it means."""
-    within = sum(all(row.verdicts.values()) for row in rows)
+    judged = [row for row in rows if not row.stalled]
+    within = sum(all(row.verdicts.values()) for row in judged)
     alphas = ", ".join(f"{row.alpha:.3f}" for row in rows if row.alpha is not None)
     filled = PAGE.read_text(encoding="utf-8")
     for name, value in {
         "kernel": kernel,
         "seeds": str(SEEDS),
-        "within": f"{within} of {len(rows)}",
+        "within": f"{within} of {len(judged)}",
+        "stalled": f"{len(rows) - len(judged)}",
+        "stall": f"{STALL:.0f}",
+        "boots": f"{BOOTS}",
         "rows": "\n".join(line(row) for row in rows),
         "alpha": alphas,
         "burst": f"{BURST:,}",
@@ -328,31 +387,25 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", help="names of cases; nothing is written then")
     options = parser.parse_args()
     cases = [case for case in CASES if not options.only or case.name in options.only]
-    with tempfile.TemporaryDirectory(prefix="inprofile-transfers-") as name:
-        folder = Path(name)
-        try:
-            kernel = program()
-            compiled(SOURCE, folder / "transfer")
-            longest = (SECONDS + 6.0) * len(cases)
-            tell(f"Linux boots; {len(cases)} transfers take {longest:.0f} s")
-            said = boot(kernel, folder, script(folder, cases), longest)
-        except LinuxMissing as error:
-            sys.stderr.write(f"{error}\n")
-            return 2
-        version = (folder / "version").read_text(encoding="utf-8").strip()
-        rows = []
-        for case in cases:
-            found, alpha, stall = theirs(folder, case, said)
-            runs = ours(case)
-            row = Row(case.name, case.title, found, mean(runs), mean(runs, statistics.stdev), alpha, stall)
-            rows.append(row)
-            tell(line(row))
+    try:
+        recorded, often, version = record(cases, tell)
+    except LinuxMissing as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    rows = []
+    for case in cases:
+        found, alpha, stall = recorded[case.name]
+        runs = ours(case)
+        spread = mean(runs, statistics.stdev)
+        rows.append(Row(case.name, case.title, found, mean(runs), spread, alpha, stall, often[case.name]))
+        tell(line(rows[-1]))
     if not options.only:
         text = json.dumps({"kernel": version, "rows": [asdict(row) for row in rows]}, indent=2) + "\n"
         (ROOT / "docs" / "transfers.json").write_text(text, encoding="utf-8")
         (ROOT / "docs" / "transfers.md").write_text(page(rows, version), encoding="utf-8")
     settled = {case.name for case in cases if case.settled}
-    return 0 if all(all(row.verdicts.values()) for row in rows if row.case in settled) else 1
+    judged = [row for row in rows if row.case in settled and not row.stalled]
+    return 0 if all(all(row.verdicts.values()) for row in judged) else 1
 
 
 def tell(what: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,6 +25,58 @@ def test_the_page_is_what_the_figures_say() -> None:
     found = json.loads((DOCS / "linux.json").read_text(encoding="utf-8"))
     assert linux.page(found) == (DOCS / "linux.md").read_text(encoding="utf-8")
     assert sum(row["found"]["differences"] for row in found["exact"]) == 0
+
+
+def test_rows_of_single_jobs_take_the_place_of_the_pages() -> None:
+    rows, chances = linux.read(json.loads((DOCS / "linux.json").read_text(encoding="utf-8")))
+    again = replace(rows[1], title="again")
+    exact, drawn = linux.joined([again], [])
+    assert [row.name for row in exact] == [row.name for row in rows]
+    assert (exact[0], exact[1].title, drawn) == (rows[0], "again", chances)
+
+
+def test_a_guest_that_stood_still_is_asked_again_and_the_best_run_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    measured = transfers.Measured(1.0, 1.0, 1.0, 0.0, 0.0)
+    stalls = {"quiet": [20.0], "late": [900.0, 30.0], "never": [500.0, 300.0, 400.0]}
+    asked: list[list[str]] = []
+
+    def boot(_: str, folder: Path, __: str, ___: float) -> str:
+        (folder / "version").write_text("6.1\n", encoding="utf-8")
+        return ""
+
+    def script(_: Path, cases: list[transfers.Case]) -> str:
+        asked.append([case.name for case in cases])
+        return ""
+
+    def theirs(_: Path, case: transfers.Case, __: str) -> transfers.Theirs:
+        return measured, None, stalls[case.name].pop(0)
+
+    for name, stub in {"boot": boot, "script": script, "theirs": theirs}.items():
+        monkeypatch.setattr(transfers, name, stub)
+    monkeypatch.setattr(transfers, "program", lambda: "linux.uml")
+    monkeypatch.setattr(transfers, "compiled", lambda *_: None)
+    told: list[str] = []
+    cases = [transfers.Case(name, name, ("cubic",), 10, "", "") for name in stalls]
+    found, runs, version = transfers.record(cases, told.append)
+    assert asked == [["quiet", "late", "never"], ["late", "never"], ["never"]]
+    assert {name: stall for name, (_, _, stall) in found.items()} == {"quiet": 20, "late": 30, "never": 300}
+    assert (dict(runs), version) == ({"quiet": 1, "late": 2, "never": 3}, "6.1")
+    assert told[1] == "the guest stood still: late for 900 ms, never for 500 ms; again"
+
+
+def test_a_stalled_row_is_shown_and_not_judged() -> None:
+    one, other = (transfers.Measured(rate, 30.0, 0.5, 0.01, 0.0) for rate in (9.5, 4.0))
+    stalled = transfers.Row("x", "X", other, one, one, None, 450.0, 3)
+    quiet = replace(stalled, stall=20.0)
+    assert "**stalled**" in transfers.line(stalled)
+    assert "**!**" not in transfers.line(stalled)
+    assert "**!**" in transfers.line(quiet)
+    page = transfers.page([stalled, quiet], "6.1")
+    assert "0 of 1 rows that are judged" in page
+    assert "1 are not judged" in page
+    assert "{{" not in page
 
 
 def test_what_linux_did_is_read_from_its_samples(tmp_path: Path) -> None:
