@@ -334,7 +334,7 @@ class Contracts:
             "of the excess",
         ], body
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return text_table(*self.table())
 
     def _repr_html_(self) -> str:
