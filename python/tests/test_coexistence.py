@@ -63,8 +63,8 @@ def test_many_flows_share_as_the_coupled_probability_says() -> None:
 
 
 def test_one_of_each_is_not_in_that_state() -> None:
-    """RFC 9332, Appendix C: a single CUBIC flow of a large window is seconds in returning to it.
+    """RFC 9332, Appendix C, is of a constant probability; one CUBIC flow's saw-tooth makes it swing.
 
-    The classic queue is empty meanwhile, and Prague takes the rest.
+    Prague follows its mean and CUBIC its mean square, which is more than twice the square of the mean.
     """
     assert _ratio(1, 50, 60) > 1.5
