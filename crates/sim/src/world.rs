@@ -193,7 +193,10 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         if let Some(log) = &mut self.log {
             let (from, to) = self.ends[link as usize];
             let (packet, number) = (*self.packets.get(slot), self.packets.number_of(slot));
-            let sack = if packet.packet.kind == Kind::Ack { self.packets.sack(slot) } else { Sack::NONE };
+            // An option makes an acknowledgement longer; without one the slot still has that of an earlier packet.
+            let header = self.flows[packet.packet.flow.0 as usize].header;
+            let has_option = packet.packet.kind == Kind::Ack && packet.packet.size > header;
+            let sack = if has_option { self.packets.sack(slot) } else { Sack::NONE };
             let (at, time) = (at.secs(), at.time());
             log(&LogRow { code, at, time, link, from, to, packet, sack, number });
         }

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..quantity import bits_per_second
-from .question import Question, Router
-from .search import Tried
+
+if TYPE_CHECKING:
+    from .question import Question, Router
+    from .search import Tried
 
 __all__ = ["batch", "police_action"]
 
