@@ -129,7 +129,8 @@ def _box(atlas: Mapping[str, Any] | None) -> str:
         for ids, words in (
             ([c for c, x in shares.items() if x >= 0.9], "at nine tenths of them or more"),
             ([c for c, x in shares.items() if 0.1 <= x < 0.9], "at some"),
-            ([c for c, x in shares.items() if x < 0.1], "at less than a tenth"),
+            ([c for c, x in shares.items() if 0 < x < 0.1], "at less than a tenth"),
+            ([c for c, x in shares.items() if x == 0], "at none"),
         )
         if ids
     ]

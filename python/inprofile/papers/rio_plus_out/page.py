@@ -86,7 +86,7 @@ def _in_short(report: Report) -> Iterator[str]:
         ]
         kept.append(f"{', '.join(missed) + ' kbit/s' if missed else 'none'} ({uncapitalized(setup.title)})")
     yield (
-        "The token bucket decides whether RIO fails as the paper says. Profiles of Table I that it misses:"
+        "With smaller token buckets RIO fails as the paper says. Profiles of Table I that it misses:"
         f" {'; '.join(kept)}."
         " With the printed buckets a flow sends its whole profile as IN packets; IN packets are dropped"
         " all the same, in Table I within its first 10 s (claim B8)."
