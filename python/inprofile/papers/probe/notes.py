@@ -45,7 +45,7 @@ def _readings(claim: str, paper: Paper, runs: Runs) -> Iterator[str]:
             share = f["goodput_marked"] / f["goodput_tcp"]
             yield (
                 f"With the rule A+1 marked flows get {_percent(share.mean(), 1)} of the fair share"
-                " (10 flows, hard, min_in 24): what starves them is how often they probe."
+                " (10 flows, hard, min_in 24), which suggests that what starves them is how often they probe."
             )
     if claim == "C7":
         f = _swept(paper, runs, "rules-udp", "once per window", "soft")
@@ -53,8 +53,8 @@ def _readings(claim: str, paper: Paper, runs: Runs) -> Iterator[str]:
         if ratio is not None:
             yield (
                 f"Where a loss counts once per window, ln(delay, probe / all IN) is"
-                f" {_signed(float(np.mean(ratio)))} with 40 flows, soft, 1 s: a timeout's repeated packets"
-                " are what drives A down there."
+                f" {_signed(float(np.mean(ratio)))} with 40 flows, soft, 1 s, which suggests that a timeout's"
+                " repeated packets drive A down there."
             )
 
 
