@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 LAWS = Path(__file__).with_suffix(".toml")
 SOURCE = Path("crates/core/src")
 #: Seconds that building and testing one round may take.
-PATIENCE = 1800
+TEST_TIMEOUT = 1800
 #: On what other disciplines are built.
 _BELOW = ("aqm/red/law.rs", "aqm/red/rio.rs")
 _PAPERS = {
@@ -174,7 +174,7 @@ def _failing(tree: Path, tests: Sequence[str]) -> list[str]:
     target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
     done = subprocess.run(  # noqa: S603
         [_found("cargo"), "test", "--locked", "-p", "inprofile-core", "--lib", "--", *tests],
-        cwd=tree, capture_output=True, text=True, timeout=PATIENCE, check=False,
+        cwd=tree, capture_output=True, text=True, timeout=TEST_TIMEOUT, check=False,
         env={**os.environ, "CARGO_TARGET_DIR": target, "PROPTEST_FAILURE_PERSISTENCE": "off"},
     )  # fmt: skip
     if "test result:" not in done.stdout:

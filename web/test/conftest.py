@@ -19,7 +19,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "python" / "tests"))
 from stand_in_router import RECORDED, StandIn
 
 TOKEN = "let-me-in"  # noqa: S105 (nobody else has this server)
-PATIENCE = 120_000  # ms, on a busy machine
+BUSY_MACHINE_TIMEOUT = 120_000  # ms, on a busy machine
 SHOTS = Path(__file__).resolve().parents[2] / "target" / "page"
 
 
@@ -77,7 +77,7 @@ def browser() -> Iterator[Browser]:
     program = shutil.which("chromium")
     assert program, "chromium is missing: apt-get install chromium"
     SHOTS.mkdir(parents=True, exist_ok=True)
-    expect.set_options(timeout=PATIENCE)
+    expect.set_options(timeout=BUSY_MACHINE_TIMEOUT)
     with sync_playwright() as p:
         made = p.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield made
@@ -90,7 +90,7 @@ class Tab:
     def __init__(self, context: BrowserContext, address: str) -> None:
         self.context, self.address = context, address
         self.page: Page = context.new_page()
-        self.page.set_default_timeout(PATIENCE)
+        self.page.set_default_timeout(BUSY_MACHINE_TIMEOUT)
         self.wrong: list[str] = []
         self.asked: list[str] = []
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))

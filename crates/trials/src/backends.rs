@@ -30,11 +30,11 @@ pub struct Row {
     pub marker: (Time, &'static str),
     /// When, `admit`, `mark` or `drop`, and the cause; `None` if the marker dropped it.
     pub queue: Option<(Time, &'static str, Option<Cause>)>,
-    pub fate: Fate,
+    pub outcome: Outcome,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Fate {
+pub enum Outcome {
     /// It went onto the link then, so coloured.
     Sent { at: Time, colour: Colour, ecn: Ecn },
     /// It was dropped then, on arrival or while it waited.
@@ -76,14 +76,14 @@ pub fn simulated(network: Network, link: u32) -> (Vec<Arrival>, Vec<Row>) {
                 if t.forward {
                     place_of.insert(row.number, rows.len());
                     let marker = (Time::NEVER, "");
-                    rows.push(Row { flow: t.packet.flow, marker, queue: None, fate: Fate::Neither });
+                    rows.push(Row { flow: t.packet.flow, marker, queue: None, outcome: Outcome::Neither });
                 }
             }
             Code::Dequeue => {
                 let Packet { colour, ecn, .. } = t.packet;
-                rows[place_of[&row.number]].fate = Fate::Sent { at, colour, ecn };
+                rows[place_of[&row.number]].outcome = Outcome::Sent { at, colour, ecn };
             }
-            Code::Drop(_) => rows[place_of[&row.number]].fate = Fate::Dropped(at),
+            Code::Drop(_) => rows[place_of[&row.number]].outcome = Outcome::Dropped(at),
             Code::Enqueue => {}
         }
     }
@@ -158,8 +158,8 @@ impl Witness for Rows {
             Mark::Pass(colour) => colour.name(),
             Mark::Drop(_) => "drop",
         };
-        let fate = Fate::Neither;
-        self.0.push(Row { flow: FlowId(u32::MAX), marker: (now, word), queue: None, fate });
+        let outcome = Outcome::Neither;
+        self.0.push(Row { flow: FlowId(u32::MAX), marker: (now, word), queue: None, outcome });
     }
     fn queued(&mut self, now: Time, number: u64, verdict: Admission) {
         let row = &mut self.0[number as usize];
@@ -167,20 +167,20 @@ impl Witness for Rows {
             Admission::Admit => (now, "admit", None),
             Admission::Mark => (now, "mark", None),
             Admission::Drop(cause) => {
-                row.fate = Fate::Dropped(now);
+                row.outcome = Outcome::Dropped(now);
                 (now, "drop", Some(cause))
             }
         });
     }
     fn lost(&mut self, now: Time, number: u64, _: Cause) {
-        self.0[number as usize].fate = Fate::Dropped(now);
+        self.0[number as usize].outcome = Outcome::Dropped(now);
     }
     fn send(&mut self, at: Time, number: u64, frame: &mut [u8]) {
         let headers = parse(Layer::Ip, frame).expect("what went in is a packet");
         assert_eq!(checksum::check(&frame[..20]), 0);
         let seen = way(&Ok(headers), 1).expect("a code point of ours");
         let row = &mut self.0[number as usize];
-        row.fate = Fate::Sent { at, colour: seen.colour, ecn: headers.ecn };
+        row.outcome = Outcome::Sent { at, colour: seen.colour, ecn: headers.ecn };
         row.flow = seen.flow;
     }
 }

@@ -4,7 +4,7 @@
 //! packets and replayed under a virtual clock through a datapath with the same marker, queue and rate. Both logs are
 //! compared row by row: colour, drop and its cause, mark, and the moment of each departure.
 
-use crate::backends::{Fate, Row, live, simulated};
+use crate::backends::{Outcome, Row, live, simulated};
 use crate::settings::{LINK, QUEUE, Setting, built, context, values_of};
 use inprofile_core::queue::priority::Priority;
 use inprofile_core::queue::scheduled::Setup;
@@ -136,7 +136,7 @@ impl Tally {
                 Some(_) => self.queue_drops += 1,
                 None => {}
             }
-            self.departures += usize::from(matches!(row.fate, Fate::Sent { .. }));
+            self.departures += usize::from(matches!(row.outcome, Outcome::Sent { .. }));
         }
     }
 

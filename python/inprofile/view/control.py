@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .._input import visible
-from .look import COLOURS, LARGEST, PATIENCE, Counts, Look, RouterError, measured, understood
+from .look import ANSWER_TIMEOUT, COLOURS, LARGEST, Counts, Look, RouterError, measured, understood
 
 __all__ = ["Control"]
 
@@ -32,7 +32,7 @@ class Control:
             if not stat.S_ISSOCK(Path(self.name).stat().st_mode):
                 raise RouterError(f"{self.name} is no socket: give the one that control.socket names")
             with socket.socket(socket.AF_UNIX) as made:
-                made.settimeout(PATIENCE)
+                made.settimeout(ANSWER_TIMEOUT)
                 made.connect(self.name)
                 made.sendall(json.dumps(request).encode() + b"\n")
                 text = b"".join(_chunks(made))
@@ -51,7 +51,7 @@ class Control:
                 " control.group may"
             ) from None
         except TimeoutError:
-            raise RouterError(f"{self.name} has not answered for {PATIENCE:g} s") from None
+            raise RouterError(f"{self.name} has not answered for {ANSWER_TIMEOUT:g} s") from None
         except OSError as error:
             raise RouterError(f"{self.name}: {error.strerror or error}") from None
         try:

@@ -10,9 +10,9 @@ from typing import Protocol
 from .._version import __version__
 
 __all__ = [
+    "ANSWER_TIMEOUT",
     "COLOURS",
     "LARGEST",
-    "PATIENCE",
     "Counts",
     "Look",
     "Router",
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 COLOURS = ("in", "out", "red")
-PATIENCE = 10.0
+ANSWER_TIMEOUT = 10.0
 """So many seconds a router may take to answer."""
 LARGEST = 256 << 20
 """The longest answer that is read, in bytes: ten thousand customers take ten million."""

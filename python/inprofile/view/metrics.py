@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import SplitResult, urlsplit
 
 from .._input import visible
-from .look import COLOURS, LARGEST, PATIENCE, Counts, Look, RouterError, measured, understood
+from .look import ANSWER_TIMEOUT, COLOURS, LARGEST, Counts, Look, RouterError, measured, understood
 
 __all__ = ["Metrics"]
 
@@ -43,7 +43,7 @@ class Metrics:
         return understood(self.name, lambda: _of_metrics(found, version), version)
 
     def _ask(self) -> str:
-        asked = http.client.HTTPConnection(self._host, self._port, timeout=PATIENCE)
+        asked = http.client.HTTPConnection(self._host, self._port, timeout=ANSWER_TIMEOUT)
         try:
             asked.request("GET", self._path)
             answer = asked.getresponse()
@@ -57,7 +57,7 @@ class Metrics:
                 f"{self.name}: nobody listens there; is inprofiled running, with `metrics` in its file?"
             ) from None
         except TimeoutError:
-            raise RouterError(f"{self.name} has not answered for {PATIENCE:g} s") from None
+            raise RouterError(f"{self.name} has not answered for {ANSWER_TIMEOUT:g} s") from None
         except (OSError, http.client.HTTPException) as error:
             raise RouterError(f"{self.name} does not answer as inprofiled does: {error}") from None
         finally:

@@ -10,7 +10,7 @@ use inprofile_live::flow::{FiveTuple, Flows};
 /// The most packets that are remembered at a time.
 const PACKETS: u32 = 4096;
 /// RFC 791 §3.2: "the current recommendation for the initial timer setting is 15 seconds".
-const PATIENCE: Duration = Duration::from_millis(15_000);
+const REASSEMBLY_TIMEOUT: Duration = Duration::from_millis(15_000);
 
 /// Source and destination port.
 pub type Ports = (u16, u16);
@@ -42,6 +42,6 @@ impl Fragments {
         }
         let number = self.packets.find(packet)?.0;
         let (ports, since) = self.ports[number as usize];
-        (now.since(since) <= PATIENCE).then_some(ports)
+        (now.since(since) <= REASSEMBLY_TIMEOUT).then_some(ports)
     }
 }
