@@ -30,10 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BY_RUN", "BestEffort", "Contracts", "Kept", "figure_over_runs", "shares_of_runs"]
 
-#: Traffic whose rate over a window is no rate of its own.
-_FINITE = "transfer"
-#: Traffic that does not fill what it is given.
-_OFFERED = ("cbr", "on_off")
 #: Figures of a run, with their units, as sweeps and plans keep them.
 BY_RUN = {
     "contracts_kept": "1",
@@ -130,11 +126,23 @@ class Contracts:
     def _take(self, table: pa.Table, seeds: tuple[int, ...]) -> None:
         import numpy as np
 
-        from .measures import by_flow
+        from .contract_figures import FlowRows
+        from .measures import in_order_of_seeds
 
         self.seeds = seeds
-        #: Seeds × flows.
-        self._got = by_flow(table, self.seeds, "throughput")
+        order = in_order_of_seeds(table, seeds)
+        #: Seed by seed, the flows of each in the order of the experiment.
+        self._rows = rows = FlowRows(table, order)
+
+        def of_seeds(column: NDArray[Any]) -> NDArray[Any]:
+            """Seeds × flows."""
+            return column.reshape(len(seeds), -1)
+
+        self._got, self._kept, self._beyond = map(of_seeds, (rows.got, rows.kept, rows.beyond))
+        self._promised, self._has, self._free = (
+            of_seeds(column)[0] for column in (rows.promised, rows.has, rows.free)
+        )
+        self._starts = np.arange(len(seeds)) * self._got.shape[1]
         n = self._got.shape[1]
         first = table.slice(0, n)
         # Text stays Arrow's: there may be a million flows.
@@ -142,19 +150,7 @@ class Contracts:
         groups = first["group"].combine_chunks().dictionary_encode()
         self._group_names = groups.dictionary.to_pylist()
         self._groups = groups.indices.to_numpy()
-        self._promised = by_flow(table, self.seeds, "contract")[0].copy()
-        offers_less = np.zeros(n, dtype=bool)
-        if "traffic" in table.column_names:
-            traffic = first["traffic"].combine_chunks()
-            self._promised[_is_in(traffic, (_FINITE,))] = np.nan
-            offers_less = _is_in(traffic, _OFFERED)
-        lost = by_flow(table, self.seeds, "dropped")
-        self._kept = (self._got >= self._promised) | (offers_less & (lost == 0))
-        self._has = np.isfinite(self._promised)
-        # Rates beyond the contracts, those of transfers among them: they take from the same link.
-        self._beyond = np.maximum(0.0, self._got - np.where(self._has, self._promised, 0.0))
         self._all_beyond = self._beyond.sum(axis=1)
-        self._free = np.asarray([c is None or c != c for c in first["contract"].to_pylist()], dtype=bool)
 
     def __bool__(self) -> bool:
         """Whether anybody has a contract."""
@@ -210,37 +206,18 @@ class Contracts:
     def by_run(self) -> dict[str, Array]:
         """Figures of `BY_RUN`, one a seed; those that do not exist (nobody has a contract) are left out.
 
-        `contracts_kept` is the share of the contracts that the run kept, `all_contracts_kept` 1 where that is
-        all of them, `assurance_worst` the least assurance ratio (a kept contract's counts as 1 where less was
-        offered), `best_effort` the throughput of flows without a contract, `excess_share` the part of what
-        lies beyond the contracts that flows with a contract got (NaN where nothing does).
+        `FlowRows.figures` says what they are.
         """
-        import numpy as np
-
-        found: dict[str, Array] = {}
-        if self:
-            kept = self._kept[:, self._has]
-            ratio = self._got[:, self._has] / self._promised[self._has]
-            excess = self._beyond[:, self._has].sum(axis=1)
-            found["contracts_kept"] = kept.mean(axis=1)
-            found["all_contracts_kept"] = kept.all(axis=1).astype(np.float64)
-            found["assurance_worst"] = np.where(kept, np.maximum(ratio, 1.0), ratio).min(axis=1)
-            found["excess_share"] = np.divide(
-                excess, self._all_beyond, out=np.full_like(excess, np.nan), where=self._all_beyond > 0
-            )
-        if self._free.any():
-            found["best_effort"] = self._got[:, self._free].sum(axis=1)
-        return {name: found[name] for name in BY_RUN if name in found}
+        found = self._rows.figures(self._starts)
+        contracts, free = bool(self), bool(self._free.any())
+        return {name: found[name] for name in BY_RUN if (free if name == "best_effort" else contracts)}
 
     def worst_flows(self) -> list[str]:
         """By seed, the flow whose assurance ratio is least; empty without contracts."""
-        import numpy as np
-
         if not self:
             return []
-        which = np.flatnonzero(self._has)
-        ratio = self._got[:, which] / self._promised[which]
-        return [str(self._names[int(which[i])].as_py()) for i in ratio.argmin(axis=1)]
+        flows = self._rows.worst(self._starts) - self._starts
+        return [str(self._names[flow].as_py()) for flow in flows.tolist()]
 
     def _row(self, name: str, which: NDArray[np.intp]) -> Kept:
         import numpy as np
@@ -399,12 +376,3 @@ def _percent(e: Estimate) -> str:
 def _json(e: Estimate, unit: str) -> dict[str, Any]:
     ci95: Sequence[float | None] = e.ci95 or (None, None)
     return {"unit": unit, "mean": e.mean, "ci95": list(ci95), "n": e.n}
-
-
-def _is_in(column: Any, words: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Which entries of an Arrow column are one of these."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    return np.asarray(pc.is_in(column, value_set=pa.array(words)).to_numpy(zero_copy_only=False))

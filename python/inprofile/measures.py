@@ -26,7 +26,7 @@ from ._input import visible
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Array", "Measures", "Series", "Trace", "by_flow", "rows"]
+__all__ = ["Array", "Measures", "Series", "Trace", "by_flow", "in_order_of_seeds", "rows"]
 
 Array = NDArray[np.float64]
 
@@ -183,7 +183,11 @@ def rows(table: pa.Table, seeds: tuple[int, ...], **where: str) -> dict[str, Any
 
 def by_flow(flows: pa.Table, seeds: tuple[int, ...], column: str) -> Array:
     """Shape a column of `flows` as seeds × flows, the flows in the order of the scenario."""
-    seed = flows["seed"].to_numpy()
-    rank = {s: i for i, s in enumerate(seeds)}
-    order = np.argsort([rank[s] for s in seed.tolist()], kind="stable")
+    order = in_order_of_seeds(flows, seeds)
     return np.asarray(flows[column].to_numpy(), dtype=np.float64)[order].reshape(len(seeds), -1)
+
+
+def in_order_of_seeds(flows: pa.Table, seeds: tuple[int, ...]) -> NDArray[np.intp]:
+    """The rows of `flows` by their seeds, in the order of these; the rows of a seed stay in theirs."""
+    rank = {s: i for i, s in enumerate(seeds)}
+    return np.argsort([rank[s] for s in flows["seed"].to_pylist()], kind="stable")

@@ -6,6 +6,8 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -14,6 +16,7 @@ from inprofile.cli import app
 from inprofile.contracts import BY_RUN, Contracts, figure_over_runs, shares_of_runs
 from inprofile.explain import explain
 from inprofile.response import cubic, law_of, mathis
+from inprofile.sweeps.contracts import RunsOf
 from made import flow, result
 
 
@@ -84,6 +87,33 @@ def test_figures_of_each_run() -> None:
     assert found["best_effort"].tolist() == [40e3, 50e3, 60e3, 20e3]
     assert found["excess_share"][0] == pytest.approx(100 / 140)
     assert Contracts(THREE).worst_flows() == ["gold.1", "iron.0", "gold.0", "gold.0"]
+
+
+def test_figures_of_runs_of_all_sizes_at_once() -> None:
+    """Settings differ in their flows; some promise nothing, or sell all that there is."""
+    made = [
+        rows({"gold.0": [300e3, 200e3], "rest.0": [40e3, 50e3]}, rest={"contract": None}),
+        rows({"rest.0": [70e3, 80e3], "rest.1": [1e3, 2e3]}, rest={"contract": None}),
+        rows({"gold.0": [250e3, 250e3], "gold.1": [250e3, 240e3], "gold.2": [100e3, 300e3]}),
+        rows({"short.0": [9e3, 8e3], "call.0": [64e3, 60e3], "gold.0": [250e3, 1e3]},
+             short={"traffic": "transfer"}, call={"traffic": "cbr", "contract": 100e3, "dropped": 0}),
+    ]  # fmt: skip
+    results = [result(flows) for flows in made]
+    tables = [
+        r.flows.add_column(0, "setting", pa.array([n] * r.flows.num_rows, pa.uint32()))
+        for n, r in enumerate(results)
+    ]
+    runs = RunsOf.of(pa.concat_tables(tables, promote_options="default"))
+    assert list(zip(runs.settings, runs.seeds, strict=True)) == [(n, s) for n in range(4) for s in (1, 2)]
+    found = runs.rows.figures(runs.starts)
+    for n, r in enumerate(results):
+        alone = Contracts(r).by_run()
+        for name, values in found.items():
+            mine = values[2 * n : 2 * n + 2]
+            np.testing.assert_array_equal(mine, alone.get(name, [np.nan, np.nan]), f"{name} of {n}")
+    assert np.isnan(found["excess_share"][4]), "three contracts, the excess nobody's"
+    with pytest.raises(ValueError, match="no flow has a contract"):
+        runs.rows.worst(runs.starts)
 
 
 def test_shares_of_runs_have_exact_intervals_among_metrics() -> None:

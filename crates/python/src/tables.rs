@@ -103,9 +103,10 @@ impl Columns {
             columns: columns
                 .iter()
                 .map(|c| match c.1 {
-                    Holds::Counts => Column::Count(UInt64Builder::new()),
-                    Holds::Numbers => Column::Number(Float64Builder::new()),
-                    Holds::Texts => Column::Text(StringBuilder::new()),
+                    // By default a builder has room for 1,024 values: a quarter of a megabyte for a run of one flow.
+                    Holds::Counts => Column::Count(UInt64Builder::with_capacity(0)),
+                    Holds::Numbers => Column::Number(Float64Builder::with_capacity(0)),
+                    Holds::Texts => Column::Text(StringBuilder::with_capacity(0, 0)),
                 })
                 .collect(),
         }

@@ -19,7 +19,7 @@ from .._engine import engine_digest
 from .._version import __version__
 from ..contracts import BY_RUN
 from ..storage import ResultError
-from ..sweeps.contracts import contracts_of
+from ..sweeps.contracts import RunsOf
 from ..sweeps.dataset import parquet, part_files
 from ..sweeps.ledger import Ledger, check_head
 from ..sweeps.pieces import Piece
@@ -40,7 +40,7 @@ SAYS = {
     "engine": "another build of the simulator",
     "experiment": "another experiment",
 }
-#: What is kept of a run; NaN where there is no such figure. `worst_flow` is text.
+#: What is kept of a run; missing where there is no such figure. `worst_flow` is text.
 FIGURES = (*BY_RUN, "delay_mean", "utilisation")
 _TABLE = "runs"
 
@@ -189,16 +189,18 @@ def _reduced(piece: Piece, by_number: Mapping[int, str]) -> Iterator[dict[str, A
     for setting, seed, name, value in zip(*columns, strict=True):
         if name in FIGURES:
             others.setdefault((setting, seed), {})[name] = value
-    for setting, contracts in contracts_of(piece.tables["flows"]):
-        found = contracts.by_run()
-        for i, (seed, flow) in enumerate(zip(contracts.seeds, contracts.worst_flows(), strict=True)):
-            figures: dict[str, float | None] = dict.fromkeys(FIGURES)
-            figures.update({name: float(values[i]) for name, values in found.items()})
-            figures.update(others[setting, seed])
-            yield {
-                "setting": setting,
-                "seed": seed,
-                "digest": by_number[setting],
-                "worst_flow": flow,
-                **figures,
-            }
+    flows = piece.tables["flows"]
+    runs = RunsOf.of(flows)
+    found = runs.rows.figures(runs.starts)
+    worst = flows["flow"].take(runs.rows.worst(runs.starts)).to_pylist()
+    for i, (setting, seed) in enumerate(zip(runs.settings.tolist(), runs.seeds.tolist(), strict=True)):
+        figures: dict[str, float | None] = dict.fromkeys(FIGURES)
+        figures.update({name: x for name, values in found.items() if (x := float(values[i])) == x})
+        figures.update(others[setting, seed])
+        yield {
+            "setting": setting,
+            "seed": seed,
+            "digest": by_number[setting],
+            "worst_flow": worst[i],
+            **figures,
+        }

@@ -132,8 +132,11 @@ class State:
 
     def __init__(self, plan: Plan, ledger: Ledger, watched: Sequence[str]) -> None:
         """`watched` are metrics that are kept besides those of `--until`."""
+        import pyarrow as pa
+
         self.plan = plan
         self.metrics = tuple(dict.fromkeys([*(u.metric for u in plan.until), *watched]))
+        self._wanted = pa.array(self.metrics, pa.string())
         self.saved = 0
         """Runs that need not be made as settings have had enough."""
         self._recent: dict[int, dict[str, dict[int, float]]] = {}
@@ -158,11 +161,13 @@ class State:
 
     def take(self, piece: Piece) -> None:
         """Note the figures of finished runs."""
-        columns = (
-            piece.tables["metrics"][c].to_pylist() for c in ("setting", "seed", "name", "unit", "value")
-        )
+        import pyarrow.compute as pc
+
+        table = piece.tables["metrics"]
+        table = table.filter(pc.is_in(table["name"], value_set=self._wanted))
+        columns = (table[c].to_pylist() for c in ("setting", "seed", "name", "unit", "value"))
         for setting, seed, name, unit, value in zip(*columns, strict=True):
-            if name in self.metrics and value is not None:
+            if value is not None:
                 self.units[name] = unit.removesuffix("1")
                 self._values.setdefault(setting, {}).setdefault(name, {})[seed] = value
 
