@@ -14,6 +14,8 @@ import peers
 import report
 import router
 from sampling import profile
+from tables import tables
+from targets import targets
 
 DOCS = peers.ROOT / "docs"
 
@@ -66,7 +68,7 @@ def main() -> int:
     ):
         if args.only in (None, name):
             result[name] = measured()
-    result["targets"] = report.targets(result)
+    result["targets"] = targets(result)
     if args.only is None and not args.quick:
         result["profile"] = {}
         for flows in measure.SECONDS:
@@ -76,11 +78,11 @@ def main() -> int:
                 result["profile"] = {"not_run": str(e)}
                 break
         write(result)
-    print("\n\n".join(report.tables(result).values()))
+    print("\n\n".join(tables(result).values()))
     if args.update:
         before = json.loads((DOCS / "benchmarks.json").read_text())
         before[args.only] = result[args.only]
-        before["targets"] = report.targets(before)
+        before["targets"] = targets(before)
         write(before)
     return 0
 

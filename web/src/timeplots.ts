@@ -1,16 +1,14 @@
 // Panels over time with one cursor and one stretch of time, drawn by uPlot.
 
-import uPlot from "uplot";
+import type uPlot from "uplot";
+import { chart, FEW, HEIGHT, swatch } from "./chart";
 import { decimated, firstFrom } from "./decimate";
 import { fresh, h, put, tell } from "./dom";
 import { number, quantity, scale } from "./format";
 import { pictureMenu, type Picture } from "./save";
-import type { Drawn, Panel } from "./panels";
-import { colour, dash, look, onTheme } from "./theme";
-
-const HEIGHT = 210;
-/** As many lines have a dash each and a name in the legend that is always seen. */
-const FEW = 14;
+import type { Panel } from "./panels";
+import { aligned } from "./samples";
+import { colour, dash, onTheme } from "./theme";
 
 export interface Options {
   /** Said below each picture, and written into what is saved. */
@@ -160,15 +158,7 @@ export class TimePlots {
 
   private make(panel: Panel): Shown {
     const { data, factor, unit } = aligned(panel);
-    const style = look();
     const few = panel.lines.length <= FEW;
-    const axis: uPlot.Axis = {
-      stroke: style.muted,
-      font: `12px ${style.font}`,
-      labelFont: `12px ${style.font}`,
-      grid: { stroke: style.line, width: 1 },
-      ticks: { stroke: style.line, width: 1, size: 4 },
-    };
     const axisUnit = unit ? ` (${unit})` : "";
     const heading = fresh("panel");
     const [from, to] = this.stretch(data);
@@ -180,50 +170,13 @@ export class TimePlots {
       "aria-labelledby": heading,
       "aria-description": "Arrow keys move the cursor, with Shift ten samples; plus and minus zoom, 0 shows all.",
     });
-    const plot = new uPlot(
-      {
-        width: this.width(),
-        height: HEIGHT,
-        legend: { show: false },
-        padding: [8, 22, 0, 0],
-        scales: { x: { time: false }, y: { range: (_, min, max) => rangeOf(min, max) } },
-        axes: [
-          { ...axis, values: (_, ticks) => ticks.map((x) => `${number(x, 6)} s`), size: 30 },
-          { ...axis, size: 58, values: (_, ticks) => ticks.map((x) => number(x, 5)) },
-        ],
-        cursor: {
-          sync: { key: this.key, setSeries: false, scales: ["x", null] },
-          drag: { x: true, y: false, setScale: false },
-          points: { size: few ? 6 : 0 },
-        },
-        series: [
-          {},
-          ...panel.lines.map((line) => ({
-            label: line.name,
-            stroke: line.before ? fade(colour(line.n)) : colour(line.n),
-            width: line.before ? 1.2 : few ? 1.6 : 1,
-            ...(few && line.n > 0 ? { dash: [...dash(line.n)] } : {}),
-            points: { show: false },
-            show: !this.hidden.has(`${panel.id} ${line.name}`),
-            spanGaps: false,
-          })),
-        ],
-        hooks: {
-          setSelect: [
-            (u) => {
-              if (u.select.width < 6) return;
-              const from = u.posToVal(u.select.left, "x");
-              const to = u.posToVal(u.select.left + u.select.width, "x");
-              u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
-              this.zoom(from, to, false);
-            },
-          ],
-          setCursor: [(u) => this.moved(u)],
-        },
-      },
-      first,
-      place,
-    );
+    const plot = chart(panel, first, place, {
+      width: this.width(),
+      key: this.key,
+      shows: (line) => !this.hidden.has(`${panel.id} ${line.name}`),
+      zoomed: (from, to) => this.zoom(from, to, false),
+      moved: (u) => this.moved(u),
+    });
     plot.over.addEventListener("dblclick", () => this.zoom(null, null, false));
     const time = h("span", { class: "muted at" });
     const values: HTMLElement[] = [];
@@ -390,43 +343,6 @@ export class TimePlots {
   }
 }
 
-/** One table of times for all lines, and values in a unit that reads well. */
-function aligned(panel: Panel): { data: uPlot.AlignedData; factor: number; unit: string } {
-  let most = 0;
-  for (const line of panel.lines) for (const x of line.v) if (Math.abs(x) > most) most = Math.abs(x);
-  const [factor, unit] = scale(panel.unit, most);
-  const first = panel.lines[0]?.t;
-  const values = panel.lines.map((line) => scaled(line.v, factor));
-  if (!first) return { data: [[0, 1]], factor, unit };
-  if (panel.lines.every((line) => line.t === first || sameTimes(line.t, first))) {
-    return { data: [first, ...values], factor, unit };
-  }
-  const tables = panel.lines.map((line, i) => [Array.from(line.t), values[i]!] as uPlot.AlignedData);
-  return { data: uPlot.join(tables, panel.lines.map(() => [0, 1])), factor, unit };
-}
-
-/** Gaps are null; an array without any stays as it is. */
-function scaled(values: Float64Array, factor: number): Float64Array | (number | null)[] {
-  let gaps = false;
-  const made = new Float64Array(values.length);
-  for (let i = 0; i < values.length; i++) {
-    made[i] = values[i]! / factor;
-    if (made[i] !== made[i]) gaps = true;
-  }
-  return gaps ? Array.from(made, (x) => (Number.isNaN(x) ? null : x)) : made;
-}
-
-function sameTimes(a: Float64Array, b: Float64Array): boolean {
-  return a.length === b.length && a.every((x, i) => x === b[i]);
-}
-
-/** From 0, with a little air above. */
-function rangeOf(min: number | null, max: number | null): uPlot.Range.MinMax {
-  const top = max ?? 1;
-  const low = Math.min(0, min ?? 0);
-  return [low, top > low ? top + (top - low) * 0.05 : low + 1];
-}
-
 /** The sample nearest to a panel's cursor, of all of them; null where there is no cursor. */
 function sampleAt({ plot, data, whole }: Shown): number | null {
   const { idx, left } = plot.cursor;
@@ -440,23 +356,4 @@ function sampleAt({ plot, data, whole }: Shown): number | null {
 
 function write(into: HTMLElement, text: string): void {
   if (into.textContent !== text) into.textContent = text;
-}
-
-function fade(of: string): string {
-  return `${of}66`;
-}
-
-function swatch(line: Drawn, dashed: boolean): SVGElement {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", "0 0 24 8");
-  svg.setAttribute("class", "swatch");
-  svg.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  path.setAttribute("d", "M0 4H24");
-  path.setAttribute("stroke", colour(line.n));
-  path.setAttribute("stroke-width", "2.5");
-  if (line.before) path.setAttribute("stroke-opacity", "0.4");
-  if (dashed && dash(line.n).length) path.setAttribute("stroke-dasharray", dash(line.n).join(" "));
-  svg.append(path);
-  return svg;
 }

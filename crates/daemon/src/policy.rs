@@ -2,6 +2,7 @@
 //! (its behaviour-aggregate classifier).
 
 mod fragments;
+mod rules;
 mod senders;
 mod whose;
 
@@ -9,20 +10,17 @@ use std::collections::HashMap;
 
 use inprofile_core::packet::{Colour, FlowId};
 use inprofile_core::units::{Bytes, Rate, Time};
-use inprofile_live::code_points::{CodePoints, Dscp};
 use inprofile_live::datapath::{Contract, Decision, Former, Paint, Policy, Way};
 use inprofile_live::flow::{FiveTuple, Flows, Numbered};
 use inprofile_live::packet::{Control, Headers, Link, Opaque, Seen, Transport, Unread};
 
-use crate::config::frames::Frames;
-use crate::config::role::{Role, Unsold};
-use crate::config::{Config, Customer, Direction};
-use crate::policers;
+use crate::config::{Config, Direction};
 
 use fragments::{Fragments, Ports};
-use senders::{Allowed, Senders};
+use senders::Senders;
 use whose::Owner;
 
+pub use rules::Rules;
 pub use whose::Whose;
 
 /// Whose packets the flow with some number has.
@@ -51,37 +49,6 @@ pub struct Classifier {
     without_first: u64,
 }
 
-/// What is decided by.
-#[derive(Debug)]
-pub struct Rules {
-    /// The customer's address is the source; else the destination.
-    inside_is_source: bool,
-    terms: Vec<Terms>,
-    /// What was promised to each customer, for the aggregate's marker; 0: nothing.
-    contracts: Vec<Rate>,
-    /// Some customers have queues of their own.
-    own_queues: bool,
-    whose: Whose,
-    points: CodePoints,
-    role: Role,
-    unsold: Unsold,
-    frames: Frames,
-    /// The markers of services: the class and the number of its policer, customer by customer.
-    services: Vec<(u8, u16)>,
-    /// The policer of the first kind of control frames.
-    control: u16,
-    allowed: Allowed,
-    /// What a packet counts for beside its own bytes, and at least.
-    overhead: u32,
-    mpu: u32,
-    /// The class of each DSCP that isn't a colour.
-    class_of: [u8; 64],
-    assured: u8,
-    best_effort: u8,
-    /// The aggregate's marker, behind all the customers'.
-    aggregate: Option<u16>,
-}
-
 /// What a classifier is to become.
 #[derive(Debug)]
 pub struct NextRules {
@@ -99,33 +66,6 @@ impl NextRules {
         let old = was.into_iter().flat_map(|d| &d.customers);
         let stays = old.map(|c| new.get(c.name.as_str()).copied()).collect();
         NextRules { rules: is.map(|d| Rules::of(d, upstream, config)), stays }
-    }
-}
-
-/// What is looked up for each packet of a customer's, kept close together: with ten thousand of them, what is far apart is slow.
-#[derive(Clone, Copy, Debug)]
-struct Terms {
-    /// A bit for each DSCP that is metered.
-    metered: u64,
-    /// Where his services are among all, and how many.
-    services: (u32, u16),
-    /// See [`Customer::place`].
-    place: u32,
-    own_queue: bool,
-    /// His marker drops what is out of profile: then nothing of his goes past it but what he bought elsewhere.
-    policed: bool,
-}
-
-impl Terms {
-    fn of(customer: &Customer, services_from: usize) -> Terms {
-        let metered = customer.dscp.iter().fold(0, |all, d| all | 1 << d.value());
-        let services = (services_from as u32, customer.services.len() as u16);
-        let (place, own_queue) = (customer.place, customer.own.is_some());
-        Terms { metered, services, place, own_queue, policed: customer.is_policed() }
-    }
-
-    fn meters(self, dscp: Dscp) -> bool {
-        self.metered >> dscp.value() & 1 == 1
     }
 }
 
@@ -331,128 +271,6 @@ impl Classifier {
 /// Whether some customers are known by ports.
 fn asks_ports(rules: Option<&Rules>) -> bool {
     rules.is_some_and(|r| r.whose.has_ports())
-}
-
-impl Rules {
-    /// Those of a direction.
-    fn of(d: &Direction, upstream: bool, config: &Config) -> Rules {
-        let mut services = Vec::new();
-        let mut terms = Vec::with_capacity(d.customers.len());
-        for customer in &d.customers {
-            terms.push(Terms::of(customer, services.len()));
-            for service in &customer.services {
-                services.push((service.class as u8, policers::first(d) + services.len() as u16));
-            }
-        }
-        let control = policers::first(d) + services.len() as u16;
-        let whose = Whose::new(&d.customers);
-        let best_effort = d.classes.len() as u8 - 1;
-        let mut class_of = [best_effort; 64];
-        for (i, class) in (0..).zip(&d.classes) {
-            for dscp in &class.dscp {
-                class_of[usize::from(dscp.value())] = i;
-            }
-        }
-        Rules {
-            inside_is_source: upstream,
-            contracts: d.customers.iter().map(|c| c.contract.unwrap_or(Rate(0))).collect(),
-            own_queues: d.customers.iter().any(|c| c.own.is_some()),
-            terms,
-            services,
-            control,
-            allowed: Allowed {
-                each: d.control_sender,
-                addresses: whose.has_circuits().then(|| d.control.half()),
-            },
-            overhead: config.overhead,
-            mpu: config.mpu,
-            whose,
-            points: config.points,
-            role: d.role,
-            unsold: d.unsold,
-            frames: config.frames,
-            class_of,
-            assured: d.assured as u8,
-            best_effort,
-            aggregate: d.aggregate.as_ref().map(|_| d.customers.len() as u16),
-        }
-    }
-
-    /// What is done with a packet that somebody may have bought something for.
-    fn way_of(&self, headers: &Headers, found: &Found) -> Way {
-        let unsold = self.way(found, Some(headers));
-        let (dscp, points) = (headers.dscp, self.points);
-        let (colour, customer) = (points.colour(dscp), found.entitled());
-        let terms = customer.map(|c| self.terms[usize::from(c)]);
-        let edge = self.role == Role::Edge;
-        if let Some(c) = customer.filter(|_| terms.is_some_and(|t| t.meters(dscp))) {
-            let (colour, markers) = (colour.unwrap_or(Colour::IN), [Some(c), self.aggregate]);
-            let (paint, clear_link) = (Paint::Colour(points), edge && self.unsold.bleach);
-            return Way { class: self.assured, colour, markers, paint, clear_link, ..unsold };
-        }
-        if let Some(colour) = colour.filter(|_| !edge) {
-            let markers = [None, self.aggregate];
-            let paint = if self.aggregate.is_some() { Paint::Colour(points) } else { Paint::Keep };
-            return Way { class: self.assured, colour, markers, paint, clear_link: false, ..unsold };
-        }
-        let class = self.class_of[usize::from(dscp.value())];
-        let way = Way { class, paint: Paint::Keep, clear_link: false, ..unsold };
-        // Those that no class names are best effort's.
-        if class < self.assured {
-            if let Some(policer) = terms.and_then(|t| self.policer(t, class)) {
-                return Way { markers: [Some(policer), None], ..way };
-            }
-            if !edge {
-                return Way { markers: [None; 2], ..way };
-            }
-        }
-        unsold
-    }
-
-    /// What is done with what nobody has bought: best effort, and his whose it is.
-    fn way(&self, found: &Found, headers: Option<&Headers>) -> Way {
-        let becomes = headers.and_then(|h| self.unsold.becomes(h.dscp));
-        let his = found.owner.customer.map(|c| (c, self.terms[usize::from(c)]));
-        Way {
-            flow: found.flow,
-            forget: found.forget,
-            contract: found.contract,
-            customer: his.map(|(_, terms)| terms.place),
-            own_queue: his.is_some_and(|(_, terms)| terms.own_queue),
-            class: self.best_effort,
-            colour: Colour::OUT,
-            markers: [his.filter(|(_, terms)| terms.policed).map(|(c, _)| c), None],
-            paint: becomes.map_or(Paint::Keep, Paint::As),
-            clear_link: self.unsold.bleach,
-        }
-    }
-
-    /// The place of a customer who has queues of his own.
-    fn own_queue_of(&self, customer: Option<u16>) -> Option<u32> {
-        // Mostly nobody has any, and then no customer's terms are asked for.
-        let terms = customer.filter(|_| self.own_queues).map(|c| self.terms[usize::from(c)])?;
-        terms.own_queue.then_some(terms.place)
-    }
-
-    /// The policer of a class that somebody on these terms has bought.
-    fn policer(&self, terms: Terms, class: u8) -> Option<u16> {
-        let (from, count) = (terms.services.0 as usize, terms.services.1 as usize);
-        let his = self.services.get(from..from + count)?;
-        his.iter().find(|(bought, _)| *bought == class).map(|(_, policer)| *policer)
-    }
-}
-
-impl Rules {
-    /// Whose a packet with these ports is, by what stands on his side. Without ports it belongs to whoever is known by address
-    /// alone.
-    fn owner(&self, headers: &Headers, ports: Option<Ports>) -> Owner {
-        let (address, port) = if self.inside_is_source {
-            (&headers.addresses.0, ports.map(|(source, _)| source))
-        } else {
-            (&headers.addresses.1, ports.map(|(_, destination)| destination))
-        };
-        self.whose.find(&headers.link, headers.family, address, port)
-    }
 }
 
 #[cfg(test)]

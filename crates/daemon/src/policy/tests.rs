@@ -12,7 +12,7 @@ use inprofile_live::packet::{Control, Family, Link, Opaque, Unread};
 use proptest::prelude::{any, prop, prop_assert_eq, proptest};
 
 use super::*;
-use crate::config::{self, Config};
+use crate::config::{self, Config, Customer};
 use crate::router;
 
 fn file(rest: &str) -> String {

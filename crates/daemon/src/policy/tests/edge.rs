@@ -1,5 +1,7 @@
 //! What passes at an edge, and what does not.
 
+use inprofile_live::code_points::CodePoints;
+
 use super::*;
 
 /// RFC 2475 §2.1.2: at an edge nothing is believed. What nobody has bought is best effort, and says so.

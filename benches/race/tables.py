@@ -1,0 +1,154 @@
+"""The tables of every measurement, for a terminal and for the page."""
+
+from typing import Any
+
+import router_page
+
+Result = dict[str, Any]
+
+
+def together(row: Result) -> str:
+    """How many packets are decided on at once."""
+    return "one by one" if row["burst"] == 1 else f"in bursts of {row['burst']}"
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Markdown; all but the first column to the right."""
+    line = "|".join([" --- "] + [" ---: "] * (len(head) - 1))
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, *rows]).replace(
+        "\n", f"\n|{line}|\n", 1
+    )
+
+
+def rate(packets: float) -> str:
+    """Packets a second in thousands."""
+    return f"{packets / 1e3:,.0f} k"
+
+
+def between(row: Result) -> str:
+    """A ratio with its range."""
+    return f"{row['ratio']} ({row['ratio_min']}–{row['ratio_max']})"
+
+
+def tables(result: Result) -> dict[str, str]:
+    """The tables of every measurement, for a terminal and for the page; last the targets."""
+    parts: dict[str, str] = {}
+    if "race" in result:
+        rows = []
+        for r in result["race"]:
+            if "not_run" in r:
+                rows.append([r["peer"], f"{r['flows']:,}", f"not run: {r['not_run']}", "", "", "", ""])
+                continue
+            same = "yes" if r["agrees"] else "**no**"
+            u, v = (" / ".join(f"{100 * x:.1f}" for x in r[k]) for k in ("utilisation", "loss"))
+            rows.append(
+                [
+                    r["peer"],
+                    f"{r['flows']:,}",
+                    rate(r["ours"]),
+                    rate(r["theirs"]),
+                    between(r),
+                    f"{u}; {v}",
+                    same,
+                ]
+            )
+        head = [
+            "peer",
+            "flows",
+            "ours",
+            "theirs",
+            "ratio (range)",
+            "utilisation; loss in %, ours / theirs",
+            "agree",
+        ]
+        parts["race"] = table(head, rows)
+    if "configurations" in result:
+        head = ["configuration", "flows", "plain", "this", "ratio (range)", "events a packet"]
+        rows = [
+            [
+                r["name"],
+                f"{r['flows']:,}",
+                rate(r["plain"]),
+                rate(r["packets"]),
+                between(r),
+                f"{r['events_per_packet']}",
+            ]
+            for r in result["configurations"]
+        ]
+        parts["configurations"] = table(head, rows)
+    if "mechanisms" in result:
+        rows = []
+        for r in result["mechanisms"]:
+            if "not_run" in r:
+                rows.append(
+                    [
+                        r["name"],
+                        f"{r['objects']:,}",
+                        together(r),
+                        f"{r['ours_ns']}",
+                        f"not run: {r['not_run']}",
+                        "",
+                        "",
+                        "",
+                    ]
+                )
+                continue
+            passed = f"{100 * r['ours_passed']:.1f} / {100 * r['dpdk_passed']:.1f}"
+            size = f"{r['ours_bytes']} / {r['dpdk_bytes']}"
+            ns = [f"{r['ours_ns']:.1f}", f"{r['dpdk_ns']:.1f}"]
+            rows.append([r["name"], f"{r['objects']:,}", together(r), *ns, between(r), passed, size])
+        head = [
+            "decision",
+            "objects",
+            "packets",
+            "ours, ns",
+            "DPDK, ns",
+            "DPDK / ours (range)",
+            "passed in %, ours / DPDK",
+            "bytes",
+        ]
+        parts["mechanisms"] = table(head, rows)
+    if "scale" in result:
+        head = ["flows", "ns a packet (range)", "events a packet", "bytes a flow"]
+        rows = [
+            [
+                f"{r['flows']:,}",
+                f"{r['ns_per_packet']} ({r['ns_min']}–{r['ns_max']})",
+                f"{r['events_per_packet']}",
+                f"{r['bytes_per_flow']:,}",
+            ]
+            for r in result["scale"]
+        ]
+        parts["scale"] = table(head, rows)
+    if "threads" in result:
+        t = result["threads"]
+        parts["threads"] = (
+            f"Two threads against two processes: not run: {t['not_run']}"
+            if "not_run" in t
+            else f"Two threads against two processes, {t['seeds']} seeds of {t['flows']} flows: "
+            f"{between(t)} by wall clock, {t['cpu_ratio']} by CPU time."
+        )
+    if "customers" in result:
+        head = ["10,000 customers", "measured", "target"]
+        rows = [
+            [what, ", ".join(str(v) for v in got), want]
+            for what, want, got, _ in router_page.customers(result["customers"])
+        ]
+        parts["customers"] = table(head, rows)
+    if "router" in result:
+        if "not_run" in result["router"]:
+            parts["router"] = f"The router against the kernel: not run: {result['router']['not_run']}"
+        else:
+            both = [table(*rows(result["router"])) for rows in (router_page.rows, router_page.soaks)]
+            parts["router"] = "\n\n".join(both)
+    rows = [
+        [
+            t["target"],
+            t["want"],
+            ", ".join(f"{v:,}" for v in t["measured"]) or "not measured",
+            "met" if t["met"] else "**not met**",
+        ]
+        for t in result["targets"]
+    ]
+    parts["targets"] = table(["target", "wanted", "measured", ""], rows)
+    return parts

@@ -1,0 +1,90 @@
+"""A mechanism in a Rust crate of one's own, and the engine built with it.
+
+That the crate compiles and runs is tested in crates/trials and by `make mechanism`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+import pytest
+
+import inprofile
+from inprofile import _engine
+from inprofile.own import crate
+
+
+@pytest.mark.parametrize("kind", ["marker", "aqm"])
+def test_a_crate_is_whole(tmp_path: Path, kind: Literal["marker", "aqm"]) -> None:
+    crates = crate.find_crates()
+    files = crate.write_crate("my_own", kind, tmp_path / "my_own", crates)
+    texts = {file.relative_to(tmp_path / "my_own").as_posix(): file.read_text("utf-8") for file in files}
+    assert not [name for name, text in texts.items() if re.search("@[A-Z]+@", text)]
+    needs = tomllib.loads(texts["Cargo.toml"])
+    for needed in [*needs["dependencies"].values(), *needs["dev-dependencies"].values()]:
+        assert (Path(needed["path"]) / "Cargo.toml").is_file()
+    [point] = tomllib.loads(texts["pyproject.toml"])["project"]["entry-points"]["inprofile.engine"].items()
+    assert point == ("my_own", "inprofile_my_own.engine")
+    # A mechanism of ours in its place, the experiment is a good one.
+    other = 'kind = "every_nth"' if kind == "marker" else 'aqm = "drop_tail"'
+    word = "kind" if kind == "marker" else "aqm"
+    text = texts["my_own.toml"].replace(f'{word} = "my_own"', other).replace(", from = 10", "")
+    assert inprofile.parse(text).warnings == []
+
+
+def test_what_cannot_be_a_crate_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crates = crate.find_crates()
+    for name, says in [("red", "already"), ("My", "lower-case"), ("a__b", "single"), ("../x", "lower-case")]:
+        with pytest.raises(ValueError, match=says):
+            crate.write_crate(name, "aqm", tmp_path / "x", crates)
+    assert not (tmp_path / "x").exists()
+    with pytest.raises(crate.NoCrates, match="no checkout"):
+        crate.find_crates(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(crate, "__file__", str(tmp_path / "a" / "b" / "c" / "crate.py"))
+    with pytest.raises(crate.NoCrates, match="--crates DIR"):
+        crate.find_crates()
+    assert crate.find_crates(crates.parent) == crates
+
+
+def _points(*values: str) -> Any:
+    """What importlib.metadata would find installed."""
+    made = [EntryPoint(value, value, "inprofile.engine") for value in values]
+    return lambda *, group: made if group == "inprofile.engine" else []
+
+
+def test_an_engine_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = inprofile._internal
+    monkeypatch.setattr(_engine, "entry_points", _points("one.engine", "two.engine"))
+    with pytest.raises(ImportError, match=r"one.engine, two.engine .* pip uninstall two.engine"):
+        _engine._choose()
+    monkeypatch.setattr(_engine, "entry_points", _points("nowhere_at_all"))
+    with pytest.raises(ImportError, match=r"cannot be loaded .*nowhere_at_all.*maturin develop"):
+        _engine._choose()
+    old = ModuleType("old_engine")
+    monkeypatch.setitem(sys.modules, "old_engine", old)
+    monkeypatch.setattr(_engine, "entry_points", _points("old_engine"))
+    for version in [None, "0.0.1"]:
+        if version is not None:
+            monkeypatch.setattr(old, "version", lambda: "0.0.1", raising=False)
+        with pytest.raises(ImportError, match=f"built with Inprofile {version or 'none'}, and this is"):
+            _engine._choose()
+    assert inprofile._internal is ours
+
+
+def test_an_engine_that_fits_takes_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    new = ModuleType("new_engine")
+    new.version = lambda: inprofile.__version__  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "new_engine", new)
+    monkeypatch.setitem(sys.modules, "inprofile._internal", inprofile._internal)
+    monkeypatch.setattr(inprofile, "_internal", inprofile._internal)
+    monkeypatch.setattr(_engine, "entry_points", _points("new_engine"))
+    _engine._choose()
+    assert sys.modules["inprofile._internal"] is new
+    assert inprofile._internal is new
