@@ -77,6 +77,8 @@ pub struct Link<C: Clock> {
     pub reported: bool,
     /// Stepped service: whether a packet is being sent.
     busy: bool,
+    /// Stepped service: when the packet being sent will have been sent.
+    sends_until: C,
     rate: Rate,
     /// How its rate changes, if it does. Then no packet bypasses the queue, and `last` has no size: every packet's time is
     /// computed anew.
@@ -124,6 +126,7 @@ impl<C: Clock> Link<C> {
             stepped,
             reported: link.reported,
             busy: false,
+            sends_until: C::ZERO,
             rate: link.rate,
             capacity: link.capacity.map(Box::new),
             sending: 0,
@@ -284,7 +287,8 @@ impl<C: Clock> Link<C> {
     /// transmission has started.
     pub fn settle(&mut self, now: C) {
         if self.stepped {
-            return self.settle_stepped(now, now.time());
+            self.settle_stepped(now, now.time());
+            return;
         }
         while self.next_boundary <= now {
             self.cross_boundary();
@@ -312,7 +316,7 @@ impl<C: Clock> Link<C> {
         if self.stepped {
             q.count_to(turn.time());
             area = q.area;
-            sending -= q.sends_until.time().since(turn.time()).0;
+            sending -= self.sends_until.time().since(turn.time()).0;
         } else {
             q.fifo.release(|head| head.at < turn);
             // What those in the queue will have waited after the boundary.
@@ -321,7 +325,7 @@ impl<C: Clock> Link<C> {
             sending -= self.free_at.time().since(turn.time()).0;
         }
         if let Some(classes) = &mut q.classes {
-            area = classes.cross_boundary(turn.time(), q.sends_until.time());
+            area = classes.cross_boundary(turn.time(), self.sends_until.time());
         }
         let counts = self.view(None).counts;
         let q = self.queue.get_or_create();

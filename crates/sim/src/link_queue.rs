@@ -83,8 +83,6 @@ pub(crate) struct QueueState<C: Clock> {
     counted_to: Time,
     /// The measured window.
     pub window: (Time, Time),
-    /// Stepped service: when the packet being sent will have been sent.
-    pub sends_until: C,
     /// The snapshots at the boundaries of the window that have passed.
     pub snapshots: Vec<Snapshot>,
     /// The queueing delays, where they are measured.
@@ -108,7 +106,6 @@ impl<C: Clock> QueueState<C> {
             area: 0,
             counted_to: Time::ZERO,
             window,
-            sends_until: C::ZERO,
             snapshots: Vec::new(),
             waits: None,
         }

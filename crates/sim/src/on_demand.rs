@@ -32,6 +32,14 @@ pub(crate) struct OnDemand<C: Clock> {
     due: C,
 }
 
+/// What happens next at a link.
+enum Next<C> {
+    /// A packet comes: when, and its slot.
+    Arrival(C, u32),
+    /// The link may send.
+    Departure(C),
+}
+
 impl<C: Clock> OnDemand<C> {
     /// Nothing to happen yet. `fed_by`: the link over which all packets come, if it is one; `lookahead`: see the field.
     pub fn new(fed_by: Option<u32>, lookahead: C::Span) -> OnDemand<C> {
@@ -44,11 +52,18 @@ impl<C: Clock> OnDemand<C> {
         }
     }
 
-    /// Takes the next arrival if it comes before `until`.
-    #[inline]
-    fn arrival_before(&mut self, until: Moment<C>) -> Option<(C, u32)> {
-        let first = self.arrivals.front()?;
-        if (first.0, self.arrival_rank) < until { self.arrivals.pop_front() } else { None }
+    /// What happens next, if it comes before `until`; an arrival is taken. A departure has this rank, and comes before an
+    /// arrival at the same time.
+    #[inline(always)]
+    fn next_before(&mut self, until: Moment<C>, departure_rank: u32) -> Option<Next<C>> {
+        match self.arrivals.front() {
+            Some(&(at, slot)) if at < self.departs_at && (at, self.arrival_rank) < until => {
+                self.arrivals.pop_front();
+                Some(Next::Arrival(at, slot))
+            }
+            _ if (self.departs_at, departure_rank) <= until => Some(Next::Departure(self.departs_at)),
+            _ => None,
+        }
     }
 
     /// When something happens next.
@@ -63,10 +78,11 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// A packet will arrive at `at` at a link that only the one before it feeds.
     #[inline]
     pub(crate) fn expect_arrival(&mut self, link: u32, slot: u32, at: C) {
-        if let Some(o) = &mut self.links[link as usize].on_demand {
-            o.arrivals.push_back((at, slot));
+        let Some(o) = self.links[link as usize].on_demand.as_deref_mut() else { return };
+        o.arrivals.push_back((at, slot));
+        if at.after(o.lookahead) < o.due {
+            self.set_due(link);
         }
-        self.plan_catching_up(link);
     }
 
     /// Stepped service: the link has to act again at `at`, when it has sent a packet.
@@ -88,8 +104,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// Service by events: a packet has joined the queue behind one that is being sent; that one's departure is an event now.
     #[inline]
     pub(crate) fn await_departure(&mut self, link: u32) {
-        let due = std::mem::replace(&mut self.links[link as usize].rests_at, (C::NEVER, 0));
-        if due.0 < C::NEVER {
+        let rests_at = &mut self.links[link as usize].rests_at;
+        if rests_at.0 < C::NEVER {
+            let due = std::mem::replace(rests_at, (C::NEVER, 0));
             self.requeue(due, EventKind::Departure(link));
         }
     }
@@ -160,15 +177,21 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.plan_catching_up(link);
     }
 
-    /// What comes before the current event at a link and is no event has happened after this.
+    /// What comes before the current event at a link and is no event has happened after this. Nothing has to be planned meanwhile: a
+    /// link that expects arrivals has an event that is soon enough for all that follows them.
     pub(crate) fn catch_up(&mut self, link: u32) {
-        let until = (self.now, self.order);
-        while let Some((at, slot)) =
-            self.links[link as usize].on_demand.as_mut().and_then(|o| o.arrival_before(until))
-        {
-            self.enter(slot, at);
+        let (until, rank) = ((self.now, self.order), EventKind::Departure(link).rank());
+        loop {
+            let l = &mut self.links[link as usize];
+            let stepped = l.stepped;
+            let Some(o) = l.on_demand.as_deref_mut() else { return self.rest(link) };
+            match o.next_before(until, rank) {
+                Some(Next::Arrival(at, slot)) if stepped => self.join_queue_stepped(slot, link, at),
+                Some(Next::Arrival(at, slot)) => self.enter(slot, at),
+                Some(Next::Departure(at)) => self.start_next(link, at),
+                None => return,
+            }
         }
-        self.depart_before(link, until);
     }
 
     /// The same at all links.

@@ -135,15 +135,22 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     fn join_stepped(&mut self, slot: u32, position: u32, link: u32, at: C) {
         // Departures come before arrivals at the same time.
         self.depart_before(link, (at, u32::MAX));
+        self.packets.get_mut(slot).position = position;
+        self.join_queue_stepped(slot, link, at);
+        self.plan_catching_up(link);
+    }
+
+    /// The same, with all departures behind it that come before: the packet is at this link on its route.
+    #[inline(always)]
+    pub(crate) fn join_queue_stepped(&mut self, slot: u32, link: u32, at: C) {
         self.log(Code::Enqueue, link, slot, at);
-        if self.ask_discipline(link, slot, at) {
-            self.packets.get_mut(slot).position = position;
-            if self.links[link as usize].is_busy() {
-                self.await_departure(link);
-            } else {
-                self.start_next(link, at);
-            }
-            self.plan_catching_up(link);
+        if !self.ask_discipline(link, slot, at) {
+            return;
+        }
+        if self.links[link as usize].is_busy() {
+            self.await_departure(link);
+        } else {
+            self.start_next(link, at);
         }
     }
 
@@ -193,24 +200,26 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
 
     /// Stepped service: a link that is idle at `now` takes the next packet from its queue.
     pub(crate) fn start_next(&mut self, link: u32, now: C) {
-        let mut dropped = Vec::new();
+        if TRACE {
+            self.figures = OfEach::default();
+        }
         let l = &mut self.links[link as usize];
+        let dropped = &mut self.dropped_at_head;
         let sink = |w: Waiting<C>, cause| dropped.push((w.slot, cause));
-        let mut figures = OfEach::default();
         let marked = if TRACE { l.marked() } else { 0 };
         let next = if TRACE {
-            l.start_next(now, &self.packets, self.shared.as_mut(), &mut figures, sink)
+            l.start_next(now, &self.packets, self.shared.as_mut(), &mut self.figures, sink)
         } else {
             l.start_next(now, &self.packets, self.shared.as_mut(), &mut Silent, sink)
         };
-        if !dropped.is_empty() {
-            self.drop_at_head(link, now, &dropped, &figures);
+        if !self.dropped_at_head.is_empty() {
+            self.drop_at_head(link, now);
         }
         self.drop_evicted(link, now);
         let Some((next, takes, there)) = next else { return self.plan_rest(link, now) };
         self.packets.get_mut(next.slot).packet.ecn = next.ecn;
         if TRACE && self.links[link as usize].marked() > marked {
-            self.notes = figures.now.unwrap_or_default();
+            self.notes = self.figures.now.take().unwrap_or_default();
             self.record_verdict(now.time(), next.slot, Place::Queue(link), ("mark", None));
         }
         self.log(Code::Dequeue, link, next.slot, now);
@@ -226,14 +235,16 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
 
     /// Counts what the discipline has dropped at the head of the queue, with the figures behind it.
     #[inline(never)]
-    fn drop_at_head(&mut self, link: u32, now: C, dropped: &[(u32, Cause)], figures: &OfEach) {
-        for (number, &(slot, cause)) in dropped.iter().enumerate() {
+    fn drop_at_head(&mut self, link: u32, now: C) {
+        let mut dropped = std::mem::take(&mut self.dropped_at_head);
+        for (number, (slot, cause)) in dropped.drain(..).enumerate() {
             if TRACE {
-                self.notes = figures.dropped[number];
+                self.notes = self.figures.dropped[number];
                 self.record_verdict(now.time(), slot, Place::Queue(link), ("drop", Some(cause)));
             }
             self.drop_packet(slot, Place::Queue(link), cause, now);
         }
+        self.dropped_at_head = dropped;
     }
 
     /// A link has finished a transmission; or it has been waiting for a class that may send from now on. Or it is served on
@@ -317,7 +328,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
 
 /// The figures behind each verdict of a departure: of the packets dropped at the head, and of the one that was sent.
 #[derive(Default)]
-struct OfEach {
+pub(crate) struct OfEach {
     dropped: Vec<Notes>,
     now: Option<Notes>,
 }

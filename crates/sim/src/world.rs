@@ -18,6 +18,7 @@ use crate::measure::Measures;
 use crate::network::NodeId;
 use crate::outcome::{Download, FlowCounts, Place, VerdictRow};
 use crate::packet::Slab;
+use crate::path::OfEach;
 use crate::route::Routes;
 use crate::signals::Paths;
 use crate::tcp::Sack;
@@ -87,6 +88,10 @@ pub struct World<C: Clock, const TRACE: bool> {
     pub egress: Vec<Egress>,
     /// Figures behind the verdict being given.
     pub(crate) notes: Notes,
+    /// Room for what a discipline drops as a packet departs: slots and causes; and for the figures behind it.
+    pub(crate) dropped_at_head: Vec<(u32, Cause)>,
+    /// See `dropped_at_head`.
+    pub(crate) figures: OfEach,
     /// Pages of the web by number.
     pub pages: Vec<Loading>,
     /// Pages and chunks of video that have been received whole.
@@ -125,6 +130,8 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             verdicts: Vec::new(),
             egress: Vec::new(),
             notes: Notes::default(),
+            dropped_at_head: Vec::new(),
+            figures: OfEach::default(),
             pages: Vec::new(),
             downloads: Vec::new(),
             measures: None,

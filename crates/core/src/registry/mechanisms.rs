@@ -262,8 +262,7 @@ impl AnyMarker {
     }
 }
 
-/// [`Aqm::arrive`] as a function of its own: all disciplines' in one would be for each to save what registers any of them
-/// needs.
+/// Decisions as functions of their own: all disciplines' in one would be for each to save what registers any of them needs.
 trait Apart: Aqm + Sized {
     #[inline(never)]
     fn arrive_apart<Q: Queue, W: Why>(
@@ -275,6 +274,19 @@ trait Apart: Aqm + Sized {
         why: &mut W,
     ) -> Admission {
         self.arrive(now, packet, queue, rng, why)
+    }
+
+    #[inline(never)]
+    fn depart_apart<Q: Queue, W: Why>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        since: Time,
+        queue: &mut Q,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Departure {
+        self.depart(now, packet, since, queue, rng, why)
     }
 }
 
@@ -295,7 +307,7 @@ impl AnyAqm {
     }
 
     /// Decides on a departure: of a packet that came at `since`.
-    #[inline]
+    #[inline(always)]
     pub fn depart<Q: Queue, W: Why>(
         &mut self,
         now: Time,
@@ -306,7 +318,7 @@ impl AnyAqm {
         why: &mut W,
     ) -> Departure {
         each_aqm!(self,
-            m => m.depart(now, packet, since, queue, rng, why),
+            m => m.depart_apart(now, packet, since, queue, rng, why),
             m.depart_dyn(now, packet, since, queue, rng, why)
         )
     }

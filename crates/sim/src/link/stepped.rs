@@ -9,6 +9,7 @@ use inprofile_core::verdict::{Admission, Cause, Why};
 
 use super::Link;
 use crate::clock::Clock;
+use crate::link_queue::QueueState;
 use crate::packet::Slab;
 use crate::waiting::Waiting;
 
@@ -23,11 +24,11 @@ impl<C: Clock> Link<C> {
         why: &mut W,
     ) -> Admission {
         let time = now.time();
-        self.settle_stepped(now, time);
         let item = Waiting::new(now, slot, packet);
-        let q = self.queue.get_or_create();
+        let idle_since = self.free_at;
+        let q = self.settle_stepped(now, time);
         if C::NS2 {
-            q.aqm.tell_moment(Moment { secs: now.secs(), idle: C::secs_of(now.since(self.free_at)) });
+            q.aqm.tell_moment(Moment { secs: now.secs(), idle: C::secs_of(now.since(idle_since)) });
         }
         let rng = shared.unwrap_or(&mut q.rng);
         match &mut q.classes {
@@ -52,8 +53,7 @@ impl<C: Clock> Link<C> {
         dropped: impl FnMut(Waiting<C>, Cause),
     ) -> Option<(Waiting<C>, C::Span, C)> {
         let time = now.time();
-        self.settle_stepped(now, time);
-        let q = self.queue.get_or_create();
+        let q = self.settle_stepped(now, time);
         if C::NS2 {
             q.aqm.tell_moment(Moment { secs: now.secs(), idle: 0.0 });
         }
@@ -63,24 +63,24 @@ impl<C: Clock> Link<C> {
             Some(classes) => classes.depart(time, packet, rng, why, dropped),
             None => q.fifo.depart(time, packet, &mut q.aqm, rng, why, dropped),
         };
-        self.busy = next.is_some();
         let Some(next) = next else {
-            self.free_at = now;
             q.fifo.went_idle(time);
+            self.busy = false;
+            self.free_at = now;
             return None;
         };
         if let Some(waits) = &mut q.waits {
             waits.record(next.at.time(), time, next.flow(), next.colour());
         }
+        self.busy = true;
         let takes = self.serialise(now, next.size);
         let until = now.after(takes);
-        let q = self.queue.get_or_create();
-        q.sends_until = until;
+        self.sends_until = until;
         if self.reported {
             // The times as mechanisms see them: whole picoseconds do not add up to more than has passed.
             let takes = until.time().since(time).0;
             self.sending += takes;
-            if let Some(classes) = &mut q.classes {
+            if let Some(classes) = self.queue.get_mut().and_then(|q| q.classes.as_mut()) {
                 classes.sends(takes);
             }
         }
@@ -96,16 +96,15 @@ impl<C: Clock> Link<C> {
             return false;
         }
         let time = at.time();
-        self.settle_stepped(at, time);
+        self.settle_stepped(at, time).fifo.went_idle(time);
         self.busy = false;
         self.free_at = at;
-        self.queue.get_or_create().fifo.went_idle(time);
         true
     }
 
     /// Stepped service of classes: whether a packet is still being sent, so that a departure scheduled for `now` is void.
     pub fn is_sending(&self, now: C) -> bool {
-        self.busy && self.queue.get().is_some_and(|q| q.classes.is_some() && q.sends_until > now)
+        self.busy && self.sends_until > now && self.queue.get().is_some_and(|q| q.classes.is_some())
     }
 
     /// Stepped service of classes, none of which may send now: when one may, if a packet waits.
@@ -119,9 +118,9 @@ impl<C: Clock> Link<C> {
         self.queue.get_mut().and_then(|q| q.classes.as_mut()).is_some_and(|classes| classes.wake(now, at))
     }
 
-    /// The same with stepped service; `time` is `now` as mechanisms see it.
+    /// The same with stepped service; `time` is `now` as mechanisms see it. Returns the queue.
     #[inline(always)]
-    pub(super) fn settle_stepped(&mut self, now: C, time: Time) {
+    pub(super) fn settle_stepped(&mut self, now: C, time: Time) -> &mut QueueState<C> {
         while self.next_boundary <= now {
             self.cross_boundary();
         }
@@ -131,5 +130,6 @@ impl<C: Clock> Link<C> {
             Some(classes) => classes.count_to(time),
             None => q.count_to(time),
         }
+        q
     }
 }
