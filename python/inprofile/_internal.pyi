@@ -54,31 +54,18 @@ class Table:
 class Results:
     """What one experiment's runs left, one or more seeds in one table each."""
 
-    @property
-    def metrics(self) -> Table: ...
-    @property
-    def flows(self) -> Table: ...
-    @property
-    def drops(self) -> Table: ...
-    @property
-    def queues(self) -> Table: ...
-    @property
-    def markers(self) -> Table: ...
-    @property
-    def signals(self) -> Table: ...
-    @property
-    def series(self) -> Table: ...
-    @property
-    def verdicts(self) -> Table: ...
-    @property
-    def downloads(self) -> Table: ...
-    @property
-    def delays(self) -> Table: ...
-    @property
-    def cdf(self) -> Table: ...
+    def table(self, name: str) -> Table:
+        """The table of this name, made now: see `inprofile.storage.TABLES`. KeyError for another."""
+
     @property
     def conservation(self) -> bool:
         """Whether every packet was accounted for, in every run."""
+
+def tables_together(results: list[tuple[int, Results]], names: list[str]) -> list[Table]:
+    """Tables of these names, each with the rows of all results.
+
+    The number beside a result stands in the first column, `setting`, of its rows.
+    """
 
 def run(
     jobs: list[tuple[Scenario, list[int]]],

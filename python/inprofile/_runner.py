@@ -137,7 +137,7 @@ def _same_twice(scenario: Scenario, seed: int) -> None:
     job = (scenario._inner, [seed])
     _internal.run([job, job], 1, False, lambda _, raw: made.append(raw), lambda *_: None)
     for name in TABLES:
-        one, other = (repr(pa.table(getattr(raw, name)).to_pylist()) for raw in made)
+        one, other = (repr(pa.table(raw.table(name)).to_pylist()) for raw in made)
         if one != other:
             raise NotDeterministic(
                 f"{', '.join(scenario._inner.own)}: seed {seed} gave two results (their {name} differ)."

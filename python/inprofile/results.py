@@ -121,7 +121,7 @@ class Result:
             raise ArithmeticError(
                 f"{provenance.title}: packets were lost without a cause; this is an error of ours"
             )
-        return cls({name: pa.table(getattr(raw, name)) for name in TABLES}, provenance)
+        return cls({name: pa.table(raw.table(name)) for name in TABLES}, provenance)
 
     @property
     def title(self) -> str:

@@ -77,7 +77,7 @@ mod _internal {
     #[pymodule_export]
     use super::packets::{capture_packets, ns2_log};
     #[pymodule_export]
-    use super::results::Results;
+    use super::results::{Results, tables_together};
     #[pymodule_export]
     use super::runner::run;
     #[pymodule_export]

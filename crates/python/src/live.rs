@@ -34,16 +34,17 @@ pub fn live_hindrance() -> Option<String> {
 #[pyfunction]
 pub fn live(
     py: Python<'_>,
-    scenario: &Scenario,
+    scenario: Bound<'_, Scenario>,
     seeds: Vec<u64>,
     trace: bool,
     progress: Py<PyAny>,
 ) -> PyResult<(Results, String)> {
-    let each = scenario.inner.duration().secs();
+    let inner = &scenario.get().inner;
+    let each = inner.duration().secs();
     let all = each * seeds.len() as f64;
     let (mut runs, mut reports) = (Vec::new(), Vec::new());
     for (i, &seed) in seeds.iter().enumerate() {
-        let network = scenario.inner.network(seed, trace);
+        let network = inner.network(seed, trace);
         let names = Names::of(&network);
         let stop = AtomicBool::new(false);
         let before = each * i as f64;
@@ -67,7 +68,7 @@ pub fn live(
         reports.push(told(seed, &ran.report));
         runs.push((names, ran.outcome));
     }
-    Ok((Results::new(&scenario.inner, &runs)?, json!(reports).to_string()))
+    Ok((Results::new(scenario.unbind(), runs), json!(reports).to_string()))
 }
 
 /// An error as Python's own.

@@ -115,21 +115,20 @@ fn several_colours(delays: &ByGroup, wanted: impl Fn(u32) -> bool) -> bool {
 }
 
 /// The tables `delays` and `cdf`, being filled.
-pub struct Distributions {
-    pub delays: Columns,
-    pub cdf: Columns,
+pub struct Distributions<'a> {
+    delays: &'a mut Columns,
+    cdf: &'a mut Columns,
 }
 
-impl Distributions {
-    /// Empty.
-    pub fn new() -> Distributions {
+impl<'a> Distributions<'a> {
+    pub fn of(delays: &'a mut Columns, cdf: &'a mut Columns) -> Distributions<'a> {
         let mut columns =
             vec![("seed", Counts), ("measure", Texts), ("point", Texts), ("group", Texts), ("colour", Texts)];
         columns.push(("count", Counts));
         columns.extend(["mean", "min"].map(|n| (n, Numbers)));
         columns.extend(SHOWN.map(|(n, _)| (n, Numbers)));
         columns.push(("max", Numbers));
-        let cdf = [
+        let cdf_columns = [
             ("seed", Counts),
             ("measure", Texts),
             ("point", Texts),
@@ -137,7 +136,9 @@ impl Distributions {
             ("share", Numbers),
             ("value", Numbers),
         ];
-        Distributions { delays: Columns::new(&columns), cdf: Columns::new(&cdf) }
+        delays.have(&columns);
+        cdf.have(&cdf_columns);
+        Distributions { delays, cdf }
     }
 
     /// Adds one run's; `links` are names up to the last one that is reported.

@@ -5,30 +5,119 @@ use inprofile_core::units::Time;
 use inprofile_core::verdict::Cause;
 use inprofile_scenario as scenario;
 use inprofile_sim::outcome::{MarkerOutcome, Outcome};
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 
+use crate::experiment::Scenario;
 use crate::measured::{Distributions, add_periods};
 use crate::names::Names;
 use crate::tables::{Cell, Columns, Holds, Table};
 
 use Holds::{Counts, Numbers, Texts};
 
-/// What one experiment's runs left, one or more seeds in one table each.
-#[pyclass(frozen, get_all, module = "inprofile._internal")]
+/// What one experiment's runs left, one or more seeds in one table each; a table is made when it is asked for.
+#[pyclass(frozen, module = "inprofile._internal")]
 pub struct Results {
-    metrics: Py<Table>,
-    flows: Py<Table>,
-    drops: Py<Table>,
-    queues: Py<Table>,
-    markers: Py<Table>,
-    signals: Py<Table>,
-    series: Py<Table>,
-    verdicts: Py<Table>,
-    downloads: Py<Table>,
-    delays: Py<Table>,
-    cdf: Py<Table>,
+    scenario: Py<Scenario>,
+    runs: Vec<(Names, Outcome)>,
+}
+
+#[pymethods]
+impl Results {
+    /// One of the tables.
+    fn table(&self, name: &str) -> PyResult<Table> {
+        let kind = Kind::named(name)?;
+        let mut columns = Columns::default();
+        self.fill(kind, &mut columns);
+        columns.table()
+    }
+
     /// Whether every packet was accounted for, in every run: the engine checks it and fails otherwise.
-    conservation: bool,
+    #[getter]
+    fn conservation(&self) -> bool {
+        true
+    }
+}
+
+impl Results {
+    pub fn new(scenario: Py<Scenario>, runs: Vec<(Names, Outcome)>) -> Results {
+        Results { scenario, runs }
+    }
+
+    fn fill(&self, kind: Kind, columns: &mut Columns) {
+        let scenario = &self.scenario.get().inner;
+        let (from, to) = scenario.window();
+        let runs = Runs { scenario, window: (to - from).secs(), runs: &self.runs };
+        match kind {
+            Kind::Metrics => runs.metrics(columns),
+            Kind::Flows => runs.flows(columns),
+            Kind::Drops => runs.drops(columns),
+            Kind::Queues => runs.queues(columns),
+            Kind::Markers => runs.markers(columns),
+            Kind::Signals => runs.signals(columns),
+            Kind::Series => runs.series(columns),
+            Kind::Verdicts => runs.verdicts(columns),
+            Kind::Downloads => runs.downloads(columns),
+            Kind::Delays => runs.distributions(columns, &mut Columns::default()),
+            Kind::Cdf => runs.distributions(&mut Columns::default(), columns),
+        }
+    }
+}
+
+/// Tables of these names, each with the rows of all these results; the number beside each is its rows' `setting`, the first column.
+#[pyfunction]
+pub fn tables_together(
+    py: Python<'_>,
+    results: Vec<(u32, Py<Results>)>,
+    names: Vec<String>,
+) -> PyResult<Vec<Table>> {
+    let kinds = names.iter().map(|name| Kind::named(name)).collect::<PyResult<Vec<Kind>>>()?;
+    py.detach(|| {
+        let made = kinds.into_iter().map(|kind| {
+            let mut columns = Columns::default();
+            for (setting, results) in &results {
+                columns.of_setting(*setting);
+                results.get().fill(kind, &mut columns);
+            }
+            columns.table()
+        });
+        made.collect()
+    })
+}
+
+/// A kind of table.
+#[derive(Clone, Copy)]
+enum Kind {
+    Metrics,
+    Flows,
+    Drops,
+    Queues,
+    Markers,
+    Signals,
+    Series,
+    Verdicts,
+    Downloads,
+    Delays,
+    Cdf,
+}
+
+impl Kind {
+    fn named(name: &str) -> PyResult<Kind> {
+        Ok(match name {
+            "metrics" => Kind::Metrics,
+            "flows" => Kind::Flows,
+            "drops" => Kind::Drops,
+            "queues" => Kind::Queues,
+            "markers" => Kind::Markers,
+            "signals" => Kind::Signals,
+            "series" => Kind::Series,
+            "verdicts" => Kind::Verdicts,
+            "downloads" => Kind::Downloads,
+            "delays" => Kind::Delays,
+            "cdf" => Kind::Cdf,
+            _ => return Err(PyKeyError::new_err(format!("no table is called {name:?}"))),
+        })
+    }
 }
 
 /// The runs of one experiment, and what they are called.
@@ -37,35 +126,6 @@ struct Runs<'a> {
     /// Of the measured window, in seconds.
     window: f64,
     runs: &'a [(Names, Outcome)],
-}
-
-impl Results {
-    /// Fills the tables.
-    ///
-    /// # Errors
-    /// If Arrow or Python refuse one.
-    pub fn new(scenario: &scenario::Scenario, runs: &[(Names, Outcome)]) -> PyResult<Results> {
-        let (from, to) = scenario.window();
-        let runs = Runs { scenario, window: (to - from).secs(), runs };
-        let Distributions { delays, cdf } = runs.distributions();
-        Python::attach(|py| {
-            let table = |columns: Columns| Py::new(py, columns.table()?);
-            Ok(Results {
-                metrics: table(runs.metrics())?,
-                flows: table(runs.flows())?,
-                drops: table(runs.drops())?,
-                queues: table(runs.queues())?,
-                markers: table(runs.markers())?,
-                signals: table(runs.signals())?,
-                series: table(runs.series())?,
-                verdicts: table(runs.verdicts())?,
-                downloads: table(runs.downloads())?,
-                delays: table(delays)?,
-                cdf: table(cdf)?,
-                conservation: true,
-            })
-        })
-    }
 }
 
 type Object = serde_json::Map<String, serde_json::Value>;
@@ -90,8 +150,8 @@ impl Runs<'_> {
         bytes as f64 * 8.0 / self.window
     }
 
-    fn metrics(&self) -> Columns {
-        let mut t = Columns::new(&[
+    fn metrics(&self, t: &mut Columns) {
+        t.have(&[
             ("seed", Counts),
             ("name", Texts),
             ("unit", Texts),
@@ -111,10 +171,9 @@ impl Runs<'_> {
                 ]);
             }
         }
-        t
     }
 
-    fn flows(&self) -> Columns {
+    fn flows(&self, t: &mut Columns) {
         let mut columns = vec![("seed", Counts), ("flow", Texts), ("group", Texts)];
         columns.extend(["contract", "rtt", "start", "throughput", "goodput"].map(|n| (n, Numbers)));
         columns.extend(["sent_in", "sent_out", "received_in", "received_out"].map(|n| (n, Counts)));
@@ -124,7 +183,7 @@ impl Runs<'_> {
         columns.extend(["timeouts", "fast_retransmits", "retransmissions"].map(|n| (n, Counts)));
         columns.push(("traffic", Texts));
         columns.extend(["size", "completed", "startup"].map(|n| (n, Numbers)));
-        let mut t = Columns::new(&columns);
+        t.have(&columns);
         for (names, o) in self.runs {
             let first_data = o.measured.as_ref().map_or(&[] as &[Option<Time>], |m| &m.first_data);
             for (i, ((row, f), size)) in self.scenario.flow_rows().zip(&o.flows).zip(&names.sizes).enumerate()
@@ -162,11 +221,10 @@ impl Runs<'_> {
                 t.row(&cells);
             }
         }
-        t
     }
 
-    fn drops(&self) -> Columns {
-        let mut t = Columns::new(&[
+    fn drops(&self, t: &mut Columns) {
+        t.have(&[
             ("seed", Counts),
             ("flow", Texts),
             ("place", Texts),
@@ -188,10 +246,9 @@ impl Runs<'_> {
                 ]);
             }
         }
-        t
     }
 
-    fn queues(&self) -> Columns {
+    fn queues(&self, t: &mut Columns) {
         let mut columns = vec![("seed", Counts), ("queue", Texts)];
         let of_colours = ["arrived_in", "arrived_out", "arrived_red", "sent_in", "sent_out", "sent_red"];
         columns.extend(of_colours.map(|n| (n, Counts)));
@@ -201,7 +258,7 @@ impl Runs<'_> {
         columns.extend(rates.map(|n| (n, Numbers)));
         columns.extend(["total_arrived", "total_sent", "total_dropped", "waiting"].map(|n| (n, Counts)));
         columns.push(("stats", Texts));
-        let mut t = Columns::new(&columns);
+        t.have(&columns);
         for (names, o) in self.runs {
             let all = o.links.iter().zip(names.links.iter()).zip(&names.reported);
             let each = all.filter(|(_, n)| n.reported).flat_map(|((l, name), names)| {
@@ -244,17 +301,16 @@ impl Runs<'_> {
                 t.row(&cells);
             }
         }
-        t
     }
 
-    fn markers(&self) -> Columns {
+    fn markers(&self, t: &mut Columns) {
         let mut columns = vec![("seed", Counts), ("place", Texts), ("kind", Texts)];
         let counts = ["arrived_in", "arrived_out", "left_in", "left_out", "dropped"];
         columns.extend(counts.map(|n| (n, Counts)));
         let rates = ["arrived_in_rate", "arrived_out_rate", "left_in_rate", "left_out_rate"];
         columns.extend(rates.map(|n| (n, Numbers)));
         columns.push(("stats", Texts));
-        let mut t = Columns::new(&columns);
+        t.have(&columns);
         let model = self.scenario.model();
         let of_flows: Vec<&str> = model
             .groups
@@ -291,14 +347,13 @@ impl Runs<'_> {
                 }
             }
         }
-        t
     }
 
-    fn signals(&self) -> Columns {
+    fn signals(&self, t: &mut Columns) {
         let mut columns = vec![("seed", Counts), ("from", Texts), ("to", Texts)];
         columns.extend(["delay", "loss"].map(|n| (n, Numbers)));
         columns.extend(["sent", "lost", "delivered"].map(|n| (n, Counts)));
-        let mut t = Columns::new(&columns);
+        t.have(&columns);
         for (names, o) in self.runs {
             for ((from, to, delay, loss), s) in names.signals.iter().zip(&o.signals) {
                 t.row(&[
@@ -313,17 +368,10 @@ impl Runs<'_> {
                 ]);
             }
         }
-        t
     }
 
-    fn series(&self) -> Columns {
-        let mut t = Columns::new(&[
-            ("seed", Counts),
-            ("monitor", Texts),
-            ("what", Texts),
-            ("t", Numbers),
-            ("value", Numbers),
-        ]);
+    fn series(&self, t: &mut Columns) {
+        t.have(&[("seed", Counts), ("monitor", Texts), ("what", Texts), ("t", Numbers), ("value", Numbers)]);
         for (names, o) in self.runs {
             for s in &o.series {
                 let name = names.monitors[s.monitor as usize].as_str();
@@ -336,14 +384,13 @@ impl Runs<'_> {
                 }
             }
             if let Some(measured) = &o.measured {
-                add_periods(&mut t, self.scenario.model(), &names.of_reported(), o.seed, measured);
+                add_periods(t, self.scenario.model(), &names.of_reported(), o.seed, measured);
             }
         }
-        t
     }
 
-    fn downloads(&self) -> Columns {
-        let mut t = Columns::new(&[
+    fn downloads(&self, t: &mut Columns) {
+        t.have(&[
             ("seed", Counts),
             ("flow", Texts),
             ("group", Texts),
@@ -370,21 +417,19 @@ impl Runs<'_> {
                 ]);
             }
         }
-        t
     }
 
-    fn distributions(&self) -> Distributions {
-        let mut tables = Distributions::new();
+    fn distributions(&self, delays: &mut Columns, cdf: &mut Columns) {
+        let mut tables = Distributions::of(delays, cdf);
         for (names, o) in self.runs {
             if let Some(measured) = &o.measured {
                 tables.add(self.scenario.model(), &names.of_reported(), o.seed, measured);
             }
         }
-        tables
     }
 
-    fn verdicts(&self) -> Columns {
-        let mut t = Columns::new(&[
+    fn verdicts(&self, t: &mut Columns) {
+        t.have(&[
             ("seed", Counts),
             ("time_ps", Counts),
             ("packet", Counts),
@@ -411,6 +456,5 @@ impl Runs<'_> {
                 ]);
             }
         }
-        t
     }
 }

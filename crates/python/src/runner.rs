@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use inprofile_scenario as scenario;
 use inprofile_sim::engine::{self, Failure};
 use inprofile_sim::outcome::Outcome;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -45,7 +44,6 @@ pub fn run(
     if threads == 0 {
         return Err(PyValueError::new_err("threads: at least 1"));
     }
-    let scenarios: Vec<scenario::Scenario> = jobs.iter().map(|(s, _)| s.get().inner.clone()).collect();
     let mut tasks = Vec::new();
     for (job, (_, seeds)) in jobs.iter().enumerate() {
         if seeds.is_empty() {
@@ -61,18 +59,17 @@ pub fn run(
         let (sender, receiver) = channel();
         std::thread::scope(|scope| {
             for _ in 0..threads.min(tasks.len()) {
-                let (sender, tasks, scenarios, stop, next) =
-                    (sender.clone(), &tasks, &scenarios, &stop, &next);
-                let jobs = &jobs;
+                let (sender, tasks, jobs, stop, next) = (sender.clone(), &tasks, &jobs, &stop, &next);
                 scope.spawn(move || {
                     while !stop.load(Ordering::Relaxed) {
                         let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+                        let scenario = jobs[task.job].0.get();
                         let simulate = || {
-                            let network = scenarios[task.job].network(task.seed, trace);
+                            let network = scenario.inner.network(task.seed, trace);
                             let names = Names::of(&network);
                             (names, engine::run(network, stop, None))
                         };
-                        let ran = if jobs[task.job].0.get().own.is_empty() {
+                        let ran = if scenario.own.is_empty() {
                             Ok(simulate())
                         } else {
                             Python::attach(|_| own::guarded(stop, simulate))
@@ -110,9 +107,7 @@ pub fn run(
                                 left[task.job] -= 1;
                                 if left[task.job] == 0 {
                                     let runs: Vec<_> = open[task.job].drain(..).flatten().collect();
-                                    let results = Results::new(&scenarios[task.job], &runs)?;
-                                    // The tables have it all.
-                                    drop(runs);
+                                    let results = Results::new(jobs[task.job].0.clone_ref(py), runs);
                                     done.call1(py, (task.job, results))?;
                                 }
                             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{Float64Builder, StringBuilder, UInt64Builder};
+use arrow_array::builder::{Float64Builder, StringBuilder, UInt32Builder, UInt64Builder};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
@@ -31,8 +31,11 @@ impl Table {
     }
 }
 
-/// A table being filled, column by column.
+/// A table being filled, row by row.
+#[derive(Default)]
 pub struct Columns {
+    /// What each row from now on has in a first column `setting`, if there is one.
+    setting: Option<(UInt32Builder, u32)>,
     names: Vec<&'static str>,
     columns: Vec<Column>,
 }
@@ -96,19 +99,24 @@ pub enum Holds {
 }
 
 impl Columns {
-    /// Empty, with these columns.
-    pub fn new(columns: &[(&'static str, Holds)]) -> Columns {
-        Columns {
-            names: columns.iter().map(|c| c.0).collect(),
-            columns: columns
+    /// Rows from now on are of this setting.
+    pub fn of_setting(&mut self, number: u32) {
+        self.setting.get_or_insert_with(|| (UInt32Builder::with_capacity(0), 0)).1 = number;
+    }
+
+    /// Makes these columns, unless they are there.
+    pub fn have(&mut self, columns: &[(&'static str, Holds)]) {
+        if self.names.is_empty() {
+            self.names = columns.iter().map(|c| c.0).collect();
+            // By default a builder has room for 1,024 values: a quarter of a megabyte for a run of one flow.
+            self.columns = columns
                 .iter()
                 .map(|c| match c.1 {
-                    // By default a builder has room for 1,024 values: a quarter of a megabyte for a run of one flow.
                     Holds::Counts => Column::Count(UInt64Builder::with_capacity(0)),
                     Holds::Numbers => Column::Number(Float64Builder::with_capacity(0)),
                     Holds::Texts => Column::Text(StringBuilder::with_capacity(0, 0)),
                 })
-                .collect(),
+                .collect();
         }
     }
 
@@ -118,6 +126,9 @@ impl Columns {
     /// If a cell is not of its column's kind: an error in the caller.
     pub fn row(&mut self, cells: &[Cell<'_>]) {
         assert_eq!(cells.len(), self.columns.len(), "a row of {:?}", self.names);
+        if let Some((settings, number)) = &mut self.setting {
+            settings.append_value(*number);
+        }
         for (i, (column, cell)) in self.columns.iter_mut().zip(cells).enumerate() {
             match (column, cell) {
                 (Column::Count(c), Cell::Count(n)) => c.append_value(*n),
@@ -136,6 +147,10 @@ impl Columns {
     pub fn table(self) -> PyResult<Table> {
         let mut fields = Vec::new();
         let mut arrays: Vec<ArrayRef> = Vec::new();
+        if let Some((mut settings, _)) = self.setting {
+            fields.push(Field::new("setting", DataType::UInt32, true));
+            arrays.push(Arc::new(settings.finish()));
+        }
         for (name, column) in self.names.into_iter().zip(self.columns) {
             let (kind, array): (DataType, ArrayRef) = match column {
                 Column::Count(mut c) => (DataType::UInt64, Arc::new(c.finish())),

@@ -49,53 +49,34 @@ class Piece:
 
 
 class Gathered:
-    """What the simulator left of some runs, taken over one by one and made a piece together.
-
-    The simulator's tables have room for a thousand rows each: many of few rows are copied into one.
-    """
+    """What the simulator left of some runs, one after the other, until a piece is made of it."""
 
     def __init__(self, names: Iterable[str]) -> None:
         """Of these tables."""
-        self._names = tuple(names)
+        self._names = list(names)
         self._runs: list[Run] = []
-        self._tables: dict[str, list[pa.Table]] = {}
-        self._settings: dict[str, list[tuple[int, int]]] = {}
-        self._clear()
-
-    def _clear(self) -> None:
-        self._runs = []
-        self._tables = {name: [] for name in self._names}
-        self._settings = {name: [] for name in self._names}
+        self._left: list[tuple[int, _internal.Results]] = []
 
     def __len__(self) -> int:
         return len(self._runs)
 
     def add(self, setting: int, seeds: Iterable[int], raw: _internal.Results) -> None:
         """Take over some seeds of a setting."""
-        import pyarrow as pa
-
         if not raw.conservation:
             raise ArithmeticError("packets were lost without a cause; this is an error of ours")
-        for name in self._names:
-            table = pa.table(getattr(raw, name))
-            self._tables[name].append(table)
-            self._settings[name].append((setting, table.num_rows))
         self._runs += [(setting, seed) for seed in seeds]
+        self._left.append((setting, raw))
 
     def piece(self) -> Piece:
         """All of it; nothing is left here."""
-        import numpy as np
         import pyarrow as pa
 
-        made = {}
-        for name, tables in self._tables.items():
-            numbers, lengths = zip(*self._settings[name], strict=True)
-            settings = pa.array(np.repeat(np.array(numbers, dtype=np.uint32), lengths))
-            whole = pa.concat_tables(tables).combine_chunks()
-            made[name] = whole.add_column(0, "setting", settings)
-        runs = tuple(self._runs)
-        self._clear()
-        return Piece(runs, made)
+        from .. import _internal
+
+        tables = _internal.tables_together(self._left, self._names)
+        made = Piece(tuple(self._runs), dict(zip(self._names, map(pa.table, tables), strict=True)))
+        self._runs, self._left = [], []
+        return made
 
 
 def joined(pieces: Sequence[Piece]) -> Piece:
