@@ -23,6 +23,7 @@ use crate::link_queue::{LinkQueue, QueueState};
 use crate::measure::waits::Waits;
 use crate::network;
 use crate::on_demand::OnDemand;
+use crate::tcp::Sack;
 use crate::timer::Due;
 use crate::waiting::{Snapshot, Waiting};
 
@@ -46,6 +47,9 @@ impl Shape {
         (self.0 & 0xff) as usize
     }
 }
+
+/// How many transmission times are kept.
+const TX_TIMES: usize = 4;
 
 /// A link in a run. What a packet that bypasses the queue touches comes first.
 #[derive(Debug)]
@@ -80,6 +84,8 @@ pub struct Link<C: Clock> {
     /// Stepped service: when the packet being sent will have been sent.
     sends_until: C,
     rate: Rate,
+    /// The transmission times of some sizes: acknowledgements with and without SACK blocks come by turns.
+    tx_times: [(u32, C::Span); TX_TIMES],
     /// How its rate changes, if it does. Then no packet bypasses the queue, and `last` has no size: every packet's time is
     /// computed anew.
     capacity: Option<Box<Capacity>>,
@@ -128,6 +134,7 @@ impl<C: Clock> Link<C> {
             busy: false,
             sends_until: C::ZERO,
             rate: link.rate,
+            tx_times: [(0, C::NO_TIME); TX_TIMES],
             capacity: link.capacity.map(Box::new),
             sending: 0,
             queue,
@@ -351,10 +358,17 @@ impl<C: Clock> Link<C> {
     #[inline(never)]
     fn change_shape(&mut self, shape: Shape) {
         self.sending = self.busy_time();
-        self.bypassed = self.bypassed();
+        let (packets, bytes) = &mut self.bypassed[self.last.colour()];
+        *packets += self.bypassed_alike;
+        *bytes += self.bypassed_alike * u64::from(self.last.size());
         self.bypassed_alike = 0;
-        if shape.size() != self.last.size() {
-            self.tx_time = C::serialise(self.rate, Bytes(u64::from(shape.size())));
+        let size = shape.size();
+        if size != self.last.size() {
+            let known = &mut self.tx_times[(size / Sack::BLOCK_BYTES) as usize % TX_TIMES];
+            if known.0 != size {
+                *known = (size, C::serialise(self.rate, Bytes(u64::from(size))));
+            }
+            self.tx_time = known.1;
         }
         self.last = shape;
     }
