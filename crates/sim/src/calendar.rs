@@ -51,7 +51,7 @@ impl Event {
 /// Buckets in the ring.
 const RING_BUCKETS: u64 = 2048;
 /// Events per bucket, roughly, unless the horizon asks for wider ones.
-const EVENTS_PER_BUCKET: f64 = 4.0;
+const EVENTS_PER_BUCKET: f64 = 16.0;
 /// How many events may be shifted to insert another one.
 const MAX_SHIFT: usize = 64;
 
