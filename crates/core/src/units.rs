@@ -43,6 +43,12 @@ fn longest() -> f64 {
     i64::MAX as f64
 }
 
+/// So many picoseconds in seconds. Processors convert signed numbers in one step, unsigned ones in several.
+#[inline]
+fn seconds(picos: u64) -> f64 {
+    i64::try_from(picos).map_or(picos as f64, |picos| picos as f64) / 1e12
+}
+
 /// The nearest whole number, halves upwards; `x` must not be negative. What `x.round()` is, which is a call where the compiler
 /// may not assume that the processor rounds by itself.
 #[inline]
@@ -69,8 +75,9 @@ impl Time {
 
     /// Seconds since the start of the run.
     #[must_use]
+    #[inline]
     pub fn secs(self) -> f64 {
-        self.0 as f64 / 1e12
+        seconds(self.0)
     }
 
     /// Time since `earlier`; zero if `earlier` is in fact later.
@@ -94,8 +101,9 @@ impl Duration {
 
     /// In seconds.
     #[must_use]
+    #[inline]
     pub fn secs(self) -> f64 {
-        self.0 as f64 / 1e12
+        seconds(self.0)
     }
 
     /// In picoseconds; more than 106 days count as 106, for processors convert signed numbers in one step.

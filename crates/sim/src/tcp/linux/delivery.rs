@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use crate::clock::Clock;
-use crate::tcp::control::{Lost, RateSample};
+use crate::tcp::control::{Lost, RateSample, least};
 
 use super::scoreboard::sent_after;
 
@@ -22,13 +22,6 @@ struct Sent<C> {
     app_limited: bool,
 }
 
-/// A segment that an acknowledgement tells of: when it was sent, its number, and what was noted.
-#[derive(Clone, Copy, Debug)]
-struct Newest<C> {
-    sent: (C, u32),
-    note: Sent<C>,
-}
-
 /// The connection's counts (C.…), and the sample under way (RS.…).
 #[derive(Clone, Debug)]
 pub struct Delivery<C> {
@@ -41,8 +34,8 @@ pub struct Delivery<C> {
     /// Of the segments from `una` on.
     sent: VecDeque<Sent<C>>,
     una: u32,
-    /// The segment sent last among those that the acknowledgement tells of.
-    newest: Option<Newest<C>>,
+    /// The segment sent last among those that the acknowledgement tells of, and when.
+    newest: Option<(C, u32)>,
     /// A segment sent once this many were delivered begins the next round trip.
     round_end: u32,
     min_rtt: f64,
@@ -89,12 +82,14 @@ impl<C: Clock> Delivery<C> {
 
     /// UpdateRateSample (§4.1.2.3): this segment is found to have arrived.
     pub fn arrived(&mut self, segment: u32, sent_at: C, now: C) {
-        let Some(note) = self.sent.get((segment - self.una) as usize) else { return };
+        if (segment - self.una) as usize >= self.sent.len() {
+            return;
+        }
         self.delivered += 1;
         self.delivered_at = now;
         let sent = (sent_at, segment);
-        if self.newest.is_none_or(|newest| sent_after(sent, newest.sent)) {
-            self.newest = Some(Newest { sent, note: *note });
+        if self.newest.is_none_or(|newest| sent_after(sent, newest)) {
+            self.newest = Some(sent);
             self.first_sent_at = sent_at;
         }
     }
@@ -107,9 +102,9 @@ impl<C: Clock> Delivery<C> {
             now: now.secs(),
             segment,
             tx_in_flight: note.in_flight,
-            since: u64::from(self.lost - note.lost),
+            since: self.lost - note.lost,
             app_limited: note.app_limited,
-            delivered: u64::from(self.delivered),
+            delivered: self.delivered,
         })
     }
 
@@ -126,33 +121,42 @@ impl<C: Clock> Delivery<C> {
 
     /// GenerateRateSample (§4.1.2.3), at the end of an acknowledgement of all before `una`; `rtt`: what it measured.
     pub fn sample(&mut self, una: u32, rtt: Option<f64>) -> Option<RateSample> {
+        if let Some(rtt) = rtt {
+            self.min_rtt = least(rtt, self.min_rtt);
+        }
+        if self.app_limited > 0 && self.delivered > self.app_limited {
+            self.app_limited = 0;
+        }
+        let sample = self.newest.take().map(|newest| self.sample_of(newest));
         while self.una < una && self.sent.pop_front().is_some() {
             self.una += 1;
         }
         self.una = una;
-        self.min_rtt = rtt.map_or(self.min_rtt, |rtt| self.min_rtt.min(rtt));
-        if self.app_limited > 0 && self.delivered > self.app_limited {
-            self.app_limited = 0;
-        }
-        let Newest { sent: (sent_at, _), note } = self.newest.take()?;
-        let sending = C::secs_of(sent_at.since(note.first_sent_at));
-        let acknowledging = C::secs_of(self.delivered_at.since(note.delivered_at));
-        let interval = sending.max(acknowledging);
+        sample
+    }
+
+    /// The sample of the segment that was sent last.
+    #[inline(always)]
+    fn sample_of(&mut self, (sent_at, segment): (C, u32)) -> RateSample {
+        let note = &self.sent[(segment - self.una) as usize];
+        let sending = sent_at.since(note.first_sent_at);
+        let acknowledging = self.delivered_at.since(note.delivered_at);
+        let interval = C::secs_of(if sending > acknowledging { sending } else { acknowledging });
         let round_start = note.delivered >= self.round_end;
         if round_start {
             self.round_end = self.delivered;
         }
-        Some(RateSample {
-            delivered: u64::from(self.delivered - note.delivered),
+        RateSample {
+            delivered: self.delivered - note.delivered,
             // Shorter than a round trip can be: acknowledgements of an earlier transmission.
             interval: if interval < self.min_rtt { 0.0 } else { interval },
             app_limited: note.app_limited,
-            lost: u64::from(self.lost - note.lost),
+            lost: self.lost - note.lost,
             tx_in_flight: note.in_flight,
-            total: u64::from(self.delivered),
-            total_lost: u64::from(self.lost),
+            total: self.delivered,
+            total_lost: self.lost,
             round_start,
-        })
+        }
     }
 }
 
@@ -187,7 +191,7 @@ mod tests {
         for n in 10..20 {
             d.arrived(n, Exact(200 * MS), Exact((300 + 5 * u64::from(n - 10)) * MS));
             let s = d.sample(n + 1, Some(0.1)).expect("a segment arrived");
-            rates.push(s.delivered as f64 / s.interval);
+            rates.push(f64::from(s.delivered) / s.interval);
         }
         assert!(rates.iter().all(|r| *r < 200.0) && rates[9] > 60.0, "{rates:?}");
     }
@@ -238,7 +242,7 @@ mod tests {
                 let una = lose.iter().copied().filter(|l| *l <= segment).min().unwrap_or(segment + 1);
                 let s = d.sample(una.max(d.una), Some(0.1)).expect("a segment arrived");
                 if s.interval > 0.0 {
-                    let rate = s.delivered as f64 / s.interval;
+                    let rate = f64::from(s.delivered) / s.interval;
                     prop_assert!(rate <= 1000.0 / gap as f64 * (1.0 + 1e-9), "{rate} at a segment each {gap} ms");
                 }
             }

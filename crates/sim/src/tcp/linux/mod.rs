@@ -67,54 +67,56 @@ enum Pending {
     Probe,
 }
 
-/// The sender. Segment 0 is the SYN.
+/// The sender. Segment 0 is the SYN. What every acknowledgement touches comes first, in whole cache lines: see
+/// [`FlowState`](crate::flow::FlowState).
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Sender<C: Clock> {
     cwnd: f64,
     ssthresh: f64,
+    /// How much of a segment the window must have room for before one leaves.
+    room: f64,
+    jitter: f64,
     /// The receiver's window.
     rwnd: u32,
-    initial_window: u32,
-    /// A full segment's payload in bytes.
-    segment: u32,
-    state: State,
+    /// One past the last segment that the application has data for.
+    data_end: u32,
+    /// RFC 6298 §3: one measurement a round trip; the next is of a segment from here on.
+    next_sample: u32,
     /// Recovery ends when everything before this is acknowledged.
     recovery_point: u32,
-    board: Scoreboard<C>,
-    rack: Rack<C>,
-    /// A probe is out: TLP.end_seq, and whether it was a retransmission.
-    probe: Option<(u32, bool)>,
+    /// Where a window of data ends, and whether the congestion window was full in it.
+    full: (u32, bool),
+    pending: Pending,
     /// A round-trip time was measured since the last probe (RFC 8985 §7.3): only then there is another.
     sampled: bool,
+    /// The first outstanding segment has timed out before.
+    una_timed_out: bool,
+    /// New data before lost segments, until the next acknowledgement.
+    new_first: bool,
+    board: Scoreboard<C>,
+    rack: Rack<C>,
+    state: State,
+    rto: Rto,
+    lengths: Lengths<C>,
     control: Control,
     /// The delivery rate, if the control wants it.
     delivery: Option<Box<Delivery<C>>>,
-    hystart: Option<HyStart>,
     pacer: Option<Box<Pacer>>,
-    /// Where a window of data ends, and whether the congestion window was full in it.
-    full: (u32, bool),
-    ecn: Option<Ecn>,
     /// Accurate feedback (RFC 9768).
     marks: Option<Tracker>,
-    rto: Rto,
-    lengths: Lengths<C>,
-    pending: Pending,
-    /// RFC 6298 §3: one measurement a round trip; the next is of a segment from here on.
-    next_sample: u32,
-    /// The first outstanding segment has timed out before.
-    una_timed_out: bool,
+    /// A probe is out: TLP.end_seq, and whether it was a retransmission.
+    probe: Option<(u32, bool)>,
+    ecn: Option<Ecn>,
     /// The timer has expired, and it is not yet known whether needlessly.
     frto: Option<Frto>,
     /// The last reduction for a loss, which may have been for nothing.
     undo: Option<Undo>,
-    /// New data before lost segments, until the next acknowledgement.
-    new_first: bool,
-    /// One past the last segment that the application has data for.
-    data_end: u32,
-    jitter: f64,
-    /// How much of a segment the window must have room for before one leaves.
-    room: f64,
+    hystart: Option<HyStart>,
     tally: Tally,
+    initial_window: u32,
+    /// A full segment's payload in bytes.
+    segment: u32,
 }
 
 impl<C: Clock> Sender<C> {

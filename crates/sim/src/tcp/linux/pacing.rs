@@ -4,6 +4,8 @@
 //! A train is about a millisecond at that rate (Linux's automatic sizing of segments for offloading), so pacing costs a timer for each
 //! train and not for each segment; and none at all while acknowledgements come no faster than the rate.
 
+use crate::tcp::control::{least, most};
+
 /// Linux's `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`: the rate over window by round-trip time, in slow start and after it.
 const SLOW_START: f64 = 2.0;
 const AVOIDANCE: f64 = 1.2;
@@ -73,7 +75,7 @@ impl Pacer {
     pub fn follow_window(&mut self, cwnd: f64, ssthresh: f64, outstanding: u32) {
         if self.srtt > 0.0 {
             let ratio = if cwnd < ssthresh / 2.0 { SLOW_START } else { AVOIDANCE };
-            self.rate = ratio * cwnd.max(f64::from(outstanding)) / self.srtt;
+            self.rate = ratio * most(cwnd, f64::from(outstanding)) / self.srtt;
         }
     }
 
@@ -92,10 +94,10 @@ impl Pacer {
     /// How many segments the next train may have (Linux's `tcp_tso_autosize`).
     pub fn train(&self) -> u32 {
         if let Some(train) = self.train {
-            return ((self.rate * train).min(self.longest) as u32).max(1);
+            return (least(self.rate * train, self.longest) as u32).max(1);
         }
         let segments = self.rate * TRAIN + self.near;
-        (segments.min(self.longest) as u32).max(LEAST)
+        (least(segments, self.longest) as u32).max(LEAST)
     }
 
     /// A train of so many segments has left.
@@ -104,12 +106,12 @@ impl Pacer {
             return;
         }
         self.sent += u64::from(segments);
-        let late = (now - self.next).max(0.0);
-        self.next = self.next.max(now);
+        let late = most(now - self.next, 0.0);
+        self.next = most(self.next, now);
         if self.rate.is_finite() && self.rate > 0.0 && self.sent >= UNPACED {
             let gap = f64::from(segments) / self.rate;
             // What left late is caught up with, but by no more than half a gap.
-            self.next += gap - late.min(gap / 2.0);
+            self.next += gap - least(late, gap / 2.0);
         }
     }
 }

@@ -12,46 +12,75 @@ impl<C: Clock> Sender<C> {
         if !jitter_over && host.timer_is_set(TimerKind::Send) {
             return;
         }
-        // What has left of a train, and what it may still have.
-        let (mut left, mut more) = (0, 0);
-        while f64::from(self.board.in_flight()) + self.room <= self.cwnd {
-            let next = match self.board.first_lost() {
-                // RFC 5682 §2.1, step 2b.
-                Some(lost) if !self.new_first || self.board.max() >= self.limit() => lost,
-                _ if self.board.max() < self.limit() => self.board.max(),
-                _ => {
-                    // draft-ietf-ccwg-bbr §4.1.1: a receiver's window that is full is no lack of data.
-                    if self.board.max() >= self.data_end {
-                        self.out_of_data();
-                    }
-                    break;
+        let Some(mut next) = self.next_segment() else { return };
+        if self.jitter > 0.0 && !jitter_over {
+            let delay = self.jitter * host.uniform();
+            return host.set_timer(TimerKind::Send, C::span_secs(delay));
+        }
+        if self.pacer.is_some() {
+            return self.send_trains(next, host);
+        }
+        loop {
+            self.send_one(next, host);
+            let Some(another) = self.next_segment() else { return };
+            next = another;
+        }
+    }
+
+    /// Sends what the window allows in trains, from this segment on, as far as they are due; sets the timer for the next one.
+    #[inline(never)]
+    fn send_trains<H: Host<Clock = C>>(&mut self, mut next: u32, host: &mut H) {
+        let now = host.now().secs();
+        while let Some(pacer) = &mut self.pacer {
+            if let Some(wait) = pacer.wait(now) {
+                return host.set_timer(TimerKind::Send, C::span_secs(wait));
+            }
+            // What the train may still have, and what has left of it: Linux counts data only.
+            let (mut more, mut left) = (pacer.train(), 0);
+            let another = loop {
+                self.send_one(next, host);
+                left += u32::from(next > 0);
+                more -= 1;
+                let another = self.next_segment();
+                match another {
+                    Some(segment) if more > 0 => next = segment,
+                    _ => break another,
                 }
             };
-            if self.jitter > 0.0 && !jitter_over {
-                let delay = self.jitter * host.uniform();
-                return host.set_timer(TimerKind::Send, C::span_secs(delay));
+            if let Some(pacer) = &mut self.pacer {
+                pacer.left(left, now);
             }
-            if more == 0
-                && let Some(pacer) = &mut self.pacer
-            {
-                let now = host.now().secs();
-                pacer.left(std::mem::take(&mut left), now);
-                if let Some(wait) = pacer.wait(now) {
-                    return host.set_timer(TimerKind::Send, C::span_secs(wait));
+            let Some(segment) = another else { return };
+            next = segment;
+        }
+    }
+
+    /// What may be sent next, if the window has room: a lost segment, or new data.
+    #[inline(always)]
+    fn next_segment(&mut self) -> Option<u32> {
+        if f64::from(self.board.in_flight()) + self.room > self.cwnd {
+            return None;
+        }
+        match self.board.first_lost() {
+            // RFC 5682 §2.1, step 2b.
+            Some(lost) if !self.new_first || self.board.max() >= self.limit() => Some(lost),
+            _ if self.board.max() < self.limit() => Some(self.board.max()),
+            _ => {
+                // draft-ietf-ccwg-bbr §4.1.1: a receiver's window that is full is no lack of data.
+                if self.board.max() >= self.data_end {
+                    self.out_of_data();
                 }
-                more = pacer.train();
-            }
-            self.note_again(next);
-            self.transmit(next, host);
-            // Linux counts data only.
-            left += u32::from(next > 0);
-            more = more.saturating_sub(1);
-            if !host.timer_is_set(TimerKind::Retransmit) {
-                self.set_timer(None, host);
+                None
             }
         }
-        if let Some(pacer) = &mut self.pacer {
-            pacer.left(left, host.now().secs());
+    }
+
+    #[inline(always)]
+    fn send_one<H: Host<Clock = C>>(&mut self, segment: u32, host: &mut H) {
+        self.note_again(segment);
+        self.transmit(segment, host);
+        if !host.timer_is_set(TimerKind::Retransmit) {
+            self.set_timer(None, host);
         }
     }
 

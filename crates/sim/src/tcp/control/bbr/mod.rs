@@ -13,7 +13,7 @@ mod tests;
 
 use inprofile_core::rng::Rng;
 
-use super::{Cause, Law, Lost, Phase, RateSample, Sample, Start, Window};
+use super::{Cause, Law, Lost, Phase, RateSample, Sample, Start, Window, least, most};
 use model::{LongestAhead, Rounds};
 use probe_bw::Probing;
 use probe_rtt::MinRtt;
@@ -72,9 +72,9 @@ impl State {
 
 /// What every step of one acknowledgement works with.
 #[derive(Clone, Copy, Debug)]
-struct Acked {
+struct Acked<'a> {
     now: f64,
-    rs: RateSample,
+    rs: &'a RateSample,
     /// RS.delivery_rate, in segments a second; 0 where none could be told.
     rate: f64,
     rtt: Option<f64>,
@@ -88,7 +88,7 @@ struct Acked {
 #[derive(Clone, Debug)]
 pub struct Bbr {
     state: State,
-    drain_start_round: u64,
+    drain_start_round: u32,
     initial_cwnd: f64,
     /// The most segments of a quantum.
     largest_quantum: f64,
@@ -152,7 +152,7 @@ impl Default for Bbr {
 
 impl Bbr {
     /// CheckStartupDone() (§5.3.1).
-    fn check_startup_done(&mut self, a: &Acked) {
+    fn check_startup_done(&mut self, a: &Acked<'_>) {
         self.check_startup_high_loss(a);
         if self.state == State::Startup && self.full_bw_reached {
             // EnterDrain() (§5.3.2).
@@ -162,16 +162,16 @@ impl Bbr {
     }
 
     /// CheckStartupHighLoss() (§5.3.1): a round trip in fast recovery, with more than 2 % lost, in six ranges.
-    fn check_startup_high_loss(&mut self, a: &Acked) {
+    fn check_startup_high_loss(&mut self, a: &Acked<'_>) {
         if self.state == State::Startup
             && self.rounds.loss_round_start
             && a.phase == Phase::Recovery
             && self.rounds.lost_ranges >= FULL_LOSS_COUNT
-            && inflight_too_high(a.rs.lost as f64, f64::from(a.rs.tx_in_flight))
+            && inflight_too_high(f64::from(a.rs.lost), f64::from(a.rs.tx_in_flight))
         {
             self.full_bw_now = true;
             self.full_bw_reached = true;
-            self.inflight_longterm = self.bdp(1.0).max(self.latest.1);
+            self.inflight_longterm = most(self.bdp(1.0), self.latest.1);
         }
     }
 
@@ -183,7 +183,7 @@ impl Bbr {
     }
 
     /// CheckFullBWReached() (§5.3.1): three round trips in which the rate grows by less than a quarter.
-    fn check_full_bw_reached(&mut self, a: &Acked) {
+    fn check_full_bw_reached(&mut self, a: &Acked<'_>) {
         if self.full_bw_now || !self.rounds.start || a.rs.app_limited {
             return;
         }
@@ -196,9 +196,12 @@ impl Bbr {
     }
 
     /// CheckDrainDone() (§5.3.2).
-    fn check_drain_done(&mut self, a: &Acked) {
+    fn check_drain_done(&mut self, a: &Acked<'_>) {
+        if self.state != State::Drain {
+            return;
+        }
         let drained = a.inflight <= self.inflight(self.bw, 1.0);
-        if self.state == State::Drain && (drained || self.rounds.count > self.drain_start_round + 3) {
+        if drained || self.rounds.count > self.drain_start_round + 3 {
             self.start_probe_bw_down(a.now, a.rs.total);
         }
     }
@@ -214,12 +217,12 @@ impl Bbr {
 
     /// C.send_quantum (§5.6.3).
     fn quantum(&self) -> f64 {
-        (self.pacing_rate * 1e-3).min(self.largest_quantum).max(2.0)
+        most(least(self.pacing_rate * 1e-3, self.largest_quantum), 2.0)
     }
 
     /// QuantizationBudget() (§5.6.4), with the budget of TCP's offloading (§5.5.8).
     fn quantization_budget(&self, cap: f64) -> f64 {
-        let budget = cap.max(3.0 * self.quantum()).max(MIN_PIPE_CWND);
+        let budget = most(most(cap, 3.0 * self.quantum()), MIN_PIPE_CWND);
         if self.state == State::ProbeBwUp { budget + 2.0 } else { budget }
     }
 
@@ -237,19 +240,19 @@ impl Bbr {
     }
 
     /// SetCwnd() (§5.6.4): what C.cwnd becomes.
-    fn cwnd(&self, a: &Acked) -> f64 {
+    fn cwnd(&self, a: &Acked<'_>) -> f64 {
         let gain = self.state.gains().1;
         let max_inflight = self.quantization_budget(self.bdp(gain) + self.ahead.extra_acked());
         let mut cwnd = a.cwnd;
         if self.full_bw_reached {
-            cwnd = (cwnd + a.newly_acked).min(max_inflight);
-        } else if cwnd < max_inflight || (a.rs.total as f64) < self.initial_cwnd {
+            cwnd = least(cwnd + a.newly_acked, max_inflight);
+        } else if cwnd < max_inflight || f64::from(a.rs.total) < self.initial_cwnd {
             cwnd += a.newly_acked;
         }
-        cwnd = cwnd.max(MIN_PIPE_CWND);
+        cwnd = most(cwnd, MIN_PIPE_CWND);
         if self.state == State::ProbeRtt {
             // BoundCwndForProbeRTT() (§5.6.4).
-            cwnd = cwnd.min(self.probe_rtt_cwnd());
+            cwnd = least(cwnd, self.probe_rtt_cwnd());
         }
         self.bound_for_model(cwnd)
     }
@@ -261,7 +264,7 @@ impl Bbr {
             State::ProbeBwCruise | State::ProbeRtt => self.inflight_with_headroom(),
             State::Startup | State::Drain => f64::INFINITY,
         };
-        cwnd.min(cap.min(self.inflight_shortterm).max(MIN_PIPE_CWND))
+        least(cwnd, most(least(cap, self.inflight_shortterm), MIN_PIPE_CWND))
     }
 
     /// SaveCwnd() (§5.6.4).
@@ -298,14 +301,14 @@ impl Law for Bbr {
         }
         self.phase = sample.phase;
         // The handshake says nothing of the rate.
-        let Some(rs) = sample.rate.filter(|rs| rs.total > 1) else { return true };
+        let Some(rs) = sample.rate.as_ref().filter(|rs| rs.total > 1) else { return true };
         if self.pacing_rate == 0.0 {
             self.pacing_rate = self.initial_pacing_rate(sample.srtt);
         }
         let mut a = Acked {
             now: sample.now,
             rs,
-            rate: if rs.interval > 0.0 { rs.delivered as f64 / rs.interval } else { 0.0 },
+            rate: if rs.interval > 0.0 { f64::from(rs.delivered) / rs.interval } else { 0.0 },
             rtt: sample.rtt,
             newly_acked: f64::from(sample.delivered),
             inflight: f64::from(sample.in_flight),
@@ -324,7 +327,7 @@ impl Law for Bbr {
         self.check_probe_rtt(&mut a);
         self.advance_latest_delivery_signals(&a);
         // BoundBWForModel() (§5.5.10).
-        self.bw = self.max_bw.min(self.bw_shortterm);
+        self.bw = least(self.max_bw, self.bw_shortterm);
         // UpdateControlParameters() (§5.2.3).
         self.set_pacing_rate(self.state.gains().0);
         window.cwnd = self.cwnd(&a);

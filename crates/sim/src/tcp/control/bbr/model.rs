@@ -1,6 +1,6 @@
 //! The model of the path (§5.5): round trips, bandwidth, what comes ahead of its time, and what losses say.
 
-use super::{Acked, BETA, Bbr, LOSS_THRESH, Lost, State, inflight_too_high};
+use super::{Acked, BETA, Bbr, LOSS_THRESH, Lost, State, inflight_too_high, least, most};
 
 /// BBR.ExtraAckedFilterLen (§2.12).
 const EXTRA_ACKED_ROUNDS: usize = 10;
@@ -9,14 +9,14 @@ const EXTRA_ACKED_ROUNDS: usize = 10;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rounds {
     /// BBR.round_count.
-    pub(super) count: u64,
+    pub(super) count: u32,
     /// BBR.round_start.
     pub(super) start: bool,
     /// C.delivered.
-    pub(super) delivered: u64,
-    next_round_delivered: u64,
+    pub(super) delivered: u32,
+    next_round_delivered: u32,
     pub(super) loss_round_start: bool,
-    loss_round_delivered: u64,
+    loss_round_delivered: u32,
     is_loss_in_round: bool,
     /// Ranges of segments lost in this round trip, and one past the last such segment.
     pub(super) lost_ranges: u32,
@@ -27,7 +27,7 @@ pub(super) struct Rounds {
 
 impl Rounds {
     /// StartRound() (§5.5.1).
-    pub(super) fn begin(&mut self, delivered: u64) {
+    pub(super) fn begin(&mut self, delivered: u32) {
         self.next_round_delivered = delivered;
     }
 
@@ -57,7 +57,7 @@ impl LongestAhead {
 
     /// BBR.extra_acked.
     pub(super) fn extra_acked(&self) -> f64 {
-        self.by_round[self.at].max(self.earlier)
+        most(self.by_round[self.at], self.earlier)
     }
 
     /// A round trip begins; of the earlier ones this many count.
@@ -71,10 +71,10 @@ impl LongestAhead {
 
 impl Bbr {
     /// UpdateLatestDeliverySignals() (§5.5.10).
-    pub(super) fn update_latest_delivery_signals(&mut self, a: &Acked) {
+    pub(super) fn update_latest_delivery_signals(&mut self, a: &Acked<'_>) {
         let r = &mut self.rounds;
         r.delivered = a.rs.total;
-        self.latest = (self.latest.0.max(a.rate), self.latest.1.max(a.rs.delivered as f64));
+        self.latest = (most(self.latest.0, a.rate), most(self.latest.1, f64::from(a.rs.delivered)));
         r.loss_round_start = a.rs.total - a.rs.delivered >= r.loss_round_delivered;
         if r.loss_round_start {
             r.loss_round_delivered = a.rs.total;
@@ -82,9 +82,9 @@ impl Bbr {
     }
 
     /// AdvanceLatestDeliverySignals() (§5.5.10).
-    pub(super) fn advance_latest_delivery_signals(&mut self, a: &Acked) {
+    pub(super) fn advance_latest_delivery_signals(&mut self, a: &Acked<'_>) {
         if self.rounds.loss_round_start {
-            self.latest = (a.rate, a.rs.delivered as f64);
+            self.latest = (a.rate, f64::from(a.rs.delivered));
             self.rounds.lost_ranges = 0;
         }
     }
@@ -102,7 +102,7 @@ impl Bbr {
     }
 
     /// UpdateCongestionSignals() (§5.5.10).
-    pub(super) fn update_congestion_signals(&mut self, a: &Acked, limited: bool) {
+    pub(super) fn update_congestion_signals(&mut self, a: &Acked<'_>, limited: bool) {
         self.update_max_bw(a, limited);
         if !self.rounds.loss_round_start {
             return;
@@ -118,7 +118,7 @@ impl Bbr {
     }
 
     /// UpdateMaxBw() (§5.5.5), with UpdateRound() (§5.5.1).
-    fn update_max_bw(&mut self, a: &Acked, limited: bool) {
+    fn update_max_bw(&mut self, a: &Acked<'_>, limited: bool) {
         let r = &mut self.rounds;
         r.start = a.rs.total - a.rs.delivered >= r.next_round_delivered;
         if r.start {
@@ -131,8 +131,8 @@ impl Bbr {
         r.limited[1] |= limited;
         // §5.5.4: what the application has limited counts only where it is more.
         if a.rate > 0.0 && (a.rate >= self.max_bw || !a.rs.app_limited) {
-            self.max_bw_filter[1] = self.max_bw_filter[1].max(a.rate);
-            self.max_bw = self.max_bw_filter[0].max(self.max_bw_filter[1]);
+            self.max_bw_filter[1] = most(self.max_bw_filter[1], a.rate);
+            self.max_bw = most(self.max_bw_filter[0], self.max_bw_filter[1]);
         }
     }
 
@@ -144,7 +144,7 @@ impl Bbr {
     }
 
     /// UpdateACKAggregation() (§5.5.9).
-    pub(super) fn update_ack_aggregation(&mut self, a: &Acked) {
+    pub(super) fn update_ack_aggregation(&mut self, a: &Acked<'_>) {
         let ahead = &mut self.ahead;
         let mut expected = self.bw * (a.now - ahead.interval_start);
         if ahead.delivered <= expected {
@@ -152,8 +152,8 @@ impl Bbr {
             expected = 0.0;
         }
         ahead.delivered += a.newly_acked;
-        let extra = (ahead.delivered - expected).min(a.cwnd);
-        ahead.by_round[ahead.at] = ahead.by_round[ahead.at].max(extra);
+        let extra = least(ahead.delivered - expected, a.cwnd);
+        ahead.by_round[ahead.at] = most(ahead.by_round[ahead.at], extra);
     }
 
     /// HandleLostPacket() (§5.5.10).
@@ -172,7 +172,7 @@ impl Bbr {
         if !self.probing.is_bw_probe_sample {
             return;
         }
-        let (since, tx_in_flight) = (lost.since as f64, f64::from(lost.tx_in_flight));
+        let (since, tx_in_flight) = (f64::from(lost.since), f64::from(lost.tx_in_flight));
         if inflight_too_high(since, tx_in_flight) {
             self.handle_inflight_too_high(lost, inflight_at_loss(since, tx_in_flight), cwnd);
         }

@@ -1,6 +1,6 @@
 //! ProbeBW (§5.3.3): in turn slower than the path delivers, as fast, and faster, to see whether there is more.
 
-use super::{Acked, Bbr, HEADROOM, MIN_PIPE_CWND, State, inflight_too_high};
+use super::{Acked, Bbr, HEADROOM, MIN_PIPE_CWND, State, inflight_too_high, least, most};
 
 /// IsRenoCoexistenceProbeTime() (§5.3.3): the most round trips between two probes.
 const MOST_ROUNDS: f64 = 63.0;
@@ -25,7 +25,7 @@ pub(super) struct Probing {
     /// BBR.probe_up_acked_per_inc.
     acked_per_increase: f64,
     up_rounds: u32,
-    pub(super) rounds_since_probe_up: u64,
+    pub(super) rounds_since_probe_up: u32,
     wait: f64,
     /// BBR.cycle_stamp.
     cycle_began: f64,
@@ -52,7 +52,7 @@ impl Default for Probing {
 
 impl Bbr {
     /// UpdateProbeBWCyclePhase() (§5.3.3).
-    pub(super) fn update_probe_bw_cycle_phase(&mut self, a: &Acked) {
+    pub(super) fn update_probe_bw_cycle_phase(&mut self, a: &Acked<'_>) {
         if !self.full_bw_reached || self.adapt_long_term_model(a) {
             return;
         }
@@ -74,11 +74,11 @@ impl Bbr {
     }
 
     /// StartProbeBW_DOWN() (§5.3.3), with PickProbeWait().
-    pub(super) fn start_probe_bw_down(&mut self, now: f64, delivered: u64) {
+    pub(super) fn start_probe_bw_down(&mut self, now: f64, delivered: u32) {
         self.reset_congestion_signals();
         let p = &mut self.probing;
         p.acked_per_increase = f64::INFINITY;
-        p.rounds_since_probe_up = u64::from(self.rng.uniform() < 0.5);
+        p.rounds_since_probe_up = u32::from(self.rng.uniform() < 0.5);
         p.wait = 2.0 + self.rng.uniform();
         p.cycle_began = now;
         p.ack_phase = AckPhase::ProbeStopping;
@@ -87,7 +87,7 @@ impl Bbr {
     }
 
     /// StartProbeBW_REFILL() (§5.3.3).
-    fn start_probe_bw_refill(&mut self, delivered: u64) {
+    fn start_probe_bw_refill(&mut self, delivered: u32) {
         self.reset_short_term_model();
         let p = &mut self.probing;
         p.up_rounds = 0;
@@ -99,7 +99,7 @@ impl Bbr {
     }
 
     /// StartProbeBW_UP() (§5.3.3).
-    fn start_probe_bw_up(&mut self, a: &Acked) {
+    fn start_probe_bw_up(&mut self, a: &Acked<'_>) {
         self.probing.ack_phase = AckPhase::ProbeStarting;
         self.rounds.begin(a.rs.total);
         self.reset_full_bw(a.rate);
@@ -108,30 +108,30 @@ impl Bbr {
     }
 
     /// CheckProbeRTT() (§5.3.4): the acknowledgements of a probe end with it.
-    pub(super) fn stop_probe(&mut self, delivered: u64) {
+    pub(super) fn stop_probe(&mut self, delivered: u32) {
         self.probing.ack_phase = AckPhase::ProbeStopping;
         self.rounds.begin(delivered);
     }
 
     /// IsTimeToProbeBW() (§5.3.3): two to three seconds have passed, or as many round trips as Reno needs to recover.
-    fn is_time_to_probe_bw(&self, a: &Acked) -> bool {
-        let rounds = self.target_inflight(a.cwnd).min(MOST_ROUNDS);
+    fn is_time_to_probe_bw(&self, a: &Acked<'_>) -> bool {
+        let rounds = least(self.target_inflight(a.cwnd), MOST_ROUNDS);
         a.now > self.probing.cycle_began + self.probing.wait
-            || self.probing.rounds_since_probe_up as f64 >= rounds
+            || f64::from(self.probing.rounds_since_probe_up) >= rounds
     }
 
     /// TargetInflight() (§5.3.3).
     pub(super) fn target_inflight(&self, cwnd: f64) -> f64 {
-        self.bdp(1.0).min(cwnd)
+        least(self.bdp(1.0), cwnd)
     }
 
     /// IsTimeToCruise() (§5.3.3).
-    fn is_time_to_cruise(&self, a: &Acked) -> bool {
+    fn is_time_to_cruise(&self, a: &Acked<'_>) -> bool {
         a.inflight <= self.inflight_with_headroom() && a.inflight <= self.inflight(self.max_bw, 1.0)
     }
 
     /// IsTimeToGoDown() (§5.3.3).
-    fn is_time_to_go_down(&mut self, a: &Acked) -> bool {
+    fn is_time_to_go_down(&mut self, a: &Acked<'_>) -> bool {
         if self.probing.prev_probe_too_high && a.inflight >= self.inflight_longterm {
             // Precautionary probing: the last probe went too high.
             self.probing.prev_probe_precautionary = true;
@@ -150,8 +150,8 @@ impl Bbr {
         if self.inflight_longterm.is_infinite() {
             return f64::INFINITY;
         }
-        let headroom = (HEADROOM * self.inflight_longterm).max(1.0);
-        (self.inflight_longterm - headroom).max(MIN_PIPE_CWND)
+        let headroom = most(HEADROOM * self.inflight_longterm, 1.0);
+        most(self.inflight_longterm - headroom, MIN_PIPE_CWND)
     }
 
     /// RaiseInflightLongtermSlope() (§5.3.3).
@@ -163,7 +163,7 @@ impl Bbr {
     }
 
     /// ProbeInflightLongtermUpward() (§5.3.3).
-    fn probe_inflight_longterm_upward(&mut self, a: &Acked) {
+    fn probe_inflight_longterm_upward(&mut self, a: &Acked<'_>) {
         if !self.rounds.cwnd_limited() || a.cwnd < self.inflight_longterm {
             return;
         }
@@ -180,7 +180,7 @@ impl Bbr {
     }
 
     /// AdaptLongTermModel() (§5.3.3). True: it has decided on the next state.
-    fn adapt_long_term_model(&mut self, a: &Acked) -> bool {
+    fn adapt_long_term_model(&mut self, a: &Acked<'_>) -> bool {
         let p = &mut self.probing;
         if p.ack_phase == AckPhase::ProbeStarting && self.rounds.start {
             p.ack_phase = AckPhase::ProbeFeedback;
@@ -201,8 +201,8 @@ impl Bbr {
             }
         }
         let tx_in_flight = f64::from(a.rs.tx_in_flight);
-        if !inflight_too_high(a.rs.lost as f64, tx_in_flight) && self.inflight_longterm.is_finite() {
-            self.inflight_longterm = self.inflight_longterm.max(tx_in_flight);
+        if !inflight_too_high(f64::from(a.rs.lost), tx_in_flight) && self.inflight_longterm.is_finite() {
+            self.inflight_longterm = most(self.inflight_longterm, tx_in_flight);
             if self.state == State::ProbeBwUp {
                 self.probe_inflight_longterm_upward(a);
             }

@@ -1,7 +1,7 @@
 //! The shortest round-trip time, and ProbeRTT (§5.3.4): once in five seconds with half of the path's volume in flight, so that queues drain
 //! and the time without them can be seen.
 
-use super::{Acked, Bbr, MIN_PIPE_CWND, State};
+use super::{Acked, Bbr, MIN_PIPE_CWND, State, most};
 
 /// BBR.MinRTTFilterLen, BBR.ProbeRTTDuration, BBR.ProbeRTTInterval (§2.16), in seconds.
 const FILTER_LEN: f64 = 10.0;
@@ -47,7 +47,7 @@ impl MinRtt {
 
 impl Bbr {
     /// UpdateMinRTT() (§5.3.4).
-    pub(super) fn update_min_rtt(&mut self, a: &Acked) {
+    pub(super) fn update_min_rtt(&mut self, a: &Acked<'_>) {
         let m = &mut self.min_rtt;
         m.expired = a.now > m.recent_stamp + INTERVAL;
         if let Some(rtt) = a.rtt
@@ -61,7 +61,7 @@ impl Bbr {
     }
 
     /// CheckProbeRTT() (§5.3.4); it may restore the window.
-    pub(super) fn check_probe_rtt(&mut self, a: &mut Acked) {
+    pub(super) fn check_probe_rtt(&mut self, a: &mut Acked<'_>) {
         if self.state != State::ProbeRtt && self.min_rtt.expired && !self.idle_restart {
             self.save_cwnd(a.cwnd);
             self.state = State::ProbeRtt;
@@ -75,7 +75,7 @@ impl Bbr {
     }
 
     /// HandleProbeRTT() (§5.3.4).
-    fn handle_probe_rtt(&mut self, a: &mut Acked) {
+    fn handle_probe_rtt(&mut self, a: &mut Acked<'_>) {
         if self.min_rtt.done_at.is_some() {
             self.min_rtt.round_done |= self.rounds.start;
             if self.min_rtt.round_done {
@@ -89,7 +89,7 @@ impl Bbr {
     }
 
     /// CheckProbeRTTDone() (§5.3.4): the window that follows.
-    pub(super) fn check_probe_rtt_done(&mut self, now: f64, delivered: u64, cwnd: f64) -> f64 {
+    pub(super) fn check_probe_rtt_done(&mut self, now: f64, delivered: u32, cwnd: f64) -> f64 {
         if self.min_rtt.done_at.is_none_or(|done_at| now <= done_at) {
             return cwnd;
         }
@@ -107,6 +107,6 @@ impl Bbr {
 
     /// ProbeRTTCwnd() (§5.6.4).
     pub(super) fn probe_rtt_cwnd(&self) -> f64 {
-        self.bdp(State::ProbeRtt.gains().1).max(MIN_PIPE_CWND)
+        most(self.bdp(State::ProbeRtt.gains().1), MIN_PIPE_CWND)
     }
 }
