@@ -14,7 +14,8 @@ and *numbers* (a value the paper prints). The rules, the same for every paper (d
   opposite by chance. So a claim is `opposite` only where one still is after Holm's correction over the
   claim's own comparisons.
 - Its verdict: see `Verdict`. Printed numbers never change it; how many lie inside our 95 % *prediction*
-  interval, the range in which one more run of ours would fall, is counted beside it.
+  interval, the range in which one more run of ours would fall, is counted beside it. A number of a scheme
+  that does not act in a set-up is not counted: it would be another scheme's.
 - A comparison that a claim has twice (same sample, null and side) counts once.
 """
 
@@ -118,7 +119,8 @@ def _predict(number: Number) -> JudgedNumber:
     prediction = prediction95(xs, number.bounds)
     if prediction is None:
         raise ValueError(f"{number.label}: an interval needs at least 2 seeds")
-    return JudgedNumber(number, mean(xs), prediction, inside=number.paper in prediction)
+    inside = number.obstacle is None and number.paper in prediction
+    return JudgedNumber(number, mean(xs), prediction, inside)
 
 
 def _distinct(comparisons: Sequence[Comparison]) -> list[Comparison]:

@@ -49,6 +49,8 @@ def _place(topology: str) -> str:
 def describe(judged: JudgedComparison) -> str:
     """One comparison with its figures, as a phrase."""
     c = judged.comparison
+    if not c.measured and judged.outcome == "undecidable":
+        return f"{c.label}{_place(c.topology)}: {c.obstacle}"
     figures = _range(judged.interval, c.unit, judged.mean)
     if all(x == c.values[0] for x in c.values):
         value = quantity(judged.mean, c.unit).replace("-", "−")
@@ -89,9 +91,12 @@ def summary_of(comparisons: Sequence[JudgedComparison], numbers: Sequence[Judged
         text += f", {n} open"
     if n := count("undecidable"):
         text += f", {n} undecidable in this set-up"
-    if numbers:
-        inside = sum(n.inside for n in numbers)
-        text += f"; {inside} of {_share(len(numbers), 'printed number')} in our prediction intervals"
+    counted = [n for n in numbers if n.number.obstacle is None]
+    if counted:
+        inside = sum(n.inside for n in counted)
+        text += f"; {inside} of {_share(len(counted), 'printed number')} in our prediction intervals"
+    if n := len(numbers) - len(counted):
+        text += f"; {_share(n, 'printed number')} not counted, as the scheme does not act here"
     return text + "."
 
 
@@ -111,7 +116,9 @@ def reasons(comparisons: Sequence[JudgedComparison], numbers: Sequence[JudgedNum
         (False, "The paper's number lies outside our 95 % prediction interval"),
         (True, "The paper's number lies in our 95 % prediction interval"),
     ):
-        found = [_beside(n) for n in numbers if n.inside == inside]
+        found = [_beside(n) for n in numbers if n.inside == inside and n.number.obstacle is None]
         if found:
             parts.append(f"{lead}: {'; '.join(found)}.")
+    if found := [f"{_beside(n)} ({n.number.obstacle})" for n in numbers if n.number.obstacle is not None]:
+        parts.append(f"The paper's number is not counted: {'; '.join(found)}.")
     return " ".join(parts)

@@ -68,6 +68,8 @@ class Comparison:
     upper: float = math.inf
     #: What the values cannot leave, and so neither the interval: `stats.SHARE`, `stats.UNLIKE`.
     bounds: Bounds = FREE
+    #: Whether `values` were measured: with an `obstacle` there may be none, and null stands in their place.
+    measured: bool = True
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ class Number:
     topology: str = ""
     #: Values outside cannot occur, so the prediction interval is cut there (a fairness index ends at 1).
     bounds: Bounds = FREE
+    #: Why ours is not what the paper measured (its scheme does not act here); then it is not counted.
+    obstacle: str | None = None
 
 
 @dataclass(frozen=True)
@@ -124,6 +128,7 @@ class JudgedNumber:
     number: Number
     mean: float
     prediction: Interval
+    #: Whether the paper's lies in it; never where it is not counted.
     inside: bool
 
 
@@ -156,3 +161,8 @@ class Judged:
     def inside(self) -> int:
         """How many printed numbers lie inside our prediction intervals."""
         return sum(n.inside for n in self.numbers)
+
+    @property
+    def counted(self) -> int:
+        """How many printed numbers are counted at all."""
+        return sum(n.number.obstacle is None for n in self.numbers)

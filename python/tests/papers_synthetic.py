@@ -65,12 +65,14 @@ def tables(seeds: tuple[int, ...] = (1, 2), with_series: bool = True, order: int
                     ("ER", "lambda_out", 0.0 if t < 100 else 5e5),
                     # A second with more, a second with less.
                     ("ER", "left_in", 4.5e5 + (1e5 if int(t - 0.05) % 2 else -1e5)),
+                    ("ER", "arrived_in", 5e5 + (2e5 if int(t - 0.05) % 2 else -2e5)),
                 ):
                     series.append({"seed": s, "monitor": monitor, "what": what, "t": t, "value": value})
             for k in range(201):
                 for i in range(2):
                     row = {"seed": s, "monitor": f"tcp.{i}", "what": "received", "t": float(k)}
-                    series.append({**row, "value": 1e5 * (i + 1)})
+                    # The second flow changes five seconds into the window.
+                    series.append({**row, "value": 1e5 * (i + 1) - (4e4 * i if k > 105 else 0.0)})
     kinds = [
         ("seed", pa.uint64()),
         ("monitor", pa.string()),
@@ -126,7 +128,8 @@ AS_CLAIMED = {
     "std_total": {"rio": 60e3, "arm": 30e3, "ard": 10e3, "placebo": 40e3},
     "std_in": {"rio": 50e3, "arm": 25e3, "ard": 8e3, "placebo": 40e3},
     "total": {"rio": 1.19e6, "arm": 1.19e6, "ard": 1.185e6, "placebo": 1.18e6},
-    "total_in": {"rio": 5e5, "arm": 5e5, "ard": 4.95e5, "placebo": 4.9e5},
+    # Of 4 flows; 20 have five times as much.
+    "total_in": {"rio": 9.8e5, "arm": 9.8e5, "ard": 9.7e5, "placebo": 9.6e5},
     "fastest": {"rio": 400e3, "arm": 330e3, "ard": 300.1e3, "placebo": 350e3},
     "slowest": {"rio": 200e3, "arm": 270e3, "ard": 299.9e3, "placebo": 250e3},
     "queue_std": {"rio": 8.0, "arm": 7.0, "ard": 3.0, "placebo": 6.0},
@@ -134,7 +137,10 @@ AS_CLAIMED = {
     "queue_avg": {"rio": 20.0, "arm": 20.0, "ard": 20.0, "placebo": 20.0},
     "tokens_low": {"rio": 0.2, "arm": 0.5, "ard": 0.985, "placebo": 0.0},
     "tokens_mean": {"rio": 50.0, "arm": 20.0, "ard": 9.0, "placebo": 0.0},
-    "lambda_in": {"rio": 494e3, "arm": 640e3, "ard": 700e3, "placebo": 490e3},
+    "lambda_in": {"rio": 494e3, "arm": 560e3, "ard": 576e3, "placebo": 490e3},
+    "arrived_std": {"rio": 80e3, "arm": 60e3, "ard": 30e3, "placebo": 80e3},
+    # Change of the greediest flow, and the other way of the most damaged one, once the TPR is set.
+    "soon": {"rio": 0.0, "arm": 20e3, "ard": 40e3, "placebo": 0.0},
     "admitted_in": {"rio": 494e3, "arm": 570e3, "ard": 570e3, "placebo": 480e3},
     "admitted_over_tpr": {"rio": 0.87, "arm": 1.0, "ard": 1.0, "placebo": 0.84},
     "admitted_std": {"rio": 80e3, "arm": 40e3, "ard": 20e3, "placebo": 80e3},
@@ -144,7 +150,7 @@ AS_CLAIMED = {
     "lambda_in_before": {"rio": 494e3, "arm": 494e3, "ard": 494e3, "placebo": 494e3},
     "lambda_out_before": {"rio": 546e3, "arm": 546e3, "ard": 546e3, "placebo": 546e3},
     "tpr": {"rio": 570e3, "arm": 570e3, "ard": 570e3, "placebo": 570e3},
-    "lambda_in_over_tpr": {"rio": 0.87, "arm": 1.12, "ard": 1.23, "placebo": 0.86},
+    "lambda_in_over_tpr": {"rio": 0.87, "arm": 0.98, "ard": 1.01, "placebo": 0.86},
     "drops_core": {"rio": 300.0, "arm": 280.0, "ard": 200.0, "placebo": 250.0},
     "drops_upstream": {"rio": 0.0, "arm": 0.0, "ard": 0.0, "placebo": 0.0},
     "drops_marker": {"rio": 0.0, "arm": 0.0, "ard": 100.0, "placebo": 100.0},
@@ -181,6 +187,7 @@ def measures(scheme: str, seed: int, traces: bool = True, **changes: float) -> M
         "throughput": shape,
         "in_share": np.full(shape.shape, 0.5),
         "edge_loss": np.full(shape.shape, 0.01),
+        "soon": np.array([-values["soon"], values["soon"], 0 * values["soon"], 0 * values["soon"]]).T,
     }
     return Measures(SEEDS, values, shown if traces else {}, each)
 
@@ -195,6 +202,8 @@ def cells(paper: Paper, **changes: float) -> dict[Cell, Measures]:
                     cell = Cell(setup["id"], topology["id"], scheme["id"], variant)
                     own = changes if j else {}
                     made[cell] = measures(scheme["id"], 64 * i + 16 * j + 4 * k + m, **own)
+                    for total in ("total", "total_in"):
+                        made[cell].values[total] = made[cell][total] * topology["flows"] / 4
     return made
 
 

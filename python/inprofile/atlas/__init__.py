@@ -18,6 +18,7 @@ from ..papers import Job, Paper
 from ..papers import load as load_paper
 from ..papers.factors import Factor
 from .answers import ClaimAnswer, answer
+from .applies import applying
 from .design import Planned, design
 from .visit import Answer, Visited, cells_of, visit
 
@@ -163,7 +164,8 @@ def make(
     )
     if all(v.invalid for v in visited):
         raise ValueError(f"{paper.name}: every point is invalid, the first because {visited[0].invalid}")
-    answers = [answer(claim, factors, visited) for claim in planned.claims]
+    contained = applying(paper, factors, planned.claims)
+    answers = [answer(claim, contained[claim], visited) for claim in planned.claims]
     confirmed = _confirm(planned, answers, jobs, place, tell("confirming with fresh seeds"))
     return Atlas(planned, visited, answers, confirmed)
 

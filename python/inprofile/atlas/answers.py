@@ -9,6 +9,8 @@
   test over its labels gives p < 0.01 after Holm over the factors, and it explains a twentieth or more.
 - **Nearest**: the valid point at the least distance from the default (a changed alternative counts 1, a
   number the part of its box by which it differs) at which the claim holds.
+
+Importance and distance are over the factors that the claim's own experiments contain: see `applies`.
 """
 
 from __future__ import annotations
@@ -57,6 +59,8 @@ class ClaimAnswer:
     importance: dict[str, float]
     decisive: tuple[str, ...]
     nearest: Visited | None
+    #: The factors that its experiments contain, which alone count above: by id.
+    applies: tuple[str, ...]
     #: Where it holds best and worst, to be confirmed with fresh seeds.
     best: Visited | None
     worst: Visited | None
@@ -79,7 +83,7 @@ def distance(factors: Sequence[Factor], visited: Visited) -> float:
 
 
 def answer(claim: str, factors: Sequence[Factor], visited: Sequence[Visited]) -> ClaimAnswer:
-    """Answer for one claim; raises ValueError where every point is invalid."""
+    """Answer for one claim, over the factors that apply to it; ValueError where every point is invalid."""
     valid = [v for v in visited if not v.invalid]
     over = sampled(visited)
     if not over:
@@ -100,6 +104,7 @@ def answer(claim: str, factors: Sequence[Factor], visited: Sequence[Visited]) ->
         importance,
         decisive,
         holding[0] if holding else None,
+        tuple(f.id for f in factors),
         best,
         None if worst is None or grouped(worst.answers[claim]) == "holds" else worst,
     )

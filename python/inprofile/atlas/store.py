@@ -13,7 +13,7 @@ from . import Atlas, Confirmed
 from .answers import ClaimAnswer, distance
 from .visit import Answer, Visited
 
-__all__ = ["NAME", "atlas_json", "committed", "stale", "write"]
+__all__ = ["NAME", "atlas_json", "committed", "stale", "write", "write_json"]
 
 #: The file in a paper's folder.
 NAME = "atlas.json"
@@ -50,25 +50,27 @@ def _claim(atlas: Atlas, a: ClaimAnswer) -> dict[str, Any]:
     return {
         "id": a.id,
         **{f"share_{name}": round(share, 6) for name, share in a.shares.items()},
+        "applies": list(a.applies),
         "decisive": list(a.decisive),
         "importance": a.importance,
-        "nearest": None if a.nearest is None else _point(atlas, a.id, a.nearest),
-        "best": None if a.best is None else _confirmed(atlas, a.id, a.best, confirmed.get("best")),
-        "worst": None if a.worst is None else _confirmed(atlas, a.id, a.worst, confirmed.get("worst")),
+        "nearest": None if a.nearest is None else _point(atlas, a, a.nearest),
+        "best": None if a.best is None else _confirmed(atlas, a, a.best, confirmed.get("best")),
+        "worst": None if a.worst is None else _confirmed(atlas, a, a.worst, confirmed.get("worst")),
     }
 
 
-def _point(atlas: Atlas, claim: str, visited: Visited) -> dict[str, Any]:
-    factors = atlas.plan.factors
+def _point(atlas: Atlas, a: ClaimAnswer, visited: Visited) -> dict[str, Any]:
+    """A point by what of it the claim's experiments contain."""
+    factors = [f for f in atlas.plan.factors if f.id in a.applies]
     return {
         "point": visited.planned.changed(factors),
         "distance": round(distance(factors, visited), 4),
-        "verdict": visited.answers[claim].verdict.value,
+        "verdict": visited.answers[a.id].verdict.value,
     }
 
 
-def _confirmed(atlas: Atlas, claim: str, visited: Visited, found: Confirmed | None) -> dict[str, Any]:
-    return {**_point(atlas, claim, visited), "fresh_seeds": None if found is None else _fresh(found)}
+def _confirmed(atlas: Atlas, a: ClaimAnswer, visited: Visited, found: Confirmed | None) -> dict[str, Any]:
+    return {**_point(atlas, a, visited), "fresh_seeds": None if found is None else _fresh(found)}
 
 
 def _fresh(found: Confirmed) -> dict[str, Any]:
@@ -100,8 +102,13 @@ def _varied(factor: dict[str, Any]) -> dict[str, Any]:
 
 
 def write(atlas: Atlas, path: Path) -> None:
-    """Write it, whole or not at all: a line a point, so that a change of one is seen as one."""
-    data = atlas_json(atlas)
+    """Write it, whole or not at all: see `write_json`."""
+    write_json(atlas_json(atlas), path)
+
+
+def write_json(data: dict[str, Any], path: Path) -> None:
+    """Write what `atlas_json` made: a line a point, so that a change of one is seen as one."""
+    data = dict(data)
     design = data.pop("design")
     head = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1)
     lines = ",\n".join(f"  {json.dumps(d, ensure_ascii=False, allow_nan=False)}" for d in design)
@@ -124,7 +131,7 @@ def stale(paper: Paper, found: dict[str, Any]) -> str:
     """Say what of the paper has changed since its atlas was made; empty where nothing has."""
     if [_varied(f) for f in found["factors"]] != [_varied(_factor(f)) for f in paper.factors]:
         return "its readings or inputs"
-    if [c["id"] for c in found["claims"]] != [c.id for c in paper.claims]:
+    if [c["id"] for c in found["claims"]] != [c.id for c in paper.claims if c.flag("atlas", True)]:
         return "its claims"
     if found["setup"] != paper.setups[0].id:
         return "its primary set-up"

@@ -5,7 +5,7 @@ files, and `claims.py`. What else it needs it may have of its own; `plain` has i
 
 - `claims`: `findings(paper, cells, variant)`, how each claim is judged; where it has one,
   `table(paper, cells)`, the paper's tables beside ours (else the printed numbers), and
-  `rests_on(claim, cell)`, whether a claim's verdict needs a cell of its set-up (else all do; see `ran`);
+  `rests_on(paper, claim, cell)`, whether a claim's verdict needs a cell of its set-up (else all do);
 - `experiments`: `jobs(paper, quick, full)`, what is run, in batches; `full` adds crossed cells, further
   set-ups and sweeps;
 - `measure`: `measure(result, cell, paper)`, what is kept of a cell's runs (`inprofile.measures.Measures`);
@@ -178,6 +178,11 @@ class Paper:
                 f"{self.folder} has no {part}.py: write one with findings(paper, cells, variant)"
             )
         return importlib.import_module(f"{__name__}.plain")
+
+    def rests_on(self, claim: str, cell: Cell) -> bool:
+        """Whether a claim's verdict in a set-up needs this cell: all, unless the paper's `claims` say so."""
+        rule = getattr(self.module("claims"), "rests_on", None)
+        return rule is None or bool(rule(self, claim, cell))
 
     def _package(self) -> str:
         """The package that the folder is; a folder of a user's own becomes one."""

@@ -58,6 +58,8 @@ class Factor:
     #: Schemes and topologies it applies to; empty: all.
     schemes: frozenset[str] = frozenset()
     topologies: frozenset[str] = frozenset()
+    #: Claims that a way of judging is for; empty: all (see `atlas.applies`).
+    claims: frozenset[str] = frozenset()
 
     @property
     def unit_name(self) -> str:
@@ -139,7 +141,7 @@ def factors_of(about: Mapping[str, Any]) -> list[Factor]:
 
 
 _KNOWN = {
-    "alternatives", "default", "high", "id", "integer", "low", "quote", "scale", "schemes", "set", "title",
+    "alternatives", "claims", "default", "high", "id", "integer", "low", "quote", "scale", "schemes", "set", "title",
     "topologies", "values", "where", "why",
 }  # fmt: skip
 
@@ -157,6 +159,7 @@ def _factor(entry: Mapping[str, Any], kind: str, listed: str) -> Factor:
         "kind": kind,
         "schemes": frozenset(entry.get("schemes", ())),
         "topologies": frozenset(entry.get("topologies", ())),
+        "claims": frozenset(entry.get("claims", ())),
     }
     if listed in entry:
         choices = [_choice(name, c) for c in entry[listed]]

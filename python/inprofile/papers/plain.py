@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..reproduced import Report
     from ..results import Result
 
-__all__ = ["context", "jobs", "measure", "sweep_jobs", "values_of", "variants_of"]
+__all__ = ["context", "jobs", "measure", "sweep_jobs", "value_named", "values_of", "variants_of"]
 
 Charts = MutableMapping[str, Mapping[str, Any]]
 
@@ -62,6 +62,25 @@ def sweep_jobs(paper: Paper, quick: bool = False) -> Iterator[list[Job]]:
 def values_of(sweep: Entry) -> list[str]:
     """Values of a sweep as cells name them."""
     return [str(value) for value in sweep["values"]]
+
+
+def value_named(paper: Paper, sweep: Entry, value: str) -> str:
+    """A value of a sweep in words: the title of the reading or input that sets it, else as it is written.
+
+    >>> from inprofile import papers
+    >>> ard = papers.load("ard")
+    >>> value_named(ard, ard.find("sweeps", "drop-order"), "of_remarked")
+    'those chosen for remarking'
+    """
+    if "key" not in sweep:
+        return value
+    key = sweep.word("key")
+    for table, listed in (("readings", "alternatives"), ("inputs", "values")):
+        for entry in paper.top.tables(table):
+            for choice in entry.tables(listed):
+                if str(choice.changes.get(key)).lower() == value.lower() and choice.title:
+                    return choice.title
+    return value
 
 
 def _turns(paper: Paper, sweep: Entry | None) -> list[list[str]]:

@@ -7,7 +7,7 @@ verdict, unless the set-up is the paper's first: what is run of that without `--
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ..judge import Judged
 from . import Batches, Cell, Paper
@@ -22,14 +22,13 @@ class Ran:
         """`run` is what was run, `whole` what `--full` runs, equally quick or not."""
         self._first = paper.setups[0].id
         self._lacking = _lacking(paper, run, whole)
-        claims = paper.module("claims")
-        self._rests_on: Callable[[str, Cell], bool] = getattr(claims, "rests_on", lambda claim, cell: True)
+        self._paper = paper
 
     def all_of(self, claim: str, setup: str, variant: str = "") -> bool:
         """Whether nothing is lacking that the claim rests on in a set-up, under a variant."""
         kinds = {"", variant} if setup != self._first else {variant} - {""}
         return not any(
-            cell.setup == setup and cell.variant in kinds and self._rests_on(claim, cell)
+            cell.setup == setup and cell.variant in kinds and self._paper.rests_on(claim, cell)
             for cell in self._lacking
         )
 

@@ -12,7 +12,7 @@ from ..atlas.answers import BINS, PER_BIN
 from ..judge import Verdict
 from ..papers import Paper
 
-__all__ = ["atlas_context"]
+__all__ = ["atlas_context", "unconfirmed"]
 
 _HOLDS = ("reproduced", "mostly")
 
@@ -47,6 +47,7 @@ def atlas_context(found: Mapping[str, Any], paper: Paper) -> dict[str, Any]:
             for c in found["claims"]
         ],
         "factors": [_factor(f) for f in found["factors"]],
+        "lacks": [c.id for c in paper.claims if c.id not in {known["id"] for known in found["claims"]}],
     }
 
 
@@ -81,10 +82,23 @@ def _confirmed(claim: Mapping[str, Any]) -> list[str]:
                 said.append(f"{which} point, fresh seeds: could not be measured, {fresh['invalid']}")
                 continue
             words = Verdict(fresh["verdict"]).words
+            lead = "not confirmed: " if claim["id"] in unconfirmed([claim]) and which == "best" else ""
             said.append(
-                f"{which} point, fresh seeds: {words} ({fresh['counts'][1]} of {fresh['counts'][3]} hold)"
+                f"{lead}{which} point, fresh seeds: {words}"
+                f" ({fresh['counts'][1]} of {fresh['counts'][3]} hold)"
             )
     return said
+
+
+def unconfirmed(claims: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Claims that held at their best point with the atlas's seeds and not with fresh ones."""
+    return [
+        c["id"]
+        for c in claims
+        if c["best"] is not None
+        and c["best"]["fresh_seeds"] is not None
+        and c["best"]["fresh_seeds"].get("verdict") not in _HOLDS
+    ]
 
 
 def _factor(factor: Mapping[str, Any]) -> dict[str, Any]:

@@ -118,7 +118,7 @@ def _claim(report: Report, judged: Judged, variants: Mapping[tuple[str, str, str
             "total": len(judged.comparisons),
             "duplicates": judged.duplicates,
         },
-        "numbers": {"inside": judged.inside, "total": len(judged.numbers)},
+        "numbers": {"inside": judged.inside, "total": judged.counted},
         "holds_where": holds_where(report, judged.claim, judged.setup),
         "p": judged.p,
         "p_holm": judged.p_holm,
@@ -209,6 +209,7 @@ def _comparison(judged: JudgedComparison) -> dict[str, Any]:
         "upper": None if c.upper == math.inf else c.upper,
         **estimated(c.values, c.bounds),
         "ci95": list(judged.interval),
+        "measured": c.measured,
         "bounds": _finite(c.bounds),
         "p": judged.p,
         "outcome": judged.outcome,
@@ -228,4 +229,5 @@ def _number(judged: JudgedNumber) -> dict[str, Any]:
         "bounds": _finite(n.bounds),
         "prediction95": [judged.prediction.lo, judged.prediction.hi],
         "inside": judged.inside,
+        "obstacle": n.obstacle,
     }

@@ -20,7 +20,7 @@ from .short import in_three, too_few_seeds
 from .stills import Stills
 
 if TYPE_CHECKING:
-    from ..papers import Entry
+    from ..papers import Cell, Entry
     from ..reproduced import Report
 
 __all__ = ["SIGNS", "Charts", "asset", "compose", "environment", "figure", "page_parts", "render"]
@@ -81,7 +81,7 @@ def render(report: Report, composed: tuple[dict[str, Any], Charts] | None = None
             claims=_claims(report),
             tally=_tally(report),
             experiments=_experiments(report),
-            seeds=sorted({job.seeds for job in report.jobs.values() if not job.cell.sweep} or {report.seeds}),
+            seeds=_seeds(report),
             signs=SIGNS,
             readings=left_open.readings(paper),
             inputs=left_open.inputs(paper),
@@ -207,8 +207,20 @@ def _experiments(report: Report) -> list[dict[str, Any]]:
     return [
         {"cell": cell, "file": job.file, "seeds": job.seeds, "digest": report.digests[cell]}
         for cell, job in report.jobs.items()
-        if not cell.sweep
+        if not _swept(report, cell)
     ]
+
+
+def _swept(report: Report, cell: Cell) -> bool:
+    """Whether a cell varies an assumption; the points of a figure do not."""
+    # A paper may call a swept value's cells `sweep: value`.
+    return cell.sweep.split(": ")[0] in {s.id for s in report.paper.sweeps}
+
+
+def _seeds(report: Report) -> list[int]:
+    """How many seeds the experiments of the primary set-up have."""
+    first = report.paper.setups[0].id
+    return sorted({j.seeds for c, j in report.jobs.items() if c.setup == first and not _swept(report, c)})
 
 
 _OUTCOMES = {
@@ -228,12 +240,13 @@ def _row(judged: JudgedComparison) -> dict[str, Any]:
     lo, hi = judged.interval
     factor, name = per(c.unit, max(abs(lo), abs(hi), abs(judged.mean)))
     shown = aligned(judged.mean / factor, lo / factor, hi / factor)
+    known = c.measured or judged.outcome != "undecidable"
     return {
         "label": c.label,
         "topology": c.topology,
-        "mean": f"{shown[0]} {name}".rstrip(),
-        "interval": f"{shown[1]} to {shown[2]}",
-        "p": _p(judged.p),
+        "mean": f"{shown[0]} {name}".rstrip() if known else "–",
+        "interval": f"{shown[1]} to {shown[2]}" if known else "–",
+        "p": _p(judged.p) if known else "–",
         "outcome": judged.outcome,
         "words": _OUTCOMES[judged.outcome],
         "obstacle": c.obstacle if judged.outcome == "undecidable" else None,
@@ -253,6 +266,7 @@ def _number(judged: JudgedNumber) -> dict[str, Any]:
         "mean": f"{shown[0]} {name}".rstrip(),
         "prediction": f"{shown[1]} to {shown[2]}",
         "inside": judged.inside,
+        "obstacle": n.obstacle,
     }
 
 

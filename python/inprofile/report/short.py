@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..judge import Judged, Verdict
 from ..judge_text import describe
+from .atlas import unconfirmed
 
 if TYPE_CHECKING:
     from ..papers import Entry
@@ -65,7 +66,7 @@ def _what(report: Report, claims: Sequence[str], by: Mapping[tuple[str, str], Ju
         for verdict, words in _ARE.items()
         if (ids := [j.claim for j in found if j.verdict is verdict])
     ]
-    numbers, inside = sum(len(j.numbers) for j in found), sum(j.inside for j in found)
+    numbers, inside = sum(j.counted for j in found), sum(j.inside for j in found)
     printed = f"; {inside} of {numbers} printed numbers lie in our prediction intervals" if numbers else ""
     said = f"of {len(found)} claims {', '.join(parts)}"
     if parts and not any(j.verdict.sound for j in found):
@@ -141,6 +142,8 @@ def _box(atlas: Mapping[str, Any] | None) -> str:
             decisive[titles.get(name, name)] = decisive.get(titles.get(name, name), 0) + 1
     top = sorted(decisive, key=lambda name: (-decisive[name], name))[:2]
     said = ", ".join(f"{ids} {words}" for ids, words in kinds)
+    if lost := unconfirmed(atlas["claims"]):
+        said += f" (with fresh seeds not even at the best point: {listed(lost)})"
     decides = f"; most decisive: {listed([f'“{name}”' for name in top])}" if top else ""
     points = f"{atlas['points']} points of readings and unstated inputs"
     return f"Over {points}, claims hold as follows: {said}{decides}."

@@ -1,4 +1,4 @@
-"""How claims A1–A8 are judged: what is compared with what, seed by seed.
+"""How claims A1–A10 are judged: what is compared with what, seed by seed.
 
 Every claim is about both topologies, so each set-up's finding holds the comparisons of both. A marker that
 hardly ever acts decides nothing: whatever would be compared of it is undecidable, with the measured reason.
@@ -18,7 +18,7 @@ from ...quantity import mean_pm
 from ...stats import FREE, SHARE, UNLIKE
 from .. import Entry, Paper
 from ..pairing import ratios
-from .measure import placebo_rate
+from .measure import SOON, placebo_rate
 from .placebo import more, table
 from .schemes import Cells, Schemes, level, of_rank
 
@@ -80,15 +80,17 @@ def _a3(s: Schemes) -> list[Comparison]:
 
 
 def _a4(s: Schemes) -> list[Comparison]:
+    # §III: under ARM "there still exists the phase effect", so ARD is to be below ARM too.
     return [
-        s.pair("ard", "rio").compare(
-            f"{what} of the average queue, ARD below RIO",
+        s.pair("ard", base).compare(
+            f"{what} of the average queue, ARD below {s.titles[base]}",
             measure,
             "below",
             unit,
             obstacle=s.inert("ard"),
             bounds=bounds,
         )
+        for base in ("rio", "arm")
         for measure, what, unit, bounds in (
             ("queue_std", "standard deviation", "packets", FREE),
             ("queue_cycle", "autocorrelation peak", "", UNLIKE),
@@ -124,7 +126,7 @@ def _a6(s: Schemes) -> list[Comparison]:
     def change(better: str, base: str, which: int) -> list[float]:
         return list(of_rank(s, better, which) - of_rank(s, base, which))
 
-    return [
+    levels = [
         Comparison(
             f"{words}, {s.titles[better]} − {s.titles[base]}",
             change(better, base, which),
@@ -137,37 +139,60 @@ def _a6(s: Schemes) -> list[Comparison]:
         for base, better in ORDER
         for which, words, side in _FLOWS
     ]
+    # §III: under ARD the one "decreases faster", the other "increases faster than the case using the ARM scheme".
+    faster = [
+        Comparison(
+            f"{words} sooner: change within {SOON:g} s of the TPR, ARD − ARM",
+            list(of_rank(s, "ard", which, "soon") - of_rank(s, "arm", which, "soon")),
+            side,
+            0.0,
+            "bit/s",
+            s.title,
+            s.inert("ard"),
+        )
+        for which, words, side in _FLOWS
+    ]
+    return [*levels, *faster]
 
 
 def _a7(s: Schemes) -> list[Comparison]:
+    return _to_the_tpr(s, "admitted IN", "admitted_in", "admitted_over_tpr", "admitted_std")
+
+
+def _a10(s: Schemes) -> list[Comparison]:
+    return _to_the_tpr(s, "arriving IN", "lambda_in", "lambda_in_over_tpr", "arrived_std")
+
+
+def _to_the_tpr(s: Schemes, what: str, rate: str, over_tpr: str, deviation: str) -> list[Comparison]:
+    """Whether an IN rate is "stabilized and increased to the configured TPR" (§2.2, §III)."""
     if s.inert("ard"):
         return []
     ard, kept = s["ard"], s.bounds.number("kept")
     return [
         Comparison(
-            "admitted IN above λ_IN of the interval before",
-            list(ard["admitted_in"] - ard["lambda_in_before"]),
+            f"{what} above λ_IN of the interval before",
+            list(ard[rate] - ard["lambda_in_before"]),
             "above",
             unit="bit/s",
             topology=s.title,
         ),
         # Without this a rise that comes with time alone would pass for the marker's doing.
-        s.pair("ard", "rio").compare(
-            "admitted IN above RIO's IN in the same interval", "admitted_in", "above", "bit/s"
-        ),
+        s.pair("ard", "rio").compare(f"{what} above RIO's in the same interval", rate, "above", "bit/s"),
+        # What is admitted cannot exceed the TPR for long; what arrives can.
         Comparison(
-            f"admitted IN at least {kept:g} of the TPR",
-            list(ard["admitted_over_tpr"]),
-            "above",
+            f"{what} over the TPR",
+            list(ard[over_tpr]),
+            "within",
             null=kept,
+            upper=2 - kept,
             topology=s.title,
         ),
         s.pair("ard", "rio").compare(
-            "standard deviation of admitted IN (per second) below RIO's", "admitted_std", "below", "bit/s"
+            f"standard deviation of {what} (per second) below RIO's", deviation, "below", "bit/s"
         ),
         # Fig. 7(b): what uses up tokens "still fluctuates although the ARM scheme works".
         s.pair("ard", "arm").compare(
-            "standard deviation of admitted IN (per second) below ARM's", "admitted_std", "below", "bit/s"
+            f"standard deviation of {what} (per second) below ARM's", deviation, "below", "bit/s"
         ),
     ]
 
@@ -191,7 +216,30 @@ def _a8(s: Schemes) -> list[Comparison]:
     return compared
 
 
-_CLAIMS = {"A1": _a1, "A2": _a2, "A3": _a3, "A4": _a4, "A5": _a5, "A6": _a6, "A7": _a7, "A8": _a8}
+def _a9(s: Schemes) -> list[Comparison]:
+    inert, near = s.inert("ard"), s.bounds.number("contract")
+    label = "distance of the flows' {} from the contract"
+    compared = [
+        Comparison(
+            f"{label.format(what)}, ARD below RIO",
+            list(s.from_contract("ard", kind) - s.from_contract("rio", kind)),
+            "below",
+            topology=s.title,
+            obstacle=inert,
+        )
+        for kind, what in (("in", "IN throughput"), ("total", "throughput"))
+    ]
+    # Where a marker does nothing, how near flows are to their contracts is no answer about it.
+    if inert is None:
+        at_most = f"{label.format('IN throughput')} under ARD, at most {near:g} of it"
+        own = list(s.from_contract("ard", "in"))
+        compared.append(Comparison(at_most, own, "below", near, topology=s.title, bounds=(0.0, np.inf)))
+    return compared
+
+
+_CLAIMS = {
+    "A1": _a1, "A2": _a2, "A3": _a3, "A4": _a4, "A5": _a5, "A6": _a6, "A7": _a7, "A8": _a8, "A9": _a9, "A10": _a10,
+}  # fmt: skip
 
 
 def _notes(claim: str, s: Schemes) -> list[str]:
@@ -206,7 +254,16 @@ def _notes(claim: str, s: Schemes) -> list[str]:
             for x in ("arm", "ard")
         )
         notes.append(f"Input IN rate at ER, with {s.title}: {shares}.")
-    if claim in ("A5", "A7") and s.inert("ard") is None:
+    if claim == "A9":
+        told = " and ".join(
+            f"{s.titles[x]} {mean_pm(s.from_contract(x, 'total'))} ({mean_pm(s.from_contract(x, 'in'))} of IN)"
+            for x in ("rio", "arm", "ard")
+        )
+        notes.append(
+            f"Distance from the contract as a share of it, with {s.title}: {told}; equal shares of a full link"
+            f" would be {s.share / s.stated.number('contract') - 1:.2f} from it."
+        )
+    if claim in ("A5", "A7", "A10") and s.inert("ard") is None:
         notes.append(_level_words(s))
     if claim == "A6":
         rio = s["rio"]
@@ -281,4 +338,6 @@ def _number(paper: Paper, schemes: Schemes, entry: Entry) -> Number:
         about.word("unit"),
         schemes.title,
         BOUNDS.get(measure, FREE),
+        # Without its doing the number would be RIO's.
+        None if scheme == "rio" else schemes.idle("rio", scheme),
     )

@@ -26,6 +26,8 @@ LAGS = (0.5, 20.0)
 W_Q = 0.002
 #: Traces are drawn from means over this many seconds.
 STEP = 1.0
+#: How fast a flow changes once the TPR is set: over so many seconds after and before it (claim A6).
+SOON = 10.0
 
 
 def cycle_peak(x: Array, every: float, lags: tuple[float, float] = LAGS) -> float:
@@ -138,6 +140,8 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
     index = seeds.index(shown_seed) if shown_seed in seeds else 0
     traces: dict[str, Trace] = {}
 
+    if arriving := series.get("ER", "arrived_in"):
+        values["arrived_std"] = _by_second(*arriving, start, end).std(axis=1)
     tokens, tpr = series.get("ER", "tokens"), series.get("ER", "tpr")
     lambda_in, lambda_out = series.get("ER", "lambda_in"), series.get("ER", "lambda_out")
     admitted = series.get("ER", "left_in")
@@ -154,9 +158,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
         values["admitted_over_tpr"] = values["admitted_in"] / values["tpr"]
         # Of what is admitted second by second: the marker of §2.2 makes it steady.
         t, rate = admitted
-        rate = rate[:, (t > start) & (t <= end)]
-        whole = rate.shape[1] // 10 * 10
-        values["admitted_std"] = rate[:, :whole].reshape(len(rate), -1, 10).mean(axis=2).std(axis=1)
+        values["admitted_std"] = _by_second(t, rate, start, end).std(axis=1)
         # Levels, not means: Fig. 7 shows where the level is, and a mean over a second would hide its swings.
         traces["tokens"] = _trace(*tokens, index, step=None, start=start)
 
@@ -174,7 +176,24 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
         found = series.get(names[flow], "received")
         if found:
             traces[name] = _trace(*found, index)
+    received = [series.get(name, "received") for name in names]
+    if known := [found for found in received if found]:
+        each["soon"] = np.stack([_change(*found, start) for found in known], axis=1)
     return Measures(seeds, values, traces, each)
+
+
+def _by_second(t: Array, rate: Array, start: float, end: float) -> Array:
+    """Means over whole seconds of what is sampled ten times a second, in the measured window."""
+    rate = rate[:, (t > start) & (t <= end)]
+    whole = rate.shape[1] // 10 * 10
+    return rate[:, :whole].reshape(len(rate), -1, 10).mean(axis=2)
+
+
+def _change(t: Array, rate: Array, at: float) -> Array:
+    """Mean rate in the seconds after `at` less that in those before it, one a seed: see `SOON`."""
+    after, before = (t > at) & (t <= at + SOON), (t > at - SOON) & (t <= at)
+    change: Array = rate[:, after].mean(axis=1) - rate[:, before].mean(axis=1)
+    return change
 
 
 def _flow_names(flows: pa.Table, seeds: tuple[int, ...]) -> list[str]:

@@ -27,6 +27,8 @@ class Schemes:
         )
         self.titles = {scheme.id: scheme.title for scheme in paper.schemes}
         self.bounds = paper.top.table("bounds")
+        #: Each flow's equal share of the bottleneck, in bit/s.
+        self.share = paper.top.number("fair_share")
         self._runs = {
             scheme: cells[cell]
             for scheme in self.titles
@@ -35,6 +37,15 @@ class Schemes:
 
     def __getitem__(self, scheme: str) -> Measures:
         return self._runs[scheme]
+
+    def from_contract(self, scheme: str, kind: str) -> Array:
+        """How far flows are from their contract, as a share of it: root mean square over the flows, by seed.
+
+        `kind`: of their "total" or "in" throughput.
+        """
+        m, contract = self[scheme], self.stated.number("contract")
+        mean = m["total" if kind == "total" else "total_in"] / self.flows
+        return np.sqrt(m[f"std_{kind}"] ** 2 + (mean - contract) ** 2) / contract
 
     def pair(self, scheme: str, base: str) -> Pair:
         """A scheme beside another, seed by seed."""
@@ -84,9 +95,12 @@ def ranked(rio: Array, seed: int) -> tuple[int, int]:
     return int(mean.argmax()), int(mean.argmin())
 
 
-def of_rank(s: Schemes, scheme: str, which: int) -> Array:
-    """Throughput of the greediest (0) or most damaged (1) flow under a scheme, ranked on other seeds."""
-    rio, own = s["rio"].by_flow["throughput"], s[scheme].by_flow["throughput"]
+def of_rank(s: Schemes, scheme: str, which: int, measure: str = "throughput") -> Array:
+    """Throughput of the greediest (0) or most damaged (1) flow under a scheme, ranked on other seeds.
+
+    `measure`: another of the measures by flow, for the flow of that rank.
+    """
+    rio, own = s["rio"].by_flow["throughput"], s[scheme].by_flow[measure]
     return np.array([own[i, ranked(rio, i)[which]] for i in range(len(rio))])
 
 

@@ -16,7 +16,7 @@ from ...quantity import number
 from ...report import charts as draw
 from ...stats import ci95
 from .. import Cell, Entry, Paper
-from ..plain import sweep_jobs, values_of
+from ..plain import sweep_jobs, value_named, values_of
 from .rows import side, titles
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def sweeps(report: Report, charts: Charts) -> dict[str, Any]:
 
 def _panel(paper: Paper, sweep: Entry, panel: Panel, topology: str, charts: Charts) -> dict[str, Any]:
     setup = paper.find("setups", panel["setup"])
-    points = panel["points"]
+    points = [{**p, "value": value_named(paper, sweep, p["value"])} for p in panel["points"]]
     values = [p["value"] for p in points]
     named = titles(paper)
     schemes = [title for s, title in named.items() if any(s in p["schemes"] for p in points)]

@@ -194,7 +194,7 @@ def _placebo_drops(v: _View, equal: Pair) -> list[str]:
     ]
 
 
-def rests_on(claim: str, cell: Cell) -> bool:
+def rests_on(paper: Paper, claim: str, cell: Cell) -> bool:
     """Whether a claim's verdict in a set-up needs this cell: D2 alone is about Fig. 10 and 11 too."""
     return claim == "D2" or not cell.sweep
 

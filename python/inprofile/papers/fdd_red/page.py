@@ -13,6 +13,7 @@ from ...report import curves
 from ...report.short import listed
 from ...stats import SHARE, Estimate, Interval, ci95, jain
 from .. import Cell, Entry
+from ..plain import value_named
 from .experiments import point_values
 from .measure import FLOWS
 from .tables import ADDED, Added, added, at_point, crossing, placebos, rates
@@ -425,7 +426,7 @@ def _sweeps(report: Report) -> Iterator[dict[str, Any]]:
                 {
                     "setup": report.paper.find("setups", cell.setup).title,
                     "topology": report.paper.find("topologies", cell.topology).title,
-                    "value": cell.value,
+                    "value": value_named(report.paper, sweep, cell.value),
                     "scheme": _titles(report)[cell.scheme],
                     "fi": mean_pm(m["fi"], bounds=SHARE),
                     "drops": mean_pm(m["drops"]),

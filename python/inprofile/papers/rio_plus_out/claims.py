@@ -384,9 +384,11 @@ _CLAIMS = {
 _NEEDS = {"B2": "figure-2", "B3": "figure-7", "B4": "figure-8", "B5": "figure-9", "B7": "figure-1"}
 
 
-def rests_on(claim: str, cell: Cell) -> bool:
-    """Whether a claim's verdict in a set-up needs this cell: B8 counts in every experiment."""
-    return claim == "B8" or cell.topology == _NEEDS.get(claim, "table-1")
+def rests_on(paper: Paper, claim: str, cell: Cell) -> bool:
+    """Whether a claim's verdict in a set-up needs this cell: B8 counts in Table I and in the figures' points."""
+    if claim == "B8":
+        return cell.topology not in ("figure-1", "figure-2")
+    return cell.topology == _NEEDS.get(claim, "table-1")
 
 
 def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:

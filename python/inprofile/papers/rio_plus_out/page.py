@@ -14,6 +14,7 @@ from ...report import charts as draw
 from ...report.curves import curve
 from .. import Cell, Entry
 from ..figure import Figure
+from ..plain import value_named
 from .claims import COLUMNS, crossings, kept_share, points, printed_table, profiles, titles
 from .experiments import levels, subscribed
 
@@ -385,12 +386,13 @@ def _sweeps(report: Report, charts: Charts) -> Iterator[Figure]:
     """Only with --full: how the largest profile fares under each value of what was left open."""
     for sweep in report.paper.sweeps:
         for setup in sweep.words("setups"):
-            values = points(report.cells, setup, "table-1", sweep.id)
+            found = points(report.cells, setup, "table-1", sweep.id)
+            values = [value_named(report.paper, sweep, value) for value in found]
             rows = [
                 draw.row(
                     titles(report.paper)[c.scheme],
                     100 * m["throughput:as4"] / profiles(report.paper)["as4"],
-                    value=c.value,
+                    value=value_named(report.paper, sweep, c.value),
                 )
                 for c, m in report.cells.items()
                 if (c.setup, c.sweep) == (setup, sweep.id)

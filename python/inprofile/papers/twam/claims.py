@@ -217,6 +217,19 @@ _CLAIMS = {
 }  # fmt: skip
 
 
+#: The scenarios that a claim is about; E6 runs nothing, it is of committed measurements.
+_ABOUT = {
+    "E1": ("scenario-1",), "E2": ("scenario-1",), "E3a": ("scenario-2",), "E3b": ("scenario-3",),
+    "E3c": ("scenario-4",), "E4": ("scenario-4",), "E5a": ("scenario-1", "scenario-2"),
+    "E5b": ("scenario-1", "scenario-2"), "E6": (),
+}  # fmt: skip
+
+
+def rests_on(paper: Paper, claim: str, cell: Cell) -> bool:
+    """Whether a claim's verdict needs this cell: the baseline's and ours of its own scenarios."""
+    return cell.topology in _ABOUT[claim] and cell.scheme in (BASELINE, OURS)
+
+
 def _notes(claim: str, load: Load) -> list[str]:
     """Circumstances behind a verdict."""
     if claim == "E5a":

@@ -168,6 +168,33 @@ fn a_leaves_zero_by_itself() {
 /// What a flow did: its segments' numbers and whether each was marked OUT.
 type History = Vec<(u32, bool)>;
 
+/// Neglia et al. 2003 §2: the state is reserved by a SYN and updated by non-empty packets. An acknowledgement that comes first (the other
+/// end's data is all that flows yet) opens no record: it takes no other flow's place, and the data after it starts from its own number.
+#[test]
+fn an_acknowledgement_that_comes_first_opens_no_record() {
+    let ack =
+        |flow| Packet { flow: FlowId(flow), size: 40, seq: 9_000_000, kind: Kind::Ack, ..Packet::default() };
+    let mut first = Flow { probe: paper().build(&CONTEXT), isn: 0 };
+    assert_eq!(first.mark(&ack(0)), Colour::IN);
+    assert_eq!(first.probe.flows.len(), 0);
+    let out: Vec<u32> = (1..=12).filter(|&n| first.is_out(n)).collect();
+    assert_eq!(
+        (out, first.probe.stats.repeated),
+        (vec![11], 0),
+        "none of them is a replica of what the acknowledgement named"
+    );
+
+    // A table with room for one: whoever only acknowledges must not push out a flow that sends.
+    let mut sender = Flow::new(&paper(), 0);
+    sender.burst(1);
+    let before = sender.permitted();
+    assert_eq!(sender.mark(&ack(1)), Colour::IN);
+    assert!(sender.probe.flows.get(FlowId(0)).is_some());
+    assert_eq!(sender.probe.stats.forgotten, 0);
+    sender.is_out(12);
+    assert_eq!(sender.permitted(), before);
+}
+
 /// L as the history has it: new packets since the last OUT packet or the last replica.
 fn burst_so_far(history: &History) -> u32 {
     let mut seen = 0;
