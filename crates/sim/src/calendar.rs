@@ -182,6 +182,12 @@ impl<C: Clock> Calendar<C> {
         match self.first_sorted() {
             Some(event) if order::<C>(&event, &first) == Ordering::Less => {
                 self.pop_sorted();
+                if self.late.is_empty()
+                    && let Some(next) = self.current.last()
+                {
+                    // Other buckets' events are later.
+                    self.sorted_not_before = next.at;
+                }
                 event
             }
             other => {
