@@ -108,7 +108,7 @@ impl Pacer {
         self.sent += u64::from(segments);
         let late = most(now - self.next, 0.0);
         self.next = most(self.next, now);
-        if self.rate.is_finite() && self.rate > 0.0 && self.sent >= UNPACED {
+        if self.sent >= UNPACED && self.rate > 0.0 && self.rate < f64::INFINITY {
             let gap = f64::from(segments) / self.rate;
             // What left late is caught up with, but by no more than half a gap.
             self.next += gap - least(late, gap / 2.0);

@@ -8,10 +8,22 @@ use super::{Sender, State};
 
 impl<C: Clock> Sender<C> {
     /// Sends what the window allows, lost segments first.
+    #[inline(always)]
     pub(super) fn send<H: Host<Clock = C>>(&mut self, jitter_over: bool, host: &mut H) {
-        if !jitter_over && host.timer_is_set(TimerKind::Send) {
-            return;
+        let waits = !jitter_over && host.timer_is_set(TimerKind::Send);
+        if !waits && self.has_room() {
+            self.send_window(jitter_over, host);
         }
+    }
+
+    /// Whether the window has room for a segment.
+    #[inline(always)]
+    fn has_room(&self) -> bool {
+        f64::from(self.board.in_flight()) + self.room <= self.cwnd
+    }
+
+    #[inline(never)]
+    fn send_window<H: Host<Clock = C>>(&mut self, jitter_over: bool, host: &mut H) {
         let Some(mut next) = self.next_segment() else { return };
         if self.jitter > 0.0 && !jitter_over {
             let delay = self.jitter * host.uniform();
@@ -58,7 +70,7 @@ impl<C: Clock> Sender<C> {
     /// What may be sent next, if the window has room: a lost segment, or new data.
     #[inline(always)]
     fn next_segment(&mut self) -> Option<u32> {
-        if f64::from(self.board.in_flight()) + self.room > self.cwnd {
+        if !self.has_room() {
             return None;
         }
         match self.board.first_lost() {
