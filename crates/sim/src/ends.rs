@@ -4,6 +4,7 @@ use inprofile_core::packet::{Colour, Direction, Ecn, FlowId, Kind, Packet};
 
 use crate::clock::Clock;
 use crate::event::EventKind;
+use crate::flow::Care;
 use crate::link::Shape;
 use crate::tcp::receiver::{Reply, TimerAction};
 use crate::tcp::{EcnBits, TimerKind, sequence_number};
@@ -45,7 +46,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     pub(crate) fn receive(&mut self, slot: u32, at: C) -> Option<(u32, Shape)> {
         let t = self.packets.get_mut(slot);
         let f = &mut self.flows[t.packet.flow.0 as usize];
-        if !f.plain || f.next_boundary <= at || self.measures.is_some() {
+        if f.care != Care::Plain || f.next_boundary <= at || self.measures.is_some() {
             return self.receive_observed(slot, at);
         }
         let reply = f.receive(t, at);
@@ -61,7 +62,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         Some(back)
     }
 
-    /// The same with all that is done for a flow that is not [plain](crate::flow::FlowState::plain), at a boundary of the measured
+    /// The same with all that is done for a flow that is not [plain](Care::Plain), at a boundary of the measured
     /// window, and where packets are measured.
     #[inline(never)]
     fn receive_observed(&mut self, slot: u32, at: C) -> Option<(u32, Shape)> {

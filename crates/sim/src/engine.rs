@@ -11,7 +11,7 @@ use crate::ahead;
 use crate::calendar::{Calendar, Event};
 use crate::clock::{Clock, Exact};
 use crate::event::{EventKind, MAX_INDEX};
-use crate::flow::FlowState;
+use crate::flow::{Care, FlowState};
 use crate::host::FlowHost;
 use crate::link::Link;
 use crate::log::Log;
@@ -334,7 +334,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             found = self.world.packets.sack(slot);
             sack = &found;
         }
-        if !f.plain {
+        if f.care != Care::Plain {
             (echo, ace) = (t.flag, t.ace);
             if let Some(m) = &mut f.marker {
                 m.marker.observe(self.world.now.time(), &t.packet, Direction::Reverse);

@@ -16,6 +16,17 @@ use crate::tcp::{Config, Delays, Sack, sequence_number};
 use crate::timer::Timer;
 use crate::traffic::udp;
 
+/// What is done for a flow's packets beside counting them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Care {
+    /// Nothing: it is TCP without ECN, nobody marks its packets, and nobody measures their delays.
+    Plain,
+    /// It has ECN or is not TCP; but nobody marks its packets or measures their delays.
+    Unmarked,
+    /// Whatever there is.
+    All,
+}
+
 /// A running flow, without its sender. What every packet touches comes first, and is four cache lines: of a thousand flows the
 /// next packet's is rarely in the nearest cache.
 #[derive(Debug)]
@@ -33,8 +44,8 @@ pub struct FlowState<C: Clock> {
     pub complete_at: u32,
     /// The class of its packets and their acknowledgements.
     pub class: u8,
-    /// It is TCP without ECN, nobody marks its packets, and nobody measures their delays.
-    pub plain: bool,
+    /// What is done for its packets beside counting them.
+    pub care: Care,
     /// Whether its receiver asks for the next piece of data as soon as it has one.
     asks: bool,
     /// How many boundaries of the measured window the receiver has passed, if it is
@@ -86,11 +97,16 @@ impl<C: Clock> FlowState<C> {
             | Transport::Video(config, _) => (config.segment, config.header),
             Transport::Udp(config) => (config.packet.saturating_sub(udp::HEADER), udp::HEADER),
         };
-        let plain = |c: &Config| !(c.ecn || c.congestion.measures_delay() || marker.is_some());
+        let measured = |c: &Config| c.congestion.measures_delay();
+        let care = match transport.tcp() {
+            _ if marker.is_some() || transport.tcp().is_some_and(measured) => Care::All,
+            Some(config) if !config.ecn => Care::Plain,
+            _ => Care::Unmarked,
+        };
         let jittered = transport.tcp().is_some_and(|c| c.jitter > Duration::ZERO || c.congestion.draws());
         FlowState {
             class,
-            plain: transport.tcp().is_some_and(plain),
+            care,
             forward,
             back,
             segment,
@@ -194,7 +210,7 @@ impl<C: Clock> FlowState<C> {
         let c = &mut self.counts;
         c.received[packet.colour as usize] += 1;
         c.received_bytes[packet.colour as usize] += u64::from(packet.size);
-        if !self.plain {
+        if self.care != Care::Plain {
             if packet.kind == Kind::Datagram {
                 c.in_order_payload_bytes += u64::from(packet.payload);
                 c.in_order_wire_bytes += u64::from(packet.size);
@@ -240,8 +256,11 @@ impl<C: Clock> FlowState<C> {
             class: self.class,
             ..Packet::default()
         };
-        let (flag, ace) =
-            if self.plain { (false, 0) } else { (self.receiver.ecn_echo(), self.receiver.ace()) };
+        let (flag, ace) = if self.care == Care::Plain {
+            (false, 0)
+        } else {
+            (self.receiver.ecn_echo(), self.receiver.ace())
+        };
         *t = InFlight { packet, segment: expects, position: self.back.0, forward: false, flag, ace };
         sack
     }

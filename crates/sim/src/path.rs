@@ -10,6 +10,7 @@ use inprofile_core::verdict::{Admission, Cause, Notes, Silent, Why};
 use crate::calendar::Event;
 use crate::clock::Clock;
 use crate::event::EventKind;
+use crate::flow::Care;
 use crate::link::Shape;
 use crate::log::Code;
 use crate::outcome::Place;
@@ -26,7 +27,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         if let Some(measures) = &mut self.measures {
             measures.sent(slot, packet.flow.0, segment, self.now.time());
         }
-        if f.plain {
+        if f.care != Care::All {
             f.counts.leave(packet.colour, packet.size);
             let (position, shape) = (f.forward.0, Shape::new(packet.size, packet.colour));
             self.pass_links(slot, position, shape, self.now);
@@ -36,7 +37,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         slot
     }
 
-    /// Sends a data packet of a flow that is not [plain](crate::flow::FlowState::plain).
+    /// Sends a data packet of a flow that is marked, or whose delays are measured.
     #[inline(never)]
     fn launch_marked(&mut self, slot: u32) {
         let Packet { flow, colour, size, .. } = self.packets.get(slot).packet;
