@@ -75,6 +75,8 @@ pub struct Link<C: Clock> {
     end: C,
     /// Whether a packet that finds the link idle bypasses the queue: computed service, drop-tail, room for two.
     can_bypass: bool,
+    /// Whether a packet that finds the link idle is sent without joining the queue: stepped service, otherwise the same.
+    sends_at_once: bool,
     /// Whether every departure is an event.
     pub stepped: bool,
     /// Whether results report it: counters over time and over the window are kept.
@@ -113,7 +115,8 @@ impl<C: Clock> Link<C> {
             }
         };
         let roomy = matches!(limit, Backlog::Packets(n) if n >= 2.0);
-        let can_bypass = !stepped && roomy && matches!(aqm, AnyAqm::DropTail(_)) && link.capacity.is_none();
+        let admits_all = roomy && matches!(aqm, AnyAqm::DropTail(_)) && link.capacity.is_none();
+        let can_bypass = !stepped && admits_all;
         let queue = match aqm {
             AnyAqm::DropTail(aqm) if can_bypass && !link.reported => LinkQueue::Unused(aqm, limit),
             aqm => LinkQueue::Used(Box::new(QueueState::new(limit, aqm, classes, rng, window))),
@@ -129,6 +132,7 @@ impl<C: Clock> Link<C> {
             next_boundary: if link.reported { C::at(window.0) } else { C::NEVER },
             end,
             can_bypass,
+            sends_at_once: stepped && admits_all,
             stepped,
             reported: link.reported,
             busy: false,
@@ -148,6 +152,7 @@ impl<C: Clock> Link<C> {
     /// Measures every packet's queueing delay from now on: none bypasses the queue.
     pub fn measure_delays(&mut self, waits: Waits) {
         self.can_bypass = false;
+        self.sends_at_once = false;
         self.bypass_until = C::ZERO;
         self.queue.get_or_create().waits = Some(Box::new(waits));
     }
@@ -179,10 +184,28 @@ impl<C: Clock> Link<C> {
         Some(self.free_at.after(self.delay))
     }
 
+    /// Stepped service: the same at a link that [sends at once](Link::sends_at_once): when the packet will have been sent, and when it
+    /// will be at the far end.
+    #[inline(always)]
+    pub fn send_at_once(&mut self, now: C, shape: Shape) -> (C, C) {
+        if shape != self.last {
+            self.change_shape(shape);
+        }
+        self.bypassed_alike += 1;
+        self.busy = true;
+        let until = now.after(self.tx_time);
+        if self.reported {
+            self.sends_until = until;
+            self.sending += until.time().since(now.time()).0;
+        }
+        (until, now.after(C::add(self.tx_time, self.delay)))
+    }
+
     /// The transmission time of all packets whose transmission has begun or, with computed service, is known, in
     /// picoseconds.
     fn busy_time(&self) -> u64 {
-        self.sending + self.bypassed_alike * C::span_ps(self.tx_time)
+        let bypassed = if self.stepped { 0 } else { self.bypassed_alike };
+        self.sending + bypassed * C::span_ps(self.tx_time)
     }
 
     /// Packets that have bypassed the queue, by colour, and their bytes.

@@ -7,7 +7,6 @@
 //! that arrives by an event, a tick, a signal, a monitor, a boundary of the measured window. Then it catches up with all that
 //! has come before, in the order in which events would have come: the verdicts are the same, at a fraction of the events.
 
-use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use crate::clock::Clock;
@@ -114,10 +113,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// Service by events: a link whose last packet was sent before the current event has been idle since then.
     #[inline(never)]
     fn rest(&mut self, link: u32) {
-        let (at, order) = self.links[link as usize].rests_at;
-        if at < self.now || (at == self.now && C::tie(order, self.order) == Ordering::Less) {
-            let l = &mut self.links[link as usize];
-            l.rests_at = (C::NEVER, 0);
+        let l = &mut self.links[link as usize];
+        if l.has_rested((self.now, self.order)) {
+            let (at, _) = std::mem::replace(&mut l.rests_at, (C::NEVER, 0));
             if !l.rest(at) {
                 self.start_next(link, at);
             }

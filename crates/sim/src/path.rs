@@ -82,7 +82,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
                     return;
                 }
                 if stepped {
-                    return self.join_stepped(slot, position, hop.link, at);
+                    return self.enter_stepped(slot, position, shape, at);
                 }
                 let Some(there) = self.join_queue(slot, hop.link, at) else { return };
                 at = there;
@@ -129,6 +129,25 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
         self.expect_arrival(self.routes.hop(position + 1).link, slot, there);
         None
+    }
+
+    /// Stepped service: a packet enters a link, and is sent at once where the link is idle and nobody has anything to decide.
+    #[inline(never)]
+    fn enter_stepped(&mut self, slot: u32, position: u32, shape: Shape, at: C) {
+        let hop = self.routes.hop(position);
+        let l = &mut self.links[hop.link as usize];
+        if TRACE || !l.sends_at_once((self.now, self.order)) {
+            return self.join_stepped(slot, position, hop.link, at);
+        }
+        let (until, there) = l.send_at_once(at, shape);
+        self.log(Code::Enqueue, hop.link, slot, at);
+        self.log(Code::Dequeue, hop.link, slot, at);
+        // In ns-2's order, as in `start_next`.
+        if let Some((position, shape)) = self.finish_hop(slot, position, hop, there) {
+            self.pass_links(slot, position, shape, there);
+        }
+        let due = (until, self.tie(EventKind::Departure(hop.link)));
+        self.links[hop.link as usize].rests_at = due;
     }
 
     /// Stepped service: a packet arrives at the queue of a link, and waits there for its departure.

@@ -1,5 +1,7 @@
 //! Stepped service: every departure is an event, or happens when somebody looks ([`on_demand`](crate::on_demand)).
 
+use std::cmp::Ordering;
+
 use inprofile_core::ns2::Moment;
 use inprofile_core::packet::Packet;
 use inprofile_core::queue::fifo::Item;
@@ -40,6 +42,20 @@ impl<C: Clock> Link<C> {
     /// Stepped service: whether a packet is being sent.
     pub fn is_busy(&self) -> bool {
         self.busy
+    }
+
+    /// Stepped service by events: whether a packet that arrives now, at an event of this order, finds the link idle, and need not join
+    /// its queue.
+    #[inline(always)]
+    pub fn sends_at_once(&self, (now, order): (C, u32)) -> bool {
+        self.sends_at_once && now < self.next_boundary && (!self.busy || self.has_rested((now, order)))
+    }
+
+    /// Service by events: whether the last packet, behind which none waits, was sent before an event of this order.
+    #[inline]
+    pub fn has_rested(&self, (now, order): (C, u32)) -> bool {
+        let (at, place) = self.rests_at;
+        at < now || (at == now && C::tie(place, order) == Ordering::Less)
     }
 
     /// Stepped service: the next packet, the time it takes, and when it will be at the far end.
