@@ -22,18 +22,19 @@ const EVERYBODY: [Prefix; 2] = [
     Prefix { address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), bits: 0 },
 ];
 
-/// The customers of one prefix.
+/// The customers of one prefix. Small, as there are many and each lookup reads another one.
 #[derive(Clone, Debug, Default)]
 struct Sharers {
     /// Who has it whatever the port.
     any: Option<u16>,
-    /// Who has it for a port.
-    by_port: BTreeMap<u16, u16>,
+    /// Who has it for a port, if any are named.
+    by_port: Option<Box<BTreeMap<u16, u16>>>,
 }
 
 impl Sharers {
     fn of(&self, port: Option<u16>) -> Option<u16> {
-        port.and_then(|port| self.by_port.get(&port).copied()).or(self.any)
+        let named = self.by_port.as_ref().and_then(|by_port| by_port.get(&port?).copied());
+        named.or(self.any)
     }
 }
 
@@ -192,7 +193,7 @@ impl Prefixes {
                 other(sharers.any.get_or_insert(number))?;
             }
             for port in &customer.ports {
-                other(sharers.by_port.entry(*port).or_insert(number))?;
+                other(sharers.by_port.get_or_insert_default().entry(*port).or_insert(number))?;
             }
         }
         Ok(())
