@@ -132,6 +132,23 @@ fn a_foreign_address_has_no_contract() {
     }
 }
 
+/// A tag with VLAN 0 only gives a priority (IEEE 802.1Q §6.9): it neither takes a contract from who is known by his address, nor gives
+/// him another's.
+#[test]
+fn a_priority_tag_is_no_circuit() {
+    let greens = [vec![], vec![Wrap::Tag(0x8100, 0xe000)]].map(|wraps| {
+        let mut bench = Bench::new(&file(BUCKET));
+        for _ in 0..1_000 {
+            bench.send(Duration(6_000_000_000), &foreign(4, wraps.clone()));
+        }
+        bench.drain();
+        assert_eq!(bench.out.link_classes, 0);
+        bench.out.green
+    });
+    // 1 Mbit/s of twice that, for six seconds, and a bucket.
+    assert!(greens[0] == greens[1] && (750_000..=753_000).contains(&greens[0]), "{greens:?}");
+}
+
 /// Who is known by a port answers for the fragments of his packets, those that show no port too.
 #[test]
 fn fragments_do_not_go_past_a_policer_of_a_port() {

@@ -29,6 +29,31 @@ fn ip(change: impl FnOnce(&mut Ip)) -> Frame {
     ip.frame()
 }
 
+/// Over IPv6, behind these extension headers of eight bytes each, by their numbers; then UDP.
+fn extended(headers: &[u8]) -> Frame {
+    let mut frame = Ip { v6: true, protocol: headers[0], ..Ip::default() }.frame();
+    let mut at = frame.at() + 40;
+    for next in headers[1..].iter().chain(&[17]) {
+        // RFC 8200 §4.2: one option that pads. For an authentication header the same length is 0 words too few (RFC 4302 §2.2).
+        frame.0[at..at + 8].copy_from_slice(&[*next, 0, 1, 4, 0, 0, 0, 0]);
+        at += 8;
+    }
+    frame.0[at..at + 8].copy_from_slice(&[0x0f, 0xa0, 0, 9, 0, 8, 0, 0]);
+    frame
+}
+
+/// A packet in another: the inner one, of the same protocol family, says AF11.
+fn tunnelled(protocol: u8) -> Frame {
+    let mut frame = ip(|p| p.protocol = protocol);
+    let at = frame.at() + if protocol == 47 { 24 } else { 20 };
+    let gre = frame.at() + 20;
+    if protocol == 47 {
+        frame.0[gre..gre + 4].copy_from_slice(&[0, 0, 8, 0]);
+    }
+    frame.0[at..at + 2].copy_from_slice(&[0x45, 10 << 2]);
+    frame
+}
+
 /// Every way to look smaller, better or somebody else's than one is.
 const ATTACKS: &[(&str, Make)] = &[
     ("honest", |_| ip(|_| {})),
@@ -50,7 +75,22 @@ const ATTACKS: &[(&str, Make)] = &[
         ip(|p| (p.v6, p.wraps) = (true, vec![Wrap::Tag(0x9100, 1), Wrap::Tag(0x8100, 2), Wrap::Mpls(2, 7)]))
     }),
     ("fragments", |n| ip(|p| p.fragment = if n.is_multiple_of(2) { 0x2000 } else { 0x00b9 })),
+    ("first fragments alone", |n| ip(|p| (p.fragment, p.port) = (0x2000, n as u16))),
+    ("later fragments alone", |_| ip(|p| p.fragment = 0x00b9)),
     ("IPv4 options", |_| ip(|p| p.options = 10)),
+    ("IPv6, three extension headers", |_| extended(&[0, 43, 60])),
+    ("IPv6, forty destination options", |_| extended(&[60; 40])),
+    ("IPv6, fragment headers one in another", |_| extended(&[44; 4])),
+    ("GRE", |_| tunnelled(47)),
+    ("IP in IP", |_| tunnelled(4)),
+    ("UDP that says it is empty", |_| {
+        let mut frame = ip(|_| {});
+        let length = frame.at() + 24;
+        frame.0[length..length + 2].copy_from_slice(&[0, 8]);
+        frame
+    }),
+    ("ECT(0), ECT(1) and CE in turn", |n| ip(|p| p.octet = (1 + n % 3) as u8)),
+    ("a priority tag", |_| ip(|p| p.wraps = vec![Wrap::Tag(0x8100, 0xe000)])),
     ("comes as AF11", |_| ip(|p| p.octet = 10 << 2)),
     ("comes as EF", |_| ip(|p| p.octet = 46 << 2)),
     ("every code point in turn", |n| ip(|p| p.octet = ((n % 64) << 2) as u8)),
@@ -105,7 +145,7 @@ fn nobody_gets_more_than_he_bought() {
     let mut won = Vec::new();
     for (name, make) in ATTACKS {
         // Six times the contract: twice the link.
-        let s = attack(CONTRACTS[1], 10_000, 6, *make);
+        let s = attack(CONTRACTS[1], 4_000, 6, *make);
         println!("{name:<32} IN {:8.4}  EF {:8.4}  link {:8.4}", s.green, s.ef, s.link);
         if s.green > 1.0 + WITHIN || s.ef > 0.0 || s.link > 1.0 + WITHIN {
             won.push((name, s));
