@@ -4,7 +4,7 @@
 //! [trains](super::train). Which applies depends on the interface, so both options are set with each binding.
 
 use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::train::{AS_IT_IS, Kinds, Train};
 use crate::io::netlink::Netlink;
@@ -18,10 +18,14 @@ const SEND_BATCH: usize = 64;
 /// full frames: whoever wakes late and sends all that is due would lose the rest.
 const SEND_MEMORY: libc::c_int = 64 << 20;
 
+/// The system call that sends: see [`sys::send_many`]. Tests put an older kernel in its place.
+type SendMany = fn(BorrowedFd<'_>, &[IoSlice<'_>], &[usize]) -> io::Result<usize>;
+
 /// A socket that sends.
 #[derive(Debug)]
 pub struct Outlet {
     socket: OwnedFd,
+    send_many: SendMany,
     interface: String,
     /// Frames go in trains where they can. A train has to go through the port's own queue, so only where there is none.
     trains: bool,
@@ -55,7 +59,8 @@ impl Outlet {
         if sys::set_option(fd, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_MEMORY).is_err() {
             sys::set_option(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_MEMORY)?;
         }
-        Ok(Outlet { socket, interface: interface.to_owned(), trains: false, kinds: Kinds::TcpAndUdp })
+        let (send_many, interface) = (sys::send_many as SendMany, interface.to_owned());
+        Ok(Outlet { socket, send_many, interface, trains: false, kinds: Kinds::TcpAndUdp })
     }
 
     /// From now on what is sent leaves by the interface of this number.
@@ -150,7 +155,7 @@ impl Outlet {
             }
             counts.push(parts.len() - before);
         }
-        sys::send_many(self.socket.as_fd(), &parts, &counts)
+        (self.send_many)(self.socket.as_fd(), &parts, &counts)
     }
 }
 
@@ -209,4 +214,70 @@ fn not_ethernet(link_type: u16) -> io::Error {
 fn of_this_frame(e: &io::Error) -> bool {
     let passing = [libc::ENETDOWN, libc::ENOBUFS, libc::EAGAIN, libc::EMSGSIZE, libc::EINVAL, libc::ENXIO];
     e.raw_os_error().is_some_and(|code| passing.contains(&code))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::net::UdpSocket;
+
+    use super::super::train::PREFIX;
+    use super::super::train::tests::{segmented, stream};
+    use super::*;
+
+    thread_local! {
+        /// What has gone out, and how many trains were refused.
+        static WIRE: RefCell<(Vec<Vec<u8>>, usize)> = RefCell::default();
+    }
+
+    /// As Linux does it that cuts no datagrams: an error if the first message is such a train, else how many went before it.
+    fn linux_before_6_2(_: BorrowedFd<'_>, parts: &[IoSlice<'_>], counts: &[usize]) -> io::Result<usize> {
+        WIRE.with_borrow_mut(|(out, refused)| {
+            let mut rest = parts;
+            for (number, count) in counts.iter().enumerate() {
+                let (message, after) = rest.split_at(*count);
+                rest = after;
+                let (head, payload) = (&message[0], message[1..].concat());
+                match head[1] {
+                    0 => out.push([&head[PREFIX..], &payload].concat()),
+                    // VIRTIO_NET_HDR_GSO_UDP_L4.
+                    5 if number == 0 => {
+                        *refused += 1;
+                        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+                    }
+                    5 => return Ok(number),
+                    _ => out.extend(segmented(head, &payload)),
+                }
+            }
+            Ok(counts.len())
+        })
+    }
+
+    /// The first train of datagrams is refused; from then on datagrams go one by one, TCP in trains, and nothing is lost, changed or
+    /// out of order.
+    #[test]
+    fn a_kernel_that_cuts_no_datagrams_is_sent_them_one_by_one() {
+        let frames =
+            [stream(false, 7), stream(true, 20), stream(false, 5), stream(true, 300), stream(false, 40)]
+                .concat();
+        for first in [0, 7] {
+            let mut outlet = Outlet {
+                socket: UdpSocket::bind("127.0.0.1:0").unwrap().into(),
+                send_many: linux_before_6_2,
+                interface: "lo".into(),
+                trains: true,
+                kinds: Kinds::TcpAndUdp,
+            };
+            let sent = &frames[first..];
+            let (mut counts, each) = (Sent::default(), sent.iter().map(Vec::as_slice).collect::<Vec<_>>());
+            outlet.send(&each, &mut counts).unwrap();
+            let (out, refused) = WIRE.take();
+            assert!(out == sent, "{} of {} frames, or others", out.len(), sent.len());
+            assert_eq!((refused, counts.frames, counts.refused), (1, sent.len() as u64, 0));
+            // What TCP there is, in trains still.
+            let segments = if first == 0 { 52 } else { 45 };
+            assert!(counts.in_trains <= segments && counts.in_trains > 40, "{counts:?}");
+            assert_eq!(outlet.kinds, Kinds::Tcp);
+        }
+    }
 }

@@ -255,4 +255,4 @@ fn head(first: &Segment<'_>, last: &Segment<'_>, payload: usize) -> [u8; PREFIX 
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

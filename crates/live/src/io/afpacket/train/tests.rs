@@ -70,6 +70,13 @@ impl Made {
     }
 }
 
+/// So many full segments of a connection, or small datagrams of a flow, in succession.
+pub(in crate::io::afpacket) fn stream(udp: bool, count: usize) -> Vec<Vec<u8>> {
+    let first = Made { udp, options: 0, payload: if udp { 22 } else { 1_448 }, ..PLAIN };
+    let each = std::iter::successors(Some(first), |made| Some(made.next()));
+    each.take(count).map(|made| made.frame()).collect()
+}
+
 /// The one's complement sum of words in network order.
 fn slow_sum(bytes: &[u8]) -> u32 {
     let words = bytes.chunks(2).map(|w| u32::from(w[0]) << 8 | w.get(1).map_or(0, |b| u32::from(*b)));
@@ -101,7 +108,7 @@ fn seal(f: &mut [u8]) {
 
 /// What the kernel makes of a long packet: pieces of `gso_size` bytes behind a copy of the headers each; PSH on the last
 /// only, numbers counted on, lengths and checksums anew.
-fn segmented(head: &[u8], payload: &[u8]) -> Vec<Vec<u8>> {
+pub(in crate::io::afpacket) fn segmented(head: &[u8], payload: &[u8]) -> Vec<Vec<u8>> {
     let field = |at: usize| usize::from(u16::from_ne_bytes([head[at], head[at + 1]]));
     let (length, size, header, check) = (field(2), field(4), field(6), field(8));
     let headers = &head[PREFIX..];
