@@ -237,7 +237,8 @@ mod tests {
             for (number, count) in counts.iter().enumerate() {
                 let (message, after) = rest.split_at(*count);
                 rest = after;
-                let (head, payload) = (&message[0], message[1..].concat());
+                let payload: Vec<u8> = message[1..].iter().flat_map(|part| part.iter().copied()).collect();
+                let head = &message[0];
                 match head[1] {
                     0 => out.push([&head[PREFIX..], &payload].concat()),
                     // VIRTIO_NET_HDR_GSO_UDP_L4.
