@@ -4,6 +4,7 @@
 //! have no counterpart, and `gred` has had no classifier since dsmark left the kernel: these are named, not imitated. So is
 //! every setting that differs from its default and that tc cannot express.
 
+use inprofile_config::named::Mechanism;
 use inprofile_config::show;
 use inprofile_core::params::{Default, Value, Values};
 use inprofile_core::units::{Backlog, Bytes};
@@ -121,10 +122,21 @@ fn one(config: &Config, d: &Direction, name: &str, dev: &str, out: &mut String) 
             continue;
         }
         let what = format!("{name}.customers.{}: marker {}", customer.name, customer.marker.name);
-        cannot(out, &what, "tc's police drops or passes; it can't give the excess another DSCP and go on");
+        cannot(out, &what, unprinted(&customer.marker));
     }
     if let Some(marker) = &d.aggregate {
         cannot(out, &format!("{name}.aggregate: {}", marker.name), "the kernel has no such marker");
+    }
+}
+
+/// Why a marker is not printed: a chain of policers and pedit is a token bucket, or trTCM whose red packets are dropped, and nothing
+/// else (docs/decisions/0103).
+fn unprinted<M: 'static>(marker: &Mechanism<M>) -> &'static str {
+    let drops = marker.values.get("action") == Some(&Value::Choice("drop"));
+    if marker.name == "token_bucket" || (marker.name == "trtcm" && drops) {
+        "it takes a chain of police (conform-exceed continue/pipe) and pedit, which isn't printed here; police.tc of inprofile plan has one"
+    } else {
+        "no chain of tc's police and pedit has its law: an action doesn't know of another's tokens"
     }
 }
 

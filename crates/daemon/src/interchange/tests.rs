@@ -338,8 +338,8 @@ tc qdisc add dev wan0 parent 10:2 handle 21: gred setup DPs 2 default 1 grio
         "# cannot: upstream.assured.w_q: tc knows powers of two: 0.002 became 2^-9 = 0.001953125",
         "# cannot: upstream.assured: colours by DSCP: gred takes them from tc_index",
         "# cannot: upstream.role = edge: qdiscs believe the DSCP that a packet comes with",
-        "# cannot: upstream.customers.alice: marker token_bucket",
-        "# cannot: upstream.customers.backup: marker srtcm",
+        "# cannot: upstream.customers.alice: marker token_bucket: it takes a chain of police",
+        "# cannot: upstream.customers.backup: marker srtcm: no chain of tc's police and pedit has its law",
         "# cannot: upstream.aggregate: ard",
         "# cannot: downstream.assured: rio_plus_out: the kernel has no such discipline",
     ] {
