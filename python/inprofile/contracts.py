@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BY_RUN", "BestEffort", "Contracts", "Kept", "figure_over_runs", "shares_of_runs"]
 
+#: Flows whose figures are taken from arrays at a time.
+_BLOCK = 1024
 #: Figures of a run, with their units, as sweeps and plans keep them.
 BY_RUN = {
     "contracts_kept": "1",
@@ -180,8 +182,38 @@ class Contracts:
         """
         import numpy as np
 
-        for i, has in enumerate(self._has):
-            yield self._row(self._names[i].as_py(), np.array([i])) if has else None
+        runs = len(self.seeds)
+        nobody = bool(self._all_beyond.min() <= 0)
+        beyond_all = np.where(self._all_beyond > 0, self._all_beyond, np.nan)[:, np.newaxis]
+        for start in range(0, len(self._has), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            beyond, promised = self._beyond[:, block], self._promised[block]
+            columns = (self._kept[:, block], self._got[:, block] / promised, beyond, beyond / beyond_all)
+            names = self._names.slice(start, _BLOCK).to_pylist()
+            of_flows = zip(*(column.T.tolist() for column in columns), strict=True)
+            has = self._has[block].tolist()
+            for name, r, any_, (kept, ratio, excess, shares) in zip(
+                names, promised.tolist(), has, of_flows, strict=True
+            ):
+                if not any_:
+                    yield None
+                    continue
+                whole, worst = sum(kept), min(ratio)
+                yield Kept(
+                    name,
+                    1,
+                    r,
+                    Estimate(whole / runs, shares_of_runs(whole, runs) if runs > 1 else None, runs),
+                    whole,
+                    runs,
+                    shares_of_runs(whole, runs),
+                    estimate(ratio, POSITIVE),
+                    worst,
+                    name,
+                    self.seeds[ratio.index(worst)],
+                    estimate(excess, POSITIVE),
+                    None if nobody else _share_of_excess(shares),
+                )
 
     def flow(self, name: str) -> Kept | None:
         """One flow's row; None where it has no contract to keep. Raises ValueError for an unknown flow."""
@@ -247,14 +279,9 @@ class Contracts:
 
     def _split(self, excess: Array) -> Estimate | None:
         """A part of what all flows got beyond contracts; None where that is nothing in some run."""
-        import numpy as np
-
         if self._all_beyond.min() <= 0:
             return None
-        if np.array_equal(excess, self._all_beyond):
-            # Nobody else is there to get any: no sample's figure.
-            return Estimate(1.0, Interval(1.0, 1.0), len(excess))
-        return estimate((excess / self._all_beyond).tolist(), SHARE)
+        return _share_of_excess((excess / self._all_beyond).tolist())
 
     def to_json(self) -> dict[str, Any]:
         """As `inprofile run --json` prints it: experiment (null without contracts), groups, best effort."""
@@ -331,6 +358,14 @@ def shares_of_runs(good: int, runs: int) -> Interval:
     lo = 0.0 if good == 0 else float(betaincinv(good, runs - good + 1, 0.025))
     hi = 1.0 if good == runs else float(betaincinv(good + 1, runs - good, 0.975))
     return Interval(lo, hi)
+
+
+def _share_of_excess(shares: list[float]) -> Estimate:
+    """A part of the excess, over the runs."""
+    if all(share == 1.0 for share in shares):
+        # Nobody else is there to get any: no sample's figure.
+        return Estimate(1.0, Interval(1.0, 1.0), len(shares))
+    return estimate(shares, SHARE)
 
 
 def _estimate(values: Array) -> Estimate:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,9 @@ from .quantity import pm, quantity
 from .stats import POSITIVE, Bounds, Estimate, estimate
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 __all__ = [
     "SHOWN",
@@ -38,6 +41,9 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 
 GIVEN = ("contract", "rtt")
 """What is the same for every seed because the experiment says so; everything else is a figure."""
+
+_BLOCK = 1024
+"""Rows that are taken from columns at a time."""
 
 MOST_ROWS = 40
 """At most this many rows are shown; the tables have all."""
@@ -75,6 +81,7 @@ _SHARES = (
 _HEADINGS = {"sent_in": "sent IN", "sent_out": "sent OUT", "timeouts": "RTOs"}
 
 
+@cache
 def unit_of(column: str) -> str:
     """Unit of a column of flows, queues or markers.
 
@@ -228,7 +235,7 @@ class Rows(Sequence[Row]):
         named = {"seed", *keys, *given}
         figures = [n for n in table.column_names if n not in named and _numeric(table, n)]
         # What is missing becomes NaN.
-        numbers_of = {n: table.column(n).to_numpy() for n in (*given, *figures)}
+        numbers_of = {n: table.column(n).to_numpy().astype(np.float64) for n in (*given, *figures)}
         self._given = {n: numbers_of[n] for n in given}
         self._figures = {n: numbers_of[n] for n in figures}
         # Rows with the same keys have the same number; numbers are in the order of their first rows.
@@ -245,18 +252,37 @@ class Rows(Sequence[Row]):
         self._starts = np.searchsorted(numbers[self._at], np.arange(len(first) + 1))
         self._which = np.arange(len(first))
 
+    def _rows(self, numbers: NDArray[np.intp]) -> Iterator[Row]:
+        """These rows, from columns that are taken together for all of them."""
+        import numpy as np
+
+        starts, ends = self._starts[numbers], self._starts[numbers + 1]
+        at = np.concatenate([self._at[a:b] for a, b in zip(starts, ends, strict=True)] or [self._at[:0]])
+        last = np.cumsum(ends - starts)
+        firsts = at[last - (ends - starts)]
+        keys = {n: column.take(firsts).to_pylist() for n, column in self._keys.items()}
+        given = {n: column[firsts].tolist() for n, column in self._given.items()}
+        figures = [(n, column[at].tolist()) for n, column in self._figures.items()]
+        start = 0
+        for i, end in enumerate(last.tolist()):
+            values = {n: [v for v in column[start:end] if v == v] for n, column in figures}
+            known = {n: vs for n, vs in values.items() if vs}
+            yield Row(
+                {n: column[i] for n, column in keys.items()},
+                {n: column[i] if _known(column[i]) else None for n, column in given.items()},
+                {n: estimate(vs, bounds_of(n, vs)) for n, vs in known.items()},
+                known,
+            )
+            start = end
+
     def _row(self, number: int) -> Row:
-        at = self._at[self._starts[number] : self._starts[number + 1]]
-        first = int(at[0])
-        values = {n: [float(v) for v in column[at].tolist() if v == v] for n, column in self._figures.items()}
-        known = {n: vs for n, vs in values.items() if vs}
-        given = {n: float(column[first]) for n, column in self._given.items()}
-        return Row(
-            {n: column[first].as_py() for n, column in self._keys.items()},
-            {n: value if _known(value) else None for n, value in given.items()},
-            {n: estimate(vs, bounds_of(n, vs)) for n, vs in known.items()},
-            known,
-        )
+        import numpy as np
+
+        return next(self._rows(np.array([number])))
+
+    def __iter__(self) -> Iterator[Row]:
+        for start in range(0, len(self), _BLOCK):
+            yield from self._rows(self._which[start : start + _BLOCK])
 
     def names(self) -> list[str]:
         """What each row is of: the flow, queue or place."""
@@ -265,7 +291,7 @@ class Rows(Sequence[Row]):
 
     def where(self, wanted: Callable[[Row], bool]) -> Rows:
         """Only the rows that are `wanted`."""
-        return self._only([wanted(self._row(int(i))) for i in self._which])
+        return self._only([wanted(row) for row in self])
 
     def named(self, wanted: Callable[[str], bool]) -> Rows:
         """Only the rows whose name is `wanted`."""
@@ -280,7 +306,7 @@ class Rows(Sequence[Row]):
 
     def __getitem__(self, index: Any) -> Any:
         found = self._which[index]
-        return [self._row(int(i)) for i in found] if isinstance(index, slice) else self._row(int(found))
+        return list(self._rows(found)) if isinstance(index, slice) else self._row(int(found))
 
     def __len__(self) -> int:
         return len(self._which)
