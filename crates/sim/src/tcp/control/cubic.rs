@@ -114,6 +114,12 @@ impl Law for Cubic {
         ssthresh
     }
 
+    fn timed_out_again(&mut self, _: f64) {
+        // RFC 9438 §4.8, as for any timeout.
+        self.epoch = None;
+        self.w_max_valid = false;
+    }
+
     fn pause(&mut self, unused: impl FnOnce() -> Option<f64>) -> bool {
         let now = unused();
         if let Some(now) = now {

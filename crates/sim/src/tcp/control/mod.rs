@@ -149,6 +149,12 @@ pub trait Law {
     /// Congestion: the slow-start threshold that follows, not yet bounded from below; `flight`: FlightSize.
     fn reduce(&mut self, cause: Cause, cwnd: f64, flight: f64) -> f64;
 
+    /// The timer expired, and an earlier reduction stands for it: for the same segment, or in a recovery.
+    fn timed_out_again(&mut self, _cwnd: f64) {}
+
+    /// The losses for which the window was last [reduced](Law::reduce) were none; the sender has restored the window.
+    fn undone(&mut self, _window: &mut Window) {}
+
     /// An acknowledgement arrived; `unused` gives the current time if less was in flight than the window allows. True: the window
     /// must not grow.
     fn pause(&mut self, _unused: impl FnOnce() -> Option<f64>) -> bool {
@@ -295,6 +301,16 @@ impl Control {
     /// See [`Law::reduce`].
     pub fn reduce(&mut self, cause: Cause, cwnd: f64, flight: f64) -> f64 {
         either!(self, c => c.reduce(cause, cwnd, flight))
+    }
+
+    /// See [`Law::timed_out_again`].
+    pub fn timed_out_again(&mut self, cwnd: f64) {
+        either!(self, c => c.timed_out_again(cwnd));
+    }
+
+    /// See [`Law::undone`].
+    pub fn undone(&mut self, window: &mut Window) {
+        either!(self, c => c.undone(window));
     }
 
     /// See [`Law::pause`].

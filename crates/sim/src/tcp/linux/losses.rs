@@ -32,6 +32,7 @@ impl<C: Clock> Sender<C> {
                 self.board.unmark_lost();
                 self.cwnd = self.cwnd.max(frto.prior.cwnd);
                 self.ssthresh = self.ssthresh.max(frto.prior.ssthresh);
+                self.tell_undone();
                 self.state = State::Open;
                 self.frto = None;
                 self.undo = None;
@@ -71,6 +72,13 @@ impl<C: Clock> Sender<C> {
         }
         self.state = State::Open;
         self.frto = None;
+        self.tell_undone();
+    }
+
+    fn tell_undone(&mut self) {
+        let mut window = self.window();
+        self.control.undone(&mut window);
+        (self.cwnd, self.ssthresh) = (window.cwnd, window.ssthresh);
     }
 
     /// RFC 8985 §6.2, step 5.

@@ -33,12 +33,14 @@ impl<C: Clock> Sender<C> {
         if self.board.una() == 0 {
             // RFC 5681 §3.1: after a lost SYN the initial window is one segment.
             self.initial_window = 1;
-        } else if !self.una_timed_out {
+        } else if self.is_unanswered() {
             self.undo = Some(Undo::new(self.window(), self.board.una(), self.board.again_in_flight()));
             self.ssthresh = self.control.reduce(Cause::Timeout, self.cwnd, self.cwnd).max(2.0);
             if let Some(ecn) = &mut self.ecn {
                 ecn.on_reduction(self.board.max(), false);
             }
+        } else {
+            self.control.timed_out_again(self.cwnd);
         }
         let recovering = !matches!(self.state, State::Open);
         self.rack.timed_out(&mut self.board, host.now(), self.rto.srtt(), recovering);
@@ -58,6 +60,16 @@ impl<C: Clock> Sender<C> {
             self.send(false, host);
         }
         self.set_timer(None, host);
+    }
+
+    /// Whether the window is to be reduced for a timeout. RFC 5681 §3.1, Eq. (4): not when the same segment times out again. As in Linux, nor
+    /// when what is outstanding is being recovered from: that loss has reduced the window.
+    fn is_unanswered(&self) -> bool {
+        match self.state {
+            State::Open => true,
+            State::Recovery(_) => self.board.una() >= self.recovery_point,
+            State::Loss => !self.una_timed_out,
+        }
     }
 
     /// RFC 8985 §7.3: a new segment if there is one, else the last one again; so that its acknowledgement tells of a lost tail.

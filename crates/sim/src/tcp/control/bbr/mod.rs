@@ -2,14 +2,15 @@
 //! the losses that come with probing, decides how fast segments leave and how many are in flight.
 //!
 //! The draft's names are kept (BBR.…, C.… for the connection, RS.… for the rate sample); volumes are in segments where it has bytes, so
-//! C.SMSS is 1. Where its text and its pseudocode differ the pseudocode counts. Not implemented: the undoing of a reaction to losses
-//! that were none, as this sender never learns of them; a response to ECN, which the draft does not specify.
+//! C.SMSS is 1. Where its text and its pseudocode differ the pseudocode counts, but for when the state is saved that a spurious recovery
+//! restores ([`undo`]). Not implemented: a response to ECN, which the draft does not specify.
 
 mod model;
 mod probe_bw;
 mod probe_rtt;
 #[cfg(test)]
 mod tests;
+mod undo;
 
 use inprofile_core::rng::Rng;
 
@@ -17,6 +18,7 @@ use super::{Cause, Law, Lost, Phase, RateSample, Sample, Start, Window, least, m
 use model::{LongestAhead, Rounds};
 use probe_bw::Probing;
 use probe_rtt::MinRtt;
+use undo::Undo;
 
 /// BBR.StartupPacingGain, BBR.DrainPacingGain, BBR.DefaultCwndGain (§2.5, §2.6).
 const STARTUP_PACING_GAIN: f64 = 2.77;
@@ -112,6 +114,7 @@ pub struct Bbr {
     probing: Probing,
     idle_restart: bool,
     prior_cwnd: f64,
+    undo: Undo,
     /// As of the last acknowledgement.
     phase: Phase,
     /// C.pacing_rate; 0 before one is set.
@@ -144,6 +147,7 @@ impl Default for Bbr {
             probing: Probing::default(),
             idle_restart: false,
             prior_cwnd: 0.0,
+            undo: Undo::default(),
             phase: Phase::Open,
             pacing_rate: 0.0,
         }
@@ -169,6 +173,7 @@ impl Bbr {
             && self.rounds.lost_ranges >= FULL_LOSS_COUNT
             && inflight_too_high(f64::from(a.rs.lost), f64::from(a.rs.tx_in_flight))
         {
+            self.undo.state = Some(State::Startup);
             self.full_bw_now = true;
             self.full_bw_reached = true;
             self.inflight_longterm = most(self.bdp(1.0), self.latest.1);
@@ -340,9 +345,19 @@ impl Law for Bbr {
 
     /// OnEnterRTO(), OnEnterFastRecovery() (§5.6.4). There is no slow-start threshold.
     fn reduce(&mut self, cause: Cause, cwnd: f64, _: f64) -> f64 {
-        self.save_cwnd(cwnd);
+        self.begin_episode(cwnd);
         self.phase = if cause == Cause::Timeout { Phase::Loss } else { Phase::Recovery };
         f64::INFINITY
+    }
+
+    /// OnEnterRTO() (§5.6.4), in a recovery that goes on.
+    fn timed_out_again(&mut self, cwnd: f64) {
+        self.save_cwnd(cwnd);
+        self.phase = Phase::Loss;
+    }
+
+    fn undone(&mut self, window: &mut Window) {
+        self.handle_spurious_loss_detection(window);
     }
 
     fn avoid(&mut self, cwnd: f64, _: u32, _: impl FnOnce() -> (f64, f64)) -> f64 {

@@ -17,7 +17,7 @@ pub(super) struct Rounds {
     next_round_delivered: u32,
     pub(super) loss_round_start: bool,
     loss_round_delivered: u32,
-    is_loss_in_round: bool,
+    pub(super) is_loss_in_round: bool,
     /// Ranges of segments lost in this round trip, and one past the last such segment.
     pub(super) lost_ranges: u32,
     lost_end: u32,
@@ -159,6 +159,7 @@ impl Bbr {
     /// HandleLostPacket() (§5.5.10).
     pub(super) fn handle_lost_packet(&mut self, lost: &Lost, cwnd: f64) {
         // NoteLoss().
+        self.note_first_loss(cwnd);
         let r = &mut self.rounds;
         if !r.is_loss_in_round {
             r.loss_round_delivered = lost.delivered;
@@ -187,6 +188,7 @@ impl Bbr {
             self.inflight_longterm = at_loss.max(self.target_inflight(cwnd) * BETA);
         }
         if self.state == State::ProbeBwUp {
+            self.undo.state = Some(State::ProbeBwUp);
             self.start_probe_bw_down(lost.now, lost.delivered);
         }
     }

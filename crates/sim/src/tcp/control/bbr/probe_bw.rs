@@ -87,7 +87,7 @@ impl Bbr {
     }
 
     /// StartProbeBW_REFILL() (§5.3.3).
-    fn start_probe_bw_refill(&mut self, delivered: u32) {
+    pub(super) fn start_probe_bw_refill(&mut self, delivered: u32) {
         self.reset_short_term_model();
         let p = &mut self.probing;
         p.up_rounds = 0;

@@ -7,7 +7,7 @@ use inprofile_core::units::Duration;
 
 use super::{Bbr, MIN_PIPE_CWND, State};
 use crate::clock::{Clock, Exact};
-use crate::tcp::control::{Control, Kind};
+use crate::tcp::control::{Cause, Control, Kind, Law, Window};
 use crate::tcp::linux::Sender;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::{Ack, Config, Congestion, EcnBits, Host, Profile, TimerKind};
@@ -329,4 +329,57 @@ fn after_a_timeout_the_window_comes_back() {
     let delivered = p.delivered;
     p.run(5.0);
     assert!((p.delivered - delivered) as f64 > 4500.0);
+}
+
+/// §5.5.11 and A.18: segments that are overtaken in ProbeBW_UP count as lost, which ends the probe; once all of them have arrived, and what was sent
+/// again has arrived twice, the model is at least what it was, and the probe begins anew.
+#[test]
+fn a_spurious_recovery_is_undone() {
+    let mut p = Path::new(1000.0, 0.05, 1000);
+    p.until(5.0, in_state(State::ProbeBwCruise));
+    p.until(5.0, in_state(State::ProbeBwUp));
+    p.run(0.02);
+    let (before, cwnd) = (p.bbr().clone(), p.sender.cwnd());
+    assert_eq!((before.state, p.sender.tally().fast_retransmits), (State::ProbeBwUp, 0));
+    // Five segments arrive after ten that were sent later.
+    p.arrivals.make_contiguous()[..15].rotate_left(5);
+    let times: Vec<f64> = (0..15).map(|i| p.now() + 0.001 * f64::from(i)).collect();
+    p.arrivals.iter_mut().zip(times).for_each(|(arrival, at)| arrival.0 = at);
+    p.until(0.1, in_state(State::ProbeBwDown));
+    assert!(p.bbr().inflight_longterm < before.inflight_longterm);
+    // By its time the next probe would begin after two seconds.
+    p.until(0.3, in_state(State::ProbeBwRefill));
+    assert_eq!((p.sender.tally().fast_retransmits, p.dropped), (1, 0));
+    let after = p.bbr();
+    assert!(after.inflight_longterm >= before.inflight_longterm && after.bw_shortterm >= before.bw_shortterm);
+    // §5.6.1: twice the path's volume, and 2.25 times in the probe.
+    assert!(p.sender.cwnd() > cwnd * 2.0 / 2.25, "{} after {cwnd}", p.sender.cwnd());
+}
+
+/// §5.5.11.2: a spurious recovery that ended Startup returns there; in ProbeRTT it is left for Startup. What was not ended by losses stays.
+#[test]
+fn a_spurious_recovery_returns_to_startup() {
+    for (state, ended, back) in [
+        (State::Drain, Some(State::Startup), State::Startup),
+        (State::ProbeRtt, Some(State::Startup), State::ProbeRtt),
+        (State::ProbeRtt, Some(State::ProbeBwUp), State::ProbeRtt),
+        (State::ProbeBwDown, Some(State::ProbeBwUp), State::ProbeBwRefill),
+        (State::ProbeBwCruise, None, State::ProbeBwCruise),
+    ] {
+        let mut bbr =
+            Bbr { inflight_longterm: 80.0, bw_shortterm: 500.0, full_bw_reached: true, ..Bbr::default() };
+        bbr.reduce(Cause::Loss, 60.0, 60.0);
+        (bbr.state, bbr.undo.state) = (state, ended);
+        (bbr.inflight_longterm, bbr.bw_shortterm, bbr.inflight_shortterm) = (40.0, 350.0, 30.0);
+        let mut window = Window { cwnd: 25.0, ssthresh: f64::INFINITY };
+        bbr.undone(&mut window);
+        assert_eq!((bbr.state, window.cwnd), (back, 60.0));
+        // A probe that begins anew has no short-term bounds (§5.3.3).
+        let bw = if back == State::ProbeBwRefill { f64::INFINITY } else { 500.0 };
+        assert_eq!(
+            (bbr.inflight_longterm, bbr.bw_shortterm, bbr.inflight_shortterm),
+            (80.0, bw, f64::INFINITY)
+        );
+        assert_eq!(bbr.full_bw_reached, ended != Some(State::Startup));
+    }
 }
