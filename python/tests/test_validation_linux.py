@@ -16,7 +16,11 @@ import linux  # noqa: E402
 import linux_jobs  # noqa: E402
 import replayed  # noqa: E402
 import transfers  # noqa: E402
+import transfers_cases  # noqa: E402
+import transfers_guest  # noqa: E402
 import uml  # noqa: E402
+
+import inprofile  # noqa: E402
 
 DOCS = VALIDATION.parent / "docs"
 
@@ -46,20 +50,20 @@ def test_a_guest_that_stood_still_is_asked_again_and_the_best_run_counts(
         (folder / "version").write_text("6.1\n", encoding="utf-8")
         return ""
 
-    def script(_: Path, cases: list[transfers.Case]) -> str:
+    def script(_: Path, cases: list[transfers_guest.Case]) -> str:
         asked.append([case.name for case in cases])
         return ""
 
-    def theirs(_: Path, case: transfers.Case, __: str) -> transfers.Theirs:
+    def theirs(_: Path, case: transfers_guest.Case, __: str) -> transfers_guest.Theirs:
         return measured, None, stalls[case.name].pop(0)
 
     for name, stub in {"boot": boot, "script": script, "theirs": theirs}.items():
-        monkeypatch.setattr(transfers, name, stub)
-    monkeypatch.setattr(transfers, "program", lambda: "linux.uml")
-    monkeypatch.setattr(transfers, "compiled", lambda *_: None)
+        monkeypatch.setattr(transfers_guest, name, stub)
+    monkeypatch.setattr(transfers_guest, "program", lambda: "linux.uml")
+    monkeypatch.setattr(transfers_guest, "compiled", lambda *_: None)
     told: list[str] = []
-    cases = [transfers.Case(name, name, ("cubic",), 10, "", "") for name in stalls]
-    found, runs, version = transfers.record(cases, told.append)
+    cases = [transfers_guest.Case(name, name, ("cubic",), 10, "", "") for name in stalls]
+    found, runs, version = transfers_guest.record(cases, told.append)
     assert asked == [["quiet", "late", "never"], ["late", "never"], ["never"]]
     assert {name: stall for name, (_, _, stall) in found.items()} == {"quiet": 20, "late": 30, "never": 300}
     assert (dict(runs), version) == ({"quiet": 1, "late": 2, "never": 3}, "6.1")
@@ -68,7 +72,7 @@ def test_a_guest_that_stood_still_is_asked_again_and_the_best_run_counts(
 
 def test_a_stalled_row_is_shown_and_not_judged() -> None:
     one, other = (transfers.Measured(rate, 30.0, 0.5, 0.01, 0.0) for rate in (9.5, 4.0))
-    stalled = transfers.Row("x", "X", other, one, one, None, 450.0, 3)
+    stalled = transfers.Row("x", "X", other, one, one, one, one, None, 450.0, 3)
     quiet = replace(stalled, stall=20.0)
     assert "**stalled**" in transfers.line(stalled)
     assert "**!**" not in transfers.line(stalled)
@@ -79,21 +83,52 @@ def test_a_stalled_row_is_shown_and_not_judged() -> None:
     assert "{{" not in page
 
 
+def test_a_link_that_serves_at_ticks_explains_queue_and_timeouts() -> None:
+    linux, ours, ticks = (transfers.Measured(9.5, q, 0.5, 0.01, n) for q, n in ((12, 9), (7, 1), (11, 12)))
+    spread = transfers.Measured(0.0, 0.0, 0.0, 0.0, 1.0)
+    row = transfers.Row("x", "X", linux, ours, spread, ticks, spread, None, 20.0, 1)
+    assert row.explained == {"queue", "timeouts"}
+    assert all(row.verdicts.values())
+    assert transfers.line(row).count("*explains*") == 2
+    alone = replace(row, ticks=ours)
+    assert alone.explained == set()
+    assert [name for name, ok in alone.verdicts.items() if not ok] == ["queue", "timeouts"]
+    assert not replace(row, linux=ours).explained, "there is nothing to explain"
+    assert not replace(row, linux=replace(linux, goodput=4.0)).verdicts["goodput"], "ticks explain no goodput"
+
+
+def test_the_page_of_transfers_is_what_the_figures_say() -> None:
+    found = json.loads((DOCS / "transfers.json").read_text(encoding="utf-8"))
+    rows = transfers.read(found)
+    assert [row.case for row in rows] == [case.name for case in transfers.CASES]
+    assert transfers.page(rows, found["kernel"]) == (DOCS / "transfers.md").read_text(encoding="utf-8")
+    assert all(row.stalled or all(row.verdicts.values()) for row in rows)
+
+
+def test_the_link_with_ticks_sends_as_much() -> None:
+    case = transfers.CASES[0]
+    steady, ticking = (inprofile.parse(transfers_cases.experiment(case, ticks=t)) for t in (False, True))
+    runs = [s.with_(duration="4 s", measure={"from": "2 s"}).run([1], jobs=1) for s in (steady, ticking)]
+    rates = [sum(run.flows.to_pydict()["goodput"]) for run in runs]
+    assert rates[1] == pytest.approx(rates[0], rel=0.01)
+
+
 def test_what_linux_did_is_read_from_its_samples(tmp_path: Path) -> None:
-    case = transfers.Case("x", "X", ("cubic", "reno"), 10, "", "")
-    samples = np.zeros(40, transfers.SEEN)
+    case = transfers_guest.Case("x", "X", ("cubic", "reno"), 10, "", "")
+    samples = np.zeros(40, transfers_guest.SEEN)
     samples["flow"] = np.arange(40) % 2
     samples["at"] = np.repeat(np.arange(20), 2) * 10**9
     samples["acked"] = samples["at"] // 8000 * np.where(samples["flow"] == 0, 3, 1)
     samples["sent"], samples["retransmitted"] = samples["at"] // 10**6, samples["at"] // 10**8
-    samples["rtt"], samples["least_rtt"] = 75_000, 42_000
+    # The second connection has never seen the link without a queue.
+    samples["rtt"], samples["least_rtt"] = 75_000, np.where(samples["flow"] == 0, 42_000, 60_000)
     samples.tofile(tmp_path / "x.seen")
     (tmp_path / "x.netstat").write_text("TcpExt: A TCPTimeouts\nTcpExt: 7 5\n", encoding="utf-8")
-    found, alpha, stall = transfers.theirs(tmp_path, case, "")
+    found, alpha, stall = transfers_guest.theirs(tmp_path, case, "")
     assert found == transfers.Measured(pytest.approx(4.0), 33.0, 0.75, 0.01, 5)
     assert (alpha, stall) == (None, 1000.0)
     with pytest.raises(RuntimeError, match="did not run in the guest, which said:\nno module"):
-        transfers.theirs(tmp_path / "none", case, "no module")
+        transfers_guest.theirs(tmp_path / "none", case, "no module")
 
 
 def seen(stamps: list[tuple[int, int, int, int]]) -> uml.Seen:
