@@ -83,7 +83,7 @@ export async function compare({ root, query, signal }: Place): Promise<void> {
     space.replaceChildren();
     for (const { one, panel } of shown) {
       if (!panel) {
-        put(space, h("figure", {}, h("h3", {}, one.label), h("p", { class: "muted" }, "It was not sampled here.")));
+        put(space, h("figure", {}, h("h2", { class: "part" }, one.label), h("p", { class: "muted" }, "It was not sampled here.")));
         continue;
       }
       const [factor, unit] = scale(panel.unit, most);
@@ -99,7 +99,7 @@ export async function compare({ root, query, signal }: Place): Promise<void> {
       };
       const drawing = h("div", { class: "svg", role: "img", "aria-label": `${panel.title}: ${one.label}` });
       drawing.innerHTML = linesSvg(picture, 420);
-      put(space, h("figure", {}, h("figcaption", {}, h("h3", {}, h("a", { href: address("run", { id: one.id, tab: "series", seed: one.seed }) }, one.label)), pictureMenu(() => picture)), drawing));
+      put(space, h("figure", {}, h("figcaption", {}, h("h2", { class: "part" }, h("a", { href: address("run", { id: one.id, tab: "series", seed: one.seed }) }, one.label)), pictureMenu(() => picture)), drawing));
     }
   };
   draw();

@@ -221,7 +221,7 @@ export function origin(root: HTMLElement, head: Provenance & { effective: Effect
     root,
     h("h2", {}, "Provenance"),
     h("dl", { class: "pairs" }, ...rows.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, name.startsWith("SHA") ? h("code", {}, value) : value)])),
-    head.text === null ? h("p", { class: "muted" }, "An older result: it lacks the text of its experiment.") : h("details", { open: true }, h("summary", {}, "The experiment as it was written"), h("pre", {}, head.text)),
-    h("details", {}, h("summary", {}, "The experiment as it ran, every value filled in"), h("pre", {}, JSON.stringify(head.effective, null, 2))),
+    head.text === null ? h("p", { class: "muted" }, "An older result: it lacks the text of its experiment.") : h("details", { open: true }, h("summary", {}, "The experiment as it was written"), h("pre", { tabindex: 0 }, head.text)),
+    h("details", {}, h("summary", {}, "The experiment as it ran, every value filled in"), h("pre", { tabindex: 0 }, JSON.stringify(head.effective, null, 2))),
   );
 }

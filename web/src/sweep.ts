@@ -198,7 +198,7 @@ async function curves({ root, query, signal }: Place, found: Packed<Sweep>): Pro
         origin: originOf(head),
         name: [head.title, title, "along", xAxis.short, head.digest.slice(0, 8)],
       };
-      const figure = h("figure", { class: "panel drawn" }, h("figcaption", {}, h("h3", {}, title), pictureMenu(() => picture)));
+      const figure = h("figure", { class: "panel drawn" }, h("figcaption", {}, h("h2", { class: "part" }, title), pictureMenu(() => picture)));
       const drawing = h("div", { class: "svg", role: "img", "aria-label": `${title} along ${xAxis.short}; the table of runs has its figures.` });
       drawing.innerHTML = linesSvg(picture, Math.min(760, space.clientWidth || innerWidth - 40));
       put(
@@ -346,7 +346,7 @@ async function surface({ root, query, signal }: Place, found: Packed<Sweep>): Pr
   };
   draw();
   onTheme(draw, signal);
-  put(space, h("figure", {}, h("figcaption", {}, h("h3", {}, title), menu), drawing, table(body.map(([c, r, v]) => [String(c), String(r), v === null ? "–" : quantity(v as number, curve.unit)]))));
+  put(space, h("figure", {}, h("figcaption", {}, h("h2", { class: "part" }, title), menu), drawing, table(body.map(([c, r, v]) => [String(c), String(r), v === null ? "–" : quantity(v as number, curve.unit)]))));
 }
 
 function origin(root: HTMLElement, head: Sweep): void {
@@ -363,6 +363,6 @@ function origin(root: HTMLElement, head: Sweep): void {
     root,
     h("h2", {}, "Provenance"),
     h("dl", { class: "pairs" }, ...rows.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
-    h("details", { open: true }, h("summary", {}, "The experiment as it was written"), h("pre", {}, head.text)),
+    h("details", { open: true }, h("summary", {}, "The experiment as it was written"), h("pre", { tabindex: 0 }, head.text)),
   );
 }

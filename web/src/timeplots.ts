@@ -205,7 +205,7 @@ export class TimePlots {
     const menu = pictureMenu(() => this.picture(shown));
     put(
       shown.root,
-      h("figcaption", {}, h("h3", { id: heading }, panel.title, h("small", {}, axisUnit)), time, menu),
+      h("figcaption", {}, h("h2", { class: "part", id: heading }, panel.title, h("small", {}, axisUnit)), time, menu),
       place,
       legend,
       h("p", { class: "origin" }, this.options.origin()),

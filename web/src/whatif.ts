@@ -236,7 +236,7 @@ function drawBars(root: HTMLElement, was: Answer, is: Answer): void {
   const kept = rows.filter((row) => row.contract !== null && row.is >= row.contract).length;
   const sold = rows.filter((row) => row.contract !== null).length;
   root.replaceChildren(
-    h("h3", {}, "Throughput and contracts ", h("small", {}, sold ? `${kept} of ${sold} contracts kept in this run` : "no contracts")),
+    h("h2", { class: "part" }, "Throughput and contracts ", h("small", {}, sold ? `${kept} of ${sold} contracts kept in this run` : "no contracts")),
     ...rows.map((row) => {
       const good = row.contract === null || row.is >= row.contract;
       const bar = h("div", { class: `bar-of${good ? "" : " short-of"}` });

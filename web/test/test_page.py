@@ -7,7 +7,10 @@ import os
 import re
 import subprocess
 import sys
+import time
+from itertools import pairwise
 from pathlib import Path
+from statistics import mean, median
 from xml.etree import ElementTree
 
 import pytest
@@ -43,6 +46,14 @@ NAMELESS = """() => {
   return [...all].filter((e) => !said(e) && !e.labels?.length).map((e) => e.outerHTML.slice(0, 120));
 }"""
 
+AXE = (Path(__file__).parents[1] / "node_modules" / "axe-core" / "axe.min.js").read_text("utf-8")
+#: What axe-core finds against WCAG 2.2, levels A and AA, and its own best practices: rule, and where.
+VIOLATIONS = """async () => {
+  const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+  const { violations } = await axe.run(document, { runOnly: tags, resultTypes: ['violations'] });
+  return violations.flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.target} ${n.html.slice(0, 120)}`));
+}"""
+
 
 #: From the click to the frame with the first rows, in ms.
 LISTED = """() => new Promise((done) => {
@@ -57,6 +68,14 @@ LISTED = """() => new Promise((done) => {
 })"""
 
 
+#: Times of the frames that are drawn until `stop` is set, in ms.
+FRAMES = """() => {
+  window.frames_ = [];
+  const each = (t) => { window.frames_.push(t); if (!window.stop_) requestAnimationFrame(each); };
+  requestAnimationFrame(each);
+}"""
+
+
 @pytest.mark.parametrize("name", VIEWS)
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_every_view_fits_and_is_named(
@@ -68,6 +87,8 @@ def test_every_view_fits_and_is_named(
     expect(page.locator("h1")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") == width
     assert page.evaluate(NAMELESS) == []
+    page.evaluate(AXE)
+    assert page.evaluate(VIOLATIONS) == []
     back = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
     assert back == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(18, 21, 27)")
     assert page.locator(".problem:visible").count() == 0
@@ -143,6 +164,8 @@ def test_what_if_follows_a_slider(tab: Tab) -> None:
 def test_why_a_packet_was_dropped(tab: Tab) -> None:
     page = tab.open("/run?id=rio&tab=packets")
     page.get_by_role("combobox", name="Verdict").select_option("drop|early")
+    # The rows that were there before the choice are replaced once the server has answered.
+    expect(page.locator("table tbody tr").first).to_contain_text("early")
     page.locator("button.link").first.click()
     expect(page.locator(".way .dropped")).to_contain_text("What would have saved it")
     expect(page.locator(".way .dropped")).to_contain_text("random number")
@@ -332,4 +355,26 @@ def test_times(tab: Tab) -> None:
         print(
             f"156,000 points, {what}: {1e3 * (busy() - start) / len(keys):.1f} ms of the page's thread a step"
         )
+    frames = sorted(dragged(page))
+    print(
+        f"156,000 points, {len(frames)} frames while dragging, drawn in software:"
+        f" {1e3 / mean(frames):.0f} a second, {median(frames):.1f} ms each in the middle,"
+        f" 95 % within {frames[len(frames) * 95 // 100]:.1f} ms"
+    )
     assert SHOTS.is_dir()
+
+
+def dragged(page: Page) -> list[float]:
+    """The times between frames, in ms, while a part of the plot is chosen with the mouse for two seconds."""
+    box = page.locator(".plot").first.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 80, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.evaluate(FRAMES)
+    began, step = time.monotonic(), 0
+    while time.monotonic() - began < 2:
+        step += 1
+        page.mouse.move(box["x"] + 80 + 7 * step % (box["width"] - 160), box["y"] + box["height"] / 2)
+    at = page.evaluate("() => { window.stop_ = true; return window.frames_; }")
+    page.mouse.up()
+    return [b - a for a, b in pairwise(at)]
