@@ -1,24 +1,31 @@
 """What to use when: drawn from a comparison, with what it costs those without a contract.
 
-For each experiment and way of doing TCP: of the schemes that keep the contracts best (the best mean and those
-statistically tied with it), those that leave best effort most, again with all that are statistically tied.
-Several schemes may stand in one row: then the runs do not tell them apart, and any of them may be used. Where
-nobody has a contract, the fairest; where two schemes never reach the same delay, nothing is said.
+For each experiment and way of doing TCP: of the schemes that are shown to keep the contracts as well as the
+best one, to within a margin, those shown to leave best effort as much as the one of them that leaves it most,
+again to within a margin (`MARGINS`). Shown is a one-sided test at 2.5 % of the paired difference against the
+margin, after Holm's correction over the schemes (non-inferiority); that a difference is not significant shows
+nothing. A scheme of which neither that nor the contrary is shown is named as undecided. Where nobody has a
+contract, the fairest; where two schemes never reach the same delay, nothing is said.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
-from ..stats import SHARE, estimate, mean
+from ..judge import ALPHA
+from ..stats import SHARE, UNLIKE, Paired, estimate, holm, mean, p_below, paired
 from .comparison import Compared, Comparison
-from .measure import MEASURES
-from .winners import rank
+from .measure import ENOUGH, MEASURES
 
-__all__ = ["COMMITTED", "Advice", "Advised", "Figure", "advice", "committed"]
+__all__ = ["COMMITTED", "MARGINS", "Advice", "Advised", "Figure", "advice", "committed"]
+
+#: As good is what is shown to be less than the best by no more than this: of contracts kept what a contract may
+#: lack and still count as met, of Jain's index half as much, of best effort's part one per cent of the link.
+MARGINS = {"kept": round(1 - ENOUGH, 6), "fairness": 0.01, "best_effort": 0.01}
 
 #: The advice of the last whole comparison: `make renew` takes it from `reports/compare/results.json`.
 COMMITTED = Path(__file__).parent / "advice.json"
@@ -36,7 +43,11 @@ class Advised(TypedDict):
 
     scheme: str
     value: Figure
+    #: How much less it keeps than the best, seed by seed.
+    less: Figure
     best_effort: NotRequired[Figure]
+    #: How much less best effort gets than under the one of the shown schemes that leaves it most.
+    less_best_effort: NotRequired[Figure]
 
 
 class Advice(TypedDict):
@@ -48,10 +59,15 @@ class Advice(TypedDict):
     seeds: int
     measure: str
     percent: bool
-    #: Any of these, in the order of the schemes' file: they are statistically tied.
+    #: What is as good: at most so much less than the best, of the measure and of best effort's part.
+    margin: float
+    margin_best_effort: float
+    #: Any of these, in the order of the schemes' file: shown to be as good in both.
     use: list[Advised]
-    #: As good for the contracts, but best effort gets significantly less.
+    #: Shown to be as good for the contracts, but not to leave best effort as much.
     costlier: list[Advised]
+    #: Neither shown to keep as much as the best nor shown to keep less.
+    undecided: list[Advised]
     #: The scheme under which best effort gets most, whatever becomes of the contracts.
     best_effort_most: Advised | None
     last: Advised
@@ -68,13 +84,23 @@ def _row(comparison: Comparison, one: Compared) -> Iterator[Advice]:
         return
     ranking = one.rankings[name]
     others = one.at_equal_delay("best_effort") if name == "kept" else {}
-    best = _most_left(ranking.first, others, one.seeds)
+    good = _as_good(ranking.values, MARGINS[name], one.seeds)
+    shown = [s for s in ranking.values if good[s].shown]
+    left = _as_good({s: others[s] for s in shown if s in others}, MARGINS["best_effort"], one.seeds)
+    # Where nobody is without a contract, there is no price.
+    best = [s for s in shown if s not in left or left[s].shown]
     order = [s.id for s in comparison.plan.schemes]
 
     def advised(scheme: str) -> Advised:
-        made = Advised(scheme=comparison.title(scheme), value=_figure(ranking.values[scheme]))
+        made = Advised(
+            scheme=comparison.title(scheme),
+            value=_figure(ranking.values[scheme]),
+            less=_less(good[scheme].less),
+        )
         if scheme in others:
             made["best_effort"] = _figure(others[scheme])
+        if scheme in left:
+            made["less_best_effort"] = _less(left[scheme].less)
         return made
 
     low, high = (1e3 * d for d in (min(one.delays), max(one.delays)))
@@ -86,24 +112,53 @@ def _row(comparison: Comparison, one: Compared) -> Iterator[Advice]:
         seeds=len(one.seeds),
         measure=MEASURES[name].title,
         percent=MEASURES[name].percent,
+        margin=MARGINS[name],
+        margin_best_effort=MARGINS["best_effort"],
         use=[advised(s) for s in order if s in best],
-        costlier=[advised(s) for s in order if s in ranking.first and s not in best],
+        costlier=[advised(s) for s in order if s in shown and s not in best],
+        undecided=[advised(s) for s in order if s in ranking.first and s not in shown],
         best_effort_most=None if most is None else advised(most),
         last=advised(ranking.order[-1]),
     )
 
 
-def _most_left(
-    first: Sequence[str], others: Mapping[str, Sequence[float]], seeds: Sequence[int]
-) -> Sequence[str]:
-    """Of the schemes that keep contracts best, those that leave best effort most: the best mean and its ties.
+@dataclass(frozen=True)
+class _Good:
+    """Whether a scheme is shown to be as good as the best, and how much less than it."""
 
-    All of them where nobody is without a contract.
+    shown: bool
+    less: Paired
+
+
+def _as_good(values: Mapping[str, Sequence[float]], margin: float, seeds: Sequence[int]) -> dict[str, _Good]:
+    """Which schemes are shown to be less than the best by no more than `margin`; the best always is.
+
+    `values`: by scheme, one a seed, more being better.
     """
-    left = {s: others[s] for s in first if s in others}
-    if not left:
-        return first
-    return rank({"best_effort": left}, {"best_effort": True}, seeds)["best_effort"].first
+    if not values:
+        return {}
+    best = max(values, key=lambda s: mean(values[s]))
+    top = dict(zip(seeds, values[best], strict=True))
+    others = {s: dict(zip(seeds, xs, strict=True)) for s, xs in values.items() if s != best}
+    adjusted = iter(holm([_p_within(top, xs, margin) for xs in others.values()]))
+    found = {s: _Good(next(adjusted) < ALPHA / 2, paired(top, xs, UNLIKE)) for s, xs in others.items()}
+    return {best: _Good(True, paired(top, top, UNLIKE)), **found}
+
+
+def _p_within(top: Mapping[int, float], xs: Mapping[int, float], margin: float) -> float:
+    """One-sided p of "less than the best by no more than `margin`"."""
+    less = [top[seed] - xs[seed] for seed in top]
+    if not any(less):
+        # Equal seeds gave equal runs: as good exactly, not by a sample.
+        return 0.0
+    # One seed tells nothing of chance.
+    return p_below(less, margin, UNLIKE) if len(less) > 1 else 1.0
+
+
+def _less(found: Paired) -> Figure:
+    e = found.difference
+    interval = None if e.ci95 is None else [round(e.ci95.lo, 5), round(e.ci95.hi, 5)]
+    return Figure(mean=round(e.mean, 5), ci95=interval)
 
 
 def _figure(values: Sequence[float]) -> Figure:

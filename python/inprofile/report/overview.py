@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from ..compare.advice import MARGINS
 from ..glossary import entries
 from ..judge import Verdict
 from ..storage import replace_text
@@ -32,6 +33,7 @@ def write_overview(folder: Path) -> Path:
             papers=papers,
             comparison=comparison,
             advice=_advice(comparison),
+            fairness_margin=MARGINS["fairness"],
             primary={v: sum(p["by_setup"][0]["counts"][v] for p in papers if p["by_setup"]) for v in Verdict},
             signs=SIGNS,
             verdicts=[(v, sum(p["counts"][v] for p in papers)) for v in Verdict],
@@ -74,8 +76,8 @@ def _advice(comparison: dict[str, Any] | None) -> list[Advice]:
     if comparison is None or comparison["quick"]:
         return committed()
     rows: list[Advice] = comparison.get("advice", [])
-    # Reports of an earlier version name one scheme a row, without its ties.
-    return rows if rows and all("costlier" in row for row in rows) else committed()
+    # Reports of an earlier version do not say what was shown to be as good.
+    return rows if rows and all("undecided" in row for row in rows) else committed()
 
 
 def _row(data: dict[str, Any]) -> dict[str, Any]:
