@@ -19,7 +19,7 @@ from .frontiers import MATCHED
 from .notes import notes
 from .runs import Cells, Flows, Runs, minus, per_seed
 
-__all__ = ["UDP", "Cells", "findings", "table"]
+__all__ = ["UDP", "Cells", "findings", "rests_on", "table"]
 
 #: The studies with on/off UDP.
 UDP = ("udp-0.05", "udp-1", "udp-5")
@@ -63,7 +63,7 @@ def _c2(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
 def _c3(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
     # Fig. 7 is of 10 flows; high goodput: the highest thresholds.
     j = js[0]
-    last, bounds = j.frontier("hard").points[-1], paper.top.table("bounds")
+    last, bounds = j.frontier("hard", "highest").points[-1], paper.top.table("bounds")
     label = "loss of {} packets at the highest thresholds"
     # Without a share's bounds: where all are lost in some seeds, its own scale has no end to measure from.
     yield j.compare(label.format("OUT"), list(last["loss_out"]), "above", bounds.number("near_all"))
@@ -72,10 +72,12 @@ def _c3(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
 
 
 def _c4(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
+    label = "ln(delay, A+1 / 2A+1) at equal goodput, {}"
+    for each in js:
+        yield each.compare(label.format("soft"), each.ratio("soft-one", "soft"), "below")
+    # "almost doubled in comparison to" Fig. 3, which is of 10 flows.
     j = js[0]
     one, two = j.ratio("soft-one"), j.ratio("soft")
-    label = "ln(delay, A+1 / 2A+1) at equal goodput, {}"
-    yield j.compare(label.format("soft"), j.ratio("soft-one", "soft"), "below")
     low, high = paper.top.table("bounds").numbers("almost_doubled")
     yield _doubled(j, one, two, low, high)
     for scheme, rule in (("soft-one", "A+1"), ("soft", "2A+1")):
@@ -90,9 +92,10 @@ def _c4(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
                 high + about,
                 SHARE,
             )
-    yield j.compare(label.format("hard"), j.ratio("hard-one", "hard"), "above")
-    # What equal goodputs do not see: a frontier that ends earlier.
-    yield j.reach("greatest goodput, A+1 less 2A+1, hard", "hard-one", "hard", "below")
+    for each in js:
+        yield each.compare(label.format("hard"), each.ratio("hard-one", "hard"), "above")
+        # What equal goodputs do not see: a frontier that ends earlier.
+        yield each.reach("greatest goodput, A+1 less 2A+1, hard", "hard-one", "hard", "below")
 
 
 def _doubled(
@@ -105,7 +108,7 @@ def _doubled(
     cuts, base = (-np.expm1(np.asarray(x)) for x in (one, two))
     if base.min() <= 0:
         why = f"2A+1 cuts no delay here ({-100 * base.mean():+.0f} %): there is nothing to double"
-        return replace(j.within(label, [low] * len(base), low, high), obstacle=why)
+        return replace(j.within(label, [low] * len(base), low, high), obstacle=why, measured=False)
     return j.within(label, [float(x) for x in cuts / base], low, high)
 
 
@@ -182,6 +185,25 @@ def _c10(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
     yield j.compare("ln(variance of the load, probe / all IN) at equal high goodput, hard", values, "below")
 
 
+def _c11(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
+    for j in js:
+        for how in HOW:
+            for study, words in (("frontier", ""), ("udp-1", ", with on/off UDP")):
+                label = f"share of IN packets lost, probe less all IN, {how}{words}"
+                lost = j.beside_all_in("loss_in", how, study)
+                yield j.compare(label, lost, "below", bounds=UNLIKE)
+            for words, out, into in (("free TCP", "free-out", "free-in"), ("UDP", "udp-out", "udp-1")):
+                label = f"share of OUT packets lost, with {words} OUT less with it IN, {how}"
+                yield j.compare(label, j.difference("loss_out", how, out, into), "above", bounds=UNLIKE)
+
+
+def _c12(paper: Paper, js: list[Flows]) -> Iterator[Comparison]:
+    for j in js:
+        for how in HOW:
+            label = f"utilisation with on/off UDP marked IN, probe less all IN at equal delay, {how}"
+            yield j.compare(label, j.at_equal_delay("utilisation", how, "udp-1"), "above", bounds=UNLIKE)
+
+
 _CLAIMS: Mapping[str, Callable[[Paper, list[Flows]], Iterator[Comparison]]] = {
     "C1": _c1,
     "C2": _c2,
@@ -193,6 +215,8 @@ _CLAIMS: Mapping[str, Callable[[Paper, list[Flows]], Iterator[Comparison]]] = {
     "C8": _c8,
     "C9": _c9,
     "C10": _c10,
+    "C11": _c11,
+    "C12": _c12,
 }
 
 
@@ -223,6 +247,11 @@ def _needs(paper: Paper, claim: Entry) -> Iterator[tuple[str, str, str]]:
     for topology in claim.words("topologies") if "topologies" in claim else about:
         for study in needs:
             yield from ((study, topology, scheme) for scheme in needs.words(study))
+
+
+def rests_on(paper: Paper, claim: str, cell: Cell) -> bool:
+    """Whether a claim's verdict needs this cell: one of the studies, flows and schemes that it names."""
+    return (cell.sweep, cell.topology, cell.scheme) in set(_needs(paper, paper.find("claims", claim)))
 
 
 def table(paper: Paper, cells: Cells) -> list[TableRow]:

@@ -25,7 +25,8 @@ def thresholds(paper: Paper, study: Entry, setup: Entry, quick: bool, full: bool
     elif paper.top.flag("coarse"):
         values = study.numbers("atlas")
     elif full:
-        values = study.numbers("full")
+        first = setup.id == paper.setups[0].id
+        values = study.numbers("full" if first or "full_beside" not in study else "full_beside")
     elif setup.id == paper.setups[0].id:
         values = study.numbers("values")
     else:
@@ -53,6 +54,7 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
         for setup in paper.setups
         for study in paper.top.tables("studies")
         for topology in paper.topologies
+        if "topologies" not in study or topology.id in study.words("topologies")
         for seeds in [_seeds(paper, study, setup, quick, full)]
     ]
     if full:
@@ -63,6 +65,8 @@ def jobs(paper: Paper, quick: bool = False, full: bool = False) -> Batches:
 
 def _seeds(paper: Paper, study: Entry, setup: Entry, quick: bool, full: bool) -> int:
     """How many seeds a study is run with."""
+    if "always" in study:
+        return study.whole("always")
     if quick:
         return paper.seeds.whole("quick")
     if setup.id != paper.setups[0].id:

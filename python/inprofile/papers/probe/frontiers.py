@@ -14,7 +14,7 @@ import numpy as np
 
 from ...measures import Array, Measures
 
-__all__ = ["MATCHED", "Frontier", "log_ratio"]
+__all__ = ["MATCHED", "Frontier", "at_equal_delay", "log_ratio"]
 
 #: How many goodputs are compared.
 MATCHED = 10
@@ -59,6 +59,36 @@ def log_ratio(
             return None
         goodputs = np.linspace(low, high, MATCHED)[at]
         ours, theirs = (np.interp(goodputs, x, y) for x, y in lines)
+        found.append(float(np.mean(ours - theirs)))
+    return found
+
+
+def at_equal_delay(a: Frontier, b: Frontier, name: str) -> list[float] | None:
+    """Mean of `a` less `b` at ten delays evenly spread (by their logarithm) over what both reach, one a seed.
+
+    None where they share none.
+
+    >>> import numpy as np
+    >>> def at(delay, utilisation):
+    ...     values = {"delay": np.array([delay]), "utilisation": np.array([utilisation])}
+    ...     return Measures((1,), values, {})
+    >>> early = Frontier.of({1: at(1.0, 0.75), 2: at(4.0, 1.0)})
+    >>> late = Frontier.of({1: at(1.0, 0.5), 2: at(4.0, 0.75)})
+    >>> at_equal_delay(early, late, "utilisation")
+    [0.25]
+    """
+    found = []
+    for seed in range(a["delay"].shape[1]):
+        lines = []
+        for f in (a, b):
+            delay = np.log(f["delay"][:, seed])
+            order = np.argsort(delay, kind="stable")
+            lines.append((delay[order], f[name][:, seed][order]))
+        low, high = max(x[0] for x, _ in lines), min(x[-1] for x, _ in lines)
+        if not low < high:
+            return None
+        delays = np.linspace(low, high, MATCHED)
+        ours, theirs = (np.interp(delays, x, y) for x, y in lines)
         found.append(float(np.mean(ours - theirs)))
     return found
 

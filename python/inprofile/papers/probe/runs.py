@@ -11,7 +11,7 @@ from ...judge import Comparison
 from ...measures import Array, Measures
 from ...stats import FREE, Bounds
 from .. import Cell, Entry
-from .frontiers import MATCHED, Frontier, log_ratio
+from .frontiers import MATCHED, Frontier, at_equal_delay, log_ratio
 
 __all__ = ["Cells", "Flows", "Runs", "minus", "per_seed"]
 
@@ -58,6 +58,11 @@ def minus(a: Sequence[float] | None, b: Sequence[float] | None) -> list[float] |
     return None if a is None or b is None else [x - y for x, y in zip(a, b, strict=True)]
 
 
+def _less(ours: Mapping[int, Measures], theirs: Mapping[int, Measures], name: str) -> list[float]:
+    """`ours` − `theirs`, mean over the thresholds of both."""
+    return per_seed(np.stack([m[name] - theirs[at][name] for at, m in ours.items() if at in theirs]))
+
+
 class Flows:
     """Comparisons with one number of flows."""
 
@@ -92,8 +97,8 @@ class Flows:
         """A comparison; frontiers without a common goodput cannot be compared."""
         if values is None:
             count = self.frontier("none")["goodput"].shape[1]
-            why = "the two frontiers have no goodput in common in every seed"
-            return Comparison(label, [null] * count, side, null, unit, self.title, obstacle=why)
+            why = "the two frontiers have no goodput or delay in common in every seed"
+            return Comparison(label, [null] * count, side, null, unit, self.title, why, measured=False)
         return Comparison(label, values, side, null, unit, self.title, bounds=bounds)
 
     def within(
@@ -108,10 +113,17 @@ class Flows:
         Raises `ValueError` where they share none.
         """
         ours, theirs = (self.runs.points(s, self.id, scheme) for s in (study, base))
-        common = [at for at in ours if at in theirs]
-        if not common:
+        if not set(ours) & set(theirs):
             raise ValueError(f"{study} and {base} share no threshold: give the two studies one")
-        return per_seed(np.stack([ours[at][name] - theirs[at][name] for at in common]))
+        return _less(ours, theirs, name)
+
+    def beside_all_in(self, name: str, scheme: str, study: str) -> list[float]:
+        """A measure under a scheme less that of all IN in the same study, mean over its thresholds."""
+        return _less(self.runs.points(study, self.id, scheme), self.runs.points(study, self.id, "none"), name)
+
+    def at_equal_delay(self, name: str, scheme: str, study: str) -> list[float] | None:
+        """The same at equal delays; None where the two share none."""
+        return at_equal_delay(self.frontier(scheme, study), self.frontier("none", study), name)
 
     def over_free(self, scheme: str) -> list[float]:
         """Two domains: goodput of a marked flow over that of a free one, mean over thresholds."""
