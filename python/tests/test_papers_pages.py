@@ -75,7 +75,12 @@ def test_the_page_of_the_probe_marker() -> None:
 #: Of a run without `--full`: claims of set-ups of which it has only a part of the experiments.
 IN_PART = {
     "rio-plus-out": {(claim, "fits-counts") for claim in ("B3", "B4", "B5", "B8")},
-    "probe": {(f"C{n}", setup) for n in range(1, 11) for setup in ("ns2", "ns2-wait", "floyd93-wait")},
+    # What C1, C2, C3 and C10 are about is run there in any case.
+    "probe": {
+        (f"C{n}", setup)
+        for n in (4, 5, 6, 7, 8, 9, 11, 12)
+        for setup in ("ns2", "ns2-wait", "floyd93-wait")
+    },
 }
 
 
