@@ -77,9 +77,7 @@ IN_PART = {
     "rio-plus-out": {(claim, "fits-counts") for claim in ("B3", "B4", "B5", "B8")},
     # What C1, C2, C3 and C10 are about is run there in any case.
     "probe": {
-        (f"C{n}", setup)
-        for n in (4, 5, 6, 7, 8, 9, 11, 12)
-        for setup in ("ns2", "ns2-wait", "floyd93-wait")
+        (f"C{n}", setup) for n in (4, 5, 6, 7, 8, 9, 11, 12) for setup in ("ns2", "ns2-wait", "floyd93-wait")
     },
 }
 

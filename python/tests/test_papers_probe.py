@@ -274,7 +274,7 @@ def test_without_its_effect_a_claim_does_not_reproduce(
 
 
 def test_a_plus_one_under_hard_is_judged_with_both_numbers_of_flows() -> None:
-    """§4 says \"poorer in hard differentiation\" of no number of flows."""
+    """§4 says "poorer in hard differentiation" of no number of flows."""
 
     def change(cell: Cell, m: Measures) -> Measures:
         if (cell.topology, cell.scheme) != ("forty", "hard-one"):
@@ -283,7 +283,8 @@ def test_a_plus_one_under_hard_is_judged_with_both_numbers_of_flows() -> None:
 
     found = next(j for j in _judged(change) if (j.setup, j.claim) == (SETUP, "C4"))
     against = [c.comparison.topology for c in found.comparisons if c.outcome == "opposite"]
-    assert against and set(against) == {"40 flows"}
+    assert against
+    assert set(against) == {"40 flows"}
 
 
 def test_every_out_packet_lost_in_every_seed_is_shown() -> None:

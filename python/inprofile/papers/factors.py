@@ -141,8 +141,8 @@ def factors_of(about: Mapping[str, Any]) -> list[Factor]:
 
 
 _KNOWN = {
-    "alternatives", "claims", "default", "high", "id", "integer", "low", "quote", "scale", "schemes", "set", "title",
-    "topologies", "values", "where", "why",
+    "alternatives", "claims", "default", "high", "id", "integer", "low", "quote", "scale", "schemes", "set",
+    "title", "topologies", "values", "where", "why",
 }  # fmt: skip
 
 

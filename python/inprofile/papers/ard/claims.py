@@ -139,7 +139,7 @@ def _a6(s: Schemes) -> list[Comparison]:
         for base, better in ORDER
         for which, words, side in _FLOWS
     ]
-    # §III: under ARD the one "decreases faster", the other "increases faster than the case using the ARM scheme".
+    # §III: under ARD the one "decreases faster", the other "increases faster" than under ARM.
     faster = [
         Comparison(
             f"{words} sooner: change within {SOON:g} s of the TPR, ARD − ARM",
@@ -238,7 +238,8 @@ def _a9(s: Schemes) -> list[Comparison]:
 
 
 _CLAIMS = {
-    "A1": _a1, "A2": _a2, "A3": _a3, "A4": _a4, "A5": _a5, "A6": _a6, "A7": _a7, "A8": _a8, "A9": _a9, "A10": _a10,
+    "A1": _a1, "A2": _a2, "A3": _a3, "A4": _a4, "A5": _a5, "A6": _a6, "A7": _a7, "A8": _a8, "A9": _a9,
+    "A10": _a10,
 }  # fmt: skip
 
 
@@ -256,12 +257,13 @@ def _notes(claim: str, s: Schemes) -> list[str]:
         notes.append(f"Input IN rate at ER, with {s.title}: {shares}.")
     if claim == "A9":
         told = " and ".join(
-            f"{s.titles[x]} {mean_pm(s.from_contract(x, 'total'))} ({mean_pm(s.from_contract(x, 'in'))} of IN)"
+            f"{s.titles[x]} {mean_pm(s.from_contract(x, 'total'))}"
+            f" ({mean_pm(s.from_contract(x, 'in'))} of IN)"
             for x in ("rio", "arm", "ard")
         )
         notes.append(
-            f"Distance from the contract as a share of it, with {s.title}: {told}; equal shares of a full link"
-            f" would be {s.share / s.stated.number('contract') - 1:.2f} from it."
+            f"Distance from the contract as a share of it, with {s.title}: {told}; equal shares of a full"
+            f" link would be {s.share / s.stated.number('contract') - 1:.2f} from it."
         )
     if claim in ("A5", "A7", "A10") and s.inert("ard") is None:
         notes.append(_level_words(s))

@@ -186,7 +186,8 @@ def _by_second(t: Array, rate: Array, start: float, end: float) -> Array:
     """Means over whole seconds of what is sampled ten times a second, in the measured window."""
     rate = rate[:, (t > start) & (t <= end)]
     whole = rate.shape[1] // 10 * 10
-    return rate[:, :whole].reshape(len(rate), -1, 10).mean(axis=2)
+    means: Array = rate[:, :whole].reshape(len(rate), -1, 10).mean(axis=2)
+    return means
 
 
 def _change(t: Array, rate: Array, at: float) -> Array:

@@ -385,7 +385,7 @@ _NEEDS = {"B2": "figure-2", "B3": "figure-7", "B4": "figure-8", "B5": "figure-9"
 
 
 def rests_on(paper: Paper, claim: str, cell: Cell) -> bool:
-    """Whether a claim's verdict in a set-up needs this cell: B8 counts in Table I and in the figures' points."""
+    """Whether a claim's verdict in a set-up needs this cell: B8 counts in Table I and in Fig. 7 to 9."""
     if claim == "B8":
         return cell.topology not in ("figure-1", "figure-2")
     return cell.topology == _NEEDS.get(claim, "table-1")
