@@ -261,6 +261,7 @@ EXACT = (
         "cobalt-waves", "COBALT in CAKE, loads of 0.7 to 1.5", poisson((1.4, 0.7, 1.1, 0.9, 1.5, 0.8), FULL)
     ),
     cobalt("cobalt-sizes", "COBALT in CAKE, packets of 64 to 1,500 B", poisson((1.2, 0.8, 1.4, 0.9), MIXED)),
+    cobalt("cobalt-short", "COBALT in CAKE, interval 40 ms", poisson((1.1, 0.8, 1.3), FULL), 40),
     cobalt(
         "cobalt-ecn",
         "COBALT in CAKE, half of the packets ECN-capable",
