@@ -13,6 +13,7 @@ import pytest
 
 from inprofile import atlas, papers
 from inprofile.atlas.answers import answer
+from inprofile.atlas.applies import applying
 from inprofile.atlas.design import Planned, design
 from inprofile.atlas.store import atlas_json, committed, stale, write
 from inprofile.atlas.visit import Answer, Visited
@@ -97,6 +98,15 @@ def test_a_claim_that_nothing_decides() -> None:
     nowhere = answer("X1", FACTORS, _visited(lambda p: Answer(Verdict.NOT_SHOWN, 0, 0, 4)))
     assert nowhere.nearest is nowhere.best is None
     assert nowhere.shares["open"] == 1
+
+
+def test_what_a_claims_runs_do_not_contain_does_not_apply_to_it() -> None:
+    """An every-n-th marker, and UDP's packet where there is no UDP, decide nothing about C3."""
+    paper = papers.load("probe")
+    factors = [f for f in paper.factors if f.id in ("boundary", "udp-packet", "n-ten")]
+    found = applying(paper, factors, ["C3", "C7", "C9"])
+    ids = {claim: [f.id for f in of] for claim, of in found.items()}
+    assert ids == {"C3": ["boundary"], "C7": ["boundary", "udp-packet"], "C9": ["boundary", "n-ten"]}
 
 
 def test_chance_is_not_decisive() -> None:

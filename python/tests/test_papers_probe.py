@@ -120,7 +120,7 @@ def test_thresholds_follow_the_paper() -> None:
 
 def test_each_set_up_has_its_red() -> None:
     queue = "links.bottleneck.queue"
-    found = {setup["id"]: _values("two-domains", "ten", "out-2-6", 24, setup["id"]) for setup in PAPER.setups}
+    found = {setup["id"]: _values("two-domains", "ten", "out-2-6", 12, setup["id"]) for setup in PAPER.setups}
     laws = {
         setup: (v[f"{queue}.variant"], v[f"{queue}.wait"], v[f"{queue}.gentle"]) for setup, v in found.items()
     }

@@ -209,7 +209,10 @@ def sweeps(report: Report, charts: Charts) -> dict[str, Any]:
 
 def _panel(paper: Paper, sweep: Entry, panel: Panel, topology: str, charts: Charts) -> dict[str, Any]:
     setup = paper.find("setups", panel["setup"])
-    points = [{**p, "value": value_named(paper, sweep, p["value"])} for p in panel["points"]]
+    points = [
+        Point(value=value_named(paper, sweep, p["value"]), schemes=p["schemes"], sides=p["sides"])
+        for p in panel["points"]
+    ]
     values = [p["value"] for p in points]
     named = titles(paper)
     schemes = [title for s, title in named.items() if any(s in p["schemes"] for p in points)]
