@@ -56,6 +56,8 @@ class Results:
 
     def table(self, name: str) -> Table:
         """The table of this name, made now: see `inprofile.storage.TABLES`. KeyError for another."""
+    def take(self, names: list[str]) -> list[Table]:
+        """The tables of these names; what they are made of is given up. RuntimeError if it was before."""
 
     @property
     def conservation(self) -> bool:

@@ -121,7 +121,8 @@ class Result:
             raise ArithmeticError(
                 f"{provenance.title}: packets were lost without a cause; this is an error of ours"
             )
-        return cls({name: pa.table(raw.table(name)) for name in TABLES}, provenance)
+        made = raw.take(list(TABLES))
+        return cls({name: pa.table(table) for name, table in zip(TABLES, made, strict=True)}, provenance)
 
     @property
     def title(self) -> str:

@@ -42,7 +42,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 GIVEN = ("contract", "rtt")
 """What is the same for every seed because the experiment says so; everything else is a figure."""
 
-_BLOCK = 1024
+_BLOCK = 128
 """Rows that are taken from columns at a time."""
 
 MOST_ROWS = 40
@@ -79,6 +79,11 @@ _SHARES = (
     "excess_share",
 )
 _HEADINGS = {"sent_in": "sent IN", "sent_out": "sent OUT", "timeouts": "RTOs"}
+
+
+def _floats(values: NDArray[Any]) -> list[float]:
+    found: list[float] = values.astype("float64").tolist()
+    return found
 
 
 @cache
@@ -235,7 +240,7 @@ class Rows(Sequence[Row]):
         named = {"seed", *keys, *given}
         figures = [n for n in table.column_names if n not in named and _numeric(table, n)]
         # What is missing becomes NaN.
-        numbers_of = {n: table.column(n).to_numpy().astype(np.float64) for n in (*given, *figures)}
+        numbers_of = {n: table.column(n).to_numpy() for n in (*given, *figures)}
         self._given = {n: numbers_of[n] for n in given}
         self._figures = {n: numbers_of[n] for n in figures}
         # Rows with the same keys have the same number; numbers are in the order of their first rows.
@@ -261,8 +266,8 @@ class Rows(Sequence[Row]):
         last = np.cumsum(ends - starts)
         firsts = at[last - (ends - starts)]
         keys = {n: column.take(firsts).to_pylist() for n, column in self._keys.items()}
-        given = {n: column[firsts].tolist() for n, column in self._given.items()}
-        figures = [(n, column[at].tolist()) for n, column in self._figures.items()]
+        given = {n: _floats(column[firsts]) for n, column in self._given.items()}
+        figures = [(n, _floats(column[at])) for n, column in self._figures.items()]
         start = 0
         for i, end in enumerate(last.tolist()):
             values = {n: [v for v in column[start:end] if v == v] for n, column in figures}

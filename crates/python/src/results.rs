@@ -1,11 +1,13 @@
 //! What one experiment's runs left: every table, filled row by row in the order of seeds.
 
+use std::sync::Mutex;
+
 use inprofile_core::packet::Colour;
 use inprofile_core::units::Time;
 use inprofile_core::verdict::Cause;
 use inprofile_scenario as scenario;
 use inprofile_sim::outcome::{MarkerOutcome, Outcome};
-use pyo3::exceptions::PyKeyError;
+use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 
 use crate::experiment::Scenario;
@@ -19,7 +21,8 @@ use Holds::{Counts, Numbers, Texts};
 #[pyclass(frozen, module = "inprofile._internal")]
 pub struct Results {
     scenario: Py<Scenario>,
-    runs: Vec<(Names, Outcome)>,
+    /// None once `take` has made tables of them.
+    runs: Mutex<Option<Vec<(Names, Outcome)>>>,
 }
 
 #[pymethods]
@@ -28,8 +31,15 @@ impl Results {
     fn table(&self, name: &str) -> PyResult<Table> {
         let kind = Kind::named(name)?;
         let mut columns = Columns::default();
-        self.fill(kind, &mut columns);
+        self.fill(kind, &mut columns)?;
         columns.table()
+    }
+
+    /// The tables of these names. What they were made of is gone then: of many flows it takes as much memory as they do.
+    fn take(&self, names: Vec<String>) -> PyResult<Vec<Table>> {
+        let made = names.iter().map(|name| self.table(name)).collect();
+        *self.runs.lock().expect("no table panics") = None;
+        made
     }
 
     /// Whether every packet was accounted for, in every run: the engine checks it and fails otherwise.
@@ -41,13 +51,16 @@ impl Results {
 
 impl Results {
     pub fn new(scenario: Py<Scenario>, runs: Vec<(Names, Outcome)>) -> Results {
-        Results { scenario, runs }
+        Results { scenario, runs: Mutex::new(Some(runs)) }
     }
 
-    fn fill(&self, kind: Kind, columns: &mut Columns) {
+    fn fill(&self, kind: Kind, columns: &mut Columns) -> PyResult<()> {
         let scenario = &self.scenario.get().inner;
         let (from, to) = scenario.window();
-        let runs = Runs { scenario, window: (to - from).secs(), runs: &self.runs };
+        let runs = self.runs.lock().expect("no table panics");
+        let runs =
+            runs.as_ref().ok_or_else(|| PyRuntimeError::new_err("these results' tables were taken"))?;
+        let runs = Runs { scenario, window: (to - from).secs(), runs };
         match kind {
             Kind::Metrics => runs.metrics(columns),
             Kind::Flows => runs.flows(columns),
@@ -61,6 +74,7 @@ impl Results {
             Kind::Delays => runs.distributions(columns, &mut Columns::default()),
             Kind::Cdf => runs.distributions(&mut Columns::default(), columns),
         }
+        Ok(())
     }
 }
 
@@ -77,7 +91,7 @@ pub fn tables_together(
             let mut columns = Columns::default();
             for (setting, results) in &results {
                 columns.of_setting(*setting);
-                results.get().fill(kind, &mut columns);
+                results.get().fill(kind, &mut columns)?;
             }
             columns.table()
         });

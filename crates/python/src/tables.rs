@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, StringBuilder, UInt32Builder, UInt64Builder};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -153,9 +153,9 @@ impl Columns {
         }
         for (name, column) in self.names.into_iter().zip(self.columns) {
             let (kind, array): (DataType, ArrayRef) = match column {
-                Column::Count(mut c) => (DataType::UInt64, Arc::new(c.finish())),
-                Column::Number(mut c) => (DataType::Float64, Arc::new(c.finish())),
-                Column::Text(mut c) => (DataType::Utf8, Arc::new(c.finish())),
+                Column::Count(mut c) => (DataType::UInt64, shrunk(c.finish())),
+                Column::Number(mut c) => (DataType::Float64, shrunk(c.finish())),
+                Column::Text(mut c) => (DataType::Utf8, shrunk(c.finish())),
             };
             fields.push(Field::new(name, kind, true));
             arrays.push(array);
@@ -163,4 +163,10 @@ impl Columns {
         let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays);
         batch.map(Table).map_err(|e: ArrowError| PyRuntimeError::new_err(e.to_string()))
     }
+}
+
+/// Without the room for more values that a builder has kept.
+fn shrunk(mut array: impl Array + 'static) -> ArrayRef {
+    array.shrink_to_fit();
+    Arc::new(array)
 }

@@ -48,8 +48,12 @@ impl Shape {
     }
 }
 
-/// How many transmission times are kept.
+/// How many transmission times are kept, and from how many packets on: a flow's own links, of which there may be very many, see few.
 const TX_TIMES: usize = 4;
+const TX_TIMES_FROM: u64 = 64;
+
+/// Sizes and their transmission times.
+type TxTimes<C> = [(u32, <C as Clock>::Span); TX_TIMES];
 
 /// A link in a run. What a packet that bypasses the queue touches comes first.
 #[derive(Debug)]
@@ -87,7 +91,7 @@ pub struct Link<C: Clock> {
     sends_until: C,
     rate: Rate,
     /// The transmission times of some sizes: acknowledgements with and without SACK blocks come by turns.
-    tx_times: [(u32, C::Span); TX_TIMES],
+    tx_times: Option<Box<TxTimes<C>>>,
     /// How its rate changes, if it does. Then no packet bypasses the queue, and `last` has no size: every packet's time is
     /// computed anew.
     capacity: Option<Box<Capacity>>,
@@ -138,7 +142,7 @@ impl<C: Clock> Link<C> {
             busy: false,
             sends_until: C::ZERO,
             rate: link.rate,
-            tx_times: [(0, C::NO_TIME); TX_TIMES],
+            tx_times: None,
             capacity: link.capacity.map(Box::new),
             sending: 0,
             queue,
@@ -385,14 +389,26 @@ impl<C: Clock> Link<C> {
         *packets += self.bypassed_alike;
         *bytes += self.bypassed_alike * u64::from(self.last.size());
         self.bypassed_alike = 0;
+        let keep = *packets >= TX_TIMES_FROM;
         let size = shape.size();
         if size != self.last.size() {
-            let known = &mut self.tx_times[(size / Sack::BLOCK_BYTES) as usize % TX_TIMES];
-            if known.0 != size {
-                *known = (size, C::serialise(self.rate, Bytes(u64::from(size))));
-            }
-            self.tx_time = known.1;
+            self.tx_time = self.tx_time_of(size, keep);
         }
         self.last = shape;
+    }
+
+    /// The transmission time of a size; `keep`: which will be asked for again.
+    fn tx_time_of(&mut self, size: u32, keep: bool) -> C::Span {
+        let rate = self.rate;
+        let computed = || C::serialise(rate, Bytes(u64::from(size)));
+        if !keep && self.tx_times.is_none() {
+            return computed();
+        }
+        let known = self.tx_times.get_or_insert_with(|| Box::new([(0, C::NO_TIME); TX_TIMES]));
+        let known = &mut known[(size / Sack::BLOCK_BYTES) as usize % TX_TIMES];
+        if known.0 != size {
+            *known = (size, computed());
+        }
+        known.1
     }
 }
