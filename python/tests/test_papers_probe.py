@@ -209,6 +209,7 @@ def _ideal(cell: Cell) -> Measures:
         loss_in=0.02 if cell.scheme == "none" else 0.001,
         utilisation=0.8 if cell.scheme == "none" else 0.9,
         loss_out=loss_out,
+        arrived_out=0.2 if cell.sweep.endswith("-out") else 0.02,
         overflow=0.0,
         goodput_marked=marked,
         goodput_free=free,
@@ -285,6 +286,29 @@ def test_a_plus_one_under_hard_is_judged_with_both_numbers_of_flows() -> None:
     against = [c.comparison.topology for c in found.comparisons if c.outcome == "opposite"]
     assert against
     assert set(against) == {"40 flows"}
+
+
+@pytest.mark.parametrize(
+    ("measure", "value", "why"),
+    [
+        ("arrived_out", 0.01, "there are no more of them"),
+        ("loss_out", 1.0, "every OUT packet is lost either way"),
+    ],
+)
+def test_more_out_losses_are_not_asked_where_there_can_be_none(measure: str, value: float, why: str) -> None:
+    """§4.2 supposes more OUT packets, and room for more losses of them."""
+
+    def change(cell: Cell, m: Measures) -> Measures:
+        if not cell.sweep.startswith("free") or (measure == "arrived_out" and cell.sweep == "free-in"):
+            return m
+        return Measures(m.seeds, {**m.values, measure: np.full(len(SEEDS), value)}, {})
+
+    cells = {job.cell: change(job.cell, _ideal(job.cell)) for batch in jobs(PAPER) for job in batch}
+    found = next(j for j in judge(claims.findings(PAPER, cells)) if (j.setup, j.claim) == (SETUP, "C11"))
+    open_ = [c.comparison for c in found.comparisons if c.outcome == "undecidable"]
+    assert {c.label.split(" with ")[1].split(" OUT")[0] for c in open_} == {"free TCP"}
+    assert len(open_) == 4
+    assert all(why in (c.obstacle or "") for c in open_)
 
 
 def test_every_out_packet_lost_in_every_seed_is_shown() -> None:

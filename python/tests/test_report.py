@@ -82,8 +82,8 @@ def test_it_is_small(html: str) -> None:
 
 
 def test_every_claim_and_setup_has_one_entry(page: Page) -> None:
-    wanted = [f"A{i}-{s}" for i in range(1, 9) for s in SETUPS]
-    assert [i for i in page.ids if re.fullmatch(r"A\d-.*", i)] == wanted
+    wanted = [f"A{i}-{s}" for i in range(1, 11) for s in SETUPS]
+    assert [i for i in page.ids if re.fullmatch(r"A\d+-.*", i)] == wanted
     assert len(set(page.ids)) == len(page.ids)
 
 
@@ -129,7 +129,7 @@ def test_the_page_opens_with_what_when_and_why_not() -> None:
     made = two_setups()
     what, when, why = (sentence for _, sentence in in_three(made, None))
     assert what.startswith(
-        "In the primary set-up, “As described”, all 8 claims are reproduced; 2 of 8 printed"
+        "In the primary set-up, “As described”, all 10 claims are reproduced; 2 of 8 printed"
     )
     fitted = "(found after seeing the paper's numbers)"
     assert when == f"Under “Tail-drop edge” {fitted} A1 and A8 no longer hold."
@@ -139,7 +139,7 @@ def test_the_page_opens_with_what_when_and_why_not() -> None:
     # The other way round: the primary set-up is the one that falls short.
     made.paper.about["setups"].reverse()
     what, when, why = (sentence for _, sentence in in_three(made, None))
-    assert "of 8 claims A2, A3, A4, A5, A6 and A7 are reproduced, A8 is reproduced in part" in what
+    assert "of 10 claims A2, A3, A4, A5, A6, A7, A9 and A10 are reproduced, A8 is reproduced in part" in what
     assert when == "Under “As described” A1 and A8 hold too."
     assert why.startswith("A8 holds only in part (drops at the core, ARD below RIO (4 flows)")
     assert "A1 is not shown (fairness index of" in why
@@ -180,7 +180,7 @@ def test_what_was_fitted_says_so_wherever_it_is_named() -> None:
     for setup in made.paper.about["setups"]:
         setup["fitted"] = setup["id"] == "tail-drop-edge"
     # The tally, the matrix, the description, and each claim in full.
-    assert render(made).count("found after seeing the paper’s numbers") == 3 + 8
+    assert render(made).count("found after seeing the paper’s numbers") == 3 + 10
     assert [s["fitted"] for s in report_json(made)["setups"]] == [False, True]
     for setup in made.paper.about["setups"]:
         setup["fitted"] = False
@@ -231,7 +231,7 @@ def test_json_has_one_entry_a_claim_and_setup(tmp_path: Path) -> None:
     data = json.loads((path.parent / "results.json").read_text("utf-8"))
     assert data == json.loads(json.dumps(report_json(made)))
     assert [(c["id"], c["setup"]) for c in data["claims"]] == [
-        (f"A{i}", s) for i in range(1, 9) for s in SETUPS
+        (f"A{i}", s) for i in range(1, 11) for s in SETUPS
     ]
     for claim in data["claims"]:
         assert claim["verdict"] in set(Verdict)
@@ -240,7 +240,7 @@ def test_json_has_one_entry_a_claim_and_setup(tmp_path: Path) -> None:
         assert counts["total"] == len(claim["measured"]["comparisons"])
         assert claim["numbers"] == {
             "inside": sum(n["inside"] for n in claim["measured"]["numbers"]),
-            "total": len(claim["measured"]["numbers"]),
+            "total": sum(n["obstacle"] is None for n in claim["measured"]["numbers"]),
         }
         assert claim["text"]
         assert claim["why"]
@@ -337,5 +337,5 @@ def test_the_overview_has_every_verdict_of_every_paper(tmp_path: Path) -> None:
         assert f"verdict {judged.verdict.value}" in verdicts
     assert "Quick mode" in page.words
     text = " ".join(" ".join(page.words).split())
-    assert "Claims by verdict ✓ 8 reproduced" in text
-    assert "In the primary set-ups ✓ 8 reproduced In all set-ups ✓ 14 reproduced" in text
+    assert "Claims by verdict ✓ 10 reproduced" in text
+    assert "In the primary set-ups ✓ 10 reproduced In all set-ups ✓ 18 reproduced" in text

@@ -133,6 +133,7 @@ class _Good:
 def _as_good(values: Mapping[str, Sequence[float]], margin: float, seeds: Sequence[int]) -> dict[str, _Good]:
     """Which schemes are shown to be less than the best by no more than `margin`; the best always is.
 
+    The best is the scheme with the greatest mean, which is not tested.
     `values`: by scheme, one a seed, more being better.
     """
     if not values:

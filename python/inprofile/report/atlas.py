@@ -95,7 +95,7 @@ def unconfirmed(claims: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
         c["id"]
         for c in claims
-        if c["best"] is not None
+        if c.get("best") is not None
         and c["best"]["fresh_seeds"] is not None
         and c["best"]["fresh_seeds"].get("verdict") not in _HOLDS
     ]

@@ -50,6 +50,7 @@ def measure(result: Result, cell: Cell, paper: Paper) -> Measures:
         "delay": rows(result.metrics, seeds, name="delay_mean")["value"],
         "utilisation": queue["utilisation"],
         "loss": (queue["dropped_in"] + queue["dropped_out"]) / (arrived["in"] + arrived["out"]),
+        "arrived_out": arrived["out"] / (arrived["in"] + arrived["out"]),
         "overflow": queue["dropped_overflow"],
         "share_in": sent["in"][:, marked].sum(axis=1) / sum(s[:, marked].sum(axis=1) for s in sent.values()),
         "timeouts": by_flow(result.flows, seeds, "timeouts").sum(axis=1),

@@ -81,6 +81,12 @@ def _beside(claim: str, paper: Paper, runs: Runs, js: list[Flows]) -> Iterator[s
             for scheme, rule in (("soft-one", "A+1"), ("soft", "2A+1"))
         ]
         yield f"Over the thresholds a mean of {' and '.join(means)} is lost under soft differentiation."
+        ratio = js[1].ratio("soft-one", "soft")
+        if ratio is not None:
+            yield (
+                "With 40 flows, soft, ln(delay, A+1 / 2A+1) at equal goodput is"
+                f" {_signed(float(np.mean(ratio)))}."
+            )
     if claim == "C6":
         yield from (_severe(j) for j in js)
     if claim == "C7":
