@@ -132,12 +132,11 @@ class Contracts:
         from .measures import in_order_of_seeds
 
         self.seeds = seeds
-        order: NDArray[np.intp] | None = in_order_of_seeds(table, seeds)
-        if np.array_equal(order, np.arange(table.num_rows)):
-            # As nearly always: a copy of a million rows less.
-            order = None
+        order = in_order_of_seeds(table, seeds)
+        # As nearly always, then without a copy of a million rows.
+        in_order = bool(np.array_equal(order, np.arange(table.num_rows)))
         #: Seed by seed, the flows of each in the order of the experiment.
-        self._rows = rows = FlowRows(table, order)
+        self._rows = rows = FlowRows(table, None if in_order else order)
 
         def of_seeds(column: NDArray[Any]) -> NDArray[Any]:
             """Seeds × flows."""
