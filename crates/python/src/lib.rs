@@ -12,6 +12,7 @@ mod ns2;
 mod own;
 mod packets;
 mod results;
+mod rows;
 mod runner;
 mod tables;
 
