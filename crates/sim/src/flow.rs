@@ -98,10 +98,12 @@ impl<C: Clock> FlowState<C> {
             Transport::Udp(config) => (config.packet.saturating_sub(udp::HEADER), udp::HEADER),
         };
         let measured = |c: &Config| c.congestion.measures_delay();
-        let care = match transport.tcp() {
-            _ if marker.is_some() || transport.tcp().is_some_and(measured) => Care::All,
-            Some(config) if !config.ecn => Care::Plain,
-            _ => Care::Unmarked,
+        let care = if marker.is_some() || transport.tcp().is_some_and(measured) {
+            Care::All
+        } else if transport.tcp().is_some_and(|c| !c.ecn) {
+            Care::Plain
+        } else {
+            Care::Unmarked
         };
         let jittered = transport.tcp().is_some_and(|c| c.jitter > Duration::ZERO || c.congestion.draws());
         FlowState {

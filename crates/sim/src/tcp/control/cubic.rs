@@ -1,8 +1,7 @@
 //! CUBIC's congestion avoidance (RFC 9438): the window is a cubic function of the time since the last congestion event, flat
 //! around the window at which that event happened, and never grows more slowly than Reno's.
 //!
-//! In segments and seconds. Slow start is Reno's, which the RFC allows; HyStart++, which it recommends, is not implemented.
-//! Spurious losses are not detected, so no reduction is undone.
+//! In segments and seconds. Slow start, HyStart++ and the undoing of a reduction are the sender's: see `rfc` and `linux`.
 
 use libm::cbrt;
 
