@@ -139,6 +139,10 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         if TRACE || !l.sends_at_once((self.now, self.order)) {
             return self.join_stepped(slot, position, hop.link, at);
         }
+        debug_assert!(
+            at == self.now && l.on_demand.is_none(),
+            "idle now, which says nothing of another time"
+        );
         let (until, there) = l.send_at_once(at, shape);
         self.log(Code::Enqueue, hop.link, slot, at);
         self.log(Code::Dequeue, hop.link, slot, at);

@@ -11,6 +11,7 @@ use inprofile_core::registry::{AnyAqm, AnyMarker, Entry, Registry};
 use inprofile_core::rng::Rng;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_core::verdict::{Admission, Departure, Why};
+use inprofile_sim::capacity::Capacity;
 use inprofile_sim::engine;
 use inprofile_sim::network::{self, Edge, Flow, Link, Monitor, Network, Profile, Target, Transport};
 use inprofile_sim::outcome::{Outcome, Series};
@@ -69,6 +70,10 @@ struct Plan {
     limits: [f64; 2],
     /// Mbit/s.
     rates: [u64; 2],
+    /// The bottleneck's rate changes twice a second.
+    capacity: bool,
+    /// TCP uses ECN, and RED and RIO mark.
+    ecn: bool,
     /// Difference between neighbours' delays in µs: at 0 many things happen at once.
     spread: u64,
     jitter_us: u64,
@@ -109,18 +114,22 @@ fn curve(min: f64, max: f64, p: f64) -> Vec<(&'static str, Value)> {
     vec![("min_th", packets(min)), ("max_th", packets(max)), ("max_p", Value::Number(p))]
 }
 
-fn aqm(name: &str, rate: Rate, limit: f64) -> AnyAqm {
+fn aqm(name: &str, rate: Rate, limit: f64, ecn: bool) -> AnyAqm {
     if name == "served" {
         return AnyAqm::Custom(Box::new(Served));
     }
     let limit = Some(Backlog::Packets(limit));
     let context = Context { link_rate: Some(rate), contract: None, packet: Bytes(1040), limit };
     let given = match name {
-        "red" => curve(2.0, 6.0, 0.1).into_iter().chain([("w_q", Value::Number(0.1))]).collect(),
+        "red" => {
+            let more = [("w_q", Value::Number(0.1)), ("ecn", Value::Flag(ecn))];
+            curve(2.0, 6.0, 0.1).into_iter().chain(more).collect()
+        }
         "rio" => vec![
             ("in", Value::Group(Values(curve(4.0, 8.0, 0.05)))),
             ("out", Value::Group(Values(curve(2.0, 4.0, 0.2)))),
             ("w_q", Value::Number(0.1)),
+            ("ecn", Value::Flag(ecn)),
         ],
         _ => Vec::new(),
     };
@@ -145,7 +154,10 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
             rate,
             capacity: None,
             delay: Duration::from_micros(delay_us),
-            queue: network::Queue::One { aqm: aqm(name, rate, limit), limit: Backlog::Packets(limit) },
+            queue: network::Queue::One {
+                aqm: aqm(name, rate, limit, plan.ecn),
+                limit: Backlog::Packets(limit),
+            },
             reported,
         });
         links.len() as u32 - 1
@@ -158,6 +170,10 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
     let (back_up, back_down) =
         (add(2, 1, 10, 5_000, "drop_tail", 100.0, true), add(1, 0, 10, 1_000, "drop_tail", 100.0, true));
     let mut flows = Vec::new();
+    let steps = [(Time(200 * MS), Rate(700_000)), (Time(350 * MS), Rate(3_000_000))];
+    let capacity = plan
+        .capacity
+        .then(|| Capacity::new(Rate(plan.rates[1] * 1_000_000), &steps, Some(Duration::from_millis(500))));
     for i in 0..plan.flows {
         let host = 3 + i;
         nodes.push(format!("h{i}"));
@@ -190,11 +206,12 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
                 ledbat: Default::default(),
                 l4s: Default::default(),
                 pacing: false,
-                ecn: false,
+                ecn: plan.ecn,
                 accurate_ecn: false,
             }),
         });
     }
+    links[down as usize].capacity = capacity;
     let ard = vec![
         ("tpr_max", Value::Rate(Rate(1_000_000))),
         ("bucket", packets(10.0)),
@@ -247,13 +264,22 @@ fn plans() -> impl Strategy<Value = Plan> {
         (prop::sample::select(vec![0u64, 0, 200, 333]), prop::sample::select(vec![0u64, 0, 1_000])),
         (any::<bool>(), any::<bool>(), any::<u64>()),
         (0u64..1_500, 1_500u64..=RUN),
+        (any::<bool>(), any::<bool>()),
     )
         .prop_map(
-            |((flows, a, b, l, m, r, s), (spread, jitter_us), (delayed_ack, ard, seed), (from, to))| Plan {
+            |(
+                (flows, a, b, l, m, r, s),
+                (spread, jitter_us),
+                (delayed_ack, ard, seed),
+                (from, to),
+                (capacity, ecn),
+            )| Plan {
                 flows,
                 aqms: [a, b],
                 limits: [l, m],
                 rates: [r, s],
+                capacity,
+                ecn,
                 spread,
                 jitter_us,
                 delayed_ack,
@@ -303,6 +329,8 @@ fn a_served_queue_is_not_computed_ahead() {
         aqms: ["drop_tail", "served"],
         limits: [50.0, 50.0],
         rates: [10, 1],
+        capacity: false,
+        ecn: false,
         spread: 100,
         jitter_us: 0,
         delayed_ack: false,
