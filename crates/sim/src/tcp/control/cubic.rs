@@ -92,8 +92,10 @@ impl Cubic {
 
     /// Congestion: the slow-start threshold that follows, before it is bounded from below (RFC 9438 §4.6).
     fn reduced(&mut self, cwnd: f64, flight: f64) -> f64 {
-        // RFC 9438 §4.7, fast convergence: a window that has not reached its previous maximum releases bandwidth.
-        self.w_max = if cwnd < self.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
+        // RFC 9438 §4.7, fast convergence: a window that has not reached its previous maximum releases bandwidth. §4.8: after a timeout
+        // there is no such maximum.
+        let before = if self.w_max_valid { self.w_max } else { 0.0 };
+        self.w_max = if cwnd < before { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
         self.cwnd_prior = cwnd;
         self.epoch = None;
         flight * BETA
@@ -218,6 +220,25 @@ mod tests {
         after.reduce(Cause::Loss, 90.0, 90.0);
         after.grown(63.0, 1, 0.1, 9.0);
         assert_eq!(after.w_max, 90.0);
+    }
+
+    /// RFC 9438 §4.7 and §4.8: a loss in the slow start after a timeout, or after a timer that expired in a recovery, is not compared with the
+    /// maximum of before; the one after it is.
+    #[test]
+    fn a_timeout_forgets_the_maximum() {
+        for again in [false, true] {
+            let mut cubic = Cubic::default();
+            cubic.reduce(Cause::Loss, 100.0, 100.0);
+            if again {
+                cubic.timed_out_again(70.0);
+            } else {
+                cubic.reduce(Cause::Timeout, 70.0, 70.0);
+            }
+            cubic.reduce(Cause::Loss, 40.0, 40.0);
+            assert_eq!(cubic.w_max, 40.0);
+            cubic.reduce(Cause::Loss, 30.0, 30.0);
+            assert_eq!(cubic.w_max, 30.0 * 0.85);
+        }
     }
 
     /// RFC 9438 §5.8 and §4.2.
