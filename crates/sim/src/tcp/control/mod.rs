@@ -155,6 +155,9 @@ pub trait Law {
     /// The losses for which the window was last [reduced](Law::reduce) were none; the sender has restored the window.
     fn undone(&mut self, _window: &mut Window) {}
 
+    /// A recovery of either kind is over; only for a control that [owns the window](Law::owns_window).
+    fn recovered(&mut self, _window: &mut Window) {}
+
     /// An acknowledgement arrived; `unused` gives the current time if less was in flight than the window allows. True: the window
     /// must not grow.
     fn pause(&mut self, _unused: impl FnOnce() -> Option<f64>) -> bool {
@@ -311,6 +314,11 @@ impl Control {
     /// See [`Law::undone`].
     pub fn undone(&mut self, window: &mut Window) {
         either!(self, c => c.undone(window));
+    }
+
+    /// See [`Law::recovered`].
+    pub fn recovered(&mut self, window: &mut Window) {
+        either!(self, c => c.recovered(window));
     }
 
     /// See [`Law::pause`].

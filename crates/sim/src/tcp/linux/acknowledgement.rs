@@ -18,6 +18,8 @@ pub(super) struct News {
     pub(super) delivered: u32,
     /// Whether SND.UNA moved on.
     pub(super) advanced: bool,
+    /// Whether SACK blocks told of a segment that was not known to have arrived.
+    pub(super) selected: bool,
     /// A round-trip time, in seconds.
     pub(super) rtt: Option<f64>,
     /// The least number among them that was sent only once.
@@ -106,6 +108,15 @@ impl<C: Clock> Sender<C> {
         if first {
             self.connected();
         }
+        let marked = match &mut self.marks {
+            Some(tracker) => tracker.marks(ack.ace, news.delivered),
+            None if ack.echo => news.delivered,
+            None => 0,
+        };
+        let echo = if self.marks.is_some() { marked > 0 } else { ack.echo };
+        if echo && let Some(undo) = &mut self.undo {
+            undo.forbid();
+        }
         if let Some(segment) = news.duplicate {
             self.arrived_twice(segment);
         }
@@ -113,19 +124,13 @@ impl<C: Clock> Sender<C> {
             self.probe_answered(&ack, &news);
         }
         if self.frto.is_some() {
-            self.judge_timeout(&ack, &news);
+            self.judge_timeout(&news);
         }
-        let (lost, wait) = self.detect(now);
-        if !matches!(self.state, State::Open) && ack.next >= self.recovery_point {
+        if !matches!(self.state, State::Open) && self.has_recovered() {
             self.leave_recovery();
         }
-        self.recover_if_lost();
-        let marked = match &mut self.marks {
-            Some(tracker) => tracker.marks(ack.ace, news.delivered),
-            None if ack.echo => news.delivered,
-            None => 0,
-        };
-        let echo = if self.marks.is_some() { marked > 0 } else { ack.echo };
+        let (lost, wait) = self.detect(now);
+        self.recover_if_lost(echo);
         let decided = self.control.watches()
             && self.consult(&news, &Surroundings { now: secs, prior_in_flight, limited, marked, lost });
         if !decided && echo {
@@ -133,7 +138,7 @@ impl<C: Clock> Sender<C> {
         }
         match &mut self.state {
             _ if decided => {}
-            State::Recovery(prr) => {
+            State::Reduction(prr) | State::Recovery(prr) => {
                 let pipe = self.board.in_flight();
                 let safe = news.advanced && lost == 0;
                 if news.delivered > 0 {
@@ -202,7 +207,14 @@ impl<C: Clock> Sender<C> {
         let Sender { board, rack, next_sample, rto, delivery, .. } = self;
         rack.begin();
         let mut reading = Reading {
-            news: News { delivered: 0, advanced, rtt: None, original: None, duplicate: None },
+            news: News {
+                delivered: 0,
+                advanced,
+                selected: false,
+                rtt: None,
+                original: None,
+                duplicate: None,
+            },
             now,
             max: board.max(),
             rack,
@@ -212,7 +224,9 @@ impl<C: Clock> Sender<C> {
         };
         board.acknowledge(ack.next, |number, segment| reading.arrived(number, segment));
         if !ack.sack.blocks().is_empty() {
+            let before = reading.news.delivered;
             reading.select(ack.sack, board);
+            reading.news.selected = reading.news.delivered > before;
             reading.news.duplicate = ack.sack.duplicate(ack.next);
         }
         let news = reading.news;
@@ -232,7 +246,8 @@ impl<C: Clock> Sender<C> {
         self.cwnd = f64::from(self.initial_window);
     }
 
-    /// RFC 3168 §6.1.2: an ECN-Echo reduces the window once a window of data, as a loss does; nothing is retransmitted.
+    /// RFC 3168 §6.1.2: an ECN-Echo reduces the window once a window of data, as a loss does; nothing is retransmitted. A probe that is
+    /// out tells of nothing more, as in Linux.
     fn on_echo(&mut self, ack: &Ack<'_>) {
         let Some(ecn) = &mut self.ecn else { return };
         if !matches!(self.state, State::Open) || !ecn.is_new_congestion(ack.next) {
@@ -240,8 +255,9 @@ impl<C: Clock> Sender<C> {
         }
         ecn.on_reduction(self.board.max(), true);
         self.undo = None;
+        self.probe = None;
         self.ssthresh = self.control.reduce(Cause::Mark, self.cwnd, self.cwnd).max(2.0);
-        self.state = State::Recovery(Prr::new(self.cwnd));
+        self.state = State::Reduction(Prr::new(self.cwnd));
         self.recovery_point = self.board.max();
     }
 

@@ -1,8 +1,8 @@
 //! What is lost: a recovery begins and ends (RFC 8985 §6.2, RFC 9937), and a timeout that proves needless is undone (RFC 5682).
 
 use crate::clock::Clock;
-use crate::tcp::Ack;
 use crate::tcp::control::Cause;
+use crate::tcp::rfc::Ecn;
 
 use super::acknowledgement::News;
 use super::frto::{Evidence, Step};
@@ -11,14 +11,15 @@ use super::undo::Undo;
 use super::{Sender, State};
 
 impl<C: Clock> Sender<C> {
-    /// RFC 5682 §2.1, after the timer expired.
-    pub(super) fn judge_timeout(&mut self, ack: &Ack<'_>, news: &News) {
+    /// RFC 5682 §3.1, after the timer expired.
+    pub(super) fn judge_timeout(&mut self, news: &News) {
         self.new_first = false;
         let Some(frto) = self.frto else { return };
         let told = Evidence {
             original: news.original.is_some_and(|number| number < frto.point),
             advanced: news.advanced,
-            duplicate: !news.advanced || self.board.sacked() > 0 && !ack.sack.blocks().is_empty(),
+            // As in Linux, what repeats a number only to tell of a duplicate is none.
+            news_above: news.selected || !news.advanced && news.duplicate.is_none(),
             una: self.board.una(),
             next: self.board.max(),
             more: self.board.max() < self.limit(),
@@ -27,17 +28,7 @@ impl<C: Clock> Sender<C> {
             Step::Wait => {}
             Step::SendNew => self.new_first = true,
             Step::Lost => self.frto = None,
-            Step::Spurious => {
-                // As Linux: nothing is lost, and the window is what it was.
-                self.board.unmark_lost();
-                self.cwnd = self.cwnd.max(frto.prior.cwnd);
-                self.ssthresh = self.ssthresh.max(frto.prior.ssthresh);
-                self.tell_undone();
-                self.state = State::Open;
-                self.frto = None;
-                self.undo = None;
-                self.una_timed_out = false;
-            }
+            Step::Spurious => self.undo_reduction(),
         }
     }
 
@@ -59,23 +50,24 @@ impl<C: Clock> Sender<C> {
         }
     }
 
-    /// Nothing was lost: window and threshold are at least what they were, and recovery is over.
+    /// Nothing was lost: recovery is over, and window and threshold are at least what they were, unless a mark has asked for their reduction.
     fn undo_reduction(&mut self) {
-        let Some(undo) = self.undo.take() else { return };
-        if !self.control.owns_window() {
-            self.cwnd = self.cwnd.max(undo.prior().cwnd);
-            self.ssthresh = self.ssthresh.max(undo.prior().ssthresh);
-        }
         if matches!(self.state, State::Loss) {
             self.board.unmark_lost();
             self.una_timed_out = false;
         }
         self.state = State::Open;
         self.frto = None;
-        self.tell_undone();
-    }
-
-    fn tell_undone(&mut self) {
+        let Some(prior) = self.undo.take().and_then(|undo| undo.prior()) else { return };
+        if !self.control.owns_window() {
+            self.cwnd = self.cwnd.max(prior.cwnd);
+            if prior.ssthresh > self.ssthresh {
+                self.ssthresh = prior.ssthresh;
+                if let Some(ecn) = &mut self.ecn {
+                    ecn.withdraw();
+                }
+            }
+        }
         let mut window = self.window();
         self.control.undone(&mut window);
         (self.cwnd, self.ssthresh) = (window.cwnd, window.ssthresh);
@@ -89,8 +81,7 @@ impl<C: Clock> Sender<C> {
 
     #[inline(never)]
     fn look_for_losses(&mut self, now: C) -> (u32, Option<f64>) {
-        let recovering = !matches!(self.state, State::Open);
-        let found = self.rack.detect(&mut self.board, now, self.rto.srtt(), recovering);
+        let found = self.rack.detect(&mut self.board, now, self.rto.srtt(), self.state.recovers());
         if found.0 > 0 {
             self.note_lost(now);
         }
@@ -108,38 +99,85 @@ impl<C: Clock> Sender<C> {
         }
     }
 
-    /// A loss that is not being recovered from begins a recovery.
-    pub(super) fn recover_if_lost(&mut self) {
-        if matches!(self.state, State::Open) && self.board.lost() > 0 {
+    /// A loss that is not being recovered from begins a recovery; `echo`: by an acknowledgement that also tells of marks. True: it does.
+    pub(super) fn recover_if_lost(&mut self, echo: bool) -> bool {
+        let begins = self.board.lost() > 0 && !self.state.recovers();
+        if begins {
             self.tally.fast_retransmits += 1;
-            self.enter_recovery();
+            self.enter_recovery(echo);
         }
+        begins
     }
 
     /// The window is reduced, and recovery begins.
-    pub(super) fn enter_recovery(&mut self) {
-        let reacted = self.ecn.as_ref().is_some_and(|e| e.has_reacted_to_loss_of(self.board.una()));
-        self.undo = None;
-        if !reacted {
-            self.undo = Some(Undo::new(self.window(), self.board.una(), self.board.again_in_flight()));
-            // As Linux does, from the window and not from what is in flight.
-            self.ssthresh = self.control.reduce(Cause::Loss, self.cwnd, self.cwnd).max(2.0);
-            if let Some(ecn) = &mut self.ecn {
-                ecn.on_reduction(self.board.max(), false);
+    #[inline(never)]
+    fn enter_recovery(&mut self, echo: bool) {
+        let again = self.board.again_in_flight();
+        let undo = Undo::new(self.board.una(), again);
+        if let State::Reduction(prr) = &self.state {
+            // As in Linux, the reduction for a mark goes on to where it would have ended. It stands for the one that the loss asks for
+            // (RFC 3168 §6.1.2), but not where marks are answered by less than a loss is (RFC 8257 §3.5).
+            self.state = State::Recovery(prr.clone());
+            self.undo = Some(undo);
+            if self.ecn.as_ref().is_some_and(Ecn::is_scalable) {
+                self.ssthresh = self.control.reduce(Cause::Loss, self.cwnd, self.cwnd).max(2.0);
             }
+            return;
         }
+        self.undo = Some(if echo { undo } else { undo.to(self.window()) });
+        self.reduce_for_loss();
         self.state = State::Recovery(Prr::new(self.cwnd));
         self.recovery_point = self.board.max();
         self.probe = None;
     }
 
-    /// Everything outstanding at the start of recovery is acknowledged.
+    /// As Linux does, from the window and not from what is in flight.
+    fn reduce_for_loss(&mut self) {
+        self.ssthresh = self.control.reduce(Cause::Loss, self.cwnd, self.cwnd).max(2.0);
+        if let Some(ecn) = &mut self.ecn {
+            ecn.on_reduction(self.board.max(), false);
+        }
+    }
+
+    /// RFC 8985 §7.4.2: a probe has made good a loss. As in Linux the window is reduced at once and finally, without a recovery.
+    pub(super) fn answer_repaired_loss(&mut self) {
+        self.undo = None;
+        self.reduce_for_loss();
+        self.state = State::Open;
+        self.end_reduction();
+    }
+
+    /// Whether everything outstanding at the start of recovery is acknowledged. As in Linux, a reduction for a mark lasts until something
+    /// is that was sent after it, with CWR.
+    pub(super) fn has_recovered(&self) -> bool {
+        let una = self.board.una();
+        if matches!(self.state, State::Reduction(_)) {
+            una > self.recovery_point
+        } else {
+            una >= self.recovery_point
+        }
+    }
+
+    /// [What it takes](Sender::has_recovered) is acknowledged.
     pub(super) fn leave_recovery(&mut self) {
-        if matches!(self.state, State::Recovery(_)) && !self.control.owns_window() {
+        let was = std::mem::replace(&mut self.state, State::Open);
+        self.frto = None;
+        if was.recovers() {
+            self.rack.recovered();
+        }
+        if self.control.owns_window() || !matches!(was, State::Loss) {
+            self.end_reduction();
+        }
+    }
+
+    /// The window is what the reduction aimed at, or what its owner makes it.
+    fn end_reduction(&mut self) {
+        if self.control.owns_window() {
+            let mut window = self.window();
+            self.control.recovered(&mut window);
+            self.cwnd = window.cwnd;
+        } else {
             self.cwnd = self.ssthresh;
         }
-        self.state = State::Open;
-        self.frto = None;
-        self.rack.recovered();
     }
 }

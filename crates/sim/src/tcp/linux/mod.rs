@@ -41,7 +41,9 @@ const FRACTION: f64 = 1e-9;
 enum State {
     /// Nothing.
     Open,
-    /// The window is being reduced, for a loss or an ECN-Echo.
+    /// The window is being reduced for an ECN-Echo, and nothing is lost (Linux's CWR).
+    Reduction(Prr),
+    /// The window is being reduced, and losses are recovered from.
     Recovery(Prr),
     /// The retransmission timer expired.
     Loss,
@@ -51,9 +53,14 @@ impl State {
     fn phase(&self) -> Phase {
         match self {
             State::Open => Phase::Open,
-            State::Recovery(_) => Phase::Recovery,
+            State::Reduction(_) | State::Recovery(_) => Phase::Recovery,
             State::Loss => Phase::Loss,
         }
+    }
+
+    /// Whether losses are being recovered from.
+    fn recovers(&self) -> bool {
+        matches!(self, State::Recovery(_) | State::Loss)
     }
 }
 
@@ -179,8 +186,9 @@ impl<C: Clock> Sender<C> {
             Pending::Probe => self.send_probe(host),
             Pending::Reordering => {
                 let (_, wait) = self.detect(host.now());
-                self.recover_if_lost();
-                if let State::Recovery(prr) = &mut self.state
+                // In a recovery that goes on, the last acknowledgement's window counts: what was lost since makes room in it.
+                if self.recover_if_lost(false)
+                    && let State::Recovery(prr) = &mut self.state
                     && !self.control.owns_window()
                 {
                     let pipe = self.board.in_flight();

@@ -66,18 +66,17 @@ impl<C: Clock> Rack<C> {
     /// `rtt`: since it was last sent.
     #[inline]
     pub fn arrived(&mut self, number: u32, segment: &Segment<C>, rtt: f64) {
-        if segment.retransmitted && rtt < self.min_rtt {
-            // Step 2: it was an earlier transmission that arrived.
-            return;
-        }
-        if !segment.retransmitted {
-            self.min_rtt = self.min_rtt.min(rtt);
-        }
         // Step 3: one below others that have arrived, which was sent once, was overtaken.
         if number >= self.fack {
             self.fack = number + 1;
         } else if !segment.retransmitted {
             self.reordering_seen = true;
+        }
+        if !segment.retransmitted {
+            self.min_rtt = self.min_rtt.min(rtt);
+        } else if rtt < self.min_rtt {
+            // Step 2: it was an earlier transmission that arrived.
+            return;
         }
         let sent = (segment.sent_at, number);
         // Step 2 goes through them in the order of sending: the last one's round-trip time stays.
@@ -214,6 +213,18 @@ mod tests {
         arrive(&mut rack, &mut board, (0, 1), 300);
         assert!(!rack.reordering_seen);
         arrive(&mut rack, &mut board, (1, 2), 301);
+        assert!(rack.reordering_seen);
+    }
+
+    /// RFC 8985 §6.2, step 3, is of all that have arrived, also of those whose earlier transmission it was (step 2).
+    #[test]
+    fn an_earlier_transmission_overtakes_too() {
+        let (mut rack, mut board) = (Rack::new(), board(&[0, 0, 0]));
+        arrive(&mut rack, &mut board, (0, 1), 100);
+        board.sent(2, Exact(140 * MS));
+        arrive(&mut rack, &mut board, (2, 3), 141);
+        assert_eq!((rack.fack, rack.reordering_seen), (3, false));
+        arrive(&mut rack, &mut board, (1, 2), 142);
         assert!(rack.reordering_seen);
     }
 

@@ -125,7 +125,7 @@ impl<C: Clock> Sender<C> {
             delivery.sent(segment, self.board.in_flight(), host.now());
         }
         self.tally.retransmissions += u64::from(again);
-        if let State::Recovery(prr) = &mut self.state {
+        if let State::Reduction(prr) | State::Recovery(prr) = &mut self.state {
             prr.sent();
         }
     }

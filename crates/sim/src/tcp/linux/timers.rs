@@ -22,32 +22,31 @@ impl<C: Clock> Sender<C> {
         }
         self.tally.timeouts += 1;
         self.new_first = false;
-        let prior = match &self.state {
-            // RFC 5682 §2.1: not where an earlier recovery is under way, but for the same segment again.
-            State::Open => Some(self.window()),
-            State::Loss if self.una_timed_out => self.frto.map(|frto| frto.prior),
-            _ => None,
-        };
-        self.frto =
-            prior.filter(|_| self.board.una() > 0).map(|prior| Frto { prior, point: self.board.max() });
+        let max = self.board.max();
+        self.rack.timed_out(&mut self.board, host.now(), self.rto.srtt(), self.state.recovers());
         if self.board.una() == 0 {
             // RFC 5681 §3.1: after a lost SYN the initial window is one segment.
             self.initial_window = 1;
-        } else if self.is_unanswered() {
-            self.undo = Some(Undo::new(self.window(), self.board.una(), self.board.again_in_flight()));
-            self.ssthresh = self.control.reduce(Cause::Timeout, self.cwnd, self.cwnd).max(2.0);
-            if let Some(ecn) = &mut self.ecn {
-                ecn.on_reduction(self.board.max(), false);
-            }
         } else {
-            self.control.timed_out_again(self.cwnd);
+            // RFC 5682 §3.1, step 1: not where an earlier recovery is under way, but, as in Linux, for the same segment again.
+            let judged = !self.state.recovers() || self.una_timed_out;
+            self.frto = judged.then_some(Frto { point: max });
+            if self.is_unanswered() {
+                let undo = Undo::new(self.board.una(), self.board.again_in_flight());
+                self.undo = Some(undo.to(self.window()));
+                self.ssthresh = self.control.reduce(Cause::Timeout, self.cwnd, self.cwnd).max(2.0);
+            } else {
+                self.control.timed_out_again(self.cwnd);
+            }
+            // RFC 3168 §6.1.2: whatever reduces the window.
+            if let Some(ecn) = &mut self.ecn {
+                ecn.on_reduction(max, false);
+            }
         }
-        let recovering = !matches!(self.state, State::Open);
-        self.rack.timed_out(&mut self.board, host.now(), self.rto.srtt(), recovering);
         self.note_lost(host.now());
         self.una_timed_out = true;
         self.state = State::Loss;
-        self.recovery_point = self.board.max();
+        self.recovery_point = max;
         self.probe = None;
         // One segment more than what may still be in the network.
         self.cwnd = f64::from(self.board.in_flight() + 1);
@@ -67,7 +66,8 @@ impl<C: Clock> Sender<C> {
     fn is_unanswered(&self) -> bool {
         match self.state {
             State::Open => true,
-            State::Recovery(_) => self.board.una() >= self.recovery_point,
+            State::Reduction(_) => self.board.una() >= self.recovery_point,
+            State::Recovery(_) => false,
             State::Loss => !self.una_timed_out,
         }
     }
@@ -90,10 +90,9 @@ impl<C: Clock> Sender<C> {
         if !again || ack.next > end || duplicate {
             self.probe = None;
         }
-        if again && ack.next > end && matches!(self.state, State::Open) {
-            // Nothing told of the segment but the probe: it was lost. As in Linux, this is final.
-            self.enter_recovery();
-            self.undo = None;
+        if again && ack.next > end && !self.state.recovers() {
+            // Nothing told of the segment but the probe: it was lost.
+            self.answer_repaired_loss();
         }
     }
 
@@ -121,7 +120,7 @@ impl<C: Clock> Sender<C> {
             && self.probe.is_none()
             && self.board.sacked() == 0
             && self.board.una() > 0
-            && matches!(self.state, State::Open)
+            && !self.state.recovers()
     }
 }
 

@@ -8,8 +8,8 @@ use crate::tcp::control::Window;
 /// A reduction for a loss.
 #[derive(Clone, Debug)]
 pub struct Undo {
-    /// What it reduced.
-    prior: Window,
+    /// What it reduced; none if a mark asked for a reduction, too (`prior_ssthresh` is 0).
+    prior: Option<Window>,
     /// SND.UNA at that time (`undo_marker`): segments below it are another recovery's.
     marker: u32,
     /// Retransmissions that have not arrived twice (`undo_retrans`); none before the first.
@@ -17,15 +17,25 @@ pub struct Undo {
 }
 
 impl Undo {
-    /// The window is about to be reduced. `again`: retransmissions that are in flight.
-    pub fn new(prior: Window, una: u32, again: u32) -> Undo {
-        // Linux's `tcp_current_ssthresh` (RFC 2861 §3): three quarters of a window that was in use.
-        let ssthresh = prior.ssthresh.max(0.75 * prior.cwnd);
-        Undo { prior: Window { ssthresh, ..prior }, marker: una, in_doubt: (again > 0).then_some(again) }
+    /// A recovery begins with all before `una` acknowledged, and so many retransmissions in flight.
+    pub fn new(una: u32, again: u32) -> Undo {
+        Undo { prior: None, marker: una, in_doubt: (again > 0).then_some(again) }
     }
 
-    /// What was reduced.
-    pub fn prior(&self) -> Window {
+    /// It restores this window, which is about to be reduced.
+    pub fn to(self, prior: Window) -> Undo {
+        // Linux's `tcp_current_ssthresh` (RFC 2861 §3): three quarters of a window that was in use.
+        let ssthresh = prior.ssthresh.max(0.75 * prior.cwnd);
+        Undo { prior: Some(Window { ssthresh, ..prior }), ..self }
+    }
+
+    /// An ECN-Echo arrived: the reduction is due, whatever becomes of the loss (RFC 3168 §6.1.2).
+    pub fn forbid(&mut self) {
+        self.prior = None;
+    }
+
+    /// What was reduced, if it may be restored.
+    pub fn prior(&self) -> Option<Window> {
         self.prior
     }
 
@@ -51,17 +61,17 @@ mod tests {
     /// three quarters of the window.
     #[test]
     fn all_have_to_arrive_twice() {
-        let mut undo = Undo::new(Window { cwnd: 40.0, ssthresh: 10.0 }, 7, 0);
+        let mut undo = Undo::new(7, 0).to(Window { cwnd: 40.0, ssthresh: 10.0 });
         assert!(!undo.arrived_twice(9), "nothing was sent again");
         undo.sent_again();
         undo.sent_again();
         assert!(!undo.arrived_twice(3), "of an earlier recovery");
         assert!(!undo.arrived_twice(7));
         assert!(undo.arrived_twice(8));
-        assert_eq!(undo.prior(), Window { cwnd: 40.0, ssthresh: 30.0 });
-        let mut undo = Undo::new(Window { cwnd: 40.0, ssthresh: 50.0 }, 7, 1);
+        assert_eq!(undo.prior(), Some(Window { cwnd: 40.0, ssthresh: 30.0 }));
+        let mut undo = Undo::new(7, 1).to(Window { cwnd: 40.0, ssthresh: 50.0 });
         undo.sent_again();
         assert!(!undo.arrived_twice(7), "one was in flight before");
-        assert_eq!(undo.prior().ssthresh, 50.0);
+        assert_eq!(undo.prior().map(|window| window.ssthresh), Some(50.0));
     }
 }

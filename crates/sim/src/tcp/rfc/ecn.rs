@@ -58,6 +58,16 @@ impl Ecn {
         !self.scalable && self.by_echo && segment < self.reduced_at
     }
 
+    /// Whether marks are answered by less than a loss is.
+    pub fn is_scalable(&self) -> bool {
+        self.scalable
+    }
+
+    /// The last reduction is undone: no CWR tells of it, and the next ECN-Echo is new.
+    pub fn withdraw(&mut self) {
+        (self.reduced_at, self.send_cwr) = (0, false);
+    }
+
     /// The window was reduced, for whatever reason: the next new segment carries CWR (RFC 3168 §6.1.2).
     pub fn on_reduction(&mut self, snd_max: u32, by_echo: bool) {
         self.reduced_at = snd_max;

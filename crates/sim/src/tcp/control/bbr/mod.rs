@@ -300,10 +300,6 @@ impl Law for Bbr {
 
     /// UpdateOnACK() (§5.2.3).
     fn acknowledged(&mut self, sample: &Sample, window: &mut Window) -> bool {
-        if self.phase != Phase::Open && sample.phase == Phase::Open {
-            // RestoreCwnd() (§5.6.4), on leaving recovery of either kind.
-            window.cwnd = window.cwnd.max(self.prior_cwnd);
-        }
         self.phase = sample.phase;
         // The handshake says nothing of the rate.
         let Some(rs) = sample.rate.as_ref().filter(|rs| rs.total > 1) else { return true };
@@ -354,6 +350,12 @@ impl Law for Bbr {
     fn timed_out_again(&mut self, cwnd: f64) {
         self.save_cwnd(cwnd);
         self.phase = Phase::Loss;
+    }
+
+    /// RestoreCwnd() (§5.6.4), on leaving recovery of either kind.
+    fn recovered(&mut self, window: &mut Window) {
+        window.cwnd = most(window.cwnd, self.prior_cwnd);
+        self.phase = Phase::Open;
     }
 
     fn undone(&mut self, window: &mut Window) {

@@ -4,7 +4,7 @@
 //! has it ("when a loss recovery episode starts"); its pseudocode would save once more as recovery begins, and so what those losses have made of
 //! the model.
 
-use super::{Bbr, Phase, State, Window};
+use super::{Bbr, Law, Phase, State, Window};
 
 /// BBR.undo_… (§2.15).
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,9 +49,7 @@ impl Bbr {
 
     /// HandleSpuriousLossDetection() (§5.5.11.2).
     pub(super) fn handle_spurious_loss_detection(&mut self, window: &mut Window) {
-        // RestoreCwnd().
-        window.cwnd = window.cwnd.max(self.prior_cwnd);
-        self.phase = Phase::Open;
+        self.recovered(window);
         self.rounds.is_loss_in_round = false;
         self.reset_full_bw(0.0);
         let undo = std::mem::take(&mut self.undo);
