@@ -12,7 +12,9 @@ from typer.testing import CliRunner
 
 from inprofile import load
 from inprofile.cli import app
-from inprofile.plan.policer import Answer, Question, answer, commands, rules_of_thumb, tries
+from inprofile.cli.plan_policer import as_json, as_text
+from inprofile.plan import round_trips
+from inprofile.plan.policer import Answer, Question, answer, commands, rules_of_thumb, scenario, tries
 
 QUESTION = Question("10 Mbit/s", ["20 ms"], seeds=5)
 
@@ -29,6 +31,49 @@ def test_the_burst_is_enough_and_half_of_it_is_not(found: Answer) -> None:
     assert all(p.share.mean < 0.95 for p in found.curve if p.burst < 0.6 * found.chosen.burst)
     # About the bandwidth-delay product, 25 kB, as Linux 6.18 has it: 18 kB are too few and 36 kB enough.
     assert 18_000 < found.chosen.burst < 60_000
+
+
+def test_runs_have_round_trip_times_of_their_own() -> None:
+    def rtts(question: Question, seed: int) -> object:
+        (group,) = scenario(question, 25_000, seed).check().effective["flows"]
+        return group["rtt"]
+
+    exact = [rtts(QUESTION, seed) for seed in range(1, 21)]
+    assert len({str(one) for one in exact}) == 20
+    drawn = sorted(x for seed in range(1, 21) for x in round_trips.drawn(QUESTION.round_trips, 1, seed))
+    assert 0.018 <= drawn[0] < 0.0185
+    assert 0.0215 < drawn[-1] <= 0.022
+    # As evenly as so few can be.
+    assert all(b - a < 0.0005 for a, b in pairwise(drawn))
+    assert len({str(rtts(Question("10 Mbit/s", ["20..20 ms"]), seed)) for seed in (1, 2)}) == 1
+    # Several flows fill the range in each run, and each of a list keeps to its own.
+    together = round_trips.drawn(Question("10 Mbit/s", ["20..80 ms"], flows=3).round_trips, 3, 1)
+    assert [0.02 <= x < 0.04 or 0.04 <= x < 0.06 or 0.06 <= x <= 0.08 for x in together] == [True] * 3
+    assert all(b - a == pytest.approx(0.02) for a, b in pairwise(together))
+    apart = round_trips.drawn(Question("10 Mbit/s", ["10 ms", "100 ms"], flows=2).round_trips, 2, 1)
+    assert 0.009 <= apart[0] <= 0.011
+    assert 0.09 <= apart[1] <= 0.11
+
+
+def test_half_and_twice_the_round_trip_time_stand_beside_the_answer(found: Answer) -> None:
+    assert found.chosen is not None
+    half, twice = found.others[0.5], found.others[2.0]
+    assert half.burst == twice.burst == found.chosen.burst
+    assert half.share.mean > found.chosen.share.mean > twice.share.mean
+    assert not found.question.reached(twice)
+    assert found.chosen.least <= found.chosen.share.mean
+    said = as_text(found)
+    assert "RTT 18..22 ms" in said
+    (row,) = (line for line in said.splitlines() if line.startswith("36..44 ms"))
+    assert "twice" in row
+    assert row.endswith("missed")
+    told = as_json(found)
+    assert told["rtt"] == ["20 ms"]
+    assert told["rtt_of_runs"] == ["18..22 ms"]
+    assert [(one["factor"], one["rtt_of_runs"]) for one in told["other_rtt"]] == [
+        (0.5, ["9..11 ms"]),
+        (2.0, ["36..44 ms"]),
+    ]
 
 
 def test_rules_of_thumb_are_measured_beside_it(found: Answer) -> None:
@@ -113,10 +158,13 @@ def test_a_folder_that_cannot_be_made_is_refused_before_anything_runs(tmp_path: 
     [
         (["--rate", "ten", "--rtt", "20 ms"], "is no rate"),
         (["--rate", "10 Mbit/s", "--rtt", "20"], "rtt"),
+        (["--rate", "10 Mbit/s", "--rtt", "80..20 ms"], "smaller time first"),
+        (["--rate", "10 Mbit/s", "--rtt", "0 ms"], "from 1 us to 100 s"),
+        (["--rate", "10 Mbit/s", "--rtt", "nan ms"], "from 1 us to 100 s"),
         (["--rate", "10 Mbit/s", "--rtt", "20 ms", "--goal", "1.5"], "give a share"),
         (["--rate", "10 Mbit/s", "--rtt", "20 ms", "--link", "5 Mbit/s"], "would drop nothing"),
         (["--rate", "10 Mbit/s", "--rtt", "20 ms", "--tcp", "vegas"], "known here"),
-        (["--rate", "10 Mbit/s", "--rtt", "20 ms", "--rtt", "30 ms"], "2"),
+        (["--rate", "10 Mbit/s", "--rtt", "20 ms", "--rtt", "30 ms"], "2 round-trip times for 1 flow"),
     ],
 )
 def test_a_question_that_cannot_be_asked_is_refused(given: list[str], said: str) -> None:

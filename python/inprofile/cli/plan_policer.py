@@ -27,7 +27,9 @@ def policer(
     rtt: Annotated[
         list[str],
         typer.Option(
-            help='Round-trip time: "20 ms", or "20..80 ms"; repeat for one a flow.', show_default=False
+            help='Round-trip time: "20..80 ms", or "20 ms", of which runs have a tenth more or less;'
+            " repeat for one a flow.",
+            show_default=False,
         ),
     ],
     flows: Annotated[int, typer.Option(min=1, help="TCP connections that share the policer.")] = 1,
@@ -68,9 +70,22 @@ def as_json(found: Answer) -> dict[str, Any]:
     """The answer as one object."""
     return {
         "rate": found.question.rate,
+        "rtt": list(found.question.rtt),
+        "rtt_of_runs": [str(one) for one in found.question.round_trips],
+        "flows": found.question.flows,
+        "tcp": found.question.tcp,
         "goal": found.question.goal,
         "chosen": None if found.chosen is None else found.chosen.to_json(),
         "curve": [point.to_json() for point in found.curve],
+        "other_rtt": [
+            {
+                "factor": factor,
+                "rtt_of_runs": [str(one) for one in found.question.at(factor).round_trips],
+                "reaches_the_goal": found.question.reached(point),
+                **point.to_json(),
+            }
+            for factor, point in found.others.items()
+        ],
         "rules_of_thumb": {name: point.to_json() for name, point in found.rules.items()},
         "commands": {} if found.chosen is None else commands(found.question, found.chosen.burst),
     }
@@ -80,10 +95,10 @@ def as_text(found: Answer, out: Path | None = None) -> str:
     """The answer, what it costs, rules of thumb beside it, the curve and the commands."""
     question = found.question
     one = f"{question.flows} {question.tcp} connection{'s' * (question.flows != 1)}"
-    head = f"{question.rate}, RTT {', '.join(question.rtt)}, {one}, goal {question.goal:.0%} of the rate"
+    head = f"{question.rate}, RTT {_times(question)}, {one}, goal {question.goal:.0%} of the rate"
     parts = [head]
     if found.chosen is None:
-        best = max(found.curve, key=lambda p: p.share.mean)
+        best = found.best
         parts.append(
             f"No burst up to {quantity(found.curve[-1].burst, 'B')} is enough: at best TCP gets"
             f" {_share(best)} of the rate, with {quantity(best.burst, 'B')}."
@@ -95,10 +110,12 @@ def as_text(found: Answer, out: Path | None = None) -> str:
         parts.append(
             f"Burst: {quantity(burst, 'B')}, {quantity(8 * burst / question.bits, 's')} at the rate."
             f" TCP gets {_share(found.chosen)} of it (fresh seeds, n = {found.chosen.share.n}),"
-            f" and {found.chosen.loss.mean:.2%} of its packets are dropped.\n"
+            f" and {found.chosen.loss.mean:.2%} of its packets are dropped."
+            f" In the worst of these runs it gets {number(found.chosen.least, 3)}.\n"
             f"Excess: after a rest, at most {found.above(0.1):.2f} times the rate in 100 ms,"
             f" {found.above(1.0):.2f} in a second, {found.above(10.0):.3f} in ten."
         )
+    parts.append(_other_times(found))
     parts.append(_table("rule of thumb", [(name, p) for name, p in found.rules.items()], found))
     parts.append(_table("burst", [(quantity(p.burst, "B"), p) for p in found.curve], found))
     if found.chosen is not None:
@@ -114,18 +131,55 @@ def as_text(found: Answer, out: Path | None = None) -> str:
     return "\n\n".join(parts)
 
 
+def _times(question: Question) -> str:
+    """What runs are given."""
+    return ", ".join(map(str, question.round_trips))
+
+
+def _other_times(found: Answer) -> str:
+    """What the same burst gives where packets take half or twice the time, and what follows."""
+    question = found.question
+    heading = ["this burst at an RTT of", "", "TCP's share of the rate", "least of a run", "goal"]
+    names = {0.5: "half", 1.0: "as asked", 2.0: "twice"}
+    points = sorted({1.0: found.best, **found.others}.items())
+    rows = [
+        [
+            _times(question.at(factor)),
+            names[factor],
+            _share(point),
+            number(point.least, 3),
+            "reached" if question.reached(point) else "missed",
+        ]
+        for factor, point in points
+    ]
+    return (
+        f"{text_table(heading, rows)}\n"
+        "Which burst is enough depends on the RTT: the answer holds for the times that were asked for.\n"
+        'Where customers differ, give the range of them all, or the longest: --rtt "20..80 ms".'
+    )
+
+
 def _share(point: Point) -> str:
     return f"{pm(point.share)}"
 
 
 def _table(first: str, rows: list[tuple[str, Point]], found: Answer) -> str:
-    heading = [first, "bytes", "time at the rate", "TCP's share of the rate", "dropped", "RTOs a run"]
+    heading = [
+        first,
+        "bytes",
+        "time at the rate",
+        "TCP's share of the rate",
+        "least of a run",
+        "dropped",
+        "RTOs a run",
+    ]
     body = [
         [
             name,
             f"{p.burst:,}",
             quantity(8 * p.burst / found.question.bits, "s"),
             _share(p),
+            number(p.least, 3),
             f"{p.loss.mean:.2%}",
             number(p.timeouts.mean, 3),
         ]
@@ -136,14 +190,17 @@ def _table(first: str, rows: list[tuple[str, Point]], found: Answer) -> str:
 
 def _write(found: Answer, out: Path) -> None:
     """`curve.csv` and, where there is an answer, `policer.toml`, `commands.txt` and `police.tc`."""
-    lines = ["burst_bytes,share,share_lo,share_hi,loss,timeouts"]
+    lines = ["burst_bytes,share,share_lo,share_hi,loss,timeouts,share_least"]
     for p in found.curve:
         lo, hi = p.share.ci95 or (p.share.mean, p.share.mean)
-        lines.append(f"{p.burst},{p.share.mean!r},{lo!r},{hi!r},{p.loss.mean!r},{p.timeouts.mean!r}")
+        lines.append(
+            f"{p.burst},{p.share.mean!r},{lo!r},{hi!r},{p.loss.mean!r},{p.timeouts.mean!r},{p.least!r}"
+        )
     write_whole(out / "curve.csv", "\n".join([*lines, ""]).encode())
     if found.chosen is not None:
         burst = found.chosen.burst
-        write_whole(out / "policer.toml", scenario(found.question, burst)._text.encode())
+        head = f"# Each run had round-trip times of its own, of {_times(found.question)}: flows.flow.rtt.\n"
+        write_whole(out / "policer.toml", (head + scenario(found.question, burst)._text).encode())
         told = commands(found.question, burst)
         text = "".join(f"# {name}\n{line}\n" for name, line in told.items())
         write_whole(out / "commands.txt", text.encode())

@@ -3,7 +3,8 @@
 A policer drops what exceeds a rate by more than a burst. TCP answers to drops, so a small burst costs
 goodput, and a large one lets a customer send far above the rate for a while. No rule of thumb (a tenth of a
 second's worth, 80 % of one, 5 kB) knows round-trip time, number of flows and congestion control; a simulation
-does.
+does. An answer holds for the round-trip times that were asked for (`round_trips`), so half and twice of them
+stand beside it.
 
     >>> from inprofile.plan.policer import Question, tries
     >>> question = Question("10 Mbit/s", ["20 ms"])
@@ -15,16 +16,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from .._runner import run_many
 from ..quantity import bits_per_second, number, quantity
 from ..scenario import Scenario, parse, toml
 from ..stats import POSITIVE, SHARE, Estimate, estimate
+from . import round_trips
 from .police import GRO, police_action
+from .round_trips import RoundTrips
 
 __all__ = [
+    "OTHERS",
     "Answer",
     "Point",
     "Question",
@@ -45,6 +50,8 @@ _LONGEST = 4.0
 """The largest burst that is tried, in seconds at the rate; larger ones police nothing that lasts as long."""
 _REFINED = 3
 """Bisections between the last burst that is too small and the first that is not: 2^(1/8) is left, 9 %."""
+OTHERS = (0.5, 2.0)
+"""Times the round-trip time that was asked for: what the answer's burst gives there."""
 _BUDGET = 4e8
 """Data packets for all runs, about: fewer seeds where the rate is high."""
 
@@ -105,7 +112,8 @@ class Question:
     rate: str
     """The policer's rate, on the wire from the IP header on, as an experiment file has it: `10 Mbit/s`."""
     rtt: Sequence[str]
-    """Round-trip times without queues, one or one a flow; `20..80 ms` draws them."""
+    """Round-trip times without queues, one or one a flow: a range, `20..80 ms`, or one value, of which runs
+    have a tenth more or less (`20..20 ms`: exactly that)."""
     flows: int = 1
     """TCP connections that share the policer, each with unlimited data."""
     tcp: str = "cubic"
@@ -127,6 +135,20 @@ class Question:
         """The rate at which packets reach the policer."""
         return self.link or quantity(10 * self.bits, "bit/s", digits=6)
 
+    @cached_property
+    def round_trips(self) -> tuple[RoundTrips, ...]:
+        """What runs are given, one or one a flow."""
+        return tuple(map(round_trips.of, self.rtt))
+
+    def at(self, factor: float) -> Question:
+        """The same with round-trip times so many times as long."""
+        scaled = [one.times(factor) for one in self.round_trips]
+        return replace(self, rtt=[f"{1e3 * one.lo:.6g}..{1e3 * one.hi:.6g} ms" for one in scaled])
+
+    def reached(self, point: Point) -> bool:
+        """Whether the lower 95 % bound of TCP's share reaches the goal."""
+        return point.share.ci95 is not None and point.share.ci95.lo >= self.goal
+
     def __post_init__(self) -> None:
         """Raise ValueError for what cannot be asked; the experiment's own checks find the rest."""
         if not 0 < self.goal < 1:
@@ -135,6 +157,11 @@ class Question:
             )
         if self.flows < 1 or self.seeds < 2:
             raise ValueError(f"flows {self.flows}, seeds {self.seeds}: give at least 1 flow and 2 seeds")
+        if len(self.round_trips) not in (1, self.flows):
+            raise ValueError(
+                f"{len(self.rtt)} round-trip times for {self.flows} flow{'s' * (self.flows != 1)}:"
+                " give one, a range, or one for each flow"
+            )
         if _rate(self.arrival) <= self.bits:
             raise ValueError(
                 f"packets reach the policer at {self.arrival}, which is not more than its rate {self.rate}:"
@@ -154,11 +181,14 @@ class Point:
     """The share of packets that the policer dropped."""
     timeouts: Estimate
     """Retransmission timeouts of a run."""
+    least: float
+    """The share in the run that had least: each has its own round-trip times."""
 
     def to_json(self) -> dict[str, Any]:
         """As `--json` prints it."""
         return {
             "burst": self.burst,
+            "share_least": self.least,
             **{
                 name: {"mean": e.mean, "ci95": None if e.ci95 is None else list(e.ci95), "n": e.n}
                 for name, e in (("share", self.share), ("loss", self.loss), ("timeouts", self.timeouts))
@@ -177,6 +207,13 @@ class Answer:
     """By burst."""
     rules: Mapping[str, Point]
     """Rules of thumb: what each gives."""
+    others: Mapping[float, Point] = field(default_factory=dict)
+    """What the best burst gives at other round-trip times, by how many times as long they are."""
+
+    @property
+    def best(self) -> Point:
+        """The burst that is enough, or the one that gives most where none is."""
+        return self.chosen or max(self.curve, key=lambda p: p.share.mean)
 
     def above(self, window: float) -> float:
         """The most that can pass in this many seconds, over the rate: 1 is the rate itself."""
@@ -209,9 +246,18 @@ def rules_of_thumb(question: Question) -> dict[str, int]:
     return {name: burst for name, burst in rules.items() if burst >= PACKET}
 
 
-def scenario(question: Question, burst: int) -> Scenario:
-    """The experiment of this burst. Raises ScenarioError for values that cannot run."""
-    rtt = toml(question.rtt[0] if len(question.rtt) == 1 else list(question.rtt))
+def scenario(question: Question, burst: int, seed: int | None = None) -> Scenario:
+    """The experiment of this burst as the run with this seed has it; else with the middle of each range.
+
+    Raises ScenarioError for values that cannot run.
+    """
+    asked = question.round_trips
+    if seed is not None:
+        rtts = [round_trips.text(s) for s in round_trips.drawn(asked, question.flows, seed)]
+    elif question.flows == len(asked):
+        rtts = [round_trips.text(one.middle) for one in asked]
+    else:
+        rtts = [str(asked[0])]
     start, end = _window(question)
     return parse(
         FILE.format(
@@ -223,7 +269,7 @@ def scenario(question: Question, burst: int) -> Scenario:
             link=question.arrival,
             burst=burst,
             flows=question.flows,
-            rtt=rtt,
+            rtt=toml(rtts[0] if len(rtts) == 1 else rtts),
         ),
         "policer.toml",
     )
@@ -235,22 +281,11 @@ def _window(question: Question) -> tuple[int, int]:
     CUBIC's cycle lasts (0.75 W)^⅓ seconds at a window of W segments (RFC 9438 §4.2): three
     before, twelve within.
     """
-    segments = max(2.0, question.bits / 8 / PACKET / question.flows * _longest(question.rtt))
+    longest = max(one.hi for one in question.round_trips)
+    segments = max(2.0, question.bits / 8 / PACKET / question.flows * longest)
     cycle = (0.75 * segments) ** (1 / 3)
     start = math.ceil(5 + 3 * cycle)
     return start, start + math.ceil(max(30.0, 12 * cycle))
-
-
-def _longest(rtt: Sequence[str]) -> float:
-    """The longest round-trip time in seconds; 0.1 where only the experiment's check can refuse the text."""
-    found = [0.0]
-    for text in rtt:
-        amount, _, unit = text.rpartition("..")[-1].strip().partition(" ")
-        try:
-            found.append(float(amount) * {"ms": 1e-3, "s": 1.0, "us": 1e-6, "µs": 1e-6}[unit])
-        except (KeyError, ValueError):
-            found.append(0.1)
-    return max(found)
 
 
 def answer(
@@ -268,12 +303,15 @@ def answer(
     seeds = max(5, min(question.seeds, int(_BUDGET / max(1.0, packets) / 24)))
     known: dict[int, Point] = {}
 
-    def look(bursts: Sequence[int], which: range) -> dict[int, Point]:
-        work = [(scenario(question, burst), which) for burst in bursts]
-        results = run_many(work, jobs=jobs, cache=cache)
-        start, end = _window(question)
-        found = zip(bursts, (r.metrics.to_pylist() for r in results), strict=True)
-        return {burst: _point(question, burst, rows, end - start) for burst, rows in found}
+    def look(bursts: Sequence[int], which: range, asked: Question = question) -> dict[int, Point]:
+        work = [(scenario(asked, burst, seed), [seed]) for burst in bursts for seed in which]
+        results = iter(run_many(work, jobs=jobs, cache=cache))
+        start, end = _window(asked)
+        found = {}
+        for burst in bursts:
+            rows = [row for _ in which for row in next(results).metrics.to_pylist()]
+            found[burst] = _point(asked, burst, rows, end - start)
+        return found
 
     fresh = range(seeds + 1, 2 * seeds + 1)
     first = list(tries(question))
@@ -295,22 +333,22 @@ def answer(
         for burst in sorted(b for b in known if b >= enough):
             tell(f"{quantity(burst, 'B')} again, with fresh seeds")
             chosen = look([burst], fresh)[burst]
-            if _reaches(question, chosen):
+            if question.reached(chosen):
                 break
             chosen = None
     curve = tuple(known[burst] for burst in sorted(known))
-    return Answer(question, chosen, curve, {name: known[burst] for name, burst in rules.items()})
-
-
-def _reaches(question: Question, point: Point) -> bool:
-    return point.share.ci95 is not None and point.share.ci95.lo >= question.goal
+    found = Answer(question, chosen, curve, {name: known[burst] for name, burst in rules.items()})
+    tell("half and twice the round-trip time")
+    burst = found.best.burst
+    factors = [x for x in OTHERS if all(one.times(x).possible for one in question.round_trips)]
+    return replace(found, others={x: look([burst], fresh, question.at(x))[burst] for x in factors})
 
 
 def _enough(question: Question, known: Mapping[int, Point]) -> int | None:
     """The smallest burst that reaches the goal, as all larger ones do."""
     found = None
     for burst in sorted(known, reverse=True):
-        if not _reaches(question, known[burst]):
+        if not question.reached(known[burst]):
             break
         found = burst
     return found
@@ -326,11 +364,13 @@ def _point(question: Question, burst: int, rows: Sequence[Mapping[str, Any]], wi
     # Packets that passed in the window, counted as full ones.
     passed = [rate * window / 8 / PACKET for rate in by_name["throughput"]]
     loss = [d / (d + p) if d else 0.0 for d, p in zip(by_name["edge_drops"], passed, strict=True)]
+    shares = [goodput / most for goodput in by_name["goodput"]]
     return Point(
         burst,
-        estimate([goodput / most for goodput in by_name["goodput"]], POSITIVE),
+        estimate(shares, POSITIVE),
         estimate(loss, SHARE),
         estimate(by_name["timeouts"], POSITIVE),
+        min(shares),
     )
 
 
