@@ -232,12 +232,6 @@ impl Vars {
         self.count = self.count.saturating_add(packets);
     }
 
-    /// Whether it is in the dropping state.
-    #[must_use]
-    pub fn dropping(&self) -> bool {
-        self.dropping
-    }
-
     /// §5.5: enters the dropping state. If it was in one not long ago, what it dropped by then controlled the queue, and
     /// is where it starts from now.
     fn enter(&mut self, c: &Control, now: Time) {

@@ -14,6 +14,7 @@ pub mod red;
 pub mod rem;
 pub mod sfb;
 pub mod sfq;
+pub mod unit;
 
 pub use l4s::{curvy_red, dualpi2, pi2};
 pub use red::{ared, choke, dwred, rio, rio_plus_out, wred};
@@ -23,7 +24,7 @@ use crate::packet::Packet;
 use crate::params::{Context, Fault, Warning};
 use crate::queue::Queue;
 use crate::rng::Rng;
-use crate::units::{Backlog, Duration, Time};
+use crate::units::{Backlog, Bytes, Duration, Time};
 use crate::verdict::{Admission, Cause, Departure, Why};
 
 /// Dropped on arrival by a controller's probability.
@@ -144,6 +145,22 @@ pub(crate) fn beyond_full_queue(target: Duration, context: &Context, name: &str)
         field: "target",
         text: format!(
             "a full queue ({limit}) delays by less than target ({target}): the limit drops, {name} hardly ever"
+        ),
+    })
+}
+
+/// The warning where a discipline holds the queue at a length for which the limit has no room; `mean` is a typical packet's size.
+pub(crate) fn beyond_limit(
+    (field, target): (&'static str, Backlog),
+    mean: Bytes,
+    context: &Context,
+    name: &str,
+) -> Option<Warning> {
+    let limit = context.limit?;
+    (target.bytes(mean) >= limit.bytes(mean)).then(|| Warning {
+        field,
+        text: format!(
+            "{field} ({target}) is not below the limit ({limit}): the limit drops, {name} hardly ever"
         ),
     })
 }

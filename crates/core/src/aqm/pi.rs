@@ -2,11 +2,15 @@
 //!
 //! The probability moves `w` times a second, in proportion to the queue's distance from `q_ref` and to its change since the last
 //! sample; it comes to rest only at `q_ref`, whatever the load (the integral part).
-//! Source: Hollot, Misra, Towsley and Gong 2001. `variant = "ns2"`: ns-2's Queue/PI, in [`ns2`](crate::ns2::pi). Of both, but not in the
-//! paper: a queue counted in bytes, chances by a packet's size, and marks where the paper speaks of drops or marks alike.
+//! Source: Hollot, Misra, Towsley and Gong 2001. Not in the paper: a queue counted in bytes, chances by a packet's size, and marks
+//! where the paper speaks of drops or marks alike.
 //! Non-goal: a target in time ([`pie`](crate::aqm::pie), [`pi2`](crate::aqm::l4s)).
 
-use crate::aqm::{Aqm, by_chance};
+use std::fmt::Debug;
+use std::marker::PhantomData;
+
+use crate::aqm::unit::Unit;
+use crate::aqm::{Aqm, beyond_limit, by_chance};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
@@ -41,12 +45,14 @@ impl Params {
     #[must_use]
     pub fn law(&self, context: &Context) -> Law {
         let mean = self.mean_packet.unwrap_or(context.packet).0 as f64;
-        let (q_ref, unit) = match self.q_ref {
-            Backlog::Packets(n) => (n, None),
-            Backlog::Bytes(n) => (n / mean, Some(mean)),
-        };
+        let (unit, q_ref) = Unit::of(self.q_ref, mean);
         let scaled_by = self.byte_scaled.then_some(mean);
-        Law { a: self.a, b: self.b, w: self.w, q_ref, unit, scaled_by, ecn: self.ecn, p: 0.0, q_old: 0.0 }
+        Law { a: self.a, b: self.b, w: self.w, q_ref, unit, scaled_by, p: 0.0, q_old: 0.0 }
+    }
+
+    /// The discipline in a reading.
+    pub(crate) fn discipline<R: Reading>(&self, context: &Context) -> Pi<R> {
+        Pi { law: self.law(context), ecn: self.ecn, waiting: 0, begun: false, reading: PhantomData }
     }
 }
 
@@ -65,23 +71,12 @@ impl Build for Params {
                 remedy: "a above b, such as a = 1.822e-5 and b = 1.816e-5".into(),
             });
         }
-        let Some(limit) = context.limit else { return Ok(Vec::new()) };
         let mean = self.mean_packet.unwrap_or(context.packet);
-        let beyond = self.q_ref.bytes(mean) >= limit.bytes(mean);
-        Ok(beyond
-            .then(|| Warning {
-                field: "q_ref",
-                text: format!(
-                    "q_ref ({}) is not below the limit ({limit}): the limit drops, PI hardly ever",
-                    self.q_ref
-                ),
-            })
-            .into_iter()
-            .collect())
+        Ok(beyond_limit(("q_ref", self.q_ref), mean, context, "PI").into_iter().collect())
     }
 
     fn build(&self, context: &Context) -> Pi {
-        Pi { law: self.law(context), waiting: 0, begun: false }
+        self.discipline(context)
     }
 }
 
@@ -93,36 +88,16 @@ pub struct Law {
     w: f64,
     /// In packets.
     q_ref: f64,
-    /// Where bytes are counted: how many are a packet.
-    unit: Option<f64>,
-    /// Where chances are scaled by size: the size of a packet whose chance is as it is.
+    /// What lengths are counted in.
+    unit: Unit,
+    /// Where chances are scaled by size: the size of a packet whose chance is p.
     scaled_by: Option<f64>,
-    /// Whether it marks.
-    pub ecn: bool,
     p: f64,
     /// The length at the last sample, in packets or bytes.
     q_old: f64,
 }
 
 impl Law {
-    /// What is counted of a queue.
-    #[must_use]
-    pub fn length<Q: Queue + ?Sized>(&self, queue: &Q) -> u64 {
-        if self.unit.is_some() { queue.bytes() } else { u64::from(queue.packets()) }
-    }
-
-    /// What a packet of this size adds to it.
-    #[must_use]
-    pub fn counted(&self, size: u32) -> u64 {
-        if self.unit.is_some() { u64::from(size) } else { 1 }
-    }
-
-    /// Whether bytes are counted: the size of a packet, then.
-    #[must_use]
-    pub fn unit(&self) -> Option<f64> {
-        self.unit
-    }
-
     /// Seconds between samples.
     #[must_use]
     pub fn interval(&self) -> f64 {
@@ -132,8 +107,8 @@ impl Law {
     /// Hollot et al. 2001 §5: p(kT) = a (q(kT) − q_ref) − b (q((k − 1)T) − q_ref) + p((k − 1)T), within 0 and 1.
     pub fn sample(&mut self, length: u64) {
         let q = length as f64;
-        let packets = |q: f64| self.unit.map_or(q, |unit| q / unit);
-        let p = self.a * (packets(q) - self.q_ref) - self.b * (packets(self.q_old) - self.q_ref) + self.p;
+        let [now, old] = [q, self.q_old].map(|q| self.unit.packets(q));
+        let p = self.a * (now - self.q_ref) - self.b * (old - self.q_ref) + self.p;
         self.p = p.clamp(0.0, 1.0);
         self.q_old = q;
     }
@@ -143,24 +118,44 @@ impl Law {
     pub fn chance(&self, size: u32) -> f64 {
         self.scaled_by.map_or(self.p, |mean| (self.p * f64::from(size) / mean).min(1.0))
     }
+}
 
-    /// The probability and the target, for monitors.
-    pub(crate) fn show(&self, show: Gauge<'_>) {
-        show("drop_prob", self.p);
+/// What a reading of the algorithm may do otherwise than [`Hollot01`].
+pub trait Reading: Clone + Debug + Send + 'static {
+    /// Whether an arrival is picked with probability `p`.
+    fn picks<W: Why + ?Sized>(p: f64, rng: &mut Rng, why: &mut W) -> bool;
+
+    /// See [`Aqm::joins_below`].
+    fn joins_below(limit: Backlog, unit: Unit) -> Option<u64>;
+}
+
+/// Hollot, Misra, Towsley and Gong 2001.
+#[derive(Clone, Copy, Debug)]
+pub struct Hollot01;
+
+impl Reading for Hollot01 {
+    fn picks<W: Why + ?Sized>(p: f64, rng: &mut Rng, why: &mut W) -> bool {
+        rng.chance("u", p, why)
+    }
+
+    fn joins_below(_: Backlog, _: Unit) -> Option<u64> {
+        None
     }
 }
 
-/// The discipline.
+/// The discipline, generic over the reading of the law.
 #[derive(Clone, Debug)]
-pub struct Pi {
-    law: Law,
+pub struct Pi<R = Hollot01> {
+    pub(crate) law: Law,
+    ecn: bool,
     /// Packets or bytes that wait.
     waiting: u64,
     /// Whether an interval has begun.
     begun: bool,
+    reading: PhantomData<R>,
 }
 
-impl Mechanism for Pi {
+impl<R: Reading> Mechanism for Pi<R> {
     fn sees_reverse(&self) -> bool {
         false
     }
@@ -174,11 +169,11 @@ impl Mechanism for Pi {
     }
 
     fn gauges(&self, _: Time, show: Gauge<'_>) {
-        self.law.show(show);
+        show("drop_prob", self.law.p);
     }
 }
 
-impl Aqm for Pi {
+impl<R: Reading> Aqm for Pi<R> {
     fn serves(&self) -> bool {
         true
     }
@@ -192,9 +187,9 @@ impl Aqm for Pi {
         why: &mut W,
     ) -> Admission {
         let p = self.law.chance(packet.size);
-        let verdict = by_chance(packet, queue, (p, self.law.ecn), why, |why| rng.chance("u", p, why));
+        let verdict = by_chance(packet, queue, (p, self.ecn), why, |why| R::picks(p, rng, why));
         if !matches!(verdict, Admission::Drop(_)) {
-            self.waiting = self.law.length(queue) + self.law.counted(packet.size);
+            self.waiting = self.law.unit.length(queue) + self.law.unit.added_by(packet.size);
         }
         verdict
     }
@@ -208,8 +203,12 @@ impl Aqm for Pi {
         _: &mut Rng,
         _: &mut W,
     ) -> Departure {
-        self.waiting = self.law.length(queue);
+        self.waiting = self.law.unit.length(queue);
         Departure::Send
+    }
+
+    fn joins_below(&self, limit: Backlog) -> Option<u64> {
+        R::joins_below(limit, self.law.unit)
     }
 }
 

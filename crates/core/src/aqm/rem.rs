@@ -3,11 +3,11 @@
 //!
 //! The chance that a packet passes several such links unmarked is exponential in the sum of their prices, and the price settles where
 //! input equals capacity and the backlog is `b_star`, whatever the number of flows.
-//! Source: Athuraliya, Li, Low and Yin 2001. `variant = "ns2"`: ns-2's Queue/REM, by the same authors, in [`ns2`](crate::ns2::rem). Of both,
-//! but not in the paper: a smoothed input (`in_weight`), a queue counted in bytes.
+//! Source: Athuraliya, Li, Low and Yin 2001. Not in the paper: a smoothed input (`in_weight`), a queue counted in bytes.
 //! Non-goal: sources that estimate the sum of prices from their marks.
 
-use crate::aqm::{Aqm, by_chance};
+use crate::aqm::unit::Unit;
+use crate::aqm::{Aqm, beyond_limit, by_chance};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
 use crate::params::{Build, Context, Fault, Warning};
@@ -18,7 +18,7 @@ use crate::units::{Backlog, Bytes, Duration, Time};
 use crate::verdict::{Admission, Departure, Why};
 
 crate::choice! {
-    /// What stands for the difference of input and capacity.
+    /// What is taken for the difference of input and capacity.
     pub enum Mismatch {
         /// What came, less what the link could have sent.
         Rate = "rate",
@@ -40,7 +40,7 @@ crate::params! {
         phi: f64 [ABOVE_ONE] = 1.001;
         /// How often the price moves.
         t_update: Duration [POSITIVE] = Duration::from_millis(2);
-        /// What stands for the difference of input and capacity.
+        /// What is taken for the difference of input and capacity.
         mismatch: Mismatch = Mismatch::Rate;
         /// With mismatch = "rate": weight of the last interval's input in its average.
         in_weight: f64 [UNIT_POSITIVE] = 1.0;
@@ -56,10 +56,7 @@ impl Params {
     #[must_use]
     pub fn law(&self, context: &Context) -> Law {
         let mean = self.mean_packet.unwrap_or(context.packet).0 as f64;
-        let (b_star, unit) = match self.b_star {
-            Backlog::Packets(n) => (n, None),
-            Backlog::Bytes(n) => (n / mean, Some(mean)),
-        };
+        let (unit, b_star) = Unit::of(self.b_star, mean);
         let a_second = context.link_rate.map_or(0.0, |rate| rate.0 as f64 / (8.0 * mean));
         Law {
             gamma: self.gamma,
@@ -90,19 +87,8 @@ impl Build for Params {
                 remedy: "mismatch = \"backlog\"".into(),
             });
         }
-        let Some(limit) = context.limit else { return Ok(Vec::new()) };
         let mean = self.mean_packet.unwrap_or(context.packet);
-        let beyond = self.b_star.bytes(mean) >= limit.bytes(mean);
-        Ok(beyond
-            .then(|| Warning {
-                field: "b_star",
-                text: format!(
-                    "b_star ({}) is not below the limit ({limit}): the limit drops, REM hardly ever",
-                    self.b_star
-                ),
-            })
-            .into_iter()
-            .collect())
+        Ok(beyond_limit(("b_star", self.b_star), mean, context, "REM").into_iter().collect())
     }
 
     fn build(&self, context: &Context) -> Rem {
@@ -120,8 +106,8 @@ pub struct Law {
     by_rate: bool,
     /// In packets.
     b_star: f64,
-    /// Where bytes are counted: how many are a packet.
-    unit: Option<f64>,
+    /// What the backlog is counted in.
+    pub(crate) unit: Unit,
     /// Packets that the link can send in an interval.
     capacity: f64,
     /// Packets or bytes since the last update.
@@ -135,34 +121,16 @@ pub struct Law {
 }
 
 impl Law {
-    /// What is counted of a queue.
-    #[must_use]
-    pub fn length<Q: Queue + ?Sized>(&self, queue: &Q) -> u64 {
-        if self.unit.is_some() { queue.bytes() } else { u64::from(queue.packets()) }
-    }
-
-    /// What a packet of this size adds to it.
-    #[must_use]
-    pub fn counted(&self, size: u32) -> u64 {
-        if self.unit.is_some() { u64::from(size) } else { 1 }
-    }
-
-    /// Where bytes are counted: the size of a packet.
-    #[must_use]
-    pub fn unit(&self) -> Option<f64> {
-        self.unit
-    }
-
     /// An arrival, whatever becomes of it.
     pub fn count(&mut self, size: u32) {
-        self.came += self.counted(size) as f64;
+        self.came += self.unit.added_by(size) as f64;
     }
 
     /// Moves price and probability: so much waits.
     pub fn update(&mut self, waiting: u64) {
-        let packets = |n: f64| self.unit.map_or(n, |unit| n / unit);
-        let b = packets(waiting as f64);
-        self.input = self.input * (1.0 - self.in_weight) + packets(self.in_weight * self.came);
+        let b = self.unit.packets(waiting as f64);
+        let came = self.unit.packets(self.in_weight * self.came);
+        self.input = self.input * (1.0 - self.in_weight) + came;
         let excess = if self.by_rate {
             // Athuraliya et al. 2001, Eq. (1): α (b − b*) + x − c
             self.input + self.alpha * (b - self.b_star) - self.capacity
@@ -239,7 +207,7 @@ impl Aqm for Rem {
         let p = self.law.p;
         let verdict = by_chance(packet, queue, (p, self.ecn), why, |why| rng.chance("u", p, why));
         if !matches!(verdict, Admission::Drop(_)) {
-            self.waiting = self.law.length(queue) + self.law.counted(packet.size);
+            self.waiting = self.law.unit.length(queue) + self.law.unit.added_by(packet.size);
         }
         verdict
     }
@@ -253,7 +221,7 @@ impl Aqm for Rem {
         _: &mut Rng,
         _: &mut W,
     ) -> Departure {
-        self.waiting = self.law.length(queue);
+        self.waiting = self.law.unit.length(queue);
         Departure::Send
     }
 }

@@ -6,8 +6,9 @@
 //! [random numbers](rng), the timers and draws of [PI](pi) and [REM](rem), its fair queues ([SFQ](sfq), [DRR](drr), [FQ](fq)), and its clock.
 //!
 //! The rest of this crate does not refer to it. A mechanism that ns-2 computes differently is generic over its reading
-//! ([`Reading`](crate::aqm::red::law::Reading), [`Chance`](crate::marker::tsw2cm::Chance)), and one block of the
-//! [registry](crate::registry) names what is in this folder; without both there is no `variant = "ns2"`.
+//! ([RED's](crate::aqm::red::law::Reading), [PI's](crate::aqm::pi::Reading), [the TSW markers'](crate::marker::tsw2cm::Chance)) or, where
+//! it decides elsewhere, as [REM](rem) does, is here whole; and one block of the [registry](crate::registry) names what is in this
+//! folder. Without both there is no `variant = "ns2"`.
 //! Non-goal: ns-2's TCP and order of events, which belong to the simulator.
 
 pub mod addresses;
@@ -51,7 +52,7 @@ impl AnyAqm {
     #[must_use]
     pub fn timer_secs(&self) -> Option<f64> {
         match self {
-            AnyAqm::Ns2Pi(m) => Some(m.interval()),
+            AnyAqm::Ns2Pi(m) => Some(m.law.interval()),
             AnyAqm::Ns2Rem(m) => Some(m.interval()),
             _ => None,
         }

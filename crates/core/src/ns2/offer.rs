@@ -188,7 +188,7 @@ pub fn aqms(ours: &[Entry<AnyAqm>]) -> Vec<Entry<AnyAqm>> {
             &|v, c| {
                 let p = pi::Params::from_values(v);
                 if is_set(v, "variant") {
-                    AnyAqm::Ns2Pi(Box::new(super::pi::Pi::new(&p, c)))
+                    AnyAqm::Ns2Pi(Box::new(p.discipline(c)))
                 } else {
                     AnyAqm::Pi(Box::new(p.build(c)))
                 }

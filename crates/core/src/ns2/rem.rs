@@ -79,7 +79,7 @@ impl Rem {
 
     /// Whether a packet of this size is chosen.
     fn chooses<W: Why + ?Sized>(&self, size: u32, rng: &mut Rng, why: &mut W) -> bool {
-        let p = self.law.unit().map_or(self.law.p(), |mean| self.law.p() * f64::from(size) / mean);
+        let p = self.law.unit.packet.map_or(self.law.p(), |mean| self.law.p() * f64::from(size) / mean);
         let u = rng.uniform();
         why.note("drop_prob", p);
         why.note("u", u);
@@ -119,8 +119,8 @@ impl Aqm for Rem {
         why: &mut W,
     ) -> Admission {
         self.law.count(packet.size);
-        let with_it = self.law.length(queue) + self.law.counted(packet.size);
-        let full = match (bytes(queue.limit(), self.law.unit()), queue.limit()) {
+        let with_it = self.law.unit.length(queue) + self.law.unit.added_by(packet.size);
+        let full = match (bytes(queue.limit(), self.law.unit), queue.limit()) {
             (Some(limit), _) => with_it >= limit,
             (None, Backlog::Packets(n)) => with_it as f64 >= n.floor(),
             (None, Backlog::Bytes(_)) => !queue.fits(packet.size),
@@ -144,7 +144,7 @@ impl Aqm for Rem {
         rng: &mut Rng,
         why: &mut W,
     ) -> Departure {
-        self.waiting = self.law.length(queue);
+        self.waiting = self.law.unit.length(queue);
         if self.marks && self.chooses(packet.size, rng, why) && packet.ecn.can_mark() {
             return Departure::Mark;
         }
@@ -152,7 +152,7 @@ impl Aqm for Rem {
     }
 
     fn joins_below(&self, limit: Backlog) -> Option<u64> {
-        bytes(limit, self.law.unit())
+        bytes(limit, self.law.unit)
     }
 }
 

@@ -89,6 +89,14 @@ macro_rules! mechanisms {
             }
         }
 
+        #[cfg(test)]
+        impl $any {
+            /// Every mechanism's parameters can be read back as written.
+            pub(super) fn parameters_round_trip() {
+                $( super::tests::round_trips::<$params>(); )*
+            }
+        }
+
         impl Deref for $any {
             type Target = dyn $kind;
             fn deref(&self) -> &(dyn $kind + 'static) {
@@ -242,7 +250,7 @@ mechanisms! { ($)
         Ns2RioPlusOut(Box<rio_plus_out::RioPlusOut<ns2::red::Ns2Rio>>),
         RioPlusOutAtIn(Box<rio_plus_out::RioPlusOut<AtInOnly<Floyd93>>>),
         Ns2RioPlusOutAtIn(Box<rio_plus_out::RioPlusOut<AtInOnly<ns2::red::Ns2Rio>>>),
-        Ns2Pi(Box<ns2::pi::Pi>),
+        Ns2Pi(Box<aqm::pi::Pi<ns2::pi::QueuePi>>),
         Ns2Rem(Box<ns2::rem::Rem>),
         Ns2FddRed(Box<fdd_red::FddRed<ns2::red::Ns2Red>>),
     }

@@ -52,6 +52,14 @@ macro_rules! schedulers {
             }
         }
 
+        #[cfg(test)]
+        impl AnyScheduler {
+            /// Every scheduler's parameters can be read back as written.
+            pub(super) fn parameters_round_trip() {
+                $( super::tests::round_trips::<$params>(); )*
+            }
+        }
+
         impl Scheduler for AnyScheduler {
             fn next(&mut self, heads: &[Option<u32>]) -> Option<usize> {
                 match self {

@@ -1,12 +1,11 @@
 use super::*;
-use crate::aqm;
-use crate::marker::{self, Marker};
+use crate::marker::Marker;
 use crate::mechanism::Mechanism;
 use crate::packet::{Colour, Ecn, FlowId, Packet};
 use crate::params::{Context, Default as Fallback, Field, Kind, Params, Value, Values};
+use crate::queue::Queue;
 use crate::queue::fifo::{Fifo, Stamped};
 use crate::queue::scheduler::Scheduler;
-use crate::queue::{self, Queue};
 use crate::rng::Rng;
 use crate::signal::Outbox;
 use crate::units::{Backlog, Bytes, Duration, Rate, Time};
@@ -118,7 +117,7 @@ fn every_scheduler_is_described_and_builds() {
     }
 }
 
-fn round_trips<P: Params + PartialEq + std::fmt::Debug>() {
+pub(super) fn round_trips<P: Params + PartialEq + std::fmt::Debug>() {
     let p = P::from_values(&values_of(P::FIELDS));
     assert_eq!(p.values(), values_of(P::FIELDS));
     assert_eq!(P::from_values(&p.values()), p);
@@ -126,35 +125,9 @@ fn round_trips<P: Params + PartialEq + std::fmt::Debug>() {
 
 #[test]
 fn parameters_can_be_read_back_as_written() {
-    round_trips::<marker::token_bucket::Params>();
-    round_trips::<marker::tsw2cm::Params>();
-    round_trips::<marker::tsw3cm::Params>();
-    round_trips::<marker::ard::Params>();
-    round_trips::<marker::ard::ArmParams>();
-    round_trips::<marker::blind_drop::Params>();
-    round_trips::<marker::probe::Params>();
-    round_trips::<marker::every_nth::Params>();
-    round_trips::<marker::twam::Params>();
-    round_trips::<marker::meter::srtcm::Params>();
-    round_trips::<marker::meter::trtcm::Params>();
-    round_trips::<marker::meter::rfc4115::Params>();
-    round_trips::<marker::colour::Params>();
-    round_trips::<aqm::drop_tail::Params>();
-    round_trips::<aqm::red::Params>();
-    round_trips::<aqm::rio::Params>();
-    round_trips::<aqm::ared::Params>();
-    round_trips::<aqm::dwred::Params>();
-    round_trips::<aqm::rio_plus_out::Params>();
-    round_trips::<queue::priority::Params>();
-    round_trips::<queue::drr::Params>();
-    round_trips::<aqm::fdd_red::Params>();
-    round_trips::<aqm::wred::Params>();
-    round_trips::<aqm::fq_codel::Params>();
-    round_trips::<aqm::fq_pie::Params>();
-    round_trips::<aqm::sfq::Params>();
-    round_trips::<ns2::dsred::Params>();
-    round_trips::<ns2::sfq::Params>();
-    round_trips::<ns2::drr::Params>();
+    AnyMarker::parameters_round_trip();
+    AnyAqm::parameters_round_trip();
+    AnyScheduler::parameters_round_trip();
 }
 
 /// A user's own marker needs no change here.

@@ -96,9 +96,9 @@ fn bytes_are_packets_of_the_mean_size() {
     let in_bytes = Params { q_ref: Backlog::Bytes(10_000.0), mean_packet: Some(Bytes(500)), ..params() };
     assert!((after(&in_bytes, &[15_000, 15_000]).p - after(&params(), &[30, 30]).p).abs() < 1e-15);
     let law = in_bytes.law(&CONTEXT);
-    assert_eq!((law.length(&Fake::of(3, 0)), law.counted(40)), (3000, 40));
+    assert_eq!((law.unit.length(&Fake::of(3, 0)), law.unit.added_by(40)), (3000, 40));
     let law = params().law(&CONTEXT);
-    assert_eq!((law.length(&Fake::of(3, 0)), law.counted(40)), (3, 1));
+    assert_eq!((law.unit.length(&Fake::of(3, 0)), law.unit.added_by(40)), (3, 1));
 }
 
 #[test]

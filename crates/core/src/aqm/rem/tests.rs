@@ -84,7 +84,7 @@ fn bytes_are_packets_of_the_mean_size() {
     law.update(15_000);
     // 20 packets of 500 B in 10 ms: 0.5 (0.1 (30 − 20) + 24 − 20)
     assert!((law.price - 2.5).abs() < 1e-12);
-    assert_eq!((law.length(&Fake::of(3, 0)), law.counted(40)), (3000, 40));
+    assert_eq!((law.unit.length(&Fake::of(3, 0)), law.unit.added_by(40)), (3000, 40));
 }
 
 fn arrive(rem: &mut Rem, queue: &mut Fake, ecn: Ecn) -> Admission {

@@ -1,15 +1,15 @@
 //! What ns-2's PI does otherwise; the life of a queue in ns-2 itself is in `tests/ns2_queues.rs`, whole runs in `make validate`.
 
 use super::*;
-use crate::aqm::EARLY;
-use crate::packet::Ecn;
-use crate::params::Build;
+use crate::aqm::pi::{Params, Pi};
+use crate::aqm::{Aqm, EARLY};
+use crate::packet::{Ecn, Packet};
+use crate::params::{Build, Context};
 use crate::queue::fake::Fake;
 use crate::queue::fifo::{Fifo, Stamped};
 use crate::registry::AnyAqm;
-use crate::units::Bytes;
-use crate::verdict::Cause;
-use crate::verdict::Silent;
+use crate::units::{Bytes, Time};
+use crate::verdict::{Admission, Cause, Silent};
 
 const CONTEXT: Context = Context { link_rate: None, contract: None, packet: Bytes(1000), limit: None };
 
@@ -30,7 +30,7 @@ fn rng() -> Rng {
 }
 
 /// Whether an arrival at this queue takes a number.
-fn draws(pi: &mut Pi, queue: &mut Fake) -> bool {
+fn draws(pi: &mut Pi<QueuePi>, queue: &mut Fake) -> bool {
     let (mut used, mut fresh) = (rng(), rng());
     pi.arrive(Time::ZERO, &Packet::default(), queue, &mut used, &mut Silent);
     used.uniform() != fresh.uniform()
@@ -38,7 +38,7 @@ fn draws(pi: &mut Pi, queue: &mut Fake) -> bool {
 
 #[test]
 fn every_arrival_that_finds_room_draws() {
-    let mut pi = Pi::new(&params(), &CONTEXT);
+    let mut pi = params().discipline(&CONTEXT);
     assert!(draws(&mut pi, &mut Fake::of(0, 0)), "at probability 0, too");
     assert!(!draws(&mut pi, &mut Fake { limit: 5.0, ..Fake::of(5, 0) }));
     pi.law.sample(10_000);
@@ -53,7 +53,7 @@ fn every_arrival_that_finds_room_draws() {
 /// Where PI marks, what can't be marked is dropped all the same.
 #[test]
 fn only_what_can_be_marked_is() {
-    let mut pi = Pi::new(&Params { ecn: true, ..params() }, &CONTEXT);
+    let mut pi: Pi<QueuePi> = Params { ecn: true, ..params() }.discipline(&CONTEXT);
     pi.law.sample(10_000);
     let mut arrive = |ecn| {
         let packet = Packet { ecn, ..Packet::default() };
@@ -67,7 +67,7 @@ fn only_what_can_be_marked_is() {
 #[test]
 fn a_limit_of_packets_counts_in_bytes() {
     let p = Params { q_ref: Backlog::Bytes(1e6), mean_packet: Some(Bytes(500)), ..params() };
-    let mut aqm = AnyAqm::Ns2Pi(Box::new(Pi::new(&p, &CONTEXT)));
+    let mut aqm = AnyAqm::Ns2Pi(Box::new(p.discipline(&CONTEXT)));
     let mut queue = Fifo::before(Backlog::Packets(5.0), &aqm);
     let mut joins = |size| {
         let packet = Packet { size, ..Packet::default() };
@@ -83,7 +83,7 @@ fn a_limit_of_packets_counts_in_bytes() {
 /// The timer's interval is `1 / w_`, as it comes out in doubles.
 #[test]
 fn the_timer_is_kept_in_doubles() {
-    let aqm = AnyAqm::Ns2Pi(Box::new(Pi::new(&params(), &CONTEXT)));
+    let aqm = AnyAqm::Ns2Pi(Box::new(params().discipline(&CONTEXT)));
     assert_eq!(aqm.timer_secs(), Some(1.0 / 170.0));
     assert_eq!(AnyAqm::Pi(Box::new(params().build(&CONTEXT))).timer_secs(), None);
 }
