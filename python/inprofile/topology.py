@@ -53,8 +53,8 @@ def text(what: RenderableType, width: int = 110) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
-def chain(steps: Iterable[tuple[str, str]], ways: Sequence[str]) -> list[str]:
-    """Boxes one below the other: of each its name and what stands beside it; `ways` are what joins them.
+def chain(steps: Iterable[tuple[str, str]], links: Sequence[str]) -> list[str]:
+    """Boxes one below the other: of each its name and what is beside it; `links` are what joins them.
 
     >>> for line in chain([("ER", "ard"), ("CR1", "")], ["10 Mbit/s"]):
     ...     print(line)
@@ -78,7 +78,7 @@ def chain(steps: Iterable[tuple[str, str]], ways: Sequence[str]) -> list[str]:
         lines.append(f"  │ {name:<{width - 2}} │  {beside}".rstrip())
         lines.append(f"  └{'─' * left}{bottom}{'─' * right}┘")
         if i < len(boxes) - 1:
-            lines.append(f"   {' ' * left}│  {ways[i]}".rstrip())
+            lines.append(f"   {' ' * left}│  {links[i]}".rstrip())
     return lines
 
 
@@ -95,10 +95,10 @@ def _picture(effective: Json) -> Iterator[str]:
         who = ", ".join(f"{g['name']} × {g['count']}" if g["count"] > 1 else g["name"] for g in groups)
         colours = ", ".join(dict.fromkeys(g["marker"]["kind"] for g in groups if g["marker"]))
         steps: list[tuple[str, str]] = []
-        ways: list[str] = []
+        labels: list[str] = []
         if hosts:
             steps.append((who, f"marked by {colours}" if colours else ""))
-            ways.append(_join(groups))
+            labels.append(_join(groups))
         nodes = [start, *(links[name]["to"] for name in route)]
         for i, node in enumerate(nodes):
             beside = f"marked by {markers[node]}" if node in markers else ""
@@ -112,9 +112,9 @@ def _picture(effective: Json) -> Iterator[str]:
                 beside = f"{beside}, {receives}" if beside else receives
             steps.append((node, beside))
             if i < len(route):
-                ways.append(_way(links[route[i]]))
+                labels.append(_label(links[route[i]]))
         drawn.update(nodes)
-        yield from chain(steps, ways)
+        yield from chain(steps, labels)
 
 
 def _join(groups: Sequence[Json]) -> str:
@@ -123,7 +123,7 @@ def _join(groups: Sequence[Json]) -> str:
     return "; ".join(dict.fromkeys(said)) + ", a host each"
 
 
-def _way(link: Json) -> str:
+def _label(link: Json) -> str:
     queue = link["queue"]
     scheduler = f"{queue['scheduler']}: " if "scheduler" in queue else ""
     each = (f"{name} {q['aqm']} {q['limit']['is']}".strip() for name, q in _each(queue))

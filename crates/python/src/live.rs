@@ -1,7 +1,7 @@
 //! Runs with real hosts: one seed after the other, in wall time, with the interpreter lock released.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use inprofile_live::emulate::datagrams::Tally;
 use inprofile_live::emulate::{self, Error, Report};
@@ -15,11 +15,9 @@ use serde_json::json;
 use crate::experiment::Scenario;
 use crate::names::Names;
 use crate::results::Results;
+use crate::runner::POLL_INTERVAL;
 
 create_exception!(_internal, NotLive, PyValueError, "An experiment that real hosts cannot run.");
-
-/// How often Python is told of progress and asked for signals.
-const GLANCE: Duration = Duration::from_millis(100);
 
 /// Why this process can't make network namespaces, and what to do; None if it can.
 #[pyfunction]
@@ -52,7 +50,7 @@ pub fn live(
             let run = scope.spawn(|| emulate::run(network, &stop));
             let began = Instant::now();
             while !run.is_finished() {
-                py.detach(|| std::thread::sleep(GLANCE));
+                py.detach(|| std::thread::sleep(POLL_INTERVAL));
                 let done = before + began.elapsed().as_secs_f64().min(each);
                 let told = progress.call1(py, (done, all));
                 if let Err(e) = py.check_signals().and(told.map(|_| ())) {

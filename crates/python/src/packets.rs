@@ -5,18 +5,15 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
 
 use inprofile_live::capture;
-use inprofile_sim::log::Incomplete;
+use inprofile_sim::logged::Incomplete;
 use inprofile_sim::ns2::trace;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::experiment::Scenario;
-
-/// How often Python is asked for signals.
-const GLANCE: Duration = Duration::from_millis(100);
+use crate::runner::POLL_INTERVAL;
 
 /// Run this seed and write every event at every link to the file at `path`, in the format of ns-2's trace.
 ///
@@ -74,7 +71,7 @@ fn aside<T: Send + 'static>(
     loop {
         // A shared receiver may not cross the release of the lock; a borrowed-for-change one may.
         let alone = &mut receiver;
-        match py.detach(move || alone.recv_timeout(GLANCE)) {
+        match py.detach(move || alone.recv_timeout(POLL_INTERVAL)) {
             Ok(done) => return Ok(done),
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(signal) = py.check_signals() {

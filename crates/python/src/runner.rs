@@ -1,10 +1,10 @@
 //! Many runs on all cores. The interpreter lock is released while they run, and nothing depends on how
 //! many threads there are: outcomes are put in order before anybody sees them. Where a mechanism is written in Python, a run
-//! holds the lock, which the interpreter passes on now and then.
+//! holds the lock, which the interpreter hands to other threads now and then.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use inprofile_sim::engine::{self, Failure};
@@ -18,7 +18,7 @@ use crate::own;
 use crate::results::Results;
 
 /// How often Python is told of progress and asked for signals.
-const GLANCE: Duration = Duration::from_millis(100);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// One seed of one experiment.
 struct Task {
@@ -26,6 +26,12 @@ struct Task {
     place: usize,
     seed: u64,
 }
+
+/// Experiments, each with its seeds.
+type Jobs = [(Py<Scenario>, Vec<u64>)];
+
+/// A run's names and outcome, or what a mechanism in Python raised.
+type Ran = PyResult<(Names, Result<Outcome, Failure>)>;
 
 /// Run every seed of every job on `threads` threads.
 ///
@@ -60,70 +66,88 @@ pub fn run(
         std::thread::scope(|scope| {
             for _ in 0..threads.min(tasks.len()) {
                 let (sender, tasks, jobs, stop, next) = (sender.clone(), &tasks, &jobs, &stop, &next);
-                scope.spawn(move || {
-                    while !stop.load(Ordering::Relaxed) {
-                        let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-                        let scenario = jobs[task.job].0.get();
-                        let simulate = || {
-                            let network = scenario.inner.network(task.seed, trace);
-                            let names = Names::of(&network);
-                            (names, engine::run(network, stop, None))
-                        };
-                        let ran = if scenario.own.is_empty() {
-                            Ok(simulate())
-                        } else {
-                            Python::attach(|_| own::guarded(stop, simulate))
-                        };
-                        if sender.send((task, ran)).is_err() {
-                            break;
-                        }
-                    }
-                });
+                scope.spawn(move || work(jobs, tasks, next, trace, stop, &sender));
             }
             drop(sender);
-            let collect = || -> PyResult<()> {
-                let mut open: Vec<Vec<Option<(Names, Outcome)>>> =
-                    jobs.iter().map(|(_, seeds)| seeds.iter().map(|_| None).collect()).collect();
-                let mut left: Vec<usize> = jobs.iter().map(|(_, seeds)| seeds.len()).collect();
-                let mut finished = 0;
-                Python::attach(|py| progress.call1(py, (finished, tasks.len())).map(drop))?;
-                while finished < tasks.len() {
-                    let message = receiver.recv_timeout(GLANCE);
-                    Python::attach(|py| -> PyResult<()> {
-                        py.check_signals()?;
-                        match message {
-                            Err(RecvTimeoutError::Timeout) => {}
-                            Err(RecvTimeoutError::Disconnected) => {
-                                return Err(PyRuntimeError::new_err("a simulation thread died"));
-                            }
-                            Ok((task, Err(error))) => {
-                                let seed = format!("in the run of seed {}", task.seed);
-                                error.value(py).call_method1("add_note", (seed,))?;
-                                return Err(error);
-                            }
-                            Ok((task, Ok((names, Ok(outcome))))) => {
-                                finished += 1;
-                                open[task.job][task.place] = Some((names, outcome));
-                                left[task.job] -= 1;
-                                if left[task.job] == 0 {
-                                    let runs: Vec<_> = open[task.job].drain(..).flatten().collect();
-                                    let results = Results::new(jobs[task.job].0.clone_ref(py), runs);
-                                    done.call1(py, (task.job, results))?;
-                                }
-                            }
-                            Ok((_, Ok((_, Err(Failure::Stopped))))) => {}
-                            Ok((_, Ok((_, Err(failure))))) => {
-                                return Err(PyRuntimeError::new_err(failure.to_string()));
-                            }
-                        }
-                        progress.call1(py, (finished, tasks.len())).map(drop)
-                    })?;
-                }
-                Ok(())
-            };
-            let ended = collect();
+            let ended = collect(&jobs, tasks.len(), &receiver, &done, &progress);
             stop.store(true, Ordering::Relaxed);
             ended
         })
     })
+}
+
+/// One thread: runs the next task until there is none, or it is told to stop.
+fn work<'t>(
+    jobs: &Jobs,
+    tasks: &'t [Task],
+    next: &AtomicUsize,
+    trace: bool,
+    stop: &Arc<AtomicBool>,
+    sender: &Sender<(&'t Task, Ran)>,
+) {
+    while !stop.load(Ordering::Relaxed) {
+        let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+        let scenario = jobs[task.job].0.get();
+        let simulate = || {
+            let network = scenario.inner.network(task.seed, trace);
+            let names = Names::of(&network);
+            (names, engine::run(network, stop, None))
+        };
+        let ran = if scenario.own.is_empty() {
+            Ok(simulate())
+        } else {
+            Python::attach(|_| own::guarded(stop, simulate))
+        };
+        if sender.send((task, ran)).is_err() {
+            break;
+        }
+    }
+}
+
+/// Receives `all` outcomes, puts them in order, and hands each job's on once they are complete.
+fn collect(
+    jobs: &Jobs,
+    all: usize,
+    receiver: &Receiver<(&Task, Ran)>,
+    done: &Py<PyAny>,
+    progress: &Py<PyAny>,
+) -> PyResult<()> {
+    let mut open: Vec<Vec<Option<(Names, Outcome)>>> =
+        jobs.iter().map(|(_, seeds)| seeds.iter().map(|_| None).collect()).collect();
+    let mut left: Vec<usize> = jobs.iter().map(|(_, seeds)| seeds.len()).collect();
+    let mut finished = 0;
+    Python::attach(|py| progress.call1(py, (finished, all)).map(drop))?;
+    while finished < all {
+        let message = receiver.recv_timeout(POLL_INTERVAL);
+        Python::attach(|py| -> PyResult<()> {
+            py.check_signals()?;
+            match message {
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(PyRuntimeError::new_err("a simulation thread died"));
+                }
+                Ok((task, Err(error))) => {
+                    let seed = format!("in the run of seed {}", task.seed);
+                    error.value(py).call_method1("add_note", (seed,))?;
+                    return Err(error);
+                }
+                Ok((task, Ok((names, Ok(outcome))))) => {
+                    finished += 1;
+                    open[task.job][task.place] = Some((names, outcome));
+                    left[task.job] -= 1;
+                    if left[task.job] == 0 {
+                        let runs: Vec<_> = open[task.job].drain(..).flatten().collect();
+                        let results = Results::new(jobs[task.job].0.clone_ref(py), runs);
+                        done.call1(py, (task.job, results))?;
+                    }
+                }
+                Ok((_, Ok((_, Err(Failure::Stopped))))) => {}
+                Ok((_, Ok((_, Err(failure))))) => {
+                    return Err(PyRuntimeError::new_err(failure.to_string()));
+                }
+            }
+            progress.call1(py, (finished, all)).map(drop)
+        })?;
+    }
+    Ok(())
 }

@@ -64,22 +64,14 @@ fn demand(model: &Model, group: &Group) -> Demand {
             Demand { rate: n * tcp(), is_elastic: true, time, packet, most: f64::INFINITY, least: first }
         }
         Traffic::Transfer(size, _) => {
-            let each = match size {
-                Backlog::Packets(p) => p,
-                Backlog::Bytes(b) => b / f64::from(group.tcp.segment),
-            };
-            let most = n * each.max(1.0).ceil();
+            let most = n * segments(size, group);
             // A transfer may end long before the run does.
             let rate = (n * tcp()).min(most * packet / time.max(1e-12));
             Demand { rate, is_elastic: true, time, packet, most, least: first.min(most) }
         }
         Traffic::Web(web) => {
-            let object = match web.object {
-                Backlog::Packets(p) => p,
-                Backlog::Bytes(b) => b / f64::from(group.tcp.segment),
-            };
             let pages = n / f64::from(web.connections);
-            let most = pages * f64::from(web.objects) * object.max(1.0).ceil();
+            let most = pages * f64::from(web.objects) * segments(web.object, group);
             let rate = (n * tcp()).min(most * packet / time.max(1e-12));
             Demand { rate, is_elastic: true, time, packet, most, least: 0.0 }
         }
@@ -96,6 +88,15 @@ fn demand(model: &Model, group: &Group) -> Demand {
             Demand { rate, is_elastic: false, time, packet, most: f64::INFINITY, least: n }
         }
     }
+}
+
+/// How many segments of the group's TCP carry so much.
+fn segments(size: Backlog, group: &Group) -> f64 {
+    let segments = match size {
+        Backlog::Packets(n) => n,
+        Backlog::Bytes(n) => n / f64::from(group.tcp.segment),
+    };
+    segments.max(1.0).ceil()
 }
 
 /// The mean rate of one direction of a link over the run, in bit/s.

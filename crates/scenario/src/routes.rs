@@ -53,7 +53,7 @@ impl Graph {
         Graph { leaving: vec![Vec::new(); nodes] }
     }
 
-    /// Adds link `k`: its forward direction is way 2k, its reverse way 2k + 1.
+    /// Adds link `k`: its forward direction is number 2k, its reverse number 2k + 1.
     pub fn join(&mut self, k: u32, from: u32, to: u32) {
         self.leaving[from as usize].push(Hop { to, direction: 2 * k });
         self.leaving[to as usize].push(Hop { to: from, direction: 2 * k + 1 });

@@ -18,6 +18,7 @@ pub mod host;
 pub mod link;
 mod link_queue;
 pub mod log;
+pub mod logged;
 pub mod marker;
 mod marking;
 pub mod measure;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use inprofile_core::units::Duration;
-use inprofile_sim::log::Incomplete;
+use inprofile_sim::logged::Incomplete;
 use inprofile_sim::ns2::trace;
 use support::{Dumbbell, Queue, compare};
 

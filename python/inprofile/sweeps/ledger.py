@@ -262,11 +262,11 @@ class Ledger:
         return found
 
     def take_all(self) -> list[Piece]:
-        """Everything that no part has; on the disk it stays."""
+        """Everything that no part has; it stays on the disk."""
         return [*self.pieces.values(), *self._waiting]
 
     def finish(self) -> None:
-        """Write the ledger anew, in order: it no longer tells how the runs were interrupted."""
+        """Rewrite the ledger, in order: it no longer tells how the runs were interrupted."""
         lines = [json.dumps(self.parts[n], sort_keys=True) + "\n" for n in sorted(self.parts)]
         write_whole(self.place / LEDGER, "".join(lines).encode())
 

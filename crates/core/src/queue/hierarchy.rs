@@ -51,9 +51,9 @@ pub struct Shape {
     pub burst: Bytes,
 }
 
-/// Where a member stands.
+/// Where a member is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stand {
+enum State {
     /// It has nothing to send.
     Idle,
     /// It is in its level's list.
@@ -74,7 +74,7 @@ struct Member<T> {
     shape: Option<Shape>,
     /// When its shaper lets the next packet go.
     ready: Time,
-    stand: Stand,
+    state: State,
     /// Its last entry among those who are held.
     entry: Option<Time>,
     /// When its disciplines tick.
@@ -129,7 +129,7 @@ impl<T: Item> Member<T> {
             granted: false,
             shape: setup.shape,
             ready: Time::ZERO,
-            stand: Stand::Idle,
+            state: State::Idle,
             entry: None,
             tick: None,
             packets: 0,
@@ -167,7 +167,7 @@ impl<T: Item> Hierarchy<T> {
         let mut new = Box::new(Member::new(setup));
         if let Some(old) = self.members[number].take() {
             (new.credit, new.granted, new.ready) = (old.credit.min(new.quantum), old.granted, old.ready);
-            (new.stand, new.entry, new.packets) = (old.stand, old.entry, old.packets);
+            (new.state, new.entry, new.packets) = (old.state, old.entry, old.packets);
             self.leavers -= u32::from(old.leaving);
             // A member that was leaving, and isn't the one now set up, leaves what it still holds to the last class.
             let count = old.queue.classes().len();
@@ -178,7 +178,7 @@ impl<T: Item> Hierarchy<T> {
                 if migrations.len() < count { &all_to_last } else { migrations },
                 now,
             );
-            if old.stand == Stand::Waiting && old.level != new.level {
+            if old.state == State::Waiting && old.level != new.level {
                 self.turns[old.level].retain(|m| *m as usize != number);
                 self.turns[new.level].push_back(number as u32);
             }
@@ -186,7 +186,7 @@ impl<T: Item> Hierarchy<T> {
         new.tick = Some(now);
         self.members[number] = Some(new);
         self.ticks.push(Reverse((now, number as u32)));
-        if let Some(Member { stand: Stand::Held(_), .. }) = self.members[number].as_deref() {
+        if let Some(Member { state: State::Held(_), .. }) = self.members[number].as_deref() {
             // What held it back may have changed.
             self.wake(number);
         }
@@ -203,7 +203,7 @@ impl<T: Item> Hierarchy<T> {
     }
 
     fn remove_if_done(&mut self, number: usize) {
-        let done = |m: &Member<T>| m.leaving && m.stand == Stand::Idle && m.packets == 0;
+        let done = |m: &Member<T>| m.leaving && m.state == State::Idle && m.packets == 0;
         let sending = self.sending == Some(number as u32);
         if sending || !self.members[number].as_deref().is_some_and(done) {
             return;
@@ -252,10 +252,10 @@ impl<T: Item> Hierarchy<T> {
         let verdict = member.queue.arrive(now, packet, item, rng, why);
         member.packets = member.queue.packets();
         let may = member.shape.is_none() || member.ready <= now;
-        match member.stand {
-            Stand::Idle if member.packets > 0 => self.wake(number),
+        match member.state {
+            State::Idle if member.packets > 0 => self.wake(number),
             // One of its classes is held; the packet's may not be.
-            Stand::Held(_) if may => self.wake(number),
+            State::Held(_) if may => self.wake(number),
             _ => {}
         }
         verdict
@@ -264,7 +264,7 @@ impl<T: Item> Hierarchy<T> {
     /// Puts a member at the end of its level's list.
     fn wake(&mut self, number: usize) {
         if let Some(member) = self.members[number].as_mut() {
-            member.stand = Stand::Waiting;
+            member.state = State::Waiting;
             self.turns[member.level].push_back(number as u32);
         }
     }
@@ -294,7 +294,7 @@ impl<T: Item> Hierarchy<T> {
             let number = number as usize;
             let Some(Some(member)) = self.members.get_mut(number) else { continue };
             member.entry = member.entry.filter(|entry| *entry != until);
-            if member.stand == Stand::Held(until) {
+            if member.state == State::Held(until) {
                 self.wake(number);
             }
         }
@@ -347,7 +347,7 @@ impl<T: Item> Hierarchy<T> {
     fn rest(&mut self, level: usize, number: usize) {
         self.turns[level].pop_front();
         if let Some(member) = self.members[number].as_mut() {
-            member.stand = Stand::Idle;
+            member.state = State::Idle;
             member.end_turn();
         }
         if self.leavers > 0 {
@@ -359,7 +359,7 @@ impl<T: Item> Hierarchy<T> {
     fn hold(&mut self, level: usize, number: u32, until: Time) {
         self.turns[level].pop_front();
         if let Some(member) = self.members[number as usize].as_mut() {
-            member.stand = Stand::Held(until);
+            member.state = State::Held(until);
             member.granted = false;
             member.credit = member.credit.min(0);
             if member.entry != Some(until) {

@@ -13,12 +13,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use inprofile_core::packet::Kind;
-use inprofile_sim::log::{self, Code, Incomplete, LogRow};
+use inprofile_sim::log::{Code, LogRow};
+use inprofile_sim::logged::{self, Incomplete};
 use inprofile_sim::network::{Flow, Network};
 
 use crate::addresses;
 use crate::code_points::{CodePoints, Dscp, of_class};
-use crate::io::pcapng::{self, Packet, Way};
+use crate::io::pcapng::{self, Direction, Packet};
 use frame::{Options, Outside, Tcp, flags, window_shift};
 
 /// Where packets are captured, and how much of each.
@@ -119,7 +120,7 @@ pub fn run(
     let counts = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
     let mut capture = Capture::of(&network, request, Arc::clone(&counts)).map_err(Error::Refused)?;
     capture.begin(&network, request, &mut to).map_err(|e| Error::Incomplete(Incomplete::Write(e)))?;
-    log::run(network, stop, to, move |row, to| capture.row(row, to)).map_err(Error::Incomplete)?;
+    logged::run(network, stop, to, move |row, to| capture.row(row, to)).map_err(Error::Incomplete)?;
     let [passed, dropped] = [0, 1].map(|i: usize| counts[i].load(Ordering::Relaxed));
     Ok(Written { passed, dropped })
 }
@@ -171,7 +172,7 @@ impl Capture {
         })
     }
 
-    /// Writes what stands before the packets.
+    /// Writes what comes before the packets.
     fn begin(&self, network: &Network, request: &Request, to: &mut impl Write) -> io::Result<()> {
         pcapng::section(to, &request.program, &request.comment)?;
         let mut links: Vec<(u32, u32)> = self.interfaces.iter().map(|(&l, &i)| (i, l)).collect();
@@ -192,11 +193,11 @@ impl Capture {
         self.follow(row);
         let captured = match row.code {
             Code::Enqueue => None,
-            Code::Dequeue => self.interfaces.get(&row.link).map(|&i| (i, Some(Way::Outbound), None)),
-            Code::Receive => self.inbound.get(&row.link).map(|&i| (i, Some(Way::Inbound), None)),
+            Code::Dequeue => self.interfaces.get(&row.link).map(|&i| (i, Some(Direction::Outbound), None)),
+            Code::Receive => self.inbound.get(&row.link).map(|&i| (i, Some(Direction::Inbound), None)),
             Code::Drop(cause) => self.interfaces.get(&row.link).map(|&i| (i + 1, None, Some(cause))),
         };
-        let Some((interface, way, cause)) = captured else { return Ok(()) };
+        let Some((interface, direction, cause)) = captured else { return Ok(()) };
         let length = self.build(row);
         self.counts[usize::from(cause.is_some())].fetch_add(1, Ordering::Relaxed);
         let most = self.snaplen.min(length as usize);
@@ -207,7 +208,7 @@ impl Capture {
             &Packet {
                 interface,
                 at: row.time,
-                way,
+                direction,
                 number: row.number,
                 comment: comment.as_deref(),
                 bytes: &self.frame,

@@ -23,9 +23,9 @@ pub struct Stack {
     pub ecn: bool,
 }
 
-/// A way to another host.
+/// A route to another host.
 #[derive(Clone, Copy, Debug)]
-pub struct Way {
+pub struct Route {
     /// Our address on it.
     pub own: Ipv4Addr,
     /// The other's.
@@ -46,7 +46,7 @@ impl Host {
     ///
     /// # Errors
     /// What the system says, and what was being done.
-    pub fn create(stack: Stack, mtu: u32, ways: &[Way]) -> io::Result<(Host, OwnedFd)> {
+    pub fn create(stack: Stack, mtu: u32, routes: &[Route]) -> io::Result<(Host, OwnedFd)> {
         let namespace = Namespace::create()?;
         let device = namespace.within(|| {
             set("ipv6/conf/default/disable_ipv6", "1")?;
@@ -59,10 +59,10 @@ impl Host {
             let index = sys::interface_index(DEVICE)?;
             let netlink = Netlink::open()?;
             netlink.up(index, mtu).map_err(while_doing("setting the device up"))?;
-            for way in ways {
-                netlink.address(index, way.own).map_err(while_doing("giving an address"))?;
+            for route in routes {
+                netlink.address(index, route.own).map_err(while_doing("giving an address"))?;
                 netlink
-                    .route(index, way.other, way.own, &way.metrics)
+                    .route(index, route.other, route.own, &route.metrics)
                     .map_err(while_doing("setting a route"))?;
             }
             Ok(OwnedFd::from(device))

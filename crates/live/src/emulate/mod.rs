@@ -120,7 +120,7 @@ fn run_here(network: Network, plan: &Plan, stop: &AtomicBool) -> Result<Live, Er
     let mut hosts = Vec::new();
     for h in &plan.hosts {
         let (host, device) =
-            host::Host::create(h.stack, h.mtu, &h.ways).map_err(system(format!("host of {}", h.name)))?;
+            host::Host::create(h.stack, h.mtu, &h.routes).map_err(system(format!("host of {}", h.name)))?;
         hosts.push(host);
         devices.push(device);
     }

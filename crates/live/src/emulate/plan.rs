@@ -9,7 +9,7 @@ use inprofile_sim::network::{Flow, Network, Transport};
 use inprofile_sim::tcp::{Config, Congestion, Profile};
 use inprofile_sim::traffic::udp;
 
-use super::host::{Stack, Way};
+use super::host::{Route, Stack};
 use super::{connection, datagrams};
 use crate::addresses;
 use crate::code_points::{self, Dscp};
@@ -48,7 +48,7 @@ pub struct HostPlan {
     pub name: String,
     pub(crate) stack: Stack,
     pub(crate) mtu: u32,
-    pub(crate) ways: Vec<Way>,
+    pub(crate) routes: Vec<Route>,
 }
 
 /// What a flow's ends speak.
@@ -140,7 +140,7 @@ impl Plan {
             name: flow.name.clone(),
             stack,
             mtu,
-            ways: vec![Way { own: sender, other: receiver, metrics: metrics.0 }],
+            routes: vec![Route { own: sender, other: receiver, metrics: metrics.0 }],
         });
         // A receiver agrees to whatever its senders ask for.
         let to = *receivers.entry(flow.to).or_insert_with(|| {
@@ -148,13 +148,13 @@ impl Plan {
                 name: network.nodes[flow.to as usize].clone(),
                 stack: Stack { sack: true, timestamps: true, ecn: false },
                 mtu: LEAST_MTU,
-                ways: Vec::new(),
+                routes: Vec::new(),
             });
             self.hosts.len() - 1
         });
         let host = &mut self.hosts[to];
         host.mtu = host.mtu.max(mtu);
-        host.ways.push(Way { own: receiver, other: sender, metrics: metrics.1 });
+        host.routes.push(Route { own: receiver, other: sender, metrics: metrics.1 });
         let (name, ports) = (flow.name.clone(), (from, to));
         self.connections.push(Connection { flow: number, name, ports, dscp, speech });
     }

@@ -17,7 +17,7 @@ const ETHERNET: u16 = 1;
 
 /// Whether a packet came to the interface or left by it (§4.3.1, epb_flags).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// It was received.
     Inbound = 1,
     /// It was sent.
@@ -32,7 +32,7 @@ pub struct Packet<'a> {
     /// When, from the start of the run.
     pub at: Time,
     /// Which way it went, where it went anywhere.
-    pub way: Option<Way>,
+    pub direction: Option<Direction>,
     /// What identifies it at every interface.
     pub number: u64,
     /// A remark for whoever reads the capture.
@@ -122,8 +122,8 @@ pub fn packet(out: &mut impl Write, packet: &Packet<'_>) -> io::Result<()> {
     if let Some(comment) = packet.comment {
         block = block.option(1, comment.as_bytes());
     }
-    if let Some(way) = packet.way {
-        block = block.option(2, &(way as u32).to_le_bytes());
+    if let Some(direction) = packet.direction {
+        block = block.option(2, &(direction as u32).to_le_bytes());
     }
     block.option(5, &packet.number.to_le_bytes()).write(PACKET, out)
 }
@@ -156,8 +156,16 @@ mod tests {
         assert_eq!(out, expected);
         out.clear();
         let at = Time(5_000_000_000_123_456);
-        let way = Some(Way::Outbound);
-        let p = Packet { interface: 1, at, way, number: 7, comment: Some("x"), bytes: b"abcde", length: 60 };
+        let direction = Some(Direction::Outbound);
+        let p = Packet {
+            interface: 1,
+            at,
+            direction,
+            number: 7,
+            comment: Some("x"),
+            bytes: b"abcde",
+            length: 60,
+        };
         packet(&mut out, &p).unwrap();
         // 5,000.000,000,123 s are 0x48c,2739_507b nanoseconds.
         let expected = hex("06000000 48000000 01000000 8c040000 7b503927 05000000 3c000000 61626364 65000000

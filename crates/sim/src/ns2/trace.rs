@@ -16,7 +16,8 @@ use std::sync::atomic::AtomicBool;
 
 use inprofile_core::packet::Kind;
 
-use crate::log::{self, Code, Incomplete, LogRow};
+use crate::log::{Code, LogRow};
+use crate::logged::{self, Incomplete};
 use crate::network::{Flow, Network, Transport};
 use crate::outcome::Outcome;
 use crate::packet::kind_name;
@@ -98,7 +99,7 @@ pub fn run(
     to: impl Write + Send + 'static,
 ) -> Result<Outcome, Incomplete> {
     let lines = Lines::of(&network);
-    log::run(network, stop, to, move |row, to| lines.write(row, to))
+    logged::run(network, stop, to, move |row, to| lines.write(row, to))
 }
 
 #[cfg(test)]
