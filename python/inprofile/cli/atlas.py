@@ -9,7 +9,8 @@ import typer
 
 from .._input import MOST_POINTS
 from ..storage import check_folder
-from .common import Jobs, Json, Planned, Refused, effort, emit, guarded, resumable, shortened
+from .common import Jobs, Json, Planned, Refused, emit, guarded, resumable, shortened
+from .effort import effort
 
 if TYPE_CHECKING:
     from ..atlas import Atlas, Plan

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from .common import ASK_FROM, File, Json, Own, Set, emit, guarded, open_scenario, packets_text, say, show
+from .common import File, Json, Own, Set, emit, guarded, open_scenario, say, show
+from .effort import ASK_FROM, packets_text
 
 
 @guarded

@@ -35,11 +35,10 @@ __all__ = [
     "Refused",
     "Set",
     "Yes",
-    "affordable",
-    "effort",
     "emit",
     "fail",
     "guarded",
+    "names_of",
     "open_scenario",
     "progress",
     "resumable",
@@ -232,49 +231,18 @@ def open_scenario(file: Path, overrides: list[str] | None) -> Scenario:
     return load(file, pairs)
 
 
-ASK_FROM = 1_000_000_000
-"""Data packets from which on a run is asked about: minutes to hours."""
-ASK_TRACED_FROM = 20_000_000
-"""The same where every verdict is kept in memory."""
+def names_of(text: str | None, option: str) -> list[str] | None:
+    """The names that an option lists; None where it is not given. Raises Refused for an empty list.
 
-
-def packets_text(packets: float) -> str:
-    """A number of packets that is only an estimate.
-
-    >>> packets_text(21_454.3), packets_text(4.3e12)
-    ('about 21,000 packets', 'about 4.3e+12 packets')
+    >>> names_of("rio, ard", "--schemes"), names_of(None, "--schemes")
+    (['rio', 'ard'], None)
     """
-    shown = f"{float(f'{packets:.2g}'):,.0f}" if packets < 1e12 else f"{packets:.2g}"
-    return f"about {shown} packets"
-
-
-def affordable(packets: float, yes: bool, runs: int, *, traced: bool = False) -> None:
-    """Ask before very many packets are sent, on a terminal; elsewhere `--yes` has to be given."""
-    most = ASK_TRACED_FROM if traced else ASK_FROM
-    if yes or packets <= most:
-        return
-    what = f"{packets_text(packets)} are expected in {runs:,} run{'s' * (runs != 1)}"
-    kept = ", every verdict on them kept in memory" if traced else ""
-    if sys.stdin.isatty() and sys.stderr.isatty():
-        if typer.confirm(f"{what}{kept}. Run anyway?", err=True):
-            return
-        raise Refused("Nothing was run.")
-    raise Refused(
-        f"{what}{kept}, and more than {most:,} are run only with --yes: write --yes, a shorter duration,"
-        " lower rates, larger packets or fewer seeds"
-    )
-
-
-def effort(cpu_seconds: float, jobs: int | None, cache: Path) -> str:
-    """How long runs take on this machine, and which of them are not run again."""
-    from .._runner import threads
-    from ..reproduce import minutes
-
-    cores = threads(jobs)
-    return (
-        f"about {minutes(cpu_seconds / cores)} on {cores} core{'s' * (cores != 1)}."
-        f" Runs already in {cache} are not repeated."
-    )
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise Refused(f"{option} is empty: name some, or omit it for all")
+    return names
 
 
 def seeds_of(text: str) -> Seeds:

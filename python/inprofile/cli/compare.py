@@ -12,25 +12,11 @@ from ..own.registry import registered
 from ..quantity import quantity
 from ..storage import check_folder
 from ..summary import text_table
-from .common import (
-    Jobs,
-    Json,
-    Open,
-    Own,
-    Planned,
-    Refused,
-    Yes,
-    affordable,
-    effort,
-    emit,
-    guarded,
-    packets_text,
-    resumable,
-    say,
-)
+from .common import Jobs, Json, Open, Own, Planned, Refused, Yes, emit, guarded, names_of, resumable, say
+from .effort import affordable, print_plan
 
 if TYPE_CHECKING:
-    from ..compare import Comparison, Plan
+    from ..compare import Comparison
     from ..compare.tuned import Tuned
 
 
@@ -71,9 +57,7 @@ def compare(
     from ..compare import plan as planned
     from ..compare.run import CACHE
 
-    names = None if schemes is None else [name.strip() for name in schemes.split(",") if name.strip()]
-    if names == []:
-        raise Refused("--schemes is empty: write --schemes rio,ard, or omit it to compare all")
+    names = names_of(schemes, "--schemes")
     try:
         # In this process nothing is registered but what --mechanism names.
         own = list(registered()) if mechanism else []
@@ -81,7 +65,9 @@ def compare(
     except (UnknownSchemeError, SchemeFileError, NoContractError) as error:
         raise Refused(str(error)) from None
     if plan:
-        _print_plan(made, jobs, json_)
+        studies = len(made.studies)
+        what = f"{len(made.schemes)} schemes on {studies} experiment{'s' * (studies != 1)}"
+        print_plan(made, what, jobs, CACHE, json_)
         return
     affordable(made.packets, yes, made.runs)
     check_folder(out)
@@ -93,18 +79,6 @@ def compare(
         say(as_text(comparison))
     if open_ and comparison.page is not None:
         webbrowser.open(comparison.page.resolve().as_uri())
-
-
-def _print_plan(plan: Plan, jobs: int | None, as_json: bool) -> None:
-    from ..compare.run import CACHE
-
-    if as_json:
-        emit(plan.to_json())
-        return
-    say(
-        f"{len(plan.schemes)} schemes on {len(plan.studies)} experiment{'s' * (len(plan.studies) != 1)}:"
-        f" {plan.runs} runs, {packets_text(plan.packets)}, {effort(plan.cpu_seconds, jobs, CACHE)}"
-    )
 
 
 def as_text(comparison: Comparison) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..quantity import number
-from .common import Jobs, Json, Refused, Set, Yes, affordable, emit, guarded, open_scenario, progress, say
+from .common import Jobs, Json, Refused, Set, Yes, emit, guarded, open_scenario, progress, say
+from .effort import affordable
 
 if TYPE_CHECKING:
     from ..explain import Explanation, Fate

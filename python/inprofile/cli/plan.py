@@ -22,12 +22,13 @@ from .common import (
     Refused,
     Terminated,
     Yes,
-    affordable,
     emit,
     guarded,
+    names_of,
     say,
     terminable,
 )
+from .effort import affordable
 from .plan_policer import policer
 
 if TYPE_CHECKING:
@@ -104,9 +105,7 @@ def contracts(
     from ..plan.files import write
     from ..plan.words import as_json, as_text
 
-    names = None if schemes is None else [name.strip() for name in schemes.split(",") if name.strip()]
-    if names == []:
-        raise Refused("--schemes is empty: give names, or leave it out for all")
+    names = names_of(schemes, "--schemes")
     try:
         question = read_question(file, names)
     except (PlanError, UnknownSchemeError, NoContractError, SchemeFileError) as error:

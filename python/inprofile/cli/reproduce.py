@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..storage import check_folder
-from .common import Jobs, Json, Open, Planned, Refused, effort, emit, guarded, resumable, say
+from .common import Jobs, Json, Open, Planned, Refused, emit, guarded, resumable, say
+from .effort import effort
 
 if TYPE_CHECKING:
     from ..judge import Judged

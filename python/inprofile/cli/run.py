@@ -29,16 +29,15 @@ from .common import (
     Terminated,
     Trace,
     Yes,
-    affordable,
     emit,
     guarded,
     open_scenario,
-    packets_text,
     progress,
     say,
     seeds_of,
     terminable,
 )
+from .effort import affordable, packets_text
 
 if TYPE_CHECKING:
     from ..results import Result

@@ -9,22 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..storage import check_folder
-from .common import (
-    Jobs,
-    Json,
-    Open,
-    Planned,
-    Refused,
-    Yes,
-    affordable,
-    effort,
-    emit,
-    guarded,
-    packets_text,
-    resumable,
-    say,
-    seeds_of,
-)
+from .common import Jobs, Json, Open, Planned, Refused, Yes, emit, guarded, names_of, resumable, say, seeds_of
+from .effort import affordable, print_plan
 
 if TYPE_CHECKING:
     from ..suite import Plan
@@ -102,7 +88,7 @@ def suite(
             say(f"{len(written)} files are in {files}: change them, and run them by the same command.")
         return
     count = None if seeds is None else _count(seeds)
-    aqms, scenarios = _names(aqm, "--aqm"), _names(scenario, "--scenario")
+    aqms, scenarios = names_of(aqm, "--aqm"), names_of(scenario, "--scenario")
     try:
         made = planned(name, aqms=aqms, scenarios=scenarios, tcp=tcp, quick=quick, seeds=count, files=files)
     except (UnknownContestantError, UnknownScenarioError, UnknownTcpError, ValueError) as error:
@@ -143,22 +129,12 @@ def _count(text: str) -> int:
     return found
 
 
-def _names(text: str | None, option: str) -> list[str] | None:
-    names = None if text is None else [n.strip() for n in text.split(",") if n.strip()]
-    if names == []:
-        raise Refused(f"{option} is empty: name some, or omit it for all")
-    return names
-
-
 def _print_plan(plan: Plan, jobs: int | None, as_json: bool) -> None:
     from ..suite import CACHE
 
+    what = f"{len(plan.contestants)} contestants in {len(plan.definitions)} scenarios"
+    print_plan(plan, what, jobs, CACHE, as_json)
     if as_json:
-        emit(plan.to_json())
         return
-    say(
-        f"{len(plan.contestants)} contestants in {len(plan.definitions)} scenarios: {plan.runs} runs,"
-        f" {packets_text(plan.packets)}, {effort(plan.cpu_seconds, jobs, CACHE)}"
-    )
     for (scenario, contestant), why in plan.absent.items():
         say(f"Not run: {scenario}{f', {contestant}' if contestant else ''}: {why}")

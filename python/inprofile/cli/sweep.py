@@ -24,7 +24,6 @@ from .common import (
     Set,
     Terminated,
     Yes,
-    affordable,
     emit,
     guarded,
     open_scenario,
@@ -32,6 +31,7 @@ from .common import (
     seeds_of,
     terminable,
 )
+from .effort import affordable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from .._input import MOST_RUNS, MOST_SEED, seconds
-from .common import File, Json, Refused, Set, Yes, affordable, emit, guarded, open_scenario, say, terminable
+from .common import File, Json, Refused, Set, Yes, emit, guarded, open_scenario, say, terminable
+from .effort import affordable
 
 DIFFERENT = 1
 
