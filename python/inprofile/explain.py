@@ -365,7 +365,7 @@ class _Case:
 
 
 _CAUSES: Mapping[str, str] = {
-    "early": "early drops (at random, average between the thresholds)",
+    "early": "early drops (at random, before the queue was full)",
     "forced": "forced drops (average above the upper threshold)",
     "overflow": "overflow (queue at its limit)",
     "edge": "drops by the marker",

@@ -1,9 +1,11 @@
 """The glossary defines every name that the program prints."""
 
+import ast
 import json
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 import inprofile
 from inprofile.compare.measure import MEASURES
@@ -12,6 +14,7 @@ from inprofile.glossary import entries, lookup
 from inprofile.judge import Verdict
 from inprofile.report.overview import write_overview
 from inprofile.storage import TABLES
+from inprofile.suite.measure import TITLES
 
 CURVE = '{ min_th = "5 packets", max_th = "15 packets", max_p = 0.1 }'
 QUEUES = {
@@ -139,6 +142,33 @@ def test_verdicts_and_measures_of_the_comparison_are_defined() -> None:
     assert {measure.title.lower() for measure in MEASURES.values()} <= words
 
 
+def headings() -> set[str]:
+    """Every fixed heading of the command line's tables: what a list named `heading` or `heads` holds."""
+    found = set()
+    for file in Path(inprofile.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            names = [t.id for t in getattr(node, "targets", ()) if isinstance(t, ast.Name)]
+            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+                names = [node.target.id]
+            value = getattr(node, "value", None)
+            if {"heading", "heads"} & set(names) and isinstance(value, ast.List):
+                found |= {e.value for e in value.elts if isinstance(e, ast.Constant)}
+    return found
+
+
+def test_every_heading_of_a_printed_table_is_defined() -> None:
+    words = {word.lower() for word in known()}
+    parts = {part.strip("… ").lower() for text in headings() for part in text.split(",")}
+    assert "tcp's share of the rate" in parts
+    assert not (missing := parts - words - {""}), f"docs/glossary.md defines no {', '.join(sorted(missing))}"
+
+
+def test_every_measure_of_a_suite_is_defined() -> None:
+    words = {word.lower() for word in known()}
+    missing = {title.lower() for title in TITLES.values()} - words
+    assert not missing, f"docs/glossary.md defines no {', '.join(sorted(missing))}"
+
+
 def test_no_word_is_defined_twice_in_a_section() -> None:
     seen = [(entry.section, word) for entry in entries() for word in entry.words]
     assert len(seen) == len(set(seen))
@@ -148,6 +178,6 @@ def test_no_word_is_defined_twice_in_a_section() -> None:
 def test_the_page_of_the_reports_has_every_word(tmp_path: Path) -> None:
     write_overview(tmp_path)
     page = (tmp_path / "glossary.html").read_text("utf-8")
-    assert all(f"<code>{word}</code>" in page for word in known())
+    assert all(f"<code>{escape(word)}</code>" in page for word in known())
     assert 'href="glossary.html"' in (tmp_path / "index.html").read_text("utf-8")
     assert lookup("nothing of the kind") == []

@@ -27,7 +27,7 @@ from inprofile.suite.coexistence import _shade, balance, beside_published, maps,
 from inprofile.suite.contestants import _scaled, left_out, settings
 from inprofile.suite.ellipse import ellipse
 from inprofile.suite.matrix import Matrix, Point, periods
-from inprofile.suite.measure import _TITLES, better, title
+from inprofile.suite.measure import TITLES, better, title
 from inprofile.suite.published import Published, Source, published
 from inprofile.suite.scenarios import Phase
 
@@ -220,7 +220,7 @@ def test_what_is_better_is_said_of_the_right_side() -> None:
         -1,
     ]
     assert better("ratio:two/one") == better("marked") == 0
-    assert all(text for text in _TITLES.values())
+    assert all(text for text in TITLES.values())
 
 
 @pytest.fixture(scope="module")

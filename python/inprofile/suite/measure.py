@@ -17,7 +17,7 @@ from .scenarios import Definition
 if TYPE_CHECKING:
     from ..results import Result
 
-__all__ = ["LOWER", "bounds", "measure", "title", "unit"]
+__all__ = ["LOWER", "TITLES", "bounds", "measure", "title", "unit"]
 
 #: What is better if it is less; of the others, what is better if it is more.
 LOWER = (
@@ -35,7 +35,8 @@ LOWER = (
 )
 _HIGHER = ("goodput", "utilisation", "fi", "bitrate")
 
-_TITLES = {
+#: A measure in words.
+TITLES = {
     "goodput": "goodput",
     "utilisation": "utilisation",
     "fi": "fairness (Jain)",
@@ -56,7 +57,7 @@ _TITLES = {
     "page": "mean page load time",
     "page_p99": "99th percentile of page load time",
     "bitrate": "mean rate of video",
-    "stalled": "time that video stood still",
+    "stalled": "time that video stalled",
     "startup": "mean start-up time",
     "timeouts": "RTOs",
     "ratio": "ratio of goodputs",
@@ -90,7 +91,7 @@ def title(name: str) -> str:
     """
     what = _what(name)
     of = name.removeprefix(what)[1:]
-    return f"{_TITLES[what]}, {of}" if of else _TITLES[what]
+    return f"{TITLES[what]}, {of}" if of else TITLES[what]
 
 
 def unit(name: str) -> str:

@@ -121,7 +121,7 @@ def _by_control(suite: Suite, definition: Definition) -> Iterator[dict[str, Any]
                 own = _plain(_controls(contestant))
                 rows.append({"title": contestant.title, "cells": [own, *cells]})
         if rows:
-            heads = ["what is turned", *(f"× {v}" for v in definition.variants)]
+            heads = ["parameter varied", *(f"× {v}" for v in definition.variants)]
             yield {"variant": title(name), "measures": heads, "rows": rows}
 
 
