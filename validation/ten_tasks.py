@@ -182,7 +182,7 @@ def tasks() -> list[Task]:
                 " --set flows.customer.marker='{ kind = \"nth_out\", n = 10 }'",
             ),
             lambda _, said: "customer" in said,
-            before="in Rust, with everything built anew",
+            before="in Rust, with everything rebuilt",
         ),
         Task(
             "look at it in the browser",
@@ -298,12 +298,12 @@ def page(kept: dict[str, Any]) -> str:
     lines = [
         "# Ten tasks of a first day",
         "",
-        "What somebody new does with a link and its sixteen customers: the commands, and how long they take",
-        f"({machine}, {cores} cores, Python {python}; other programs ran too, so that seconds of processors",
-        "tell more than seconds by the clock). Files written by hand: the experiment (37 lines), a marker in",
+        "What a new user does with a link and its sixteen customers: the commands, and how long they take",
+        f"({machine}, {cores} cores, Python {python}; other programs were running, so CPU seconds",
+        "tell more than wall-clock seconds). Files written by hand: the experiment (37 lines), a marker in",
         "Python (15), a scheme (11). *Before* is the version before sweeps, plans, contracts and the page"
         + (f" (commit {kept['commit']})." if "commit" in kept else "."),
-        "`python validation/ten_tasks.py --write` does it again.",
+        "`python validation/ten_tasks.py --write` repeats it.",
         "",
         "| task | commands | s | CPU s | before, CPU s |",
         "|---|---|---|---|---|",
