@@ -30,7 +30,7 @@ compare: build ## Compare all schemes at equal delay, apart from reproduce (two 
 atlas: build ## Map where each paper's claims hold, coarsely (twenty minutes on two cores; BUDGET=n points a paper)
 	@$(BIN)/inprofile atlas --budget $(or $(BUDGET),48) --out reports
 
-renew: build ## Make anew what is committed of atlases, verdicts and comparison (an hour or more; BUDGET=n points a paper, else as many as now)
+renew: build ## Regenerate what is committed of atlases, verdicts and comparison (an hour or more; BUDGET=n points a paper, else as many as now)
 	@$(BIN)/inprofile reproduce --full$(if $(BUDGET),, --atlas)
 	$(if $(BUDGET),@$(BIN)/inprofile atlas --budget $(BUDGET) --out reports)
 	@$(BIN)/inprofile compare

@@ -22,7 +22,7 @@ pub fn seeds(of: &str) -> Vec<Vec<u8>> {
     files.iter().map(|file| std::fs::read(file).unwrap()).collect()
 }
 
-/// What stands in a number's place.
+/// What takes a number's place.
 const NUMBERS: [&str; 12] = [
     "0",
     "1",

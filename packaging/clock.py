@@ -11,7 +11,7 @@ SIGKILL too. Run by hand, as root, on a machine that may have it; never in conti
 
 TCP runs through the router all the while. In every phase its rate and the marker's have to be what they were,
 the router the same process, its accounts right, nothing dropped, lateness and uptime sensible, no counter may
-fall, the watchdog has to hear of it, logs are rotated and have the clock's time, whatever that is.
+fall, the watchdog has to be fed, logs are rotated and have the clock's time, whatever that is.
 """
 
 import argparse
@@ -97,7 +97,7 @@ def keeper(orders: int) -> None:
 
 
 def off() -> float:
-    """How far the clock stands from where it would by CLOCK_MONOTONIC, in seconds, but for a constant."""
+    """How far the clock is from where it would be by CLOCK_MONOTONIC, in seconds, but for a constant."""
     return (time.clock_gettime_ns(time.CLOCK_REALTIME) - time.monotonic_ns()) / 1e9
 
 

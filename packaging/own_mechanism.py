@@ -2,8 +2,8 @@
 
     python packaging/own_mechanism.py FOLDER
 
-FOLDER is made anew. The marker's law is that of docs/guides/own_mechanisms.py: both have to give the same
-figures.
+FOLDER is written from scratch. The marker's law is that of docs/guides/own_mechanisms.py: both have to give
+the same figures.
 """
 
 from __future__ import annotations

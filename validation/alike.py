@@ -109,7 +109,7 @@ or after it."""
 
 
 class Link:
-    """The guest's link, a token bucket of 8 Mbit/s and 30 kB, which stands still when the guest does.
+    """The guest's link, a token bucket of 8 Mbit/s and 30 kB, which stalls when the guest does.
 
     A packet for which there are tokens leaves when Linux's left, if one did about then: its timer is late
     now and then.

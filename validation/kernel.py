@@ -1,8 +1,8 @@
 """Runs experiments simulated and with real hosts, and writes docs/kernel.{md,json}.
 
 Real hosts run in wall time, so several experiments run side by side: `--jobs`. How late packets were handed
-to their hosts stands beside each result. `--runs` and `--seconds` shorten it; `--only`
-runs some cases and keeps the figures of the others; `--simulated` simulates anew and keeps what was measured
+to their hosts is shown beside each result. `--runs` and `--seconds` shorten it; `--only`
+runs some cases and keeps the figures of the others; `--simulated` simulates again and keeps what was measured
 with real hosts, which is all that a change to the simulator asks for.
 """
 
@@ -168,16 +168,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=2, help="runs with real hosts side by side")
     parser.add_argument("--runs", type=int, default=5, help="runs with real hosts of each")
-    parser.add_argument("--seconds", type=int, help="length of each run; the file's own if left out")
+    parser.add_argument("--seconds", type=int, help="length of each run; default: the file's")
     parser.add_argument("--only", nargs="*", help="names of cases")
-    parser.add_argument("--simulated", action="store_true", help="simulate anew, keep what was measured")
+    parser.add_argument("--simulated", action="store_true", help="simulate again, keep what was measured")
     options = parser.parse_args()
     stored = ROOT / "docs" / "kernel.json"
     if options.simulated:
         if options.only or options.seconds:
             parser.error("--simulated is about all cases as they were measured: without --only and --seconds")
         with ProcessPoolExecutor() as pool:
-            return write([simulated_anew(row, pool) for row in kept(stored, set())])
+            return write([simulated_again(row, pool) for row in kept(stored, set())])
     hindered = hindrance()
     if hindered is not None:
         sys.stderr.write(f"{hindered}\n")
@@ -214,7 +214,7 @@ def write(rows: list[Row]) -> int:
     return 0 if all(all(row.verdicts.values()) for row in rows) else 1
 
 
-def simulated_anew(row: Row, pool: ProcessPoolExecutor) -> Row:
+def simulated_again(row: Row, pool: ProcessPoolExecutor) -> Row:
     """The same experiment with the simulator as it is now."""
     case = next(case for case in CASES if case.name == row.case)
     shortened = None if length(case, row.transport, None) == row.seconds else round(row.seconds)
@@ -238,13 +238,13 @@ def yardstick(simulated: list[dict[str, Any]], live: int) -> float:
     return most_off(measured(simulated[:live]), measured(simulated[live:]))
 
 
-def kept(file: Path, anew: set[str]) -> list[Row]:
-    """Rows of an earlier call, of the cases that were not run anew."""
+def kept(file: Path, again: set[str]) -> list[Row]:
+    """Rows of an earlier call, of the cases that were not run again."""
     if not file.exists():
         return []
     rows = []
     for stored in json.loads(file.read_text(encoding="utf-8")):
-        if stored["case"] in anew:
+        if stored["case"] in again:
             continue
         fields = {name: value for name, value in stored.items() if name not in ("share_off", "verdicts")}
         simulated, live = (Measured(**fields.pop(side)) for side in ("simulated", "live"))

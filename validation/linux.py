@@ -170,8 +170,8 @@ def page(found: dict[str, Any]) -> str:
     within = sum(row.found.within for row in rows)
     differ = total - same - within
     summary = (
-        f"Of {total:,} decisions that leave nothing to chance {same:,} are Linux's as they are, "
-        f"{within:,} when they are moved within what the stamps leave open, and "
+        f"Of {total:,} decisions without chance in them, {same:,} are identical to Linux's, "
+        f"{within:,} once they are shifted within what the timestamps leave open, and "
         f"{f'{differ:,} differ' if differ else 'none differs'}."
     )
 

@@ -46,13 +46,13 @@ class Row:
     alpha: float | None
     """DCTCP's mean alpha in Linux."""
     stall: float
-    """The longest time in ms between two looks at the sockets: how long the guest stood still."""
+    """The longest time in ms between two looks at the sockets: how long the guest was stalled."""
     runs: int
     """How often it was run because of that."""
 
     @property
     def stalled(self) -> bool:
-        """Whether it says nothing, as the guest stood still for too long in every run."""
+        """Whether it says nothing, as the guest was stalled for too long in every run."""
         return self.stall > STALL
 
     @property

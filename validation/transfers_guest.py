@@ -14,8 +14,8 @@ from uml import ROOT, boot, compiled, program
 SOURCE = ROOT / "validation" / "linux" / "transfer.c"
 
 STALL, BOOTS = 100.0, 3
-"""A run in which the guest stood still for longer, in ms, is repeated, at most so often in all; the run that
-stood still for the shortest time counts. Half of the least RTO: with more, timers expire that no loss set."""
+"""A run in which the guest was stalled for longer, in ms, is repeated, at most so often in all; the run that
+stalled for the shortest time counts. Half of the least RTO: with more, timers expire that no loss set."""
 
 SEEN = np.dtype(
     [("at", "<u8"), ("acked", "<u8")]
@@ -114,7 +114,7 @@ def record(cases: Sequence[Case], tell: Callable[[str], None]) -> tuple[dict[str
         left = [case for case in left if best[case.name][2] > STALL and runs[case.name] < BOOTS]
         if left:
             names = ", ".join(f"{case.name} for {best[case.name][2]:.0f} ms" for case in left)
-            tell(f"the guest stood still: {names}; again")
+            tell(f"the guest stalled: {names}; again")
     return best, runs, version
 
 

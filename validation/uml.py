@@ -137,7 +137,7 @@ def boot(kernel: str, folder: Path, script: str, longest: float) -> str:
     init = folder / "init"
     init.write_text(script, encoding="utf-8")
     init.chmod(0o755)
-    # As root it comes before all others on a busy machine: a guest that waits for a processor stands still.
+    # As root it comes before all others on a busy machine: a guest that waits for a processor stalls.
     first = ["chrt", "--rr", "1"] if os.geteuid() == 0 else []
     command = [*first, kernel, "mem=256M", "rootfstype=hostfs", "rw", f"init={init}"]
     return _run([*command, "con=null", "con0=null,fd:1"], timeout=120 + 3 * longest)

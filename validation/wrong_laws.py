@@ -52,14 +52,14 @@ class Law:
 def laws() -> list[Law]:
     """All of them, in the file's order.
 
-    Raises `ValueError` for one whose right law is not in its file, or stands there twice.
+    Raises `ValueError` for one whose right law is not in its file, or is there twice.
     """
     found = [Law(**entry) for entry in tomllib.loads(LAWS.read_text("utf-8"))["law"]]
     for law in found:
         times = (ROOT / SOURCE / law.file).read_text("utf-8").count(law.right)
         if times != 1:
             raise ValueError(
-                f"{LAWS.name}: {law.id}: its right law stands {times} times in {SOURCE / law.file}"
+                f"{LAWS.name}: {law.id}: its right law occurs {times} times in {SOURCE / law.file}"
             )
         if law.right == law.wrong:
             raise ValueError(f"{LAWS.name}: {law.id}: its wrong law is the right one")
@@ -79,7 +79,7 @@ def rounds(found: Sequence[Law]) -> list[list[Law]]:
 
 
 def _meet(a: Law, b: Law) -> bool:
-    """Whether one's tests may notice the other: by shared tests, a shared file, or what stands on it."""
+    """Whether one's tests may notice the other: by shared tests, a shared file, or what is built on it."""
     shared = a.tests.startswith(b.tests) or b.tests.startswith(a.tests)
     pair = (a, b)
     below = any(law.file in _BELOW for law in pair) and all(law.tests.startswith("aqm::") for law in pair)

@@ -147,7 +147,7 @@ def ns3() -> Peer | Missing:
 
 
 def compile_ns3(program: Path, *options: str) -> Path:
-    """Our dumbbell.cc against one library; made anew if the source is newer."""
+    """Our dumbbell.cc against one library; rebuilt if the source is newer."""
     source = BENCHES / "peers" / "dumbbell.cc"
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
         say(f"building {program.name}")

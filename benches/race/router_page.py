@@ -169,5 +169,5 @@ def busy(router: Result) -> str:
 # Where the router's time goes. Shares of its core's time, by sampling.
 WHY = """
 Of the router's time the mechanisms and all else in user space take an eighth; the rest is the kernel's, half
-of all in `sendmmsg`: a segment is received, copied out, verified, copied in and cut anew, where forwarding
-passes it on."""
+of all in `sendmmsg`: a segment is received, copied out, verified, copied in and segmented again, where
+forwarding passes it on."""

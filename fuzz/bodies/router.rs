@@ -1,5 +1,5 @@
 //! Any bytes as a router's file: no panic; every problem says where and what; what is accepted can be shown, written as
-//! tc's lines, set up, and set up anew while packets wait, and its accounts add up.
+//! tc's lines, set up, and reconfigured while packets wait, and its accounts add up.
 
 use inprofile_core::registry::Registry;
 use inprofile_core::units::Time;

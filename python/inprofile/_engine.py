@@ -35,7 +35,7 @@ def _choose() -> None:
             f" one: put the mechanisms into one crate, or pip uninstall {' '.join(names[1:])}"
         )
     [value] = found
-    remedy = f"build it anew against this one (maturin develop --release), or pip uninstall {names[0]}"
+    remedy = f"rebuild it against this one (maturin develop --release), or pip uninstall {names[0]}"
     try:
         engine = import_module(value)
     except ImportError as error:

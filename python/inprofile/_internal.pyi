@@ -39,7 +39,7 @@ class Scenario:
     def warnings(self) -> str:
         """JSON list of problems that do not prevent a run."""
     def describe(self) -> str:
-        """JSON of the effective values, everything left out filled in."""
+        """JSON of the effective values, defaults included."""
     def canonical(self) -> str:
         """JSON that is the same text for the same experiment."""
 

@@ -1,6 +1,6 @@
 """Tables as CSV, for spreadsheets and whatever reads no Parquet: one file a table, and the units beside them.
 
-`units.csv` has a row a column: its table, unit and meaning. With `headers` the unit also stands in the
+`units.csv` has a row a column: its table, unit and meaning. With `headers` the unit is also in the
 heading, `goodput [bit/s]`. Numbers read back as the same; what has no value is empty.
 """
 

@@ -183,7 +183,7 @@ def figures(ours: dict[str, list[float]], theirs: dict[str, list[float]]) -> tup
 def validate_distribution(
     scenario: Scenario, seeds: int | None = None, *, timeout: float = TIMEOUT
 ) -> Distribution:
-    """Run so many seeds (left out: as many as the file says) here, as many others in ns-2, and compare.
+    """Run so many seeds (default: as many as the file says) here, as many others in ns-2, and compare.
 
     Each run of ns-2 is given `timeout` seconds. Raises `TooFewSeeds`, `NotInNs2`, `Ns2Missing` and
     `Ns2Failed`.

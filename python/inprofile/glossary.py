@@ -19,7 +19,7 @@ class Entry:
     """One row of the glossary."""
 
     section: str
-    """The heading it stands under, such as `Metrics`."""
+    """The heading it is under, such as `Metrics`."""
     words: tuple[str, ...]
     """What it defines, as printed: `fi`, or several names of one kind."""
     cells: dict[str, str]

@@ -26,7 +26,7 @@ class Parameter:
     bounds: str | None
     """The values it may have."""
     default: str | None
-    """What it is when left out, as it would be written; `None` where it may not be."""
+    """Its default, as it would be written; `None` where it has none."""
     doc: str
     """What it means."""
 

@@ -226,7 +226,7 @@ class Samples:
 
     @classmethod
     def of(cls, series: pa.Table, whats: Sequence[str], places: Sequence[str] | None, seed: int) -> Samples:
-        """The samples of these quantities at these monitors (left out: at all), of one seed."""
+        """The samples of these quantities at these monitors (default: all), of one seed."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

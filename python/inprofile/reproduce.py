@@ -96,13 +96,13 @@ def reproduce(
     figures: str | None = None,
     atlas: bool = False,
 ) -> list[Report]:
-    """Reproduce `papers` (all of them if left out), write a page and its figures' data for each.
+    """Reproduce `papers` (default: all), write a page and its figures' data for each.
 
     `quick` uses fewer seeds, and the page says so; `full` adds the crossed readings, further set-ups and the
     sweeps of assumed parameters. `jobs` is the number of threads. The page is `<out>/<paper>/index.html`;
     beside it are `results.json` and `measures.csv`, and `figures` ("svg" or "pdf") adds every figure fit to
     print. `<out>/index.html` has the verdicts of all papers reproduced there. A page shows the atlas in
-    the paper's folder; with `atlas` one with as many points is made anew, shown, and written beside the page.
+    the paper's folder; with `atlas` one with as many points is computed, shown, and written beside the page.
 
     Raises `papers.UnknownPaperError`, and KeyboardInterrupt when interrupted; `cache` has what is finished.
     """
@@ -126,7 +126,7 @@ def reproduce(
 def _atlas(
     paper: Paper, out: Path, jobs: int | None, cache: Path | None, progress: Progress | None
 ) -> dict[str, Any]:
-    """Make the paper's atlas anew, with as many points as the one in its folder has."""
+    """Recompute the paper's atlas, with as many points as the one in its folder has."""
     from . import atlas as work
     from .atlas.store import NAME, atlas_json, committed, write
 

@@ -179,7 +179,7 @@ class Result:
         """Pages of the web and chunks of video that arrived whole: when asked for, when complete (s), size.
 
         `flow` is the video's, or the first of a page's connections; `number` counts, from 0, a client's pages
-        or a flow's chunks; `stalled` is how long playing stood still for a chunk (s).
+        or a flow's chunks; `stalled` is how long playback stalled for a chunk (s).
         """
         return self._tables["downloads"]
 

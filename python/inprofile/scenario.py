@@ -41,7 +41,7 @@ class ScenarioError(_internal.ScenarioError):
 
 @dataclass(frozen=True)
 class Check:
-    """An experiment as it will run: every value, those left out filled in, and what looks odd."""
+    """An experiment as it will run: every value, defaults included, and what looks odd."""
 
     effective: dict[str, Any] = field(repr=False)
     """Nodes, links, flows, routes and transport, thresholds in packets, bytes and time."""
@@ -137,7 +137,7 @@ class Scenario:
         >>> f"{parse(STARTER).expected_packets(seeds=1):.0f}"
         '14875'
 
-        For `seeds` as `run` takes them; left out, as many as the experiment says.
+        For `seeds` as `run` takes them; default: as many as the experiment says.
         """
         return self._inner.expected_packets() * len(self.seeds if seeds is None else seeds_in_order(seeds))
 
@@ -182,8 +182,8 @@ class Scenario:
     ) -> Result:
         """Run it once a seed.
 
-        `seeds` is how many (1 … n) or which; left out, as many as the experiment says. `jobs` is the number
-        of threads; left out, one a core. Neither changes a single bit of any run. `trace` keeps every
+        `seeds` is how many (1 … n) or which; default: as many as the experiment says. `jobs` is the number
+        of threads; default: one per core. Neither changes a single bit of any run. `trace` keeps every
         verdict with the figures behind it. `progress` is told runs finished and runs in all.
 
         >>> from inprofile import STARTER

@@ -124,7 +124,7 @@ class Metric:
     unit: str
     """`bit/s`, `s`, `packets`, or `1`."""
     values: Mapping[int, float]
-    """By seed; a seed where it is undefined (a loss rate of nothing) is left out."""
+    """By seed; a seed where it is undefined (a loss rate of nothing) is omitted."""
     point: str
     """Where it is measured."""
     header: str

@@ -68,7 +68,7 @@ class Comparison:
     upper: float = math.inf
     #: What the values cannot leave, and so neither the interval: `stats.SHARE`, `stats.UNLIKE`.
     bounds: Bounds = FREE
-    #: Whether `values` were measured: with an `obstacle` there may be none, and null stands in their place.
+    #: Whether `values` were measured: with an `obstacle` there may be none, and null takes their place.
     measured: bool = True
 
 

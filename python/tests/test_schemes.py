@@ -113,7 +113,7 @@ def test_every_end_of_every_range_runs(scheme: object) -> None:
         ('aqm = "drop_tail", ', "", "queue has no aqm"),
         ("log", "logarithmic", "write a range"),
         ("0.1..1", "1..0.1", "has to go up"),
-        ('"flows.depth"', '"depth"', "write where it stands"),
+        ('"flows.depth"', '"depth"', "write its path"),
         ('"flows.depth"', '"edge.depth"', "the scheme has no edge"),
         ('"flows.depth"', '"flows.*pth*s"', "nothing of that name"),
         ("[[schemes]]", "[schemes]", "write a table \\[\\[schemes\\]\\]"),

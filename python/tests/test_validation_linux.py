@@ -67,7 +67,7 @@ def test_a_guest_that_stood_still_is_asked_again_and_the_best_run_counts(
     assert asked == [["quiet", "late", "never"], ["late", "never"], ["never"]]
     assert {name: stall for name, (_, _, stall) in found.items()} == {"quiet": 20, "late": 30, "never": 300}
     assert (dict(runs), version) == ({"quiet": 1, "late": 2, "never": 3}, "6.1")
-    assert told[1] == "the guest stood still: late for 900 ms, never for 500 ms; again"
+    assert told[1] == "the guest stalled: late for 900 ms, never for 500 ms; again"
 
 
 def test_a_stalled_row_is_shown_and_not_judged() -> None:

@@ -34,7 +34,7 @@ def test_one_that_has_no_place_is_refused(
     (tmp_path / "laws.toml").write_text(text, "utf-8")
     monkeypatch.setattr(wrong_laws, "LAWS", tmp_path / "laws.toml")
     with pytest.raises(
-        ValueError, match=r"A6: its right law stands 0 times in crates/core/src/marker/ard\.rs"
+        ValueError, match=r"A6: its right law occurs 0 times in crates/core/src/marker/ard\.rs"
     ):
         wrong_laws.laws()
 

@@ -149,14 +149,14 @@ pub struct Field {
     pub bounds: Bounds,
     /// What it means, as in the code's documentation.
     pub doc: &'static [&'static str],
-    /// Whether it may be left out, and what it is then.
+    /// Its default, or that it is required.
     pub default: Default,
 }
 
-/// What a parameter is when it is left out.
+/// What a parameter is where nothing is said of it.
 #[derive(Clone, Copy)]
 pub enum Default {
-    /// It may not be left out.
+    /// None: something has to be said.
     Required,
     /// This value.
     Value(&'static (dyn Fn() -> Value + Send + Sync)),

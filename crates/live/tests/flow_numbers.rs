@@ -142,7 +142,7 @@ fn after_another(path: &mut Datapath<Everything>, packets: usize) -> Vec<Mark> {
 
 /// Markers that count by flow, or remember what it sent: the same verdicts as if nobody had had the number.
 #[test]
-fn markers_begin_anew() {
+fn markers_start_over() {
     let registry = Registry::default();
     for (name, set, packets) in
         [("every_nth", vec![("n", Value::Count(7))], 24), ("probe", vec![("a_init", Value::Number(3.0))], 40)]
@@ -177,7 +177,7 @@ fn contracts_go_with_their_flow() {
 
 /// RIO's mean for each flow: the new one, which sends OUT packets alone, has none, and the old one's is gone.
 #[test]
-fn disciplines_begin_anew() {
+fn disciplines_start_over() {
     let registry = Registry::default();
     let th = |n| Value::Backlog(Backlog::Packets(n));
     let curve = |min, max| {

@@ -41,7 +41,7 @@ fn good_packets() -> Vec<Vec<u8>> {
     ]
 }
 
-/// What stands before a packet: VLAN tags, a PPPoE session or MPLS labels, or some of each.
+/// What comes before a packet: VLAN tags, a PPPoE session or MPLS labels, or some of each.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     tags: u8,
@@ -54,7 +54,7 @@ fn before() -> impl Strategy<Value = Before> {
         .prop_map(|(tags, session, labels)| Before { tags, session, labels })
 }
 
-/// Behind Ethernet's header and what stands before it.
+/// Behind Ethernet's header and these.
 fn framed(before: Before, ip: &[u8]) -> Vec<u8> {
     let v4 = ip[0] >> 4 == 4;
     let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];

@@ -94,7 +94,7 @@ impl Scenario {
         json(self.inner.warnings())
     }
 
-    /// JSON of the effective values, everything left out filled in.
+    /// JSON of the effective values, defaults included.
     fn describe(&self) -> String {
         self.inner.describe().to_string()
     }

@@ -120,7 +120,7 @@ fn capacity() -> Json {
         &["steps"],
         json!({
             "steps": list(step, 1, "Changes of the rate, in the order of their times."),
-            "repeat": time("After how long it begins anew with the link's rate. Default: never."),
+            "repeat": time("After how long it starts over with the link's rate. Default: never."),
         }),
         "How the link's rate changes over time.",
     )

@@ -1,5 +1,5 @@
 //! Wrong files: each is refused, with its message. `bad/cases.diff` has them as edits of a good file; those that no edit of
-//! a text makes, wrong bytes, are files. `UPDATE_GOLDEN=1` writes the messages anew.
+//! a text makes, wrong bytes, are files. `UPDATE_GOLDEN=1` rewrites the messages.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -110,7 +110,7 @@ fn every_wrong_file_is_refused_with_its_message() {
     assert!(differ.is_empty(), "messages differ (UPDATE_GOLDEN=1 accepts them):\n{differ}");
 }
 
-/// Writes the messages anew, into the table and beside the files.
+/// Rewrites the messages, into the table and beside the files.
 fn update() {
     let old = table();
     let mut parts = old.split("\n=== ");

@@ -1,8 +1,8 @@
 //! What a change of code must leave as it is, to the last bit: every figure, count and verdict of runs with each discipline, each
-//! marker and the papers' files, against the checksums in `golden/checksums.txt`.
+//! marker and the papers' files, against the checksums in `golden/checksums-*.txt`.
 //!
 //! A checksum that changes on purpose is a decision with its reason; `INPROFILE_RENEW=1 cargo test -p inprofile-scenario --test
-//! checksums` writes the file anew.
+//! checksums` rewrites the file.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -88,7 +88,7 @@ fn dropped(outcome: &Outcome, causes: &[Cause]) -> u64 {
 }
 
 /// Fig. 10 has fewer drops from a buffer of 10 packets on, where the average stays below min_th = 25 and RED decides nothing:
-/// what is dropped there the ledger has to place as FDD-RED stands, or it does nothing at all.
+/// what is dropped there the ledger has to place, or FDD-RED does nothing at all.
 #[test]
 fn at_ten_packets_the_ledger_has_the_full_queue_to_decide_on() {
     for seed in 1..=2 {

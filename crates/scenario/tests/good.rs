@@ -244,7 +244,7 @@ fn describe_shows_what_was_left_out() {
     assert_eq!(flows["route"], serde_json::json!(["edge", "bottleneck"]));
     assert_eq!(flows["join"]["delay"], serde_json::json!(["7 ms", "8 ms"]));
     assert_eq!(d["edges"][0]["marker"]["p_drop"], 0.02);
-    // The RFC profile reads a limit as it stands.
+    // The RFC profile reads a limit literally.
     let mesh = load("mesh.toml").describe();
     assert_eq!(mesh["links"][2]["queue"]["limit_rule"], "waiting");
     assert!(mesh["links"][2]["queue"].get("limit_rule_from").is_none());

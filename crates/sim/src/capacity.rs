@@ -13,9 +13,9 @@ const BIT: u128 = 1_000_000_000_000;
 pub struct Capacity {
     /// When the rate becomes what, in order; the first is at 0. No rate is 0.
     steps: Vec<(Time, Rate)>,
-    /// After how long it begins anew; later than the last step.
+    /// After how long it starts over; later than the last step.
     repeat: Option<Duration>,
-    /// What is sent until then, in bits times seconds over picoseconds; 1 where it does not begin anew.
+    /// What is sent until then, in bits times seconds over picoseconds; 1 where it does not start over.
     round: u128,
 }
 
@@ -31,7 +31,7 @@ impl Capacity {
         Capacity { steps, repeat, round }
     }
 
-    /// The changes after the start, and after how long they begin anew.
+    /// The changes after the start, and after how long they start over.
     #[must_use]
     pub fn changes(&self) -> (&[(Time, Rate)], Option<Duration>) {
         (&self.steps[1..], self.repeat)

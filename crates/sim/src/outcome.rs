@@ -53,7 +53,7 @@ pub struct Download {
     pub asked: Time,
     /// When the receiver had all of it.
     pub completed: Time,
-    /// How long playing stood still for it.
+    /// How long playback stalled for it.
     pub stalled: Duration,
 }
 

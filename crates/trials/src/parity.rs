@@ -16,7 +16,7 @@ use inprofile_sim::network::{Class, Network, Queue, Scheduled, SignalPath, Targe
 /// The link whose queue is compared, and the edge before it.
 const BOTTLENECK: u32 = 0;
 
-/// What a pair of mechanisms is: made anew for each backend.
+/// What a pair of mechanisms is: made afresh for each backend.
 pub struct Pair<'a> {
     /// At the edge.
     pub marker: &'a Entry<AnyMarker>,

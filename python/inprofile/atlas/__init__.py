@@ -122,7 +122,7 @@ def plan(name: str, budget: int = BUDGET, claims: Sequence[str] | None = None) -
 
 
 def plans(names: Sequence[str], budget: int = BUDGET, claims: Sequence[str] | None = None) -> list[Plan]:
-    """`plan` for several papers; those without any of `claims` are left out.
+    """`plan` for several papers; those without any of `claims` are skipped.
 
     Raises `UnknownClaimError` where a claim is in none of them, and what `plan` raises.
     """

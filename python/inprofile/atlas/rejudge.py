@@ -1,4 +1,4 @@
-"""What an atlas answers, made anew from the counts that it keeps: nothing is run.
+"""What an atlas answers, derived again from the counts that it keeps: nothing is run.
 
     python -m inprofile.atlas.rejudge rio-plus-out
 
@@ -27,7 +27,7 @@ __all__ = ["rejudged"]
 
 
 def rejudged(paper: Paper, found: Mapping[str, Any]) -> dict[str, Any]:
-    """The atlas `found` of this paper with its claims answered anew.
+    """The atlas `found` of this paper with its claims judged again.
 
     Raises ValueError where it is of other readings, inputs or claims than the paper has now.
     """

@@ -28,7 +28,7 @@ DELAY = "queueing delay (ms)"
 
 
 def write(comparison: Comparison, out: Path) -> Path:
-    """Write `compare/index.html`, its data beside it, and the overview anew; return the page's path."""
+    """Write `compare/index.html`, its data beside it, and the overview; return the page's path."""
     folder = out / "compare"
     folder.mkdir(parents=True, exist_ok=True)
     data = {

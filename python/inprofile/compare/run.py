@@ -115,7 +115,7 @@ def compare(
     progress: Progress | None = None,
     own: Sequence[str] = (),
 ) -> Comparison:
-    """Compare `schemes` (all if left out) on our experiments, or on `files`; write the page.
+    """Compare `schemes` (default: all) on our experiments, or on `files`; write the page.
 
     `quick` runs fewer seeds, settings and, of our own experiments, seconds. `jobs` is the number of threads.
     `own` are mechanisms of one's own that take part, as `plan` has them. The page is

@@ -6,7 +6,7 @@ scheme has that link's queue, the markers of the flows that cross it, and the pl
 
 In a scheme's values `"2 T"` is a length of twice T, `"link rate"` the measured link's, `"1.2 of contract"` a
 rate and `"300 ms of contract"` a size: what arrives at the contract's rate in that time. What `plan` may set
-besides T stands in the scheme's table `plan` (`settings`).
+besides T is in the scheme's table `plan` (`settings`).
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def own_scheme(name: str, kind: str, summary: str) -> Scheme:
 
 
 def choose(names: Sequence[str] | None = None, own: Sequence[Scheme] = ()) -> list[Scheme]:
-    """Schemes by name, in the order of schemes.toml; all if left out, and `own` ones after them.
+    """Schemes by name, in the order of schemes.toml (default: all), and `own` ones after them.
 
     A name that ends in `.toml` is a file of schemes, all of which take part; one of ours with the same id
     gives way. Raises `UnknownSchemeError`, and what `read_schemes` raises.

@@ -4,7 +4,7 @@
 "flows.win_length" = "0.1..4 s log"                   # with a unit
 "flows.rate"       = "1..1.5 of contract"             # a rate: so many times the contract
 "flows.depth"      = "0.05..4 s of contract log"      # a size: what that rate brings in this time
-"queue.out.*_th"   = "0.1..1 times log"               # so many times what stands there, at all that match
+"queue.out.*_th"   = "0.1..1 times log"               # so many times the present value, at all that match
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Setting:
     """One value, or several that are scaled together."""
 
     key: str
-    """Where it stands: `queue.w_q`, or a pattern, `queue.out.*_th`."""
+    """Its path: `queue.w_q`, or a pattern, `queue.out.*_th`."""
     low: float
     high: float
     unit: str = ""
@@ -73,13 +73,13 @@ class Setting:
                 made[name] = self._value(made.get(name), x)
         return made
 
-    def _value(self, stands: object, x: float) -> object:
+    def _value(self, present: object, x: float) -> object:
         if self.times:
-            if isinstance(stands, (int, float)):
-                return rounded(stands * x)
-            found = _AMOUNT.fullmatch(str(stands))
+            if isinstance(present, (int, float)):
+                return rounded(present * x)
+            found = _AMOUNT.fullmatch(str(present))
             if found is None:
-                raise SettingError(f"{self.key}: {stands} is no amount that could be scaled")
+                raise SettingError(f"{self.key}: {present} is no amount that could be scaled")
             return f"{float(f'{float(found[1]) * x:.4g}')}{found[2]}"
         if self.of_contract:
             return f"{number(x, 3)}{f' {self.unit}' if self.unit else ''} of contract"
@@ -105,7 +105,7 @@ def setting_of(key: str, text: object, parts: Mapping[str, Any]) -> Setting:
     """
     first, *rest = key.split(".")
     if first not in _PARTS or not rest or not all(rest):
-        raise SettingError(f"{key}: write where it stands, such as queue.w_q or flows.depth")
+        raise SettingError(f"{key}: write its path, such as queue.w_q or flows.depth")
     if parts.get(first) is None:
         raise SettingError(f"{key}: the scheme has no {first}")
     found = _RANGE.fullmatch(text) if isinstance(text, str) else None
@@ -124,7 +124,7 @@ def setting_of(key: str, text: object, parts: Mapping[str, Any]) -> Setting:
     if found["times"] and (found["unit"] or found["of"]):
         raise SettingError(f'{key} = "{text}": what is scaled has its unit already')
     if ("*" in key or "?" in key or found["times"]) and not any(_matches(parts[first], rest)):
-        raise SettingError(f"{key}: nothing of that name stands in {first}")
+        raise SettingError(f"{key}: nothing of that name is in {first}")
     return Setting(
         key, low, high, found["unit"] or "", bool(found["of"]), bool(found["times"]), bool(found["log"])
     )

@@ -1,7 +1,7 @@
 """Who wins: the scheme with the best mean, and those that the runs cannot tell apart from it.
 
 The best is compared with every other scheme seed by seed (paired t-tests); Holm's correction runs over all
-comparisons of one experiment. Who is statistically tied with the best stands beside it.
+comparisons of one experiment. Who is statistically tied with the best is listed beside it.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Mechanism:
     """
 
     name: ClassVar[str]
-    """The word in an experiment file; left out, the class's name in lower case with underscores."""
+    """The word in an experiment file; default: the class's name in lower case with underscores."""
     source: ClassVar[str] = "written in Python"
     """Where it comes from, for `inprofile list`."""
     oracle: ClassVar[Literal["rtt", "window"] | None] = None

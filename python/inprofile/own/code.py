@@ -57,7 +57,7 @@ _PLAIN = (int, float, str, bytes, tuple, list, dict, set, frozenset)
 
 
 def _functions(value: Any) -> list[Any]:
-    """The functions behind what stands in a class's body."""
+    """The functions behind what is in a class's body."""
     match value:
         case types.FunctionType():
             return [value]

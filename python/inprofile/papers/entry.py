@@ -53,7 +53,7 @@ class Entry(Mapping[str, Any]):
     """
 
     def __init__(self, raw: Mapping[str, Any], file: str, path: str = "") -> None:
-        """`path` is where in `file` it stands; empty for the whole file."""
+        """`path` is where in `file` it is; empty for the whole file."""
         self._raw, self._file, self._path = raw, file, path
 
     def __getitem__(self, key: str) -> Any:

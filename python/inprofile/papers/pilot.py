@@ -66,7 +66,7 @@ def pilot(paper: Paper, seeds: Sequence[int] = SEEDS, cache: Path | None = CACHE
 def sized(findings: Iterable[Finding], seeds: Sequence[int]) -> list[Sized]:
     """Size the comparisons of `findings`, which have a value for each of `seeds`.
 
-    Comparisons with other samples (several runs of a seed) or with a reason not to be decided are left out.
+    Comparisons with other samples (several runs of a seed) or with a reason not to be decided are excluded.
     """
     return [
         _sized(finding.claim, comparison, seeds)

@@ -288,7 +288,7 @@ def response(
     """Plot how a figure answers to a parameter: mean and 95 % interval at each value, a line a scheme.
 
     `rows` have value, scheme, mean, lo and hi; `assumed` is the value the scenario file has. A unit that all
-    values share stands once, behind `x`.
+    values share is written once, behind `x`.
     """
     bare, unit = _unit_apart(values)
     return fill(

@@ -275,7 +275,7 @@ def named(names: Sequence[str]) -> list[Contestant]:
 
 
 def choose(names: Sequence[str] | None = None) -> list[Contestant]:
-    """Contestants by name, in their own order and always with drop-tail; all if left out.
+    """Contestants by name, in their own order and always with drop-tail; default: all.
 
     Raises `UnknownContestantError`.
     """

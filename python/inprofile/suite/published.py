@@ -1,4 +1,4 @@
-"""Published measurements of pairs, beside which a map stands."""
+"""Published measurements of pairs, shown beside a map."""
 
 from __future__ import annotations
 

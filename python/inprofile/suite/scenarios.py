@@ -122,7 +122,7 @@ class Definition:
     ecn: bool = False
     #: The congestion control that its senders need.
     needs: str = ""
-    #: What it is called; its name if left out.
+    #: What it is called; default: its name.
     title: str = ""
     #: Not shortened by a quick suite.
     whole: bool = False
@@ -171,7 +171,7 @@ class About:
     words: Mapping[str, Any] = field(default_factory=dict)
 
     def tcp(self, name: str | None) -> Tcp:
-        """One of them by name; as the files have it if left out. Raises `UnknownTcpError`."""
+        """One of them by name; default: as the files have it. Raises `UnknownTcpError`."""
         if name is None:
             return self.tcps[0] if self.tcps else Tcp("files", "as each experiment has them", {})
         if not self.tcps:
@@ -238,7 +238,7 @@ def read(name: str, folder: Path | None = None) -> About:
 
 
 def choose(about: About, names: Sequence[str] | None) -> list[Definition]:
-    """Scenarios by name or section, in their own order; all if left out. Raises `UnknownScenarioError`."""
+    """Scenarios by name or section, in their own order; default: all. Raises `UnknownScenarioError`."""
     known = [d.id for d in about.definitions]
     for name in names or ():
         if name not in known and name not in {d.section for d in about.definitions}:

@@ -192,7 +192,7 @@ def _cells(
     if turns and not contestant.control:
         if contestant.id != DROP_TAIL:
             raise _NoControlError("no parameter sets its delay")
-        # Drop-tail stands beside the others, as it is.
+        # Drop-tail is run beside the others, unchanged.
         for variant in definition.variants:
             yield Cell(definition.id, variant, contestant.id), put()
         return

@@ -169,7 +169,7 @@ def axis_of(text: str, design: Design) -> Axis:
     >>> axis_of("a.rate=1..9 Mbit/s in 3", "grid").listed()
     ('1 Mbit/s', '5 Mbit/s', '9 Mbit/s')
 
-    A range is one where the design samples or `in N` stands behind it; `rtt=20..40 ms` in a grid is the one
+    A range is one where the design samples or `in N` follows it; `rtt=20..40 ms` in a grid is the one
     value that an experiment may write so. Raises SweepError.
     """
     key, equals, rest = text.partition("=")

@@ -1,7 +1,7 @@
 """Finished runs on their way: the tables of some runs as bytes, to keep or to send.
 
 Every table has `setting` and `seed` first. The bytes are an Arrow stream with a row a table, each table an
-Arrow stream of its own; which runs they are of stands in the schema's metadata.
+Arrow stream of its own; the schema's metadata says of which runs.
 """
 
 from __future__ import annotations

@@ -185,7 +185,7 @@ def _refusal(
         said = str(error)
         for key in keys:
             said = said.replace(f"--set {key}=", f"--axis {key}=")
-        # A value that is wrong is wrong wherever it stands.
+        # A value that is wrong is wrong wherever it is.
         if any(said == text for text, _ in texts):
             continue
         shown = ", ".join(f"{key}={value}" for key, value in zip(keys, values, strict=True))

@@ -5,7 +5,7 @@
 //! - `c TIME SLACK NUMBER MARKED`: the link asked for a packet, at TIME or up to SLACK later, and got this one; MARKED is 1 if it
 //!   left with congestion experienced;
 //! - `l TIME`: a packet left;
-//! - `s FROM TO`: the guest stood still, though something waited;
+//! - `s FROM TO`: the guest stalled, though something waited;
 //! - `t TIME`: from then on the discipline's timer counts.
 
 use std::io::{self, BufRead};
@@ -50,7 +50,7 @@ pub enum Event {
     Call(Call),
     /// A packet left.
     Left(Time),
-    /// The guest stood still.
+    /// The guest stalled.
     Stall(Time, Time),
     /// The discipline's timer starts.
     Timer(Time),

@@ -59,7 +59,7 @@ struct Link {
     at: Time,
     /// When something last changed: nothing is served before.
     changed: Time,
-    /// When the guest stood still.
+    /// When the guest stalled.
     stalls: Vec<(Time, Time)>,
     /// When packets left there.
     left: Vec<Time>,
@@ -76,7 +76,7 @@ impl Link {
         Some(late.filter(|late| **late < at + ABOUT.0).map_or(at, |late| self.changed.max(*late)))
     }
 
-    /// This time, or when the guest went on, if it stood still then.
+    /// This time, or when the guest went on, if it was stalled then.
     fn awake(&self, at: Time) -> Time {
         let began = self.stalls[..self.stalls.partition_point(|(from, _)| *from < at)].last();
         began.map_or(at, |(_, to)| at.max(*to))
@@ -172,7 +172,7 @@ pub fn run<R: BufRead>(
         let Some(now) = [came, leaves].into_iter().flatten().min() else { return Ok(()) };
         let tick = planned.map(|at| (at, link.awake(at)));
         if let Some((due, at)) = tick.filter(|(_, at)| *at <= now) {
-            // A timer is set anew when it has run, however late, and runs on the ticks of the kernel's clock.
+            // A timer is set again when it has run, however late, and runs on the ticks of the kernel's clock.
             planned = link.aqm.tick(at, &mut outbox).map(|next| Time(next.0 - (at.0 - due.0) % JIFFY.0));
         } else if leaves.is_some_and(|at| at <= now) {
             link.serve(now, out)?;

@@ -173,7 +173,7 @@ impl Vars {
             self.backlog == 0 && self.drop_prob == 0.0 && self.qdelay == 0.0 && self.qdelay_old == 0.0;
         match p.variant {
             Variant::Rfc8033 => !self.active || still,
-            Variant::Linux => still && self.begun_anew(p),
+            Variant::Linux => still && self.started_over(p),
         }
     }
 

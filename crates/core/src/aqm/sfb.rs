@@ -164,7 +164,7 @@ impl Set {
         (p_min, fewest)
     }
 
-    /// Begins anew under another hash, with what waits counted.
+    /// Starts over with another hash; what waits is counted.
     fn begin<Q: Queue + ?Sized>(&mut self, key: u64, queue: &Q) {
         self.key = key;
         self.levels.iter_mut().flatten().for_each(|bin| *bin = Bin::default());

@@ -4,7 +4,7 @@
 //! `perturb`. Queues take turns in the order in which they got their first packet, each a quantum of bytes. Queues are listed by
 //! their length in packets, so that the longest is found at once, however many there are.
 //! Source: McKenney 1990, "Stochastic Fairness Queueing", as Linux's `sch_sfq` has it: turns in bytes, at most `flows` queues of at
-//! most `depth` packets each, and what waits is hashed anew with a new salt, where a queue that is at its depth loses packets. Of
+//! most `depth` packets each, and what waits is rehashed with a new salt, where a queue that is at its depth loses packets. Of
 //! equally long queues the one that came to this length last loses; where all have one packet, the one whose turn it is.
 //! Non-goal: any control of delay (RFC 8290), and Linux's RED within queues.
 
@@ -270,7 +270,7 @@ impl Sfq {
         true
     }
 
-    /// Where the salt is due to change: all that waits is hashed anew, slot after slot, into queues of the other half.
+    /// Where the salt is due to change: all that waits is rehashed, slot after slot, into queues of the other half.
     fn perturb<Q: Queue + ?Sized>(&mut self, now: Time, queue: &mut Q, rng: &mut Rng) {
         let Some(period) = self.perturb.filter(|_| now >= self.due) else { return };
         self.due = now + Duration(period.0 - (now.0 - self.due.0) % period.0);
@@ -333,7 +333,7 @@ impl Aqm for Sfq {
     }
 
     fn flow_queues(&self) -> u32 {
-        // Two halves, for what is hashed anew.
+        // Two halves, for what is rehashed.
         self.slots.all.len() as u32 * if self.perturb.is_some() { 2 } else { 1 }
     }
 

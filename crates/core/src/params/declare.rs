@@ -4,9 +4,9 @@ use super::{Default, Field, Kind, Param, Value, Values};
 
 /// Declares a struct of parameters. A field is `name: Type [bounds] = default;`; bounds are an associated
 /// constant of [`Bounds`]; without a default it is required, unless its type is `Option`, which
-/// means that it is derived when left out. `..name: Type { field = default };` after the fields takes in a struct of parameters that
-/// others have in common, with defaults of its own: in a file its fields stand beside the others, and a field of its own
-/// stands for one of the same name.
+/// means that its default is derived. `..name: Type { field = default };` after the fields takes in a struct of parameters that
+/// others have in common, with defaults of its own: in a file its fields are beside the others, and a field of its own
+/// replaces one of the same name.
 #[macro_export]
 macro_rules! params {
     (

@@ -95,7 +95,7 @@ impl Netlink {
     }
 
     /// The addresses at an interface, each with the length of its prefix. IPv6's link-local ones, which every interface has,
-    /// are left out.
+    /// are omitted.
     ///
     /// # Errors
     /// What the kernel answers.

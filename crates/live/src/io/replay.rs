@@ -55,7 +55,7 @@ impl Io for Replay {
         self.now
     }
 
-    /// Lets the clock jump. Without a frame to come or a time to wait for it stands still.
+    /// Lets the clock jump. Without a frame to come or a time to wait for it stops.
     fn wait(&mut self, until: Option<Time>) -> io::Result<()> {
         let next = self.to_come.front().map(|f| f.at);
         if let Some(at) = next.into_iter().chain(until).min() {

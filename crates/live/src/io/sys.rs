@@ -32,7 +32,7 @@ impl Clock {
     reason = "it is only taken away from the kernel's stamps, and what comes of it is bounded"
 )]
 pub(crate) fn time_of_day() -> u64 {
-    // A clock that stands before 1970 gives 0: all frames are new then.
+    // A clock set before 1970 gives 0: all frames are new then.
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))

@@ -29,7 +29,7 @@ pub fn add(one: u16, other: u16) -> u16 {
     fold(u64::from(one) + u64::from(other))
 }
 
-/// The checksum of a header in which the field itself counts as it stands: 0 where that is right.
+/// The checksum of a header in which the field itself counts as it is: 0 where that is right.
 #[must_use]
 pub fn check(header: &[u8]) -> u16 {
     !sum(header)

@@ -1,4 +1,4 @@
-//! What stands before the IP header: Ethernet, VLAN tags (IEEE 802.1Q, stacked as in 802.1ad), a PPPoE session
+//! What comes before the IP header: Ethernet, VLAN tags (IEEE 802.1Q, stacked as in 802.1ad), a PPPoE session
 //! (RFC 2516), MPLS labels (RFC 3032); and the frames by which links and neighbours are kept up, which carry none.
 //!
 //! Non-goal: what is encrypted, compressed or put together from pieces behind the link layer (MACsec, multilink PPP,
@@ -52,7 +52,7 @@ pub const MOST_LABELS: u8 = 8;
 pub const MOST_BEFORE_IP: usize =
     ETHERNET_HEADER + ether::TAG * MOST_TAGS as usize + 8 + 4 * MOST_LABELS as usize;
 
-/// What stands before the IP header.
+/// What comes before the IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Link {
     /// The Ethernet address it came from.

@@ -72,7 +72,7 @@ pub enum Transport {
 pub struct Headers {
     /// Which IP.
     pub family: Family,
-    /// What stands before the IP header.
+    /// What comes before the IP header.
     pub link: Link,
     /// Bytes received behind the link layer, whatever the length field says; the padding of a short frame isn't among
     /// them, but what there is of tags and labels beyond what is usual is: they take room on the link.
@@ -189,7 +189,7 @@ impl Control {
 pub struct Opaque {
     /// Why not.
     pub why: Unread,
-    /// What stands before its payload, as far as it was read: by this its sender can still be known.
+    /// What comes before its payload, as far as it was read: by this its sender can still be known.
     pub link: Link,
     /// What it is charged for: all of it behind the link's first header, and no less than the shortest there is.
     pub size: u32,

@@ -40,7 +40,7 @@ pub fn parse(layer: Layer, frame: &[u8]) -> Seen {
     })
 }
 
-/// What stands behind the link: IP of this version, 0 for either.
+/// What follows the link header: IP of this version, 0 for either.
 fn ip(layer: Layer, frame: &[u8], link: Link, version: u8) -> Result<Headers, Unread> {
     let ip = frame.get(link.at..).ok_or(Unread::Truncated)?;
     let first = ip.first().ok_or(Unread::Truncated)? >> 4;

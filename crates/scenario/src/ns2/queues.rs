@@ -249,7 +249,7 @@ impl Script {
             lacks(&format!("avg_update: {}; write avg_update = \"ns2\"", word(values, "avg_update")));
         }
         if matches!(p.out.min_th, Backlog::Bytes(_)) {
-            lacks("out.min_th: bytes (RED/RIO scales its thresholds anew at each reset)");
+            lacks("out.min_th: bytes (RED/RIO scales its thresholds again at each reset)");
         }
         if self.missing.len() > before {
             return None;

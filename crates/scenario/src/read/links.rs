@@ -100,7 +100,7 @@ fn capacity(section: &Section<'_, '_>, rate: Option<Rate>) -> Option<Option<Capa
             return at.wrong(Wrong::new(problem, "write the steps in the order of their times"));
         }
         if let Some(repeat) = repeat.filter(|r| *r <= time) {
-            let problem = format!("the capacity begins anew after {repeat}, before this step");
+            let problem = format!("the capacity starts over after {repeat}, before this step");
             return at.wrong(Wrong::new(problem, "write an earlier time, or a longer repeat"));
         }
         steps.push((Time(time.0), rate));

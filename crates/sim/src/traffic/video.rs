@@ -80,7 +80,7 @@ impl Player {
         (0..self.config.levels).rev().find(|l| self.config.rate(*l) <= allowed).unwrap_or(0)
     }
 
-    /// A chunk of so many bits has arrived, `took` after it was asked for. How long playing stood still for it.
+    /// A chunk of so many bits has arrived, `took` after it was asked for. How long playback stalled for it.
     pub fn arrived(&mut self, bits: f64, took: Duration, now: Time) -> Duration {
         let new = bits / took.secs().max(1e-9);
         self.throughput = Some(self.throughput.map_or(new, |mean| (mean + new) / 2.0));

@@ -121,7 +121,7 @@ def _pair(
     found: Mapping[tuple[str, str], Measures],
     cells: Mapping[Cell, Measures],
 ) -> tuple[Measures, Measures] | None:
-    """Both schemes at a value; where RIO has no such parameter, RIO as the scenario file stands."""
+    """Both schemes at a value; where RIO has no such parameter, RIO as in the scenario file."""
     ours, theirs = found.get((value, a)), found.get((value, b))
     if theirs is None:
         first = paper.sweeps[0]

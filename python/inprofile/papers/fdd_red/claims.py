@@ -202,7 +202,7 @@ def rests_on(paper: Paper, claim: str, cell: Cell) -> bool:
 def findings(paper: Paper, cells: Cells, variant: str = "") -> list[Finding]:
     """Collect what was measured about every claim in every set-up, in the order of the paper's tables.
 
-    `variant` is one of the paper's, or a cell of the crossed readings; set-ups without its runs are left out.
+    `variant` is one of the paper's, or a cell of the crossed readings; set-ups without its runs are skipped.
     """
     found = []
     for claim in paper.claims:

@@ -1,6 +1,6 @@
 """How paper C's claims are measured and judged: frontiers, shares and losses, paired by seed.
 
-What the text states is compared as it stands: a sign, a range. Where it has a word without a number
+What the text states is compared literally: a sign, a range. Where it has a word without a number
 ("starves", "almost the same") the bound is ours, and the claim's text says so.
 """
 

@@ -55,7 +55,7 @@ class Law:
 
 
 def paper_says(paper: Paper) -> Printed:
-    """What stands beside the set-ups."""
+    """What is run beside the set-ups."""
     printed = paper.top.table("printed")
     return Printed(
         {flows: printed.table("says_share").word(flows) for flows in FLOWS},

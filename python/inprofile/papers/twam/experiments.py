@@ -1,6 +1,6 @@
 """What is run for paper E: scenario × scheme, readings of both, and the sweeps.
 
-What the paper leaves open stands in `paper.toml` by what it is (`contracts`, `rtt`, `limit`, …); here it
+What the paper leaves open is in `paper.toml` by what it is (`contracts`, `rtt`, `limit`, …); here it
 becomes paths of the scenario files, which differ from scenario to scenario.
 """
 

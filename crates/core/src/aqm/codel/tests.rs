@@ -78,7 +78,7 @@ fn standing(p: &Params, ecn: Ecn, ms: u64) -> (Vec<(u64, u32)>, Bench) {
         next += 1;
         if t >= 50 {
             b.depart(t * MS);
-            // What was dropped is replaced, so that the queue stands.
+            // What was dropped is replaced, so that the queue persists.
             for number in std::mem::take(&mut b.dropped) {
                 drops.push((t, number));
                 b.arrive(t * MS, next, 1000, ecn);

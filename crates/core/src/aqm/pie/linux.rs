@@ -3,7 +3,7 @@
 //! - The present delay decides whether an arrival is safe, where the RFC has the last update's (§4.1); two packets' bytes no
 //!   longer are, where the RFC still lets by what finds just as many.
 //! - The burst allowance is used up by the time between departures, not by updates (§4.4), and renewed at the update that finds
-//!   congestion over, with which all that was measured begins anew; nothing is accumulated for §5.4 while it lasts.
+//!   congestion over, with which all measurements start over; nothing is accumulated for §5.4 while it lasts.
 //! - A mark at 8.5 of accumulated probability does not begin a new sum (§5.4), and at exactly 10 % it still marks (§5.1).
 //! - Above 250 ms of delay each step is larger by 2 %. The probability grows beyond 1: nothing but the width of its integer, 256
 //!   times as large, bounds it from above. While a packet waits, no delay does not count as an idle queue.
@@ -141,7 +141,7 @@ impl Vars {
     }
 
     /// Whether the next update that finds congestion over would change nothing.
-    pub(super) fn begun_anew(&self, p: &Params) -> bool {
+    pub(super) fn started_over(&self, p: &Params) -> bool {
         let fresh = super::DequeueRate::default();
         self.burst_allowance == p.max_burst && self.accu_prob == 0.0 && self.rate == fresh
     }

@@ -355,7 +355,7 @@ proptest! {
         }
     }
 
-    /// §5.4: gaps between drops at a probability that stands still.
+    /// §5.4: gaps between drops at a constant probability.
     #[test]
     fn drops_are_spaced(p in 0.002f64..0.2, seed: u64) {
         let mut b = congested(p, Params { derandomise: true, ..params() });

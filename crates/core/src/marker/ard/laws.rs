@@ -131,7 +131,7 @@ fn the_papers_rates_give_its_tpr() {
     }
 }
 
-/// Below T_rd the level stands still where as much is admitted as fills up: (1 − P_drop)(1 − P_rem)·λ_IN = TPR.
+/// Below T_rd the level is in equilibrium where as much is admitted as fills up: (1 − P_drop)(1 − P_rem)·λ_IN = TPR.
 /// As P_rem is a straight line, the *mean* level is that of the fixed point, as long as it stays inside.
 #[test]
 fn the_level_settles_where_admitted_equals_the_tpr() {

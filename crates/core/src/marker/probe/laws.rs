@@ -224,7 +224,7 @@ fn permitted_so_far(history: &History, p: &Params) -> f64 {
 }
 
 proptest! {
-    /// Neglia et al. 2003 §2: each mark follows from the packets before it alone; L and A are read off the history anew for every packet.
+    /// Neglia et al. 2003 §2: each mark follows from the packets before it alone; L and A are read off the whole history for every packet.
     #[test]
     fn every_mark_follows_from_the_history(
         segments in walk(10, 90), isn: u32, alpha in 0.0f64..1.0, a_init in 0.0f64..20.0, one: bool, shorter: bool,

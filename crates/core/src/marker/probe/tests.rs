@@ -212,7 +212,7 @@ fn flows_at_an_edge_are_kept_apart_and_the_silent_one_makes_room() {
     }
     assert_eq!(text, format!("{}OOOOiiii", "i".repeat(36)));
     assert_eq!(probe.stats.forgotten, 0);
-    // A fifth: the first is forgotten, and starts anew with what it sends next.
+    // A fifth: the first is forgotten, and starts over with what it sends next.
     mark(&mut probe, &segment(4, 0, 1));
     assert_eq!(probe.stats.forgotten, 1);
     let text: String = (12..=22).map(|n| mark(&mut probe, &segment(0, 0, n))).collect();

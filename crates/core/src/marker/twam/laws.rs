@@ -148,7 +148,7 @@ proptest! {
         }
     }
 
-    /// The other reading, as it stands: the largest contract is never OUT, whatever its window, and equal ones never are.
+    /// The other reading, literally: the largest contract is never OUT, whatever its window, and equal ones never are.
     #[test]
     fn weighted_never_marks_the_largest_contract(flows in some_flows()) {
         let floats: Vec<_> = flows.iter().map(|(r, w)| (f64::from(*r), f64::from(*w))).collect();

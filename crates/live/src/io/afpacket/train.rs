@@ -137,14 +137,14 @@ impl<'a> Segment<'a> {
         (plain && whole && frame.len() > body && segment.datagram_is_whole()).then_some(segment)
     }
 
-    /// Whether UDP's own length says so too: segmentation would write it anew.
+    /// Whether UDP's own length says so too: segmentation would rewrite it.
     fn datagram_is_whole(&self) -> bool {
         let field = &self.frame[self.header + 4..self.header + 6];
         self.transport == TCP
             || usize::from(u16::from_be_bytes([field[0], field[1]])) == self.frame.len() - self.header
     }
 
-    /// Where the transport's checksum stands.
+    /// Where the transport's checksum is.
     fn check(&self) -> usize {
         self.header + if self.transport == TCP { 16 } else { 6 }
     }
@@ -248,7 +248,7 @@ fn head(first: &Segment<'_>, last: &Segment<'_>, payload: usize) -> [u8; PREFIX 
         TCP => headers[header + 13] = last.flags,
         _ => headers[header + 4..header + 6].copy_from_slice(&(length as u16).to_be_bytes()),
     }
-    // Where the checksum is still to be computed there stands the pseudo-header's sum.
+    // Where the checksum is still to be computed, its field holds the pseudo-header's sum.
     let (at, sum) = (first.check(), pseudo(first, length));
     headers[at..at + 2].copy_from_slice(&sum.to_be_bytes());
     head

@@ -1,4 +1,4 @@
-//! The coupling's laws at a base probability that stands still.
+//! The coupling's laws at a constant base probability.
 
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 

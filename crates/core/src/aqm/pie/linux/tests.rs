@@ -101,9 +101,9 @@ fn the_burst_is_renewed_by_the_second_update_without_congestion() {
     b.depart(MS, MS * 2);
     b.update();
     b.arrive(Ecn::NotCapable);
-    assert_eq!((b.vars.burst_allowance, b.vars.begun_anew(&params())), (Duration(0), false));
+    assert_eq!((b.vars.burst_allowance, b.vars.started_over(&params())), (Duration(0), false));
     b.update();
-    assert_eq!((b.vars.burst_allowance, b.vars.begun_anew(&params())), (MS * 150, true));
+    assert_eq!((b.vars.burst_allowance, b.vars.started_over(&params())), (MS * 150, true));
 }
 
 #[test]

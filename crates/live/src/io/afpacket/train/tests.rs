@@ -295,7 +295,7 @@ fn datagrams_of_one_flow_go_in_trains_where_the_kernel_cuts_them() {
 }
 
 #[test]
-fn a_zero_written_as_ffff_is_not_written_anew() {
+fn a_zero_written_as_ffff_is_not_rewritten() {
     let one = PLAIN.clone();
     let mut second = one.next().frame();
     // The sum of everything else becomes 0xffff, so that the checksum is 0, in either way of writing it.
