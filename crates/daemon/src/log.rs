@@ -69,7 +69,7 @@ impl Log {
         Ok((Log { lines, shared }, thread))
     }
 
-    /// Lines of less importance are left out from now on.
+    /// Lines of less importance are omitted from now on.
     pub fn set_level(&self, level: Level) {
         self.shared.level.store(level as u8, Ordering::Relaxed);
     }

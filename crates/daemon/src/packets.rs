@@ -28,7 +28,7 @@ const AUDIT: Duration = Duration::from_millis(1000);
 /// The longest that packets may take to drain at the end.
 const LONGEST_DRAIN: Duration = Duration::from_millis(5000);
 
-/// Time counts picoseconds in 64 bits, enough for 213 days: before they are over it ends as if told to, to be started anew.
+/// Time counts picoseconds in 64 bits, enough for 213 days: before they are over it ends as if told to, to be started again.
 const LONGEST_RUN: Time = Time(200 * 86_400 * inprofile_core::units::PS_PER_S);
 
 /// A driver that also tells what was odd about frames, and whose ports' interfaces come and go.
@@ -286,7 +286,7 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
         outcome.or_else(|fault| self.failed(fault))
     }
 
-    /// Sets up anew. Where a mechanism panics what waited is lost with it, and one from the configuration before takes its
+    /// Reconfigures. Where a mechanism panics what waited is lost with it, and one from the configuration before takes its
     /// place, so that there is something to fail open or closed.
     fn adopt(&mut self, next: Next, unused: &Sender<Unused>) -> Result<(), String> {
         let Some(router) = self.router.take() else { return Err("there is no router".into()) };

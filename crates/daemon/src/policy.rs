@@ -80,7 +80,7 @@ impl Classifier {
         Classifier { rules, bypass: false, bypassed: 0, flows, known, senders, fragments, without_first: 0 }
     }
 
-    /// Another in its place: the numbers of flows, the bypass and its count go on. Flows are looked up anew; those of a
+    /// Another in its place: the numbers of flows, the bypass and its count go on. Flows are looked up again; those of a
     /// customer who stays are still known as his, by the new number of his marker. The old rules come back.
     #[must_use]
     pub fn succeeded_by(&mut self, next: NextRules) -> (Classifier, Option<Rules>) {

@@ -1,4 +1,4 @@
-//! Two datapaths, one a direction, set up from a configuration and set up anew from another without losing a packet.
+//! Two datapaths, one a direction, set up from a configuration and reconfigured from another without losing a packet.
 
 mod next;
 
@@ -76,7 +76,7 @@ impl Router {
     }
 
     /// Set up from another configuration at `now`. Packets that wait are kept; a class, discipline, marker or customer whose
-    /// settings are the same goes on in the state it is in, others start anew.
+    /// settings are the same goes on in the state it is in, others start over.
     pub fn reconfigure(self, config: Config, layer: Layer, seed: u64, now: Time) -> Router {
         let next = Next::prepare(&self.config, config, layer, seed);
         self.adopt(next, now).0

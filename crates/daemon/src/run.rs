@@ -103,7 +103,7 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     let (mut config, _) = load(file, &crate::router::registry(), None)?;
     config.fix_offloads |= fix_offloads;
     let words = |e: io::Error| e.to_string();
-    // The file is read again on every reload, wherever the process stands then; a link in between is followed anew.
+    // The file is read again on every reload, whatever the working directory is then; a link in between is followed again.
     let file = std::path::absolute(file).map_err(|e| files::at(file, &e).to_string())?;
     let signals = Signals::take().map_err(words)?;
     let Open { mut io, control, mut place, metrics: listener, log: to, mut offloads, mut link_loss, people } =
@@ -272,7 +272,7 @@ impl Errands {
     }
 }
 
-/// How it stands, for the service manager.
+/// Its status, for the service manager.
 fn status(hub: &Hub, presence: &Presence) -> String {
     let refused = hub
         .reloads()

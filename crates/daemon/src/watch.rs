@@ -104,7 +104,7 @@ fn rows(before: &Json, now: &Json, direction: &'static str, seconds: f64) -> Vec
 fn row(before: Option<&Json>, now: &Json, direction: &'static str, seconds: f64) -> Row {
     let nothing = Json::Null;
     let before = before.unwrap_or(&nothing);
-    // Counts begin anew with a restart, or a customer who came back: what is less than before has begun at 0.
+    // Counts start over with a restart, or a customer who came back: what is less than before has begun at 0.
     let grown = |key: &str| {
         let (old, new) = (all(&before[key]), all(&now[key]));
         if new >= old { new - old } else { new }

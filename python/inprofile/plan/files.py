@@ -94,7 +94,7 @@ def _words(best: Tried) -> str:
 def router_text(question: Question, best: Tried) -> str:
     """The router's configuration: the link's queue, and a customer for each flow with a contract.
 
-    Customers have made-up addresses (VLANs, sessions): each stands in a table of its own, to be replaced.
+    Customers have made-up addresses (VLANs, sessions): each has a table of its own, to be replaced.
     """
     others = {key: x for key, x in best.settings.items() if key != "T"}
     values = best.scheme.set(others).values(question.place, best.settings["T"])

@@ -8,7 +8,7 @@ use inprofile_daemon::config::SOCKET;
 
 /// A router of two ports that marks, queues and shapes.
 ///
-/// It stands in line between customers and their provider: what comes in at one port goes out at the other, metered, queued, shaped,
+/// It sits in line between customers and their provider: what comes in at one port goes out at the other, metered, queued, shaped,
 /// and with the DSCP of its colour. docs/router.md says what a configuration can say, and `inprofiled check` what one means.
 #[derive(Debug, Parser)]
 #[command(name = "inprofiled", version, propagate_version = true, disable_help_subcommand = true)]

@@ -171,7 +171,7 @@ fn json_of<'a>(problems: impl Iterator<Item = &'a Problem>) -> Json {
     problems.map(one).collect()
 }
 
-/// Counts as a person reads them: what is zero is left out.
+/// Counts as a person reads them: what is zero is omitted.
 fn plain(stats: &Json) -> String {
     let mut out = String::new();
     lines(stats, 0, &mut out);

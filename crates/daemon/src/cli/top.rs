@@ -217,7 +217,7 @@ mod tests {
 
     use super::*;
 
-    /// What stands on a terminal of this size.
+    /// What a terminal of this size shows.
     fn shown(screen: &mut Screen<'_>, width: u16, height: u16) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| screen.draw(frame)).unwrap();

@@ -51,7 +51,7 @@ fn unsafe_choices(root: &Section<'_, '_>, config: &Config) {
     }
 }
 
-/// Where a class stands in the file.
+/// Where a class is in the file.
 fn path(direction: &Direction, key: &str, class: usize) -> String {
     match class {
         i if i < direction.assured => format!("{key}.classes"),

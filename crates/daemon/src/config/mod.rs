@@ -138,7 +138,7 @@ impl Level {
 /// Where the log goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Log {
-    /// Lines of less importance are left out.
+    /// Lines of less importance are omitted.
     pub level: Level,
     /// The file; `None`: standard error.
     pub file: Option<PathBuf>,

@@ -133,7 +133,7 @@ fn root(report: &Report<'_>, registry: &Registry) -> Option<Config> {
     Some(config)
 }
 
-/// The value under a key that may be left out; `None` if something was reported.
+/// The value under an optional key; `None` if something was reported.
 fn optional<'d, 'r, T>(
     section: &Section<'d, 'r>,
     key: &str,

@@ -190,7 +190,7 @@ fn filters(dev: &str, dscp: Dscp, band: usize, out: &mut String) {
     }
 }
 
-/// Settings that tc has no word for: where they are not as if they were left out, or, as gentle, not as with tc.
+/// Settings that tc has no word for: where they are not the defaults, or, as gentle, not as with tc.
 fn unsaid(path: &str, class: &Class, qdisc: &str, said: &[&str], out: &mut String) {
     for field in class.aqm.fields.iter().filter(|f| !said.contains(&f.name)) {
         let Some(value) = class.aqm.values.get(field.name) else { continue };

@@ -3,7 +3,7 @@
 use inprofile_config::nearest::suggest;
 use inprofile_config::{Problem, Severity};
 
-/// A word and where it stands.
+/// A word and where it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Word<'a> {
     pub text: &'a str,
@@ -11,7 +11,7 @@ pub struct Word<'a> {
     pub column: u32,
 }
 
-/// The lines of a text, each as its words; empty ones left out, and what stands behind `#`.
+/// The lines of a text, each as its words; without empty ones and what follows `#`.
 pub fn lines<'a>(text: &'a str, comment: char) -> Vec<Vec<Word<'a>>> {
     let mut all = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {

@@ -204,7 +204,7 @@ fn a_port_goes_and_comes_and_is_shown() {
     assert_eq!(tell(Standing::Away), (Ok(()), Standing::Away, 2));
 }
 
-/// Who asks what a thousand customers do is shown them a slice a round, each with what he had then; a reload in between begins anew.
+/// Who asks what a thousand customers do is shown them a slice a round, each with what he had then; a reload in between starts over.
 #[test]
 fn many_customers_are_shown_in_slices() {
     let text = |customers: u32| {
@@ -233,7 +233,7 @@ fn many_customers_are_shown_in_slices() {
     };
     look(&mut this);
     look(&mut this);
-    // Set up anew for fewer.
+    // Reconfigured for fewer.
     let router = this.router.take().unwrap();
     this.router = Some(router.reconfigure(text(600), Layer::Ip, 1, Time(1)));
     while this.building.is_some() {

@@ -182,7 +182,7 @@ impl Rules {
         his.iter().find(|(bought, _)| *bought == class).map(|(_, policer)| *policer)
     }
 
-    /// Whose a packet with these ports is, by what stands on his side. Without ports it belongs to whoever is known by address
+    /// Whose a packet with these ports is, by what is on his side. Without ports it belongs to whoever is known by address
     /// alone.
     pub(super) fn owner(&self, headers: &Headers, ports: Option<Ports>) -> Owner {
         let (address, port) = if self.inside_is_source {

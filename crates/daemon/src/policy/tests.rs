@@ -154,7 +154,7 @@ fn the_aggregates_marker_is_told_of_every_flow() {
     assert!((0..flows).all(|n| promised(&mut c, n) == Some((2, contract(n)))));
 }
 
-/// The longest prefix counts, wherever its customer stands in the file; at equal length a port that is named.
+/// The longest prefix counts, wherever its customer is in the file; at equal length a port that is named.
 #[test]
 fn the_longest_prefix_counts() {
     let customers = |all: &[(&str, &str)]| {
@@ -228,7 +228,7 @@ fn who_knew_a_flow_is_told_to_forget_it() {
         assert_eq!(forget(&mut c, port), Some([None, Some(2)]));
     }
     assert_eq!(forget(&mut c, 2000), Some([Some(0), Some(2)]), "it has the number of the flow of port 80");
-    // The customers change places, and there is one more: 1000's flow is looked up anew, and is still his.
+    // The customers change places, and there is one more: 1000's flow is looked up again, and is still his.
     let mut other = file.clone();
     let direction = other.directions[0].as_mut().unwrap();
     direction.customers.reverse();

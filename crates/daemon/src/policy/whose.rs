@@ -28,7 +28,7 @@ struct Sharers {
     /// Who has it whatever the port.
     any: Option<u16>,
     /// Who has it for a port, if any are named.
-    #[expect(clippy::box_collection, reason = "a map takes 24 bytes where it stands, a pointer 8")]
+    #[expect(clippy::box_collection, reason = "a map takes 24 bytes in place, a pointer 8")]
     by_port: Option<Box<BTreeMap<u16, u16>>>,
 }
 

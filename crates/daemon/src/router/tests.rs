@@ -157,7 +157,7 @@ fn a_policed_customer_keeps_to_his_contract() {
     assert_eq!((arrived, waiting), (sent + policed, 0));
 }
 
-/// Who stays keeps his packets, his counts and his tokens, wherever he stands in the file now; who goes is drained; nothing is lost.
+/// Who stays keeps his packets, his counts and his tokens, wherever he is in the file now; who goes is drained; nothing is lost.
 #[test]
 fn a_reload_keeps_who_stays_and_drains_who_goes() {
     let table = |name: &str, n: u32| {

@@ -43,7 +43,7 @@ impl Building {
         Building { snapshot: Box::new(snapshot), direction: 0, next: 0 }
     }
 
-    /// A slice more; whether that was the last. If the router was set up anew meanwhile it begins again.
+    /// A slice more; whether that was the last. If the router was reconfigured meanwhile it starts over.
     pub fn go_on(&mut self, router: &Router, now: Time) -> bool {
         if !Arc::ptr_eq(&self.snapshot.config, &router.config) {
             let Snapshot { bypass, ports, .. } = &*self.snapshot;

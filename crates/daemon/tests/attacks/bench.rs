@@ -91,7 +91,7 @@ impl Bench {
         self.collect();
     }
 
-    /// Set up anew from this file.
+    /// Reconfigured from this file.
     pub fn reload(&mut self, text: &str) {
         let router = self.router.take().expect("a reload is over at once");
         self.router = Some(router.reconfigure(config(text), Layer::Ethernet, 1, self.now));

@@ -2,7 +2,7 @@
 
 use inprofile_live::packet::checksum;
 
-/// What stands between the Ethernet addresses and the IP header, outermost first.
+/// What comes between the Ethernet addresses and the IP header, outermost first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrap {
     /// A VLAN tag: its protocol identifier and its control information.

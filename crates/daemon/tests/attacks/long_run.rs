@@ -92,7 +92,7 @@ const WAYS: &[(&str, Make, Gap)] = &[
     ("every encapsulation, every lie", any, |_, full, b| (full as f64 * b.rng.uniform()) as u64),
 ];
 
-/// A run of one way at one contract, set up anew with what `reload` says before each frame, if anything: the share of the contract
+/// A run of one way at one contract, reconfigured with what `reload` says before each frame, if anything: the share of the contract
 /// that left as IN beyond the bucket, and the most over any stretch, in bytes.
 fn run(
     contract: u64,

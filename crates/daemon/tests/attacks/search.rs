@@ -2,7 +2,7 @@
 //!
 //! A strategy is a string of bytes that says who the customers are, what the attacker sends (lengths, encapsulations, fragments, lies,
 //! code points, flows, control frames, circuits), when (in step with the bucket to the picosecond, bursts, silence), how often
-//! the router is set up anew and how late it wakes. What leaves is held against what was bought by oracles in whole numbers: as IN, as
+//! the router is reconfigured and how late it wakes. What leaves is held against what was bought by oracles in whole numbers: as IN, as
 //! EF, of the attacker's shaper or policer, of control frames, of the link; and an honest neighbour may lose nothing.
 //!
 //! `MINUTES=60` searches for an hour (`make attack`); otherwise a few strategies, so that the search itself is tested.

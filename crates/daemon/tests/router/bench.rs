@@ -219,7 +219,7 @@ impl Bench {
         got
     }
 
-    /// Makes the outside's pair anew, after it was taken away.
+    /// Makes the outside's pair again, after it was taken away.
     pub fn plug(&mut self) {
         self.plug_as("wan0");
     }

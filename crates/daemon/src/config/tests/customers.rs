@@ -45,7 +45,7 @@ fn packets_of_two_customers_are_refused() {
     }
 }
 
-/// Customers of a direction of 10 Mbit/s, with whatever stands before them: the problems, or else the warnings.
+/// Customers of a direction of 10 Mbit/s, with whatever comes before them: the problems, or else the warnings.
 fn told(tables: &str) -> Vec<String> {
     let text = format!(
         "inside = \"a\"\noutside = \"b\"\nrole = \"core\"\n[upstream]\nrate = \"10 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\n{tables}"

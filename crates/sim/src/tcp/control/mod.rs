@@ -207,7 +207,7 @@ pub trait Law {
         false
     }
 
-    /// Whether samples have delivery rates, and the control hears of each segment lost.
+    /// Whether samples have delivery rates, and the control is told of each segment lost.
     fn wants_rate(&self) -> bool {
         false
     }

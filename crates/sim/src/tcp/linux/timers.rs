@@ -113,7 +113,7 @@ impl<C: Clock> Sender<C> {
         host.set_timer(TimerKind::Retransmit, after);
     }
 
-    /// RFC 8985 §7.2: whether a probe may be sent; not in recovery, before the connection stands, with something SACKed, while a probe
+    /// RFC 8985 §7.2: whether a probe may be sent; not in recovery, before the connection is established, with something SACKed, while a probe
     /// is out, or before a round-trip time is measured.
     fn may_probe(&self) -> bool {
         self.sampled

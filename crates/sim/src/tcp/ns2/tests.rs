@@ -4,7 +4,7 @@ use super::*;
 use crate::ns2::clock::Seconds;
 use crate::tcp::{Profile, Sack};
 
-/// Records what is sent; time stands still.
+/// Records what is sent, at one moment.
 #[derive(Default)]
 struct Wire {
     sent: Vec<u32>,

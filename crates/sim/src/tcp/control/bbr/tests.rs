@@ -225,7 +225,7 @@ fn the_cycle_keeps_the_link_full_and_the_queue_short() {
 }
 
 /// §5.3.4 and A.10: five seconds after the shortest round-trip time was seen, ProbeRTT with half the path's volume, for 200 ms and a round
-/// trip; a path that has become longer is measured anew there, within the filter's ten seconds. §2.16: no sooner than every 5 s.
+/// trip; a path that has become longer is measured again there, within the filter's ten seconds. §2.16: no sooner than every 5 s.
 #[test]
 fn probe_rtt_finds_the_shortest_round_trip() {
     let mut p = Path::new(1000.0, 0.05, 1000);
@@ -332,7 +332,7 @@ fn after_a_timeout_the_window_comes_back() {
 }
 
 /// §5.5.11 and A.18: segments that are overtaken in ProbeBW_UP count as lost, which ends the probe; once all of them have arrived, and what was sent
-/// again has arrived twice, the model is at least what it was, and the probe begins anew.
+/// again has arrived twice, the model is at least what it was, and the probe starts over.
 #[test]
 fn a_spurious_recovery_is_undone() {
     let mut p = Path::new(1000.0, 0.05, 1000);
@@ -374,7 +374,7 @@ fn a_spurious_recovery_returns_to_startup() {
         let mut window = Window { cwnd: 25.0, ssthresh: f64::INFINITY };
         bbr.undone(&mut window);
         assert_eq!((bbr.state, window.cwnd), (back, 60.0));
-        // A probe that begins anew has no short-term bounds (§5.3.3).
+        // A probe that starts over has no short-term bounds (§5.3.3).
         let bw = if back == State::ProbeBwRefill { f64::INFINITY } else { 500.0 };
         assert_eq!(
             (bbr.inflight_longterm, bbr.bw_shortterm, bbr.inflight_shortterm),
