@@ -6,15 +6,10 @@
 use std::hint::black_box;
 
 use crate::clock::Clock;
-use crate::engine::Run;
+use crate::engine::{BATCH, Run};
 use crate::event::EventKind;
 use crate::flow::FlowState;
 use crate::traffic::Origin;
-
-/// For how many events at once.
-pub(crate) const BATCH: usize = 8;
-/// Fewer flows are in a cache so near that processors wait less for it than this costs.
-pub(crate) const LEAST_FLOWS: usize = 2048;
 
 impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
     /// Reads what the next [`BATCH`] events need, as far as they are arrivals over the busiest link.

@@ -7,7 +7,6 @@ use inprofile_core::rng::Rng;
 use inprofile_core::units::{Duration, Time};
 
 use crate::account::Accounts;
-use crate::ahead;
 use crate::calendar::{Calendar, Event};
 use crate::clock::{Clock, Exact};
 use crate::event::{EventKind, MAX_INDEX};
@@ -76,6 +75,10 @@ pub fn run(network: Network, stop: &AtomicBool, log: Option<Log>) -> Result<Outc
 
 /// How many events between two checks of `stop`.
 const STOP_CHECK_INTERVAL: u64 = 1 << 14;
+/// For how many events at once memory is read ahead.
+pub(crate) const BATCH: usize = 8;
+/// Fewer flows are in a cache so near that processors wait less for it than reading ahead costs.
+const LEAST_FLOWS: usize = 2048;
 
 /// Whether senders and receivers are simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,8 +191,8 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
 
         let accounts = Accounts::new(network.window);
         let watches = (0..).zip(&network.monitors).map(|(i, m)| Watch::new(i, m)).collect();
-        let reads_ahead = senders.len() >= ahead::LEAST_FLOWS;
-        let interval = if reads_ahead { ahead::BATCH as u64 } else { STOP_CHECK_INTERVAL };
+        let reads_ahead = senders.len() >= LEAST_FLOWS;
+        let interval = if reads_ahead { BATCH as u64 } else { STOP_CHECK_INTERVAL };
         let mut run = Run { world, senders, watches, accounts, oracles, seed, events: 0, interval };
         run.first_events(&starts, network.window, network.duration);
         run
