@@ -48,6 +48,11 @@ pub fn tc(config: &Config) -> String {
     out
 }
 
+/// A virtual queue of gred's belongs to a discipline that is there already: the kernel refuses to add it once more.
+fn verb(line: &str) -> &'static str {
+    if line.contains(" DP ") { "change" } else { "add" }
+}
+
 fn cannot(out: &mut String, what: &str, why: &str) {
     out.push_str(&format!("# cannot: {what}: {why}\n"));
 }
@@ -61,7 +66,8 @@ fn one(config: &Config, d: &Direction, name: &str, dev: &str, out: &mut String) 
     // A burst of 1 ms, or of a packet with its Ethernet header.
     let burst = (rate / 8_000).max(packet.0 + u64::from(ETHERNET));
     let room: f64 = classes.iter().map(|c| c.limit.bytes(packet)).sum();
-    let qdisc = |out: &mut String, line: &str| out.push_str(&format!("tc qdisc add dev {dev} {line}\n"));
+    let qdisc =
+        |out: &mut String, line: &str| out.push_str(&format!("tc qdisc {} dev {dev} {line}\n", verb(line)));
     let more = config.overhead.saturating_sub(ETHERNET);
     let mut overhead = if more > 0 { format!(" overhead {more}") } else { String::new() };
     if config.mpu > 0 {

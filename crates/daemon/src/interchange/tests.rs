@@ -332,8 +332,10 @@ tc qdisc add dev wan0 parent 10:1 handle 20: pfifo limit 50
 tc filter add dev wan0 parent 10: protocol ip u32 match ip dsfield 0xb8 0xfc flowid 10:1
 tc filter add dev wan0 parent 10: protocol ipv6 u32 match ip6 priority 0xb8 0xfc flowid 10:1
 tc qdisc add dev wan0 parent 10:2 handle 21: gred setup DPs 2 default 1 grio
-";
+tc qdisc change dev wan0 parent 10:2 handle 21: gred limit ";
     assert!(out.starts_with(wanted), "{out}");
+    // Both virtual queues are of the one that was set up.
+    assert_eq!(out.matches("tc qdisc change ").count(), 2, "{out}");
     for named in [
         "# cannot: upstream.assured.w_q: tc knows powers of two: 0.002 became 2^-9 = 0.001953125",
         "# cannot: upstream.assured: colours by DSCP: gred takes them from tc_index",
