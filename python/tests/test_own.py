@@ -325,6 +325,9 @@ def test_the_command_line_takes_a_file(tmp_path: Path) -> None:
     without = command("run", "mine.toml")
     assert without.returncode == 2
     assert "there is no such marker" in without.stderr
+    nowhere = command("list", "--mechanism", "nowhere.py")
+    assert nowhere.returncode == 2
+    assert "there is no such file" in nowhere.stderr
     none = command("run", "mine.toml", "--mechanism", "none.py")
     assert none.returncode == 2
     assert "no class that derives from" in none.stderr

@@ -175,6 +175,16 @@ def test_what_cannot_be_asked_is_refused_before_anything_runs(
     assert not (folder / "wrong").exists()
 
 
+def test_a_folder_of_something_else_is_left_alone(folder: Path) -> None:
+    taken = folder / "taken"
+    taken.mkdir()
+    (taken / "flows.parquet").write_text("a result")
+    answer = CliRunner().invoke(app, ["plan", str(folder / "four.toml"), "--out", str(taken)])
+    assert answer.exit_code == 2, answer.output
+    assert "holds other things (flows.parquet)" in answer.stderr
+    assert [p.name for p in taken.iterdir()] == ["flows.parquet"]
+
+
 def test_lines_keep_their_numbers_without_the_goal(folder: Path) -> None:
     (folder / "wrong.toml").write_text(FILE + '\n[[monitors]]\nqueue = "uplnk"\nevery = "1 s"\n', "utf-8")
     answer = CliRunner().invoke(app, ["plan", "contracts", str(folder / "wrong.toml")])

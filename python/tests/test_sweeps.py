@@ -286,6 +286,11 @@ def test_what_does_not_fit_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_range_says_how_many_values_it_may_have() -> None:
+    with pytest.raises(SweepError, match="give 2 to 100,000 values"):
+        Range(1, 2, count=100_000_000)
+
+
 def test_seeds_are_checked_as_everywhere(tmp_path: Path) -> None:
     with pytest.raises(SeedsError):
         sweep(BASE, RATES, tmp_path / "r", seeds=0)

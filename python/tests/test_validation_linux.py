@@ -14,6 +14,7 @@ sys.path.insert(0, str(VALIDATION))
 
 import linux  # noqa: E402
 import linux_jobs  # noqa: E402
+import plans  # noqa: E402
 import replayed  # noqa: E402
 import transfers  # noqa: E402
 import transfers_cases  # noqa: E402
@@ -179,3 +180,48 @@ def test_the_guests_script_does_every_job() -> None:
     assert text.count("./guest ") == len(jobs)
     for module in ("veth", "sch_tbf", "sch_codel", "act_police"):
         assert f"modprobe -d /somewhere {module} " in text
+
+
+KERNEL = """\
+filter protocol ppp_ses pref 1 flower chain 0
+filter protocol ppp_ses pref 1 flower chain 0 handle 0x1
+  eth_type ppp_ses
+  pppoe_sid 1
+  not_in_hw
+\taction order 1:  police 0x1 rate 600Kbit burst 18750b mtu 65535b action drop/pipe overhead 0b
+\taction order 2:  police 0x2 rate 217500bit burst 36Kb mtu 65535b action continue/pipe overhead 0b
+filter protocol ip pref 2 matchall chain 0
+filter protocol ip pref 2 matchall chain 0 handle 0x1
+"""
+BATCH = """\
+# Replace the customers' numbers by yours.
+qdisc add dev lan0 clsact
+filter add dev lan0 ingress protocol ppp_ses pref 1 flower pppoe_sid 1\
+ action police rate 600000bit burst 18750 mtu 65535 conform-exceed drop/pipe\
+ action police rate 217500bit burst 36864 mtu 65535 conform-exceed continue/pipe
+filter add dev lan0 ingress protocol ip pref 2 matchall action pedit
+"""
+
+
+def test_what_the_kernel_has_is_held_against_a_plans_lines() -> None:
+    there = plans.loaded(KERNEL, "")
+    assert (there.filters, there.buckets.total()) == (2, 2)
+    assert plans.differences(BATCH, there) == []
+    assert plans.differences(BATCH, plans.loaded(KERNEL, "Unknown filter")) == ["Unknown filter"]
+    assert len(plans.differences(BATCH, plans.loaded(KERNEL.replace("600Kbit", "601Kbit"), ""))) == 1
+    # A byte less is the kernel's rounding of the time that a burst lasts; two are not.
+    assert plans.differences(BATCH, plans.loaded(KERNEL.replace("18750b", "18749b"), "")) == []
+    assert len(plans.differences(BATCH, plans.loaded(KERNEL.replace("18750b", "18748b"), ""))) == 1
+    assert len(plans.differences(BATCH.replace("217500", "217499"), there)) == 1
+    assert plans.differences(BATCH, plans.loaded(KERNEL.partition("filter protocol ip")[0], "")) == [
+        "2 filters were asked for, and there are 1"
+    ]
+
+
+def test_the_worked_plans_are_all_of_them() -> None:
+    there = {path.stem for path in (DOCS / "guides" / "plan").glob("*.toml") if "[plan]" in path.read_text()}
+    assert {case.name for case in plans.CASES} == there
+    text = plans.script(Path("/somewhere"), [(name, Path("/plans") / name) for name in sorted(there)])
+    for name in there:
+        assert f"tc -batch /plans/{name}/police.tc" in text
+        assert f"/plans/{name}/tc.sh" in text

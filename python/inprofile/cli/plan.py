@@ -102,7 +102,7 @@ def contracts(
     from ..plan import PlanError, read_question
     from ..plan import plan as found_for
     from ..plan.contracts import expected_runs
-    from ..plan.files import write
+    from ..plan.files import RUNS, check_place, write
     from ..plan.words import as_json, as_text
 
     names = names_of(schemes, "--schemes")
@@ -114,14 +114,15 @@ def contracts(
     runs = expected_runs(question, trials)
     affordable(runs * question.scenario.expected_packets(seeds=1), yes, runs)
     # Before anything runs: an answer that cannot be written would be lost.
+    check_place(place)
     place.mkdir(parents=True, exist_ok=True)
     check_folder(place)
-    with _kept(place / "runs") as count:
+    with _kept(place / RUNS) as count:
         answer = found_for(
             question,
             trials=trials,
             jobs=jobs,
-            place=place / "runs",
+            place=place / RUNS,
             progress=lambda text: print(visible(text, lines=False), file=sys.stderr),
             count=count,
         )

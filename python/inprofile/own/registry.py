@@ -144,13 +144,15 @@ def spent(names: Iterable[str], cpu: float) -> None:
 def load_classes(path: str | Path) -> list[str]:
     """Register every class of a Python file that derives from `Marker` or `Aqm`; their names.
 
-    The file is run, as `python FILE` would. Raises ValueError where there is no such class, ImportError, or
-    whatever the file itself raises.
+    The file is run, as `python FILE` would. Raises ValueError where there is no such class, OSError,
+    ImportError, or whatever the file itself raises.
     """
     path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no such file: {path}")
     key = f"inprofile_own_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(key, path)
-    if spec is None or spec.loader is None or not path.is_file():
+    if spec is None or spec.loader is None:
         raise ImportError(f"{path}: give a Python file, whose name ends in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[key] = module

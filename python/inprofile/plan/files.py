@@ -18,14 +18,28 @@ from pathlib import Path
 from typing import Any
 
 from ..scenario import toml
-from ..storage import write_whole
+from ..storage import FolderInUse, write_whole
 from ..written import inline, written
 from .contracts import Answer
 from .police import batch
 from .question import Question
 from .search import Tried
 
-__all__ = ["experiment_text", "router_text", "write"]
+__all__ = ["check_place", "experiment_text", "router_text", "write"]
+
+RUNS = "runs"
+"""Where a plan's runs are kept, beside its files."""
+FILES = ("best.toml", "inprofiled.toml", "police.tc", "tc.sh", "safe.svg", "answer.json")
+
+
+def check_place(out: Path) -> None:
+    """Raise FolderInUse for a folder with anything else than a plan in it, before hours of runs."""
+    names = (p.name for p in out.iterdir()) if out.is_dir() else ()
+    # What is half written begins with a dot.
+    others = sorted(name for name in names if name not in (RUNS, *FILES) and not name.startswith("."))
+    if others:
+        what = ", ".join(others[:3])
+        raise FolderInUse(f"{out} holds other things ({what}): choose a new or an empty folder for the plan")
 
 
 def write(answer: Answer, out: Path, as_json: Mapping[str, Any]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from ..quantity import number, pm, quantity
 from ..stats import Estimate
 from ..summary import text_table
 from .bench import Runs
-from .contracts import Answer, Confirmed, figure_of
+from .contracts import TRIALS, Answer, Confirmed, figure_of
 from .question import Question
 from .search import Judged, Tried
 
@@ -201,6 +201,11 @@ def _short(answer: Answer) -> str:
         lines.append(
             f"Best effort gets {quantity(near.judged.best_effort, 'bit/s', 3)},"
             f" {quantity(goal.best_effort, 'bit/s')} is asked for."
+        )
+    fewest = min(len(tried) for tried in answer.tried.values())
+    if fewest < TRIALS:
+        lines.append(
+            f"{fewest} settings a scheme were tried: --trials {TRIALS}, the default, may find one that does."
         )
     for one in answer.tested:
         if one.failures <= one.allowed:

@@ -96,7 +96,7 @@ class Range:
         if self.whole and not (float(self.low).is_integer() and float(self.high).is_integer()):
             raise SweepError(f"{self}: the ends of a whole range are whole numbers")
         if self.count is not None and not 2 <= self.count <= MOST_SETTINGS:
-            raise SweepError(f"{self}: give 2 values or more, such as in 5")
+            raise SweepError(f"{self}: give 2 to {MOST_SETTINGS:,} values, such as in 5")
 
     def at(self, share: float) -> str:
         """The value at this share of the way from low to high."""
