@@ -146,6 +146,16 @@ def test_a_goal_that_nothing_meets_says_by_how_much_and_what_to_change(folder: P
     told = json.loads(answer.stdout)
     assert told["met"] is False
     assert told["nearest"]["falls_short_by"] > 0
+    again = CliRunner().invoke(
+        app, ["plan", str(folder / "hard.toml"), "--trials", "4", "--out", str(folder / "hard")]
+    )
+    assert "4 settings a scheme were tried: --trials 24" in again.stdout
+    (folder / "hard.toml").write_text(hard.replace("1900", "2100"), "utf-8")
+    sold = CliRunner().invoke(
+        app, ["plan", str(folder / "hard.toml"), "--trials", "4", "--out", str(folder / "sold")]
+    )
+    assert "The contracts are 200 kbit/s more than the link has" in sold.stdout
+    assert "--trials" not in sold.stdout
     assert {c["lever"] for c in told["changes"]} >= {"link", "contracts"}
     assert Path(told["files"]["best.toml"]).exists()
     assert (shutil.which("inprofiled") is None) == ("tc.sh" not in told["files"])

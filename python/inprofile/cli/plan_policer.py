@@ -95,7 +95,7 @@ def as_text(found: Answer, out: Path | None = None) -> str:
     """The answer, what it costs, rules of thumb beside it, the curve and the commands."""
     question = found.question
     one = f"{question.flows} {question.tcp} connection{'s' * (question.flows != 1)}"
-    head = f"{question.rate}, RTT {_times(question)}, {one}, goal {question.goal:.0%} of the rate"
+    head = f"{question.rate}, RTT {_times(question)}, {one}, goal {100 * question.goal:g} % of the rate"
     parts = [head]
     if found.chosen is None:
         best = found.best

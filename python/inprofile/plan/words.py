@@ -113,24 +113,31 @@ def as_text(answer: Answer) -> str:
     return "\n\n".join(parts)
 
 
-def _head(question: Question) -> str:
+def _bought(question: Question) -> tuple[int, float]:
+    """How many contracts there are, and what they promise together, in bit/s."""
     from ..quantity import bits_per_second
 
-    goal, place = question.goal, question.place
-    groups = [g for g in question.scenario.check().effective["flows"] if g["name"] in place.contracted]
+    names = question.place.contracted
+    groups = [g for g in question.scenario.check().effective["flows"] if g["name"] in names]
     bought = sum(
         sum(map(bits_per_second, g["contract"]))
         if isinstance(g["contract"], list)
         else g["count"] * bits_per_second(g["contract"])
         for g in groups
     )
+    return sum(g["count"] for g in groups), bought
+
+
+def _head(question: Question) -> str:
+    goal, place = question.goal, question.place
+    count, bought = _bought(question)
     wanted = [f"every contract kept in {100 * goal.kept:g} % of runs"]
     if goal.delay is not None:
         wanted.append(f"mean queueing delay up to {quantity(goal.delay, 's')}")
     if goal.best_effort > 0:
         wanted.append(f"best effort at least {quantity(goal.best_effort, 'bit/s')}")
     return (
-        f"{question.scenario.title}\n{sum(g['count'] for g in groups)} contracts, together"
+        f"{question.scenario.title}\n{count} contracts, together"
         f" {quantity(bought, 'bit/s')} of {place.rate} at {place.link}"
         f" ({100 * bought / question.link_rate:.0f} %).\nGoal: {', '.join(wanted)}."
     )
@@ -203,7 +210,13 @@ def _short(answer: Answer) -> str:
             f" {quantity(goal.best_effort, 'bit/s')} is asked for."
         )
     fewest = min(len(tried) for tried in answer.tried.values())
-    if fewest < TRIALS:
+    _, bought = _bought(question)
+    if bought > question.link_rate:
+        lines.append(
+            f"The contracts are {quantity(bought - question.link_rate, 'bit/s', 3)} more than the link has:"
+            " no setting can keep them all."
+        )
+    elif fewest < TRIALS:
         lines.append(
             f"{fewest} settings a scheme were tried: --trials {TRIALS}, the default, may find one that does."
         )
