@@ -189,13 +189,15 @@ validate-live: build ## Compare with the kernel's own TCP, in wall time; write d
 	$(say) "Against the kernel"
 	@$(BIN)/python validation/kernel.py --jobs $(or $(JOBS),4)
 
-validate-linux: build ## Compare with Linux's own queue disciplines, policer and TCP, in a kernel that boots as a process; write docs/linux and docs/transfers (as root it installs what is missing; ten minutes)
+validate-linux: build ## Compare with Linux's own queue disciplines, policer and TCP, in a kernel that boots as a process, and load the worked plans there; write docs/linux and docs/transfers (as root it installs what is missing; a quarter of an hour)
 	@{ command -v linux.uml && command -v modprobe && command -v tc && command -v gcc; } >/dev/null || test "$$(id -u)" != 0 || \
 		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends user-mode-linux kmod iproute2 gcc libc6-dev; }
 	$(say) "Against Linux"
 	@$(BIN)/python validation/linux.py
 	$(say) "Against Linux's TCP"
 	@$(BIN)/python validation/transfers.py
+	$(say) "The worked plans, loaded by Linux's tc and the router"
+	@$(BIN)/python validation/plans.py
 
 docs: build $(VENV)/.docs ## Build the documentation site into target/docs, its examples run; warnings are errors
 	$(say) "Documentation: examples and links"
