@@ -157,6 +157,9 @@ def test_a_folder_that_cannot_be_made_is_refused_before_anything_runs(tmp_path: 
     ("given", "said"),
     [
         (["--rate", "ten", "--rtt", "20 ms"], "is no rate"),
+        (["--rate", "-1 Mbit/s", "--rtt", "20 ms"], "is no rate"),
+        (["--rate", "0 Mbit/s", "--rtt", "20 ms"], "is no rate"),
+        (["--rate", "nan Mbit/s", "--rtt", "20 ms"], "is no rate"),
         (["--rate", "10 Mbit/s", "--rtt", "20"], "rtt"),
         (["--rate", "10 Mbit/s", "--rtt", "80..20 ms"], "smaller time first"),
         (["--rate", "10 Mbit/s", "--rtt", "0 ms"], "from 1 us to 100 s"),

@@ -100,9 +100,12 @@ start = "uniform 0..1 s"
 def _rate(text: str) -> float:
     """In bit/s; ValueError for what is no rate."""
     try:
-        return bits_per_second(text)
+        found = bits_per_second(text)
     except (KeyError, ValueError):
-        raise ValueError(f'{text!r} is no rate: write a number and its unit, such as "10 Mbit/s"') from None
+        found = math.nan
+    if not 0 < found < math.inf:
+        raise ValueError(f'{text!r} is no rate: write a number above 0 and its unit, such as "10 Mbit/s"')
+    return found
 
 
 @dataclass(frozen=True)
