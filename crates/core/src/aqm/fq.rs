@@ -58,35 +58,39 @@ struct List {
 
 const EMPTY: List = List { head: NONE, tail: NONE, len: 0 };
 
-#[derive(Clone, Copy, Debug)]
-struct Turn {
+/// What is kept of a queue, from the beginning of a cache line on: flows come by turns, and nothing of one is near when its turn comes.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+struct Turn<S> {
     /// Bytes it may send in this turn; below zero what it owes.
     credits: i64,
     /// Who is behind it in its list.
     next: u32,
     /// Whether it is in a list.
     active: bool,
+    /// The state of the discipline within the queue.
+    within: S,
 }
 
-/// Who sends next.
+/// Who sends next. `S`: what the discipline within keeps of each queue.
 #[derive(Clone, Debug)]
-pub struct Scheduler {
+pub struct Scheduler<S> {
     quantum: i64,
     new: List,
     old: List,
-    turns: Box<[Turn]>,
+    turns: Box<[Turn<S>]>,
     /// Whether an empty new queue goes to the old ones even where there are none (RFC 8290 §4.2; Linux: no).
     by_old: bool,
     /// How often a queue joined the new ones.
     joined: u64,
 }
 
-impl Scheduler {
+impl<S: Clone> Scheduler<S> {
     /// Of so many queues, all empty, with a quantum in bytes. `by_old`: an empty new queue goes to the old ones even where there
-    /// are none, as the RFC says; otherwise only to go behind others, as in Linux.
+    /// are none, as the RFC says; otherwise only to go behind others, as in Linux. `within`: the state of an empty queue.
     #[must_use]
-    pub fn new(queues: u64, quantum: Bytes, by_old: bool) -> Scheduler {
-        let none = Turn { credits: 0, next: NONE, active: false };
+    pub fn new(queues: u64, quantum: Bytes, by_old: bool, within: S) -> Scheduler<S> {
+        let none = Turn { credits: 0, next: NONE, active: false, within };
         Scheduler {
             quantum: quantum.0.clamp(QUANTUM.0, QUANTUM.1) as i64,
             new: EMPTY,
@@ -95,6 +99,24 @@ impl Scheduler {
             by_old,
             joined: 0,
         }
+    }
+
+    /// How many queues there are.
+    #[must_use]
+    pub fn queues(&self) -> u32 {
+        self.turns.len() as u32
+    }
+
+    /// What the discipline within keeps of this queue.
+    #[inline]
+    pub fn within(&mut self, queue: u32) -> &mut S {
+        &mut self.turns[queue as usize].within
+    }
+
+    /// What the discipline within keeps, queue by queue.
+    #[cfg(test)]
+    pub fn all_within(&self) -> impl Iterator<Item = &S> {
+        self.turns.iter().map(|turn| &turn.within)
     }
 
     /// §4.1: a packet has joined this queue.
@@ -109,10 +131,10 @@ impl Scheduler {
         }
     }
 
-    /// §4.2: the queue that sends next, as long as it is not empty; `None` once all are. One that is found empty is shown to
-    /// `found_empty`.
+    /// §4.2: the queue that sends next, as long as it is not empty; `None` once all are. The state within one that is found empty is
+    /// shown to `found_empty`.
     #[inline]
-    pub fn next(&mut self, packets: impl Fn(u32) -> u32, mut found_empty: impl FnMut(u32)) -> Option<u32> {
+    pub fn next(&mut self, packets: impl Fn(u32) -> u32, mut found_empty: impl FnMut(&mut S)) -> Option<u32> {
         loop {
             let new = self.new.head != NONE;
             let queue = if new { self.new.head } else { self.old.head };
@@ -125,7 +147,7 @@ impl Scheduler {
             } else if packets(queue) > 0 {
                 return Some(queue);
             } else {
-                found_empty(queue);
+                found_empty(&mut turn.within);
                 self.leave(new);
                 if new && (self.by_old || self.old.head != NONE) {
                     self.append(false, queue);

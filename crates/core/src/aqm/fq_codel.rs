@@ -64,8 +64,12 @@ impl Build for Params {
         let linux = self.variant == Variant::Linux;
         FqCodel {
             hash: Hash::new(self.flows),
-            scheduler: Scheduler::new(self.flows, self.flow_quantum.unwrap_or(context.packet), !linux),
-            codel: vec![codel::Vars::default(); self.flows as usize].into(),
+            scheduler: Scheduler::new(
+                self.flows,
+                self.flow_quantum.unwrap_or(context.packet),
+                !linux,
+                codel::Vars::default(),
+            ),
             serving: 0,
             control: codel::Control { variant: self.variant, ..self.codel.control(context) },
             ecn: self.codel.ecn,
@@ -82,9 +86,8 @@ impl Build for Params {
 #[derive(Clone, Debug)]
 pub struct FqCodel {
     hash: Hash,
-    scheduler: Scheduler,
-    /// CoDel's state of each queue.
-    codel: Box<[codel::Vars]>,
+    /// With CoDel's state of each queue.
+    scheduler: Scheduler<codel::Vars>,
     /// The queue that was named last.
     serving: u32,
     control: codel::Control,
@@ -146,7 +149,7 @@ impl FqCodel {
             };
             self.stats.evicted += u64::from(dropped) - u64::from(!room);
             if self.linux {
-                self.codel[fat as usize].count_drops(dropped);
+                self.scheduler.within(fat).count_drops(dropped);
             }
             if !room {
                 return false;
@@ -188,7 +191,7 @@ impl Aqm for FqCodel {
     }
 
     fn flow_queues(&self) -> u32 {
-        self.codel.len() as u32
+        self.scheduler.queues()
     }
 
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
@@ -216,8 +219,7 @@ impl Aqm for FqCodel {
     }
 
     fn next_queue<Q: Queue + ?Sized>(&mut self, _: Time, queue: &mut Q, _: &mut Rng) -> Option<u32> {
-        let codel = &mut self.codel;
-        let next = self.scheduler.next(|q| queue.packets_in(q), |q| codel[q as usize].found_empty())?;
+        let next = self.scheduler.next(|q| queue.packets_in(q), codel::Vars::found_empty)?;
         self.serving = next;
         Some(next)
     }
@@ -238,7 +240,7 @@ impl Aqm for FqCodel {
         why.note("sojourn", sojourn.secs());
         why.note("backlog", backlog as f64);
         let capable = packet.ecn.can_mark();
-        let codel = &mut self.codel[at as usize];
+        let codel = self.scheduler.within(at);
         let mut verdict = codel.decide(&self.control, now, sojourn, backlog, self.ecn && capable);
         if verdict == Departure::Send && capable && self.ce_threshold.is_some_and(|most| sojourn > most) {
             // §5.2.7

@@ -49,8 +49,7 @@ impl Build for Params {
         let none = Flow { pie: control.vars(), awake: false };
         FqPie {
             hash: Hash::new(self.flows),
-            scheduler: Scheduler::new(self.flows, self.flow_quantum.unwrap_or(context.packet), !linux),
-            flows: vec![none; self.flows as usize].into(),
+            scheduler: Scheduler::new(self.flows, self.flow_quantum.unwrap_or(context.packet), !linux, none),
             awake: Vec::with_capacity(self.flows as usize),
             serving: 0,
             memory_limit: self.memory_limit.map_or(u64::MAX, |limit| limit.0),
@@ -72,8 +71,7 @@ struct Flow {
 #[derive(Clone, Debug)]
 pub struct FqPie {
     hash: Hash,
-    scheduler: Scheduler,
-    flows: Box<[Flow]>,
+    scheduler: Scheduler<Flow>,
     /// The queues whose state updates may change: others cost nothing.
     awake: Vec<u32>,
     /// The queue that was named last.
@@ -92,9 +90,9 @@ impl Mechanism for FqPie {
     /// RFC 8033 §4.2, of every queue.
     fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {
         if self.begun {
-            let (flows, params) = (&mut self.flows, &self.control.params);
+            let (scheduler, params) = (&mut self.scheduler, &self.control.params);
             self.awake.retain(|queue| {
-                let flow = &mut flows[*queue as usize];
+                let flow = scheduler.within(*queue);
                 flow.pie.update(params);
                 flow.awake = !flow.pie.at_rest(params);
                 flow.awake
@@ -121,7 +119,7 @@ impl Aqm for FqPie {
     }
 
     fn flow_queues(&self) -> u32 {
-        self.flows.len() as u32
+        self.scheduler.queues()
     }
 
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(
@@ -139,18 +137,18 @@ impl Aqm for FqPie {
             self.next_queue(now, queue, rng);
         }
         let fits = queue.fits(packet.size) && queue.bytes() + u64::from(packet.size) <= self.memory_limit;
-        let flow = &mut self.flows[joins as usize];
+        let flow = self.scheduler.within(joins);
         let (packets, bytes) = (queue.packets_in(joins), queue.bytes_in(joins));
         why.note("flow_queue", f64::from(joins));
         why.note("flow_backlog", bytes as f64);
         let found = pie::Found { packets, bytes, fits };
         let verdict = flow.pie.arrive(&self.control, packet, found, rng, why);
         if !matches!(verdict, Admission::Drop(_)) {
-            self.scheduler.arrived(joins);
             if !flow.awake {
                 flow.awake = true;
                 self.awake.push(joins);
             }
+            self.scheduler.arrived(joins);
         }
         verdict
     }
@@ -173,7 +171,7 @@ impl Aqm for FqPie {
         why.note("flow_queue", f64::from(at));
         why.note("credits", self.scheduler.credits(at) as f64);
         why.note("sojourn", now.since(since).secs());
-        let pie = &mut self.flows[at as usize].pie;
+        let pie = &mut self.scheduler.within(at).pie;
         pie.depart(&self.control.params, now, packet.size, since, queue.bytes_in(at));
         self.scheduler.sent(at, packet.size);
         Departure::Send

@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 
+use crate::aqm::{Aqm, DynAqm};
 use crate::packet::{Colour, FlowId, Packet};
 use crate::queue::flow_queues::FlowQueues;
 pub use crate::queue::item::{Item, Stamped};
@@ -52,6 +53,60 @@ impl Counts {
     }
 }
 
+/// A discipline as a queue asks it about departures: one of ours by its type, a user's own as an object.
+pub(crate) trait Serves {
+    /// [`Aqm::next_queue`].
+    fn names_queue<T: Item>(&mut self, now: Time, queue: &mut Fifo<T>, rng: &mut Rng) -> Option<u32>;
+    /// [`Aqm::depart`].
+    fn decides<T: Item, W: Why>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        since: Time,
+        queue: &mut Fifo<T>,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Departure;
+}
+
+impl<A: Aqm> Serves for A {
+    #[inline(always)]
+    fn names_queue<T: Item>(&mut self, now: Time, queue: &mut Fifo<T>, rng: &mut Rng) -> Option<u32> {
+        self.next_queue(now, queue, rng)
+    }
+
+    #[inline(always)]
+    fn decides<T: Item, W: Why>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        since: Time,
+        queue: &mut Fifo<T>,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Departure {
+        self.depart(now, packet, since, queue, rng, why)
+    }
+}
+
+impl Serves for dyn DynAqm {
+    fn names_queue<T: Item>(&mut self, now: Time, queue: &mut Fifo<T>, rng: &mut Rng) -> Option<u32> {
+        self.next_queue_dyn(now, queue, rng)
+    }
+
+    fn decides<T: Item, W: Why>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        since: Time,
+        queue: &mut Fifo<T>,
+        rng: &mut Rng,
+        why: &mut W,
+    ) -> Departure {
+        self.depart_dyn(now, packet, since, queue, rng, why)
+    }
+}
+
 /// A queue that a discipline decides on.
 #[derive(Clone, Debug)]
 pub struct Fifo<T> {
@@ -64,7 +119,7 @@ pub struct Fifo<T> {
     limit: Backlog,
     /// The limit in whole packets, and in bytes: one of them is the most there is.
     most: (u32, u64),
-    /// Whether its discipline is asked about departures: see [`Aqm::serves`](crate::aqm::Aqm::serves).
+    /// Whether its discipline is asked about departures: see [`Aqm::serves`].
     serves: bool,
     /// How much of a packet that is to join counts towards the limit in bytes: all of it, or, where it is [only
     /// that](crate::aqm::Aqm::joins_below) less than the limit waits, one byte.
@@ -101,7 +156,7 @@ impl<T: Item> Fifo<T> {
     #[must_use]
     pub fn before(limit: Backlog, aqm: &AnyAqm) -> Fifo<T> {
         let flows = Some(aqm.flow_queues()).filter(|n| *n > 0).map(|n| Box::new(FlowQueues::new(n)));
-        let queue = Fifo { flows, serves: aqm.serves(), ..Fifo::new(limit) };
+        let queue = Fifo { serves: flows.is_some() || aqm.serves(), flows, ..Fifo::new(limit) };
         match aqm.joins_below(limit) {
             Some(bytes) => Fifo { most: (u32::MAX, bytes), counted: 1, ..queue },
             None => queue,
@@ -186,6 +241,7 @@ impl<T: Item> Fifo<T> {
     }
 
     /// Takes packets from the head until the discipline lets one go; dropped ones are shown to `dropped`.
+    #[inline]
     pub fn depart<W: Why>(
         &mut self,
         now: Time,
@@ -195,47 +251,68 @@ impl<T: Item> Fifo<T> {
         why: &mut W,
         mut dropped: impl FnMut(T, Cause),
     ) -> Option<T> {
-        if self.flows.is_some() && !self.ring.is_empty() {
-            // The discipline knows nothing of what came before it.
+        self.depart_showing(now, &as_packet, aqm, rng, why, &mut dropped)
+    }
+
+    /// The same by reference: a queue of its own and one among classes ask by the same function.
+    #[inline(always)]
+    pub(crate) fn depart_showing<W: Why>(
+        &mut self,
+        now: Time,
+        as_packet: &impl Fn(&T) -> Packet,
+        aqm: &mut AnyAqm,
+        rng: &mut Rng,
+        why: &mut W,
+        dropped: &mut impl FnMut(T, Cause),
+    ) -> Option<T> {
+        if !self.serves || (self.flows.is_some() && !self.ring.is_empty()) {
+            // The discipline has no say, or knows nothing of what came before it.
             return self.pop();
         }
-        while let Some(mut item) = self.take_next(now, aqm, rng) {
+        aqm.depart(now, self, as_packet, rng, why, dropped)
+    }
+
+    /// The same, of a discipline whose type is known: which queue is next, and what becomes of its head, are one function.
+    #[inline(always)]
+    pub(crate) fn depart_by<L: Serves + ?Sized, W: Why>(
+        &mut self,
+        now: Time,
+        law: &mut L,
+        as_packet: &impl Fn(&T) -> Packet,
+        rng: &mut Rng,
+        why: &mut W,
+        dropped: &mut impl FnMut(T, Cause),
+    ) -> Option<T> {
+        loop {
+            let mut item = if self.flows.is_none() {
+                self.ring.pop_front()?
+            } else {
+                let queue = law.names_queue(now, self, rng)?;
+                let item = self.flows.as_mut()?.take_head(queue);
+                debug_assert!(item.is_some(), "the discipline named an empty queue");
+                item?
+            };
             self.forget(&item);
             let colour = item.colour() as usize;
-            if self.serves {
-                let mut verdict = aqm.depart(now, &as_packet(&item), item.since(), self, rng, why);
-                if verdict == Departure::Mark && !item.mark() {
-                    verdict = Departure::Drop(Cause::UNMARKABLE);
+            let mut verdict = law.decides(now, &as_packet(&item), item.since(), self, rng, why);
+            if verdict == Departure::Mark && !item.mark() {
+                verdict = Departure::Drop(Cause::UNMARKABLE);
+            }
+            match verdict {
+                Departure::Drop(cause) => {
+                    self.counts.dropped[cause.index()][colour] += 1;
+                    dropped(item, cause);
+                    why.next_packet();
+                    continue;
                 }
-                match verdict {
-                    Departure::Drop(cause) => {
-                        self.counts.dropped[cause.index()][colour] += 1;
-                        dropped(item, cause);
-                        why.next_packet();
-                        continue;
-                    }
-                    Departure::Mark => self.counts.marked[colour] += 1,
-                    Departure::Send => {}
-                }
+                Departure::Mark => self.counts.marked[colour] += 1,
+                Departure::Send => {}
             }
             self.counts.sent[colour] += 1;
             self.counts.sent_bytes[colour] += u64::from(item.size());
             self.idle_since = None;
             return Some(item);
         }
-        None
-    }
-
-    /// Takes out the packet that the discipline is asked about next.
-    #[inline(always)]
-    fn take_next(&mut self, now: Time, aqm: &mut AnyAqm, rng: &mut Rng) -> Option<T> {
-        if self.flows.is_none() {
-            return self.ring.pop_front();
-        }
-        let queue = aqm.next_queue(now, self, rng)?;
-        let item = self.flows.as_mut()?.take(queue, End::Head);
-        debug_assert!(item.is_some(), "the discipline named an empty queue");
-        item
     }
 
     /// Whether there are several queues, of which the discipline says which one is next, even if all are empty.
@@ -407,7 +484,7 @@ impl<T: Item> Queue for Fifo<T> {
     }
     fn move_head(&mut self, from: u32, to: u32) -> bool {
         let Some(flows) = &mut self.flows else { return false };
-        let Some(item) = flows.take(from, End::Head) else { return false };
+        let Some(item) = flows.take_head(from) else { return false };
         flows.join(to);
         flows.push(item);
         true

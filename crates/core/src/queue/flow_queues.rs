@@ -88,7 +88,7 @@ impl<T: Item> FlowQueues<T> {
     }
 
     /// A packet joins the tail of the queue that was [told](FlowQueues::join).
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, item: T) {
         let line = &mut self.lines[self.joins as usize];
         let size = item.size();
@@ -111,27 +111,38 @@ impl<T: Item> FlowQueues<T> {
         line.bytes += u64::from(size);
     }
 
-    /// Takes a packet out of this queue: its head in no time, another in proportion to how far it is from its end.
+    /// Takes the packet at the head of this queue out of it.
     #[inline]
+    pub fn take_head(&mut self, queue: u32) -> Option<T> {
+        let line = self.lines.get_mut(queue as usize)?;
+        let place = self.places.get_mut(line.head as usize)?;
+        let item = place.item.take()?;
+        let next = std::mem::replace(&mut place.next, self.free);
+        self.free = std::mem::replace(&mut line.head, next);
+        if next == NONE {
+            line.tail = NONE;
+        }
+        line.packets -= 1;
+        line.bytes -= u64::from(item.size());
+        Some(item)
+    }
+
+    /// Takes a packet out of this queue: its head in no time, another in proportion to how far it is from its end.
     pub fn take(&mut self, queue: u32, end: End) -> Option<T> {
         let at = self.find(queue, end)?;
+        if self.lines[queue as usize].head == at {
+            return self.take_head(queue);
+        }
         let place = &mut self.places[at as usize];
         let item = place.item.take()?;
         let (next, previous) = (place.next, place.previous);
         place.next = self.free;
         self.free = at;
         let line = &mut self.lines[queue as usize];
-        if line.head == at {
-            line.head = next;
-            if next == NONE {
-                line.tail = NONE;
-            }
-        } else {
-            self.places[previous as usize].next = next;
-            match next {
-                NONE => line.tail = previous,
-                after => self.places[after as usize].previous = previous,
-            }
+        self.places[previous as usize].next = next;
+        match next {
+            NONE => line.tail = previous,
+            after => self.places[after as usize].previous = previous,
         }
         line.packets -= 1;
         line.bytes -= u64::from(item.size());
@@ -150,7 +161,7 @@ impl<T: Item> FlowQueues<T> {
     /// Takes everything out, in the order in which it came.
     pub fn drain(&mut self) -> Vec<T> {
         let mut all: Vec<T> = (0..self.lines.len() as u32)
-            .flat_map(|queue| std::iter::from_fn(|| self.take(queue, End::Head)).collect::<Vec<_>>())
+            .flat_map(|queue| std::iter::from_fn(|| self.take_head(queue)).collect::<Vec<_>>())
             .collect();
         all.sort_by_key(Item::since);
         all

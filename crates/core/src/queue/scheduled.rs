@@ -58,8 +58,11 @@ pub struct Scheduled<T> {
     of: Box<[u8; 256]>,
     /// Whose packet the link is sending.
     sending: Option<usize>,
-    /// Room for what the scheduler is shown.
+    /// What the scheduler is shown: of each class the size of the packet next in line, where it may be sent. Of classes with a set rate,
+    /// as of the last departure.
     heads: Vec<Option<u32>>,
+    /// Whether a class has a set rate: what may be sent then changes with time.
+    paced: bool,
 }
 
 impl<T: Item> Scheduled<T> {
@@ -83,8 +86,10 @@ impl<T: Item> Scheduled<T> {
             pace: s.rate.map(Pace::new),
             due: Some(Time::ZERO),
         };
-        let heads = Vec::with_capacity(classes.len());
-        Scheduled { classes: classes.into_iter().map(class).collect(), scheduler, of, sending: None, heads }
+        let paced = classes.iter().any(|c| c.rate.is_some());
+        let heads = vec![None; classes.len()];
+        let classes = classes.into_iter().map(class).collect();
+        Scheduled { classes, scheduler, of, sending: None, heads, paced }
     }
 
     /// Takes over from the queues of another configuration: the packets and counts of old class `i` go where
@@ -101,6 +106,14 @@ impl<T: Item> Scheduled<T> {
                 (new.aqm, new.pace, new.due) = (class.aqm, class.pace, class.due);
             }
             new.queue.take_over(class.queue, migration.unchanged);
+        }
+        self.see_heads(now);
+    }
+
+    /// What waits in each class, and may be sent at this time.
+    fn see_heads(&mut self, now: Time) {
+        for (head, class) in self.heads.iter_mut().zip(&self.classes) {
+            *head = class.head(now);
         }
     }
 
@@ -135,6 +148,7 @@ impl<T: Item> Scheduled<T> {
                 pace.begin(now);
             }
         }
+        self.heads[at] = class.queue.next_size();
         verdict
     }
 
@@ -150,11 +164,13 @@ impl<T: Item> Scheduled<T> {
     ) -> Option<T> {
         self.finish(now);
         loop {
-            self.heads.clear();
-            self.heads.extend(self.classes.iter().map(|c| c.head(now)));
+            if self.paced {
+                self.see_heads(now);
+            }
             let at = self.scheduler.next(&self.heads)?;
             let class = &mut self.classes[at];
-            let item = class.queue.depart(now, &as_packet, &mut class.aqm, rng, why, &mut dropped);
+            let item = class.queue.depart_showing(now, &as_packet, &mut class.aqm, rng, why, &mut dropped);
+            self.heads[at] = class.queue.next_size();
             self.scheduler.sent(at, item.as_ref().map_or(0, Item::size));
             let Some(item) = item else {
                 class.rest(now);

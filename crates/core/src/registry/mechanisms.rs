@@ -11,9 +11,10 @@ use crate::ns2::{self, rio::AtInOnly};
 use crate::packet::{Direction, Packet};
 use crate::params::{Build, Check, Field, Make, Params};
 use crate::queue::Queue;
+use crate::queue::fifo::{Fifo, Item};
 use crate::rng::Rng;
 use crate::units::Time;
-use crate::verdict::{Admission, Departure, Mark, Why};
+use crate::verdict::{Admission, Cause, Mark, Why};
 
 /// A mechanism as a user finds it.
 pub struct Entry<M: 'static> {
@@ -285,16 +286,16 @@ trait Apart: Aqm + Sized {
     }
 
     #[inline(never)]
-    fn depart_apart<Q: Queue, W: Why>(
+    fn depart_apart<T: Item, W: Why>(
         &mut self,
         now: Time,
-        packet: &Packet,
-        since: Time,
-        queue: &mut Q,
+        queue: &mut Fifo<T>,
+        as_packet: &impl Fn(&T) -> Packet,
         rng: &mut Rng,
         why: &mut W,
-    ) -> Departure {
-        self.depart(now, packet, since, queue, rng, why)
+        dropped: &mut impl FnMut(T, Cause),
+    ) -> Option<T> {
+        queue.depart_by(now, self, as_packet, rng, why, dropped)
     }
 }
 
@@ -314,26 +315,20 @@ impl AnyAqm {
         each_aqm!(self, m => m.arrive_apart(now, packet, queue, rng, why), m.arrive_dyn(now, packet, queue, rng, why))
     }
 
-    /// Decides on a departure: of a packet that came at `since`.
+    /// Takes packets out of a queue until one may go: see [`Fifo::depart`].
     #[inline(always)]
-    pub fn depart<Q: Queue, W: Why>(
+    pub(crate) fn depart<T: Item, W: Why>(
         &mut self,
         now: Time,
-        packet: &Packet,
-        since: Time,
-        queue: &mut Q,
+        queue: &mut Fifo<T>,
+        as_packet: &impl Fn(&T) -> Packet,
         rng: &mut Rng,
         why: &mut W,
-    ) -> Departure {
+        dropped: &mut impl FnMut(T, Cause),
+    ) -> Option<T> {
         each_aqm!(self,
-            m => m.depart_apart(now, packet, since, queue, rng, why),
-            m.depart_dyn(now, packet, since, queue, rng, why)
+            m => m.depart_apart(now, queue, as_packet, rng, why, dropped),
+            queue.depart_by(now, &mut **m, as_packet, rng, why, dropped)
         )
-    }
-
-    /// Of several queues: which one's head is asked about next.
-    #[inline]
-    pub fn next_queue<Q: Queue>(&mut self, now: Time, queue: &mut Q, rng: &mut Rng) -> Option<u32> {
-        each_aqm!(self, m => m.next_queue(now, queue, rng), m.next_queue_dyn(now, queue, rng))
     }
 }

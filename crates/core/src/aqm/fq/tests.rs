@@ -5,13 +5,13 @@ use proptest::prelude::*;
 
 /// Queues of packet sizes under the scheduler.
 struct Bench {
-    scheduler: Scheduler,
+    scheduler: Scheduler<()>,
     queues: Vec<Vec<u32>>,
 }
 
 impl Bench {
     fn new(queues: usize, quantum: u64) -> Bench {
-        let scheduler = Scheduler::new(queues as u64, Bytes(quantum), true);
+        let scheduler = Scheduler::new(queues as u64, Bytes(quantum), true, ());
         Bench { scheduler, queues: vec![Vec::new(); queues] }
     }
 

@@ -193,7 +193,7 @@ fn linux_drops_half_the_bytes() {
     assert_eq!(b.arrive(0, 1, 100), Admission::Admit);
     assert_eq!(b.evicted, [0], "1,500 of 2,500 B");
     let AnyAqm::FqCodel(aqm) = &b.aqm else { panic!("it is") };
-    let counted = aqm.codel.iter().map(|v| format!("{v:?}")).filter(|v| v.contains("count: 1,"));
+    let counted = aqm.scheduler.all_within().map(|v| format!("{v:?}")).filter(|v| v.contains("count: 1,"));
     assert_eq!(counted.count(), 1);
     // The RFC: half the packets.
     let mut b = Bench::new(&params(), Backlog::Packets(10.0));

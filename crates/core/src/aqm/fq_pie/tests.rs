@@ -65,7 +65,8 @@ impl Bench {
 
     fn probability(&self, flow: u32) -> f64 {
         let AnyAqm::FqPie(aqm) = &self.aqm else { panic!("it is") };
-        aqm.flows[aqm.hash.clone().queue(FlowId(flow), &mut self.rng.clone()) as usize].pie.shown().0
+        let queue = aqm.hash.clone().queue(FlowId(flow), &mut self.rng.clone()) as usize;
+        aqm.scheduler.all_within().nth(queue).expect("it has that queue").pie.shown().0
     }
 }
 

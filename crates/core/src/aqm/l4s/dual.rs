@@ -99,8 +99,8 @@ impl<B: Base> Dual<B> {
     }
 
     /// p′ may have moved.
-    fn note_overload(&mut self) {
-        let overloaded = self.coupling.config().overloaded(self.base.p_prime());
+    fn note_overload(&mut self, p_prime: f64) {
+        let overloaded = self.coupling.config().overloaded(p_prime);
         self.overloads += u64::from(overloaded && !self.overloaded);
         self.overloaded = overloaded;
     }
@@ -113,7 +113,7 @@ impl<B: Base> Mechanism for Dual<B> {
 
     fn tick(&mut self, now: Time, _: &mut Outbox) -> Option<Time> {
         let next = self.base.tick(now, self.delays(now));
-        self.note_overload();
+        self.note_overload(self.base.p_prime());
         next
     }
 
@@ -206,8 +206,8 @@ impl<B: Base> Aqm for Dual<B> {
         self.heads[kind] = queue.head_since(kind as u32);
         let waited = now.since(since).secs();
         self.base.departs(kind, waited, self.delays(now)[1 - kind]);
-        self.note_overload();
         let p_prime = self.base.p_prime();
+        self.note_overload(p_prime);
         why.note("sojourn", waited);
         why.note("p_prime", p_prime);
         let native = if kind == L4S && queue.packets_in(L4S as u32) >= self.ramp.th_len {
