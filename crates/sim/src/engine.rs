@@ -19,7 +19,6 @@ use crate::measure::{Measures, waits};
 use crate::monitor::Watch;
 use crate::network::{Network, Profile, Target};
 use crate::ns2::clock::Seconds;
-use crate::on_demand::OnDemand;
 use crate::outcome::{MarkerCounts, Outcome};
 use crate::plan::{
     busiest, expected_events, immediate_acks, longest_delay, lookahead, observers, samples, services,
@@ -133,7 +132,14 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         world.measures = Measures::of(&network);
         world.pages = network.pages.iter().cloned().map(Loading::new).collect();
         let waits = waits(&network);
-        let mut samples = samples(&network);
+        let mut of_flows = samples(&network, |target| match target {
+            Target::Flow(f) => Some(f),
+            _ => None,
+        });
+        let mut of_queues = samples(&network, |target| match target {
+            Target::Queue(l) => Some(l),
+            _ => None,
+        });
         let oracles = Oracles::of(&network);
         world.observers = observers(&network);
         world.signals = Paths::new(network.signals, seed);
@@ -152,8 +158,12 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             if let Some(waits) = waits {
                 link.measure_delays(waits);
             }
-            if let Service::OnDemand(fed_by) = *service {
-                link.on_demand = Some(Box::new(OnDemand::new(fed_by, C::span(lookahead))));
+            let sampled = of_queues.remove(&(world.links.len() as u32));
+            match (*service, sampled) {
+                (Service::OnDemand(_), _) => link.serve_on_demand(*service, lookahead),
+                (Service::CutThrough, _) if link.stepped => link.serve_on_demand(*service, lookahead),
+                (Service::CutThrough, Some(samples)) => link.sample_ahead(samples.into_boxed_slice()),
+                _ => {}
             }
             world.links.push(link);
         }
@@ -179,7 +189,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             let forward = world.routes.add(&f.path, &services, ahead, &mut index);
             let back = world.routes.add(&f.back, &services, false, &mut index);
             let state = FlowState::new(&f.transport, f.start, f.class, forward, back, marker, rng);
-            let of_flow = samples.remove(&(world.flows.len() as u32)).unwrap_or_default();
+            let of_flow = of_flows.remove(&(world.flows.len() as u32)).unwrap_or_default();
             world.flows.push(if ahead {
                 state.with_computed_receiver(window, of_flow.into_boxed_slice())
             } else {

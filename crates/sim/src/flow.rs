@@ -76,7 +76,7 @@ pub struct FlowState<C: Clock> {
     /// Its random numbers, if its sends are jittered or its congestion control draws.
     pub(crate) jitter: Option<Box<Rng>>,
     /// The samples that monitors take of its receiver, if that is [computed](FlowState::with_computed_receiver).
-    samples: Box<[Samples]>,
+    samples: Box<[Samples<[u64; 3]>]>,
 }
 
 impl<C: Clock> FlowState<C> {
@@ -139,7 +139,7 @@ impl<C: Clock> FlowState<C> {
     /// acknowledge at once, and the first link of its acknowledgements must be one that is cut through. `samples`: those of its
     /// monitors.
     #[must_use]
-    pub fn with_computed_receiver(self, window: [C; 2], samples: Box<[Samples]>) -> FlowState<C> {
+    pub fn with_computed_receiver(self, window: [C; 2], samples: Box<[Samples<[u64; 3]>]>) -> FlowState<C> {
         let mut state = FlowState { samples, ..self };
         state.next_boundary = state.first_boundary(window);
         state
@@ -165,10 +165,9 @@ impl<C: Clock> FlowState<C> {
     /// Bytes received, by colour, as a monitor that samples now sees them.
     pub fn sampled_bytes(&mut self, monitor: u32, window: [C; 2]) -> [u64; 3] {
         let now = self.counts.received_bytes;
-        let then = self.samples.iter_mut().find_map(|s| s.take(monitor, now));
-        if then.is_some() {
-            self.next_boundary = self.first_boundary(window);
-        }
+        let Some(own) = self.samples.iter_mut().find(|s| s.are_of(monitor)) else { return now };
+        let then = own.take();
+        self.next_boundary = self.first_boundary(window);
         then.unwrap_or(now)
     }
 
@@ -184,8 +183,7 @@ impl<C: Clock> FlowState<C> {
     /// The first of the boundaries and samples that the receiver has not passed.
     fn first_boundary(&self, window: [C; 2]) -> C {
         let window = window.get(usize::from(self.boundaries_passed)).copied().unwrap_or(C::NEVER);
-        let sooner = |first: C, s: &Samples| if s.boundary::<C>() < first { s.boundary() } else { first };
-        self.samples.iter().fold(window, sooner)
+        Samples::first_boundary(&self.samples, window)
     }
 
     /// More data was asked for: it ends before this segment.

@@ -5,6 +5,7 @@
 //! decide at departure, schedulers, and ns-2's order of events need every departure as an event: service is *stepped*.
 //! Both give the same verdicts.
 
+mod boundaries;
 mod stepped;
 
 use inprofile_core::aqm::drop_tail::DropTail;
@@ -13,7 +14,7 @@ use inprofile_core::queue::Queue;
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::rng::Rng;
 use inprofile_core::signal::{Outbox, Signal};
-use inprofile_core::units::{Backlog, Bytes, Rate, Time};
+use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Silent};
 
 use crate::capacity::Capacity;
@@ -23,9 +24,10 @@ use crate::link_queue::{LinkQueue, QueueState};
 use crate::measure::waits::Waits;
 use crate::network;
 use crate::on_demand::OnDemand;
+use crate::route::Service;
 use crate::tcp::Sack;
 use crate::timer::Due;
-use crate::waiting::{Snapshot, Waiting};
+use crate::waiting::Waiting;
 
 /// What a link needs to know of a packet that bypasses its queue: size and colour, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +63,8 @@ type TxTimes<C> = [(u32, <C as Clock>::Span); TX_TIMES];
 pub struct Link<C: Clock> {
     /// Computed service: when the last packet admitted will have been sent. Stepped: since when it is idle.
     free_at: C,
-    /// Until when packets that find the link idle bypass the queue: the next boundary of the measured window, or the
-    /// end of the run. Where none may bypass it: the start.
+    /// Until when packets that find the link idle bypass the queue: the next boundary, or the end of the run. Where none may
+    /// bypass it: the start.
     bypass_until: C,
     /// The shape of the last packet.
     last: Shape,
@@ -73,7 +75,7 @@ pub struct Link<C: Clock> {
     delay: C::Span,
     /// Packets that had bypassed the queue before that, by colour, and their bytes.
     bypassed: [(u64, u64); 3],
-    /// The next boundary of the measured window: its beginning, then its end, then never.
+    /// The next boundary of the measured window (its beginning, then its end, then never), or that of a sample that comes before it.
     next_boundary: C,
     /// When the run ends.
     end: C,
@@ -151,6 +153,11 @@ impl<C: Clock> Link<C> {
         };
         link.allow_bypass();
         link
+    }
+
+    /// Serves it on demand, or, if it is cut through and served packet by packet, as soon as arrivals are known.
+    pub(crate) fn serve_on_demand(&mut self, service: Service, lookahead: Duration) {
+        self.on_demand = Some(Box::new(OnDemand::new(service, C::span(lookahead))));
     }
 
     /// Measures every packet's queueing delay from now on: none bypasses the queue.
@@ -308,13 +315,15 @@ impl<C: Clock> Link<C> {
         })
     }
 
-    /// A packet that the discipline has evicted from the queue.
-    pub fn take_evicted(&mut self) -> Option<Waiting<C>> {
+    /// A packet that the discipline has evicted from the queue, which it leaves at `now`.
+    pub fn take_evicted(&mut self, now: Time) -> Option<Waiting<C>> {
         let q = self.queue.get_mut()?;
-        match &mut q.classes {
-            Some(classes) => classes.queue.take_evicted(),
-            None => q.fifo.take_evicted(),
+        if let Some(classes) = &mut q.classes {
+            return classes.queue.take_evicted();
         }
+        let victim = q.fifo.take_evicted()?;
+        q.area += victim.waited(now);
+        Some(victim)
     }
 
     /// Brings the link up to `now`: crosses boundaries of the window and, with computed service, removes packets whose
@@ -338,34 +347,6 @@ impl<C: Clock> Link<C> {
         if self.free_at <= now && q.fifo.idle_since().is_none() {
             q.fifo.went_idle(self.free_at.time());
         }
-    }
-
-    /// Takes a snapshot at a boundary of the window, before anything else that happens at that time.
-    #[cold]
-    fn cross_boundary(&mut self) {
-        let turn = self.next_boundary;
-        let mut sending = self.busy_time();
-        let q = self.queue.get_or_create();
-        let mut area = q.area;
-        if self.stepped {
-            q.count_to(turn.time());
-            area = q.area;
-            sending -= self.sends_until.time().since(turn.time()).0;
-        } else {
-            q.fifo.release(|head| head.at < turn);
-            // What those in the queue will have waited after the boundary.
-            area -= q.fifo.iter().map(|w| u128::from(w.at.time().since(turn.time()).0)).sum::<u128>();
-            // They are sent back to back, so what is left to be sent takes until the link is idle.
-            sending -= self.free_at.time().since(turn.time()).0;
-        }
-        if let Some(classes) = &mut q.classes {
-            area = classes.cross_boundary(turn.time(), self.sends_until.time());
-        }
-        let counts = self.view(None).counts;
-        let q = self.queue.get_or_create();
-        q.snapshots.push(Snapshot { counts, area, sending });
-        self.next_boundary = if q.snapshots.len() < 2 { C::at(q.window.1) } else { C::NEVER };
-        self.allow_bypass();
     }
 
     #[inline]

@@ -1,7 +1,6 @@
 //! The queue of a link. Most hosts' links never need one, so it is created on first use.
 
 use inprofile_core::aqm::drop_tail::DropTail;
-use inprofile_core::queue::Queue;
 use inprofile_core::queue::fifo::Fifo;
 use inprofile_core::registry::AnyAqm;
 use inprofile_core::rng::Rng;
@@ -10,6 +9,8 @@ use inprofile_core::units::{Backlog, Time};
 use crate::classes::Classes;
 use crate::clock::Clock;
 use crate::measure::waits::Waits;
+use crate::samples::Samples;
+use crate::view::Reading;
 use crate::waiting::{Snapshot, Waiting};
 
 /// The queue of a link, created on first use.
@@ -77,16 +78,17 @@ pub(crate) struct QueueState<C: Clock> {
     pub rng: Rng,
     /// The queues of classes, if the link has a scheduler.
     pub classes: Option<Box<Classes<C>>>,
-    /// Packets waiting, integrated over time in packet-picoseconds. Computed service: each packet's waiting is added when it
-    /// is admitted. Stepped: up to `counted_to`.
+    /// Packets waiting, integrated over time in packet-picoseconds: each packet's waiting is added when it is admitted (computed
+    /// service) or leaves (stepped).
     pub area: u128,
-    counted_to: Time,
     /// The measured window.
     pub window: (Time, Time),
     /// The snapshots at the boundaries of the window that have passed.
     pub snapshots: Vec<Snapshot>,
     /// The queueing delays, where they are measured.
     pub waits: Option<Box<Waits>>,
+    /// The samples that monitors take of a queue that may run ahead of the present.
+    pub samples: Box<[Samples<Reading>]>,
 }
 
 impl<C: Clock> QueueState<C> {
@@ -104,20 +106,10 @@ impl<C: Clock> QueueState<C> {
             rng,
             classes,
             area: 0,
-            counted_to: Time::ZERO,
             window,
             snapshots: Vec::new(),
             waits: None,
+            samples: Box::default(),
         }
-    }
-
-    /// Stepped service: adds the waiting time of the waiting packets up to now.
-    #[inline]
-    pub fn count_to(&mut self, now: Time) {
-        let waiting = self.fifo.packets();
-        if waiting > 0 {
-            self.area += u128::from(waiting) * u128::from(now.since(self.counted_to).0);
-        }
-        self.counted_to = self.counted_to.max(now);
     }
 }

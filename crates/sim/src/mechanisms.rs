@@ -30,6 +30,12 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
         if let Some(at) = next {
             let at = self.timer_after(what).unwrap_or_else(|| C::at(at));
+            if let EventKind::QueueTick(l) = what
+                && let Some(o) = &mut self.links[l as usize].on_demand
+                && o.plan_tick(at)
+            {
+                return;
+            }
             self.schedule(at, what);
         }
     }

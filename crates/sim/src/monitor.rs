@@ -1,12 +1,12 @@
 //! Samples queues, flows and edges at regular times.
 
-use inprofile_core::queue::fifo::Counts;
 use inprofile_core::units::{Duration, Time};
 
 use crate::clock::Clock;
 use crate::network::{Monitor, Target};
 use crate::outcome::{MarkerCounts, Series};
 use crate::traffic::Origin;
+use crate::view::Reading;
 use crate::world::World;
 
 /// A monitor in a run.
@@ -73,18 +73,14 @@ impl Watch {
         match (self.target, &mut self.before) {
             (target @ (Target::Queue(l) | Target::Class(l, _)), Before::Queue(before)) => {
                 world.bring_up_to_date(l);
-                let link = &world.links[l as usize];
                 let class = if let Target::Class(_, c) = target { Some(c as usize) } else { None };
-                let seen = link.view(class);
-                let waiting = seen.waiting;
+                let Reading { waiting, arrived_bytes, sent_bytes, dropped, gauges } =
+                    world.links[l as usize].sample(self.series.monitor, class, now);
                 row.push(("packets", f64::from(waiting.iter().sum::<u32>())));
                 row.push(("packets_in", f64::from(waiting[0])));
                 row.push(("packets_out", f64::from(waiting[1] + waiting[2])));
-                if let Some(aqm) = seen.aqm {
-                    aqm.gauges(now, &mut |name, value| row.push((name, value)));
-                }
-                let Counts { arrived_bytes, sent_bytes, dropped, .. } = seen.counts;
-                let passed = Passed { arrived_bytes, sent_bytes, dropped: dropped.iter().flatten().sum() };
+                row.extend(gauges);
+                let passed = Passed { arrived_bytes, sent_bytes, dropped };
                 let arrived = rates(passed.arrived_bytes, before.arrived_bytes, per_byte);
                 let sent = rates(passed.sent_bytes, before.sent_bytes, per_byte);
                 row.extend([("arrived_in", arrived.0), ("arrived_out", arrived.1)]);

@@ -6,11 +6,17 @@
 //! that much later at the latest (in parallel simulation: its lookahead), or when somebody looks at it: a packet
 //! that arrives by an event, a tick, a signal, a monitor, a boundary of the measured window. Then it catches up with all that
 //! has come before, in the order in which events would have come: the verdicts are the same, at a fraction of the events.
+//!
+//! A link that nobody looks at, and whose disciplines hear of nothing but packets and their own ticks, need not wait for the present. It
+//! is cut through: a packet joins its queue as soon as its arrival is known, after all departures and ticks that come before.
 
 use std::collections::VecDeque;
 
+use inprofile_core::signal::Outbox;
+
 use crate::clock::Clock;
 use crate::event::EventKind;
+use crate::route::Service;
 use crate::world::World;
 
 /// A moment and the order of an event then: what comes before what.
@@ -25,6 +31,10 @@ pub(crate) struct OnDemand<C: Clock> {
     arrival_rank: u32,
     /// Stepped service: when the packet being sent will have been sent, or when a class may send again.
     departs_at: C,
+    /// When its disciplines tick next, if the link is cut through and these ticks are no events.
+    ticks_at: C,
+    /// Whether it is cut through.
+    ahead: bool,
     /// How long after the beginning of a transmission anybody else can see something of it, at the earliest.
     pub lookahead: C::Span,
     /// When the link catches up at the latest: the time of its event. [`Clock::NEVER`]: there is nothing to catch up with.
@@ -35,34 +45,61 @@ pub(crate) struct OnDemand<C: Clock> {
 enum Next<C> {
     /// A packet comes: when, and its slot.
     Arrival(C, u32),
-    /// The link may send.
+    /// The link acts by itself.
+    Act(Act<C>),
+}
+
+/// What a link does by itself.
+enum Act<C> {
+    /// It may send.
     Departure(C),
+    /// Its disciplines tick.
+    Tick(C),
 }
 
 impl<C: Clock> OnDemand<C> {
-    /// Nothing to happen yet. `fed_by`: the link over which all packets come, if it is one; `lookahead`: see the field.
-    pub fn new(fed_by: Option<u32>, lookahead: C::Span) -> OnDemand<C> {
+    /// Nothing to happen yet, at a link that is served like this; `lookahead`: see the field.
+    pub fn new(service: Service, lookahead: C::Span) -> OnDemand<C> {
+        let fed_by = if let Service::OnDemand(fed_by) = service { fed_by } else { None };
         OnDemand {
             arrivals: VecDeque::new(),
             arrival_rank: fed_by.map_or(0, EventKind::arrival_rank),
             departs_at: C::NEVER,
+            ticks_at: C::NEVER,
+            ahead: service == Service::CutThrough,
             lookahead,
             due: C::NEVER,
         }
     }
 
-    /// What happens next, if it comes before `until`; an arrival is taken. A departure has this rank, and comes before an
-    /// arrival at the same time.
+    /// What happens next, if it comes before `until`; an arrival is taken. A departure has the first of these ranks, a tick the second,
+    /// and both come before an arrival at the same time.
     #[inline(always)]
-    fn next_before(&mut self, until: Moment<C>, departure_rank: u32) -> Option<Next<C>> {
+    fn next_before(&mut self, until: Moment<C>, ranks: (u32, u32)) -> Option<Next<C>> {
         match self.arrivals.front() {
             Some(&(at, slot)) if at < self.departs_at && (at, self.arrival_rank) < until => {
                 self.arrivals.pop_front();
                 Some(Next::Arrival(at, slot))
             }
-            _ if (self.departs_at, departure_rank) <= until => Some(Next::Departure(self.departs_at)),
-            _ => None,
+            _ => self.acts_before(until, ranks).map(Next::Act),
         }
+    }
+
+    /// What the link does by itself next, if it comes before `until`.
+    #[inline(always)]
+    fn acts_before(&self, until: Moment<C>, (departure_rank, tick_rank): (u32, u32)) -> Option<Act<C>> {
+        if self.ticks_at < self.departs_at {
+            return ((self.ticks_at, tick_rank) <= until).then_some(Act::Tick(self.ticks_at));
+        }
+        ((self.departs_at, departure_rank) <= until).then_some(Act::Departure(self.departs_at))
+    }
+
+    /// The next tick of a link that is cut through is planned here. False: it has to be an event.
+    pub(crate) fn plan_tick(&mut self, at: C) -> bool {
+        if self.ahead {
+            self.ticks_at = at;
+        }
+        self.ahead
     }
 
     /// When something happens next.
@@ -71,6 +108,12 @@ impl<C: Clock> OnDemand<C> {
         let arrives = self.arrivals.front().map_or(C::NEVER, |first| first.0);
         if arrives < self.departs_at { arrives } else { self.departs_at }
     }
+}
+
+/// The order of a link's departures and of its ticks among events at the same time.
+#[inline]
+fn ranks(link: u32) -> (u32, u32) {
+    (EventKind::Departure(link).rank(), EventKind::QueueTick(link).rank())
 }
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
@@ -178,17 +221,35 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// What comes before the current event at a link and is no event has happened after this. Nothing has to be planned meanwhile: a
     /// link that expects arrivals has an event that is soon enough for all that follows them.
     pub(crate) fn catch_up(&mut self, link: u32) {
-        let (until, rank) = ((self.now, self.order), EventKind::Departure(link).rank());
+        let (until, ranks) = ((self.now, self.order), ranks(link));
         loop {
             let l = &mut self.links[link as usize];
             let stepped = l.stepped;
             let Some(o) = l.on_demand.as_deref_mut() else { return self.rest(link) };
-            match o.next_before(until, rank) {
+            match o.next_before(until, ranks) {
                 Some(Next::Arrival(at, slot)) if stepped => self.join_queue_stepped(slot, link, at),
                 Some(Next::Arrival(at, slot)) => self.enter(slot, at),
-                Some(Next::Departure(at)) => self.start_next(link, at),
+                Some(Next::Act(act)) => self.act(link, act),
                 None => return,
             }
+        }
+    }
+
+    #[inline(always)]
+    fn act(&mut self, link: u32, act: Act<C>) {
+        match act {
+            Act::Departure(at) => self.start_next(link, at),
+            Act::Tick(at) => self.tick_ahead(link, at),
+        }
+    }
+
+    /// The disciplines of a link that is cut through tick. Nobody hears of it.
+    #[inline(never)]
+    fn tick_ahead(&mut self, link: u32, at: C) {
+        let l = &mut self.links[link as usize];
+        let next = l.tick(at.time(), &mut Outbox::default());
+        if let Some(o) = &mut l.on_demand {
+            o.ticks_at = next.map_or(C::NEVER, C::at);
         }
     }
 
@@ -199,19 +260,16 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
     }
 
-    /// Stepped service: departures that come before `until`, if they are no events.
+    /// Stepped service: departures, and ticks of a link that is cut through, that come before `until`, if they are no events.
     #[inline(always)]
     pub(crate) fn depart_before(&mut self, link: u32, until: Moment<C>) {
         if self.links[link as usize].on_demand.is_none() {
             return self.rest(link);
         }
-        let rank = EventKind::Departure(link).rank();
+        let ranks = ranks(link);
         while let Some(o) = &self.links[link as usize].on_demand {
-            let at = o.departs_at;
-            if (at, rank) > until {
-                break;
-            }
-            self.start_next(link, at);
+            let Some(act) = o.acts_before(until, ranks) else { return };
+            self.act(link, act);
         }
     }
 

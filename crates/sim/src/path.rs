@@ -217,7 +217,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
 
     #[inline(never)]
     fn take_evicted(&mut self, link: u32, at: C) {
-        while let Some(victim) = self.links[link as usize].take_evicted() {
+        while let Some(victim) = self.links[link as usize].take_evicted(at.time()) {
             self.drop_packet(victim.slot, Place::Queue(link), Cause::EVICTED, at);
         }
     }

@@ -36,12 +36,15 @@ pub(crate) fn immediate_acks(network: &Network) -> Vec<bool> {
     network.flows.iter().map(at_once).collect()
 }
 
-/// The monitors of each flow that has any.
-pub(crate) fn samples(network: &Network) -> BTreeMap<u32, Vec<Samples>> {
-    let mut samples: BTreeMap<u32, Vec<Samples>> = BTreeMap::new();
+/// The samples that monitors take of each flow, or of each link's queue: of what has a number by `of`.
+pub(crate) fn samples<V>(
+    network: &Network,
+    of: impl Fn(Target) -> Option<u32>,
+) -> BTreeMap<u32, Vec<Samples<V>>> {
+    let mut samples: BTreeMap<u32, Vec<Samples<V>>> = BTreeMap::new();
     for (i, m) in (0..).zip(&network.monitors) {
-        if let Target::Flow(f) = m.target {
-            samples.entry(f).or_default().push(Samples::new(i, m.every));
+        if let Some(number) = of(m.target) {
+            samples.entry(number).or_default().push(Samples::new(i, m.every));
         }
     }
     samples
@@ -100,15 +103,9 @@ fn feeders(network: &Network, immediate_ack: &[bool]) -> Vec<Feeder> {
 
 /// How each link is served, where only results count and not the order in which they are found.
 ///
-/// Cut through: only one other link feeds it, its departures need no event, its discipline keeps no time of its own, and it
-/// is not monitored. Packets enter it in the order in which they enter the link before.
+/// Cut through: only one other link feeds it, and nobody tells its discipline anything. Where it is served packet by packet nobody
+/// watches it either, and it may tick. Packets enter it in the order in which they enter the link before.
 pub(crate) fn services(network: &Network, immediate_ack: &[bool]) -> Vec<Service> {
-    let mut watched = vec![false; network.links.len()];
-    for m in &network.monitors {
-        if let Target::Queue(l) | Target::Class(l, _) = m.target {
-            watched[l as usize] = true;
-        }
-    }
     // Acknowledgements that a queue observes have to arrive at its node by an event.
     let mut by_events = vec![false; network.links.len()];
     let observers = observers(network);
@@ -117,6 +114,7 @@ pub(crate) fn services(network: &Network, immediate_ack: &[bool]) -> Vec<Service
             by_events[*next as usize] = true;
         }
     }
+    let alone = alone(network);
     // An edge marker decides on data that arrives at its node, and may observe acknowledgements.
     for e in &network.edges {
         let data = network.flows.iter().flat_map(|f| f.path.iter());
@@ -138,7 +136,8 @@ pub(crate) fn services(network: &Network, immediate_ack: &[bool]) -> Vec<Service
             _ => None,
         };
         match fed_by {
-            Some(_) if !watched[i] && !queue.serves() && !queue.keeps_time() => Service::CutThrough,
+            Some(_) if !queue.serves() && !queue.keeps_time() => Service::CutThrough,
+            Some(_) if queue.serves() && alone[i] && !turned[i] => Service::CutThrough,
             Some(l) if !turned[i] => Service::OnDemand(Some(l)),
             _ if queue.serves() => Service::OnDemand(None),
             _ => Service::ByEvents,
@@ -147,10 +146,32 @@ pub(crate) fn services(network: &Network, immediate_ack: &[bool]) -> Vec<Service
     feeders(network, immediate_ack).into_iter().enumerate().map(service).collect()
 }
 
+/// For each link: whether its disciplines see nothing but packets and their own ticks, and nobody looks at them.
+fn alone(network: &Network) -> Vec<bool> {
+    let left = |l: &network::Link| {
+        !l.queue.sees_reverse() && l.queue.aqms().all(|aqm| !aqm.keeps_time() || aqm.oracle().is_none())
+    };
+    let mut alone: Vec<bool> = network.links.iter().map(left).collect();
+    let ends = network.signals.iter().flat_map(|s| [s.from, s.to]);
+    for target in network.monitors.iter().map(|m| m.target).chain(ends) {
+        if let Target::Queue(l) | Target::Class(l, _) = target {
+            alone[l as usize] = false;
+        }
+    }
+    alone
+}
+
 /// For each link: how long after the beginning of a transmission anything of it can be seen elsewhere, at the earliest: at the end of
-/// the last link behind it that is cut through. No transmission takes less than a picosecond.
+/// the last link behind it that is computed and cut through, or where a queue is sampled. No transmission takes less than a
+/// picosecond.
 pub(crate) fn lookahead(network: &Network, services: &[Service]) -> Vec<Duration> {
     let mut least = vec![None::<u64>; network.links.len()];
+    let mut sampled = vec![false; network.links.len()];
+    for m in &network.monitors {
+        if let Target::Queue(l) = m.target {
+            sampled[l as usize] = true;
+        }
+    }
     for route in network.flows.iter().flat_map(|f| [&f.path, &f.back]) {
         // From the far end: what comes behind a link is known before the link is.
         let mut behind = 1;
@@ -158,7 +179,10 @@ pub(crate) fn lookahead(network: &Network, services: &[Service]) -> Vec<Duration
             let delay = network.links[link as usize].delay.0 + behind;
             let known = &mut least[link as usize];
             *known = Some(known.map_or(delay, |least| least.min(delay)));
-            behind = if services[link as usize] == Service::CutThrough { delay } else { 1 };
+            let cut_through = services[link as usize] == Service::CutThrough;
+            let computed = !network.links[link as usize].queue.serves();
+            let unseen = cut_through && computed && !sampled[link as usize];
+            behind = if unseen { delay } else { 1 };
         }
     }
     least.into_iter().map(|least| Duration(least.unwrap_or(0))).collect()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// How a link is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Service {
-    /// Packets pass it as soon as they enter the link before it: no event.
+    /// Packets pass it, or, with stepped service, join its queue, as soon as they enter the link before it: no event.
     CutThrough,
     /// When somebody looks; with the link over which all packets come, if it is one: see [`crate::on_demand`].
     OnDemand(Option<u32>),

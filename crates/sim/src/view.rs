@@ -2,6 +2,7 @@
 
 use inprofile_core::queue::fifo::Counts;
 use inprofile_core::registry::AnyAqm;
+use inprofile_core::units::Time;
 
 use crate::clock::Clock;
 use crate::link::Link;
@@ -19,6 +20,34 @@ pub struct QueueView<'a> {
     /// The snapshots at the beginning and at the end of the measured window, as far as these have passed; of a reported
     /// link.
     pub snapshots: &'a [Snapshot],
+}
+
+/// What a monitor's sample sees of a queue.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// Packets waiting by colour.
+    pub waiting: [u32; 3],
+    /// Bytes offered since the start of the run, by colour.
+    pub arrived_bytes: [u64; 3],
+    /// Bytes that left for the link, by colour.
+    pub sent_bytes: [u64; 3],
+    /// Packets dropped.
+    pub dropped: u64,
+    /// What its discipline shows.
+    pub gauges: Vec<(&'static str, f64)>,
+}
+
+impl QueueView<'_> {
+    /// What a sample at this time sees.
+    pub fn read(&self, now: Time) -> Reading {
+        let mut gauges = Vec::new();
+        if let Some(aqm) = self.aqm {
+            aqm.gauges(now, &mut |name, value| gauges.push((name, value)));
+        }
+        let Counts { arrived_bytes, sent_bytes, dropped, .. } = self.counts;
+        let dropped = dropped.iter().flatten().sum();
+        Reading { waiting: self.waiting, arrived_bytes, sent_bytes, dropped, gauges }
+    }
 }
 
 impl<C: Clock> Link<C> {

@@ -28,6 +28,14 @@ impl<C> Waiting<C> {
     }
 }
 
+impl<C: Clock> Waiting<C> {
+    /// Stepped service: how long it has waited by now, in picoseconds.
+    #[inline]
+    pub(crate) fn waited(&self, now: Time) -> u128 {
+        u128::from(now.since(self.at.time()).0)
+    }
+}
+
 impl<C: Clock> Item for Waiting<C> {
     #[inline]
     fn size(&self) -> u32 {

@@ -66,7 +66,7 @@ impl<C: Clock> Link<C> {
         packets: &Slab,
         shared: Option<&mut Rng>,
         why: &mut W,
-        dropped: impl FnMut(Waiting<C>, Cause),
+        mut dropped: impl FnMut(Waiting<C>, Cause),
     ) -> Option<(Waiting<C>, C::Span, C)> {
         let time = now.time();
         let q = self.settle_stepped(now, time);
@@ -75,10 +75,16 @@ impl<C: Clock> Link<C> {
         }
         let rng = shared.unwrap_or(&mut q.rng);
         let packet = |w: &Waiting<C>| Packet { ecn: w.ecn, ..packets.get(w.slot).packet };
+        let mut waited = 0;
+        let dropped = |w: Waiting<C>, cause| {
+            waited += w.waited(time);
+            dropped(w, cause);
+        };
         let next = match &mut q.classes {
             Some(classes) => classes.depart(time, packet, rng, why, dropped),
             None => q.fifo.depart(time, packet, &mut q.aqm, rng, why, dropped),
         };
+        q.area += waited;
         let Some(next) = next else {
             q.fifo.went_idle(time);
             self.busy = false;
@@ -96,8 +102,10 @@ impl<C: Clock> Link<C> {
             // The times as mechanisms see them: whole picoseconds do not add up to more than has passed.
             let takes = until.time().since(time).0;
             self.sending += takes;
-            if let Some(classes) = self.queue.get_mut().and_then(|q| q.classes.as_mut()) {
-                classes.sends(takes);
+            let q = self.queue.get_or_create();
+            match &mut q.classes {
+                Some(classes) => classes.sends(takes),
+                None => q.area += next.waited(time),
             }
         }
         let there = now.after(C::add(takes, self.delay));
@@ -141,10 +149,10 @@ impl<C: Clock> Link<C> {
             self.cross_boundary();
         }
         let q = self.queue.get_or_create();
-        match &mut q.classes {
-            _ if !self.reported => {}
-            Some(classes) => classes.count_to(time),
-            None => q.count_to(time),
+        if let Some(classes) = &mut q.classes
+            && self.reported
+        {
+            classes.count_to(time);
         }
         q
     }
