@@ -342,3 +342,27 @@ fn a_served_queue_is_not_computed_ahead() {
     let (ahead, stepped) = (outcome(&plan, false, false), outcome(&plan, true, true));
     assert_eq!(plain(ahead), plain(stepped));
 }
+
+/// A queue that is cut through stays so where a monitor samples it.
+#[test]
+fn a_sample_is_an_event_and_takes_no_other() {
+    let plan = Plan {
+        flows: 3,
+        aqms: ["red", "drop_tail"],
+        limits: [50.0, 10.0],
+        rates: [5, 1],
+        capacity: false,
+        ecn: false,
+        spread: 100,
+        jitter_us: 0,
+        delayed_ack: false,
+        ard: false,
+        seed: 1,
+        from: 0,
+        to: RUN,
+    };
+    let (alone, watched) = (outcome(&plan, false, false), outcome(&plan, false, true));
+    let samples: usize = watched.series.iter().map(|series| series.times.len()).sum();
+    assert!(samples > 100);
+    assert_eq!(watched.events, alone.events + samples as u64);
+}
