@@ -5,7 +5,8 @@
 
 use libm::cbrt;
 
-use super::{Cause, Law};
+use super::{Cause, Law, most};
+use crate::tcp::Profile;
 
 /// RFC 9438 §4.6: the multiplicative decrease factor.
 const BETA: f64 = 0.7;
@@ -13,6 +14,9 @@ const BETA: f64 = 0.7;
 const C: f64 = 0.4;
 /// RFC 9438 §4.3: the additive increase, in segments a round trip, with which [`BETA`] gives Reno's mean window.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// Linux: as long as no maximum is known, so much of a segment for each that is acknowledged, which is 5 % a round trip.
+const UNKNOWN: f64 = 1.0 / 20.0;
 
 /// The last congestion event, and the current stage of congestion avoidance.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,6 +36,8 @@ pub struct Cubic {
     last: f64,
     /// The last reduction was by fast retransmit or ECN, not by a timeout: `w_max` is valid.
     w_max_valid: bool,
+    /// As Linux has it: growth by segments and not by acknowledgements, and faster as long as `w_max` is not valid.
+    linux: bool,
 }
 
 /// RFC 9438 §4.2: the window at `t` seconds into the stage.
@@ -46,6 +52,12 @@ fn time_to(w_max: f64, cwnd: f64) -> f64 {
 }
 
 impl Cubic {
+    /// Before the first congestion event.
+    #[must_use]
+    pub fn new(profile: Profile) -> Cubic {
+        Cubic { linux: profile == Profile::Linux, ..Cubic::default() }
+    }
+
     /// New data is acknowledged in congestion avoidance: the window that follows from `cwnd`. `rtt`: the smoothed
     /// round-trip time in seconds.
     fn grown(&mut self, cwnd: f64, segments: u32, rtt: f64, now: f64) -> f64 {
@@ -58,13 +70,16 @@ impl Cubic {
         let alpha = if self.w_est >= self.cwnd_prior { 1.0 } else { ALPHA };
         self.w_est += alpha * f64::from(segments) / cwnd;
         let t = now - began;
-        if w_cubic(t, self.k, self.w_max) < self.w_est {
-            return cwnd.max(self.w_est);
-        }
-        // RFC 9438 §4.4 and §4.5: towards the function's value one round trip ahead; §4.2: that target is neither below the
-        // window nor above one and a half times the window.
-        let target = w_cubic(t + rtt, self.k, self.w_max).clamp(cwnd, 1.5 * cwnd);
-        cwnd + (target - cwnd) / cwnd
+        let counted = if self.linux { f64::from(segments) } else { 1.0 };
+        let grown = if w_cubic(t, self.k, self.w_max) < self.w_est {
+            cwnd.max(self.w_est)
+        } else {
+            // RFC 9438 §4.4 and §4.5: towards the function's value one round trip ahead; §4.2: that target is neither below the
+            // window nor above one and a half times the window.
+            let target = w_cubic(t + rtt, self.k, self.w_max).clamp(cwnd, 1.5 * cwnd);
+            cwnd + counted * (target - cwnd) / cwnd
+        };
+        if self.linux && !self.w_max_valid { most(grown, cwnd + counted * UNKNOWN) } else { grown }
     }
 
     /// Starts a stage with a window of `cwnd`.
@@ -239,6 +254,21 @@ mod tests {
             cubic.reduce(Cause::Loss, 30.0, 30.0);
             assert_eq!(cubic.w_max, 30.0 * 0.85);
         }
+    }
+
+    /// Linux: by segments, however many an acknowledgement stands for; without a maximum, 5 % a round trip at least.
+    #[test]
+    fn linux_counts_segments() {
+        let mut each = Cubic::new(Profile::Linux);
+        let cwnd = each.reduce(Cause::Loss, 1000.0, 1000.0);
+        each.grown(cwnd, 1, 0.1, 0.0);
+        let mut two = each.clone();
+        let by_two = two.grown(cwnd, 2, 0.1, 0.5) - cwnd;
+        let by_one = each.grown(cwnd, 1, 0.1, 0.5) - cwnd;
+        assert!((by_two - 2.0 * by_one).abs() < 1e-9 && by_one > 0.01, "{by_two} and {by_one}");
+        let mut fresh = Cubic::new(Profile::Linux);
+        assert_eq!(fresh.grown(100.0, 2, 0.1, 0.0), 100.1);
+        assert!(Cubic::default().grown(100.0, 2, 0.1, 0.0) < 100.03);
     }
 
     /// RFC 9438 §5.8 and §4.2.

@@ -275,7 +275,7 @@ impl Control {
     #[must_use]
     pub fn new(config: &Config) -> Control {
         match config.congestion {
-            Congestion::Cubic { .. } => Control::Cubic(Box::default()),
+            Congestion::Cubic { .. } => Control::Cubic(Box::new(cubic::Cubic::new(config.profile))),
             Congestion::Reno | Congestion::NewReno | Congestion::Sack => Control::Reno(reno::Reno),
             // RFC 9331 §4.2: without accurate feedback a sender is no L4S sender; as in Linux, this one is then Reno's.
             Congestion::Linux(Kind::Prague) if config.feedback() == Feedback::Echo => {

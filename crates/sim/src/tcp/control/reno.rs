@@ -7,9 +7,9 @@ use super::{Cause, Law};
 pub struct Reno;
 
 impl Law for Reno {
-    fn avoid(&mut self, cwnd: f64, _: u32, _: impl FnOnce() -> (f64, f64)) -> f64 {
-        // RFC 5681, Eq. (3): one segment a round trip.
-        cwnd + 1.0 / cwnd
+    fn avoid(&mut self, cwnd: f64, segments: u32, _: impl FnOnce() -> (f64, f64)) -> f64 {
+        // RFC 5681 §3.1: one segment for a window of them.
+        cwnd + f64::from(segments) / cwnd
     }
 
     fn reduce(&mut self, _: Cause, _: f64, flight: f64) -> f64 {

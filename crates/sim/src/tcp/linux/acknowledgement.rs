@@ -269,7 +269,7 @@ impl<C: Clock> Sender<C> {
                 let paced = self.pacer.is_some();
                 h.acknowledged(self.board.una(), self.board.max(), self.cwnd, news.rtt, paced, now)
             });
-            if ends && matches!(self.state, State::Open) {
+            if ends {
                 self.ssthresh = self.cwnd;
             }
             // Linux: slow start wants the window at least half used.

@@ -36,6 +36,17 @@ impl HyStart {
         }
     }
 
+    /// A round begins, of all before `max`.
+    fn begin(&mut self, max: u32, now: f64) {
+        *self = HyStart { end: max, began: now, last: now, delay_min: self.delay_min, ..HyStart::new() };
+    }
+
+    /// The retransmission timer expired: the path may be another.
+    pub fn timed_out(&mut self, max: u32, now: f64) {
+        self.delay_min = f64::INFINITY;
+        self.begin(max, now);
+    }
+
     /// An acknowledgement of all before `una` arrived in slow start, with a round-trip time in seconds if one was measured; `paced`:
     /// segments leave at a rate. True: slow start ends.
     pub fn acknowledged(
@@ -49,13 +60,11 @@ impl HyStart {
     ) -> bool {
         let Some(rtt) = rtt else { return false };
         self.delay_min = self.delay_min.min(rtt);
-        if una > self.end {
-            self.end = max;
-            (self.began, self.last) = (now, now);
-            (self.shortest, self.samples) = (f64::INFINITY, 0);
-        }
         if cwnd < LOW_WINDOW {
             return false;
+        }
+        if una > self.end {
+            self.begin(max, now);
         }
         if now - self.last <= ACK_DELTA {
             self.last = now;
@@ -71,5 +80,42 @@ impl HyStart {
             return false;
         }
         self.shortest > self.delay_min + (self.delay_min / 8.0).clamp(DELAY.0, DELAY.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Acknowledgements of one segment each `gap` seconds from `from` on, the window one segment larger with each; when slow start ends.
+    fn train(h: &mut HyStart, una: u32, cwnd: f64, gap: f64, from: f64) -> Option<f64> {
+        (0..60).map(|i| (una + i, cwnd + f64::from(i), from + gap * f64::from(i))).find_map(
+            |(una, cwnd, now)| h.acknowledged(una, 2 * una + 10, cwnd, Some(0.04), false, now).then_some(now),
+        )
+    }
+
+    /// Linux's `hystart_low_window`: rounds are counted from a window of 16 on. A train that began before is half a round-trip time long only when
+    /// that much has passed since.
+    #[test]
+    fn the_first_round_begins_with_a_window_of_sixteen() {
+        let mut h = HyStart::new();
+        assert_eq!(train(&mut h, 2, 10.0, 0.0015, 0.0), Some(0.0015 * 20.0));
+        // With a gap of more than 2 ms it is no train.
+        assert_eq!(train(&mut HyStart::new(), 2, 10.0, 0.0025, 0.0), None);
+    }
+
+    /// As in Linux (`bictcp_reset`), after a timeout nothing is known of the path: a longer round trip is no queue.
+    #[test]
+    fn a_timeout_forgets_the_path() {
+        for forget in [false, true] {
+            let mut h = HyStart::new();
+            h.acknowledged(2, 40, 20.0, Some(0.04), false, 0.0);
+            if forget {
+                h.timed_out(60, 1.0);
+            }
+            let ends = (0..9)
+                .any(|i| h.acknowledged(61 + i, 100, 20.0, Some(0.06), false, 2.0 + 0.01 * f64::from(i)));
+            assert_eq!(ends, !forget);
+        }
     }
 }

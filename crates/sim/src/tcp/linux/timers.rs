@@ -44,6 +44,9 @@ impl<C: Clock> Sender<C> {
             }
         }
         self.note_lost(host.now());
+        if let Some(hystart) = &mut self.hystart {
+            hystart.timed_out(max, host.now().secs());
+        }
         self.una_timed_out = true;
         self.state = State::Loss;
         self.recovery_point = max;

@@ -242,6 +242,8 @@ impl<C: Clock> Sender<C> {
             let most = if self.snd_una > self.recover { 2 } else { 1 };
             self.cwnd += f64::from(segments.min(most));
         } else {
+            // RFC 5681, Eq. (3): Reno's is by acknowledgements, each as of one segment.
+            let segments = if matches!(self.control, Control::Reno(_)) { 1 } else { segments };
             let at = || (self.rto.srtt(), host.now().secs());
             self.cwnd = self.control.avoid(self.cwnd, segments, at);
         }
