@@ -140,14 +140,14 @@ pub struct Desk {
     people: People,
     hub: Arc<Hub>,
     /// Requests that are carried out at a time; the others wait.
-    at_a_time: Semaphore,
+    at_a_time: Arc<Semaphore>,
 }
 
 impl Desk {
     /// For these people.
     #[must_use]
     pub fn new(people: People, hub: Arc<Hub>) -> Desk {
-        Desk { people, hub, at_a_time: Semaphore::new(AT_A_TIME) }
+        Desk { people, hub, at_a_time: Arc::new(Semaphore::new(AT_A_TIME)) }
     }
 
     /// One request, one answer.
@@ -202,14 +202,15 @@ impl Desk {
 
     /// `None`: whoever asked has given up before it was begun; then it isn't.
     async fn carry_out(&self, request: Json, asker: OwnedFd) -> io::Result<Option<Result<Json, String>>> {
-        let Ok(Ok(turn)) = timeout(TO_BEGIN, self.at_a_time.acquire()).await else {
+        let Ok(Ok(turn)) = timeout(TO_BEGIN, Arc::clone(&self.at_a_time).acquire_owned()).await else {
             return Ok(Some(Err("too many requests at a time: nothing was done, ask again".into())));
         };
         let hub = Arc::clone(&self.hub);
-        let work =
-            move || if sys::hung_up(asker.as_fd())? { Ok(None) } else { Ok(Some(hub.answer(&request))) };
-        let answer = tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?;
-        drop(turn);
-        answer
+        // The turn lasts as long as the work, even if the conversation is broken off meanwhile.
+        let work = move || {
+            let _turn = turn;
+            if sys::hung_up(asker.as_fd())? { Ok(None) } else { Ok(Some(hub.answer(&request))) }
+        };
+        tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
     }
 }

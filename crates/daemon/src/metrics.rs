@@ -33,7 +33,7 @@ const FRESH: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Server {
     hub: Arc<Hub>,
-    last: Mutex<Option<(Instant, Bytes)>>,
+    last: Mutex<Option<(Instant, Result<Bytes, String>)>>,
 }
 
 impl Server {
@@ -58,7 +58,7 @@ impl Server {
         let _ = timeout(TO_GO, conversation).await;
     }
 
-    async fn respond(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn respond(self: Arc<Self>, request: &Request<Incoming>) -> Response<Full<Bytes>> {
         // Parameters, as Prometheus may be set to send, say nothing to us.
         let (status, body) = match (request.method(), request.uri().path()) {
             (&Method::GET, "/metrics") => match self.page().await {
@@ -78,20 +78,68 @@ impl Server {
         response
     }
 
-    /// The page, no older than [`FRESH`]; those who ask meanwhile wait for the same.
-    async fn page(&self) -> Result<Bytes, String> {
+    /// The page, or why there is none, no older than [`FRESH`]; those who ask meanwhile wait for the same. It is made to the end even
+    /// if whoever asked is sent away: else those who come and go would each have one made.
+    async fn page(self: Arc<Self>) -> Result<Bytes, String> {
+        tokio::spawn(async move { self.made().await }).await.map_err(|e| e.to_string())?
+    }
+
+    async fn made(&self) -> Result<Bytes, String> {
         let mut last = self.last.lock().await;
         if let Some((made, page)) = last.as_ref()
             && made.elapsed() < FRESH
         {
-            return Ok(page.clone());
+            return page.clone();
         }
         let hub = Arc::clone(&self.hub);
-        let work = move || Ok(page(&*hub.snapshot()?, &hub.reloads(), hub.log.counts()));
-        let made: Result<String, String> =
-            tokio::task::spawn_blocking(work).await.map_err(|e| e.to_string())?;
-        let page = Bytes::from(made?);
-        *last = Some((Instant::now(), page.clone()));
-        Ok(page)
+        let work = move || Ok(page(&*hub.snapshot()?, &hub.reloads(), hub.log.counts()).into());
+        let made = tokio::task::spawn_blocking(work).await.unwrap_or_else(|e| Err(e.to_string()));
+        *last = Some((Instant::now(), made.clone()));
+        made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+
+    use tokio::runtime::Builder;
+
+    use super::*;
+    use crate::config::{self, Level};
+    use crate::log::Log;
+    use crate::packets::Command;
+    use crate::router;
+
+    /// A server, and what it asks of the packet thread.
+    fn server() -> (Arc<Server>, Receiver<Command>) {
+        let text = "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"1 Mbit/s\"\nqueue = { aqm = \"drop_tail\", limit = \"9 packets\" }\n";
+        let (config, _) = config::parse(text.as_bytes(), "r.toml", &router::registry()).unwrap();
+        let (commands, asked) = channel();
+        let (log, _) = Log::start(Level::Error, None).unwrap();
+        (Arc::new(Server::new(Arc::new(Hub::new(commands, "r.toml".into(), false, config, log)))), asked)
+    }
+
+    /// Conversations that are broken off, each by the next: what the first has asked for is waited for, and nobody asks again.
+    #[test]
+    fn the_packet_thread_is_asked_once_however_many_come_and_go() {
+        let (server, asked) = server();
+        let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(4).build().unwrap();
+        let waiting = runtime.block_on(async {
+            for _ in 0..100 {
+                let server = Arc::clone(&server);
+                let one = tokio::spawn(async move { server.page().await });
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                one.abort();
+            }
+            let server = Arc::clone(&server);
+            tokio::spawn(async move { server.page().await })
+        });
+        let commands: Vec<Command> = asked.try_iter().collect();
+        assert!(matches!(commands[..], [Command::Snapshot(_)]), "{}", commands.len());
+        // It ends without an answer: that too is everybody's for a moment.
+        drop((commands, asked));
+        let answer = runtime.block_on(waiting).unwrap();
+        assert_eq!(answer.unwrap_err(), "the packet loop has ended");
     }
 }

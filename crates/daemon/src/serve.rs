@@ -1,7 +1,8 @@
 //! The control socket and the metrics, served by one thread beside the packet thread.
 //!
 //! Connections are tasks, each with a deadline. There are [`SEATS`] of each kind; one more replaces the oldest, so that idle
-//! connections keep nobody out. Requests that wait for the packet thread wait on a few threads of their own for each kind.
+//! connections keep nobody out. Requests that wait for the packet thread do so on threads beside it, of which there are more than
+//! control and metrics together may have at a time.
 
 use std::collections::VecDeque;
 use std::future::Future;
