@@ -221,6 +221,12 @@ impl<T: Item> Hierarchy<T> {
         Some(self.members.get(member)?.as_ref()?.queue.classes())
     }
 
+    /// Packets that wait in a member; none if there is none of this number.
+    #[must_use]
+    pub fn packets(&self, member: usize) -> u32 {
+        self.members.get(member).and_then(Option::as_ref).map_or(0, |m| m.packets)
+    }
+
     /// The numbers of the members there are, those that are leaving included.
     pub fn members(&self) -> impl Iterator<Item = usize> + '_ {
         self.members.iter().enumerate().filter_map(|(i, m)| m.as_ref().map(|_| i))

@@ -208,18 +208,20 @@ pub(super) fn parts(
             .collect(),
         None => vec![transparent()],
     };
-    let limits = direction.into_iter().flat_map(|d| {
-        d.customers.iter().flat_map(|c| &c.own).flat_map(|own| own.classes.iter().map(|(_, c)| c.limit))
-    });
-    let buffers = buffers(classes.iter().map(|c| c.limit).chain(limits));
-    let (sharing, of_customers) = queues::sharing(direction, config, before);
+    let own = || direction.into_iter().flat_map(|d| d.customers.iter().flat_map(|c| &c.own));
+    let limits = own().flat_map(|own| own.classes.iter().map(|(_, c)| c.limit));
+    let promised = buffers(classes.iter().map(|c| c.limit).chain(limits));
+    let (mut sharing, of_customers) = queues::sharing(direction, config, before);
+    if promised > MOST_BUFFERS {
+        sharing.reserved = reserved(own().count());
+    }
     let sees_reverse = of_customers
         || markers.iter().any(|m| m.marker.sees_reverse())
         || classes.iter().any(|c| c.aqm.sees_reverse());
     let parts = Parts {
         layer,
         markers,
-        buffers,
+        buffers: promised.min(MOST_BUFFERS),
         classes,
         sharing,
         scheduler: AnyScheduler::Priority(Priority),
@@ -238,7 +240,13 @@ fn buffers(limits: impl Iterator<Item = Backlog>) -> usize {
         Backlog::Packets(n) => n as usize,
         Backlog::Bytes(b) => b as usize / 20,
     };
-    limits.map(|limit| of(limit).saturating_add(1)).fold(0, usize::saturating_add).min(MOST_BUFFERS)
+    limits.map(|limit| of(limit).saturating_add(1)).fold(0, usize::saturating_add)
+}
+
+/// Of the half that is kept: a quarter each for the shared queues, those with priority and the others; the rest for so many customers'.
+fn reserved(customers: usize) -> [u32; 2] {
+    let half = MOST_BUFFERS / 2;
+    [half / 4, half / 2 / customers.max(1)].map(|places| places as u32)
 }
 
 fn transparent() -> Setup {

@@ -220,3 +220,15 @@ fn reloads_lose_no_packet() {
     assert_eq!(bench.sent + dropped + totals.policed + totals.marker_dropped, came);
     assert_eq!(totals.no_buffer, 0);
 }
+
+/// Where limits promise more buffers than there are, each queue can count on its part.
+#[test]
+fn buffers_are_kept_where_limits_promise_too_many() {
+    let reserved = |limit: &str| {
+        let config = config(&many(2_000, &OWN.replace("20 packets", limit)));
+        let direction = config.directions[0].as_ref();
+        next::parts(direction, &config, Layer::Ip, 1, Vec::new(), None).0.sharing.reserved
+    };
+    assert_eq!(reserved("500 packets"), [u32::MAX; 2]);
+    assert_eq!(reserved("50 kB"), [131_072, 131]);
+}

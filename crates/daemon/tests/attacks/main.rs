@@ -9,3 +9,4 @@ mod meter;
 mod mutated;
 mod oracle;
 mod search;
+mod table;

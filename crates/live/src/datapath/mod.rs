@@ -83,6 +83,8 @@ pub struct Datapath<P> {
     /// The link is free and packets wait, but by their classes' set rates none may leave before this.
     held_until: Option<Time>,
     buffers: Buffers,
+    /// See [`Sharing::reserved`].
+    reserved: [u32; 2],
     census: Census,
     totals: Totals,
     /// When which marker ticks next: markers that do not tick cost nothing.
@@ -149,7 +151,8 @@ impl<P: Policy> Datapath<P> {
                 }
             }
         }
-        let Some(slot) = self.buffers.take() else {
+        let member = self.member_of(&way);
+        let Some(slot) = self.may_wait(member).then(|| self.buffers.take()).flatten() else {
             self.totals.no_buffer += 1;
             if let Some(counts) = counts(&mut self.customers, way.customer) {
                 counts.no_buffer += 1;
@@ -159,7 +162,6 @@ impl<P: Policy> Datapath<P> {
         let (paint, clear_link) = (way.paint, way.clear_link && self.layer == Layer::Ethernet);
         let held =
             Held { packet, headers, paint, clear_link, slot, number, since: now, customer: way.customer };
-        let member = self.member_of(&way);
         let verdict = self.queue.arrive(now, member, &packet, held, &mut self.rng, &mut Silent);
         witness.queued(now, number, verdict);
         while let Some(victim) = self.queue.take_evicted() {
@@ -233,6 +235,13 @@ impl<P: Policy> Datapath<P> {
             _ if usize::from(way.class) < self.first => FIRST,
             _ => SHARED,
         }
+    }
+
+    /// Whether a packet may take a buffer: the second half is for members that have fewer than are reserved for each, so that those who
+    /// fill their queues take nobody's.
+    fn may_wait(&self, member: usize) -> bool {
+        self.buffers.used() < self.buffers.most() / 2
+            || self.queue.packets(member) < self.reserved[usize::from(member >= CUSTOMERS)]
     }
 
     /// Counts a dropped packet for its customer.

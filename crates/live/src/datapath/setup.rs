@@ -63,13 +63,16 @@ pub struct Sharing {
     pub queues: Vec<CustomerQueue>,
     /// Indices of customers whose queues are removed.
     pub gone: Vec<u32>,
+    /// So many packets of each of the shared queues, and of each customer's, find a buffer however many others wait: half of the
+    /// buffers are kept for those who have fewer. `u32::MAX`: there are enough for all limits.
+    pub reserved: [u32; 2],
 }
 
 /// No customer has queues of its own.
 impl Default for Sharing {
     fn default() -> Sharing {
         let (new, queues, gone) = (Vec::new(), Vec::new(), Vec::new());
-        Sharing { first: 0, level: 0, quantum: 1500, places: 0, new, queues, gone }
+        Sharing { first: 0, level: 0, quantum: 1500, places: 0, new, queues, gone, reserved: [u32::MAX; 2] }
     }
 }
 
@@ -104,6 +107,7 @@ impl<P: Policy> Datapath<P> {
             shaper: Shaper::new(parts.rate),
             held_until: None,
             buffers: Buffers::new(parts.buffers),
+            reserved: parts.sharing.reserved,
             census: Census::default(),
             totals: Totals::default(),
         };
@@ -125,6 +129,7 @@ impl<P: Policy> Datapath<P> {
             mpu: parts.mpu,
             age_limit: parts.age_limit,
             markers: parts.markers,
+            reserved: parts.sharing.reserved,
             ..self
         };
         new.set_ticks();

@@ -4,6 +4,7 @@ use crate::flow::{FiveTuple, Flows, Numbered};
 use crate::packet::{Seen, checksum};
 use inprofile_core::packet::Colour;
 use inprofile_core::params::Context;
+use inprofile_core::queue::hierarchy::MemberSetup;
 use inprofile_core::queue::scheduled::{Migration, Setup};
 use inprofile_core::registry::{AnyAqm, AnyScheduler, Registry};
 use inprofile_core::rng::Rng;
@@ -27,6 +28,8 @@ struct All {
     flows: Flows,
     markers: [Option<u16>; 2],
     paint: Paint,
+    /// Every source has queues of its own.
+    own: bool,
 }
 
 impl Policy for All {
@@ -38,8 +41,8 @@ impl Policy for All {
         Decision::Queue(Way {
             flow,
             forget: new.then_some(Former { markers: self.markers, customer: None }),
-            customer: None,
-            own_queue: false,
+            customer: self.own.then(|| u32::from(headers.addresses.0[3])),
+            own_queue: self.own,
             class: headers.addresses.0[3],
             colour,
             markers: self.markers,
@@ -96,6 +99,7 @@ fn with_classes(classes: Vec<Setup>, markers: Vec<Marking>, buffers: usize) -> D
         flows: Flows::new(64, 1),
         markers: [numbers[0], numbers[1]],
         paint: Paint::Colour(CodePoints::default()),
+        own: false,
     };
     Datapath::new(policy, parts)
 }
@@ -203,6 +207,55 @@ fn without_buffers_packets_are_lost_and_counted() {
     }
     assert_eq!((path.totals().no_buffer, path.totals().sent, class(&path).waiting()[0]), (7, 1, 2));
     path.check().unwrap();
+}
+
+/// Those who fill their queues, together more than there are buffers for, take nobody's.
+#[test]
+fn full_queues_leave_the_others_their_buffers() {
+    let class = || Setup { number: 0, limit: Backlog::Packets(100.0), aqm: drop_tail(), rate: None };
+    let lost = |reserved| {
+        let setup = || MemberSetup {
+            scheduler: priority(),
+            classes: vec![class()],
+            level: 1,
+            quantum: 1000,
+            shape: None,
+        };
+        let queue = |place| CustomerQueue { place, setup: setup(), migrations: Vec::new() };
+        let sharing = Sharing {
+            places: 10,
+            queues: (0..10).map(queue).collect(),
+            level: 1,
+            reserved,
+            ..Sharing::default()
+        };
+        let parts = Parts {
+            layer: Layer::Ip,
+            markers: Vec::new(),
+            classes: vec![class()],
+            scheduler: priority(),
+            sharing,
+            rng: Rng::for_component(1, "queue"),
+            rate: Rate(8_000_000),
+            overhead: 0,
+            mpu: 0,
+            age_limit: None,
+            buffers: 200,
+        };
+        let policy = All { flows: Flows::new(64, 1), markers: [None; 2], paint: Paint::Keep, own: true };
+        let mut path = Datapath::new(policy, parts);
+        let mut out = Sent::default();
+        // Three fill their queues, 100 packets each, then the others send five each.
+        for (packets, customers) in [(100, 0..3), (5, 3..10)] {
+            for customer in customers {
+                (0..packets).for_each(|_| path.arrive(Time(0), &mut packet(customer, 100, 0), &mut out));
+            }
+        }
+        path.check().unwrap();
+        path.customers()[3..].iter().map(|c| c.no_buffer).sum::<u64>()
+    };
+    assert_eq!(lost([u32::MAX; 2]), 35, "all");
+    assert_eq!(lost([25, 5]), 0);
 }
 
 #[test]
@@ -314,7 +367,7 @@ fn a_datapath_set_up_anew_keeps_its_packets() {
             age_limit: None,
             buffers: 30,
         };
-        let policy = All { flows: Flows::new(64, 1), markers: [None; 2], paint: Paint::Keep };
+        let policy = All { flows: Flows::new(64, 1), markers: [None; 2], paint: Paint::Keep, own: false };
         let migrations = [Migration { class: 0, unchanged: false }];
         let mut path = path.reconfigure(policy, parts, &migrations, Time(MS));
         path.check().unwrap();
@@ -354,7 +407,7 @@ fn classes_leave_their_packets_to_heirs() {
         age_limit: None,
         buffers: 30,
     };
-    let policy = All { flows: Flows::new(64, 1), markers: [None; 2], paint: Paint::Keep };
+    let policy = All { flows: Flows::new(64, 1), markers: [None; 2], paint: Paint::Keep, own: false };
     let migrations = [Migration { class: 0, unchanged: false }, Migration { class: 0, unchanged: true }];
     let mut path = path.reconfigure(policy, parts, &migrations, Time(3 * MS));
     path.advance(Time(100 * MS), &mut out);

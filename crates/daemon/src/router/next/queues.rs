@@ -65,7 +65,11 @@ pub(super) fn sharing(
     gone.extend(left.filter(|(c, ..)| c.own.is_some()).map(|(c, ..)| c.place));
     gone.sort_unstable();
     let (level, quantum) = (d.shared.priority, d.shared.quantum);
-    (Sharing { first: d.assured, level, quantum, places: d.places(), new, queues, gone }, sees_reverse)
+    let reserved = [u32::MAX; 2];
+    (
+        Sharing { first: d.assured, level, quantum, places: d.places(), new, queues, gone, reserved },
+        sees_reverse,
+    )
 }
 
 /// Where nothing is done in a direction: what waited goes last.
