@@ -218,7 +218,7 @@ pub fn customer(name: &str, before: &Json, now: &Json) -> String {
         let direction = if new["direction"] == "upstream" { "up" } else { "down" };
         let r = row(Some(&old["counts"]), &new["counts"], direction, seconds);
         out.push_str(&format!("\n{}\n", text(&new["direction"])));
-        let mut line = |key: &str, value: String| out.push_str(&format!("  {key:<24}{value}\n"));
+        let mut line = |key: &str, value: String| out.push_str(&format!("  {key:<28}{value}\n"));
         for (key, value) in new["configured"].as_object().into_iter().flatten() {
             let said = crate::changes::short_line(value);
             if key != "name" && !said.is_empty() {
@@ -235,26 +235,31 @@ pub fn customer(name: &str, before: &Json, now: &Json) -> String {
         }
         let counts = &new["counts"];
         line(
-            "since it came: arrived",
+            "total: arrived",
             format!("{} packets, {} B", all(&counts["arrived"]), all(&counts["arrived_bytes"])),
         );
         for colour in ["in", "out", "red"] {
             let (packets, bytes) = (number(&counts["sent"][colour]), number(&counts["sent_bytes"][colour]));
             if packets > 0.0 {
-                line(&format!("sent as {}", colour.to_uppercase()), format!("{packets} packets, {bytes} B"));
+                line(
+                    &format!("total: sent as {}", colour.to_uppercase()),
+                    format!("{packets} packets, {bytes} B"),
+                );
             }
         }
         for (cause, n) in counts["dropped"].as_object().into_iter().flatten().filter(|(_, n)| all(n) > 0.0) {
-            line(&format!("dropped, {}", cause.replace('_', " ")), format!("{} packets", all(n)));
+            line(&format!("total: dropped, {}", cause.replace('_', " ")), format!("{} packets", all(n)));
         }
-        for (key, what) in [("no_buffer", "dropped, no buffer"), ("too_late", "dropped, too late")] {
+        for (key, what) in
+            [("no_buffer", "total: dropped, no buffer"), ("too_late", "total: dropped, too late")]
+        {
             if all(&counts[key]) > 0.0 {
                 line(what, format!("{} packets", all(&counts[key])));
             }
         }
         if number(&counts["delay"]["packets"]) > 0.0 {
             let of = |key: &str| time(number(&counts["delay"][key]) / 1e3);
-            line("delay, mean and p99", format!("{}, {}", of("mean_ms"), of("p99_ms")));
+            line("total: delay, mean, p99", format!("{}, {}", of("mean_ms"), of("p99_ms")));
         }
     }
     out

@@ -8,8 +8,8 @@ use inprofile_daemon::config::SOCKET;
 
 /// A router of two ports that marks, queues and shapes.
 ///
-/// It sits in line between customers and their provider: what comes in at one port goes out at the other, metered, queued, shaped,
-/// and with the DSCP of its colour. docs/router.md says what a configuration can say, and `inprofiled check` what one means.
+/// It sits in line between customers and their provider: what arrives at one port leaves by the other, metered, queued, shaped,
+/// and with the DSCP of its colour. docs/router.md describes the configuration file; `inprofiled check` says what a file means.
 #[derive(Debug, Parser)]
 #[command(name = "inprofiled", version, propagate_version = true, disable_help_subcommand = true)]
 pub struct Line {
@@ -23,27 +23,28 @@ pub struct Line {
 pub enum Command {
     /// Say what is wrong with a configuration, or what it means.
     ///
-    /// Warns of what is allowed but unsafe or perhaps not meant; of the ports too, where they are here. Exit status 2: it is wrong.
+    /// Also warns of settings that are allowed but unsafe or perhaps not meant, and of the ports if this machine has them. Exit
+    /// status 2: the configuration is wrong.
     Check {
         /// The configuration.
         file: PathBuf,
-        /// As one JSON object.
+        /// Print one JSON object.
         #[arg(long)]
         json: bool,
     },
     /// Forward packets until SIGTERM.
     ///
-    /// SIGHUP reads the file again, SIGUSR1 opens the log's file anew. Needs CAP_NET_RAW, and CAP_NET_ADMIN to switch offloads or links.
+    /// SIGHUP reloads the configuration, SIGUSR1 reopens the log file. Needs CAP_NET_RAW, and CAP_NET_ADMIN to switch offloads or links.
     Run {
         /// The configuration.
         file: PathBuf,
-        /// Switch offloads of both ports off, and on again at the end.
+        /// Switch off the offloads of both ports, and on again at the end.
         #[arg(long)]
         fix_offloads: bool,
     },
-    /// Read the file again; packets that wait are kept.
+    /// Reload the configuration; queued packets are kept.
     ///
-    /// All or nothing: with any error what runs goes on.
+    /// All or nothing: after any error the running configuration stays.
     Reload {
         /// Change nothing: say what would change, and what needs a restart.
         #[arg(long)]
@@ -51,68 +52,70 @@ pub enum Command {
         #[command(flatten)]
         at: At,
     },
-    /// Let everything pass unmarked and unshaped, or no longer.
+    /// Switch the bypass on or off: while it is on, everything passes unmarked and unshaped.
     Bypass {
-        /// Whether it should.
+        /// On or off.
         on: Switch,
         #[command(flatten)]
         at: At,
     },
-    /// What happened since the start.
+    /// Print all counts since the start.
     Stats {
-        /// As one JSON object.
+        /// Print one JSON object.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         at: At,
     },
-    /// Rates, colours, drops and delay of every customer, live.
+    /// Watch every customer's rates, colours, drops and delay.
     ///
-    /// In a terminal a table that is renewed: q ends it, s sorts by another column, the arrows, PgUp and PgDn move, p pauses.
-    /// Into a pipe, or with --plain, one table after the other.
+    /// In a terminal the table is refreshed in place: q quits, s sorts by the next column, the arrow keys, PgUp and PgDn scroll, p
+    /// pauses. Into a pipe, or with --plain, one table follows the other. Rates are in bit/s, between two readings.
     Top {
-        /// Tables one after the other, as text, also in a terminal.
+        /// Print one table after the other, in a terminal too.
         #[arg(long)]
         plain: bool,
-        /// End after so many tables.
+        /// Stop after this many tables.
         #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
         count: Option<u64>,
-        /// Seconds from one to the next.
+        /// Seconds between tables.
         #[arg(short, long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
         interval: f64,
-        /// What is first.
+        /// Which column to sort by.
         #[arg(short, long, value_enum, default_value_t = Sort::Offered)]
         sort: Sort,
         #[command(flatten)]
         at: At,
     },
-    /// Everything about one thing.
+    /// Show one thing in detail.
     Show {
-        /// About what.
+        /// What to show.
         #[command(subcommand)]
         what: Show,
     },
-    /// Send what waits, within five seconds, and end.
+    /// Send what is queued, within five seconds, and exit.
     Stop {
         #[command(flatten)]
         at: At,
     },
-    /// Read another router's lines into a configuration of ours.
+    /// Turn another router's configuration into one of ours.
     Import {
-        /// Whose: tc's red, gred and police lines, Cisco's random-detect and police, or Open vSwitch's
+        /// What the file holds: tc's red, gred and police commands, Cisco's random-detect and police lines, or Open vSwitch's
         /// policing and meters.
         from: Foreign,
-        /// Where they are.
+        /// The other router's configuration.
         file: PathBuf,
     },
-    /// What the kernel, or Open vSwitch, can do of a configuration, as lines for a shell, and what it can't.
+    /// Turn a configuration into commands for the kernel or Open vSwitch.
+    ///
+    /// Comments say what they cannot do of it.
     Export {
-        /// Whose lines.
+        /// Whose commands.
         to: Kernel,
         /// The configuration.
         file: PathBuf,
     },
-    /// Print what a shell completes our words by.
+    /// Print a shell's completions for this command.
     Completions {
         /// Which shell.
         shell: Shell,
@@ -120,7 +123,7 @@ pub enum Command {
     /// Write the man pages into a folder.
     #[command(hide = true)]
     Man {
-        /// The folder, which is there.
+        /// A folder that exists.
         folder: PathBuf,
     },
 }
@@ -133,14 +136,14 @@ pub struct At {
     pub socket: PathBuf,
 }
 
-/// About what.
+/// What to show.
 #[derive(Debug, Subcommand)]
 pub enum Show {
     /// A customer: contract, rates, colours, drops, delay, in both directions.
     Customer {
-        /// As in the file.
+        /// His name in the configuration.
         name: String,
-        /// As one JSON object.
+        /// Print one JSON object.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -172,7 +175,7 @@ pub enum Sort {
     Name,
 }
 
-/// Whose lines are read.
+/// Whose configuration is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Foreign {
     /// Linux's tc.
@@ -183,7 +186,7 @@ pub enum Foreign {
     Ovs,
 }
 
-/// Whose lines are written.
+/// Whose commands are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kernel {
     /// Linux's tc.

@@ -172,7 +172,7 @@ impl<'a> Screen<'a> {
         frame.render_stateful_widget(customers, parts[3], &mut self.place);
         let paused = if self.paused { "paused; " } else { "" };
         let foot =
-            format!("{paused}sorted by {:?}; q end, s sort, p pause, ↑ ↓ PgUp PgDn", self.by).to_lowercase();
+            format!("{paused}sorted by {:?}; q quit, s sort, p pause, ↑ ↓ PgUp PgDn", self.by).to_lowercase();
         frame.render_widget(Paragraph::new(foot).style(Modifier::DIM), parts[4]);
     }
 }
@@ -245,7 +245,7 @@ mod tests {
             "a marker panicked",
             "800 k",
             "1.60 M",
-            "sorted by offered; q end",
+            "sorted by offered; q quit",
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
