@@ -80,14 +80,23 @@ fn short(value: &Json) -> String {
             let said = |(key, value): (&String, &Json)| match value {
                 Json::Null => None,
                 Json::Array(list) if list.is_empty() => None,
-                _ if key == "name" => None,
+                _ if key == "name" || key == "kind" => None,
                 value => Some(format!("{key} = {}", short(value))),
             };
-            map_of(map, said).join(", ")
+            let rest = map_of(map, said).join(", ");
+            map.get("kind").and_then(Json::as_str).map_or_else(|| rest.clone(), |kind| of(kind, &rest))
         }
-        Json::Array(list) => list.iter().map(short).collect::<Vec<_>>().join(" "),
+        Json::Array(list) => {
+            let one = |item| name(item).map_or_else(|| short(item), |name| of(name, &short(item)));
+            list.iter().map(one).collect::<Vec<_>>().join(" ")
+        }
         other => other.to_string(),
     }
+}
+
+/// A thing of this kind or name, and what it is made of.
+fn of(what: &str, rest: &str) -> String {
+    if rest.is_empty() { what.to_owned() } else { format!("{what} ({rest})") }
 }
 
 fn map_of(map: &Map<String, Json>, each: impl Fn((&String, &Json)) -> Option<String>) -> Vec<String> {
@@ -98,6 +107,15 @@ fn map_of(map: &Map<String, Json>, each: impl Fn((&String, &Json)) -> Option<Str
 mod tests {
     use super::*;
     use serde_json::json;
+
+    /// The kind of a mechanism before its settings, and each service by its name.
+    #[test]
+    fn a_thing_is_told_by_its_kind_or_name() {
+        let marker = json!({ "depth": { "is": "30 kB", "bytes": 30000 }, "kind": "srtcm", "rate": null });
+        assert_eq!(short(&marker), "srtcm (depth = 30 kB)");
+        let services = json!([{ "name": "voice", "rate": "1 Mbit/s" }, { "name": "web" }]);
+        assert_eq!(short(&services), "voice (rate = 1 Mbit/s) web");
+    }
 
     #[test]
     fn what_changes_is_told_by_path_and_name() {
