@@ -322,6 +322,9 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
         let (io, reached) = (&mut *self.io, &mut self.until);
         let work = catch_unwind(AssertUnwindSafe(|| -> io::Result<Result<(), String>> {
             // Late or not, everything is decided by when frames came and deadlines were, in that order.
+            if open && router.looks_ahead() {
+                io.peek(&mut |port, frame| router.foresee(port, frame));
+            }
             *reached = if open {
                 io.receive(&mut |came, port, frame| router.arrive(came, port, layer, frame))?.until
             } else {

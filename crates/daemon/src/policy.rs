@@ -10,9 +10,10 @@ use std::collections::HashMap;
 
 use inprofile_core::packet::{Colour, FlowId};
 use inprofile_core::units::{Bytes, Rate, Time};
-use inprofile_live::datapath::{Contract, Decision, Former, Paint, Policy, Way};
+use inprofile_live::datapath::{Contract, Decision, Foreseen, Former, Paint, Policy, Way};
 use inprofile_live::flow::{FiveTuple, Flows, Numbered};
 use inprofile_live::packet::{Control, Headers, Link, Opaque, Seen, Transport, Unread};
+use inprofile_live::prefetch::prefetch;
 
 use crate::config::{Config, Direction};
 
@@ -22,6 +23,9 @@ use whose::Owner;
 
 pub use rules::Rules;
 pub use whose::Whose;
+
+/// From so many customers on it pays to look ahead.
+const MANY: usize = 256;
 
 /// Whose packets the flow with some number has.
 #[derive(Clone, Copy, Debug, Default)]
@@ -187,6 +191,18 @@ impl Found {
 }
 
 impl Policy for Classifier {
+    fn looks_ahead(&self) -> bool {
+        !self.bypass && self.rules.as_ref().is_some_and(|r| r.terms.len() >= MANY)
+    }
+
+    fn foresee(&self, seen: &Seen) -> Option<Foreseen> {
+        let (rules, headers) = (self.rules.as_ref()?, seen.as_ref().ok()?);
+        let numbers = self.flows.foresee(&FiveTuple::of(headers));
+        prefetch(&self.known[numbers]);
+        let marker = rules.owner(headers, headers.ports()).customer?;
+        Some(Foreseen { customer: rules.terms[usize::from(marker)].place, marker })
+    }
+
     fn decide(&mut self, now: Time, seen: &Seen) -> Decision {
         if self.bypass {
             self.bypassed += 1;

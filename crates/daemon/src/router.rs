@@ -95,6 +95,20 @@ impl Router {
         (Router { config: next.config, lanes, failure, since_failure }, unused)
     }
 
+    /// Whether it pays to [look ahead](Router::foresee) at frames that wait.
+    #[must_use]
+    pub fn looks_ahead(&self) -> bool {
+        self.failure.is_none() && self.lanes.iter().any(|l| l.path.looks_ahead())
+    }
+
+    /// A frame waits at a port and will be taken in soon: prefetches what it will need. Nothing is decided by it.
+    pub fn foresee(&self, port: usize, frame: &[u8]) {
+        let path = &self.lanes[port].path;
+        if path.looks_ahead() {
+            path.foresee(frame);
+        }
+    }
+
     /// A frame has come in at a port.
     pub fn arrive(&mut self, now: Time, port: usize, layer: Layer, frame: &mut [u8]) {
         if self.failure.is_some() {

@@ -1,11 +1,13 @@
 //! Which flow a packet belongs to: its five-tuple, and a bounded table that gives each flow a number.
 
 use std::hash::{DefaultHasher, Hasher};
+use std::ops::Range;
 
 use inprofile_core::packet::FlowId;
 use inprofile_core::units::Time;
 
 use crate::packet::{Family, Headers, Link};
+use crate::prefetch::prefetch;
 
 /// What identifies a flow. Fragments, and protocols without ports, have ports 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,6 +161,15 @@ impl Flows {
         let set = &self.entries[first..first + WAYS];
         let way = set.iter().position(|e| e.is_some_and(|e| e.tuple == *tuple))?;
         Some(FlowId((first + way) as u32))
+    }
+
+    /// Prefetches where a flow is, if it has a number; the numbers that it may have or be given.
+    #[must_use]
+    pub fn foresee(&self, tuple: &FiveTuple) -> Range<usize> {
+        let first = self.first_of_set(tuple);
+        let numbers = first..first + WAYS;
+        prefetch(&self.entries[numbers.clone()]);
+        numbers
     }
 
     /// Where the set is that a flow may be in.

@@ -21,3 +21,5 @@ pub mod io;
 #[cfg(target_os = "linux")]
 pub mod namespace;
 pub mod packet;
+#[expect(unsafe_code, reason = "the standard library's prefetch is an intrinsic of the processor")]
+pub mod prefetch;

@@ -82,6 +82,15 @@ fn frames_cross_a_pair_of_interfaces_unchanged() {
             }
         }
         a.flush()?;
+        // To look takes nothing away; tags are not put back yet.
+        let (end, mut peeked) = (b.now() + Span::from_millis(2_000), Vec::new());
+        while peeked.len() < frames.len() && b.now() < end {
+            peeked.clear();
+            b.peek(&mut |_, frame| peeked.push(frame.to_vec()));
+        }
+        let untagged =
+            |f: &Vec<u8>| if f[12..14] == [0x81, 0] { [&f[..12], &f[16..]].concat() } else { f.clone() };
+        assert_eq!(peeked, frames.iter().map(untagged).collect::<Vec<_>>());
         let seen = gather(&mut b, frames.len(), ours);
         let seen: Vec<_> = seen.into_iter().map(|(_, f)| f).collect();
         assert_eq!(seen, frames);

@@ -55,7 +55,7 @@ pub(super) struct Terms {
     /// Where his services are among all, and how many.
     services: (u32, u16),
     /// See [`Customer::place`].
-    place: u32,
+    pub(super) place: u32,
     own_queue: bool,
     /// His marker drops what is out of profile: then nothing of his goes past it but what he bought elsewhere.
     policed: bool,

@@ -121,6 +121,43 @@ fn packets_find_their_customer_class_and_colour() {
     assert_eq!(way("10.0.1.9", 80, "AF21"), (best_effort, yellow, [None; 2], false));
 }
 
+/// What is prefetched is what the decision needs. It pays where many have state, and nothing is to be decided in bypass.
+#[test]
+fn what_is_foreseen_is_what_is_needed() {
+    let of = |n: usize, vlan: &str| {
+        let customer = |i: usize| {
+            format!(
+                "[[upstream.customers]]\nname = \"c{i}\"\nprefix = [\"10.0.{i}.0/24\", \"2001:db8:{i}::/48\"]\n{vlan}\ncontract = \"1 Mbit/s\"\nmarker = {{ kind = \"colour\", colour = \"red\" }}\n"
+            )
+        };
+        let customers: String = (0..n).map(customer).collect();
+        parsed(&format!(
+            "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"8 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\n{customers}"
+        ))
+    };
+    assert!(!classifier(&of(MANY - 1, ""), true).looks_ahead());
+    for vlan in ["", "vlan = 100"] {
+        let config = of(MANY, vlan);
+        let mut c = classifier(&config, true);
+        for source in ["10.0.7.1", "10.0.255.9", "2001:db8:31::1", "10.1.0.1"] {
+            for n in 0..3 {
+                let mut headers = packet(source, "192.0.2.1", (n, 5), Dscp::DEFAULT);
+                headers.link.vlans[0] = (!vlan.is_empty()).then_some(100);
+                let foreseen = c.foresee(&Ok(headers));
+                let way = way(&mut c, Time(1), &Ok(headers));
+                assert_eq!(foreseen.map(|f| f.customer), way.customer, "{source}");
+                assert_eq!(foreseen.map(|f| f.marker), way.markers[0], "{source}");
+                assert_eq!(foreseen.is_some(), source != "10.1.0.1", "nobody's");
+            }
+        }
+        assert!(c.looks_ahead());
+        c.set_bypass(true);
+        assert!(!c.looks_ahead());
+    }
+    let unread = Err(Opaque { why: Unread::NotIp, link: Link::default(), size: 46 });
+    assert_eq!(classifier(&of(MANY, ""), true).foresee(&unread), None);
+}
+
 /// Whoever knows contracts is told of each flow's with its first packet, whichever direction that goes, however many come, and
 /// anew after a reload.
 #[test]

@@ -4,11 +4,11 @@
 //! in `top`. `arrived` = `sent` + `dropped` + `no_buffer` + `too_late` + waiting, in packets. A customer who stays in the file
 //! keeps its counts over a reload.
 
-use std::hint;
-
 use inprofile_core::packet::Colour;
 use inprofile_core::units::Duration;
 use inprofile_core::verdict::Cause;
+
+use crate::prefetch::prefetch;
 
 /// Counts of one customer's packets, in one direction. Sizes are as they count on the link: IP packet and overhead.
 ///
@@ -37,8 +37,9 @@ pub struct CustomerCounts {
 impl CustomerCounts {
     /// Prefetches what a departing packet changes.
     #[inline]
-    pub(super) fn touch(&self) {
-        hint::black_box((self.arrived, self.delay.count));
+    pub(super) fn prefetch(&self) {
+        prefetch(&self.arrived);
+        prefetch(&self.delay.count);
     }
 
     pub(super) fn arrive(&mut self, size: u32) {

@@ -1,13 +1,13 @@
 //! A marker on real packets: the mechanism, its random numbers, its counts, and when it ticks next.
 
-use std::hint;
-
 use inprofile_core::packet::{Direction, Packet};
 use inprofile_core::registry::AnyMarker;
 use inprofile_core::rng::Rng;
 use inprofile_core::signal::{EXCESS_TOKENS, Outbox, Signal, TOKENS};
 use inprofile_core::units::Time;
 use inprofile_core::verdict::{Mark, Silent};
+
+use crate::prefetch::prefetch;
 
 /// Packets at a marker, by colour. `arrived` = `left` + `dropped`, over all colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,13 +34,14 @@ struct ColourCounts {
     dropped: u64,
 }
 
-/// A marker at work.
+/// A marker at work. What a packet that stays IN reads and changes comes first: with ten thousand markers each cache line more is a
+/// miss.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Marking {
-    counts: [ColourCounts; 3],
     /// The mechanism.
     pub marker: AnyMarker,
+    counts: [ColourCounts; 3],
     rng: Rng,
     next_tick: Option<Time>,
 }
@@ -49,7 +50,7 @@ impl Marking {
     /// Before its first packet; it ticks first at time zero.
     #[must_use]
     pub fn new(marker: AnyMarker, rng: Rng) -> Marking {
-        Marking { counts: Default::default(), marker, rng, next_tick: Some(Time::ZERO) }
+        Marking { marker, counts: Default::default(), rng, next_tick: Some(Time::ZERO) }
     }
 
     /// Another mechanism in its place, from `now` on; random numbers and counts go on. Its buckets hold no more than the
@@ -74,13 +75,11 @@ impl Marking {
         Marking { next_tick: Some(now), ..self }
     }
 
-    /// Prefetches the marker and its counts: together they are several cache lines, which are then fetched in parallel.
+    /// Prefetches what a packet that stays IN reads and changes.
     #[inline]
-    pub fn touch(&self) {
-        hint::black_box((self.counts[0].arrived, self.counts[1].left));
-        if let AnyMarker::TokenBucket(bucket) = &self.marker {
-            bucket.touch();
-        }
+    pub fn prefetch(&self) {
+        prefetch(&self.marker);
+        prefetch(&self.counts[0]);
     }
 
     /// Decides on a packet.
@@ -146,5 +145,17 @@ impl Marking {
 fn keep_at_most(marker: &mut AnyMarker, held: [f64; 2], now: Time) {
     for (topic, value) in [TOKENS, EXCESS_TOKENS].into_iter().zip(held) {
         marker.signal(now, &Signal { topic, flow: None, value });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::{offset_of, size_of};
+
+    use super::*;
+
+    #[test]
+    fn what_a_packet_that_stays_in_touches_is_two_cache_lines() {
+        assert!(offset_of!(Marking, counts) + size_of::<ColourCounts>() <= 2 * 64);
     }
 }

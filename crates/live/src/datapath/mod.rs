@@ -32,7 +32,7 @@ use buffers::{Buffers, Slot};
 use customer::CustomerCounts;
 use held::Held;
 use marking::Marking;
-pub use policy::{Contract, Decision, Former, MOST_MARKERS, Paint, Policy, Way};
+pub use policy::{Contract, Decision, Foreseen, Former, MOST_MARKERS, Paint, Policy, Way};
 pub use setup::{CustomerQueue, Parts, Sharing};
 use shaper::Shaper;
 pub use state::{ClassState, Totals};
@@ -99,6 +99,20 @@ impl<P: Policy> Datapath<P> {
         }
     }
 
+    /// Whether it pays to [look ahead](Datapath::foresee).
+    #[must_use]
+    pub fn looks_ahead(&self) -> bool {
+        self.policy.looks_ahead()
+    }
+
+    /// A frame that waits behind others will come in soon: prefetches what it will probably need, so that the cache misses of a burst
+    /// overlap. Nothing is decided by it.
+    pub fn foresee(&self, frame: &[u8]) {
+        if let Some(Foreseen { customer, marker }) = self.policy.foresee(&packet::parse(self.layer, frame)) {
+            self.prefetch(Some(customer), Some(marker));
+        }
+    }
+
     /// A frame comes in. Everything that was due before is done first. A frame that leaves at once is rewritten in place; one
     /// that waits is copied.
     pub fn arrive<W: Witness>(&mut self, now: Time, frame: &mut [u8], witness: &mut W) {
@@ -124,7 +138,7 @@ impl<P: Policy> Datapath<P> {
                 return;
             }
         };
-        self.prefetch(&way);
+        self.prefetch(way.customer, way.markers[0]);
         self.announce(now, &way);
         let (headers, mut packet) = match seen {
             Ok(headers) => (Some(headers), headers.packet(way.flow, way.colour, way.class)),
@@ -185,12 +199,12 @@ impl<P: Policy> Datapath<P> {
 
     /// Prefetches the state of a packet's customer.
     #[inline]
-    fn prefetch(&self, way: &Way) {
-        if let Some(counts) = way.customer.and_then(|place| self.customers.get(place as usize)) {
-            counts.touch();
+    fn prefetch(&self, customer: Option<u32>, marker: Option<u16>) {
+        if let Some(counts) = customer.and_then(|place| self.customers.get(place as usize)) {
+            counts.prefetch();
         }
-        if let Some(marking) = way.markers[0].and_then(|m| self.markers.get(usize::from(m))) {
-            marking.touch();
+        if let Some(marking) = marker.and_then(|m| self.markers.get(usize::from(m))) {
+            marking.prefetch();
         }
     }
 

@@ -76,8 +76,29 @@ pub enum Decision {
     Queue(Way),
 }
 
+/// What a packet will probably need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Foreseen {
+    /// See [`Way::customer`].
+    pub customer: u32,
+    /// The first marker it passes.
+    pub marker: u16,
+}
+
 /// Decides what is done with which frame.
 pub trait Policy {
+    /// Whether it pays to [look ahead](Policy::foresee): what few customers keep stays in the processor's cache.
+    fn looks_ahead(&self) -> bool {
+        false
+    }
+
+    /// What a frame that waits to be decided on will probably need; prefetches what the decision itself reads. Nothing is decided
+    /// by it.
+    fn foresee(&self, seen: &Seen) -> Option<Foreseen> {
+        let _ = seen;
+        None
+    }
+
     /// What is done with this one.
     fn decide(&mut self, now: Time, seen: &Seen) -> Decision;
 }

@@ -46,6 +46,12 @@ pub trait Io {
     /// What the system says.
     fn wait(&mut self, until: Option<Time>) -> io::Result<()>;
 
+    /// Shows frames that have come in and wait to be handed over, at most a batch of each port; a VLAN tag that the driver has yet to
+    /// put back is missing. Drivers that can't show any don't.
+    fn peek(&self, see: &mut dyn FnMut(Port, &[u8])) {
+        let _ = see;
+    }
+
     /// Hands over frames that have come in, at most a batch of them, each with the moment it came, in the order of
     /// these moments; whatever happened in between, they never run back, not from one call to the next either.
     ///
@@ -119,6 +125,9 @@ mod tests {
         driver.wait(Some(Time(5))).unwrap();
         assert_eq!(driver.receive(&mut |_, _, _| {}).unwrap(), Received { frames: 0, until: Time(5) });
         driver.wait(None).unwrap();
+        let mut peeked = Vec::new();
+        driver.peek(&mut |port, bytes| peeked.push((port, bytes.to_vec())));
+        assert_eq!(peeked, [(0, vec![1, 2, 3])]);
         let mut seen = Vec::new();
         driver.receive(&mut |at, port, bytes| seen.push((at, port, bytes.to_vec()))).unwrap();
         assert_eq!((driver.now(), seen, driver.ended()), (Time(7), vec![(Time(7), 0, vec![1, 2, 3])], true));

@@ -64,6 +64,11 @@ impl Io for Replay {
         Ok(())
     }
 
+    fn peek(&self, see: &mut dyn FnMut(Port, &[u8])) {
+        let there = self.to_come.iter().take_while(|f| f.at <= self.now);
+        there.for_each(|frame| see(frame.port, &frame.bytes));
+    }
+
     fn receive(&mut self, each: &mut dyn FnMut(Time, Port, &mut [u8])) -> io::Result<Received> {
         let mut frames = 0;
         while self.to_come.front().is_some_and(|f| f.at <= self.now) {

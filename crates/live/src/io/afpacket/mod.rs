@@ -178,6 +178,12 @@ impl Io for AfPacket {
         Ok(())
     }
 
+    fn peek(&self, see: &mut dyn FnMut(Port, &[u8])) {
+        for (port, number) in self.ports.iter().zip(0..) {
+            port.ring.waiting().take(BATCH).for_each(|frame| see(number, frame));
+        }
+    }
+
     /// In the order they came, whichever the port.
     fn receive(&mut self, each: &mut dyn FnMut(Time, Port, &mut [u8])) -> io::Result<Received> {
         let (now, today) = (self.clock.now(), sys::time_of_day());

@@ -103,39 +103,58 @@ impl Ring {
 
     /// Whether a frame is there.
     pub fn ready(&self) -> bool {
-        self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
+        self.is_ours(self.next)
+    }
+
+    /// The frames that are there, as the kernel wrote them.
+    pub fn waiting(&self) -> impl Iterator<Item = &[u8]> {
+        let places = self.layout.places();
+        let each = (self.next..places).chain(0..self.next).take_while(|place| self.is_ours(*place));
+        each.filter_map(|place| {
+            let header = self.header(place);
+            let (start, length) = (usize::from(header.tp_mac), header.tp_snaplen as usize);
+            // SAFETY: the place lies within the mapping and its status says it is ours, until `take`, which needs `&mut self`,
+            // gives it back.
+            let all = unsafe { std::slice::from_raw_parts(self.at(place), self.layout.place) };
+            all.get(start..start.checked_add(length)?)
+        })
     }
 
     /// When the next frame came, by the system's clock, in nanoseconds; `None` if none is there.
     pub fn next_came(&self) -> Option<u64> {
         self.ready().then(|| {
-            let header = self.header();
+            let header = self.header(self.next);
             u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec)
         })
     }
 
-    /// What the kernel wrote at the head of the next place. Only where [`ready`](Ring::ready) said that it is ours.
-    fn header(&self) -> libc::tpacket2_hdr {
+    /// What the kernel wrote at the head of a place. Only where its [status](Ring::is_ours) said that it is ours.
+    fn header(&self, place: usize) -> libc::tpacket2_hdr {
         // SAFETY: the place lies within the mapping and begins with the header, aligned as the ring is; whatever is
         // there is numbers only, and the kernel writes nothing while the place is ours.
-        unsafe { self.memory.add(self.layout.start(self.next)).cast::<libc::tpacket2_hdr>().read() }
+        unsafe { self.at(place).cast::<libc::tpacket2_hdr>().read() }
+    }
+
+    /// Where a place begins.
+    fn at(&self, place: usize) -> *mut u8 {
+        assert!(place < self.layout.places(), "a place of the ring");
+        // SAFETY: it lies within the mapping.
+        unsafe { self.memory.add(self.layout.start(place)) }
     }
 
     /// Shows the next frame to `see` and gives its place back to the kernel; whether there was a whole one.
     pub fn take(&mut self, see: impl FnOnce(Frame<'_>)) -> bool {
-        let status = self.status().load(Ordering::Acquire);
+        let status = self.status(self.next).load(Ordering::Acquire);
         if status & libc::TP_STATUS_USER == 0 {
             return false;
         }
         self.losing |= status & libc::TP_STATUS_LOSING != 0;
-        let header = self.header();
-        let Layout { place, .. } = self.layout;
-        // SAFETY: `next` is below the number of places, so the place lies within the mapping; the status says it is ours,
-        // and nothing else refers to it while `self` is borrowed.
-        let place =
-            unsafe { std::slice::from_raw_parts_mut(self.memory.add(self.layout.start(self.next)), place) };
+        let header = self.header(self.next);
+        // SAFETY: the place lies within the mapping; the status says it is ours, and nothing else refers to it while `self` is
+        // borrowed.
+        let place = unsafe { std::slice::from_raw_parts_mut(self.at(self.next), self.layout.place) };
         let whole = frame(place, &header, status).map(see).is_some();
-        self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        self.status(self.next).store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % self.layout.places();
         whole
     }
@@ -150,10 +169,15 @@ impl Ring {
         Ok(u64::from(stats.tp_drops))
     }
 
-    /// Whose the next place is: the header's first field.
-    fn status(&self) -> &AtomicU32 {
+    /// Whether a place holds a frame for us.
+    fn is_ours(&self, place: usize) -> bool {
+        self.status(place).load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
+    }
+
+    /// Whose a place is: the header's first field.
+    fn status(&self, place: usize) -> &AtomicU32 {
         // SAFETY: within the mapping and aligned to 16 bytes; kernel and process only ever touch it atomically.
-        unsafe { AtomicU32::from_ptr(self.memory.add(self.layout.start(self.next)).cast()) }
+        unsafe { AtomicU32::from_ptr(self.at(place).cast()) }
     }
 }
 
