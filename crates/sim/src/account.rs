@@ -1,7 +1,7 @@
 //! The counters of a run: over the measured window and in total, checked for conservation of packets.
 
 use inprofile_core::packet::Colour;
-use inprofile_core::queue::fifo::Counts;
+use inprofile_core::queue::counts::Counts;
 use inprofile_core::units::{Duration, Time};
 
 use crate::clock::Clock;

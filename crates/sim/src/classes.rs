@@ -3,7 +3,7 @@
 
 use inprofile_core::packet::Packet;
 use inprofile_core::queue::Queue;
-use inprofile_core::queue::fifo::Counts;
+use inprofile_core::queue::counts::Counts;
 use inprofile_core::queue::scheduled::Scheduled;
 use inprofile_core::rng::Rng;
 use inprofile_core::units::Time;

@@ -1,7 +1,7 @@
 //! The results of a run. Every count is of packets unless its name says otherwise.
 
 use inprofile_core::packet::Colour;
-use inprofile_core::queue::fifo::Counts;
+use inprofile_core::queue::counts::Counts;
 use inprofile_core::units::{Bytes, Duration, Time};
 use inprofile_core::verdict::Cause;
 

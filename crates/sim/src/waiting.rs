@@ -1,7 +1,8 @@
 //! A packet waiting in a queue, and the counters of a queue at one time.
 
 use inprofile_core::packet::{Colour, Ecn, FlowId, Packet};
-use inprofile_core::queue::fifo::{Counts, Item};
+use inprofile_core::queue::counts::Counts;
+use inprofile_core::queue::fifo::Item;
 use inprofile_core::units::Time;
 
 use crate::clock::Clock;

@@ -1,111 +1,21 @@
 //! A queue, first in, first out, with a hard limit. It holds the packets, carries out its discipline's decisions and counts.
+//! How packets join it, and what it shows its discipline, is here; how they leave it, in `fifo/departure.rs`.
 //!
 //! A discipline that keeps flows apart has [several queues](FlowQueues) within that limit, and says which one is next.
 
+mod departure;
+
 use std::collections::VecDeque;
 
-use crate::aqm::{Aqm, DynAqm};
 use crate::packet::{Colour, FlowId, Packet};
+use crate::queue::counts::Counts;
 use crate::queue::flow_queues::FlowQueues;
 pub use crate::queue::item::{Item, Stamped};
 use crate::queue::{End, Queue};
 use crate::registry::AnyAqm;
 use crate::rng::Rng;
 use crate::units::{Backlog, Time};
-use crate::verdict::{Admission, Cause, Departure, Why};
-
-/// Packets counted by colour and by what became of them. `arrived` = `sent` + `dropped` + waiting.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Packets offered, by colour.
-    pub arrived: [u64; 3],
-    /// Bytes offered, by colour.
-    pub arrived_bytes: [u64; 3],
-    /// Packets that left for the link, by colour.
-    pub sent: [u64; 3],
-    /// Bytes that left for the link, by colour.
-    pub sent_bytes: [u64; 3],
-    /// Packets dropped, by cause and colour.
-    pub dropped: [[u64; 3]; Cause::COUNT],
-    /// Packets marked congestion experienced, by colour.
-    pub marked: [u64; 3],
-}
-
-impl Counts {
-    /// Packets of this colour dropped for whatever cause.
-    #[must_use]
-    pub fn dropped_of(&self, colour: Colour) -> u64 {
-        self.dropped.iter().map(|by_colour| by_colour[colour as usize]).sum()
-    }
-
-    /// These and those of another queue together.
-    #[must_use]
-    pub fn and(&self, other: &Counts) -> Counts {
-        let add = |a: [u64; 3], b: [u64; 3]| std::array::from_fn(|i| a[i] + b[i]);
-        Counts {
-            arrived: add(self.arrived, other.arrived),
-            arrived_bytes: add(self.arrived_bytes, other.arrived_bytes),
-            sent: add(self.sent, other.sent),
-            sent_bytes: add(self.sent_bytes, other.sent_bytes),
-            dropped: std::array::from_fn(|i| add(self.dropped[i], other.dropped[i])),
-            marked: add(self.marked, other.marked),
-        }
-    }
-}
-
-/// A discipline as a queue asks it about departures: one of ours by its type, a user's own as an object.
-pub(crate) trait Serves {
-    /// [`Aqm::next_queue`].
-    fn names_queue<T: Item>(&mut self, now: Time, queue: &mut Fifo<T>, rng: &mut Rng) -> Option<u32>;
-    /// [`Aqm::depart`].
-    fn decides<T: Item, W: Why>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        since: Time,
-        queue: &mut Fifo<T>,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Departure;
-}
-
-impl<A: Aqm> Serves for A {
-    #[inline(always)]
-    fn names_queue<T: Item>(&mut self, now: Time, queue: &mut Fifo<T>, rng: &mut Rng) -> Option<u32> {
-        self.next_queue(now, queue, rng)
-    }
-
-    #[inline(always)]
-    fn decides<T: Item, W: Why>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        since: Time,
-        queue: &mut Fifo<T>,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Departure {
-        self.depart(now, packet, since, queue, rng, why)
-    }
-}
-
-impl Serves for dyn DynAqm {
-    fn names_queue<T: Item>(&mut self, now: Time, queue: &mut Fifo<T>, rng: &mut Rng) -> Option<u32> {
-        self.next_queue_dyn(now, queue, rng)
-    }
-
-    fn decides<T: Item, W: Why>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        since: Time,
-        queue: &mut Fifo<T>,
-        rng: &mut Rng,
-        why: &mut W,
-    ) -> Departure {
-        self.depart_dyn(now, packet, since, queue, rng, why)
-    }
-}
+use crate::verdict::{Admission, Cause, Why};
 
 /// A queue that a discipline decides on.
 #[derive(Clone, Debug)]
@@ -225,10 +135,7 @@ impl<T: Item> Fifo<T> {
     pub fn pop(&mut self) -> Option<T> {
         let item = self.ring.pop_front()?;
         self.forget(&item);
-        let colour = item.colour() as usize;
-        self.counts.sent[colour] += 1;
-        self.counts.sent_bytes[colour] += u64::from(item.size());
-        self.idle_since = None;
+        self.count_sent(&item);
         Some(item)
     }
 
@@ -237,81 +144,6 @@ impl<T: Item> Fifo<T> {
     pub fn release(&mut self, leave: impl Fn(&T) -> bool) {
         while self.ring.front().is_some_and(&leave) {
             self.pop();
-        }
-    }
-
-    /// Takes packets from the head until the discipline lets one go; dropped ones are shown to `dropped`.
-    #[inline]
-    pub fn depart<W: Why>(
-        &mut self,
-        now: Time,
-        as_packet: impl Fn(&T) -> Packet,
-        aqm: &mut AnyAqm,
-        rng: &mut Rng,
-        why: &mut W,
-        mut dropped: impl FnMut(T, Cause),
-    ) -> Option<T> {
-        self.depart_showing(now, &as_packet, aqm, rng, why, &mut dropped)
-    }
-
-    /// The same by reference: a queue of its own and one among classes ask by the same function.
-    #[inline(always)]
-    pub(crate) fn depart_showing<W: Why>(
-        &mut self,
-        now: Time,
-        as_packet: &impl Fn(&T) -> Packet,
-        aqm: &mut AnyAqm,
-        rng: &mut Rng,
-        why: &mut W,
-        dropped: &mut impl FnMut(T, Cause),
-    ) -> Option<T> {
-        if !self.serves || (self.flows.is_some() && !self.ring.is_empty()) {
-            // The discipline has no say, or knows nothing of what came before it.
-            return self.pop();
-        }
-        aqm.depart(now, self, as_packet, rng, why, dropped)
-    }
-
-    /// The same, of a discipline whose type is known: which queue is next, and what becomes of its head, are one function.
-    #[inline(always)]
-    pub(crate) fn depart_by<L: Serves + ?Sized, W: Why>(
-        &mut self,
-        now: Time,
-        law: &mut L,
-        as_packet: &impl Fn(&T) -> Packet,
-        rng: &mut Rng,
-        why: &mut W,
-        dropped: &mut impl FnMut(T, Cause),
-    ) -> Option<T> {
-        loop {
-            let mut item = if self.flows.is_none() {
-                self.ring.pop_front()?
-            } else {
-                let queue = law.names_queue(now, self, rng)?;
-                let item = self.flows.as_mut()?.take_head(queue);
-                debug_assert!(item.is_some(), "the discipline named an empty queue");
-                item?
-            };
-            self.forget(&item);
-            let colour = item.colour() as usize;
-            let mut verdict = law.decides(now, &as_packet(&item), item.since(), self, rng, why);
-            if verdict == Departure::Mark && !item.mark() {
-                verdict = Departure::Drop(Cause::UNMARKABLE);
-            }
-            match verdict {
-                Departure::Drop(cause) => {
-                    self.counts.dropped[cause.index()][colour] += 1;
-                    dropped(item, cause);
-                    why.next_packet();
-                    continue;
-                }
-                Departure::Mark => self.counts.marked[colour] += 1,
-                Departure::Send => {}
-            }
-            self.counts.sent[colour] += 1;
-            self.counts.sent_bytes[colour] += u64::from(item.size());
-            self.idle_since = None;
-            return Some(item);
         }
     }
 
@@ -379,6 +211,14 @@ impl<T: Item> Fifo<T> {
     #[must_use]
     pub fn waiting(&self) -> [u32; 3] {
         self.packets
+    }
+
+    #[inline(always)]
+    fn count_sent(&mut self, item: &T) {
+        let colour = item.colour() as usize;
+        self.counts.sent[colour] += 1;
+        self.counts.sent_bytes[colour] += u64::from(item.size());
+        self.idle_since = None;
     }
 
     /// A packet has been taken out in favour of another.

@@ -16,7 +16,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::packet::{Direction, Packet};
-use crate::queue::fifo::{Counts, Item};
+use crate::queue::counts::Counts;
+use crate::queue::fifo::Item;
 use crate::queue::scheduled::{Class, Migration, Scheduled, Setup};
 use crate::registry::AnyScheduler;
 use crate::rng::Rng;

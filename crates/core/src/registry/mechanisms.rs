@@ -11,10 +11,9 @@ use crate::ns2::{self, rio::AtInOnly};
 use crate::packet::{Direction, Packet};
 use crate::params::{Build, Check, Field, Make, Params};
 use crate::queue::Queue;
-use crate::queue::fifo::{Fifo, Item};
 use crate::rng::Rng;
 use crate::units::Time;
-use crate::verdict::{Admission, Cause, Mark, Why};
+use crate::verdict::{Admission, Mark, Why};
 
 /// A mechanism as a user finds it.
 pub struct Entry<M: 'static> {
@@ -257,6 +256,9 @@ mechanisms! { ($)
     }
 }
 
+/// For a queue's departures, which are its own business.
+pub(crate) use each_aqm;
+
 impl AnyMarker {
     /// Shows it a packet that goes forward, and asks for its verdict.
     #[inline]
@@ -271,7 +273,7 @@ impl AnyMarker {
     }
 }
 
-/// Decisions as functions of their own: all disciplines' in one would be for each to save what registers any of them needs.
+/// A decision as a function of its own: all disciplines' in one would be for each to save what registers any of them needs.
 trait Apart: Aqm + Sized {
     #[inline(never)]
     fn arrive_apart<Q: Queue, W: Why>(
@@ -283,19 +285,6 @@ trait Apart: Aqm + Sized {
         why: &mut W,
     ) -> Admission {
         self.arrive(now, packet, queue, rng, why)
-    }
-
-    #[inline(never)]
-    fn depart_apart<T: Item, W: Why>(
-        &mut self,
-        now: Time,
-        queue: &mut Fifo<T>,
-        as_packet: &impl Fn(&T) -> Packet,
-        rng: &mut Rng,
-        why: &mut W,
-        dropped: &mut impl FnMut(T, Cause),
-    ) -> Option<T> {
-        queue.depart_by(now, self, as_packet, rng, why, dropped)
     }
 }
 
@@ -313,22 +302,5 @@ impl AnyAqm {
         why: &mut W,
     ) -> Admission {
         each_aqm!(self, m => m.arrive_apart(now, packet, queue, rng, why), m.arrive_dyn(now, packet, queue, rng, why))
-    }
-
-    /// Takes packets out of a queue until one may go: see [`Fifo::depart`].
-    #[inline(always)]
-    pub(crate) fn depart<T: Item, W: Why>(
-        &mut self,
-        now: Time,
-        queue: &mut Fifo<T>,
-        as_packet: &impl Fn(&T) -> Packet,
-        rng: &mut Rng,
-        why: &mut W,
-        dropped: &mut impl FnMut(T, Cause),
-    ) -> Option<T> {
-        each_aqm!(self,
-            m => m.depart_apart(now, queue, as_packet, rng, why, dropped),
-            queue.depart_by(now, &mut **m, as_packet, rng, why, dropped)
-        )
     }
 }

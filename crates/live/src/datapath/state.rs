@@ -1,7 +1,7 @@
 //! What a datapath shows: totals, queues, markers, customers; and whether every frame is accounted for.
 
 use inprofile_core::packet::Colour;
-use inprofile_core::queue::fifo::Counts;
+use inprofile_core::queue::counts::Counts;
 use inprofile_core::queue::scheduled::Class;
 use inprofile_core::registry::AnyAqm;
 

@@ -1,7 +1,7 @@
 //! ns-2's PI and REM: their settings, and what it has no word for.
 
 use inprofile_core::aqm::{pi, rem};
-use inprofile_core::ns2::{is_set, word};
+use inprofile_core::ns2::offer::{is_set, word};
 use inprofile_core::params::{Params, Values};
 use inprofile_core::units::{Backlog, Bytes};
 

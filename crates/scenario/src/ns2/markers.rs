@@ -11,7 +11,7 @@ use inprofile_core::marker::action::Action;
 use inprofile_core::marker::token_bucket::{self, Conforms};
 use inprofile_core::marker::tsw2cm;
 use inprofile_core::marker::tsw3cm;
-use inprofile_core::ns2::{self, is_set};
+use inprofile_core::ns2::offer::{self, is_set};
 use inprofile_core::params::{Params, Values};
 use inprofile_core::units::{Duration, Rate};
 use inprofile_sim::network::Network;
@@ -294,7 +294,7 @@ fn needs_ns2(values: &Values, place: &str, script: &mut Script) -> Option<()> {
     }
     lacks_once(
         script,
-        &format!("{place}.variant: {}; write variant = \"ns2\"", ns2::word(values, "variant")),
+        &format!("{place}.variant: {}; write variant = \"ns2\"", offer::word(values, "variant")),
     );
     None
 }

@@ -5,7 +5,7 @@ use crate::aqm::red::{EARLY, FORCED};
 use crate::mechanism::Mechanism;
 use crate::packet::Ecn;
 use crate::rng::Rng;
-use crate::verdict::Silent;
+use crate::verdict::{Departure, Silent};
 use proptest::prelude::*;
 
 /// Does as it is told, each order for one call.
