@@ -27,7 +27,7 @@ use crate::route::{RouteIndex, Service};
 use crate::signals::{Oracles, Paths};
 use crate::tcp::{Ack, Sack, TimerKind};
 use crate::timer::{Due, Expiry};
-use crate::traffic::web::Loading;
+use crate::traffic::loading::Loading;
 use crate::traffic::{Origin, Source, outside, udp};
 use crate::world::World;
 
@@ -312,7 +312,9 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
 
     /// The outcome, after the last event.
     pub(crate) fn close(mut self) -> Result<Outcome, Failure> {
-        let measured = self.world.take_measured();
+        let queueing =
+            (0..).zip(&mut self.world.links).filter_map(|(i, l)| Some((i, l.take_delays()?))).collect();
+        let measured = self.world.measures.take().map(|m| Box::new(m.close(queueing)));
         let downloads = std::mem::take(&mut self.world.downloads);
         let series = self.watches.into_iter().map(Watch::into_series).collect();
         let outcome = self.accounts.close(self.world, self.senders, self.seed, self.events);

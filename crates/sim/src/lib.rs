@@ -13,6 +13,7 @@ pub mod clock;
 pub mod ends;
 pub mod engine;
 pub mod event;
+mod figures;
 pub mod flow;
 pub mod host;
 pub mod link;

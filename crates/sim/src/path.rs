@@ -5,11 +5,12 @@
 //!                          ↑ queue discipline             acknowledgements go back the same way
 //! ```
 use inprofile_core::packet::{Ecn, Packet};
-use inprofile_core::verdict::{Admission, Cause, Notes, Silent, Why};
+use inprofile_core::verdict::{Admission, Cause, Silent};
 
 use crate::calendar::Event;
 use crate::clock::Clock;
 use crate::event::EventKind;
+use crate::figures::Figures;
 use crate::flow::Care;
 use crate::link::Shape;
 use crate::log::Code;
@@ -225,7 +226,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// Stepped service: a link that is idle at `now` takes the next packet from its queue.
     pub(crate) fn start_next(&mut self, link: u32, now: C) {
         if TRACE {
-            self.figures = OfEach::default();
+            self.figures = Figures::default();
         }
         let l = &mut self.links[link as usize];
         let dropped = &mut self.dropped_at_head;
@@ -347,22 +348,5 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     pub fn pending_losses(&self) -> impl Iterator<Item = &(C, u32, Cause)> {
         let now = self.now;
         self.pending_losses.iter().filter(move |loss| loss.0 >= now)
-    }
-}
-
-/// The figures behind each verdict of a departure: of the packets dropped at the head, and of the one that was sent.
-#[derive(Default)]
-pub(crate) struct OfEach {
-    dropped: Vec<Notes>,
-    now: Option<Notes>,
-}
-
-impl Why for OfEach {
-    fn note(&mut self, what: &'static str, value: f64) {
-        self.now.get_or_insert_default().note(what, value);
-    }
-
-    fn next_packet(&mut self) {
-        self.dropped.push(self.now.take().unwrap_or_default());
     }
 }

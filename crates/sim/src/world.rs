@@ -10,6 +10,7 @@ use inprofile_core::verdict::{Cause, Notes};
 use crate::calendar::{Calendar, Event};
 use crate::clock::Clock;
 use crate::event::EventKind;
+use crate::figures::Figures;
 use crate::flow::FlowState;
 use crate::link::Link;
 use crate::log::{Code, Log, LogRow};
@@ -18,12 +19,11 @@ use crate::measure::Measures;
 use crate::network::NodeId;
 use crate::outcome::{Download, FlowCounts, Place, VerdictRow};
 use crate::packet::Slab;
-use crate::path::OfEach;
 use crate::route::Routes;
 use crate::signals::Paths;
 use crate::tcp::Sack;
 use crate::timer::Due;
-use crate::traffic::web::Loading;
+use crate::traffic::loading::Loading;
 
 /// A packet that has arrived at an external host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub struct World<C: Clock, const TRACE: bool> {
     /// Room for what a discipline drops as a packet departs: slots and causes; and for the figures behind it.
     pub(crate) dropped_at_head: Vec<(u32, Cause)>,
     /// See `dropped_at_head`.
-    pub(crate) figures: OfEach,
+    pub(crate) figures: Figures,
     /// Pages of the web by number.
     pub pages: Vec<Loading>,
     /// Pages and chunks of video that have been received whole.
@@ -131,7 +131,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             egress: Vec::new(),
             notes: Notes::default(),
             dropped_at_head: Vec::new(),
-            figures: OfEach::default(),
+            figures: Figures::default(),
             pages: Vec::new(),
             downloads: Vec::new(),
             measures: None,

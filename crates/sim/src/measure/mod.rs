@@ -10,7 +10,6 @@ pub mod waits;
 
 use inprofile_core::units::Time;
 
-use crate::clock::Clock;
 use crate::measure::arrivals::Arrivals;
 use crate::measure::losses::Losses;
 use crate::measure::periods::Periods;
@@ -19,7 +18,6 @@ use crate::network::Network;
 use crate::outcome::{Measured, Place};
 use crate::packet::InFlight;
 use crate::plan::longest_delay;
-use crate::world::World;
 
 /// What is measured in a run, apart from what links keep themselves.
 #[derive(Debug)]
@@ -62,6 +60,13 @@ impl Measures {
             self.losses.lost(link, of, at, |since, asked| self.arrivals.active(since, asked));
         }
     }
+
+    /// What was measured beyond counts, at the end of the run; with the queueing delays of links by number, which these keep.
+    pub fn close(self, queueing: Vec<(u32, Waits)>) -> Measured {
+        let Measures { arrivals, losses, .. } = self;
+        let (one_way, groups, first_data, goodput) = arrivals.close();
+        Measured { queueing, one_way, groups, first_data, goodput, losses: losses.close() }
+    }
 }
 
 /// The periods that a network asks for.
@@ -73,15 +78,4 @@ fn periods(network: &Network) -> Option<Periods> {
 pub(crate) fn waits(network: &Network) -> Option<Waits> {
     let groups = network.measure.as_ref()?.groups.clone();
     Some(Waits::new(network.window, groups, periods(network)))
-}
-
-impl<C: Clock, const TRACE: bool> World<C, TRACE> {
-    /// What was measured beyond counts, at the end of the run.
-    pub fn take_measured(&mut self) -> Option<Box<Measured>> {
-        let Measures { arrivals, losses, .. } = *self.measures.take()?;
-        let of_link = |(i, l): (u32, &mut crate::link::Link<C>)| Some((i, l.take_delays()?));
-        let queueing = (0..).zip(&mut self.links).filter_map(of_link).collect();
-        let (one_way, groups, first_data, goodput) = arrivals.close();
-        Some(Box::new(Measured { queueing, one_way, groups, first_data, goodput, losses: losses.close() }))
-    }
 }

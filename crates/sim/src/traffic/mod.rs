@@ -2,6 +2,7 @@
 //! datagrams on a schedule of their own.
 
 pub mod distribution;
+pub mod loading;
 pub mod outside;
 pub mod requests;
 pub mod udp;

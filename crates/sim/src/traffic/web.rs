@@ -8,49 +8,23 @@ use inprofile_core::units::{Bytes, Duration, Time};
 
 use crate::clock::Clock;
 use crate::event::EventKind;
-use crate::network::Page;
 use crate::outcome::Download;
 use crate::world::World;
-
-/// A page in a run.
-#[derive(Debug)]
-pub struct Loading {
-    page: Page,
-    /// Objects that have been asked for.
-    asked: usize,
-    /// Connections that are waiting for an object.
-    waiting: u32,
-}
-
-impl Loading {
-    /// Not begun.
-    #[must_use]
-    pub fn new(page: Page) -> Loading {
-        Loading { page, asked: 0, waiting: 0 }
-    }
-}
 
 impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// A connection of a page asks for an object: how many segments it has. `None`: there are no more.
     pub fn ask_for_object(&mut self, page: u32) -> Option<u32> {
-        let loading = &mut self.pages[page as usize];
-        let size = loading.page.objects.get(loading.asked).copied()?;
-        loading.asked += 1;
-        loading.waiting += 1;
-        Some(size)
+        self.pages[page as usize].ask()
     }
 
     /// A connection has received its object.
     pub fn object_arrived(&mut self, page: u32) {
-        self.pages[page as usize].waiting -= 1;
+        self.pages[page as usize].object_arrived();
     }
 
     /// A connection finds no more objects. If it was the last to wait, the page is complete, and the next one is due.
     pub fn page_may_be_complete(&mut self, page: u32) {
-        let Loading { page, asked, waiting } = &self.pages[page as usize];
-        if *waiting > 0 || *asked < page.objects.len() {
-            return;
-        }
+        let Some(page) = self.pages[page as usize].complete() else { return };
         let flows = &self.flows[page.connections.start as usize..page.connections.end as usize];
         let payload = |f: &crate::flow::FlowState<C>| f.counts.in_order_payload_bytes;
         let download = Download {
@@ -65,7 +39,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         self.downloads.push(download);
         let Some(next) = next else { return };
         let at = self.now.after(C::span(think));
-        for flow in self.pages[next as usize].page.connections.clone() {
+        for flow in self.pages[next as usize].connections() {
             self.flows[flow as usize].start = at.time();
             self.schedule(at, EventKind::FlowStarts(flow));
         }
