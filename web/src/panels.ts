@@ -10,6 +10,15 @@ export interface Line {
   v: number;
 }
 
+/** One run's flows, in columns, and its samples. */
+export interface Figures {
+  seed: number;
+  metrics: Record<string, { unit: string; value: number }>;
+  flows: Record<string, (string | number | null)[]> & { flow: string[]; group: string[] };
+  units: Record<string, string>;
+  lines: Line[];
+}
+
 export interface Drawn {
   name: string;
   t: Float64Array;

@@ -8,38 +8,7 @@ import { routerPanels } from "./routerpanels";
 import { address, keep, keepSoon } from "./state";
 import { Table, type Column } from "./table";
 import { TimePlots } from "./timeplots";
-
-export interface Row {
-  kind: "class" | "customer";
-  direction: string;
-  name: string;
-  contract: number | null;
-  group: string | null;
-}
-
-export interface Watched {
-  router: string;
-  /** Why there is nothing new; null while the router answers. */
-  error: string | null;
-  /** When it answered last, and now, in s since the watch began. */
-  seen: number;
-  at: number;
-  began: string;
-  every: number;
-  restarts: number;
-  results: boolean;
-  version: string;
-  uptime: number;
-  mode: string;
-  trouble: string[];
-  notes: string[];
-  ports: [string, string][];
-  columns: string[];
-  rows: Row[];
-  now: number;
-  t: number;
-  history: { id: string; series: Record<string, number> }[];
-}
+import type { Row, Watched } from "./watched";
 
 /** A row with its present figures. */
 export interface Shown extends Row {

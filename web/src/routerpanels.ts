@@ -2,7 +2,7 @@
 
 import type { Packed } from "./api";
 import type { Drawn, Panel } from "./panels";
-import type { Watched } from "./router";
+import type { Watched } from "./watched";
 
 const TOKENS = /^(tokens|tc|te|tp)$/;
 

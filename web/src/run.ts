@@ -4,7 +4,7 @@ import { get, type Packed } from "./api";
 import { h, put } from "./dom";
 import { estimated, quantity } from "./format";
 import { packets } from "./packets";
-import { panels, usual, type Line, type Panel } from "./panels";
+import { panels, usual, type Figures, type Panel } from "./panels";
 import { choice, heading, problem, tabs, type Effective, type Estimate, type Place, type Provenance } from "./parts";
 import { address, keep, keepSoon } from "./state";
 import { Table, type Column } from "./table";
@@ -29,15 +29,6 @@ export interface Run extends Provenance {
   metrics: Record<string, Estimate & { point: string; header: string; values: number[]; seeds: number[] }>;
   groups: ({ group: string; flows: number } & Record<string, Estimate | string | number>)[];
   contracts: { experiment: Kept | null; groups: Kept[]; best_effort: { flows: number; throughput: Estimate; share: Estimate } | null } | null;
-}
-
-/** One run's flows, in columns. */
-export interface Figures {
-  seed: number;
-  metrics: Record<string, { unit: string; value: number }>;
-  flows: Record<string, (string | number | null)[]> & { flow: string[]; group: string[] };
-  units: Record<string, string>;
-  lines: Line[];
 }
 
 const TABS: readonly [string, string][] = [

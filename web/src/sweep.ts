@@ -9,33 +9,9 @@ import { packets } from "./packets";
 import { runOfSweep } from "./sweeprun";
 import { escapeXml, linesSvg, originText, pictureMenu, wrapped, type LinePicture, type SavedLine } from "./save";
 import { address, keepSoon } from "./state";
+import type { Axis, Sweep } from "./sweepdata";
 import { Table, type Column } from "./table";
 import { colour, dash, look, onTheme } from "./theme";
-
-export interface Axis {
-  key: string;
-  short: string;
-  unit: string;
-  values: number | null;
-  texts: string[];
-}
-
-export interface Sweep {
-  id: string;
-  title: string;
-  version: string;
-  digest: string;
-  text: string;
-  set: [string, string][];
-  seeds: number[];
-  design: string;
-  axes: Axis[];
-  settings: number;
-  problems: string[];
-  setting: number;
-  seed: number;
-  metrics: { name: string; unit: string; values: number }[];
-}
 
 interface Curve {
   metric: string;

@@ -4,8 +4,9 @@ import { isFile, post } from "./api";
 import { h, put } from "./dom";
 import { heading, notInFile, tabs, type Effective, type Place, type Provenance } from "./parts";
 import type { packets } from "./packets";
-import { kept, showSeries, type Figures } from "./run";
-import type { Sweep } from "./sweep";
+import type { Figures } from "./panels";
+import { kept, showSeries } from "./run";
+import type { Sweep } from "./sweepdata";
 import { whatIf } from "./whatif";
 
 const TABS: readonly [string, string][] = [

@@ -3,9 +3,8 @@
 import { get, isFile, post, Refused, type Packed } from "./api";
 import { fresh, h, put, tell } from "./dom";
 import { number, quantity } from "./format";
-import { over, panels, usual } from "./panels";
+import { over, panels, usual, type Figures } from "./panels";
 import { choice, notInFile, problem, type Place, type Provenance } from "./parts";
-import type { Figures } from "./run";
 import { keep, keepSoon } from "./state";
 import { colour } from "./theme";
 import { TimePlots } from "./timeplots";
