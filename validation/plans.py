@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uml import ROOT, TARGET, LinuxMissing, boot, program
+from uml import ROOT, TARGET, LinuxMissing, boot, first_process, program
 
 PLANS = ROOT / "docs" / "guides" / "plan"
 PLACE = TARGET / "plans"
@@ -66,14 +66,7 @@ class Loaded:
 
 def script(folder: Path, cases: Sequence[tuple[str, Path]]) -> str:
     """The guest's first and only process: each case's files, by name and folder."""
-    lines = [
-        "#!/bin/sh",
-        f"cd {folder}",
-        "export PATH=/usr/sbin:/usr/bin:/sbin:/bin",
-        "mount -t proc proc /proc; mount -t sysfs sys /sys",
-        "uname -r > version",
-        f"for m in {MODULES}; do modprobe -d {folder} $m || echo no module $m; done",
-    ]
+    lines: list[str] = []
     for name, files in cases:
         ports = "lan0 wan0"
         made = f"for p in {ports}; do ip link add $p type veth peer name $p-far; ip link set $p up; done"
@@ -89,7 +82,7 @@ def script(folder: Path, cases: Sequence[tuple[str, Path]]) -> str:
             f"for p in {ports}; do tc -s qdisc show dev $p; done > {name}.qdiscs",
             gone,
         ]
-    return "\n".join([*lines, "echo o > /proc/sysrq-trigger", "sleep 10", ""])
+    return first_process(folder, MODULES.split(), lines)
 
 
 def policers(said: str) -> Counter[tuple[int, int]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from transfers_cases import BURST, FROM, RTT, SECONDS, Case, Measured
-from uml import ROOT, boot, compiled, program
+from uml import ROOT, boot, compiled, first_process, program
 
 SOURCE = ROOT / "validation" / "linux" / "transfer.c"
 
@@ -27,14 +27,7 @@ SEEN = np.dtype(
 
 def script(folder: Path, cases: Sequence[Case]) -> str:
     """The guest's first and only process."""
-    modules = "veth sch_tbf sch_netem sch_codel sch_red tcp_dctcp"
     lines = [
-        "#!/bin/sh",
-        f"cd {folder}",
-        "export PATH=/usr/sbin:/usr/bin:/sbin:/bin",
-        "mount -t proc proc /proc; mount -t sysfs sys /sys",
-        "uname -r > version",
-        f"for m in {modules}; do modprobe -d {folder} $m || echo no module $m; done",
         "sysctl -qw net.ipv4.ip_forward=1",
         'in_s() { nsenter -t "$S" -n "$@"; }',
         'in_r() { nsenter -t "$R" -n "$@"; }',
@@ -66,7 +59,8 @@ def script(folder: Path, cases: Sequence[Case]) -> str:
             f"tc -s -d qdisc show dev b0 > {n}.said",
             'ip link del a0; ip link del b0; kill "$S" "$R"; sleep 1',
         ]
-    return "\n".join([*lines, "echo o > /proc/sysrq-trigger", "sleep 10", ""])
+    modules = ("veth", "sch_tbf", "sch_netem", "sch_codel", "sch_red", "tcp_dctcp")
+    return first_process(folder, modules, lines)
 
 
 def counter(netstat: str, name: str) -> int:

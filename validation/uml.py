@@ -143,17 +143,23 @@ def boot(kernel: str, folder: Path, script: str, longest: float) -> str:
     return _run([*command, "con=null", "con0=null,fd:1"], timeout=120 + 3 * longest)
 
 
-def script(folder: Path, jobs: Sequence[Job]) -> str:
-    """The guest's first and only process."""
-    modules = sorted({name for job in jobs for name in ("veth", "sch_tbf", *job.modules)})
-    lines = [
+def first_process(folder: Path, modules: Sequence[str], lines: Sequence[str]) -> str:
+    """A script for `boot`, run in this folder: it loads the modules, does what the lines say, and powers off."""
+    opening = [
         "#!/bin/sh",
         f"cd {folder}",
-        "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+        "export PATH=/usr/sbin:/usr/bin:/sbin:/bin",
         "mount -t proc proc /proc; mount -t sysfs sys /sys",
         "uname -r > version",
         *(f"modprobe -d {folder} {name} || echo 'no module {name}'" for name in modules),
     ]
+    return "\n".join([*opening, *lines, "echo o > /proc/sysrq-trigger", "sleep 10", ""])
+
+
+def script(folder: Path, jobs: Sequence[Job]) -> str:
+    """The guest's first and only process."""
+    modules = sorted({name for job in jobs for name in ("veth", "sch_tbf", *job.modules)})
+    lines: list[str] = []
     for number, job in enumerate(jobs):
         lines += [
             "ip link add v0 address 02:00:00:00:00:01 type veth peer name v1",
@@ -166,7 +172,7 @@ def script(folder: Path, jobs: Sequence[Job]) -> str:
             f") || echo 'job {job.name} failed'",
             "ip link del v0",
         ]
-    return "\n".join([*lines, "echo o > /proc/sysrq-trigger", "sleep 10", ""])
+    return first_process(folder, modules, lines)
 
 
 def _seen(folder: Path, number: int, job: Job, version: str, said: str) -> Seen:

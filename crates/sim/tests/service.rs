@@ -321,24 +321,27 @@ proptest! {
     }
 }
 
+/// A plan without anything that comes by chance.
+const PLAIN: Plan = Plan {
+    flows: 1,
+    aqms: ["drop_tail"; 2],
+    limits: [50.0; 2],
+    rates: [10, 1],
+    capacity: false,
+    ecn: false,
+    spread: 100,
+    jitter_us: 0,
+    delayed_ack: false,
+    ard: false,
+    seed: 1,
+    from: 0,
+    to: RUN,
+};
+
 /// A discipline that is served packet by packet, behind a link that alone feeds it.
 #[test]
 fn a_served_queue_is_not_computed_ahead() {
-    let plan = Plan {
-        flows: 2,
-        aqms: ["drop_tail", "served"],
-        limits: [50.0, 50.0],
-        rates: [10, 1],
-        capacity: false,
-        ecn: false,
-        spread: 100,
-        jitter_us: 0,
-        delayed_ack: false,
-        ard: false,
-        seed: 1,
-        from: 0,
-        to: RUN,
-    };
+    let plan = Plan { flows: 2, aqms: ["drop_tail", "served"], ..PLAIN };
     let (ahead, stepped) = (outcome(&plan, false, false), outcome(&plan, true, true));
     assert_eq!(plain(ahead), plain(stepped));
 }
@@ -346,21 +349,7 @@ fn a_served_queue_is_not_computed_ahead() {
 /// A queue that is cut through stays so where a monitor samples it.
 #[test]
 fn a_sample_is_an_event_and_takes_no_other() {
-    let plan = Plan {
-        flows: 3,
-        aqms: ["red", "drop_tail"],
-        limits: [50.0, 10.0],
-        rates: [5, 1],
-        capacity: false,
-        ecn: false,
-        spread: 100,
-        jitter_us: 0,
-        delayed_ack: false,
-        ard: false,
-        seed: 1,
-        from: 0,
-        to: RUN,
-    };
+    let plan = Plan { flows: 3, aqms: ["red", "drop_tail"], limits: [50.0, 10.0], rates: [5, 1], ..PLAIN };
     let (alone, watched) = (outcome(&plan, false, false), outcome(&plan, false, true));
     let samples: usize = watched.series.iter().map(|series| series.times.len()).sum();
     assert!(samples > 100);
