@@ -5,6 +5,7 @@
 //! [`clock`]: whole picoseconds, or ns-2's doubles with ns-2's order of events.
 
 pub mod account;
+mod agenda;
 mod ahead;
 pub mod calendar;
 pub mod capacity;

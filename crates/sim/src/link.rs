@@ -17,13 +17,13 @@ use inprofile_core::signal::{Outbox, Signal};
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Silent};
 
+use crate::agenda::Agenda;
 use crate::capacity::Capacity;
 use crate::classes::Classes;
 use crate::clock::Clock;
 use crate::link_queue::{LinkQueue, QueueState};
 use crate::measure::waits::Waits;
 use crate::network;
-use crate::on_demand::OnDemand;
 use crate::route::Service;
 use crate::tcp::Sack;
 use crate::timer::Due;
@@ -103,7 +103,7 @@ pub struct Link<C: Clock> {
     /// The queue and its counters.
     pub(crate) queue: LinkQueue<C>,
     /// What is to happen here, if the link is served on demand.
-    pub(crate) on_demand: Option<Box<OnDemand<C>>>,
+    pub(crate) on_demand: Option<Box<Agenda<C>>>,
     /// Service by events: when the packet being sent, behind which nothing waits, will have been sent. That is no event unless
     /// another packet comes before. [`Clock::NEVER`]: there is none, or it is an event.
     pub(crate) rests_at: Due<C>,
@@ -157,7 +157,7 @@ impl<C: Clock> Link<C> {
 
     /// Serves it on demand, or, if it is cut through and served packet by packet, as soon as arrivals are known.
     pub(crate) fn serve_on_demand(&mut self, service: Service, lookahead: Duration) {
-        self.on_demand = Some(Box::new(OnDemand::new(service, C::span(lookahead))));
+        self.on_demand = Some(Box::new(Agenda::new(service, C::span(lookahead))));
     }
 
     /// Measures every packet's queueing delay from now on: none bypasses the queue.

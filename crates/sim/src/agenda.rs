@@ -1,0 +1,98 @@
+//! What is to happen at a link that is [served on demand](crate::on_demand), and when.
+
+use std::collections::VecDeque;
+
+use crate::clock::Clock;
+use crate::event::EventKind;
+use crate::route::Service;
+
+/// A moment and the order of an event then: what comes before what.
+pub(crate) type Moment<C> = (C, u32);
+
+/// What is to happen at a link that is served on demand.
+#[derive(Debug)]
+pub(crate) struct Agenda<C: Clock> {
+    /// Packets on their way over the link before, if all packets come over that one: when they arrive, and their slots.
+    pub arrivals: VecDeque<(C, u32)>,
+    /// The order of these arrivals among events at the same time.
+    arrival_rank: u32,
+    /// Stepped service: when the packet being sent will have been sent, or when a class may send again.
+    pub departs_at: C,
+    /// When its disciplines tick next, if the link is cut through and these ticks are no events.
+    pub ticks_at: C,
+    /// Whether it is cut through.
+    ahead: bool,
+    /// How long after the beginning of a transmission anybody else can see something of it, at the earliest.
+    pub lookahead: C::Span,
+    /// When the link catches up at the latest: the time of its event. [`Clock::NEVER`]: there is nothing to catch up with.
+    pub due: C,
+}
+
+/// What happens next at a link.
+pub(crate) enum Next<C> {
+    /// A packet comes: when, and its slot.
+    Arrival(C, u32),
+    /// The link acts by itself.
+    Act(Act<C>),
+}
+
+/// What a link does by itself.
+pub(crate) enum Act<C> {
+    /// It may send.
+    Departure(C),
+    /// Its disciplines tick.
+    Tick(C),
+}
+
+impl<C: Clock> Agenda<C> {
+    /// Nothing to happen yet, at a link that is served like this; `lookahead`: see the field.
+    pub fn new(service: Service, lookahead: C::Span) -> Agenda<C> {
+        let fed_by = if let Service::OnDemand(fed_by) = service { fed_by } else { None };
+        Agenda {
+            arrivals: VecDeque::new(),
+            arrival_rank: fed_by.map_or(0, EventKind::arrival_rank),
+            departs_at: C::NEVER,
+            ticks_at: C::NEVER,
+            ahead: service == Service::CutThrough,
+            lookahead,
+            due: C::NEVER,
+        }
+    }
+
+    /// What happens next, if it comes before `until`; an arrival is taken. A departure has the first of these ranks, a tick the second,
+    /// and both come before an arrival at the same time.
+    #[inline(always)]
+    pub fn next_before(&mut self, until: Moment<C>, ranks: (u32, u32)) -> Option<Next<C>> {
+        match self.arrivals.front() {
+            Some(&(at, slot)) if at < self.departs_at && (at, self.arrival_rank) < until => {
+                self.arrivals.pop_front();
+                Some(Next::Arrival(at, slot))
+            }
+            _ => self.acts_before(until, ranks).map(Next::Act),
+        }
+    }
+
+    /// What the link does by itself next, if it comes before `until`.
+    #[inline(always)]
+    pub fn acts_before(&self, until: Moment<C>, (departure_rank, tick_rank): (u32, u32)) -> Option<Act<C>> {
+        if self.ticks_at < self.departs_at {
+            return ((self.ticks_at, tick_rank) <= until).then_some(Act::Tick(self.ticks_at));
+        }
+        ((self.departs_at, departure_rank) <= until).then_some(Act::Departure(self.departs_at))
+    }
+
+    /// The next tick of a link that is cut through is planned here. False: it has to be an event.
+    pub fn plan_tick(&mut self, at: C) -> bool {
+        if self.ahead {
+            self.ticks_at = at;
+        }
+        self.ahead
+    }
+
+    /// When something happens next.
+    #[inline]
+    pub fn next(&self) -> C {
+        let arrives = self.arrivals.front().map_or(C::NEVER, |first| first.0);
+        if arrives < self.departs_at { arrives } else { self.departs_at }
+    }
+}
