@@ -144,7 +144,7 @@ def boot(kernel: str, folder: Path, script: str, longest: float) -> str:
 
 
 def first_process(folder: Path, modules: Sequence[str], lines: Sequence[str]) -> str:
-    """A script for `boot`, run in this folder: it loads the modules, does what the lines say, and powers off."""
+    """A script for `boot`: in this folder it loads the modules, does what the lines say, and powers off."""
     opening = [
         "#!/bin/sh",
         f"cd {folder}",
