@@ -52,6 +52,10 @@ CASES = (
 )
 
 
+WARNED = re.compile(r"GRED: WARNING\. Burst \d+ seems to be too large\.\n?")
+"""What `tc` says of any w_q of 2^-10 or less, and takes the line; `tc.sh` has a note of it."""
+
+
 @dataclass(frozen=True)
 class Loaded:
     """What the guest made of a plan's lines."""
@@ -61,7 +65,9 @@ class Loaded:
     buckets: Counter[tuple[int, int]]
     """Its policers, by rate in bit/s and burst in bytes."""
     complaints: str
-    """What `tc` said to either file; nothing where it took every line."""
+    """What `tc` said to either file but for WARNED; nothing where it took every line."""
+    exponents: set[int]
+    """Of its gred queues: n of w_q = 2^-n."""
 
 
 def script(folder: Path, cases: Sequence[tuple[str, Path]]) -> str:
@@ -79,7 +85,7 @@ def script(folder: Path, cases: Sequence[tuple[str, Path]]) -> str:
             # Its policers are in the way of those of police.tc.
             made,
             f"sh -e {files}/tc.sh >> {name}.said 2>&1 || echo refused >> {name}.said",
-            f"for p in {ports}; do tc -s qdisc show dev $p; done > {name}.qdiscs",
+            f"for p in {ports}; do tc -s -d qdisc show dev $p; done > {name}.qdiscs",
             gone,
         ]
     return first_process(folder, MODULES.split(), lines)
@@ -115,16 +121,21 @@ def load(cases: Sequence[tuple[str, Path]]) -> tuple[str, dict[str, Loaded]]:
                 raise RuntimeError(f"{name} was not loaded in the guest, which said:\n{said}")
             filters = (folder / f"{name}.filters").read_text("utf-8")
             complaints = (folder / f"{name}.said").read_text("utf-8").strip()
-            found[name] = loaded(filters, complaints)
+            found[name] = loaded(filters, complaints, shown.read_text("utf-8"))
         return (folder / "version").read_text("utf-8").strip(), found
 
 
-def loaded(filters: str, complaints: str) -> Loaded:
-    """From what `tc filter show` prints, and what `tc` complained of."""
-    return Loaded(len(re.findall(r" handle 0x\w+", filters)), policers(filters), complaints)
+def loaded(filters: str, complaints: str, qdiscs: str) -> Loaded:
+    """From what `tc filter show` and `tc -d qdisc show` print, and what `tc` complained of."""
+    return Loaded(
+        len(re.findall(r" handle 0x\w+", filters)),
+        policers(filters),
+        WARNED.sub("", complaints).strip(),
+        {int(n) for n in re.findall(r"\bewma (\d+)", qdiscs)},
+    )
 
 
-def differences(batch: str, there: Loaded) -> list[str]:
+def differences(batch: str, queues: str, there: Loaded) -> list[str]:
     """What the kernel has otherwise than the lines say."""
     wrong = [there.complaints] if there.complaints else []
     lines = batch.count("filter add")
@@ -135,6 +146,11 @@ def differences(batch: str, there: Loaded) -> list[str]:
     same = [a[0] == b[0] and 0 <= a[1] - b[1] <= 1 for a, b in zip(asked, have, strict=False)]
     if len(asked) != len(have) or not all(same):
         wrong.append(f"policers that were asked for: {asked}, and that are there: {have}")
+    rounded = {int(n) for n in re.findall(r"\bw_q: .* became 2\^-(\d+)", queues)}
+    if not rounded <= there.exponents:
+        wrong.append(
+            f"w_q that was asked for: 2^-{sorted(rounded)}, and that is there: 2^-{sorted(there.exponents)}"
+        )
     return wrong
 
 
@@ -217,7 +233,8 @@ def main() -> int:
         return 2
     for case in chosen:
         there = found[case.name]
-        wrong = differences((PLACE / case.name / "police.tc").read_text("utf-8"), there)
+        batch, queues = ((PLACE / case.name / name).read_text("utf-8") for name in ("police.tc", "tc.sh"))
+        wrong = differences(batch, queues, there)
         tell(
             f"{case.title}: Linux {kernel} has {there.filters} filters of police.tc with"
             f" {there.buckets.total()} policers; "

@@ -204,16 +204,16 @@ filter add dev lan0 ingress protocol ip pref 2 matchall action pedit
 
 
 def test_what_the_kernel_has_is_held_against_a_plans_lines() -> None:
-    there = plans.loaded(KERNEL, "")
+    there = plans.loaded(KERNEL, "", "")
     assert (there.filters, there.buckets.total()) == (2, 2)
-    assert plans.differences(BATCH, there) == []
-    assert plans.differences(BATCH, plans.loaded(KERNEL, "Unknown filter")) == ["Unknown filter"]
-    assert len(plans.differences(BATCH, plans.loaded(KERNEL.replace("600Kbit", "601Kbit"), ""))) == 1
+    assert plans.differences(BATCH, "", there) == []
+    assert plans.differences(BATCH, "", plans.loaded(KERNEL, "Unknown filter", "")) == ["Unknown filter"]
+    assert len(plans.differences(BATCH, "", plans.loaded(KERNEL.replace("600Kbit", "601Kbit"), "", ""))) == 1
     # A byte less is the kernel's rounding of the time that a burst lasts; two are not.
-    assert plans.differences(BATCH, plans.loaded(KERNEL.replace("18750b", "18749b"), "")) == []
-    assert len(plans.differences(BATCH, plans.loaded(KERNEL.replace("18750b", "18748b"), ""))) == 1
-    assert len(plans.differences(BATCH.replace("217500", "217499"), there)) == 1
-    assert plans.differences(BATCH, plans.loaded(KERNEL.partition("filter protocol ip")[0], "")) == [
+    assert plans.differences(BATCH, "", plans.loaded(KERNEL.replace("18750b", "18749b"), "", "")) == []
+    assert len(plans.differences(BATCH, "", plans.loaded(KERNEL.replace("18750b", "18748b"), "", ""))) == 1
+    assert len(plans.differences(BATCH.replace("217500", "217499"), "", there)) == 1
+    assert plans.differences(BATCH, "", plans.loaded(KERNEL.partition("filter protocol ip")[0], "", "")) == [
         "2 filters were asked for, and there are 1"
     ]
 
@@ -225,3 +225,23 @@ def test_the_worked_plans_are_all_of_them() -> None:
     for name in there:
         assert f"tc -batch /plans/{name}/police.tc" in text
         assert f"/plans/{name}/tc.sh" in text
+
+
+QUEUES = """\
+tc qdisc change dev wan0 parent 1:1 handle 20: gred limit 280500 burst 187 DP 0 prio 1
+# cannot: upstream.assured.w_q: tc knows powers of two: 0.000846 became 2^-10 = 0.0009765625
+# note: upstream.assured.w_q: tc warns that a burst of 187 seems too large
+"""
+
+
+def test_a_warning_is_no_complaint_where_linux_has_the_average_that_was_asked_for() -> None:
+    warned = (
+        "GRED: WARNING. Burst 187 seems to be too large.\nGRED: WARNING. Burst 116 seems to be too large.\n"
+    )
+    qdiscs = "qdisc gred 20: parent 1:1 vqs 2 default 1 grio\n vq 0 prio 1 ewma 10\n"
+    assert plans.differences(BATCH, QUEUES, plans.loaded(KERNEL, warned, qdiscs)) == []
+    other = plans.loaded(KERNEL, warned, qdiscs.replace("ewma 10", "ewma 9"))
+    assert plans.differences(BATCH, QUEUES, other) == [
+        "w_q that was asked for: 2^-[10], and that is there: 2^-[9]"
+    ]
+    assert plans.differences(BATCH, QUEUES, plans.loaded(KERNEL, warned + "refused\n", qdiscs)) == ["refused"]

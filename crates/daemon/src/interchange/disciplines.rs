@@ -41,7 +41,7 @@ pub(super) fn modern(class: &Class, bandwidth: u64, packet: Bytes) -> Option<Sai
             )
         }
         "choke" => {
-            let (settings, lossy) = curve(v, v, packet)?;
+            let Curve { words, lossy, .. } = curve(v, v, packet)?;
             let mean = match v.get("mean_packet") {
                 Some(Value::Bytes(b)) => b.0 as f64,
                 _ => packet.0 as f64,
@@ -52,7 +52,7 @@ pub(super) fn modern(class: &Class, bandwidth: u64, packet: Bytes) -> Option<Sai
                 _ => 0.0,
             };
             // Thresholds are packets there, not bytes.
-            let rest = settings.split_once(" avpkt ").map_or("", |(_, rest)| rest);
+            let rest = words.split_once(" avpkt ").map_or("", |(_, rest)| rest);
             let line = format!(
                 "choke limit {limit:.0} min {:.0} max {:.0} avpkt {rest} bandwidth {bandwidth}bit{ecn}",
                 th("min_th"),
@@ -106,8 +106,21 @@ pub(super) fn modern(class: &Class, bandwidth: u64, packet: Bytes) -> Option<Sai
     Some((line, unsaid(class, said, always)))
 }
 
-/// `min … max … avpkt … burst … probability …`, and what is lost of w_q. `None` if no burst gives it.
-pub(super) fn curve(curve: &Values, all: &Values, packet: Bytes) -> Option<(String, Option<String>)> {
+/// A RED curve in tc's words.
+pub(super) struct Curve {
+    /// `min … max … avpkt … burst … probability …`.
+    pub words: String,
+    /// What is lost of w_q.
+    pub lossy: Option<String>,
+    /// What tc says of the line although it takes it.
+    pub warning: Option<String>,
+}
+
+/// The least exponent of w_q = 2^−n of which tc says that the burst seems to be too large.
+const TC_WARNS_FROM: u32 = 10;
+
+/// `None` if no burst gives this w_q.
+pub(super) fn curve(curve: &Values, all: &Values, packet: Bytes) -> Option<Curve> {
     let amount = |name: &str| match curve.get(name) {
         Some(Value::Backlog(b)) => Some(b.bytes(packet)),
         _ => None,
@@ -127,7 +140,11 @@ pub(super) fn curve(curve: &Values, all: &Values, packet: Bytes) -> Option<(Stri
     let is = 0.5f64.powi(exponent as i32);
     let lossy = (is.to_bits() != w_q.to_bits())
         .then(|| format!("tc knows powers of two: {w_q} became 2^-{exponent} = {is}"));
-    Some((format!("min {min:.0} max {max:.0} avpkt {avpkt:.0} burst {burst} probability {max_p}"), lossy))
+    let warning = (exponent >= TC_WARNS_FROM).then(|| {
+        format!("tc warns that a burst of {burst} seems too large, as for any w_q of 2^-{TC_WARNS_FROM} or less, and takes the line")
+    });
+    let words = format!("min {min:.0} max {max:.0} avpkt {avpkt:.0} burst {burst} probability {max_p}");
+    Some(Curve { words, lossy, warning })
 }
 
 /// Settings that there are no words for: where they are not as the kernel always has them, or as they are by default.

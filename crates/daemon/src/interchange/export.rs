@@ -10,7 +10,7 @@ use inprofile_core::params::{Default, Value, Values};
 use inprofile_core::units::{Backlog, Bytes};
 use inprofile_live::code_points::Dscp;
 
-use super::disciplines::{curve, modern};
+use super::disciplines::{Curve, curve, modern};
 use super::dualpi2;
 use crate::config::role::Role;
 use crate::config::{Class, Config, Customer, DIRECTIONS, Direction};
@@ -55,6 +55,10 @@ fn verb(line: &str) -> &'static str {
 
 fn cannot(out: &mut String, what: &str, why: &str) {
     out.push_str(&format!("# cannot: {what}: {why}\n"));
+}
+
+fn note(out: &mut String, what: &str, said: &str) {
+    out.push_str(&format!("# note: {what}: {said}\n"));
 }
 
 fn one(config: &Config, d: &Direction, name: &str, dev: &str, out: &mut String) {
@@ -122,13 +126,21 @@ fn one(config: &Config, d: &Direction, name: &str, dev: &str, out: &mut String) 
             "what is printed here has one queue for all; htb has classes with a rate each, without turns of bytes",
         );
     }
+    let mut unprinted_of: Vec<((&str, &str), &str, usize)> = Vec::new();
     for customer in &d.customers {
         if let Some((rate, depth)) = policer(customer, packet) {
             police(customer, name, other(config, dev), (rate, depth), out);
             continue;
         }
-        let what = format!("{name}.customers.{}: marker {}", customer.name, customer.marker.name);
-        cannot(out, &what, unprinted(&customer.marker));
+        let reason = (customer.marker.name, unprinted(&customer.marker));
+        match unprinted_of.iter_mut().find(|(r, ..)| *r == reason) {
+            Some((.., others)) => *others += 1,
+            None => unprinted_of.push((reason, &customer.name, 0)),
+        }
+    }
+    for ((marker, why), first, others) in unprinted_of {
+        let more = if others == 0 { String::new() } else { format!(" and {others} more") };
+        cannot(out, &format!("{name}.customers.{first}{more}: marker {marker}"), why);
     }
     if let Some(marker) = &d.aggregate {
         cannot(out, &format!("{name}.aggregate: {}", marker.name), "the kernel has no such marker");
@@ -234,10 +246,13 @@ fn queue(
     match class.aqm.name {
         "drop_tail" => qdisc(out, &plain),
         "red" => match curve(v, v, packet) {
-            Some((settings, lossy)) => {
-                qdisc(out, &format!("{at} red limit {limit:.0} {settings} bandwidth {bandwidth}bit{ecn}"));
+            Some(Curve { words, lossy, warning }) => {
+                qdisc(out, &format!("{at} red limit {limit:.0} {words} bandwidth {bandwidth}bit{ecn}"));
                 if let Some(lossy) = lossy {
                     cannot(out, &format!("{path}.w_q"), &lossy);
+                }
+                if let Some(warning) = warning {
+                    note(out, &format!("{path}.w_q"), &warning);
                 }
                 unsaid(path, class, "red", &SAID, out);
             }
@@ -261,18 +276,21 @@ fn queue(
                 out,
                 &format!("{at} gred setup DPs {} default {}{grio}{ecn}", lines.len(), lines.len() - 1),
             );
-            for (dp, (settings, lossy)) in lines.iter().enumerate() {
+            for (dp, Curve { words, lossy, warning }) in lines.iter().enumerate() {
                 // tc's prio counts from 1; without grio equal ones share an average.
                 let prio = match v.get("averages") {
                     Some(Value::Choice("shared")) => 1,
                     _ => dp + 1,
                 };
                 let line = format!(
-                    "{at} gred limit {limit:.0} {settings} bandwidth {bandwidth}bit DP {dp} prio {prio}{ecn}"
+                    "{at} gred limit {limit:.0} {words} bandwidth {bandwidth}bit DP {dp} prio {prio}{ecn}"
                 );
                 qdisc(out, &line);
                 if let (0, Some(lossy)) = (dp, lossy) {
                     cannot(out, &format!("{path}.w_q"), lossy);
+                }
+                if let Some(warning) = warning {
+                    note(out, &format!("{path}.w_q"), warning);
                 }
             }
             unsaid(path, class, "gred", &SAID, out);

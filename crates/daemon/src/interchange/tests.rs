@@ -222,6 +222,39 @@ fn gred_goes_to_tc_and_back_with_ecn() {
     assert!(problems[0].starts_with("x:3:1: error: gred: ecn is said of some DPs only"), "{problems:#?}");
 }
 
+/// Of a w_q of 2^-10 or less tc warns, and takes the line: said beforehand, and for one average only where there is one.
+#[test]
+fn what_tc_warns_of_is_noted() {
+    let of = |w_q: &str| {
+        let curve = "min_th = \"15 packets\", max_th = \"50 packets\", max_p = 0.1";
+        let out = export::tc(&checked(&format!(
+            "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"10 Mbit/s\"\nqueue = {{ aqm = \"red\", limit = \"100 packets\", {curve}, w_q = {w_q} }}\n"
+        )));
+        out.lines().filter(|l| l.starts_with("# note: ")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(of("0.001953125"), [""; 0]);
+    let notes = of("0.0009765625");
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(notes[0].starts_with("# note: upstream.assured.w_q: tc warns that a burst of "), "{notes:?}");
+}
+
+/// Customers whom tc cannot serve for the same reason are one line.
+#[test]
+fn a_reason_is_given_once() {
+    let customers: String = (0..30)
+        .map(|n| format!("[[upstream.customers]]\nname = \"home-{n}\"\nprefix = \"10.0.{n}.0/24\"\nmarker = {{ kind = \"token_bucket\", rate = \"1 Mbit/s\", depth = \"10 kB\" }}\n"))
+        .collect();
+    let out = export::tc(&checked(&format!(
+        "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"10 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"100 packets\" }}\n{customers}"
+    )));
+    let of_customers: Vec<_> = out.lines().filter(|l| l.contains("upstream.customers")).collect();
+    assert_eq!(of_customers.len(), 1, "{out}");
+    assert!(
+        of_customers[0].starts_with("# cannot: upstream.customers.home-0 and 29 more: marker token_bucket: "),
+        "{out}"
+    );
+}
+
 /// Disciplines that Linux has go over with all of their settings that tc has a word for; the rest is named.
 #[test]
 fn flow_queueing_goes_to_tc() {
