@@ -111,6 +111,7 @@ def test_bursts_that_are_tried_double_up_to_four_seconds() -> None:
 
 
 def test_a_goal_that_no_burst_reaches_is_said_so(tmp_path: Path) -> None:
+    (tmp_path / "police.tc").write_text("filter add dev DEV ingress")
     ran = CliRunner().invoke(
         app,
         [
@@ -125,12 +126,16 @@ def test_a_goal_that_no_burst_reaches_is_said_so(tmp_path: Path) -> None:
             "--seeds",
             "2",
             "--json",
+            "--out",
+            str(tmp_path),
         ],
     )
     assert ran.exit_code == 0, ran.output
     said = json.loads(ran.stdout)
     assert said["chosen"] is None
     assert said["commands"] == {}
+    # The files of an answer that a lower goal had are not this one's.
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["curve.csv"]
 
 
 def test_files_are_written_that_inprofile_reads(tmp_path: Path) -> None:
@@ -149,7 +154,7 @@ def test_a_folder_that_cannot_be_made_is_refused_before_anything_runs(tmp_path: 
     given = ["--rate", "2 Mbit/s", "--rtt", "40 ms", "--out", str(tmp_path / "taken")]
     ran = CliRunner().invoke(app, ["plan", "policer", *given])
     assert ran.exit_code == 2
-    assert "taken" in ran.output
+    assert "is a file, not a folder: choose another place" in ran.output
     assert "bursts" not in ran.output
 
 

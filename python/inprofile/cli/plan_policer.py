@@ -11,7 +11,7 @@ import typer
 from .._input import visible
 from ..plan.policer import Answer, Question, answer, batch, commands, scenario
 from ..quantity import number, pm, quantity
-from ..storage import write_whole
+from ..storage import check_folder, write_whole
 from ..summary import text_table
 from .common import Jobs, Json, Refused, emit, guarded, say
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ..plan.policer import Point
 
 __all__ = ["policer"]
+
+ANSWER = ("policer.toml", "commands.txt", "police.tc")
+"""Files that say which burst is enough."""
 
 
 @guarded
@@ -56,6 +59,7 @@ def policer(
         raise Refused(visible(str(error))) from None
     if out is not None:
         # Before anything runs: an answer that cannot be written would be lost.
+        check_folder(out)
         out.mkdir(parents=True, exist_ok=True)
     found = answer(question, jobs=jobs, progress=lambda text: print(text, file=sys.stderr))
     if out is not None:
@@ -189,7 +193,7 @@ def _table(first: str, rows: list[tuple[str, Point]], found: Answer) -> str:
 
 
 def _write(found: Answer, out: Path) -> None:
-    """`curve.csv` and, where there is an answer, `policer.toml`, `commands.txt` and `police.tc`."""
+    """`curve.csv` and, where there is an answer, the files of `ANSWER`; an earlier answer's go."""
     lines = ["burst_bytes,share,share_lo,share_hi,loss,timeouts,share_least"]
     for p in found.curve:
         lo, hi = p.share.ci95 or (p.share.mean, p.share.mean)
@@ -197,6 +201,9 @@ def _write(found: Answer, out: Path) -> None:
             f"{p.burst},{p.share.mean!r},{lo!r},{hi!r},{p.loss.mean!r},{p.timeouts.mean!r},{p.least!r}"
         )
     write_whole(out / "curve.csv", "\n".join([*lines, ""]).encode())
+    if found.chosen is None:
+        for name in ANSWER:
+            (out / name).unlink(missing_ok=True)
     if found.chosen is not None:
         burst = found.chosen.burst
         head = f"# Each run had round-trip times of its own, of {_times(found.question)}: flows.flow.rtt.\n"

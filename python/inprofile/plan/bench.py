@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +119,7 @@ class Bench:
         for scenario, seeds in asked:
             digest = hashlib.sha256(scenario.canonical.encode()).hexdigest()[:32]
             digests.append(digest)
-            number = self._numbers.setdefault(digest, len(self._numbers))
+            number = self._number_of(digest)
             missing = tuple(s for s in seeds if (digest, s) not in self._known)
             if missing and not any(job.setting == number for job in jobs):
                 jobs.append(Job(number, scenario, missing, scenario.expected_packets(seeds=1)))
@@ -126,6 +127,12 @@ class Bench:
             by_number = {number: digest for digest, number in self._numbers.items()}
             self._local.run(jobs, lambda piece: self._keep(piece, by_number), self._beat)
         return [self._runs(digest, seeds) for digest, (_, seeds) in zip(digests, asked, strict=True)]
+
+    def _number_of(self, digest: str) -> int:
+        """A setting's number. Those that are kept may have gaps: runs finish in any order until a kill."""
+        if digest not in self._numbers:
+            self._numbers[digest] = 1 + max(self._numbers.values(), default=-1)
+        return self._numbers[digest]
 
     def _keep(self, piece: Piece, by_number: Mapping[int, str]) -> None:
         import pyarrow as pa
@@ -158,8 +165,11 @@ class Bench:
         for row in rows:
             runs.setdefault(row["setting"], []).append(row["seed"])
         table = pa.Table.from_pylist(rows, schema=_schema())
-        self._ledger.add_part(0, list(runs.items()), {_TABLE: parquet(table, {})})
-        self._ledger.finish()
+        # A new file, then the ledger, then the old file goes: what ends this in between loses no run.
+        old = list(self._ledger.parts)
+        number = next(n for n in count() if n not in old)
+        self._ledger.add_part(number, list(runs.items()), {_TABLE: parquet(table, {})})
+        self._ledger.finish(without=old)
 
     def close(self) -> None:
         """Put what is finished onto the disk, and let go of the folder."""

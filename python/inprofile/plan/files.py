@@ -65,6 +65,10 @@ def write(answer: Answer, out: Path, as_json: Mapping[str, Any]) -> dict[str, st
         if lines is not None:
             write_whole(out / "tc.sh", lines.encode())
             found["tc.sh"] = str(out / "tc.sh")
+    for name in FILES:
+        if name not in found:
+            # Of an earlier answer in this folder, with other settings.
+            (out / name).unlink(missing_ok=True)
     write_whole(out / "answer.json", (json.dumps({**as_json, "files": found}, indent=1) + "\n").encode())
     return found
 

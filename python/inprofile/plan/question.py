@@ -30,7 +30,10 @@ __all__ = ["Goal", "PlanError", "Question", "Router", "read_question"]
 
 KEYS = ("kept", "delay", "best_effort", "schemes", "router")
 ROUTER_KEYS = ("inside", "outside", "direction", "customers", "first")
-KINDS = ("prefix", "vlan", "session")
+#: How customers are told apart, with the least and the greatest number: 10.0.0.0/24 to 10.255.255.0/24, VLANs
+#: (IEEE 802.1Q), PPPoE sessions (RFC 2516; 0 is discovery's, 65535 reserved).
+NUMBERS = {"prefix": (0, 65_535), "vlan": (1, 4094), "session": (1, 65_534)}
+KINDS = tuple(NUMBERS)
 
 
 class PlanError(ValueError):
@@ -123,7 +126,8 @@ def read_question(path: str | Path, names: Sequence[str] | None = None) -> Quest
     goal = _goal(asked, str(path), rate, bool(place.free))
     schemes = _schemes(asked, path, names)
     _fit(scenario, place, schemes, str(path))
-    return Question(scenario, place, rate, goal, schemes, _router(asked.get("router", {}), str(path)))
+    router = _router(asked.get("router", {}), str(path), _customers(scenario, place))
+    return Question(scenario, place, rate, goal, schemes, router)
 
 
 def _without_plan(text: str) -> str:
@@ -234,7 +238,13 @@ def _fit(scenario: Scenario, place: Place, schemes: Sequence[Scheme], file: str)
         scenario.with_(scheme.values(place, 0.02))
 
 
-def _router(asked: object, file: str) -> Router:
+def _customers(scenario: Scenario, place: Place) -> int:
+    """How many flows have a contract: each is a customer of the router."""
+    groups = scenario.check().effective["flows"]
+    return sum(g["count"] for g in groups if g["name"] in place.contracted)
+
+
+def _router(asked: object, file: str, customers: int) -> Router:
     if not isinstance(asked, Mapping):
         raise PlanError(f"{file}: plan.router is to be a table")
     for key, value in asked.items():
@@ -249,6 +259,16 @@ def _router(asked: object, file: str) -> Router:
         )
     if found.direction not in ("upstream", "downstream"):
         raise PlanError(f'{file}: plan.router.direction: write "upstream" or "downstream"')
-    if not 0 <= found.first <= 4094:
-        raise PlanError(f"{file}: plan.router.first = {found.first}: write a number from 0 to 4094")
+    least, most = NUMBERS[found.customers]
+    last = found.first + customers - 1
+    if found.first < least or last > most:
+        raise PlanError(
+            f"{file}: plan.router.first = {found.first}: with {customers:,} customers the last number is"
+            f" {last:,}, and {found.customers} numbers go from {least} to {most:,}:"
+            + (
+                f" write a number from {least} to {most - customers + 1:,}"
+                if customers <= most - least + 1
+                else ' tell customers apart by another kind, such as customers = "session"'
+            )
+        )
     return found

@@ -146,7 +146,7 @@ def _ranges(question: Question, scheme: Scheme) -> Iterator[tuple[str, float, fl
 
 
 def best_of(tried: Iterable[Tried], most: int, each: int) -> list[Tried]:
-    """The best that meet the goal, at most so many, and of a scheme at most `each`."""
+    """The best by score, whether they meet the goal or not: at most so many, and `each` of a scheme."""
     counts: dict[str, int] = {}
     found: list[Tried] = []
     for one in sorted(tried, key=lambda t: -t.judged.score):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..quantity import number, pm, quantity
-from ..stats import Estimate
+from ..stats import Estimate, paired
 from ..summary import text_table
 from .bench import Runs
 from .contracts import TRIALS, Answer, Confirmed, figure_of
@@ -309,15 +309,20 @@ def _room(answer: Answer) -> str:
     if not others:
         return text
     assert answer.chosen is not None  # noqa: S101
-    base = float(answer.chosen.tried.runs["best_effort"].mean())
+    base = answer.chosen.tried.runs
     costs = [
-        f"one more in {r.group} costs best effort"
-        f" {quantity(base - float(r.runs['best_effort'].mean()), 'bit/s', 3)}"
+        f"one more in {r.group} costs best effort {pm(_difference(base, r.runs, 'best_effort'), 'bit/s')}"
         for r in answer.room
         if r.more == 1
     ]
     said = "; ".join(costs)
     return f"{text}\n{said[:1].upper()}{said[1:]}."
+
+
+def _difference(a: Runs, b: Runs, name: str) -> Estimate:
+    """Of a figure, a less b on the same seeds."""
+    first, second = (dict(zip(runs.seeds, runs[name].tolist(), strict=True)) for runs in (a, b))
+    return paired(first, second).difference
 
 
 def _changes(answer: Answer) -> str:

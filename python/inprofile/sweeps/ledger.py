@@ -265,10 +265,16 @@ class Ledger:
         """Everything that no part has; it stays on the disk."""
         return [*self.pieces.values(), *self._waiting]
 
-    def finish(self) -> None:
-        """Rewrite the ledger, in order: it no longer tells how the runs were interrupted."""
+    def finish(self, without: Iterable[int] = ()) -> None:
+        """Rewrite the ledger, in order: it no longer tells how the runs were interrupted.
+
+        Parts that others have taken the place of go; not before the ledger has done without them.
+        """
+        files = [file for number in without for file in self.parts.pop(number)["files"]]
         lines = [json.dumps(self.parts[n], sort_keys=True) + "\n" for n in sorted(self.parts)]
         write_whole(self.place / LEDGER, "".join(lines).encode())
+        for file in files:
+            (self.place / file).unlink()
 
     def remove(self) -> None:
         """Remove the folder: what it had is elsewhere now."""
