@@ -28,6 +28,7 @@ from inprofile.suite.contestants import _scaled, left_out, settings
 from inprofile.suite.ellipse import ellipse
 from inprofile.suite.matrix import Matrix, Point, periods
 from inprofile.suite.measure import TITLES, better, title
+from inprofile.suite.outcome import Entry
 from inprofile.suite.published import Published, Source, published
 from inprofile.suite.scenarios import Phase
 
@@ -223,6 +224,23 @@ def test_what_is_better_is_said_of_the_right_side() -> None:
     assert all(text for text in TITLES.values())
 
 
+def test_a_share_two_seeds_of_which_differ_alike_is_not_called_better() -> None:
+    made = plan(aqms=["codel"], scenarios=["mild"])
+
+    def figures(utilisation: list[float]) -> Measures:
+        seeds = tuple(range(1, 1 + len(utilisation)))
+        return Measures(seeds, {"utilisation": np.array(utilisation)}, {})
+
+    cell = next(c for c in made.work if c.contestant == "codel")
+    alike = Entry(cell, figures([0.9, 0.8]), figures([0.8, 0.7]))
+    assert alike.verdict("utilisation") == "alike"
+    wide = Entry(cell, figures([1.0, 0.9, 0.1]), figures([0.0, 0.8, 0.05])).against("utilisation")
+    assert wide is not None
+    assert wide.difference.ci95 is not None
+    # A difference of two shares.
+    assert -1 <= wide.difference.ci95.lo < wide.difference.ci95.hi <= 1
+
+
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, inprofile.suite.Suite]:  # type: ignore[name-defined]
     out = tmp_path_factory.mktemp("suite")
@@ -266,6 +284,56 @@ def test_files_can_be_changed_and_run(tmp_path: Path, capsys: pytest.CaptureFixt
     path.write_text("title = 1", "utf-8")
     with pytest.raises(inprofile.ScenarioError):
         plan(scenarios=["mild"], files=folder)
+
+
+def test_experiments_of_ones_own_are_not_written_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mild.toml").write_text("# my own, of a week's work")
+    with pytest.raises(SystemExit) as left:
+        main(["suite", "rfc7928", "--files", str(tmp_path)])
+    assert left.value.code == 2
+    assert "other files under the suite's names (mild.toml)" in capsys.readouterr().err
+    assert (tmp_path / "mild.toml").read_text() == "# my own, of a week's work"
+    assert len(list(tmp_path.iterdir())) == 1
+    # What is as the suite has it may be there.
+    (tmp_path / "mild.toml").write_text(ABOUT.text(definition("mild")))
+    with pytest.raises(SystemExit):
+        main(["suite", "rfc7928", "--files", str(tmp_path)])
+    assert (tmp_path / "suite.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("[runs]", "[run]", "suite.toml: runs is missing"),
+        ('title   = "RFC 7928', '# title   = "RFC 7928', "suite.toml: title is missing"),
+        ("[runs]", "runs]", "suite.toml: this is no TOML"),
+        (
+            '"goodput", "fi", "delay_mean"',
+            '"godput", "fi"',
+            'there is no measure "godput": choose from goodput',
+        ),
+        (
+            "RFC 7928: Characterization Guidelines for Active Queue Management",
+            "?",
+            "write inprofile suite l4s",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_changed_table_is_said_before_anything_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
+) -> None:
+    write_files(ABOUT, tmp_path)
+    path = tmp_path / "suite.toml"
+    new = read("l4s").title if new == "?" else new
+    path.write_text(path.read_text("utf-8").replace(old, new), "utf-8")
+    with pytest.raises(SystemExit) as left:
+        main(
+            ["suite", "rfc7928", "--files", str(tmp_path), "--quick", "--aqm", "codel", "--scenario", "mild"]
+        )
+    assert left.value.code == 2
+    assert said in capsys.readouterr().err
 
 
 def test_the_command_says_what_it_would_run(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..storage import check_folder
+from ..storage import FolderInUse, check_folder
 from .common import Jobs, Json, Open, Planned, Refused, Yes, emit, guarded, names_of, resumable, say, seeds_of
 from .effort import affordable, print_plan
 
 if TYPE_CHECKING:
     from ..suite import Plan
+    from ..suite.scenarios import About
 
 
 @guarded
@@ -81,7 +82,9 @@ def suite(
         raise Refused(f'there is no suite "{name}": write {", ".join(SUITES)}')
     if files is not None and not (files / "suite.toml").exists():
         check_folder(files)
-        written = write_files(read(name), files)
+        about = read(name)
+        _check_free(about, files)
+        written = write_files(about, files)
         if json_:
             emit({"written": [str(path) for path in written]})
         else:
@@ -118,6 +121,18 @@ def suite(
         say(f"\nPage: {done.page}")
     if open_ and done.page is not None:
         webbrowser.open(done.page.resolve().as_uri())
+
+
+def _check_free(about: About, files: Path) -> None:
+    """Raise FolderInUse where an experiment of one's own would be written over."""
+    names = {path.name: path.read_bytes() for path in sorted(about.folder.glob("*.toml"))}
+    taken = [n for n, text in names.items() if (files / n).exists() and (files / n).read_bytes() != text]
+    if taken:
+        shown = ", ".join(taken[:3]) + ", …" * (len(taken) > 3)
+        raise FolderInUse(
+            f"{files} has no suite.toml, and other files under the suite's names ({shown}): choose a new or"
+            " an empty folder, or put suite.toml back"
+        )
 
 
 def _count(text: str) -> int:

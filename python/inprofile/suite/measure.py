@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..measures import Array, Measures
-from ..stats import POSITIVE, SHARE, Bounds
+from ..stats import FREE, POSITIVE, SHARE, UNLIKE, Bounds
 from .scenarios import Definition
 
 if TYPE_CHECKING:
     from ..results import Result
 
-__all__ = ["LOWER", "TITLES", "bounds", "measure", "title", "unit"]
+__all__ = ["LOWER", "TITLES", "bounds", "bounds_of_difference", "known", "measure", "title", "unit"]
 
 #: What is better if it is less; of the others, what is better if it is more.
 LOWER = (
@@ -94,6 +94,11 @@ def title(name: str) -> str:
     return f"{TITLES[what]}, {of}" if of else TITLES[what]
 
 
+def known(name: str) -> bool:
+    """Whether there is such a measure."""
+    return _what(name) in TITLES
+
+
 def unit(name: str) -> str:
     """A figure's unit; empty for a plain number."""
     what = _what(name)
@@ -105,6 +110,11 @@ def unit(name: str) -> str:
 def bounds(name: str) -> Bounds:
     """What a figure cannot leave."""
     return SHARE if _what(name) in _SHARES else POSITIVE
+
+
+def bounds_of_difference(name: str) -> Bounds:
+    """What the difference of two values of a figure cannot leave."""
+    return UNLIKE if _what(name) in _SHARES else FREE
 
 
 def better(name: str) -> int:

@@ -13,7 +13,7 @@ from .._version import __version__
 from ..measures import Measures
 from ..stats import Estimate, Paired, estimate, estimated, paired
 from .contestants import DROP_TAIL
-from .measure import better, bounds, title, unit
+from .measure import better, bounds, bounds_of_difference, title, unit
 from .scenarios import Definition
 from .work import Cell, Plan
 
@@ -51,7 +51,7 @@ class Entry:
             {s: float(x) for s, x in zip(m.seeds, m[name], strict=True) if np.isfinite(x)}
             for m in (self.measures, self.baseline)
         )
-        return paired(mine, theirs) if mine.keys() & theirs.keys() else None
+        return paired(mine, theirs, bounds_of_difference(name)) if mine.keys() & theirs.keys() else None
 
     def verdict(self, name: str) -> str:
         """`better` or `worse` than drop-tail at 95 %, else `alike`; empty where that cannot be said."""

@@ -211,10 +211,37 @@ class About:
 def read(name: str, folder: Path | None = None) -> About:
     """A suite by name; its files from `folder` where one is given (what `write_files` wrote, changed or not).
 
-    Raises OSError where they are not there, ValueError where its table does not fit together.
+    Raises OSError where they are not there, ValueError where its table does not fit together or is another
+    suite's.
     """
-    folder = folder or HERE / name
-    table = tomllib.loads((folder / _TABLE).read_text("utf-8"))
+    own = HERE / name
+    place = (folder or own) / _TABLE
+    try:
+        table = tomllib.loads(place.read_text("utf-8"))
+        about = _about(name, folder or own, table)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{place}: this is no TOML: {error}") from None
+    except KeyError as error:
+        raise ValueError(
+            f"{place}: {error.args[0]} is missing: write it as in the table that --files EMPTY_FOLDER writes"
+        ) from None
+    except (TypeError, AttributeError) as error:
+        raise ValueError(f"{place}: {error}") from None
+    if folder is not None:
+        for other in SUITES:
+            if (
+                other != name
+                and about.title == tomllib.loads((HERE / other / _TABLE).read_text("utf-8"))["title"]
+            ):
+                raise ValueError(
+                    f"{folder} has the files of the suite {other}: write inprofile suite {other} --files"
+                    f" {folder}, or another folder for {name}"
+                )
+    return about
+
+
+def _about(name: str, folder: Path, table: Mapping[str, Any]) -> About:
+    """What `suite.toml` says."""
     made = []
     for one in table["scenarios"]:
         given = dict(one)

@@ -11,6 +11,7 @@ from ..scenario import Scenario, ScenarioError
 from .contestants import DROP_TAIL, Contestant, settings
 from .contestants import choose as contestants_of
 from .contestants import named as contestants_named
+from .measure import TITLES, known
 from .scenarios import About, Definition, Tcp, read
 from .scenarios import choose as scenarios_of
 
@@ -96,6 +97,8 @@ def plan(
     senders = about.tcp(tcp)
     chosen = contestants_of(aqms if aqms is not None else about.contestants or None)
     definitions = scenarios_of(about, scenarios)
+    for definition in definitions:
+        _check_measures(about, definition)
     work: dict[Cell, Scenario] = {}
     absent: dict[tuple[str, str], str] = {}
     for definition in definitions:
@@ -118,6 +121,16 @@ def plan(
                 absent[definition.id, contestant.id] = error.problems[0].problem
     runs = about.runs["quick_seeds" if quick else "seeds"]
     return Plan(about, definitions, chosen, seeds or runs, quick, senders, work, absent)
+
+
+def _check_measures(about: About, definition: Definition) -> None:
+    """Raise ValueError for a measure that there is not, before anything runs."""
+    for name in definition.measures:
+        if not known(name):
+            raise ValueError(
+                f'{about.folder / "suite.toml"}, scenario {definition.id}: there is no measure "{name}":'
+                f" choose from {', '.join(TITLES)}"
+            )
 
 
 def _missing_pairs(about: About, definition: Definition) -> Iterator[tuple[tuple[str, str], str]]:
