@@ -234,3 +234,18 @@ def test_refusals_name_file_and_place(tmp_path: Path) -> None:
     ran = CliRunner().invoke(app, ["wred", str(file)])
     assert ran.exit_code == 2
     assert "give one with --rate" in ran.stderr
+    for rate in ("100", "100 Gbps", "fast"):
+        ran = CliRunner().invoke(app, ["wred", str(file), "--rate", rate])
+        assert ran.exit_code == 2
+        assert (
+            ran.stderr == f"--rate '{rate}' is no rate: write a number and its unit, such as \"100 Gbit/s\"\n"
+        )
+
+
+def test_profiles_whose_names_differ_by_a_letter_have_files_of_their_own(tmp_path: Path) -> None:
+    tree = {"WRED_PROFILE": dict.fromkeys(("A B", "A_B"), SONIC["WRED_PROFILE"]["LOSSLESS"])}
+    (tmp_path / "config_db.json").write_text(json.dumps(tree))
+    given = ["--check", "--out", str(tmp_path / "o")]
+    ran = CliRunner().invoke(app, ["wred", str(tmp_path / "config_db.json"), *given])
+    assert ran.exit_code == 1, ran.output
+    assert sorted(p.name for p in (tmp_path / "o").iterdir()) == ["A_B-2.svg", "A_B.svg"]

@@ -10,7 +10,7 @@ import typer
 
 from .._input import visible
 from ..quantity import bits_per_second, number, pm, quantity
-from ..storage import write_whole
+from ..storage import check_folder, write_whole
 from ..summary import text_table
 from ..switch import Port, Unreadable, check, read
 from ..switch.effect import Outcome, Traffic, buffer_of, cases, outcomes, scenario
@@ -52,8 +52,9 @@ def wred(
     """Check WRED profiles of a switch (SONiC, OpenConfig), draw them, and simulate what they do to TCP."""
     try:
         ports = _chosen(read(file), profile)
-        traffic = Traffic(rtt * 1e-6, flows, seeds, None if rate is None else bits_per_second(rate), buffer)
+        traffic = Traffic(rtt * 1e-6, flows, seeds, None if rate is None else _rate(rate), buffer)
         if out is not None:
+            check_folder(out)
             out.mkdir(parents=True, exist_ok=True)
         found = [(port, [] if check_only else _run(port, traffic, jobs)) for port in ports]
     except (Unreadable, ValueError, KeyError) as error:
@@ -68,6 +69,16 @@ def wred(
         say("\n\n\n".join(_as_text(port, traffic, ran) for port, ran in found))
     if any(check(port) for port, _ in found):
         raise typer.Exit(1)
+
+
+def _rate(text: str) -> float:
+    """In bit/s. Raises Refused for what is no rate."""
+    try:
+        return bits_per_second(text)
+    except (KeyError, ValueError):
+        raise Refused(
+            f'--rate {text!r} is no rate: write a number and its unit, such as "100 Gbit/s"'
+        ) from None
 
 
 def _chosen(ports: list[Port], names: list[str] | None) -> list[Port]:
@@ -174,15 +185,14 @@ def _write(found: list[tuple[Port, list[Outcome]]], traffic: Traffic, out: Path)
 
     from ..switch.drawing import curves
 
-    names: dict[str, int] = {}
+    stems: dict[str, int] = {}
     for port, ran in found:
         if not port.profile.drop and not port.profile.mark:
             continue
-        names[port.profile.name] = names.get(port.profile.name, 0) + 1
-        nth = names[port.profile.name]
-        stem = "".join(c if c.isalnum() or c in "-_" else "_" for c in port.profile.name) + f"-{nth}" * (
-            nth > 1
-        )
+        stem = "".join(c if c.isalnum() or c in "-_" else "_" for c in port.profile.name)
+        # Counted by the file's name: "a b" and "a_b" have the same.
+        stems[stem] = nth = stems.get(stem, 0) + 1
+        stem += f"-{nth}" * (nth > 1)
         drawn = curves(port, buffer_of(port, traffic), traffic.rate or port.rate)
         write_whole(out / f"{stem}.svg", vl_convert.vegalite_to_svg(drawn.to_json()).encode())
         for case in cases(port.profile) if ran else ():
