@@ -6,6 +6,7 @@ heading, `goodput [bit/s]`. Numbers read back as the same; what has no value is 
 
 from __future__ import annotations
 
+import csv
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .glossary import lookup
-from .storage import FolderInUse, check_folder, write_whole
+from .storage import FolderInUse, check_folder, replace_folder, write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,14 +56,23 @@ def check_csv_place(folder: str | Path) -> Path:
     if not place.is_dir():
         raise FolderInUse(f"{folder} is a file, not a folder: choose another place for the CSV files")
     names = {entry.name for entry in place.iterdir()}
-    strange = sorted(name for name in names if not name.endswith(".csv"))
-    if strange or (names and UNITS not in names):
+    strange = sorted(names - _written(place))
+    if strange:
         what = ", ".join((strange or sorted(names))[:3])
         raise FolderInUse(
             f"{folder} holds other things ({what}): choose a new or an empty folder for the CSV files"
         )
     check_folder(place)
     return place
+
+
+def _written(place: Path) -> set[str]:
+    """The files of an earlier export: its units name their tables."""
+    try:
+        with (place / UNITS).open(encoding="utf-8", newline="") as file:
+            return {UNITS, *(f"{row['table']}.csv" for row in csv.DictReader(file))}
+    except (OSError, UnicodeDecodeError, KeyError, csv.Error):
+        return set()
 
 
 def write_csv(tables: Mapping[str, pa.Table], folder: str | Path, *, headers: bool = False) -> list[str]:
@@ -81,9 +91,7 @@ def write_csv(tables: Mapping[str, pa.Table], folder: str | Path, *, headers: bo
             _write(table, part / f"{name}.csv", headers)
         lines = ["table,column,unit,meaning", *(line for n, t in full.items() for line in _units(n, t)), ""]
         write_whole(part / UNITS, "\n".join(lines).encode())
-        if place.exists():
-            shutil.rmtree(place)
-        part.rename(place)
+        replace_folder(part, place)
     except BaseException as error:
         shutil.rmtree(part, ignore_errors=True)
         if isinstance(error, OSError):
@@ -112,21 +120,21 @@ def csv_bytes(table: pa.Table, *, headers: bool = False) -> bytes:
 
 
 def _write(table: pa.Table, to: object, headers: bool) -> None:
-    import pyarrow.csv as csv
+    import pyarrow.csv
 
     names = [_heading(field, headers) for field in table.schema]
     body = table.rename_columns(names)
-    options = csv.WriteOptions(include_header=False, quoting_style="needed")
+    options = pyarrow.csv.WriteOptions(include_header=False, quoting_style="needed")
     head = ",".join(_quoted(name) for name in names) + "\n"
     if isinstance(to, Path):
         with to.open("wb") as file:
             file.write(head.encode())
-            csv.write_csv(body, file, options)
+            pyarrow.csv.write_csv(body, file, options)
             file.flush()
             os.fsync(file.fileno())
     else:
         to.write(head.encode())  # type: ignore[attr-defined]
-        csv.write_csv(body, to, options)
+        pyarrow.csv.write_csv(body, to, options)
 
 
 def _unit(field: pa.Field) -> str:

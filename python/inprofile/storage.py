@@ -112,7 +112,7 @@ def write_folder(folder: str | Path, tables: Mapping[str, pa.Table], provenance:
             part / MANIFEST, json.dumps(manifest, ensure_ascii=False, sort_keys=True, indent=2) + "\n"
         )
         _sync(part)
-        _replace(part, place)
+        replace_folder(part, place)
     except BaseException as error:
         shutil.rmtree(part, ignore_errors=True)
         if isinstance(error, OSError):
@@ -226,7 +226,7 @@ def write_whole(path: Path, data: bytes) -> None:
         raise
 
 
-def _replace(part: Path, place: Path) -> None:
+def replace_folder(part: Path, place: Path) -> None:
     """Put the finished folder in its place; the earlier one leaves whole, or comes back."""
     old = place.with_name(f".{place.name}.{os.getpid()}.old")
     if place.exists():

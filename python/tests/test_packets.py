@@ -306,9 +306,12 @@ def test_csv_reads_back_as_it_was(scenario: inprofile.Scenario, tmp_path: Path) 
     assert all(row["meaning"] for row in units.values())
     write_csv({"flows": result.flows}, tmp_path / "c", headers=True)
     assert "goodput [bit/s]" in (tmp_path / "c" / "flows.csv").read_text().splitlines()[0]
-    (tmp_path / "c" / "mine.txt").touch()
-    with pytest.raises(inprofile.FolderInUse, match=r"holds other things \(mine.txt\)"):
-        write_csv({"flows": result.flows}, tmp_path / "c")
+    for mine in ("mine.txt", "mine.csv"):
+        (tmp_path / "c" / mine).write_text("a week's work")
+        with pytest.raises(inprofile.FolderInUse, match=rf"holds other things \({mine}\)"):
+            write_csv({"flows": result.flows}, tmp_path / "c")
+        assert (tmp_path / "c" / mine).read_text() == "a week's work"
+        (tmp_path / "c" / mine).unlink()
 
 
 def test_csv_quotes_what_has_to_be() -> None:
