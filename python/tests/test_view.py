@@ -378,6 +378,21 @@ def test_what_is_left_of_a_torn_sweep_is_shown(folder: Path, tmp_path: Path) -> 
     assert found["settings"] == 2
 
 
+def test_an_interrupted_sweep_with_until_is_not_shown_as_whole(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "rates", tmp_path / "rates")
+    ledger = tmp_path / "rates" / "ledger.jsonl"
+    entry = json.loads(ledger.read_text())
+    # One of both settings is in a part.
+    ledger.write_text(json.dumps({**entry, "runs": entry["runs"][:1]}) + "\n")
+    head = tmp_path / "rates" / "sweep.json"
+    head.write_text(json.dumps({**json.loads(head.read_text()), "until": ["goodput=2 %"]}))
+    (listed,) = Folder(tmp_path).entries()
+    assert listed.problem.startswith(
+        "1 of 2 settings (2 runs) are in its tables: the command that began it goes on"
+    )
+    assert Folder(folder / "rates").entries()[0].problem == ""
+
+
 def test_results_keep_their_text(folder: Path) -> None:
     back = inprofile.read(folder / "a" / "run").provenance
     assert Scenario.again(back).canonical == SHORT.canonical

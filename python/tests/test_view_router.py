@@ -131,6 +131,57 @@ def test_customers_come_and_go(tmp_path: Path) -> None:
     assert arrays[head["history"][0]["series"]["offered"]][0] == pytest.approx(figures[ALICE]["offered"])
 
 
+def test_the_first_customer_of_a_reload_makes_no_peak_of_the_others(tmp_path: Path) -> None:
+    before = copy.deepcopy(RECORDED[0])
+    # A customer counts causes that a class has not.
+    before["stats"]["directions"][0]["customers"] = []
+    _, figures, _ = shown(looked(tmp_path / "s", [before, *RECORDED[1:3]], 1))
+    _, usual, _ = shown(looked(tmp_path / "t", RECORDED[:3], 1))
+    for row in ("class/upstream/assured", "class/upstream/control"):
+        assert figures[row] == pytest.approx(usual[row], nan_ok=True)
+    assert usual["class/upstream/assured"]["in"] > 0
+
+
+def test_a_restart_that_nobody_saw_is_no_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(sys.modules[Watch.__module__].time, "monotonic", lambda: clock[0])
+    StandIn(tmp_path / "s", RECORDED)
+    watch = Watch(router(str(tmp_path / "s")))
+    # Nobody looked for an hour; it was started anew meanwhile, and has run for longer than before.
+    clock[0] = 3600.0
+    watch.look()
+    head, figures, _ = shown(watch)
+    assert head["restarts"] == 1
+    assert math.isnan(figures[ALICE]["offered"])
+    clock[0] += RECORDED[2]["stats"]["uptime"] - RECORDED[1]["stats"]["uptime"]
+    watch.look()
+    assert shown(watch)[1][ALICE]["offered"] > 1e6
+
+
+def test_an_answer_without_end_is_not_shown_by_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(METRICS.format(up=1, n=1000).encode())
+
+        def log_message(self, *given: object) -> None:
+            pass
+
+    size = len(METRICS.format(up=1, n=1000).encode())
+    with HTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        for most, refused in ((size, False), (size - 1, True)):
+            monkeypatch.setattr("inprofile.view.metrics.LARGEST", most)
+            asked = router(f"http://127.0.0.1:{server.server_port}")
+            if refused:
+                with pytest.raises(RouterError, match="is another program there"):
+                    asked.look()
+            else:
+                assert asked.look().uptime == 1
+        server.shutdown()
+
+
 def test_another_version_is_named(tmp_path: Path) -> None:
     def of(name: str, change: Any) -> list[Any]:
         answer = copy.deepcopy(RECORDED[0])

@@ -11,7 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from .._input import visible
-from .look import ANSWER_TIMEOUT, COLOURS, LARGEST, Counts, Look, RouterError, measured, understood
+from .look import (
+    ANSWER_TIMEOUT,
+    COLOURS,
+    LARGEST,
+    Counts,
+    Look,
+    RouterError,
+    measured,
+    too_long,
+    understood,
+)
 
 __all__ = ["Control"]
 
@@ -35,7 +45,7 @@ class Control:
                 made.settimeout(ANSWER_TIMEOUT)
                 made.connect(self.name)
                 made.sendall(json.dumps(request).encode() + b"\n")
-                text = b"".join(_chunks(made))
+                text = b"".join(_chunks(made, self.name))
         except RouterError:
             raise
         except (FileNotFoundError, NotADirectoryError):
@@ -64,12 +74,12 @@ class Control:
         return dict(answer)
 
 
-def _chunks(made: socket.socket) -> Iterator[bytes]:
+def _chunks(made: socket.socket, name: str) -> Iterator[bytes]:
     read = 0
     while chunk := made.recv(1 << 16):
         read += len(chunk)
         if read > LARGEST:
-            raise RouterError(f"an answer of more than {LARGEST >> 20} MiB")
+            raise RouterError(too_long(name))
         yield chunk
 
 

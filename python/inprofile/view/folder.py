@@ -223,16 +223,17 @@ def _run(id_: str, place: Path, names: frozenset[str]) -> Entry:
 
 def _sweep(id_: str, place: Path) -> Entry:
     head = sweep_head(place)
-    finished = 0
+    finished, there = 0, set[int]()
     for line in read_file(place / LEDGER, 1 << 30).splitlines():
         entry = json.loads(line)
         if "part" in entry:
             finished += sum(len(seeds) for _, seeds in entry["runs"])
-    complete = finished >= len(head["settings"]) * len(head["seeds"])
+            there.update(setting for setting, _ in entry["runs"])
     problem = _version_note(str(head["version"]))
-    if not complete and not head.get("until"):
+    # A part has all runs of its settings, however many --until has asked for.
+    if len(there) < len(head["settings"]):
         problem = (
-            f"{finished:,} of {len(head['settings']) * len(head['seeds']):,} runs are in its tables:"
+            f"{len(there):,} of {len(head['settings']):,} settings ({finished:,} runs) are in its tables:"
             " the command that began it goes on from there"
         )
     about = {

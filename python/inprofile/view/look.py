@@ -18,6 +18,7 @@ __all__ = [
     "Router",
     "RouterError",
     "measured",
+    "too_long",
     "understood",
 ]
 
@@ -101,6 +102,14 @@ def understood(name: str, read: Callable[[], Look], version: str) -> Look:
             f"{name}: what inprofiled says {lacks}: it is {which}, and this is {__version__};"
             " look at it with the inprofile of its own version"
         ) from None
+
+
+def too_long(name: str) -> str:
+    """Why an answer is not read: half of it would be another router."""
+    return (
+        f"{name} answers more than {LARGEST >> 20} MiB, as inprofiled never does: is another program there?"
+        " Give the socket that control.socket names, or the address of metrics.listen"
+    )
 
 
 def measured(packets: float, value: float | None) -> float:

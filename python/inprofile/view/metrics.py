@@ -10,7 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import SplitResult, urlsplit
 
 from .._input import visible
-from .look import ANSWER_TIMEOUT, COLOURS, LARGEST, Counts, Look, RouterError, measured, understood
+from .look import (
+    ANSWER_TIMEOUT,
+    COLOURS,
+    LARGEST,
+    Counts,
+    Look,
+    RouterError,
+    measured,
+    too_long,
+    understood,
+)
 
 __all__ = ["Metrics"]
 
@@ -47,7 +57,10 @@ class Metrics:
         try:
             asked.request("GET", self._path)
             answer = asked.getresponse()
-            text = answer.read(LARGEST).decode(errors="replace")
+            data = answer.read(LARGEST + 1)
+            if len(data) > LARGEST:
+                raise RouterError(too_long(self.name))
+            text = data.decode(errors="replace")
             if answer.status != http.HTTPStatus.OK:
                 raise RouterError(f"{self.name} answers {answer.status}: {visible(text[:200].strip())}")
         except RouterError:

@@ -31,6 +31,8 @@ EVERY = 1.0
 """Seconds between two looks."""
 UNWATCHED = 10.0
 """After so many seconds without a question it is not asked any more."""
+UNSEEN = 15.0
+"""Its uptime has grown by so many seconds less than our clock: it was restarted. No answer takes as long."""
 KEPT = 600
 """So many looks are remembered, fewer of very many customers."""
 MOST_VALUES = 20_000_000
@@ -80,15 +82,15 @@ class _Counters:
         counts = np.array(table, dtype=float).reshape(len(table), 7 + len(causes))
         return cls(look, tuple((c.kind, c.direction, c.name) for c in look.rows), causes, counts)
 
-    def since(self, before: _Counters) -> NDArray[np.float32]:
-        """Rates between two looks, and what waits now; NaN where there are none.
+    def since(self, before: _Counters | None) -> NDArray[np.float32]:
+        """Rates between two looks, and what waits now; NaN where there are none, or nothing came before.
 
         In bit/s, packets/s, packets and s: as RATES, drops by cause, GAUGES.
         """
         n = len(RATES)
         made = np.full((len(self.rows), n + len(self.causes) + len(GAUGES)), np.nan, dtype=np.float32)
-        seconds = self.look.uptime - before.look.uptime
-        if seconds > 0:
+        seconds = 0.0 if before is None else self.look.uptime - before.look.uptime
+        if before is not None and seconds > 0:
             grown = self._grown(before)
             made[:, : n - 1] = grown[:, : n - 1] * 8 / seconds
             made[:, n - 1 : -3] = grown[:, n - 1 : -2] / seconds
@@ -99,17 +101,27 @@ class _Counters:
         return made
 
     def _grown(self, before: _Counters) -> NDArray[np.float64]:
-        old = np.zeros_like(self.counts)
-        if before.causes == self.causes:
-            if before.rows == self.rows:
-                old = before.counts
-            else:
-                at = {row: i for i, row in enumerate(before.rows)}
-                for i, row in enumerate(self.rows):
-                    if row in at:
-                        old[i] = before.counts[at[row]]
+        counts = before._with(self.causes)
+        if before.rows == self.rows:
+            old = counts
+        else:
+            old = np.zeros_like(self.counts)
+            at = {row: i for i, row in enumerate(before.rows)}
+            for i, row in enumerate(self.rows):
+                if row in at:
+                    old[i] = counts[at[row]]
         # Who came back counts from 0 again.
         return np.where(self.counts >= old, self.counts - old, self.counts)
+
+    def _with(self, causes: tuple[str, ...]) -> NDArray[np.float64]:
+        """The counts with a column for each of these causes; a customer has some that a class has not."""
+        if causes == self.causes:
+            return self.counts
+        n, none = len(RATES), np.zeros(len(self.counts))
+        own = {cause: self.counts[:, n + i] for i, cause in enumerate(self.causes)}
+        return np.column_stack(
+            [self.counts[:, :n], *(own.get(cause, none) for cause in causes), self.counts[:, -2:]]
+        )
 
 
 @dataclass(frozen=True)
@@ -140,6 +152,7 @@ class Watch:
         self._seen = 0.0
         self._restarts = 0
         self._now = _Counters.of(of.look())
+        self._at = time.monotonic()
 
     def answer(self, chosen: Sequence[str], results: bool = False) -> bytes:
         """The router now, and what is remembered of chosen rows, named `kind/direction/name`.
@@ -201,13 +214,17 @@ class Watch:
             return
         with self._lock:
             before, self._now = self._now, now
-            if now.look.uptime < before.look.uptime:
+            last, self._at = self._at, time.monotonic()
+            ran = now.look.uptime - before.look.uptime
+            # Restarted unseen, it may have run for longer than before, but not for all the time since.
+            restarted = ran < 0 or self._at - last - ran > UNSEEN
+            if restarted:
                 self._restarts += 1
                 self._pause()
             self._error = None
-            self._remember(before, now)
+            self._remember(None if restarted else before, now)
 
-    def _remember(self, before: _Counters, now: _Counters) -> None:
+    def _remember(self, before: _Counters | None, now: _Counters) -> None:
         if now.causes != self._causes:
             # Another version: its columns are others.
             self._moments.clear()
