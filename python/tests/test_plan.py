@@ -10,14 +10,18 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from inprofile import load
+from inprofile import Scenario, load
 from inprofile.cli import app
-from inprofile.plan import Answer, PlanError, plan, read_question
+from inprofile.plan import Answer, PlanError, Question, plan, read_question
+from inprofile.plan.bench import Bench
 from inprofile.plan.contracts import confirmation
-from inprofile.plan.files import experiment_text, router_text
+from inprofile.plan.files import experiment_text, router_text, write
 from inprofile.plan.search import FIRST, SEARCHED
 from inprofile.plan.words import as_text
+from inprofile.quantity import pm
+from inprofile.stats import estimate
 from inprofile.storage import FolderInUse
+from inprofile.sweeps.ledger import Ledger
 
 FILE = """\
 title = "Four customers and the others"
@@ -172,6 +176,9 @@ def test_a_goal_that_nothing_meets_says_by_how_much_and_what_to_change(folder: P
         ('"drop-tail", "rio"', '"rioo"', 'did you mean "rio"'),
         ('"drop-tail", "rio"', "", "write a list of names"),
         ('customers = "session"', 'customers = "name"', "write one of prefix, vlan, session"),
+        ("first = 100", "first = 0", "session numbers go from 1 to 65,534: write a number from 1 to 65,533"),
+        ("first = 100", "first = 65534", "with 2 customers the last number is 65,535"),
+        ('"session"\nfirst = 100', '"vlan"\nfirst = 4094', "write a number from 1 to 4,093"),
         ('contract = "500 kbit/s"', "", "there is nothing to keep"),
     ],
 )
@@ -183,6 +190,100 @@ def test_what_cannot_be_asked_is_refused_before_anything_runs(
     assert answer.exit_code == 2, answer.output
     assert said in answer.stderr
     assert not (folder / "wrong").exists()
+
+
+def varied(question: Question) -> list[Scenario]:
+    """Three short experiments."""
+    short = question.scenario.with_({"duration": "3 s", "measure": {"from": "1 s"}})
+    return [short.with_({"links.uplink.queue.limit": f"{n} packets"}) for n in (20, 40, 80)]
+
+
+def bench(question: Question, place: Path | None) -> Bench:
+    return Bench(question.scenario, place, 1, lambda _: None)
+
+
+def test_settings_that_did_not_finish_in_order_keep_their_runs(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = read_question(folder / "four.toml")
+    first, second, third = varied(question)
+    keep = Bench._keep
+    killed = bench(question, tmp_path / "runs")
+    with monkeypatch.context() as patched:
+        # The second setting's run is still under way when the process is killed.
+        patched.setattr(Bench, "_keep", lambda self, piece, by: keep(self, piece.without({(1, 1)}), by))
+        with pytest.raises(KeyError):
+            killed.run([(first, [1]), (second, [1]), (third, [1])])
+    killed.close()
+    asked = [(first, [1, 2]), (second, [1, 2]), (third, [1, 2])]
+    again = bench(question, tmp_path / "runs")
+    assert again.kept_before == 2
+    found = again.run(asked)
+    again.close()
+    assert [repr(runs) for runs in found] == [repr(runs) for runs in bench(question, None).run(asked)]
+
+
+def test_a_disk_that_is_full_at_the_end_of_a_second_plan_loses_none_of_the_firsts_runs(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = read_question(folder / "four.toml")
+    first, second, _ = varied(question)
+    made = bench(question, tmp_path / "runs")
+    made.run([(first, [1, 2])])
+    made.finish()
+    made.close()
+    made = bench(question, tmp_path / "runs")
+    made.run([(second, [1])])
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "_enter", full)
+        with pytest.raises(OSError, match="No space"):
+            made.finish()
+        with pytest.raises(OSError, match="No space"):
+            made.close()
+    again = bench(question, tmp_path / "runs")
+    assert again.kept_before >= 2
+    again.run([(first, [1, 2]), (second, [1])])
+    again.finish()
+    again.close()
+    assert len(list((tmp_path / "runs" / "runs").iterdir())) == 1
+    assert bench(question, tmp_path / "runs").kept_before == 3
+
+
+def test_files_of_an_earlier_answer_in_the_folder_go(tmp_path: Path, found: Answer) -> None:
+    for name in ("police.tc", "tc.sh"):
+        (tmp_path / name).write_text("# of an answer with policers")
+    written = write(found, tmp_path, {})
+    assert {p.name for p in tmp_path.iterdir()} == {
+        Path(p).name for n, p in written.items() if n != "checked"
+    }
+    assert "of an answer with policers" not in "".join(p.read_text() for p in tmp_path.iterdir())
+
+
+def test_a_customers_price_has_its_interval_over_the_same_seeds(found: Answer) -> None:
+    assert found.chosen is not None
+    base, more = found.chosen.tried.runs, found.room[0].runs
+    less = base["best_effort"] - more["best_effort"]
+    price = pm(estimate(less.tolist()), "bit/s")
+    assert f"One more in gold costs best effort {price}." in as_text(found)
+    assert "±" in price
+
+
+def test_a_full_disk_says_that_runs_are_kept_and_how_to_go_on(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Ledger, "_enter", full)
+    out = tmp_path / "p"
+    ran = CliRunner().invoke(app, ["plan", str(folder / "four.toml"), "--trials", "4", "--out", str(out)])
+    assert ran.exit_code == 2, ran.output
+    assert "No space left on device. Make room, and give the same command again." in ran.stderr
+    assert f"Finished runs are kept in {out / 'runs'}" in ran.stderr
 
 
 def test_a_folder_of_something_else_is_left_alone(folder: Path) -> None:

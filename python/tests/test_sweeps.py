@@ -20,6 +20,7 @@ from inprofile.contracts import BY_RUN
 from inprofile.sweeps import ledger as ledgers
 from inprofile.sweeps import running
 from inprofile.sweeps.stopping import looks, until_of
+from inprofile.written import written
 from test_cli import inprofile_
 
 SHORT = {
@@ -211,6 +212,35 @@ def test_a_full_disk_names_the_folder_and_keeps_what_was_finished(
     assert not list(place.glob(".*"))
     sweep(BASE, RATES, place, seeds=8)
     assert checksums(place) == checksums(unbroken)
+
+
+@pytest.mark.parametrize("command", ["sweep", "run"])
+def test_a_full_disk_says_what_is_kept_and_how_to_go_on(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "e.toml").write_text(written(BASE))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(ledgers, "SECONDS", 0.0)
+    monkeypatch.setattr(running, "_TOGETHER", 1)
+    axis = ["--axis", "links.bottleneck.rate=2 Mbit/s,3 Mbit/s"] if command == "sweep" else []
+    given = [command, "e.toml", *axis, "--seeds", "4", "--out", "r"]
+    place = Path("r" if command == "sweep" else "r.unfinished")
+    fsync, calls = os.fsync, iter(range(999))
+
+    def full(handle: int) -> None:
+        if next(calls) >= 12:
+            raise OSError(28, "No space left on device")
+        fsync(handle)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        ran = CliRunner().invoke(app, given)
+    assert ran.exit_code == 2, ran.output
+    assert "No space left on device. Make room, and give the same command again." in ran.stderr
+    kept = place if command == "sweep" else tmp_path / place
+    assert ran.stderr.endswith(f"Finished runs are kept in {kept}: it goes on from there.\n")
+    assert (place / "ledger.jsonl").read_text().count("\n") >= 2
+    assert CliRunner().invoke(app, given).exit_code == 0
 
 
 def test_interrupted_on_the_command_line_it_says_what_is_kept(tmp_path: Path) -> None:

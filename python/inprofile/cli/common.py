@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import re
@@ -37,6 +38,7 @@ __all__ = [
     "Yes",
     "emit",
     "fail",
+    "full_disk",
     "guarded",
     "names_of",
     "open_scenario",
@@ -172,6 +174,20 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
             raise typer.Exit(INTERRUPTED) from None
 
     return call
+
+
+@contextmanager
+def full_disk(kept: Path) -> Iterator[None]:
+    """Where the disk is full, or a quota used up: say that finished runs are in `kept`, and how to go on."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        there = f" Finished runs are kept in {kept}: it goes on from there." if kept.exists() else ""
+        raise Refused(
+            f"{error.filename or kept}: {error.strerror}. Make room, and give the same command again.{there}"
+        ) from None
 
 
 def fail(text: str, problems: list[dict[str, Any]] | None, as_json: bool) -> NoReturn:
@@ -316,7 +332,8 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
 def resumable(cache: Path, runs: int) -> Iterator[Callable[[int, int, str], None]]:
     """A bar on standard error for many experiments; told runs finished, runs in all, and what is being run.
 
-    What is interrupted says where `cache` has what is finished, and leaves with code 130.
+    What is interrupted says where `cache` has what is finished, and leaves with code 130; so does a full
+    disk, with code 2.
     """
     from rich.console import Console
     from rich.markup import escape
@@ -325,7 +342,7 @@ def resumable(cache: Path, runs: int) -> Iterator[Callable[[int, int, str], None
     columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}")
     counted = [0, runs]
     try:
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        with full_disk(cache), Progress(*columns, console=Console(stderr=True), transient=True) as bar:
             task = bar.add_task("", total=None)
 
             def tell(finished: int, runs: int, what: str) -> None:

@@ -23,6 +23,7 @@ from .common import (
     Terminated,
     Yes,
     emit,
+    full_disk,
     guarded,
     names_of,
     say,
@@ -117,7 +118,7 @@ def contracts(
     check_place(place)
     place.mkdir(parents=True, exist_ok=True)
     check_folder(place)
-    with _kept(place / RUNS) as count:
+    with full_disk(place / RUNS), _kept(place / RUNS) as count:
         answer = found_for(
             question,
             trials=trials,
@@ -127,7 +128,8 @@ def contracts(
             count=count,
         )
     found = as_json(answer)
-    written = write(answer, place, found)
+    with full_disk(place / RUNS):
+        written = write(answer, place, found)
     if json_:
         emit({**found, "files": written})
     else:

@@ -30,6 +30,7 @@ from .common import (
     Trace,
     Yes,
     emit,
+    full_disk,
     guarded,
     open_scenario,
     progress,
@@ -179,7 +180,8 @@ def _run_kept(scenario: Scenario, seeds: Seeds | None, out: Path, **more: Any) -
     from ..sweeps.kept import InterruptedRun, run_kept
 
     try:
-        with terminable():
+        place = check_place(out)
+        with terminable(), full_disk(place.with_name(f"{place.name}.unfinished")):
             return run_kept(scenario, seeds, out, **more)
     except InterruptedRun as error:
         print(visible(str(error)), file=sys.stderr)

@@ -25,6 +25,7 @@ from .common import (
     Terminated,
     Yes,
     emit,
+    full_disk,
     guarded,
     open_scenario,
     say,
@@ -146,7 +147,7 @@ def sweep(
         check_folder_of(planned, out)
         affordable(planned.packets, yes, planned.runs)
         backend = _backend(jobs, cluster, slurm, slurm_set, out)
-        with closing(backend), _watched(planned, out) as watch:
+        with closing(backend), full_disk(out), _watched(planned, out) as watch:
             found = run_plan(planned, out, backend, watch=watch, **({"metrics": shown} if shown else {}))
     except SweepError as error:
         raise Refused(str(error)) from None
