@@ -9,6 +9,7 @@
 //! queue of its own with 90.8 % (§5.3).
 //! Non-goal: set-associative hashing (CAKE).
 
+use crate::mechanism::Gauge;
 use crate::packet::FlowId;
 use crate::params::{Context, Fault, Warning};
 use crate::rng::{Rng, mix};
@@ -168,6 +169,12 @@ impl<S: Clone> Scheduler<S> {
     #[must_use]
     pub fn credits(&self, queue: u32) -> i64 {
         self.turns[queue as usize].credits
+    }
+
+    /// How many queues are new, and how many old, for monitors.
+    pub fn show(&self, show: Gauge<'_>) {
+        show("new_queues", f64::from(self.new.len));
+        show("old_queues", f64::from(self.old.len));
     }
 
     /// How many queues are new, how many old, and how often one has become new.

@@ -103,9 +103,7 @@ impl Mechanism for FqPie {
     }
 
     fn gauges(&self, _: Time, show: Gauge<'_>) {
-        let (new, old, _) = self.scheduler.counts();
-        show("new_queues", f64::from(new));
-        show("old_queues", f64::from(old));
+        self.scheduler.show(show);
     }
 
     fn stats(&self, show: &mut dyn FnMut(&'static str, u64)) {
