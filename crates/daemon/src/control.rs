@@ -24,7 +24,7 @@ use tokio::time::timeout;
 use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 
 use crate::hub::Hub;
-use crate::privileges::People;
+use crate::privileges::Accounts;
 use crate::{acl, files, sys};
 
 /// The longest request.
@@ -39,29 +39,29 @@ const TO_GO: Duration = Duration::from_secs(10);
 /// Requests that are carried out at a time.
 const AT_A_TIME: usize = 4;
 
-/// The socket's place in the file system, which is taken back when this goes: whatever happens after it was opened.
+/// The socket's file, which is removed when this is dropped: whatever happens after it was opened.
 #[derive(Debug)]
-pub struct Place {
+pub struct SocketFile {
     path: PathBuf,
     /// Device and number of the file that is ours; `None` once it is gone.
     ours: Option<(u64, u64)>,
 }
 
-impl Place {
+impl SocketFile {
     /// Removes the socket, if what is there is still ours. Once is enough.
     ///
     /// # Errors
     /// What the system says.
-    pub fn leave(&mut self) -> io::Result<()> {
+    pub fn remove(&mut self) -> io::Result<()> {
         let Some(ours) = self.ours.take() else { return Ok(()) };
         let there = fs::symlink_metadata(&self.path)?;
         if (there.dev(), there.ino()) == ours { fs::remove_file(&self.path) } else { Ok(()) }
     }
 }
 
-impl Drop for Place {
+impl Drop for SocketFile {
     fn drop(&mut self) {
-        if let Err(e) = self.leave() {
+        if let Err(e) = self.remove() {
             eprintln!("inprofiled: the control socket {} stays: {e}", self.path.display());
         }
     }
@@ -99,7 +99,7 @@ pub fn look(path: &Path) -> io::Result<bool> {
 ///
 /// # Errors
 /// As [`look`]; else what the system says, with the path.
-pub fn open(path: &Path, people: &People) -> io::Result<(UnixListener, Place)> {
+pub fn open(path: &Path, accounts: &Accounts) -> io::Result<(UnixListener, SocketFile)> {
     let named = |e: io::Error| named(path, &e);
     if look(path)? {
         fs::remove_file(path).map_err(named)?;
@@ -110,16 +110,16 @@ pub fn open(path: &Path, people: &People) -> io::Result<(UnixListener, Place)> {
     fs::create_dir_all(folder).map_err(named)?;
     let listener = sys::with_umask(0o117, || UnixListener::bind(path)).map_err(named)?;
     let there = fs::symlink_metadata(path).map_err(named)?;
-    let place = Place { path: path.to_owned(), ours: Some((there.dev(), there.ino())) };
+    let place = SocketFile { path: path.to_owned(), ours: Some((there.dev(), there.ino())) };
     fs::set_permissions(path, fs::Permissions::from_mode(0o660)).map_err(named)?;
-    if let Some(account) = people.user {
-        let group = people.group.unwrap_or(account.gid);
+    if let Some(account) = accounts.user {
+        let group = accounts.group.unwrap_or(account.gid);
         chown(path, Some(account.uid), Some(group)).map_err(named)?;
-    } else if let Some(group) = people.group {
+    } else if let Some(group) = accounts.group {
         // Giving it to a group that we aren't in takes a privilege; letting that group in doesn't.
         chown(path, None, Some(group)).or_else(|_| acl::grant(path, group, 6)).map_err(named)?;
     }
-    if let Some(group) = people.group {
+    if let Some(group) = accounts.group {
         let_through(folder, group, made).map_err(|e| files::at(folder, &e)).map_err(named)?;
     }
     Ok((listener, place))
@@ -136,31 +136,31 @@ fn let_through(folder: &Path, group: u32, made: bool) -> io::Result<()> {
 
 /// Who answers requests.
 #[derive(Debug)]
-pub struct Desk {
-    people: People,
+pub struct Server {
+    accounts: Accounts,
     hub: Arc<Hub>,
     /// Requests that are carried out at a time; the others wait.
     at_a_time: Arc<Semaphore>,
 }
 
-impl Desk {
-    /// For these people.
+impl Server {
+    /// For these accounts.
     #[must_use]
-    pub fn new(people: People, hub: Arc<Hub>) -> Desk {
-        Desk { people, hub, at_a_time: Arc::new(Semaphore::new(AT_A_TIME)) }
+    pub fn new(accounts: Accounts, hub: Arc<Hub>) -> Server {
+        Server { accounts, hub, at_a_time: Arc::new(Semaphore::new(AT_A_TIME)) }
     }
 
     /// One request, one answer.
-    pub async fn converse(self: Arc<Self>, stream: UnixStream) {
+    pub async fn serve(self: Arc<Self>, stream: UnixStream) {
         let log = self.hub.log.clone();
-        if let Err(e) = self.try_converse(stream).await {
+        if let Err(e) = self.try_serve(stream).await {
             log.warn("control", "a conversation broke off", &[("why", e.to_string().into())]);
         }
     }
 
-    async fn try_converse(self: Arc<Self>, stream: UnixStream) -> io::Result<()> {
+    async fn try_serve(self: Arc<Self>, stream: UnixStream) -> io::Result<()> {
         let (uid, groups) = sys::peer(stream.as_fd())?;
-        let group = self.people.group;
+        let group = self.accounts.group;
         let allowed = uid == 0 || uid == sys::own_uid() || group.is_some_and(|g| groups.contains(&g));
         let mut lines = Framed::new(stream, LinesCodec::new_with_max_length(LONGEST_REQUEST));
         // A stranger's is read too: whoever leaves something unread breaks the connection off, answer and all.

@@ -40,7 +40,7 @@ pub struct Hub {
     fix_offloads: bool,
     running: Mutex<Config>,
     reloads: Mutex<Reloads>,
-    /// The ports' links, which the thread that minds them looks at.
+    /// The ports' links, as the thread that handles signals saw them last.
     links: Mutex<[Option<Link>; 2]>,
     /// Logs.
     pub log: Log,

@@ -44,7 +44,7 @@ impl Server {
     }
 
     /// One request, one answer. Whoever asks badly, or goes away, is his own affair.
-    pub async fn converse(self: Arc<Self>, stream: TcpStream) {
+    pub async fn serve(self: Arc<Self>, stream: TcpStream) {
         let service = service_fn(|request| {
             let this = Arc::clone(&self);
             async move { Ok::<_, Infallible>(this.respond(&request).await) }

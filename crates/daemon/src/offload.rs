@@ -175,7 +175,7 @@ impl Offloads {
 
     /// Whether offloads may have to be switched while it runs, or at its end.
     #[must_use]
-    pub fn are_minded(&self) -> bool {
+    pub fn may_switch(&self) -> bool {
         self.fix || !self.changed.is_empty()
     }
 

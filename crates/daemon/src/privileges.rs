@@ -7,7 +7,7 @@ use crate::sys::{self, Account, NET_ADMIN};
 
 /// The users and groups that a configuration names, as the system knows them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct People {
+pub struct Accounts {
     /// Whom to become.
     pub user: Option<Account>,
     /// Who may use the control socket.
@@ -18,7 +18,7 @@ pub struct People {
 ///
 /// # Errors
 /// `NotFound`, with the name and what to do.
-pub fn look_up(config: &Config) -> io::Result<People> {
+pub fn look_up(config: &Config) -> io::Result<Accounts> {
     let missing = |what: &str, name: &str, how: &str| {
         io::Error::new(io::ErrorKind::NotFound, format!("there is no {what} `{name}`: {how}"))
     };
@@ -36,15 +36,15 @@ pub fn look_up(config: &Config) -> io::Result<People> {
         }
         None => None,
     };
-    Ok(People { user, group })
+    Ok(Accounts { user, group })
 }
 
 /// Gives up what isn't needed any more. Of this thread and those started later: call it before there are others.
 ///
 /// # Errors
 /// What the system says.
-pub fn drop(people: &People, sets_up_ports: bool) -> io::Result<()> {
-    if let Some(account) = people.user.filter(|a| a.uid != sys::own_uid()) {
+pub fn drop(accounts: &Accounts, sets_up_ports: bool) -> io::Result<()> {
+    if let Some(account) = accounts.user.filter(|a| a.uid != sys::own_uid()) {
         sys::become_user(account)?;
     }
     // The ports are open, and binding them anew takes nothing: what is needed is for offloads, those of an interface that comes

@@ -24,7 +24,7 @@ use crate::notify::Notify;
 use crate::offload::{self, Offloads};
 use crate::packets::{self, Command, Ended, Pulse};
 use crate::presence::Presence;
-use crate::privileges::{self, People};
+use crate::privileges::{self, Accounts};
 use crate::router::Router;
 use crate::sys::Signals;
 use crate::{control, files, ports, serve};
@@ -38,25 +38,25 @@ const LOOK: Duration = Duration::from_millis(250);
 struct Open {
     io: AfPacket,
     control: UnixListener,
-    place: control::Place,
+    socket: control::SocketFile,
     metrics: Option<TcpListener>,
     log: Option<File>,
     offloads: Offloads,
     link_loss: LinkLoss,
-    people: People,
+    accounts: Accounts,
 }
 
 /// Looks first, then changes; what was changed is put back where something behind it fails.
 fn open(config: &Config) -> io::Result<Open> {
-    let people = privileges::look_up(config)?;
+    let accounts = privileges::look_up(config)?;
     control::look(&config.socket)?;
     let to_switch = offload::look(&config.ports, config.fix_offloads)?;
     let log = config.log.file.as_deref().map(log::open).transpose()?;
-    if let (Some(log), Some(account)) = (&log, people.user) {
+    if let (Some(log), Some(account)) = (&log, accounts.user) {
         // So that it can be opened anew once we are that user.
         std::os::unix::fs::fchown(log, Some(account.uid), Some(account.gid))?;
     }
-    let (control, place) = control::open(&config.socket, &people)?;
+    let (control, socket) = control::open(&config.socket, &accounts)?;
     let metrics =
         match config.metrics {
             Some(address) => Some(TcpListener::bind(address).map_err(|e| {
@@ -65,7 +65,7 @@ fn open(config: &Config) -> io::Result<Open> {
             None => None,
         };
     let note = config.socket.with_extension("offloads");
-    let offloads = offload::switch_off(&config.ports, config.fix_offloads, &to_switch, &note, people.user)?;
+    let offloads = offload::switch_off(&config.ports, config.fix_offloads, &to_switch, &note, accounts.user)?;
     let ports = config.ports.each_ref().map(|interface| PortOptions {
         interface: interface.clone(),
         longest: config.packet.0 as u32 + MOST_BEFORE_IP as u32,
@@ -75,8 +75,8 @@ fn open(config: &Config) -> io::Result<Open> {
     let io = AfPacket::open(&ports, Clock::start())?;
     let note = config.socket.with_extension("links");
     let pass_on = config.link_loss == config::LinkLoss::PassOn;
-    let link_loss = LinkLoss::start(pass_on, &config.ports, &note, people.user)?;
-    Ok(Open { io, control, place, metrics, log, offloads, link_loss, people })
+    let link_loss = LinkLoss::start(pass_on, &config.ports, &note, accounts.user)?;
+    Ok(Open { io, control, socket, metrics, log, offloads, link_loss, accounts })
 }
 
 /// What to do where the system lets nobody listen at an address.
@@ -106,13 +106,21 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     // The file is read again on every reload, whatever the working directory is then; a link in between is followed again.
     let file = std::path::absolute(file).map_err(|e| files::at(file, &e).to_string())?;
     let signals = Signals::take().map_err(words)?;
-    let Open { mut io, control, mut place, metrics: listener, log: to, mut offloads, mut link_loss, people } =
-        open(&config).map_err(words)?;
+    let Open {
+        mut io,
+        control,
+        mut socket,
+        metrics: listener,
+        log: to,
+        mut offloads,
+        mut link_loss,
+        accounts,
+    } = open(&config).map_err(words)?;
     let mut presence = Presence::of(&config.ports, &io).map_err(words)?;
     let standings = presence.standings();
     // This thread alone: those it starts run as usual.
     let first = live::run_first();
-    privileges::drop(&people, offloads.are_minded() || link_loss.is_on()).map_err(|e| {
+    privileges::drop(&accounts, offloads.may_switch() || link_loss.is_on()).map_err(|e| {
         let user = config.user.as_deref().map_or_else(String::new, |user| format!("becoming {user} and "));
         format!(
             "{user}giving up privileges: {e}\n  start it as root, or without `user` as whom it should run as"
@@ -134,8 +142,8 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     let router = Router::new(config.clone(), layer, seed);
     let hub = Arc::new(Hub::new(commands, file, fix_offloads, config.clone(), log.clone()));
     hub.set_links(presence.links());
-    serve::start(control, people, listener, Arc::clone(&hub)).map_err(words)?;
-    let errands = Errands::start(Arc::clone(&hub), Arc::clone(&notify)).map_err(words)?;
+    serve::start(control, accounts, listener, Arc::clone(&hub)).map_err(words)?;
+    let tasks = SlowTasks::start(Arc::clone(&hub), Arc::clone(&notify)).map_err(words)?;
     hub.tell_roles(&config);
     log.info(
         "start",
@@ -146,29 +154,29 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
             ("real_time", first.into()),
         ],
     );
-    // The packets are this thread's, which alone may be real-time; another minds signals and the watchdog.
+    // The packets are this thread's, which alone may be real-time; another handles signals and the watchdog.
     let (sender, ended) = channel();
     let outcome = std::thread::scope(|scope| {
-        let minder = scope.spawn(|| {
-            let minded =
-                Minded { presence: &mut presence, offloads: &mut offloads, link_loss: &mut link_loss };
-            let outcome = mind(&signals, &notify, &hub, &errands, &pulse, ended, minded);
-            // Nobody minds the packets any more: if they haven't ended they do now.
+        let supervisor = scope.spawn(|| {
+            let supervised =
+                Supervised { presence: &mut presence, offloads: &mut offloads, link_loss: &mut link_loss };
+            let outcome = supervise(&signals, &notify, &hub, &tasks, &pulse, ended, supervised);
+            // Nobody handles packets any more: if they haven't ended they do now.
             hub.stop();
             outcome
         });
         let beat = pulse.clone();
         let packets = || packets::run(&mut io, router, standings, seed, &queue, &beat, log.clone());
-        // Without an outcome, the minder knows that it panicked.
+        // Without an outcome, the supervisor knows that it panicked.
         if let Ok(outcome) = catch_unwind(AssertUnwindSafe(packets)) {
-            // Nobody to tell: then the minder's own outcome is what counts.
+            // Nobody to tell: then the supervisor's own outcome is what counts.
             let _ = sender.send(outcome.map_err(|e| e.to_string()));
         }
         drop(sender);
-        minder.join().unwrap_or_else(|_| Err("the thread that minds the packets died".into()))
+        supervisor.join().unwrap_or_else(|_| Err("the thread that supervises the packets died".into()))
     });
-    finish(&mut place, &mut offloads, &mut link_loss, &notify, &log, &outcome);
-    drop((hub, errands, notify, log));
+    finish(&mut socket, &mut offloads, &mut link_loss, &notify, &log, &outcome);
+    drop((hub, tasks, notify, log));
     // The control and metrics threads hold a log too: the line may be on its way for as long as this.
     let patience = Instant::now() + Duration::from_millis(200);
     while !log_thread.is_finished() && Instant::now() < patience {
@@ -177,24 +185,24 @@ pub fn run(file: &Path, fix_offloads: bool) -> Result<Ended, String> {
     outcome
 }
 
-/// What the thread looks after that minds signals.
-struct Minded<'a> {
+/// What the thread that handles signals looks after.
+struct Supervised<'a> {
     presence: &'a mut Presence,
     offloads: &'a mut Offloads,
     link_loss: &'a mut LinkLoss,
 }
 
 /// Waits for signals, and for the packet thread to end; tells the watchdog whether packets move. Nothing here waits for a disk.
-fn mind(
+fn supervise(
     signals: &Signals,
     notify: &Notify,
     hub: &Hub,
-    errands: &Errands,
+    tasks: &SlowTasks,
     pulse: &Pulse,
     ended: Receiver<Result<Ended, String>>,
-    minded: Minded<'_>,
+    supervised: Supervised<'_>,
 ) -> Result<Ended, String> {
-    let Minded { presence, offloads, link_loss } = minded;
+    let Supervised { presence, offloads, link_loss } = supervised;
     let words = |e: io::Error| e.to_string();
     let mut told = status(hub, presence);
     notify.tell(&format!("READY=1\nSTATUS={told}"));
@@ -202,8 +210,8 @@ fn mind(
     let mut last = None;
     loop {
         match signals.next(every.as_millis() as i32).map_err(words)? {
-            Some(libc::SIGHUP) => errands.ask(Errand::Reload),
-            Some(libc::SIGUSR1) => errands.ask(Errand::ReopenLog),
+            Some(libc::SIGHUP) => tasks.ask(SlowTask::Reload),
+            Some(libc::SIGUSR1) => tasks.ask(SlowTask::ReopenLog),
             Some(_) => {
                 notify.tell("STOPPING=1\nSTATUS=what waits is sent");
                 hub.stop();
@@ -236,39 +244,39 @@ fn mind(
 }
 
 /// What a signal asks for that may have to wait for a disk.
-enum Errand {
+enum SlowTask {
     Reload,
     ReopenLog,
 }
 
 /// A thread that does it.
-struct Errands(SyncSender<Errand>);
+struct SlowTasks(SyncSender<SlowTask>);
 
-impl Errands {
-    /// So many signals are remembered while one errand is done.
+impl SlowTasks {
+    /// So many signals are remembered while one task is done.
     const MOST: usize = 16;
 
-    fn start(hub: Arc<Hub>, notify: Arc<Notify>) -> io::Result<Errands> {
-        let (asks, queue) = sync_channel(Errands::MOST);
-        std::thread::Builder::new().name("errands".into()).spawn(move || {
-            for errand in queue {
-                match errand {
-                    Errand::Reload => {
+    fn start(hub: Arc<Hub>, notify: Arc<Notify>) -> io::Result<SlowTasks> {
+        let (asks, queue) = sync_channel(SlowTasks::MOST);
+        std::thread::Builder::new().name("tasks".into()).spawn(move || {
+            for task in queue {
+                match task {
+                    SlowTask::Reload => {
                         notify.tell("RELOADING=1");
                         // What is wrong has been logged and counted.
                         let _ = hub.reload();
                         notify.tell("READY=1");
                     }
-                    Errand::ReopenLog => hub.reopen_log(),
+                    SlowTask::ReopenLog => hub.reopen_log(),
                 }
             }
         })?;
-        Ok(Errands(asks))
+        Ok(SlowTasks(asks))
     }
 
-    fn ask(&self, errand: Errand) {
+    fn ask(&self, task: SlowTask) {
         // One too many: those that wait do the same.
-        let _ = self.0.try_send(errand);
+        let _ = self.0.try_send(task);
     }
 }
 
@@ -283,7 +291,7 @@ fn status(hub: &Hub, presence: &Presence) -> String {
 }
 
 fn finish(
-    place: &mut control::Place,
+    socket: &mut control::SocketFile,
     offloads: &mut Offloads,
     link_loss: &mut LinkLoss,
     notify: &Notify,
@@ -300,7 +308,7 @@ fn finish(
         Ok(ended) => log.info("stop", "ended", &[("left_behind", ended.left_behind.into())]),
         Err(e) => log.error("stop", "ended by a fault", &[("why", e.as_str().into())]),
     }
-    if let Err(e) = place.leave() {
+    if let Err(e) = socket.remove() {
         log.warn("stop", "the control socket stays", &[("why", e.to_string().into())]);
     }
     notify.tell("STOPPING=1");

@@ -1,6 +1,6 @@
 //! The control socket and the metrics, served by one thread beside the packet thread.
 //!
-//! Connections are tasks, each with a deadline. There are [`SEATS`] of each kind; one more replaces the oldest, so that idle
+//! Connections are tasks, each with a deadline. There are [`MOST_CONNECTIONS`] of each kind; one more replaces the oldest, so that idle
 //! connections keep nobody out. Requests that wait for the packet thread do so on threads beside it, of which there are more than
 //! control and metrics together may have at a time.
 
@@ -16,11 +16,11 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
 
 use crate::hub::Hub;
-use crate::privileges::People;
+use crate::privileges::Accounts;
 use crate::{control, metrics};
 
 /// Connections of a kind at a time. With the files of the router itself they are far below LimitNOFILE= of the unit.
-const SEATS: usize = 32;
+const MOST_CONNECTIONS: usize = 32;
 /// How long nothing is taken after the system refused to hand over a connection.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Threads that wait for the packet thread.
@@ -32,7 +32,7 @@ const WAITERS: usize = 8;
 /// What the system says.
 pub fn start(
     control: UnixListener,
-    people: People,
+    accounts: Accounts,
     metrics: Option<TcpListener>,
     hub: Arc<Hub>,
 ) -> io::Result<()> {
@@ -45,7 +45,7 @@ pub fn start(
         .build()?;
     std::thread::Builder::new().name("serve".into()).spawn(move || {
         let log = hub.log.clone();
-        if let Err(e) = all(&runtime, control, people, metrics, hub) {
+        if let Err(e) = all(&runtime, control, accounts, metrics, hub) {
             log.error("serve", "neither control nor metrics", &[("why", e.to_string().into())]);
         }
     })?;
@@ -55,20 +55,20 @@ pub fn start(
 fn all(
     runtime: &Runtime,
     control: UnixListener,
-    people: People,
+    accounts: Accounts,
     metrics: Option<TcpListener>,
     hub: Arc<Hub>,
 ) -> io::Result<()> {
     runtime.block_on(async {
         let control = tokio::net::UnixListener::from_std(control)?;
         let metrics = metrics.map(tokio::net::TcpListener::from_std).transpose()?;
-        let desk = Arc::new(control::Desk::new(people, Arc::clone(&hub)));
+        let server = Arc::new(control::Server::new(accounts, Arc::clone(&hub)));
         let page = Arc::new(metrics::Server::new(Arc::clone(&hub)));
         let asked = accept(
             "control",
             &hub,
             async || control.accept().await,
-            |(stream, _)| Arc::clone(&desk).converse(stream),
+            |(stream, _)| Arc::clone(&server).serve(stream),
         );
         let scraped = async {
             if let Some(metrics) = &metrics {
@@ -76,7 +76,7 @@ fn all(
                     "metrics",
                     &hub,
                     async || metrics.accept().await,
-                    |(stream, _)| Arc::clone(&page).converse(stream),
+                    |(stream, _)| Arc::clone(&page).serve(stream),
                 )
                 .await;
             }
@@ -91,19 +91,19 @@ async fn accept<C, T: Future<Output = ()> + Send + 'static>(
     event: &str,
     hub: &Hub,
     next: impl AsyncFn() -> io::Result<C>,
-    converse: impl Fn(C) -> T,
+    serve: impl Fn(C) -> T,
 ) {
-    let mut seats: VecDeque<AbortHandle> = VecDeque::with_capacity(SEATS);
+    let mut open: VecDeque<AbortHandle> = VecDeque::with_capacity(MOST_CONNECTIONS);
     let mut refused = false;
     loop {
         match next().await {
             Ok(connection) => {
                 refused = false;
-                seats.retain(|seat| !seat.is_finished());
-                while seats.len() >= SEATS {
-                    seats.pop_front().iter().for_each(AbortHandle::abort);
+                open.retain(|task| !task.is_finished());
+                while open.len() >= MOST_CONNECTIONS {
+                    open.pop_front().iter().for_each(AbortHandle::abort);
                 }
-                seats.push_back(tokio::spawn(converse(connection)).abort_handle());
+                open.push_back(tokio::spawn(serve(connection)).abort_handle());
             }
             Err(e) => {
                 if !refused {

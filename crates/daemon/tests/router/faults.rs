@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use inprofile_core::units::Duration as Span;
 use inprofile_daemon::offload;
-use inprofile_daemon::privileges::{self, People};
+use inprofile_daemon::privileges::{self, Accounts};
 
 use crate::bench::{Bench, QUIET, assert_adds_up, figure, plain};
 use crate::frames::{Udp, not_ip};
@@ -164,7 +164,7 @@ fn without_the_right_to_switch_offloads_nothing_is_noted() {
     let said = bench.namespace.within(|| {
         let all = offload::look(&ports, true)?;
         // Of this thread alone.
-        privileges::drop(&People { user: None, group: None }, false)?;
+        privileges::drop(&Accounts { user: None, group: None }, false)?;
         Ok(offload::switch_off(&ports, true, &all, &note, None).map(drop).map_err(|e| e.to_string()))
     });
     let said = said.unwrap().unwrap_err();

@@ -11,7 +11,7 @@ use inprofile_sim::traffic::outside;
 use super::connection::{self, Info};
 use super::datagrams;
 use super::host::Host;
-use super::plan::{Connection, Speech};
+use super::plan::{Connection, Protocol};
 use crate::io::sys::Clock;
 
 /// The kernel's word for "no threshold yet" (TCP_INFINITE_SSTHRESH).
@@ -41,14 +41,14 @@ impl Ends {
     ///
     /// # Errors
     /// What the system says.
-    pub fn open(receiver: &Host, speech: &Speech) -> io::Result<Ends> {
+    pub fn open(receiver: &Host, protocol: &Protocol) -> io::Result<Ends> {
         let namespace = &receiver.namespace;
-        Ok(match speech {
-            Speech::Tcp(plan) => Ends::Tcp {
+        Ok(match protocol {
+            Protocol::Tcp(plan) => Ends::Tcp {
                 door: connection::listen(namespace, plan)?,
                 shared: connection::Shared::default(),
             },
-            Speech::Udp(plan) => {
+            Protocol::Udp(plan) => {
                 Ends::Udp { socket: datagrams::open(namespace, plan)?, shared: Box::default() }
             }
         })
@@ -69,11 +69,15 @@ impl Ends {
     ///
     /// # Errors
     /// What the system says.
-    pub fn send(&self, sender: &Host, speech: &Speech, clock: Clock) -> io::Result<()> {
+    pub fn send(&self, sender: &Host, protocol: &Protocol, clock: Clock) -> io::Result<()> {
         let namespace = &sender.namespace;
-        match (self, speech) {
-            (Ends::Tcp { shared, .. }, Speech::Tcp(plan)) => connection::send(namespace, plan, clock, shared),
-            (Ends::Udp { shared, .. }, Speech::Udp(plan)) => datagrams::send(namespace, plan, clock, shared),
+        match (self, protocol) {
+            (Ends::Tcp { shared, .. }, Protocol::Tcp(plan)) => {
+                connection::send(namespace, plan, clock, shared)
+            }
+            (Ends::Udp { shared, .. }, Protocol::Udp(plan)) => {
+                datagrams::send(namespace, plan, clock, shared)
+            }
             _ => Err(io::Error::other("a flow's ends speak what its plan says")),
         }
     }

@@ -124,10 +124,9 @@ fn run_here(network: Network, plan: &Plan, stop: &AtomicBool) -> Result<Live, Er
         hosts.push(host);
         devices.push(device);
     }
-    let ends = plan
-        .connections
-        .iter()
-        .map(|c| Ends::open(&hosts[c.ports.1], &c.speech).map_err(system(format!("receiver of {}", c.name))));
+    let ends = plan.connections.iter().map(|c| {
+        Ends::open(&hosts[c.ports.1], &c.protocol).map_err(system(format!("receiver of {}", c.name)))
+    });
     let ends = ends.collect::<Result<Vec<Ends>, Error>>()?;
 
     let clock = Clock::start();
@@ -141,7 +140,7 @@ fn run_here(network: Network, plan: &Plan, stop: &AtomicBool) -> Result<Live, Er
             threads.push((format!("receiver of {}", c.name), scope.spawn(|| e.receive())));
             threads.push((
                 format!("sender of {}", c.name),
-                scope.spawn(move || e.send(sender, &c.speech, clock)),
+                scope.spawn(move || e.send(sender, &c.protocol, clock)),
             ));
         }
         let notes = plan.notes.clone();

@@ -53,7 +53,7 @@ pub struct HostPlan {
 
 /// What a flow's ends speak.
 #[derive(Debug)]
-pub enum Speech {
+pub enum Protocol {
     /// A connection of the kernel's.
     Tcp(connection::Plan),
     /// Datagrams.
@@ -71,7 +71,7 @@ pub struct Connection {
     pub ports: (usize, usize),
     /// The code point that its data keeps, whatever its colour.
     pub dscp: Option<Dscp>,
-    pub(crate) speech: Speech,
+    pub(crate) protocol: Protocol,
 }
 
 /// Everything that has to be made.
@@ -126,7 +126,7 @@ impl Plan {
     fn add(&mut self, network: &Network, number: u32, flow: &Flow, receivers: &mut BTreeMap<u32, usize>) {
         let addresses = addresses::of(number);
         let dscp = code_points::of_class(network, flow);
-        let (stack, mtu, metrics, speech) = match &flow.transport {
+        let (stack, mtu, metrics, protocol) = match &flow.transport {
             // Of web and video, which are refused, as of any connection without end.
             Transport::Tcp(tcp) | Transport::Web(tcp, _) | Transport::Video(tcp, _) => {
                 connection_of(flow, tcp, None, addresses, dscp)
@@ -156,13 +156,13 @@ impl Plan {
         host.mtu = host.mtu.max(mtu);
         host.routes.push(Route { own: receiver, other: sender, metrics: metrics.1 });
         let (name, ports) = (flow.name.clone(), (from, to));
-        self.connections.push(Connection { flow: number, name, ports, dscp, speech });
+        self.connections.push(Connection { flow: number, name, ports, dscp, protocol });
     }
 }
 
 /// What a flow's hosts are like: the sender's stack, the MTU, what TCP does on the way there and on the way back, and what
 /// they speak.
-type Hosts = (Stack, u32, (Metrics, Metrics), Speech);
+type Hosts = (Stack, u32, (Metrics, Metrics), Protocol);
 
 fn connection_of(
     flow: &Flow,
@@ -192,7 +192,7 @@ fn connection_of(
         dscp,
     };
     let stack = Stack { sack, timestamps: tcp.header == PLAIN + TIMESTAMPS, ecn: tcp.ecn };
-    (stack, tcp.segment + tcp.header, (there, back), Speech::Tcp(plan))
+    (stack, tcp.segment + tcp.header, (there, back), Protocol::Tcp(plan))
 }
 
 fn datagrams_of(
@@ -207,7 +207,7 @@ fn datagrams_of(
     let plan = datagrams::Plan { addresses, config, start, stop, times, dscp };
     let stack = Stack { sack: false, timestamps: false, ecn: false };
     let mtu = config.packet.max(LEAST_MTU);
-    (stack, mtu, (Metrics::default(), Metrics::default()), Speech::Udp(plan))
+    (stack, mtu, (Metrics::default(), Metrics::default()), Protocol::Udp(plan))
 }
 
 /// What the kernel does otherwise than this experiment asks for, each once.
