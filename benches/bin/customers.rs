@@ -86,6 +86,7 @@ fn fill(packet: &mut [u8], customer: u32, host: u8, n: u32) {
 /// As the packet thread takes in what waits.
 fn receive(router: &mut Router, clock: &mut u64, burst: &mut [[u8; SIZE]]) {
     if router.looks_ahead() {
+        router.look_anew();
         burst.iter().for_each(|packet| router.foresee(0, packet));
     }
     for packet in burst {

@@ -323,6 +323,7 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
         let work = catch_unwind(AssertUnwindSafe(|| -> io::Result<Result<(), String>> {
             // Late or not, everything is decided by when frames came and deadlines were, in that order.
             if open && router.looks_ahead() {
+                router.look_anew();
                 io.peek(&mut |port, frame| router.foresee(port, frame));
             }
             *reached = if open {

@@ -1,7 +1,9 @@
 //! Whose a packet is and where it goes: by customer (RFC 2475's multi-field classifier), else by the DSCP it carries
 //! (its behaviour-aggregate classifier).
 
+mod ahead;
 mod fragments;
+mod known;
 mod rules;
 mod senders;
 mod whose;
@@ -13,27 +15,20 @@ use inprofile_core::units::{Bytes, Rate, Time};
 use inprofile_live::datapath::{Contract, Decision, Foreseen, Former, Paint, Policy, Way};
 use inprofile_live::flow::{FiveTuple, Flows, Numbered};
 use inprofile_live::packet::{Control, Headers, Link, Opaque, Seen, Transport, Unread};
-use inprofile_live::prefetch::prefetch;
 
 use crate::config::{Config, Direction};
 
+use ahead::{Ahead, Key};
 use fragments::{Fragments, Ports};
 use senders::Senders;
 use whose::Owner;
 
+pub use known::Known;
 pub use rules::Rules;
 pub use whose::Whose;
 
 /// From so many customers on it pays to look ahead.
 const MANY: usize = 256;
-
-/// Whose packets the flow with some number has.
-#[derive(Clone, Copy, Debug, Default)]
-struct Known {
-    owner: Owner,
-    /// Looked up since the last reload.
-    fresh: bool,
-}
 
 /// One direction's classifier.
 #[derive(Debug)]
@@ -44,8 +39,10 @@ pub struct Classifier {
     bypass: bool,
     /// Frames that passed while it was on.
     bypassed: u64,
-    flows: Flows,
-    known: Vec<Known>,
+    /// With each flow, whose its packets are.
+    flows: Flows<Known>,
+    /// Of frames that wait.
+    ahead: Ahead,
     senders: Senders,
     /// Of customers who are known by ports, where there are any.
     fragments: Option<Fragments>,
@@ -76,31 +73,34 @@ impl NextRules {
 impl Classifier {
     /// That of a direction; `upstream`: from inside to outside.
     #[must_use]
-    pub fn new(direction: Option<&Direction>, upstream: bool, config: &Config, flows: Flows) -> Classifier {
+    pub fn new(
+        direction: Option<&Direction>,
+        upstream: bool,
+        config: &Config,
+        flows: Flows<Known>,
+    ) -> Classifier {
         let rules = direction.map(|d| Rules::of(d, upstream, config));
-        let known = vec![Known::default(); flows.capacity() as usize];
         let senders = Senders::new(direction.map_or(0, |d| d.customers.len()), flows.secret());
         let fragments = asks_ports(rules.as_ref()).then(|| Fragments::new(flows.secret()));
-        Classifier { rules, bypass: false, bypassed: 0, flows, known, senders, fragments, without_first: 0 }
+        let ahead = Ahead::default();
+        Classifier { rules, bypass: false, bypassed: 0, flows, ahead, senders, fragments, without_first: 0 }
     }
 
     /// Another in its place: the numbers of flows, the bypass and its count go on. Flows are looked up again; those of a
     /// customer who stays are still known as his, by the new number of his marker. The old rules come back.
     #[must_use]
     pub fn succeeded_by(&mut self, next: NextRules) -> (Classifier, Option<Rules>) {
-        let flows = std::mem::replace(&mut self.flows, Flows::new(1, 0));
-        let mut known = std::mem::take(&mut self.known);
-        for Known { owner, fresh } in &mut known {
-            owner.customer = owner.customer.and_then(|c| next.stays.get(usize::from(c)).copied()?);
-            *fresh = false;
-        }
+        let mut flows = std::mem::replace(&mut self.flows, Flows::keeping(1, 0));
+        let stays = |customer: u16| next.stays.get(usize::from(customer)).copied()?;
+        flows.all_kept().for_each(|known| *known = known.reloaded(stays));
         let mut senders = std::mem::replace(&mut self.senders, Senders::new(0, 0));
         senders.renumber(&next.stays, next.rules.as_ref().map_or(0, |r| r.terms.len()));
         let fragments = asks_ports(next.rules.as_ref())
             .then(|| self.fragments.take().unwrap_or_else(|| Fragments::new(flows.secret())));
         let Classifier { bypass, bypassed, without_first, .. } = *self;
         let rules = next.rules;
-        let new = Classifier { rules, bypass, bypassed, flows, known, senders, fragments, without_first };
+        let ahead = Ahead::default();
+        let new = Classifier { rules, bypass, bypassed, flows, ahead, senders, fragments, without_first };
         (new, self.rules.take())
     }
 
@@ -117,7 +117,7 @@ impl Classifier {
 
     /// The table of flows.
     #[must_use]
-    pub fn flows(&self) -> &Flows {
+    pub fn flows(&self) -> &Flows<Known> {
         &self.flows
     }
 
@@ -140,24 +140,27 @@ impl Classifier {
     }
 
     /// What is done with the packets of a flow, for one that goes the other way and answers them.
-    pub fn way_back(&mut self, now: Time, headers: &Headers) -> Option<Way> {
+    pub fn way_back(&mut self, headers: &Headers) -> Option<Way> {
         let turned = headers.turned();
-        let found = self.found(now, &FiveTuple::of(&turned), |rules| rules.owner(&turned, turned.ports()))?;
+        let tuple = FiveTuple::of(&turned);
+        let found =
+            self.found(self.flows.hash(&tuple), &tuple, |rules| rules.owner(&turned, turned.ports()))?;
         let rules = self.rules.as_ref()?;
         let markers = [found.entitled(), rules.aggregate];
         let (class, colour, paint) = (rules.assured, Colour::IN, Paint::Keep);
         Some(Way { class, colour, markers, paint, clear_link: false, ..rules.way(&found, None) })
     }
 
-    /// The number and the owner of a flow.
-    fn found(&mut self, now: Time, tuple: &FiveTuple, owner: impl Fn(&Rules) -> Owner) -> Option<Found> {
+    /// The number and the owner of a flow with this hash.
+    fn found(&mut self, hash: u64, tuple: &FiveTuple, owner: impl Fn(&Rules) -> Owner) -> Option<Found> {
         let rules = self.rules.as_ref()?;
-        let Numbered { flow, new } = self.flows.number(now, tuple);
-        let known = &mut self.known[flow.0 as usize];
+        let Numbered { flow, new } = self.flows.number_by(hash, tuple);
+        let mut known = self.flows.kept(flow);
         let (mut forget, mut contract) = (None, None);
-        if new || !known.fresh {
-            let (before, owner) = (known.owner.customer, owner(rules));
-            *known = Known { owner, fresh: true };
+        if new || !known.is_fresh() {
+            let (before, owner) = (known.owner().customer, owner(rules));
+            known = Known::fresh(owner);
+            self.flows.keep(flow, known);
             // Another flow's number, or a reload has given the flow to somebody else. What anybody keeps under this number
             // was seen by the marker it passed, the aggregate's, or a queue.
             if new || before != owner.customer {
@@ -169,7 +172,7 @@ impl Classifier {
                 Contract { marker, rate: customer.map_or(Rate(0), |c| rules.contracts[usize::from(c)]) }
             });
         }
-        Some(Found { flow, forget, contract, owner: known.owner })
+        Some(Found { flow, forget, contract, owner: known.owner() })
     }
 }
 
@@ -195,12 +198,25 @@ impl Policy for Classifier {
         !self.bypass && self.rules.as_ref().is_some_and(|r| r.terms.len() >= MANY)
     }
 
-    fn foresee(&self, seen: &Seen) -> Option<Foreseen> {
-        let (rules, headers) = (self.rules.as_ref()?, seen.as_ref().ok()?);
-        let numbers = self.flows.foresee(&FiveTuple::of(headers));
-        prefetch(&self.known[numbers]);
-        let marker = rules.owner(headers, headers.ports()).customer?;
-        Some(Foreseen { customer: rules.terms[usize::from(marker)].place, marker })
+    fn look_anew(&mut self) {
+        self.ahead.clear();
+    }
+
+    fn foresee(&mut self, seen: &Seen) {
+        let (Some(rules), Ok(headers)) = (&self.rules, seen) else { return self.ahead.push(None) };
+        let key = Key::of(headers, headers.ports());
+        let hash = self.flows.hash(key.tuple());
+        self.flows.foresee(hash);
+        let owner = rules.owner(headers, headers.ports());
+        rules.foresee(owner);
+        self.ahead.push(Some(ahead::Found { key, hash, owner }));
+    }
+
+    fn soon(&self) -> Option<Foreseen> {
+        let found = self.ahead.soon()?;
+        self.flows.foresee_place(found.hash);
+        let marker = found.owner.customer?;
+        Some(Foreseen { customer: self.rules.as_ref()?.place(marker), marker })
     }
 
     fn decide(&mut self, now: Time, seen: &Seen) -> Decision {
@@ -208,6 +224,7 @@ impl Policy for Classifier {
             self.bypassed += 1;
             return Decision::Pass;
         }
+        let foreseen = self.ahead.next();
         let decision = match seen {
             Err(Opaque { why: Unread::Control(kind), link, size }) => {
                 self.control_frame(now, (*kind, *size), link, None)
@@ -215,9 +232,9 @@ impl Policy for Classifier {
             Ok(h @ Headers { control: Some(kind), link, size, .. }) => {
                 self.control_frame(now, (*kind, *size), link, Some(h))
             }
-            Ok(headers) => self.packet(now, headers),
+            Ok(headers) => self.packet(now, headers, foreseen),
             Err(Opaque { why: Unread::MacControl, .. }) => self.rules.as_ref().map(|_| Decision::Refuse),
-            Err(Opaque { link, .. }) => self.unreadable(now, link),
+            Err(Opaque { link, .. }) => self.unreadable(link),
         };
         // Nothing is done in this direction.
         decision.unwrap_or(Decision::Pass)
@@ -226,15 +243,20 @@ impl Policy for Classifier {
 
 /// Each `None` without rules.
 impl Classifier {
-    /// A packet that somebody may have bought something for.
-    fn packet(&mut self, now: Time, headers: &Headers) -> Option<Decision> {
+    /// A packet that somebody may have bought something for. `foreseen`: what was probably looked up for it.
+    fn packet(&mut self, now: Time, headers: &Headers, foreseen: Option<ahead::Found>) -> Option<Decision> {
         let rules = self.rules.as_ref()?;
         if headers.length_disagrees && rules.frames.drop_length_mismatch {
             return Some(Decision::Refuse);
         }
         let ports = self.ports(now, headers);
-        let tuple = FiveTuple::with_ports(headers, ports);
-        let found = self.found(now, &tuple, |rules| rules.owner(headers, ports))?;
+        let key = Key::of(headers, ports);
+        let found = match foreseen.filter(|found| found.key == key) {
+            Some(ahead::Found { hash, owner, .. }) => self.found(hash, key.tuple(), |_| owner),
+            None => {
+                self.found(self.flows.hash(key.tuple()), key.tuple(), |rules| rules.owner(headers, ports))
+            }
+        }?;
         let rules = self.rules.as_ref()?;
         Some(Decision::Queue(rules.way_of(headers, &found)))
     }
@@ -265,7 +287,7 @@ impl Classifier {
                 return Some(Decision::Police);
             }
         }
-        let found = self.found(now, &FiveTuple::opaque(&Link::default()), |_| Owner::default())?;
+        let found = self.found_opaque(&Link::default(), |_| Owner::default())?;
         let rules = self.rules.as_ref()?;
         let (class, colour) = (Direction::CONTROL as u8, Colour::IN);
         let markers = [Some(rules.control + kind as u16), None];
@@ -274,13 +296,19 @@ impl Classifier {
     }
 
     /// Anything else: best effort, and his who has the circuit it came in.
-    fn unreadable(&mut self, now: Time, link: &Link) -> Option<Decision> {
+    fn unreadable(&mut self, link: &Link) -> Option<Decision> {
         if self.rules.as_ref()?.frames.drop_unreadable {
             return Some(Decision::Refuse);
         }
         let owner = |rules: &Rules| Owner::of_circuit(rules.whose.of_circuit(link));
-        let found = self.found(now, &FiveTuple::opaque(link), owner)?;
+        let found = self.found_opaque(link, owner)?;
         Some(Decision::Queue(self.rules.as_ref()?.way(&found, None)))
+    }
+
+    /// What all frames of a circuit are that are not read as IP.
+    fn found_opaque(&mut self, link: &Link, owner: impl Fn(&Rules) -> Owner) -> Option<Found> {
+        let tuple = FiveTuple::opaque(link);
+        self.found(self.flows.hash(&tuple), &tuple, owner)
     }
 }
 

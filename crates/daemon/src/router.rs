@@ -8,7 +8,7 @@ use inprofile_core::registry::Registry;
 use inprofile_core::rng::Rng;
 use inprofile_core::units::Time;
 use inprofile_live::datapath::lateness::Lateness;
-use inprofile_live::datapath::{Datapath, Witness};
+use inprofile_live::datapath::{Datapath, Policy, Witness};
 use inprofile_live::flow::Flows;
 use inprofile_live::io::frames::Frames;
 use inprofile_live::packet::{self, Layer};
@@ -66,7 +66,7 @@ impl Router {
         let lanes = [0, 1].map(|i| {
             let secret = Rng::for_component(seed, DIRECTIONS[i]).uniform().to_bits();
             let direction = config.directions[i].as_ref();
-            let policy = Classifier::new(direction, i == 0, &config, Flows::new(config.flows, secret));
+            let policy = Classifier::new(direction, i == 0, &config, Flows::keeping(config.flows, secret));
             let markers = Vec::from_iter(direction.into_iter().flat_map(|d| next::markers(d, &config, seed)));
             let (parts, sees_reverse) = next::parts(direction, &config, layer, seed, markers, None);
             let path = Datapath::new(policy, parts);
@@ -101,9 +101,14 @@ impl Router {
         self.failure.is_none() && self.lanes.iter().any(|l| l.path.looks_ahead())
     }
 
+    /// Frames that wait are about to be [looked at](Router::foresee), from the first on.
+    pub fn look_anew(&mut self) {
+        self.lanes.iter_mut().for_each(|l| l.path.policy.look_anew());
+    }
+
     /// A frame waits at a port and will be taken in soon: prefetches what it will need. Nothing is decided by it.
-    pub fn foresee(&self, port: usize, frame: &[u8]) {
-        let path = &self.lanes[port].path;
+    pub fn foresee(&mut self, port: usize, frame: &[u8]) {
+        let path = &mut self.lanes[port].path;
         if path.looks_ahead() {
             path.foresee(frame);
         }
@@ -122,7 +127,7 @@ impl Router {
         let (lane, other) = if port == 0 { (up, down) } else { (down, up) };
         if other.sees_reverse
             && let Ok(headers) = packet::parse(layer, frame)
-            && let Some(way) = other.path.policy.way_back(now, &headers)
+            && let Some(way) = other.path.policy.way_back(&headers)
         {
             other.path.reverse(now, frame, &way, &mut Leaving(&mut other.leaving));
         }

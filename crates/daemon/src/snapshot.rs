@@ -255,6 +255,7 @@ impl CustomerState<'_> {
     #[must_use]
     pub fn json(&self) -> Json {
         let c = self.counts;
+        let delay = c.delay();
         let dropped: Map<String, Json> = Cause::ALL
             .iter()
             .map(|cause| (cause.name().to_owned(), c.dropped[cause.index()].into()))
@@ -272,7 +273,7 @@ impl CustomerState<'_> {
             "no_buffer": c.no_buffer,
             "too_late": c.too_late,
             "waiting": c.waiting(),
-            "delay": { "packets": c.delay.count(), "sum_s": c.delay.sum(), "mean_ms": c.delay.mean() * 1e3, "p99_ms": c.delay.quantile(0.99) * 1e3 },
+            "delay": { "packets": delay.count(), "sum_s": delay.sum(), "mean_ms": delay.mean() * 1e3, "p99_ms": delay.quantile(0.99) * 1e3 },
         })
     }
 }

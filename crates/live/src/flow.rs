@@ -1,10 +1,8 @@
 //! Which flow a packet belongs to: its five-tuple, and a bounded table that gives each flow a number.
 
 use std::hash::{DefaultHasher, Hasher};
-use std::ops::Range;
 
 use inprofile_core::packet::FlowId;
-use inprofile_core::units::Time;
 
 use crate::packet::{Family, Headers, Link};
 use crate::prefetch::prefetch;
@@ -99,20 +97,42 @@ impl FiveTuple {
     }
 }
 
-/// Entries in a set of the table: a new flow replaces the one not seen for the longest time.
+/// Flows in a set of the table: a new flow replaces the one not seen for the longest time.
 const WAYS: usize = 8;
 
+/// Some flows. With `T` of up to four bytes it is one cache line, and the only one that a new flow's packet waits for.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
-    tuple: FiveTuple,
-    seen: Time,
+#[repr(C, align(64))]
+struct Set<T> {
+    /// A part of each flow's hash, so that mostly one tuple is looked at or none; 0: there is no flow.
+    tags: [u16; WAYS],
+    /// The flows, from the one seen last to the one not seen for the longest time; those that are not there yet come last.
+    order: [u8; WAYS],
+    /// What is kept of each.
+    kept: [T; WAYS],
 }
 
-/// Numbers flows from 0 to its capacity, whatever arrives: the number of a flow that has long been silent is given to a new
-/// one. It never grows.
+impl<T: Copy + Default> Set<T> {
+    fn new() -> Set<T> {
+        let order = std::array::from_fn(|place| (WAYS - 1 - place) as u8);
+        Set { tags: [0; WAYS], order, kept: [T::default(); WAYS] }
+    }
+
+    /// A flow was seen.
+    #[inline]
+    fn see(&mut self, way: usize) {
+        let place = self.order.iter().position(|w| usize::from(*w) == way).unwrap_or(WAYS - 1);
+        self.order[..=place].rotate_right(1);
+    }
+}
+
+/// Numbers flows from 0 to its capacity, whatever arrives, and keeps something of each: the number of a flow that has long been
+/// silent is given to a new one. It never grows.
 #[derive(Debug)]
-pub struct Flows {
-    entries: Vec<Option<Entry>>,
+pub struct Flows<T = ()> {
+    sets: Vec<Set<T>>,
+    /// Each number's flow, if its set says that there is one.
+    tuples: Vec<FiveTuple>,
     secret: u64,
     used: u32,
     replaced: u64,
@@ -128,54 +148,104 @@ pub struct Numbered {
 }
 
 impl Flows {
-    /// Room for at least `capacity` flows; bytes needed are about 80 times that, all at once.
+    /// Room for at least `capacity` flows, of which nothing is kept.
     #[must_use]
     pub fn new(capacity: u32, secret: u64) -> Flows {
+        Flows::keeping(capacity, secret)
+    }
+}
+
+impl<T: Copy + Default> Flows<T> {
+    /// Room for at least `capacity` flows; bytes needed are about 52 times that, all at once, where little is kept of each.
+    #[must_use]
+    pub fn keeping(capacity: u32, secret: u64) -> Flows<T> {
         let sets = (capacity.max(1) as usize).div_ceil(WAYS).next_power_of_two();
-        Flows { entries: vec![None; sets * WAYS], secret, used: 0, replaced: 0 }
+        let tuples = vec![FiveTuple::opaque(&Link::default()); sets * WAYS];
+        Flows { sets: vec![Set::new(); sets], tuples, secret, used: 0, replaced: 0 }
     }
 
     /// The number of the flow of this packet, which counts as seen.
-    pub fn number(&mut self, now: Time, tuple: &FiveTuple) -> Numbered {
-        let first = self.first_of_set(tuple);
-        let set = &mut self.entries[first..first + WAYS];
-        if let Some(way) = set.iter().position(|e| e.is_some_and(|e| e.tuple == *tuple)) {
-            set[way] = Some(Entry { tuple: *tuple, seen: now });
-            return Numbered { flow: FlowId((first + way) as u32), new: false };
+    pub fn number(&mut self, tuple: &FiveTuple) -> Numbered {
+        self.number_by(self.hash(tuple), tuple)
+    }
+
+    /// The number of the flow of this packet, whose [hash](Flows::hash) is known. It counts as seen.
+    pub fn number_by(&mut self, hash: u64, tuple: &FiveTuple) -> Numbered {
+        let at = self.set_of(hash);
+        let (known, set) = (self.way_of(hash, tuple), &mut self.sets[at]);
+        let number = |way| FlowId((at * WAYS + way) as u32);
+        if let Some(way) = known {
+            set.see(way);
+            return Numbered { flow: number(way), new: false };
         }
-        // An empty place has been silent since before the start.
-        let age = |e: &Option<Entry>| e.map_or((0, Time::ZERO), |e| (1, e.seen));
-        let way = (0..WAYS).min_by_key(|way| age(&set[*way])).unwrap_or(0);
-        match set[way] {
-            None => self.used += 1,
-            Some(_) => self.replaced += 1,
+        let way = usize::from(set.order[WAYS - 1]);
+        set.order.rotate_right(1);
+        match std::mem::replace(&mut set.tags[way], tag(hash)) {
+            0 => self.used += 1,
+            _ => self.replaced += 1,
         }
-        set[way] = Some(Entry { tuple: *tuple, seen: now });
-        Numbered { flow: FlowId((first + way) as u32), new: true }
+        self.tuples[at * WAYS + way] = *tuple;
+        Numbered { flow: number(way), new: true }
     }
 
     /// The number of a flow, if it has one; it doesn't count as seen.
     #[must_use]
     pub fn find(&self, tuple: &FiveTuple) -> Option<FlowId> {
-        let first = self.first_of_set(tuple);
-        let set = &self.entries[first..first + WAYS];
-        let way = set.iter().position(|e| e.is_some_and(|e| e.tuple == *tuple))?;
-        Some(FlowId((first + way) as u32))
+        let hash = self.hash(tuple);
+        let way = self.way_of(hash, tuple)?;
+        Some(FlowId((self.set_of(hash) * WAYS + way) as u32))
     }
 
-    /// Prefetches where a flow is, if it has a number; the numbers that it may have or be given.
+    /// What is kept of the flow with this number; a new flow's is still its number's former flow's.
     #[must_use]
-    pub fn foresee(&self, tuple: &FiveTuple) -> Range<usize> {
-        let first = self.first_of_set(tuple);
-        let numbers = first..first + WAYS;
-        prefetch(&self.entries[numbers.clone()]);
-        numbers
+    pub fn kept(&self, flow: FlowId) -> T {
+        let number = flow.0 as usize;
+        self.sets[number / WAYS].kept[number % WAYS]
     }
 
-    /// Where the set is that a flow may be in.
-    fn first_of_set(&self, tuple: &FiveTuple) -> usize {
-        let sets = self.entries.len() / WAYS;
-        (tuple.hash_with(self.secret) as usize & (sets - 1)) * WAYS
+    /// Keeps this of a flow.
+    pub fn keep(&mut self, flow: FlowId, what: T) {
+        let number = flow.0 as usize;
+        self.sets[number / WAYS].kept[number % WAYS] = what;
+    }
+
+    /// What is kept of all flows, whether there are such or not.
+    pub fn all_kept(&mut self) -> impl Iterator<Item = &mut T> {
+        self.sets.iter_mut().flat_map(|set| &mut set.kept)
+    }
+
+    /// What a flow is found by.
+    #[must_use]
+    pub fn hash(&self, tuple: &FiveTuple) -> u64 {
+        tuple.hash_with(self.secret)
+    }
+
+    /// Prefetches what is looked at to find a flow with this hash.
+    #[inline]
+    pub fn foresee(&self, hash: u64) {
+        prefetch(&self.sets[self.set_of(hash)]);
+    }
+
+    /// Prefetches where a flow with this hash is, or will be if it is new. Where its set is not in the cache yet, that is waited for.
+    #[inline]
+    pub fn foresee_place(&self, hash: u64) {
+        let (at, tag) = (self.set_of(hash), tag(hash));
+        let Set { tags, order, .. } = &self.sets[at];
+        let way = tags.iter().position(|t| *t == tag).unwrap_or(usize::from(order[WAYS - 1]));
+        prefetch(&self.tuples[at * WAYS + way]);
+    }
+
+    /// The set that a flow may be in.
+    fn set_of(&self, hash: u64) -> usize {
+        hash as usize & (self.sets.len() - 1)
+    }
+
+    /// Where in its set a flow is.
+    #[inline]
+    fn way_of(&self, hash: u64, tuple: &FiveTuple) -> Option<usize> {
+        let (at, tag) = (self.set_of(hash), tag(hash));
+        let tags = &self.sets[at].tags;
+        (0..WAYS).find(|way| tags[*way] == tag && self.tuples[at * WAYS + way] == *tuple)
     }
 
     /// What hashes are made with: for another table that must not be guessed either.
@@ -187,7 +257,7 @@ impl Flows {
     /// The most flows it can tell apart at a time: every number is below this.
     #[must_use]
     pub fn capacity(&self) -> u32 {
-        self.entries.len() as u32
+        self.tuples.len() as u32
     }
 
     /// Flows that have a number.
@@ -209,8 +279,15 @@ impl Flows {
     }
 }
 
+/// The part of a hash that a set keeps: other bits than those that choose the set, and never 0.
+fn tag(hash: u64) -> u16 {
+    ((hash >> 48) as u16).max(1)
+}
+
 #[cfg(test)]
 mod tests {
+    use inprofile_core::rng::Rng;
+
     use super::*;
 
     fn tuple(n: u32) -> FiveTuple {
@@ -228,31 +305,75 @@ mod tests {
     #[test]
     fn a_flow_keeps_its_number() {
         let mut flows = Flows::new(1024, 1);
-        let first: Vec<_> = (0..100).map(|n| flows.number(Time(n), &tuple(n as u32))).collect();
+        let first: Vec<_> = (0..100).map(|n| flows.number(&tuple(n))).collect();
         assert!(first.iter().all(|f| f.new));
         let mut numbers: Vec<u32> = first.iter().map(|f| f.flow.0).collect();
         numbers.sort_unstable();
         numbers.dedup();
         assert_eq!((numbers.len(), flows.len(), flows.replaced()), (100, 100, 0));
         for (n, f) in (0..100).zip(&first) {
-            assert_eq!(flows.number(Time(200), &tuple(n)), Numbered { flow: f.flow, new: false });
+            assert_eq!(flows.number(&tuple(n)), Numbered { flow: f.flow, new: false });
         }
     }
 
     #[test]
     fn a_flood_of_flows_stays_within_bounds() {
         let mut flows = Flows::new(1000, 2);
-        let favourite = flows.number(Time(0), &tuple(u32::MAX)).flow;
+        let favourite = flows.number(&tuple(u32::MAX)).flow;
         for n in 0..200_000 {
-            assert!(flows.number(Time(2 * n), &tuple(n as u32)).flow.0 < flows.capacity());
+            assert!(flows.number(&tuple(n)).flow.0 < flows.capacity());
             // A flow that goes on keeps its number through the flood.
-            assert_eq!(
-                flows.number(Time(2 * n + 1), &tuple(u32::MAX)),
-                Numbered { flow: favourite, new: false }
-            );
+            assert_eq!(flows.number(&tuple(u32::MAX)), Numbered { flow: favourite, new: false });
         }
-        assert_eq!((flows.capacity(), flows.entries.capacity()), (1024, 1024));
+        assert_eq!((flows.capacity(), flows.tuples.capacity(), flows.sets.capacity()), (1024, 1024, 128));
         assert_eq!(u64::from(flows.len()) + flows.replaced(), 200_001);
+    }
+
+    /// One set of eight says what a list does that is searched from end to end and keeps who was seen last in front; what is kept
+    /// of a flow stays until its number is another's.
+    #[test]
+    fn who_was_seen_longest_ago_makes_room() {
+        let (mut flows, mut rng) = (Flows::<u32>::keeping(8, 3), Rng::for_component(1, "flows"));
+        let mut list: Vec<(u32, FlowId)> = Vec::new();
+        for _ in 0..20_000 {
+            let n = (rng.uniform() * 12.0) as u32;
+            let found = flows.number(&tuple(n));
+            match list.iter().position(|(there, _)| *there == n) {
+                Some(place) => {
+                    let known = list.remove(place);
+                    assert_eq!((found, flows.kept(found.flow)), (Numbered { flow: known.1, new: false }, n));
+                }
+                None if list.len() < 8 => {
+                    assert_eq!(found, Numbered { flow: FlowId(list.len() as u32), new: true });
+                }
+                None => {
+                    let oldest = list.pop().expect("eight");
+                    assert_eq!(
+                        (found, flows.kept(found.flow)),
+                        (Numbered { flow: oldest.1, new: true }, oldest.0)
+                    );
+                    assert_eq!(flows.find(&tuple(oldest.0)), None);
+                }
+            }
+            flows.keep(found.flow, n);
+            list.insert(0, (n, found.flow));
+            assert_eq!(flows.find(&tuple(n)), Some(found.flow));
+        }
+        assert!(flows.replaced() > 1_000);
+    }
+
+    /// Two flows whose tags are the same are told apart.
+    #[test]
+    fn flows_of_the_same_tag_are_two() {
+        let mut flows = Flows::new(8, 4);
+        let numbers = [1, 2].map(|n| flows.number_by(77 << 48, &tuple(n)));
+        assert_eq!(numbers.map(|n| (n.flow.0, n.new)), [(0, true), (1, true)]);
+        assert_eq!([1, 2].map(|n| flows.number_by(77 << 48, &tuple(n)).flow.0), [0, 1]);
+    }
+
+    #[test]
+    fn a_set_is_one_cache_line() {
+        assert_eq!(size_of::<Set<u32>>(), 64);
     }
 
     #[test]

@@ -39,9 +39,9 @@ fn tuple(port: u16) -> FiveTuple {
 struct Everything(Flows, Option<u16>);
 
 impl Policy for Everything {
-    fn decide(&mut self, now: Time, seen: &Seen) -> Decision {
+    fn decide(&mut self, _: Time, seen: &Seen) -> Decision {
         let Ok(headers) = seen else { return Decision::Pass };
-        let Numbered { flow, new } = self.0.number(now, &FiveTuple::of(headers));
+        let Numbered { flow, new } = self.0.number(&FiveTuple::of(headers));
         let Transport::Tcp { ports, .. } = headers.transport else { return Decision::Pass };
         let (colour, marker) =
             if self.1 == Some(ports.0) { (Colour::OUT, None) } else { (Colour::IN, Some(0)) };
@@ -130,13 +130,13 @@ const NEW: u16 = 2000;
 /// The old flow sends; others fill the table; the new one takes the old one's number.
 fn after_another(path: &mut Datapath<Everything>, packets: usize) -> Vec<Mark> {
     run(path, 0, &vec![OLD; packets]);
-    let number = |path: &mut Datapath<Everything>, port| path.policy.0.number(Time(1), &tuple(port));
+    let number = |path: &Datapath<Everything>, port| path.policy.0.find(&tuple(port));
     let others: Vec<u16> = (1..PLACES as u16).map(|n| OLD + n).collect();
     run(path, 1_000, &others);
     let old = number(path, OLD);
-    assert!(!old.new, "it still has it");
+    assert!(old.is_some(), "it still has it");
     let marks = run(path, 2_000, &vec![NEW; packets]);
-    assert_eq!(number(path, NEW), Numbered { flow: old.flow, new: false }, "the new one has it now");
+    assert_eq!(number(path, NEW), old, "the new one has it now");
     marks
 }
 
@@ -163,16 +163,17 @@ fn contracts_go_with_their_flow() {
     let mut path = datapath(built(&Registry::default().markers, "twam", &set), drop_tail());
     let contract = |flow, value| Signal { topic: "contract", flow: Some(flow), value };
     // The first flow has number 0: eight places, none taken.
-    let old = path.policy.0.number(Time(1), &tuple(OLD)).flow;
+    let old = path.policy.0.number(&tuple(OLD)).flow;
     path.tell(0, Time::ZERO, &contract(old, 1e6));
     // Somebody else keeps one, so that it matters to have none.
-    let other = path.policy.0.number(Time(3_000_000_000_000), &tuple(OLD + 1)).flow;
+    let other = path.policy.0.number(&tuple(OLD + 1)).flow;
     path.tell(0, Time::ZERO, &contract(other, 1e6));
     assert_eq!(run(&mut path, 0, &[OLD; 5]), [Mark::Pass(Colour::IN); 5], "p = 1 before the first interval");
+    assert!(!path.policy.0.number(&tuple(OLD + 1)).new, "seen after the first flow");
     let others: Vec<u16> = (2..PLACES as u16).map(|n| OLD + n).collect();
     run(&mut path, 1_000, &others);
     assert_eq!(run(&mut path, 2_000, &[NEW; 5]), [Mark::Pass(Colour::OUT); 5], "no contract, no IN packet");
-    assert_eq!(path.policy.0.number(Time(1), &tuple(NEW)), Numbered { flow: old, new: false });
+    assert_eq!(path.policy.0.number(&tuple(NEW)), Numbered { flow: old, new: false });
 }
 
 /// RIO's mean for each flow: the new one, which sends OUT packets alone, has none, and the old one's is gone.

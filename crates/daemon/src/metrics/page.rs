@@ -364,10 +364,10 @@ fn customers(p: &mut Page, s: &Snapshot) {
     p.family("customer_delay_seconds", "summary", help);
     for (direction, name, c) in &all {
         let labels = [("direction", *direction), ("customer", *name)];
-        let [a, b] = labels;
-        p.sample("customer_delay_seconds", &[a, b, ("quantile", "0.99")], c.delay.quantile(0.99));
-        p.sample("customer_delay_seconds_sum", &labels, c.delay.sum());
-        p.sample("customer_delay_seconds_count", &labels, c.delay.count());
+        let ([a, b], delay) = (labels, c.delay());
+        p.sample("customer_delay_seconds", &[a, b, ("quantile", "0.99")], delay.quantile(0.99));
+        p.sample("customer_delay_seconds_sum", &labels, delay.sum());
+        p.sample("customer_delay_seconds_count", &labels, delay.count());
     }
 }
 

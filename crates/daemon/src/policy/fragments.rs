@@ -36,7 +36,7 @@ impl Fragments {
     /// one showed.
     pub fn ports(&mut self, now: Time, packet: &FiveTuple, first: Option<Ports>) -> Option<Ports> {
         if let Some(ports) = first {
-            let number = self.packets.number(now, packet).flow.0;
+            let number = self.packets.number(packet).flow.0;
             self.ports[number as usize] = (ports, now);
             return first;
         }

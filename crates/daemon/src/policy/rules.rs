@@ -5,6 +5,7 @@ use inprofile_core::units::Rate;
 use inprofile_live::code_points::{CodePoints, Dscp};
 use inprofile_live::datapath::{Paint, Way};
 use inprofile_live::packet::Headers;
+use inprofile_live::prefetch::prefetch;
 
 use crate::config::frames::Frames;
 use crate::config::role::{Role, Unsold};
@@ -55,7 +56,7 @@ pub(super) struct Terms {
     /// Where his services are among all, and how many.
     services: (u32, u16),
     /// See [`Customer::place`].
-    pub(super) place: u32,
+    place: u32,
     own_queue: bool,
     /// His marker drops what is out of profile: then nothing of his goes past it but what he bought elsewhere.
     policed: bool,
@@ -117,6 +118,18 @@ impl Rules {
             best_effort,
             aggregate: d.aggregate.as_ref().map(|_| d.customers.len() as u16),
         }
+    }
+
+    /// Prefetches somebody's terms.
+    pub(super) fn foresee(&self, owner: Owner) {
+        if let Some(customer) = owner.customer {
+            prefetch(&self.terms[usize::from(customer)]);
+        }
+    }
+
+    /// A customer's index; see [`Customer::place`].
+    pub(super) fn place(&self, customer: u16) -> u32 {
+        self.terms[usize::from(customer)].place
     }
 
     /// What is done with a packet that somebody may have bought something for.

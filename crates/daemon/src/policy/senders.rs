@@ -74,7 +74,7 @@ impl Senders {
         let passes = match customer.and_then(|c| self.customers.get_mut(usize::from(c))) {
             Some(buckets) => buckets[i].take(now, size, allowed.each),
             None => {
-                let found = self.addresses.number(now, &FiveTuple::sender(link.source));
+                let found = self.addresses.number(&FiveTuple::sender(link.source));
                 let buckets = &mut self.by_address[found.flow.0 as usize];
                 if found.new {
                     *buckets = Default::default();

@@ -6,6 +6,7 @@ mod fragments;
 
 use std::net::IpAddr;
 
+use inprofile_core::rng::Rng;
 use inprofile_core::units::Duration;
 use inprofile_live::code_points::Dscp;
 use inprofile_live::packet::{Control, Family, Link, Opaque, Unread};
@@ -85,7 +86,7 @@ fn succeeded(c: &mut Classifier, was: &Config, is: &Config) -> Classifier {
 }
 
 fn classifier(config: &Config, upstream: bool) -> Classifier {
-    Classifier::new(config.directions[0].as_ref(), upstream, config, Flows::new(64, 1))
+    Classifier::new(config.directions[0].as_ref(), upstream, config, Flows::keeping(64, 1))
 }
 
 /// What is done with a packet that is queued.
@@ -140,22 +141,90 @@ fn what_is_foreseen_is_what_is_needed() {
         let config = of(MANY, vlan);
         let mut c = classifier(&config, true);
         for source in ["10.0.7.1", "10.0.255.9", "2001:db8:31::1", "10.1.0.1"] {
-            for n in 0..3 {
-                let mut headers = packet(source, "192.0.2.1", (n, 5), Dscp::DEFAULT);
-                headers.link.vlans[0] = (!vlan.is_empty()).then_some(100);
-                let foreseen = c.foresee(&Ok(headers));
-                let way = way(&mut c, Time(1), &Ok(headers));
-                assert_eq!(foreseen.map(|f| f.customer), way.customer, "{source}");
-                assert_eq!(foreseen.map(|f| f.marker), way.markers[0], "{source}");
-                assert_eq!(foreseen.is_some(), source != "10.1.0.1", "nobody's");
-            }
+            let mut headers = packet(source, "192.0.2.1", (0, 5), Dscp::DEFAULT);
+            headers.link.vlans[0] = (!vlan.is_empty()).then_some(100);
+            c.look_anew();
+            // Two before it.
+            (0..3).for_each(|_| c.foresee(&Ok(headers)));
+            let foreseen = c.soon();
+            let way = way(&mut c, Time(1), &Ok(headers));
+            assert_eq!(foreseen.map(|f| f.customer), way.customer, "{source}");
+            assert_eq!(foreseen.map(|f| f.marker), way.markers[0], "{source}");
+            assert_eq!(foreseen.is_some(), source != "10.1.0.1", "nobody's");
+            assert_eq!(c.soon(), None, "there is but one more");
         }
         assert!(c.looks_ahead());
         c.set_bypass(true);
         assert!(!c.looks_ahead());
     }
-    let unread = Err(Opaque { why: Unread::NotIp, link: Link::default(), size: 46 });
-    assert_eq!(classifier(&of(MANY, ""), true).foresee(&unread), None);
+    let mut c = classifier(&of(MANY, ""), true);
+    (0..3).for_each(|_| c.foresee(&unread(Unread::NotIp)));
+    assert_eq!(c.soon(), None);
+}
+
+/// What was looked up is for what it was looked up by alone: no port is not port 0, no VLAN not VLAN 0.
+#[test]
+fn a_key_is_all_that_a_lookup_goes_by() {
+    let headers = packet("10.0.1.9", "192.0.2.1", (0, 0), Dscp::DEFAULT);
+    let with = |change: fn(&mut Headers)| {
+        let mut other = headers;
+        change(&mut other);
+        Key::of(&other, other.ports())
+    };
+    let key = with(|_| {});
+    assert_eq!(with(|h| (h.size, h.dscp, h.link.at) = (1500, Dscp::new(46).unwrap(), 14)), key);
+    let others: [fn(&mut Headers); 9] = [
+        |h| h.family = Family::V6,
+        |h| h.addresses.0[3] = 8,
+        |h| h.addresses.1[3] = 8,
+        |h| h.protocol = 6,
+        |h| h.transport = Transport::Udp { ports: (1, 0) },
+        |h| h.transport = Transport::Other,
+        |h| h.link.vlans[0] = Some(0),
+        |h| h.link.vlans[1] = Some(0),
+        |h| h.link.session = Some(0),
+    ];
+    for (n, other) in others.into_iter().enumerate() {
+        assert_ne!(with(other), key, "{n}");
+    }
+}
+
+/// Whatever is foreseen, in whatever order, in part or of other frames: the same is decided as without.
+#[test]
+fn what_is_foreseen_decides_nothing() {
+    let config = config("");
+    let (mut ahead, mut plain) = (classifier(&config, true), classifier(&config, true));
+    let mut rng = Rng::for_component(1, "foreseen");
+    let mut below = |n: u32| (rng.uniform() * f64::from(n)) as u32;
+    let mut foreseen = 0;
+    for _ in 0..500 {
+        let mut frames: Vec<Seen> = Vec::new();
+        for _ in 0..below(20) {
+            let source = format!("10.0.{}.{}", below(4), below(6));
+            let mut headers =
+                packet(&source, "192.0.2.1", (79 + below(3) as u16, below(9) as u16), Dscp::DEFAULT);
+            frames.push(match below(10) {
+                0 => Err(Opaque { why: Unread::NotIp, link: Link::default(), size: 46 }),
+                1 => {
+                    headers.transport = Transport::Fragment { id: below(3), first: None };
+                    Ok(headers)
+                }
+                _ => Ok(headers),
+            });
+        }
+        ahead.look_anew();
+        let shown = below(25) as usize;
+        for frame in frames.iter().take(shown) {
+            // Mostly that one; else another in its place.
+            let other = frames[below(frames.len() as u32) as usize];
+            ahead.foresee(if below(20) == 0 { &other } else { frame });
+            foreseen += 1;
+        }
+        for seen in &frames {
+            assert_eq!(ahead.decide(Time(1), seen), plain.decide(Time(1), seen));
+        }
+    }
+    assert!(foreseen > 1_000);
 }
 
 /// Whoever knows contracts is told of each flow's with its first packet, whichever direction that goes, however many come, and
@@ -164,7 +233,7 @@ fn what_is_foreseen_is_what_is_needed() {
 fn the_aggregates_marker_is_told_of_every_flow() {
     let file = config("aggregate = { kind = \"colour\", colour = \"out\" }");
     let flows = 6_000;
-    let mut c = Classifier::new(file.directions[0].as_ref(), true, &file, Flows::new(65_536, 1));
+    let mut c = Classifier::new(file.directions[0].as_ref(), true, &file, Flows::keeping(65_536, 1));
     let of = |n: u32| {
         let (host, port) = (n % 200, 1024 + n / 200);
         let net = if n.is_multiple_of(2) { 1 } else { 2 };
@@ -178,7 +247,7 @@ fn the_aggregates_marker_is_told_of_every_flow() {
     let promised = |c: &mut Classifier, n: u32| {
         // Every third is first seen from the other direction.
         let told = if n.is_multiple_of(3) {
-            c.way_back(Time(1), &of(n).turned()).unwrap()
+            c.way_back(&of(n).turned()).unwrap()
         } else {
             way(c, Time(1), &Ok(of(n)))
         };
@@ -252,7 +321,7 @@ fn the_longest_prefix_counts() {
 fn who_knew_a_flow_is_told_to_forget_it() {
     let file = config("aggregate = { kind = \"colour\", colour = \"out\" }");
     let of = |port| packet("10.0.1.9", "192.0.2.1", (port, 5), Dscp::DEFAULT);
-    let mut c = Classifier::new(file.directions[0].as_ref(), true, &file, Flows::new(1, 1));
+    let mut c = Classifier::new(file.directions[0].as_ref(), true, &file, Flows::keeping(1, 1));
     let mut now = 0;
     let mut forget = |c: &mut Classifier, port: u16| {
         now += 1;
@@ -332,7 +401,7 @@ fn the_inside_is_the_destination_on_the_way_back() {
     let mut up = classifier(&config, true);
     let there = packet("10.0.1.9", "192.0.2.1", (80, 6000), Dscp::DEFAULT);
     let there = way(&mut up, Time(1), &Ok(there));
-    let back = up.way_back(Time(2), &answer).unwrap();
+    let back = up.way_back(&answer).unwrap();
     assert_eq!((back.flow, back.markers), (there.flow, there.markers));
 }
 

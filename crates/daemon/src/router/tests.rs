@@ -111,7 +111,7 @@ fn customers_share_the_link() {
         let (arrived, sent, waiting, dropped) = bench.counts(&format!("c{c}"), Cause::OVERFLOW);
         assert_eq!(arrived, sent + waiting + dropped);
         // Twenty packets before a fortieth of the link: 20 × 1500 B (500 B) at 2.5 Mbit/s.
-        let delay = &bench.router().lanes[0].path.customers()[c as usize].delay;
+        let delay = bench.router().lanes[0].path.customers()[c as usize].delay();
         let full = if c % 2 == 0 { 0.096 } else { 0.032 };
         assert!((0.5..1.1).contains(&(delay.mean() / full)), "{} s", delay.mean());
         assert!((0.9..1.4).contains(&(delay.quantile(0.99) / full)), "{} s", delay.quantile(0.99));

@@ -12,7 +12,7 @@ use crate::prefetch::prefetch;
 
 /// Counts of one customer's packets, in one direction. Sizes are as they count on the link: IP packet and overhead.
 ///
-/// What every packet changes comes first and lies together: with ten thousand customers each cache line more is a miss.
+/// What a packet changes that leaves at once comes first and is one cache line: with ten thousand customers each more is a miss.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub struct CustomerCounts {
@@ -24,8 +24,8 @@ pub struct CustomerCounts {
     pub sent: [u64; 3],
     /// Bytes of them.
     pub sent_bytes: [u64; 3],
-    /// From a packet's arrival to its turn on the link, of those that left.
-    pub delay: Delay,
+    /// Of those that left and had to wait.
+    waited: Delay,
     /// Packets dropped, by [`Cause`]: `policed` and `edge` by his marker or policers, the others by a queue.
     pub dropped: [u64; Cause::COUNT],
     /// Packets dropped because every buffer was taken.
@@ -35,11 +35,10 @@ pub struct CustomerCounts {
 }
 
 impl CustomerCounts {
-    /// Prefetches what a departing packet changes.
+    /// Prefetches what a packet changes that leaves at once.
     #[inline]
     pub(super) fn prefetch(&self) {
         prefetch(&self.arrived);
-        prefetch(&self.delay.count);
     }
 
     pub(super) fn arrive(&mut self, size: u32) {
@@ -54,7 +53,17 @@ impl CustomerCounts {
     pub(super) fn send(&mut self, colour: Colour, size: u32, waited: Duration) {
         self.sent[colour as usize] += 1;
         self.sent_bytes[colour as usize] += u64::from(size);
-        self.delay.record(waited);
+        if waited.0 >= NANOSECOND {
+            self.waited.record(waited);
+        }
+    }
+
+    /// From a packet's arrival to its turn on the link, of those that left.
+    #[must_use]
+    pub fn delay(&self) -> Delay {
+        let mut delay = self.waited.clone();
+        delay.record_none(self.sent.iter().sum::<u64>() - delay.count);
+        delay
     }
 
     /// Adds another's counts to these.
@@ -68,7 +77,7 @@ impl CustomerCounts {
         self.dropped.iter_mut().zip(other.dropped).for_each(|(mine, n)| *mine += n);
         self.no_buffer += other.no_buffer;
         self.too_late += other.too_late;
-        self.delay.add(&other.delay);
+        self.waited.add(&other.waited);
     }
 
     /// Packets that wait.
@@ -78,6 +87,9 @@ impl CustomerCounts {
         self.arrived.saturating_sub(gone + self.no_buffer + self.too_late)
     }
 }
+
+/// Less than this counts as none.
+const NANOSECOND: u64 = 1_000;
 
 /// Cells for each power of two.
 const FINE: u64 = 4;
@@ -120,12 +132,18 @@ fn end(cell: usize) -> f64 {
 impl Delay {
     /// A packet waited so long.
     pub fn record(&mut self, waited: Duration) {
-        let ns = waited.0 / 1_000;
+        let ns = waited.0 / NANOSECOND;
         self.sum_ns = self.sum_ns.saturating_add(ns);
         self.count += 1;
         let cell = &mut self.cells[cell(ns / 1_000)];
         // A cell that is full stays so: quantiles are then those of the first four thousand million.
         *cell = cell.saturating_add(1);
+    }
+
+    /// So many packets didn't wait.
+    fn record_none(&mut self, packets: u64) {
+        self.count += packets;
+        self.cells[0] = self.cells[0].saturating_add(packets.try_into().unwrap_or(u32::MAX));
     }
 
     /// Those of another together with these.
@@ -174,6 +192,27 @@ impl Delay {
 mod tests {
     use super::*;
     use proptest::prelude::{prop, prop_assert, proptest};
+
+    #[test]
+    fn what_a_packet_changes_that_leaves_at_once_is_one_cache_line() {
+        assert_eq!(std::mem::offset_of!(CustomerCounts, waited), 64);
+    }
+
+    /// Who didn't wait is not recorded, and counted all the same.
+    #[test]
+    fn packets_that_did_not_wait_count_too() {
+        let (mut both, mut all) = (CustomerCounts::default(), Delay::default());
+        for (i, ps) in [0, 1, 999, 1_000, 1_001, 999_999, 1_000_000, 70_000_000, 0, 0].into_iter().enumerate()
+        {
+            let (mut counts, waited) = (CustomerCounts::default(), Duration(ps));
+            counts.send(Colour::ALL[i % 3], 100, waited);
+            all.record(waited);
+            both.add(&counts);
+            let delay = both.delay();
+            assert_eq!((delay.sum_ns, delay.count, delay.cells), (all.sum_ns, all.count, all.cells));
+        }
+        assert_eq!((both.waited.count, all.count), (5, 10));
+    }
 
     #[test]
     fn cells_are_by_hand() {

@@ -6,15 +6,16 @@ use inprofile_core::units::Time;
 
 use crate::datapath::buffers::Slot;
 use crate::datapath::policy::Paint;
-use crate::packet::{self, Headers};
+use crate::packet::{self, Bits};
 
-/// A queued packet.
+/// A queued packet. Queues move it about several times, so it is kept small.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     pub packet: Packet,
-    /// Of an IP packet: where its DSCP and ECN are.
-    pub headers: Option<Headers>,
+    /// Of an IP packet: where its DSCP and ECN are, and its ECN as it came.
+    pub bits: Option<(Bits, Ecn)>,
     pub paint: Paint,
+    /// It has tags or labels whose classes are taken off.
     pub clear_link: bool,
     pub slot: Slot,
     pub number: u64,
@@ -25,22 +26,21 @@ pub(super) struct Held {
 impl Held {
     /// Writes the DSCP that the frame leaves with, CE if a discipline has marked it, and clears its link's classes.
     pub fn write(&self, frame: &mut [u8]) {
-        // Most frames have neither tags nor labels.
-        if self.clear_link && self.headers.is_none_or(|h| h.link.tags > 0 || h.link.labels > 0) {
+        if self.clear_link {
             packet::clear_link_classes(frame);
         }
-        let Some(headers) = &self.headers else { return };
+        let Some((bits, came)) = self.bits else { return };
         match self.paint {
             Paint::Keep => {}
             Paint::Colour(points) => {
-                packet::set_dscp(frame, headers, points.of(self.packet.colour));
+                packet::set_dscp(frame, bits, points.of(self.packet.colour));
             }
             Paint::As(dscp) => {
-                packet::set_dscp(frame, headers, dscp);
+                packet::set_dscp(frame, bits, dscp);
             }
         }
-        if self.packet.ecn == Ecn::Experienced && headers.ecn != Ecn::Experienced {
-            packet::congestion_experienced(frame, headers);
+        if self.packet.ecn == Ecn::Experienced && came != Ecn::Experienced {
+            packet::congestion_experienced(frame, bits);
         }
     }
 }
@@ -60,5 +60,15 @@ impl Item for Held {
     }
     fn mark(&mut self) -> bool {
         self.packet.ecn.mark()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_small() {
+        assert!(size_of::<Held>() <= 80, "{} bytes", size_of::<Held>());
     }
 }

@@ -105,18 +105,19 @@ impl<P: Policy> Datapath<P> {
         self.policy.looks_ahead()
     }
 
-    /// A frame that waits behind others will come in soon: prefetches what it will probably need, so that the cache misses of a burst
-    /// overlap. Nothing is decided by it.
-    pub fn foresee(&self, frame: &[u8]) {
-        if let Some(Foreseen { customer, marker }) = self.policy.foresee(&packet::parse(self.layer, frame)) {
-            self.prefetch(Some(customer), Some(marker));
-        }
+    /// A frame waits behind others and will come in: shows it to the policy, so that the cache misses of a burst overlap. Nothing is
+    /// decided by it.
+    pub fn foresee(&mut self, frame: &[u8]) {
+        self.policy.foresee(&packet::parse(self.layer, frame));
     }
 
     /// A frame comes in. Everything that was due before is done first. A frame that leaves at once is rewritten in place; one
     /// that waits is copied.
     pub fn arrive<W: Witness>(&mut self, now: Time, frame: &mut [u8], witness: &mut W) {
         self.advance(now, witness);
+        if let Some(Foreseen { customer, marker }) = self.policy.soon() {
+            self.prefetch(Some(customer), Some(marker));
+        }
         let number = self.totals.came;
         self.totals.came += 1;
         let seen = packet::parse(self.layer, frame);
@@ -140,8 +141,8 @@ impl<P: Policy> Datapath<P> {
         };
         self.prefetch(way.customer, way.markers[0]);
         self.announce(now, &way);
-        let (headers, mut packet) = match seen {
-            Ok(headers) => (Some(headers), headers.packet(way.flow, way.colour, way.class)),
+        let (bits, mut packet) = match &seen {
+            Ok(h) => (Some((h.bits(), h.ecn)), h.packet(way.flow, way.colour, way.class)),
             Err(opaque) => (None, datagram(opaque.size, &way)),
         };
         packet.size = (packet.size + self.overhead).max(self.mpu);
@@ -173,9 +174,12 @@ impl<P: Policy> Datapath<P> {
             }
             return;
         };
-        let (paint, clear_link) = (way.paint, way.clear_link && self.layer == Layer::Ethernet);
-        let held =
-            Held { packet, headers, paint, clear_link, slot, number, since: now, customer: way.customer };
+        let paint = way.paint;
+        // Most frames have neither tags nor labels.
+        let clear_link = way.clear_link
+            && self.layer == Layer::Ethernet
+            && seen.as_ref().map_or(true, |h| h.link.tags > 0 || h.link.labels > 0);
+        let held = Held { packet, bits, paint, clear_link, slot, number, since: now, customer: way.customer };
         let verdict = self.queue.arrive(now, member, &packet, held, &mut self.rng, &mut Silent);
         witness.queued(now, number, verdict);
         while let Some(victim) = self.queue.take_evicted() {

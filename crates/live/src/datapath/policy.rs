@@ -92,10 +92,16 @@ pub trait Policy {
         false
     }
 
-    /// What a frame that waits to be decided on will probably need; prefetches what the decision itself reads. Nothing is decided
-    /// by it.
-    fn foresee(&self, seen: &Seen) -> Option<Foreseen> {
+    /// Frames that wait are about to be [foreseen](Policy::foresee), from the first on.
+    fn look_anew(&mut self) {}
+
+    /// A frame waits to be decided on: looks up what can be before, and prefetches what the rest will read. Nothing is decided by it.
+    fn foresee(&mut self, seen: &Seen) {
         let _ = seen;
+    }
+
+    /// What a frame will probably need that was foreseen and is decided on after the next one; prefetches what its decision writes.
+    fn soon(&self) -> Option<Foreseen> {
         None
     }
 

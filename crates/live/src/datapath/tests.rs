@@ -33,9 +33,9 @@ struct All {
 }
 
 impl Policy for All {
-    fn decide(&mut self, now: Time, seen: &Seen) -> Decision {
+    fn decide(&mut self, _: Time, seen: &Seen) -> Decision {
         let Ok(headers) = seen else { return Decision::Pass };
-        let Numbered { flow, new } = self.flows.number(now, &FiveTuple::of(headers));
+        let Numbered { flow, new } = self.flows.number(&FiveTuple::of(headers));
         let points = CodePoints::default();
         let colour = points.colour(headers.dscp).unwrap_or(Colour::IN);
         Decision::Queue(Way {

@@ -234,10 +234,10 @@ fn whose(frame: &[u8]) -> Option<(u32, bool, Headers)> {
 fn deliver(wires: &mut Tun, c: &Connection, frame: &mut [u8], e: &Egress) -> io::Result<()> {
     if let Ok(headers) = packet::parse(Layer::Ip, frame) {
         if e.forward && c.dscp.is_none() {
-            packet::set_dscp(frame, &headers, CodePoints::default().of(e.packet.colour));
+            packet::set_dscp(frame, headers.bits(), CodePoints::default().of(e.packet.colour));
         }
         if e.packet.ecn == Ecn::Experienced {
-            packet::congestion_experienced(frame, &headers);
+            packet::congestion_experienced(frame, headers.bits());
         }
     }
     wires.send(if e.forward { c.ports.1 } else { c.ports.0 }, frame)

@@ -10,7 +10,7 @@ mod write;
 
 pub use link::{ETHERNET_HEADER, Link, MOST_BEFORE_IP, MOST_LABELS, MOST_TAGS, SHORTEST_PAYLOAD};
 pub use read::parse;
-pub use write::{clear_link_classes, congestion_experienced, set_dscp};
+pub use write::{Bits, clear_link_classes, congestion_experienced, set_dscp};
 
 use inprofile_core::packet::{Colour, Ecn, FlowId, Kind, Packet};
 

@@ -5,21 +5,37 @@ use super::checksum;
 use super::{Family, Headers, Link};
 use crate::code_points::Dscp;
 
-/// Writes the DSCP; the ECN bits stay (RFC 3168 §5). False if the frame isn't the one `headers` were read from.
-pub fn set_dscp(frame: &mut [u8], headers: &Headers, dscp: Dscp) -> bool {
-    rewrite(frame, headers, |octet| (dscp.value() << 2) | (octet & 3))
+/// Where a packet's DSCP and ECN bits are in its frame. Much smaller than all its headers: a queue keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bits {
+    /// Where the IP header begins.
+    at: u32,
+    family: Family,
+}
+
+impl Headers {
+    /// Where to write the DSCP and the ECN bits.
+    #[must_use]
+    pub fn bits(&self) -> Bits {
+        Bits { at: self.link.at as u32, family: self.family }
+    }
+}
+
+/// Writes the DSCP; the ECN bits stay (RFC 3168 §5). False if the frame isn't the one that `bits` are of.
+pub fn set_dscp(frame: &mut [u8], bits: Bits, dscp: Dscp) -> bool {
+    rewrite(frame, bits, |octet| (dscp.value() << 2) | (octet & 3))
 }
 
 /// Sets both ECN bits; the DSCP stays. Only for a packet whose transport understands it (RFC 3168 §5).
-pub fn congestion_experienced(frame: &mut [u8], headers: &Headers) -> bool {
-    rewrite(frame, headers, |octet| octet | 3)
+pub fn congestion_experienced(frame: &mut [u8], bits: Bits) -> bool {
+    rewrite(frame, bits, |octet| octet | 3)
 }
 
 /// Changes the octet that holds DSCP and ECN. A checksum that was wrong stays wrong by as much: no damage is
 /// covered up.
-fn rewrite(frame: &mut [u8], headers: &Headers, change: impl Fn(u8) -> u8) -> bool {
-    let Some(ip) = frame.get_mut(headers.link.at..) else { return false };
-    match headers.family {
+fn rewrite(frame: &mut [u8], bits: Bits, change: impl Fn(u8) -> u8) -> bool {
+    let Some(ip) = frame.get_mut(bits.at as usize..) else { return false };
+    match bits.family {
         Family::V4 => {
             let Some(h) = ip.first_chunk_mut::<20>() else { return false };
             let new = change(h[1]);

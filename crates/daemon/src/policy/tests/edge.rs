@@ -87,6 +87,6 @@ fn with_the_bypass_on_everything_passes() {
     next.set_bypass(false);
     assert_ne!(next.decide(Time(1), &Ok(headers)), Decision::Pass);
     // A direction that the file doesn't name.
-    let mut none = Classifier::new(None, true, &config, Flows::new(1, 1));
+    let mut none = Classifier::new(None, true, &config, Flows::keeping(1, 1));
     assert_eq!(none.decide(Time(1), &unread(Unread::NotIp)), Decision::Pass);
 }

@@ -6,7 +6,7 @@ use super::*;
 #[test]
 fn an_opaque_frame_leaves_nobody_its_number() {
     let file = config("");
-    let mut c = Classifier::new(file.directions[0].as_ref(), true, &file, Flows::new(1, 1));
+    let mut c = Classifier::new(file.directions[0].as_ref(), true, &file, Flows::keeping(1, 1));
     for port in 1000..1008 {
         way(&mut c, Time(u64::from(port)), &Ok(packet("10.0.1.9", "192.0.2.1", (port, 5), Dscp::DEFAULT)));
     }

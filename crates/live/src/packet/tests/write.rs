@@ -22,18 +22,18 @@ fn only_the_dscp_changes_or_only_the_ecn() {
             let h = parse(Layer::Ethernet, &before).unwrap();
             for dscp in (0..64).filter_map(Dscp::new) {
                 let mut frame = before.clone();
-                assert!(set_dscp(&mut frame, &h, dscp));
+                assert!(set_dscp(&mut frame, h.bits(), dscp));
                 let after = parse(Layer::Ethernet, &frame).unwrap();
                 assert_eq!(after, Headers { dscp, ..h });
                 assert_eq!(after.ecn.bits(), octet & 3);
                 if kind == 0x0800 {
                     assert_eq!(checksum::check(&frame[18..42]), 0);
                 }
-                assert!(set_dscp(&mut frame, &h, h.dscp));
+                assert!(set_dscp(&mut frame, h.bits(), h.dscp));
                 assert_eq!(frame, before, "there and back");
             }
             let mut frame = before.clone();
-            assert!(congestion_experienced(&mut frame, &h));
+            assert!(congestion_experienced(&mut frame, h.bits()));
             let after = parse(Layer::Ethernet, &frame).unwrap();
             assert_eq!(after, Headers { ecn: Ecn::Experienced, ..h });
         }
@@ -45,7 +45,7 @@ fn a_wrong_checksum_is_not_covered_up() {
     let mut p = v4(&[], 6, &tcp(0x10, 0), 0);
     p[10] ^= 0x55;
     let h = parse(Layer::Ip, &p).unwrap();
-    set_dscp(&mut p, &h, Dscp::EF);
+    set_dscp(&mut p, h.bits(), Dscp::EF);
     assert_ne!(checksum::check(&p[..20]), 0);
 }
 
