@@ -10,7 +10,7 @@ use inprofile_core::params::Context;
 use inprofile_live::code_points::{CodePoints, Dscp};
 
 use super::classes::{self, Link};
-use super::templates::{Common, Terms, WHO};
+use super::templates::{Common, IDENTITY, Terms};
 use super::{Circuit, Class, Customer, MOST_CUSTOMERS, Prefix, queues, services, values};
 use crate::policy::Whose;
 
@@ -33,7 +33,7 @@ pub(super) fn read(
         let problem = format!("{} customers; the most is {MOST_CUSTOMERS}", tables.len());
         return entry.wrong(Wrong::new(problem, "give several prefixes to one customer"));
     }
-    let (common, known) = (common?, [&WHO[..], &keys].concat());
+    let (common, known) = (common?, [&IDENTITY[..], &keys].concat());
     let mut all = Vec::with_capacity(tables.len());
     for (table, place) in tables.iter().zip(0..) {
         table.refuse_unknown(&known);

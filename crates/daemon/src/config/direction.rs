@@ -8,22 +8,22 @@ use inprofile_live::code_points::CodePoints;
 
 use super::classes::{ASSURED, BEST_EFFORT, Link, class, classes, control_class, control_limit, marker};
 use super::frames::Frames;
-use super::role::{self, Said};
+use super::role::{self, RoleSettings};
 use super::{Direction, customers, queues};
 
 /// What the file says for all directions.
-pub(super) struct Above<'a> {
+pub(super) struct FileWide<'a> {
     pub(super) registry: &'a Registry,
     /// Size of a full packet on the link.
     pub(super) packet: Bytes,
     pub(super) points: CodePoints,
-    pub(super) role: Said,
+    pub(super) role: RoleSettings,
     pub(super) frames: Frames,
 }
 
 /// Reads one direction.
-pub(super) fn read(entry: &Entry<'_, '_>, above: &Above<'_>) -> Option<Direction> {
-    let Above { registry, packet, points, frames, .. } = *above;
+pub(super) fn read(entry: &Entry<'_, '_>, file_wide: &FileWide<'_>) -> Option<Direction> {
+    let FileWide { registry, packet, points, frames, .. } = *file_wide;
     let own = [
         "rate",
         "queue",
@@ -38,7 +38,7 @@ pub(super) fn read(entry: &Entry<'_, '_>, above: &Above<'_>) -> Option<Direction
     ];
     let section = entry.section(&[&own[..], &role::KEYS].concat())?;
     let rate = section.need("rate", "\"10 Mbit/s\"").and_then(|e| e.positive_rate());
-    let said = Said::read(&section).and_then(|said| said.with_old_key(&section));
+    let said = RoleSettings::read(&section).and_then(|said| said.with_old_key(&section));
     let link = Link { rate, packet, registry };
     let before = classes(&section, &link, points);
     let example = "{ aqm = \"rio\", limit = \"100 packets\", … }";
@@ -55,7 +55,7 @@ pub(super) fn read(entry: &Entry<'_, '_>, above: &Above<'_>) -> Option<Direction
     let found = customers::read(&section, &link, points, &classes);
     let shared = queues::shared(&section, packet);
     before?;
-    let (role, unsold) = said?.or(above.role).in_force();
+    let (role, unsold) = said?.or(file_wide.role).in_force();
     let nothing_given_away = role::gives_nothing_away(&section, &unsold, &classes, points);
     let assured = classes.len();
     classes.push(queue?);

@@ -9,8 +9,8 @@ use inprofile_core::registry::Registry;
 use inprofile_core::units::Bytes;
 use inprofile_live::code_points::CodePoints;
 
-use super::direction::Above;
-use super::role::Said;
+use super::direction::FileWide;
+use super::role::RoleSettings;
 use super::values::{dscp, interface_name, name};
 use super::{Config, DIRECTIONS, Fail, Level, LinkLoss, Log, SOCKET, advice, direction, frames};
 
@@ -81,7 +81,7 @@ fn root(report: &Report<'_>, registry: &Registry) -> Option<Config> {
     let packet = root.get("packet").map_or(Some(1500), |e| e.bytes_in(68..=65_535));
     let overhead = root.get("overhead").map_or(Some(0), |e| e.bytes_in(0..=1_000));
     let mpu = root.get("mpu").map_or(Some(0), |e| e.bytes_in(0..=1_000));
-    let role = Said::read(&root);
+    let role = RoleSettings::read(&root);
     let flows = root.get("flows").map_or(Some(65_536), |e| e.count_in(1..=4_000_000));
     let fix_offloads = root.get("fix_offloads").map_or(Some(false), |e| e.flag());
     let user = optional(&root, "user", |e| name(&e, "\"inprofiled\""));
@@ -94,12 +94,12 @@ fn root(report: &Report<'_>, registry: &Registry) -> Option<Config> {
     let full = Bytes(u64::from(packet) + u64::from(overhead));
     let frames = frames::read(&root, Some(full));
     let (points, frames, role) = (points?, frames?, role?);
-    let above = Above { registry, packet: full, points, role, frames };
+    let file_wide = FileWide { registry, packet: full, points, role, frames };
     let mut directions = [None, None];
     let mut whole = true;
     for (slot, key) in directions.iter_mut().zip(DIRECTIONS) {
         if let Some(entry) = root.get(key) {
-            *slot = direction::read(&entry, &above);
+            *slot = direction::read(&entry, &file_wide);
             whole &= slot.is_some();
         }
     }

@@ -50,15 +50,15 @@ pub(super) const OLD_KEY: &str = "others";
 
 /// What one table says of it, the file's or a direction's.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Said {
+pub(super) struct RoleSettings {
     role: Option<Role>,
     bleach: Option<bool>,
     remap: Option<[Option<Dscp>; 64]>,
 }
 
-impl Said {
+impl RoleSettings {
     /// Reads a table; `None` if something is wrong with it.
-    pub(super) fn read(section: &Section<'_, '_>) -> Option<Said> {
+    pub(super) fn read(section: &Section<'_, '_>) -> Option<RoleSettings> {
         let role = match section.get("role") {
             Some(e) => e
                 .word(&["edge", "core"], "role")
@@ -70,11 +70,11 @@ impl Said {
             None => Some(None),
         };
         let remap = remap(section);
-        Some(Said { role: role?, bleach: bleach?, remap: remap? })
+        Some(RoleSettings { role: role?, bleach: bleach?, remap: remap? })
     }
 
     /// `others`, as the role was called before, in the table of a direction.
-    pub(super) fn with_old_key(self, section: &Section<'_, '_>) -> Option<Said> {
+    pub(super) fn with_old_key(self, section: &Section<'_, '_>) -> Option<RoleSettings> {
         let Some(entry) = section.get(OLD_KEY) else { return Some(self) };
         let role = match entry.word(&["trust", "best_effort"], "choice")? {
             "trust" => Role::Core,
@@ -91,12 +91,12 @@ impl Said {
             }
         };
         entry.report().warning(entry.place(), "this is called role now", format!("write {now}"));
-        Some(Said { role: Some(role), ..self })
+        Some(RoleSettings { role: Some(role), ..self })
     }
 
     /// What this table doesn't say is said by the one above.
-    pub(super) fn or(self, above: Said) -> Said {
-        Said {
+    pub(super) fn or(self, above: RoleSettings) -> RoleSettings {
+        RoleSettings {
             role: self.role.or(above.role),
             bleach: self.bleach.or(above.bleach),
             remap: self.remap.or(above.remap),

@@ -13,7 +13,7 @@ use inprofile_config::{Entry, Section};
 use super::values;
 
 /// What says who a customer is, which no two have in common.
-pub(super) const WHO: [&str; 7] = ["name", "prefix", "port", "vlan", "session", "template", "group"];
+pub(super) const IDENTITY: [&str; 7] = ["name", "prefix", "port", "vlan", "session", "template", "group"];
 
 /// All templates and groups of a direction.
 pub(super) struct Common<'d, 'r> {

@@ -1,12 +1,12 @@
-//! Which customer a packet belongs to: of those of the circuit it came in, else of those who name none, the one with the longest
-//! prefix that holds its inside address and, where he names ports, its port on that side. At equal length a port that is named goes
-//! before none. Nothing counts that his peer writes: the address and the port outside.
+//! Which customer a packet belongs to. Candidates are the customers of the circuit it came in by or, if that is nobody's, those who
+//! name none; of these the one with the longest prefix that contains the packet's inside address and, if he names ports, whose ports
+//! include its inside port. At equal length a named port wins. The outside address and port, which his peer writes, never count.
 //!
-//! What nobody claims by address in a customer's circuit is still his who [has](Prefixes::holder) the circuit, as what has no
-//! address is; it is never another's who is known by addresses alone.
+//! What nobody in a circuit claims by address belongs to the [holder](Prefixes::holder) of the circuit, as do frames without an
+//! address; it never belongs to a customer who is known by addresses alone.
 //!
-//! A lookup takes time in proportion to the number of prefixes that hold one address, not to the number of customers.
-//! Non-goal: ports alone across customers; who names no prefix has both families' shortest.
+//! A lookup takes time in proportion to the number of prefixes that contain one address, not to the number of customers.
+//! Non-goal: ports alone across customers; a customer without a prefix has the shortest one of both families.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

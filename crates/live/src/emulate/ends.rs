@@ -93,7 +93,7 @@ impl Ends {
 
 /// A flow in the middle of a run.
 #[derive(Debug)]
-pub struct Watched<'a> {
+pub struct LiveFlow<'a> {
     /// Whose.
     pub connection: &'a Connection,
     ends: &'a Ends,
@@ -101,10 +101,10 @@ pub struct Watched<'a> {
     recovering: bool,
 }
 
-impl<'a> Watched<'a> {
+impl<'a> LiveFlow<'a> {
     /// Nothing is known of it yet.
-    pub fn new(connection: &'a Connection, ends: &'a Ends) -> Watched<'a> {
-        Watched { connection, ends, tally: Tally::default(), recovering: false }
+    pub fn new(connection: &'a Connection, ends: &'a Ends) -> LiveFlow<'a> {
+        LiveFlow { connection, ends, tally: Tally::default(), recovering: false }
     }
 
     /// Asks both ends how far they are.

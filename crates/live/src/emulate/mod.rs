@@ -34,7 +34,7 @@ use crate::io::Io;
 use crate::io::sys::{self, Clock};
 use crate::io::tun::Tun;
 use crate::packet::{self, Headers, Layer, Transport};
-use ends::{Ends, Watched};
+use ends::{Ends, LiveFlow};
 use plan::Connection;
 pub use plan::{Plan, Refusal};
 
@@ -131,8 +131,8 @@ fn run_here(network: Network, plan: &Plan, stop: &AtomicBool) -> Result<Live, Er
 
     let clock = Clock::start();
     let mut wires = Tun::new(devices, clock).map_err(system("TUN devices"))?;
-    let mut watched: Vec<Watched<'_>> =
-        plan.connections.iter().zip(&ends).map(|(c, e)| Watched::new(c, e)).collect();
+    let mut watched: Vec<LiveFlow<'_>> =
+        plan.connections.iter().zip(&ends).map(|(c, e)| LiveFlow::new(c, e)).collect();
     std::thread::scope(|scope| {
         let mut threads: Vec<(String, ScopedJoinHandle<'_, io::Result<()>>)> = Vec::new();
         for (c, e) in plan.connections.iter().zip(&ends) {
@@ -166,7 +166,7 @@ fn run_here(network: Network, plan: &Plan, stop: &AtomicBool) -> Result<Live, Er
 fn carry(
     mut stage: Stage,
     wires: &mut Tun,
-    watched: &mut [Watched<'_>],
+    watched: &mut [LiveFlow<'_>],
     report: &mut Report,
     stop: &AtomicBool,
 ) -> Result<Stage, Error> {
@@ -214,7 +214,7 @@ fn carry(
     }
 }
 
-fn by_flow<'a>(watched: &[Watched<'a>]) -> Vec<Option<&'a Connection>> {
+fn by_flow<'a>(watched: &[LiveFlow<'a>]) -> Vec<Option<&'a Connection>> {
     let flows = watched.iter().map(|w| w.connection.flow as usize + 1).max().unwrap_or(0);
     let mut by_flow = vec![None; flows];
     watched.iter().for_each(|w| by_flow[w.connection.flow as usize] = Some(w.connection));
