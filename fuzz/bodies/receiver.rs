@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use inprofile_core::units::Duration;
 use inprofile_sim::tcp::receiver::{Receiver, TimerAction};
-use inprofile_sim::tcp::{Config, Congestion, Profile};
+use inprofile_sim::tcp::{Config, Congestion, Profile, SlowStart};
 
 /// The first byte chooses the connection; then each byte is a segment near the one that is expected, or 0xff and four
 /// bytes any segment at all, or 0xfe the timer of delayed acknowledgements.
@@ -22,6 +22,7 @@ pub fn run(bytes: &[u8]) {
         min_rto: Duration::from_millis(200),
         initial_window: 2,
         limited_transmit: true,
+        slow_start: SlowStart::Standard,
         ledbat: Default::default(),
         l4s: Default::default(),
         pacing: false,

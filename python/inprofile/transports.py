@@ -69,6 +69,12 @@ _LAWS = (
         'profile = "linux", congestion = "cubic"',
     ),
     Law(
+        "hystart++",
+        "Slow start ends as round trips grow, and goes on where they grew by chance.",
+        "RFC 9406",
+        'slow_start = "hystart++"',
+    ),
+    Law(
         "pacing",
         "Packets leave at a rate, in trains of about a millisecond.",
         "Linux",

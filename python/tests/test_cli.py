@@ -324,7 +324,7 @@ def test_list_has_every_congestion_control(tmp_path: Path) -> None:
     found = json.loads(inprofile_("list", "--json", cwd=tmp_path)[0])["tcp"]
     controls = inprofile.schema()["properties"]["tcp"]["properties"]["congestion"]["enum"]
     assert set(controls) <= {law["name"] for law in found}
-    assert {"rack", "prr", "hystart"} <= {law["name"] for law in found}
+    assert {"rack", "prr", "hystart", "hystart++"} <= {law["name"] for law in found}
     out = " ".join(inprofile_("list", "cubic", cwd=tmp_path)[0].split())
     assert 'RFC 9438 congestion = "cubic"' in out
     assert "token_bucket" not in out

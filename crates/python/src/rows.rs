@@ -105,8 +105,13 @@ impl Runs<'_> {
                 let total = &f.total;
                 cells.extend([sum(&total.sent), sum(&total.received), sum(&total.dropped)].map(Cell::Count));
                 cells.extend(
-                    [f.in_flight, f.tally.timeouts, f.tally.fast_retransmits, f.tally.retransmissions]
-                        .map(Cell::Count),
+                    [
+                        f.in_flight,
+                        f.tally.timeouts.into(),
+                        f.tally.fast_retransmits.into(),
+                        f.tally.retransmissions,
+                    ]
+                    .map(Cell::Count),
                 );
                 cells.push(row.traffic.into());
                 cells.extend([(*size).into(), f.completed.map(Time::secs).into(), startup.into()]);

@@ -73,6 +73,9 @@ fn tcp_table(tcp: &tcp::Config) -> Json {
     if tcp.l4s != tcp::L4s::default() {
         table["l4s"] = json!({ "ect1": tcp.l4s.ect1, "rtt_virt": tcp.l4s.rtt_virt.0 });
     }
+    if tcp.slow_start != tcp::SlowStart::of(tcp.profile, tcp.congestion) {
+        table["slow_start"] = json!(tcp.slow_start.name());
+    }
     if tcp.pacing {
         table["pacing"] = json!(true);
     }

@@ -77,6 +77,9 @@ fn tcp_table(tcp: &tcp::Config) -> Json {
         "limited_transmit": tcp.limited_transmit,
         "pacing": tcp.pacing,
     });
+    if !matches!(tcp.congestion, Congestion::Linux(Kind::Bbr | Kind::Ledbat)) {
+        table["slow_start"] = json!(tcp.slow_start.name());
+    }
     if tcp.ecn {
         table["accurate_ecn"] = json!(tcp.accurate_ecn);
     }

@@ -87,7 +87,7 @@ pub(crate) fn metrics(model: &Model, outcome: &Outcome) -> Vec<Metric> {
     let markers = outcome.edges.iter().chain(outcome.flow_markers.iter().filter_map(|m| m.as_deref()));
     let at_edges: u64 = markers.map(|m: &MarkerOutcome| m.window.dropped.iter().sum::<u64>()).sum();
     put("edge_drops", "packets", Some(at_edges as f64), "edges", "wire");
-    let timeouts: u64 = outcome.flows.iter().map(|f| f.window_tally.timeouts).sum();
+    let timeouts: u64 = outcome.flows.iter().map(|f| u64::from(f.window_tally.timeouts)).sum();
     put("timeouts", "1", Some(timeouts as f64), "senders", "wire");
     let again: u64 = outcome.flows.iter().map(|f| f.window_tally.retransmissions).sum();
     put("retransmissions", "packets", Some(again as f64), "senders", "wire");

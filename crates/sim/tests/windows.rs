@@ -9,7 +9,9 @@ use inprofile_core::units::Duration;
 use inprofile_sim::clock::{Clock, Exact};
 use inprofile_sim::tcp::control::Kind;
 use inprofile_sim::tcp::receiver::Receiver;
-use inprofile_sim::tcp::{Ack, Config, Congestion, EcnBits, Host, Profile, Sack, Sender, TimerKind};
+use inprofile_sim::tcp::{
+    Ack, Config, Congestion, EcnBits, Host, Profile, Sack, Sender, SlowStart, TimerKind,
+};
 
 const RTT: Duration = Duration::from_millis(50);
 
@@ -55,6 +57,7 @@ fn mean_window(congestion: Congestion, accurate_ecn: bool, p: f64, rounds: u32, 
         min_rto: Duration::from_millis(200),
         initial_window: 10,
         limited_transmit: true,
+        slow_start: SlowStart::Standard,
         ledbat: Default::default(),
         l4s: Default::default(),
         pacing: false,

@@ -134,9 +134,9 @@ impl<'a> LiveFlow<'a> {
 
     /// The kernel counts segments and timeouts; a recovery is seen when it has begun between two looks.
     fn note(&mut self, info: &Info) {
-        self.tally.timeouts = u64::from(info.timeouts);
+        self.tally.timeouts = info.timeouts.into();
         self.tally.retransmissions = u64::from(info.retransmissions);
-        self.tally.fast_retransmits += u64::from(info.recovering && !self.recovering);
+        self.tally.fast_retransmits += u32::from(info.recovering && !self.recovering);
         self.recovering = info.recovering;
     }
 }

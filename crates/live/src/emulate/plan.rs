@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 
 use inprofile_core::units::Duration;
 use inprofile_sim::network::{Flow, Network, Transport};
-use inprofile_sim::tcp::{Config, Congestion, Profile};
+use inprofile_sim::tcp::{Config, Congestion, Profile, SlowStart};
 use inprofile_sim::traffic::udp;
 
 use super::host::{Route, Stack};
@@ -231,6 +231,12 @@ fn notes(network: &Network) -> Vec<String> {
             any(|c| c.pacing),
             "pacing: the kernel paces where its device has the fq discipline, and here it has none",
         ),
+        (
+            any(|c| {
+                c.slow_start != SlowStart::of(c.profile, c.congestion) && c.slow_start == SlowStart::Standard
+            }),
+            "slow_start: the kernel's cubic has HyStart",
+        ),
         (any(|c| !c.limited_transmit), "limited_transmit: the kernel always does it (RFC 3042)"),
     ];
     all.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text.to_owned()).collect()
@@ -265,6 +271,10 @@ fn refuse(flow: &Flow, tcp: &Config) -> Option<Refusal> {
     };
     if tcp.congestion.measures_delay() {
         return no("the kernel has no LEDBAT (RFC 6817)".into(), "congestion = \"cubic\" or \"sack\"");
+    }
+    if tcp.slow_start == SlowStart::HyStartPlusPlus {
+        let remedy = "no slow_start: the kernel's cubic has HyStart, its reno the standard's";
+        return no("the kernel has no HyStart++ (RFC 9406)".into(), remedy);
     }
     if ![PLAIN, PLAIN + TIMESTAMPS].contains(&tcp.header) {
         return no(

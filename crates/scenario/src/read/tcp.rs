@@ -5,7 +5,7 @@ use inprofile_config::{Place, Section};
 use inprofile_core::params::{Params, Values};
 use inprofile_core::units::{Backlog, Bytes, Duration};
 use inprofile_sim::tcp::control::Kind;
-use inprofile_sim::tcp::{Config, Congestion, DelayTarget, L4s, Profile};
+use inprofile_sim::tcp::{Config, Congestion, DelayTarget, L4s, Profile, SlowStart};
 
 inprofile_core::choice! {
     /// Which implementation's rules.
@@ -39,6 +39,18 @@ inprofile_core::choice! {
         Bbr = "bbr",
         /// LEDBAT (RFC 6817): the window follows the queueing delay, and yields to others; linux only.
         Ledbat = "ledbat",
+    }
+}
+
+inprofile_core::choice! {
+    /// What ends slow start before something is lost or marked.
+    pub enum Exit {
+        /// Nothing (RFC 5681).
+        Standard = "standard",
+        /// HyStart, as Linux's CUBIC has it: acknowledgements that span half a round trip, or a longer round trip; linux only, with cubic.
+        HyStart = "hystart",
+        /// HyStart++ (RFC 9406): longer round trips, first with growth a quarter as fast; rfc and linux, with reno, newreno, sack or cubic.
+        HyStartPlusPlus = "hystart++",
     }
 }
 
@@ -76,6 +88,8 @@ inprofile_core::params! {
         initial_window: Option<Backlog> [POSITIVE];
         /// Whether the first two duplicate acknowledgements send a new segment each (RFC 3042). Default: true.
         limited_transmit: Option<bool>;
+        /// What ends slow start before something is lost or marked. Default: `standard`; linux with cubic: `hystart`.
+        slow_start: Option<Exit>;
         /// Whether packets leave at a rate that follows from the window and the round-trip time, in trains of about a millisecond, and
         /// not as fast as the window allows; linux only. Default: false, as in Linux without the fq discipline; bbr, prague: true.
         pacing: Option<bool>;
@@ -155,12 +169,13 @@ fn complete(tcp: &Tcp) -> Config {
         Control::Bbr => Congestion::Linux(Kind::Bbr),
         Control::Ledbat => Congestion::Linux(Kind::Ledbat),
     };
+    let profile = match rules {
+        Rules::Rfc => Profile::Rfc,
+        Rules::Linux => Profile::Linux,
+        Rules::Ns2 => Profile::Ns2,
+    };
     Config {
-        profile: match rules {
-            Rules::Rfc => Profile::Rfc,
-            Rules::Linux => Profile::Linux,
-            Rules::Ns2 => Profile::Ns2,
-        },
+        profile,
         congestion,
         segment,
         header: bytes(tcp.header).unwrap_or(40),
@@ -185,6 +200,12 @@ fn complete(tcp: &Tcp) -> Config {
             rtt_virt: tcp.rtt_virt.unwrap_or(L4s::default().rtt_virt),
         },
         limited_transmit: tcp.limited_transmit.unwrap_or(true),
+        slow_start: match tcp.slow_start {
+            None => SlowStart::of(profile, congestion),
+            Some(Exit::Standard) => SlowStart::Standard,
+            Some(Exit::HyStart) => SlowStart::HyStart,
+            Some(Exit::HyStartPlusPlus) => SlowStart::HyStartPlusPlus,
+        },
         pacing: tcp.pacing.unwrap_or(congestion.has_rate() || congestion == Congestion::Linux(Kind::Prague)),
         ecn: tcp.ecn.unwrap_or(congestion.is_scalable()),
         accurate_ecn: tcp.accurate_ecn.unwrap_or(congestion == Congestion::Linux(Kind::Prague)),
@@ -274,6 +295,11 @@ fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
                 &format!("write congestion = \"{}\", or remove it", kind.name()),
             );
         }
+    }
+    if tcp.slow_start.is_some()
+        && let Some((problem, remedy)) = wrong_exit(&config)
+    {
+        fault(section.locate("slow_start"), problem, remedy);
     }
     if config.congestion.has_rate() && !config.pacing {
         fault(
@@ -365,6 +391,34 @@ fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
         );
     }
     good.then_some(config)
+}
+
+/// Why a slow start that was asked for is none of this sender's, and what to write instead.
+fn wrong_exit(config: &Config) -> Option<(String, &'static str)> {
+    let (name, wanted) = (config.congestion.name(), config.slow_start);
+    let ours = SlowStart::of(config.profile, config.congestion);
+    match config.congestion {
+        Congestion::Linux(Kind::Bbr | Kind::Ledbat) => Some((
+            format!("{name} has no slow start (RFC 5681) that could end so"),
+            "remove it, or write congestion = \"cubic\"",
+        )),
+        Congestion::Linux(_) if wanted != ours => Some((
+            format!(
+                "{} is for the windows of Reno and CUBIC; {name} leaves slow start at the first mark",
+                wanted.name()
+            ),
+            "remove it, or write congestion = \"cubic\"",
+        )),
+        _ if config.profile == Profile::Ns2 && wanted != ours => Some((
+            "the ns2 profile has neither HyStart nor HyStart++".into(),
+            "write profile = \"rfc\" or \"linux\", or remove it",
+        )),
+        _ if wanted == SlowStart::HyStart && wanted != ours => Some((
+            "only cubic in the linux profile has Linux's HyStart".into(),
+            "write \"hystart++\" (RFC 9406), or profile = \"linux\" and congestion = \"cubic\"",
+        )),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

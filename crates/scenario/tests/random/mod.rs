@@ -142,6 +142,12 @@ impl Draft<'_> {
             (marked && !always_marked, ", ecn = true".into()),
             (linux && marked && self.chance(0.5), ", accurate_ecn = true".into()),
             (paced && !always_paced, ", pacing = true".into()),
+            (
+                matches!(congestion, "reno" | "newreno" | "sack" | "cubic")
+                    && (rfc || linux)
+                    && self.chance(0.3),
+                ", slow_start = \"hystart++\"".into(),
+            ),
             (congestion == "ledbat" && self.chance(0.5), ", target = \"20 ms\", gain = 2.0".into()),
             (congestion == "prague" && self.chance(0.3), ", rtt_virt = \"0 s\"".into()),
             (congestion == "dctcp" && self.chance(0.3), ", ect1 = true".into()),

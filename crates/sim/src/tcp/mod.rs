@@ -28,6 +28,8 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Whether segments leave at a rate, and not as fast as the window allows; [`Profile::Linux`] only.
     pub pacing: bool,
+    /// How slow start ends where nothing is lost.
+    pub slow_start: SlowStart,
     /// LEDBAT's queueing delay and gain (RFC 6817 §2.5), for that control.
     pub ledbat: DelayTarget,
     /// What L4S leaves to the sender, for Prague and DCTCP.
@@ -161,6 +163,38 @@ impl Congestion {
     #[must_use]
     pub fn uses_sack(self) -> bool {
         matches!(self, Congestion::Sack | Congestion::Cubic { sack: true } | Congestion::Linux(_))
+    }
+}
+
+/// How slow start ends before anything is lost or marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlowStart {
+    /// It does not (RFC 5681 §3.1).
+    Standard,
+    /// HyStart, as Linux's CUBIC has it (Ha and Rhee 2011).
+    HyStart,
+    /// HyStart++ (RFC 9406): once round-trip times grow, and not where they did by chance.
+    HyStartPlusPlus,
+}
+
+impl SlowStart {
+    /// What a profile has with this control, where nothing else is asked for.
+    #[must_use]
+    pub fn of(profile: Profile, congestion: Congestion) -> SlowStart {
+        match congestion {
+            Congestion::Cubic { .. } if profile == Profile::Linux => SlowStart::HyStart,
+            _ => SlowStart::Standard,
+        }
+    }
+
+    /// The word in a file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            SlowStart::Standard => "standard",
+            SlowStart::HyStart => "hystart",
+            SlowStart::HyStartPlusPlus => "hystart++",
+        }
     }
 }
 
@@ -325,9 +359,9 @@ impl TimerKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Retransmission timeouts.
-    pub timeouts: u64,
+    pub timeouts: u32,
     /// Fast retransmits.
-    pub fast_retransmits: u64,
+    pub fast_retransmits: u32,
     /// Retransmitted segments, each retransmission counted.
     pub retransmissions: u64,
 }

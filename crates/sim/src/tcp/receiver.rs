@@ -278,7 +278,7 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::Congestion;
+    use crate::tcp::{Congestion, SlowStart};
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
@@ -294,6 +294,7 @@ mod tests {
             min_rto: Duration::from_millis(200),
             initial_window: 2,
             limited_transmit: true,
+            slow_start: SlowStart::Standard,
             ledbat: Default::default(),
             l4s: Default::default(),
             pacing: false,

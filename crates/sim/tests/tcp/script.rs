@@ -20,7 +20,7 @@
 use inprofile_core::packet::Ecn;
 use inprofile_core::units::Duration;
 use inprofile_sim::tcp::control::Kind;
-use inprofile_sim::tcp::{Config, Congestion, EcnBits, Profile, Sack};
+use inprofile_sim::tcp::{Config, Congestion, EcnBits, Profile, Sack, SlowStart};
 
 /// A trace.
 #[derive(Debug)]
@@ -149,12 +149,14 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
         min_rto: Duration::from_millis(1000),
         initial_window: 10,
         limited_transmit: true,
+        slow_start: SlowStart::Standard,
         ledbat: Default::default(),
         l4s: Default::default(),
         pacing: false,
         ecn: false,
         accurate_ecn: false,
     };
+    let mut slow_start = None;
     for word in &words[1..] {
         let Some((key, value)) = word.split_once('=') else {
             return Err(format!("\"{word}\": write key=value"));
@@ -194,6 +196,12 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
                     _ => return Err(format!("{key}={value}: write rfc or linux")),
                 }
             }
+            "slow_start" => {
+                let all = [SlowStart::Standard, SlowStart::HyStart, SlowStart::HyStartPlusPlus];
+                let known = all.into_iter().find(|known| known.name() == value);
+                slow_start =
+                    Some(known.ok_or(format!("{key}={value}: write standard, hystart or hystart++"))?);
+            }
             "window" => config.window = count()?,
             "initial_window" => config.initial_window = count()?,
             "min_rto" => config.min_rto = seconds(value)?,
@@ -206,11 +214,12 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
             "ect1" => config.l4s.ect1 = switch()?,
             _ => {
                 return Err(format!(
-                    "\"{key}\": known are congestion, sack, profile, window, initial_window, min_rto, jitter, delayed_ack, limited_transmit, ecn, accurate_ecn, ect1, pacing"
+                    "\"{key}\": known are congestion, sack, profile, window, initial_window, min_rto, jitter, delayed_ack, limited_transmit, slow_start, ecn, accurate_ecn, ect1, pacing"
                 ));
             }
         }
     }
+    config.slow_start = slow_start.unwrap_or(SlowStart::of(config.profile, config.congestion));
     Ok((side, config))
 }
 

@@ -260,26 +260,4 @@ impl<C: Clock> Sender<C> {
         self.state = State::Reduction(Prr::new(self.cwnd));
         self.recovery_point = self.board.max();
     }
-
-    /// The window grows. `limited`: it was full when the acknowledgement arrived (RFC 9438 §5.8).
-    fn grow(&mut self, news: &News, limited: bool, now: f64) {
-        let paused = self.control.pause(|| (!limited).then_some(now));
-        if self.cwnd < self.ssthresh {
-            let ends = self.hystart.as_mut().is_some_and(|h| {
-                let paced = self.pacer.is_some();
-                h.acknowledged(self.board.una(), self.board.max(), self.cwnd, news.rtt, paced, now)
-            });
-            if ends {
-                self.ssthresh = self.cwnd;
-            }
-            // Linux: slow start wants the window at least half used.
-            if !limited && self.cwnd >= f64::from(2 * self.board.in_flight().max(1)) {
-                return;
-            }
-            self.cwnd = (self.cwnd + f64::from(news.delivered)).min(self.ssthresh.max(self.cwnd));
-        } else if !paused && limited {
-            let at = || (self.rto.srtt(), now);
-            self.cwnd = self.control.avoid(self.cwnd, news.delivered, at);
-        }
-    }
 }

@@ -1,5 +1,5 @@
 //! A TCP sender as Linux has it: RACK and tail loss probes (RFC 8985) find losses, proportional rate reduction (RFC 6937, 9937) recovers
-//! from them; CUBIC (RFC 9438) with HyStart, or Reno; the retransmission timer of RFC 6298; ECN by RFC 3168.
+//! from them; CUBIC (RFC 9438) with HyStart or HyStart++ (RFC 9406), or Reno; the retransmission timer of RFC 6298; ECN by RFC 3168.
 //!
 //! Windows and sequence numbers count full segments. Each segment is told apart by when it was last sent, so that the loss of a
 //! retransmission needs no timeout. A timeout that proves needless is undone (F-RTO, RFC 5682), and so is any reduction after which all that
@@ -8,6 +8,7 @@
 mod acknowledgement;
 mod delivery;
 mod frto;
+mod grow;
 mod hystart;
 mod losses;
 mod pacing;
@@ -22,10 +23,10 @@ use crate::clock::Clock;
 use crate::tcp::accurate_ecn::Tracker;
 use crate::tcp::control::{Control, Phase, Start, Window};
 use crate::tcp::rfc::Ecn;
-use crate::tcp::{Config, Congestion, Feedback, Host, Tally, rto::Rto};
+use crate::tcp::{Config, Feedback, Host, Tally, rto::Rto};
 use delivery::Delivery;
 use frto::Frto;
-use hystart::HyStart;
+use grow::Exit;
 use pacing::Pacer;
 use prr::Prr;
 use rack::Rack;
@@ -119,7 +120,8 @@ pub struct Sender<C: Clock> {
     frto: Option<Frto>,
     /// The last reduction for a loss, which may have been for nothing.
     undo: Option<Undo>,
-    hystart: Option<HyStart>,
+    /// What ends slow start.
+    exit: Exit,
     tally: Tally,
     initial_window: u32,
     /// A full segment's payload in bytes.
@@ -148,7 +150,7 @@ impl<C: Clock> Sender<C> {
             room: if control.rounds_up() { FRACTION } else { 1.0 },
             delivery: control.wants_rate().then(|| Box::new(Delivery::new())),
             control,
-            hystart: matches!(config.congestion, Congestion::Cubic { .. }).then(HyStart::new),
+            exit: Exit::new(config),
             ecn: config.ecn.then(|| Ecn::new(config)),
             marks: (config.feedback() == Feedback::Counter).then(Tracker::default),
             lengths: Lengths::new(&rto),

@@ -8,6 +8,7 @@ use crate::tcp::{Ack, Host, TimerKind};
 
 use super::acknowledgement::News;
 use super::frto::Frto;
+use super::grow::Exit;
 use super::undo::Undo;
 use super::{Pending, Sender, State};
 
@@ -44,7 +45,7 @@ impl<C: Clock> Sender<C> {
             }
         }
         self.note_lost(host.now());
-        if let Some(hystart) = &mut self.hystart {
+        if let Exit::HyStart(hystart) = &mut self.exit {
             hystart.timed_out(max, host.now().secs());
         }
         self.una_timed_out = true;

@@ -2,7 +2,7 @@ use inprofile_core::units::Duration;
 
 use super::*;
 use crate::ns2::clock::Seconds;
-use crate::tcp::{Profile, Sack};
+use crate::tcp::{Profile, Sack, SlowStart};
 
 /// Records what is sent, at one moment.
 #[derive(Default)]
@@ -45,6 +45,7 @@ fn config(congestion: Congestion) -> Config {
         delayed_ack: None,
         min_rto: Duration::from_millis(200),
         limited_transmit: true,
+        slow_start: SlowStart::Standard,
         ledbat: Default::default(),
         l4s: Default::default(),
         pacing: false,

@@ -108,6 +108,8 @@ impl<C: Clock> Sender<C> {
         }
         // RFC 3168 §6.1.2: as for a loss, except that nothing is retransmitted. RFC 9438 §4.6: down to one segment.
         ecn.on_reduction(self.snd_max, true);
+        // RFC 9406 §4.2: a mark ends the first slow start.
+        self.first_slow_start = None;
         let one_segment = self.cwnd < 2.0;
         let reduced = self.control.reduce(Cause::Mark, cwnd, flight);
         self.ssthresh = reduced.max(2.0);

@@ -1,12 +1,14 @@
 //! A TCP sender by the RFCs: Reno (RFC 5681), NewReno (RFC 6582) or SACK-based loss recovery (RFC 2018, 6675), limited
 //! transmit (RFC 3042), the retransmission timer of RFC 6298 and an initial window of ten segments (RFC 6928); congestion
-//! avoidance by RFC 5681 or CUBIC (RFC 9438); explicit congestion notification (RFC 3168).
+//! avoidance by RFC 5681 or CUBIC (RFC 9438); HyStart++ (RFC 9406) where it is asked for; explicit congestion notification
+//! (RFC 3168).
 //!
 //! Windows and sequence numbers count full segments; for a bulk sender that is equivalent to bytes. Not implemented:
-//! detection of spurious timeouts and retransmissions (RFC 5682, 3708), timestamps, HyStart++ (RFC 9406). Each rule has a
-//! timed packet trace in `tests/tcp`.
+//! detection of spurious timeouts and retransmissions (RFC 5682, 3708), timestamps. Each rule has a timed packet trace in
+//! `tests/tcp`.
 
 mod ecn;
+mod hystart;
 mod recovery;
 mod scoreboard;
 
@@ -14,8 +16,10 @@ use std::hint::black_box;
 
 use crate::clock::Clock;
 use crate::tcp::control::{Cause, Control};
-use crate::tcp::{Ack, Config, EcnBits, Host, Tally, TimerKind, rto::Rto};
+use crate::tcp::{Ack, Config, EcnBits, Host, SlowStart, Tally, TimerKind, rto::Rto};
 pub(in crate::tcp) use ecn::Ecn;
+use hystart::FirstSlowStart;
+pub(in crate::tcp) use hystart::HyStartPlusPlus;
 use recovery::{DUP_THRESH, Recovery};
 
 /// The sender. Segment 0 is the SYN. What every acknowledgement touches comes first.
@@ -52,6 +56,8 @@ pub struct Sender<C: Clock> {
     rto_span: C::Span,
     control: Control,
     recovery: Recovery,
+    /// The first slow start, while it lasts, if HyStart++ is to end it.
+    first_slow_start: Option<Box<FirstSlowStart<C>>>,
     ecn: Option<Ecn>,
     rto: Rto,
     initial_window: u32,
@@ -73,6 +79,8 @@ impl<C: Clock> Sender<C> {
             dup_acks: 0,
             in_recovery: false,
             recovery: Recovery::new(config.congestion),
+            first_slow_start: (config.slow_start == SlowStart::HyStartPlusPlus)
+                .then(|| Box::new(FirstSlowStart::new())),
             control: Control::new(config),
             ecn: config.ecn.then(|| Ecn::new(config)),
             recovery_point: 0,
@@ -145,6 +153,7 @@ impl<C: Clock> Sender<C> {
             // Eq. (4) is a share of the data in flight, and there was none.
             self.initial_window = 1;
         } else {
+            self.first_slow_start = None;
             if !self.una_timed_out {
                 // RFC 5681, Eq. (4); held constant when the same segment times out again.
                 self.ssthresh =
@@ -194,7 +203,7 @@ impl<C: Clock> Sender<C> {
             }
         } else if !echo {
             // RFC 3168 §6.1.2: an acknowledgement with ECN-Echo does not increase the window.
-            self.grow_window(ack - self.snd_una, in_flight, host);
+            self.grow_window(ack, in_flight, host);
         }
         self.dup_acks = 0;
         self.limited_transmit_sent = 0;
@@ -229,11 +238,13 @@ impl<C: Clock> Sender<C> {
         self.cwnd = f64::from(self.initial_window);
     }
 
-    /// So many more segments are acknowledged, of `in_flight`: the window grows.
+    /// More segments are acknowledged, all before `ack`, of `in_flight`: the window grows.
     #[inline(always)]
-    fn grow_window<H: Host<Clock = C>>(&mut self, segments: u32, in_flight: u32, host: &mut H) {
+    fn grow_window<H: Host<Clock = C>>(&mut self, ack: u32, in_flight: u32, host: &mut H) {
+        let segments = ack - self.snd_una;
         let unused = || in_flight < self.cwnd as u32 && !host.timer_is_set(TimerKind::Send);
-        if self.control.pause(|| unused().then(|| host.now().secs())) {
+        let paused = self.control.pause(|| unused().then(|| host.now().secs()));
+        if self.first_slow_start.is_some() && self.grows_by_hystart(ack, paused, host.now()) || paused {
             return;
         }
         if self.cwnd < self.ssthresh {
@@ -247,6 +258,24 @@ impl<C: Clock> Sender<C> {
             let at = || (self.rto.srtt(), host.now().secs());
             self.cwnd = self.control.avoid(self.cwnd, segments, at);
         }
+    }
+
+    /// An acknowledgement in the first slow start; `paused`: the window stays, as it was not full. False: that is over, and congestion
+    /// avoidance begins.
+    #[inline(never)]
+    fn grows_by_hystart(&mut self, ack: u32, paused: bool, now: C) -> bool {
+        let (next, segments) = (self.snd_max, ack - self.snd_una);
+        let growth = self.first_slow_start.as_mut().and_then(|s| s.acknowledged(ack, next, segments, now));
+        match growth {
+            Some(growth) if !paused => self.cwnd += growth,
+            Some(_) => {}
+            None => {
+                // RFC 9406 §4.2: as after any slow start; §4.3: later ones are the standard's.
+                self.ssthresh = self.cwnd;
+                self.first_slow_start = None;
+            }
+        }
+        growth.is_some()
     }
 
     /// Segments in flight, as far as the sender knows. RFC 6675 §5.1: after a timeout, those sent since that are neither
@@ -378,6 +407,9 @@ impl<C: Clock> Sender<C> {
             self.tally.retransmissions += 1;
         } else {
             self.snd_max = segment + 1;
+            if let Some(first) = &mut self.first_slow_start {
+                first.sent(host.now());
+            }
             if self.timed.is_none() {
                 self.timed = Some((segment, host.now()));
             }

@@ -83,6 +83,8 @@ impl<C: Clock> Sender<C> {
         }
         // From here on they count as FlightSize like any other.
         self.limited_transmit_sent = 0;
+        // RFC 9406 §4.2: a loss ends the first slow start.
+        self.first_slow_start = None;
         self.in_recovery = true;
         self.recovery_point = self.snd_max;
         self.timed = None;

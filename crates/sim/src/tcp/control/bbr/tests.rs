@@ -10,7 +10,7 @@ use crate::clock::{Clock, Exact};
 use crate::tcp::control::{Cause, Control, Kind, Law, Window};
 use crate::tcp::linux::Sender;
 use crate::tcp::receiver::Receiver;
-use crate::tcp::{Ack, Config, Congestion, EcnBits, Host, Profile, TimerKind};
+use crate::tcp::{Ack, Config, Congestion, EcnBits, Host, Profile, SlowStart, TimerKind};
 
 /// What the sender has asked for.
 struct Ports {
@@ -73,6 +73,7 @@ impl Path {
             min_rto: Duration::from_millis(200),
             initial_window: 10,
             limited_transmit: true,
+            slow_start: SlowStart::Standard,
             ledbat: Default::default(),
             l4s: Default::default(),
             pacing: true,
