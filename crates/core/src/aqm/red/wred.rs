@@ -182,19 +182,33 @@ impl Params {
                     remedy: "all thresholds in packets, or all in bytes".into(),
                 });
             }
-            let end = drops.curve().end(self.common.gentle);
-            if marks.min_th.amount() >= end {
-                return Err(Fault {
-                    field: paths.min_th,
-                    problem: format!(
-                        "from an average of {end} on everything of this colour is dropped: nothing would be marked from {} on",
-                        marks.min_th
-                    ),
-                    remedy: "a min_th below the end of the colour's own curve".into(),
-                });
-            }
+            self.check_left_to_mark(paths.min_th, marks, drops)?;
         }
-        Ok(())
+        match (&self.yellow_ecn, &self.red_ecn, &self.red) {
+            (Some(marks), None, Some(drops)) => self.check_left_to_mark("red_ecn", marks, drops),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether packets of a colour that are marked by the first curve are not all dropped by the second before.
+    fn check_left_to_mark(
+        &self,
+        field: &'static str,
+        marks: &Thresholds,
+        drops: &Thresholds,
+    ) -> Result<(), Fault> {
+        let end = drops.curve().end(self.common.gentle);
+        if marks.min_th.amount() < end {
+            return Ok(());
+        }
+        Err(Fault {
+            field,
+            problem: format!(
+                "from an average of {end} on everything of this colour is dropped: nothing would be marked from {} on",
+                marks.min_th
+            ),
+            remedy: "a min_th below the end of the colour's own curve".into(),
+        })
     }
 }
 

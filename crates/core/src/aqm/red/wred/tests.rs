@@ -360,3 +360,18 @@ fn curves_for_marks_are_checked() {
     let bytes = Thresholds { min_th: Backlog::Bytes(5e3), max_th: Backlog::Bytes(9e3), max_p: 0.1 };
     assert_eq!(check(bytes).expect_err("two units"), "green_ecn.min_th");
 }
+
+/// Red packets go by yellow's curve for marks where they have none, and theirs is held against red's own curve for drops, which may end before.
+#[test]
+fn an_inherited_curve_for_marks_is_checked() {
+    let with_red = |red| Params { red: Some(red), ..with_ecn() }.check(&CONTEXT).map_err(|f| f.field);
+    assert!(with_red(thresholds(1.0, 5.0, 0.5)).is_ok());
+    // Yellow's marks begin at 4, where every red packet is dropped.
+    assert_eq!(with_red(thresholds(1.0, 4.0, 0.5)).expect_err("nothing to mark"), "red_ecn");
+    let own = Params {
+        red: Some(thresholds(1.0, 4.0, 0.5)),
+        red_ecn: Some(thresholds(1.0, 2.0, 1.0)),
+        ..with_ecn()
+    };
+    assert!(own.check(&CONTEXT).is_ok());
+}
