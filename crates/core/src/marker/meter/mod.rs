@@ -1,7 +1,7 @@
 //! What the three-colour meters of RFC 2697, 2698 and 4115 share: exact token buckets, modes, counts.
 //!
-//! A token is a byte, and tokens are counted in units of 1/8,000,000,000,000 of one, so that a rate in bits per second times a
-//! time in picoseconds is a whole number of units: nothing is rounded, however long the run and whatever the rate. The RFCs add
+//! A token is a byte, and tokens are counted in grains of 1/8,000,000,000,000 of one, so that a rate in bits per second times a
+//! time in picoseconds is a whole number of grains: nothing is rounded, however long the run and whatever the rate. The RFCs add
 //! tokens one by one, "CIR times per second"; here they arrive continuously, which is the same at the times of those additions
 //! and never more than a byte ahead in between.
 //! Buckets start full, and their depths are whole bytes. Non-goal: marking by anything but size and time.
@@ -34,7 +34,7 @@ impl Mode {
     /// Both.
     pub const ALL: [Mode; 2] = [Mode::ColourBlind, Mode::ColourAware];
 
-    /// The colour that the meter takes the packet to have.
+    /// The colour that the meter takes the packet to have come with.
     #[inline]
     fn sees(self, packet: &Packet) -> Colour {
         match self {
@@ -61,7 +61,7 @@ impl Bucket {
         Bucket { tokens: depth, depth }
     }
 
-    /// Takes in grains; what does not fit is handed back.
+    /// Adds grains; returns those that do not fit.
     #[inline]
     fn pour(&mut self, grains: u128) -> u128 {
         let all = self.tokens.saturating_add(grains);
@@ -75,36 +75,36 @@ impl Bucket {
         self.tokens >= u128::from(size) * BYTE
     }
 
-    /// Whether there is a token for each byte and more.
+    /// Whether there are more tokens than bytes.
     #[inline]
     fn exceeds(&self, size: u32) -> bool {
         self.tokens > u128::from(size) * BYTE
     }
 
-    /// Takes a token for each byte; there must be so many.
+    /// Takes a token for each byte; the bucket must hold that many.
     #[inline]
     fn take(&mut self, size: u32) {
         self.tokens -= u128::from(size) * BYTE;
     }
 
-    /// Holds no more than so many bytes from now on.
+    /// Discards tokens beyond so many bytes.
     fn keep_at_most(&mut self, bytes: f64) {
         self.tokens = self.tokens.min(u128::from(bytes.max(0.0) as u64) * BYTE);
     }
 
-    /// For a monitor.
+    /// Its tokens in bytes, for monitors.
     fn bytes(&self) -> f64 {
         self.tokens as f64 / BYTE as f64
     }
 }
 
-/// What flows in at `rate` from `at` to `now`.
+/// The grains that arrive at `rate` from `at` to `now`.
 #[inline]
 fn inflow(rate: Rate, at: Time, now: Time) -> u128 {
     u128::from(rate.0) * u128::from(now.since(at).0)
 }
 
-/// Packets by the colour they left with.
+/// Packets by the colour that the meter gave them; of a policer, red ones are dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// By [`Colour`].
@@ -131,7 +131,7 @@ fn show_buckets(show: Gauge<'_>, buckets: [(&'static str, &Bucket); 2]) {
     }
 }
 
-/// The committed rate: what was set, or the flow's contract.
+/// The committed rate: the one that was set, or the flow's contract.
 fn committed(cir: Option<Rate>, context: &Context) -> Result<Rate, Fault> {
     cir.or(context.contract).ok_or_else(|| Fault {
         field: "cir",
@@ -140,14 +140,32 @@ fn committed(cir: Option<Rate>, context: &Context) -> Result<Rate, Fault> {
     })
 }
 
-/// Whether a full packet fits into a bucket of this depth.
-fn fits(depth: Backlog, context: &Context) -> bool {
-    depth.bytes(context.packet) >= context.packet.0 as f64
+/// The tokens that let a packet by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tokens {
+    /// As many as it has bytes.
+    Enough,
+    /// More than that.
+    More,
 }
 
-/// A bucket without which every full packet would be red.
+impl Tokens {
+    /// Whether a bucket of this depth ever lets a full packet by.
+    fn fit(self, depth: Backlog, context: &Context) -> bool {
+        let (depth, packet) = (depth.bytes(context.packet), context.packet.0 as f64);
+        depth > packet || (depth >= packet && self == Tokens::Enough)
+    }
+
+    /// The remedy for one that never does.
+    fn remedy(self, context: &Context) -> String {
+        let least = if self == Tokens::Enough { "at least" } else { "more than" };
+        format!("{least} \"{}\" or \"1 packets\"", context.packet)
+    }
+}
+
+/// Refuses a bucket too shallow for a full packet, where every packet needs its tokens.
 fn needed(field: &'static str, depth: Backlog, context: &Context) -> Result<(), Fault> {
-    if fits(depth, context) {
+    if Tokens::Enough.fit(depth, context) {
         return Ok(());
     }
     let packet = context.packet;
@@ -156,28 +174,35 @@ fn needed(field: &'static str, depth: Backlog, context: &Context) -> Result<(), 
         problem: format!(
             "a depth of {depth} is less than a packet of {packet}: every full packet would be red"
         ),
-        remedy: format!("at least \"{packet}\" or \"1 packets\""),
+        remedy: Tokens::Enough.remedy(context),
     })
 }
 
-/// Two buckets without either of which every full packet would be red.
-fn one_needed(cbs: Backlog, ebs: Backlog, context: &Context) -> Result<(), Fault> {
-    if fits(cbs, context) || fits(ebs, context) {
+/// Refuses two buckets if neither ever lets a full packet by.
+fn one_needed(cbs: Backlog, ebs: Backlog, tokens: Tokens, context: &Context) -> Result<(), Fault> {
+    if tokens.fit(cbs, context) || tokens.fit(ebs, context) {
         return Ok(());
     }
-    let packet = context.packet;
+    let (packet, more) = (context.packet, if tokens == Tokens::More { "more than " } else { "" });
     Err(Fault {
         field: "cbs",
         problem: format!(
-            "neither cbs, {cbs}, nor ebs, {ebs}, holds a packet of {packet}: every full packet would be red"
+            "neither cbs, {cbs}, nor ebs, {ebs}, holds {more}a packet of {packet}: every full packet would be red"
         ),
-        remedy: format!("at least \"{packet}\" or \"1 packets\" for one of them"),
+        remedy: format!("{} for one of them", tokens.remedy(context)),
     })
 }
 
-/// A bucket without which no full packet has a colour.
-fn wanted(field: &'static str, depth: Backlog, context: &Context, colour: &str) -> Option<Warning> {
-    let packet = context.packet;
-    let text = format!("{depth} is less than a packet of {packet}: no full packet can be {colour}");
-    (!fits(depth, context)).then_some(Warning { field, text })
+/// Warns of a bucket that never lets a full packet by, so that none gets this colour.
+fn wanted(
+    field: &'static str,
+    depth: Backlog,
+    tokens: Tokens,
+    context: &Context,
+    colour: &str,
+) -> Option<Warning> {
+    let less = if tokens == Tokens::More { "not more" } else { "less" };
+    let text =
+        format!("{depth} is {less} than a packet of {}: no full packet can be {colour}", context.packet);
+    (!tokens.fit(depth, context)).then_some(Warning { field, text })
 }

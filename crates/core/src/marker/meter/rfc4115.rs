@@ -7,7 +7,7 @@
 //! are enough tokens (chart, T ≥ B). We follow the chart unless `boundary` says otherwise: it agrees with RFC 2697 and 2698,
 //! and a bucket's depth is then the longest burst that passes. Non-goal: counting packets instead of bytes.
 
-use super::{Bucket, Mode, Stats, committed, inflow, one_needed, show_buckets, wanted};
+use super::{Bucket, Mode, Stats, Tokens, committed, inflow, one_needed, show_buckets, wanted};
 use crate::marker::Marker;
 use crate::marker::action::Action;
 use crate::mechanism::{Gauge, Mechanism};
@@ -103,9 +103,13 @@ impl Build for Params {
 
     fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
         committed(self.cir, context)?;
-        one_needed(self.cbs, self.ebs, context)?;
-        let green = wanted("cbs", self.cbs, context, "green");
-        Ok(green.into_iter().chain(wanted("ebs", self.ebs, context, "yellow")).collect())
+        let tokens = match self.boundary {
+            Boundary::AtLeast => Tokens::Enough,
+            Boundary::MoreThan => Tokens::More,
+        };
+        one_needed(self.cbs, self.ebs, tokens, context)?;
+        let green = wanted("cbs", self.cbs, tokens, context, "green");
+        Ok(green.into_iter().chain(wanted("ebs", self.ebs, tokens, context, "yellow")).collect())
     }
 
     fn build(&self, context: &Context) -> Rfc4115 {

@@ -5,7 +5,7 @@
 //! takes none. Only the length of a burst decides, not its peak rate. Source: RFC 2697.
 //! Non-goal: a peak rate (see [`trtcm`](super::trtcm)).
 
-use super::{Bucket, Mode, Stats, committed, inflow, one_needed, show_buckets, wanted};
+use super::{Bucket, Mode, Stats, Tokens, committed, inflow, one_needed, show_buckets, wanted};
 use crate::marker::Marker;
 use crate::marker::action::Action;
 use crate::mechanism::{Gauge, Mechanism};
@@ -81,9 +81,9 @@ impl Build for Params {
 
     fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
         committed(self.cir, context)?;
-        one_needed(self.cbs, self.ebs, context)?;
+        one_needed(self.cbs, self.ebs, Tokens::Enough, context)?;
         // RFC 2697 §2: an excess burst of nothing makes it a two-colour meter, which is meant.
-        Ok(wanted("cbs", self.cbs, context, "green").into_iter().collect())
+        Ok(wanted("cbs", self.cbs, Tokens::Enough, context, "green").into_iter().collect())
     }
 
     fn build(&self, context: &Context) -> SrTcm {

@@ -284,6 +284,16 @@ fn what_cannot_be_is_refused_and_what_is_odd_is_remarked_on() {
     assert_eq!(excess(1.0, 1.0).check(&CONTEXT).map_err(|f| f.field), Err("cbs"));
     assert_eq!(excess(1e4, 0.0).check(&CONTEXT).map(|w| w[0].field), Ok("ebs"));
     assert_eq!(excess(1e4, 1e4).check(&CONTEXT), Ok(Vec::new()));
+
+    // RFC 4115 §3, the prose: a packet of the bucket's whole depth does not conform.
+    let beyond = |cbs, ebs| {
+        rfc4115::Params { boundary: rfc4115::Boundary::MoreThan, ..excess(cbs, ebs) }.check(&CONTEXT)
+    };
+    assert_eq!(excess(1e3, 1e3).check(&CONTEXT), Ok(Vec::new()));
+    assert_eq!(beyond(1e3, 1e3).map_err(|f| f.field), Err("cbs"));
+    assert_eq!(beyond(1e3, 1001.0).map(|w| w[0].field), Ok("cbs"));
+    assert_eq!(beyond(1001.0, 1e3).map(|w| w[0].field), Ok("ebs"));
+    assert_eq!(beyond(1001.0, 1001.0), Ok(Vec::new()));
 }
 
 #[test]

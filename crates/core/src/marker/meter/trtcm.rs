@@ -5,7 +5,7 @@
 //! takes from the peak bucket only. Source: RFC 2698. Non-goal: green packets that take no excess tokens
 //! (see [`rfc4115`](super::rfc4115)).
 
-use super::{Bucket, Mode, Stats, committed, inflow, needed, show_buckets, wanted};
+use super::{Bucket, Mode, Stats, Tokens, committed, inflow, needed, show_buckets, wanted};
 use crate::marker::Marker;
 use crate::marker::action::Action;
 use crate::mechanism::{Gauge, Mechanism};
@@ -92,7 +92,8 @@ impl Build for Params {
             });
         }
         needed("pbs", self.pbs, context)?;
-        let mut warnings: Vec<Warning> = wanted("cbs", self.cbs, context, "green").into_iter().collect();
+        let mut warnings: Vec<Warning> =
+            wanted("cbs", self.cbs, Tokens::Enough, context, "green").into_iter().collect();
         if self.cbs.bytes(context.packet) > self.pbs.bytes(context.packet) {
             let text = format!(
                 "{} is above pbs, {}: a burst is red before the committed tokens are spent",
