@@ -72,8 +72,10 @@ pub(crate) fn metrics(model: &Model, outcome: &Outcome) -> Vec<Metric> {
         put("lambda_out", "bit/s", bits(out_of(&c.arrived_bytes)), &at, "wire");
         put("utilisation", "1", Some(link.sending.secs() / window), &at, "wire");
         put("queue_mean", "packets", Some(link.queue_mean), &at, "wire");
-        // Little's law: the mean number waiting is the rate at which packets pass times their mean wait.
-        let delay = (sent > 0).then(|| link.queue_mean * window / sent as f64);
+        // Little's law: the mean number of packets that wait to be sent is the rate at which they are sent times their mean wait. Those
+        // that are dropped at the head, or evicted, have waited for nothing.
+        let to_be_sent = link.queue_mean - link.queue_mean_dropped;
+        let delay = (sent > 0).then(|| to_be_sent * window / sent as f64);
         put("delay_mean", "s", delay, &at, "wire");
         let dropped = by_colour(c);
         put("loss_in", "1", share(dropped[0], c.arrived[0]), &at, "wire");
@@ -155,7 +157,7 @@ mod tests {
             window_tally: Tally { timeouts: 2, retransmissions: 5, ..Tally::default() },
             ..FlowOutcome::default()
         };
-        let mut link = LinkOutcome { queue_mean: 12.0, ..LinkOutcome::default() };
+        let mut link = LinkOutcome { queue_mean: 12.0, queue_mean_dropped: 2.0, ..LinkOutcome::default() };
         link.window.arrived = [800, 200, 100];
         link.window.arrived_bytes = [832_000, 208_000, 104_000];
         link.window.sent = [796, 180, 60];
@@ -194,7 +196,7 @@ mod tests {
             ("lambda_out", 312_000.0 * 8.0 / 15.0),
             ("utilisation", 0.75),
             ("queue_mean", 12.0),
-            ("delay_mean", 12.0 / (1036.0 / 15.0)),
+            ("delay_mean", 10.0 / (1036.0 / 15.0)),
             ("loss_in", 4.0 / 800.0),
             ("loss_out", 60.0 / 300.0),
             ("drops", 64.0),

@@ -133,7 +133,8 @@ impl Accounts {
             let queue =
                 |class: Option<usize>| queue_outcome(&l.view(class), window_ps, now.time()).map_err(wrong);
             let classes = (0..l.classes()).map(|c| queue(Some(c))).collect::<Result<Vec<_>, String>>()?;
-            outcome.links.push(LinkOutcome { classes, ..queue(None)? });
+            let queue_mean_dropped = l.dropped_area() as f64 / window_ps;
+            outcome.links.push(LinkOutcome { classes, queue_mean_dropped, ..queue(None)? });
         }
         // Frees memory: a hundred thousand hosts have two hundred thousand links.
         drop(world.links);
@@ -149,7 +150,7 @@ impl Accounts {
                 acks: [f.acks_sent, f.acks_received, f.acks_dropped, acks],
                 tally: tallies[i],
                 start: f.start,
-                completed: f.completed,
+                completed: f.completed.filter(|_| !f.asks),
                 window_tally: counted.tallies[i],
             };
             flow.check().map_err(|e| format!("flow {i}: {e}"))?;

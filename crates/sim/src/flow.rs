@@ -47,7 +47,7 @@ pub struct FlowState<C: Clock> {
     /// What is done for its packets beside counting them.
     pub care: Care,
     /// Whether its receiver asks for the next piece of data as soon as it has one.
-    asks: bool,
+    pub asks: bool,
     /// How many boundaries of the measured window the receiver has passed, if it is
     /// [computed](FlowState::with_computed_receiver).
     boundaries_passed: u8,

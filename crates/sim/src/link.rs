@@ -318,11 +318,14 @@ impl<C: Clock> Link<C> {
     /// A packet that the discipline has evicted from the queue, which it leaves at `now`.
     pub fn take_evicted(&mut self, now: Time) -> Option<Waiting<C>> {
         let q = self.queue.get_mut()?;
-        if let Some(classes) = &mut q.classes {
-            return classes.queue.take_evicted();
-        }
-        let victim = q.fifo.take_evicted()?;
-        q.area += victim.waited(now);
+        let victim = if let Some(classes) = &mut q.classes {
+            classes.queue.take_evicted()?
+        } else {
+            let victim = q.fifo.take_evicted()?;
+            q.area += victim.waited(now);
+            victim
+        };
+        q.dropped(&victim, now);
         Some(victim)
     }
 

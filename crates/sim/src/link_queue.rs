@@ -81,6 +81,8 @@ pub(crate) struct QueueState<C: Clock> {
     /// Packets waiting, integrated over time in packet-picoseconds: each packet's waiting is added when it is admitted (computed
     /// service) or leaves (stepped).
     pub area: u128,
+    /// Of that, within the window, what packets waited that were then dropped.
+    pub dropped_area: u128,
     /// The measured window.
     pub window: (Time, Time),
     /// The snapshots at the boundaries of the window that have passed.
@@ -106,10 +108,16 @@ impl<C: Clock> QueueState<C> {
             rng,
             classes,
             area: 0,
+            dropped_area: 0,
             window,
             snapshots: Vec::new(),
             waits: None,
             samples: Box::default(),
         }
+    }
+
+    /// A packet leaves the queue at `now` without being sent.
+    pub fn dropped(&mut self, packet: &Waiting<C>, now: Time) {
+        self.dropped_area += packet.waited_within(self.window, now);
     }
 }

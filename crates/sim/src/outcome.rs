@@ -98,7 +98,7 @@ pub struct FlowOutcome {
     pub tally: Tally,
     /// When it started, or was to start.
     pub start: Time,
-    /// When the receiver had received all of a transfer.
+    /// When the receiver had received all of a transfer; none for pages and video, which are [downloads](Outcome::downloads).
     pub completed: Option<Time>,
     /// What its sender did in the measured window.
     pub window_tally: Tally,
@@ -142,6 +142,8 @@ pub struct LinkOutcome {
     pub window: Counts,
     /// Mean packets waiting over the window's time.
     pub queue_mean: f64,
+    /// Of these, packets that were dropped before they could be sent; of a link, not of its classes.
+    pub queue_mean_dropped: f64,
     /// How long it was sending within the window. Of a packet being sent when the window begins or ends, the part
     /// inside counts; `window` counts it whole, where its transmission begins.
     pub sending: Duration,

@@ -69,6 +69,11 @@ impl<C: Clock> Link<C> {
         counts
     }
 
+    /// Packets that waited within the window and were then dropped, integrated over time, in packet-picoseconds.
+    pub fn dropped_area(&self) -> u128 {
+        self.queue.get().map_or(0, |q| q.dropped_area)
+    }
+
     /// How many packets have been marked, in all classes.
     pub fn marked(&self) -> u64 {
         self.view(None).counts.marked.iter().sum()

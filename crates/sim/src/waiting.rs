@@ -35,6 +35,12 @@ impl<C: Clock> Waiting<C> {
     pub(crate) fn waited(&self, now: Time) -> u128 {
         u128::from(now.since(self.at.time()).0)
     }
+
+    /// Stepped service: how long of that it has waited within a window, in picoseconds.
+    #[inline]
+    pub(crate) fn waited_within(&self, window: (Time, Time), now: Time) -> u128 {
+        u128::from(now.min(window.1).since(self.at.time().max(window.0)).0)
+    }
 }
 
 impl<C: Clock> Item for Waiting<C> {

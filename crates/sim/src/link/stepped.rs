@@ -75,9 +75,10 @@ impl<C: Clock> Link<C> {
         }
         let rng = shared.unwrap_or(&mut q.rng);
         let packet = |w: &Waiting<C>| Packet { ecn: w.ecn, ..packets.get(w.slot).packet };
-        let mut waited = 0;
+        let (mut waited, mut within, window) = (0, 0, q.window);
         let dropped = |w: Waiting<C>, cause| {
             waited += w.waited(time);
+            within += w.waited_within(window, time);
             dropped(w, cause);
         };
         let next = match &mut q.classes {
@@ -85,6 +86,7 @@ impl<C: Clock> Link<C> {
             None => q.fifo.depart(time, packet, &mut q.aqm, rng, why, dropped),
         };
         q.area += waited;
+        q.dropped_area += within;
         let Some(next) = next else {
             q.fifo.went_idle(time);
             self.busy = false;

@@ -194,7 +194,8 @@ impl<C: Clock> Sender<C> {
                     && !self.control.owns_window()
                 {
                     let pipe = self.board.in_flight();
-                    self.cwnd = f64::from(pipe) + prr.allow(0, pipe, self.ssthresh, false);
+                    // As in Linux: the timer counts as the arrival of one segment.
+                    self.cwnd = f64::from(pipe) + prr.allow(1, pipe, self.ssthresh, false);
                 }
                 self.send(false, host);
                 self.set_timer(wait, host);

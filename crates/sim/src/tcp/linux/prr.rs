@@ -1,11 +1,12 @@
 //! Proportional rate reduction (RFC 6937 §3, with the bound of RFC 9937: one segment more where acknowledgements make progress): during
-//! recovery the window goes down to the threshold in proportion to what arrives, instead of waiting for half of it.
+//! recovery the window goes down to the threshold in proportion to what arrives, instead of waiting for half of it. As in Linux, it starts
+//! from the window, where the RFCs have what is in flight (RecoverFS).
 
 /// Its state during one recovery, in segments.
 #[derive(Clone, Debug, Default)]
 pub struct Prr {
-    /// The window when recovery began (RecoverFS).
-    recover_fs: f64,
+    /// The window when recovery began: Linux's `prior_cwnd`, in the place of RecoverFS.
+    prior_cwnd: f64,
     /// prr_delivered: segments that have arrived since.
     delivered: f64,
     /// prr_out: segments that were sent since.
@@ -15,7 +16,7 @@ pub struct Prr {
 impl Prr {
     /// Recovery begins with this window.
     pub fn new(cwnd: f64) -> Prr {
-        Prr { recover_fs: cwnd.max(1.0), delivered: 0.0, out: 0.0 }
+        Prr { prior_cwnd: cwnd.max(1.0), delivered: 0.0, out: 0.0 }
     }
 
     /// A segment is sent.
@@ -29,7 +30,7 @@ impl Prr {
         let (arrived, pipe) = (f64::from(delivered), f64::from(pipe));
         self.delivered += arrived;
         let allowed = if pipe > ssthresh {
-            (self.delivered * ssthresh / self.recover_fs).ceil() - self.out
+            (self.delivered * ssthresh / self.prior_cwnd).ceil() - self.out
         } else {
             // PRR-SSRB: slow start up to the threshold.
             let by_arrivals = (self.delivered - self.out).max(arrived) + f64::from(u8::from(safe));
