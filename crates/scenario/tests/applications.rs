@@ -141,3 +141,58 @@ fn voice_sends_small_packets_at_regular_times() {
     let sent = o.flows[0].total.sent.iter().sum::<u64>();
     assert!(sent > 400 && sent < 1600, "{sent}");
 }
+
+/// Pages and video ask for one piece after the other over the same connections: none of these is a transfer that completes.
+#[test]
+fn completions_are_those_of_transfers() {
+    let others = r#"traffic = { kind = "transfer", size = "1 MB" }
+[[flows]]
+name = "web"
+count = 2
+from = "H*"
+join = { node = "L", rate = "100 Mbit/s" }
+to = "R"
+rtt = "40 ms"
+traffic = { kind = "web", connections = 2, objects = 4 }
+[[flows]]
+name = "video"
+from = "H*"
+join = { node = "L", rate = "100 Mbit/s" }
+to = "R"
+rtt = "40 ms"
+traffic = { kind = "video", chunk = "2 s" }"#;
+    let (scenario, o) = run("", others, false);
+    assert!(o.downloads.len() > 10, "a page and chunks of video arrive: {:?}", o.downloads);
+    let completed: Vec<bool> = o.flows.iter().map(|f| f.completed.is_some()).collect();
+    assert_eq!(completed, [true, false, false, false]);
+    let all = scenario.metrics(&o);
+    let value = |name| all.iter().find(|m| m.name == name).map(|m| m.value);
+    assert_eq!(value("completions"), Some(1.0));
+    assert_eq!(value("completion_mean"), o.flows[0].completed.map(Time::secs));
+}
+
+/// A client's next page begins when the one before is there, and its connections have windows from then on.
+#[test]
+fn an_oracle_tells_the_windows_of_later_pages() {
+    let web = "count = 24\ntraffic = { kind = \"web\", connections = 6, objects = 12, object = \"100 packets\" }\n\
+        [[edges]]\nnode = \"L\"\nmarker = { kind = \"twam\", window_source = \"oracle\", rtt = \"40 ms\" }";
+    let (_, o) = run("", web, false);
+    let [.., last] = o.downloads.as_slice() else { panic!("no page arrived") };
+    assert_eq!(o.downloads.len(), 4);
+    let (_, intervals) = o.edges[0].stats.iter().find(|(name, _)| *name == "intervals").unwrap();
+    // One each 40 ms with a window open, but for the handshakes' ends.
+    let most = last.completed.secs() / 0.04;
+    assert!(*intervals as f64 > 0.9 * most, "{intervals} of {most}");
+}
+
+/// What holds for a group's first pages holds for the later ones: after `stop` no connection asks for anything.
+#[test]
+fn pages_end_at_their_stop() {
+    let web = "count = 240\nstop = \"4 s\"\n\
+        traffic = { kind = \"web\", connections = 6, objects = 12, object = \"20 packets\", think = \"500 ms\" }";
+    let (_, o) = run("", web, false);
+    // The second ends at 3.0 s; the third begins half a second later and is cut short.
+    assert_eq!(o.downloads.iter().map(|d| d.asked.secs() as u32).collect::<Vec<_>>(), [0, 1]);
+    let begun = o.flows.iter().filter(|f| f.total.sent.iter().sum::<u64>() > 0).count();
+    assert_eq!(begun, 3 * 6);
+}

@@ -223,7 +223,10 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         }
         for (f, &(start, stop)) in (0..).zip(starts) {
             self.tick(EventKind::HostTick(f));
-            if stop.is_some_and(|stop| stop <= start) {
+            // A later page of the web begins when the one before is there, unless that is after its stop.
+            let follows =
+                Time(duration.0) < start && matches!(self.senders[f as usize].source, Source::Requests(_));
+            if !follows && stop.is_some_and(|stop| stop <= start) {
                 continue;
             }
             self.world.schedule(C::at(start), EventKind::FlowStarts(f));
@@ -375,8 +378,9 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             };
             let flow = passing.flow as usize;
             let now = self.world.now;
-            let done = self.world.flows[flow].completed.is_some_and(|at| C::at(at) <= now);
-            let open = now >= C::at(passing.start) && !done;
+            let f = &self.world.flows[flow];
+            let done = f.completed.is_some_and(|at| C::at(at) <= now);
+            let open = now >= C::at(f.start) && !done;
             let cwnd = self.senders[flow].source.window().filter(|_| open).map_or(0.0, |(cwnd, _)| cwnd);
             self.world.tell(who, &passing.window(cwnd));
         }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use inprofile_core::packet::FlowId;
 use inprofile_core::rng::Rng;
 use inprofile_core::signal::{Oracle, Outbox, Signal};
-use inprofile_core::units::{Duration, Time};
+use inprofile_core::units::Duration;
 
 use crate::event::EventKind;
 use crate::network::{Flow, LinkId, Network, SignalPath, Target};
@@ -127,8 +127,6 @@ pub struct Oracles {
 pub struct CrossingFlow {
     /// Which.
     pub flow: u32,
-    /// When it starts.
-    pub start: Time,
     /// The receiver's window in segments.
     pub most: f64,
     /// A full segment on the wire, in bytes.
@@ -199,7 +197,7 @@ impl Oracles {
                 Oracle::Window => {
                     let Some(tcp) = f.transport.tcp() else { continue };
                     let (most, packet) = (f64::from(tcp.window), f64::from(tcp.segment + tcp.header));
-                    let passing = CrossingFlow { flow: i, start: f.start, most, packet };
+                    let passing = CrossingFlow { flow: i, most, packet };
                     self.before_ticks.entry(who.tick().pack()).or_default().push(passing);
                 }
             }
