@@ -1,11 +1,15 @@
 //! `[tcp]` and a group's `tcp = { … }`; defaults follow from the profile.
 
+mod checks;
+
 use inprofile_config::mechanism;
-use inprofile_config::{Place, Section};
+use inprofile_config::Section;
 use inprofile_core::params::{Params, Values};
 use inprofile_core::units::{Backlog, Bytes, Duration};
 use inprofile_sim::tcp::control::Kind;
 use inprofile_sim::tcp::{Config, Congestion, DelayTarget, L4s, Profile, SlowStart};
+
+use checks::checked;
 
 inprofile_core::choice! {
     /// Which implementation's rules.
@@ -107,10 +111,8 @@ inprofile_core::params! {
     }
 }
 
-/// The largest packet on the wire: IPv4's total length.
+/// The largest packet on the wire, in bytes: IPv4's total length.
 const LARGEST_PACKET: u64 = 65_535;
-/// The most bytes a window may hold: RFC 7323 §2.3.
-const LARGEST_WINDOW: u64 = 1 << 30;
 
 /// What `[tcp]` says, and the configuration that follows.
 pub(crate) struct Base {
@@ -209,215 +211,6 @@ fn complete(tcp: &Tcp) -> Config {
         pacing: tcp.pacing.unwrap_or(congestion.has_rate() || congestion == Congestion::Linux(Kind::Prague)),
         ecn: tcp.ecn.unwrap_or(congestion.is_scalable()),
         accurate_ecn: tcp.accurate_ecn.unwrap_or(congestion == Congestion::Linux(Kind::Prague)),
-    }
-}
-
-/// Completes what is given; `None` if it contradicts itself.
-fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Config> {
-    let tcp = Tcp::from_values(given);
-    let report = section.report();
-    let mut good = true;
-    let mut fault = |place: Place, problem: String, remedy: &str| {
-        report.error(&place, problem, remedy);
-        good = false;
-    };
-    for (name, amount) in [("window", tcp.window), ("initial_window", tcp.initial_window)] {
-        match amount {
-            None => {}
-            Some(Backlog::Packets(n)) if n >= 1.0 && n <= f64::from(u32::MAX) && n.fract() == 0.0 => {}
-            Some(Backlog::Packets(_)) => fault(
-                section.locate(name),
-                "a window is a whole number of packets, at least 1".into(),
-                "write \"20 packets\"",
-            ),
-            Some(Backlog::Bytes(_)) => fault(
-                section.locate(name),
-                "a window is counted in full packets, not in bytes".into(),
-                "write \"20 packets\"",
-            ),
-        }
-    }
-    let config = complete(&tcp);
-    if config.profile == Profile::Linux && !config.congestion.uses_sack() {
-        fault(
-            section.locate("congestion"),
-            "the linux profile recovers by selective acknowledgements".into(),
-            "write congestion = \"sack\", which grows the window as Reno does, or \"cubic\"",
-        );
-    }
-    if let Congestion::Linux(kind) = config.congestion {
-        let name = kind.name();
-        if config.profile != Profile::Linux {
-            fault(
-                section.locate("congestion"),
-                format!("only the linux profile has {name}"),
-                "write profile = \"linux\"",
-            );
-        }
-        if !config.ecn && config.congestion.is_scalable() {
-            fault(
-                section.locate("ecn"),
-                format!("{name} goes by the share of packets that queues mark, and has no other measure"),
-                "remove ecn, or write congestion = \"cubic\"",
-            );
-        }
-    }
-    if config.congestion == Congestion::Linux(Kind::Bbr) && config.ecn {
-        fault(
-            section.locate("ecn"),
-            "bbr has no answer to marks (draft-ietf-ccwg-bbr §3.7), and its packets would be marked instead of dropped".into(),
-            "remove ecn",
-        );
-    }
-    for (name, given) in [("target", tcp.target.is_some()), ("gain", tcp.gain.is_some())] {
-        if given && !config.congestion.measures_delay() {
-            fault(
-                section.locate(name),
-                format!("is ledbat's; {} has none", config.congestion.name()),
-                "write congestion = \"ledbat\", or remove it",
-            );
-        }
-    }
-    if config.ledbat.target > DelayTarget::default().target {
-        fault(
-            section.locate("target"),
-            "LEDBAT's queueing delay must be 100 ms or less (RFC 6817 §2.5)".into(),
-            "write \"100 ms\", or less",
-        );
-    }
-    for (name, given, kind) in
-        [("rtt_virt", tcp.rtt_virt.is_some(), Kind::Prague), ("ect1", tcp.ect1.is_some(), Kind::Dctcp)]
-    {
-        if given && config.congestion != Congestion::Linux(kind) {
-            fault(
-                section.locate(name),
-                format!("is {}'s; {} has none", kind.name(), config.congestion.name()),
-                &format!("write congestion = \"{}\", or remove it", kind.name()),
-            );
-        }
-    }
-    if tcp.slow_start.is_some()
-        && let Some((problem, remedy)) = wrong_exit(&config)
-    {
-        fault(section.locate("slow_start"), problem, remedy);
-    }
-    if config.congestion.has_rate() && !config.pacing {
-        fault(
-            section.locate("pacing"),
-            format!("{} sets a rate, which is nothing without pacing", config.congestion.name()),
-            "remove pacing, or write congestion = \"cubic\"",
-        );
-    }
-    if config.pacing && config.profile != Profile::Linux && !matches!(config.congestion, Congestion::Linux(_))
-    {
-        fault(
-            section.locate("pacing"),
-            "pacing without a rate: only the linux profile has one, from the window and the round-trip time"
-                .into(),
-            "write profile = \"linux\", or remove pacing",
-        );
-    } else if config.pacing && config.jitter > Duration::ZERO {
-        fault(
-            section.locate("pacing"),
-            "does not go with jitter: each would delay the packets that the other has spaced".into(),
-            "remove jitter, or write pacing = false",
-        );
-    }
-    if tcp.accurate_ecn == Some(true) && config.profile != Profile::Linux {
-        fault(
-            section.locate("accurate_ecn"),
-            "only the linux profile has accurate feedback of marks (RFC 9768)".into(),
-            "write profile = \"linux\", or remove accurate_ecn",
-        );
-    } else if tcp.accurate_ecn == Some(true) && !config.ecn {
-        fault(
-            section.locate("accurate_ecn"),
-            "without ECN nothing is marked, and there is nothing to tell".into(),
-            "write ecn = true, or remove accurate_ecn",
-        );
-    }
-    if config.profile == Profile::Ns2 {
-        if let Congestion::Cubic { .. } = config.congestion {
-            fault(
-                section.locate("congestion"),
-                "the ns2 profile has no CUBIC".into(),
-                "write profile = \"rfc\", or congestion = \"sack\"",
-            );
-        }
-        if config.ecn {
-            fault(
-                section.locate("ecn"),
-                "the ns2 profile has no explicit congestion notification".into(),
-                "write profile = \"rfc\", or remove ecn",
-            );
-        }
-    }
-    if let Some(sack) = tcp.sack
-        && sack != config.congestion.uses_sack()
-    {
-        let name = config.congestion.name();
-        fault(
-            section.locate("sack"),
-            format!(
-                "does not go with congestion = \"{name}\", which recovers {} SACK",
-                if sack { "without" } else { "with" }
-            ),
-            if sack { "write congestion = \"sack\"" } else { "write congestion = \"newreno\"" },
-        );
-    }
-    let size = tcp.segment.map_or(u64::from(config.segment), |b| b.0)
-        + tcp.header.map_or(u64::from(config.header), |b| b.0);
-    if size > LARGEST_PACKET {
-        fault(
-            section.locate("segment"),
-            format!("segment and header make packets of {size} B; IP allows {LARGEST_PACKET} B"),
-            "write a smaller segment, such as \"1460 B\"",
-        );
-    } else if u64::from(config.window) * u64::from(config.segment) > LARGEST_WINDOW {
-        fault(
-            section.locate("window"),
-            format!(
-                "a window of {} packets of {} B is more than TCP can offer (2^30 B)",
-                config.window, config.segment
-            ),
-            "write a smaller window",
-        );
-    }
-    if good && config.congestion == Congestion::Linux(Kind::Prague) && !config.accurate_ecn {
-        report.warning(
-            &section.locate("accurate_ecn"),
-            "with a receiver that lacks accurate feedback (RFC 9768) prague is no L4S sender: its packets are ECT(0), and its window Reno's",
-            "remove accurate_ecn, unless this is what is studied",
-        );
-    }
-    good.then_some(config)
-}
-
-/// Why a slow start that was asked for is none of this sender's, and what to write instead.
-fn wrong_exit(config: &Config) -> Option<(String, &'static str)> {
-    let (name, wanted) = (config.congestion.name(), config.slow_start);
-    let ours = SlowStart::of(config.profile, config.congestion);
-    match config.congestion {
-        Congestion::Linux(Kind::Bbr | Kind::Ledbat) => Some((
-            format!("{name} has no slow start (RFC 5681) that could end so"),
-            "remove it, or write congestion = \"cubic\"",
-        )),
-        Congestion::Linux(_) if wanted != ours => Some((
-            format!(
-                "{} is for the windows of Reno and CUBIC; {name} leaves slow start at the first mark",
-                wanted.name()
-            ),
-            "remove it, or write congestion = \"cubic\"",
-        )),
-        _ if config.profile == Profile::Ns2 && wanted != ours => Some((
-            "the ns2 profile has neither HyStart nor HyStart++".into(),
-            "write profile = \"rfc\" or \"linux\", or remove it",
-        )),
-        _ if wanted == SlowStart::HyStart && wanted != ours => Some((
-            "only cubic in the linux profile has Linux's HyStart".into(),
-            "write \"hystart++\" (RFC 9406), or profile = \"linux\" and congestion = \"cubic\"",
-        )),
-        _ => None,
     }
 }
 
