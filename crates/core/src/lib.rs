@@ -3,7 +3,7 @@
 //!
 //! Nothing here reads a clock, does I/O, allocates memory per packet or has global state: time, packets and random numbers are
 //! arguments. A [`marker`] sets a packet's colour at the edge; an [`aqm`] decides in the core which packets of a [`queue`] are
-//! dropped; an [`estimate`] measures what both need to know. The [`registry`] has a list of all.
+//! dropped; [`estimate`] has the estimators that both use, and the [`registry`] lists every mechanism.
 
 pub mod aqm;
 pub mod estimate;

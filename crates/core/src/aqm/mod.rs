@@ -27,23 +27,23 @@ use crate::rng::Rng;
 use crate::units::{Backlog, Bytes, Duration, Time};
 use crate::verdict::{Admission, Cause, Departure, Why};
 
-/// Dropped on arrival by a controller's probability.
+/// Dropped on arrival, with the probability that a controller has set.
 pub(crate) const EARLY: Cause = Cause::named("early");
 
-/// What every discipline does. Only [`arrive`](Aqm::arrive) must be written.
+/// What every discipline implements; only [`arrive`](Aqm::arrive) is required.
 ///
-/// The container ([`Fifo`](crate::queue::fifo::Fifo)) holds the packets, obeys and counts. It refuses a packet that does not
-/// fit even if the discipline admitted it; a discipline that wants its own counts right asks
-/// [`Queue::fits`] itself, before or after its other work as its source says.
+/// The container ([`Fifo`](crate::queue::fifo::Fifo)) holds the packets, carries out the verdicts and counts them. It refuses a packet
+/// that does not fit even if the discipline has admitted it. So a discipline that keeps counts of its own asks [`Queue::fits`]
+/// itself, before or after its other tests, as its source has it.
 pub trait Aqm: Mechanism {
-    /// Whether it takes packets out of the queue, or decides at departure: such a queue is served
-    /// packet by packet, while others know a packet's departure time on its arrival.
+    /// Whether it removes waiting packets or decides at departure. Its queue is then served packet by packet; with any other
+    /// discipline, when a packet will depart is known as it arrives.
     fn serves(&self) -> bool {
         false
     }
 
-    /// Whether ECT(1) packets are treated as RFC 9331 §5 asks, marked more often than others are dropped. Where they are not, they
-    /// are what ECT(0) packets are (RFC 3168 §5), and senders that count on it take more than their share.
+    /// Whether ECT(1) packets get the treatment of RFC 9331 §5: marked more often than others are dropped. A discipline without it
+    /// treats them as ECT(0) (RFC 3168 §5), and L4S senders then take more than their share.
     fn l4s(&self) -> bool {
         false
     }
@@ -78,14 +78,14 @@ pub trait Aqm: Mechanism {
         Departure::Send
     }
 
-    /// How many queues it keeps its packets in; 0: all wait in one, first in, first out. One with several [serves](Aqm::serves), tells
-    /// each arrival's queue by [`Queue::join`], and is asked for the [next](Aqm::next_queue).
+    /// How many queues it keeps; 0: a single one, first in, first out. A discipline with several also [serves](Aqm::serves), names each
+    /// arrival's queue by [`Queue::join`], and is asked which queue is [next](Aqm::next_queue).
     fn flow_queues(&self) -> u32 {
         0
     }
 
-    /// Of several queues: the one whose head is asked about next, which is not empty; `None` once all are. Asked again whenever
-    /// what it named has been sent or dropped.
+    /// Of several queues: the one whose head is decided on next, which must not be empty; `None` if all are. Called again after each
+    /// packet that is sent or dropped.
     fn next_queue<Q: Queue + ?Sized>(&mut self, now: Time, queue: &mut Q, rng: &mut Rng) -> Option<u32>
     where
         Self: Sized,
@@ -94,16 +94,16 @@ pub trait Aqm: Mechanism {
         None
     }
 
-    /// Where its source reads a limit otherwise than [`Queue::fits`] does: a packet joins while fewer bytes than this wait,
-    /// whatever its own size. `None`: all that waits, the packet included, is within the limit.
+    /// For a source that reads the limit differently from [`Queue::fits`]: a packet joins while fewer bytes than this are waiting,
+    /// whatever its own size. `None`: what is waiting and the packet together must be within the limit.
     fn joins_below(&self, limit: Backlog) -> Option<u64> {
         let _ = limit;
         None
     }
 }
 
-/// The verdict on an arrival that is dropped or marked with a probability, `p`. A full queue comes first, and only what finds room is
-/// drawn for, by `chooses`; where `marks` and the packet's transport allow it, a mark stands in for the drop.
+/// The verdict on an arrival that is dropped with probability `p`. A packet that finds the queue full is dropped without a draw; for any
+/// other `chooses` draws. If `marks` is set and the packet's transport supports ECN, it is marked instead of dropped.
 pub(crate) fn by_chance<Q: Queue + ?Sized, W: Why + ?Sized>(
     packet: &Packet,
     queue: &Q,
@@ -123,10 +123,10 @@ pub(crate) fn by_chance<Q: Queue + ?Sized, W: Why + ?Sized>(
     }
 }
 
-/// RFC 8289 §4.3: the target is a small part of its interval.
+/// RFC 8289 §4.3: the target is a small fraction of the interval.
 ///
 /// # Errors
-/// If it is not even below it.
+/// If the target is not below the interval at all.
 pub(crate) fn target_below_interval(target: Duration, interval: Duration) -> Result<(), Fault> {
     if target < interval {
         return Ok(());
@@ -138,7 +138,7 @@ pub(crate) fn target_below_interval(target: Duration, interval: Duration) -> Res
     })
 }
 
-/// The warning where a discipline holds the delay at a target that even a full queue does not reach.
+/// Warns of a target delay that even a full queue does not reach.
 pub(crate) fn beyond_full_queue(target: Duration, context: &Context, name: &str) -> Option<Warning> {
     let (limit, rate) = (context.limit?, context.link_rate?);
     (rate.bytes_in(target) >= limit.bytes(context.packet)).then(|| Warning {
@@ -149,7 +149,7 @@ pub(crate) fn beyond_full_queue(target: Duration, context: &Context, name: &str)
     })
 }
 
-/// The warning where a discipline holds the queue at a length for which the limit has no room; `mean` is a typical packet's size.
+/// Warns of a target length that is not below the queue's limit; `mean` is a typical packet's size on the wire.
 pub(crate) fn beyond_limit(
     (field, target): (&'static str, Backlog),
     mean: Bytes,
@@ -188,9 +188,9 @@ pub trait DynAqm: Aqm {
     ) -> Departure;
     /// [`Aqm::next_queue`].
     fn next_queue_dyn(&mut self, now: Time, queue: &mut dyn Queue, rng: &mut Rng) -> Option<u32>;
-    /// For all that is no decision.
+    /// As an object, for the hooks that decide nothing.
     fn object(&self) -> &(dyn Aqm + 'static);
-    /// For all that is no decision.
+    /// As an object, for the hooks that decide nothing.
     fn object_mut(&mut self) -> &mut (dyn Aqm + 'static);
 }
 

@@ -6,8 +6,9 @@
 //! flows together get `penalty_rate`. Hashes change every `rehash`; for `warmup` before, flows in the box teach the next
 //! set of bins, so that a change sets none of them free.
 //! Source: Feng, Kandlur, Saha and Shin 2001, its algorithm and "moving hash functions"; as Linux's `sch_sfb` (tc-sfb(8)) has it: levels,
-//! bins and defaults, `bin_max`, and half of what is above a probability of 1/2 is dropped even where it could be marked. Otherwise than
-//! there, a new set of bins starts from 0 and counts all that waits, and the box is a token bucket.
+//! bins and defaults, `bin_max`, and above a probability of 1/2 drops take the place of marks: at p, a packet is dropped with 2(p − 1/2)
+//! even where it could be marked. Otherwise than there, a new set of bins starts from 0 and counts all that waits, and the box is a
+//! token bucket.
 //! Non-goal: fairness among flows that respond.
 
 use crate::aqm::Aqm;
@@ -28,7 +29,7 @@ pub const BIN_FULL: Cause = Cause::named("bin_full");
 
 /// The most levels, and bins of a level: all are looked at, or made, at once.
 const MOST: (u64, u64) = (16, 65_536);
-/// From this probability on, drops take the place of some marks.
+/// Above this probability drops take the place of some marks; at 1, of all.
 const HALF: f64 = 0.5;
 
 crate::params! {

@@ -1,11 +1,11 @@
 //! SFQ, stochastic fairness queueing: flows are hashed into queues that take turns, and overflow hits the longest.
 //!
-//! The hash stands for a queue per flow at a fixed cost; so that flows that collide do not do so for ever, its salt may change every
-//! `perturb`. Queues take turns in the order in which they got their first packet, each a quantum of bytes. Queues are listed by
-//! their length in packets, so that the longest is found at once, however many there are.
-//! Source: McKenney 1990, "Stochastic Fairness Queueing", as Linux's `sch_sfq` has it: turns in bytes, at most `flows` queues of at
-//! most `depth` packets each, and what waits is rehashed with a new salt, where a queue that is at its depth loses packets. Of
-//! equally long queues the one that came to this length last loses; where all have one packet, the one whose turn it is.
+//! The hash approximates a queue per flow at a fixed cost. Its salt may change every `perturb`, so that flows do not collide for ever.
+//! Queues take turns in the order in which they got their first packet, each sending a quantum of bytes. They are listed by their
+//! length in packets, so that the longest is found at once, however many there are.
+//! Source: McKenney 1990, "Stochastic Fairness Queueing", as Linux's `sch_sfq` has it: turns in bytes, and at most `flows` queues of at
+//! most `depth` packets each. When the salt changes, waiting packets are rehashed, and those whose new queue is at its depth are
+//! dropped. Of equally long queues the one that reached this length last loses a packet; if all have one, the queue whose turn it is.
 //! Non-goal: any control of delay (RFC 8290), and Linux's RED within queues.
 
 use crate::aqm::Aqm;
@@ -30,11 +30,11 @@ crate::params! {
         flows: u64 [QUEUES] = 128;
         /// The most packets in one queue.
         depth: u64 [QUEUES] = 127;
-        /// Values of the hash: flows of which it is the same share a queue.
+        /// Number of hash values; flows with the same value share a queue.
         divisor: u64 [QUEUES] = 1024;
-        /// How often the hash gets another salt. Default: never.
+        /// How often the salt of the hash changes. Default: never.
         perturb: Option<Duration> [POSITIVE];
-        /// A queue that is too long loses its head, so that its sender hears of it sooner, rather than its tail.
+        /// A queue that is too long loses its head rather than its tail, so that the sender learns of it sooner.
         headdrop: bool = false;
     }
 }
@@ -117,7 +117,7 @@ impl Slots {
         self.longest = self.longest.max(length);
     }
 
-    /// A slot has got a packet more or less.
+    /// A slot's length changes by a packet.
     fn change(&mut self, slot: u32, by: i32) {
         let Slot { length, longer, shorter, .. } = self.all[slot as usize];
         match self.all.get_mut(longer as usize) {
@@ -144,7 +144,7 @@ pub struct Sfq {
     slots: Slots,
     /// The queue of slot i is number i, or, after every second change of salt, number `flows` + i.
     half: u32,
-    /// Whose turn it is, and whose it will be last.
+    /// Whose turn is now, and whose is last.
     head: u32,
     tail: u32,
     /// The slot that was named last.
@@ -161,7 +161,7 @@ pub struct Sfq {
 /// Packets by what happened to them; the rest went out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Dropped on arrival: the limit was reached and theirs the longest queue, or no queue was free.
+    /// Dropped on arrival: the limit was reached and their queue was the longest, or no queue was free.
     pub overflow: u64,
     /// Dropped on arrival: their queue was at its depth.
     pub too_deep: u64,
@@ -170,7 +170,7 @@ pub struct Stats {
 }
 
 impl Sfq {
-    /// Whether nothing that comes can tell the two apart, where the same packets wait in both: which slot is whose does not count.
+    /// Whether the two will treat all further packets alike, given the same packets waiting in both; the numbers of slots do not matter.
     #[must_use]
     pub fn is_like<'a>(&'a self, other: &'a Sfq) -> bool {
         fn chain(law: &Sfq, first: u32, next: fn(&Slot) -> u32) -> impl Iterator<Item = &Slot> {
@@ -214,7 +214,7 @@ impl Sfq {
         }
     }
 
-    /// A slot's turn comes last.
+    /// A slot joins the end of the round.
     fn append(&mut self, slot: u32) {
         self.slots.all[slot as usize].next = NONE;
         match self.slots.all.get_mut(self.tail as usize) {
@@ -243,8 +243,8 @@ impl Sfq {
         }
     }
 
-    /// A packet of `size` has joined `slot` in thought, and the limit is exceeded. The longest queue loses packets until it isn't;
-    /// false if that is the arrival itself.
+    /// `slot` already counts an arrival of `size` bytes, with which the limit is exceeded. The longest queue loses packets until it
+    /// isn't; false if the arrival itself has to go.
     fn make_room<Q: Queue + ?Sized>(&mut self, queue: &mut Q, slot: u32, size: u32) -> bool {
         while !queue.fits(size) {
             let longest = self.slots.longest;
@@ -270,7 +270,7 @@ impl Sfq {
         true
     }
 
-    /// Where the salt is due to change: all that waits is rehashed, slot after slot, into queues of the other half.
+    /// Changes the salt if that is due: all that waits is rehashed, slot after slot, into queues of the other half.
     fn perturb<Q: Queue + ?Sized>(&mut self, now: Time, queue: &mut Q, rng: &mut Rng) {
         let Some(period) = self.perturb.filter(|_| now >= self.due) else { return };
         self.due = now + Duration(period.0 - (now.0 - self.due.0) % period.0);

@@ -17,7 +17,7 @@ pub struct TswRate {
     win_length: f64,
     /// When the last packet came, in seconds.
     t_front: f64,
-    /// See [`TswRate::tell_secs`]; NaN: nobody said.
+    /// The next packet's time as [told](TswRate::tell_secs), in seconds; NaN if nobody has.
     told: f64,
 }
 
@@ -28,12 +28,12 @@ impl TswRate {
         TswRate { avg_rate: rate.0 as f64 / 8.0, win_length: win_length.secs(), t_front: 0.0, told: f64::NAN }
     }
 
-    /// The moment of the next packet in seconds, where the clock is finer than [`Time`].
+    /// Tells the time of the next packet in seconds, where the clock is finer than [`Time`].
     pub fn tell_secs(&mut self, secs: f64) {
         self.told = secs;
     }
 
-    /// Takes in a packet of `size` bytes; the estimate after it, in bytes a second.
+    /// Updates the estimate with a packet of `size` bytes on the wire, and returns it in bytes a second.
     #[inline]
     pub fn packet(&mut self, now: Time, size: u32) -> f64 {
         let secs = if self.told.is_nan() { now.secs() } else { std::mem::replace(&mut self.told, f64::NAN) };

@@ -88,13 +88,14 @@ impl Mechanism for EveryNth {
         }
     }
 
-    /// Of the flow that was marked last: packets since its last OUT.
+    /// [`FORGET`] drops the state of the flow that had the number before.
     fn signal(&mut self, _: Time, signal: &Signal) {
         if let Some(flow) = signal.flow.filter(|_| signal.topic == FORGET) {
             self.flows.remove(flow);
         }
     }
 
+    /// Of the flow that was marked last: packets since its last OUT.
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         show("count", self.count as f64);
     }

@@ -245,13 +245,14 @@ impl Mechanism for Probe {
         false
     }
 
-    /// Of the flow that was marked last: `permitted` (A), `length` (L), `out_loss`.
+    /// [`FORGET`] drops the state of the flow that had the number before.
     fn signal(&mut self, _: Time, signal: &Signal) {
         if let Some(flow) = signal.flow.filter(|_| signal.topic == FORGET) {
             self.flows.remove(flow);
         }
     }
 
+    /// Of the flow that was marked last: `permitted` (A) and `length` (L) in packets, `out_loss`.
     fn gauges(&self, _: Time, show: Gauge<'_>) {
         show("permitted", self.last.permitted);
         show("length", f64::from(self.last.length));

@@ -1,4 +1,4 @@
-//! `[[signals]]`: which mechanism's signals go to which, how long they take, and how many are lost.
+//! `[[signals]]`: which mechanism sends its signals to which, with what delay and what loss.
 
 use inprofile_config::nearest::suggest;
 use inprofile_config::problem::Wrong;
@@ -11,13 +11,13 @@ use crate::read::names::Names;
 use crate::read::topology::Topology;
 use crate::routes::{Found, Graph};
 
-/// A connection as read: what is `None` was invalid and has been reported.
+/// A connection as read; a field is `None` if it was invalid, which has been reported.
 pub(crate) struct Draft<'d, 'r> {
     section: Section<'d, 'r>,
     from: Option<At<String>>,
     to: Option<At<String>>,
     loss: Option<f64>,
-    /// The delay given; `Some(None)`: it follows from the route.
+    /// The delay that was set; `Some(None)`: none was, and the route decides.
     delay: Option<Option<Duration>>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn read<'d, 'r>(section: &Section<'d, 'r>) -> Draft<'d, 'r> {
     }
 }
 
-/// What a connection can join.
+/// Everything that a connection may name.
 pub(crate) struct Ends<'a, 'd, 'r> {
     pub topology: &'a Topology<'d, 'r>,
     pub links: &'a [Link],
@@ -112,7 +112,7 @@ pub(crate) fn resolve(
 }
 
 impl Ends<'_, '_, '_> {
-    /// The mechanism of this name: an edge's by its node, a flow's own, a queue's by its link.
+    /// Finds a mechanism by its name: an edge's marker by the node, a flow's by its group or number, a discipline by the link.
     fn find(&self, name: &At<String>) -> Option<Target> {
         let report = self.topology.report;
         let edge = self.edges.get(&name.value).map(Target::Edge);
@@ -166,12 +166,12 @@ impl Ends<'_, '_, '_> {
         }
     }
 
-    /// The number of mechanisms of a target.
+    /// How many mechanisms a target stands for.
     fn count(&self, target: Target) -> u64 {
         if let Target::Group(g) = target { self.groups[g].count as u64 } else { 1 }
     }
 
-    /// The node of a target; of a host, the node its access link leads to.
+    /// The node that a target is at; for a host, the node at the other end of its access link.
     fn node(&self, target: Target) -> u32 {
         match target {
             Target::Edge(e) => self.edge_nodes[e],
@@ -183,7 +183,7 @@ impl Ends<'_, '_, '_> {
         }
     }
 
-    /// The propagation from one's node to the other's.
+    /// The propagation delay from one target's node to the other's; `None` if there is no one route, which has been reported.
     fn delay(&self, graph: &Graph, from: Target, to: Target, place: &Place) -> Option<Duration> {
         let (from, to) = (self.node(from), self.node(to));
         let problem = match graph.from(from).to(to) {

@@ -6,37 +6,37 @@ use crate::aqm::red::common::Common;
 use crate::units::Backlog;
 
 crate::choice! {
-    /// Whose packet goes.
+    /// Whose packet is dropped.
     pub enum VictimFlow {
-        /// That of the flow which owes most: Fig. 2, line 5.
+        /// That of the flow with the largest penalty: Fig. 2, line 5.
         Ledger = "ledger",
-        /// Placebo: that of the arrival's own flow.
+        /// Placebo: that of the arriving packet's own flow.
         Own = "own",
-        /// Placebo: that of any flow which has a packet here, with equal chances.
+        /// Placebo: that of any flow with a packet in the queue, all equally likely.
         Random = "random",
     }
 }
 
 crate::choice! {
-    /// Which packet of the victim goes: "select a packet from flow" says no more.
+    /// Which packet of the victim is dropped; the paper says no more than "select a packet from flow".
     pub enum VictimPacket {
-        /// The next to leave; the arrival, if it is the victim's and none of the victim's waits.
+        /// The next to leave; the arrival, if it is the victim's and no other packet of the victim is waiting.
         Head = "head",
-        /// The last that came: the arrival itself, if it is the victim's.
+        /// The last to arrive: the arrival itself, if it is the victim's.
         Tail = "tail",
-        /// Any, with equal chances, the arrival included if it is the victim's.
+        /// Any, all equally likely, the arrival included if it is the victim's.
         Random = "random",
     }
 }
 
 crate::choice! {
-    /// What happens if the victim has no packet here.
+    /// What happens if the victim has no packet in the queue.
     pub enum NoPacket {
-        /// The arrival goes.
+        /// The arrival is dropped.
         Arrival = "arrival",
-        /// A packet of the flow goes that owes most among those that have one here.
+        /// The flow with the largest penalty among those with a packet in the queue loses one.
         NextVictim = "next_victim",
-        /// The victim's next packet goes as it comes; the arrival joins if there is room.
+        /// The victim's next packet is dropped on arrival; this one joins if there is room.
         Defer = "defer",
     }
 }
@@ -44,9 +44,9 @@ crate::choice! {
 crate::choice! {
     /// Which drops the ledger decides on.
     pub enum AppliesTo {
-        /// Those that RED's average decides, and those of a full queue.
+        /// Those that RED decides on by its average, and those of a full queue.
         EarlyAndOverflow = "early_and_overflow",
-        /// Those that RED's average decides.
+        /// Those that RED decides on by its average.
         Early = "early",
     }
 }
@@ -56,29 +56,30 @@ crate::choice! {
     pub enum Rtt {
         /// Without the wait in this queue.
         Base = "base",
-        /// With the time that what waits here takes to send.
+        /// Plus the time it takes to send what is waiting in this queue.
         WithQueue = "with_queue",
     }
 }
 
 crate::choice! {
-    /// What becomes of the account of a flow of which nothing has passed or waited for avgRTT.
+    /// What happens to the account of a flow of which no packet has passed or waited for avgRTT.
     pub enum IdlePenalty {
         /// It is closed, and a new one opened when the flow comes back.
         Forget = "forget",
-        /// It is put aside, as long as there is room, and goes on when the flow comes back.
+        /// It is set aside, while there is room, and resumes when the flow comes back.
         Keep = "keep",
-        /// It stays open, and the flow a partner and a victim, as long as there is room: Fig. 2 closes none.
+        /// It stays open, while there is room, and the flow may be charged and be the victim: Fig. 2 closes no account.
         Never = "never",
     }
 }
 
 crate::choice! {
-    /// From when on a flow is idle: §II keeps those that "have passed through the queue during the last RTTavg".
+    /// When a flow becomes idle: §II keeps those that "have passed through the queue during the last RTTavg".
     pub enum IdleFrom {
-        /// Its last packet's departure: what waits has not passed yet, and no account is closed with packets waiting.
+        /// At its last packet's departure: what is waiting has not passed yet, and no account is closed with packets waiting.
         Departure = "departure",
-        /// Its last packet's arrival, though packets of it may wait: with a queue of more than avgRTT accounts are closed all the time.
+        /// At its last packet's arrival, even if packets of it are still waiting: in a queue longer than avgRTT accounts are closed all the
+        /// time.
         Arrival = "arrival",
     }
 }
@@ -102,36 +103,36 @@ crate::params! {
         max_th: Backlog [POSITIVE];
         /// Drop probability just below max_th.
         max_p: f64 [UNIT_POSITIVE];
-        /// Whom an arrival's flow is penalised together with: the one whose last drop is longest ago, or the latest.
+        /// Which flow is penalised together with the arrival's: the one whose last drop is the longest ago, or the most recent.
         latest: Latest = Latest::Oldest;
-        /// Who is chosen among equals.
+        /// Which of several equal flows is chosen.
         ties: Ties = Ties::Random;
-        /// Whom a decision charges: the arrival's flow and its partner, or the partner alone.
+        /// Which flows a decision charges: the arrival's and its partner, or the partner alone.
         charge: Charge = Charge::Both;
-        /// Whose packet goes: the ledger's choice, or a placebo's.
+        /// Whose packet is dropped: the ledger's choice, or a placebo's.
         victim_flow: VictimFlow = VictimFlow::Ledger;
-        /// Which packet of the victim goes.
+        /// Which packet of the victim is dropped.
         victim_packet: VictimPacket = VictimPacket::Head;
-        /// What happens if the victim has no packet here.
+        /// What happens if the victim has no packet in the queue.
         no_packet: NoPacket = NoPacket::Arrival;
-        /// Whether the ledger also decides who goes when the queue is full.
+        /// Whether the ledger also decides whose packet is dropped when the queue is full.
         applies_to: AppliesTo = AppliesTo::EarlyAndOverflow;
-        /// Whether round-trip times are taken without or with the wait in this queue.
+        /// Whether round-trip times are without or with the delay in this queue.
         rtt: Rtt = Rtt::Base;
-        /// What becomes of the penalty of a flow of which nothing has passed or waited for avgRTT.
+        /// What happens to the penalty of a flow of which no packet has passed or waited for avgRTT.
         idle_penalty: IdlePenalty = IdlePenalty::Forget;
-        /// From when on a flow is idle: its last departure, or its last arrival.
+        /// When a flow becomes idle: at its last departure, or at its last arrival.
         idle_from: IdleFrom = IdleFrom::Departure;
         /// Who says what the round-trip times are.
         rtt_source: RttSource = RttSource::Estimated;
-        /// Flows it keeps state of at most: of more, those seen longest ago are forgotten.
+        /// The most flows that it keeps state of; beyond that, those seen the longest ago are forgotten.
         flows: u64 [FLOWS] = 4096;
         ..common: Common { gentle = true };
     }
 }
 
 impl Params {
-    /// The RED that decides that a packet goes. Whether it is marked is decided here.
+    /// The RED that decides when a packet is dropped. Whether it is marked instead is decided here.
     pub(super) fn as_red(&self) -> red::Params {
         let Params { min_th, max_th, max_p, .. } = *self;
         let common = Common { ecn: false, ..self.common.clone() };

@@ -1,15 +1,16 @@
 //! Where Linux's `sch_pie` departs from RFC 8033 (as of 6.1; `variant = "linux"`).
 //!
-//! - The present delay decides whether an arrival is safe, where the RFC has the last update's (§4.1); two packets' bytes no
-//!   longer are, where the RFC still lets by what finds just as many.
-//! - The burst allowance is used up by the time between departures, not by updates (§4.4), and renewed at the update that finds
-//!   congestion over, with which all measurements start over; nothing is accumulated for §5.4 while it lasts.
-//! - A mark at 8.5 of accumulated probability does not begin a new sum (§5.4), and at exactly 10 % it still marks (§5.1).
-//! - Above 250 ms of delay each step is larger by 2 %. The probability grows beyond 1: nothing but the width of its integer, 256
-//!   times as large, bounds it from above. While a packet waits, no delay does not count as an idle queue.
+//! - The current delay decides whether an arrival is safe; in the RFC it is that of the last update (§4.1). An arrival that finds
+//!   exactly two packets' bytes waiting may be dropped; in the RFC it may not.
+//! - The burst allowance is reduced by the time between departures, not by updates (§4.4). The update that finds congestion over
+//!   renews it and restarts all measurements. While it lasts, nothing is accumulated for §5.4.
+//! - A mark at an accumulated probability of 8.5 does not reset the sum (§5.4). At a drop probability of exactly 10 % packets are
+//!   still marked (§5.1).
+//! - Above a delay of 250 ms each step is larger by 2 %. The probability may exceed 1: only the width of its integer bounds it, at
+//!   256. A delay of 0 means an idle queue only if no packet is waiting.
 //! - With `delay_from = "dequeue_rate"` the rate, not its inverse, is smoothed, by 1/8, in whole 1/256 B for each tick of 64 ns.
 //!
-//! Its timer is Linux's, too, but not part of the law: a period of whole ticks of the kernel's clock, and one tick more.
+//! Not part of the law: the kernel's timer, whose period is rounded up to whole ticks of its clock, and one tick longer.
 
 use super::{CAP, Control, DelayFrom, EARLY, Found, NOT_TOO_HIGH, Params, Vars, step};
 use crate::packet::Packet;
@@ -82,7 +83,7 @@ impl Vars {
         let spent = match p.delay_from {
             DelayFrom::Timestamp => {
                 self.qdelay = if self.backlog == 0 { 0.0 } else { ticks(since, now) as f64 * TICK.1 };
-                // Here: when the last packet left.
+                // With timestamps, this is when the last packet left.
                 self.rate.measuring.replace(now).map_or(0, |last| ticks(last, now))
             }
             DelayFrom::DequeueRate => self.measure_linux(p, now, size),
@@ -90,7 +91,7 @@ impl Vars {
         self.burst_allowance = Duration(self.burst_allowance.0.saturating_sub(spent * TICK.0));
     }
 
-    /// How many ticks it took until the threshold had left, if it has now.
+    /// If a measurement ends with this packet: how many ticks `dq_threshold` bytes took to leave; otherwise 0.
     fn measure_linux(&mut self, p: &Params, now: Time, size: u32) -> u64 {
         let (rate, enough) = (&mut self.rate, self.backlog >= p.dq_threshold.0);
         if rate.measuring.is_none() && enough {
@@ -111,7 +112,7 @@ impl Vars {
         took
     }
 
-    /// Every `t_update`.
+    /// The update, every `t_update`.
     pub(super) fn update_linux(&mut self, p: &Params) {
         let v = self;
         if p.delay_from == DelayFrom::DequeueRate {
@@ -140,7 +141,7 @@ impl Vars {
         v.qdelay_old = v.qdelay;
     }
 
-    /// Whether the next update that finds congestion over would change nothing.
+    /// Whether starting over, as an update does that finds congestion over, would change nothing.
     pub(super) fn started_over(&self, p: &Params) -> bool {
         let fresh = super::DequeueRate::default();
         self.burst_allowance == p.max_burst && self.accu_prob == 0.0 && self.rate == fresh

@@ -1,4 +1,4 @@
-//! What an operator sets of PIE (RFC 8033), checked, and what the law makes of it.
+//! PIE's parameters (RFC 8033): what an operator sets, the checks, and the settings that the law works with.
 
 use super::{Control, Pie, WHOLE_WEIGHT};
 use crate::aqm::beyond_full_queue;
@@ -6,22 +6,22 @@ use crate::params::{Build, Context, Fault, Warning};
 use crate::units::{Backlog, Bytes, Duration};
 
 crate::choice! {
-    /// Whose reading.
+    /// Whose algorithm.
     pub enum Variant {
         /// RFC 8033.
         Rfc8033 = "rfc8033",
-        /// Linux's `sch_pie`: departures, not updates, use up the burst; the present delay, not the last update's, decides whether
-        /// a packet is safe; above 250 ms of delay the probability grows by 2 % more an update.
+        /// Linux's `sch_pie`: departures, not updates, use up the burst allowance; the current delay, not that of the last update,
+        /// decides whether a packet is safe; above a delay of 250 ms every update adds another 2 % to the probability.
         Linux = "linux",
     }
 }
 
 crate::choice! {
-    /// How the queueing delay is known (§4.3).
+    /// How the queueing delay is measured (§4.3).
     pub enum DelayFrom {
-        /// The last packet that left: how long it waited.
+        /// By how long the last packet to leave had waited.
         Timestamp = "timestamp",
-        /// Little's law: bytes waiting / dequeue rate, which is measured (§5.2).
+        /// By Little's law: bytes waiting / the measured dequeue rate (§5.2).
         DequeueRate = "dequeue_rate",
     }
 }
@@ -31,7 +31,7 @@ crate::params! {
     pub struct Params {
         /// The queueing delay to aim at (QDELAY_REF).
         target: Duration [POSITIVE] = Duration::from_millis(15);
-        /// How often the drop probability moves (T_UPDATE).
+        /// How often the drop probability is updated (T_UPDATE).
         t_update: Duration [POSITIVE] = Duration::from_millis(15);
         /// Weight of the delay's distance from target, per second.
         alpha: f64 [POSITIVE] = 0.125;
@@ -41,13 +41,13 @@ crate::params! {
         max_burst: Duration [NON_NEGATIVE] = Duration::from_millis(150);
         /// How the queueing delay is measured.
         delay_from: DelayFrom = DelayFrom::Timestamp;
-        /// With delay_from = "dequeue_rate": bytes that leave while their duration is measured (DQ_THRESHOLD), 64 KiB at most.
+        /// With delay_from = "dequeue_rate": how many bytes leave during one measurement of the rate (DQ_THRESHOLD), 64 KiB at most.
         dq_threshold: Bytes [POSITIVE] = Bytes(16_384);
         /// Drops are spaced: none within 0.85/p packets of the last, and one after 8.5/p at the latest (§5.4).
         derandomise: bool = true;
-        /// From a drop probability of 10 % on it grows by at most 2 % an update (§5.5).
+        /// At a drop probability of 10 % or more, an update raises it by at most 2 % (§5.5).
         cap_step: bool = true;
-        /// Idle until this share of the limit waits, and again when congestion is over (§5.3). Default: always at work.
+        /// Inactive until this share of the limit is waiting, and again once congestion is over (§5.3). Default: always active.
         active_above: Option<f64> [UNIT_POSITIVE];
         /// Packets of ECN-capable transports are marked rather than dropped early, while the drop probability is below mark_ecnth.
         ecn: bool = false;
@@ -103,7 +103,7 @@ impl Build for Params {
 }
 
 impl Params {
-    /// What the law is set to in this place.
+    /// The law's settings for this queue.
     #[must_use]
     pub fn control(&self, context: &Context) -> Control {
         let mean = self.mean_packet.unwrap_or(context.packet).0;

@@ -4,19 +4,19 @@ use crate::verdict::{Admission, Cause};
 
 /// At random, with the average between the thresholds.
 pub const EARLY: Cause = Cause::named("early");
-/// With certainty, as the average was above the upper threshold.
+/// With certainty, as the average had reached the end of the curve.
 pub const FORCED: Cause = Cause::named("forced");
 
 /// Shows counts by name.
 type Show<'a> = &'a mut dyn FnMut(&'static str, u64);
 
-/// Packets dropped by chance, dropped because the average was above the curve's end, dropped because the queue was full,
+/// Packets dropped by chance, dropped because the average had reached the curve's end, dropped because the queue was full,
 /// and marked congestion experienced; the rest joined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally([u64; 4]);
 
 impl Tally {
-    /// Counts a verdict. There is no branch on it, as it is random.
+    /// Counts a verdict, without a branch on it: it is random.
     #[inline]
     pub fn count(&mut self, verdict: Admission) {
         let place = match verdict {
@@ -51,14 +51,14 @@ impl Tally {
         self.0[..3].iter().sum()
     }
 
-    /// All four, in their order.
+    /// Shows the four counts under these names: early, forced, overflow, marked.
     pub fn show(&self, names: [&'static str; 4], show: Show<'_>) {
         for (name, count) in names.into_iter().zip(self.0) {
             show(name, count);
         }
     }
 
-    /// Those of two colours, cause by cause.
+    /// Shows the counts of two colours, cause by cause.
     pub fn show_both(r#in: &Tally, out: &Tally, show: Show<'_>) {
         const NAMES: [(&str, &str); 4] = [
             ("early_in", "early_out"),
@@ -79,7 +79,7 @@ mod tests {
     use crate::verdict::Cause;
 
     #[test]
-    fn every_verdict_but_to_join_is_counted_in_its_place() {
+    fn every_verdict_but_admit_is_counted_under_its_cause() {
         let mut tally = Tally::default();
         let verdicts = [
             Admission::Admit,
