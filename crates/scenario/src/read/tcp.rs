@@ -2,8 +2,8 @@
 
 mod checks;
 
-use inprofile_config::mechanism;
 use inprofile_config::Section;
+use inprofile_config::mechanism;
 use inprofile_core::params::{Params, Values};
 use inprofile_core::units::{Backlog, Bytes, Duration};
 use inprofile_sim::tcp::control::Kind;
