@@ -18,6 +18,8 @@ use crate::snapshot::Snapshot;
 
 /// How long the packet thread may take to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// The same of a reload, which a thread of its own prepares first.
+const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How many configurations were taken since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,9 +94,17 @@ impl Hub {
 
     /// Sends a command and waits for its answer; one that isn't taken up in time is withdrawn.
     pub(crate) fn command<T>(&self, make: impl FnOnce(Asked<T>) -> Command) -> Result<T, String> {
+        self.command_within(ANSWER_TIMEOUT, make)
+    }
+
+    fn command_within<T>(
+        &self,
+        patience: Duration,
+        make: impl FnOnce(Asked<T>) -> Command,
+    ) -> Result<T, String> {
         let (asked, waiting) = packets::ask();
         lock(&self.commands).send(make(asked)).map_err(|_| "the packet loop has ended".to_owned())?;
-        waiting.answer(ANSWER_TIMEOUT)
+        waiting.answer(patience)
     }
 
     /// The router now.
@@ -167,7 +177,7 @@ impl Hub {
                 changed.join("; ")
             ));
         }
-        self.command(|asked| Command::Reload(Box::new(new.clone()), asked))??;
+        self.command_within(RELOAD_TIMEOUT, |asked| Command::Reload(Box::new(new.clone()), asked))??;
         self.log.set_level(new.log.level);
         *running = new;
         Ok(())

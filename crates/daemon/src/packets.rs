@@ -16,7 +16,7 @@ use inprofile_live::io::{Io, Port};
 use crate::config::{Config, Fail};
 use crate::log::Log;
 use crate::presence::Standing;
-use crate::router::{Next, Router, Unused};
+use crate::router::{Next, Router};
 use crate::snapshot::{Building, PortState, Snapshot};
 
 pub use asked::{Asked, Waiting, ask};
@@ -100,13 +100,16 @@ pub struct Ended {
     pub left_behind: u64,
 }
 
+/// What takes time to be thrown away.
+type Waste = Box<dyn Send>;
+
 /// A reload that another thread prepares, so that no packet waits for it.
 #[derive(Debug)]
 struct Preparing {
     asked: Asked<Result<(), String>>,
     next: Receiver<Result<Next, String>>,
     /// What is of no use any more is thrown away there too.
-    unused: Sender<Unused>,
+    unused: Sender<Waste>,
 }
 
 struct Loop<'a, P: ?Sized> {
@@ -187,7 +190,8 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
 
     fn obey(&mut self, command: Command) -> io::Result<()> {
         match command {
-            Command::Reload(config, asked) if asked.take() => self.prepare(*config, asked),
+            // Taken up once it is prepared: until then it can be withdrawn.
+            Command::Reload(config, asked) if !asked.is_withdrawn() => self.prepare(*config, asked),
             Command::Bypass(on, asked) if asked.take() => {
                 self.bypass = on;
                 if let Some(router) = &mut self.router {
@@ -278,6 +282,11 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
                 return Ok(());
             }
         };
+        if !asked.take() {
+            // Whoever asked was told that it failed.
+            let _ = unused.send(Box::new(next));
+            return Ok(());
+        }
         let before = self.io.now();
         let outcome = self.adopt(next, &unused);
         let held = self.io.now().since(before);
@@ -288,7 +297,7 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
 
     /// Reconfigures. Where a mechanism panics what waited is lost with it, and one from the configuration before takes its
     /// place, so that there is something to fail open or closed.
-    fn adopt(&mut self, next: Next, unused: &Sender<Unused>) -> Result<(), String> {
+    fn adopt(&mut self, next: Next, unused: &Sender<Waste>) -> Result<(), String> {
         let Some(router) = self.router.take() else { return Err("there is no router".into()) };
         let (before, failure, since) =
             (Arc::clone(&router.config), router.failure.clone(), router.since_failure);
@@ -296,7 +305,7 @@ impl<'a, P: Ports + ?Sized> Loop<'a, P> {
         let (router, outcome) = match catch_unwind(AssertUnwindSafe(|| router.adopt(next, now))) {
             Ok((router, old)) => {
                 // Where that thread has ended it is thrown away here.
-                let _ = unused.send(old);
+                let _ = unused.send(Box::new(old));
                 (router, Ok(()))
             }
             Err(panic) => {

@@ -11,6 +11,7 @@ pub(super) fn size(text: &str) -> Option<f64> {
         "g" | "gb" => 1024.0 * 1024.0 * 1024.0,
         "kbit" => 1024.0 / 8.0,
         "mbit" => 1024.0 * 1024.0 / 8.0,
+        "gbit" => 1024.0 * 1024.0 * 1024.0 / 8.0,
         _ => return None,
     };
     Some((number * factor).floor())
@@ -32,9 +33,11 @@ pub(super) fn rate(text: &str) -> Option<u64> {
         "k" => 1e3,
         "m" => 1e6,
         "g" => 1e9,
+        "t" => 1e12,
         "ki" => 1024.0,
         "mi" => 1024.0 * 1024.0,
         "gi" => 1024.0 * 1024.0 * 1024.0,
+        "ti" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
         _ => return None,
     };
     let bps = number * bits * factor;

@@ -12,8 +12,10 @@ pub(super) type Said = (String, Vec<(String, String)>);
 
 /// The most packets a burst of `tc red` is looked for within.
 const LONGEST_BURST: u32 = 100_000;
-/// What tc calls PIE's alpha and beta: sixteenths, 0 to 32.
-const SIXTEENTHS: f64 = 16.0;
+/// What tc calls PIE's alpha and beta: sixteenths.
+pub(super) const SIXTEENTHS: f64 = 16.0;
+/// And no more of them.
+pub(super) const MOST_SIXTEENTHS: f64 = 32.0;
 
 /// The class's discipline; `None` where it is CHOKe and no burst gives its w_q, or where it is none of these.
 pub(super) fn modern(class: &Class, bandwidth: u64, packet: Bytes) -> Option<Said> {
@@ -27,7 +29,7 @@ pub(super) fn modern(class: &Class, bandwidth: u64, packet: Bytes) -> Option<Sai
             &[("variant", "linux")],
         ),
         "pie" => {
-            let (alpha, beta) = (number(v, "alpha") * SIXTEENTHS, number(v, "beta") * SIXTEENTHS);
+            let (alpha, beta) = (sixteenths(number(v, "alpha")), sixteenths(number(v, "beta")));
             let from = if v.get("delay_from") == Some(&Value::Choice("dequeue_rate")) { "" } else { "no_" };
             let line = format!(
                 "pie limit {limit:.0} target {} tupdate {} alpha {alpha:.0} beta {beta:.0} {ecn} nobytemode {from}dq_rate_estimator",
@@ -103,7 +105,23 @@ pub(super) fn modern(class: &Class, bandwidth: u64, packet: Bytes) -> Option<Sai
         }
         _ => return None,
     };
-    Some((line, unsaid(class, said, always)))
+    let mut missing = unsaid(class, said, always);
+    if class.aqm.name == "pie" {
+        missing.extend(["alpha", "beta"].iter().filter_map(|gain| in_sixteenths(v, gain)));
+    }
+    Some((line, missing))
+}
+
+/// A gain of PIE that tc can't say to the last digit.
+fn in_sixteenths(v: &Values, gain: &str) -> Option<(String, String)> {
+    let ours = number(v, gain);
+    let said = sixteenths(ours) / SIXTEENTHS;
+    let why = format!("tc pie counts it in sixteenths, at most {MOST_SIXTEENTHS}: it became {said}");
+    (said.to_bits() != ours.to_bits()).then(|| (format!("{gain} = {ours}"), why))
+}
+
+fn sixteenths(gain: f64) -> f64 {
+    (gain * SIXTEENTHS).round().min(MOST_SIXTEENTHS)
 }
 
 /// A RED curve in tc's words.

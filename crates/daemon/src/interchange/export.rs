@@ -10,13 +10,15 @@ use inprofile_core::params::{Default, Value, Values};
 use inprofile_core::units::{Backlog, Bytes};
 use inprofile_live::code_points::Dscp;
 
-use super::disciplines::{Curve, curve, modern};
+use super::disciplines::{Curve, MOST_SIXTEENTHS, SIXTEENTHS, curve, modern};
 use super::dualpi2;
 use crate::config::role::Role;
 use crate::config::{Class, Config, Customer, DIRECTIONS, Direction};
 
 /// What the kernel counts of every packet beside its IP packet: the Ethernet header.
 const ETHERNET: u32 = 14;
+/// The most bands of prio (TCQ_PRIO_BANDS).
+const MOST_BANDS: usize = 16;
 /// What becomes words of tc's; the rest of a discipline's settings it has no word for.
 const SAID: [&str; 12] = [
     "min_th",
@@ -85,6 +87,15 @@ fn one(config: &Config, d: &Direction, name: &str, dev: &str, out: &mut String) 
         cannot(out, &format!("overhead = {} B", config.overhead), &why);
     }
     let bands = classes.len();
+    let classes = if bands > MOST_BANDS {
+        let why =
+            format!("prio has at most {MOST_BANDS} bands: one queue takes all, first come, first served");
+        cannot(out, &format!("{name}: {bands} classes"), &why);
+        &classes[..0]
+    } else {
+        classes
+    };
+    let bands = classes.len();
     let parent = if bands > 1 {
         // prio has at least two bands, and sends by priomap what no filter takes: to the last one.
         let map = vec![(bands - 1).to_string(); 16].join(" ");
@@ -94,7 +105,8 @@ fn one(config: &Config, d: &Direction, name: &str, dev: &str, out: &mut String) 
         "1:"
     };
     for (i, class) in classes.iter().enumerate() {
-        let at = format!("parent {parent}{} handle {}:", i + 1, 20 + i);
+        // tc reads these numbers as hexadecimal.
+        let at = format!("parent {parent}{:x} handle {:x}:", i + 1, 0x20 + i);
         let path = format!("{name}.{}", class.name);
         queue(&path, &at, d, class, packet, &qdisc, out);
         if let Some(rate) = class.rate {
@@ -116,7 +128,11 @@ fn one(config: &Config, d: &Direction, name: &str, dev: &str, out: &mut String) 
     }
     if d.customers.iter().any(|c| policer(c, packet).is_some()) {
         // Policed where it comes in, before it is queued.
-        out.push_str(&format!("tc qdisc add dev {} handle ffff: ingress\n", other(config, dev)));
+        let dev = other(config, dev);
+        out.push_str(&format!("tc qdisc add dev {dev} handle ffff: ingress\n"));
+        out.push_str(&format!(
+            "# A burst smaller than 64 kB needs packets as they come: ethtool -K {dev} gro off lro off\n"
+        ));
     }
     for customer in d.customers.iter().filter(|c| c.own.is_some()) {
         let what = format!("{name}.customers.{}: his own queues and shaper", customer.name);
@@ -183,17 +199,22 @@ pub(super) fn policer(customer: &Customer, packet: Bytes) -> Option<(u64, f64)> 
 fn police(customer: &Customer, name: &str, dev: &str, (rate, depth): (u64, f64), out: &mut String) {
     let what = format!("{name}.customers.{}", customer.name);
     let side = if name == DIRECTIONS[0] { "src" } else { "dst" };
+    if !customer.ports.is_empty() || !customer.circuits.is_empty() {
+        // A filter by the prefix alone would police others too.
+        return cannot(out, &what, "filters for his ports, VLANs and sessions are left for you to write");
+    }
     for prefix in &customer.prefixes {
-        let (protocol, family) = if prefix.address.is_ipv4() { ("ip", "ip") } else { ("ipv6", "ip6") };
+        let v4 = prefix.address.is_ipv4();
+        let (protocol, family) = if v4 { ("ip", "ip") } else { ("ipv6", "ip6") };
+        // The longest prefix is asked first, as with ours; a preference has filters of one protocol only.
+        let pref = if v4 { 33 - u32::from(prefix.bits) } else { 33 + 129 - u32::from(prefix.bits) };
+        // Without mtu the kernel takes every packet above 2,040 bytes for too long (docs/decisions/0103).
         out.push_str(&format!(
-            "tc filter add dev {dev} parent ffff: protocol {protocol} u32 match {family} {side} {prefix} police rate {rate}bit burst {depth:.0} conform-exceed drop/ok\n"
+            "tc filter add dev {dev} parent ffff: protocol {protocol} pref {pref} u32 match {family} {side} {prefix} police rate {rate}bit burst {depth:.0} mtu 65535 conform-exceed drop/ok\n"
         ));
     }
     if customer.prefixes.len() > 1 {
         cannot(out, &what, "each of his prefixes has a policer of its own here; ours has one for all");
-    }
-    if customer.prefixes.is_empty() || !customer.ports.is_empty() || !customer.circuits.is_empty() {
-        cannot(out, &what, "filters for his ports, VLANs and sessions are left for you to write");
     }
     cannot(out, &format!("{what}: the DSCP of what is in profile"), "police passes it as it came");
 }
@@ -369,7 +390,9 @@ fn settings(path: &str, class: &Class, packet: Bytes, out: &mut String) -> (Stri
             Value::Duration(d) if ours == "perturb" => format!("{word} {:.0}", d.secs().ceil()),
             Value::Duration(d) => format!("{word} {}us", d.secs() * 1e6),
             // In sixteenths.
-            Value::Number(x) if (x * 16.0).fract() == 0.0 => format!("{word} {}", x * 16.0),
+            Value::Number(x) if (x * SIXTEENTHS).fract() == 0.0 && x * SIXTEENTHS <= MOST_SIXTEENTHS => {
+                format!("{word} {}", x * SIXTEENTHS)
+            }
             Value::Number(_) => continue,
             Value::Bytes(b) => format!("{word} {}", b.0),
             Value::Count(n) => format!("{word} {n}"),

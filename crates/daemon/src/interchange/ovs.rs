@@ -11,6 +11,8 @@ use inprofile_core::params::Value;
 
 /// `ingress_policing_burst` if it isn't said, or 0: in thousands of bits.
 const BURST: u64 = 8_000;
+/// The priority of a flow that says none.
+const NORMAL: u32 = 32_768;
 
 /// Reads such lines; `file` is its name in messages.
 ///
@@ -158,6 +160,19 @@ fn flow<'a>(words: &[Word<'a>], c: &mut Complaints<'_>) -> Option<(Word<'a>, u64
         .iter()
         .find_map(|k| of(k, matches))
         .and_then(|t| police::prefix(&t));
+    // The address, and what says nothing of the packets; anything else would be another customer than was meant.
+    let plain = |p: &str| {
+        let key = p.split('=').next().unwrap_or("");
+        matches!(key, "" | "ip" | "ipv6" | "priority" | "table" | "cookie" | "nw_src" | "ip_src" | "ipv6_src")
+    };
+    if let Some(other) = matches.split(',').find(|p| !plain(p)) {
+        c.word(
+            &last,
+            format!("{other} is not understood: ours knows a customer by his own address"),
+            "write ip,nw_src=10.0.0.1,actions=meter:1,normal",
+        );
+        return None;
+    }
     let (Some(meter), Some(from)) = (meter, from) else {
         c.word(
             &last,
@@ -187,6 +202,13 @@ pub fn export(config: &Config) -> String {
             out.push_str(&format!(
                 "ovs-ofctl -O OpenFlow13 add-meter br0 meter={id},kbps,burst,band=type=drop,rate={kbit},burst_size={burst}\n"
             ));
+            if !customer.ports.is_empty() || !customer.circuits.is_empty() {
+                // A flow by the prefix alone would meter others too.
+                out.push_str(&format!(
+                    "# cannot: {what}: flows of his ports, VLANs and sessions are left for you to write\n"
+                ));
+                continue;
+            }
             for prefix in &customer.prefixes {
                 let v4 = prefix.address.is_ipv4();
                 let field = match (v4, name) {
@@ -195,13 +217,10 @@ pub fn export(config: &Config) -> String {
                     (false, "upstream") => "ipv6,ipv6_src",
                     (false, _) => "ipv6,ipv6_dst",
                 };
+                // Of flows of one priority any may be taken: the longest prefix goes first, as with ours.
+                let priority = NORMAL + u32::from(prefix.bits);
                 out.push_str(&format!(
-                    "ovs-ofctl -O OpenFlow13 add-flow br0 {field}={prefix},actions=meter:{id},normal\n"
-                ));
-            }
-            if customer.prefixes.is_empty() || !customer.ports.is_empty() || !customer.circuits.is_empty() {
-                out.push_str(&format!(
-                    "# cannot: {what}: flows of his ports, VLANs and sessions are left for you to write\n"
+                    "ovs-ofctl -O OpenFlow13 add-flow br0 priority={priority},{field}={prefix},actions=meter:{id},normal\n"
                 ));
             }
             if customer.marker.values.get("action") == Some(&Value::Choice("drop")) {

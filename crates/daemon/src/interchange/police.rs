@@ -65,6 +65,9 @@ pub(super) fn prefix(text: &str) -> Option<String> {
 /// Of a filter by it.
 const PEERS_PORT: &str = "the port outside is the peer's choice, and tells ours no customer";
 
+/// No IP packet is longer.
+const MOST_MTU: f64 = 65_535.0;
+
 /// How a text is read as a number.
 type Reads<T> = fn(&str) -> Option<T>;
 
@@ -95,6 +98,7 @@ pub(super) fn tc<'a>(
         "police",
         "rate",
         "burst",
+        "mtu",
         "conform-exceed",
         "drop",
     ];
@@ -173,7 +177,12 @@ pub(super) fn tc<'a>(
                     "write conform-exceed drop/ok",
                 ),
             },
-            "mtu" | "peakrate" | "avrate" | "overhead" | "linklayer" | "mpu" => {
+            // As large as a packet can be: none is dropped for its length, as with ours.
+            "mtu" => match value() {
+                Some(w) if size(w.text).is_some_and(|n| n >= MOST_MTU) => {}
+                w => c.word(&w.unwrap_or(*word), "ours drops no packet for its length", "write mtu 65535"),
+            },
+            "peakrate" | "avrate" | "overhead" | "linklayer" | "mpu" => {
                 c.word(word, "ours has no such setting of a policer", "leave it out; trtcm has a peak rate");
                 let _ = value();
             }

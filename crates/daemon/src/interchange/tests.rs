@@ -182,6 +182,18 @@ fn any_name_of_an_interface_is_read() {
     }
 }
 
+/// All units of tc(8), PARAMETERS.
+#[test]
+fn rates_of_tbit_and_sizes_of_gbit_are_read() {
+    let of = |words: &str| checked(&tc::import(&format!("red {words} avpkt 1000\n"), "x").unwrap());
+    let rate = |c: &config::Config| c.directions[0].as_ref().unwrap().rate.0;
+    assert_eq!(rate(&of("limit 60K bandwidth 1tbit")), 1_000_000_000_000);
+    assert_eq!(rate(&of("limit 60K bandwidth 1tibit")), 1 << 40);
+    let class = of("limit 0.001gbit min 30000 max 90000 burst 55").directions[0].clone().unwrap().classes;
+    let limit = class.last().unwrap().limit.bytes(inprofile_core::units::Bytes(1500));
+    assert_eq!(limit, (0.001 * f64::from(1 << 30) / 8.0).floor());
+}
+
 /// A RED that tc could write comes back as it went.
 #[test]
 fn red_goes_to_tc_and_back() {
@@ -312,6 +324,37 @@ fn what_tc_has_no_word_for_is_named() {
     assert!(export::tc(&file("")).contains("# cannot: overhead = 0 B: tbf counts 14 B"));
 }
 
+/// tc reads the numbers of classes as hexadecimal, and prio has sixteen bands.
+#[test]
+fn many_classes_go_to_tc() {
+    let file = |classes: u8| {
+        let each = |n: u8| {
+            format!(
+                "[[upstream.classes]]\nname = \"c{n}\"\ndscp = [\"{}\"]\naqm = \"drop_tail\"\nlimit = \"9 packets\"\nrate = \"10 kbit/s\"\n",
+                15 + n
+            )
+        };
+        let each: String = (1..=classes).map(each).collect();
+        export::tc(&checked(&format!(
+            "inside = \"a\"\noutside = \"b\"\nrole = \"core\"\n[upstream]\nrate = \"10 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\n{each}"
+        )))
+    };
+    let out = file(15);
+    assert!(out.contains(" handle 10: prio bands 16 priomap 15 15 "), "{out}");
+    for line in [
+        "parent 10:9 handle 28: pfifo limit 9",
+        "parent 10:a handle 29: pfifo limit 9",
+        "parent 10:b handle 2a: pfifo limit 9",
+        "parent 10:10 handle 2f: pfifo limit 9",
+        "dsfield 0x78 0xfc flowid 10:f",
+    ] {
+        assert!(out.contains(line), "{line}\n{out}");
+    }
+    let out = file(16);
+    assert!(out.contains("# cannot: upstream: 17 classes: prio has at most 16 bands"), "{out}");
+    assert!(out.contains(" tbf rate ") && !out.contains(" prio bands ") && !out.contains("flowid"), "{out}");
+}
+
 /// CoDel, PIE, CHOKe and SFB are words of tc's; what the kernel has otherwise is named, COBALT with where the kernel has it.
 #[test]
 fn disciplines_that_tc_knows() {
@@ -337,6 +380,16 @@ fn disciplines_that_tc_knows() {
     let options = "alpha 2 beta 20 noecn nobytemode no_dq_rate_estimator";
     assert_eq!(line, format!("pie limit 100 target 15000us tupdate 20000us {options}"));
     assert_eq!(cannot, ["upstream.assured.max_burst = \"50 ms\": tc pie has no such setting"]);
+    let (line, cannot) = of(&format!("aqm = \"pie\", alpha = 0.2, beta = 3.0, {linux}"));
+    assert!(line.contains(" alpha 3 beta 32 "), "{line}");
+    let became = "tc pie counts it in sixteenths, at most 32: it became";
+    assert_eq!(
+        cannot,
+        [
+            format!("upstream.assured.alpha = 0.2: {became} 0.1875"),
+            format!("upstream.assured.beta = 3: {became} 2")
+        ]
+    );
     let curve = "min_th = \"10 packets\", max_th = \"30 packets\", max_p = 0.1, w_q = 0.03125, mean_packet = \"1000 B\"";
     let (line, cannot) = of(&format!("aqm = \"choke\", {curve}, candidates = 2"));
     assert!(line.starts_with("choke limit 100 min 15 max 45 avpkt 1000 burst "), "{line}");

@@ -34,6 +34,12 @@ impl<T> Asked<T> {
         !self.decided.swap(true, Ordering::AcqRel)
     }
 
+    /// Whether nobody waits for it any more.
+    #[must_use]
+    pub fn is_withdrawn(&self) -> bool {
+        self.decided.load(Ordering::Acquire)
+    }
+
     /// Answers.
     pub fn answer(self, answer: T) {
         // Whoever asked may have gone: then nobody misses the answer.

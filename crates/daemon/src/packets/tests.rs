@@ -177,6 +177,24 @@ fn what_was_withdrawn_never_takes_effect() {
     assert!(!this.bypass);
 }
 
+/// Nor is one that is given up while it is prepared; the next one is as if nobody had asked before.
+#[test]
+fn what_is_withdrawn_while_it_is_prepared_never_takes_effect() {
+    let mut io = Replay::new(Layer::Ip, Vec::new());
+    let (log, _) = Log::start(Level::Error, None).unwrap();
+    let mut this = Loop::new(&mut io, Router::new(config("open"), Layer::Ip, 1), THERE, 1, log);
+    let (asked, waiting) = ask();
+    this.obey(Command::Reload(Box::new(config("closed")), asked)).unwrap();
+    assert!(waiting.answer(std::time::Duration::ZERO).is_err(), "it is reported as failed");
+    this.take_over(true).unwrap();
+    assert_eq!(this.router.as_ref().unwrap().config.fail, Fail::Open);
+    let (asked, waiting) = ask();
+    this.obey(Command::Reload(Box::new(config("closed")), asked)).unwrap();
+    this.take_over(true).unwrap();
+    assert_eq!(waiting.answer(std::time::Duration::ZERO).unwrap(), Ok(()));
+    assert_eq!(this.router.as_ref().unwrap().config.fail, Fail::Closed);
+}
+
 /// A port's interface goes, one comes that can't be taken up, goes again, and then one comes that can.
 #[test]
 fn a_port_goes_and_comes_and_is_shown() {

@@ -17,8 +17,11 @@ fn tc_police_is_read_and_written() {
     assert_eq!(customers[0].prefixes[0].to_string(), "10.0.1.0/24");
     assert_eq!(customers[1].ports, [80]);
     let back = export::tc(&config);
-    let line = "tc filter add dev lan0 parent ffff: protocol ip u32 match ip src 10.0.1.0/24 police rate 10000000bit burst 15360 conform-exceed drop/ok\n";
+    let line = "tc filter add dev lan0 parent ffff: protocol ip pref 9 u32 match ip src 10.0.1.0/24 police rate 10000000bit burst 15360 mtu 65535 conform-exceed drop/ok\n";
     assert!(back.contains(line), "{back}");
+    // Without the port it would be a policer of all that the prefix sends.
+    assert!(!back.contains("2001:db8"), "{back}");
+    assert!(back.contains("# cannot: upstream.customers.police2: filters for his ports"), "{back}");
     let again = tc::import(line, "lines").unwrap();
     assert!(again.contains("contract = \"10 Mbit/s\"") && again.contains("depth = \"15360 B\""), "{again}");
     for (wrong, wanted) in [
@@ -41,6 +44,7 @@ fn tc_police_is_read_and_written() {
         ("tc filter add dev a u32 match ip src 10.0.0.x police rate 1mbit burst 15k drop", "no prefix"),
         ("tc filter add dev a u32 match ip src 10.0.0.1 police rate 1mbit drop", "no burst"),
         ("tc filter add dev a matchall police rate 1mbit burst 15k peakrate 2mbit drop", "no such setting"),
+        ("tc filter add dev a matchall police rate 1mbit burst 15k mtu 2040 drop", "write mtu 65535"),
         (
             "tc filter add dev a matchall police rate 1mbit burst 15k conform-exceed pipe",
             "ours drops what exceeds",
@@ -50,6 +54,36 @@ fn tc_police_is_read_and_written() {
         let told = tc::import(wrong, "lines").unwrap_err();
         assert!(told.iter().any(|p| p.to_string().contains(wanted)), "{wrong}: {told:#?}");
     }
+}
+
+/// Of two prefixes that hold an address the longer one's policer takes the packet, wherever it is in the file.
+#[test]
+fn the_longest_prefix_is_asked_first_by_others_too() {
+    let customer = |name: &str, prefix: &str| {
+        format!(
+            "[[upstream.customers]]\nname = \"{name}\"\nprefix = \"{prefix}\"\ncontract = \"1 Mbit/s\"\nmarker = {{ kind = \"token_bucket\", depth = \"15 kB\", action = \"drop\" }}\n"
+        )
+    };
+    let file = format!(
+        "inside = \"a\"\noutside = \"b\"\n[upstream]\nrate = \"10 Mbit/s\"\nqueue = {{ aqm = \"drop_tail\", limit = \"9 packets\" }}\n{}{}{}",
+        customer("net", "10.0.0.0/8"),
+        customer("site", "10.1.0.0/16"),
+        customer("six", "2001:db8::/32"),
+    );
+    let config = checked(&file);
+    let number = |text: &str, before: &str| -> u32 {
+        let rest = text.split(before).nth(1).unwrap_or_else(|| panic!("{text}"));
+        rest.split([' ', ',']).next().unwrap().parse().unwrap()
+    };
+    let (tc, ovs) = (export::tc(&config), ovs::export(&config));
+    let line = |out: &str, prefix: &str| {
+        out.lines().find(|l| l.contains(prefix)).unwrap_or_else(|| panic!("{out}")).to_owned()
+    };
+    let prefs = ["10.0.0.0/8", "10.1.0.0/16", "2001:db8::/32"].map(|p| number(&line(&tc, p), " pref "));
+    // A preference has one protocol.
+    assert!(prefs[1] < prefs[0] && prefs[2] > prefs[0], "{tc}");
+    let [net, site] = ["10.0.0.0/8", "10.1.0.0/16"].map(|p| number(&line(&ovs, p), "priority="));
+    assert!(site > net, "{ovs}");
 }
 
 #[test]
@@ -110,7 +144,9 @@ fn open_vswitchs_policers_are_read_and_written() {
         ovs-ofctl -O OpenFlow13 add-flow br0 ip,nw_src=10.0.1.0/24,actions=meter:1,normal\n";
     let ours = ovs::import(meters, "l").unwrap_or_else(|p| panic!("{p:#?}"));
     let (config, _) = config::parse(ours.as_bytes(), "r.toml", &router::registry()).unwrap();
-    assert!(ovs::export(&config).contains(meters), "{}", ovs::export(&config));
+    let meters = meters.replace("br0 ip,", "br0 priority=32792,ip,");
+    assert!(ovs::export(&config).contains(&meters), "{}", ovs::export(&config));
+    assert_eq!(ovs::import(&meters, "l").unwrap(), ours);
     for (wrong, wanted) in [
         ("ovs-vsctl set interface lan0 ingress_policing_rate=0", "polices nothing"),
         ("ovs-vsctl set interface lan0 ingress_policing_rte=7", "did you mean"),
@@ -120,6 +156,11 @@ fn open_vswitchs_policers_are_read_and_written() {
             "no flow has meter:1",
         ),
         ("ovs-ofctl add-flow br0 in_port=1,actions=meter:1", "by his own address"),
+        (
+            "ovs-ofctl add-flow br0 tcp,nw_src=10.0.0.1,tp_dst=80,actions=meter:1,normal",
+            "tcp is not understood",
+        ),
+        ("ovs-ofctl add-flow br0 ip,nw_src=10.0.0.1,nw_tos=184,actions=meter:1,normal", "nw_tos=184 is not"),
         ("ovs-vsctl show", "not understood here"),
         ("", "no policer in it"),
     ] {
