@@ -101,9 +101,9 @@ impl Runs<'_> {
                     self.rate(w.received_bytes[0]).into(),
                     self.rate(out(w.received_bytes)).into(),
                 ];
-                cells.extend(w.dropped.map(Cell::Count));
+                cells.extend(f.window_dropped.map(Cell::Count));
                 let total = &f.total;
-                cells.extend([sum(&total.sent), sum(&total.received), sum(&total.dropped)].map(Cell::Count));
+                cells.extend([sum(&total.sent), sum(&total.received), sum(&f.dropped)].map(Cell::Count));
                 cells.extend(
                     [
                         f.in_flight,

@@ -84,7 +84,7 @@ fn an_oracle_tells_propagation() {
 }
 
 fn dropped(outcome: &Outcome, causes: &[Cause]) -> u64 {
-    outcome.flows.iter().flat_map(|f| causes.iter().map(|c| f.total.dropped[c.index()])).sum()
+    outcome.flows.iter().flat_map(|f| causes.iter().map(|c| f.dropped[c.index()])).sum()
 }
 
 /// Fig. 10 has fewer drops from a buffer of 10 packets on, where the average stays below min_th = 25 and RED decides nothing:
@@ -130,7 +130,7 @@ fn evictions_are_booked() {
         ("links.bottleneck.queue.victim_packet", "head"),
     ];
     let outcome = run("ns2", 1, &set);
-    let by_flow: u64 = outcome.flows.iter().map(|f| f.total.dropped[Cause::EVICTED.index()]).sum();
+    let by_flow: u64 = outcome.flows.iter().map(|f| f.dropped[Cause::EVICTED.index()]).sum();
     assert!(by_flow > 50, "{by_flow}");
     let queue = outcome.links.iter().find(|l| l.stats.iter().any(|s| s.0 == "evicted")).unwrap();
     let by_queue = queue.stats.iter().find(|s| s.0 == "evicted").unwrap().1;

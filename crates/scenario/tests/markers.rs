@@ -135,7 +135,7 @@ fn a_policer_lets_no_packet_out_of_profile_past() {
         let edge =
             |action: &str| format!("[[edges]]\nnode = \"E\"\nmarker = {{ {kind}, action = \"{action}\" }}\n");
         let policed = run(&edge("drop"), &[]);
-        let drops = |o: &Outcome| -> u64 { o.flows.iter().map(|f| f.window.dropped[POLICED.index()]).sum() };
+        let drops = |o: &Outcome| -> u64 { o.flows.iter().map(|f| f.window_dropped[POLICED.index()]).sum() };
         assert!(drops(&policed) > 100, "{kind}: {}", drops(&policed));
         let received = policed.flows.iter().fold([0; 3], |mut all, f| {
             all.iter_mut().zip(f.window.received).for_each(|(a, n)| *a += n);

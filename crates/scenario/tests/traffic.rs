@@ -81,7 +81,7 @@ fn more_than_the_link_is_lost_and_counted() {
         LINK.to_owned() + &flows("udp", "traffic = { kind = \"cbr\", rate = \"11 Mbit/s\", dither = 1.0 }");
     let o = run(&text, 1);
     let f = &o.flows[0];
-    let lost: u64 = f.window.dropped.iter().sum();
+    let lost: u64 = f.window_dropped.iter().sum();
     // 1375 packets a second come, 1250 pass.
     assert!(f.window.received[0].abs_diff(12_500) <= 1, "{:?}", f.window);
     assert!(lost.abs_diff(1250) <= 110, "{lost}");
@@ -146,7 +146,7 @@ fn transfers_complete_under_loss_in_every_tcp() {
                 let at =
                     f.completed.unwrap_or_else(|| panic!("{profile} {congestion}: flow {i} is not done"));
                 last = last.max(at);
-                lost += f.total.dropped.iter().sum::<u64>();
+                lost += f.dropped.iter().sum::<u64>();
                 let segment = if profile == "ns2" { 1000 } else { 1460 };
                 assert_eq!(f.total.in_order_payload_bytes, 100_000u64.div_ceil(segment) * segment);
                 // Nothing is out, and nothing is timed out for.

@@ -1,12 +1,18 @@
 //! The counters of a run: over the measured window and in total, checked for conservation of packets.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use inprofile_core::packet::Colour;
 use inprofile_core::queue::counts::Counts;
 use inprofile_core::units::{Duration, Time};
+use inprofile_core::verdict::Cause;
 
 use crate::clock::Clock;
 use crate::marker::MarkerState;
-use crate::outcome::{DropRow, FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts, MarkerOutcome, Outcome};
+use crate::outcome::{
+    DropRow, Dropped, FlowCounts, FlowOutcome, LinkOutcome, MarkerCounts, MarkerOutcome, Outcome, Place,
+};
 use crate::tcp::Tally;
 use crate::traffic::Origin;
 use crate::view::QueueView;
@@ -26,6 +32,7 @@ pub struct Accounts {
 #[derive(Debug, Default)]
 struct Counted {
     flows: Vec<FlowCounts>,
+    drops: Drops,
     tallies: Vec<Tally>,
     edges: Vec<MarkerCounts>,
     hosts: Vec<Option<Box<MarkerCounts>>>,
@@ -52,9 +59,11 @@ impl Counted {
             let now = &world.flows[flow as usize].counts;
             self.flows[flow as usize].take_back(&now.since(&then));
         }
+        let mut drops = Drops::of(&world.drops);
         for &(_, flow, cause) in world.pending_losses() {
-            self.flows[flow as usize].dropped[cause.index()] -= 1;
+            *drops.row(flow, cause) -= 1;
         }
+        self.drops = drops.since(&self.drops);
         for (counted, sender) in self.tallies.iter_mut().zip(senders) {
             *counted = sender.source.tally().since(counted);
         }
@@ -110,10 +119,11 @@ impl Accounts {
             _ => {}
         }
         let counted = self.counted;
+        let drops = Drops::of(&world.drops);
 
         let mut in_flight = vec![[0u32; 2]; world.flows.len()];
         for t in world.packets.iter() {
-            in_flight[t.packet.flow.0 as usize][usize::from(!t.forward)] += 1;
+            in_flight[t.packet.flow.0 as usize][usize::from(!t.forward())] += 1;
         }
         // Frees memory for the outcome.
         let tallies: Vec<Tally> = senders.iter().map(|sender| sender.source.tally()).collect();
@@ -146,6 +156,8 @@ impl Accounts {
             let flow = FlowOutcome {
                 total: f.counts,
                 window: counted.flows[i],
+                dropped: drops.of_flow(i as u32),
+                window_dropped: counted.drops.of_flow(i as u32),
                 in_flight: data,
                 acks: [f.acks_sent, f.acks_received, f.acks_dropped, acks],
                 tally: tallies[i],
@@ -161,11 +173,60 @@ impl Accounts {
         for (i, m) in world.edges.iter().enumerate() {
             outcome.edges.push(marker_outcome(m, counted.edges[i], now.time()));
         }
-        let row = |(&(flow, place, cause), &packets)| DropRow { flow, place, cause, packets };
-        outcome.drops = world.drops.iter().map(row).collect();
+        let row = |((flow, place, cause), packets)| DropRow { flow, place, cause, packets };
+        outcome.drops = world.drops.into_iter().map(row).collect();
         outcome.verdicts = world.verdicts;
         outcome.signals = world.signals.close()?;
         Ok(outcome)
+    }
+}
+
+/// Dropped packets by flow and cause, in the order of flows: most flows have lost none, or for one cause.
+#[derive(Debug, Default)]
+struct Drops(Vec<(u32, Cause, u64)>);
+
+impl Drops {
+    /// Wherever they were dropped.
+    fn of(rows: &BTreeMap<(u32, Place, Cause), [u64; 3]>) -> Drops {
+        let mut drops = Drops(Vec::with_capacity(rows.len()));
+        for (&(flow, _, cause), by_colour) in rows {
+            *drops.row(flow, cause) += by_colour.iter().sum::<u64>();
+        }
+        drops
+    }
+
+    /// The rows of a flow.
+    fn range(&self, flow: u32) -> Range<usize> {
+        let from = self.0.partition_point(|row| row.0 < flow);
+        from..from + self.0[from..].iter().take_while(|row| row.0 == flow).count()
+    }
+
+    /// One of them, at zero if there was none.
+    fn row(&mut self, flow: u32, cause: Cause) -> &mut u64 {
+        let mut rows = self.range(flow);
+        let end = rows.end;
+        let at = rows.find(|&i| self.0[i].1 == cause).unwrap_or_else(|| {
+            self.0.insert(end, (flow, cause, 0));
+            end
+        });
+        &mut self.0[at].2
+    }
+
+    /// What was dropped since `before`.
+    fn since(mut self, before: &Drops) -> Drops {
+        for &(flow, cause, packets) in &before.0 {
+            *self.row(flow, cause) -= packets;
+        }
+        self
+    }
+
+    /// A flow's, by cause.
+    fn of_flow(&self, flow: u32) -> Dropped {
+        let mut dropped = Dropped::default();
+        for &(_, cause, packets) in &self.0[self.range(flow)] {
+            dropped[cause.index()] = packets;
+        }
+        dropped
     }
 }
 
@@ -238,7 +299,6 @@ impl FlowCounts {
             received_bytes: less(self.received_bytes, before.received_bytes),
             in_order_wire_bytes: self.in_order_wire_bytes - before.in_order_wire_bytes,
             in_order_payload_bytes: self.in_order_payload_bytes - before.in_order_payload_bytes,
-            dropped: less(self.dropped, before.dropped),
         }
     }
 }
@@ -262,7 +322,7 @@ impl FlowOutcome {
     fn check(&self) -> Result<(), String> {
         let sum = |a: &[u64]| a.iter().sum::<u64>();
         let (sent, received) = (sum(&self.total.sent), sum(&self.total.received));
-        let dropped = sum(&self.total.dropped);
+        let dropped = sum(&self.dropped);
         if sent != received + dropped + self.in_flight {
             return Err(format!(
                 "{sent} packets sent, but {received} received, {dropped} dropped and {} in flight",

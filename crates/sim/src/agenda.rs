@@ -74,11 +74,20 @@ impl<C: Clock> Agenda<C> {
 
     /// What the link does by itself next, if it comes before `until`.
     #[inline(always)]
-    pub fn acts_before(&self, until: Moment<C>, (departure_rank, tick_rank): (u32, u32)) -> Option<Act<C>> {
+    fn acts_before(&self, until: Moment<C>, (departure_rank, tick_rank): (u32, u32)) -> Option<Act<C>> {
         if self.ticks_at < self.departs_at {
             return ((self.ticks_at, tick_rank) <= until).then_some(Act::Tick(self.ticks_at));
         }
         ((self.departs_at, departure_rank) <= until).then_some(Act::Departure(self.departs_at))
+    }
+
+    /// The same where it may come at `until`, whatever else comes then.
+    #[inline(always)]
+    pub fn acts_by(&self, until: C) -> Option<Act<C>> {
+        if self.ticks_at < self.departs_at {
+            return (self.ticks_at <= until).then_some(Act::Tick(self.ticks_at));
+        }
+        (self.departs_at <= until).then_some(Act::Departure(self.departs_at))
     }
 
     /// The next tick of a link that is cut through is planned here. False: it has to be an event.

@@ -52,6 +52,8 @@ impl Event {
 const RING_BUCKETS: u64 = 2048;
 /// Events per bucket, roughly, unless the horizon asks for wider ones.
 const EVENTS_PER_BUCKET: f64 = 16.0;
+/// How many events of the ordered series there is room for at first.
+const LEAST_ROOM: usize = 64;
 /// How many events may be shifted to insert another one.
 const MAX_SHIFT: usize = 64;
 
@@ -151,10 +153,19 @@ impl<C: Clock> Calendar<C> {
     pub fn push_in_order(&mut self, event: Event) {
         if event.at > self.in_order_until {
             self.in_order_until = event.at;
+            if self.in_order.len() == self.in_order.capacity() {
+                self.widen();
+            }
             self.in_order.push_back(event);
         } else {
             self.push(event);
         }
+    }
+
+    /// Makes room for the series. A ring touches all the memory that it has, so it is given a quarter more, not twice as much.
+    #[cold]
+    fn widen(&mut self) {
+        self.in_order.reserve_exact(self.in_order.len() / 4 + LEAST_ROOM);
     }
 
     /// The kinds of these events of the ordered series, counted from its next, as far as there are so many.

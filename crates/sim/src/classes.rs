@@ -2,7 +2,6 @@
 //! counters over time.
 
 use inprofile_core::packet::Packet;
-use inprofile_core::queue::Queue;
 use inprofile_core::queue::counts::Counts;
 use inprofile_core::queue::scheduled::Scheduled;
 use inprofile_core::rng::Rng;
@@ -18,15 +17,16 @@ use crate::waiting::{Snapshot, Waiting};
 pub struct Classes<C> {
     /// Packets, disciplines and scheduler.
     pub queue: Scheduled<Waiting<C>>,
-    /// Packets waiting in each class, integrated over time up to `counted_to`, in packet-picoseconds.
+    /// Packets waiting in each class, integrated over time in packet-picoseconds: each packet's waiting is added when it leaves.
     areas: Vec<u128>,
-    counted_to: Time,
     /// Each class's snapshots at the boundaries of the window that have passed.
     snapshots: Vec<Vec<Snapshot>>,
     /// How long each class has been sending, the packet being sent counted whole, in picoseconds.
     sending: Vec<u64>,
     /// When a departure is scheduled because no packet may leave before.
     wakes_at: Option<C>,
+    /// Room for what disciplines drop as a packet departs, and how long it has waited.
+    gone: Vec<(Packet, u128)>,
 }
 
 impl<C: Clock> Classes<C> {
@@ -37,10 +37,10 @@ impl<C: Clock> Classes<C> {
         Classes {
             queue: Scheduled::new(scheduled.scheduler, classes),
             areas: vec![0; n],
-            counted_to: Time::ZERO,
             snapshots: vec![Vec::new(); n],
             sending: vec![0; n],
             wakes_at: None,
+            gone: Vec::new(),
         }
     }
 
@@ -62,24 +62,32 @@ impl<C: Clock> Classes<C> {
         as_packet: impl Fn(&Waiting<C>) -> Packet,
         rng: &mut Rng,
         why: &mut W,
-        dropped: impl FnMut(Waiting<C>, Cause),
+        mut dropped: impl FnMut(Waiting<C>, Cause),
     ) -> Option<Waiting<C>> {
-        self.queue.depart(now, as_packet, rng, why, dropped)
-    }
-
-    /// Counts what waits up to `now`.
-    #[inline]
-    pub fn count_to(&mut self, now: Time) {
-        let time = u128::from(now.since(self.counted_to).0);
-        for (area, class) in self.areas.iter_mut().zip(self.queue.classes()) {
-            *area += u128::from(class.queue.packets()) * time;
+        let Classes { queue, areas, gone, .. } = self;
+        let next = queue.depart(now, &as_packet, rng, why, |w, cause| {
+            gone.push((as_packet(&w), w.waited(now)));
+            dropped(w, cause);
+        });
+        for (packet, waited) in gone.drain(..) {
+            areas[queue.class_of(&packet)] += waited;
         }
-        self.counted_to = self.counted_to.max(now);
+        next
     }
 
-    /// The class that the scheduler has chosen sends a packet that takes so many picoseconds.
-    pub fn sends(&mut self, takes: u64) {
+    /// A packet that a discipline has evicted, which leaves at `now`.
+    pub fn take_evicted(&mut self, now: Time) -> Option<Waiting<C>> {
+        let class = self.queue.classes().iter().position(|class| class.queue.has_evicted())?;
+        let victim = self.queue.take_evicted()?;
+        self.areas[class] += victim.waited(now);
+        Some(victim)
+    }
+
+    /// The class that the scheduler has chosen sends a packet that has waited so many picoseconds, and takes so many.
+    #[inline]
+    pub fn sends(&mut self, waited: u128, takes: u64) {
         if let Some(class) = self.queue.sending() {
+            self.areas[class] += waited;
             self.sending[class] += takes;
         }
     }
@@ -87,14 +95,16 @@ impl<C: Clock> Classes<C> {
     /// A boundary of the measured window: takes a snapshot of each class. Returns the waiting time of all classes
     /// together. `until`: when the packet being sent, if any, will have been sent.
     pub fn cross_boundary(&mut self, at: Time, until: Time) -> u128 {
-        self.count_to(at);
         let under_way = self.queue.sending();
+        let mut areas = 0;
         for (i, class) in self.queue.classes().iter().enumerate() {
             let rest = if under_way == Some(i) { until.since(at).0 } else { 0 };
             let sending = self.sending[i] - rest;
-            self.snapshots[i].push(Snapshot { counts: *class.queue.counts(), area: self.areas[i], sending });
+            let area = self.areas[i] + class.queue.iter().map(|w| w.waited(at)).sum::<u128>();
+            self.snapshots[i].push(Snapshot { counts: *class.queue.counts(), area, sending });
+            areas += area;
         }
-        self.areas.iter().sum()
+        areas
     }
 
     /// The snapshots of one class: see [`Link::snapshots`](crate::link::Link::snapshots).

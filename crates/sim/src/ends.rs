@@ -154,7 +154,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     pub fn deliver_outside(&mut self, slot: u32) {
         let t = *self.packets.get(slot);
         let f = &mut self.flows[t.packet.flow.0 as usize];
-        if t.forward {
+        if t.forward() {
             f.counts.received[t.packet.colour as usize] += 1;
             f.counts.received_bytes[t.packet.colour as usize] += u64::from(t.packet.size);
             if let Some(measures) = &mut self.measures {
@@ -167,6 +167,6 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             }
         }
         self.packets.remove(slot);
-        self.egress.push(Egress { at: self.now.time(), slot, packet: t.packet, forward: t.forward });
+        self.egress.push(Egress { at: self.now.time(), slot, packet: t.packet, forward: t.forward() });
     }
 }

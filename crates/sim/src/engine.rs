@@ -16,13 +16,14 @@ use crate::link::Link;
 use crate::log::Log;
 use crate::marker::MarkerState;
 use crate::measure::{Measures, waits};
-use crate::monitor::Watch;
+use crate::monitor::{Watch, watches};
 use crate::network::{Network, Profile, Target};
 use crate::ns2::clock::Seconds;
 use crate::outcome::{MarkerCounts, Outcome};
 use crate::plan::{
     busiest, expected_events, immediate_acks, longest_delay, lookahead, observers, samples, services,
 };
+use crate::record::QueueRecord;
 use crate::route::{RouteIndex, Service};
 use crate::signals::{Oracles, Paths};
 use crate::tcp::{Ack, Sack, TimerKind};
@@ -132,14 +133,8 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         world.measures = Measures::of(&network);
         world.pages = network.pages.iter().cloned().map(Loading::new).collect();
         let waits = waits(&network);
-        let mut of_flows = samples(&network, |target| match target {
-            Target::Flow(f) => Some(f),
-            _ => None,
-        });
-        let mut of_queues = samples(&network, |target| match target {
-            Target::Queue(l) => Some(l),
-            _ => None,
-        });
+        let mut of_flows = samples(&network);
+        let (watches, mut ahead) = watches(&network, &services);
         let oracles = Oracles::of(&network);
         world.observers = observers(&network);
         world.signals = Paths::new(network.signals, seed);
@@ -158,12 +153,13 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             if let Some(waits) = waits {
                 link.measure_delays(waits);
             }
-            let sampled = of_queues.remove(&(world.links.len() as u32));
-            match (*service, sampled) {
-                (Service::OnDemand(_), _) => link.serve_on_demand(*service, lookahead),
-                (Service::CutThrough, _) if link.stepped => link.serve_on_demand(*service, lookahead),
-                (Service::CutThrough, Some(samples)) => link.sample_ahead(samples.into_boxed_slice()),
-                _ => {}
+            match *service {
+                Service::OnDemand(_) => link.serve_on_demand(*service, lookahead),
+                Service::CutThrough if link.stepped => link.serve_on_demand(*service, lookahead),
+                Service::CutThrough | Service::ByEvents => {}
+            }
+            if let Some(records) = ahead.remove(&(world.links.len() as u32)) {
+                link.record_ahead(records.into_boxed_slice());
             }
             world.links.push(link);
         }
@@ -200,7 +196,6 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         world.shared = shared;
 
         let accounts = Accounts::new(network.window);
-        let watches = (0..).zip(&network.monitors).map(|(i, m)| Watch::new(i, m)).collect();
         let reads_ahead = senders.len() >= LEAST_FLOWS;
         let interval = if reads_ahead { BATCH as u64 } else { STOP_CHECK_INTERVAL };
         let mut run = Run { world, senders, watches, accounts, oracles, seed, events: 0, interval };
@@ -313,13 +308,18 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         true
     }
 
-    /// The outcome, after the last event.
+    /// The outcome, after the last event. No part of the function that handles events, which needs its registers.
+    #[inline(never)]
     pub(crate) fn close(mut self) -> Result<Outcome, Failure> {
         let queueing =
             (0..).zip(&mut self.world.links).filter_map(|(i, l)| Some((i, l.take_delays()?))).collect();
         let measured = self.world.measures.take().map(|m| Box::new(m.close(queueing)));
         let downloads = std::mem::take(&mut self.world.downloads);
-        let series = self.watches.into_iter().map(Watch::into_series).collect();
+        let end = self.world.now;
+        let ahead =
+            self.world.links.iter_mut().flat_map(|l| l.take_records(end)).map(QueueRecord::into_series);
+        let mut series: Vec<_> = self.watches.into_iter().map(Watch::into_series).chain(ahead).collect();
+        series.sort_by_key(|s| s.monitor);
         let outcome = self.accounts.close(self.world, self.senders, self.seed, self.events);
         outcome.map(|o| Outcome { series, measured, downloads, ..o }).map_err(Failure::NotConserved)
     }
@@ -333,7 +333,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         if let Source::Outside(_) = source {
             return self.world.deliver_outside(slot);
         }
-        if t.forward {
+        if t.forward() {
             let now = self.world.now;
             if let Some((position, shape)) = self.world.receive(slot, now) {
                 self.world.pass_links(slot, position, shape, now);
@@ -353,7 +353,7 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             sack = &found;
         }
         if f.care != Care::Plain {
-            (echo, ace) = (t.flag, t.ace);
+            (echo, ace) = (t.flag(), t.ace());
             if let Some(m) = &mut f.marker {
                 m.marker.observe(self.world.now.time(), &t.packet, Direction::Reverse);
             }

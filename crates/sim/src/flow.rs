@@ -63,7 +63,7 @@ pub struct FlowState<C: Clock> {
     pub acks_sent: u64,
     /// Acknowledgements received.
     pub acks_received: u64,
-    /// Counts since the start of the run; those of drops are last.
+    /// Counts since the start of the run.
     pub counts: FlowCounts,
     /// Acknowledgements dropped.
     pub acks_dropped: u64,
@@ -73,10 +73,17 @@ pub struct FlowState<C: Clock> {
     pub start: Time,
     /// When the receiver had received all of a transfer.
     pub completed: Option<Time>,
+    /// What few flows have.
+    rare: Option<Box<Rare>>,
+}
+
+/// What few flows have, and none of a hundred thousand should take room for.
+#[derive(Debug, Default)]
+struct Rare {
     /// Its random numbers, if its sends are jittered or its congestion control draws.
-    pub(crate) jitter: Option<Box<Rng>>,
+    jitter: Option<Rng>,
     /// The samples that monitors take of its receiver, if that is [computed](FlowState::with_computed_receiver).
-    samples: Box<[Samples<[u64; 3]>]>,
+    samples: Box<[Samples]>,
 }
 
 impl<C: Clock> FlowState<C> {
@@ -125,13 +132,25 @@ impl<C: Clock> FlowState<C> {
             boundaries_passed: 0,
             next_boundary: C::NEVER,
             marker,
-            jitter: jittered.then(|| Box::new(rng)),
             delayed_ack: Timer::default(),
             counts: FlowCounts::default(),
             acks_sent: 0,
             acks_received: 0,
             acks_dropped: 0,
-            samples: Box::default(),
+            rare: jittered.then(|| Box::new(Rare { jitter: Some(rng), ..Rare::default() })),
+        }
+    }
+
+    /// Its random numbers, if its sends are jittered or its congestion control draws.
+    pub(crate) fn jitter(&mut self) -> Option<&mut Rng> {
+        self.rare.as_mut()?.jitter.as_mut()
+    }
+
+    /// The samples of its receiver.
+    fn samples(&mut self) -> &mut [Samples] {
+        match &mut self.rare {
+            Some(rare) => &mut rare.samples,
+            None => &mut [],
         }
     }
 
@@ -139,10 +158,12 @@ impl<C: Clock> FlowState<C> {
     /// acknowledge at once, and the first link of its acknowledgements must be one that is cut through. `samples`: those of its
     /// monitors.
     #[must_use]
-    pub fn with_computed_receiver(self, window: [C; 2], samples: Box<[Samples<[u64; 3]>]>) -> FlowState<C> {
-        let mut state = FlowState { samples, ..self };
-        state.next_boundary = state.first_boundary(window);
-        state
+    pub fn with_computed_receiver(mut self, window: [C; 2], samples: Box<[Samples]>) -> FlowState<C> {
+        if !samples.is_empty() {
+            self.rare.get_or_insert_default().samples = samples;
+        }
+        self.next_boundary = self.first_boundary(window);
+        self
     }
 
     /// A receiver that runs ahead passes boundaries of the window and samples before what arrives at `at`: reports each
@@ -151,8 +172,9 @@ impl<C: Clock> FlowState<C> {
     pub fn pass_boundaries(&mut self, at: C, window: [C; 2], mut turned: impl FnMut(u8, FlowCounts)) {
         while self.next_boundary <= at {
             let here = self.next_boundary;
-            for s in self.samples.iter_mut().filter(|s| s.boundary::<C>() == here) {
-                s.pass(self.counts.received_bytes);
+            let received = self.counts.received_bytes;
+            for s in self.samples().iter_mut().filter(|s| s.boundary::<C>() == here) {
+                s.pass(received);
             }
             if window.get(usize::from(self.boundaries_passed)) == Some(&here) {
                 turned(self.boundaries_passed, self.counts);
@@ -165,7 +187,7 @@ impl<C: Clock> FlowState<C> {
     /// Bytes received, by colour, as a monitor that samples now sees them.
     pub fn sampled_bytes(&mut self, monitor: u32, window: [C; 2]) -> [u64; 3] {
         let now = self.counts.received_bytes;
-        let Some(own) = self.samples.iter_mut().find(|s| s.are_of(monitor)) else { return now };
+        let Some(own) = self.samples().iter_mut().find(|s| s.are_of(monitor)) else { return now };
         let then = own.take();
         self.next_boundary = self.first_boundary(window);
         then.unwrap_or(now)
@@ -183,7 +205,7 @@ impl<C: Clock> FlowState<C> {
     /// The first of the boundaries and samples that the receiver has not passed.
     fn first_boundary(&self, window: [C; 2]) -> C {
         let window = window.get(usize::from(self.boundaries_passed)).copied().unwrap_or(C::NEVER);
-        Samples::first_boundary(&self.samples, window)
+        self.rare.as_ref().map_or(window, |rare| Samples::first_boundary(&rare.samples, window))
     }
 
     /// More data was asked for: it ends before this segment.
@@ -217,7 +239,7 @@ impl<C: Clock> FlowState<C> {
                 return Reply { delivered: 0, acknowledge: false, timer: TimerAction::Leave };
             }
             if packet.ecn.can_mark() {
-                self.receiver.on_ecn_bits(t.segment, packet.ecn == Ecn::Experienced, t.flag);
+                self.receiver.on_ecn_bits(t.segment, packet.ecn == Ecn::Experienced, t.flag());
             }
         }
         let first = self.receiver.rcv_nxt();
@@ -261,7 +283,7 @@ impl<C: Clock> FlowState<C> {
         } else {
             (self.receiver.ecn_echo(), self.receiver.ace())
         };
-        *t = InFlight { packet, segment: expects, position: self.back.0, forward: false, flag, ace };
+        *t = InFlight::new(packet, expects, self.back.0, false, (flag, ace));
         sack
     }
 
@@ -281,9 +303,10 @@ mod tests {
     use std::mem::offset_of;
 
     #[test]
-    fn what_every_packet_touches_is_four_cache_lines() {
+    fn what_every_packet_touches_is_four_cache_lines_of_five() {
         type Flow = FlowState<Exact>;
-        assert_eq!(offset_of!(Flow, counts) + offset_of!(FlowCounts, dropped), 4 * 64);
+        assert_eq!(size_of::<Flow>(), 5 * 64);
+        assert_eq!(offset_of!(Flow, acks_dropped), 4 * 64);
         assert!(size_of::<Origin<Exact>>() <= 4 * 64);
     }
 }

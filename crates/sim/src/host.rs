@@ -43,7 +43,7 @@ impl<C: Clock, const TRACE: bool> Host for FlowHost<'_, C, TRACE> {
         self.timers[which as usize].is_set()
     }
     fn uniform(&mut self) -> f64 {
-        let own = self.world.flows[self.flow as usize].jitter.as_deref_mut();
+        let own = self.world.flows[self.flow as usize].jitter();
         self.world
             .shared
             .as_mut()

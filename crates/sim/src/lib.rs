@@ -33,6 +33,7 @@ pub mod outcome;
 pub mod packet;
 pub mod path;
 mod plan;
+pub mod record;
 pub mod route;
 pub mod samples;
 pub mod signals;

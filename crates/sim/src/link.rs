@@ -319,7 +319,7 @@ impl<C: Clock> Link<C> {
     pub fn take_evicted(&mut self, now: Time) -> Option<Waiting<C>> {
         let q = self.queue.get_mut()?;
         let victim = if let Some(classes) = &mut q.classes {
-            classes.queue.take_evicted()?
+            classes.take_evicted(now)?
         } else {
             let victim = q.fifo.take_evicted()?;
             q.area += victim.waited(now);
@@ -333,7 +333,7 @@ impl<C: Clock> Link<C> {
     /// transmission has started.
     pub fn settle(&mut self, now: C) {
         if self.stepped {
-            self.settle_stepped(now, now.time());
+            self.settle_stepped(now);
             return;
         }
         while self.next_boundary <= now {

@@ -9,8 +9,7 @@ use inprofile_core::units::{Backlog, Time};
 use crate::classes::Classes;
 use crate::clock::Clock;
 use crate::measure::waits::Waits;
-use crate::samples::Samples;
-use crate::view::Reading;
+use crate::record::QueueRecord;
 use crate::waiting::{Snapshot, Waiting};
 
 /// The queue of a link, created on first use.
@@ -89,8 +88,8 @@ pub(crate) struct QueueState<C: Clock> {
     pub snapshots: Vec<Snapshot>,
     /// The queueing delays, where they are measured.
     pub waits: Option<Box<Waits>>,
-    /// The samples that monitors take of a queue that may run ahead of the present.
-    pub samples: Box<[Samples<Reading>]>,
+    /// The series of a queue that may run ahead of the present.
+    pub records: Box<[QueueRecord]>,
 }
 
 impl<C: Clock> QueueState<C> {
@@ -112,7 +111,7 @@ impl<C: Clock> QueueState<C> {
             window,
             snapshots: Vec::new(),
             waits: None,
-            samples: Box::default(),
+            records: Box::default(),
         }
     }
 

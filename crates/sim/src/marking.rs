@@ -28,7 +28,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let t = self.packets.get(slot);
         let packet = t.packet;
         let m = &mut self.edges[edge as usize];
-        if !t.forward {
+        if !t.forward() {
             m.marker.observe(self.now.time(), &packet, Direction::Reverse);
             return true;
         }

@@ -1,144 +1,121 @@
-//! Samples queues, flows and edges at regular times.
+//! Samples queues, flows and edges at regular times: by events, or, of a queue that may run ahead of the present, as the queue passes
+//! their times.
 
-use inprofile_core::units::{Duration, Time};
+use std::collections::BTreeMap;
+
+use inprofile_core::units::Time;
 
 use crate::clock::Clock;
-use crate::network::{Monitor, Target};
+use crate::network::{Monitor, Network, Target};
 use crate::outcome::{MarkerCounts, Series};
+use crate::record::{QueueRecord, Record, rates};
+use crate::route::Service;
 use crate::traffic::Origin;
-use crate::view::Reading;
 use crate::world::World;
 
-/// A monitor in a run.
+/// The monitors that sample by events, and the series of links that may run ahead of the present, by link.
+pub(crate) fn watches(
+    network: &Network,
+    services: &[Service],
+) -> (Vec<Watch>, BTreeMap<u32, Vec<QueueRecord>>) {
+    let (mut by_events, mut ahead) = (Vec::new(), BTreeMap::<u32, Vec<QueueRecord>>::new());
+    for (i, m) in (0..).zip(&network.monitors) {
+        match m.target {
+            Target::Queue(l) if services[l as usize] == Service::CutThrough => {
+                ahead.entry(l).or_default().push(QueueRecord::new(i, m));
+            }
+            _ => by_events.push(Watch::new(i, m)),
+        }
+    }
+    (by_events, ahead)
+}
+
+/// A monitor that samples by events.
 #[derive(Debug)]
-pub struct Watch {
-    target: Target,
-    every: Duration,
-    taken: u64,
-    before: Before,
-    series: Series,
-    /// The memory of a row.
-    row: Row,
+pub enum Watch {
+    /// Of a queue, or of one of its classes: by link.
+    Queue(u32, Option<usize>, QueueRecord),
+    /// Of a flow, with the bytes it had received by the last sample, by colour.
+    Flow(u32, Record, [u64; 3]),
+    /// Of an edge, with its counts at the last sample.
+    Edge(u32, Record, Box<MarkerCounts>),
 }
-
-/// What had been counted by the last sample.
-#[derive(Debug)]
-enum Before {
-    Queue(Passed),
-    /// Bytes received, by colour.
-    Flow([u64; 3]),
-    Edge(Box<MarkerCounts>),
-}
-
-/// What has passed a queue.
-#[derive(Clone, Copy, Debug, Default)]
-struct Passed {
-    arrived_bytes: [u64; 3],
-    sent_bytes: [u64; 3],
-    dropped: u64,
-}
-
-/// One sample's figures, by name.
-type Row = Vec<(&'static str, f64)>;
 
 impl Watch {
     /// Before its first sample.
+    #[must_use]
     pub fn new(index: u32, monitor: &Monitor) -> Watch {
-        let before = match monitor.target {
-            Target::Queue(_) | Target::Class(..) => Before::Queue(Passed::default()),
-            Target::Flow(_) => Before::Flow([0; 3]),
-            Target::Edge(_) => Before::Edge(Box::default()),
-        };
-        let series = Series { monitor: index, ..Series::default() };
-        Watch { target: monitor.target, every: monitor.every, taken: 0, before, series, row: Row::new() }
+        let record = || Record::new(index, monitor);
+        match monitor.target {
+            Target::Queue(l) => Watch::Queue(l, None, QueueRecord::new(index, monitor)),
+            Target::Class(l, c) => Watch::Queue(l, Some(c as usize), QueueRecord::new(index, monitor)),
+            Target::Flow(f) => Watch::Flow(f, record(), [0; 3]),
+            Target::Edge(e) => Watch::Edge(e, record(), Box::default()),
+        }
     }
 
     /// When the next sample is due.
+    #[must_use]
     pub fn next(&self) -> Time {
-        Time(self.every.0 * self.taken)
+        match self {
+            Watch::Queue(_, _, record) => record.next(),
+            Watch::Flow(_, record, _) | Watch::Edge(_, record, _) => record.next(),
+        }
     }
 
-    /// Takes a sample now.
+    /// Takes a sample now. No part of the function that handles every event.
+    #[inline(never)]
     pub fn sample<C: Clock, const TRACE: bool>(
         &mut self,
         world: &mut World<C, TRACE>,
         senders: &[Origin<C>],
     ) {
-        let now = self.next();
-        self.taken += 1;
-        let mut row = std::mem::take(&mut self.row);
-        row.clear();
-        // The first sample is at the start of the run: no interval yet.
-        let per_byte = if self.taken == 1 { 0.0 } else { 8.0 / self.every.secs() };
-        match (self.target, &mut self.before) {
-            (target @ (Target::Queue(l) | Target::Class(l, _)), Before::Queue(before)) => {
-                world.bring_up_to_date(l);
-                let class = if let Target::Class(_, c) = target { Some(c as usize) } else { None };
-                let Reading { waiting, arrived_bytes, sent_bytes, dropped, gauges } =
-                    world.links[l as usize].sample(self.series.monitor, class, now);
-                row.push(("packets", f64::from(waiting.iter().sum::<u32>())));
-                row.push(("packets_in", f64::from(waiting[0])));
-                row.push(("packets_out", f64::from(waiting[1] + waiting[2])));
-                row.extend(gauges);
-                let passed = Passed { arrived_bytes, sent_bytes, dropped };
-                let arrived = rates(passed.arrived_bytes, before.arrived_bytes, per_byte);
-                let sent = rates(passed.sent_bytes, before.sent_bytes, per_byte);
-                row.extend([("arrived_in", arrived.0), ("arrived_out", arrived.1)]);
-                row.extend([("sent_in", sent.0), ("sent_out", sent.1)]);
-                row.push(("dropped", (passed.dropped - before.dropped) as f64));
-                *before = passed;
+        match self {
+            Watch::Queue(l, class, record) => {
+                world.bring_up_to_date(*l);
+                record.sample(&world.links[*l as usize].read(*class));
             }
-            (Target::Flow(f), Before::Flow(before)) => {
-                let received_bytes = world.flows[f as usize].sampled_bytes(self.series.monitor, world.window);
-                let flow = &world.flows[f as usize];
-                if let Some((cwnd, ssthresh)) = senders[f as usize].source.window() {
+            Watch::Flow(f, record, before) => {
+                let received_bytes = world.flows[*f as usize].sampled_bytes(record.monitor(), world.window);
+                let (now, per_byte, mut row) = record.begin();
+                if let Some((cwnd, ssthresh)) = senders[*f as usize].source.window() {
                     let ssthresh = if ssthresh.is_finite() { ssthresh } else { f64::NAN };
-                    row.extend([("cwnd", cwnd), ("ssthresh", ssthresh)]);
+                    row.push("cwnd", cwnd);
+                    row.push("ssthresh", ssthresh);
                 }
-                if let Some(m) = &flow.marker {
-                    m.marker.gauges(now, &mut |name, value| row.push((name, value)));
+                if let Some(m) = &world.flows[*f as usize].marker {
+                    m.marker.gauges(now, &mut |name, value| row.push(name, value));
                 }
                 let received = rates(received_bytes, *before, per_byte);
-                row.push(("received", received.0 + received.1));
-                row.extend([("received_in", received.0), ("received_out", received.1)]);
+                row.push("received", received.0 + received.1);
+                row.push("received_in", received.0);
+                row.push("received_out", received.1);
                 *before = received_bytes;
             }
-            (Target::Edge(e), Before::Edge(before)) => {
-                let edge = &world.edges[e as usize];
-                edge.marker.gauges(now, &mut |name, value| row.push((name, value)));
+            Watch::Edge(e, record, before) => {
+                let edge = &world.edges[*e as usize];
+                let (now, per_byte, mut row) = record.begin();
+                edge.marker.gauges(now, &mut |name, value| row.push(name, value));
                 let counts = edge.counts;
                 let arrived = rates(counts.arrived_bytes, before.arrived_bytes, per_byte);
                 let left = rates(counts.left_bytes, before.left_bytes, per_byte);
-                row.extend([("arrived_in", arrived.0), ("arrived_out", arrived.1)]);
-                row.extend([("left_in", left.0), ("left_out", left.1)]);
+                row.push("arrived_in", arrived.0);
+                row.push("arrived_out", arrived.1);
+                row.push("left_in", left.0);
+                row.push("left_out", left.1);
                 let lost = |c: &MarkerCounts| c.dropped.iter().sum::<u64>();
-                row.push(("dropped", (lost(&counts) - lost(before)) as f64));
+                row.push("dropped", (lost(&counts) - lost(before)) as f64);
                 **before = counts;
             }
-            _ => unreachable!("a monitor keeps the counts of its own kind of target"),
         }
-        self.append(now, &row);
-        self.row = row;
     }
 
     /// Its samples.
+    #[must_use]
     pub fn into_series(self) -> Series {
-        self.series
-    }
-
-    fn append(&mut self, now: Time, row: &[(&'static str, f64)]) {
-        if self.series.columns.is_empty() {
-            self.series.columns = row.iter().map(|&(name, _)| (name, Vec::new())).collect();
-        }
-        self.series.times.push(now);
-        for ((_, column), (_, value)) in self.series.columns.iter_mut().zip(row) {
-            column.push(*value);
+        match self {
+            Watch::Queue(_, _, record) => record.into_series(),
+            Watch::Flow(_, record, _) | Watch::Edge(_, record, _) => record.into_series(),
         }
     }
-}
-
-/// Bits per second between two counts of bytes: IN, and the rest.
-fn rates(after: [u64; 3], before: [u64; 3], per_byte: f64) -> (f64, f64) {
-    let rate = |bytes: u64| bytes as f64 * per_byte;
-    (rate(after[0] - before[0]), rate(after[1] + after[2] - before[1] - before[2]))
 }

@@ -12,7 +12,7 @@
 
 use inprofile_core::signal::Outbox;
 
-use crate::agenda::{Act, Moment, Next};
+use crate::agenda::{Act, Next};
 use crate::clock::Clock;
 use crate::event::EventKind;
 use crate::world::World;
@@ -167,17 +167,15 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
     }
 
-    /// Stepped service: departures, and ticks of a link that is cut through, that come before `until`, if they are no events.
+    /// Stepped service: departures, and ticks of a link that is cut through, that come before an arrival at this time, if they are no
+    /// events. Both come before arrivals at the same time.
     #[inline(always)]
-    pub(crate) fn depart_before(&mut self, link: u32, until: Moment<C>) {
-        if self.links[link as usize].on_demand.is_none() {
-            return self.rest(link);
-        }
-        let ranks = ranks(link);
+    pub(crate) fn depart_before(&mut self, link: u32, arrival: C) {
         while let Some(o) = &self.links[link as usize].on_demand {
-            let Some(act) = o.acts_before(until, ranks) else { return };
+            let Some(act) = o.acts_by(arrival) else { return };
             self.act(link, act);
         }
+        self.rest(link);
     }
 
     /// Brings a link up to now, for whoever looks at it.

@@ -90,6 +90,10 @@ pub struct FlowOutcome {
     pub total: FlowCounts,
     /// In the measured window.
     pub window: FlowCounts,
+    /// Dropped anywhere on the forward path, by cause, over the whole run.
+    pub dropped: Dropped,
+    /// The same in the measured window.
+    pub window_dropped: Dropped,
     /// Forward packets in flight when the run ended.
     pub in_flight: u64,
     /// Acknowledgements sent, received, dropped, and in flight at the end.
@@ -104,7 +108,10 @@ pub struct FlowOutcome {
     pub window_tally: Tally,
 }
 
-/// A flow's forward packets, by colour. In this order, which begins with what every packet counts.
+/// A flow's packets that were dropped, by cause.
+pub type Dropped = [u64; Cause::COUNT];
+
+/// A flow's forward packets, by colour: what every packet counts. Those dropped are [counted apart](FlowOutcome::dropped).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct FlowCounts {
@@ -120,8 +127,6 @@ pub struct FlowCounts {
     pub in_order_wire_bytes: u64,
     /// Payload bytes the receiver's application could read.
     pub in_order_payload_bytes: u64,
-    /// Dropped anywhere on the forward path, by cause.
-    pub dropped: [u64; Cause::COUNT],
 }
 
 impl FlowCounts {

@@ -57,7 +57,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// A packet enters the link at its position at time `at`.
     pub(crate) fn enter(&mut self, slot: u32, at: C) {
         let t = self.packets.get(slot);
-        let (position, shape) = (t.position, Shape::new(t.packet.size, t.packet.colour));
+        let (position, shape) = (t.position(), Shape::new(t.packet.size, t.packet.colour));
         self.pass_links(slot, position, shape, at);
     }
 
@@ -120,11 +120,11 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
         let t = self.packets.get_mut(slot);
         if hop.next == NextStep::Arrive {
-            t.position = position;
+            t.set_position(position);
             self.schedule_arrival(there, hop.link, slot);
             return None;
         }
-        t.position = position + 1;
+        t.set_position(position + 1);
         if hop.next == NextStep::CutThrough {
             return Some((position + 1, Shape::new(t.packet.size, t.packet.colour)));
         }
@@ -136,10 +136,17 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     #[inline(never)]
     fn enter_stepped(&mut self, slot: u32, position: u32, shape: Shape, at: C) {
         let hop = self.routes.hop(position);
-        let l = &mut self.links[hop.link as usize];
-        if TRACE || !l.sends_at_once((self.now, self.order)) {
-            return self.join_stepped(slot, position, hop.link, at);
+        if TRACE || !self.links[hop.link as usize].sends_at_once((self.now, self.order)) {
+            self.join_stepped(slot, position, hop.link, at);
+        } else {
+            self.send_at_once(slot, position, hop, shape, at);
         }
+    }
+
+    /// Stepped service by events: the link is idle, and nobody has anything to decide.
+    #[inline(never)]
+    fn send_at_once(&mut self, slot: u32, position: u32, hop: Hop, shape: Shape, at: C) {
+        let l = &mut self.links[hop.link as usize];
         debug_assert!(
             at == self.now && l.on_demand.is_none(),
             "idle now, which says nothing of another time"
@@ -156,11 +163,10 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     }
 
     /// Stepped service: a packet arrives at the queue of a link, and waits there for its departure.
-    #[inline(never)]
+    #[inline(always)]
     fn join_stepped(&mut self, slot: u32, position: u32, link: u32, at: C) {
-        // Departures come before arrivals at the same time.
-        self.depart_before(link, (at, u32::MAX));
-        self.packets.get_mut(slot).position = position;
+        self.depart_before(link, at);
+        self.packets.get_mut(slot).set_position(position);
         self.join_queue_stepped(slot, link, at);
         self.plan_catching_up(link);
     }
@@ -180,6 +186,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     }
 
     /// The queue discipline of `link` decides on an arriving packet. False: it dropped the packet.
+    #[inline(always)]
     fn ask_discipline(&mut self, link: u32, slot: u32, at: C) -> bool {
         let l = &mut self.links[link as usize];
         let packet = &self.packets.get(slot).packet;
@@ -249,7 +256,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
         self.log(Code::Dequeue, link, next.slot, now);
         // In ns-2's order: the arrival at the far end is scheduled before the end of transmission.
-        let position = self.packets.get(next.slot).position;
+        let position = self.packets.get(next.slot).position();
         if let Some((position, shape)) =
             self.finish_hop(next.slot, position, self.routes.hop(position), there)
         {
@@ -296,16 +303,17 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
     /// A packet arrives at the end of a link. True: it has reached the end of its route.
     #[inline]
     pub fn arrive(&mut self, slot: u32) -> bool {
-        let hop = self.routes.hop(self.packets.get(slot).position);
+        let position = self.packets.get(slot).position();
+        let hop = self.routes.hop(position);
         self.log(Code::Receive, hop.link, slot, self.now);
-        if !self.observers.is_empty() && !self.packets.get(slot).forward {
+        if !self.observers.is_empty() && !self.packets.get(slot).forward() {
             let packet = self.packets.get(slot).packet;
             self.show_to_queues(hop.link, &packet);
         }
         if hop.last {
             return true;
         }
-        self.packets.get_mut(slot).position += 1;
+        self.packets.get_mut(slot).set_position(position + 1);
         let node = self.ends[hop.link as usize].1;
         if let Some(edge) = self.edge_at[node as usize]
             && !self.mark_at_edge(edge, slot)
@@ -323,8 +331,7 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         }
         let t = *self.packets.get(slot);
         let flow = t.packet.flow.0;
-        if t.forward {
-            self.flows[flow as usize].counts.dropped[cause.index()] += 1;
+        if t.forward() {
             if let Some(measures) = &mut self.measures {
                 measures.lost(place, &t, at.time());
             }

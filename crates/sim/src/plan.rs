@@ -36,15 +36,12 @@ pub(crate) fn immediate_acks(network: &Network) -> Vec<bool> {
     network.flows.iter().map(at_once).collect()
 }
 
-/// The samples that monitors take of each flow, or of each link's queue: of what has a number by `of`.
-pub(crate) fn samples<V>(
-    network: &Network,
-    of: impl Fn(Target) -> Option<u32>,
-) -> BTreeMap<u32, Vec<Samples<V>>> {
-    let mut samples: BTreeMap<u32, Vec<Samples<V>>> = BTreeMap::new();
+/// The samples that monitors take of each flow.
+pub(crate) fn samples(network: &Network) -> BTreeMap<u32, Vec<Samples>> {
+    let mut samples = BTreeMap::<u32, Vec<Samples>>::new();
     for (i, m) in (0..).zip(&network.monitors) {
-        if let Some(number) = of(m.target) {
-            samples.entry(number).or_default().push(Samples::new(i, m.every));
+        if let Target::Flow(flow) = m.target {
+            samples.entry(flow).or_default().push(Samples::new(i, m.every));
         }
     }
     samples

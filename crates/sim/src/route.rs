@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::packet::MOST_HOPS;
+
 /// How a link is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Service {
@@ -76,6 +78,7 @@ impl Routes {
         };
         *index.entry(links.iter().enumerate().map(hop).collect()).or_insert_with_key(|hops| {
             self.hops.extend(hops);
+            assert!(self.hops.len() < MOST_HOPS as usize, "the experiment file's limits keep routes shorter");
             ((self.hops.len() - hops.len()) as u32, hops.len() as u16)
         })
     }

@@ -1,4 +1,4 @@
-//! What monitors sample of a receiver, or of a queue, that may run ahead of the present: as it was at the time of each sample.
+//! What monitors sample of a receiver that may run ahead of the present: the bytes that it had received at the time of each sample.
 
 use std::collections::VecDeque;
 
@@ -6,22 +6,22 @@ use inprofile_core::units::{Duration, Time};
 
 use crate::clock::Clock;
 
-/// One monitor's samples. `V`: what a sample sees.
+/// One monitor's samples.
 #[derive(Debug)]
-pub struct Samples<V> {
+pub struct Samples {
     /// The monitor's number.
     monitor: u32,
     every: Duration,
     /// The next one that is neither passed nor taken.
     next: Time,
-    /// Those that have been passed and that the monitor has not taken yet.
-    passed: VecDeque<V>,
+    /// By colour: those that have been passed and that the monitor has not taken yet.
+    passed: VecDeque<[u64; 3]>,
 }
 
-impl<V> Samples<V> {
+impl Samples {
     /// Before the first, at the start of the run.
     #[must_use]
-    pub fn new(monitor: u32, every: Duration) -> Samples<V> {
+    pub fn new(monitor: u32, every: Duration) -> Samples {
         Samples { monitor, every, next: Time::ZERO, passed: VecDeque::new() }
     }
 
@@ -36,18 +36,18 @@ impl<V> Samples<V> {
     }
 
     /// The first of a boundary and of those of these samples.
-    pub(crate) fn first_boundary<C: Clock>(of: &[Samples<V>], or: C) -> C {
+    pub(crate) fn first_boundary<C: Clock>(of: &[Samples], or: C) -> C {
         of.iter().map(Samples::boundary).fold(or, |first, here| if here < first { here } else { first })
     }
 
-    /// What is sampled passes the next sample.
-    pub(crate) fn pass(&mut self, seen: V) {
-        self.passed.push_back(seen);
+    /// The receiver passes the next sample.
+    pub(crate) fn pass(&mut self, received: [u64; 3]) {
+        self.passed.push_back(received);
         self.next += self.every;
     }
 
     /// Takes the next sample; `None`: it has not been passed, and sees the present.
-    pub(crate) fn take(&mut self) -> Option<V> {
+    pub(crate) fn take(&mut self) -> Option<[u64; 3]> {
         let then = self.passed.pop_front();
         if then.is_none() {
             self.next += self.every;

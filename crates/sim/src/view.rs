@@ -2,10 +2,10 @@
 
 use inprofile_core::queue::counts::Counts;
 use inprofile_core::registry::AnyAqm;
-use inprofile_core::units::Time;
 
 use crate::clock::Clock;
 use crate::link::Link;
+use crate::record::{Passed, Reading};
 use crate::waiting::Snapshot;
 
 /// A queue as monitors and results see it: a link's only one, one of its classes, or all of them together.
@@ -20,34 +20,6 @@ pub struct QueueView<'a> {
     /// The snapshots at the beginning and at the end of the measured window, as far as these have passed; of a reported
     /// link.
     pub snapshots: &'a [Snapshot],
-}
-
-/// What a monitor's sample sees of a queue.
-#[derive(Clone, Debug)]
-pub struct Reading {
-    /// Packets waiting by colour.
-    pub waiting: [u32; 3],
-    /// Bytes offered since the start of the run, by colour.
-    pub arrived_bytes: [u64; 3],
-    /// Bytes that left for the link, by colour.
-    pub sent_bytes: [u64; 3],
-    /// Packets dropped.
-    pub dropped: u64,
-    /// What its discipline shows.
-    pub gauges: Vec<(&'static str, f64)>,
-}
-
-impl QueueView<'_> {
-    /// What a sample at this time sees.
-    pub fn read(&self, now: Time) -> Reading {
-        let mut gauges = Vec::new();
-        if let Some(aqm) = self.aqm {
-            aqm.gauges(now, &mut |name, value| gauges.push((name, value)));
-        }
-        let Counts { arrived_bytes, sent_bytes, dropped, .. } = self.counts;
-        let dropped = dropped.iter().flatten().sum();
-        Reading { waiting: self.waiting, arrived_bytes, sent_bytes, dropped, gauges }
-    }
 }
 
 impl<C: Clock> Link<C> {
@@ -72,6 +44,24 @@ impl<C: Clock> Link<C> {
     /// Packets that waited within the window and were then dropped, integrated over time, in packet-picoseconds.
     pub fn dropped_area(&self) -> u128 {
         self.queue.get().map_or(0, |q| q.dropped_area)
+    }
+
+    /// What a sample sees of the queue as it is, or of one of its classes.
+    pub fn read(&self, class: Option<usize>) -> Reading<'_> {
+        match self.queue.get() {
+            Some(q) if q.classes.is_none() => {
+                let mut passed = Passed::of(q.fifo.counts());
+                for (i, (_, bytes)) in self.bypassed().into_iter().enumerate() {
+                    passed.arrived_bytes[i] += bytes;
+                    passed.sent_bytes[i] += bytes;
+                }
+                Reading { aqm: Some(&q.aqm), waiting: q.fifo.waiting(), passed }
+            }
+            _ => {
+                let QueueView { aqm, counts, waiting, .. } = self.view(class);
+                Reading { aqm, waiting, passed: Passed::of(&counts) }
+            }
+        }
     }
 
     /// How many packets have been marked, in all classes.

@@ -72,8 +72,8 @@ pub fn simulated(network: Network, link: u32) -> (Vec<Arrival>, Vec<Row>) {
         let (at, t) = (row.time, &row.packet);
         match row.code {
             Code::Receive => {
-                arrivals.push(Arrival { at, packet: t.packet, forward: t.forward });
-                if t.forward {
+                arrivals.push(Arrival { at, packet: t.packet, forward: t.forward() });
+                if t.forward() {
                     place_of.insert(row.number, rows.len());
                     let marker = (Time::NEVER, "");
                     rows.push(Row { flow: t.packet.flow, marker, queue: None, outcome: Outcome::Neither });

@@ -93,7 +93,7 @@ impl Drr {
 
 impl Scheduler for Drr {
     fn next(&mut self, heads: &[Option<u32>]) -> Option<usize> {
-        if heads.iter().all(Option::is_none) {
+        if heads[self.turn].is_none() && heads.iter().all(Option::is_none) {
             self.deficits.fill(0);
             self.granted = false;
             return None;

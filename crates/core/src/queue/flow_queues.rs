@@ -1,7 +1,7 @@
 //! Packets of one container in several queues, first in, first out each: for disciplines that keep flows apart.
 //!
 //! Which queue a packet joins, and which one sends, is the discipline's to say. All queues share one pool of places, as RFC 8290
-//! §5.1 has it, so that an empty queue costs 24 bytes and a packet that joins or leaves one touches its neighbours alone. The pool
+//! §5.1 has it, so that an empty queue costs 32 bytes and a packet that joins or leaves one touches its neighbours alone. The pool
 //! grows to the most packets that have waited at once, as a ring would, and is allocated from no further.
 
 use crate::queue::End;
@@ -10,7 +10,9 @@ use crate::queue::item::Item;
 /// No place.
 const NONE: u32 = u32::MAX;
 
+/// Half a cache line where an item has 24 bytes, and never over the edge of one: flows come by turns, and nothing of one is near.
 #[derive(Clone, Debug)]
+#[repr(align(32))]
 struct Place<T> {
     item: Option<T>,
     next: u32,
@@ -19,6 +21,7 @@ struct Place<T> {
 }
 
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 struct Line {
     head: u32,
     tail: u32,

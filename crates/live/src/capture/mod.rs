@@ -235,7 +235,7 @@ impl Capture {
         let t = &row.packet.packet;
         let ends = &self.flows[t.flow.0 as usize];
         let (sender, receiver) = addresses::of(t.flow.0);
-        let forward = row.packet.forward;
+        let forward = row.packet.forward();
         let dscp = match ends.class {
             Some(dscp) => dscp,
             None if forward && self.coloured => CodePoints::default().of(t.colour),
@@ -265,7 +265,7 @@ impl Capture {
             }
             Kind::Data if ends.accurate => (t.seq, 1, flags::ACK | flags::ace(FIRST_ACE), Options::default()),
             Kind::Data => {
-                let cwr = if row.packet.flag { flags::CWR } else { 0 };
+                let cwr = if row.packet.flag() { flags::CWR } else { 0 };
                 (t.seq, 1, flags::ACK | cwr, Options::default())
             }
             // RFC 3168 §6.1.1, RFC 9768 §3.1.1: and granted in what answers it.
@@ -278,8 +278,8 @@ impl Capture {
                 (0, t.ack, flags::SYN | flags::ACK | grants, syn)
             }
             Kind::Ack => {
-                let told = match (ends.accurate, row.packet.flag) {
-                    (true, _) => flags::ace(row.packet.ace),
+                let told = match (ends.accurate, row.packet.flag()) {
+                    (true, _) => flags::ace(row.packet.ace()),
                     (false, true) => flags::ECE,
                     (false, false) => 0,
                 };

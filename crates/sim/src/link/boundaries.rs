@@ -1,36 +1,33 @@
 //! What a link crosses before anything that comes at the same time or later: the boundaries of the measured window, and of samples.
 //!
-//! A link that is cut through may run ahead of the present. So it keeps what a sample sees when it passes the sample's time, until the
-//! monitor takes it.
-
-use inprofile_core::units::Time;
+//! A link that is cut through may run ahead of the present. So its monitors' series are kept with it: it takes each sample
+//! as it passes the sample's time, and no sample is an event.
 
 use super::Link;
 use crate::clock::Clock;
-use crate::samples::Samples;
-use crate::view::Reading;
+use crate::record::QueueRecord;
 use crate::waiting::Snapshot;
 
 impl<C: Clock> Link<C> {
-    /// The link may run ahead of the present: monitors take these samples of what has been by their time.
-    pub fn sample_ahead(&mut self, samples: Box<[Samples<Reading>]>) {
-        self.queue.get_or_create().samples = samples;
+    /// The link may run ahead of the present: these are its monitors' series.
+    pub fn record_ahead(&mut self, records: Box<[QueueRecord]>) {
+        self.queue.get_or_create().records = records;
         self.next_boundary = self.first_boundary();
         self.allow_bypass();
     }
 
-    /// What a monitor that takes its next sample now sees of the queue, or of one of its classes.
-    pub fn sample(&mut self, monitor: u32, class: Option<usize>, now: Time) -> Reading {
-        let own = self.queue.get_mut().and_then(|q| q.samples.iter_mut().find(|s| s.are_of(monitor)));
-        if let Some(samples) = own {
-            let then = samples.take();
-            self.next_boundary = self.first_boundary();
-            self.allow_bypass();
-            if let Some(then) = then {
-                return then;
-            }
+    /// The series with all their samples, at the end of the run.
+    pub fn take_records(&mut self, end: C) -> Box<[QueueRecord]> {
+        if self.queue.get().is_none_or(|q| q.records.is_empty()) {
+            return Box::default();
         }
-        self.view(class).read(now)
+        self.settle(end);
+        let mut records = std::mem::take(&mut self.queue.get_or_create().records);
+        // What is sampled at the end itself has not been passed.
+        for record in records.iter_mut().filter(|record| record.next() <= end.time()) {
+            record.sample(&self.read(None));
+        }
+        records
     }
 
     /// Crosses a boundary of the window, or of samples, before anything else that happens at that time.
@@ -48,7 +45,8 @@ impl<C: Clock> Link<C> {
     /// The first of the boundaries of the window and of samples that has not been crossed.
     fn first_boundary(&self) -> C {
         let window = self.window_boundary();
-        self.queue.get().map_or(window, |q| Samples::first_boundary(&q.samples, window))
+        let samples = self.queue.get().into_iter().flat_map(|q| &q.records).map(QueueRecord::boundary);
+        samples.fold(window, |first, here| if here < first { here } else { first })
     }
 
     /// The first boundary of the window that has not been crossed.
@@ -63,15 +61,15 @@ impl<C: Clock> Link<C> {
     /// Keeps what samples see whose boundary is here.
     fn pass_samples(&mut self, here: C) {
         let Some(q) = self.queue.get_mut() else { return };
-        if q.samples.iter().all(|s| s.boundary::<C>() != here) {
+        if q.records.iter().all(|record| record.boundary::<C>() != here) {
             return;
         }
         q.fifo.release(|head| head.at < here);
-        let reading = self.view(None).read(Time(here.time().0 - 1));
-        let Some(q) = self.queue.get_mut() else { return };
-        for samples in q.samples.iter_mut().filter(|s| s.boundary::<C>() == here) {
-            samples.pass(reading.clone());
+        let mut records = std::mem::take(&mut q.records);
+        for record in records.iter_mut().filter(|record| record.boundary::<C>() == here) {
+            record.sample(&self.read(None));
         }
+        self.queue.get_or_create().records = records;
     }
 
     /// Takes a snapshot at a boundary of the window.

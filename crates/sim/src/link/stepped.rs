@@ -6,7 +6,6 @@ use inprofile_core::ns2::Moment;
 use inprofile_core::packet::Packet;
 use inprofile_core::queue::fifo::Item;
 use inprofile_core::rng::Rng;
-use inprofile_core::units::Time;
 use inprofile_core::verdict::{Admission, Cause, Why};
 
 use super::Link;
@@ -28,7 +27,7 @@ impl<C: Clock> Link<C> {
         let time = now.time();
         let item = Waiting::new(now, slot, packet);
         let idle_since = self.free_at;
-        let q = self.settle_stepped(now, time);
+        let q = self.settle_stepped(now);
         if C::NS2 {
             q.aqm.tell_moment(Moment { secs: now.secs(), idle: C::secs_of(now.since(idle_since)) });
         }
@@ -69,7 +68,7 @@ impl<C: Clock> Link<C> {
         mut dropped: impl FnMut(Waiting<C>, Cause),
     ) -> Option<(Waiting<C>, C::Span, C)> {
         let time = now.time();
-        let q = self.settle_stepped(now, time);
+        let q = self.settle_stepped(now);
         if C::NS2 {
             q.aqm.tell_moment(Moment { secs: now.secs(), idle: 0.0 });
         }
@@ -85,8 +84,10 @@ impl<C: Clock> Link<C> {
             Some(classes) => classes.depart(time, packet, rng, why, dropped),
             None => q.fifo.depart(time, packet, &mut q.aqm, rng, why, dropped),
         };
-        q.area += waited;
-        q.dropped_area += within;
+        if waited > 0 {
+            q.area += waited;
+            q.dropped_area += within;
+        }
         let Some(next) = next else {
             q.fifo.went_idle(time);
             self.busy = false;
@@ -106,7 +107,7 @@ impl<C: Clock> Link<C> {
             self.sending += takes;
             let q = self.queue.get_or_create();
             match &mut q.classes {
-                Some(classes) => classes.sends(takes),
+                Some(classes) => classes.sends(next.waited(time), takes),
                 None => q.area += next.waited(time),
             }
         }
@@ -122,7 +123,7 @@ impl<C: Clock> Link<C> {
             return false;
         }
         let time = at.time();
-        self.settle_stepped(at, time).fifo.went_idle(time);
+        self.settle_stepped(at).fifo.went_idle(time);
         self.busy = false;
         self.free_at = at;
         true
@@ -144,18 +145,12 @@ impl<C: Clock> Link<C> {
         self.queue.get_mut().and_then(|q| q.classes.as_mut()).is_some_and(|classes| classes.wake(now, at))
     }
 
-    /// The same with stepped service; `time` is `now` as mechanisms see it. Returns the queue.
+    /// The same with stepped service. Returns the queue.
     #[inline(always)]
-    pub(super) fn settle_stepped(&mut self, now: C, time: Time) -> &mut QueueState<C> {
+    pub(super) fn settle_stepped(&mut self, now: C) -> &mut QueueState<C> {
         while self.next_boundary <= now {
             self.cross_boundary();
         }
-        let q = self.queue.get_or_create();
-        if let Some(classes) = &mut q.classes
-            && self.reported
-        {
-            classes.count_to(time);
-        }
-        q
+        self.queue.get_or_create()
     }
 }

@@ -61,7 +61,7 @@ impl Lines {
         let flow = t.packet.flow.0;
         let (sender, receiver, datagram) = &self.ends[flow as usize];
         let kind = if t.packet.kind == Kind::Datagram { datagram } else { kind_name(t.packet.kind) };
-        let (from, back) = if t.forward { (sender, receiver) } else { (receiver, sender) };
+        let (from, back) = if t.forward() { (sender, receiver) } else { (receiver, sender) };
         // An acknowledgement names the last segment in order, we the one that is waited for.
         let sequence = i64::from(t.segment) - i64::from(t.packet.kind == Kind::Ack);
         write!(to, "{code} ")?;

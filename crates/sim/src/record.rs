@@ -1,0 +1,165 @@
+//! A monitor's series as it is recorded, sample by sample; and what a sample sees of a queue.
+
+use inprofile_core::queue::counts::Counts;
+use inprofile_core::registry::AnyAqm;
+use inprofile_core::units::{Duration, Time};
+
+use crate::clock::Clock;
+use crate::network::Monitor;
+use crate::outcome::Series;
+
+/// A monitor's series, and when its next sample is due.
+#[derive(Debug)]
+pub struct Record {
+    every: Duration,
+    taken: u64,
+    series: Series,
+}
+
+/// One sample's figures, which go straight into the columns.
+pub(crate) struct Row<'a> {
+    columns: &'a mut Vec<(&'static str, Vec<f64>)>,
+    /// How many it has.
+    len: usize,
+}
+
+impl Row<'_> {
+    /// Every sample has the same figures in the same order.
+    #[inline(always)]
+    pub fn push(&mut self, name: &'static str, value: f64) {
+        if self.len == self.columns.len() {
+            self.columns.push((name, Vec::new()));
+        }
+        let column = &mut self.columns[self.len];
+        debug_assert_eq!(column.0, name);
+        column.1.push(value);
+        self.len += 1;
+    }
+}
+
+impl Record {
+    /// Before its first sample, at the start of the run.
+    #[must_use]
+    pub fn new(index: u32, monitor: &Monitor) -> Record {
+        let series = Series { monitor: index, ..Series::default() };
+        Record { every: monitor.every, taken: 0, series }
+    }
+
+    /// Which monitor's it is.
+    #[must_use]
+    pub fn monitor(&self) -> u32 {
+        self.series.monitor
+    }
+
+    /// When the next sample is due.
+    #[must_use]
+    pub fn next(&self) -> Time {
+        Time(self.every.0 * self.taken)
+    }
+
+    /// Begins the next sample: its time, what a byte in the interval before it is in bit/s, and its figures.
+    pub(crate) fn begin(&mut self) -> (Time, f64, Row<'_>) {
+        let now = self.next();
+        self.taken += 1;
+        self.series.times.push(now);
+        // The first sample is at the start of the run: no interval yet.
+        let per_byte = if self.taken == 1 { 0.0 } else { 8.0 / self.every.secs() };
+        (now, per_byte, Row { columns: &mut self.series.columns, len: 0 })
+    }
+
+    /// The samples.
+    #[must_use]
+    pub fn into_series(self) -> Series {
+        self.series
+    }
+}
+
+/// Bits per second between two counts of bytes: IN, and the rest.
+pub(crate) fn rates(after: [u64; 3], before: [u64; 3], per_byte: f64) -> (f64, f64) {
+    let rate = |bytes: u64| bytes as f64 * per_byte;
+    (rate(after[0] - before[0]), rate(after[1] + after[2] - before[1] - before[2]))
+}
+
+/// What a monitor's sample sees of a queue.
+#[derive(Debug)]
+pub struct Reading<'a> {
+    /// Its discipline; none for all classes together, or where no packet has waited yet.
+    pub aqm: Option<&'a AnyAqm>,
+    /// Packets waiting by colour.
+    pub waiting: [u32; 3],
+    /// What has passed it.
+    pub passed: Passed,
+}
+
+/// What has passed a queue since the start of the run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Passed {
+    /// Bytes offered, by colour.
+    pub arrived_bytes: [u64; 3],
+    /// Bytes that left for the link, by colour.
+    pub sent_bytes: [u64; 3],
+    /// Packets dropped.
+    pub dropped: u64,
+}
+
+impl Passed {
+    /// As these counts have it.
+    #[must_use]
+    pub fn of(counts: &Counts) -> Passed {
+        let &Counts { arrived_bytes, sent_bytes, .. } = counts;
+        Passed { arrived_bytes, sent_bytes, dropped: counts.dropped.iter().flatten().sum() }
+    }
+}
+
+/// The series of a queue.
+#[derive(Debug)]
+pub struct QueueRecord {
+    record: Record,
+    /// What had passed by the last sample.
+    before: Passed,
+}
+
+impl QueueRecord {
+    /// Before its first sample.
+    #[must_use]
+    pub fn new(index: u32, monitor: &Monitor) -> QueueRecord {
+        QueueRecord { record: Record::new(index, monitor), before: Passed::default() }
+    }
+
+    /// When the next sample is due.
+    #[must_use]
+    pub fn next(&self) -> Time {
+        self.record.next()
+    }
+
+    /// The first moment that the next sample does not see: it is taken after all that happens at its time.
+    pub(crate) fn boundary<C: Clock>(&self) -> C {
+        C::at(self.next() + Duration(1))
+    }
+
+    /// Takes the next sample of a queue that is as this reading says.
+    pub fn sample(&mut self, reading: &Reading<'_>) {
+        let (now, per_byte, mut row) = self.record.begin();
+        let &Reading { aqm, waiting, passed } = reading;
+        row.push("packets", f64::from(waiting.iter().sum::<u32>()));
+        row.push("packets_in", f64::from(waiting[0]));
+        row.push("packets_out", f64::from(waiting[1] + waiting[2]));
+        if let Some(aqm) = aqm {
+            aqm.gauges(now, &mut |name, value| row.push(name, value));
+        }
+        let arrived = rates(passed.arrived_bytes, self.before.arrived_bytes, per_byte);
+        let sent = rates(passed.sent_bytes, self.before.sent_bytes, per_byte);
+        row.push("arrived_in", arrived.0);
+        row.push("arrived_out", arrived.1);
+        row.push("sent_in", sent.0);
+        row.push("sent_out", sent.1);
+        row.push("dropped", (passed.dropped - self.before.dropped) as f64);
+        self.before = passed;
+    }
+
+    /// The samples.
+    #[must_use]
+    pub fn into_series(self) -> Series {
+        self.record.into_series()
+    }
+}
