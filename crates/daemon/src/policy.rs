@@ -1,18 +1,18 @@
-//! Whose a packet is and where it goes: by customer (RFC 2475's multi-field classifier), else by the DSCP it carries
-//! (its behaviour-aggregate classifier).
+//! Classifies packets: by customer (RFC 2475's multi-field classifier), otherwise by the DSCP that they carry (its
+//! behaviour-aggregate classifier).
 
 mod ahead;
 mod fragments;
 mod known;
+mod owners;
 mod rules;
 mod senders;
-mod whose;
 
 use std::collections::HashMap;
 
 use inprofile_core::packet::{Colour, FlowId};
 use inprofile_core::units::{Bytes, Rate, Time};
-use inprofile_live::datapath::{Contract, Decision, Foreseen, Former, Paint, Policy, Way};
+use inprofile_live::datapath::{Contract, Decision, Foreseen, FormerFlow, Policy, Rewrite, Treatment};
 use inprofile_live::flow::{FiveTuple, Flows, Numbered};
 use inprofile_live::packet::{Control, Headers, Link, Opaque, Seen, Transport, Unread};
 
@@ -20,12 +20,12 @@ use crate::config::{Config, Direction};
 
 use ahead::{Ahead, Key};
 use fragments::{Fragments, Ports};
+use owners::Owner;
 use senders::Senders;
-use whose::Owner;
 
 pub use known::Known;
+pub use owners::Owners;
 pub use rules::Rules;
-pub use whose::Whose;
 
 /// From so many customers on it pays to look ahead.
 const MANY: usize = 256;
@@ -140,15 +140,22 @@ impl Classifier {
     }
 
     /// What is done with the packets of a flow, for one that goes the other way and answers them.
-    pub fn way_back(&mut self, headers: &Headers) -> Option<Way> {
-        let turned = headers.turned();
-        let tuple = FiveTuple::of(&turned);
+    pub fn reverse_treatment(&mut self, headers: &Headers) -> Option<Treatment> {
+        let reversed = headers.reversed();
+        let tuple = FiveTuple::of(&reversed);
         let found =
-            self.found(self.flows.hash(&tuple), &tuple, |rules| rules.owner(&turned, turned.ports()))?;
+            self.found(self.flows.hash(&tuple), &tuple, |rules| rules.owner(&reversed, reversed.ports()))?;
         let rules = self.rules.as_ref()?;
         let markers = [found.entitled(), rules.aggregate];
-        let (class, colour, paint) = (rules.assured, Colour::IN, Paint::Keep);
-        Some(Way { class, colour, markers, paint, clear_link: false, ..rules.way(&found, None) })
+        let (class, colour, rewrite) = (rules.assured, Colour::IN, Rewrite::Keep);
+        Some(Treatment {
+            class,
+            colour,
+            markers,
+            rewrite,
+            clear_link: false,
+            ..rules.unsold_treatment(&found, None)
+        })
     }
 
     /// The number and the owner of a flow with this hash.
@@ -165,7 +172,7 @@ impl Classifier {
             // was seen by the marker it passed, the aggregate's, or a queue.
             if new || before != owner.customer {
                 let markers = [before, rules.aggregate];
-                forget = Some(Former { markers, customer: rules.own_queue_of(before) });
+                forget = Some(FormerFlow { markers, customer: rules.own_queue_of(before) });
             }
             contract = rules.aggregate.map(|marker| {
                 let customer = owner.customer.filter(|_| owner.entitled);
@@ -179,9 +186,9 @@ impl Classifier {
 /// A flow that was found, or made.
 struct Found {
     flow: FlowId,
-    /// See [`Way::forget`].
-    forget: Option<Former>,
-    /// See [`Way::contract`].
+    /// See [`Treatment::forget`].
+    forget: Option<FormerFlow>,
+    /// See [`Treatment::contract`].
     contract: Option<Contract>,
     owner: Owner,
 }
@@ -258,7 +265,7 @@ impl Classifier {
             }
         }?;
         let rules = self.rules.as_ref()?;
-        Some(Decision::Queue(rules.way_of(headers, &found)))
+        Some(Decision::Queue(rules.treatment(headers, &found)))
     }
 
     /// The ports of a packet or, where it matters, of the packet that this is a fragment of.
@@ -279,11 +286,11 @@ impl Classifier {
     ) -> Option<Decision> {
         let rules = self.rules.as_ref()?;
         // Outside one neighbour sends for all.
-        if let customer = rules.whose.holder(link)
+        if let customer = rules.owners.holder(link)
             && (customer.is_some() || rules.inside_is_source)
         {
             let size = Bytes(u64::from((size + rules.overhead).max(rules.mpu)));
-            if !self.senders.let_by(now, (kind, size), customer, link, &rules.allowed) {
+            if !self.senders.admit(now, (kind, size), customer, link, &rules.allowed) {
                 return Some(Decision::Police);
             }
         }
@@ -291,8 +298,8 @@ impl Classifier {
         let rules = self.rules.as_ref()?;
         let (class, colour) = (Direction::CONTROL as u8, Colour::IN);
         let markers = [Some(rules.control + kind as u16), None];
-        let way = rules.way(&found, headers);
-        Some(Decision::Queue(Way { class, colour, markers, clear_link: false, ..way }))
+        let treatment = rules.unsold_treatment(&found, headers);
+        Some(Decision::Queue(Treatment { class, colour, markers, clear_link: false, ..treatment }))
     }
 
     /// Anything else: best effort, and his who has the circuit it came in.
@@ -300,9 +307,9 @@ impl Classifier {
         if self.rules.as_ref()?.frames.drop_unreadable {
             return Some(Decision::Refuse);
         }
-        let owner = |rules: &Rules| Owner::of_circuit(rules.whose.of_circuit(link));
+        let owner = |rules: &Rules| Owner::of_circuit(rules.owners.of_circuit(link));
         let found = self.found_opaque(link, owner)?;
-        Some(Decision::Queue(self.rules.as_ref()?.way(&found, None)))
+        Some(Decision::Queue(self.rules.as_ref()?.unsold_treatment(&found, None)))
     }
 
     /// What all frames of a circuit are that are not read as IP.
@@ -314,7 +321,7 @@ impl Classifier {
 
 /// Whether some customers are known by ports.
 fn asks_ports(rules: Option<&Rules>) -> bool {
-    rules.is_some_and(|r| r.whose.has_ports())
+    rules.is_some_and(|r| r.owners.has_ports())
 }
 
 #[cfg(test)]

@@ -127,9 +127,9 @@ impl Router {
         let (lane, other) = if port == 0 { (up, down) } else { (down, up) };
         if other.sees_reverse
             && let Ok(headers) = packet::parse(layer, frame)
-            && let Some(way) = other.path.policy.way_back(&headers)
+            && let Some(treatment) = other.path.policy.reverse_treatment(&headers)
         {
-            other.path.reverse(now, frame, &way, &mut Leaving(&mut other.leaving));
+            other.path.reverse(now, frame, &treatment, &mut Leaving(&mut other.leaving));
         }
         let Lane { path, leaving, .. } = lane;
         path.arrive(now, frame, &mut Leaving(leaving));

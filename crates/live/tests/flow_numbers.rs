@@ -11,7 +11,9 @@ use inprofile_core::signal::Signal;
 use inprofile_core::units::{Backlog, Bytes, Duration, Rate, Time};
 use inprofile_core::verdict::Mark;
 use inprofile_live::datapath::marking::Marking;
-use inprofile_live::datapath::{Datapath, Decision, Former, Paint, Parts, Policy, Sharing, Way, Witness};
+use inprofile_live::datapath::{
+    Datapath, Decision, FormerFlow, Parts, Policy, Rewrite, Sharing, Treatment, Witness,
+};
 use inprofile_live::flow::{FiveTuple, Flows, Numbered};
 use inprofile_live::packet::{Layer, Seen, Transport, checksum, parse};
 
@@ -45,10 +47,10 @@ impl Policy for Everything {
         let Transport::Tcp { ports, .. } = headers.transport else { return Decision::Pass };
         let (colour, marker) =
             if self.1 == Some(ports.0) { (Colour::OUT, None) } else { (Colour::IN, Some(0)) };
-        let forget = new.then_some(Former { markers: [Some(0), None], customer: None });
-        let (markers, paint) = ([marker, None], Paint::Keep);
+        let forget = new.then_some(FormerFlow { markers: [Some(0), None], customer: None });
+        let (markers, rewrite) = ([marker, None], Rewrite::Keep);
         let (customer, own_queue, class) = (None, false, 0);
-        Decision::Queue(Way {
+        Decision::Queue(Treatment {
             flow,
             forget,
             customer,
@@ -56,7 +58,7 @@ impl Policy for Everything {
             class,
             colour,
             markers,
-            paint,
+            rewrite,
             clear_link: false,
             contract: None,
         })

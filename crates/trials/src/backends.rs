@@ -13,7 +13,7 @@ use inprofile_core::units::{Rate, Time};
 use inprofile_core::verdict::{Admission, Cause, Mark};
 use inprofile_live::code_points::CodePoints;
 use inprofile_live::datapath::marking::Marking;
-use inprofile_live::datapath::{Datapath, Decision, Paint, Parts, Policy, Sharing, Way, Witness};
+use inprofile_live::datapath::{Datapath, Decision, Parts, Policy, Rewrite, Sharing, Treatment, Witness};
 use inprofile_live::io::Io;
 use inprofile_live::io::replay::{Frame, Replay};
 use inprofile_live::packet::{Layer, Seen, checksum, parse};
@@ -129,22 +129,33 @@ fn bytes(packet: &Packet, points: &CodePoints) -> Vec<u8> {
 #[derive(Clone, Copy)]
 struct ByAddress(u32);
 
-fn way(seen: &Seen, classes: u32) -> Option<Way> {
+fn treatment(seen: &Seen, classes: u32) -> Option<Treatment> {
     let headers = seen.as_ref().ok()?;
     let [a, b, c, d, ..] = headers.addresses.0;
     let flow = FlowId(u32::from_be_bytes([a, b, c, d]));
     let points = CodePoints::default();
     let colour = points.colour(headers.dscp)?;
     let class = (flow.0 % classes) as u8;
-    let (markers, paint) = ([Some(0), None], Paint::Colour(points));
+    let (markers, rewrite) = ([Some(0), None], Rewrite::Colour(points));
     let (customer, own_queue) = (None, false);
     let (forget, contract, clear_link) = (None, None, false);
-    Some(Way { flow, forget, customer, own_queue, class, colour, markers, paint, clear_link, contract })
+    Some(Treatment {
+        flow,
+        forget,
+        customer,
+        own_queue,
+        class,
+        colour,
+        markers,
+        rewrite,
+        clear_link,
+        contract,
+    })
 }
 
 impl Policy for ByAddress {
     fn decide(&mut self, _: Time, seen: &Seen) -> Decision {
-        way(seen, self.0).map_or(Decision::Pass, Decision::Queue)
+        treatment(seen, self.0).map_or(Decision::Pass, Decision::Queue)
     }
 }
 
@@ -178,7 +189,7 @@ impl Witness for Rows {
     fn send(&mut self, at: Time, number: u64, frame: &mut [u8]) {
         let headers = parse(Layer::Ip, frame).expect("what went in is a packet");
         assert_eq!(checksum::check(&frame[..20]), 0);
-        let seen = way(&Ok(headers), 1).expect("a code point of ours");
+        let seen = treatment(&Ok(headers), 1).expect("a code point of ours");
         let row = &mut self.0[number as usize];
         row.outcome = Outcome::Sent { at, colour: seen.colour, ecn: headers.ecn };
         row.flow = seen.flow;
@@ -229,8 +240,8 @@ pub fn live(
             .receive(&mut |now, port, frame| {
                 if port == 0 {
                     path.arrive(now, frame, &mut rows);
-                } else if let Some(way) = way(&parse(Layer::Ip, frame), number) {
-                    path.reverse(now, frame, &way, &mut rows);
+                } else if let Some(treatment) = treatment(&parse(Layer::Ip, frame), number) {
+                    path.reverse(now, frame, &treatment, &mut rows);
                 }
             })
             .expect("memory can be read");

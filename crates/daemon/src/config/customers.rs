@@ -12,7 +12,7 @@ use inprofile_live::code_points::{CodePoints, Dscp};
 use super::classes::{self, Link};
 use super::templates::{Common, IDENTITY, Terms};
 use super::{Circuit, Class, Customer, MOST_CUSTOMERS, Prefix, queues, services, values};
-use crate::policy::Whose;
+use crate::policy::Owners;
 
 /// What a template may have.
 const COMMON: [&str; 9] =
@@ -64,10 +64,10 @@ fn names(all: &[Customer], tables: &[Section<'_, '_>]) -> bool {
 
 /// Whether no packet is two customers'.
 fn owners(all: &[Customer], tables: &[Section<'_, '_>]) -> bool {
-    let mut whose = Whose::default();
+    let mut owners = Owners::default();
     let mut one = true;
     for (number, (customer, table)) in (0u16..).zip(all.iter().zip(tables)) {
-        if let Err((prefix, circuit, other)) = whose.add(number, customer) {
+        if let Err((prefix, circuit, other)) = owners.add(number, customer) {
             let keys = ["prefix", "vlan", "session", "port"];
             let key = keys.into_iter().find(|k| table.get(k).is_some()).unwrap_or("name");
             let other = &all[usize::from(other)].name;

@@ -7,7 +7,7 @@ use inprofile_live::flow::FiveTuple;
 use inprofile_live::packet::{Headers, Link};
 
 use super::fragments::Ports;
-use super::whose::Owner;
+use super::owners::Owner;
 
 /// What a packet's flow and owner are found by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

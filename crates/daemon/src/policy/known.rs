@@ -1,6 +1,6 @@
 //! Whose the packets of a flow are, in four bytes: those of eight flows share a cache line with what finds them.
 
-use super::whose::Owner;
+use super::owners::Owner;
 
 /// Of the flow that has some number, or had it last.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,9 +1,9 @@
-//! What is decided by: the rules of one direction, and what they say about a packet whose owner is known.
+//! The rules of one direction: how a packet whose owner is known is treated.
 
 use inprofile_core::packet::Colour;
 use inprofile_core::units::Rate;
 use inprofile_live::code_points::{CodePoints, Dscp};
-use inprofile_live::datapath::{Paint, Way};
+use inprofile_live::datapath::{Rewrite, Treatment};
 use inprofile_live::packet::Headers;
 use inprofile_live::prefetch::prefetch;
 
@@ -14,10 +14,10 @@ use crate::policers;
 
 use super::Found;
 use super::fragments::Ports;
+use super::owners::{Owner, Owners};
 use super::senders::Allowed;
-use super::whose::{Owner, Whose};
 
-/// What is decided by.
+/// The rules of one direction.
 #[derive(Debug)]
 pub struct Rules {
     /// The customer's address is the source; else the destination.
@@ -27,7 +27,7 @@ pub struct Rules {
     pub(super) contracts: Vec<Rate>,
     /// Some customers have queues of their own.
     own_queues: bool,
-    pub(super) whose: Whose,
+    pub(super) owners: Owners,
     points: CodePoints,
     role: Role,
     unsold: Unsold,
@@ -87,7 +87,7 @@ impl Rules {
             }
         }
         let control = policers::first(d) + services.len() as u16;
-        let whose = Whose::new(&d.customers);
+        let owners = Owners::new(&d.customers);
         let best_effort = d.classes.len() as u8 - 1;
         let mut class_of = [best_effort; 64];
         for (i, class) in (0..).zip(&d.classes) {
@@ -104,11 +104,11 @@ impl Rules {
             control,
             allowed: Allowed {
                 each: d.control_sender,
-                addresses: whose.has_circuits().then(|| d.control.half()),
+                addresses: owners.has_circuits().then(|| d.control.half()),
             },
             overhead: config.overhead,
             mpu: config.mpu,
-            whose,
+            owners,
             points: config.points,
             role: d.role,
             unsold: d.unsold,
@@ -133,41 +133,41 @@ impl Rules {
     }
 
     /// What is done with a packet that somebody may have bought something for.
-    pub(super) fn way_of(&self, headers: &Headers, found: &Found) -> Way {
-        let unsold = self.way(found, Some(headers));
+    pub(super) fn treatment(&self, headers: &Headers, found: &Found) -> Treatment {
+        let unsold = self.unsold_treatment(found, Some(headers));
         let (dscp, points) = (headers.dscp, self.points);
         let (colour, customer) = (points.colour(dscp), found.entitled());
         let terms = customer.map(|c| self.terms[usize::from(c)]);
         let edge = self.role == Role::Edge;
         if let Some(c) = customer.filter(|_| terms.is_some_and(|t| t.meters(dscp))) {
             let (colour, markers) = (colour.unwrap_or(Colour::IN), [Some(c), self.aggregate]);
-            let (paint, clear_link) = (Paint::Colour(points), edge && self.unsold.bleach);
-            return Way { class: self.assured, colour, markers, paint, clear_link, ..unsold };
+            let (rewrite, clear_link) = (Rewrite::Colour(points), edge && self.unsold.bleach);
+            return Treatment { class: self.assured, colour, markers, rewrite, clear_link, ..unsold };
         }
         if let Some(colour) = colour.filter(|_| !edge) {
             let markers = [None, self.aggregate];
-            let paint = if self.aggregate.is_some() { Paint::Colour(points) } else { Paint::Keep };
-            return Way { class: self.assured, colour, markers, paint, clear_link: false, ..unsold };
+            let rewrite = if self.aggregate.is_some() { Rewrite::Colour(points) } else { Rewrite::Keep };
+            return Treatment { class: self.assured, colour, markers, rewrite, clear_link: false, ..unsold };
         }
         let class = self.class_of[usize::from(dscp.value())];
-        let way = Way { class, paint: Paint::Keep, clear_link: false, ..unsold };
+        let treatment = Treatment { class, rewrite: Rewrite::Keep, clear_link: false, ..unsold };
         // Those that no class names are best effort's.
         if class < self.assured {
             if let Some(policer) = terms.and_then(|t| self.policer(t, class)) {
-                return Way { markers: [Some(policer), None], ..way };
+                return Treatment { markers: [Some(policer), None], ..treatment };
             }
             if !edge {
-                return Way { markers: [None; 2], ..way };
+                return Treatment { markers: [None; 2], ..treatment };
             }
         }
         unsold
     }
 
     /// What is done with what nobody has bought: best effort, and his whose it is.
-    pub(super) fn way(&self, found: &Found, headers: Option<&Headers>) -> Way {
+    pub(super) fn unsold_treatment(&self, found: &Found, headers: Option<&Headers>) -> Treatment {
         let becomes = headers.and_then(|h| self.unsold.becomes(h.dscp));
         let his = found.owner.customer.map(|c| (c, self.terms[usize::from(c)]));
-        Way {
+        Treatment {
             flow: found.flow,
             forget: found.forget,
             contract: found.contract,
@@ -176,7 +176,7 @@ impl Rules {
             class: self.best_effort,
             colour: Colour::OUT,
             markers: [his.filter(|(_, terms)| terms.policed).map(|(c, _)| c), None],
-            paint: becomes.map_or(Paint::Keep, Paint::As),
+            rewrite: becomes.map_or(Rewrite::Keep, Rewrite::To),
             clear_link: self.unsold.bleach,
         }
     }
@@ -203,6 +203,6 @@ impl Rules {
         } else {
             (&headers.addresses.1, ports.map(|(_, destination)| destination))
         };
-        self.whose.find(&headers.link, headers.family, address, port)
+        self.owners.find(&headers.link, headers.family, address, port)
     }
 }

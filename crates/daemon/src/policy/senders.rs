@@ -1,4 +1,4 @@
-//! Control frames by who sends them: one who sends too many leaves the others theirs.
+//! Control frames are policed for each sender, so that one who sends too many takes nothing from the others.
 //!
 //! Each customer whom a circuit tells has a bucket for each kind; where none does it is the Ethernet address, of which a bounded
 //! number is told apart. An address is easily forged, so all these together have no more than half of a kind where
@@ -62,7 +62,7 @@ impl Senders {
     }
 
     /// Whether a frame of this kind and size may go on. `customer`: whose circuit it came in.
-    pub fn let_by(
+    pub fn admit(
         &mut self,
         now: Time,
         (kind, size): (Control, Bytes),

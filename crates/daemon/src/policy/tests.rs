@@ -90,9 +90,9 @@ fn classifier(config: &Config, upstream: bool) -> Classifier {
 }
 
 /// What is done with a packet that is queued.
-fn way(c: &mut Classifier, now: Time, seen: &Seen) -> Way {
+fn treatment(c: &mut Classifier, now: Time, seen: &Seen) -> Treatment {
     match c.decide(now, seen) {
-        Decision::Queue(way) => way,
+        Decision::Queue(treatment) => treatment,
         other => panic!("{other:?}"),
     }
 }
@@ -101,25 +101,25 @@ fn way(c: &mut Classifier, now: Time, seen: &Seen) -> Way {
 fn packets_find_their_customer_class_and_colour() {
     let config = config("role = \"core\"\naggregate = { kind = \"colour\", colour = \"out\" }");
     let mut c = classifier(&config, true);
-    let mut way = |source: &str, port: u16, dscp: &str| {
+    let mut treatment = |source: &str, port: u16, dscp: &str| {
         let headers = packet(source, "192.0.2.1", (port, 5), Dscp::parse(dscp).unwrap());
-        let w = way(&mut c, Time(1), &Ok(headers));
-        (w.class, w.colour, w.markers, w.paint != Paint::Keep)
+        let w = treatment(&mut c, Time(1), &Ok(headers));
+        (w.class, w.colour, w.markers, w.rewrite != Rewrite::Keep)
     };
     let (voice, assured, best_effort) = (1, 2, 3);
     let (green, yellow, red) = (Colour::Green, Colour::Yellow, Colour::Red);
     // The first customer that fits; then the wider prefix; then nobody.
-    assert_eq!(way("10.0.1.9", 80, "BE"), (assured, green, [Some(0), Some(2)], true));
-    assert_eq!(way("10.0.1.9", 81, "BE"), (assured, green, [Some(1), Some(2)], true));
-    assert_eq!(way("2001:db8:7fff::1", 443, "AF13"), (assured, red, [Some(0), Some(2)], true));
-    assert_eq!(way("2001:db8:8000::1", 443, "AF12"), (assured, yellow, [Some(1), Some(2)], true));
-    assert_eq!(way("10.1.0.1", 80, "BE"), (best_effort, yellow, [None; 2], false));
+    assert_eq!(treatment("10.0.1.9", 80, "BE"), (assured, green, [Some(0), Some(2)], true));
+    assert_eq!(treatment("10.0.1.9", 81, "BE"), (assured, green, [Some(1), Some(2)], true));
+    assert_eq!(treatment("2001:db8:7fff::1", 443, "AF13"), (assured, red, [Some(0), Some(2)], true));
+    assert_eq!(treatment("2001:db8:8000::1", 443, "AF12"), (assured, yellow, [Some(1), Some(2)], true));
+    assert_eq!(treatment("10.1.0.1", 80, "BE"), (best_effort, yellow, [None; 2], false));
     // Metered elsewhere: trusted, past the aggregate's marker.
-    assert_eq!(way("10.1.0.1", 80, "AF11"), (assured, green, [None, Some(2)], true));
+    assert_eq!(treatment("10.1.0.1", 80, "AF11"), (assured, green, [None, Some(2)], true));
     // Another service, a customer's or not: its class, untouched.
-    assert_eq!(way("10.0.1.9", 80, "EF"), (voice, yellow, [None; 2], false));
-    assert_eq!(way("10.0.1.9", 80, "44"), (voice, yellow, [None; 2], false));
-    assert_eq!(way("10.0.1.9", 80, "AF21"), (best_effort, yellow, [None; 2], false));
+    assert_eq!(treatment("10.0.1.9", 80, "EF"), (voice, yellow, [None; 2], false));
+    assert_eq!(treatment("10.0.1.9", 80, "44"), (voice, yellow, [None; 2], false));
+    assert_eq!(treatment("10.0.1.9", 80, "AF21"), (best_effort, yellow, [None; 2], false));
 }
 
 /// What is prefetched is what the decision needs. It pays where many have state, and nothing is to be decided in bypass.
@@ -147,9 +147,9 @@ fn what_is_foreseen_is_what_is_needed() {
             // Two before it.
             (0..3).for_each(|_| c.foresee(&Ok(headers)));
             let foreseen = c.soon();
-            let way = way(&mut c, Time(1), &Ok(headers));
-            assert_eq!(foreseen.map(|f| f.customer), way.customer, "{source}");
-            assert_eq!(foreseen.map(|f| f.marker), way.markers[0], "{source}");
+            let treatment = treatment(&mut c, Time(1), &Ok(headers));
+            assert_eq!(foreseen.map(|f| f.customer), treatment.customer, "{source}");
+            assert_eq!(foreseen.map(|f| f.marker), treatment.markers[0], "{source}");
             assert_eq!(foreseen.is_some(), source != "10.1.0.1", "nobody's");
             assert_eq!(c.soon(), None, "there is but one more");
         }
@@ -247,9 +247,9 @@ fn the_aggregates_marker_is_told_of_every_flow() {
     let promised = |c: &mut Classifier, n: u32| {
         // Every third is first seen from the other direction.
         let told = if n.is_multiple_of(3) {
-            c.way_back(&of(n).turned()).unwrap()
+            c.reverse_treatment(&of(n).reversed()).unwrap()
         } else {
-            way(c, Time(1), &Ok(of(n)))
+            treatment(c, Time(1), &Ok(of(n)))
         };
         told.contract.map(|c| (c.marker, c.rate.0))
     };
@@ -293,8 +293,8 @@ fn the_longest_prefix_counts() {
         let mut c = classifier(&config, true);
         let mut whose = |source: &str, port: u16| {
             let headers = packet(source, "192.0.2.1", (port, 5000), Dscp::DEFAULT);
-            let way = way(&mut c, Time(1), &Ok(headers));
-            way.markers[0].map(|n| all[usize::from(n)].0)
+            let treatment = treatment(&mut c, Time(1), &Ok(headers));
+            treatment.markers[0].map(|n| all[usize::from(n)].0)
         };
         for (source, port, owner) in [
             ("10.0.1.7", 25, "mail"),
@@ -325,7 +325,7 @@ fn who_knew_a_flow_is_told_to_forget_it() {
     let mut now = 0;
     let mut forget = |c: &mut Classifier, port: u16| {
         now += 1;
-        way(c, Time(now), &Ok(of(port))).forget.map(|f| f.markers)
+        treatment(c, Time(now), &Ok(of(port))).forget.map(|f| f.markers)
     };
     // Places for eight: customer 0 has port 80, customer 1 the others.
     assert_eq!(forget(&mut c, 80), Some([None, Some(2)]));
@@ -363,7 +363,7 @@ proptest! {
         let wide = |v6: bool, a: u32| if v6 { u128::from(a) << 96 } else { u128::from(a) };
         let mask = |a: u32, bits: u8| a & u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);
         let template = config("").directions[0].as_ref().unwrap().customers[0].clone();
-        let mut whose = Whose::default();
+        let mut owners = Owners::default();
         let mut known: Vec<(bool, u32, u8, Option<u16>, u16)> = Vec::new();
         for (number, &(v6, a, bits, port)) in (0..).zip(&prefixes) {
             let a = mask(a, bits);
@@ -371,7 +371,7 @@ proptest! {
             let ports = port.into_iter().collect();
             let customer = Customer { prefixes: vec![config::Prefix { address, bits }], ports, ..template.clone() };
             let taken = known.iter().any(|k| (k.0, k.1, k.2, k.3) == (v6, a, bits, port));
-            prop_assert_eq!(whose.add(number, &customer).is_err(), taken);
+            prop_assert_eq!(owners.add(number, &customer).is_err(), taken);
             if !taken { known.push((v6, a, bits, port, number)); }
         }
         for (near, noise, keep, port) in asked {
@@ -385,7 +385,7 @@ proptest! {
             let mut address = [0; 16];
             address[..4].copy_from_slice(&a.to_be_bytes());
             let family = if v6 { Family::V6 } else { Family::V4 };
-            let owner = whose.find(&Link::default(), family, &address, Some(port));
+            let owner = owners.find(&Link::default(), family, &address, Some(port));
             prop_assert_eq!((owner.customer, owner.entitled), (best, best.is_some()));
         }
     }
@@ -396,12 +396,12 @@ fn the_inside_is_the_destination_on_the_way_back() {
     let config = config("");
     let mut down = classifier(&config, false);
     let answer = packet("192.0.2.1", "10.0.1.9", (6000, 80), Dscp::DEFAULT);
-    assert_eq!(way(&mut down, Time(1), &Ok(answer)).markers, [Some(0), None]);
+    assert_eq!(treatment(&mut down, Time(1), &Ok(answer)).markers, [Some(0), None]);
     // Seen from the other direction's markers: the flow that it answers.
     let mut up = classifier(&config, true);
     let there = packet("10.0.1.9", "192.0.2.1", (80, 6000), Dscp::DEFAULT);
-    let there = way(&mut up, Time(1), &Ok(there));
-    let back = up.way_back(&answer).unwrap();
+    let there = treatment(&mut up, Time(1), &Ok(there));
+    let back = up.reverse_treatment(&answer).unwrap();
     assert_eq!((back.flow, back.markers), (there.flow, there.markers));
 }
 
@@ -414,8 +414,8 @@ fn the_peers_port_is_nobodys() {
         let mut c = classifier(&config, upstream);
         let mut whose = |own: u16, peers: u16| {
             let out = packet("10.0.1.9", "192.0.2.1", (own, peers), Dscp::DEFAULT);
-            let headers = if upstream { out } else { out.turned() };
-            way(&mut c, Time(1), &Ok(headers)).markers[0]
+            let headers = if upstream { out } else { out.reversed() };
+            treatment(&mut c, Time(1), &Ok(headers)).markers[0]
         };
         assert_eq!(
             [whose(80, 5), whose(443, 80), whose(5, 80), whose(5, 6)],

@@ -5,7 +5,7 @@ use inprofile_core::queue::fifo::Item;
 use inprofile_core::units::Time;
 
 use crate::datapath::buffers::Slot;
-use crate::datapath::policy::Paint;
+use crate::datapath::policy::Rewrite;
 use crate::packet::{self, Bits};
 
 /// A queued packet. Queues move it about several times, so it is kept small.
@@ -14,7 +14,7 @@ pub(super) struct Held {
     pub packet: Packet,
     /// Of an IP packet: where its DSCP and ECN are, and its ECN as it came.
     pub bits: Option<(Bits, Ecn)>,
-    pub paint: Paint,
+    pub rewrite: Rewrite,
     /// It has tags or labels whose classes are taken off.
     pub clear_link: bool,
     pub slot: Slot,
@@ -30,12 +30,12 @@ impl Held {
             packet::clear_link_classes(frame);
         }
         let Some((bits, came)) = self.bits else { return };
-        match self.paint {
-            Paint::Keep => {}
-            Paint::Colour(points) => {
+        match self.rewrite {
+            Rewrite::Keep => {}
+            Rewrite::Colour(points) => {
                 packet::set_dscp(frame, bits, points.of(self.packet.colour));
             }
-            Paint::As(dscp) => {
+            Rewrite::To(dscp) => {
                 packet::set_dscp(frame, bits, dscp);
             }
         }

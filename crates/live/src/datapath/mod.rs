@@ -32,7 +32,7 @@ use buffers::{Buffers, Slot};
 use customer::CustomerCounts;
 use held::Held;
 use marking::Marking;
-pub use policy::{Contract, Decision, Foreseen, Former, MOST_MARKERS, Paint, Policy, Way};
+pub use policy::{Contract, Decision, Foreseen, FormerFlow, MOST_MARKERS, Policy, Rewrite, Treatment};
 pub use setup::{CustomerQueue, Parts, Sharing};
 use shaper::Shaper;
 pub use state::{ClassState, Totals};
@@ -123,8 +123,8 @@ impl<P: Policy> Datapath<P> {
         let seen = packet::parse(self.layer, frame);
         self.census.count(&seen);
         self.totals.length_disagrees += u64::from(seen.is_ok_and(|h| h.length_disagrees));
-        let way = match self.policy.decide(now, &seen) {
-            Decision::Queue(way) => way,
+        let treatment = match self.policy.decide(now, &seen) {
+            Decision::Queue(treatment) => treatment,
             Decision::Pass => {
                 self.totals.passed += 1;
                 witness.send(now, number, frame);
@@ -139,21 +139,23 @@ impl<P: Policy> Datapath<P> {
                 return;
             }
         };
-        self.prefetch(way.customer, way.markers[0]);
-        self.announce(now, &way);
+        self.prefetch(treatment.customer, treatment.markers[0]);
+        self.announce(now, &treatment);
         let (bits, mut packet) = match &seen {
-            Ok(h) => (Some((h.bits(), h.ecn)), h.packet(way.flow, way.colour, way.class)),
-            Err(opaque) => (None, datagram(opaque.size, &way)),
+            Ok(h) => (Some((h.bits(), h.ecn)), h.packet(treatment.flow, treatment.colour, treatment.class)),
+            Err(opaque) => (None, datagram(opaque.size, &treatment)),
         };
         packet.size = (packet.size + self.overhead).max(self.mpu);
-        if let Some(counts) = counts(&mut self.customers, way.customer) {
+        if let Some(counts) = counts(&mut self.customers, treatment.customer) {
             counts.arrive(packet.size);
         }
-        for marker in way.markers.into_iter().flatten() {
+        for marker in treatment.markers.into_iter().flatten() {
             let verdict = self.markers[usize::from(marker)].decide(now, &packet);
             witness.marked(now, number, marker, verdict);
             match verdict {
-                Mark::Pass(colour) if matches!(way.paint, Paint::Colour(_)) => packet.colour = colour,
+                Mark::Pass(colour) if matches!(treatment.rewrite, Rewrite::Colour(_)) => {
+                    packet.colour = colour
+                }
                 Mark::Pass(_) => {}
                 Mark::Drop(cause) => {
                     *(if cause == POLICED {
@@ -161,25 +163,34 @@ impl<P: Policy> Datapath<P> {
                     } else {
                         &mut self.totals.marker_dropped
                     }) += 1;
-                    self.drop_of(way.customer, cause);
+                    self.drop_of(treatment.customer, cause);
                     return;
                 }
             }
         }
-        let member = self.member_of(&way);
+        let member = self.member_of(&treatment);
         let Some(slot) = self.may_wait(member).then(|| self.buffers.take()).flatten() else {
             self.totals.no_buffer += 1;
-            if let Some(counts) = counts(&mut self.customers, way.customer) {
+            if let Some(counts) = counts(&mut self.customers, treatment.customer) {
                 counts.no_buffer += 1;
             }
             return;
         };
-        let paint = way.paint;
+        let rewrite = treatment.rewrite;
         // Most frames have neither tags nor labels.
-        let clear_link = way.clear_link
+        let clear_link = treatment.clear_link
             && self.layer == Layer::Ethernet
             && seen.as_ref().map_or(true, |h| h.link.tags > 0 || h.link.labels > 0);
-        let held = Held { packet, bits, paint, clear_link, slot, number, since: now, customer: way.customer };
+        let held = Held {
+            packet,
+            bits,
+            rewrite,
+            clear_link,
+            slot,
+            number,
+            since: now,
+            customer: treatment.customer,
+        };
         let verdict = self.queue.arrive(now, member, &packet, held, &mut self.rng, &mut Silent);
         witness.queued(now, number, verdict);
         while let Some(victim) = self.queue.take_evicted() {
@@ -191,7 +202,7 @@ impl<P: Policy> Datapath<P> {
         if let Admission::Drop(cause) = verdict {
             self.totals.queue_dropped += 1;
             self.buffers.release(slot);
-            self.drop_of(way.customer, cause);
+            self.drop_of(treatment.customer, cause);
             return;
         }
         // A frame that leaves at once is never copied.
@@ -213,15 +224,15 @@ impl<P: Policy> Datapath<P> {
     }
 
     /// A frame in the other direction: shown to the queue's discipline and to markers, whose estimates may need both
-    /// directions. `way` says which flow it belongs to and which markers that flow's data passes.
-    pub fn reverse<W: Witness>(&mut self, now: Time, frame: &[u8], way: &Way, witness: &mut W) {
+    /// directions. `treatment` says which flow it belongs to and which markers that flow's data passes.
+    pub fn reverse<W: Witness>(&mut self, now: Time, frame: &[u8], treatment: &Treatment, witness: &mut W) {
         self.advance(now, witness);
         if let Ok(headers) = packet::parse(self.layer, frame) {
-            self.announce(now, way);
-            let mut packet = headers.packet(way.flow, way.colour, way.class);
+            self.announce(now, treatment);
+            let mut packet = headers.packet(treatment.flow, treatment.colour, treatment.class);
             packet.size = (packet.size + self.overhead).max(self.mpu);
-            self.queue.observe(now, self.member_of(way), &packet, Direction::Reverse);
-            for marker in way.markers.into_iter().flatten() {
+            self.queue.observe(now, self.member_of(treatment), &packet, Direction::Reverse);
+            for marker in treatment.markers.into_iter().flatten() {
                 self.markers[usize::from(marker)].observe_reverse(now, &packet);
             }
         }
@@ -229,9 +240,9 @@ impl<P: Policy> Datapath<P> {
 
     /// If the flow has just been given its number, mechanisms forget the number's former flow, and the marker that goes by contracts
     /// is told of the new one's.
-    fn announce(&mut self, now: Time, way: &Way) {
-        if let Some(Former { markers, customer }) = way.forget {
-            let signal = Signal { topic: FORGET, flow: Some(way.flow), value: 0.0 };
+    fn announce(&mut self, now: Time, treatment: &Treatment) {
+        if let Some(FormerFlow { markers, customer }) = treatment.forget {
+            let signal = Signal { topic: FORGET, flow: Some(treatment.flow), value: 0.0 };
             let keeps = |m: &u16| self.keep_flows.get(usize::from(*m)).is_some_and(|keeps| *keeps);
             let each = markers.map(|m| m.filter(keeps));
             each.into_iter().flatten().for_each(|m| self.tell(m, now, &signal));
@@ -240,17 +251,17 @@ impl<P: Policy> Datapath<P> {
                 self.queue.signal(now, Some(member), &signal);
             });
         }
-        if let Some(Contract { marker, rate }) = way.contract {
-            let signal = Signal { topic: "contract", flow: Some(way.flow), value: rate.0 as f64 };
+        if let Some(Contract { marker, rate }) = treatment.contract {
+            let signal = Signal { topic: "contract", flow: Some(treatment.flow), value: rate.0 as f64 };
             self.tell(marker, now, &signal);
         }
     }
 
     /// The member of the hierarchy in which a packet waits.
-    fn member_of(&self, way: &Way) -> usize {
-        match way.customer {
-            Some(place) if way.own_queue => CUSTOMERS + place as usize,
-            _ if usize::from(way.class) < self.first => FIRST,
+    fn member_of(&self, treatment: &Treatment) -> usize {
+        match treatment.customer {
+            Some(place) if treatment.own_queue => CUSTOMERS + place as usize,
+            _ if usize::from(treatment.class) < self.first => FIRST,
             _ => SHARED,
         }
     }
@@ -389,8 +400,8 @@ impl<P: Policy> Datapath<P> {
 }
 
 /// What mechanisms see of a frame that is not read as IP.
-fn datagram(size: u32, way: &Way) -> Packet {
-    let Way { flow, colour, class, .. } = *way;
+fn datagram(size: u32, treatment: &Treatment) -> Packet {
+    let Treatment { flow, colour, class, .. } = *treatment;
     Packet { flow, colour, class, ecn: Ecn::NotCapable, size, kind: Kind::Datagram, ..Packet::default() }
 }
 

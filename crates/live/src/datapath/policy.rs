@@ -9,13 +9,13 @@ use crate::packet::Seen;
 /// The most markers one packet passes: its customer's, and the aggregate's.
 pub const MOST_MARKERS: usize = 2;
 
-/// What is done with a packet.
+/// How a packet is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct Treatment {
     /// Whose it is.
     pub flow: FlowId,
     /// The flow has just been given this number: the state that mechanisms keep under it belongs to another flow.
-    pub forget: Option<Former>,
+    pub forget: Option<FormerFlow>,
     /// Index of the customer whose packet it is, if any.
     pub customer: Option<u32>,
     /// The customer has queues of its own, and the packet joins one of them.
@@ -26,8 +26,8 @@ pub struct Way {
     pub colour: Colour,
     /// Numbers of the markers it passes, in order.
     pub markers: [Option<u16>; MOST_MARKERS],
-    /// The DSCP it leaves with. Unless that is its colour's, markers may drop the packet but do not colour it.
-    pub paint: Paint,
+    /// How its DSCP is rewritten. Unless to its colour's, markers may drop the packet but do not colour it.
+    pub rewrite: Rewrite,
     /// The classes of its VLAN tags and MPLS labels are taken off.
     pub clear_link: bool,
     /// The contract of a flow that is new to a marker, which is told before the packet; topic `contract`.
@@ -45,22 +45,22 @@ pub struct Contract {
 
 /// Which mechanisms, beside shared queues, may still keep state of the flow that had this number before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Former {
+pub struct FormerFlow {
     /// The markers that it passed.
     pub markers: [Option<u16>; MOST_MARKERS],
     /// Its customer, if it has queues of its own.
     pub customer: Option<u32>,
 }
 
-/// Which DSCP a packet leaves with.
+/// How a packet's DSCP is rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Paint {
-    /// The one it came with.
+pub enum Rewrite {
+    /// Not at all.
     Keep,
-    /// That of its colour.
+    /// To that of its colour.
     Colour(CodePoints),
-    /// This one.
-    As(Dscp),
+    /// To this one.
+    To(Dscp),
 }
 
 /// What becomes of a frame.
@@ -73,13 +73,13 @@ pub enum Decision {
     /// It goes no further: its sender is out of profile.
     Police,
     /// It is marked and queued.
-    Queue(Way),
+    Queue(Treatment),
 }
 
 /// What a packet will probably need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foreseen {
-    /// See [`Way::customer`].
+    /// See [`Treatment::customer`].
     pub customer: u32,
     /// The first marker it passes.
     pub marker: u16,

@@ -24,7 +24,7 @@ use crate::packet::{Census, Layer};
 pub struct Parts {
     /// What frames begin with.
     pub layer: Layer,
-    /// Markers, by their number in [`Way::markers`].
+    /// Markers, by their number in [`Treatment::markers`].
     pub markers: Vec<Marking>,
     /// The queues, one per class; at least one. A packet of an unknown class joins the last.
     pub classes: Vec<Setup>,

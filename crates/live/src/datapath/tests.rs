@@ -27,7 +27,7 @@ fn packet(source: u8, size: usize, octet: u8) -> Vec<u8> {
 struct All {
     flows: Flows,
     markers: [Option<u16>; 2],
-    paint: Paint,
+    rewrite: Rewrite,
     /// Every source has queues of its own.
     own: bool,
 }
@@ -38,15 +38,15 @@ impl Policy for All {
         let Numbered { flow, new } = self.flows.number(&FiveTuple::of(headers));
         let points = CodePoints::default();
         let colour = points.colour(headers.dscp).unwrap_or(Colour::IN);
-        Decision::Queue(Way {
+        Decision::Queue(Treatment {
             flow,
-            forget: new.then_some(Former { markers: self.markers, customer: None }),
+            forget: new.then_some(FormerFlow { markers: self.markers, customer: None }),
             customer: self.own.then(|| u32::from(headers.addresses.0[3])),
             own_queue: self.own,
             class: headers.addresses.0[3],
             colour,
             markers: self.markers,
-            paint: self.paint,
+            rewrite: self.rewrite,
             clear_link: false,
             contract: None,
         })
@@ -98,7 +98,7 @@ fn with_classes(classes: Vec<Setup>, markers: Vec<Marking>, buffers: usize) -> D
     let policy = All {
         flows: Flows::new(64, 1),
         markers: [numbers[0], numbers[1]],
-        paint: Paint::Colour(CodePoints::default()),
+        rewrite: Rewrite::Colour(CodePoints::default()),
         own: false,
     };
     Datapath::new(policy, parts)
@@ -242,7 +242,7 @@ fn full_queues_leave_the_others_their_buffers() {
             age_limit: None,
             buffers: 200,
         };
-        let policy = All { flows: Flows::new(64, 1), markers: [None; 2], paint: Paint::Keep, own: true };
+        let policy = All { flows: Flows::new(64, 1), markers: [None; 2], rewrite: Rewrite::Keep, own: true };
         let mut path = Datapath::new(policy, parts);
         let mut out = Sent::default();
         // Three fill their queues, 100 packets each, then the others send five each.
@@ -261,7 +261,7 @@ fn full_queues_leave_the_others_their_buffers() {
 #[test]
 fn other_code_points_come_out_as_they_came() {
     let mut path = datapath(100.0, Vec::new(), 100);
-    path.policy.paint = Paint::Keep;
+    path.policy.rewrite = Rewrite::Keep;
     let mut out = Sent::default();
     for octet in 0..=255 {
         let frame = packet(1, 100, octet);
@@ -309,7 +309,7 @@ proptest! {
         let class = |number, rate| Setup { number, limit: Backlog::Packets(4.0), aqm: drop_tail(), rate };
         let classes = vec![class(46, Some(Rate(4_000_000))), class(0, None)];
         let mut path = with_classes(classes, Vec::new(), 100);
-        path.policy.paint = Paint::Keep;
+        path.policy.rewrite = Rewrite::Keep;
         let (mut out, mut now, mut came) = (Sent::default(), 0, Vec::new());
         for (number, (gap, size, first)) in (0u8..).zip(&arrivals) {
             now += gap;
@@ -367,7 +367,7 @@ fn a_datapath_set_up_anew_keeps_its_packets() {
             age_limit: None,
             buffers: 30,
         };
-        let policy = All { flows: Flows::new(64, 1), markers: [None; 2], paint: Paint::Keep, own: false };
+        let policy = All { flows: Flows::new(64, 1), markers: [None; 2], rewrite: Rewrite::Keep, own: false };
         let migrations = [Migration { class: 0, unchanged: false }];
         let mut path = path.reconfigure(policy, parts, &migrations, Time(MS));
         path.check().unwrap();
@@ -407,7 +407,7 @@ fn classes_leave_their_packets_to_heirs() {
         age_limit: None,
         buffers: 30,
     };
-    let policy = All { flows: Flows::new(64, 1), markers: [None; 2], paint: Paint::Keep, own: false };
+    let policy = All { flows: Flows::new(64, 1), markers: [None; 2], rewrite: Rewrite::Keep, own: false };
     let migrations = [Migration { class: 0, unchanged: false }, Migration { class: 0, unchanged: true }];
     let mut path = path.reconfigure(policy, parts, &migrations, Time(3 * MS));
     path.advance(Time(100 * MS), &mut out);

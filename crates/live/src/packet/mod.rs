@@ -107,7 +107,7 @@ impl Headers {
 
     /// Those of a packet that goes the other way.
     #[must_use]
-    pub fn turned(&self) -> Headers {
+    pub fn reversed(&self) -> Headers {
         let transport = match self.transport {
             Transport::Tcp { ports: (a, b), seq, ack, flags } => {
                 Transport::Tcp { ports: (b, a), seq, ack, flags }

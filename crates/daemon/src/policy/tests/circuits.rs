@@ -31,8 +31,8 @@ fn customers_are_known_by_their_circuits() {
     let mut whose = |vlans: [Option<u16>; 2], session: Option<u16>, source: &str| {
         let mut headers = packet(source, "192.0.2.1", (1, 2), Dscp::DEFAULT);
         (headers.link.vlans, headers.link.session) = (vlans, session);
-        let way = way(&mut c, Time(1), &Ok(headers));
-        (way.customer.map(|place| all[place as usize].0), way.flow)
+        let treatment = treatment(&mut c, Time(1), &Ok(headers));
+        (treatment.customer.map(|place| all[place as usize].0), treatment.flow)
     };
     let mut flows = std::collections::BTreeSet::new();
     for (vlans, session, source, owner) in [
@@ -90,9 +90,9 @@ fn what_nobody_claims_is_the_circuits() {
                 }
                 None => Err(Opaque { why: Unread::Malformed, link, size: 100 }),
             };
-            let way = way(&mut c, Time(1), &seen);
-            let name = way.customer.and_then(|place| Some(all.get(place as usize)?.0));
-            (name, matches!(way.paint, Paint::Colour(_)))
+            let treatment = treatment(&mut c, Time(1), &seen);
+            let name = treatment.customer.and_then(|place| Some(all.get(place as usize)?.0));
+            (name, matches!(treatment.rewrite, Rewrite::Colour(_)))
         };
         for (vlans, source, owner, painted) in [
             ([None; 2], Some("10.1.0.1"), Some("address"), true),

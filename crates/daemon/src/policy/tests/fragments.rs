@@ -8,16 +8,20 @@ fn an_opaque_frame_leaves_nobody_its_number() {
     let file = config("");
     let mut c = Classifier::new(file.directions[0].as_ref(), true, &file, Flows::keeping(1, 1));
     for port in 1000..1008 {
-        way(&mut c, Time(u64::from(port)), &Ok(packet("10.0.1.9", "192.0.2.1", (port, 5), Dscp::DEFAULT)));
+        treatment(
+            &mut c,
+            Time(u64::from(port)),
+            &Ok(packet("10.0.1.9", "192.0.2.1", (port, 5), Dscp::DEFAULT)),
+        );
     }
-    let w = way(&mut c, Time(2000), &unread(Unread::NotIp));
+    let w = treatment(&mut c, Time(2000), &unread(Unread::NotIp));
     assert_eq!(w.forget.map(|f| f.markers), Some([Some(1), None]));
     let same = Headers {
         protocol: 255,
         transport: Transport::Other,
         ..packet("0.0.0.0", "0.0.0.0", (0, 0), Dscp::DEFAULT)
     };
-    let same = way(&mut c, Time(2001), &Ok(same));
+    let same = treatment(&mut c, Time(2001), &Ok(same));
     assert_eq!((same.flow == w.flow, same.markers), (false, [None; 2]));
 }
 
@@ -33,7 +37,7 @@ fn fragments_follow_their_first() {
     };
     let second = Time::ZERO + Duration::from_millis(1_000);
     let owner = |c: &mut Classifier, now, source: &str, id, first| {
-        way(c, now, &Ok(fragment(source, id, first))).markers[0]
+        treatment(c, now, &Ok(fragment(source, id, first))).markers[0]
     };
     let (web, net) = (Some(0), Some(1));
     for source in ["10.0.1.9", "2001:db8::9"] {
@@ -61,20 +65,20 @@ fn fragments_are_metered_by_address() {
         transport: Transport::Fragment { id: 1, first: None },
         ..packet(source, "192.0.2.1", (80, 80), Dscp::parse(dscp).unwrap())
     };
-    let way = |role: &str, source: &str, dscp: &str| {
-        let way = way(&mut classifier(&config(role), true), Time(1), &Ok(fragment(source, dscp)));
-        (way.class, way.colour, way.markers[0])
+    let treatment = |role: &str, source: &str, dscp: &str| {
+        let treatment = treatment(&mut classifier(&config(role), true), Time(1), &Ok(fragment(source, dscp)));
+        (treatment.class, treatment.colour, treatment.markers[0])
     };
     let (voice, assured, best_effort) = (1, 2, 3);
     // The ports that would make it the first customer's are not asked: the second has the wider prefix and names none.
     for role in ["role = \"core\"", "role = \"edge\""] {
-        assert_eq!(way(role, "10.0.1.9", "BE"), (assured, Colour::IN, Some(1)));
-        assert_eq!(way(role, "10.0.1.9", "AF11"), (assured, Colour::Green, Some(1)));
-        assert_eq!(way(role, "2001:db8::9", "AF13"), (assured, Colour::Red, Some(1)));
-        assert_eq!(way(role, "192.0.2.7", "BE"), (best_effort, Colour::OUT, None));
+        assert_eq!(treatment(role, "10.0.1.9", "BE"), (assured, Colour::IN, Some(1)));
+        assert_eq!(treatment(role, "10.0.1.9", "AF11"), (assured, Colour::Green, Some(1)));
+        assert_eq!(treatment(role, "2001:db8::9", "AF13"), (assured, Colour::Red, Some(1)));
+        assert_eq!(treatment(role, "192.0.2.7", "BE"), (best_effort, Colour::OUT, None));
     }
-    assert_eq!(way("role = \"core\"", "10.0.1.9", "EF"), (voice, Colour::OUT, None));
-    assert_eq!(way("role = \"core\"", "192.0.2.7", "AF11"), (assured, Colour::Green, None));
-    assert_eq!(way("role = \"edge\"", "10.0.1.9", "EF"), (best_effort, Colour::OUT, None));
-    assert_eq!(way("role = \"edge\"", "192.0.2.7", "AF11"), (best_effort, Colour::OUT, None));
+    assert_eq!(treatment("role = \"core\"", "10.0.1.9", "EF"), (voice, Colour::OUT, None));
+    assert_eq!(treatment("role = \"core\"", "192.0.2.7", "AF11"), (assured, Colour::Green, None));
+    assert_eq!(treatment("role = \"edge\"", "10.0.1.9", "EF"), (best_effort, Colour::OUT, None));
+    assert_eq!(treatment("role = \"edge\"", "192.0.2.7", "AF11"), (best_effort, Colour::OUT, None));
 }

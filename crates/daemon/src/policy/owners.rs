@@ -74,7 +74,7 @@ impl Owner {
 
 /// The customers of a direction.
 #[derive(Clone, Debug, Default)]
-pub struct Whose {
+pub struct Owners {
     /// Of those who are known by addresses and ports alone.
     anywhere: Prefixes,
     /// Of each circuit.
@@ -83,11 +83,11 @@ pub struct Whose {
     by_ports: bool,
 }
 
-impl Whose {
+impl Owners {
     /// Of these customers, who go by their place in the list.
     #[must_use]
-    pub fn new(customers: &[Customer]) -> Whose {
-        let mut all = Whose::default();
+    pub fn new(customers: &[Customer]) -> Owners {
+        let mut all = Owners::default();
         for (number, customer) in (0u16..).zip(customers) {
             // The file was refused if this could fail.
             let _ = all.add(number, customer);
