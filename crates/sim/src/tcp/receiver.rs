@@ -64,6 +64,27 @@ pub struct Receiver {
 #[derive(Clone, Debug, Default)]
 struct Reported(Vec<(u32, u32)>);
 
+/// Puts a block before those of the others that are kept.
+fn lead(blocks: &mut Vec<(u32, u32)>, first: (u32, u32), keep: impl Fn((u32, u32)) -> bool) {
+    match blocks.as_mut_slice() {
+        [old, others @ ..] if !keep(*old) => {
+            // Mostly so: it covers what it grew from.
+            *old = first;
+            let mut kept = 0;
+            for at in 0..others.len() {
+                let other = others[at];
+                others[kept] = other;
+                kept += usize::from(keep(other));
+            }
+            blocks.truncate(1 + kept);
+        }
+        _ => {
+            blocks.retain(|old| keep(*old));
+            blocks.insert(0, first);
+        }
+    }
+}
+
 impl Receiver {
     /// Waits for the SYN.
     #[must_use]
@@ -220,19 +241,18 @@ impl Receiver {
         }
         let newest = self.out_of_order.iter().copied().find(|&(from, to)| (from..to).contains(&segment));
         let covered = newest.unwrap_or((0, self.rcv_nxt));
-        reported.retain(|old| !(covered.0 <= old.0 && covered.1 >= old.1));
-        if self.profile != Profile::Ns2 {
-            // Acknowledgements since may have had nothing to select.
-            reported.retain(|old| old.1 > self.rcv_nxt);
-        }
-        if let Some(block) = newest {
-            reported.insert(0, block);
+        // Acknowledgements since may have had nothing to select.
+        let acknowledged = if self.profile == Profile::Ns2 { 0 } else { self.rcv_nxt };
+        let keep = |old: (u32, u32)| !(covered.0 <= old.0 && covered.1 >= old.1) && old.1 > acknowledged;
+        match newest {
+            Some(block) => lead(reported, block, keep),
+            None => reported.retain(|old| keep(*old)),
         }
         if self.profile == Profile::Ns2 {
             // A block that no longer fits is forgotten.
             reported.truncate(sink::MAX_SACK_BLOCKS);
         }
-        for &block in reported.iter() {
+        for &block in reported.iter().take(Sack::MAX_BLOCKS) {
             sack.push(block);
         }
         sack
