@@ -86,6 +86,13 @@ impl EventKind {
         }
     }
 
+    /// The slot of the packet that arrives, if this is such an event in 32 bits.
+    #[inline(always)]
+    #[must_use]
+    pub fn arriving(word: u32) -> Option<u32> {
+        (word >> 28 == 6).then_some(word & ((1 << 28) - 1))
+    }
+
     /// Its order among events at the same time. Arrivals are ranked by [`EventKind::arrival_rank`].
     #[inline]
     #[must_use]
