@@ -52,6 +52,12 @@ impl Default for Tracker {
 }
 
 impl Tracker {
+    /// Whether an acknowledgement with this ACE field, which tells that `delivered` more packets have arrived, tells of no mark.
+    #[inline]
+    pub fn is_told(&self, ace: u8, delivered: u32) -> bool {
+        delivered < MODULUS && u32::from(ace) == self.0 % MODULUS
+    }
+
     /// An acknowledgement with this ACE field tells that `delivered` more packets have arrived: how many more were marked.
     pub fn marks(&mut self, ace: u8, delivered: u32) -> u32 {
         if delivered == 0 {

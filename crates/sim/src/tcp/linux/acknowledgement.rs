@@ -2,7 +2,7 @@
 //! it allows is sent.
 
 use crate::clock::Clock;
-use crate::tcp::control::{Cause, Sample};
+use crate::tcp::control::{Cause, Sample, least};
 use crate::tcp::rto::Rto;
 use crate::tcp::{Ack, Host, Sack};
 
@@ -28,17 +28,32 @@ pub(super) struct News {
     pub(super) duplicate: Option<u32>,
 }
 
+/// What of it concerns the window.
+#[derive(Clone, Copy)]
+pub(super) struct Told {
+    pub(super) delivered: u32,
+    pub(super) advanced: bool,
+    pub(super) rtt: Option<f64>,
+}
+
+impl Told {
+    #[inline(always)]
+    fn of(news: &News) -> Told {
+        Told { delivered: news.delivered, advanced: news.advanced, rtt: news.rtt }
+    }
+}
+
 /// What a control is told beside the news.
-struct Surroundings {
-    now: f64,
+pub(super) struct Surroundings {
+    pub(super) now: f64,
     /// Segments in flight before the acknowledgement.
-    prior_in_flight: u32,
+    pub(super) prior_in_flight: u32,
     /// The window was full.
-    limited: bool,
+    pub(super) limited: bool,
     /// Segments that were marked.
-    marked: u32,
+    pub(super) marked: u32,
     /// Segments found lost.
-    lost: u32,
+    pub(super) lost: u32,
 }
 
 /// An acknowledgement while it is read.
@@ -67,7 +82,7 @@ impl<C: Clock> Reading<'_, C> {
         // Karn's rule.
         if !segment.retransmitted {
             news.original = Some(news.original.map_or(number, |least: u32| least.min(number)));
-            news.rtt = Some(news.rtt.map_or(rtt, |shortest: f64| shortest.min(rtt)));
+            news.rtt = Some(news.rtt.map_or(rtt, |shortest| least(shortest, rtt)));
             if number >= *self.next_sample {
                 *self.next_sample = self.max;
                 self.rto.sample(rtt);
@@ -89,13 +104,9 @@ impl<C: Clock> Reading<'_, C> {
 }
 
 impl<C: Clock> Sender<C> {
-    /// An acknowledgement arrived. A function of its own: inlined beside the RFCs' sender, it has that one save what registers this
-    /// one needs.
+    /// Any acknowledgement of what is outstanding.
     #[inline(never)]
-    pub fn on_ack<H: Host<Clock = C>>(&mut self, ack: Ack<'_>, host: &mut H) {
-        if ack.next > self.board.max() || ack.next < self.board.una() {
-            return;
-        }
+    pub(super) fn on_any_ack<H: Host<Clock = C>>(&mut self, ack: &Ack<'_>, host: &mut H) {
         let first = self.board.una() == 0 && ack.next > 0;
         let now = host.now();
         let secs = now.secs();
@@ -104,7 +115,7 @@ impl<C: Clock> Sender<C> {
         }
         let prior_in_flight = self.board.in_flight();
         let limited = self.is_limited(ack.next, prior_in_flight);
-        let news = self.take_in(&ack, now);
+        let news = self.take_in(ack, now);
         if first {
             self.connected();
         }
@@ -121,7 +132,7 @@ impl<C: Clock> Sender<C> {
             self.arrived_twice(segment);
         }
         if self.probe.is_some() {
-            self.probe_answered(&ack, &news);
+            self.probe_answered(ack, &news);
         }
         if self.frto.is_some() {
             self.judge_timeout(&news);
@@ -132,9 +143,12 @@ impl<C: Clock> Sender<C> {
         let (lost, wait) = self.detect(now);
         self.recover_if_lost(echo);
         let decided = self.control.watches()
-            && self.consult(&news, &Surroundings { now: secs, prior_in_flight, limited, marked, lost });
+            && self.consult(
+                Told::of(&news),
+                &Surroundings { now: secs, prior_in_flight, limited, marked, lost },
+            );
         if !decided && echo {
-            self.on_echo(&ack);
+            self.on_echo(ack);
         }
         match &mut self.state {
             _ if decided => {}
@@ -145,35 +159,36 @@ impl<C: Clock> Sender<C> {
                     self.cwnd = f64::from(pipe) + prr.allow(news.delivered, pipe, self.ssthresh, safe);
                 }
             }
-            _ if news.advanced && !first && !echo => self.grow(&news, limited, secs),
+            _ if news.advanced && !first && !echo => self.grow(Told::of(&news), limited, secs),
             _ => {}
         }
         if self.pacer.is_some() {
-            self.set_pacing_rate(&news);
+            self.set_pacing_rate(news.rtt);
         }
-        self.send(false, host);
+        self.send(false, secs, host);
         if news.advanced || news.delivered > 0 || wait.is_some() {
             self.set_timer(wait, host);
         }
+        self.ordinary = self.has_nothing_open();
     }
 
     /// Shows the acknowledgement to a control that looks at each. True: it has set the window.
     #[inline(never)]
-    fn consult(&mut self, news: &News, with: &Surroundings) -> bool {
+    pub(super) fn consult(&mut self, told: Told, with: &Surroundings) -> bool {
         let next = self.board.una();
-        let rate = self.delivery.as_deref_mut().and_then(|d| d.sample(next, news.rtt));
+        let rate = self.delivery.as_deref_mut().and_then(|d| d.sample(next, told.rtt));
         let sample = Sample {
             now: with.now,
-            delivered: news.delivered,
+            delivered: told.delivered,
             marked: with.marked,
             lost: with.lost,
-            rtt: news.rtt,
+            rtt: told.rtt,
             srtt: self.rto.srtt(),
             prior_in_flight: with.prior_in_flight,
             in_flight: self.board.in_flight(),
             una: self.board.una(),
             next: self.board.max(),
-            advanced: news.advanced,
+            advanced: told.advanced,
             limited: with.limited,
             phase: self.state.phase(),
             rate,
@@ -189,7 +204,8 @@ impl<C: Clock> Sender<C> {
 
     /// Whether the window was full: when the acknowledgement arrived; or where segments wait for their time, at some time in the last
     /// window of data, as Linux has it.
-    fn is_limited(&mut self, next: u32, in_flight: u32) -> bool {
+    #[inline(always)]
+    pub(super) fn is_limited(&mut self, next: u32, in_flight: u32) -> bool {
         let full = f64::from(in_flight) + self.room > self.cwnd;
         if self.pacer.is_some() {
             let (end, before) = self.full;

@@ -5,7 +5,7 @@ use crate::tcp::rfc::HyStartPlusPlus;
 use crate::tcp::{Config, SlowStart};
 
 use super::Sender;
-use super::acknowledgement::News;
+use super::acknowledgement::Told;
 use super::hystart::HyStart;
 
 /// What ends slow start before something is lost.
@@ -32,10 +32,11 @@ impl Exit {
 
 impl<C: Clock> Sender<C> {
     /// The window grows. `limited`: it was full when the acknowledgement arrived (RFC 9438 §5.8).
-    pub(super) fn grow(&mut self, news: &News, limited: bool, now: f64) {
+    #[inline]
+    pub(super) fn grow(&mut self, told: Told, limited: bool, now: f64) {
         let paused = self.control.pause(|| (!limited).then_some(now));
         if self.cwnd < self.ssthresh {
-            let growth = self.slow_start_growth(news, now);
+            let growth = self.slow_start_growth(told, now);
             // Linux: slow start wants the window at least half used.
             if !limited && self.cwnd >= f64::from(2 * self.board.in_flight().max(1)) {
                 return;
@@ -43,23 +44,23 @@ impl<C: Clock> Sender<C> {
             self.cwnd = (self.cwnd + growth).min(self.ssthresh.max(self.cwnd));
         } else if !paused && limited {
             let at = || (self.rto.srtt(), now);
-            self.cwnd = self.control.avoid(self.cwnd, news.delivered, at);
+            self.cwnd = self.control.avoid(self.cwnd, told.delivered, at);
         }
     }
 
     /// By how much an acknowledgement lets the window grow in slow start, unless that ends with it: then the threshold is the window.
-    fn slow_start_growth(&mut self, news: &News, now: f64) -> f64 {
+    fn slow_start_growth(&mut self, told: Told, now: f64) -> f64 {
         let (una, max) = (self.board.una(), self.board.max());
         let growth = match &mut self.exit {
             Exit::HyStart(h) => {
-                let ends = h.acknowledged(una, max, self.cwnd, news.rtt, self.pacer.is_some(), now);
-                (!ends).then_some(f64::from(news.delivered))
+                let ends = h.acknowledged(una, max, self.cwnd, told.rtt, self.pacer.is_some(), now);
+                (!ends).then_some(f64::from(told.delivered))
             }
             // RFC 9406 §4.3: only while nothing has set the threshold.
             Exit::HyStartPlusPlus(h) if self.ssthresh == f64::INFINITY => {
-                h.acknowledged(una, max, news.delivered, news.rtt)
+                h.acknowledged(una, max, told.delivered, told.rtt)
             }
-            Exit::None | Exit::HyStartPlusPlus(_) => Some(f64::from(news.delivered)),
+            Exit::None | Exit::HyStartPlusPlus(_) => Some(f64::from(told.delivered)),
         };
         growth.unwrap_or_else(|| {
             self.ssthresh = self.cwnd;

@@ -11,6 +11,7 @@ mod frto;
 mod grow;
 mod hystart;
 mod losses;
+mod ordinary;
 mod pacing;
 mod prr;
 mod rack;
@@ -102,22 +103,24 @@ pub struct Sender<C: Clock> {
     una_timed_out: bool,
     /// New data before lost segments, until the next acknowledgement.
     new_first: bool,
+    /// See [`Sender::has_nothing_open`].
+    ordinary: bool,
+    /// Accurate feedback (RFC 9768).
+    marks: Option<Tracker>,
+    /// A probe is out: TLP.end_seq, and whether it was a retransmission.
+    probe: Option<(u32, bool)>,
+    /// The timer has expired, and it is not yet known whether needlessly.
+    frto: Option<Frto>,
+    control: Control,
+    /// The delivery rate, if the control wants it.
+    delivery: Option<Box<Delivery<C>>>,
+    ecn: Option<Ecn>,
     board: Scoreboard<C>,
     rack: Rack<C>,
     state: State,
     rto: Rto,
     lengths: Lengths<C>,
-    control: Control,
-    /// The delivery rate, if the control wants it.
-    delivery: Option<Box<Delivery<C>>>,
-    pacer: Option<Box<Pacer>>,
-    /// Accurate feedback (RFC 9768).
-    marks: Option<Tracker>,
-    /// A probe is out: TLP.end_seq, and whether it was a retransmission.
-    probe: Option<(u32, bool)>,
-    ecn: Option<Ecn>,
-    /// The timer has expired, and it is not yet known whether needlessly.
-    frto: Option<Frto>,
+    pacer: Option<Pacer>,
     /// The last reduction for a loss, which may have been for nothing.
     undo: Option<Undo>,
     /// What ends slow start.
@@ -145,7 +148,7 @@ impl<C: Clock> Sender<C> {
             rack: Rack::new(),
             probe: None,
             sampled: false,
-            pacer: config.pacing.then(|| Box::new(Pacer::new(config.segment, control.train()))),
+            pacer: config.pacing.then(|| Pacer::new(config.segment, control.train())),
             full: (0, false),
             room: if control.rounds_up() { FRACTION } else { 1.0 },
             delivery: control.wants_rate().then(|| Box::new(Delivery::new())),
@@ -161,6 +164,7 @@ impl<C: Clock> Sender<C> {
             frto: None,
             undo: None,
             new_first: false,
+            ordinary: false,
             data_end: u32::MAX,
             jitter: config.jitter.secs(),
             tally: Tally::default(),
@@ -178,11 +182,13 @@ impl<C: Clock> Sender<C> {
                 random: host.uniform(),
             });
         }
-        self.send(false, host);
+        let now = host.now().secs();
+        self.send(false, now, host);
     }
 
     /// A timer expired.
     pub fn on_timer<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        self.ordinary = false;
         match self.pending {
             Pending::Retransmission => self.on_rto(host),
             Pending::Probe => self.send_probe(host),
@@ -197,7 +203,8 @@ impl<C: Clock> Sender<C> {
                     // As in Linux: the timer counts as the arrival of one segment.
                     self.cwnd = f64::from(pipe) + prr.allow(1, pipe, self.ssthresh, false);
                 }
-                self.send(false, host);
+                let now = host.now().secs();
+                self.send(false, now, host);
                 self.set_timer(wait, host);
             }
         }
@@ -205,7 +212,8 @@ impl<C: Clock> Sender<C> {
 
     /// The random delay before a send is over, or the next train is due.
     pub fn on_jitter_end<H: Host<Clock = C>>(&mut self, host: &mut H) {
-        self.send(true, host);
+        let now = host.now().secs();
+        self.send(true, now, host);
     }
 
     /// What controls set.

@@ -34,12 +34,16 @@ pub struct Pacer {
     /// Smoothed over every acknowledgement, where RFC 6298 §3 takes one measurement a round trip.
     srtt: f64,
     min_rtt: f64,
+    /// The train's length in seconds.
+    train: f64,
     /// How many segments longer trains are because the peer is near.
     near: f64,
     /// The longest train in segments.
     longest: f64,
-    /// The train's length in seconds, if the congestion control sets it.
-    train: Option<f64>,
+    /// The shortest.
+    least: u32,
+    /// The congestion control bounds the train's length, wherever the peer is.
+    bounded: bool,
 }
 
 impl Pacer {
@@ -53,8 +57,10 @@ impl Pacer {
             srtt: 0.0,
             min_rtt: f64::INFINITY,
             near: 0.0,
+            train: train.unwrap_or(TRAIN),
             longest: LONGEST / f64::from(segment),
-            train,
+            least: if train.is_some() { 1 } else { LEAST },
+            bounded: train.is_some(),
         }
     }
 
@@ -63,6 +69,9 @@ impl Pacer {
         self.srtt += if self.srtt == 0.0 { rtt } else { (rtt - self.srtt) / 8.0 };
         if rtt < self.min_rtt {
             self.min_rtt = rtt;
+            if self.bounded {
+                return;
+            }
             // Half as much more for each 512 µs of the shortest round-trip time: what a near peer can take at once.
             let halvings = rtt / NEAR;
             self.near = if halvings < 32.0 { self.longest / libm::exp2(halvings.floor()) } else { 0.0 };
@@ -93,11 +102,8 @@ impl Pacer {
 
     /// How many segments the next train may have (Linux's `tcp_tso_autosize`).
     pub fn train(&self) -> u32 {
-        if let Some(train) = self.train {
-            return (least(self.rate * train, self.longest) as u32).max(1);
-        }
-        let segments = self.rate * TRAIN + self.near;
-        (least(segments, self.longest) as u32).max(LEAST)
+        let segments = self.rate * self.train + self.near;
+        (least(segments, self.longest) as u32).max(self.least)
     }
 
     /// A train of so many segments has left.

@@ -2,6 +2,7 @@
 //! sending are compared, not numbers, the loss of a retransmission is seen like any other.
 
 use crate::clock::Clock;
+use crate::tcp::control::least;
 
 use super::scoreboard::{Scoreboard, Segment, sent_after};
 
@@ -73,7 +74,7 @@ impl<C: Clock> Rack<C> {
             self.reordering_seen = true;
         }
         if !segment.retransmitted {
-            self.min_rtt = self.min_rtt.min(rtt);
+            self.min_rtt = least(rtt, self.min_rtt);
         } else if rtt < self.min_rtt {
             // Step 2: it was an earlier transmission that arrived.
             return;
@@ -87,6 +88,16 @@ impl<C: Clock> Rack<C> {
         if self.latest.is_none_or(|latest| sent_after(sent, latest)) {
             self.latest = Some(sent);
         }
+    }
+
+    /// The same of several segments that were sent once, in the order of their numbers and after all that had arrived: of those before
+    /// `next`, the last was sent at `sent_at` and took `rtt`, the shortest took `shortest`.
+    #[inline(always)]
+    pub fn arrived_in_order(&mut self, next: u32, sent_at: C, rtt: f64, shortest: f64) {
+        self.fack = next;
+        self.min_rtt = least(shortest, self.min_rtt);
+        self.rtt = rtt;
+        self.latest = Some((sent_at, next - 1));
     }
 
     /// §6.2, step 4: how much later another has to have been sent.

@@ -102,6 +102,12 @@ impl<C: Clock> Scoreboard<C> {
         self.lost
     }
 
+    /// Whether all that is outstanding is in flight, and was sent once.
+    #[inline(always)]
+    pub fn is_whole(&self) -> bool {
+        self.sacked == 0 && self.lost == 0 && self.again.is_empty()
+    }
+
     /// A segment, if it is outstanding.
     pub fn get(&self, number: u32) -> Option<&Segment<C>> {
         self.segments.get(number.checked_sub(self.una)? as usize)
@@ -142,6 +148,16 @@ impl<C: Clock> Scoreboard<C> {
                 b.0 = b.0.max(una);
                 b.0 < b.1
             });
+        }
+    }
+
+    /// All segments before `una` have arrived, and none was known to have: each is shown to `arrived`, with the time at which it was sent.
+    #[inline(always)]
+    pub fn acknowledge_in_order(&mut self, una: u32, mut arrived: impl FnMut(u32, C)) {
+        while self.una < una {
+            let Some(segment) = self.segments.pop_front() else { return };
+            arrived(self.una, segment.sent_at);
+            self.una += 1;
         }
     }
 

@@ -3,16 +3,19 @@
 use crate::clock::Clock;
 use crate::tcp::{EcnBits, Host, TimerKind};
 
-use super::acknowledgement::News;
 use super::{Sender, State};
 
 impl<C: Clock> Sender<C> {
-    /// Sends what the window allows, lost segments first.
+    /// Sends what the window allows, lost segments first; `now` in seconds.
     #[inline(always)]
-    pub(super) fn send<H: Host<Clock = C>>(&mut self, jitter_over: bool, host: &mut H) {
+    pub(super) fn send<H: Host<Clock = C>>(&mut self, jitter_over: bool, now: f64, host: &mut H) {
         let waits = !jitter_over && host.timer_is_set(TimerKind::Send);
         if !waits && self.has_room() {
-            self.send_window(jitter_over, host);
+            if self.pacer.is_some() {
+                self.send_trains(now, host);
+            } else {
+                self.send_window(jitter_over, host);
+            }
         }
     }
 
@@ -24,13 +27,10 @@ impl<C: Clock> Sender<C> {
 
     #[inline(never)]
     fn send_window<H: Host<Clock = C>>(&mut self, jitter_over: bool, host: &mut H) {
-        let Some(mut next) = self.next_segment() else { return };
+        let Some(mut next) = self.next_in_window() else { return };
         if self.jitter > 0.0 && !jitter_over {
             let delay = self.jitter * host.uniform();
             return host.set_timer(TimerKind::Send, C::span_secs(delay));
-        }
-        if self.pacer.is_some() {
-            return self.send_trains(next, host);
         }
         loop {
             self.send_one(next, host);
@@ -39,10 +39,10 @@ impl<C: Clock> Sender<C> {
         }
     }
 
-    /// Sends what the window allows in trains, from this segment on, as far as they are due; sets the timer for the next one.
+    /// Sends what the window allows in trains, as far as they are due; sets the timer for the next one.
     #[inline(never)]
-    fn send_trains<H: Host<Clock = C>>(&mut self, mut next: u32, host: &mut H) {
-        let now = host.now().secs();
+    fn send_trains<H: Host<Clock = C>>(&mut self, now: f64, host: &mut H) {
+        let Some(mut next) = self.next_in_window() else { return };
         while let Some(pacer) = &mut self.pacer {
             if let Some(wait) = pacer.wait(now) {
                 return host.set_timer(TimerKind::Send, C::span_secs(wait));
@@ -70,9 +70,12 @@ impl<C: Clock> Sender<C> {
     /// What may be sent next, if the window has room: a lost segment, or new data.
     #[inline(always)]
     fn next_segment(&mut self) -> Option<u32> {
-        if !self.has_room() {
-            return None;
-        }
+        if self.has_room() { self.next_in_window() } else { None }
+    }
+
+    /// What may be sent next, as the window has room.
+    #[inline(always)]
+    fn next_in_window(&mut self) -> Option<u32> {
         match self.board.first_lost() {
             // RFC 5682 §2.1, step 2b.
             Some(lost) if !self.new_first || self.board.max() >= self.limit() => Some(lost),
@@ -98,8 +101,8 @@ impl<C: Clock> Sender<C> {
 
     /// A segment is about to be sent, and not as a probe: if it was sent before, its reduction of the window waits for it.
     pub(super) fn note_again(&mut self, segment: u32) {
-        if let Some(undo) = &mut self.undo
-            && segment < self.board.max()
+        if segment < self.board.max()
+            && let Some(undo) = &mut self.undo
         {
             undo.sent_again();
         }
@@ -124,7 +127,9 @@ impl<C: Clock> Sender<C> {
         if let Some(delivery) = &mut self.delivery {
             delivery.sent(segment, self.board.in_flight(), host.now());
         }
-        self.tally.retransmissions += u64::from(again);
+        if again {
+            self.tally.retransmissions += 1;
+        }
         if let State::Reduction(prr) | State::Recovery(prr) = &mut self.state {
             prr.sent();
         }
@@ -150,10 +155,10 @@ impl<C: Clock> Sender<C> {
     }
 
     /// The rate at which segments leave, after an acknowledgement.
-    pub(super) fn set_pacing_rate(&mut self, news: &News) {
+    pub(super) fn set_pacing_rate(&mut self, rtt: Option<f64>) {
         let window = self.window();
         let Some(pacer) = &mut self.pacer else { return };
-        if let Some(rtt) = news.rtt {
+        if let Some(rtt) = rtt {
             pacer.measured(rtt);
         }
         match self.control.pacing_rate(&window, self.rto.srtt()) {

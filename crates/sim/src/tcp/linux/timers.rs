@@ -60,7 +60,7 @@ impl<C: Clock> Sender<C> {
             self.note_again(self.board.una());
             self.transmit_alone(self.board.una(), host);
         } else {
-            self.send(false, host);
+            self.send(false, host.now().secs(), host);
         }
         self.set_timer(None, host);
     }
