@@ -2,7 +2,7 @@
 
 use inprofile_core::packet::{FlowId, Kind, Packet};
 
-use crate::route::Route;
+use crate::route::{MOST_HOPS, Route};
 use crate::tcp::{Delays, Sack};
 
 /// A packet on its way: half a cache line, as that of a packet which has waited is rarely in the nearest cache.
@@ -19,8 +19,6 @@ pub struct InFlight {
 
 const _: () = assert!(size_of::<InFlight>() == 32, "two to a cache line");
 
-/// Hops of all routes: positions are below this.
-pub const MOST_HOPS: u32 = 1 << 27;
 const FORWARD: u32 = MOST_HOPS;
 const FLAG: u32 = 1 << 28;
 /// Three bits (RFC 9768 §3.2.2).

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::packet::MOST_HOPS;
+/// Hops of all routes: positions are below this.
+pub const MOST_HOPS: u32 = 1 << 27;
 
 /// How a link is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
