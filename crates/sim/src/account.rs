@@ -303,20 +303,6 @@ impl FlowCounts {
     }
 }
 
-impl MarkerCounts {
-    /// What was counted since `before`.
-    #[must_use]
-    pub fn since(&self, before: &MarkerCounts) -> MarkerCounts {
-        MarkerCounts {
-            arrived: less(self.arrived, before.arrived),
-            arrived_bytes: less(self.arrived_bytes, before.arrived_bytes),
-            left: less(self.left, before.left),
-            left_bytes: less(self.left_bytes, before.left_bytes),
-            dropped: less(self.dropped, before.dropped),
-        }
-    }
-}
-
 impl FlowOutcome {
     /// sent = received + dropped + in flight, for data and for acknowledgements.
     fn check(&self) -> Result<(), String> {

@@ -1,5 +1,6 @@
 //! The results of a run. Every count is of packets unless its name says otherwise.
 
+pub use inprofile_core::marker::counts::MarkerCounts;
 use inprofile_core::packet::Colour;
 use inprofile_core::queue::counts::Counts;
 use inprofile_core::units::{Bytes, Duration, Time};
@@ -175,21 +176,6 @@ pub struct MarkerOutcome {
     pub stats: Vec<(&'static str, u64)>,
     /// The marker's state at the end, by name.
     pub gauges: Vec<(&'static str, f64)>,
-}
-
-/// Packets and bytes at a marker, by colour.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MarkerCounts {
-    /// Arrived, by the colour they had.
-    pub arrived: [u64; 3],
-    /// Wire bytes that arrived.
-    pub arrived_bytes: [u64; 3],
-    /// Passed on, by the colour they were given.
-    pub left: [u64; 3],
-    /// Wire bytes that were passed on.
-    pub left_bytes: [u64; 3],
-    /// Dropped, by the colour they had.
-    pub dropped: [u64; 3],
 }
 
 /// The signals of one path over the whole run; those neither lost nor delivered are on their way.

@@ -4,6 +4,7 @@ pub mod action;
 pub mod ard;
 pub mod blind_drop;
 pub mod colour;
+pub mod counts;
 pub mod every_nth;
 pub mod meter;
 pub mod probe;

@@ -1,5 +1,6 @@
 //! A marker on real packets: the mechanism, its random numbers, its counts, and when it ticks next.
 
+pub use inprofile_core::marker::counts::MarkerCounts;
 use inprofile_core::packet::{Direction, Packet};
 use inprofile_core::registry::AnyMarker;
 use inprofile_core::rng::Rng;
@@ -8,21 +9,6 @@ use inprofile_core::units::Time;
 use inprofile_core::verdict::{Mark, Silent};
 
 use crate::prefetch::prefetch;
-
-/// Packets at a marker, by colour. `arrived` = `left` + `dropped`, over all colours.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MarkerCounts {
-    /// Came, by the colour they had.
-    pub arrived: [u64; 3],
-    /// Bytes that came.
-    pub arrived_bytes: [u64; 3],
-    /// Went on, by the colour they were given.
-    pub left: [u64; 3],
-    /// Bytes that went on.
-    pub left_bytes: [u64; 3],
-    /// Dropped, by the colour they had.
-    pub dropped: [u64; 3],
-}
 
 /// Packets of one colour: what each packet changes lies together.
 #[derive(Clone, Copy, Debug, Default)]
