@@ -1,4 +1,4 @@
-"""Experiments written out: what overrides have made of a file, as a file that needs none."""
+"""An experiment written out as a file of its own, its overrides applied."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["inline", "written"]
 
 
 def written(scenario: Scenario, head: str = "") -> str:
-    """The experiment as TOML, after a comment `head`.
+    """The experiment as TOML, below a comment `head`.
 
     >>> from inprofile import STARTER
     >>> faster = parse(STARTER).with_({"links.bottleneck.rate": "3 Mbit/s"})
     >>> parse(written(faster)).canonical == faster.canonical
     True
 
-    Raises ArithmeticError where the text would be another experiment.
+    Raises ArithmeticError if the text would read back as a different experiment.
     """
     document = tomllib.loads(scenario._text)
     for key, text in scenario._overrides:
@@ -27,13 +27,13 @@ def written(scenario: Scenario, head: str = "") -> str:
     made = "".join(f"# {line}\n" for line in head.splitlines()) + _document(document)
     if parse(made, scenario.file).canonical != scenario.canonical:
         raise ArithmeticError(
-            f"{scenario.file}: what was written is not the experiment that was run; this is an error of ours"
+            f"{scenario.file}: the written file would be another experiment: this is a bug in Inprofile"
         )
     return made
 
 
 def _value(text: str) -> Any:
-    """A value as `--set` takes it: TOML, or plain text."""
+    """A value as `--set` takes it: TOML, else plain text."""
     try:
         return tomllib.loads(f"x = {text}")["x"]
     except tomllib.TOMLDecodeError:
@@ -41,7 +41,7 @@ def _value(text: str) -> Any:
 
 
 def _put(place: Any, path: list[str], value: Any) -> None:
-    """Set a dotted key; tables of a list go by name, node or number."""
+    """Set a dotted key; a table in a list is found by its name, node or index."""
     first, *rest = path
     if isinstance(place, list):
         found = next((t for t in place if first in (t.get("name"), t.get("node"))), None)
@@ -73,7 +73,7 @@ def _lines(table: Mapping[str, Any]) -> list[str]:
 
 
 def _key(key: str) -> str:
-    """Bare where TOML allows it."""
+    """A key, quoted unless TOML allows it bare."""
     return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else toml(key)
 
 

@@ -1,5 +1,5 @@
-//! The policers of a direction: of the classes that customers have bought, and of each kind of control frame. Each is a token
-//! bucket whose packets out of profile are dropped.
+//! The policers of a direction: one for each class that a customer has bought, one for each kind of control frame. Each is a
+//! token bucket that drops what is out of profile.
 
 use inprofile_core::marker::action::Action;
 use inprofile_core::marker::token_bucket::{Conforms, Params};
@@ -11,16 +11,16 @@ use inprofile_live::packet::Control;
 use crate::config::Direction;
 use crate::config::frames::Policing;
 
-/// One of them.
+/// A policer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policer {
-    /// Its name in counts: the customer's and the class's, or `control` and the kind's.
+    /// Its name in the counters: customer and class, or `control` and the kind.
     pub name: String,
-    /// What is let through.
+    /// Its rate and burst.
     pub police: Policing,
 }
 
-/// All of them, in the order of their markers: customer by customer, each one's services; then control frames by their kind.
+/// All policers in the order of their markers: of services, customer by customer; then of control frames, kind by kind.
 pub fn of(direction: &Direction) -> impl Iterator<Item = Policer> + '_ {
     let services = direction.customers.iter().flat_map(move |customer| {
         customer.services.iter().map(move |service| {
@@ -34,14 +34,14 @@ pub fn of(direction: &Direction) -> impl Iterator<Item = Policer> + '_ {
     services.chain(control)
 }
 
-/// The number of the first one's marker: behind the customers' and the aggregate's.
+/// The number of the first policer's marker, after those of the customers and the aggregate.
 #[must_use]
 pub fn first(direction: &Direction) -> u16 {
     (direction.customers.len() + usize::from(direction.aggregate.is_some())) as u16
 }
 
 impl Policer {
-    /// Before its first packet.
+    /// Its token bucket, before the first packet.
     #[must_use]
     pub fn build(&self, packet: Bytes) -> AnyMarker {
         let Policing { rate, burst } = self.police;

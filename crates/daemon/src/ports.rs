@@ -1,18 +1,18 @@
-//! What is unsafe about the ports on this machine: reported by `check` where the interfaces exist, and by `run` at the start.
+//! Warnings about the ports of this machine: given by `check` if the interfaces exist, and by `run` at startup.
 
 use inprofile_live::io::netlink::Netlink;
 use inprofile_live::io::sys::interface_index;
 
-/// Something to warn of.
+/// A warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// Where.
+    /// Which port.
     pub interface: String,
-    /// What, and what to do.
+    /// What is unsafe, and the remedy.
     pub text: String,
 }
 
-/// The kernel takes what is sent to an address of its own, answers it, and may route it: beside us.
+/// Ports with addresses: the kernel answers packets sent to them, and may route others past the router.
 #[must_use]
 pub fn addresses(ports: &[String; 2]) -> Vec<Warning> {
     let of = |interface: &String| {
@@ -20,7 +20,7 @@ pub fn addresses(ports: &[String; 2]) -> Vec<Warning> {
         let addresses = Netlink::open().and_then(|n| n.addresses(index)).ok()?;
         let list: Vec<String> = addresses.iter().map(|(a, bits)| format!("{a}/{bits}")).collect();
         let text = format!(
-            "the interface {interface} has the address {}: the kernel answers there, and routes if ip_forward is on, beside the router\n  `ip addr flush dev {interface}` takes it away; manage the machine by another port",
+            "the interface {interface} has the address {}: the kernel answers there, and with ip_forward on it routes packets past the router\n  `ip addr flush dev {interface}` removes it; manage the machine through another port",
             list.join(", ")
         );
         (!list.is_empty()).then(|| Warning { interface: interface.clone(), text })
@@ -28,7 +28,7 @@ pub fn addresses(ports: &[String; 2]) -> Vec<Warning> {
     ports.iter().filter_map(of).collect()
 }
 
-/// All that is unsafe about them now; nothing of ports that aren't here.
+/// All warnings about these ports now; none about interfaces that do not exist.
 #[must_use]
 pub fn warnings(ports: &[String; 2]) -> Vec<Warning> {
     let shared = |interface: &String| {

@@ -1,7 +1,7 @@
-//! `role`, `dscp`, `remap`: whether incoming code points are trusted, and what becomes of those that nobody has bought.
+//! `role`, `dscp`, `remap`: whether incoming code points are trusted, and what happens to those that nobody has bought.
 //!
 //! The edge of a DiffServ domain conditions incoming traffic (RFC 2475 §2.1.2): no class or colour without a contract. In the
-//! core traffic has been conditioned already and is trusted. The role is set for the whole file or for one direction.
+//! core, traffic has been conditioned already and is trusted. The role is set for the whole file or for one direction.
 
 use inprofile_config::Section;
 use inprofile_config::problem::Wrong;
@@ -9,12 +9,12 @@ use inprofile_live::code_points::{CodePoints, Dscp};
 
 use super::{Class, values};
 
-/// Whether what comes in is believed.
+/// Whether incoming code points are trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Of classes and colours only those that were bought.
+    /// Only the classes and colours that were bought.
     Edge,
-    /// Code points are believed: an edge has conditioned what comes.
+    /// Code points are trusted: an edge has conditioned the traffic.
     Core,
 }
 
@@ -26,17 +26,17 @@ impl Role {
     }
 }
 
-/// What code points that nobody has bought become.
+/// What happens to code points that nobody has bought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsold {
-    /// Those that `remap` doesn't name become best effort, and classes of VLAN tags and MPLS labels are taken off.
+    /// Those not in `remap` become best effort; VLAN priorities and MPLS traffic classes are cleared.
     pub bleach: bool,
-    /// By number: what it becomes whatever `bleach` says.
+    /// By code point: the new one, whatever `bleach` says.
     pub remap: [Option<Dscp>; 64],
 }
 
 impl Unsold {
-    /// What this one becomes; `None`: it stays.
+    /// The new code point; `None` if it stays.
     #[must_use]
     pub fn becomes(&self, dscp: Dscp) -> Option<Dscp> {
         self.remap[usize::from(dscp.value())].or(self.bleach.then_some(Dscp::DEFAULT))
@@ -45,10 +45,10 @@ impl Unsold {
 
 /// The keys.
 pub(super) const KEYS: [&str; 3] = ["role", "dscp", "remap"];
-/// What a direction called its role before.
+/// The former name of a direction's `role`.
 pub(super) const OLD_KEY: &str = "others";
 
-/// What one table says of it, the file's or a direction's.
+/// What one table sets, the file's or a direction's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RoleSettings {
     role: Option<Role>,
@@ -57,7 +57,7 @@ pub(super) struct RoleSettings {
 }
 
 impl RoleSettings {
-    /// Reads a table; `None` if something is wrong with it.
+    /// Reads a table; `None` if it has an error.
     pub(super) fn read(section: &Section<'_, '_>) -> Option<RoleSettings> {
         let role = match section.get("role") {
             Some(e) => e
@@ -73,7 +73,7 @@ impl RoleSettings {
         Some(RoleSettings { role: role?, bleach: bleach?, remap: remap? })
     }
 
-    /// `others`, as the role was called before, in the table of a direction.
+    /// Reads `others` too, the former name of a direction's `role`.
     pub(super) fn with_old_key(self, section: &Section<'_, '_>) -> Option<RoleSettings> {
         let Some(entry) = section.get(OLD_KEY) else { return Some(self) };
         let role = match entry.word(&["trust", "best_effort"], "choice")? {
@@ -81,20 +81,21 @@ impl RoleSettings {
             _ => Role::Edge,
         };
         if self.role.is_some() {
-            let remedy = "leave it out: others = \"trust\" was role = \"core\", \"best_effort\" was \"edge\"";
-            return entry.wrong(Wrong::new("role says it already", remedy));
+            let remedy =
+                "leave others out: its \"trust\" is role = \"core\", its \"best_effort\" is role = \"edge\"";
+            return entry.wrong(Wrong::new("role is set too", remedy));
         }
         let now = match role {
             Role::Core => "role = \"core\"",
             Role::Edge => {
-                "role = \"edge\", the default; with dscp = \"keep\" code points that nobody bought stay as they are"
+                "role = \"edge\", the default; add dscp = \"keep\" to leave code points that nobody bought unchanged"
             }
         };
-        entry.report().warning(entry.place(), "this is called role now", format!("write {now}"));
+        entry.report().warning(entry.place(), "this key is now called role", format!("write {now}"));
         Some(RoleSettings { role: Some(role), ..self })
     }
 
-    /// What this table doesn't say is said by the one above.
+    /// Keys that this table lacks are taken from the one above.
     pub(super) fn or(self, above: RoleSettings) -> RoleSettings {
         RoleSettings {
             role: self.role.or(above.role),
@@ -103,7 +104,7 @@ impl RoleSettings {
         }
     }
 
-    /// What holds: an edge that bleaches, unless something else is said; in the core code points are kept.
+    /// What is in force. By default an edge, which bleaches; a core keeps code points.
     pub(super) fn in_force(self) -> (Role, Unsold) {
         let role = self.role.unwrap_or(Role::Edge);
         let bleach = self.bleach.unwrap_or(role == Role::Edge);
@@ -121,7 +122,7 @@ fn remap(section: &Section<'_, '_>) -> Option<Option<[Option<Dscp>; 64]>> {
         let Some(from) = from else {
             whole = false;
             let remedy = "write AF11 to AF43, EF, CS0 to CS7, BE, or a number from 0 to 63";
-            table.report().error(value.place(), "the key is no DSCP", remedy);
+            table.report().error(value.place(), "the key is not a DSCP", remedy);
             continue;
         };
         let slot: &mut Option<Dscp> = &mut remap[usize::from(from.value())];
@@ -135,7 +136,7 @@ fn remap(section: &Section<'_, '_>) -> Option<Option<[Option<Dscp>; 64]>> {
     whole.then_some(Some(remap))
 }
 
-/// Whether nothing that is for sale is given away by `remap`.
+/// Whether `remap` gives nothing away that is sold here.
 pub(super) fn gives_nothing_away(
     section: &Section<'_, '_>,
     unsold: &Unsold,
@@ -148,7 +149,7 @@ pub(super) fn gives_nothing_away(
         let class = classes.iter().find(|c| c.dscp.contains(to)).map(|c| format!("the class {}", c.name));
         let colour = points.colour(*to).map(|c| format!("the colour {}", c.name()));
         if let Some(sold) = colour.or(class) {
-            let problem = format!("{to} is that of {sold}: whoever didn't buy it would have it");
+            let problem = format!("{to} belongs to {sold}: customers who didn't buy it would get it");
             section.report().error(&place, problem, "remap to a code point that isn't sold here");
             none = false;
         }

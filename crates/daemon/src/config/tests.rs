@@ -236,18 +236,18 @@ fn roles_are_told() {
     let old = |value: &str, now: &str| {
         let value = format!("others = \"{value}\"");
         let warning =
-            format!("r.toml:6:10: warning: upstream.{value}: this is called role now\n  write {now}");
+            format!("r.toml:6:10: warning: upstream.{value}: this key is now called role\n  write {now}");
         (value, warning)
     };
     let (trust, warning) = old("trust", "role = \"core\"");
     assert_eq!(ask("", &trust), (Role::Core, false, vec![warning]));
     let (best_effort, warning) = old(
         "best_effort",
-        "role = \"edge\", the default; with dscp = \"keep\" code points that nobody bought stay as they are",
+        "role = \"edge\", the default; add dscp = \"keep\" to leave code points that nobody bought unchanged",
     );
     assert_eq!(ask("role = \"core\"", &best_effort), (Role::Edge, true, vec![warning]));
     let problems = read(&file("", "role = \"edge\"\nothers = \"trust\"")).unwrap_err();
-    assert!(problems[0].contains("upstream.others = \"trust\": role says it already"), "{problems:?}");
+    assert!(problems[0].contains("upstream.others = \"trust\": role is set too"), "{problems:?}");
     let (config, _) = read(&file("", "")).unwrap();
     assert_eq!(
         describe::roles(&config),
@@ -271,9 +271,9 @@ fn nothing_for_sale_is_given_away_by_a_remap() {
     let becomes = |dscp: &str| unsold.becomes(Dscp::parse(dscp).unwrap()).unwrap().to_string();
     assert_eq!(["CS1", "AF21", "EF", "AF22"].map(becomes), ["CS1", "3", "CS0", "CS0"]);
     for (wrong, why) in [
-        ("CS1 = \"AF11\"", "AF11 is that of the colour in: whoever didn't buy it would have it"),
-        ("CS1 = \"EF\"", "EF is that of the class voice"),
-        ("AF14 = \"BE\"", "the key is no DSCP"),
+        ("CS1 = \"AF11\"", "AF11 belongs to the colour in: customers who didn't buy it would get it"),
+        ("CS1 = \"EF\"", "EF belongs to the class voice"),
+        ("AF14 = \"BE\"", "the key is not a DSCP"),
         ("EF = \"BE\", 46 = \"BE\"", "this code point is remapped twice"),
         ("EF = 64", "remap.EF"),
     ] {

@@ -1,4 +1,4 @@
-//! Amounts as tc writes them: sizes and rates.
+//! Sizes and rates in tc's notation.
 
 /// tc(8), PARAMETERS: a bare number counts bytes, k, m and g are powers of 1024, `kbit` counts bits.
 pub(super) fn size(text: &str) -> Option<f64> {

@@ -113,9 +113,8 @@ fn line<'a>(words: &[Word<'a>], found: &mut Found<'a>, c: &mut Complaints<'_>) {
         ["random-detect", "dscp", ..] => curve(words, found, c),
         ["random-detect", _, ..] => c.unknown(&words[1], &DETECT),
         [first, ..] if COMMANDS.contains(first) => {
-            let (word, what) = words
-                .get(1)
-                .map_or((&words[0], "a value is missing behind it"), |w| (w, "not understood here"));
+            let (word, what) =
+                words.get(1).map_or((&words[0], "its value is missing"), |w| (w, "not understood here"));
             c.word(
                 word,
                 what,
@@ -149,7 +148,7 @@ fn curve<'a>(words: &[Word<'a>], found: &mut Found<'a>, c: &mut Complaints<'_>) 
         return c.word(name, problem, "write each DSCP once");
     }
     let denominator = match rest {
-        [] => Some((DENOMINATOR, "denominator isn't said: 10")),
+        [] => Some((DENOMINATOR, "denominator not given: 10")),
         [n] => number(n.text).map(|n| (n, "")),
         [_, more, ..] => return c.word(more, "unknown word", "nothing comes behind the denominator"),
     };
@@ -184,7 +183,7 @@ fn draft(found: &mut Found<'_>, c: &mut Complaints<'_>) -> Option<Draft> {
     draft.code_points = Some([names.next()?, names.next()?, names.next()?]);
     draft.rate = match found.rate {
         Some((rate, from)) => (Rate(rate).to_string(), from.to_owned()),
-        None => ("10 Mbit/s".into(), "not said there: set it".into()),
+        None => ("10 Mbit/s".into(), "not given: set it".into()),
     };
     draft.set("aqm", "\"wred\"", "random-detect dscp-based");
     match found.limit {
@@ -194,7 +193,7 @@ fn draft(found: &mut Found<'_>, c: &mut Complaints<'_>) -> Option<Draft> {
             draft.set(
                 "limit",
                 format!("\"{most} packets\""),
-                "queue-limit isn't said: 64, or the highest threshold",
+                "queue-limit not given: 64, or the highest threshold",
             );
         }
     }
@@ -218,7 +217,7 @@ fn draft(found: &mut Found<'_>, c: &mut Complaints<'_>) -> Option<Draft> {
         );
     }
     draft.set("averages", "\"shared\"", "one average for all");
-    let (n, from) = found.weight.map_or((WEIGHT, "exponential-weighting-constant isn't said: 9"), |n| {
+    let (n, from) = found.weight.map_or((WEIGHT, "exponential-weighting-constant not given: 9"), |n| {
         (n, "exponential-weighting-constant")
     });
     draft.set("w_q", 0.5f64.powi(n as i32).to_string(), format!("2^-{n}, from {from}"));

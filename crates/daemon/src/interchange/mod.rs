@@ -1,4 +1,4 @@
-//! Import and export: queues and policers of `tc`, Cisco and Open vSwitch into our file, and our file as commands of `tc` and
+//! Import and export: queues and policers of `tc`, Cisco and Open vSwitch into our file, and our file as commands for `tc` and
 //! Open vSwitch.
 //!
 //! Every derived value is explained in a comment beside it; a word that is not understood is an error with its line and column,
@@ -19,13 +19,13 @@ use inprofile_config::Problem;
 use crate::{config, router};
 use words::{Complaints, Word};
 
-/// A file of ours in the making.
+/// A configuration file under construction.
 #[derive(Debug, Default)]
 struct Draft {
     outside: Option<String>,
     code_points: Option<[String; 3]>,
     rate: (String, String),
-    /// Keys of the queue: name, value, what the value comes from.
+    /// Keys of the queue: name, value, where the value comes from.
     queue: Vec<(&'static str, String, String)>,
     inside: Option<String>,
     /// Likewise the keys of each customer.
@@ -37,7 +37,7 @@ impl Draft {
         self.queue.push((key, value.into(), from.into()));
     }
 
-    /// As a file that `check` takes. What `check` would refuse is told at `near`, the words it comes from.
+    /// The file, as `check` accepts it. What `check` would refuse is reported at `near`, the word it comes from.
     fn finish(&self, near: &Word<'_>, mut c: Complaints<'_>) -> Imported {
         let text = self.toml();
         let Err(refused) = config::parse(text.as_bytes(), "imported", &router::registry()) else {
@@ -53,13 +53,13 @@ impl Draft {
     fn toml(&self) -> String {
         let (outside, from) = match &self.outside {
             Some(dev) => (dev.as_str(), "dev"),
-            None => ("outside", "not said there: the interface where packets go out"),
+            None => ("outside", "not given: the interface where packets go out"),
         };
         let (inside, said) = match &self.inside {
             Some(dev) => (dev.as_str(), "where it is policed"),
             None => (
                 if outside == "inside" { "outside" } else { "inside" },
-                "not said there: the interface where packets come in",
+                "not given: the interface where packets come in",
             ),
         };
         let mut out = String::new();
@@ -70,7 +70,7 @@ impl Draft {
             line(&mut out, "code_points", &points, "");
         }
         out.push_str("\n[upstream]\n");
-        line(&mut out, "role", "\"core\"", "there too the DSCP is believed that a packet comes with");
+        line(&mut out, "role", "\"core\"", "as there, the DSCP that a packet comes with is trusted");
         line(&mut out, "rate", &quoted(&self.rate.0), &self.rate.1);
         out.push_str("\n[upstream.queue]\n");
         for (key, value, from) in &self.queue {
@@ -84,13 +84,13 @@ impl Draft {
     }
 }
 
-/// A key, its value, and what the value comes from.
+/// A key, its value, and where the value comes from.
 fn line(out: &mut String, key: &str, value: &str, from: &str) {
     let comment = if from.is_empty() { String::new() } else { format!(" # {from}") };
     out.push_str(&format!("{key} = {value}{comment}\n"));
 }
 
-/// A string of TOML's.
+/// A TOML string.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
@@ -98,7 +98,7 @@ fn quoted(text: &str) -> String {
 /// Our file, or everything that was not understood.
 pub type Imported = Result<String, Vec<Problem>>;
 
-/// tc's EWMA: the exponent n of w_q = 2^−n, the least for which a burst of so many packets into an empty queue leaves the
+/// tc's EWMA: the exponent n of w_q = 2^−n, the least for which `burst` packets into an empty queue leave the
 /// average at or below `min` (bytes): burst + 1 − min/avpkt ≤ (1 − (1 − w)^burst) / w. `None` if no n up to 31 does.
 /// (Floyd and Jacobson 1993, §6; tc-red(8), `burst`.)
 #[must_use]

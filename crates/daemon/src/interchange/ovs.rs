@@ -94,7 +94,7 @@ fn ingress(words: &[Word<'_>], draft: &mut Draft, c: &mut Complaints<'_>) -> Opt
     match rate {
         Some((_, rate)) if rate > 0 => {
             let said = if burst == 0 {
-                "ingress_policing_burst isn't said: 8000 kbit"
+                "ingress_policing_burst not given: 8000 kbit"
             } else {
                 "ingress_policing_burst"
             };

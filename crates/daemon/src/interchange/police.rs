@@ -41,7 +41,7 @@ impl Police {
 
 /// A queue for a file that polices and says nothing of queues.
 pub(super) fn queue(draft: &mut Draft) {
-    draft.rate = ("1 Gbit/s".into(), "not said there: the link's".into());
+    draft.rate = ("1 Gbit/s".into(), "not given: the link's".into());
     draft.set("aqm", "\"drop_tail\"", "nothing is said of a queue");
     draft.set("limit", "\"1000 packets\"", "");
 }
@@ -153,7 +153,7 @@ pub(super) fn tc<'a>(
                     Some(bits) => police.rate = (bits, "rate"),
                     None => c.word(&w, "no rate", "write one as tc(8) has it, such as 10mbit"),
                 },
-                None => c.word(word, "a value is missing behind it", "write one, such as 10mbit"),
+                None => c.word(word, "its value is missing", "write one, such as 10mbit"),
             },
             "burst" | "buffer" | "maxburst" => {
                 let w = value();

@@ -10,11 +10,11 @@ use super::words::{Complaints, Word, lines};
 use super::{Draft, Imported, police, wlog};
 use crate::config;
 
-/// What tc takes for the link if nothing is said.
+/// The link's rate that tc assumes if none is given, in bit/s.
 const BANDWIDTH: u64 = 10_000_000;
-/// What tc takes for max_p if nothing is said.
+/// tc's default for max_p.
 const PROBABILITY: f64 = 0.02;
-/// What is said beside ours.
+/// The comment beside our `ecn`.
 const ECN: &str = "ecn; above max ours drops, as with harddrop";
 const RED: [&str; 12] = [
     "limit",
@@ -45,7 +45,7 @@ const GRED: [&str; 12] = [
     "harddrop",
 ];
 
-/// Reads lines of tc's; `file` is its name in messages.
+/// Reads tc commands; `file` is their file's name in messages.
 ///
 /// # Errors
 /// Every word that is not understood, and what is missing.
@@ -59,7 +59,7 @@ pub fn import(text: &str, file: &str) -> Imported {
             polices.extend(found.map(|p| (words[0], p)));
             continue;
         }
-        // Where filters of what comes in hang.
+        // It only holds ingress filters.
         if words.iter().any(|w| matches!(w.text, "ingress" | "clsact")) {
             continue;
         }
@@ -134,7 +134,7 @@ fn head<'w, 'a>(
     None
 }
 
-/// What a line sets, each with its word.
+/// The settings of a line.
 #[derive(Default)]
 struct Settings<'a> {
     limit: Option<f64>,
@@ -156,7 +156,7 @@ fn settings<'a>(words: &[Word<'a>], known: &[&str], c: &mut Complaints<'_>) -> S
     while let Some(word) = words.next() {
         if !known.contains(&word.text) {
             c.unknown(word, known);
-            // Its value, which means nothing either, is not worth a word of its own.
+            // Its value needs no complaint of its own.
             words.next_if(|w| w.text.starts_with(|c: char| c.is_ascii_digit()));
             continue;
         }
@@ -168,7 +168,7 @@ fn settings<'a>(words: &[Word<'a>], known: &[&str], c: &mut Complaints<'_>) -> S
             "nodrop" => c.word(word, "ours drops what it can't mark", "leave nodrop out"),
             key => {
                 let Some(value) = words.next() else {
-                    c.word(word, "a value is missing behind it", "write one, as tc-red(8) has it");
+                    c.word(word, "its value is missing", "write one, as tc-red(8) has it");
                     break;
                 };
                 let right = match key {
@@ -187,7 +187,7 @@ fn settings<'a>(words: &[Word<'a>], known: &[&str], c: &mut Complaints<'_>) -> S
                 if !right {
                     c.word(
                         value,
-                        format!("no value for {key}"),
+                        format!("not a value for {key}"),
                         "write it as tc-red(8) has it, such as 60000, 60K or 10Mbit",
                     );
                 }
@@ -202,7 +202,7 @@ fn store<T>(to: &mut Option<T>, value: Option<T>) -> bool {
     to.is_some()
 }
 
-/// A line with everything filled in that tc would fill in.
+/// A line with tc's defaults filled in.
 struct Whole {
     limit: f64,
     min: (f64, &'static str),
@@ -222,14 +222,14 @@ fn whole(kind: Word<'_>, s: &Settings<'_>, c: &mut Complaints<'_>) -> Option<Who
         c.missing(Some(&kind), "avpkt is missing", "write avpkt BYTES, such as avpkt 1000");
     }
     let (limit, avpkt) = (s.limit?, s.avpkt?);
-    // Sally Floyd's advice, as tc follows it.
-    let max = s.max.map_or(((limit / 4.0).floor(), "not said: a quarter of limit"), |m| (m, "max"));
-    let min = s.min.map_or(((max.0 / 3.0).floor(), "not said: a third of max"), |m| (m, "min"));
+    // Sally Floyd's advice, which tc follows.
+    let max = s.max.map_or(((limit / 4.0).floor(), "not given: a quarter of limit"), |m| (m, "max"));
+    let min = s.min.map_or(((max.0 / 3.0).floor(), "not given: a third of max"), |m| (m, "min"));
     let advised = ((2.0 * min.0 + max.0) / (3.0 * avpkt)).floor();
     let (burst, burst_from) =
-        s.burst.map_or((advised, "not said: (2 min + max) / (3 avpkt)"), |b| (b, "burst"));
+        s.burst.map_or((advised, "not given: (2 min + max) / (3 avpkt)"), |b| (b, "burst"));
     if min.0 >= max.0 || max.0 > limit {
-        let problem = format!("min {}, max {} and limit {limit} are not in this order", min.0, max.0);
+        let problem = format!("min {}, max {} and limit {limit} do not ascend", min.0, max.0);
         c.missing(Some(&kind), problem, "write min below max, and max not above limit");
         return None;
     }
@@ -242,7 +242,7 @@ fn whole(kind: Word<'_>, s: &Settings<'_>, c: &mut Complaints<'_>) -> Option<Who
         );
         return None;
     };
-    let probability = s.probability.map_or((PROBABILITY, "not said: tc's 0.02"), |p| (p, "probability"));
+    let probability = s.probability.map_or((PROBABILITY, "not given: tc's 0.02"), |p| (p, "probability"));
     Some(Whole { limit, min, max, avpkt, burst, burst_from, wlog, probability })
 }
 
@@ -250,7 +250,7 @@ fn bytes(n: f64) -> String {
     format!("\"{n} B\"")
 }
 
-/// What `w_q` comes from.
+/// `w_q`, and where it comes from.
 fn weight(w: &Whole) -> (String, String) {
     let value = 0.5f64.powi(w.wlog as i32).to_string();
     (value, format!("2^-{}, from burst {} packets ({})", w.wlog, w.burst, w.burst_from))
@@ -260,7 +260,7 @@ fn rated(draft: &mut Draft, bandwidth: Option<u64>) {
     let from = if bandwidth.is_some() {
         "bandwidth"
     } else {
-        "bandwidth isn't said: tc's 10Mbit; the qdisc above shapes"
+        "bandwidth not given: tc's 10Mbit; the parent qdisc shapes"
     };
     draft.rate = (Rate(bandwidth.unwrap_or(BANDWIDTH)).to_string(), from.to_owned());
 }
@@ -296,7 +296,7 @@ fn red(kind: Word<'_>, s: &Settings<'_>, c: &mut Complaints<'_>) -> Option<Draft
 struct Setup {
     dps: u32,
     grio: bool,
-    /// For all of them.
+    /// For all virtual queues.
     ecn: bool,
     limit: Option<f64>,
 }
@@ -315,11 +315,13 @@ fn set_up<'a>(kind: Word<'a>, words: &[Word<'a>], c: &mut Complaints<'_>) -> (Wo
                 let value = words.next();
                 let number = value.and_then(|v| size(v.text));
                 match (word.text, number) {
-                    (_, None) => {
-                        c.word(value.unwrap_or(word), format!("no value for {}", word.text), "write a number")
-                    }
+                    (_, None) => c.word(
+                        value.unwrap_or(word),
+                        format!("not a value for {}", word.text),
+                        "write a number",
+                    ),
                     ("limit", Some(n)) => setup.limit = Some(n),
-                    // Which one takes what nobody classifies: ours goes by the packet's DSCP.
+                    // The virtual queue of unclassified packets: ours goes by DSCP.
                     ("default", Some(_)) => {}
                     (_, Some(n)) => setup.dps = n as u32,
                 }
@@ -350,7 +352,7 @@ fn gred<'a>(
     if dps.len() as u32 != setup.dps {
         c.word(
             kind,
-            format!("DPs {} is said, and {} are set", setup.dps, dps.len()),
+            format!("gred setup says DPs {}, and {} are configured", setup.dps, dps.len()),
             "write a line for each DP",
         );
         return None;
@@ -366,8 +368,8 @@ fn gred<'a>(
         if (w.wlog, w.avpkt.to_bits()) != (first.wlog, first.avpkt.to_bits()) {
             c.word(
                 kind,
-                "its burst and avpkt give another w_q than the first's",
-                "give all DPs one: ours has one w_q",
+                "its burst and avpkt give a different w_q from the first DP's",
+                "give all DPs the same burst and avpkt: ours has one w_q",
             );
             return None;
         }
@@ -376,17 +378,17 @@ fn gred<'a>(
     if let Some((kind, ..)) = all.iter().find(|(_, s, _)| !setup.ecn && s.ecn != ecn) {
         c.word(
             kind,
-            "ecn is said of some DPs only",
-            "say it of all, or in the setup: ours marks every colour",
+            "ecn is set for some DPs only",
+            "set it for all, or in the setup: ours marks every colour",
         );
         return None;
     }
     let prios: Vec<_> = all.iter().map(|(_, s, _)| s.prio).collect();
     let shared = !setup.grio && prios.windows(2).any(|w| w[0] == w[1]);
     let (averages, from) = match (setup.grio, shared) {
-        (true, _) => ("coupled", "grio: each average counts the better ones too"),
+        (true, _) => ("coupled", "grio: each average includes the better colours"),
         (_, true) => ("shared", "equal prio: one average for all"),
-        (_, false) => ("decoupled", "no grio and different prio: an average each"),
+        (_, false) => ("decoupled", "no grio and different prio: separate averages"),
     };
     let mut draft = Draft::default();
     rated(&mut draft, all.iter().find_map(|(_, s, _)| s.bandwidth));
@@ -402,7 +404,7 @@ fn gred<'a>(
             w.probability.0
         );
         let said: Vec<&str> =
-            [w.min.1, w.max.1, w.probability.1].into_iter().filter(|f| f.starts_with("not")).collect();
+            [w.min.1, w.max.1, w.probability.1].into_iter().filter(|f| f.starts_with("not given")).collect();
         let dp = s.dp.map_or_else(String::new, |n| format!("DP {n}"));
         draft.set(colour, value, [vec![dp.as_str()], said].concat().join("; "));
     }

@@ -33,11 +33,11 @@ fn tc_red_is_read() {
     let ours = tc::import(&text, "x.tc").unwrap();
     assert_eq!(
         ours,
-        r#"inside = "inside" # not said there: the interface where packets come in
+        r#"inside = "inside" # not given: the interface where packets come in
 outside = "eth0" # dev
 
 [upstream]
-role = "core" # there too the DSCP is believed that a packet comes with
+role = "core" # as there, the DSCP that a packet comes with is trusted
 rate = "10 Mbit/s" # bandwidth
 
 [upstream.queue]
@@ -61,11 +61,11 @@ fn what_tc_leaves_out_is_derived_and_said() {
     // 61440 / 4, that / 3, (2 · 5120 + 15360) / 3000.
     for line in [
         "limit = \"61440 B\" # limit",
-        "min_th = \"5120 B\" # not said: a third of max",
-        "max_th = \"15360 B\" # not said: a quarter of limit",
-        "max_p = 0.02 # not said: tc's 0.02",
-        "from burst 8 packets (not said: (2 min + max) / (3 avpkt))",
-        "rate = \"10 Mbit/s\" # bandwidth isn't said: tc's 10Mbit; the qdisc above shapes",
+        "min_th = \"5120 B\" # not given: a third of max",
+        "max_th = \"15360 B\" # not given: a quarter of limit",
+        "max_p = 0.02 # not given: tc's 0.02",
+        "from burst 8 packets (not given: (2 min + max) / (3 avpkt))",
+        "rate = \"10 Mbit/s\" # bandwidth not given: tc's 10Mbit; the parent qdisc shapes",
     ] {
         assert!(ours.contains(line), "{line}\n{ours}");
     }
@@ -85,7 +85,7 @@ fn gred_becomes_wred() {
         "green = { min_th = \"15360 B\", max_th = \"46080 B\", max_p = 0.01 } # DP 2",
         "yellow = { min_th = \"15360 B\", max_th = \"25600 B\", max_p = 0.02 } # DP 1",
         "red = { min_th = \"15360 B\", max_th = \"20480 B\", max_p = 0.1 } # DP 3",
-        "averages = \"coupled\" # grio: each average counts the better ones too",
+        "averages = \"coupled\" # grio: each average includes the better colours",
     ] {
         assert!(ours.contains(line), "{line}\n{ours}");
     }
@@ -104,19 +104,19 @@ fn cisco_is_read() {
     let ours = cisco::import(text, "x.ios").unwrap();
     assert_eq!(
         ours,
-        r#"inside = "inside" # not said there: the interface where packets come in
-outside = "outside" # not said there: the interface where packets go out
+        r#"inside = "inside" # not given: the interface where packets come in
+outside = "outside" # not given: the interface where packets go out
 code_points = { in = "AF11", out = "AF12", red = "AF13" }
 
 [upstream]
-role = "core" # there too the DSCP is believed that a packet comes with
+role = "core" # as there, the DSCP that a packet comes with is trusted
 rate = "20 Mbit/s" # shape average
 
 [upstream.queue]
 aqm = "wred" # random-detect dscp-based
 limit = "200 packets" # queue-limit
 green = { min_th = "32 packets", max_th = "40 packets", max_p = 0.05 } # AF11: 1/20
-yellow = { min_th = "28 packets", max_th = "40 packets", max_p = 0.1 } # AF12: 1/10; denominator isn't said: 10
+yellow = { min_th = "28 packets", max_th = "40 packets", max_p = 0.1 } # AF12: 1/10; denominator not given: 10
 red = { min_th = "24 packets", max_th = "40 packets", max_p = 0.1 } # AF13: 1/10
 averages = "shared" # one average for all
 w_q = 0.0078125 # 2^-7, from exponential-weighting-constant
@@ -134,11 +134,11 @@ fn what_is_not_understood_is_named_with_its_place() {
             "x:1:53: error: brust: unknown word\n  did you mean \"burst\"?",
         ),
         ("\ntc qdisc add dev eth0 root sfq\n", "x:2:28: error: sfq: unknown word"),
-        ("red limit 60X avpkt 1000\n", "x:1:11: error: 60X: no value for limit"),
+        ("red limit 60X avpkt 1000\n", "x:1:11: error: 60X: not a value for limit"),
         ("red limit 60K\n", "x:1:1: error: red: avpkt is missing"),
         ("red limit 60K avpkt 1000 burst 2\n", "x:1:1: error: red: burst 2 is too small for min 5120"),
         ("red limit 60K avpkt 1000 nodrop\n", "x:1:26: error: nodrop: ours drops what it can't mark"),
-        ("red limit 60K avpkt 1000 probability 2\n", "x:1:38: error: 2: no value for probability"),
+        ("red limit 60K avpkt 1000 probability 2\n", "x:1:38: error: 2: not a value for probability"),
         ("gred setup DPs 5 default 1\n", "x:1:1: error: gred: 5 virtual queues"),
         ("", "x: error: no red or gred qdisc and no police filter in it"),
         (
@@ -231,7 +231,7 @@ fn gred_goes_to_tc_and_back_with_ecn() {
     }
     let of_one = "gred setup DPs 2 default 2 grio\n".to_owned() + &dp(1, " ecn") + &dp(2, "");
     let problems = said(&tc::import(&of_one, "x").unwrap_err());
-    assert!(problems[0].starts_with("x:3:1: error: gred: ecn is said of some DPs only"), "{problems:#?}");
+    assert!(problems[0].starts_with("x:3:1: error: gred: ecn is set for some DPs only"), "{problems:#?}");
 }
 
 /// Of a w_q of 2^-10 or less tc warns, and takes the line: said beforehand, and for one average only where there is one.

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// What the thread that is asked has of it.
+/// The packet thread's end of a request.
 #[derive(Debug)]
 pub struct Asked<T> {
     answer: Sender<T>,
     decided: Arc<AtomicBool>,
 }
 
-/// What the thread that asks has of it.
+/// The other end, of the thread that asks.
 #[derive(Debug)]
 pub struct Waiting<T> {
     answer: Receiver<T>,
@@ -28,7 +28,7 @@ pub fn ask<T>() -> (Asked<T>, Waiting<T>) {
 }
 
 impl<T> Asked<T> {
-    /// Takes it up; `false`: it was withdrawn.
+    /// Accepts it; `false` if it was withdrawn.
     #[must_use]
     pub fn take(&self) -> bool {
         !self.decided.swap(true, Ordering::AcqRel)
@@ -42,13 +42,13 @@ impl<T> Asked<T> {
 
     /// Answers.
     pub fn answer(self, answer: T) {
-        // Whoever asked may have gone: then nobody misses the answer.
+        // Whoever asked may be gone; then nobody misses the answer.
         let _ = self.answer.send(answer);
     }
 }
 
 impl<T> Waiting<T> {
-    /// The answer. If it isn't taken up within `patience` it never will be; once it is, it has as long again to be answered.
+    /// Waits for the answer. A request not accepted within `patience` is withdrawn; an accepted one has the same time again.
     ///
     /// # Errors
     /// Why there is none.
@@ -63,7 +63,7 @@ impl<T> Waiting<T> {
             return Err("the packet loop doesn't answer".into());
         }
         self.answer.recv_timeout(patience).map_err(|e| match e {
-            RecvTimeoutError::Timeout => "the packet loop has begun with it and doesn't end".into(),
+            RecvTimeoutError::Timeout => "the packet loop accepted it and hasn't finished".into(),
             RecvTimeoutError::Disconnected => ended(),
         })
     }
@@ -92,7 +92,7 @@ mod tests {
         late.join().unwrap();
         let (asked, waiting) = ask::<()>();
         assert!(asked.take());
-        assert!(waiting.answer(Duration::from_millis(1)).unwrap_err().contains("has begun with it"));
+        assert!(waiting.answer(Duration::from_millis(1)).unwrap_err().contains("hasn't finished"));
         drop(asked);
         assert_eq!(waiting.answer(Duration::from_millis(1)), Err("the packet loop has ended".into()));
     }

@@ -16,18 +16,18 @@ use prefix_trie::{self as trie, PrefixMap};
 use crate::config::{Circuit, Customer, Prefix};
 use inprofile_live::packet::{Family, Link};
 
-/// Everybody's addresses, for who names none.
+/// All addresses, for a customer who names none.
 const EVERYBODY: [Prefix; 2] = [
     Prefix { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), bits: 0 },
     Prefix { address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), bits: 0 },
 ];
 
-/// The customers of one prefix. Small, as there are many and each lookup reads another one.
+/// The customers of one prefix. Small, as there are many and each lookup reads a different one.
 #[derive(Clone, Debug, Default)]
 struct Sharers {
-    /// Who has it whatever the port.
+    /// The owner whatever the port.
     any: Option<u16>,
-    /// Who has it for a port, if any are named.
+    /// Owners by port, if ports are named.
     #[expect(clippy::box_collection, reason = "a map takes 24 bytes in place, a pointer 8")]
     by_port: Option<Box<BTreeMap<u16, u16>>>,
 }
@@ -44,19 +44,19 @@ impl Sharers {
 struct Prefixes {
     v4: PrefixMap<(u32, u8), Sharers>,
     v6: PrefixMap<(u128, u8), Sharers>,
-    /// Who is in it, and whether others are too.
+    /// The first customer in it, and whether there are others.
     first: Option<u16>,
     shared: bool,
-    /// Who has all addresses and ports that others don't name.
+    /// Who owns all addresses and ports that others don't name.
     rest: Option<u16>,
 }
 
-/// Whose a packet is.
+/// The owner of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Owner {
     /// His number; `None`: nobody's.
     pub customer: Option<u16>,
-    /// It is his by its address too: else it came in his circuit, and he answers for it, but it has nothing of what he bought.
+    /// Whether it is his by address too. If not, it came in his circuit and counts as his, but gets nothing of what he bought.
     pub entitled: bool,
 }
 
@@ -65,7 +65,7 @@ impl Owner {
         Owner { customer: Some(customer), entitled: true }
     }
 
-    /// Of what comes in his circuit.
+    /// The owner of what comes in his circuit.
     #[must_use]
     pub fn of_circuit(customer: Option<u16>) -> Owner {
         Owner { customer, entitled: false }
@@ -75,7 +75,7 @@ impl Owner {
 /// The customers of a direction.
 #[derive(Clone, Debug, Default)]
 pub struct Owners {
-    /// Of those who are known by addresses and ports alone.
+    /// Of customers known by addresses and ports alone.
     anywhere: Prefixes,
     /// Of each circuit.
     circuits: HashMap<Circuit, Prefixes>,
@@ -84,7 +84,7 @@ pub struct Owners {
 }
 
 impl Owners {
-    /// Of these customers, who go by their place in the list.
+    /// For these customers, numbered by their place in the list.
     #[must_use]
     pub fn new(customers: &[Customer]) -> Owners {
         let mut all = Owners::default();
@@ -98,7 +98,7 @@ impl Owners {
     /// Adds a customer.
     ///
     /// # Errors
-    /// The prefix and circuit, and whose they are already, if the same packets would be both's; what comes before is added.
+    /// Prefix, circuit and present owner, if the same packets would belong to both; prefixes before that one are added.
     pub fn add(&mut self, number: u16, customer: &Customer) -> Result<(), (Prefix, Circuit, u16)> {
         self.by_ports |= !customer.ports.is_empty();
         let circuits: &[Circuit] = if customer.circuits.is_empty() {
@@ -117,7 +117,7 @@ impl Owners {
         Ok(())
     }
 
-    /// Whose a packet is. `address` and `port` are those inside; no port: there is none to go by.
+    /// The owner of a packet. `address` and `port` are the inside ones; `port` is `None` if it has none.
     #[must_use]
     pub fn find(&self, link: &Link, family: Family, address: &[u8; 16], port: Option<u16>) -> Owner {
         let mut known = false;
@@ -136,13 +136,13 @@ impl Owners {
         }
     }
 
-    /// Whose a frame is by its circuit alone, if it is somebody's; where it came in nobody's, his who has all addresses.
+    /// The owner of a frame by its circuit alone; if that is nobody's, whoever has all addresses.
     #[must_use]
     pub fn of_circuit(&self, link: &Link) -> Option<u16> {
         self.holder(link).or(self.anywhere.rest)
     }
 
-    /// Who has the circuit that a frame came in.
+    /// The holder of the circuit that a frame came in.
     #[must_use]
     pub fn holder(&self, link: &Link) -> Option<u16> {
         self.circuits_of(link).find_map(Prefixes::holder)
@@ -160,8 +160,8 @@ impl Owners {
         self.by_ports
     }
 
-    /// Customers' circuits that a frame came in. What says more goes before what says less: both VLANs before the outer one, with
-    /// the session before without.
+    /// The customers' circuits that match a frame, the most specific first: both VLANs before the outer one alone, with a session
+    /// before without.
     fn circuits_of(&self, link: &Link) -> impl Iterator<Item = &Prefixes> {
         let (vlans, session) = (link.vlans, link.session);
         let any = !self.circuits.is_empty() && (vlans[0].is_some() || session.is_some());
@@ -172,7 +172,7 @@ impl Owners {
 }
 
 impl Prefixes {
-    /// Who answers for what nobody claims by address: who has the rest, else who is in it alone.
+    /// Who owns what matches nobody's address: whoever has the rest, else the only customer in the circuit.
     fn holder(&self) -> Option<u16> {
         self.rest.or(self.first.filter(|_| !self.shared))
     }
@@ -214,7 +214,7 @@ impl Prefixes {
 /// The customer of the longest prefix that has one for this port.
 fn longest<P: trie::Prefix>(prefixes: &PrefixMap<P, Sharers>, address: &P, port: Option<u16>) -> Option<u16> {
     let (_, sharers) = prefixes.get_lpm(address)?;
-    // Mostly that is his alone; else all that hold the address are asked, the longest last.
+    // Usually it has an owner; else all prefixes that contain the address are tried, the longest last.
     let found = sharers.of(port);
     found.or_else(|| prefixes.cover(address).filter_map(|(_, sharers)| sharers.of(port)).last())
 }
