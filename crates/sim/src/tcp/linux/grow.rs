@@ -68,3 +68,48 @@ impl<C: Clock> Sender<C> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Exact;
+    use crate::tcp::{Congestion, Profile};
+    use inprofile_core::units::Duration;
+
+    /// RFC 9406 §4.3: only the first slow start is HyStart++'s, whose limit is eight segments an acknowledgement; later ones are the standard's.
+    #[test]
+    fn a_later_slow_start_is_the_standards() {
+        let mut sender = Sender::<Exact>::new(&Config {
+            profile: Profile::Linux,
+            congestion: Congestion::Sack,
+            segment: 1000,
+            header: 40,
+            window: 1000,
+            jitter: Duration::ZERO,
+            delayed_ack: None,
+            min_rto: Duration::from_millis(200),
+            initial_window: 10,
+            limited_transmit: true,
+            slow_start: SlowStart::HyStartPlusPlus,
+            ledbat: Default::default(),
+            l4s: Default::default(),
+            pacing: false,
+            ecn: false,
+            accurate_ecn: false,
+        });
+        let news = News {
+            delivered: 12,
+            advanced: true,
+            selected: false,
+            rtt: None,
+            original: None,
+            duplicate: None,
+        };
+        sender.cwnd = 20.0;
+        sender.grow(&news, true, 0.0);
+        assert_eq!(sender.cwnd, 28.0);
+        sender.ssthresh = 60.0;
+        sender.grow(&news, true, 0.0);
+        assert_eq!(sender.cwnd, 40.0);
+    }
+}
