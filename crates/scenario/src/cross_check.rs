@@ -202,7 +202,9 @@ fn unnumberable_segments(root: &Section<'_, '_>, model: &Model) {
 /// Contracts that the measured link cannot keep all at once, and a measured link that no flow crosses.
 fn oversold(root: &Section<'_, '_>, model: &Model) {
     let crosses = |g: &&Group| g.route.path.contains(&(model.at as u32));
-    let rate = model.direction(model.at).rate;
+    let direction = model.direction(model.at);
+    // Where the rate changes, contracts have to be kept at the lowest, too.
+    let rate = direction.capacity.as_ref().and_then(|c| c.rates().min()).unwrap_or(direction.rate);
     let link = model.direction_name(model.at);
     let report = root.report();
     if !model.groups.iter().any(|g| crosses(&g)) {

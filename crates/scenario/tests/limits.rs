@@ -85,6 +85,23 @@ fn contracts_above_the_link() {
     assert!(shares.iter().all(|s| *s > 2e5), "{shares:?}");
 }
 
+/// A link that is slower for a while is warned about by its lowest rate.
+#[test]
+fn contracts_above_the_lowest_rate() {
+    let queue = "aqm = \"drop_tail\", limit = \"50 packets\"";
+    let flows = "contract = \"900 kbit/s\"\nmarker = { kind = \"token_bucket\", depth = \"5 packets\" }";
+    let text = file("20 s", "", "1 Mbit/s", "10 ms", queue, flows);
+    assert!(parse(&text).warnings().is_empty());
+    let capacity = "capacity = { steps = [{ at = \"5 s\", rate = \"500 kbit/s\" }, { at = \"9 s\", rate = \"2 Mbit/s\" }] }";
+    let text = text.replace("queue = {", &format!("{capacity}\nqueue = {{"));
+    let scenario = parse(&text);
+    let warnings: Vec<_> = scenario.warnings().iter().map(|w| w.problem.as_str()).collect();
+    assert_eq!(
+        warnings,
+        ["contracts add up to 900 kbit/s, more than the 500 kbit/s of link: not all can be kept"]
+    );
+}
+
 /// One flow alone: it has the link, and fairness is 1.
 #[test]
 fn one_flow() {
