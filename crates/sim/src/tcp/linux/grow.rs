@@ -97,19 +97,12 @@ mod tests {
             ecn: false,
             accurate_ecn: false,
         });
-        let news = News {
-            delivered: 12,
-            advanced: true,
-            selected: false,
-            rtt: None,
-            original: None,
-            duplicate: None,
-        };
+        let told = Told { delivered: 12, advanced: true, rtt: None };
         sender.cwnd = 20.0;
-        sender.grow(&news, true, 0.0);
+        sender.grow(told, true, 0.0);
         assert_eq!(sender.cwnd, 28.0);
         sender.ssthresh = 60.0;
-        sender.grow(&news, true, 0.0);
+        sender.grow(told, true, 0.0);
         assert_eq!(sender.cwnd, 40.0);
     }
 }
