@@ -371,9 +371,16 @@ def test_a_map_has_every_pair_at_every_rate_and_round_trip() -> None:
     points = list(d.matrix.points())
     # The fastest link at two round trips only.
     each = (len(d.matrix.rates) - 1) * len(d.matrix.rtts) + 2
-    assert len(points) == len(set(points)) == len(d.matrix.pairs) * each
+    # Prague of 2020 at the two rates that were measured.
+    measured = 2 * len(d.matrix.rtts)
+    assert len(points) == len(set(points)) == (len(d.matrix.pairs) - 1) * each + measured
     # RFC 9438, Eq. 2: half of 1 Gbit/s and 175 ms are 7292 packets, K = (7292 · 0.3/0.4)^(1/3) = 17.6 s.
     assert periods(1e9, 0.16) == (18.0, 18.0)
+    # 500 round trips of 20 ms, a quarter longer for the queue; of 25 ms or more, none are waited for.
+    assert (periods(4e6, 0.02)[0], periods(4e6, 0.025)[0]) == (13.0, 5.0)
+    # All of 200 Mbit/s and 270 ms are 4500 packets, K = 15 s; of 1 Gbit/s and 410 ms 34,167, K = 29.5 s.
+    assert periods(200e6, 0.02, 0.25) == (120.0, 60.0)
+    assert periods(1e9, 0.16, 0.25) == (236.0, 59.0)
     with pytest.raises(UnknownTcpError, match="leave --tcp out"):
         about.tcp("linux")
 
@@ -393,6 +400,29 @@ def test_a_point_of_the_map_is_what_it_says(quick_map) -> None:  # type: ignore[
     assert (a["tcp"]["congestion"], b["tcp"]["congestion"]) == ("sack", "cubic")
     assert a["rtt"] == b["rtt"] == "80 ms"
     assert int(a["tcp"]["window"].split()[0]) > 1.2 * 50e6 * 0.33 / 12000
+
+
+def test_drop_tail_has_the_time_that_its_buffer_asks_for() -> None:
+    made = plan("l4s", aqms=["dualpi2"], scenarios=["map"])
+    at = "prague/cubic, 200 Mbit/s, 20 ms"
+    found = {c.contestant: s.check().effective for c, s in made.work.items() if c.variant == at}
+    assert [found[c]["measure"]["from"] for c in ("drop-tail", "dualpi2")] == ["120 s", "13 s"]
+    assert [found[c]["duration"] for c in ("drop-tail", "dualpi2")] == ["180 s", "23 s"]
+
+
+def test_prague_does_not_keep_the_link_from_cubic_before_drop_tail() -> None:
+    """It answers losses as Reno does, and CUBIC grows faster (RFC 9438 §5.2).
+
+    Prague fills the buffer in slow start, which CUBIC's HyStart leaves as soon as round trips grow: a window
+    that ended with the first recovery had ten times CUBIC's goodput.
+    """
+    made = plan("l4s", aqms=["drop-tail"], scenarios=["map"])
+    (cell,) = [c for c in made.work if c.variant == "prague/cubic, 50 Mbit/s, 80 ms"]
+    of: dict[str, float] = {}
+    for row in made.work[cell].run(seeds=[2]).flows.to_pylist():
+        of[row["group"]] = row["goodput"]
+    # Heist and Morton 2020: 3.95 and 3.74 Mbit/s beside 43.6 and 43.7.
+    assert of["a"] / of["b"] < 0.25
 
 
 def test_a_map_shows_balance_waits_and_what_was_published(quick_map) -> None:  # type: ignore[no-untyped-def]

@@ -46,6 +46,19 @@ fn a_flow_fills_a_link() {
     assert_eq!(run.report.strays, 0);
 }
 
+/// A sender never has more outstanding than the receiver's window, however long the queue could get.
+#[test]
+fn the_receivers_window_bounds_what_is_outstanding() {
+    let Some(_) = support::namespace() else { return };
+    let set = [("flows.tcp.count", "1"), ("flows.tcp.rtt", "\"20 ms\""), ("tcp.window", "\"20 packets\"")];
+    let run = live(&set);
+    let bottleneck = &run.outcome.links[0].total;
+    let dropped: u64 = bottleneck.dropped.iter().flatten().sum();
+    // The path holds 10 packets and the queue 30. Without a bound CUBIC fills both and loses a packet every second or two.
+    assert!(bottleneck.sent.iter().sum::<u64>() > 2000, "{:?} sent", bottleneck.sent);
+    assert_eq!(dropped, 0);
+}
+
 /// Marker, RIO and ECN act on the kernel's packets, and all of them are accounted for.
 #[test]
 fn colours_and_marks_reach_the_kernel() {

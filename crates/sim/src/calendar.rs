@@ -3,13 +3,15 @@
 //!
 //! A bucket holds a few to a few hundred events, so that sorting one is cheap and stays in cache; a finer ring misses
 //! the cache, and a plain heap misses it at every level. Where a bucket holds far more (a hundred thousand flows that
-//! start at once), events added to it while it is current go into a heap of their own.
+//! start at once), events added to it while it is current go into a heap of their own. A bucket that is to come is a list,
+//! the one added last first: mostly timers of like lengths, which are then in order already.
 //!
 //! The deliveries of a link are in order already. Those of one link, the busiest, are kept in a queue of their own,
 //! which needs no sorting and does not miss the cache.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
+use std::iter::successors;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -46,7 +48,24 @@ impl Event {
     pub fn kind(self) -> u32 {
         self.rest as u32
     }
+
+    /// Whether it is sooner than another.
+    #[inline(always)]
+    fn is_before<C: Clock>(self, other: Event) -> bool {
+        self.at < other.at || self.at == other.at && C::tie(self.tie(), other.tie()) == Ordering::Less
+    }
 }
+
+/// An event in the list of its bucket.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    event: Event,
+    /// The next one of the list: a place among the links, or [`NONE`].
+    next: u32,
+}
+
+/// The end of a list.
+const NONE: u32 = u32::MAX;
 
 /// Buckets in the ring.
 const RING_BUCKETS: u64 = 2048;
@@ -56,6 +75,8 @@ const EVENTS_PER_BUCKET: f64 = 16.0;
 const LEAST_ROOM: usize = 64;
 /// How many events may be shifted to insert another one.
 const MAX_SHIFT: usize = 64;
+/// Up to how many events a bucket is sorted one by one.
+const FEW: usize = 16;
 
 /// The events to come.
 #[derive(Debug)]
@@ -72,9 +93,11 @@ pub struct Calendar<C: Clock> {
     late: BinaryHeap<HeapEntry<C>>,
     /// The number of the current bucket.
     current_bucket: u64,
-    ring: Vec<Vec<Event>>,
-    /// The memory of buckets that are finished; the last one is still in cache.
-    spare: Vec<Vec<Event>>,
+    /// The first link of each bucket.
+    ring: Box<[u32]>,
+    links: Vec<Link>,
+    /// The first of the links that are free; the one freed last is still in cache.
+    free: u32,
     /// One bit per bucket of the ring: whether it holds any events.
     nonempty: Vec<u64>,
     beyond_ring: BinaryHeap<HeapEntry<C>>,
@@ -121,8 +144,9 @@ impl<C: Clock> Calendar<C> {
             current: Vec::new(),
             late: BinaryHeap::new(),
             current_bucket: 0,
-            ring: (0..RING_BUCKETS).map(|_| Vec::new()).collect(),
-            spare: Vec::new(),
+            ring: vec![NONE; RING_BUCKETS as usize].into(),
+            links: Vec::new(),
+            free: NONE,
             nonempty: vec![0; (RING_BUCKETS / 64) as usize],
             beyond_ring: BinaryHeap::new(),
             buckets: C::buckets(Duration(width.next_power_of_two())),
@@ -190,15 +214,39 @@ impl<C: Clock> Calendar<C> {
     /// Takes the sooner of the series' first event and of the soonest other one.
     #[inline(never)]
     fn pop_either(&mut self, first: Event) -> Event {
+        let Some(&event) = self.current.last() else { return self.pop_from_next_bucket(first) };
+        if !self.late.is_empty() {
+            return self.pop_either_of_three(first);
+        }
+        if event.is_before::<C>(first) {
+            self.current.pop();
+            // Other buckets' events are later.
+            self.sorted_not_before = self.current.last().map_or(0, |next| next.at);
+            event
+        } else {
+            self.sorted_not_before = event.at;
+            self.in_order.pop_front();
+            first
+        }
+    }
+
+    /// The same where the current bucket is used up.
+    #[inline(never)]
+    fn pop_from_next_bucket(&mut self, first: Event) -> Event {
+        if self.late.is_empty() && self.next_bucket() {
+            self.pop_either(first)
+        } else {
+            self.pop_either_of_three(first)
+        }
+    }
+
+    /// The same where events were added late to the current bucket, or there are none but the series'.
+    #[cold]
+    #[inline(never)]
+    fn pop_either_of_three(&mut self, first: Event) -> Event {
         match self.first_sorted() {
-            Some(event) if order::<C>(&event, &first) == Ordering::Less => {
+            Some(event) if event.is_before::<C>(first) => {
                 self.pop_sorted();
-                if self.late.is_empty()
-                    && let Some(next) = self.current.last()
-                {
-                    // Other buckets' events are later.
-                    self.sorted_not_before = next.at;
-                }
                 event
             }
             other => {
@@ -262,20 +310,25 @@ impl<C: Clock> Calendar<C> {
     /// All events to come, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &Event> {
         let heaps = self.late.iter().chain(&self.beyond_ring);
-        let sorted = self.current.iter().chain(self.ring.iter().flatten());
+        let link = |place: u32| self.links.get(place as usize);
+        let list = move |&head| successors(link(head), move |l: &&Link| link(l.next)).map(|l| &l.event);
+        let sorted = self.current.iter().chain(self.ring.iter().flat_map(list));
         self.in_order.iter().chain(sorted).chain(heaps.map(|l| &l.0))
     }
 
+    #[inline(always)]
     fn put(&mut self, bucket: u64, event: Event) {
-        let at = bucket % RING_BUCKETS;
-        let events = &mut self.ring[at as usize];
-        if events.capacity() == 0
-            && let Some(room) = self.spare.pop()
-        {
-            *events = room;
+        let at = (bucket % RING_BUCKETS) as usize;
+        let link = Link { event, next: self.ring[at] };
+        self.ring[at] = self.free;
+        if let Some(free) = self.links.get_mut(self.free as usize) {
+            self.free = free.next;
+            *free = link;
+        } else {
+            self.ring[at] = self.links.len() as u32;
+            self.links.push(link);
         }
-        events.push(event);
-        self.nonempty[(at / 64) as usize] |= 1 << (at % 64);
+        self.nonempty[at / 64] |= 1 << (at % 64);
     }
 
     /// Makes the next bucket that holds events the current one, and sorts it. False if there is none.
@@ -297,12 +350,40 @@ impl<C: Clock> Calendar<C> {
             self.beyond_ring.pop();
             self.put(bucket, event);
         }
-        let at = self.current_bucket % RING_BUCKETS;
-        let events = std::mem::take(&mut self.ring[at as usize]);
-        self.spare.push(std::mem::replace(&mut self.current, events));
-        self.nonempty[(at / 64) as usize] &= !(1 << (at % 64));
-        self.current.sort_unstable_by(|a, b| order::<C>(b, a));
+        let at = (self.current_bucket % RING_BUCKETS) as usize;
+        self.nonempty[at / 64] &= !(1 << (at % 64));
+        let list = std::mem::replace(&mut self.ring[at], NONE);
+        self.take_list(list);
         true
+    }
+
+    /// Makes the events of a list the current bucket, and frees its links.
+    #[inline(always)]
+    fn take_list(&mut self, head: u32) {
+        let mut last = head;
+        while let Some(link) = self.links.get(last as usize) {
+            self.current.push(link.event);
+            if link.next == NONE {
+                break;
+            }
+            last = link.next;
+        }
+        if let Some(link) = self.links.get_mut(last as usize) {
+            link.next = std::mem::replace(&mut self.free, head);
+        }
+        if self.current.len() > FEW {
+            self.current.sort_unstable_by(|a, b| order::<C>(b, a));
+            return;
+        }
+        for place in 1..self.current.len() {
+            let event = self.current[place];
+            let mut at = place;
+            while at > 0 && self.current[at - 1].is_before::<C>(event) {
+                self.current[at] = self.current[at - 1];
+                at -= 1;
+            }
+            self.current[at] = event;
+        }
     }
 
     /// The number of the next bucket of the ring that holds events.

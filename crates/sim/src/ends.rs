@@ -47,6 +47,31 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         let t = self.packets.get_mut(slot);
         let f = &mut self.flows[t.packet.flow.0 as usize];
         if f.care != Care::Plain || f.next_boundary <= at || self.measures.is_some() {
+            return self.receive_unmarked(slot, at);
+        }
+        let reply = f.receive(t, at);
+        if !reply.acknowledge {
+            return self.receive_silently(slot, reply);
+        }
+        let said = f.make_ack(t);
+        let back = (f.back.0, Shape::new(t.packet.size, t.packet.colour));
+        self.packets.number(slot);
+        if let Some(sack) = said {
+            self.packets.set_sack(slot, sack);
+        }
+        Some(back)
+    }
+
+    /// The same for a flow [with ECN](Care::Unmarked).
+    #[inline(never)]
+    fn receive_unmarked(&mut self, slot: u32, at: C) -> Option<(u32, Shape)> {
+        let t = self.packets.get_mut(slot);
+        let f = &mut self.flows[t.packet.flow.0 as usize];
+        if f.care == Care::All
+            || f.next_boundary <= at
+            || self.measures.is_some()
+            || f.receiver.acknowledges_before(t.packet.ecn == Ecn::Experienced)
+        {
             return self.receive_observed(slot, at);
         }
         let reply = f.receive(t, at);
@@ -62,8 +87,9 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
         Some(back)
     }
 
-    /// The same with all that is done for a flow that is not [plain](Care::Plain), at a boundary of the measured
+    /// The same with all that is done for a flow that is marked, or whose delays are measured, at a boundary of the measured
     /// window, and where packets are measured.
+    #[cold]
     #[inline(never)]
     fn receive_observed(&mut self, slot: u32, at: C) -> Option<(u32, Shape)> {
         let packet = &self.packets.get(slot).packet;

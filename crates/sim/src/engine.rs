@@ -270,17 +270,20 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
         debug_assert!(now >= self.world.now, "time ran back");
         self.world.now = now;
         self.world.order = event.tie();
-        // Nearly every event is one of these two: asked for one by one, they are foreseen better than a jump by the kind.
+        // Nearly every event is one of these: asked for one by one, they are foreseen better than a jump by the kind.
         if let Some(slot) = EventKind::arriving(event.kind()) {
             if self.world.arrive(slot) {
                 self.agent(slot);
             }
             return true;
         }
+        if let Some((flow, which)) = EventKind::timer(event.kind()) {
+            self.timer(flow, which, (now, event.tie()));
+            return true;
+        }
         match EventKind::unpack(event.kind()) {
-            EventKind::Arrive(_) => {}
+            EventKind::Arrive(_) | EventKind::Timer(..) => {}
             EventKind::Departure(link) => self.world.departure(link),
-            EventKind::Timer(flow, which) => self.timer(flow, which, (now, event.tie())),
             EventKind::FlowStarts(flow) => {
                 let Origin { source, timers } = &mut self.senders[flow as usize];
                 source.start(&mut FlowHost { world: &mut self.world, timers, flow });
@@ -392,14 +395,16 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
 
     fn timer(&mut self, flow: u32, which: TimerKind, due: Due<C>) {
         let Origin { source, timers } = &mut self.senders[flow as usize];
-        let f = &mut self.world.flows[flow as usize];
-        let timer =
-            if which == TimerKind::DelayedAck { &mut f.delayed_ack } else { &mut timers[which as usize] };
-        match timer.on_event(due) {
-            Expiry::Stale => {}
-            Expiry::Rearm(due) => self.world.requeue(due, EventKind::Timer(flow, which)),
+        let expiry = match which {
+            TimerKind::Send => timers[TimerKind::Send as usize].on_event(due),
+            TimerKind::Retransmit => timers[TimerKind::Retransmit as usize].on_event(due),
+            TimerKind::DelayedAck => self.world.flows[flow as usize].delayed_ack.on_event(due),
+        };
+        match expiry {
             Expiry::Due if which == TimerKind::DelayedAck => self.world.send_delayed_ack(flow),
             Expiry::Due => source.on_timer(which, &mut FlowHost { world: &mut self.world, timers, flow }),
+            Expiry::Rearm(due) => self.world.requeue(due, EventKind::Timer(flow, which)),
+            Expiry::Stale => {}
         }
     }
 }

@@ -93,6 +93,14 @@ impl EventKind {
         (word >> 28 == 6).then_some(word & ((1 << 28) - 1))
     }
 
+    /// The flow and the timer, if this is the event of a timer in 32 bits.
+    #[inline(always)]
+    #[must_use]
+    pub fn timer(word: u32) -> Option<(u32, TimerKind)> {
+        let which = (word >> 28).checked_sub(8)?;
+        TimerKind::ALL.get(which as usize).map(|&which| (word & ((1 << 28) - 1), which))
+    }
+
     /// Its order among events at the same time. Arrivals are ranked by [`EventKind::arrival_rank`].
     #[inline]
     #[must_use]
@@ -147,6 +155,8 @@ mod tests {
         ];
         for (i, w) in all.iter().enumerate() {
             assert_eq!(EventKind::unpack(w.pack()), *w);
+            let timer = if let EventKind::Timer(flow, which) = *w { Some((flow, which)) } else { None };
+            assert_eq!(EventKind::timer(w.pack()), timer);
             for later in &all[i + 1..] {
                 assert!(w.rank() < later.rank(), "{w:?} before {later:?}");
             }

@@ -51,11 +51,17 @@ impl Shape {
 }
 
 /// How many transmission times are kept, and from how many packets on: a flow's own links, of which there may be very many, see few.
-const TX_TIMES: usize = 4;
+const TX_TIMES: usize = 8;
 const TX_TIMES_FROM: u64 = 64;
 
 /// Sizes and their transmission times.
 type TxTimes<C> = [(u32, <C as Clock>::Span); TX_TIMES];
+
+/// Where that of a size is kept: acknowledgements with so many SACK blocks each have a place of their own.
+#[inline(always)]
+fn place_of(size: u32) -> usize {
+    (size / Sack::BLOCK_BYTES) as usize % TX_TIMES
+}
 
 /// A link in a run. What a packet that bypasses the queue touches comes first.
 #[derive(Debug)]
@@ -375,24 +381,23 @@ impl<C: Clock> Link<C> {
         self.bypassed_alike = 0;
         let keep = *packets >= TX_TIMES_FROM;
         let size = shape.size();
-        if size != self.last.size() {
-            self.tx_time = self.tx_time_of(size, keep);
+        let before = std::mem::replace(&mut self.last, shape).size();
+        if size == before {
+            return;
         }
-        self.last = shape;
+        match self.tx_times.as_deref().map(|known| known[place_of(size)]) {
+            Some((of, tx_time)) if of == size => self.tx_time = tx_time,
+            _ => self.compute_tx_time(size, keep),
+        }
     }
 
-    /// The transmission time of a size; `keep`: which will be asked for again.
-    fn tx_time_of(&mut self, size: u32, keep: bool) -> C::Span {
-        let rate = self.rate;
-        let computed = || C::serialise(rate, Bytes(u64::from(size)));
-        if !keep && self.tx_times.is_none() {
-            return computed();
+    /// The transmission time of a size that is not known; `keep`: which will be asked for again.
+    #[inline(never)]
+    fn compute_tx_time(&mut self, size: u32, keep: bool) {
+        self.tx_time = C::serialise(self.rate, Bytes(u64::from(size)));
+        if keep || self.tx_times.is_some() {
+            let known = self.tx_times.get_or_insert_with(|| Box::new([(0, C::NO_TIME); TX_TIMES]));
+            known[place_of(size)] = (size, self.tx_time);
         }
-        let known = self.tx_times.get_or_insert_with(|| Box::new([(0, C::NO_TIME); TX_TIMES]));
-        let known = &mut known[(size / Sack::BLOCK_BYTES) as usize % TX_TIMES];
-        if known.0 != size {
-            *known = (size, computed());
-        }
-        known.1
     }
 }

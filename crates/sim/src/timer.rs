@@ -62,6 +62,7 @@ impl<C: Clock> Timer<C> {
     }
 
     /// One of its events is due.
+    #[inline(always)]
     pub fn on_event(&mut self, now: Due<C>) -> Expiry<C> {
         if (self.queued, self.queued_tie) != now {
             return Expiry::Stale;

@@ -1,8 +1,15 @@
 """Two senders on a link, over rates and round trips: the experiments of a coexistence map.
 
 How long a run takes follows from its link: CUBIC needs K = ∛(W(1 − β)/C) from one loss to the next, where W
-is half of what path and queue hold (RFC 9438, Eq. 2). A run has K to come to its shares and is measured over
-K at least; on slow links for as long as is cheap, so that a figure is no accident of a few losses.
+is half of what path and queue hold (RFC 9438, Eq. 2). Where an AQM keeps the queue short, a run has K to come
+to its shares and is measured over K at least; on slow links for as long as is cheap, so that a figure is no
+accident of a few losses. Prague's RTT independence begins 500 round trips after slow start, and these are no
+part of the window.
+
+Drop-tail lets the queue grow to its limit, and one loss there is for both. CUBIC left slow start by HyStart
+while the other filled the buffer, and has a small share at first; it then gains a little with each loss. So
+W is all that path and buffer hold, a run has eight times K to come to its shares, and is measured over four, or
+two where that is dear.
 """
 
 from __future__ import annotations
@@ -24,6 +31,12 @@ _PACKET = 1500
 _QUEUE = 0.015
 #: Seconds at least before, and within, the measured window; packets and seconds that are cheap.
 _BEFORE, _WITHIN, _PACKETS, _CHEAP = 5.0, 10.0, 100_000, 60.0
+#: Round trips until Prague's rate is independent of them, a quarter longer for the queue; and of which, in
+#: seconds.
+_ROUNDS, _VIRTUAL = 500 * 1.25, 0.025
+#: The same in times of K where the queue fills its buffer before each loss; what is measured at most and at
+#: least, and packets that are cheap.
+_SETTLE, _MEASURE, _MEASURE_LEAST, _MEASURE_PACKETS = 8, 4, 2, 2_000_000
 
 
 @dataclass(frozen=True)
@@ -74,12 +87,16 @@ class Matrix:
     quick: Mapping[str, Sequence[str]]
     #: Rates that have these round trips alone, because their runs are long.
     only: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    #: Pairs ("a/b") that are run at these rates alone.
+    rates_of: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def points(self, quick: bool = False) -> Iterator[Point]:
         """Every one, by pair, rate and round trip."""
         rates, rtts = (self.quick["rates"], self.quick["rtts"]) if quick else (self.rates, self.rtts)
         for a, b in self.pairs:
             for rate in rates:
+                if rate not in self.rates_of.get(f"{a}/{b}", rates):
+                    continue
                 for rtt in rtts if quick else self.only.get(rate, rtts):
                     point = Point(a, b, rate, rtt)
                     first, second = map(_seconds, point.rtts)
@@ -87,11 +104,17 @@ class Matrix:
                     if a != b or first <= second:
                         yield point
 
-    def changes(self, point: Point, senders: Mapping[str, Sender], quick: int = 0) -> dict[str, object]:
-        """What a point changes in the experiment; `quick` are the seconds of a quick run, or 0."""
+    def changes(
+        self, point: Point, senders: Mapping[str, Sender], quick: int = 0, *, fills: bool = False
+    ) -> dict[str, object]:
+        """What a point changes in the experiment; `quick` are the seconds of a quick run, or 0.
+
+        `fills`: nothing keeps the queue from filling its buffer.
+        """
         rate = bits_per_second(point.rate)
         rtts = [_seconds(text) for text in point.rtts]
-        before, within = (quick / 3, 2 * quick / 3) if quick else periods(rate, max(rtts))
+        buffer = _seconds(self.buffer) if fills else None
+        before, within = (quick / 3, 2 * quick / 3) if quick else periods(rate, max(rtts), buffer)
         full = rate * (max(rtts) + _seconds(self.buffer)) / 8 / _PACKET
         changes: dict[str, object] = {
             "duration": f"{before + within:g} s",
@@ -116,16 +139,33 @@ class Matrix:
         return made
 
 
-def periods(rate: float, rtt: float) -> tuple[float, float]:
+def periods(rate: float, rtt: float, buffer: float | None = None) -> tuple[float, float]:
     """Seconds before and within the measured window, for bit/s and a round trip in seconds; whole seconds.
 
-    >>> periods(10e6, 0.02), periods(1e9, 0.16)
-    ((5.0, 60.0), (18.0, 18.0))
+    `buffer` is how long the queue gets before each loss, in seconds; without it, an AQM keeps it short.
+
+    >>> periods(10e6, 0.02), periods(1e9, 0.16), periods(200e6, 0.02, 0.25)
+    ((13.0, 60.0), (18.0, 18.0), (120.0, 60.0))
     """
-    w = rate * (rtt + _QUEUE) / 2 / 8 / _PACKET
-    k = math.cbrt(w * (1 - _BETA) / _C)
+    if buffer is not None:
+        k = _period(rate * (rtt + buffer))
+        dear = _MEASURE * k * rate > _MEASURE_PACKETS * 8 * _PACKET
+        within = _MEASURE_LEAST if dear else _MEASURE
+        return _whole(_SETTLE * k), _whole(within * k)
+    k = _period(rate * (rtt + _QUEUE) / 2)
     cheap = min(_CHEAP, _PACKETS * 8 * _PACKET / rate)
-    return float(math.ceil(max(_BEFORE, k))), float(math.ceil(max(_WITHIN, k, cheap)))
+    independent = _ROUNDS * rtt if rtt < _VIRTUAL else 0.0
+    return _whole(max(_BEFORE, k, independent)), _whole(max(_WITHIN, k, cheap))
+
+
+def _whole(seconds: float) -> float:
+    """Whole seconds, up; what is one but for rounding stays."""
+    return float(math.ceil(seconds - 1e-9))
+
+
+def _period(bits: float) -> float:
+    """RFC 9438, Eq. 2: K in seconds for a window of so many bits."""
+    return math.cbrt(bits / 8 / _PACKET * (1 - _BETA) / _C)
 
 
 def _seconds(text: str) -> float:

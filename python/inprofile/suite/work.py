@@ -182,7 +182,8 @@ def _cells(
         seconds = int(about.runs["quick_seconds"]) if quick else 0
         for point in definition.matrix.points(quick):
             if f"{point.a}/{point.b}" not in missing:
-                at = base.with_(definition.matrix.changes(point, about.senders, seconds))
+                fills = contestant.id == DROP_TAIL
+                at = base.with_(definition.matrix.changes(point, about.senders, seconds, fills=fills))
                 values = contestant.values(
                     at, definition.matrix.table(point, table), definition.queues, ecn=definition.ecn
                 )

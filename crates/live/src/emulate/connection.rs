@@ -208,14 +208,31 @@ pub fn receive(listener: &TcpListener, shared: &Shared) -> io::Result<()> {
     };
     glance(stream.as_fd())?;
     show(&shared.receiver, &stream)?;
+    let clamp = window_clamp(&stream)?;
     let mut room = vec![0; CHUNK];
     while !shared.is_over() {
         match stream.read(&mut room) {
             Ok(0) => return Ok(()),
-            Ok(_) => {}
+            Ok(_) => hold_window(&stream, clamp)?,
             Err(e) if again(&e) => {}
             Err(e) => return Err(e),
         }
+    }
+    Ok(())
+}
+
+/// The most that a receiver advertises, in bytes.
+fn window_clamp(stream: &TcpStream) -> io::Result<libc::c_int> {
+    let mut clamp: libc::c_int = 0;
+    sys::get_option(stream.as_fd(), libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &mut clamp)?;
+    Ok(clamp)
+}
+
+/// Bounds a receiver's window again if the kernel no longer does: Linux 6.18 raises the clamp to what the buffer has room for
+/// whenever it learns how much memory a byte of data takes, which it does with the first segment.
+fn hold_window(stream: &TcpStream, clamp: libc::c_int) -> io::Result<()> {
+    if window_clamp(stream)? > clamp {
+        sys::set_option(stream.as_fd(), libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &clamp)?;
     }
     Ok(())
 }

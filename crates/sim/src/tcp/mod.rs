@@ -233,6 +233,19 @@ impl Sack {
         &self.blocks[..usize::from(self.len)]
     }
 
+    /// Shows the blocks in the order of their numbers.
+    #[inline(always)]
+    pub fn by_number(&self, mut show: impl FnMut((u32, u32))) {
+        // Places without a block come first: zeros. Larger and smaller of two are chosen without a branch that nobody can foresee.
+        let mut keys = self.blocks.map(|(from, to)| u64::from(from) << 32 | u64::from(to));
+        for (a, b) in [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)] {
+            (keys[a], keys[b]) = (keys[a].min(keys[b]), keys[a].max(keys[b]));
+        }
+        for &key in &keys[Sack::MAX_BLOCKS - usize::from(self.len)..] {
+            show(((key >> 32) as u32, key as u32));
+        }
+    }
+
     /// RFC 2883 §5: the segment that arrived twice, if the first block tells of one: it is below the acknowledgement's number, or within
     /// the second block.
     #[must_use]
@@ -409,9 +422,27 @@ impl<C: Clock> Sender<C> {
         }
     }
 
-    /// The application has unlimited data.
+    /// The application has data.
     pub fn start<H: Host<Clock = C>>(&mut self, host: &mut H) {
         either!(self, s => s.start(host));
+    }
+
+    /// Everything is acknowledged, and the application has data again; a segment was last sent at `last_sent`. Not in the ns-2 profile.
+    pub fn resume<H: Host<Clock = C>>(&mut self, last_sent: C, host: &mut H) {
+        match self {
+            Sender::Rfc(s) => s.resume(last_sent, host),
+            Sender::Linux(s) => s.resume(last_sent, host),
+            Sender::Ns2(s) => s.start(host),
+        }
+    }
+
+    /// How many segments it has sent, each transmission counted; not in the ns-2 profile.
+    pub fn transmissions(&self) -> u64 {
+        match self {
+            Sender::Rfc(s) => s.transmissions(),
+            Sender::Linux(s) => s.transmissions(),
+            Sender::Ns2(_) => 0,
+        }
     }
 
     /// An acknowledgement arrived. Each profile's is a function of its own: all in one would be for each to save what registers any
@@ -465,5 +496,28 @@ impl<C: Clock> Sender<C> {
     /// What it has done since the start of the run.
     pub fn tally(&self) -> Tally {
         either!(self, s => s.tally())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// All blocks, each once, whatever their number and order.
+        #[test]
+        fn blocks_are_shown_in_the_order_of_their_numbers(
+            told in prop::collection::vec((0u32..6, 0u32..6), 0..=Sack::MAX_BLOCKS), high in any::<bool>(),
+        ) {
+            let from = if high { u32::MAX - 6 } else { 0 };
+            let mut sack = Sack::default();
+            told.iter().for_each(|block| sack.push((from + block.0, from + block.1)));
+            let mut want = sack.blocks().to_vec();
+            want.sort_unstable();
+            let mut shown = Vec::new();
+            sack.by_number(|block| shown.push(block));
+            prop_assert_eq!(shown, want);
+        }
     }
 }

@@ -206,6 +206,10 @@ impl Receiver {
             return;
         }
         if self.feedback == Feedback::EachMark {
+            if segment == 0 {
+                // RFC 8257 §3.6: of a SYN it says nothing.
+                return;
+            }
             // RFC 8257 §3.2: echoed as long as what arrives is marked, and no longer, whatever the sender says.
             self.at_once |= ce != self.echoing;
             self.echoing = ce;

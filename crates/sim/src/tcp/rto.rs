@@ -28,7 +28,8 @@ impl Rto {
         self.min.max(MAX_RTO)
     }
 
-    /// A round-trip time in seconds, of a segment that was sent once (RFC 6298 §3, Karn's rule).
+    /// A round-trip time in seconds, of a segment that was sent once (RFC 6298 §3, Karn's rule): once a round trip.
+    #[inline(never)]
     pub fn sample(&mut self, rtt: f64) {
         if self.srtt < 0.0 {
             // RFC 6298 §2.2: the first measurement, and half of it for the variation.

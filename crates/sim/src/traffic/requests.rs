@@ -30,12 +30,14 @@ pub struct Requests<C: Clock> {
     asked: Option<(Time, f64)>,
     /// Nothing more is asked for.
     stopped: bool,
+    /// How many segments the sender has sent, and when the last of them.
+    sent: (u64, C),
 }
 
 impl<C: Clock> Requests<C> {
     /// Nothing has been asked for.
     pub fn new(sender: Sender<C>, application: Application) -> Requests<C> {
-        Requests { sender, application, end: 1, asked: None, stopped: false }
+        Requests { sender, application, end: 1, asked: None, stopped: false, sent: (0, C::ZERO) }
     }
 
     /// The application asks for something, if it wants anything now.
@@ -65,12 +67,26 @@ impl<C: Clock> Requests<C> {
         self.end = self.end.saturating_add(segments);
         self.sender.set_data_end(self.end);
         host.world.flows[flow as usize].expect_until(self.end);
-        self.sender.start(host);
+        if self.sent.0 == 0 {
+            self.sender.start(host);
+        } else {
+            self.sender.resume(self.sent.1, host);
+        }
+        self.note_sent(host.now());
+    }
+
+    /// Notes when the last segment left.
+    fn note_sent(&mut self, now: C) {
+        let transmissions = self.sender.transmissions();
+        if transmissions > self.sent.0 {
+            self.sent = (transmissions, now);
+        }
     }
 
     /// An acknowledgement arrived: with that of the last segment comes the next request.
     pub fn on_ack<const TRACE: bool>(&mut self, ack: Ack<'_>, host: &mut FlowHost<'_, C, TRACE>) {
         self.sender.on_ack(ack, host);
+        self.note_sent(host.now());
         // What was cut short by the flow's stop has not arrived.
         if !self.stopped
             && self.sender.all_acknowledged()
@@ -103,6 +119,7 @@ impl<C: Clock> Requests<C> {
     /// One of the sender's timers expired.
     pub fn on_timer<const TRACE: bool>(&mut self, which: TimerKind, host: &mut FlowHost<'_, C, TRACE>) {
         self.sender.on_timer(which, host);
+        self.note_sent(host.now());
     }
 
     /// Nothing more is asked for.

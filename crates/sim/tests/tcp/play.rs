@@ -49,6 +49,8 @@ impl std::fmt::Display for Sent {
 struct World {
     now: Exact,
     sent: Vec<Sent>,
+    /// When a segment was last sent.
+    last_sent: Option<Exact>,
     due: [Option<Exact>; 3],
 }
 
@@ -59,6 +61,7 @@ impl Host for World {
     }
     fn send(&mut self, segment: u32, bits: EcnBits) {
         self.sent.push(Sent::Data(segment, bits));
+        self.last_sent = Some(self.now);
     }
     fn set_timer(&mut self, which: TimerKind, after: Duration) {
         self.due[which as usize] = Some(self.now.after(after));
@@ -96,7 +99,7 @@ pub fn play(script: &Script) -> Result<(), Fault> {
         Side::Sender => End::Sender(Box::new(Sender::new(&script.config, || 0.5))),
         Side::Receiver => End::Receiver(Receiver::new(&script.config)),
     };
-    let world = World { now: Exact(0), sent: Vec::new(), due: [None; 3] };
+    let world = World { now: Exact(0), sent: Vec::new(), last_sent: None, due: [None; 3] };
     let mut play = Play { world, end, delivered: 0 };
     for line in &script.lines {
         play.line(line).map_err(|problem| (line.number, problem))?;
@@ -168,7 +171,16 @@ impl Play {
             self.world.due[which as usize] = None;
         }
         match (what, &mut self.end) {
-            (What::Start, End::Sender(s)) => s.start(&mut self.world),
+            (What::Start { until }, End::Sender(s)) => {
+                let idle = s.all_acknowledged();
+                if let Some(last) = until {
+                    s.set_data_end(last + 1);
+                }
+                match self.world.last_sent {
+                    Some(at) if idle => s.resume(at, &mut self.world),
+                    _ => s.start(&mut self.world),
+                }
+            }
             (What::End, End::Sender(s)) => s.stop(),
             (What::AcksArrive { next, times, sack, echo, ace }, End::Sender(s)) => {
                 for next in next.iter().flat_map(|n| std::iter::repeat_n(*n, *times as usize)) {

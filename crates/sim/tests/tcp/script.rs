@@ -6,7 +6,7 @@
 //! ```text
 //! sender congestion=newreno window=20 min_rto=1 ecn=on      receiver delayed_ack=0.1 congestion=sack
 //!
-//! 0 start                       the application has data     < data 1-3 5 [ce] [cwr]
+//! 0 start [until 20]            the application has data     < data 1-3 5 [ce] [cwr]
 //! > data 0 [ect|ect1] [cwr]     sent, in this order          > ack 4 [ace7] [sack 5 2-3] [ece]
 //! 0.1 < ack 1 [ace6] [x3] [sack 3-5 8] [ece]  `ack 1-3`: one each  > nothing [until 0.3]
 //! > nothing [until 0.3]                                      +0.1 timeout
@@ -67,8 +67,8 @@ pub enum When {
 /// What a line says.
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
-    /// The application has data.
-    Start,
+    /// The application has data, up to this segment if one is named.
+    Start { until: Option<u32> },
     /// The application has no more data than was sent.
     End,
     /// Acknowledgements arrive: each of `next`, `times` times.
@@ -234,7 +234,12 @@ fn statement(side: Side, words: &[&str]) -> Result<(When, What), String> {
         (When::Now, words)
     };
     let what = match (words, side) {
-        (["start"], Side::Sender) => What::Start,
+        (["start"], Side::Sender) => What::Start { until: None },
+        (["start", "until", segment], Side::Sender) => {
+            let until =
+                segment.parse().map_err(|_| format!("start until {segment}: write a whole number"))?;
+            What::Start { until: Some(until) }
+        }
         (["end"], Side::Sender) => What::End,
         (["timeout"], _) => What::Timeout,
         (["delay", "over"], Side::Sender) => What::DelayOver,
@@ -267,7 +272,9 @@ fn statement(side: Side, words: &[&str]) -> Result<(When, What), String> {
         (["expect", rest @ ..], _) => expect(rest, FIGURES[side as usize])?,
         _ => {
             let known = match side {
-                Side::Sender => "start, end, < ack …, > data …, > nothing, timeout, delay over, expect …",
+                Side::Sender => {
+                    "start [until N], end, < ack …, > data …, > nothing, timeout, delay over, expect …"
+                }
                 Side::Receiver => "< data …, > ack …, > nothing, timeout, expect …",
             };
             return Err(format!("\"{}\": a line is one of {known}", words.join(" ")));

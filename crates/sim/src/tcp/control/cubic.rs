@@ -5,7 +5,7 @@
 
 use libm::cbrt;
 
-use super::{Cause, Law, most};
+use super::{Cause, Law, Window, most};
 use crate::tcp::Profile;
 
 /// RFC 9438 §4.6: the multiplicative decrease factor.
@@ -134,6 +134,14 @@ impl Law for Cubic {
         // RFC 9438 §4.8, as for any timeout.
         self.epoch = None;
         self.w_max_valid = false;
+    }
+
+    /// RFC 9438 §4.2: the pause is no part of the stage. Where slow start follows, another stage begins after it; in Linux the old one goes on.
+    fn restarts_from_idle(&mut self, now: f64, window: &mut Window) {
+        if !self.linux && window.cwnd < window.ssthresh {
+            self.epoch = None;
+        }
+        self.paused(now);
     }
 
     fn pause(&mut self, unused: impl FnOnce() -> Option<f64>) -> bool {
@@ -284,6 +292,22 @@ mod tests {
             paused.paused(f64::from(s));
         }
         assert_eq!(steady.grown(a, 1, 0.1, 2.0), paused.grown(a, 1, 0.1, 32.0));
+    }
+
+    /// RFC 9438 §4.2: nor does a pause after which the window is full at once; after one that slow start follows, a stage begins anew.
+    #[test]
+    fn a_pause_does_not_count() {
+        let mut steady = Cubic::default();
+        steady.reduce(Cause::Loss, 1000.0, 1000.0);
+        let mut idle = steady.clone();
+        let a = steady.grown(700.0, 1, 0.1, 1.0);
+        idle.grown(700.0, 1, 0.1, 1.0);
+        idle.restarts_from_idle(31.0, &mut Window { cwnd: a, ssthresh: 700.0 });
+        let mut slow = idle.clone();
+        assert_eq!(steady.grown(a, 1, 0.1, 2.0), idle.grown(a, 1, 0.1, 32.0));
+        slow.restarts_from_idle(90.0, &mut Window { cwnd: 10.0, ssthresh: 700.0 });
+        slow.grown(800.0, 1, 0.1, 95.0);
+        assert_eq!((slow.epoch, slow.k), (Some(95.0), time_to(1000.0, 800.0)));
     }
 
     proptest! {

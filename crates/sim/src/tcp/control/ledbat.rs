@@ -20,7 +20,7 @@ pub struct Ledbat {
     /// TARGET and GAIN (RFC 6817 §2.5).
     target: f64,
     gain: f64,
-    /// The shortest delay of each of the last minutes that had samples, the current one last.
+    /// The shortest delay of each of the last minutes, the current one last; infinite where there was no sample.
     base: [f64; BASE_HISTORY],
     /// The current minute; none before the first sample.
     minute: Option<u64>,
@@ -47,13 +47,13 @@ impl Ledbat {
         }
     }
 
-    /// RFC 6817 §2.4.2, update_base_delay(): minutes without a sample do not count.
+    /// RFC 6817 §2.4.2, update_base_delay(); a minute without a sample stands for +INFINITY, as the text below the pseudocode has it.
     fn update_base_delay(&mut self, delay: f64, now: f64) {
         let minute = (now / MINUTE) as u64;
-        if self.minute.replace(minute) != Some(minute) {
-            self.base.rotate_left(1);
-            self.base[BASE_HISTORY - 1] = f64::INFINITY;
-        }
+        let since = minute - self.minute.replace(minute).unwrap_or(minute);
+        let over = since.min(BASE_HISTORY as u64) as usize;
+        self.base.rotate_left(over);
+        self.base[BASE_HISTORY - over..].fill(f64::INFINITY);
         let newest = &mut self.base[BASE_HISTORY - 1];
         *newest = newest.min(delay);
     }
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(ledbat.grown(2.1, 2.0, 2.0, 0.5), 2.0);
     }
 
-    /// RFC 6817 §2.4.2: minima of ten minutes with samples; a pause makes room for one.
+    /// RFC 6817 §2.4.2: the minima of the last ten minutes, idle ones included: after ten of those measurement begins anew.
     #[test]
     fn the_base_is_the_shortest_of_ten_minutes() {
         let mut ledbat = Ledbat::default();
@@ -140,9 +140,13 @@ mod tests {
         ledbat.delays(&[0.05], 605.0);
         assert_eq!(ledbat.queueing_delay(605.0, 0.1), Some(0.0));
         ledbat.delays(&[0.04], 606.0);
+        // Nine idle minutes leave the minute before them, ten nothing.
+        let mut nine = ledbat.clone();
+        nine.delays(&[0.09], 606.0 + 540.0);
+        let q = nine.queueing_delay(1146.0, 0.1).expect("a sample");
+        assert!((q - 0.05).abs() < 1e-12, "{q}");
         ledbat.delays(&[0.09], 606.0 + 600.0);
-        let q = ledbat.queueing_delay(1206.0, 0.1).expect("a sample");
-        assert!((q - 0.05).abs() < 1e-12, "idle for ten minutes: {q}");
+        assert_eq!(ledbat.queueing_delay(1206.0, 0.1), Some(0.0));
     }
 
     /// RFC 6817 §2.4.2: FILTER() passes over one late sample; §2.5: nothing older than a round trip counts.

@@ -87,8 +87,6 @@ pub struct Lost {
 /// What a connection begins with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Start {
-    /// When.
-    pub now: f64,
     /// The initial window in segments.
     pub initial_window: u32,
     /// A full segment's payload in bytes.
@@ -170,8 +168,14 @@ pub trait Law {
     /// A segment was found lost, before the acknowledgement that showed it is [taken in](Law::acknowledged).
     fn lost(&mut self, _lost: &Lost, _window: &Window) {}
 
-    /// The application has data again after a pause in which everything was acknowledged; the first segment is about to leave.
+    /// The application has data again after a pause in which everything was acknowledged; the first segment is about to leave. A window that
+    /// is below its threshold then grows by slow start.
     fn restarts_from_idle(&mut self, _now: f64, _window: &mut Window) {}
+
+    /// Whether a longer pause brings the window down (RFC 5681 §4.1). As in Linux, not where the control sets the window itself.
+    fn restarts_slowly(&self) -> bool {
+        true
+    }
 
     /// One-way delays in seconds that an acknowledgement tells of, before it is [taken in](Law::acknowledged).
     fn delays(&mut self, _delays: &[f64], _now: f64) {}
@@ -334,9 +338,26 @@ impl Control {
         !matches!(self, Control::Reno(_) | Control::Cubic(_))
     }
 
-    /// See [`Law::acknowledged`].
-    #[inline]
+    /// See [`Law::acknowledged`]; of a control that asks for no rates. Prague's is inlined where it is asked.
+    #[inline(always)]
     pub fn acknowledged(&mut self, sample: &Sample, window: &mut Window) -> bool {
+        match self {
+            Control::Prague(c) => c.acknowledged(sample, window),
+            others => others.acknowledged_apart(sample, window),
+        }
+    }
+
+    /// See [`Law::acknowledged`]; of a control that [asks for rates](Control::wants_rate). BBR's is inlined where it is asked.
+    #[inline(always)]
+    pub fn acknowledged_with_rate(&mut self, sample: &Sample, window: &mut Window) -> bool {
+        match self {
+            Control::Bbr(c) => c.acknowledged(sample, window),
+            others => others.acknowledged_apart(sample, window),
+        }
+    }
+
+    #[inline(never)]
+    fn acknowledged_apart(&mut self, sample: &Sample, window: &mut Window) -> bool {
         either!(self, c => c.acknowledged(sample, window))
     }
 
@@ -358,6 +379,12 @@ impl Control {
     /// See [`Law::restarts_from_idle`].
     pub fn restarts_from_idle(&mut self, now: f64, window: &mut Window) {
         either!(self, c => c.restarts_from_idle(now, window));
+    }
+
+    /// See [`Law::restarts_slowly`].
+    #[must_use]
+    pub fn restarts_slowly(&self) -> bool {
+        either!(self, c => c.restarts_slowly())
     }
 
     /// See [`Law::limits_itself`].

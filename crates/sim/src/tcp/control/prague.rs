@@ -91,6 +91,7 @@ impl Prague {
     }
 
     /// §2.4.2: at once with the first mark, by half the average, then not again for a round trip.
+    #[inline(never)]
     fn on_marks(&mut self, sample: &Sample, window: &mut Window) {
         self.saw_mark = true;
         let soon = self.virtual_rtt(sample.srtt).is_some_and(|rtt| sample.now - self.reduced_at < rtt);
@@ -115,6 +116,7 @@ impl Prague {
 }
 
 impl Law for Prague {
+    #[inline(always)]
     fn acknowledged(&mut self, sample: &Sample, window: &mut Window) -> bool {
         if sample.next <= 1 {
             // The SYN's acknowledgement is none of data.
@@ -149,6 +151,10 @@ impl Law for Prague {
             // §2.4.1, RFC 9331 §4.3: as a Reno-friendly control.
             Cause::Loss | Cause::Timeout => Reno.reduce(cause, cwnd, flight),
         }
+    }
+
+    fn restarts_slowly(&self) -> bool {
+        false
     }
 
     /// §2.5.1: the window over a round-trip time; twice that while the window doubles.

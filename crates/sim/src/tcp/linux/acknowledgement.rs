@@ -2,7 +2,7 @@
 //! it allows is sent.
 
 use crate::clock::Clock;
-use crate::tcp::control::{Cause, Sample, least};
+use crate::tcp::control::{Cause, RateSample, Sample, least};
 use crate::tcp::rto::Rto;
 use crate::tcp::{Ack, Host, Sack};
 
@@ -93,13 +93,7 @@ impl<C: Clock> Reading<'_, C> {
     /// SACK blocks, in the order of their numbers and not of their arrival: what came in between is not overtaken.
     #[inline(never)]
     fn select(&mut self, sack: &Sack, board: &mut Scoreboard<C>) {
-        let mut blocks = [(0, 0); Sack::MAX_BLOCKS];
-        let blocks = &mut blocks[..sack.blocks().len()];
-        blocks.copy_from_slice(sack.blocks());
-        blocks.sort_unstable();
-        for &mut block in blocks {
-            board.select(block, |number, segment| self.arrived(number, segment));
-        }
+        sack.by_number(|block| board.select(block, |number, segment| self.arrived(number, segment)));
     }
 }
 
@@ -173,11 +167,43 @@ impl<C: Clock> Sender<C> {
     }
 
     /// Shows the acknowledgement to a control that looks at each. True: it has set the window.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn consult(&mut self, told: Told, with: &Surroundings) -> bool {
+        if self.delivery.is_some() {
+            self.consult_on_rate(told, with)
+        } else {
+            self.consult_on_marks(told, with)
+        }
+    }
+
+    #[inline(never)]
+    fn consult_on_marks(&mut self, told: Told, with: &Surroundings) -> bool {
+        let sample = self.sample(told, with, None);
+        let mut window = self.window();
+        let decided = self.control.acknowledged(&sample, &mut window);
+        (self.cwnd, self.ssthresh) = (window.cwnd, window.ssthresh);
+        decided
+    }
+
+    /// The same for a control that [asks for rates](Control::wants_rate).
+    #[inline(never)]
+    fn consult_on_rate(&mut self, told: Told, with: &Surroundings) -> bool {
         let next = self.board.una();
         let rate = self.delivery.as_deref_mut().and_then(|d| d.sample(next, told.rtt));
-        let sample = Sample {
+        let sample = self.sample(told, with, rate);
+        let mut window = self.window();
+        let decided = self.control.acknowledged_with_rate(&sample, &mut window);
+        (self.cwnd, self.ssthresh) = (window.cwnd, window.ssthresh);
+        if self.control.limits_itself() {
+            self.out_of_data();
+        }
+        decided
+    }
+
+    /// What a control is told.
+    #[inline(always)]
+    fn sample(&self, told: Told, with: &Surroundings, rate: Option<RateSample>) -> Sample {
+        Sample {
             now: with.now,
             delivered: told.delivered,
             marked: with.marked,
@@ -192,14 +218,7 @@ impl<C: Clock> Sender<C> {
             limited: with.limited,
             phase: self.state.phase(),
             rate,
-        };
-        let mut window = self.window();
-        let decided = self.control.acknowledged(&sample, &mut window);
-        (self.cwnd, self.ssthresh) = (window.cwnd, window.ssthresh);
-        if self.control.limits_itself() {
-            self.out_of_data();
         }
-        decided
     }
 
     /// Whether the window was full: when the acknowledgement arrived; or where segments wait for their time, at some time in the last

@@ -10,6 +10,7 @@ mod delivery;
 mod frto;
 mod grow;
 mod hystart;
+mod idle;
 mod losses;
 mod ordinary;
 mod pacing;
@@ -171,12 +172,11 @@ impl<C: Clock> Sender<C> {
         }
     }
 
-    /// The application has unlimited data.
+    /// The application has data.
     pub fn start<H: Host<Clock = C>>(&mut self, host: &mut H) {
         if self.delivery.is_some() && self.board.max() == 0 {
             self.board.note_lost();
             self.control.begin(&Start {
-                now: host.now().secs(),
                 initial_window: self.initial_window,
                 segment: self.segment,
                 random: host.uniform(),
@@ -260,6 +260,11 @@ impl<C: Clock> Sender<C> {
     /// FlightSize, in segments.
     pub fn flight_size(&self) -> f64 {
         f64::from(self.board.in_flight())
+    }
+
+    /// How many segments it has sent, each transmission counted.
+    pub fn transmissions(&self) -> u64 {
+        u64::from(self.board.max()) + self.tally.retransmissions
     }
 
     /// What it has done since the start of the run.

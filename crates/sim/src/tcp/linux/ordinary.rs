@@ -56,7 +56,7 @@ impl<C: Clock> Sender<C> {
             self.set_pacing_rate(told.rtt);
         }
         self.send(false, secs, host);
-        self.set_timer(None, host);
+        self.set_probe_timer(host);
     }
 
     /// The segments before `next` have arrived, each after those before it.

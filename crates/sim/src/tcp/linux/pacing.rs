@@ -65,17 +65,24 @@ impl Pacer {
     }
 
     /// A round-trip time was measured.
+    #[inline(always)]
     pub fn measured(&mut self, rtt: f64) {
         self.srtt += if self.srtt == 0.0 { rtt } else { (rtt - self.srtt) / 8.0 };
         if rtt < self.min_rtt {
-            self.min_rtt = rtt;
-            if self.bounded {
-                return;
-            }
-            // Half as much more for each 512 µs of the shortest round-trip time: what a near peer can take at once.
-            let halvings = rtt / NEAR;
-            self.near = if halvings < 32.0 { self.longest / libm::exp2(halvings.floor()) } else { 0.0 };
+            self.shortest(rtt);
         }
+    }
+
+    /// A round-trip time is shorter than all before.
+    #[inline(never)]
+    fn shortest(&mut self, rtt: f64) {
+        self.min_rtt = rtt;
+        if self.bounded {
+            return;
+        }
+        // Half as much more for each 512 µs of the shortest round-trip time: what a near peer can take at once.
+        let halvings = rtt / NEAR;
+        self.near = if halvings < 32.0 { self.longest / libm::exp2(halvings.floor()) } else { 0.0 };
     }
 
     /// The rate that follows from the window, in segments (Linux's `tcp_update_pacing_rate`): twice what the window gives while it is
@@ -114,7 +121,8 @@ impl Pacer {
         self.sent += u64::from(segments);
         let late = most(now - self.next, 0.0);
         self.next = most(self.next, now);
-        if self.sent >= UNPACED && self.rate > 0.0 && self.rate < f64::INFINITY {
+        if self.sent >= UNPACED && self.rate > 0.0 {
+            // None at an infinite rate.
             let gap = f64::from(segments) / self.rate;
             // What left late is caught up with, but by no more than half a gap.
             self.next += gap - least(late, gap / 2.0);

@@ -109,6 +109,7 @@ impl<C: Clock> Sender<C> {
     }
 
     /// Sends a segment without regard to the trains' times, which it puts off.
+    #[inline(never)]
     pub(super) fn transmit_alone<H: Host<Clock = C>>(&mut self, segment: u32, host: &mut H) {
         self.transmit(segment, host);
         if let Some(pacer) = &mut self.pacer {
@@ -116,6 +117,7 @@ impl<C: Clock> Sender<C> {
         }
     }
 
+    #[inline(always)]
     fn transmit<H: Host<Clock = C>>(&mut self, segment: u32, host: &mut H) {
         if self.board.in_flight() == 0 && self.delivery.as_ref().is_some_and(|d| d.is_app_limited()) {
             self.restart_from_idle(host.now().secs());
@@ -143,6 +145,7 @@ impl<C: Clock> Sender<C> {
     }
 
     /// Nothing is in flight, for want of data until now.
+    #[cold]
     fn restart_from_idle(&mut self, now: f64) {
         let mut window = self.window();
         self.control.restarts_from_idle(now, &mut window);
@@ -155,6 +158,7 @@ impl<C: Clock> Sender<C> {
     }
 
     /// The rate at which segments leave, after an acknowledgement.
+    #[inline(always)]
     pub(super) fn set_pacing_rate(&mut self, rtt: Option<f64>) {
         let window = self.window();
         let Some(pacer) = &mut self.pacer else { return };

@@ -26,8 +26,10 @@ impl<C: Clock> Sender<C> {
         let max = self.board.max();
         self.rack.timed_out(&mut self.board, host.now(), self.rto.srtt(), self.state.recovers());
         if self.board.una() == 0 {
-            // RFC 5681 §3.1: after a lost SYN the initial window is one segment.
-            self.initial_window = 1;
+            // RFC 6928 §2, as in Linux: a SYN that is lost once may only be late; RFC 5681 §3.1: lost again, it leaves a window of one segment.
+            if self.tally.timeouts > 1 {
+                self.initial_window = 1;
+            }
         } else {
             // RFC 5682 §3.1, step 1: not where an earlier recovery is under way, but, as in Linux, for the same segment again.
             let judged = !self.state.recovers() || self.una_timed_out;
@@ -110,11 +112,22 @@ impl<C: Clock> Sender<C> {
         let (pending, after) = match reordering {
             Some(wait) => (Pending::Reordering, C::span_secs(wait.min(self.rto.timeout()))),
             None if !self.may_probe() => (Pending::Retransmission, self.lengths.rto),
-            None if self.board.in_flight() == 1 => (Pending::Probe, self.lengths.probe_alone),
-            None => (Pending::Probe, self.lengths.probe),
+            None => (Pending::Probe, self.lengths.probe(self.board.in_flight())),
         };
         self.pending = pending;
         host.set_timer(TimerKind::Retransmit, after);
+    }
+
+    /// The same where a [probe may be sent](Sender::may_probe), as after an ordinary acknowledgement.
+    #[inline(always)]
+    pub(super) fn set_probe_timer<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        debug_assert!(self.may_probe(), "nothing is open");
+        if self.board.una() == self.board.max() {
+            return host.cancel_timer(TimerKind::Retransmit);
+        }
+        self.lengths.follow(&self.rto);
+        self.pending = Pending::Probe;
+        host.set_timer(TimerKind::Retransmit, self.lengths.probe(self.board.in_flight()));
     }
 
     /// RFC 8985 §7.2: whether a probe may be sent; not in recovery, before the connection is established, with something SACKed, while a probe
@@ -155,6 +168,12 @@ impl<C: Clock> Lengths<C> {
         if self.of != of {
             self.convert(of);
         }
+    }
+
+    /// How long the probe's timer runs with so many segments in flight.
+    #[inline(always)]
+    fn probe(&self, in_flight: u32) -> C::Span {
+        if in_flight == 1 { self.probe_alone } else { self.probe }
     }
 
     #[inline(never)]

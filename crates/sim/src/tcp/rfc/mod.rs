@@ -15,7 +15,7 @@ mod scoreboard;
 use std::hint::black_box;
 
 use crate::clock::Clock;
-use crate::tcp::control::{Cause, Control};
+use crate::tcp::control::{Cause, Control, Window};
 use crate::tcp::{Ack, Config, EcnBits, Host, SlowStart, Tally, TimerKind, rto::Rto};
 pub(in crate::tcp) use ecn::Ecn;
 use hystart::FirstSlowStart;
@@ -100,8 +100,20 @@ impl<C: Clock> Sender<C> {
         }
     }
 
-    /// The application has unlimited data.
+    /// The application has data.
     pub fn start<H: Host<Clock = C>>(&mut self, host: &mut H) {
+        self.send_again(false, host);
+    }
+
+    /// Everything is acknowledged, and the application has data again; a segment was last sent at `last_sent`.
+    pub fn resume<H: Host<Clock = C>>(&mut self, last_sent: C, host: &mut H) {
+        let now = host.now();
+        if C::secs_of(now.since(last_sent)) > self.rto.timeout() {
+            // RFC 5681 §4.1: the restart window, RW.
+            self.cwnd = self.cwnd.min(f64::from(self.initial_window));
+        }
+        let mut window = Window { cwnd: self.cwnd, ssthresh: self.ssthresh };
+        self.control.restarts_from_idle(now.secs(), &mut window);
         self.send_again(false, host);
     }
 
@@ -404,7 +416,7 @@ impl<C: Clock> Sender<C> {
         let bits = self.ecn.as_mut().map_or(EcnBits::default(), |e| e.bits(segment, retransmission));
         host.send(segment, bits);
         if retransmission {
-            self.tally.retransmissions += 1;
+            self.sent_again(segment);
         } else {
             self.snd_max = segment + 1;
             if let Some(first) = &mut self.first_slow_start {
@@ -417,6 +429,15 @@ impl<C: Clock> Sender<C> {
         if !host.timer_is_set(TimerKind::Retransmit) {
             // RFC 6298 §5.1: it runs while anything is in flight.
             self.restart_timer(host);
+        }
+    }
+
+    /// A segment was sent again. RFC 6298 §3, Karn's rule: it is no longer timed; new data of a recovery may be sent again in the same one.
+    #[inline(never)]
+    fn sent_again(&mut self, segment: u32) {
+        self.tally.retransmissions += 1;
+        if self.timed.is_some_and(|(timed, _)| timed == segment) {
+            self.timed = None;
         }
     }
 
@@ -447,6 +468,11 @@ impl<C: Clock> Sender<C> {
     /// Slow-start threshold in segments; infinite before the first loss.
     pub fn ssthresh(&self) -> f64 {
         self.ssthresh
+    }
+
+    /// How many segments it has sent, each transmission counted.
+    pub fn transmissions(&self) -> u64 {
+        u64::from(self.snd_max) + self.tally.retransmissions
     }
 
     /// What it has done since the start of the run.

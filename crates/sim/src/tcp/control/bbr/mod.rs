@@ -245,6 +245,7 @@ impl Bbr {
     }
 
     /// SetCwnd() (§5.6.4): what C.cwnd becomes.
+    #[inline(always)]
     fn cwnd(&self, a: &Acked<'_>) -> f64 {
         let gain = self.state.gains().1;
         let max_inflight = self.quantization_budget(self.bdp(gain) + self.ahead.extra_acked());
@@ -278,6 +279,16 @@ impl Bbr {
         self.prior_cwnd = if unmodulated { cwnd } else { self.prior_cwnd.max(cwnd) };
     }
 
+    /// OnInit() (§5.2.1): the handshake is over. A SYN that was sent twice leaves its round-trip time unknown.
+    fn connected(&mut self, sample: &Sample) {
+        self.min_rtt.begin(sample.now);
+        self.ahead.restart(sample.now);
+        if sample.srtt > 0.0 {
+            self.min_rtt.value = sample.srtt;
+        }
+        self.pacing_rate = self.initial_pacing_rate(sample.srtt);
+    }
+
     /// InitPacingRate() (§5.6.2).
     fn initial_pacing_rate(&self, srtt: f64) -> f64 {
         STARTUP_PACING_GAIN * self.initial_cwnd / if srtt > 0.0 { srtt } else { 1e-3 }
@@ -294,17 +305,17 @@ impl Law for Bbr {
         self.initial_cwnd = f64::from(start.initial_window);
         self.largest_quantum = LARGEST_QUANTUM / f64::from(start.segment);
         self.rng = Rng::for_component(start.random.to_bits(), "bbr");
-        self.min_rtt.begin(start.now);
-        self.ahead.restart(start.now);
     }
 
     /// UpdateOnACK() (§5.2.3).
+    #[inline(always)]
     fn acknowledged(&mut self, sample: &Sample, window: &mut Window) -> bool {
         self.phase = sample.phase;
-        // The handshake says nothing of the rate.
-        let Some(rs) = sample.rate.as_ref().filter(|rs| rs.total > 1) else { return true };
-        if self.pacing_rate == 0.0 {
-            self.pacing_rate = self.initial_pacing_rate(sample.srtt);
+        let Some(rs) = sample.rate.as_ref() else { return true };
+        if rs.total <= 1 {
+            // The handshake says nothing of the rate.
+            self.connected(sample);
+            return true;
         }
         let mut a = Acked {
             now: sample.now,
@@ -375,6 +386,10 @@ impl Law for Bbr {
         } else if self.state == State::ProbeRtt {
             window.cwnd = self.check_probe_rtt_done(now, self.rounds.delivered, window.cwnd);
         }
+    }
+
+    fn restarts_slowly(&self) -> bool {
+        false
     }
 
     fn pacing_rate(&self, _: &Window, srtt: f64) -> Option<f64> {

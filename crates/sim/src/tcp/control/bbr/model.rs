@@ -61,6 +61,7 @@ impl LongestAhead {
     }
 
     /// A round trip begins; of the earlier ones this many count.
+    #[inline(never)]
     fn next_round(&mut self, earlier: usize) {
         self.at = (self.at + 1) % EXTRA_ACKED_ROUNDS;
         self.by_round[self.at] = 0.0;
@@ -102,6 +103,7 @@ impl Bbr {
     }
 
     /// UpdateCongestionSignals() (§5.5.10).
+    #[inline(always)]
     pub(super) fn update_congestion_signals(&mut self, a: &Acked<'_>, limited: bool) {
         self.update_max_bw(a, limited);
         if !self.rounds.loss_round_start {
@@ -118,6 +120,7 @@ impl Bbr {
     }
 
     /// UpdateMaxBw() (§5.5.5), with UpdateRound() (§5.5.1).
+    #[inline(always)]
     fn update_max_bw(&mut self, a: &Acked<'_>, limited: bool) {
         let r = &mut self.rounds;
         r.start = a.rs.total - a.rs.delivered >= r.next_round_delivered;

@@ -52,6 +52,7 @@ impl Default for Probing {
 
 impl Bbr {
     /// UpdateProbeBWCyclePhase() (§5.3.3).
+    #[inline(always)]
     pub(super) fn update_probe_bw_cycle_phase(&mut self, a: &Acked<'_>) {
         if !self.full_bw_reached || self.adapt_long_term_model(a) {
             return;
@@ -74,6 +75,7 @@ impl Bbr {
     }
 
     /// StartProbeBW_DOWN() (§5.3.3), with PickProbeWait().
+    #[inline(never)]
     pub(super) fn start_probe_bw_down(&mut self, now: f64, delivered: u32) {
         self.reset_congestion_signals();
         let p = &mut self.probing;
@@ -87,6 +89,7 @@ impl Bbr {
     }
 
     /// StartProbeBW_REFILL() (§5.3.3).
+    #[inline(never)]
     pub(super) fn start_probe_bw_refill(&mut self, delivered: u32) {
         self.reset_short_term_model();
         let p = &mut self.probing;
@@ -99,6 +102,7 @@ impl Bbr {
     }
 
     /// StartProbeBW_UP() (§5.3.3).
+    #[inline(never)]
     fn start_probe_bw_up(&mut self, a: &Acked<'_>) {
         self.probing.ack_phase = AckPhase::ProbeStarting;
         self.rounds.begin(a.rs.total);

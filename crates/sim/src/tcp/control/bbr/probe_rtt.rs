@@ -61,10 +61,11 @@ impl Bbr {
     }
 
     /// CheckProbeRTT() (§5.3.4); it may restore the window.
+    #[inline(always)]
     pub(super) fn check_probe_rtt(&mut self, a: &mut Acked<'_>) {
         if self.state != State::ProbeRtt && self.min_rtt.expired && !self.idle_restart {
-            self.save_cwnd(a.cwnd);
             self.state = State::ProbeRtt;
+            self.save_cwnd(a.cwnd);
             self.min_rtt.done_at = None;
             self.stop_probe(a.rs.total);
         }
@@ -89,6 +90,7 @@ impl Bbr {
     }
 
     /// CheckProbeRTTDone() (§5.3.4): the window that follows.
+    #[inline(never)]
     pub(super) fn check_probe_rtt_done(&mut self, now: f64, delivered: u32, cwnd: f64) -> f64 {
         if self.min_rtt.done_at.is_none_or(|done_at| now <= done_at) {
             return cwnd;
@@ -108,5 +110,41 @@ impl Bbr {
     /// ProbeRTTCwnd() (§5.6.4).
     pub(super) fn probe_rtt_cwnd(&self) -> f64 {
         most(self.bdp(State::ProbeRtt.gains().1), MIN_PIPE_CWND)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Phase, RateSample};
+    use super::*;
+
+    /// §5.3.4: SaveCwnd() follows EnterProbeRTT(), and so keeps a larger window that was saved before (§5.6.4).
+    #[test]
+    fn entering_forgets_no_larger_window() {
+        let rs = RateSample {
+            delivered: 1,
+            interval: 0.1,
+            app_limited: false,
+            lost: 0,
+            tx_in_flight: 50,
+            total: 1000,
+            total_lost: 0,
+            round_start: false,
+        };
+        for (saved, then) in [(80.0, 80.0), (20.0, 50.0)] {
+            let mut bbr = Bbr { prior_cwnd: saved, ..Bbr::default() };
+            bbr.min_rtt.expired = true;
+            bbr.check_probe_rtt(&mut Acked {
+                now: 9.0,
+                rs: &rs,
+                rate: 10.0,
+                rtt: Some(0.1),
+                newly_acked: 1.0,
+                inflight: 50.0,
+                cwnd: 50.0,
+                phase: Phase::Open,
+            });
+            assert_eq!((bbr.state, bbr.prior_cwnd), (State::ProbeRtt, then));
+        }
     }
 }

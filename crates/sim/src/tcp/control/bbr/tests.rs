@@ -384,3 +384,21 @@ fn a_spurious_recovery_returns_to_startup() {
         assert_eq!(bbr.full_bw_reached, ended != Some(State::Startup));
     }
 }
+
+/// §5.2.1 and §5.6.2: the handshake's round-trip time is the first BBR.min_rtt, and the first pacing rate is of it, also where data take
+/// longer.
+#[test]
+fn the_handshake_is_measured() {
+    let mut path = Path::new(1000.0, 0.05, 100);
+    path.step();
+    let handshake = 0.051;
+    assert!((path.bbr().min_rtt.value - handshake).abs() < 1e-9);
+    let first = 2.77 * 10.0 / handshake;
+    assert!((path.bbr().pacing_rate - first).abs() < 1e-6 * first);
+    // Ten segments leave at once, and queue.
+    while path.delivered < 4 {
+        path.step();
+    }
+    assert!((path.bbr().min_rtt.value - handshake).abs() < 1e-9);
+    assert!(path.bbr().pacing_rate >= first * (1.0 - 1e-9), "{} of {first}", path.bbr().pacing_rate);
+}
