@@ -224,7 +224,11 @@ impl<C: Clock, const TRACE: bool> Run<C, TRACE> {
             if !follows && stop.is_some_and(|stop| stop <= start) {
                 continue;
             }
-            self.world.schedule(C::at(start), EventKind::FlowStarts(f));
+            if matches!(self.senders[f as usize].source, Source::Requests(_)) {
+                self.world.request_later(f, start);
+            } else {
+                self.world.schedule(C::at(start), EventKind::FlowStarts(f));
+            }
             if let Some(stop) = stop.filter(|_| C::NS2 || self.senders[f as usize].source.is_tcp()) {
                 self.world.schedule(C::at(stop), EventKind::FlowStops(f));
             }

@@ -166,6 +166,11 @@ impl<C: Clock> Link<C> {
         self.on_demand = Some(Box::new(Agenda::new(service, C::span(lookahead))));
     }
 
+    /// Its propagation delay.
+    pub fn delay(&self) -> C::Span {
+        self.delay
+    }
+
     /// Measures every packet's queueing delay from now on: none bypasses the queue.
     pub fn measure_delays(&mut self, waits: Waits) {
         self.can_bypass = false;

@@ -81,7 +81,7 @@ impl<C: Clock> Source<C> {
     pub fn start<const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
         match self {
             Source::Tcp(sender) => sender.start(host),
-            Source::Requests(requests) => requests.ask(host),
+            Source::Requests(requests) => requests.start(host),
             Source::Udp(source) if source.is_ns2_cbr::<C>() => send_datagram(source, host),
             Source::Udp(source) => {
                 let first = source.start(host.now());

@@ -1,4 +1,8 @@
 //! A TCP connection over which an application asks for one piece of data after another, each when it has the last one.
+//!
+//! The application is at the receiver, the sender is the server. A request travels with the acknowledgement of the piece before it;
+//! one that is made later, as the first one is, takes the propagation delay of the way back. So with the handshake, the first data
+//! arrives two round trips after the client began.
 
 use inprofile_core::units::{Bytes, Time};
 
@@ -8,6 +12,7 @@ use crate::host::FlowHost;
 use crate::outcome::Download;
 use crate::tcp::{Ack, Host, Sender, TimerKind};
 use crate::traffic::video::{Next, Player};
+use crate::world::World;
 
 /// Who asks.
 #[derive(Debug)]
@@ -40,12 +45,19 @@ impl<C: Clock> Requests<C> {
         Requests { sender, application, end: 1, asked: None, stopped: false, sent: (0, C::ZERO) }
     }
 
-    /// The application asks for something, if it wants anything now.
-    pub fn ask<const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
+    /// A request that was made without an acknowledgement to travel with arrives, if the application wants anything.
+    pub fn start<const TRACE: bool>(&mut self, host: &mut FlowHost<'_, C, TRACE>) {
+        let travelled = C::span_ps(host.world.way_back(host.flow));
+        self.ask(Time(host.now().time().0.saturating_sub(travelled)), host);
+    }
+
+    /// The application asks for something, if it wants anything at `time`, which is the client's: the request is with the
+    /// server now.
+    fn ask<const TRACE: bool>(&mut self, time: Time, host: &mut FlowHost<'_, C, TRACE>) {
         if self.stopped || self.asked.is_some() {
             return;
         }
-        let (now, flow) = (host.now(), host.flow);
+        let flow = host.flow;
         let segment = host.world.flows[flow as usize].segment;
         let segments = match &mut self.application {
             Application::Page(page) => {
@@ -55,15 +67,12 @@ impl<C: Clock> Requests<C> {
                     None => return host.world.page_may_be_complete(page),
                 }
             }
-            Application::Video(player) => match player.next(now.time()) {
+            Application::Video(player) => match player.next(time) {
                 Next::Chunk(bits) => (bits / 8.0 / f64::from(segment)).ceil().max(1.0) as u32,
-                Next::Wait(time) => {
-                    let at = now.after(C::span(time));
-                    return host.world.schedule(at, EventKind::FlowStarts(flow));
-                }
+                Next::Wait(pause) => return host.world.request_later(flow, time + pause),
             },
         };
-        self.asked = Some((now.time(), f64::from(segments) * f64::from(segment) * 8.0));
+        self.asked = Some((time, f64::from(segments) * f64::from(segment) * 8.0));
         self.end = self.end.saturating_add(segments);
         self.sender.set_data_end(self.end);
         host.world.flows[flow as usize].expect_until(self.end);
@@ -92,17 +101,23 @@ impl<C: Clock> Requests<C> {
             && self.sender.all_acknowledged()
             && let Some((asked, bits)) = self.asked.take()
         {
-            self.arrived(asked, bits, host);
-            self.ask(host);
+            let received = host.world.flows[host.flow as usize].completed.unwrap_or(host.now().time());
+            self.arrived(asked, bits, received, host);
+            self.ask(received, host);
         }
     }
 
-    fn arrived<const TRACE: bool>(&mut self, asked: Time, bits: f64, host: &mut FlowHost<'_, C, TRACE>) {
+    /// The piece of so many bits that was asked for at `asked` has been `received`, both by the client's time.
+    fn arrived<const TRACE: bool>(
+        &mut self,
+        asked: Time,
+        bits: f64,
+        received: Time,
+        host: &mut FlowHost<'_, C, TRACE>,
+    ) {
         match &mut self.application {
             Application::Page(page) => host.world.object_arrived(*page),
             Application::Video(player) => {
-                let now = host.now().time();
-                let received = host.world.flows[host.flow as usize].completed.unwrap_or(now);
                 let stalled = player.arrived(bits, received.since(asked), received);
                 host.world.downloads.push(Download {
                     flow: host.flow,
@@ -126,5 +141,20 @@ impl<C: Clock> Requests<C> {
     pub fn stop(&mut self) {
         self.stopped = true;
         self.sender.stop();
+    }
+}
+
+impl<C: Clock, const TRACE: bool> World<C, TRACE> {
+    /// How long a request takes that travels alone: the propagation delay of the way of a flow's acknowledgements.
+    fn way_back(&self, flow: u32) -> C::Span {
+        let (first, hops) = self.flows[flow as usize].back;
+        let hops = &self.routes.hops()[first as usize..][..usize::from(hops)];
+        hops.iter().fold(C::NO_TIME, |sum, hop| C::add(sum, self.links[hop.link as usize].delay()))
+    }
+
+    /// A request that the client of a flow makes at `time` will arrive; now, if it should have arrived before.
+    pub fn request_later(&mut self, flow: u32, time: Time) {
+        let at = C::at(time).after(self.way_back(flow)).max(self.now);
+        self.schedule(at, EventKind::FlowStarts(flow));
     }
 }

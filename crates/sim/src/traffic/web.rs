@@ -2,12 +2,11 @@
 //! nobody has asked for (RFC 7928 §7.2: six connections, at least 50 objects). When the last object has arrived, the client
 //! thinks, and asks for its next page over new connections.
 //!
-//! A request costs no bytes of its own: it travels with the acknowledgement of what was asked for before.
+//! A request costs no bytes of its own: see [`requests`](crate::traffic::requests).
 
 use inprofile_core::units::{Bytes, Duration, Time};
 
 use crate::clock::Clock;
-use crate::event::EventKind;
 use crate::outcome::Download;
 use crate::world::World;
 
@@ -36,12 +35,12 @@ impl<C: Clock, const TRACE: bool> World<C, TRACE> {
             stalled: Duration::ZERO,
         };
         let (next, think) = (page.next, page.think);
+        let start = download.completed + think;
         self.downloads.push(download);
         let Some(next) = next else { return };
-        let at = self.now.after(C::span(think));
         for flow in self.pages[next as usize].connections() {
-            self.flows[flow as usize].start = at.time();
-            self.schedule(at, EventKind::FlowStarts(flow));
+            self.flows[flow as usize].start = start;
+            self.request_later(flow, start);
         }
     }
 }
