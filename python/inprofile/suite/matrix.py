@@ -8,8 +8,8 @@ part of the window.
 
 Drop-tail lets the queue grow to its limit, and one loss there is for both. CUBIC left slow start by HyStart
 while the other filled the buffer, and has a small share at first; it then gains a little with each loss. So
-W is all that path and buffer hold, a run has eight times K to come to its shares, and is measured over four, or
-two where that is dear.
+W is all that path and buffer hold, a run has eight times K to come to its shares, and is measured over four,
+or two where that is dear.
 """
 
 from __future__ import annotations
