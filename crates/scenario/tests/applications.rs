@@ -102,8 +102,7 @@ fn requests_take_their_way_to_the_server() {
         assert!((0.0..2.0 * serial * f64::from(objects)).contains(&(took - round_trips)), "{took}");
     }
     // Levels of 8 kbit/s and chunks of a second: a segment each.
-    let video =
-        r#"traffic = { kind = "video", levels = 1, lowest = "8 kbit/s", highest = "8 kbit/s", chunk = "1 s", buffer = "2 s" }"#;
+    let video = r#"traffic = { kind = "video", levels = 1, lowest = "8 kbit/s", highest = "8 kbit/s", chunk = "1 s", buffer = "2 s" }"#;
     let (_, o) = run("", video, false);
     assert!(o.downloads.len() > 30, "{}", o.downloads.len());
     for (number, d) in (0..).zip(&o.downloads) {
