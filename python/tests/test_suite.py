@@ -74,6 +74,20 @@ def test_congestion_levels_follow_from_the_buffer() -> None:
         assert table["links"][0]["queue"]["limit"] == f"{math.floor(product)} packets"
 
 
+@pytest.mark.parametrize(
+    ("name", "lowest"),
+    [("mild", 10e6), ("medium", 10e6), ("heavy", 10e6), ("capacity-slow", 10e6), ("capacity-fast", 10e6)],
+)
+def test_contracts_are_four_fifths_of_what_the_link_always_has(name: str, lowest: float) -> None:
+    found = tomllib.loads((ABOUT.folder / f"{name}.toml").read_text("utf-8"))
+    (link,) = found["links"]
+    rates = [link["rate"], *(step["rate"] for step in link.get("capacity", {}).get("steps", []))]
+    assert min(inprofile.quantity.bits_per_second(rate) for rate in rates) == lowest
+    (group,) = found["flows"]
+    contract = inprofile.quantity.bits_per_second(group["contract"])
+    assert contract == pytest.approx(0.8 * lowest / group["count"], abs=1000)
+
+
 def test_the_mix_is_the_one_recommended() -> None:
     # RFC 7928 §9.1: 1 bidirectional VoIP; 6 web page downloads; 1 CBR; 1 Adaptive Video; 5 bulk TCP.
     mix = flows("mix")
