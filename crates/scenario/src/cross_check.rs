@@ -99,7 +99,12 @@ fn l4s_without_l4s(root: &Section<'_, '_>, model: &Model) {
                 continue;
             }
             let (name, link, aqm) = (&group.name, model.direction_name(at), queue.aqm.name);
-            let problem = if queue.aqm.values.get("ecn") == Some(&Value::Flag(true)) {
+            let off = queue.aqm.values.get("l4s") == Some(&Value::Flag(false));
+            let problem = if off {
+                format!(
+                    "{name} sends ECT(1), and {aqm} at {link} has l4s = false: to it ECT(1) is Not-ECT, which it drops"
+                )
+            } else if queue.aqm.values.get("ecn") == Some(&Value::Flag(true)) {
                 format!(
                     "{name} sends ECT(1), and {aqm} at {link} marks it as it does ECT(0): L4S flows would take far more than their share there"
                 )
@@ -116,7 +121,8 @@ fn l4s_without_l4s(root: &Section<'_, '_>, model: &Model) {
             } else {
                 "congestion = \"cubic\" in the group's tcp"
             };
-            let remedy = format!("write aqm = \"dualpi2\" there, which has a queue for L4S, or {other}");
+            let l4s = if off { "l4s = true" } else { "aqm = \"dualpi2\" there, which has a queue for L4S" };
+            let remedy = format!("write {l4s}, or {other}");
             let key = if udp { "traffic" } else { "tcp" };
             let place = if table.get(key).is_some() { table.locate(key) } else { table.place().clone() };
             root.report().warning(&Place { quoted: false, ..place }, problem, remedy);

@@ -63,7 +63,15 @@ fn ect1_into_a_queue_without_l4s_is_warned_of() {
         warnings(&scenario(r#"aqm = "drop_tail""#, "ect1", "2 Mbit/s")),
         ["cbr sends ECT(1), and drop_tail at b doesn't mark: to it this is not L4S traffic"]
     );
-    for (queue, ecn) in [(codel, "ect0"), (codel, "not_ect"), (r#"aqm = "pi2""#, "ect1")] {
+    // RFC 9331 §5.1.
+    let off = r#"aqm = "dualpi2", l4s = false"#;
+    let of_off = scenario(off, "ect1", "2 Mbit/s");
+    assert_eq!(
+        warnings(&of_off),
+        ["cbr sends ECT(1), and dualpi2 at b has l4s = false: to it ECT(1) is Not-ECT, which it drops"]
+    );
+    assert!(of_off.warnings()[0].remedy.contains("l4s = true"), "{}", of_off.warnings()[0].remedy);
+    for (queue, ecn) in [(off, "ect0"), (codel, "ect0"), (codel, "not_ect"), (r#"aqm = "pi2""#, "ect1")] {
         assert_eq!(warnings(&scenario(queue, ecn, "2 Mbit/s")), [""; 0], "{queue} {ecn}");
     }
 }

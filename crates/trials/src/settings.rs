@@ -28,6 +28,8 @@ fn value_of(field: &Field, setting: Setting) -> Value {
         // So that it ends within the run, and windows are small now and then.
         ("interval", Setting::Low) => return Value::Duration(Duration::from_millis(300)),
         ("small_window", Setting::Low) => return Value::Count(4),
+        // No more than 1/k².
+        ("p_cmax", Setting::Low) => return Value::Number(0.2),
         _ => {}
     }
     if let Fallback::Value(default) = field.default {

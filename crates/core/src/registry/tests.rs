@@ -27,7 +27,7 @@ fn value_of(field: &Field) -> Value {
     match field.kind {
         Kind::Flag => Value::Flag(true),
         Kind::Count => Value::Count(7),
-        Kind::Number => Value::Number(0.5),
+        Kind::Number => Value::Number(0.25),
         Kind::Rate => Value::Rate(Rate(1_000_000)),
         Kind::Duration => Value::Duration(Duration::from_millis(100)),
         Kind::Bytes => Value::Bytes(Bytes(2000)),

@@ -44,6 +44,7 @@ pub(super) fn words(values: &Values, limit: Backlog, packet: Bytes) -> (String, 
     }
     for (differs, what, why) in [
         (common.derandomise, "derandomise = true".to_owned(), "dualpi2 draws random numbers"),
+        (!common.l4s, "l4s = false".to_owned(), "dualpi2 always treats ECT(1) as L4S"),
         (!common.ecn, "ecn = false".to_owned(), "dualpi2 marks ECT(0) where ours drops it"),
         (
             common.p_cmax.is_some(),

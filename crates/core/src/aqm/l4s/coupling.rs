@@ -11,6 +11,7 @@
 //! marks no longer suffice: p_C drops packets of both kinds, ECN-capable or not.
 //! The pseudocode leaves p_CL unbounded, and counts it in the counter that p_C is counted in: above p′ = 1/k what is beyond 1 would
 //! turn into drops. It is a probability here, so that L4S packets are dropped "with probability p'^2" and all others marked (§A.2).
+//! `l4s = false` turns the L4S treatment off, as RFC 9331 §5.1 has it: all packets are Classic, and ECT(1) counts as Not-ECT.
 
 use crate::aqm::red::EARLY;
 use crate::packet::{Ecn, Packet};
@@ -38,13 +39,15 @@ crate::params! {
         /// Coupling factor: an ECT(1) packet is marked with k times the square root of the probability that an ECT(0) packet is marked or a
         /// Not-ECT packet dropped with.
         k: f64 [POSITIVE] = 2.0;
+        /// ECT(1) and CE packets get the L4S treatment. If not, all are Classic, and ECT(1) is treated as Not-ECT (RFC 9331 §5.1).
+        l4s: bool = true;
         /// ECT(0) packets are marked rather than dropped, until overload.
         ecn: bool = true;
         /// Drops and marks are spaced evenly rather than drawn at random.
         derandomise: bool = true;
         /// Under overload ECN-capable packets are dropped too ("drop"), or the queue may grow ("delay").
         saturation: Saturation = Saturation::Drop;
-        /// The Classic probability that counts as overload (p_Cmax). Default: 1/k², at most 1, where all L4S packets are marked.
+        /// The Classic probability that counts as overload (p_Cmax). Default, and the most: 1/k², where all L4S packets are marked.
         p_cmax: Option<f64> [UNIT_POSITIVE];
         /// The base probability is not applied while less than this waits. Linux: two full packets.
         min_backlog: Bytes = Bytes(0);
@@ -56,6 +59,8 @@ crate::params! {
 pub struct Config {
     /// Coupling factor.
     pub k: f64,
+    /// Whether there is an L4S treatment.
+    pub l4s: bool,
     /// Whether ECT(0) is marked.
     pub ecn: bool,
     /// Whether likelihoods add up rather than being drawn.
@@ -75,7 +80,7 @@ impl Common {
     /// §2.5.1: marks are to be no rarer than drops. Whether the base probability is ever applied.
     ///
     /// # Errors
-    /// For a coupling factor below 1 or beyond [`MOST_COUPLING`].
+    /// For a coupling factor below 1 or beyond [`MOST_COUPLING`]; and see [`Common::check_overload`].
     pub fn check(&self, context: &Context) -> Result<Vec<Warning>, Fault> {
         if self.k > MOST_COUPLING {
             return Err(Fault {
@@ -88,6 +93,7 @@ impl Common {
             });
         }
         if self.k >= 1.0 {
+            self.check_overload(self.k)?;
             let spared = context.limit.filter(|l| self.min_backlog.0 as f64 >= l.bytes(context.packet));
             let text = |limit| {
                 format!(
@@ -108,11 +114,30 @@ impl Common {
         })
     }
 
+    /// §A.2: whether overload begins no later than L4S marking saturates, with this coupling factor.
+    ///
+    /// # Errors
+    /// For a p_cmax above 1/k²: in between L4S packets would be neither marked more nor dropped, Classic ones would.
+    pub fn check_overload(&self, k: f64) -> Result<(), Fault> {
+        let saturated = 1.0 / (k * k);
+        match self.p_cmax {
+            Some(p_cmax) if p_cmax > saturated => Err(Fault {
+                field: "p_cmax",
+                problem: format!(
+                    "p_cmax = {p_cmax}: from a Classic probability of {saturated} on all L4S packets are marked, and up to p_cmax none would be dropped"
+                ),
+                remedy: format!("p_cmax = {saturated} (RFC 9332 §A.2: 1/k²), which is the default, or less"),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// As the law needs it.
     #[must_use]
     pub fn config(&self) -> Config {
         Config {
             k: self.k,
+            l4s: self.l4s,
             ecn: self.ecn,
             derandomise: self.derandomise,
             saturation: self.saturation,
@@ -135,6 +160,19 @@ impl Config {
     #[must_use]
     pub fn p_cl(&self, p_prime: f64) -> f64 {
         (self.k * p_prime).min(1.0)
+    }
+
+    /// Which kind of traffic a packet is (§2.3, Figure 3, line 6): [`L4S`] or [`CLASSIC`].
+    #[must_use]
+    #[inline]
+    pub fn kind_of(&self, ecn: Ecn) -> usize {
+        if self.l4s && ecn.is_l4s() { L4S } else { CLASSIC }
+    }
+
+    /// Whether a Classic packet may be marked. RFC 9331 §5.1: "Once disabled, ECT(1) packets MUST be treated as if they were Not-ECT".
+    #[must_use]
+    pub fn marks_classic(&self, ecn: Ecn) -> bool {
+        self.ecn && ecn.can_mark() && ecn != Ecn::Ect1
     }
 
     /// Whether marks no longer suffice (§A.2).
@@ -170,13 +208,6 @@ pub const L4S: usize = 0;
 /// See [`L4S`].
 pub const CLASSIC: usize = 1;
 
-/// Which kind of traffic a packet is (§2.3, Figure 3, line 6): [`L4S`] or [`CLASSIC`].
-#[must_use]
-#[inline]
-pub fn kind_of(ecn: Ecn) -> usize {
-    if ecn.is_l4s() { L4S } else { CLASSIC }
-}
-
 impl Coupling {
     /// Nothing has been seen.
     #[must_use]
@@ -211,7 +242,7 @@ impl Coupling {
         rng: &mut Rng,
         why: &mut W,
     ) -> Departure {
-        let kind = kind_of(packet.ecn);
+        let kind = self.config.kind_of(packet.ecn);
         let p_prime = if waiting < self.config.min_backlog { 0.0 } else { p_prime };
         let verdict = if kind == L4S {
             self.of_l4s(p_prime, native, rng, why)
@@ -238,9 +269,9 @@ impl Coupling {
     ) -> Departure {
         let p_cl = self.config.p_cl(p_prime);
         why.note("p_cl", p_cl);
+        let p_l = native.max(p_cl);
+        why.note("p_l", p_l);
         if !self.config.overloaded(p_prime) {
-            let p_l = native.max(p_cl);
-            why.note("p_l", p_l);
             return if self.recur(L4S, p_l, rng, why) { Departure::Mark } else { Departure::Send };
         }
         let p_c = self.config.p_c(p_prime);
@@ -248,7 +279,8 @@ impl Coupling {
         if self.recur(L4S, p_c, rng, why) {
             return Departure::Drop(OVERLOAD);
         }
-        if self.recur(L4S, p_cl, rng, why) { Departure::Mark } else { Departure::Send }
+        // At the default p_cmax p_CL is 1; below it the native AQM still counts.
+        if self.recur(L4S, p_l, rng, why) { Departure::Mark } else { Departure::Send }
     }
 
     /// Figure 7, lines 11 to 17.
@@ -264,7 +296,7 @@ impl Coupling {
         if !self.recur(CLASSIC, p_c, rng, why) {
             return Departure::Send;
         }
-        match (ecn.can_mark() && self.config.ecn, self.config.overloaded(p_prime)) {
+        match (self.config.marks_classic(ecn), self.config.overloaded(p_prime)) {
             (true, false) => Departure::Mark,
             (true, true) => Departure::Drop(OVERLOAD),
             (false, _) => Departure::Drop(EARLY),

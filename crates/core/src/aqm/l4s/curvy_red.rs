@@ -58,6 +58,7 @@ impl Build for Params {
                 remedy: format!("curviness = 1 (RFC 9332 §B.1), or another of at most {MOST_CURVINESS}"),
             });
         }
+        self.coupling.check_overload(self.coupling_factor())?;
         if let (Some(limit), Some(rate)) = (context.limit, context.link_rate)
             && rate.bytes_in(self.min_th) >= limit.bytes(context.packet)
         {
@@ -80,10 +81,15 @@ impl Build for Params {
         };
         let ramp = Ramp { min_th: self.step_th.secs(), range: 0.0, th_len: 0 };
         let order = Order::new(self.l4s_priority, self.classic_weight, self.tshift, context);
-        // (k √p_C)^U = k^U · √p_C^U.
-        let k = libm::pow(self.coupling.k, self.curviness as f64);
-        let coupling = Coupling::new(Common { k, ..self.coupling.clone() }.config());
+        let coupling = Coupling::new(Common { k: self.coupling_factor(), ..self.coupling.clone() }.config());
         Dual::new(curve, coupling, ramp, order, context.packet)
+    }
+}
+
+impl Params {
+    /// Between probabilities that the curviness has raised: (k √p_C)^U = k^U · √p_C^U.
+    fn coupling_factor(&self) -> f64 {
+        libm::pow(self.coupling.k, self.curviness as f64)
     }
 }
 

@@ -11,7 +11,7 @@
 //! A packet's queueing delay is how long it waited; a queue's between departures, how long its head has.
 
 use crate::aqm::Aqm;
-use crate::aqm::l4s::coupling::{CLASSIC, Coupling, L4S, kind_of};
+use crate::aqm::l4s::coupling::{CLASSIC, Coupling, L4S};
 use crate::aqm::l4s::order::Order;
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::Packet;
@@ -142,7 +142,7 @@ impl<B: Base> Aqm for Dual<B> {
     }
 
     fn l4s(&self) -> bool {
-        true
+        self.coupling.config().l4s
     }
 
     fn flow_queues(&self) -> u32 {
@@ -173,7 +173,7 @@ impl<B: Base> Aqm for Dual<B> {
             self.overflow += 1;
             return Admission::Drop(Cause::OVERFLOW);
         }
-        let kind = kind_of(packet.ecn);
+        let kind = self.coupling.config().kind_of(packet.ecn);
         if queue.packets_in(kind as u32) == 0 {
             self.heads[kind] = Some(now);
         }
@@ -202,7 +202,7 @@ impl<B: Base> Aqm for Dual<B> {
         rng: &mut Rng,
         why: &mut W,
     ) -> Departure {
-        let kind = kind_of(packet.ecn);
+        let kind = self.coupling.config().kind_of(packet.ecn);
         self.heads[kind] = queue.head_since(kind as u32);
         let waited = now.since(since).secs();
         self.base.departs(kind, waited, self.delays(now)[1 - kind]);

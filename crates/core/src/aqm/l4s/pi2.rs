@@ -85,7 +85,7 @@ impl Aqm for Pi2 {
     }
 
     fn l4s(&self) -> bool {
-        true
+        self.coupling.config().l4s
     }
 
     fn arrive<Q: Queue + ?Sized, W: Why + ?Sized>(

@@ -122,6 +122,57 @@ fn causes_and_counts() {
     );
 }
 
+/// RFC 9331 §5.1: "Once disabled, ECT(1) packets MUST be treated as if they were Not-ECT"; CE is what a Classic mark left behind.
+#[test]
+fn without_l4s_ect1_is_not_ect() {
+    let off = || law(Common { l4s: false, ..defaults() });
+    for p in [0.3, 0.45, 0.9] {
+        let overload = p * p >= 0.25;
+        let want = |marks: bool| if marks && !overload { (p * p, 0.0) } else { (0.0, p * p) };
+        for (ecn, marks) in
+            [(Ecn::NotCapable, false), (Ecn::Ect0, true), (Ecn::Ect1, false), (Ecn::Experienced, true)]
+        {
+            let mut off = off();
+            let (marked, dropped) = shares(&mut off, ecn, p, 1.0, 10_000);
+            let (m, d) = want(marks);
+            assert!((marked - m).abs() < 2e-4 && (dropped - d).abs() < 2e-4, "{ecn:?}: {marked}, {dropped}");
+            assert_eq!(off.0.tallies.map(|t| t.seen), [0, 10_000]);
+        }
+    }
+    let verdict = |ecn| (0..20).map(|_| off().0.config().kind_of(ecn)).all(|kind| kind == CLASSIC);
+    assert!(verdict(Ecn::Ect1) && verdict(Ecn::Experienced));
+}
+
+/// §A.2: an earlier overload drops both kinds; of the L4S packets that are left, the native AQM still marks its own.
+#[test]
+fn overload_may_begin_earlier() {
+    let early = || law(Common { p_cmax: Some(0.04), derandomise: false, ..defaults() });
+    let p = 0.3;
+    for (native, rest) in [(0.0, 0.6), (1.0, 1.0)] {
+        let (marked, dropped) = shares(&mut early(), Ecn::Ect1, p, native, 50_000);
+        assert!((dropped - 0.09).abs() < 5e-3, "{dropped}");
+        assert!((marked - rest * (1.0 - 0.09)).abs() < 1e-2, "{native}: {marked}");
+    }
+    assert_eq!(shares(&mut early(), Ecn::Ect0, p, 0.0, 10_000).0, 0.0);
+}
+
+/// §A.2: p_Cmax is 1/k², where L4S marking saturates. With more, L4S packets would be spared what Classic ones are not.
+#[test]
+fn overload_begins_no_later_than_saturation() {
+    for (k, p_cmax, fits) in
+        [(2.0, 0.25, true), (2.0, 0.2500001, false), (2.0, 0.1, true), (1.0, 1.0, true), (4.0, 0.25, false)]
+    {
+        for saturation in [Saturation::Drop, Saturation::Delay] {
+            let checked = Common { k, p_cmax: Some(p_cmax), saturation, ..defaults() }.check(&NOWHERE);
+            assert_eq!(checked.is_ok(), fits, "{k}, {p_cmax}");
+            if let Err(fault) = checked {
+                assert_eq!(fault.field, "p_cmax");
+                assert!(fault.remedy.contains(&format!("p_cmax = {}", 1.0 / (k * k))), "{}", fault.remedy);
+            }
+        }
+    }
+}
+
 /// Without ECN for Classic traffic ECT(0) is dropped; the L4S mark is not the operator's to take away.
 #[test]
 fn ecn_off_drops_ect0() {

@@ -63,6 +63,19 @@ fn curviness_raises_both() {
     assert!((config.p_cl(0.04) - 0.4f64 * 0.4).abs() < 1e-12 && (config.p_c(0.04) - 0.0016).abs() < 1e-12);
 }
 
+/// §A.2: L4S marking saturates at 1/k² raised to the curviness; overload can't be set to begin later.
+#[test]
+fn overload_follows_the_curviness() {
+    for (curviness, p_cmax, fits) in
+        [(1, 0.25, true), (2, 0.25, false), (2, 0.0625, true), (3, 0.0625, false)]
+    {
+        let mut params = Params { curviness, ..defaults() };
+        params.coupling.p_cmax = Some(p_cmax);
+        let checked = params.check(&CONTEXT).map_err(|fault| fault.field);
+        assert_eq!(checked.map(|_| ()), if fits { Ok(()) } else { Err("p_cmax") }, "{curviness}, {p_cmax}");
+    }
+}
+
 /// A Classic flood finds the delay at which its excess is dropped. Under WRR L4S packets do not wait for it; under TS-FIFO, what is
 /// beyond the time-shift "leaks across" (§4.2.2).
 #[test]

@@ -37,6 +37,24 @@ fn code_points_choose_the_queue() {
     assert!(b.conserves());
 }
 
+/// RFC 9331 §5.1: the L4S treatment can be turned off. Then all wait in one queue, whatever their code points.
+#[test]
+fn without_l4s_all_wait_in_one_queue() {
+    let mut params: Params = defaults();
+    params.controller.coupling.l4s = false;
+    let mut b = bench(&params);
+    assert!(!b.aqm.l4s() && bench(&defaults()).aqm.l4s());
+    for ecn in [Ecn::NotCapable, Ecn::Ect0, Ecn::Ect1, Ecn::Experienced, Ecn::Ect1] {
+        assert_eq!(b.arrive(ecn), Admission::Admit);
+    }
+    // Well above the ramp of the L4S queue.
+    b.to(Time::ZERO + MS * 2);
+    let left: Vec<(u32, Ecn)> = std::iter::from_fn(|| b.depart()).map(|p| (p.number, p.ecn)).collect();
+    let same = [Ecn::NotCapable, Ecn::Ect0, Ecn::Ect1, Ecn::Experienced, Ecn::Ect1];
+    assert_eq!(left, (0..).zip(same).collect::<Vec<_>>());
+    assert_eq!((b.stat("l4s"), b.stat("classic")), (0, 5));
+}
+
 /// Figure 5, and Th_len.
 #[test]
 fn the_ramp_by_hand() {

@@ -35,6 +35,14 @@ fn gains_by_hand() {
     assert!((step(&set, 0.025, 0.021) - (0.003_125 + 0.0125)).abs() < 1e-15);
 }
 
+/// RFC 9331 §5.1: a PI2 without L4S says so.
+#[test]
+fn l4s_can_be_turned_off() {
+    let mut off: Params = defaults();
+    off.coupling.l4s = false;
+    assert_eq!([defaults(), off].map(|p: Params| bench(&p).aqm.l4s()), [true, false]);
+}
+
 /// Gains are in Hz: where all times are c times as long, the same happens c times as slowly.
 #[test]
 fn gains_have_the_dimension_of_a_rate() {
