@@ -49,7 +49,8 @@ crate::params! {
         interval: Duration [POSITIVE] = Duration::from_millis(100);
         /// Packets of ECN-capable transports are marked rather than dropped.
         ecn: bool = false;
-        /// Nothing is dropped while no more than this waits behind a packet (maxpacket). Default: a full packet.
+        /// Nothing is dropped while no more than this waits behind a packet, of several queues in all of them (maxpacket). Default: a full
+        /// packet.
         mtu: Option<Bytes> [POSITIVE];
         /// RFC 8289's control law, or Linux's.
         variant: Variant = Variant::Rfc8289;

@@ -3,10 +3,10 @@
 //! A flow that sends little finds its queue empty and goes before the others; one that sends much waits for its turn behind its
 //! own packets, and CoDel drops of those. So nobody's delay is of another's making, and shares are equal in bytes. The hard limit
 //! is one for all queues: what is too much is taken from the head of the queue that holds most.
-//! Source: RFC 8290 (its scheduler is in [`fq`](super::fq)), with [CoDel](super::codel) of RFC 8289 on each queue's own backlog.
-//! `variant = "linux"`: CoDel's [control law](super::codel) is Linux's, and CoDel rests while no more than a packet waits in all
-//! queues, not in its own; over the limit half the bytes of a queue go, not half its packets, and count as CoDel's drops; an empty
-//! new queue goes behind old ones, if there are any (RFC: in any case).
+//! Source: RFC 8290 (its scheduler is in [`fq`](super::fq)), with [CoDel](super::codel) of RFC 8289 in each queue: its state is the
+//! queue's own; whether no more than a packet waits is asked of all queues together, as RFC 8289 §4.4 wants it, and as it is in Linux.
+//! `variant = "linux"`: CoDel's [control law](super::codel) is Linux's; over the limit half the bytes of a queue go, not half its
+//! packets, and count as CoDel's drops; an empty new queue goes behind old ones, if there are any (RFC: in any case).
 //! Non-goal: a queue for each flow for certain. Flows are hashed, and those that collide share a queue (§5.3).
 
 use crate::aqm::codel::Variant;
@@ -232,7 +232,8 @@ impl Aqm for FqCodel {
         why: &mut W,
     ) -> Departure {
         let (at, sojourn) = (self.serving, now.since(since));
-        let backlog = if self.linux { queue.bytes() } else { queue.bytes_in(at) };
+        // RFC 8289 §4.4: "the total occupancy of all queues sharing the same output link SHOULD be used".
+        let backlog = queue.bytes();
         why.note("flow_queue", f64::from(at));
         why.note("credits", self.scheduler.credits(at) as f64);
         why.note("sojourn", sojourn.secs());

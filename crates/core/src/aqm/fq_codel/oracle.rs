@@ -84,11 +84,9 @@ impl Rfc {
                 continue;
             }
             let sizes: Vec<(u32, u32)> = self.queues[queue].queue.iter().map(|p| (p.0, p.1)).collect();
-            if self.linux {
-                let others = self.queues.iter().enumerate().filter(|(i, _)| *i != queue);
-                let elsewhere = others.flat_map(|(_, q)| &q.queue).map(|p| u64::from(p.1)).sum();
-                self.queues[queue].elsewhere = elsewhere;
-            }
+            let others = self.queues.iter().enumerate().filter(|(i, _)| *i != queue);
+            let elsewhere = others.flat_map(|(_, q)| &q.queue).map(|p| u64::from(p.1)).sum();
+            self.queues[queue].elsewhere = elsewhere;
             match self.queues[queue].deque(now, ecn) {
                 Some((number, marked)) => {
                     let size = sizes.iter().find(|p| p.0 == number).expect("it was there").1;
