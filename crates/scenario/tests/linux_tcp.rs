@@ -6,14 +6,16 @@ use inprofile_core::registry::Registry;
 use inprofile_scenario::Scenario;
 use inprofile_sim::engine;
 
-/// One connection through a policer of 10 Mbit/s.
+/// One connection through a policer of 10 Mbit/s. Linux's host is late by up to a millisecond, as the kernel's are: otherwise a window stays in one train, and what a small burst
+/// lets through of that depends on the last 0.3 ms of the round trip.
 fn file(profile: &str, congestion: &str, burst: &str) -> String {
+    let jitter = if profile == "linux" { "1 ms" } else { "0 ms" };
     format!(
         r#"
 title = "A policer"
 duration = "30 s"
 measure = {{ from = "10 s", at = "network" }}
-tcp = {{ profile = "{profile}", congestion = "{congestion}" }}
+tcp = {{ profile = "{profile}", congestion = "{congestion}", jitter = "{jitter}" }}
 
 [[links]]
 name = "access"
@@ -57,10 +59,10 @@ fn through_a_policer(profile: &str, burst: &str, seed: u64) -> (f64, f64, f64) {
     (value("goodput"), value("timeouts"), value("retransmissions"))
 }
 
-/// Linux 6.18 itself, over the same links: 8.38, 9.59, 9.74 and 9.73 Mbit/s, without a timeout (one run of each).
+/// Linux 6.18 itself, over the same links: 8.51, 9.59, 9.74 and 9.73 Mbit/s, without a timeout (three runs of the first and second, one of the others).
 #[test]
 fn it_gets_through_a_policer_what_the_kernel_gets() {
-    for (burst, kernel) in [("18 kB", 8.38e6), ("36 kB", 9.59e6), ("125 kB", 9.74e6), ("1 MB", 9.73e6)] {
+    for (burst, kernel) in [("18 kB", 8.51e6), ("36 kB", 9.59e6), ("125 kB", 9.74e6), ("1 MB", 9.73e6)] {
         for seed in 1..=2 {
             let (goodput, timeouts, retransmissions) = through_a_policer("linux", burst, seed);
             assert_eq!(timeouts, 0.0, "{burst}");

@@ -100,7 +100,8 @@ fn mean_window(congestion: Congestion, accurate_ecn: bool, p: f64, rounds: u32, 
 }
 
 /// A mark reduces the window W by pW/2 on average, as the average settles at p. The next reduction is by the first mark after a round
-/// trip, 1/p packets later. DCTCP as Linux has it grows by a segment a round trip only between the two: pW/2 = 1/(pW), W = √2/p.
+/// trip, 1/p packets later. DCTCP as Linux has it grows by a segment a round trip only between the two: pW/2 = 1/(pW), W = √2/p, if windows were real
+/// numbers. In whole segments a reduction of less than one is none, so the window grows to where it takes off one: pW/2 = 1, W = 2/p.
 /// Prague grows all the time (draft-briscoe-iccrg-prague-congestion-control §2.4.3): pW/2 = (1 − p)(1 + 1/(pW)), W = (1 + √3)/p for
 /// small p. RFC 9332, Eq. (6), has 2/p, for a sender that reduces once in each round trip.
 #[test]
@@ -112,7 +113,7 @@ fn windows_are_inversely_proportional_to_the_probability() {
         };
         let (dctcp, prague) = (mean(Kind::Dctcp, false), mean(Kind::Prague, true));
         let law = (1.0 - p) + libm::sqrt((1.0 - p) * (1.0 - p) + 2.0 * (1.0 - p));
-        assert!((dctcp * p - 2f64.sqrt()).abs() < 0.15, "{dctcp} at {p}: {}/p", dctcp * p);
+        assert!((dctcp * p - 2.0).abs() < 0.3, "{dctcp} at {p}: {}/p", dctcp * p);
         assert!((prague * p - law).abs() < 0.2, "{prague} at {p}: {}/p, not {law}/p", prague * p);
     }
 }

@@ -1,12 +1,12 @@
 //! CUBIC's congestion avoidance (RFC 9438): the window is a cubic function of the time since the last congestion event, flat
 //! around the window at which that event happened, and never grows more slowly than Reno's.
 //!
-//! In segments and seconds. Slow start, HyStart++ and the undoing of a reduction are the sender's: see `rfc` and `linux`.
+//! In segments and seconds. Slow start, HyStart++ and the undoing of a reduction are the sender's, and Linux's arithmetic is
+//! [`linux_cubic`](super::linux_cubic)'s.
 
 use libm::cbrt;
 
-use super::{Cause, Law, Window, most};
-use crate::tcp::Profile;
+use super::{Cause, Law, Window};
 
 /// RFC 9438 §4.6: the multiplicative decrease factor.
 const BETA: f64 = 0.7;
@@ -14,9 +14,6 @@ const BETA: f64 = 0.7;
 const C: f64 = 0.4;
 /// RFC 9438 §4.3: the additive increase, in segments a round trip, with which [`BETA`] gives Reno's mean window.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-
-/// Linux: as long as no maximum is known, so much of a segment for each that is acknowledged, which is 5 % a round trip.
-const UNKNOWN: f64 = 1.0 / 20.0;
 
 /// The last congestion event, and the current stage of congestion avoidance.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,8 +33,6 @@ pub struct Cubic {
     last: f64,
     /// The last reduction was by fast retransmit or ECN, not by a timeout: `w_max` is valid.
     w_max_valid: bool,
-    /// As Linux has it: growth by segments and not by acknowledgements, and faster as long as `w_max` is not valid.
-    linux: bool,
 }
 
 /// RFC 9438 §4.2: the window at `t` seconds into the stage.
@@ -52,12 +47,6 @@ fn time_to(w_max: f64, cwnd: f64) -> f64 {
 }
 
 impl Cubic {
-    /// Before the first congestion event.
-    #[must_use]
-    pub fn new(profile: Profile) -> Cubic {
-        Cubic { linux: profile == Profile::Linux, ..Cubic::default() }
-    }
-
     /// New data is acknowledged in congestion avoidance: the window that follows from `cwnd`. `rtt`: the smoothed
     /// round-trip time in seconds.
     fn grown(&mut self, cwnd: f64, segments: u32, rtt: f64, now: f64) -> f64 {
@@ -70,16 +59,14 @@ impl Cubic {
         let alpha = if self.w_est >= self.cwnd_prior { 1.0 } else { ALPHA };
         self.w_est += alpha * f64::from(segments) / cwnd;
         let t = now - began;
-        let counted = if self.linux { f64::from(segments) } else { 1.0 };
-        let grown = if w_cubic(t, self.k, self.w_max) < self.w_est {
+        if w_cubic(t, self.k, self.w_max) < self.w_est {
             cwnd.max(self.w_est)
         } else {
             // RFC 9438 §4.4 and §4.5: towards the function's value one round trip ahead; §4.2: that target is neither below the
             // window nor above one and a half times the window.
             let target = w_cubic(t + rtt, self.k, self.w_max).clamp(cwnd, 1.5 * cwnd);
-            cwnd + counted * (target - cwnd) / cwnd
-        };
-        if self.linux && !self.w_max_valid { most(grown, cwnd + counted * UNKNOWN) } else { grown }
+            cwnd + (target - cwnd) / cwnd
+        }
     }
 
     /// Starts a stage with a window of `cwnd`.
@@ -136,9 +123,9 @@ impl Law for Cubic {
         self.w_max_valid = false;
     }
 
-    /// RFC 9438 §4.2: the pause is no part of the stage. Where slow start follows, another stage begins after it; in Linux the old one goes on.
+    /// RFC 9438 §4.2: the pause is no part of the stage. Where slow start follows, another stage begins after it.
     fn restarts_from_idle(&mut self, now: f64, window: &mut Window) {
-        if !self.linux && window.cwnd < window.ssthresh {
+        if window.cwnd < window.ssthresh {
             self.epoch = None;
         }
         self.paused(now);
@@ -262,21 +249,6 @@ mod tests {
             cubic.reduce(Cause::Loss, 30.0, 30.0);
             assert_eq!(cubic.w_max, 30.0 * 0.85);
         }
-    }
-
-    /// Linux: by segments, however many an acknowledgement stands for; without a maximum, 5 % a round trip at least.
-    #[test]
-    fn linux_counts_segments() {
-        let mut each = Cubic::new(Profile::Linux);
-        let cwnd = each.reduce(Cause::Loss, 1000.0, 1000.0);
-        each.grown(cwnd, 1, 0.1, 0.0);
-        let mut two = each.clone();
-        let by_two = two.grown(cwnd, 2, 0.1, 0.5) - cwnd;
-        let by_one = each.grown(cwnd, 1, 0.1, 0.5) - cwnd;
-        assert!((by_two - 2.0 * by_one).abs() < 1e-9 && by_one > 0.01, "{by_two} and {by_one}");
-        let mut fresh = Cubic::new(Profile::Linux);
-        assert_eq!(fresh.grown(100.0, 2, 0.1, 0.0), 100.1);
-        assert!(Cubic::default().grown(100.0, 2, 0.1, 0.0) < 100.03);
     }
 
     /// RFC 9438 §5.8 and §4.2.

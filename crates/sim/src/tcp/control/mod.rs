@@ -7,10 +7,12 @@ pub mod bbr;
 pub mod cubic;
 pub mod dctcp;
 pub mod ledbat;
+pub mod linux_cubic;
+pub mod linux_reno;
 pub mod prague;
 pub mod reno;
 
-use super::{Config, Congestion, Feedback};
+use super::{Config, Congestion, Feedback, Profile};
 
 /// What an acknowledgement told the sender, once losses are found.
 #[derive(Clone, Copy, Debug)]
@@ -248,6 +250,10 @@ macro_rules! controls {
             Reno(reno::Reno),
             /// RFC 9438.
             Cubic(Box<cubic::Cubic>),
+            /// Reno as Linux counts.
+            LinuxReno(linux_reno::LinuxReno),
+            /// CUBIC as Linux counts.
+            LinuxCubic(Box<linux_cubic::LinuxCubic>),
             $($(#[$doc])* $name(Box<$law>),)*
         }
 
@@ -256,6 +262,8 @@ macro_rules! controls {
                 match $control {
                     Control::Reno($c) => $body,
                     Control::Cubic($c) => $body,
+                    Control::LinuxReno($c) => $body,
+                    Control::LinuxCubic($c) => $body,
                     $(Control::$name($c) => $body,)*
                 }
             };
@@ -278,12 +286,17 @@ impl Control {
     /// The flow's.
     #[must_use]
     pub fn new(config: &Config) -> Control {
+        let linux = config.profile == Profile::Linux;
         match config.congestion {
-            Congestion::Cubic { .. } => Control::Cubic(Box::new(cubic::Cubic::new(config.profile))),
+            Congestion::Cubic { .. } if linux => Control::LinuxCubic(Box::default()),
+            Congestion::Cubic { .. } => Control::Cubic(Box::default()),
+            Congestion::Reno | Congestion::NewReno | Congestion::Sack if linux => {
+                Control::LinuxReno(linux_reno::LinuxReno::default())
+            }
             Congestion::Reno | Congestion::NewReno | Congestion::Sack => Control::Reno(reno::Reno),
             // RFC 9331 §4.2: without accurate feedback a sender is no L4S sender; as in Linux, this one is then Reno's.
             Congestion::Linux(Kind::Prague) if config.feedback() == Feedback::Echo => {
-                Control::Reno(reno::Reno)
+                Control::LinuxReno(linux_reno::LinuxReno::default())
             }
             Congestion::Linux(Kind::Prague) => Control::Prague(Box::new(prague::Prague::new(&config.l4s))),
             Congestion::Linux(Kind::Ledbat) => Control::Ledbat(Box::new(ledbat::Ledbat::new(config.ledbat))),
@@ -296,6 +309,7 @@ impl Control {
     pub fn avoid(&mut self, cwnd: f64, segments: u32, at: impl FnOnce() -> (f64, f64)) -> f64 {
         match self {
             Control::Reno(c) => c.avoid(cwnd, segments, at),
+            Control::LinuxReno(c) => c.avoid(cwnd, segments, at),
             others => others.avoid_apart(cwnd, segments, at),
         }
     }
@@ -335,7 +349,23 @@ impl Control {
     #[inline(always)]
     #[must_use]
     pub fn watches(&self) -> bool {
-        !matches!(self, Control::Reno(_) | Control::Cubic(_))
+        use Control::{Cubic, LinuxCubic, LinuxReno, Reno};
+        !matches!(self, Reno(_) | Cubic(_) | LinuxReno(_) | LinuxCubic(_))
+    }
+
+    /// An acknowledgement measured a round-trip time, in seconds.
+    #[inline(always)]
+    pub fn measured(&mut self, rtt: f64, now: f64) {
+        if let Control::LinuxCubic(c) = self {
+            c.measured(rtt, now);
+        }
+    }
+
+    /// A segment leaves when none is in flight; the one before it left at `last`.
+    pub fn starts(&mut self, last: f64, now: f64) {
+        if let Control::LinuxCubic(c) = self {
+            c.starts(last, now);
+        }
     }
 
     /// See [`Law::acknowledged`]; of a control that asks for no rates. Prague's is inlined where it is asked.

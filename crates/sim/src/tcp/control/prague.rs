@@ -4,11 +4,12 @@
 //! Where the draft names figures of Linux's implementation, they are taken. Not implemented: detection of queues that mark ECT(1) as
 //! they would drop (RFC 9331 §4.3 leaves it to the operator; off by default in Linux), the paced chirping and the draft's other variants.
 
-use super::dctcp::average;
 use super::reno::Reno;
 use super::{Cause, Law, Phase, Sample, Window};
 use crate::tcp::L4s;
 
+/// §2.3.2: the weight of the last round trip, g, as in RFC 8257 §4.2.
+const G: f64 = 1.0 / 16.0;
 /// §2.4.4: so many round trips after slow start the virtual round-trip time counts; before, a flow may need its speed.
 const ROUNDS: u32 = 500;
 /// §2.5.2: a train of segments takes no longer than this at the pacing rate; a quarter of the queue at which a queue marks.
@@ -82,7 +83,7 @@ impl Prague {
             return;
         }
         if self.saw_mark && self.acked > 0 {
-            self.alpha = average(self.alpha, self.marked as f64 / self.acked as f64);
+            self.alpha += G * (self.marked as f64 / self.acked as f64 - self.alpha);
             self.averaged_at = sample.now;
         }
         (self.acked, self.marked) = (0, 0);

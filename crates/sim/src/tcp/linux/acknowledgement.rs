@@ -113,6 +113,9 @@ impl<C: Clock> Sender<C> {
         if first {
             self.connected();
         }
+        if let Some(rtt) = news.rtt {
+            self.control.measured(rtt, secs);
+        }
         let marked = match &mut self.marks {
             Some(tracker) => tracker.marks(ack.ace, news.delivered),
             None if ack.echo => news.delivered,

@@ -1,6 +1,7 @@
 //! How the window grows: slow start, what ends it, and congestion avoidance.
 
 use crate::clock::Clock;
+use crate::tcp::control::least;
 use crate::tcp::rfc::HyStartPlusPlus;
 use crate::tcp::{Config, SlowStart};
 
@@ -35,23 +36,40 @@ impl<C: Clock> Sender<C> {
     #[inline]
     pub(super) fn grow(&mut self, told: Told, limited: bool, now: f64) {
         let paused = self.control.pause(|| (!limited).then_some(now));
-        if self.cwnd < self.ssthresh {
-            let growth = self.slow_start_growth(told, now);
-            // Linux: slow start wants the window at least half used.
-            if !limited && self.cwnd >= f64::from(2 * self.board.in_flight().max(1)) {
-                return;
-            }
-            self.cwnd = (self.cwnd + growth).min(self.ssthresh.max(self.cwnd));
+        let rest = if self.cwnd < self.ssthresh {
+            self.grow_in_slow_start(told, limited, now)
         } else if !paused && limited {
+            told.delivered
+        } else {
+            0
+        };
+        if rest > 0 {
             let at = || (self.rto.srtt(), now);
-            self.cwnd = self.control.avoid(self.cwnd, told.delivered, at);
+            self.cwnd = self.control.avoid(self.cwnd, rest, at);
         }
     }
 
-    /// By how much an acknowledgement lets the window grow in slow start, unless that ends with it: then the threshold is the window.
-    fn slow_start_growth(&mut self, told: Told, now: f64) -> f64 {
+    /// The window is below the threshold. As in Linux, what an acknowledgement tells of beyond it, or when slow start ends, counts in congestion
+    /// avoidance: so many segments.
+    #[inline]
+    fn grow_in_slow_start(&mut self, told: Told, limited: bool, now: f64) -> u32 {
+        let Some(growth) = self.slow_start_growth(told, now) else {
+            self.ssthresh = self.cwnd;
+            return if limited { told.delivered } else { 0 };
+        };
+        // Linux: slow start wants the window at least half used.
+        if !limited && self.cwnd >= f64::from(2 * self.board.in_flight().max(1)) {
+            return 0;
+        }
+        let room = self.ssthresh - self.cwnd;
+        self.cwnd += least(growth, room);
+        if growth > room { (growth - room) as u32 } else { 0 }
+    }
+
+    /// By how much an acknowledgement lets the window grow in slow start, unless that ends with it.
+    fn slow_start_growth(&mut self, told: Told, now: f64) -> Option<f64> {
         let (una, max) = (self.board.una(), self.board.max());
-        let growth = match &mut self.exit {
+        match &mut self.exit {
             Exit::HyStart(h) => {
                 let ends = h.acknowledged(una, max, self.cwnd, told.rtt, self.pacer.is_some(), now);
                 (!ends).then_some(f64::from(told.delivered))
@@ -61,11 +79,7 @@ impl<C: Clock> Sender<C> {
                 h.acknowledged(una, max, told.delivered, told.rtt)
             }
             Exit::None | Exit::HyStartPlusPlus(_) => Some(f64::from(told.delivered)),
-        };
-        growth.unwrap_or_else(|| {
-            self.ssthresh = self.cwnd;
-            0.0
-        })
+        }
     }
 }
 

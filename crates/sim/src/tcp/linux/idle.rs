@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::tcp::Host;
 
 use super::Sender;
+use super::undo::current_ssthresh;
 
 impl<C: Clock> Sender<C> {
     /// Everything is acknowledged, and the application has data again; a segment was last sent at `last_sent`.
@@ -21,11 +22,10 @@ impl<C: Clock> Sender<C> {
         let mut window = self.window();
         let rto = self.rto.timeout();
         if idle > rto {
-            // Linux's `tcp_current_ssthresh` (RFC 2861 §3), as for an undo.
-            window.ssthresh = window.ssthresh.max(0.75 * window.cwnd);
+            window.ssthresh = current_ssthresh(window);
             let halvings = libm::ceil(idle / rto) - 1.0;
             let least = window.cwnd.min(f64::from(self.initial_window));
-            window.cwnd = (window.cwnd * libm::exp2(-halvings)).max(least);
+            window.cwnd = libm::floor(window.cwnd * libm::exp2(-halvings)).max(least);
         }
         self.control.restarts_from_idle(now, &mut window);
         (self.cwnd, self.ssthresh) = (window.cwnd, window.ssthresh);

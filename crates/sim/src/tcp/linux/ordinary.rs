@@ -47,6 +47,9 @@ impl<C: Clock> Sender<C> {
         let limited = self.is_limited(next, prior_in_flight);
         let told = self.take_in_order(next, now);
         self.una_timed_out = false;
+        if let Some(rtt) = told.rtt {
+            self.control.measured(rtt, secs);
+        }
         let decided = self.control.watches()
             && self.consult(told, &Surroundings { now: secs, prior_in_flight, limited, marked: 0, lost: 0 });
         if !decided {

@@ -57,6 +57,11 @@ impl<C: Clock> Rack<C> {
         }
     }
 
+    /// When the segment sent last of those that have arrived was sent: where none is in flight, the last of all.
+    pub fn last_sent(&self) -> Option<C> {
+        self.latest.map(|(sent_at, _)| sent_at)
+    }
+
     /// An acknowledgement arrives.
     pub fn begin(&mut self) {
         self.newest = None;

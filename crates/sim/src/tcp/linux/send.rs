@@ -119,8 +119,8 @@ impl<C: Clock> Sender<C> {
 
     #[inline(always)]
     fn transmit<H: Host<Clock = C>>(&mut self, segment: u32, host: &mut H) {
-        if self.board.in_flight() == 0 && self.delivery.as_ref().is_some_and(|d| d.is_app_limited()) {
-            self.restart_from_idle(host.now().secs());
+        if self.board.in_flight() == 0 {
+            self.send_first(host.now());
         }
         let again = segment < self.board.max();
         let bits = self.ecn.as_mut().map_or(EcnBits::default(), |e| e.bits(segment, again));
@@ -144,8 +144,18 @@ impl<C: Clock> Sender<C> {
         }
     }
 
-    /// Nothing is in flight, for want of data until now.
+    /// A segment is about to leave, and none is in flight.
     #[cold]
+    fn send_first(&mut self, now: C) {
+        if let Some(last) = self.rack.last_sent() {
+            self.control.starts(last.secs(), now.secs());
+        }
+        if self.delivery.as_ref().is_some_and(|d| d.is_app_limited()) {
+            self.restart_from_idle(now.secs());
+        }
+    }
+
+    /// Nothing is in flight, for want of data until now.
     fn restart_from_idle(&mut self, now: f64) {
         let mut window = self.window();
         self.control.restarts_from_idle(now, &mut window);

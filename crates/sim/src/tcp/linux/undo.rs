@@ -5,6 +5,12 @@
 
 use crate::tcp::control::Window;
 
+/// Linux's `tcp_current_ssthresh` (RFC 2861 §3): three quarters of a window that was in use, of whole segments.
+pub fn current_ssthresh(window: Window) -> f64 {
+    let cwnd = window.cwnd as u32;
+    window.ssthresh.max(f64::from(cwnd / 2 + cwnd / 4))
+}
+
 /// A reduction for a loss.
 #[derive(Clone, Debug)]
 pub struct Undo {
@@ -24,8 +30,7 @@ impl Undo {
 
     /// It restores this window, which is about to be reduced.
     pub fn to(self, prior: Window) -> Undo {
-        // Linux's `tcp_current_ssthresh` (RFC 2861 §3): three quarters of a window that was in use.
-        let ssthresh = prior.ssthresh.max(0.75 * prior.cwnd);
+        let ssthresh = current_ssthresh(prior);
         Undo { prior: Some(Window { ssthresh, ..prior }), ..self }
     }
 
