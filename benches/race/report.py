@@ -121,7 +121,8 @@ The same dumbbell with what users put on it, each run right after our plain link
 drop-tail queue of 8 packets a flow, the RFCs' Reno, nothing sampled. The schedulers have two classes of half
 the flows, a monitor samples the bottleneck's queue or one flow every 10 ms, and the ns-2 profile has ns-2's
 clock, order of events and TCP. Thousands of packets through the bottleneck per CPU second; `plain` against
-itself shows how far apart two equal runs are.
+itself shows how far apart two equal runs are. What keeps paced senders below their targets:
+[decision 0132](decisions/0132-what-paced-senders-cost.md).
 
 {beside_plain}
 

@@ -43,10 +43,16 @@ fn longest() -> f64 {
     i64::MAX as f64
 }
 
-/// So many picoseconds in seconds. Processors convert signed numbers in one step, unsigned ones in several.
+/// So many picoseconds in seconds. Processors convert signed numbers in one step, unsigned ones in several: more than half of their
+/// range is halved first, with a last digit that rounds as the one lost would. (Converted as it is, a compiler sees that the cases are
+/// one, and takes the several steps for both.)
 #[inline]
 fn seconds(picos: u64) -> f64 {
-    i64::try_from(picos).map_or(picos as f64, |picos| picos as f64) / 1e12
+    let converted = match i64::try_from(picos) {
+        Ok(picos) => picos as f64,
+        Err(_) => (picos >> 1 | picos & 1) as i64 as f64 * 2.0,
+    };
+    converted / 1e12
 }
 
 /// The nearest whole number, halves upwards; `x` must not be negative. What `x.round()` is, which is a call where the compiler
@@ -323,6 +329,19 @@ mod tests {
                 libm::round(x.next_down().max(0.0)) as u64,
                 "below {x}"
             );
+        }
+    }
+
+    /// As the language converts and divides, whichever half of the range it is in and however it rounds.
+    #[test]
+    fn seconds_are_the_nearest_to_the_picoseconds() {
+        let powers = (0..64).flat_map(|e| [-2i64, -1, 0, 1, 2].map(|d| (1u64 << e).wrapping_add_signed(d)));
+        // Halfway between two numbers of 53 digits, and one beside it.
+        let ties =
+            [10, 11].into_iter().flat_map(|e| [0u64, 1, 2, 3].map(|n| (n << e) + (1 << (e - 1)) + (1 << 63)));
+        let near = ties.flat_map(|picos| [picos - 1, picos, picos + 1]);
+        for picos in powers.chain(near).chain([u64::MAX, u64::MAX - 1024]) {
+            assert_eq!(seconds(picos), picos as f64 / 1e12, "{picos}");
         }
     }
 

@@ -234,6 +234,7 @@ impl Coupling {
 
     /// What becomes of a packet. `p_prime`: the base probability; `native`: that of the L4S queue's own AQM (p′_L), of which Classic
     /// packets know nothing; `waiting`: bytes in the queue or queues.
+    #[inline(always)]
     pub fn decide<W: Why + ?Sized>(
         &mut self,
         packet: &Packet,

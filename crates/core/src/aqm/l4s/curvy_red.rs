@@ -108,6 +108,8 @@ pub struct Curve {
 }
 
 impl Base for Curve {
+    const MOVES_AT_DEPARTURE: bool = true;
+
     /// Figure 10, line 10a, raised to the curviness.
     fn p_prime(&self) -> f64 {
         let sqrt_p_c = ((self.q_c - self.min_th) / self.range).clamp(0.0, 1.0);

@@ -23,9 +23,12 @@ use crate::verdict::{Admission, Cause, Departure, Why};
 
 /// What moves p′.
 pub trait Base: Send {
+    /// Whether departures move it, and not ticks alone.
+    const MOVES_AT_DEPARTURE: bool = false;
     /// p′, 0 to 1.
     fn p_prime(&self) -> f64;
-    /// A packet of one kind is about to leave, having waited so long, in seconds; the other queue's head has waited so long.
+    /// A packet of one kind is about to leave, having waited so long, in seconds; the other queue's head has waited so long. Of a base
+    /// that [departures move](Base::MOVES_AT_DEPARTURE).
     fn departs(&mut self, kind: usize, waited: f64, other: f64) {
         let _ = (kind, waited, other);
     }
@@ -193,6 +196,7 @@ impl<B: Base> Aqm for Dual<B> {
     }
 
     /// Figure 7, lines 4a to 17.
+    #[inline(always)]
     fn depart<Q: Queue + ?Sized, W: Why + ?Sized>(
         &mut self,
         now: Time,
@@ -205,9 +209,11 @@ impl<B: Base> Aqm for Dual<B> {
         let kind = self.coupling.config().kind_of(packet.ecn);
         self.heads[kind] = queue.head_since(kind as u32);
         let waited = now.since(since).secs();
-        self.base.departs(kind, waited, self.delays(now)[1 - kind]);
+        if B::MOVES_AT_DEPARTURE {
+            self.base.departs(kind, waited, self.delays(now)[1 - kind]);
+            self.note_overload(self.base.p_prime());
+        }
         let p_prime = self.base.p_prime();
-        self.note_overload(p_prime);
         why.note("sojourn", waited);
         why.note("p_prime", p_prime);
         let native = if kind == L4S && queue.packets_in(L4S as u32) >= self.ramp.th_len {
