@@ -16,10 +16,11 @@ from inprofile.atlas.answers import answer
 from inprofile.atlas.applies import applying
 from inprofile.atlas.design import Planned, design
 from inprofile.atlas.store import atlas_json, committed, stale, write
-from inprofile.atlas.visit import Answer, Visited
+from inprofile.atlas.visit import Visited
 from inprofile.cli import main
 from inprofile.judge import Verdict
 from inprofile.measures import Measures, Trace
+from inprofile.papers.again import Answer
 from inprofile.papers.factors import Factor, factors_of
 from inprofile.report.atlas import atlas_context
 from test_factors import BOX, READING

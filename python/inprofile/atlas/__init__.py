@@ -16,11 +16,12 @@ from pathlib import Path
 
 from ..papers import Job, Paper
 from ..papers import load as load_paper
+from ..papers.again import Answer
 from ..papers.factors import Factor
 from .answers import ClaimAnswer, answer
 from .applies import applying
 from .design import Planned, design
-from .visit import Answer, Visited, cells_of, visit
+from .visit import Visited, cells_of, visit
 
 __all__ = ["BUDGET", "Atlas", "Confirmed", "Plan", "UnknownClaimError", "make", "plan", "plans"]
 

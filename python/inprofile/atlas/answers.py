@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..judge import Verdict
+from ..papers.again import Answer
 from ..papers.factors import Factor
 from ..stats import holm
-from .visit import Answer, Visited
+from .visit import Visited
 
 __all__ = ["GROUPS", "ClaimAnswer", "answer", "bins", "distance", "grouped", "sampled"]
 

@@ -16,12 +16,13 @@ from typing import Any
 from ..judge import Verdict
 from ..papers import Paper
 from ..papers import load as load_paper
+from ..papers.again import Answer
 from ..papers.factors import Factor, Point
 from .answers import ClaimAnswer, answer, distance
 from .applies import applying
 from .design import Planned
 from .store import NAME, committed, stale, write_json
-from .visit import Answer, Visited
+from .visit import Visited
 
 __all__ = ["rejudged"]
 

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from ..papers import Paper
+from ..papers.again import Answer
 from ..papers.factors import Factor
 from ..storage import replace_text
 from . import Atlas, Confirmed
 from .answers import ClaimAnswer, distance
-from .visit import Answer, Visited
+from .visit import Visited
 
 __all__ = ["NAME", "atlas_json", "committed", "stale", "write", "write_json"]
 
