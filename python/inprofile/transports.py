@@ -59,8 +59,8 @@ _LAWS = (
     Law(
         "prr",
         "The window goes down in proportion to what arrives during recovery.",
-        "RFC 6937, RFC 9937",
-        'profile = "linux"',
+        "RFC 9937, RFC 6937",
+        'profile = "linux"; by either RFC: prr = "rfc9937", "rfc6937"',
     ),
     Law(
         "hystart",

@@ -76,6 +76,9 @@ fn tcp_table(tcp: &tcp::Config) -> Json {
     if tcp.slow_start != tcp::SlowStart::of(tcp.profile, tcp.congestion) {
         table["slow_start"] = json!(tcp.slow_start.name());
     }
+    if tcp.prr != tcp::PrrRules::default() {
+        table["prr"] = json!(tcp.prr.name());
+    }
     if tcp.pacing {
         table["pacing"] = json!(true);
     }

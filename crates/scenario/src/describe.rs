@@ -80,6 +80,9 @@ fn tcp_table(tcp: &tcp::Config) -> Json {
     if !matches!(tcp.congestion, Congestion::Linux(Kind::Bbr | Kind::Ledbat)) {
         table["slow_start"] = json!(tcp.slow_start.name());
     }
+    if tcp.profile == tcp::Profile::Linux && tcp.congestion != Congestion::Linux(Kind::Bbr) {
+        table["prr"] = json!(tcp.prr.name());
+    }
     if tcp.ecn {
         table["accurate_ecn"] = json!(tcp.accurate_ecn);
     }

@@ -72,6 +72,29 @@ fn it_gets_through_a_policer_what_the_kernel_gets() {
     }
 }
 
+/// RFC 9937 §6 and RFC 6937 §3 are other laws than Linux's where losses come in heaps. The default is Linux's, and can be written.
+#[test]
+fn each_texts_reduction_can_be_chosen() {
+    let parse = |prr: &str| {
+        let text = file("linux", "sack", "36 kB").replace("jitter =", &format!("{prr} jitter ="));
+        Scenario::parse(&text, "policer.toml", &[], &Registry::default())
+            .unwrap_or_else(|problems| panic!("{problems:?}"))
+    };
+    assert_eq!(parse("").canonical(), parse(r#"prr = "linux","#).canonical());
+    let resent = |prr: &str| {
+        let scenario = parse(prr);
+        let runs = (1..=3).map(|seed| {
+            let outcome =
+                engine::run(scenario.network(seed, false), &AtomicBool::new(false), None).expect("it runs");
+            let metrics = scenario.metrics(&outcome);
+            metrics.iter().find(|m| m.name == "retransmissions").expect("a metric").value
+        });
+        runs.sum::<f64>()
+    };
+    let (linux, newer, older) = (resent(""), resent(r#"prr = "rfc9937","#), resent(r#"prr = "rfc6937","#));
+    assert!(linux != newer && newer != older && older != linux, "{linux}, {newer}, {older}");
+}
+
 /// Where losses come in heaps, RFC 6675 loses retransmissions without noticing.
 #[test]
 fn recovery_by_rfc_6675_needs_timeouts_there() {

@@ -203,6 +203,7 @@ fn network(plan: &Plan, trace: bool, watch: bool) -> Network {
                 min_rto: Duration::from_millis(200),
                 initial_window: 4,
                 limited_transmit: true,
+                prr: Default::default(),
                 slow_start: tcp::SlowStart::Standard,
                 ledbat: Default::default(),
                 l4s: Default::default(),

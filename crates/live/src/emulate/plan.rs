@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 
 use inprofile_core::units::Duration;
 use inprofile_sim::network::{Flow, Network, Transport};
-use inprofile_sim::tcp::{Config, Congestion, Profile, SlowStart};
+use inprofile_sim::tcp::{Config, Congestion, Profile, PrrRules, SlowStart};
 use inprofile_sim::traffic::udp;
 
 use super::host::{Route, Stack};
@@ -236,6 +236,10 @@ fn notes(network: &Network) -> Vec<String> {
                 c.slow_start != SlowStart::of(c.profile, c.congestion) && c.slow_start == SlowStart::Standard
             }),
             "slow_start: the kernel's cubic has HyStart",
+        ),
+        (
+            any(|c| c.prr != PrrRules::Linux),
+            "prr: the kernel's reduction starts from the window, with the bounds of RFC 9937",
         ),
         (any(|c| !c.limited_transmit), "limited_transmit: the kernel always does it (RFC 3042)"),
     ];

@@ -7,7 +7,7 @@ use inprofile_config::mechanism;
 use inprofile_core::params::{Params, Values};
 use inprofile_core::units::{Backlog, Bytes, Duration};
 use inprofile_sim::tcp::control::Kind;
-use inprofile_sim::tcp::{Config, Congestion, DelayTarget, L4s, Profile, SlowStart};
+use inprofile_sim::tcp::{Config, Congestion, DelayTarget, L4s, Profile, PrrRules, SlowStart};
 
 use checks::checked;
 
@@ -16,7 +16,7 @@ inprofile_core::choice! {
     pub enum Rules {
         /// The RFCs.
         Rfc = "rfc",
-        /// Linux's sender: RACK and tail loss probes (RFC 8985), proportional rate reduction (RFC 6937), HyStart with cubic.
+        /// Linux's sender: RACK and tail loss probes (RFC 8985), proportional rate reduction (RFC 9937), HyStart with cubic.
         Linux = "linux",
         /// The one-way TCP of ns-2 2.35.
         Ns2 = "ns2",
@@ -58,6 +58,18 @@ inprofile_core::choice! {
     }
 }
 
+inprofile_core::choice! {
+    /// Proportional rate reduction: how the window comes down during recovery.
+    pub enum Reduction {
+        /// As in Linux: from the window, with the bounds of RFC 9937.
+        Linux = "linux",
+        /// RFC 9937: from what is in flight; slow start towards the threshold only while nothing more is lost.
+        Rfc9937 = "rfc9937",
+        /// RFC 6937, its predecessor: slow start towards the threshold whatever is lost.
+        Rfc6937 = "rfc6937",
+    }
+}
+
 inprofile_core::params! {
     /// TCP's parameters.
     pub struct Tcp {
@@ -94,6 +106,8 @@ inprofile_core::params! {
         limited_transmit: Option<bool>;
         /// What ends slow start before something is lost or marked. Default: `standard`; linux with cubic: `hystart`.
         slow_start: Option<Exit>;
+        /// Which text's proportional rate reduction brings the window down during recovery; linux only, and not with bbr. Default: `linux`.
+        prr: Option<Reduction>;
         /// Whether packets leave at a rate that follows from the window and the round-trip time, in trains of about a millisecond, and
         /// not as fast as the window allows; linux only. Default: false, as in Linux without the fq discipline; bbr, prague: true.
         pacing: Option<bool>;
@@ -207,6 +221,11 @@ fn complete(tcp: &Tcp) -> Config {
             Some(Exit::Standard) => SlowStart::Standard,
             Some(Exit::HyStart) => SlowStart::HyStart,
             Some(Exit::HyStartPlusPlus) => SlowStart::HyStartPlusPlus,
+        },
+        prr: match tcp.prr {
+            None | Some(Reduction::Linux) => PrrRules::Linux,
+            Some(Reduction::Rfc9937) => PrrRules::Rfc9937,
+            Some(Reduction::Rfc6937) => PrrRules::Rfc6937,
         },
         pacing: tcp.pacing.unwrap_or(congestion.has_rate() || congestion == Congestion::Linux(Kind::Prague)),
         ecn: tcp.ecn.unwrap_or(congestion.is_scalable()),

@@ -148,6 +148,10 @@ impl Draft<'_> {
                     && self.chance(0.3),
                 ", slow_start = \"hystart++\"".into(),
             ),
+            (
+                linux && congestion != "bbr" && self.chance(0.3),
+                format!(", prr = \"{}\"", self.pick(&["linux", "rfc9937", "rfc6937"])),
+            ),
             (congestion == "ledbat" && self.chance(0.5), ", target = \"20 ms\", gain = 2.0".into()),
             (congestion == "prague" && self.chance(0.3), ", rtt_virt = \"0 s\"".into()),
             (congestion == "dctcp" && self.chance(0.3), ", ect1 = true".into()),

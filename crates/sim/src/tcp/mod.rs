@@ -30,6 +30,8 @@ pub struct Config {
     pub pacing: bool,
     /// How slow start ends where nothing is lost.
     pub slow_start: SlowStart,
+    /// Which text's proportional rate reduction; [`Profile::Linux`] only.
+    pub prr: PrrRules,
     /// LEDBAT's queueing delay and gain (RFC 6817 §2.5), for that control.
     pub ledbat: DelayTarget,
     /// What L4S leaves to the sender, for Prague and DCTCP.
@@ -332,6 +334,7 @@ pub mod rfc;
 pub mod rto;
 
 use crate::clock::Clock;
+pub use linux::PrrRules;
 
 /// What a sender needs of its surroundings. Segment 0 is the SYN; data starts at segment 1.
 pub trait Host {

@@ -318,6 +318,7 @@ mod tests {
             min_rto: Duration::from_millis(200),
             initial_window: 2,
             limited_transmit: true,
+            prr: Default::default(),
             slow_start: SlowStart::Standard,
             ledbat: Default::default(),
             l4s: Default::default(),

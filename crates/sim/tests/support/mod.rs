@@ -89,6 +89,7 @@ impl Dumbbell {
                 min_rto: Duration::from_millis(200),
                 initial_window: 2,
                 limited_transmit: true,
+                prr: Default::default(),
                 slow_start: tcp::SlowStart::Standard,
                 ledbat: Default::default(),
                 l4s: Default::default(),

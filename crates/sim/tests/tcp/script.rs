@@ -20,7 +20,7 @@
 use inprofile_core::packet::Ecn;
 use inprofile_core::units::Duration;
 use inprofile_sim::tcp::control::Kind;
-use inprofile_sim::tcp::{Config, Congestion, EcnBits, Profile, Sack, SlowStart};
+use inprofile_sim::tcp::{Config, Congestion, EcnBits, Profile, PrrRules, Sack, SlowStart};
 
 /// A trace.
 #[derive(Debug)]
@@ -149,6 +149,7 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
         min_rto: Duration::from_millis(1000),
         initial_window: 10,
         limited_transmit: true,
+        prr: Default::default(),
         slow_start: SlowStart::Standard,
         ledbat: Default::default(),
         l4s: Default::default(),
@@ -210,11 +211,16 @@ fn head(words: &[&str]) -> Result<(Side, Config), String> {
             "limited_transmit" => config.limited_transmit = switch()?,
             "ecn" => config.ecn = switch()?,
             "pacing" => config.pacing = switch()?,
+            "prr" => {
+                let all = [PrrRules::Linux, PrrRules::Rfc9937, PrrRules::Rfc6937];
+                let known = all.into_iter().find(|known| known.name() == value);
+                config.prr = known.ok_or(format!("{key}={value}: write linux, rfc9937 or rfc6937"))?;
+            }
             "accurate_ecn" => config.accurate_ecn = switch()?,
             "ect1" => config.l4s.ect1 = switch()?,
             _ => {
                 return Err(format!(
-                    "\"{key}\": known are congestion, sack, profile, window, initial_window, min_rto, jitter, delayed_ack, limited_transmit, slow_start, ecn, accurate_ecn, ect1, pacing"
+                    "\"{key}\": known are congestion, sack, profile, window, initial_window, min_rto, jitter, delayed_ack, limited_transmit, slow_start, ecn, accurate_ecn, ect1, pacing, prr"
                 ));
             }
         }

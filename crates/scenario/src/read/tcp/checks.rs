@@ -21,6 +21,7 @@ pub(super) fn checked(section: &Section<'_, '_>, given: &Values) -> Option<Confi
     checks.delay_target();
     checks.scalable();
     checks.slow_start();
+    checks.prr();
     checks.pacing();
     checks.accurate_ecn();
     checks.ns2();
@@ -151,6 +152,26 @@ impl Checks<'_, '_, '_> {
             && let Some((problem, remedy)) = wrong_exit(self.config)
         {
             self.fault("slow_start", problem, remedy);
+        }
+    }
+
+    fn prr(&mut self) {
+        let config = self.config;
+        if self.tcp.prr.is_none() {
+            return;
+        }
+        if config.profile != Profile::Linux {
+            self.fault(
+                "prr",
+                "only the linux profile reduces its window in proportion to what arrives",
+                "write profile = \"linux\", or remove prr",
+            );
+        } else if config.congestion == Congestion::Linux(Kind::Bbr) {
+            self.fault(
+                "prr",
+                "bbr sets its window itself, also while it recovers from losses",
+                "remove prr, or write congestion = \"cubic\"",
+            );
         }
     }
 

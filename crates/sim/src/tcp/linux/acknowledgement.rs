@@ -7,7 +7,6 @@ use crate::tcp::rto::Rto;
 use crate::tcp::{Ack, Host, Sack};
 
 use super::delivery::Delivery;
-use super::prr::Prr;
 use super::rack::Rack;
 use super::scoreboard::{Scoreboard, Segment};
 use super::{Sender, State};
@@ -138,14 +137,14 @@ impl<C: Clock> Sender<C> {
             self.leave_recovery();
         }
         let (lost, wait) = self.detect(now);
-        self.recover_if_lost(echo);
+        self.recover_if_lost(echo, news.delivered);
         let decided = self.control.watches()
             && self.consult(
                 Told::of(&news),
                 &Surroundings { now: secs, prior_in_flight, limited, marked, lost },
             );
         if !decided && echo {
-            self.on_echo(ack);
+            self.on_echo(ack, news.delivered);
         }
         match &mut self.state {
             _ if decided => {}
@@ -286,7 +285,7 @@ impl<C: Clock> Sender<C> {
 
     /// RFC 3168 §6.1.2: an ECN-Echo reduces the window once a window of data, as a loss does; nothing is retransmitted. A probe that is
     /// out tells of nothing more, as in Linux.
-    fn on_echo(&mut self, ack: &Ack<'_>) {
+    fn on_echo(&mut self, ack: &Ack<'_>, delivered: u32) {
         let Some(ecn) = &mut self.ecn else { return };
         if !matches!(self.state, State::Open) || !ecn.is_new_congestion(ack.next) {
             return;
@@ -295,7 +294,7 @@ impl<C: Clock> Sender<C> {
         self.undo = None;
         self.probe = None;
         self.ssthresh = self.control.reduce(Cause::Mark, self.cwnd, self.cwnd).max(2.0);
-        self.state = State::Reduction(Prr::new(self.cwnd));
+        self.state = State::Reduction(self.begin_reduction(delivered));
         self.recovery_point = self.board.max();
     }
 }

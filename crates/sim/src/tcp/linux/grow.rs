@@ -104,6 +104,7 @@ mod tests {
             min_rto: Duration::from_millis(200),
             initial_window: 10,
             limited_transmit: true,
+            prr: Default::default(),
             slow_start: SlowStart::HyStartPlusPlus,
             ledbat: Default::default(),
             l4s: Default::default(),

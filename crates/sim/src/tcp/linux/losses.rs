@@ -6,7 +6,6 @@ use crate::tcp::rfc::Ecn;
 
 use super::acknowledgement::News;
 use super::frto::{Evidence, Step};
-use super::prr::Prr;
 use super::undo::Undo;
 use super::{Sender, State};
 
@@ -99,19 +98,20 @@ impl<C: Clock> Sender<C> {
         }
     }
 
-    /// A loss that is not being recovered from begins a recovery; `echo`: by an acknowledgement that also tells of marks. True: it does.
-    pub(super) fn recover_if_lost(&mut self, echo: bool) -> bool {
+    /// A loss that is not being recovered from begins a recovery; `echo`: by an acknowledgement that also tells of marks; `delivered`: of so many
+    /// segments. True: it does.
+    pub(super) fn recover_if_lost(&mut self, echo: bool, delivered: u32) -> bool {
         let begins = self.board.lost() > 0 && !self.state.recovers();
         if begins {
             self.tally.fast_retransmits += 1;
-            self.enter_recovery(echo);
+            self.enter_recovery(echo, delivered);
         }
         begins
     }
 
     /// The window is reduced, and recovery begins.
     #[inline(never)]
-    fn enter_recovery(&mut self, echo: bool) {
+    fn enter_recovery(&mut self, echo: bool, delivered: u32) {
         let again = self.board.again_in_flight();
         let undo = Undo::new(self.board.una(), again);
         if let State::Reduction(prr) = &self.state {
@@ -126,7 +126,7 @@ impl<C: Clock> Sender<C> {
         }
         self.undo = Some(if echo { undo } else { undo.to(self.window()) });
         self.reduce_for_loss();
-        self.state = State::Recovery(Prr::new(self.cwnd));
+        self.state = State::Recovery(self.begin_reduction(delivered));
         self.recovery_point = self.board.max();
         self.probe = None;
     }
@@ -170,7 +170,7 @@ impl<C: Clock> Sender<C> {
         }
     }
 
-    /// The window is what the reduction aimed at, or what its owner makes it.
+    /// RFC 9937 §6.4: the window is what the reduction aimed at; or what its owner makes it.
     fn end_reduction(&mut self) {
         if self.control.owns_window() {
             let mut window = self.window();

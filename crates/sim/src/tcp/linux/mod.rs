@@ -30,7 +30,8 @@ use delivery::Delivery;
 use frto::Frto;
 use grow::Exit;
 use pacing::Pacer;
-use prr::Prr;
+pub use prr::PrrRules;
+use prr::{Outstanding, Prr};
 use rack::Rack;
 use scoreboard::Scoreboard;
 use timers::Lengths;
@@ -128,6 +129,7 @@ pub struct Sender<C: Clock> {
     exit: Exit,
     tally: Tally,
     initial_window: u32,
+    prr: PrrRules,
     /// A full segment's payload in bytes.
     segment: u32,
 }
@@ -143,6 +145,7 @@ impl<C: Clock> Sender<C> {
             rwnd: config.window,
             initial_window: config.initial_window,
             segment: config.segment,
+            prr: config.prr,
             state: State::Open,
             recovery_point: 0,
             board: Scoreboard::new(),
@@ -195,7 +198,7 @@ impl<C: Clock> Sender<C> {
             Pending::Reordering => {
                 let (_, wait) = self.detect(host.now());
                 // In a recovery that goes on, the last acknowledgement's window counts: what was lost since makes room in it.
-                if self.recover_if_lost(false)
+                if self.recover_if_lost(false, 0)
                     && let State::Recovery(prr) = &mut self.state
                     && !self.control.owns_window()
                 {
@@ -219,6 +222,12 @@ impl<C: Clock> Sender<C> {
     /// What controls set.
     fn window(&self) -> Window {
         Window { cwnd: self.cwnd, ssthresh: self.ssthresh }
+    }
+
+    /// A reduction begins with an acknowledgement that tells of so many segments.
+    fn begin_reduction(&self, delivered: u32) -> Prr {
+        let flight = self.board.max() - self.board.una();
+        Prr::new(self.prr, &Outstanding { cwnd: self.cwnd, flight, sacked: self.board.sacked(), delivered })
     }
 
     /// One past the last segment that may be sent.

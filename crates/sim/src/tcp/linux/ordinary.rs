@@ -158,6 +158,7 @@ mod tests {
                 min_rto: Duration::from_millis(200),
                 initial_window: 4,
                 limited_transmit: true,
+                prr: Default::default(),
                 ledbat: Default::default(),
                 l4s: Default::default(),
                 pacing: self.pacing || self.kind == Some(Kind::Bbr),

@@ -45,6 +45,7 @@ fn config(congestion: Congestion) -> Config {
         delayed_ack: None,
         min_rto: Duration::from_millis(200),
         limited_transmit: true,
+        prr: Default::default(),
         slow_start: SlowStart::Standard,
         ledbat: Default::default(),
         l4s: Default::default(),

@@ -73,6 +73,7 @@ impl Path {
             min_rto: Duration::from_millis(200),
             initial_window: 10,
             limited_transmit: true,
+            prr: Default::default(),
             slow_start: SlowStart::Standard,
             ledbat: Default::default(),
             l4s: Default::default(),
