@@ -170,8 +170,8 @@ def page(found: dict[str, Any]) -> str:
     within = sum(row.found.within for row in rows)
     differ = total - same - within
     summary = (
-        f"Of {total:,} decisions without chance in them, {same:,} are identical to Linux's, "
-        f"{within:,} once they are shifted within what the timestamps leave open, and "
+        f"Of {total:,} deterministic decisions, {same:,} are identical to Linux's, "
+        f"{within:,} once shifted within the uncertainty of the timestamps, and "
         f"{f'{differ:,} differ' if differ else 'none differs'}."
     )
 
@@ -239,7 +239,7 @@ def random_lines(row: RandomRow) -> list[str]:
             f"{row.sojourn:.2f} / {a.sojourn:.2f} ({a.sojourn_z:+.1f})",
             f"{a.flows_z:+.1f}" if a.flows_z else "–",
             f"{a.gaps_p:.2g}",
-            "alike" if a.holds else "**told apart**",
+            "alike" if a.holds else "**differs**",
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return lines

@@ -31,6 +31,7 @@ from inprofile.suite.measure import TITLES, better, title
 from inprofile.suite.outcome import Entry
 from inprofile.suite.published import Published, Source, published
 from inprofile.suite.scenarios import Phase
+from inprofile.suite.tables import pair_figures
 
 ABOUT = read("rfc7928")
 #: RFC 7928, Figure 4, and the sections whose tests it leaves out.
@@ -466,6 +467,18 @@ def test_a_map_shows_balance_waits_and_what_was_published(quick_map) -> None:  #
         ("50 Mbit/s", ["1", "1"]),
         ("10 Mbit/s", ["20", "20"]),
     ]
+    # Below the maps every figure has its interval; a ratio's is that of its logarithm.
+    below = pair_figures(made, about, pair["points"])
+    assert below["measures"][0] == "ratio of goodputs, a/b"
+    cells = next(
+        r["cells"]
+        for r in below["rows"]
+        if (r["title"], r["rate"], r["rtt"]) == ("DualPI2", "10 Mbit/s", "10 ms")
+    )
+    assert (cells[0]["mean"], cells[0]["interval"]) == ("20", "1.2 to 341")
+    almost = Suite(quick_map, {c: measured([0.995, 0.995]) for c in quick_map.work})
+    grid = next(iter(maps(almost, about)))["panels"][0]["balance"]
+    assert {c["text"] for r in grid for c in r["cells"]} == {"1"}
 
 
 def test_two_of_a_kind_are_run_in_one_order_only() -> None:

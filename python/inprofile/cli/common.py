@@ -257,7 +257,7 @@ def names_of(text: str | None, option: str) -> list[str] | None:
         return None
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise Refused(f"{option} is empty: name some, or omit it for all")
+        raise Refused(f"{option} is empty: name some, or omit it")
     return names
 
 

@@ -13,7 +13,7 @@ from .outcome import Entry, Suite
 from .published import Published
 from .scenarios import Definition
 
-__all__ = ["beside_published", "maps", "overview"]
+__all__ = ["balance", "beside_published", "maps", "overview"]
 
 #: Where a balance has its full colour: ten times as much, or a tenth; and the range of delays in seconds.
 _MOST, _SHORTEST, _LONGEST = 10.0, 0.0005, 0.3
@@ -22,7 +22,7 @@ _A, _B, _LONG = (33, 102, 172), (178, 24, 43), (153, 82, 4)
 
 
 def maps(suite: Suite, definition: Definition) -> Iterator[dict[str, Any]]:
-    """For each pair its senders, and for each discipline three grids: balance, what a waits, what b waits."""
+    """For each pair its senders and points, and for each discipline grids of balance and both delays."""
     for (a, b), points in _pairs(suite, definition).items():
         rates, rtts = (list(dict.fromkeys(getattr(p, of) for p in points)) for of in ("rate", "rtt"))
         names = [suite.plan.about.senders[name].title for name in (a, b)]
@@ -44,7 +44,7 @@ def maps(suite: Suite, definition: Definition) -> Iterator[dict[str, Any]]:
                     "b": _grid(rates, rtts, found, lambda e: _wait(e, "b")),
                 }
             )
-        yield {"a": names[0], "b": names[1], "rtts": rtts, "panels": panels}
+        yield {"a": names[0], "b": names[1], "rtts": rtts, "panels": panels, "points": points}
 
 
 def _pairs(suite: Suite, definition: Definition) -> dict[tuple[str, str], list[Point]]:
@@ -91,7 +91,7 @@ def _balance(entry: Entry) -> dict[str, str]:
     )
     text = number(ratio, 2) if ratio >= 1 else f"1/{number(1 / ratio, 2)}"
     return {
-        "text": "1" if text in ("1.0", "1/1.0") else text,
+        "text": "1" if text in ("1.0", "1/1", "1/1.0") else text,
         "style": _shade(_A if ratio > 1 else _B, share),
         "tip": tip,
     }

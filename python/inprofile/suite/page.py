@@ -20,7 +20,7 @@ from .coexistence import beside_published, maps, overview
 from .outcome import Suite
 from .published import Published, published
 from .scenarios import Definition, write_files
-from .tables import as_text, checklist, settings_table, tables
+from .tables import as_text, checklist, pair_figures, settings_table, tables
 
 __all__ = ["render", "write"]
 
@@ -93,7 +93,7 @@ def _mapped(suite: Suite, definition: Definition, known: Sequence[Published]) ->
         return {"maps": [], "overview": [], "published": [], "sources": []}
     beside = beside_published(suite, definition, known)
     return {
-        "maps": list(maps(suite, definition)),
+        "maps": [m | pair_figures(suite, definition, m["points"]) for m in maps(suite, definition)],
         "overview": overview(suite, definition),
         "published": beside,
         "sources": list({r["source"].id: r["source"] for r in beside}.values()),

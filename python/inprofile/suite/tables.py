@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..quantity import number, scale
+from ..stats import ci95
 from ..summary import text_table
-from .coexistence import overview
+from .coexistence import balance, overview
 from .contestants import DROP_TAIL, Contestant
+from .matrix import Point
 from .measure import better, title, unit
 from .outcome import Entry, Suite
 from .scenarios import Definition
 
-__all__ = ["as_text", "checklist", "settings_table", "tables", "variant_title"]
+__all__ = ["as_text", "checklist", "pair_figures", "settings_table", "tables", "variant_title"]
 
 #: Of drop-tail's goodput, what little is lost to.
 _ENOUGH = 0.95
@@ -98,6 +100,36 @@ def tables(suite: Suite, definition: Definition) -> Iterator[dict[str, Any]]:
                 for e in entries
             ],
         }
+
+
+def pair_figures(suite: Suite, definition: Definition, points: Sequence[Point]) -> dict[str, Any]:
+    """Every measure of a pair's points: a row for each discipline, rate and round trip."""
+    entries = [(p, e) for p in points for e in suite.entries(definition, p.name)]
+    measures = [m for m in definition.measures if any(m in e for _, e in entries)]
+    order = {c.id: n for n, c in enumerate(suite.plan.contestants)}
+    entries.sort(key=lambda found: order[found[1].cell.contestant])
+    return {
+        "measures": [title(m) for m in measures],
+        "rows": [
+            {
+                "title": suite.title(e.cell.contestant),
+                "rate": p.rate,
+                "rtt": p.rtt,
+                "cells": [_ratio(e) if m == "ratio:a/b" else cell(e, m) for m in measures],
+            }
+            for p, e in entries
+        ],
+    }
+
+
+def _ratio(entry: Entry) -> dict[str, str]:
+    """The ratio of a map: a geometric mean, with the interval of the logarithms."""
+    middle = balance(entry)
+    if middle is None:
+        return _plain("–")
+    logs = [math.log(x) for x in entry.values("ratio:a/b")]
+    interval = "" if (found := ci95(logs)) is None else " to ".join(number(math.exp(x), 2) for x in found)
+    return {**_plain(number(middle, 3)), "interval": interval}
 
 
 def variant_title(suite: Suite, definition: Definition, variant: str) -> str:
@@ -243,11 +275,11 @@ def as_text(suite: Suite) -> str:
                 "",
                 "",
                 "median ratio",
-                "least to greatest",
+                "range",
                 "between 1/2 and 2",
-                "longest wait of the first",
+                "highest p99 delay of the first",
             ]
-            heads += ["… of the second", "least utilisation"]
+            heads += ["… of the second", "lowest utilisation"]
             parts.append(
                 f"{definition.section} {definition.id}: {definition.text}\n{text_table(heads, rows)}"
             )
