@@ -113,8 +113,10 @@ impl Bounds {
     pub const UNIT: Bounds = Bounds { min: 0.0, max: 1.0, open_min: false };
     /// Above 0, to 1.
     pub const UNIT_POSITIVE: Bounds = Bounds { min: 0.0, max: 1.0, open_min: true };
-    /// Above 1.
-    pub const ABOVE_ONE: Bounds = Bounds { min: 1.0, max: f64::INFINITY, open_min: true };
+    /// Above 1, to a million: the base of an exponential.
+    pub const BASE: Bounds = Bounds { min: 1.0, max: 1e6, open_min: true };
+    /// Above 0, to a thousand million: a gain times any length, delay or rate stays a number.
+    pub const GAIN: Bounds = Bounds { min: 0.0, max: 1e9, open_min: true };
     /// How often a second: from once in a quarter of an hour to every microsecond.
     pub const PER_SECOND: Bounds = Bounds { min: 0.001, max: 1e6, open_min: false };
 

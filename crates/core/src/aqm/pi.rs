@@ -26,7 +26,7 @@ crate::params! {
         /// The queue length to aim at; in bytes, it counts as so many packets of mean_packet.
         q_ref: Backlog [POSITIVE] = Backlog::Packets(200.0);
         /// Weight of the length's distance from q_ref now, per packet; above b.
-        a: f64 [POSITIVE] = 1.822e-5;
+        a: f64 [GAIN] = 1.822e-5;
         /// Weight of that at the last sample, per packet.
         b: f64 [NON_NEGATIVE] = 1.816e-5;
         /// Samples a second.

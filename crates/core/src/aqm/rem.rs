@@ -33,11 +33,11 @@ crate::params! {
         /// The backlog to aim at (b*); in bytes, it counts as so many packets of mean_packet.
         b_star: Backlog [NON_NEGATIVE] = Backlog::Packets(20.0);
         /// Step of the price, per packet.
-        gamma: f64 [POSITIVE] = 0.001;
+        gamma: f64 [GAIN] = 0.001;
         /// What a waiting packet too many counts, beside one that comes and cannot leave.
-        alpha: f64 [POSITIVE] = 0.1;
+        alpha: f64 [GAIN] = 0.1;
         /// Base of the exponential.
-        phi: f64 [ABOVE_ONE] = 1.001;
+        phi: f64 [BASE] = 1.001;
         /// How often the price moves.
         t_update: Duration [POSITIVE] = Duration::from_millis(2);
         /// What is taken for the difference of input and capacity.

@@ -107,6 +107,30 @@ fn drops_come_at_the_times_of_the_control_law() {
     assert_eq!((b.stat("entered"), b.stat("above_target")), (1, drops.len() as u64));
 }
 
+/// A golden sequence: two packets come each millisecond and one leaves, from 400 ms to 500 ms none comes; every third packet is
+/// ECN-capable. When which packet was dropped (x) or marked (m).
+#[test]
+fn golden_sequence() {
+    let (mut b, mut said) = (Bench::new(&params(true)), Vec::new());
+    let mut number = 0;
+    for t in 0..700 {
+        for _ in 0..if (400..500).contains(&t) { 0 } else { 2 } {
+            let ecn = if number % 3 == 0 { Ecn::Ect0 } else { Ecn::NotCapable };
+            b.arrive(t * MS, number, 1000, ecn);
+            number += 1;
+        }
+        if let Some((number, true)) = b.depart(t * MS) {
+            said.push(format!("{t}m{number}"));
+        }
+        said.extend(b.dropped.drain(..).map(|number| format!("{t}x{number}")));
+    }
+    assert_eq!(
+        said.join(" "),
+        "109x109 209m210 280x281 338x340 388x391 433x437 473x478 511x517 547x554 580m588 612x620 642m651 671x680 698m708"
+    );
+    assert_eq!((b.stat("entered"), b.stat("above_target"), b.stat("marked")), (1, 10, 4));
+}
+
 /// Linux: Newton's x·(3 − n·x²)/2 from the last estimate, in exact fractions 1/2, 9/16, 0.48779…: short of 1/√2, 1/√3, 1/√4, and
 /// never above 1/√n but for what 16 bits round.
 #[test]

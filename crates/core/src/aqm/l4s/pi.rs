@@ -18,9 +18,9 @@ crate::params! {
         /// How often p′ moves (Tupdate). Default: the lesser of target and a third of rtt_max.
         t_update: Option<Duration> [POSITIVE];
         /// Integral gain, in Hz: how much p′ moves at an update for each second that the delay is from target. Default: 0.1 t_update/rtt_max².
-        alpha: Option<f64> [POSITIVE];
+        alpha: Option<f64> [GAIN];
         /// Proportional gain, in Hz: how much p′ moves for each second by which the delay has changed. Default: 0.3/rtt_max.
-        beta: Option<f64> [POSITIVE];
+        beta: Option<f64> [GAIN];
         ..coupling: Common;
     }
 }

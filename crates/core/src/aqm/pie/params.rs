@@ -5,6 +5,9 @@ use crate::aqm::beyond_full_queue;
 use crate::params::{Build, Context, Fault, Warning};
 use crate::units::{Backlog, Bytes, Duration};
 
+/// So many targets may pass between updates; with more a warning. Linux's first defaults were 30 ms and 20 ms.
+const LONGEST_UPDATE: u64 = 4;
+
 crate::choice! {
     /// Whose algorithm.
     pub enum Variant {
@@ -34,9 +37,9 @@ crate::params! {
         /// How often the drop probability is updated (T_UPDATE).
         t_update: Duration [POSITIVE] = Duration::from_millis(15);
         /// Weight of the delay's distance from target, per second.
-        alpha: f64 [POSITIVE] = 0.125;
+        alpha: f64 [GAIN] = 0.125;
         /// Weight of the delay's change since the last update, per second.
-        beta: f64 [POSITIVE] = 1.25;
+        beta: f64 [GAIN] = 1.25;
         /// How long a busy period may last before anything is dropped early (MAX_BURST).
         max_burst: Duration [NON_NEGATIVE] = Duration::from_millis(150);
         /// How the queueing delay is measured.
@@ -81,7 +84,16 @@ impl Build for Params {
                 remedy: "no active_above, or variant = \"rfc8033\"".into(),
             });
         }
-        let Some(limit) = context.limit else { return Ok(Vec::new()) };
+        let mut warnings = Vec::new();
+        if self.t_update.0 > self.target.0.saturating_mul(LONGEST_UPDATE) {
+            // RFC 8033 §4.2: alpha and beta belong to updates every 15 ms, as often as the target.
+            let text = format!(
+                "the drop probability moves every {} only, and target is {}: queues come and go between two updates",
+                self.t_update, self.target
+            );
+            warnings.push(Warning { field: "t_update", text });
+        }
+        let Some(limit) = context.limit else { return Ok(warnings) };
         let bytes = limit.bytes(context.packet);
         if self.delay_from == DelayFrom::DequeueRate && bytes < self.dq_threshold.0 as f64 {
             return Err(Fault {
@@ -93,7 +105,8 @@ impl Build for Params {
                 remedy: "a smaller dq_threshold, a longer limit, or delay_from = \"timestamp\"".into(),
             });
         }
-        Ok(beyond_full_queue(self.target, context, "PIE").into_iter().collect())
+        warnings.extend(beyond_full_queue(self.target, context, "PIE"));
+        Ok(warnings)
     }
 
     fn build(&self, context: &Context) -> Pie {

@@ -280,6 +280,10 @@ fn what_can_not_work_is_refused_or_told() {
     assert_eq!(field(&by_rate, context(17.0, 1_000_000)), Ok(0));
     let heavy = Params { dq_threshold: Bytes(65_537), ..params() };
     assert_eq!(field(&heavy, context(1000.0, 1_000_000)), Err("dq_threshold"));
+    let seldom = |ms| Params { t_update: MS * ms, ..params() };
+    assert_eq!(field(&seldom(60), context(1000.0, 10_000_000)), Ok(0));
+    let told = seldom(61).check(&context(1000.0, 10_000_000)).map(|w| w[0].field);
+    assert_eq!(told, Ok("t_update"));
 }
 
 /// Appendix A, line by line, in seconds.
@@ -326,7 +330,108 @@ impl Oracle {
     }
 }
 
+/// What becomes of an arrival: sent on, marked, dropped early, dropped by the limit.
+#[derive(Debug, PartialEq)]
+enum Fate {
+    Queued,
+    Marked,
+    Dropped,
+    Overflow,
+}
+
+/// §4 with the options of §5.1, §5.4 and §5.5, which are PIE's defaults here: what Appendix B adds to Appendix A.
+struct Whole {
+    base: Oracle,
+    accu_prob: f64,
+}
+
+impl Whole {
+    fn enque(&mut self, byte_length: u64, full: bool, ecn: bool, random: &mut impl FnMut() -> f64) -> Fate {
+        let b = &mut self.base;
+        if full {
+            self.accu_prob = 0.0;
+            return Fate::Overflow;
+        }
+        if b.drop_prob == 0.0 && b.current_qdelay < 0.0075 && b.qdelay_old < 0.0075 {
+            b.burst_allowance = 0.150;
+        }
+        // §4.4: "bypassing the random drop process".
+        if b.burst_allowance > 0.0 || !self.drop_early(byte_length, random) {
+            return Fate::Queued;
+        }
+        self.accu_prob = 0.0;
+        // §5.1
+        if ecn && self.base.drop_prob < 0.1 { Fate::Marked } else { Fate::Dropped }
+    }
+
+    fn drop_early(&mut self, byte_length: u64, random: &mut impl FnMut() -> f64) -> bool {
+        let b = &self.base;
+        if (b.qdelay_old < 0.0075 && b.drop_prob < 0.2) || byte_length <= 2 * 1000 {
+            return false;
+        }
+        if b.drop_prob == 0.0 {
+            self.accu_prob = 0.0;
+        }
+        self.accu_prob += b.drop_prob;
+        if self.accu_prob < 0.85 {
+            return false;
+        }
+        if self.accu_prob >= 8.5 {
+            return true;
+        }
+        b.drop_prob >= 1.0 || random() < b.drop_prob
+    }
+
+    fn calculate_drop_prob(&mut self) {
+        let (before, b) = (self.base.drop_prob, &mut self.base);
+        let raised = 0.125 * (b.current_qdelay - 0.015) + 1.25 * (b.current_qdelay - b.qdelay_old);
+        let decays = b.current_qdelay == 0.0 && b.qdelay_old == 0.0;
+        b.calculate_drop_prob();
+        if before >= 0.1 && raised > 0.02 && !decays {
+            // §5.5: the step was no more than 2 %.
+            b.drop_prob = (before + 0.02).min(1.0);
+        }
+    }
+}
+
 proptest! {
+    /// With its options, as the operator gets it.
+    #[test]
+    fn as_the_pseudocode_with_options(
+        steps in proptest::collection::vec((0u32..60, 0u64..120, prop::bool::weighted(0.3), prop::bool::ANY), 1..600),
+        limit in 40u32..60,
+        seed: u64,
+    ) {
+        let mut b = Bench::new(Params { ecn: true, ..defaults() });
+        b.rng = Rng::for_component(seed, "pie");
+        let mut theirs = Rng::for_component(seed, "pie");
+        let base = Oracle { burst_allowance: 0.150, drop_prob: 0.0, qdelay_old: 0.0, current_qdelay: 0.0 };
+        let mut oracle = Whole { base, accu_prob: 0.0 };
+        for (waiting, delay, update, ecn) in steps {
+            b.queue = Fake { limit: f64::from(limit), ..Fake::of(waiting, 0) };
+            let expected = oracle.enque(u64::from(waiting) * 1000, waiting >= limit, ecn, &mut || theirs.uniform());
+            let fate = match b.arrive(if ecn { Ecn::Ect0 } else { Ecn::NotCapable }) {
+                Admission::Admit => Fate::Queued,
+                Admission::Mark => Fate::Marked,
+                Admission::Drop(Cause::OVERFLOW) => Fate::Overflow,
+                Admission::Drop(_) => Fate::Dropped,
+            };
+            prop_assert_eq!(fate, expected);
+            if waiting > 0 {
+                let waited = MS * delay;
+                b.depart(waited);
+                oracle.base.current_qdelay = waited.secs();
+            }
+            if update {
+                b.now += MS * 15;
+                b.pie.tick(b.now, &mut Outbox::default());
+                oracle.calculate_drop_prob();
+            }
+            prop_assert!((b.pie.vars.drop_prob - oracle.base.drop_prob).abs() < 1e-12);
+            prop_assert!((b.pie.vars.accu_prob - oracle.accu_prob).abs() < 1e-9);
+        }
+    }
+
     #[test]
     fn as_the_pseudocode(
         steps in proptest::collection::vec((0u32..60, 0u64..120, prop::bool::weighted(0.3)), 1..400),
@@ -381,4 +486,29 @@ proptest! {
         let sigma = (p * (1.0 - p) / f64::from(n)).sqrt();
         prop_assert!((drops / f64::from(n) - p).abs() < 6.0 * sigma);
     }
+}
+
+/// A golden sequence: an arrival each millisecond, every second one ECN-capable, behind packets that wait for a delay that rises to 150 ms
+/// within 600 ms and falls from there. m: marked, x: dropped; a line is 100 ms.
+#[test]
+fn golden_sequence() {
+    let (mut b, mut text) = (Bench::new(Params { ecn: true, ..defaults() }), String::new());
+    for t in 0..1000u64 {
+        b.now += MS;
+        b.queue = Fake::of(30, 0);
+        let delay = if t < 600 { t / 4 } else { 150 - (t - 600) * 3 / 8 };
+        b.depart(MS * delay);
+        if t % 15 == 14 {
+            b.pie.tick(b.now, &mut Outbox::default());
+        }
+        text.push(match b.arrive(if t % 2 == 0 { Ecn::Ect0 } else { Ecn::NotCapable }) {
+            Admission::Admit => '.',
+            Admission::Mark => 'm',
+            Admission::Drop(_) => 'x',
+        });
+        if t % 100 == 99 {
+            text.push('\n');
+        }
+    }
+    assert_eq!(text, include_str!("golden.txt"), "\n{text}");
 }

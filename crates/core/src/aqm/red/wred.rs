@@ -13,7 +13,7 @@
 use crate::aqm::Aqm;
 use crate::aqm::red::common::{Common, Paths, Thresholds, check_thresholds};
 use crate::aqm::red::curve::{Config, Rule};
-use crate::aqm::red::law::{Arrival, EarlyTest, Law};
+use crate::aqm::red::law::{Arrival, Count, EarlyTest, Law};
 use crate::mechanism::{Gauge, Mechanism};
 use crate::packet::{Colour, Packet};
 use crate::params::{Build, Context, Fault, Warning};
@@ -272,8 +272,8 @@ impl Aqm for Wred {
             let all_dropped = avg >= self.law.config.curves[colour].end(rule.gentle);
             let by_marks = marks.of[colour] && packet.ecn.can_mark();
             if by_marks && all_dropped {
-                // A drop ends the gap, whichever curve it is by.
-                marks.law.vars.count[colour].restart();
+                // Fig. 2: count is 0 after a drop at the curve's end, whatever it was before; a drop ends the gap, whichever curve it is by.
+                marks.law.vars.count[colour] = Count(0);
             } else if by_marks {
                 let test = match marks.law.test(&arrival, rng, why) {
                     EarlyTest::Forced => EarlyTest::Early { markable: true },

@@ -154,3 +154,26 @@ fn what_can_not_work_is_refused_or_told() {
     assert_eq!(told(&Params { curviness: 9, ..defaults() }, &CONTEXT), Err("curviness"));
     assert_eq!(told(&Params { classic_weight: 0.7, ..defaults() }, &CONTEXT), Err("classic_weight"));
 }
+
+/// A golden sequence: a link of a packet a millisecond, to which an ECT(1) packet comes every third millisecond, an ECT(0) one every other,
+/// and from 100 ms on a Not-ECT one every other. What leaves (1, 0, n; m: marked), x for each packet dropped before it; a line is 50 ms.
+#[test]
+fn golden_sequence() {
+    let (mut b, mut text) = (bench(&defaults()), String::new());
+    for t in 0..400u64 {
+        b.to(crate::units::Time::ZERO + MS * t);
+        for (ecn, every, from) in [(Ecn::Ect1, 3, 0), (Ecn::Ect0, 2, 0), (Ecn::NotCapable, 2, 100)] {
+            if t >= from && t % every == 0 {
+                b.arrive(ecn);
+            }
+        }
+        let before = b.dropped.len();
+        let sent = b.depart();
+        text.push_str(&"x".repeat(b.dropped.len() - before));
+        text.push(sent.map_or('-', |p| ['n', '1', '0', 'm'][usize::from(p.ecn.bits())]));
+        if t % 50 == 49 {
+            text.push('\n');
+        }
+    }
+    assert_eq!(text, include_str!("golden.txt"), "\n{text}");
+}

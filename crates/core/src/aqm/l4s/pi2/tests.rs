@@ -246,3 +246,25 @@ proptest! {
         }
     }
 }
+
+/// A golden sequence: a link of a packet a millisecond, to which an ECT(1) and an ECT(0) packet come by turns, from 100 ms on a Not-ECT one
+/// every third millisecond too. What leaves (1, 0, n; m: marked), x for each packet dropped before it; a line is 50 ms.
+#[test]
+fn golden_sequence() {
+    let (mut b, mut text) = (bench(&defaults()), String::new());
+    for t in 0..400u64 {
+        b.to(Time::ZERO + MS * t);
+        b.arrive(if t % 2 == 0 { Ecn::Ect1 } else { Ecn::Ect0 });
+        if t >= 100 && t % 3 == 0 {
+            b.arrive(Ecn::NotCapable);
+        }
+        let before = b.dropped.len();
+        let sent = b.depart();
+        text.push_str(&"x".repeat(b.dropped.len() - before));
+        text.push(sent.map_or('-', |p| ['n', '1', '0', 'm'][usize::from(p.ecn.bits())]));
+        if t % 50 == 49 {
+            text.push('\n');
+        }
+    }
+    assert_eq!(text, include_str!("golden.txt"), "\n{text}");
+}

@@ -328,6 +328,62 @@ fn both_curves_hold_at_once() {
 }
 
 proptest! {
+    /// Every verdict against two slow REDs for each colour: marks by one, drops by the other, each with a past of its own.
+    #[test]
+    fn curves_for_marks_agree_with_the_oracle(
+        past in prop::collection::vec((0usize..3, 0u32..34, any::<bool>()), 1..300),
+        gentle: bool, wait: bool, w_q in prop::sample::select(vec![0.1, 1.0]), seed: u64,
+    ) {
+        let base = with_ecn();
+        let p = Params { common: Common { gentle, wait, w_q, ..base.common.clone() }, ..base };
+        let mut wred = p.build(&CONTEXT);
+        let drops = wred.law.config.curves;
+        let marks = wred.marks.as_ref().expect("there are curves for marks").law.config.curves;
+        let mut rng = Rng::for_component(seed, "wred");
+        let (mut samples, mut dropped, mut marked): (Vec<Sample>, [Vec<Past>; 3], [Vec<Past>; 3]) = Default::default();
+        for (colour, waiting, capable) in past {
+            samples.push(Sample::Length(f64::from(waiting)));
+            let avg = average(&samples, w_q);
+            let end = drops[colour].max_th * if gentle { 2.0 } else { 1.0 };
+            let by_marks = capable && avg < end;
+            let (curve, past) =
+                if by_marks { (&marks[colour], &mut marked[colour]) } else { (&drops[colour], &mut dropped[colour]) };
+            // The curve for marks has no gentle line: it ends in marks for all.
+            let chance = p_a(past, avg, curve, gentle && !by_marks, wait);
+            let packet = Packet {
+                size: 1000,
+                colour: Colour::ALL[colour],
+                ecn: if capable { Ecn::Ect0 } else { Ecn::NotCapable },
+                ..Packet::default()
+            };
+            let mut notes = Notes::default();
+            let verdict = wred.arrive(Time::ZERO, &packet, &mut of([waiting, 0, 0]), &mut rng, &mut notes);
+            let u = noted(&notes, "u");
+            let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
+            let edges = [drops[colour].min_th, drops[colour].max_th, end, marks[colour].min_th, marks[colour].max_th];
+            if w_q < 1.0 && edges.into_iter().any(|edge| close(avg, edge)) || u.is_some_and(|u| close(u, chance)) {
+                return Ok(());
+            }
+            let struck = chance >= 1.0 || u.is_some_and(|u| u < chance);
+            let expected = match (struck, by_marks) {
+                (false, _) => "admitted",
+                (true, true) => "marked",
+                (true, false) => "dropped",
+            };
+            let got = match verdict {
+                Admit => "admitted",
+                Admission::Mark => "marked",
+                Drop(_) => "dropped",
+            };
+            prop_assert_eq!(got, expected, "{:?} avg {} p {}", Colour::ALL[colour], avg, chance);
+            past.push(Past { avg, dropped: struck });
+            if capable && !by_marks {
+                // A drop ends the gap between marks, too.
+                marked[colour].push(Past { avg, dropped: true });
+            }
+        }
+    }
+
     /// Curves for marks that equal the others are what `ecn` says.
     #[test]
     fn equal_curves_are_ecn(seed: u64, lengths in prop::collection::vec((0u32..29, 0usize..3), 1..200)) {
